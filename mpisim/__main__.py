@@ -1,0 +1,5 @@
+"""python -m mpisim"""
+
+from mpisim.cli import console
+
+console()

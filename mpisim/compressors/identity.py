@@ -1,0 +1,30 @@
+"""No compression."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mpisim.compressors.base import FLOAT_BITS, Compressor, compressor
+from mpisim.streams import Draw
+from mpisim.wire.base import Message
+from mpisim.wire.dense import Dense, DenseForm
+
+
+@compressor("identity")
+class Identity(Compressor):
+    """C(v) = v, rounded to wire precision. omega = 0, alpha = 1; the papers charge 32 d bits."""
+
+    def form(self, draw: Draw) -> DenseForm:
+        return DenseForm(self.d, draw.workers, self.precision)
+
+    def compress(self, v: np.ndarray, draw: Draw) -> Dense:
+        # always a copy, in C order: the message must not change when the caller's vectors do
+        with np.errstate(over="ignore"):
+            return Dense(self.form(draw), np.array(v, self.precision.wire, order="C"))
+
+    @property
+    def omega(self) -> float:
+        return 0.0
+
+    def paper_bits(self, message: Message) -> np.ndarray:
+        return np.full(message.form.workers, FLOAT_BITS * self.d, np.int64)

@@ -1,0 +1,86 @@
+"""Norms of each worker's vector, in an order of operations that no block or machine changes.
+
+Sums have four partial sums, coordinate j in sum j mod 4, in float64. That is the definition, and it
+also lets the processor work on four coordinates at a time.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True)
+def _abs_sum(row):
+    a = b = c = e = 0.0
+    whole = row.size - row.size % 4
+    for j in range(0, whole, 4):
+        a += abs(np.float64(row[j]))
+        b += abs(np.float64(row[j + 1]))
+        c += abs(np.float64(row[j + 2]))
+        e += abs(np.float64(row[j + 3]))
+    total = (a + b) + (c + e)
+    for j in range(whole, row.size):
+        total += abs(np.float64(row[j]))
+    return total
+
+
+@njit(cache=True)
+def _square_sum(row, scale):
+    a = b = c = e = 0.0
+    whole = row.size - row.size % 4
+    for j in range(0, whole, 4):
+        p, q = row[j] * scale, row[j + 1] * scale
+        r, s = row[j + 2] * scale, row[j + 3] * scale
+        a += p * p
+        b += q * q
+        c += r * r
+        e += s * s
+    total = (a + b) + (c + e)
+    for j in range(whole, row.size):
+        total += (row[j] * scale) ** 2
+    return total
+
+
+@njit(cache=True)
+def _largest(row):
+    """max |v_j|, or NaN if there is one."""
+    a = b = 0.0
+    for j in range(0, row.size - 1, 2):
+        x, y = abs(np.float64(row[j])), abs(np.float64(row[j + 1]))
+        a = a if a > x or a != a else x  # a NaN stays
+        b = b if b > y or b != b else y
+    if row.size % 2:
+        x = abs(np.float64(row[-1]))
+        a = a if a > x or a != a else x
+    return a if a > b or a != a else b
+
+
+@njit(cache=True)
+def one_norms(v):
+    """|v_i|_1 of each row, shape (m,), float64."""
+    out = np.empty(v.shape[0])
+    for i in range(v.shape[0]):
+        out[i] = _abs_sum(v[i])
+    return out
+
+
+@njit(cache=True)
+def two_norms(v):
+    """|v_i|_2 of each row, never below the largest |v_ij|, without overflow; shape (m,), float64."""
+    out = np.empty(v.shape[0])
+    for i in range(v.shape[0]):
+        norm, largest = np.sqrt(_square_sum(v[i], 1.0)), _largest(v[i])
+        if 1e-300 < largest < np.inf and not 1e-140 < norm < 1e150:
+            norm = largest * np.sqrt(_square_sum(v[i], 1 / largest))
+        out[i] = norm if norm > largest else largest
+    return out
+
+
+@njit(cache=True)
+def max_norms(v):
+    """The largest |v_ij| of each row, NaN where there is a NaN; shape (m,), float64."""
+    out = np.empty(v.shape[0])
+    for i in range(v.shape[0]):
+        out[i] = _largest(v[i])
+    return out

@@ -1,0 +1,144 @@
+"""Compressors that keep some coordinates: RandK, TopK, Bernoulli."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from mpisim.compressors.base import FLOAT_BITS, Compressor, compressor
+from mpisim.params import require
+from mpisim.streams import Draw
+from mpisim.wire.base import Message
+from mpisim.wire.explicit import Explicit, ExplicitForm
+from mpisim.wire.sparse import Seeded, SeededForm
+
+
+@compressor("randk")
+class RandK(Compressor):
+    """C(v) = (d / k) v on k coordinates drawn without replacement, 0 elsewhere.
+
+    omega = d/k - 1, zeta = k (MARINA, Section 1.2). Workers draw independently of each other, and
+    the server redraws their coordinates: a message is k values. The papers charge 32 k bits.
+
+    Where this differs from the published MARINA code: there, all workers drew alike.
+    """
+
+    k: int
+
+    def check(self) -> None:
+        _require_k(self.k, self.d)
+
+    def form(self, draw: Draw) -> SeededForm:
+        rows = draw.subsets(self.d, self.k)
+        return SeededForm.of_rows(self.d, self.precision, rows, self.d / self.k)
+
+    def compress(self, v: np.ndarray, draw: Draw) -> Seeded:
+        return self.form(draw).take(v)
+
+    @property
+    def omega(self) -> float:
+        return self.d / self.k - 1
+
+    @property
+    def density(self) -> float:
+        return float(self.k)
+
+    def paper_bits(self, message: Message) -> np.ndarray:
+        return np.full(message.form.workers, FLOAT_BITS * self.k, np.int64)
+
+
+@compressor("topk")
+class TopK(Compressor):
+    """C(v) = v on the k coordinates largest in absolute value, 0 elsewhere; ties: the lower index.
+
+    alpha = k / d (PermK paper, Appendix F). NaN counts as larger than any number. The message
+    carries the indices; the paper bits are 32 k all the same, which is what the permutation
+    compressors' and EF21's experiments charge.
+    """
+
+    k: int
+
+    def check(self) -> None:
+        _require_k(self.k, self.d)
+
+    def form(self, draw: Draw) -> ExplicitForm:
+        return ExplicitForm(self.d, draw.workers, self.precision, self.k)
+
+    def compress(self, v: np.ndarray, draw: Draw) -> Explicit:
+        v = np.ascontiguousarray(v)
+        # as integers, absolute values of floats have the same order, and NaN is the largest
+        keys = np.abs(v).view(f"i{v.itemsize}")
+        smallest = np.partition(keys, self.d - self.k, axis=1)[:, self.d - self.k]
+        indices = np.empty((draw.workers, self.k), np.int64)
+        _select(keys, smallest, indices)
+        return self.form(draw).take(v, indices)
+
+    @property
+    def alpha(self) -> float:
+        return self.k / self.d
+
+    @property
+    def density(self) -> float:
+        return float(self.k)
+
+    def paper_bits(self, message: Message) -> np.ndarray:
+        return np.full(message.form.workers, FLOAT_BITS * self.k, np.int64)
+
+
+@compressor("bernoulli")
+class Bernoulli(Compressor):
+    """C(v) = v / p with probability p, else 0: the worker sends all or nothing.
+
+    omega = 1/p - 1, zeta = p d. The coin is shared randomness and costs no bits. The paper bits are
+    32 d for a worker that sends.
+    """
+
+    p: float
+
+    def check(self) -> None:
+        require(0 < self.p <= 1, "compressor.p", self.p, "a number in (0, 1]")
+
+    def form(self, draw: Draw) -> SeededForm:
+        sends = draw.uniforms(1)[:, 0] < self.p
+        ptr = np.zeros(draw.workers + 1, np.int64)
+        np.cumsum(sends * self.d, out=ptr[1:])
+        indices = np.tile(np.arange(self.d), int(sends.sum()))
+        return SeededForm(self.d, draw.workers, self.precision, ptr, indices, 1 / self.p)
+
+    def compress(self, v: np.ndarray, draw: Draw) -> Seeded:
+        return self.form(draw).take(v)
+
+    @property
+    def omega(self) -> float:
+        return 1 / self.p - 1
+
+    @property
+    def density(self) -> float:
+        return self.p * self.d
+
+    def paper_bits(self, message: Message) -> np.ndarray:
+        assert isinstance(message, Seeded)
+        return FLOAT_BITS * np.diff(message.form.ptr)
+
+
+def _require_k(k: int, d: int) -> None:
+    require(1 <= k <= d, "compressor.k", k, f"an integer from 1 to d = {d}")
+
+
+@njit(cache=True)
+def _select(keys, smallest, indices):
+    """Row i of ``indices``: where keys > smallest[i], and the first equal ones that fill it up."""
+    m, k = indices.shape
+    for i in range(m):
+        ties = k
+        for key in keys[i]:
+            ties -= key > smallest[i]
+        t = 0
+        for j in range(keys.shape[1]):
+            key = keys[i, j]
+            if key >= smallest[i]:
+                tie = key == smallest[i]
+                if not tie or ties > 0:
+                    indices[i, t] = j
+                    t += 1
+                    ties -= tie

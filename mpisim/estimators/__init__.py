@@ -1,0 +1,6 @@
+"""Gradient estimators: one file a family, found by name."""
+
+from mpisim.estimators import diana, feedback, marina, naive
+from mpisim.estimators.base import ESTIMATORS, Estimator
+
+__all__ = ["ESTIMATORS", "Estimator", "diana", "feedback", "marina", "naive"]

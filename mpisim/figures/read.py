@@ -1,0 +1,134 @@
+"""Reading a log: its attributes, its columns, its experiment."""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from mpisim.errors import InputError
+
+# Columns that are sums of others, each found by its beginning or its whole name.
+DERIVED = {
+    "seconds": "sum of time_*",
+    "bits_total": "bits_up + bits_down",
+}
+
+
+@dataclasses.dataclass
+class Log:
+    """One run as its log tells it.
+
+    Attributes
+    ----------
+    path : Path
+    attrs : dict
+        Root attributes, as plain Python values.
+    columns : dict of array, shape (rows,)
+        ``/rounds``: row k belongs to a logged round.
+    workers : dict of array, shape (workers,)
+        ``/workers``; empty while the run goes on.
+    units, descriptions : dict of str
+        Of the columns.
+    config : dict
+        The resolved experiment.
+    """
+
+    path: Path
+    attrs: dict[str, Any]
+    columns: dict[str, np.ndarray]
+    workers: dict[str, np.ndarray]
+    units: dict[str, str]
+    descriptions: dict[str, str]
+    config: dict[str, Any]
+
+    @property
+    def rows(self) -> int:
+        """Rows that every column has."""
+        return len(next(iter(self.columns.values())))
+
+    @property
+    def n(self) -> int:
+        """Number of workers."""
+        return max(int(self.attrs.get("workers", 1)), 1)
+
+    def column(self, name: str) -> np.ndarray:
+        """A column, or one derived from others (`DERIVED`), shape (rows,), float64.
+
+        Raises `InputError` with the columns that exist.
+        """
+        if name == "bits_total":
+            return self.column("bits_up") + self.column("bits_down")
+        if name == "seconds":
+            times = [values for key, values in self.columns.items() if key.startswith("time_")]
+            if times:
+                return np.sum(times, axis=0)
+        elif name in self.columns:
+            return self.columns[name].astype(float)
+        known = ", ".join([*self.columns, *DERIVED])
+        raise InputError(f"{self.path}: no column {name!r}; columns here: {known}")
+
+
+def read(path: Path) -> Log:
+    """The log at ``path``, finished or not.
+
+    Raises `InputError` for a file that is missing, is not HDF5, is cut short, or is no log.
+    """
+    try:
+        # Without a lock, so that a running experiment and a network file system do not mind.
+        with h5py.File(path, "r", locking=False) as file:
+            return _read(Path(path), file)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such log") from None
+    except (IsADirectoryError, PermissionError) as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except (OSError, RuntimeError, KeyError) as error:
+        raise InputError(f"{path}: {_why(Path(path), str(error))}") from None
+
+
+def _read(path: Path, file: h5py.File) -> Log:
+    if not isinstance(file.get("rounds"), h5py.Group) or not file["rounds"]:
+        raise InputError(f"{path}: not an mpisim log: it holds no group /rounds with columns")
+    attrs = {name: _plain(value) for name, value in file.attrs.items()}
+    data = {name: file["rounds"][name] for name in file["rounds"]}
+    # A run that was killed between two columns leaves them of different lengths.
+    rows = min(len(values) for values in data.values())
+    workers = file.get("workers", {})
+    return Log(
+        path=path,
+        attrs=attrs,
+        columns={name: values[:rows] for name, values in data.items()},
+        workers={name: workers[name][:] for name in workers},
+        units={name: str(_plain(v.attrs.get("units", ""))) for name, v in data.items()},
+        descriptions={
+            name: str(_plain(v.attrs.get("description", ""))) for name, v in data.items()
+        },
+        config=_config(path, attrs.get("config", "")),
+    )
+
+
+def _config(path: Path, text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path}: attribute config is not TOML: {error}") from None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _why(path: Path, message: str) -> str:
+    """HDF5's message in a reader's words."""
+    if "signature not found" in message:
+        empty = path.stat().st_size == 0
+        return "not a log: the file is empty" if empty else "not a log: not an HDF5 file"
+    if "truncated" in message:
+        return "the file is cut short; copy it again"
+    return f"the log is damaged: {message.splitlines()[0]}"

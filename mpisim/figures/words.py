@@ -1,0 +1,113 @@
+"""Names of methods, compressors and settings as a reader of a figure expects them."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+METHODS = {
+    "gd": "GD",
+    "heavy-ball": "heavy ball",
+    "dcgd": "DCGD",
+    "diana": "DIANA",
+    "vr-diana": "VR-DIANA",
+    "marina": "MARINA",
+    "vr-marina": "VR-MARINA",
+    "vr-marina-online": "VR-MARINA (online)",
+    "pp-marina": "PP-MARINA",
+    "ef": "EF",
+    "ef21": "EF21",
+    "ef21-2way": "EF21 (two-way)",
+    "amsgrad": "AMSGrad",
+    "naive-amsgrad": "AMSGrad (naive)",
+    "ef-amsgrad": "AMSGrad (EF)",
+    "cd-adam": "CD-Adam",
+    "1bit-adam": "1-bit Adam",
+}
+COMPRESSORS = {
+    "identity": "no compression",
+    "randk": "RandK",
+    "topk": "TopK",
+    "permk": "PermK",
+    "rankk": "RankK",
+    "rank-k": "RankK",
+    "qsgd": "QSGD",
+    "natural": "natural compression",
+    "bernoulli": "Bernoulli",
+    "scaled-sign": "scaled sign",
+    "block-permutation": "block permutation",
+    "block-quant": "block quantization",
+    "quant-plus": "quantization+",
+    "block-quant-plus": "block quantization+",
+    "rand-tau": "rand-τ",
+    "rand-tau-plus": "rand-τ+",
+}
+PARAMETERS = {
+    "k": "K",
+    "stepsize": "γ",
+    "alpha": "α",
+    "beta": "β",
+    "beta1": "β₁",
+    "beta2": "β₂",
+    "lambda": "λ",
+    "tau": "τ",
+    "nu": "ν",
+    "omega": "ω",
+    "workers": "n",
+    "momentum": "β",
+}
+# Parameters without which a compressor's name says too little.
+ESSENTIAL = ("k", "s", "p", "tau", "beta", "blocks", "groups")
+PROBLEMS = {
+    "logistic": "logistic loss",
+    "nonconvex-loss": "non-convex loss",
+    "logistic-nonconvex-reg": "logistic loss, non-convex regulariser",
+    "least-squares": "least squares",
+}
+
+
+def method(name: str) -> str:
+    """A method's name, as its paper writes it."""
+    return METHODS.get(name, name)
+
+
+def compressor(table: dict[str, Any], also: set[str] | frozenset[str] = frozenset()) -> str:
+    """A compressor with its essential parameters and those in ``also``: ``RandK (K = 10)``."""
+    name = str(table.get("name", ""))
+    shown = [key for key in table if key in ESSENTIAL or key in also]
+    text = COMPRESSORS.get(name, name)
+    inner = [value for value in table.values() if isinstance(value, dict)]
+    for value in table.values():
+        if isinstance(value, list):
+            inner += [item for item in value if isinstance(item, dict)]
+    if inner:
+        text += " of " + " of ".join(compressor(value, also) for value in inner)
+    settings = [
+        parameter(key, table[key]) for key in shown if not isinstance(table[key], dict | list)
+    ]
+    return text + (f" ({', '.join(settings)})" if settings else "")
+
+
+def parameter(key: str, value: Any) -> str:
+    """A setting: ``K = 10``, ``γ = 4 × theory``, ``bias``."""
+    symbol = PARAMETERS.get(key, key.replace("_", " "))
+    if isinstance(value, dict) and value.keys() == {"theory"}:
+        return f"{symbol} = {number(value['theory'])} × theory"
+    if value is True or value is False:
+        return symbol if value else f"no {symbol}"
+    return f"{symbol} = {number(value)}"
+
+
+def number(value: Any) -> str:
+    """A value as short as it can be told."""
+    if isinstance(value, float) and math.isfinite(value):
+        return f"{value:.4g}"
+    return str(value)
+
+
+def problem(table: dict[str, Any]) -> str:
+    """What is minimised: ``non-convex loss on mushrooms``."""
+    name = str(table.get("name", ""))
+    text = PROBLEMS.get(name, name)
+    return f"{text} on {Path(str(table['data'])).name}" if table.get("data") else text

@@ -1,0 +1,159 @@
+"""The HDF5 log: written by rank 0, readable with plain h5py at any moment, also after a kill.
+
+All data sets are made at the start and appended to in blocks, each followed by a flush: no
+metadata changes while the run goes on, but for the lengths.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import h5py
+import numpy as np
+
+from mpisim.clock import PHASES
+from mpisim.errors import InputError, OutputError
+from mpisim.ledger import COLUMNS as BITS
+
+SCHEMA_VERSION = 1
+FLUSH_SECONDS = 1.0
+BLOCK_ROWS = 4096
+
+Column = tuple[str, type, str, str]  # name, type, units, description
+
+FIRST: list[Column] = [
+    ("round", np.int64, "1", "k, the number of the iterate x^k; row 0 is the starting point"),
+    ("loss", np.float64, "1", "f(x^k)"),
+    ("grad_norm_sq", np.float64, "1", "|grad f(x^k)|^2, of the average over workers"),
+]
+REFERENCE: list[Column] = [
+    ("suboptimality", np.float64, "1", "f(x^k) - f(x*)"),
+    ("distance_sq", np.float64, "1", "|x^k - x*|^2"),
+]
+LEDGER: list[Column] = [(name, np.int64, "bit", text) for name, text in BITS.items()]
+ORACLE: list[Column] = [
+    ("oracle_calls", np.int64, "1", "gradients of single samples so far, summed over workers"),
+]
+PHASE_TEXT = {
+    "compute": "gradients and the workers' vector arithmetic, slowest rank",
+    "compress": "compressing, slowest rank",
+    "encode": "encoding messages to bytes, slowest rank",
+    "communicate": "bytes crossing MPI, up and down, without waiting for the slowest rank",
+    "decode": "decoding messages, rank 0",
+    "server": "averaging and the server's own arithmetic, rank 0",
+    "optimizer": "the step from x^k to x^{k+1}, rank 0",
+    "other": "the rest of a round, rank 0",
+}
+TIMES: list[Column] = [(f"time_{p}", np.float64, "s", f"seconds so far: {PHASE_TEXT[p]}") for p in PHASES]
+
+
+def columns(reference: bool) -> list[Column]:
+    """The columns of ``/rounds`` in the order in which `LogWriter.row` takes them."""
+    return FIRST + (REFERENCE if reference else []) + LEDGER + ORACLE + TIMES
+
+
+class LogWriter:
+    """Writes one log. Made by `create` or `reopen`; ``schema`` comes from `columns`."""
+
+    def __init__(self, path: Path, file: h5py.File, schema: list[Column], written: int):
+        self.path, self.file = path, file
+        self.sets = [file["rounds"][name] for name, *_ in schema]
+        self._block: list[tuple] = []
+        self._written = written
+        self._flushed = monotonic()
+
+    @classmethod
+    def create(cls, path: Path, attributes: dict[str, Any], schema: list[Column], force: bool) -> LogWriter:
+        """A new log; an existing file is an `InputError` unless ``force``.
+
+        It takes its name only when it is complete, so an old one is never half replaced.
+        """
+        if path.exists() and not force:
+            raise InputError(f"{path}: exists already; --force overwrites it, --out names another file")
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            file = h5py.File(temporary, "w", libver=("earliest", "v110"), locking=False)
+            file.attrs.update({"schema_version": SCHEMA_VERSION, "status": "running", "start": now(), "end": ""})
+            file.attrs.update(attributes)
+            for column in schema:
+                cls._column(file.require_group("rounds"), column, (0,), (None,))
+            file.flush()
+            os.replace(temporary, path)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            raise InputError(f"{path}: cannot be written: {error}") from None
+        return cls(path, file, schema, 0)
+
+    @classmethod
+    def reopen(cls, path: Path, schema: list[Column], first_round: int) -> LogWriter:
+        """An existing log, cut back to the rows before ``first_round``, to be gone on with."""
+        try:
+            file = h5py.File(path, "r+", locking=False)
+            rows = int(np.searchsorted(file["rounds/round"][:], first_round))
+            for name, *_ in schema:
+                if file["rounds"][name].size < rows:
+                    raise OSError(f"column {name} is too short")
+                file["rounds"][name].resize((rows,))
+            for group in ("final", "workers"):
+                if group in file:
+                    del file[group]
+            file.attrs.update({"status": "running", "end": ""})
+            file.flush()
+        except (OSError, KeyError) as error:
+            raise InputError(f"{path}: cannot be gone on with: {error}; --force starts anew") from None
+        return cls(path, file, schema, rows)
+
+    @staticmethod
+    def _column(group: h5py.Group, column: Column, shape: tuple, maxshape: tuple | None) -> h5py.Dataset:
+        name, dtype, units, description = column
+        chunks = (1024,) if maxshape else None
+        data = group.create_dataset(name, shape, dtype, maxshape=maxshape, chunks=chunks)
+        data.attrs["units"], data.attrs["description"] = units, description
+        return data
+
+    def row(self, values: tuple) -> None:
+        """One row, in the order of the schema; written with the next block."""
+        self._block.append(values)
+        if len(self._block) >= BLOCK_ROWS or monotonic() - self._flushed > FLUSH_SECONDS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write and flush the rows so far; a full disk is one line, and what was written stays."""
+        rows, self._block = self._block, []
+        try:
+            if rows:
+                end = self._written + len(rows)
+                for data, values in zip(self.sets, zip(*rows, strict=True), strict=True):
+                    data.resize((end,))
+                    data[self._written : end] = values
+                self._written = end
+            self.file.flush()
+        except OSError as error:
+            raise OutputError(f"{self.path}: cannot be written: {error}") from None
+        self._flushed = monotonic()
+
+    def finish(self, status: str, x: np.ndarray | None, workers: dict[str, tuple[np.ndarray, str, str]]) -> None:
+        """The last rows, ``/final/x``, the per-worker columns {name: (values, units, text)}, and the status."""
+        self.flush()
+        try:
+            if x is not None:
+                self.file.create_dataset("final/x", data=x)
+            for name, (values, units, text) in workers.items():
+                column = (name, values.dtype.type, units, text)
+                self._column(self.file.require_group("workers"), column, values.shape, None)[:] = values
+            self.file.attrs.update({"status": status, "end": now()})
+            self.file.close()
+        except OSError as error:
+            raise OutputError(f"{self.path}: cannot be written: {error}") from None
+
+
+def now() -> str:
+    """UTC time, ISO 8601, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,81 @@
+"""What a paper calls a method: a named pair of an estimator and an optimizer."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from mpisim.errors import InputError
+from mpisim.estimators import ESTIMATORS, Estimator
+from mpisim.optimizers import OPTIMIZERS, Optimizer
+from mpisim.params import build, check_type, choose
+
+METHODS: dict[str, tuple[str, str]] = {
+    "gd": ("naive", "gd"),
+    "heavy-ball": ("naive", "heavy-ball"),
+    "dcgd": ("naive", "gd"),
+    "diana": ("diana", "gd"),
+    "marina": ("marina", "gd"),
+    "ef": ("ef", "gd"),
+    "ef21": ("ef21", "gd"),
+}
+UNCOMPRESSED = ("gd", "heavy-ball")  # methods that send dense vectors unless a compressor is named
+
+StepSize = float | str | dict[str, Any]
+
+
+@dataclasses.dataclass
+class Method:
+    """A ``[method]`` table. ``name`` gives the pair; ``estimator`` and ``optimizer`` replace a half."""
+
+    name: str
+    stepsize: StepSize
+    estimator: Estimator
+    optimizer: Optimizer
+
+    def multiple(self) -> float | None:
+        """The multiple of the theory step, or None where the step is a number."""
+        if isinstance(self.stepsize, dict):
+            return float(self.stepsize["theory"])
+        return 1.0 if self.stepsize == "theory" else None
+
+    def table(self) -> dict[str, Any]:
+        """The table with every default in it."""
+        table: dict[str, Any] = {"name": self.name, "stepsize": self.stepsize}
+        table |= {"estimator": self.estimator.name, "optimizer": self.optimizer.name}
+        for half in (self.estimator, self.optimizer):
+            for field in dataclasses.fields(half):  # type: ignore[arg-type]
+                table[field.name.rstrip("_")] = getattr(half, field.name)
+        return table
+
+
+def make_method(table: dict[str, Any]) -> Method:
+    """A Method from a ``[method]`` table, or `InputError`."""
+    if "name" not in table:
+        if not {"estimator", "optimizer"} <= table.keys():
+            raise InputError(f"method.name: missing; known: {', '.join(sorted(METHODS))}")
+        name = f"{table['estimator']}+{table['optimizer']}"
+        pair = (table["estimator"], table["optimizer"])
+    else:
+        name = table["name"]
+        pair = choose(METHODS, name, "method.name")
+    estimator_class = choose(ESTIMATORS, table.get("estimator", pair[0]), "method.estimator")
+    optimizer_class = choose(OPTIMIZERS, table.get("optimizer", pair[1]), "method.optimizer")
+    halves = {cls: {f.name.rstrip("_") for f in dataclasses.fields(cls)} for cls in (estimator_class, optimizer_class)}  # type: ignore[arg-type]
+    general = {"name", "stepsize", "estimator", "optimizer"}
+    for key in table.keys() - general - set().union(*halves.values()):
+        allowed = ", ".join(sorted(general | set().union(*halves.values())))
+        raise InputError(f"method.{key}: unknown key for {name!r}; allowed here: {allowed}")
+    parts = [build(cls, {k: v for k, v in table.items() if k in keys}, "method") for cls, keys in halves.items()]
+    return Method(name, _stepsize(table), *parts)
+
+
+def _stepsize(table: dict[str, Any]) -> StepSize:
+    if "stepsize" not in table:
+        raise InputError('method.stepsize: missing; it must be a number > 0, "theory" or { theory = 2.0 }')
+    value = check_type(table["stepsize"], float | str | dict, "method.stepsize")
+    number = value.get("theory") if isinstance(value, dict) and value.keys() == {"theory"} else value
+    positive = isinstance(number, int | float) and not isinstance(number, bool) and 0 < number < float("inf")
+    if positive or value == "theory":
+        return value
+    raise InputError(f'method.stepsize: {value!r} is not allowed; it must be a number > 0, "theory" or {{ theory = 2.0 }}')

@@ -1,0 +1,52 @@
+"""Gradients as an estimator asks for them: counted, timed, and computed once for a point."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+import numpy as np
+
+from mpisim.clock import COMPUTE, EVALUATE, Clock
+from mpisim.problems.base import Problem
+
+
+class Oracle:
+    """The problem's gradients over this rank's workers, with the cost of asking for them.
+
+    ``calls`` counts the gradients of single samples that estimators asked for, over this rank's
+    workers. The evaluation for the log is free of charge; where the estimator then asks for the
+    gradients at the same point, it gets those, and their time is charged to it after all.
+    """
+
+    def __init__(self, problem: Problem, clock: Clock):
+        self.problem, self.clock = problem, clock
+        self.calls = 0
+        self._rows = int(problem.rows.sum())
+        self._x: np.ndarray | None = None
+        self._gradients: np.ndarray | None = None
+        self._seconds = 0.0
+
+    def gradients(self, x: np.ndarray) -> np.ndarray:
+        """The full gradients of all f_i of this rank at x, shape (m, d)."""
+        self.calls += self._rows
+        if self._x is x and self._gradients is not None:
+            self.clock.to(COMPUTE)
+            self.clock.move(self._seconds, EVALUATE, COMPUTE)
+            gradients, self._gradients = self._gradients, None
+            return gradients
+        self.clock.to(COMPUTE)
+        return self.problem.gradients(x)
+
+    def batch_gradients(self, x: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        """Minibatch gradients, shape (m, d), for row numbers ``batch``, shape (m, b)."""
+        self.clock.to(COMPUTE)
+        self.calls += batch.size
+        return self.problem.batch_gradients(x, batch)
+
+    def evaluate(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Losses (m,) and gradients (m, d) for the log, not counted."""
+        self.clock.to(EVALUATE)
+        start = perf_counter()
+        losses, self._gradients = self.problem.losses_and_gradients(x)
+        self._x, self._seconds = x, perf_counter() - start
+        return losses, self._gradients

@@ -1,0 +1,147 @@
+"""The interface of a problem f(x) = (1/n) sum_i f_i(x): one class, found by its name."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from typing import ClassVar, Literal, Protocol
+
+import numpy as np
+
+from mpisim.errors import InputError
+
+PROBLEMS: dict[str, type[Problem]] = {}
+
+
+def problem(name: str):
+    """Class decorator: makes a problem known under ``name`` in ``[problem]`` tables."""
+
+    def register(cls):
+        cls = dataclasses.dataclass(eq=False)(cls)
+        PROBLEMS[name] = cls
+        cls.name = name
+        return cls
+
+    return register
+
+
+class Matrices(Protocol):
+    """A symmetric matrix H_i for each worker of the block, not necessarily stored."""
+
+    shared: float
+    """The multiple of the identity that is part of every H_i, whatever the worker."""
+
+    def times(self, v: np.ndarray) -> np.ndarray:
+        """H_i v for one vector (d,), or H_i v_i for vectors (m, d): shape (m, d)."""
+        ...
+
+    def rows(self, i: int, start: int, stop: int) -> np.ndarray:
+        """Rows start to stop - 1 of worker i's matrix, shape (stop - start, d)."""
+        ...
+
+    def norms(self) -> np.ndarray:
+        """Largest eigenvalues, shape (m,); each depends on its own worker only."""
+        ...
+
+    def without_shared(self) -> Matrices:
+        """The same without the shared multiple of the identity."""
+        ...
+
+
+class Problem(ABC):
+    """The functions f_i of a block of workers, with their gradients.
+
+    Subclasses are dataclasses whose fields are the keys of the ``[problem]`` table. `load` is
+    called once, before any use. Results for a worker have the same bits however workers are
+    grouped into blocks, and belong to the caller: no later call overwrites them.
+
+    Attributes
+    ----------
+    n : int
+        Workers over all ranks.
+    first, m : int
+        The block: workers first, ..., first + m - 1; m may be 0.
+    d : int
+    dtype : numpy.dtype
+        Of the arithmetic and of the gradients. Losses are always float64.
+    rows : array, shape (m,), int64
+        Samples of each worker.
+    convex : bool
+        Every f_i is convex.
+    identical : bool
+        All f_i, over all ranks, are the same function.
+    attained : {"everywhere", "origin", "nowhere"}
+        Where every Hessian of f_i equals `largest_hessian`: so its eigenvalues are sharp or not.
+    identity : str
+        What the problem was made of, for logs.
+    """
+
+    name: ClassVar[str]
+    convex: ClassVar[bool] = False
+    attained: ClassVar[Literal["everywhere", "origin", "nowhere"]] = "nowhere"
+    n: int
+    first: int
+    m: int
+    d: int
+    seed: int
+    dtype: np.dtype
+    rows: np.ndarray
+    identical: bool
+    identity: str
+
+    def __post_init__(self) -> None:
+        self.check()
+
+    def check(self) -> None:
+        """Raise `InputError` if a key's value is not allowed."""
+
+    @abstractmethod
+    def load(self, n: int, first: int, count: int, seed: int, dtype: np.dtype) -> None:
+        """Prepare workers first, ..., first + count - 1 of n; sets all attributes."""
+
+    def initial_point(self) -> np.ndarray:
+        """x^0, shape (d,): zero unless the problem says otherwise."""
+        return np.zeros(self.d, self.dtype)
+
+    def losses(self, x: np.ndarray) -> np.ndarray:
+        """f_i(x), shape (m,), float64."""
+        return self.losses_and_gradients(x)[0]
+
+    def gradients(self, x: np.ndarray) -> np.ndarray:
+        """The gradients of f_i at x, shape (m, d)."""
+        return self.losses_and_gradients(x)[1]
+
+    @abstractmethod
+    def losses_and_gradients(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """f_i(x), shape (m,), and their gradients, shape (m, d)."""
+
+    @abstractmethod
+    def batch_gradients(self, x: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        """Unbiased estimates of the gradients from some of each worker's samples, shape (m, d).
+
+        ``batch``, shape (m, b), int64: sample numbers in 0, ..., rows[i] - 1 for worker i; a number
+        that occurs twice counts twice. `IndexError` for other numbers.
+        """
+
+    def double(self) -> Problem:
+        """The same problem in float64."""
+        if self.dtype == np.float64:
+            return self
+        twin = dataclasses.replace(self)  # type: ignore[type-var]
+        twin.load(self.n, self.first, self.m, self.seed, np.dtype(np.float64))
+        return twin
+
+    def largest_hessian(self) -> Matrices:
+        """Matrices M_i with -M_i <= Hessian of f_i(x) <= M_i at all x (Loewner order)."""
+        raise InputError(
+            f"method.stepsize: problem {self.name!r} has no known smoothness constants;"
+            ' give a number instead of "theory"'
+        )
+
+    def published_norms(self) -> np.ndarray:
+        """The L_i that published code takes, shape (m,); the sharp ones unless it has others."""
+        return self.largest_hessian().norms()
+
+    def hessian(self, x: np.ndarray) -> Matrices:
+        """The Hessians of f_i at x; convex problems have them."""
+        raise InputError(f"run.reference: problem {self.name!r} has no Hessian to minimise f with")

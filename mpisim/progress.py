@@ -1,0 +1,137 @@
+"""What rank 0 shows while it runs: a live line on a terminal, a few full lines in a batch log."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from typing import TextIO
+
+LIVE_SECONDS = 0.25
+FIRST_LINE_SECONDS = 10.0
+LONGEST_GAP_SECONDS = 60.0
+ERASE_LINE = "\r\x1b[2K"
+
+
+class Progress:
+    """Progress of a run of ``rounds`` rounds, written to ``stream`` by rank 0.
+
+    On a terminal one line overwrites itself a few times a second. Elsewhere (mpirun pipes the
+    output of every rank; a batch system writes a file) a full line appears after 10 s, 20 s, 40 s
+    and then every minute. A closing line ends both. A stream that can no longer be written is
+    left alone: it must not end the run.
+
+    Parameters
+    ----------
+    rounds : int
+        Rounds of the whole run; a resumed run starts at the round of its first `update`.
+    stream : text stream, optional
+        Standard error unless given.
+    interactive : bool, optional
+        Whether the stream is a terminal; asked of the stream unless given.
+    clock : callable, optional
+        Seconds, never going back.
+    """
+
+    def __init__(
+        self,
+        rounds: int,
+        stream: TextIO | None = None,
+        interactive: bool | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ):
+        self.rounds = rounds
+        self._stream = sys.stderr if stream is None else stream
+        self._interactive = _is_terminal(self._stream) if interactive is None else interactive
+        self._clock = clock
+        self._begin = clock()
+        self._first: int | None = None
+        self._gap = FIRST_LINE_SECONDS
+        self._due = self._begin if self._interactive else self._begin + self._gap
+        self._last: tuple[int, float, float, float] | None = None
+
+    def update(self, round: int, loss: float, grad_norm_sq: float, bits_per_worker: float) -> None:
+        """Say where the run is: round, f(x), |grad f(x)|^2, bits sent so far by a worker.
+
+        Costs well below a microsecond when nothing is due.
+        """
+        self._last = (round, loss, grad_norm_sq, bits_per_worker)
+        if self._first is None:
+            self._first, self._begin = round, self._clock()
+        now = self._clock()
+        if now >= self._due:
+            self._show(now)
+
+    def close(self, status: str = "done") -> None:
+        """Write the closing line, with the status of the run; later calls do nothing."""
+        if self._first is None or self._last is None:
+            return
+        seconds = self._clock() - self._begin
+        done = self._last[0] - self._first
+        rate = f" ({done / seconds:.3g} rounds/s)" if done and seconds > 0 else ""
+        text = f"{status}: round {self._last[0]} of {self.rounds} in {duration(seconds)}{rate}"
+        self._write((ERASE_LINE if self._interactive else "") + text + self._values() + "\n")
+        self._first = self._last = None
+        self._due = math.inf
+
+    def _show(self, now: float) -> None:
+        if self._interactive:
+            self._due = now + LIVE_SECONDS
+            width = shutil.get_terminal_size().columns - 1
+            self._write(ERASE_LINE + self._line(now)[:width])
+        else:
+            self._write(self._line(now) + "\n")
+            self._due = now + self._gap
+            self._gap = min(2 * self._gap, LONGEST_GAP_SECONDS)
+
+    def _line(self, now: float) -> str:
+        assert self._last is not None and self._first is not None
+        round = self._last[0]
+        line = f"round {round}/{self.rounds} ({round / max(self.rounds, 1):.0%})"
+        done, seconds = round - self._first, now - self._begin
+        if done > 0 and seconds > 0:
+            left = (self.rounds - round) * seconds / done
+            line += f", {done / seconds:.3g}/s, {duration(left)} left"
+        return line + self._values()
+
+    def _values(self) -> str:
+        assert self._last is not None
+        _, loss, grad_norm_sq, bits = self._last
+        return f", f {loss:.4g}, |grad f|^2 {grad_norm_sq:.2e}, {quantity(bits, 'bit')}/worker"
+
+    def _write(self, text: str) -> None:
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except (OSError, ValueError):  # the reader has gone, or the stream is closed
+            self._due = math.inf
+
+
+def duration(seconds: float) -> str:
+    """Seconds in a reader's units: ``4.2 s``, ``3 min 05 s``, ``2 h 07 min``."""
+    if not math.isfinite(seconds):
+        return "?"
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def quantity(value: float, unit: str) -> str:
+    """A value with a decimal prefix: ``384 kbit``, ``1.2 Mbit``."""
+    for prefix in ("", "k", "M", "G", "T"):
+        if abs(value) < 999.5:
+            break
+        value /= 1000.0
+    return f"{value:.3g} {prefix}{unit}"
+
+
+def _is_terminal(stream: TextIO) -> bool:
+    try:
+        return stream.isatty()
+    except (AttributeError, ValueError):
+        return False

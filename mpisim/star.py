@@ -1,0 +1,238 @@
+"""The star network: who owns which workers, and the exchanges between them and the server.
+
+Rank 0 is the server. Workers are dealt to ranks in contiguous blocks as even as possible; in the
+layout "dedicated" rank 0 has none. Messages travel as bytes on one communicator; what a user never
+sends (losses for the log, clocks, control) travels on another and is not charged.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+from mpi4py import MPI
+
+from mpisim.clock import COMMUNICATE, COMPRESS, COMPUTE, DECODE, ENCODE, SERVER, Clock
+from mpisim.compressors.base import Compressor
+from mpisim.compressors.identity import Identity
+from mpisim.errors import InputError
+from mpisim.kernels import add_rows
+from mpisim.ledger import Ledger
+from mpisim.streams import Draw, Streams
+from mpisim.wire.base import Form, Message, Packed, Precision
+
+LENGTH_BITS = 32  # the length of a message, sent where the receiver cannot know it
+
+
+@dataclasses.dataclass(frozen=True)
+class Upload:
+    """Compressed vectors of this rank's workers, on their way to the server."""
+
+    compressor: Compressor
+    draw: Draw
+    message: Message
+
+    def decoded(self) -> np.ndarray:
+        """What the server will see, shape (m, d)."""
+        return self.message.decoded()
+
+
+def deal(n: int, ranks: int) -> np.ndarray:
+    """First worker of each rank, and n at the end: shape (ranks + 1,), blocks as even as possible."""
+    return np.array([n * r // ranks for r in range(ranks + 1)])
+
+
+class Star:
+    """The network as an estimator sees it: it never learns how many ranks there are.
+
+    Parameters
+    ----------
+    comm : MPI.Intracomm
+    n : int
+        Workers over all ranks.
+    layout : {"shared", "dedicated"}
+    streams, precision, clock : the run's
+    """
+
+    def __init__(
+        self,
+        comm: MPI.Intracomm,
+        n: int,
+        layout: str,
+        streams: Streams,
+        precision: Precision,
+        clock: Clock,
+    ):
+        self.comm, self.side = comm, comm.Dup()
+        self.rank, self.ranks, self.n = comm.rank, comm.size, n
+        self.streams, self.precision, self.clock = streams, precision, clock
+        helpers = self.worker_ranks(comm.size, layout)
+        if helpers > n:
+            raise InputError(f"problem.workers: {n} workers on {helpers} worker ranks; at least {helpers} are needed")
+        starts = deal(n, helpers)
+        self.starts = starts if helpers == comm.size else np.concatenate([[0], starts])
+        self.first = int(self.starts[self.rank])
+        self.m = int(self.starts[self.rank + 1]) - self.first
+        self.is_server = self.rank == 0
+        self.ledger = Ledger(n)
+        self.round = 0
+        self._dense: dict[int, Compressor] = {}
+
+    @staticmethod
+    def worker_ranks(ranks: int, layout: str) -> int:
+        """How many of the ranks hold workers."""
+        if layout == "shared" or ranks == 1:
+            return ranks
+        return ranks - 1
+
+    # What estimators use
+
+    def dense(self, v: np.ndarray) -> Upload:
+        """The workers' vectors (m, d), uncompressed."""
+        return self.compress(self._identity(v.shape[1]), v, "dense")
+
+    def compress(self, compressor: Compressor, v: np.ndarray, purpose: str = "up") -> Upload:
+        """The workers' vectors (m, d), compressed with this round's draw for ``purpose``."""
+        self.clock.to(COMPRESS)
+        draw = Draw(self.streams, purpose, self.round, self.first, self.m)
+        return Upload(compressor, draw, compressor.compress(v, draw))
+
+    def mean(self, upload: Upload) -> np.ndarray:
+        """Gather, decode and average at the server: (d,) there, zeros on all other ranks."""
+        message = self.gather(upload)
+        if message is None:
+            self.clock.to(COMPUTE)
+            return np.zeros(upload.compressor.d, self.precision.arithmetic)
+        return message.total() / self.n
+
+    def broadcast(self, v: np.ndarray, compressor: Compressor | None = None) -> np.ndarray:
+        """The server's vector (d,) sent to all workers; returns, everywhere, what they decode."""
+        self.clock.to(SERVER)
+        compressor = compressor or self._identity(v.shape[0])
+        draw = Draw(self.streams, "down", self.round, 0, 1)
+        form = compressor.form(draw)
+        packed = compressor.compress(v[None], draw).encode() if self.is_server else None
+        self.clock.to(COMMUNICATE)
+        data, size, length_bits = self._broadcast_bytes(packed, form)
+        self.clock.to(DECODE)
+        message = form.decode(data, np.array([size]))
+        decoded = message.decoded()[0]
+        if self.is_server:
+            payload = int(message.payload_bits[0])
+            self.ledger.down(payload, 8 * size - payload + length_bits)
+        self.clock.to(COMPUTE)
+        return decoded
+
+    def average(self, upload: Upload) -> np.ndarray:
+        """The mean of the workers' messages, sent back to all of them as a dense vector (d,)."""
+        return self.broadcast(self.mean(upload))
+
+    def coin(self, p: float) -> bool:
+        """True with probability p: the same on all ranks, drawn from shared randomness, no bits."""
+        word = self.streams.raw("coin", self.round, 0, 1, 1)[0, 0]
+        return bool((int(word) >> 11) * 2.0**-53 < p)
+
+    # The exchanges below them
+
+    def gather(self, upload: Upload) -> Message | None:
+        """All workers' messages, decoded, at the server; None on other ranks."""
+        self.clock.to(ENCODE)
+        packed = upload.message.encode()
+        self.clock.to(COMMUNICATE)
+        known = upload.message.form.sizes is not None
+        form: Form | None = None
+        if self.is_server and known:
+            self.clock.to(DECODE)  # redrawing what is known to both sides
+            form = upload.compressor.form(upload.draw.block(0, self.n))
+            self.clock.to(COMMUNICATE)
+        sizes = form.sizes if form is not None else None
+        if not known:
+            sizes = self._gather_sizes(packed)
+        data = self._gather_bytes(packed, sizes)
+        if not self.is_server:
+            return None
+        assert sizes is not None
+        self.clock.to(DECODE)
+        form = form or upload.compressor.form(upload.draw.block(0, self.n))
+        message = form.decode(data, sizes)
+        self.clock.to(SERVER)
+        payload = message.payload_bits
+        framing = 8 * data.size - int(payload.sum()) + (0 if known else LENGTH_BITS * self.n)
+        self.ledger.up(payload, framing, int(upload.compressor.paper_bits(message).sum()))
+        return message
+
+    def _gather_sizes(self, packed: Packed) -> np.ndarray | None:
+        own = packed.sizes.astype(np.uint32)
+        if self.is_server:
+            sizes = np.empty(self.n, np.uint32)
+            self.comm.Gatherv(own, [sizes, np.diff(self.starts), self.starts[:-1], MPI.UINT32_T])
+            return sizes.astype(np.int64)
+        self.comm.Gatherv(own, None)
+        return None
+
+    def _gather_bytes(self, packed: Packed, sizes: np.ndarray | None) -> np.ndarray:
+        if not self.is_server:
+            self.comm.Gatherv(packed.data, None)
+            return packed.data
+        ends = np.concatenate([[0], np.cumsum(sizes)])[self.starts]
+        data = np.empty(int(ends[-1]), np.uint8)
+        self.comm.Gatherv(packed.data, [data, np.diff(ends), ends[:-1], MPI.BYTE])
+        return data
+
+    def _broadcast_bytes(self, packed: Packed | None, form: Form) -> tuple[np.ndarray, int, int]:
+        if form.sizes is not None:
+            size, length_bits = int(form.sizes[0]), 0
+        else:
+            length = np.array([packed.sizes[0] if packed else 0], np.uint32)
+            self.comm.Bcast(length)
+            size, length_bits = int(length[0]), LENGTH_BITS
+        data = packed.data if packed else np.empty(size, np.uint8)
+        self.comm.Bcast(data)
+        return data, size, length_bits
+
+    def _identity(self, d: int) -> Compressor:
+        if d not in self._dense:
+            self._dense[d] = Identity().bind(d, self.n, self.precision)
+        return self._dense[d]
+
+    # Not charged: evaluation, constants, control
+
+    def relay(self, total: np.ndarray, fold: Callable[[np.ndarray], None]) -> None:
+        """``total`` passes from rank to rank, each folds its part in, and all get the result.
+
+        Rank by rank is worker by worker: the sum has the same bits for any number of ranks.
+        """
+        if self.rank > 0:
+            self.side.Recv(total, self.rank - 1)
+        fold(total)
+        if self.rank < self.ranks - 1:
+            self.side.Send(total, self.rank + 1)
+        self.side.Bcast(total, self.ranks - 1)
+
+    def sum_over_workers(self, rows: np.ndarray) -> np.ndarray:
+        """Sum of rows (m, k) over all workers in worker order, shape (k,), on every rank."""
+        total = np.zeros(rows.shape[1])
+        self.relay(total, lambda t: add_rows(t, rows))
+        return total
+
+    def all_workers(self, rows: np.ndarray) -> np.ndarray:
+        """Rows (m, ...) of all workers in worker order, shape (n, ...), on every rank."""
+        whole = self.gather_workers(rows)
+        if whole is None:
+            whole = np.empty((self.n, *rows.shape[1:]), rows.dtype)
+        self.side.Bcast([whole, whole.nbytes, MPI.BYTE])
+        return whole
+
+    def gather_workers(self, rows: np.ndarray) -> np.ndarray | None:
+        """Rows (m, ...) of all workers in worker order, shape (n, ...), on rank 0; None elsewhere."""
+        rows = np.ascontiguousarray(rows)
+        row_bytes = rows.itemsize * int(np.prod(rows.shape[1:], dtype=np.int64))
+        mine = [rows, rows.nbytes, MPI.BYTE]
+        if not self.is_server:
+            self.side.Gatherv(mine, None)
+            return None
+        whole = np.empty((self.n, *rows.shape[1:]), rows.dtype)
+        counts, starts = np.diff(self.starts) * row_bytes, self.starts[:-1] * row_bytes
+        self.side.Gatherv(mine, [whole, counts, starts, MPI.BYTE])
+        return whole

@@ -1,0 +1,1 @@
+"""Constants of problems and compressors, and the theorems' step sizes."""

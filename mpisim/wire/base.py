@@ -1,0 +1,132 @@
+"""What a message is, and what server and worker both know of it before it is sent.
+
+A `Form` is the common knowledge: dimension, precision, seeded coordinates, how many workers. A
+`Message` holds, worker axis first, what only the sender knows. Encoding is lossless for the
+message: ``form.decode(*message.encode())`` equals the message, bit for bit.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+
+import numpy as np
+from numba import njit
+
+from mpisim.errors import WireError
+
+
+@dataclasses.dataclass(frozen=True)
+class Precision:
+    """``wire``: type of values in messages (run.wire); ``arithmetic``: type of vectors (run.dtype)."""
+
+    wire: np.dtype
+    arithmetic: np.dtype
+
+    @property
+    def bits(self) -> int:
+        """Bits of one value on the wire."""
+        return 8 * self.wire.itemsize
+
+
+@dataclasses.dataclass(frozen=True)
+class Packed:
+    """Encoded messages of a block of m workers, each padded to bytes, one behind the other.
+
+    Attributes
+    ----------
+    data : array, shape (total bytes,), uint8
+    sizes : array, shape (m,), int64
+        Bytes of each message.
+    payload_bits : array, shape (m,), int64
+        Bits of each message without headers and padding: what is charged.
+    """
+
+    data: np.ndarray
+    sizes: np.ndarray
+    payload_bits: np.ndarray
+
+
+class Form(ABC):
+    """What both sides know of the messages of a block of ``workers`` workers in dimension ``d``."""
+
+    d: int
+    workers: int
+    precision: Precision
+
+    @property
+    @abstractmethod
+    def sizes(self) -> np.ndarray | None:
+        """Bytes of each message, shape (workers,), int64, or None where only the sender knows.
+
+        Unknown sizes cross the wire, 32 bits each, and are charged as framing.
+        """
+
+    @abstractmethod
+    def decode(self, data: np.ndarray, sizes: np.ndarray) -> Message:
+        """The messages in ``data`` (uint8), or `WireError`: total, linear in time and memory."""
+
+
+class Message(ABC):
+    """The messages of a block of workers; every use of them is of their decoded value."""
+
+    form: Form
+
+    @abstractmethod
+    def encode(self) -> Packed:
+        """Bytes and bits of the block."""
+
+    @property
+    @abstractmethod
+    def payload_bits(self) -> np.ndarray:
+        """Bits of each message without headers and padding, shape (workers,), int64."""
+
+    @abstractmethod
+    def decoded(self) -> np.ndarray:
+        """What the receivers see: shape (workers, d), arithmetic precision."""
+
+    def total(self) -> np.ndarray:
+        """Sum over the block in worker order, shape (d,)."""
+        from mpisim.kernels import ordered_sum
+
+        return ordered_sum(self.decoded())
+
+
+def check_sizes(form: Form, data: np.ndarray, sizes: np.ndarray) -> None:
+    """`WireError` unless ``data`` and ``sizes`` can be the messages of ``form``'s workers."""
+    sizes = np.asarray(sizes, np.int64)
+    if data.dtype != np.uint8 or data.ndim != 1:
+        raise WireError(f"messages are {data.dtype} {data.shape}, not a row of bytes")
+    if sizes.shape != (form.workers,):
+        raise WireError(f"there are sizes {sizes.shape} for the messages of {form.workers} workers")
+    total = _sum_of_sizes(sizes, data.size)
+    if total != data.size:
+        raise WireError(f"messages have {data.size} bytes, which is not what their sizes add up to")
+    if form.sizes is not None and not _same(form.sizes, sizes):
+        raise WireError("messages do not have the sizes that sender and receiver agreed on")
+
+
+def bit_bounds(sizes: np.ndarray) -> np.ndarray:
+    """Where each message starts, in bits, and where the last one ends, shape (m + 1,), int64."""
+    bounds = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=bounds[1:])
+    return 8 * bounds
+
+
+@njit(cache=True)
+def _sum_of_sizes(sizes, most):
+    """Their sum, or -1 as soon as one is negative or the sum exceeds ``most``."""
+    total = 0
+    for size in sizes:
+        if size < 0 or size > most - total:
+            return -1
+        total += size
+    return total
+
+
+@njit(cache=True)
+def _same(first, second):
+    for i in range(first.size):
+        if first[i] != second[i]:
+            return False
+    return True

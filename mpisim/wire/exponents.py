@@ -1,0 +1,123 @@
+"""Vectors of signed powers of two: natural compression's message, 9 bits a coordinate.
+
+A code is one sign bit and 8 exponent bits e: e = 1, ..., 255 means +-2**(e - 127), from the smallest
+normal float32 up to 2**128, one power above the largest, so that rounding up is possible for every
+float32; e = 0 is zero with the sign bit 0, and NaN with the sign bit 1. In float32 arithmetic
+2**128 is infinite. Codes follow each other, with ones up to the next byte behind the last.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import cached_property
+
+import numpy as np
+from numba import njit
+
+from mpisim.wire.base import Form, Message, Packed, Precision, bit_bounds, check_sizes
+from mpisim.wire.bits import (
+    PADDING,
+    fail,
+    is_padding,
+    new_words,
+    pad,
+    put,
+    take,
+    to_bytes,
+    to_words,
+)
+
+CODE_BITS = 9
+NAN_CODE = 1 << 8
+
+
+def _values() -> np.ndarray:
+    powers = np.ldexp(1.0, np.arange(256) - 127)
+    values = np.concatenate([powers, -powers])
+    values[0], values[NAN_CODE] = 0.0, np.nan
+    return values
+
+
+VALUES = _values()
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ExponentsForm(Form):
+    """Messages of 9 d bits; sizes are known."""
+
+    d: int
+    workers: int
+    precision: Precision
+
+    @property
+    def sizes(self) -> np.ndarray:
+        return np.full(self.workers, -(-CODE_BITS * self.d // 8), np.int64)
+
+    @cached_property
+    def values(self) -> np.ndarray:
+        """Value of each code, shape (512,), arithmetic precision."""
+        with np.errstate(over="ignore"):
+            return VALUES.astype(self.precision.arithmetic)
+
+    def decode(self, data: np.ndarray, sizes: np.ndarray) -> Exponents:
+        check_sizes(self, data, sizes)
+        codes = np.empty((self.workers, self.d), np.uint16)
+        worker, status = _read(to_words(data), bit_bounds(sizes), codes)
+        if status < 0:
+            raise fail(worker, status)
+        return Exponents(self, codes)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Exponents(Message):
+    """``codes``: shape (m, d), uint16, below 512."""
+
+    form: ExponentsForm
+    codes: np.ndarray
+
+    @property
+    def payload_bits(self) -> np.ndarray:
+        return np.full(self.form.workers, CODE_BITS * self.form.d, np.int64)
+
+    def encode(self) -> Packed:
+        sizes = self.form.sizes
+        size = int(sizes.sum())
+        words = new_words(8 * size)
+        _write(words, self.codes)
+        return Packed(to_bytes(words, size), sizes, self.payload_bits)
+
+    def decoded(self) -> np.ndarray:
+        return self.form.values[self.codes]
+
+    def total(self) -> np.ndarray:
+        total = np.zeros(self.form.d, self.form.precision.arithmetic)
+        _add(total, self.codes, self.form.values)
+        return total
+
+
+@njit(cache=True)
+def _write(words, codes):
+    pos = 0
+    for i in range(codes.shape[0]):
+        for code in codes[i]:
+            pos = put(words, pos, code, CODE_BITS)
+        pos = pad(words, pos)
+
+
+@njit(cache=True)
+def _read(words, bounds, codes):
+    for i in range(codes.shape[0]):
+        pos = bounds[i]
+        for j in range(codes.shape[1]):
+            codes[i, j] = take(words, pos, CODE_BITS)
+            pos += CODE_BITS
+        if not is_padding(words, pos, bounds[i + 1]):
+            return i, PADDING
+    return 0, 0
+
+
+@njit(cache=True)
+def _add(total, codes, values):
+    for i in range(codes.shape[0]):
+        for j in range(codes.shape[1]):
+            total[j] += values[codes[i, j]]

@@ -1,0 +1,102 @@
+"""Sign vectors with one scale: 32 + d bits (64 + d with float64 values on the wire).
+
+The scale comes first, then one bit a coordinate (1: negative; the sign of 0 is +1), first
+coordinate in the highest bit, and ones up to the next byte. A scale that is not finite on the wire
+travels as the quiet NaN, and all values are NaN.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from numba import njit
+
+from mpisim.wire.base import Form, Message, Packed, Precision, check_sizes
+from mpisim.wire.bits import PADDING, fail
+from mpisim.wire.scales import check_scales
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SignsForm(Form):
+    """Sizes are known: the scale and ceil(d / 8) bytes."""
+
+    d: int
+    workers: int
+    precision: Precision
+
+    @property
+    def sizes(self) -> np.ndarray:
+        size = self.precision.wire.itemsize + -(-self.d // 8)
+        return np.full(self.workers, size, np.int64)
+
+    @property
+    def padding(self) -> int:
+        """The bits of the last byte that belong to no coordinate."""
+        return (1 << (-self.d % 8)) - 1
+
+    def pack(self, scales: np.ndarray, v: np.ndarray) -> Signs:
+        """The message with these scales (workers,), wire precision, and the signs of v."""
+        bits = np.packbits(v < 0, axis=1)
+        bits[:, -1] |= self.padding
+        return Signs(self, scales, bits)
+
+    def decode(self, data: np.ndarray, sizes: np.ndarray) -> Signs:
+        check_sizes(self, data, sizes)
+        first = self.precision.wire.itemsize
+        rows = data.reshape(self.workers, first + -(-self.d // 8))
+        scales = rows[:, :first].copy().view(self.precision.wire)[:, 0]
+        check_scales(scales)
+        wrong = rows[:, -1] & self.padding != self.padding
+        if wrong.any():
+            raise fail(int(wrong.argmax()), PADDING)
+        return Signs(self, scales, rows[:, first:])
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Signs(Message):
+    """Scaled signs of a block of workers.
+
+    scales : array, shape (m,), wire precision, >= 0, or the quiet NaN
+    bits : array, shape (m, ceil(d / 8)), uint8, padded with ones
+    """
+
+    form: SignsForm
+    scales: np.ndarray
+    bits: np.ndarray
+
+    @property
+    def payload_bits(self) -> np.ndarray:
+        return np.full(self.form.workers, self.form.precision.bits + self.form.d, np.int64)
+
+    def encode(self) -> Packed:
+        first = self.form.precision.wire.itemsize
+        rows = np.empty((self.form.workers, first + self.bits.shape[1]), np.uint8)
+        rows[:, :first] = self.scales[:, None].view(np.uint8)
+        rows[:, first:] = self.bits
+        return Packed(rows.reshape(-1), self.form.sizes, self.payload_bits)
+
+    def decoded(self) -> np.ndarray:
+        out = np.zeros((self.form.workers, self.form.d), self.form.precision.arithmetic)
+        for i in range(self.form.workers):  # a view of each row: adding to zeros is writing
+            _add(out[i], self._scales()[i : i + 1], self.bits[i : i + 1])
+        return out
+
+    def total(self) -> np.ndarray:
+        total = np.zeros(self.form.d, self.form.precision.arithmetic)
+        _add(total, self._scales(), self.bits)
+        return total
+
+    def _scales(self) -> np.ndarray:
+        return self.scales.astype(self.form.precision.arithmetic, copy=False)
+
+
+@njit(cache=True)
+def _add(total, scales, bits):
+    """total (d,) += scales[i] * signs of worker i, for i = 0, 1, ..."""
+    d = total.size
+    for i in range(bits.shape[0]):
+        scale = scales[i]
+        for j in range(d):
+            negative = (bits[i, j >> 3] >> (7 - (j & 7))) & 1
+            total[j] += -scale if negative else scale

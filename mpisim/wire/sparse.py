@@ -1,0 +1,103 @@
+"""Sparse vectors whose indices server and worker both know: only the values travel."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import cached_property
+
+import numpy as np
+from numba import njit
+
+from mpisim.wire.base import Form, Message, Packed, Precision, check_sizes
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SeededForm(Form):
+    """Coordinates drawn from shared randomness, as the rows of a CSR matrix; sizes are known.
+
+    ptr : array, shape (workers + 1,), int64
+        Worker i sends the coordinates ``indices[ptr[i]:ptr[i+1]]``, ascending.
+    indices : array, shape (ptr[-1],), int64
+    scale : float
+        Receivers multiply every value by it, in arithmetic precision.
+    """
+
+    d: int
+    workers: int
+    precision: Precision
+    ptr: np.ndarray
+    indices: np.ndarray
+    scale: float = 1.0
+
+    @cached_property
+    def sizes(self) -> np.ndarray:  # type: ignore[override]
+        return np.diff(self.ptr) * self.precision.wire.itemsize
+
+    @classmethod
+    def of_rows(cls, d: int, precision: Precision, rows: np.ndarray, scale: float) -> SeededForm:
+        """The same number of coordinates for each worker: ``rows``, shape (workers, k), int64."""
+        m, k = rows.shape
+        ptr = np.arange(0, m * k + 1, k)
+        return cls(d, m, precision, ptr, rows.reshape(-1), scale)
+
+    def take(self, v: np.ndarray) -> Seeded:
+        """The message with these coordinates of ``v``, shape (workers, d), rounded to the wire."""
+        values = np.empty(self.indices.size, self.precision.wire)
+        _take(np.ascontiguousarray(v), self.ptr, self.indices, values)
+        return Seeded(self, values)
+
+    def decode(self, data: np.ndarray, sizes: np.ndarray) -> Seeded:
+        check_sizes(self, data, sizes)
+        return Seeded(self, data.view(self.precision.wire))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Seeded(Message):
+    """``values``: shape (form.ptr[-1],), wire precision; any float is allowed."""
+
+    form: SeededForm
+    values: np.ndarray
+
+    @property
+    def payload_bits(self) -> np.ndarray:
+        return 8 * self.form.sizes
+
+    def encode(self) -> Packed:
+        sizes = self.form.sizes
+        return Packed(self.values.view(np.uint8), sizes, 8 * sizes)
+
+    def decoded(self) -> np.ndarray:
+        out = np.zeros((self.form.workers, self.form.d), self.form.precision.arithmetic)
+        scatter(out, self.form.ptr, self.form.indices, self._scaled())
+        return out
+
+    def total(self) -> np.ndarray:
+        total = np.zeros(self.form.d, self.form.precision.arithmetic)
+        scatter_add(total, self.form.indices, self._scaled())
+        return total
+
+    def _scaled(self) -> np.ndarray:
+        arithmetic = self.form.precision.arithmetic
+        return self.values.astype(arithmetic, copy=False) * arithmetic.type(self.form.scale)
+
+
+@njit(cache=True)
+def _take(v, ptr, indices, values):
+    for i in range(ptr.size - 1):
+        for t in range(ptr[i], ptr[i + 1]):
+            values[t] = v[i, indices[t]]
+
+
+@njit(cache=True)
+def scatter(out, ptr, indices, values):
+    """out[i, indices[t]] = values[t] for worker i's stretch of t."""
+    for i in range(ptr.size - 1):
+        for t in range(ptr[i], ptr[i + 1]):
+            out[i, indices[t]] = values[t]
+
+
+@njit(cache=True)
+def scatter_add(total, indices, values):
+    """total[indices[t]] += values[t], t ascending: worker by worker."""
+    for t in range(indices.size):
+        total[indices[t]] += values[t]

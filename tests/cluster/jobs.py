@@ -1,0 +1,41 @@
+"""Real mpirun jobs for tests."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+needs_mpirun = pytest.mark.skipif(shutil.which("mpirun") is None, reason="mpirun is not on the PATH")
+
+
+def environment() -> dict[str, str]:
+    """This process's environment with what Open MPI needs for root and for more ranks than cores."""
+    extra = {
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+        "OMPI_MCA_mpi_yield_when_idle": "1",
+        "PYTHONPATH": str(ROOT),
+    }
+    return os.environ | extra
+
+
+def mpirun(ranks: int, *arguments: str, timeout: float = 120, **options) -> subprocess.CompletedProcess:
+    """Run ``python ARGUMENTS`` on ``ranks`` ranks; output as text."""
+    command = ["mpirun", "-n", str(ranks), sys.executable, *arguments]
+    return subprocess.run(
+        command, env=environment(), capture_output=True, text=True, timeout=timeout, check=False, **options
+    )
+
+
+def start(ranks: int, *arguments: str, **options) -> subprocess.Popen:
+    """Start it and return at once, in a process group of its own."""
+    command = ["mpirun", "-n", str(ranks), sys.executable, *arguments]
+    return subprocess.Popen(command, env=environment(), start_new_session=True, **options)

@@ -1,0 +1,93 @@
+"""Started by test_layouts under mpirun: every method x compressor x layout on 1, 2, 3 and 6 ranks.
+
+Prints one line for each difference and exits non-zero if there is one.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import tempfile
+from pathlib import Path
+
+import h5py
+import numpy as np
+from mpi4py import MPI
+
+from tests.helpers import run_tables, table
+
+METHODS = [
+    {"name": "dcgd"},
+    {"name": "heavy-ball"},
+    {"name": "diana", "alpha": 0.1},
+    {"name": "marina", "p": 0.3},
+    {"name": "ef"},
+    {"name": "ef21"},
+    {"name": "ef21", "start": "compressed"},
+]
+COMPRESSORS = [
+    {"name": "identity"},
+    {"name": "randk", "k": 5},
+    {"name": "topk", "k": 5},
+    {"name": "qsgd", "s": 4},
+    {"name": "qsgd", "s": 3, "norm": "inf"},
+    {"name": "natural"},
+    {"name": "bernoulli", "p": 0.5},
+    {"name": "scaled-sign"},
+]
+WORKERS = {6: 8, 20: 6, 1000: 3}  # workers: rounds
+RANKS = [1, 2, 3, 6]
+
+
+def experiments():
+    """All tables but for the layout."""
+    for method, compressor, n in itertools.product(METHODS, COMPRESSORS, WORKERS):
+        yield table(method | {"stepsize": 0.05}, compressor, workers=n, rounds=WORKERS[n])
+    for problem in ("logistic", "logistic-nonconvex-reg", "least-squares"):
+        yield table({"name": "diana", "stepsize": "theory" if problem == "logistic" else 0.01}, COMPRESSORS[1], problem={"name": problem})
+    for name in ("marina", "diana"):  # a theory step depends on constants over all workers
+        yield table({"name": name, "stepsize": "theory"}, COMPRESSORS[1], problem={"split": "sorted-by-norm"})
+    for split in ("shuffled", "homogeneous"):
+        yield table({"name": "ef21", "stepsize": "theory"}, COMPRESSORS[2], problem={"split": split, "remainder": "spread"})
+    yield table({"name": "marina", "stepsize": 0.05}, COMPRESSORS[1], dtype="float32", log_every=7)
+
+
+def content(path: Path) -> dict[str, bytes]:
+    """All columns but the clocks, the final x and the step size."""
+    with h5py.File(path, "r") as file:
+        found = {f"rounds/{n}": c[:].tobytes() for n, c in file["rounds"].items() if not n.startswith("time_")}
+        found |= {f"workers/{n}": c[:].tobytes() for n, c in file["workers"].items()}
+        found |= {"final/x": file["final/x"][:].tobytes(), "stepsize": np.float64(file.attrs["stepsize"]).tobytes()}
+    return found
+
+
+def main() -> int:
+    """Run all; the number of differences is not 0: 1."""
+    world = MPI.COMM_WORLD
+    groups = {r: world.Split(0 if world.rank < r else MPI.UNDEFINED, world.rank) for r in RANKS}
+    different = count = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for tables in experiments():
+            count += 1
+            reference: dict[str, bytes] = {}
+            for ranks, layout in itertools.product(RANKS, ("shared", "dedicated")):
+                if world.rank >= ranks or (ranks == 1 and layout == "dedicated"):
+                    continue
+                log = Path(folder) / "log.h5"
+                tables["run"]["layout"] = layout
+                run_tables(tables, log, groups[ranks], force=True)
+                if world.rank == 0:
+                    found = content(log)
+                    reference = reference or found
+                    for name in sorted(reference):
+                        if found[name] != reference[name]:
+                            different += 1
+                            print(f"{name} differs on {ranks} ranks, {layout}: {tables}", flush=True)
+            world.Barrier()
+    if world.rank == 0:
+        print(f"{count} experiments, {different} differences")
+    return int(world.bcast(different) > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,65 @@
+"""What happens to a job when its input is bad or a rank dies."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cluster import kill, malformed
+from tests.cluster.jobs import ROOT, mpirun, needs_mpirun
+from tests.malformed import CASES
+
+SOME = ["no colon", "wrong type", "unknown flag", "k above d", "unknown data set", "no folder for the log"]
+
+
+@needs_mpirun
+@pytest.mark.parametrize("name", SOME)
+def test_bad_input_on_three_ranks(name):
+    [(_, arguments, said)] = [case for case in CASES if case[0] == name]
+    assert malformed.trial(3, arguments, said) == ""
+
+
+@needs_mpirun
+def test_more_ranks_than_workers(tmp_path):
+    job = mpirun(3, "-m", "mpisim", "run", *RUN, "--workers", "2", "--out", str(tmp_path / "x.h5"), cwd=ROOT)
+    assert job.returncode == 2
+    assert "problem.workers: 2 workers on 3 worker ranks" in job.stderr
+
+
+RUN = [
+    *("--set", "problem={ name = 'logistic', data = 'sample' }"),
+    *("--set", "method={ name = 'gd', stepsize = 0.1 }"),
+    *("--set", "run.rounds=1000000", "--set", "run.checkpoint_seconds=1"),
+]
+
+
+@needs_mpirun
+@pytest.mark.parametrize("rank", [0, 2])
+def test_an_exception_on_one_rank_ends_the_job(rank, tmp_path):
+    (tmp_path / "broken.py").write_text(kill.BROKEN_PLUGIN.format(rank=rank))
+    arguments = ["--set", "problem.name=broken", "--plugin", "broken", "--out", str(tmp_path / "x.h5")]
+    job = mpirun(3, "-m", "mpisim", "run", *RUN, *arguments, cwd=tmp_path, timeout=30)
+    assert job.returncode == 1
+    assert job.stderr.count("Traceback") == 1
+    assert f"rank {rank} of 3 failed" in job.stderr and "one bad day" in job.stderr
+
+
+@needs_mpirun
+def test_divergence_is_exit_code_3(tmp_path):
+    log = tmp_path / "x.h5"
+    settings = ["--set", "problem.name=least-squares", "--set", "method.stepsize=1e6"]
+    job = mpirun(2, "-m", "mpisim", "run", *RUN, *settings, "--out", str(log), cwd=ROOT)
+    assert job.returncode == 3, job.stderr
+    assert job.stderr.count("mpisim: diverged") == 1
+    assert kill.check_log(log, "diverged") > 1
+
+
+@needs_mpirun
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_sigterm_ends_at_a_rounds_end(ranks, tmp_path):
+    assert kill.trial(ranks, tmp_path / "x.h5", "TERM", seconds=3.0) == ""
+
+
+@needs_mpirun
+@pytest.mark.parametrize("moment", [0.3, 1.4, 2.6, 4.1])
+def test_kill_9(moment, tmp_path):
+    assert kill.trial(3, tmp_path / "x.h5", "KILL", seconds=moment) == ""

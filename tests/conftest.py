@@ -1,0 +1,30 @@
+"""Shared fixtures."""
+
+from __future__ import annotations
+
+import pytest
+
+from mpisim.data.find import find
+from mpisim.errors import InputError
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory):
+    """Tests never touch the user's cache."""
+    patch = pytest.MonkeyPatch()
+    patch.setenv("MPISIM_CACHE", str(tmp_path_factory.mktemp("cache")))
+    yield
+    patch.undo()
+
+
+@pytest.fixture
+def need_data():
+    """need_data(name) skips the test where the data set is not here."""
+
+    def need(name: str) -> None:
+        try:
+            find(name)
+        except InputError:
+            pytest.skip(f"{name} is not here (MPISIM_DATA)")
+
+    return need

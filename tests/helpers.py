@@ -1,0 +1,65 @@
+"""What several tests use: small experiments, run in this process, and dense references."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import h5py
+import numpy as np
+from mpi4py import MPI
+from sklearn.datasets import load_svmlight_file
+
+from mpisim.config import parse
+from mpisim.data.find import find
+from mpisim.engine import Output, Result, run
+
+
+def table(method, compressor=None, data="sample", workers=6, rounds=20, problem=None, **run):
+    """The tables of an experiment."""
+    tables = {
+        "problem": {"name": "nonconvex-loss", "data": data, "workers": workers} | (problem or {}),
+        "method": method,
+        "run": {"rounds": rounds} | run,
+    }
+    return tables | ({"compressor": compressor} if compressor else {})
+
+
+def run_tables(tables: dict, log: Path | None = None, comm=MPI.COMM_SELF, **output) -> Result:
+    """Run an experiment in this process."""
+    return run(parse(tables), Output(log, **output), comm)
+
+
+def columns(log: Path) -> dict[str, np.ndarray]:
+    """All columns of a log, read with plain h5py."""
+    with h5py.File(log, "r") as file:
+        return {name: data[:] for name, data in file["rounds"].items()}
+
+
+def dense(data: str) -> tuple[np.ndarray, np.ndarray]:
+    """Rows (N, d) and labels -1 / +1, from the text file, with no code of the package."""
+    import bz2
+    import gzip
+    import lzma
+
+    path = find(data)
+    opener = {".xz": lzma.open, ".bz2": bz2.open, ".gz": gzip.open}.get(path.suffix, open)
+    features = {"sample": 123, "mushrooms": 112, "a9a": 123}[data]
+    with opener(path, "rb") as file:
+        rows, labels = load_svmlight_file(file, n_features=features, zero_based=False)
+    return rows.toarray(), np.where(labels == labels.min(), -1.0, 1.0)
+
+
+def dense_nonconvex(data: str, n: int):
+    """x -> gradients (n, d) of mean (1 - sigmoid(y a.x))^2 over contiguous blocks, and d."""
+    rows, labels = dense(data)
+    m = len(rows) // n
+    blocks = [(rows[i * m : (i + 1) * m], labels[i * m : (i + 1) * m]) for i in range(n)]
+
+    def gradients(x):
+        out = []
+        for a, y in blocks:
+            s = 1 / (1 + np.exp(-y * (a @ x)))
+            out.append(a.T @ (-2 * s * (1 - s) ** 2 * y) / m)
+        return np.array(out)
+
+    return gradients, rows.shape[1]

@@ -1,0 +1,128 @@
+"""Bad inputs: each gives one line that says what, where and what is allowed.
+
+`CASES` is (name, arguments, what the line must say). ``{d}`` in arguments is a folder that
+`prepare` fills. Used on one rank by test_malformed, on three by tests/cluster.
+"""
+
+from __future__ import annotations
+
+import lzma
+from pathlib import Path
+
+GOOD = """
+[problem]
+name = "logistic"
+data = "{d}/good"
+workers = 3
+[method]
+name = "dcgd"
+stepsize = 0.1
+[compressor]
+name = "randk"
+k = 2
+[run]
+rounds = 3
+"""
+
+LIBSVM = {
+    "good": "".join(f"{'+1' if i % 2 else '-1'} 1:{i}.5 3:1\n" for i in range(12)),
+    "no-colon": "+1 1:1\n-1 2\n+1 1:1\n",
+    "index-0": "+1 1:1\n-1 0:1\n+1 1:1\n",
+    "descending": "+1 1:1\n-1 3:1 2:1\n+1 1:1\n",
+    "duplicate": "+1 1:1\n-1 3:1 3:1\n+1 1:1\n",
+    "word": "+1 1:1\n-1 1:abc\n+1 1:1\n",
+    "nan": "+1 1:1\n-1 1:nan\n+1 1:1\n",
+    "infinite": "+1 1:1\n-1 1:inf\n+1 1:1\n",
+    "label": "+1 1:1\nyes 1:1\n+1 1:1\n",
+    "one-label": "+1 1:1\n+1 1:2\n+1 1:3\n",
+    "three-labels": "1 1:1\n2 1:2\n3 1:3\n",
+    "empty": "",
+    "negative-index": "+1 1:1\n-1 -3:1\n+1 1:1\n",
+}
+
+
+def prepare(folder: Path) -> None:
+    """Write the files that the cases name."""
+    for name, text in LIBSVM.items():
+        (folder / name).write_text(text)
+    (folder / "binary").write_bytes(bytes(range(256)) * 4)
+    (folder / "cut.xz").write_bytes(lzma.compress(LIBSVM["good"].encode() * 50)[:-20])
+    (folder / "not-really.gz").write_text("+1 1:1\n")
+    (folder / "good.toml").write_text(GOOD.replace("{d}", str(folder)))
+    (folder / "broken.toml").write_text("[problem\nname = 1\n")
+    (folder / "latin.toml").write_bytes(b"title = '\xff'\n")
+    (folder / "exists.h5").write_bytes(b"not a log")
+    (folder / "a-folder").mkdir()
+
+
+def run(*settings: str) -> list[str]:
+    """``run good.toml`` with settings."""
+    return ["run", "{d}/good.toml", "--out", "{d}/log.h5", *(word for s in settings for word in ("--set", s))]
+
+
+def data(name: str) -> list[str]:
+    """The good experiment on another data file."""
+    return run(f"problem.data={{d}}/{name}")
+
+
+CASES: list[tuple[str, list[str], list[str]]] = [
+    # LibSVM files
+    ("no colon", data("no-colon"), ["no-colon:2"]),
+    ("index 0", data("index-0"), ["index-0:2"]),
+    ("negative index", data("negative-index"), ["negative-index:2"]),
+    ("descending indices", data("descending"), ["descending:2"]),
+    ("duplicate index", data("duplicate"), ["duplicate:2"]),
+    ("value not a number", data("word"), ["word:2"]),
+    ("nan", data("nan"), ["nan:2"]),
+    ("infinity", data("infinite"), ["infinite:2"]),
+    ("label not a number", data("label"), ["label:2"]),
+    ("one label", data("one-label"), ["one-label", "two"]),
+    ("three labels", data("three-labels"), ["three-labels", "two"]),
+    ("empty file", data("empty"), ["empty"]),
+    ("binary file", data("binary"), ["binary:"]),
+    ("truncated xz", data("cut.xz"), ["cut.xz"]),
+    ("gz that is none", data("not-really.gz"), ["not-really.gz"]),
+    ("data is a folder", data("a-folder"), ["a-folder"]),
+    ("unknown data set", run("problem.data=no-such-set"), ["no-such-set", "MPISIM_DATA"]),
+    # TOML
+    ("broken TOML", ["run", "{d}/broken.toml"], ["broken.toml", "line 1"]),
+    ("not UTF-8", ["run", "{d}/latin.toml"], ["latin.toml"]),
+    ("no such file", ["run", "{d}/nothing.toml"], ["nothing.toml", "No such file"]),
+    ("a folder for a file", ["run", "{d}"], ["cannot be read"]),
+    ("unknown table", run("server.name=1"), ["server", "problem, method, compressor, run"]),
+    ("unknown key", run("run.round=3"), ["run.round", "rounds"]),
+    ("wrong type", run("run.rounds=many"), ["run.rounds", "an integer"]),
+    ("a float for an integer", run("run.rounds=1.5"), ["run.rounds", "an integer"]),
+    ("a boolean for an integer", run("run.seed=true"), ["run.seed", "an integer"]),
+    ("negative rounds", run("run.rounds=-1"), ["run.rounds", ">= 0"]),
+    ("log_every 0", run("run.log_every=0"), ["run.log_every", ">= 1"]),
+    ("unknown wire type", run("run.wire=float16"), ["run.wire", "'float32' or 'float64'"]),
+    ("unknown layout", run("run.layout=ring"), ["run.layout", "'shared' or 'dedicated'"]),
+    ("unknown problem", run("problem.name=lasso"), ["problem.name", "'lasso'", "logistic"]),
+    ("unknown method", run("method.name=sgd"), ["method.name", "'sgd'", "marina"]),
+    ("unknown compressor", run("compressor.name=zip"), ["compressor.name", "'zip'", "randk"]),
+    ("key of another method", run("method.alpha=0.5"), ["method.alpha", "'dcgd'"]),
+    ("unknown split", run("problem.split=random"), ["problem.split", "contiguous"]),
+    ("negative step", run("method.stepsize=-1"), ["method.stepsize", "> 0"]),
+    ("step of no theorem", run("method.name=ef", "method.stepsize=theory"), ["method.stepsize", "no theorem"]),
+    ("p above 1", run("method.name=marina", "method.p=2"), ["method.p", "(0, 1]"]),
+    ("biased in theory", run("method.name=diana", "compressor={ name = 'topk', k = 2 }"), ["biased"]),
+    ("k above d", run("compressor.k=4"), ["compressor.k", "4", "3"]),
+    ("k = 0", run("compressor.k=0"), ["compressor.k", "0", "1"]),
+    ("k missing", run("compressor={ name = 'topk' }"), ["compressor.k: missing"]),
+    ("more workers than rows", run("problem.workers=13"), ["13", "12"]),
+    ("no workers", run("problem.workers=0"), ["problem.workers"]),
+    ("reference of a non-convex problem", run("problem.name=nonconvex-loss", "run.reference=true"), ["nonconvex-loss"]),
+    ("compressor for gd", run("method.name=gd"), ["compressor.name", "gd"]),
+    # flags and outputs
+    ("unknown flag", ["run", "--rounds", "3"], ["--rounds"]),
+    ("--set without value", ["run", "--set", "run.rounds"], ["run.rounds", "TABLE.KEY=VALUE"]),
+    ("unknown command", ["walk"], ["walk"]),
+    ("unknown plugin", ["run", "{d}/good.toml", "--plugin", "no_such_module"], ["no_such_module"]),
+    ("log exists", ["run", "{d}/good.toml", "--out", "{d}/exists.h5"], ["exists.h5", "--force"]),
+    ("no folder for the log", ["run", "{d}/good.toml", "--out", "{d}/good/log.h5"], ["log.h5"]),
+    ("resume without checkpoint", ["run", "{d}/good.toml", "--out", "{d}/x.h5", "--resume"], ["checkpoint"]),
+    ("show no log", ["show", "{d}/exists.h5"], ["exists.h5"]),
+    ("show no file", ["show", "{d}/nothing.h5"], ["nothing.h5"]),
+    ("plot no log", ["plot", "{d}/exists.h5", "-o", "{d}/x.png"], ["exists.h5"]),
+]
