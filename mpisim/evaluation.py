@@ -32,39 +32,44 @@ class Evaluator:
     """Evaluates rows: one message that passes all ranks in worker order, and back to everyone.
 
     Behind the gradient (d) it carries the loss, the oracle calls, a signal that some rank has
-    received, rank 0's wish for a checkpoint, and the clock of the slowest rank.
+    received, rank 0's wish for a checkpoint, the longest time that a rank was busy after the last
+    row (without the gradients of that row's evaluation, after which all ranks start alike), and
+    the clock of the slowest rank.
     """
 
     def __init__(self, star: Star, oracle: Oracle, clock: Clock):
         self.star, self.oracle, self.clock = star, oracle, clock
         self.path = SlowestPath()
         self.calls = 0
-        self._busy = [0.0] * len(SIDE_BY_SIDE)
+        self._busy = [0.0] * (len(SIDE_BY_SIDE) + 1)
 
     def row(self, k: int, x: np.ndarray, signal: int, checkpoint: bool) -> Row:
         """The row of x^k. Collective; ``checkpoint`` counts on rank 0 alone."""
         star, d = self.star, x.size
         losses, gradients = self.oracle.evaluate(x)
-        busy = [self.clock.seconds[p] - b for p, b in zip(SIDE_BY_SIDE, self._busy, strict=True)]
-        self._busy = [self.clock.seconds[p] for p in SIDE_BY_SIDE]
+        now = [*(self.clock.seconds[p] for p in SIDE_BY_SIDE), self.oracle.credited]
+        *busy, credited = (after - before for after, before in zip(now, self._busy, strict=True))
+        self._busy = now
+        own_busy = sum(busy) - credited
         wish = checkpoint and star.is_server
 
         def fold(total: np.ndarray) -> None:
             add_rows(total[:d], gradients)
-            loss, calls, received, due, *slowest = total[d:].tolist()
+            loss, calls, received, due, longest, *slowest = total[d:].tolist()
             for own in losses.tolist():
                 loss += own
             if sum(busy) > sum(slowest):
                 slowest = busy
-            total[d:] = (loss, calls + self.oracle.calls, received or signal, due or wish, *slowest)
+            calls += self.oracle.calls
+            total[d:] = (loss, calls, received or signal, due or wish, max(longest, own_busy), *slowest)
 
-        total = np.zeros(d + 4 + len(SIDE_BY_SIDE))
+        total = np.zeros(d + 5 + len(SIDE_BY_SIDE))
         star.relay(total, fold)
         grad = total[:d] / star.n
-        loss, calls, received, due, *slowest = total[d:].tolist()
+        loss, calls, received, due, longest, *slowest = total[d:].tolist()
         self.calls = int(calls)
         if star.is_server:
-            self.path.add(self.clock.seconds, slowest)
+            self.path.add(self.clock.seconds, slowest, longest - own_busy)
         self.clock.to(OTHER)
         bits, seconds = tuple(star.ledger.totals.values()), list(self.path.seconds)
         return Row(k, loss / star.n, float(grad @ grad), self.calls, bits, seconds, int(received), bool(due))

@@ -21,6 +21,7 @@ class Oracle:
     def __init__(self, problem: Problem, clock: Clock):
         self.problem, self.clock = problem, clock
         self.calls = 0
+        self.credited = 0.0  # seconds of evaluations that were charged to the method after all
         self._rows = int(problem.rows.sum())
         self._x: np.ndarray | None = None
         self._gradients: np.ndarray | None = None
@@ -32,6 +33,7 @@ class Oracle:
         if self._x is x and self._gradients is not None:
             self.clock.to(COMPUTE)
             self.clock.move(self._seconds, EVALUATE, COMPUTE)
+            self.credited += self._seconds
             gradients, self._gradients = self._gradients, None
             return gradients
         self.clock.to(COMPUTE)

@@ -123,11 +123,11 @@ def duration(seconds: float) -> str:
 
 def quantity(value: float, unit: str) -> str:
     """A value with a decimal prefix: ``384 kbit``, ``1.2 Mbit``."""
-    for prefix in ("", "k", "M", "G", "T"):
-        if abs(value) < 999.5:
-            break
+    prefixes = ["", "k", "M", "G", "T"]
+    while abs(value) >= 999.5 and len(prefixes) > 1:
         value /= 1000.0
-    return f"{value:.3g} {prefix}{unit}"
+        prefixes.pop(0)
+    return f"{value:.3g} {prefixes[0]}{unit}"
 
 
 def _is_terminal(stream: TextIO) -> bool:

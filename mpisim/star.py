@@ -175,9 +175,11 @@ class Star:
         if not self.is_server:
             self.comm.Gatherv(packed.data, None)
             return packed.data
-        ends = np.concatenate([[0], np.cumsum(sizes)])[self.starts]
-        data = np.empty(int(ends[-1]), np.uint8)
-        self.comm.Gatherv(packed.data, [data, np.diff(ends), ends[:-1], MPI.BYTE])
+        bounds = np.zeros(self.n + 1, np.int64)
+        np.cumsum(sizes, out=bounds[1:])
+        ends = bounds[self.starts]
+        data = np.empty(ends[-1], np.uint8)
+        self.comm.Gatherv(packed.data, [data, ends[1:] - ends[:-1], ends[:-1], MPI.BYTE])
         return data
 
     def _broadcast_bytes(self, packed: Packed | None, form: Form) -> tuple[np.ndarray, int, int]:

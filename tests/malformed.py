@@ -83,7 +83,7 @@ CASES: list[tuple[str, list[str], list[str]]] = [
     ("truncated xz", data("cut.xz"), ["cut.xz"]),
     ("gz that is none", data("not-really.gz"), ["not-really.gz"]),
     ("data is a folder", data("a-folder"), ["a-folder"]),
-    ("unknown data set", run("problem.data=no-such-set"), ["no-such-set", "MPISIM_DATA"]),
+    ("unknown data set", run("problem.data=no-such-set"), ["no-such-set", "not found in"]),
     # TOML
     ("broken TOML", ["run", "{d}/broken.toml"], ["broken.toml", "line 1"]),
     ("not UTF-8", ["run", "{d}/latin.toml"], ["latin.toml"]),

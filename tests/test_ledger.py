@@ -84,10 +84,10 @@ def test_slowest_path():
     path = SlowestPath()
     own = [0.0] * 8
     own[COMPUTE], own[COMMUNICATE], own[OTHER] = 1.0, 3.0, 0.5
-    path.add(own, [2.0, 0.5, 0.0])  # the slowest rank was busy 1.5 s longer: rank 0 waited
+    path.add(own, [2.0, 0.5, 0.0], 1.5)  # the slowest rank was busy 1.5 s longer: rank 0 waited
     assert path.seconds[COMPUTE] == 2.0 and path.seconds[COMMUNICATE] == 1.5
     assert sum(path.seconds) == sum(own)
-    path.add(own, [0.0, 0.0, 0.0])
+    path.add(own, [0.0, 0.0, 0.0], 0.0)
     assert sum(path.seconds) == sum(own)
 
 

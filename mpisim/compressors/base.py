@@ -48,7 +48,7 @@ class Compressor(ABC):
         self.check()
         return self
 
-    def check(self) -> None:
+    def check(self) -> None:  # noqa: B027
         """Raise `InputError` if the parameters do not fit the dimension."""
 
     @abstractmethod
@@ -84,5 +84,7 @@ class Compressor(ABC):
     def need_omega(self, who: str) -> float:
         """omega, or `InputError` where ``who`` needs an unbiased compressor."""
         if self.omega is None:
-            raise InputError(f"compressor.name: {self.name!r} is biased, and {who} needs an unbiased one")
+            raise InputError(
+                f"compressor.name: {self.name!r} is biased, and {who} needs an unbiased one"
+            )
         return self.omega

@@ -67,7 +67,7 @@ def one_norms(v):
 
 @njit(cache=True)
 def two_norms(v):
-    """|v_i|_2 of each row, never below the largest |v_ij|, without overflow; shape (m,), float64."""
+    """|v_i|_2 of each row, at least the largest |v_ij|, without overflow; shape (m,), float64."""
     out = np.empty(v.shape[0])
     for i in range(v.shape[0]):
         norm, largest = np.sqrt(_square_sum(v[i], 1.0)), _largest(v[i])

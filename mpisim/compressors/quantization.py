@@ -20,7 +20,7 @@ from mpisim.wire.scales import round_scales
 
 @compressor("qsgd")
 class Qsgd(Compressor):
-    """C(v)_j = |v| sign(v_j) l_j / s, l_j = s |v_j| / |v| rounded at random to a neighbour, unbiased.
+    """C(v)_j = |v| sign(v_j) l_j / s, with l_j = s |v_j| / |v| rounded at random, unbiased.
 
     s : number of levels, 1 to 2**31 - 1
     norm : "2" (Alistarh et al., 2017, and the smoothness-aware quantization paper) or "inf" (that
@@ -39,8 +39,8 @@ class Qsgd(Compressor):
     maximum is at y = 1 / (2 (1 + w)) < 1, with value 1 / (4 (1 + w)), so the smallest such w solves
     4 s^2 w (1 + w) = d - 1.
 
-    Messages: Elias omega coded levels, ``mpisim.wire.levels``. Paper bits: the same with 32 bits for
-    the norm. A vector without a finite norm on the wire decodes to NaN.
+    Messages: Elias omega coded levels, ``mpisim.wire.levels``. Paper bits: the same with 32 bits
+    for the norm. A vector without a finite norm on the wire decodes to NaN.
     """
 
     s: int
@@ -76,11 +76,12 @@ class Qsgd(Compressor):
 
 @compressor("natural")
 class Natural(Compressor):
-    """C(v)_j: |v_j| rounded at random to a neighbouring power of two, unbiased (Horvath et al., 2019).
+    """C(v)_j: v_j rounded at random to a neighbouring power of two (Horvath et al., 2019).
 
-    omega = 1/8 and E C(v) = v for coordinates that are 0 or normal float32, 2^-126 <= |v_j| < 2^128.
-    Below, v_j is rounded to 0 or 2^-126, still unbiased, with more relative variance; from 2^128 on
-    there is no code, and C(v)_j is NaN. 9 bits a coordinate: sign and exponent.
+    omega = 1/8 and E C(v) = v for coordinates that are 0 or normal float32,
+    2^-126 <= |v_j| < 2^128. Below, v_j is rounded to 0 or 2^-126, still unbiased, with more
+    relative variance; from 2^128 on there is no code, and C(v)_j is NaN. 9 bits a coordinate: sign
+    and exponent.
     """
 
     def form(self, draw: Draw) -> ExponentsForm:

@@ -14,10 +14,10 @@ from mpisim.wire.signs import Signs, SignsForm
 
 @compressor("scaled-sign")
 class ScaledSign(Compressor):
-    """C(v) = (|v|_1 / d) sign(v), with sign(0) = +1 (CD-Adam, Appendix A; Karimireddy et al., 2019).
+    """C(v) = (|v|_1 / d) sign(v), with sign(0) = +1 (Karimireddy et al., 2019; CD-Adam's paper).
 
-    |C(v) - v|^2 = |v|^2 - |v|_1^2 / d, so alpha(v) = |v|_1^2 / (d |v|^2) >= 1/d = alpha, with equality
-    for vectors with one non-zero. The papers charge 32 + d bits.
+    |C(v) - v|^2 = |v|^2 - |v|_1^2 / d, so alpha(v) = |v|_1^2 / (d |v|^2) >= 1/d = alpha, with
+    equality for vectors with one non-zero. The papers charge 32 + d bits.
 
     Where this differs from the published CD-Adam code: there, sign(0) = 0, which needs more than
     one bit.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from mpisim.compressors.base import FLOAT_BITS, Compressor, compressor
+from mpisim.compressors.select import largest
 from mpisim.params import require
 from mpisim.streams import Draw
 from mpisim.wire.base import Message
@@ -65,13 +65,7 @@ class TopK(Compressor):
         return ExplicitForm(self.d, draw.workers, self.precision, self.k)
 
     def compress(self, v: np.ndarray, draw: Draw) -> Explicit:
-        v = np.ascontiguousarray(v)
-        # as integers, absolute values of floats have the same order, and NaN is the largest
-        keys = np.abs(v).view(f"i{v.itemsize}")
-        smallest = np.partition(keys, self.d - self.k, axis=1)[:, self.d - self.k]
-        indices = np.empty((draw.workers, self.k), np.int64)
-        _select(keys, smallest, indices)
-        return self.form(draw).take(v, indices)
+        return self.form(draw).take(v, largest(v, self.k))
 
     @property
     def alpha(self) -> float:
@@ -123,22 +117,3 @@ class Bernoulli(Compressor):
 
 def _require_k(k: int, d: int) -> None:
     require(1 <= k <= d, "compressor.k", k, f"an integer from 1 to d = {d}")
-
-
-@njit(cache=True)
-def _select(keys, smallest, indices):
-    """Row i of ``indices``: where keys > smallest[i], and the first equal ones that fill it up."""
-    m, k = indices.shape
-    for i in range(m):
-        ties = k
-        for key in keys[i]:
-            ties -= key > smallest[i]
-        t = 0
-        for j in range(keys.shape[1]):
-            key = keys[i, j]
-            if key >= smallest[i]:
-                tie = key == smallest[i]
-                if not tie or ties > 0:
-                    indices[i, t] = j
-                    t += 1
-                    ties -= tie

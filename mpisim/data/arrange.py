@@ -42,7 +42,7 @@ def row_numbers(table: Table) -> np.ndarray:
 
 
 def order_rows(table: Table, split: str, seed: int) -> Table:
-    """Rows in the order that ``split`` deals them out: shuffled, by ascending norm, or as they are."""
+    """Rows in the order in which ``split`` deals them out."""
     if split == "shuffled":
         order = Streams(seed).generator("data/shuffle").permutation(table.rows)
     elif split == "sorted-by-norm":
@@ -58,7 +58,9 @@ def order_rows(table: Table, split: str, seed: int) -> Table:
     )
 
 
-def row_ranges(rows: int, workers: int, split: str, remainder: str) -> tuple[np.ndarray, np.ndarray]:
+def row_ranges(
+    rows: int, workers: int, split: str, remainder: str
+) -> tuple[np.ndarray, np.ndarray]:
     """First row and one past the last row of every worker, each shape (workers,), int64.
 
     Contiguous blocks of floor(N / n) rows; the N mod n rows left over are dropped from the end,

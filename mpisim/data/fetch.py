@@ -36,10 +36,15 @@ def fetch(name: str, start_timeout: float = 20.0, folder: Path | None = None) ->
     with contextlib.ExitStack() as stack:
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            work = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=folder, prefix=".get-")))
+            work = Path(stack.enter_context(_work_folder(folder)))
         except OSError as error:
             raise _unwritable(folder, error) from None
         return [_fetch_file(dataset, file, folder, work, start_timeout) for file in dataset.files]
+
+
+def _work_folder(folder: Path) -> tempfile.TemporaryDirectory:
+    # A download that was left behind may still hold a file there.
+    return tempfile.TemporaryDirectory(dir=folder, prefix=".get-", ignore_cleanup_errors=True)
 
 
 def _fetch_file(
@@ -50,15 +55,20 @@ def _fetch_file(
     if present is not None:
         return present
     if not file.urls:
-        raise InputError(f"data {dataset.name!r}: no download is known; put the file in MPISIM_DATA")
+        raise InputError(
+            f"data {dataset.name!r}: no download is known; put the file in MPISIM_DATA"
+        )
     failures = []
     for url in file.urls:
         try:
             got = _get(url, file, work, start_timeout / len(file.urls))
+            verify(dataset, file, read_content(got, url), url)
+        except InputError as error:  # names the URL
+            failures.append(str(error))
+            continue
         except Exception as error:  # whatever the network layers raise, the next source may work
             failures.append(f"{url}: {_reason(error)}")
             continue
-        verify(dataset, file, read_content(got, url), url)
         target = folder / (stem + _suffix(url))
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -67,8 +77,8 @@ def _fetch_file(
             raise _unwritable(folder, error) from None
         return target
     raise InputError(
-        f"data {dataset.name!r}: no download ({'; '.join(failures)}); allowed: a network connection,"
-        f" or {stem} (plain, .xz, .bz2 or .gz) in a folder of MPISIM_DATA"
+        f"data {dataset.name!r}: nothing usable downloaded ({'; '.join(failures)}); allowed: a"
+        f" network connection, or {stem} (plain, .xz, .bz2 or .gz) in a folder of MPISIM_DATA"
     )
 
 

@@ -29,12 +29,14 @@ def find(name: str) -> Path:
     A name is looked for as NAME, NAME.xz, NAME.bz2 and NAME.gz in each folder, a registered one
     also under its official file name. `InputError` tells where it was looked for.
     """
-    if name and Path(name).expanduser().is_file():
-        return Path(name).expanduser()
+    path = os.path.expanduser(name)
+    if os.path.isfile(path):  # False for what cannot be a path at all
+        return Path(path)
     if not name or os.sep in name:
+        what = "is a folder" if os.path.isdir(path) else "no such file"
         raise InputError(
-            f"data {name!r}: no such file; allowed: a path to a LibSVM file (plain, .gz, .bz2 or"
-            " .xz), or a name that `python -m mpisim data list` shows"
+            f"data {name!r}: {what}; allowed: a path to a LibSVM file (plain, .gz, .bz2 or .xz), or"
+            " a name that `python -m mpisim data list` shows"
         )
     dataset = lookup(name)
     if dataset is not None and dataset.kind != "libsvm":
@@ -56,15 +58,19 @@ def look(*names: str) -> Path | None:
     for folder in folders():
         for name in names:
             for suffix in SUFFIXES:
-                if (folder / (name + suffix)).is_file():
-                    return folder / (name + suffix)
+                path = folder / (name + suffix)
+                if os.path.isfile(path):
+                    return path
     return None
 
 
 def missing(name: str) -> InputError:
     """The error for a data set that is not here: where it was looked for and how to get it."""
     places = ", ".join(str(f) for f in folders())
-    looked = f"data {name!r}: not found in {places} (as {name}, {name}.xz, {name}.bz2 or {name}.gz)"
+    looked = (
+        f"data {name!r}: not found (plain, .xz, .bz2 or .gz) in the folders of MPISIM_DATA and"
+        f" datasets/: {places}"
+    )
     if lookup(name) is not None:
         return InputError(f"{looked}; get it with: python -m mpisim data fetch {name}")
     known = ", ".join(n for n, d in registry().items() if d.kind == "libsvm")

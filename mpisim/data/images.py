@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from mpisim.errors import InputError
+from mpisim.params import choose
 
 CIFAR_CLASSES = {"cifar10": (10,), "cifar100": (20, 100)}  # one entry per label byte
 _PIXELS = 3 * 32 * 32
@@ -66,7 +67,7 @@ def read_cifar(path: Path, kind: str = "cifar10") -> tuple[np.ndarray, np.ndarra
     """
     from mpisim.data.content import read_content
 
-    return parse_cifar(read_content(path), str(path), CIFAR_CLASSES[kind])
+    return parse_cifar(read_content(path), str(path), choose(CIFAR_CLASSES, kind, "kind"))
 
 
 def parse_idx(content: bytes, source: str) -> np.ndarray:

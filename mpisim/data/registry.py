@@ -69,8 +69,8 @@ def registry_path() -> Path:
         if (path / "registry.tsv").is_file():
             return path / "registry.tsv"
     raise InputError(
-        f"data registry: not found in {ROOT / 'datasets'} or {Path(sys.prefix) / 'share' / 'mpisim'};"
-        " allowed: the registry.tsv that comes with mpisim"
+        f"data registry: no registry.tsv in {ROOT / 'datasets'} or in {sys.prefix}/share/mpisim;"
+        " allowed: the one that comes with mpisim"
     )
 
 
@@ -96,7 +96,9 @@ def read_registry(path: Path) -> dict[str, Dataset]:
     with path.open(newline="", encoding="utf-8") as lines:
         reader = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
         if tuple(reader.fieldnames or ()) != COLUMNS:
-            raise InputError(f"{path}:1: wrong header; allowed: {', '.join(COLUMNS)}, tab-separated")
+            raise InputError(
+                f"{path}:1: wrong header; allowed: {', '.join(COLUMNS)}, tab-separated"
+            )
         for row in reader:
             entry = _entry(row, f"{path}:{reader.line_num}")
             if entry.name in sets:
@@ -113,7 +115,9 @@ def _entry(row: dict[str, str], where: str) -> Dataset:
         rows, features = int(row["rows"]), int(row["features"])
         nnz = None if row["nnz"] == "-" else int(row["nnz"])
     except ValueError:
-        raise InputError(f"{where}: rows, features and nnz must be integers (nnz may be -)") from None
+        raise InputError(
+            f"{where}: rows, features and nnz must be integers (nnz may be -)"
+        ) from None
     file = DataFile(
         part=row["part"],
         file=row["file"],

@@ -37,7 +37,7 @@ def sample_text(rows: int = 1600, features: int = 123, seed: int = 0) -> str:
 
 
 def write_sample(path: Path | str, rows: int = 1600, features: int = 123, seed: int = 0) -> None:
-    """Write `sample_text` to ``path``, whole or not at all; `InputError` where it cannot be written."""
+    """Write `sample_text` to ``path``, whole or not at all; `InputError` where that fails."""
     if rows < 1 or features < 1:
         raise InputError(f"sample: {rows} rows, {features} features; both must be at least 1")
     path = Path(path)
@@ -79,5 +79,7 @@ def _intercept(margins: np.ndarray) -> float:
     low, high = -50.0, 50.0
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if _sigmoid(margins + middle).mean() < POSITIVE else (low, middle)
+        low, high = (
+            (middle, high) if _sigmoid(margins + middle).mean() < POSITIVE else (low, middle)
+        )
     return low

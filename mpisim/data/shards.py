@@ -228,7 +228,7 @@ def _cached(options: DataOptions) -> dict[str, object]:
 def _features(
     options: DataOptions, largest: int, dataset: registry.Dataset | None, source: Path
 ) -> int:
-    """Columns without the bias: as asked for, else the registry's number, never below the file's."""
+    """Columns without the bias: as asked for, else as registered; never below the file's."""
     if options.features is not None:
         require(
             options.features >= largest,

@@ -34,7 +34,7 @@ GRID_POINTS = 400
 
 @dataclasses.dataclass(frozen=True)
 class Axis:
-    """What an axis shows: a column (or a derived one), each worker's share or all, log or linear."""
+    """What an axis shows: a column (or a derived one), a worker's share or all, log or linear."""
 
     name: str
     log: bool

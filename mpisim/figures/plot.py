@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,34 +46,42 @@ def plot(
 
 
 def check_output(output: Path) -> None:
-    """Raise `InputError` unless ``output`` is a name that a figure can be written to."""
+    """Raise `InputError` unless ``output`` has the name of a figure."""
     if output.suffix.lower() not in SUFFIXES:
         raise InputError(f"{output}: a figure's name must end in {' or '.join(SUFFIXES)}")
-    if not output.parent.is_dir():
-        raise InputError(f"{output}: no such folder: {output.parent}")
 
 
 def common_title(settings: list[Setting]) -> str:
-    """What all curves share: the experiments' title, or problem, workers and method."""
+    """What all curves share: the experiments' title, or method and compressor, problem, workers."""
     logs = [log for setting in settings for log in setting.logs]
     titles = {str(log.attrs.get("title", "")) for log in logs}
     if len(titles) == 1 and "" not in titles:
         return titles.pop()
-    parts = {words.problem(log.config.get("problem", {})) for log in logs}
-    text = parts.pop() if len(parts) == 1 else ""
-    workers = {log.n for log in logs}
-    if text and len(workers) == 1:
-        text += f", {workers.pop()} workers"
-    return text
+    how = [
+        _shared(words.method(str(log.config.get("method", {}).get("name", ""))) for log in logs),
+        _shared(words.compressor(log.config.get("compressor", {})) for log in logs),
+    ]
+    what = [
+        _shared(words.problem(log.config.get("problem", {})) for log in logs),
+        _shared(f"{log.n} worker{'s' if log.n > 1 else ''}" for log in logs),
+    ]
+    lines = (", ".join(part for part in parts if part) for parts in (how, what))
+    return "\n".join(line for line in lines if line)
+
+
+def _shared(texts: Iterable[str]) -> str:
+    """The text, if all are the same."""
+    different = set(texts)
+    return different.pop() if len(different) == 1 else ""
 
 
 def _draw(settings: list[Setting], curves: list[Any], axes: tuple[Axis, Axis], title: str) -> Any:
     import matplotlib
+    from matplotlib.figure import Figure  # draws with Agg or its PDF writer: no window
 
-    matplotlib.use("Agg")
-    from matplotlib.figure import Figure
-
-    with matplotlib.rc_context({**matplotlib.rcParamsDefault, **style.RC, "backend": "Agg"}):
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()  # the same figure whatever the user's matplotlibrc says
+        matplotlib.rcParams.update(style.RC)
         figure = Figure(layout="constrained")
         panel = figure.subplots()
         for place, (setting, curve) in enumerate(zip(settings, curves, strict=True)):
@@ -106,7 +114,8 @@ def _dress(panel: Any, settings: list[Setting], axes: tuple[Axis, Axis], title: 
     panel.set_title(title)
     panel.margins(x=0.02)
     if len(settings) > LEGEND_INSIDE:
-        panel.figure.legend(loc="outside right upper", handlelength=3)
+        panel.figure.set_figwidth(style.WIDE)
+        panel.legend(handlelength=3, loc="upper left", bbox_to_anchor=(1.02, 1.0))
     elif len(settings) > 1:
         panel.legend(handlelength=3)
 
@@ -118,6 +127,7 @@ def _save(figure: Any, output: Path) -> None:
     metadata = {"CreationDate": None} if output.suffix.lower() == ".pdf" else {}
     with matplotlib.rc_context({"pdf.fonttype": style.RC["pdf.fonttype"]}):
         try:
+            output.parent.mkdir(parents=True, exist_ok=True)
             figure.savefig(output, dpi=style.RC["savefig.dpi"], metadata=metadata)
         except OSError as error:
             raise InputError(f"{output}: cannot be written: {error.strerror}") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -84,8 +85,8 @@ def read(path: Path) -> Log:
             return _read(Path(path), file)
     except FileNotFoundError:
         raise InputError(f"{path}: no such log") from None
-    except (IsADirectoryError, PermissionError) as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except (IsADirectoryError, PermissionError) as error:  # whose text is HDF5's, several lines
+        raise InputError(f"{path}: cannot be read: {os.strerror(error.errno or 0)}") from None
     except (OSError, RuntimeError, KeyError) as error:
         raise InputError(f"{path}: {_why(Path(path), str(error))}") from None
 

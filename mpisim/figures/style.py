@@ -10,7 +10,10 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1.2, 1.5)), (0, (6, 2, 1.2, 2)), (0, (3, 1.2)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
-RC = {
+# Inches, of a figure with its legend beside it.
+WIDE = 8.6
+
+RC: dict[Any, Any] = {
     "figure.figsize": (6.0, 4.2),
     "figure.dpi": 100,
     "savefig.dpi": 200,
@@ -19,13 +22,16 @@ RC = {
     "axes.labelsize": 12,
     "legend.fontsize": 10,
     "lines.linewidth": 1.8,
-    "lines.markersize": 5.5,
+    "lines.markersize": 6.0,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
     "grid.color": "#dddddd",
     "grid.linewidth": 0.6,
-    "legend.frameon": False,
+    "legend.edgecolor": "none",
+    "legend.framealpha": 0.85,
+    "lines.markeredgecolor": "white",
+    "lines.markeredgewidth": 0.7,
     "pdf.fonttype": 42,
 }
 

@@ -28,8 +28,10 @@ def problem(name: str):
 class Matrices(Protocol):
     """A symmetric matrix H_i for each worker of the block, not necessarily stored."""
 
-    shared: float
-    """The multiple of the identity that is part of every H_i, whatever the worker."""
+    @property
+    def shared(self) -> float:
+        """The multiple of the identity that is part of every H_i, whatever the worker."""
+        ...
 
     def times(self, v: np.ndarray) -> np.ndarray:
         """H_i v for one vector (d,), or H_i v_i for vectors (m, d): shape (m, d)."""
@@ -72,6 +74,9 @@ class Problem(ABC):
         All f_i, over all ranks, are the same function.
     attained : {"everywhere", "origin", "nowhere"}
         Where every Hessian of f_i equals `largest_hessian`: so its eigenvalues are sharp or not.
+    published : {"one", "mean", "sharp"}
+        How published code gets L from the L_i: their maximum, also in place of each L_i; their
+        mean; or sharp.
     identity : str
         What the problem was made of, for logs.
     """
@@ -79,6 +84,7 @@ class Problem(ABC):
     name: ClassVar[str]
     convex: ClassVar[bool] = False
     attained: ClassVar[Literal["everywhere", "origin", "nowhere"]] = "nowhere"
+    published: ClassVar[Literal["one", "mean", "sharp"]] = "sharp"
     n: int
     first: int
     m: int
@@ -92,7 +98,7 @@ class Problem(ABC):
     def __post_init__(self) -> None:
         self.check()
 
-    def check(self) -> None:
+    def check(self) -> None:  # noqa: B027
         """Raise `InputError` if a key's value is not allowed."""
 
     @abstractmethod

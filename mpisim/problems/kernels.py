@@ -33,7 +33,7 @@ def dense_chunk(d: int) -> int:
 def _exp_minus_abs(n, z, y, t, p, s):
     """p = exp(-|y z|): Taylor to degree 13 on [-ln 2 / 2, ln 2 / 2], times a power of two.
 
-    ``t`` and ``s`` are scratch. Within 2 ulp down to exp(-708), and constant below; NaN stays NaN.
+    ``t`` and ``s`` are scratch. Within 2 ulp down to exp(-708), and 0 below; NaN stays NaN.
     """
     t_bits = t.view(np.int64)
     s_bits = s.view(np.int64)
@@ -53,7 +53,7 @@ def _exp_minus_abs(n, z, y, t, p, s):
     for j in range(n):
         s_bits[j] = (t_bits[j] + 1023) << 52
     for j in range(n):
-        p[j] *= s[j]
+        p[j] = 0.0 if abs(y[j] * z[j]) > 708.0 else p[j] * s[j]
 
 
 @njit(cache=True, fastmath={"contract"}, error_model="numpy")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import cached_property
 
 import numpy as np
 
@@ -48,18 +49,20 @@ class Rows:
         """Of the entries."""
         return self.store[2].dtype
 
-    @property
+    @cached_property
     def counts(self) -> np.ndarray:
         """Rows of each worker, shape (m,), int64."""
         return self.stops - self.starts
 
-    @property
+    @cached_property
     def one_copy(self) -> bool:
         """All workers of the block have the same rows: what is computed for one holds for all."""
         same = (self.starts == self.starts[:1]) & (self.stops == self.stops[:1])
         return self.m > 1 and bool(same.all())
 
-    def sweep(self, kind: int, want: int, xs: np.ndarray, scale: np.ndarray, shift: np.ndarray, **other):
+    def sweep(
+        self, kind: int, want: int, xs: np.ndarray, scale: np.ndarray, shift: np.ndarray, **other
+    ):
         """`kernels.sweep` over all rows: (losses (m,), gradients (m, d), dots (rows,)).
 
         ``xs`` (1, d) or (m, d), ``scale`` (m,), ``shift`` (d,); ``other``: ``labels`` (rows,).
@@ -126,7 +129,7 @@ class Rows:
         start, stop = int(self.starts[i]), int(self.stops[i])
         if self.form == kernels.DENSE:
             return dense[start:stop]
-        lengths = np.diff(indptr[start : stop + 1].astype(np.int64))
+        lengths = _lengths(indptr[start : stop + 1])
         entries = slice(int(indptr[start]), int(indptr[stop]))
         out = np.zeros((stop - start, self.d), self.dtype)
         values = 1.0 if self.form == kernels.ONES else data[entries]
@@ -139,13 +142,19 @@ class Rows:
         if self.form == kernels.DENSE:
             return np.einsum("ij,ij->i", dense, dense)
         if self.form == kernels.ONES:
-            return np.diff(indptr.astype(np.int64)).astype(np.float64)
-        below = np.concatenate([[0.0], np.cumsum(data.astype(np.float64) ** 2)])
-        return np.diff(below[indptr.astype(np.int64)])
+            return _lengths(indptr).astype(np.float64)
+        lengths = _lengths(indptr)
+        row = np.repeat(np.arange(len(lengths)), lengths)
+        return np.bincount(row, data.astype(np.float64) ** 2, len(lengths))
+
+
+def _lengths(indptr: np.ndarray) -> np.ndarray:
+    pointers = indptr.astype(np.int64)
+    return pointers[1:] - pointers[:-1]
 
 
 def lay_out(shards: Shards, dtype: np.dtype, dense: bool) -> Rows:
-    """Shards as `Rows`; ``dense`` must not depend on the block (results differ in the last bits)."""
+    """Shards as `Rows`; ``dense`` must not depend on the block: the last bits differ."""
     indptr = shards.indptr.astype(np.uint64)
     indices = shards.indices.astype(np.uint32)
     data = shards.data.astype(dtype)

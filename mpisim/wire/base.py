@@ -18,7 +18,7 @@ from mpisim.errors import WireError
 
 @dataclasses.dataclass(frozen=True)
 class Precision:
-    """``wire``: type of values in messages (run.wire); ``arithmetic``: type of vectors (run.dtype)."""
+    """``wire``: type of values in messages (run.wire); ``arithmetic``: of vectors (run.dtype)."""
 
     wire: np.dtype
     arithmetic: np.dtype
@@ -126,7 +126,7 @@ def _sum_of_sizes(sizes, most):
 
 @njit(cache=True)
 def _same(first, second):
+    different = 0
     for i in range(first.size):
-        if first[i] != second[i]:
-            return False
-    return True
+        different += first[i] != second[i]
+    return different == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import cached_property
 
 import numpy as np
 
@@ -18,8 +19,8 @@ class DenseForm(Form):
     workers: int
     precision: Precision
 
-    @property
-    def sizes(self) -> np.ndarray:
+    @cached_property
+    def sizes(self) -> np.ndarray:  # type: ignore[override]
         return np.full(self.workers, self.d * self.precision.wire.itemsize, np.int64)
 
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Dense:
@@ -29,7 +30,7 @@ class DenseForm(Form):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Dense(Message):
-    """``values``: shape (m, d), C order, wire precision; infinite ones and NaN may be among them."""
+    """``values``: shape (m, d), C order, wire precision; any float is allowed."""
 
     form: DenseForm
     values: np.ndarray

@@ -85,7 +85,9 @@ def delta_length(values: np.ndarray) -> np.ndarray:
 def _checked(values: np.ndarray) -> np.ndarray:
     values = np.asarray(values)
     if values.ndim != 1 or not (values.size == 0 or np.issubdtype(values.dtype, np.integer)):
-        raise InputError(f"Elias code of {values.dtype} {values.shape}: it must be a 1-d integer array")
+        raise InputError(
+            f"Elias code of {values.dtype} {values.shape}: it must be a 1-d integer array"
+        )
     return np.ascontiguousarray(values, np.int64)  # 2**63 and above wrap to negative: refused below
 
 
@@ -146,7 +148,7 @@ def put_omega(words, pos, n):
 @njit(cache=True)
 def read_omega(words, pos, end):
     """(n, new position), or (status, pos) where the bits before ``end`` hold no omega(n)."""
-    n = 1
+    n = np.int64(1)
     while pos < end:
         window = peek(words, pos)
         if window >> np.uint64(63) == 0:

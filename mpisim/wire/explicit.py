@@ -44,8 +44,9 @@ class ExplicitForm(Form):
         return None
 
     def take(self, v: np.ndarray, indices: np.ndarray) -> Explicit:
-        """The message with the coordinates ``indices`` (workers, k) of ``v``, shape (workers, d)."""
-        values = np.take_along_axis(v, indices, axis=1).astype(self.precision.wire)
+        """The message with the coordinates ``indices`` (workers, k) of ``v`` (workers, d)."""
+        with np.errstate(over="ignore"):
+            values = np.take_along_axis(v, indices, axis=1).astype(self.precision.wire)
         return Explicit(self, indices, values)
 
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Explicit:
@@ -97,16 +98,17 @@ class Explicit(Message):
         form = self.form
         out = np.zeros((form.workers, form.d), form.precision.arithmetic)
         ptr = np.arange(form.workers + 1) * form.k
-        scatter(out, ptr, self.indices.reshape(-1), self._arithmetic())
+        scatter(out, ptr, self.indices.reshape(-1), *self._arithmetic())
         return out
 
     def total(self) -> np.ndarray:
         total = np.zeros(self.form.d, self.form.precision.arithmetic)
-        scatter_add(total, self.indices.reshape(-1), self._arithmetic())
+        scatter_add(total, self.indices.reshape(-1), *self._arithmetic())
         return total
 
-    def _arithmetic(self) -> np.ndarray:
-        return self.values.astype(self.form.precision.arithmetic, copy=False).reshape(-1)
+    def _arithmetic(self) -> tuple[np.ndarray, np.floating]:
+        arithmetic = self.form.precision.arithmetic
+        return self.values.astype(arithmetic, copy=False).reshape(-1), arithmetic.type(1)
 
 
 @njit(cache=True)
@@ -123,10 +125,8 @@ def _write(words, indices, raw, width, bits):
     for i in range(indices.shape[0]):
         gaps = gap_bits(indices[i]) < indices.shape[1] * width
         pos = put(words, pos, int(gaps), 1)
-        if gaps:
-            pos = put_gaps(words, pos, indices[i])
-        else:
-            pos = put_fixed(words, pos, indices[i], width)
+        row = indices[i]
+        pos = put_gaps(words, pos, row) if gaps else put_fixed(words, pos, row, width)
         for value in raw[i]:
             pos = put(words, pos, value, bits)
         pos = pad(words, pos)

@@ -1,9 +1,9 @@
 """Vectors of signed powers of two: natural compression's message, 9 bits a coordinate.
 
-A code is one sign bit and 8 exponent bits e: e = 1, ..., 255 means +-2**(e - 127), from the smallest
-normal float32 up to 2**128, one power above the largest, so that rounding up is possible for every
-float32; e = 0 is zero with the sign bit 0, and NaN with the sign bit 1. In float32 arithmetic
-2**128 is infinite. Codes follow each other, with ones up to the next byte behind the last.
+A code is one sign bit and 8 exponent bits e: e = 1, ..., 255 means +-2**(e - 127), from the
+smallest normal float32 up to 2**128, one power above the largest, so that rounding up is possible
+for every float32; e = 0 is zero with the sign bit 0, and NaN with the sign bit 1. In float32
+arithmetic 2**128 is infinite. Codes follow each other, with ones up to the next byte behind them.
 """
 
 from __future__ import annotations

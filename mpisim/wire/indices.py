@@ -48,7 +48,7 @@ def put_gaps(words, pos, row):
 
 @njit(cache=True)
 def read_fixed(words, pos, end, row, d, width):
-    """Fill ``row`` with strictly ascending indices below d; returns the new position or a status."""
+    """Fill ``row`` with ascending indices below d; returns the new position or a status."""
     if pos + row.size * width > end:
         return SHORT
     last = -1

@@ -14,10 +14,10 @@ Coordinate j of block b has the value
     norm_b * (level_j / s_j),
 
 computed in float64 and rounded once to arithmetic precision; s_j is the number of levels for a
-coordinate as large as the norm. A level is at most ceil(s_j): senders see to it, readers check it. A zero norm means that all levels of
-its block are zero. The one norm that is not finite is the quiet NaN, for a vector that has no finite
-norm on the wire: no level follows in its block, and the block's value is NaN, so that a run that
-diverges ends as such on all ranks.
+coordinate as large as the norm. A level is at most ceil(s_j): senders see to it, readers check it.
+A zero norm means that all levels of its block are zero. The one norm that is not finite is the
+quiet NaN, for a vector that has no finite norm on the wire: no level follows in its block, and the
+block's value is NaN, so that a run that diverges ends as such on all ranks.
 """
 
 from __future__ import annotations

@@ -26,4 +26,6 @@ def check_scales(scales: np.ndarray) -> None:
     valid = (np.isfinite(scales) & ~np.signbit(scales)) | (unsigned == nan)
     if not valid.all():
         worker = int(np.argmin(valid.reshape(len(scales), -1).all(axis=1)))
-        raise WireError(f"message {worker} of the block is not valid: its norm is not finite and >= 0")
+        raise WireError(
+            f"message {worker} of the block is not valid: its norm is not finite and >= 0"
+        )

@@ -77,9 +77,8 @@ class Signs(Message):
         return Packed(rows.reshape(-1), self.form.sizes, self.payload_bits)
 
     def decoded(self) -> np.ndarray:
-        out = np.zeros((self.form.workers, self.form.d), self.form.precision.arithmetic)
-        for i in range(self.form.workers):  # a view of each row: adding to zeros is writing
-            _add(out[i], self._scales()[i : i + 1], self.bits[i : i + 1])
+        out = np.empty((self.form.workers, self.form.d), self.form.precision.arithmetic)
+        _set(out, self._scales(), self.bits)
         return out
 
     def total(self) -> np.ndarray:
@@ -92,11 +91,21 @@ class Signs(Message):
 
 
 @njit(cache=True)
+def _value(bits, j, scale):
+    return -scale if (bits[j >> 3] >> (7 - (j & 7))) & 1 else scale
+
+
+@njit(cache=True)
+def _set(out, scales, bits):
+    """out[i] = scales[i] * signs of worker i."""
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, j] = _value(bits[i], j, scales[i])
+
+
+@njit(cache=True)
 def _add(total, scales, bits):
     """total (d,) += scales[i] * signs of worker i, for i = 0, 1, ..."""
-    d = total.size
     for i in range(bits.shape[0]):
-        scale = scales[i]
-        for j in range(d):
-            negative = (bits[i, j >> 3] >> (7 - (j & 7))) & 1
-            total[j] += -scale if negative else scale
+        for j in range(total.size):
+            total[j] += _value(bits[i], j, scales[i])

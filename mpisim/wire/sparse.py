@@ -31,7 +31,7 @@ class SeededForm(Form):
 
     @cached_property
     def sizes(self) -> np.ndarray:  # type: ignore[override]
-        return np.diff(self.ptr) * self.precision.wire.itemsize
+        return (self.ptr[1:] - self.ptr[:-1]) * self.precision.wire.itemsize
 
     @classmethod
     def of_rows(cls, d: int, precision: Precision, rows: np.ndarray, scale: float) -> SeededForm:
@@ -68,17 +68,17 @@ class Seeded(Message):
 
     def decoded(self) -> np.ndarray:
         out = np.zeros((self.form.workers, self.form.d), self.form.precision.arithmetic)
-        scatter(out, self.form.ptr, self.form.indices, self._scaled())
+        scatter(out, self.form.ptr, self.form.indices, *self._arithmetic())
         return out
 
     def total(self) -> np.ndarray:
         total = np.zeros(self.form.d, self.form.precision.arithmetic)
-        scatter_add(total, self.form.indices, self._scaled())
+        scatter_add(total, self.form.indices, *self._arithmetic())
         return total
 
-    def _scaled(self) -> np.ndarray:
+    def _arithmetic(self) -> tuple[np.ndarray, np.floating]:
         arithmetic = self.form.precision.arithmetic
-        return self.values.astype(arithmetic, copy=False) * arithmetic.type(self.form.scale)
+        return self.values.astype(arithmetic, copy=False), arithmetic.type(self.form.scale)
 
 
 @njit(cache=True)
@@ -89,15 +89,15 @@ def _take(v, ptr, indices, values):
 
 
 @njit(cache=True)
-def scatter(out, ptr, indices, values):
-    """out[i, indices[t]] = values[t] for worker i's stretch of t."""
+def scatter(out, ptr, indices, values, scale):
+    """out[i, indices[t]] = scale * values[t] for worker i's stretch of t; all of one float type."""
     for i in range(ptr.size - 1):
         for t in range(ptr[i], ptr[i + 1]):
-            out[i, indices[t]] = values[t]
+            out[i, indices[t]] = scale * values[t]
 
 
 @njit(cache=True)
-def scatter_add(total, indices, values):
-    """total[indices[t]] += values[t], t ascending: worker by worker."""
+def scatter_add(total, indices, values, scale):
+    """total[indices[t]] += scale * values[t], t ascending: worker by worker."""
     for t in range(indices.size):
-        total[indices[t]] += values[t]
+        total[indices[t]] += scale * values[t]

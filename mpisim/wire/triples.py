@@ -49,11 +49,12 @@ def triple_bits(levels):
 @njit(cache=True)
 def most_bits(levels):
     """An upper bound for the bits of all triples of the block together, int64."""
-    count, top = 0, 1
+    count, top = 0, np.int64(1)
     for i in range(levels.shape[0]):
         for level in levels[i]:
             count += level != 0
-            top = max(top, abs(np.int64(level)))
+            size = abs(np.int64(level))
+            top = size if size > top else top
     return count * (omega_bits(max(1, levels.shape[1])) + 1 + omega_bits(top))
 
 

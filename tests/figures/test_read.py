@@ -1,5 +1,8 @@
 """Reading logs, and the one line that says what is wrong with a file."""
 
+import subprocess
+import sys
+
 import h5py
 import numpy as np
 import pytest
@@ -28,11 +31,15 @@ def test_columns_of_different_length_are_cut_to_the_shortest(make_log):
     assert log.rows == 7 and {len(v) for v in log.columns.values()} == {7}
 
 
-def test_a_log_that_is_being_written_can_be_read(make_log):
+def test_a_log_that_another_process_has_open_can_be_read(make_log):
     path = make_log(rounds=3)
-    with h5py.File(path, "r+") as file:
-        file.flush()
-        assert read(path).rows == 4
+    code = "import h5py, sys; f = h5py.File(sys.argv[1], 'r+'); print(1, flush=True); input()"
+    command = [sys.executable, "-c", code, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as writer:
+        assert writer.stdout.readline() == b"1\n"
+        rows = read(path).rows
+        writer.communicate(b"\n")
+    assert rows == 4
 
 
 def test_missing_column_lists_those_that_exist(make_log):

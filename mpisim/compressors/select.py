@@ -1,0 +1,72 @@
+"""The k largest of each worker's numbers, in linear time and with ties in a fixed order."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+DIGIT = 12  # bits of a key that one pass looks at
+FEW = 16  # so many candidates are sorted
+
+
+def largest(v: np.ndarray, k: int) -> np.ndarray:
+    """Where the k largest |v_j| of each row of ``v`` (m, d) are: (m, k), int64, ascending.
+
+    Among equal ones the lower index comes first. NaN counts as larger than any number.
+    """
+    # As integers, absolute values of floats have the same order, and NaN is the largest.
+    keys = np.abs(np.ascontiguousarray(v)).view(f"i{v.itemsize}")
+    indices = np.empty((v.shape[0], k), np.int64)
+    _select(keys, 8 * v.itemsize - 1, indices)
+    return indices
+
+
+@njit(cache=True)
+def _select(keys, bits, indices):
+    """Row i: the keys above the k-th largest, and the first ones equal to it that fill it up."""
+    m, k = indices.shape
+    counts = np.zeros(1 << DIGIT, np.int64)
+    scratch = np.empty(keys.shape[1] + 1, keys.dtype)
+    for i in range(m):
+        row = keys[i]
+        limit = _kth_largest(row, k, bits, counts, scratch)
+        above = 0
+        for key in row:
+            above += key > limit
+        ties, t = k - above, 0
+        for j in range(row.size):
+            if row[j] >= limit and (row[j] > limit or ties > 0):
+                ties -= row[j] == limit
+                indices[i, t] = j
+                t += 1
+
+
+@njit(cache=True)
+def _kth_largest(row, k, bits, counts, scratch):
+    """Digit by digit from the highest: count, find the digit of the k-th, keep its candidates.
+
+    ``counts`` is zero before and after.
+    """
+    candidates, size, shift = row, row.size, bits
+    while size > FEW and shift > 0:
+        width = min(DIGIT, shift)
+        shift -= width
+        mask = (1 << width) - 1
+        top = 0
+        for j in range(size):
+            digit = (candidates[j] >> shift) & mask
+            counts[digit] += 1
+            top = max(top, digit)
+        wanted = top
+        while counts[wanted] < k:
+            k -= counts[wanted]
+            wanted -= 1
+        kept = 0
+        for j in range(size):
+            key = candidates[j]
+            digit = (key >> shift) & mask
+            counts[digit] = 0
+            scratch[kept] = key  # never ahead of j where both are the same array
+            kept += digit == wanted
+        candidates, size = scratch, kept
+    return np.sort(candidates[:size])[size - k]

@@ -1,0 +1,61 @@
+"""Logistic regression, with an l2 or a non-convex penalty."""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import ClassVar, Literal
+
+import numpy as np
+from scipy.special import expit
+
+from mpisim.params import require
+from mpisim.problems import kernels
+from mpisim.problems.base import problem
+from mpisim.problems.glm import Glm, Weighted
+
+
+class _Logistic(Glm):
+    kind = kernels.LOGISTIC
+    curvature = 0.25  # sigma (1 - sigma), largest for every row at once at x = 0
+    attained: ClassVar[Literal["everywhere", "origin", "nowhere"]] = "origin"
+
+
+@problem("logistic")
+class Logistic(_Logistic):
+    """f_i(x) = mean log(1 + exp(-y a . x)) + (l2 / 2) |x|^2 (SAQ, section 5)."""
+
+    convex = True
+
+    def hessian(self, x: np.ndarray) -> Weighted:
+        """(1 / r_i) sum_t sigma(z_t) sigma(-z_t) a_t a_t^T + l2 I."""
+        z = self.margins(x)
+        return Weighted(self.table, self._scale, expit(z) * expit(-z), self.l2)
+
+
+@problem("logistic-nonconvex-reg")
+class LogisticNonconvexReg(_Logistic):
+    """f_i(x) = mean log(1 + exp(-y a . x)) + lambda sum_j x_j^2 / (1 + x_j^2) (CD-Adam, 7.1)."""
+
+    lambda_: float = 0.1
+
+    def check(self) -> None:
+        super().check()
+        require(
+            isfinite(self.lambda_) and self.lambda_ >= 0,
+            "problem.lambda",
+            self.lambda_,
+            "finite and at least 0",
+        )
+
+    def penalty(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = super().penalty(x)
+        with np.errstate(over="ignore"):
+            t = 1 / (1 + x * x)  # 0 where x^2 is beyond the floats
+        small = np.where(np.abs(x) < 1, x, 0.0)
+        terms = np.where(np.abs(x) < 1, small * small * t, 1 - t)
+        return value + self.lambda_ * float(terms.sum()), gradient + 2 * self.lambda_ * x * t * t
+
+    @property
+    def shared_curvature(self) -> float:
+        """l2 + 2 lambda: (x^2 / (1 + x^2))'' lies in [-1/2, 2] and is 2 at 0."""
+        return self.l2 + 2 * self.lambda_

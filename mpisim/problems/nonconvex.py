@@ -1,0 +1,34 @@
+"""Binary classification with a bounded, non-convex loss."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from mpisim.problems import kernels
+from mpisim.problems.base import problem
+from mpisim.problems.glm import Glm
+
+# phi = (1 - s)^2 with s = sigma(z): phi'' = 2 s (1 - s)^2 (3 s - 1), and its derivative vanishes
+# where 12 s^2 - 9 s + 1 = 0. The larger root gives the larger |phi''|, about 0.15405.
+_S = (9 + sqrt(33)) / 24
+CURVATURE = 2 * _S * (1 - _S) ** 2 * (3 * _S - 1)
+PUBLISHED_CURVATURE = 0.15405
+
+
+@problem("nonconvex-loss")
+class NonconvexLoss(Glm):
+    """f_i(x) = mean (1 - 1 / (1 + exp(-y a . x)))^2 + (l2 / 2) |x|^2 (MARINA, (11), has l2 = 0)."""
+
+    kind = kernels.NONCONVEX
+    curvature = CURVATURE
+    published: ClassVar[Literal["one", "mean", "sharp"]] = "one"
+
+    def published_norms(self) -> np.ndarray:
+        """0.15405 max_t |a_t|^2 + l2: what the MARINA experiments took."""
+        norms = self.table.norms_sq()
+        pairs = zip(self.table.starts, self.table.stops, strict=True)
+        largest = np.array([norms[start:stop].max(initial=0.0) for start, stop in pairs])
+        return PUBLISHED_CURVATURE * largest.reshape(self.m) + self.l2

@@ -1,0 +1,160 @@
+"""The minimiser of a convex f, to machine precision, for suboptimality and distance.
+
+Newton's method. Up to `DENSE_LIMIT` dimensions the Hessian is formed and a step solves with its
+eigenvectors (components that rounding cannot tell from the null space stay untouched, so the
+iterates stay in the span of the rows); beyond, a step is conjugate gradients on products. All
+ranks run the same lines on the same numbers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import os
+import tempfile
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+from mpisim.data.cache import folder
+from mpisim.errors import InputError
+from mpisim.problems.base import Matrices, Problem
+from mpisim.theory.collective import Network, from_first, mean, mean_matrix
+
+DENSE_LIMIT = 1500
+ITERATIONS = 200
+CG_ITERATIONS = 5000
+VERSION = 1  # of the algorithm: part of the cache's key
+
+
+def minimiser(problem: Problem, star: Network, cache: bool = True) -> tuple[np.ndarray, float]:
+    """x_star, shape (d,), float64, and f_star, the same bits on every rank; collective.
+
+    Found once for a problem and kept in the cache folder. `InputError` where f is not convex or
+    has no minimiser (separable data without l2).
+    """
+    if not problem.convex:
+        raise InputError(
+            f"problem.name: {problem.name!r} is not convex, so run.reference cannot be true;"
+            " it can for logistic and least-squares"
+        )
+    path = _path(problem)
+    known = _read(path, problem.d) if cache and star.first == 0 and star.m > 0 else None
+    unknown = np.zeros(problem.d + 2)
+    found = from_first(star, unknown if known is None else known)
+    if found[0] == 0:
+        x, f = _newton(problem.double(), star)
+        found = from_first(star, np.concatenate([[1.0, f], x]))
+        if cache and star.is_server:
+            _write(path, found)
+    return found[2:].copy(), float(found[1])
+
+
+def _newton(problem: Problem, star: Network) -> tuple[np.ndarray, float]:
+    x = np.zeros(problem.d)
+    f, g = _evaluate(problem, star, x)
+    start = float(np.linalg.norm(g))
+    step = np.zeros(problem.d)
+    for _ in range(ITERATIONS):
+        if not g.any():
+            break
+        step = _solve(problem.hessian(x), g, star)
+        better = _line_search(problem, star, x, f, g, step)
+        if better is None:
+            break  # nothing but rounding is left
+        x, f, g = better
+    far = np.linalg.norm(g) > 1e-6 * start
+    running_away = np.linalg.norm(step) > 1e-3 * np.linalg.norm(x)
+    if start > 0 and (far or (running_away and problem.attained != "everywhere")):
+        raise InputError(
+            f"run.reference: no minimiser was found for problem {problem.name!r} with"
+            f" {problem.identity}; without l2 separable data has none: set problem.l2 above 0"
+        )
+    return x, f
+
+
+def _evaluate(problem: Problem, star: Network, x: np.ndarray) -> tuple[float, np.ndarray]:
+    """f(x) and its gradient, on every rank."""
+    losses, gradients = problem.losses_and_gradients(x)
+    both = mean(star, np.column_stack([losses, gradients]))
+    return float(both[0]), both[1:]
+
+
+def _line_search(
+    problem: Problem, star: Network, x: np.ndarray, f: float, g: np.ndarray, step: np.ndarray
+) -> tuple[np.ndarray, float, np.ndarray] | None:
+    """The first of x - step, x - step/2, ... that decreases f, or at the end |grad f|."""
+    decrease = float(g @ step)
+    visible = 1e-13 * abs(f)  # smaller decreases of f are lost in its rounding
+    t = 1.0
+    while t > 1e-12:
+        new = x - t * step
+        f_new, g_new = _evaluate(problem, star, new)
+        if f_new <= f - 1e-4 * t * decrease and decrease > visible:
+            return new, f_new, g_new
+        if f_new <= f + visible and np.linalg.norm(g_new) < np.linalg.norm(g):
+            return new, f_new, g_new
+        if decrease <= visible:
+            return None
+        t /= 2
+    return None
+
+
+def _solve(matrices: Matrices, g: np.ndarray, star: Network) -> np.ndarray:
+    """A solution p of H p = g, the smallest where there are several."""
+    if len(g) <= DENSE_LIMIT:
+        values, vectors = np.linalg.eigh(mean_matrix(star, matrices, len(g)))
+        kept = values > len(g) * np.finfo(float).eps * values[-1]
+        return vectors[:, kept] @ ((vectors[:, kept].T @ g) / values[kept])
+    p, residual = np.zeros_like(g), g.copy()
+    direction, square = g.copy(), float(g @ g)
+    stop = 1e-20 * square
+    for _ in range(min(CG_ITERATIONS, 2 * len(g))):
+        product = mean(star, matrices.times(direction))
+        curvature = float(direction @ product)
+        if not curvature > 0:
+            break
+        p += (square / curvature) * direction
+        residual -= (square / curvature) * product
+        last, square = square, float(residual @ residual)
+        if square <= stop:
+            break
+        direction = residual + (square / last) * direction
+    return p
+
+
+def _path(problem: Problem) -> Path:
+    """The cache file: a function of the data's content and of every option."""
+    options = {f.name: getattr(problem, f.name) for f in dataclasses.fields(problem)}  # type: ignore[arg-type]
+    options |= {"workers": problem.n, "seed": problem.seed, "data": problem.identity}
+    key = json.dumps([VERSION, problem.name, problem.identity, problem.d, options], sort_keys=True)
+    return folder() / "minimisers" / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.h5"
+
+
+def _read(path: Path, d: int) -> np.ndarray | None:
+    """(1, f, x), shape (d + 2,), from a whole cache file, else None."""
+    try:
+        with h5py.File(path, "r") as file:
+            numbers = np.concatenate([[1.0, file["f"][()]], file["x"][:]])
+    except (OSError, KeyError, ValueError, RuntimeError):
+        return None
+    return numbers if numbers.shape == (d + 2,) and np.isfinite(numbers).all() else None
+
+
+def _write(path: Path, numbers: np.ndarray) -> None:
+    """Write to a temporary file, then rename; does without where the folder cannot be written."""
+    temporary = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".h5")
+        os.close(handle)
+        with h5py.File(temporary, "w") as file:
+            file["f"], file["x"] = numbers[1], numbers[2:]
+        os.replace(temporary, path)
+    except (OSError, RuntimeError):
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)

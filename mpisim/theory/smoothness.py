@@ -1,0 +1,189 @@
+"""Smoothness constants: L_i of f_i, L_- of f, L_+ and the Hessian variance L_± (PermK paper).
+
+With M_i such that -M_i <= Hessian of f_i <= M_i everywhere, M_i = B_i^T B_i and the Hessian
+B_i^T C_i B_i with |C_i| <= 1, so for every averaged Hessian H_i of Theorem 3
+
+    |H_i u|^2 <= |B_i|^2 |B_i u|^2 = lambda_max(M_i) u^T M_i u,
+
+which gives L_+^2 <= lambda_max((1/n) sum_i lambda_max(M_i) M_i): never more than (1/n) sum L_i^2.
+In L_± a multiple of the identity that all Hessians share, or a penalty that all f_i share, cancels:
+there the same bound holds with the penalty left out.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from math import sqrt
+from typing import Literal
+
+import numpy as np
+
+from mpisim.problems.base import Matrices, Problem
+from mpisim.problems.eigen import largest_eigenvalue
+from mpisim.theory.collective import Network, mean, mean_matrix
+
+MU_LIMIT = 1500  # up to this dimension the smallest eigenvalue is computed
+VARIANCE_FLOOR = 1e-15  # of L_pm^2, relative to L_+^2: what rounding leaves
+
+
+@dataclasses.dataclass(frozen=True)
+class Constants:
+    """Smoothness constants of a problem, the same on every rank.
+
+    Attributes
+    ----------
+    L_i : array, shape (n,)
+        Of each f_i.
+    L : float
+        Of f (the PermK paper's L_-).
+    L_plus, L_pm : float
+        L_+ and L_± of the PermK paper, Assumption 2 and Definition 4.
+    mu : float or None
+        Of strong convexity; None where f is not known to be strongly convex.
+    source : dict
+        Constant's name -> where it comes from.
+    sharp : dict
+        Constant's name -> True if no smaller (for mu: larger) number would do, False for a bound.
+    """
+
+    L_i: np.ndarray
+    L: float
+    L_plus: float
+    L_pm: float
+    mu: float | None
+    source: dict[str, str]
+    sharp: dict[str, bool]
+
+
+def constants(
+    problem: Problem, star: Network, bound: Literal["sharp", "published"] = "sharp"
+) -> Constants:
+    """The constants of a loaded problem; collective. ``"published"``: as the papers' code has them.
+
+    `InputError` where nothing is known of the problem's Hessians. Correct to 1e-10, relative.
+    """
+    problem = problem.double()
+    matrices = problem.largest_hessian()
+    if bound == "published":
+        return _published(problem, matrices, star)
+    norms = matrices.norms()
+    smooth = _smooth(problem, matrices, star)
+    plus = _plus(problem, matrices, norms, smooth, star)
+    return _constants(
+        L_i=(star.all_workers(norms), *_attained(problem, "lambda_max(M_i)")),
+        L=smooth,
+        L_plus=plus,
+        L_pm=_variance(problem, matrices, norms, plus[0], star),
+        mu=_strong_convexity(problem, star, smooth[0]),
+    )
+
+
+def matrices(problem: Problem) -> np.ndarray:
+    """M_i of this rank's workers, shape (m, d, d).
+
+    For logistic regression (1 / (4 r_i)) A_i^T A_i + l2 I, the matrices L_i of SAQ.
+    """
+    problem = problem.double()
+    largest = problem.largest_hessian()
+    out = np.empty((problem.m, problem.d, problem.d))
+    for i in range(problem.m):
+        out[i] = largest.rows(i, 0, problem.d)
+    return out
+
+
+Found = tuple[float, str, bool]
+
+
+def _constants(**found) -> Constants:
+    return Constants(
+        **{name: value for name, (value, _, _) in found.items()},
+        source={name: source for name, (_, source, _) in found.items()},
+        sharp={name: sharp for name, (_, _, sharp) in found.items()},
+    )
+
+
+def _attained(problem: Problem, formula: str) -> tuple[str, bool]:
+    if problem.attained == "nowhere":
+        return f"{formula}, M_i a bound on the Hessians of f_i", False
+    where = "everywhere" if problem.attained == "everywhere" else "at x = 0"
+    return f"{formula}, M_i the Hessian of f_i {where}", True
+
+
+def _top(
+    times: Callable[[np.ndarray], np.ndarray], star: Network, d: int, floor: float = 0.0
+) -> float:
+    """lambda_max of the mean over all workers of the matrices behind ``times``: (d,) -> (m, d)."""
+    return largest_eigenvalue(lambda v: mean(star, times(v)), d, floor)
+
+
+def _smooth(problem: Problem, matrices: Matrices, star: Network) -> Found:
+    norm = matrices.shared + _top(matrices.without_shared().times, star, problem.d)
+    return norm, *_attained(problem, "lambda_max(mean M_i)")
+
+
+def _plus(
+    problem: Problem, matrices: Matrices, norms: np.ndarray, smooth: Found, star: Network
+) -> Found:
+    if problem.identical:
+        return smooth[0], "L_+ = L, all f_i being the same", smooth[2]
+    if problem.attained == "everywhere":
+        square = _top(lambda v: matrices.times(matrices.times(v)), star, problem.d)
+        return sqrt(square), "PermK paper, Theorem 3: lambda_max(mean M_i^2)^(1/2)", True
+    square = _top(lambda v: norms[:, None] * matrices.times(v), star, problem.d)
+    return sqrt(square), "lambda_max(mean L_i M_i)^(1/2), at most (mean L_i^2)^(1/2)", False
+
+
+def _variance(
+    problem: Problem, matrices: Matrices, norms: np.ndarray, plus: float, star: Network
+) -> Found:
+    if problem.identical:
+        return 0.0, "PermK paper, Example 1: all f_i are the same", True
+    data = matrices.without_shared()
+    floor = VARIANCE_FLOOR * plus**2
+    if problem.attained == "everywhere":
+        # (1/n) sum (M_i - M)^2 v, with the products of M taken off before they can cancel
+        def times(v: np.ndarray) -> np.ndarray:
+            product = data.times(v)
+            away = product - mean(star, product)
+            return data.times(away) - data.times(mean(star, away))
+
+        square = _top(times, star, problem.d, floor)
+        return sqrt(square), "PermK paper, Example 3: lambda_max(mean M_i^2 - M^2)^(1/2)", True
+    norms = norms - matrices.shared
+    square = _top(lambda v: norms[:, None] * data.times(v), star, problem.d, floor)
+    source = "L_+ without the penalty, lambda_max(mean L_i M_i)^(1/2)"
+    return min(sqrt(square), plus), source, False
+
+
+def _strong_convexity(problem: Problem, star: Network, smooth: float):
+    if not problem.convex:
+        return None, "not convex", False
+    matrices = problem.hessian(problem.initial_point())
+    shared = matrices.shared
+    if problem.attained != "everywhere" or problem.d > MU_LIMIT:
+        return shared or None, "the penalty's l2", False
+    values = np.linalg.eigvalsh(mean_matrix(star, matrices.without_shared(), problem.d))
+    rounding = problem.d * np.finfo(float).eps * smooth
+    least = float(values[0]) if values[0] > rounding else 0.0
+    return shared + least or None, "lambda_min(mean M_i)", True
+
+
+def _published(problem: Problem, matrices: Matrices, star: Network) -> Constants:
+    L_i = star.all_workers(problem.published_norms())
+    top = float(L_i.max())
+    if problem.published == "one":
+        L_i = np.full(star.n, top)
+        smooth = (top, "max L_i: MARINA's code has one L for all", False)
+    elif problem.published == "mean":
+        smooth = (float(L_i.mean()), "mean L_i: the PermK paper's code", False)
+    else:
+        smooth = _smooth(problem, matrices, star)
+    rms = float(np.sqrt(np.mean(L_i**2)))
+    return _constants(
+        L_i=(L_i, "published code", False),
+        L=smooth,
+        L_plus=(rms, "(mean L_i^2)^(1/2): published code", False),
+        L_pm=(rms, "L_+: published code", False),
+        mu=(matrices.shared or None if problem.convex else None, "the penalty's l2", False),
+    )

@@ -1,0 +1,1 @@
+"""Messages, and the bytes they are on the wire."""

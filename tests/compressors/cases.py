@@ -1,0 +1,94 @@
+"""What the battery needs of each compressor: one row each. A new compressor adds a row."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from math import ceil, log2
+
+import numpy as np
+
+from mpisim.compressors import Compressor, make
+from mpisim.streams import Draw, Streams
+from mpisim.wire.base import Message, Precision
+from tests.wire import string_elias
+
+SINGLE = Precision(np.dtype("float32"), np.dtype("float64"))
+DOUBLE = Precision(np.dtype("float64"), np.dtype("float64"))
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """A compressor's table, an independent count of one worker's payload bits from its decoded
+    vector, the bits of a value ``b`` and the message; and the bits its paper charges, likewise."""
+
+    table: dict
+    payload: Callable[[np.ndarray, int, Message, int], int]
+    paper: Callable[[np.ndarray, int, Message, int], int]
+
+    def bind(self, d: int, n: int = 1, precision: Precision = SINGLE) -> Compressor:
+        return make(self.table).bind(d, n, precision)
+
+
+def _topk_bits(x, b, message, i):
+    k, d = message.indices.shape[1], x.size
+    gaps = len(string_elias.encode(string_elias.gaps(message.indices[i])))
+    return b * k + min(k * ceil(log2(d)), gaps)
+
+
+def _qsgd_bits(x, b, message, i):
+    return b + len(string_elias.triples(message.levels[i]))
+
+
+def _bernoulli_bits(x, b, message, i):
+    return b * x.size if np.any(x) else 0
+
+
+CASES = [
+    Case({"name": "identity"}, lambda x, b, *_: b * x.size, lambda x, *_: 32 * x.size),
+    Case({"name": "randk", "k": 3}, lambda x, b, *_: 3 * b, lambda *_: 96),
+    Case({"name": "topk", "k": 3}, _topk_bits, lambda *_: 96),
+    Case(
+        {"name": "bernoulli", "p": 0.6},
+        _bernoulli_bits,
+        lambda x, _, *a: _bernoulli_bits(x, 32, *a),
+    ),
+    *[
+        Case(
+            {"name": "qsgd", "s": s, "norm": norm},
+            _qsgd_bits,
+            lambda x, _, *a: _qsgd_bits(x, 32, *a),
+        )
+        for s in (1, 4, 300)
+        for norm in ("2", "inf")
+    ],
+    Case({"name": "natural"}, lambda x, *_: 9 * x.size, lambda x, *_: 9 * x.size),
+    Case({"name": "scaled-sign"}, lambda x, b, *_: b + x.size, lambda x, *_: 32 + x.size),
+]
+
+
+def name_of(case: Case) -> str:
+    return "-".join(str(value) for value in case.table.values())
+
+
+def draw(workers: int, round: int = 7, seed: int = 3, first: int = 0) -> Draw:
+    """A draw for workers first, first + 1, ..."""
+    return Draw(Streams(seed), "up", round, first, workers)
+
+
+@dataclasses.dataclass(frozen=True)
+class Chosen(Draw):
+    """A draw whose words, or subsets, the test chooses: shape (workers, count)."""
+
+    chosen: np.ndarray = dataclasses.field(default_factory=lambda: np.empty(0))
+
+    def words(self, count: int) -> np.ndarray:
+        return self.chosen
+
+    def subsets(self, d: int, k: int) -> np.ndarray:
+        return self.chosen
+
+
+def chosen(rows) -> Chosen:
+    rows = np.array(rows)
+    return Chosen(Streams(0), "up", 0, 0, len(rows), rows)

@@ -1,0 +1,144 @@
+"""What every compressor must do."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from mpisim.compressors import COMPRESSORS
+from tests.compressors.cases import CASES, SINGLE, draw, name_of
+from tests.compressors.moments import cross_z, excess_z, mean_z, samples
+from tests.wire.messages import PRECISIONS, contents
+
+each_case = pytest.mark.parametrize("case", CASES, ids=name_of)
+
+
+def vectors(m: int, d: int, precision=SINGLE, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    v = rng.standard_normal((m, d)) * np.exp(rng.standard_normal((m, d)))
+    v[rng.random((m, d)) < 0.1] = 0
+    return v.astype(precision.arithmetic)
+
+
+def test_every_compressor_has_a_row():
+    assert {case.table["name"] for case in CASES} >= set(COMPRESSORS) - {"smooth", "compose"}
+
+
+@each_case
+@pytest.mark.parametrize("precision", PRECISIONS, ids=str)
+@pytest.mark.parametrize(("m", "d"), [(3, 3), (4, 50), (0, 5), (2, 1000)])
+def test_round_trip(case, precision, m, d):
+    compressor, v = case.bind(d, m, precision), vectors(m, d, precision)
+    message = compressor.compress(v, draw(m))
+    packed = message.encode()
+    form = compressor.form(draw(m))
+    if form.sizes is not None:
+        assert np.array_equal(form.sizes, packed.sizes)
+    again = form.decode(packed.data, packed.sizes)
+    assert contents(again) == contents(message)
+    assert again.decoded().tobytes() == message.decoded().tobytes()
+    assert again.decoded().dtype == precision.arithmetic
+    assert np.array_equal(again.payload_bits, packed.payload_bits)
+
+
+@each_case
+@pytest.mark.parametrize("precision", PRECISIONS[1::2], ids=str)
+@pytest.mark.parametrize("d", [3, 60])
+def test_bits_against_an_independent_count(case, precision, d):
+    compressor = case.bind(d, 5, precision)
+    message = compressor.compress(vectors(5, d, precision), draw(5))
+    packed = message.encode()
+    decoded, b = message.decoded(), precision.bits
+    payload = [case.payload(x, b, message, i) for i, x in enumerate(decoded)]
+    paper = [case.paper(x, b, message, i) for i, x in enumerate(decoded)]
+    assert packed.payload_bits.tolist() == message.payload_bits.tolist() == payload
+    assert compressor.paper_bits(message).tolist() == paper
+    framing = 8 * packed.sizes - payload
+    assert np.all(framing >= 0) and np.all(framing <= 8)
+
+
+@each_case
+@pytest.mark.parametrize("split", [[0, 1, 2, 3, 4, 5, 6, 7], [0, 7], [0, 2, 7], [0, 3, 3, 7]])
+def test_no_worker_depends_on_its_block(case, split):
+    compressor, v = case.bind(37, 7), vectors(7, 37)
+    whole = compressor.compress(v, draw(7))
+    blocks = [compressor.compress(v[a:b], draw(b - a, first=a)) for a, b in pairwise(split)]
+    packed = [block.encode() for block in blocks]
+    data = np.concatenate([p.data for p in packed])
+    sizes = np.concatenate([p.sizes for p in packed])
+    assert data.tobytes() == whole.encode().data.tobytes()
+    again = compressor.form(draw(7)).decode(data, sizes)
+    assert again.total().tobytes() == whole.total().tobytes()
+    assert np.vstack([b.decoded() for b in blocks]).tobytes() == whole.decoded().tobytes()
+
+
+@each_case
+def test_the_message_does_not_change_with_the_vectors(case):
+    compressor, v = case.bind(20, 2), vectors(2, 20)
+    message = compressor.compress(v, draw(2))
+    before = message.decoded().copy()
+    v[:] = 9
+    assert np.array_equal(message.decoded(), before)
+
+
+@each_case
+def test_any_memory_layout_gives_the_same_message(case):
+    compressor, v = case.bind(20, 3), vectors(3, 20)
+    message = compressor.compress(v, draw(3))
+    for other in (np.asfortranarray(v), np.repeat(v, 2, axis=1)[:, ::2]):
+        assert contents(compressor.compress(other, draw(3))) == contents(message)
+
+
+@each_case
+def test_zero_is_compressed_to_zero(case):
+    compressor = case.bind(20, 2)
+    message = compressor.compress(np.zeros((2, 20)), draw(2))
+    assert np.all(message.decoded() == 0)
+
+
+@each_case
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e300])
+def test_a_diverging_run_can_still_be_sent(case, bad):
+    compressor, v = case.bind(20, 40), vectors(40, 20)
+    v[:, 4] = bad
+    message = compressor.compress(v, draw(40))
+    packed = message.encode()
+    again = compressor.form(draw(40)).decode(packed.data, packed.sizes)
+    assert contents(again) == contents(message)
+    assert not np.isfinite(again.total()[4])
+
+
+@each_case
+def test_moments(case):
+    """Unbiasedness, omega, alpha and zeta on random draws; the thresholds are 4.5 sigma."""
+    d, n = 12, 4000
+    compressor = case.bind(d, n)
+    for seed in range(3):
+        v = vectors(1, d, seed=seed)[0]
+        c = samples(compressor, v, n)
+        if compressor.omega is not None:
+            assert mean_z(c, v) < 4.5
+            assert excess_z(c, v, compressor.omega) < 4.5
+            assert cross_z(c, v) < 4.5
+        if compressor.alpha is not None:
+            assert excess_z(c, v, 1 - compressor.alpha) < 4.5
+        nonzero = (c != 0).sum(axis=1)
+        error = nonzero.std() / np.sqrt(n)
+        assert nonzero.mean() <= compressor.density + 4.5 * error
+
+
+@each_case
+def test_draws_differ_between_workers_and_rounds(case):
+    d, n = 40, 6
+    compressor = case.bind(d, n)
+    v = np.tile(vectors(1, d)[0], (n, 1))
+    rounds = [compressor.compress(v, draw(n, round=r)).decoded() for r in range(20)]
+    every = {row.tobytes() for c in rounds for row in c}
+    if compressor.omega in (None, 0.0):
+        assert len(every) == 1
+    elif case.table["name"] == "bernoulli":
+        assert {len({row.tobytes() for row in c}) for c in rounds} == {1, 2}
+    else:
+        assert len(every) > 100

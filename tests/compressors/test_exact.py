@@ -1,0 +1,196 @@
+"""Moments by enumerating every outcome of the random draw, and the deterministic maps."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+from math import comb, sqrt
+
+import numpy as np
+import pytest
+
+from mpisim.compressors import make
+from tests.compressors.cases import DOUBLE, SINGLE, chosen, draw
+
+DOWN, UP = 2**64 - 1, 0  # a uniform of almost 1 never rounds up, 0 does unless exact
+
+
+def variance(c, v, weights=None):
+    return np.average(((c - v) ** 2).sum(axis=1), weights=weights) / (v**2).sum()
+
+
+@pytest.mark.parametrize(("d", "k"), [(1, 1), (5, 1), (5, 2), (6, 4), (4, 4)])
+def test_randk_over_all_subsets(d, k):
+    v = np.random.default_rng(d).standard_normal(d)
+    compressor = make({"name": "randk", "k": k}).bind(d, 1, DOUBLE)
+    outcomes = chosen(list(combinations(range(d), k)))
+    c = compressor.compress(np.tile(v, (outcomes.workers, 1)), outcomes).decoded()
+    assert len(c) == comb(d, k)
+    np.testing.assert_allclose(c.mean(axis=0), v, rtol=1e-13)
+    assert variance(c, v) == pytest.approx(compressor.omega, abs=1e-12)
+    assert compressor.omega == d / k - 1 and compressor.density == k
+
+
+def outcomes_of_rounding(table, v, up):
+    """C(v) for every way of rounding each coordinate, with the probabilities for P(up) = ``up``."""
+    compressor = make(table).bind(v.size, 1, DOUBLE)
+    ways = np.array(list(product([False, True], repeat=v.size)))
+    weights = np.prod(np.where(ways, up, 1 - up), axis=1)
+    words = np.where(ways, np.uint64(UP), np.uint64(DOWN))
+    c = compressor.compress(np.tile(v, (len(ways), 1)), chosen(words)).decoded()
+    return compressor, c, weights
+
+
+def qsgd_vectors(s, norm):
+    rng = np.random.default_rng(s)
+    yield np.array([0.7])
+    yield np.array([0.0, -2.0, 0.0])
+    for _ in range(5):
+        yield rng.standard_normal(6) * np.exp(2 * rng.standard_normal(6))
+    yield np.full(6, 1 / 3)
+    if norm == "inf":
+        yield worst_for_the_infinity_norm(6, s)
+
+
+def worst_for_the_infinity_norm(d, s):
+    w = (sqrt(1 + (d - 1) / s**2) - 1) / 2
+    return np.array([1.0] + [1 / (2 * (1 + w) * s)] * (d - 1))
+
+
+@pytest.mark.parametrize("norm", ["2", "inf"])
+@pytest.mark.parametrize("s", [1, 2, 5, 300])
+def test_qsgd_over_all_roundings(s, norm):
+    for v in qsgd_vectors(s, norm):
+        size = np.linalg.norm(v) if norm == "2" else np.abs(v).max()
+        y = s * np.abs(v) / size
+        table = {"name": "qsgd", "s": s, "norm": norm}
+        compressor, c, weights = outcomes_of_rounding(table, v, y - np.floor(y))
+        np.testing.assert_allclose(weights @ c, v, rtol=1e-9, atol=1e-12)
+        assert variance(c, v, weights) <= compressor.omega + 1e-12
+        assert weights @ (c != 0).sum(axis=1) <= compressor.density + 1e-9
+
+
+@pytest.mark.parametrize("s", [1, 2, 5])
+def test_the_bound_for_the_infinity_norm_is_attained(s):
+    v = worst_for_the_infinity_norm(9, s)
+    y = s * np.abs(v)
+    table = {"name": "qsgd", "s": s, "norm": "inf"}
+    compressor, c, weights = outcomes_of_rounding(table, v, y - np.floor(y))
+    assert variance(c, v, weights) == pytest.approx(compressor.omega, rel=1e-12)
+
+
+def test_qsgd_omega_is_the_papers():
+    for s, d, omega in [(1, 100, 10.0), (10, 100, 1.0), (20, 100, 0.25)]:
+        assert make({"name": "qsgd", "s": s}).bind(d, 1, SINGLE).omega == omega
+
+
+def test_qsgd_levels_belong_to_the_norm_that_receivers_see():
+    """The norm is rounded up to float32, so that unbiasedness is exact and no level exceeds s."""
+    rng = np.random.default_rng(0)
+    for d in (1, 2, 30):
+        v = rng.standard_normal((200, d))
+        message = make({"name": "qsgd", "s": 1000}).bind(d, 200, SINGLE).compress(v, draw(200))
+        norms = message.norms[:, 0].astype(float)
+        exact = np.sqrt((v.astype(np.longdouble) ** 2).sum(axis=1))
+        assert np.all(norms >= np.abs(v).max(axis=1)) and np.all(norms >= exact * (1 - 1e-15))
+        assert np.all(norms <= exact * (1 + 2.0**-22))
+        assert np.all(np.abs(message.levels - 1000 * v / norms[:, None]) < 1)
+        assert np.abs(message.levels).max() > 127
+
+
+@pytest.mark.parametrize("size", [1e-170, 1e170, 1e-310])
+def test_qsgd_norms_neither_overflow_nor_vanish(size):
+    v = np.array([[3.0, 4.0, 0.0]]) * size
+    message = make({"name": "qsgd", "s": 5}).bind(3, 1, DOUBLE).compress(v, draw(1))
+    assert message.norms[0, 0] == pytest.approx(5 * size, rel=0.26 if size < 1e-300 else 1e-14)
+    assert np.all(message.decoded() <= message.norms)
+
+
+def test_natural_over_all_roundings():
+    vectors = [np.array([4 / 3]), np.array([1.0, -2.0, 0.0, 0.3, -1e-30, 3e38, 2.0**-126])]
+    for v in vectors:
+        up = np.abs(v) / np.exp2(np.floor(np.log2(np.abs(np.where(v == 0, 1, v))))) - 1
+        _, c, weights = outcomes_of_rounding({"name": "natural"}, v, np.maximum(up, 0))
+        np.testing.assert_allclose(weights @ c, v, rtol=1e-12)
+        assert variance(c, v, weights) <= 1 / 8 + 1e-12
+        if v.size == 1:  # the worst case
+            assert variance(c, v, weights) == pytest.approx(1 / 8, rel=1e-12)
+
+
+def test_natural_below_and_above_float32():
+    tiny = 2.0**-126
+    compressor, c, weights = outcomes_of_rounding(
+        {"name": "natural"}, np.array([tiny / 4, -tiny / 8]), np.array([1 / 4, 1 / 8])
+    )
+    np.testing.assert_allclose(weights @ c, [tiny / 4, -tiny / 8], rtol=1e-12)
+    assert set(np.unique(c)) == {0.0, tiny, -tiny}
+    v = np.array([[2.0**128, -(2.0**128), np.inf, np.nan, np.nextafter(2.0**128, 0)]])
+    big = compressor.bind(5, 1, DOUBLE).compress(v, draw(1)).decoded()[0]
+    assert np.isnan(big[:4]).all() and big[4] == 2.0**128
+
+
+def test_bernoulli_over_both_outcomes():
+    v, p = np.array([1.5, -2.0, 0.25]), 0.25
+    compressor = make({"name": "bernoulli", "p": p}).bind(3, 1, DOUBLE)
+    words = np.array([[0], [2**64 - 1]], np.uint64)  # sends, does not
+    message = compressor.compress(np.tile(v, (2, 1)), chosen(words))
+    assert message.payload_bits.tolist() == [192, 0]
+    assert compressor.paper_bits(message).tolist() == [96, 0]
+    c, weights = message.decoded(), [p, 1 - p]
+    np.testing.assert_allclose(weights @ c, v, rtol=1e-14)
+    assert variance(c, v, weights) == pytest.approx(compressor.omega) == 3
+    assert compressor.density == 0.75
+
+
+def reference_topk(v, k):
+    keep = sorted(range(v.size), key=lambda j: (-abs(v[j]), j))[:k]
+    return np.array([v[j] if j in keep else 0.0 for j in range(v.size)])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("d", [1, 2, 17, 400])
+def test_topk_keeps_the_largest_and_breaks_ties_by_index(d, dtype):
+    rng = np.random.default_rng(d)
+    v = np.vstack([rng.standard_normal((5, d)), rng.integers(-2, 3, (5, d)), np.ones((1, d))])
+    v = np.vstack([v, 10.0 ** rng.uniform(-40, 35, (3, d)), np.zeros((1, d))]).astype(dtype)
+    for k in {1, d // 2 or 1, d}:
+        compressor = make({"name": "topk", "k": k}).bind(d, len(v), DOUBLE)
+        message = compressor.compress(v, draw(len(v)))
+        assert np.all(np.diff(message.indices, axis=1) > 0)
+        c = message.decoded()
+        np.testing.assert_array_equal(c, [reference_topk(row, k) for row in v])
+        squares = ((c - v) ** 2).sum(axis=1), (v.astype(float) ** 2).sum(axis=1)
+        assert np.all(squares[0] <= (1 - compressor.alpha) * squares[1] * (1 + 1e-6))
+
+
+def test_topk_takes_nan_first():
+    v = np.array([[1.0, -np.inf, np.nan, 3.0]])
+    message = make({"name": "topk", "k": 2}).bind(4, 1, SINGLE).compress(v, draw(1))
+    assert message.indices.tolist() == [[1, 2]]
+
+
+def test_scaled_sign_is_its_formula():
+    v = np.random.default_rng(1).standard_normal((6, 13))
+    v[0], v[1, 4], v[2, 5] = 0, 0.0, -0.0
+    compressor = make({"name": "scaled-sign"}).bind(13, 6, DOUBLE)
+    c = compressor.compress(v, draw(6)).decoded()
+    l1 = np.abs(v).sum(axis=1)
+    np.testing.assert_allclose(c, l1[:, None] / 13 * np.where(v < 0, -1, 1), rtol=1e-14)
+    square = (v**2).sum(axis=1)
+    np.testing.assert_allclose(((c - v) ** 2).sum(axis=1), square - l1**2 / 13, atol=1e-12)
+
+
+def test_the_bound_for_scaled_sign_is_attained():
+    v = np.zeros((1, 8))
+    v[0, 3] = 2.0
+    compressor = make({"name": "scaled-sign"}).bind(8, 1, DOUBLE)
+    c = compressor.compress(v, draw(1)).decoded()
+    assert variance(c, v) == pytest.approx(1 - compressor.alpha) == 1 - 1 / 8
+
+
+def test_identity_rounds_to_the_wire_and_no_more():
+    v = np.random.default_rng(1).standard_normal((2, 9))
+    c = make({"name": "identity"}).bind(9, 2, SINGLE).compress(v, draw(2)).decoded()
+    assert np.array_equal(c, v.astype(np.float32)) and c.dtype == np.float64
+    exact = make({"name": "identity"}).bind(9, 2, DOUBLE)
+    assert np.array_equal(exact.compress(v, draw(2)).decoded(), v)
+    assert exact.omega == 0 and exact.alpha == 1

@@ -1,0 +1,111 @@
+"""Problems on hand-made rows, and star networks without MPI."""
+
+from __future__ import annotations
+
+import threading
+from functools import partial
+
+import numpy as np
+import scipy.sparse as sp
+
+from mpisim.data.shards import Shards
+from mpisim.problems import PROBLEMS
+
+NAMES = ("logistic", "nonconvex-loss", "logistic-nonconvex-reg", "least-squares")
+FORMS = ("ones", "sparse", "dense")
+
+
+def make_rows(form: str, count: int = 700, d: int = 23, seed: int = 0):
+    """Random rows (count, d) with empty ones among them, and labels -1 / +1."""
+    rng = np.random.default_rng(seed)
+    a = rng.normal(size=(count, d))
+    if form != "dense":
+        a *= rng.random((count, d)) < rng.random((count, 1)) * 0.5
+    if form == "ones":
+        a = (a != 0).astype(float)
+    return a, rng.choice([-1.0, 1.0], count)
+
+
+def attach(name, a, y, ranges, n=None, first=0, dtype=np.float64, dense=False, **keys):
+    """A problem whose workers have the rows given by ``ranges``, a list of (start, stop)."""
+    csr = sp.csr_matrix(a)
+    starts, stops = np.array(ranges, np.int64).reshape(-1, 2).T
+    shards = Shards(
+        csr.data, csr.indices.astype(np.int32), csr.indptr.astype(np.int64), np.asarray(y, float),
+        starts, stops, a.shape[1], "made", "0" * 64, len(a),
+    )  # fmt: skip
+    problem = PROBLEMS[name](data="made", **keys)
+    problem.seed = 0
+    problem.attach(shards, n or len(ranges), first, np.dtype(dtype), dense)
+    return problem
+
+
+def part(name, a, y, ranges, first, count, **keys):
+    """Workers first, ..., first + count - 1 of `attach`, with their own rows only."""
+    block = ranges[first : first + count]
+    low = min((start for start, _ in block), default=0)
+    high = max((stop for _, stop in block), default=0)
+    shifted = [(start - low, stop - low) for start, stop in block]
+    return attach(name, a[low:high], y[low:high], shifted, n=len(ranges), first=first, **keys)
+
+
+class LocalStar:
+    """One rank that has all workers."""
+
+    is_server = True
+    first = 0
+
+    def __init__(self, n: int):
+        self.n = self.m = n
+
+    def sum_over_workers(self, rows: np.ndarray) -> np.ndarray:
+        total = np.zeros(rows.shape[1])
+        for row in rows:
+            total = total + row
+        return total
+
+    def all_workers(self, rows: np.ndarray) -> np.ndarray:
+        return rows.copy()
+
+
+class ThreadStar(LocalStar):
+    """One of several ranks that run as threads; exchanges that do not match raise."""
+
+    def __init__(self, rank: int, counts: list[int], table: list, barrier: threading.Barrier):
+        super().__init__(sum(counts))
+        self.rank, self.m, self.first = rank, counts[rank], sum(counts[:rank])
+        self.is_server, self.table, self.barrier = rank == 0, table, barrier
+
+    def all_workers(self, rows: np.ndarray) -> np.ndarray:
+        self.table[self.rank] = rows
+        self.barrier.wait(20)
+        whole = np.concatenate(self.table)
+        self.barrier.wait(20)
+        return whole
+
+    def sum_over_workers(self, rows: np.ndarray) -> np.ndarray:
+        return super().sum_over_workers(self.all_workers(rows))
+
+
+def on_ranks(counts: list[int], body) -> list:
+    """body(star) on ranks that have ``counts`` workers; their results, by rank."""
+    table: list = [None] * len(counts)
+    results: list = [None] * len(counts)
+    barrier = threading.Barrier(len(counts))
+
+    def run(rank: int) -> None:
+        try:
+            results[rank] = body(ThreadStar(rank, counts, table, barrier))
+        except BaseException as error:
+            results[rank] = error
+            barrier.abort()
+
+    threads = [threading.Thread(target=partial(run, rank)) for rank in range(len(counts))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return results

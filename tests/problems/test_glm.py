@@ -1,0 +1,276 @@
+"""Losses and gradients against independent formulas, and the contract of `Problem`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mpisim.errors import InputError
+from mpisim.params import build
+from mpisim.problems import PROBLEMS, kernels
+from tests.helpers import dense as dense_file
+from tests.problems.support import FORMS, NAMES, attach, make_rows, part
+
+RANGES = [(0, 100), (100, 101), (101, 390), (390, 391), (391, 650), (650, 700)]
+
+
+def reference(name, a, y, x, l2=0.0, lambda_=0.1, reduction="mean"):
+    """f_i and its gradient by the book, in long double."""
+    a, y, x = (np.asarray(v, np.longdouble) for v in (a, y, x))
+    z, one = a @ x, np.longdouble(1)
+    if name == "least-squares":
+        loss, slope = (z - y) ** 2 / 2, z - y
+    elif name == "nonconvex-loss":
+        s, rest = one / (1 + np.exp(-y * z)), one / (1 + np.exp(y * z))  # rest = 1 - s
+        loss, slope = rest**2, -2 * y * s * rest**2
+    else:
+        loss, slope = np.logaddexp(0, -y * z), -y / (1 + np.exp(y * z))
+    mean = np.sum if reduction == "sum" else np.mean
+    value = mean(loss) + l2 / 2 * (x @ x)
+    gradient = a.T @ slope / (1 if reduction == "sum" else len(a)) + l2 * x
+    if name == "logistic-nonconvex-reg":
+        value += lambda_ * np.sum(x**2 / (1 + x**2))
+        gradient += lambda_ * 2 * x / (1 + x**2) ** 2
+    return float(value), gradient.astype(float)
+
+
+def check(problem, a, y, ranges, x, tolerance=1e-13, **keys):
+    losses, gradients = problem.losses_and_gradients(x)
+    assert np.array_equal(losses, problem.losses(x))
+    assert np.array_equal(gradients, problem.gradients(x))
+    assert losses.shape == (len(ranges),) and gradients.shape == (len(ranges), len(x))
+    for i, (start, stop) in enumerate(ranges):
+        value, gradient = reference(problem.name, a[start:stop], y[start:stop], x, **keys)
+        size = np.abs(a[start:stop]).sum(axis=0).max() / (stop - start) + np.abs(gradient).max()
+        assert losses[i] == pytest.approx(value, rel=tolerance)
+        assert np.abs(gradients[i] - gradient).max() <= tolerance * max(size, 1)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("l2", [0.0, 0.7])
+def test_formulas(name, form, l2):
+    a, y = make_rows(form)
+    problem = attach(name, a, y, RANGES, dense=form == "dense", l2=l2)
+    assert problem.table.form == {"ones": 0, "sparse": 1, "dense": 2}[form]
+    for seed in range(3):
+        x = np.random.default_rng(seed).normal(size=a.shape[1]) * 10.0 ** (seed - 1)
+        check(problem, a, y, RANGES, x, l2=l2, tolerance=1e-12)
+
+
+def test_sums_over_rows():
+    a, y = make_rows("dense")
+    problem = attach("least-squares", a, y, RANGES, dense=True, reduction="sum", l2=0.1)
+    x = np.random.default_rng(1).normal(size=a.shape[1])
+    check(problem, a, y, RANGES, x, l2=0.1, reduction="sum", tolerance=1e-11)
+    alone = part("least-squares", a, y, RANGES, 2, 1, dense=True, reduction="sum", l2=0.1)
+    singles = [alone.batch_gradients(x, np.array([[row]])) for row in range(alone.rows[0])]
+    assert np.allclose(np.mean(singles, axis=0), problem.gradients(x)[2:3], rtol=1e-11)  # unbiased
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_gradients_are_derivatives(name):
+    a, y = make_rows("sparse")
+    problem = attach(name, a, y, RANGES, l2=0.3)
+    x = np.random.default_rng(0).normal(size=a.shape[1])
+    h = 1e-5
+    for j in range(0, len(x), 5):
+        e = np.eye(len(x))[j] * h
+        slope = (problem.losses(x + e) - problem.losses(x - e)) / (2 * h)
+        assert np.allclose(slope, problem.gradients(x)[:, j], rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", NAMES)
+def test_blocks_do_not_change_a_bit(name, form, dtype):
+    a, y = make_rows(form)
+    a, y = (np.tile(v, reps) for v, reps in ((a, (3, 1)), (y, 3)))  # several chunks a worker
+    ranges = [(3 * start, 3 * stop) for start, stop in RANGES]
+    x = np.random.default_rng(0).normal(size=a.shape[1])
+    batch = np.random.default_rng(1).integers(0, 3, (6, 7))
+
+    def results(blocks):
+        first, out = 0, []
+        for count in blocks:
+            keys = {"dtype": dtype, "dense": form == "dense", "l2": 0.1}
+            p = part(name, a, y, ranges, first, count, **keys)
+            rows = batch[first : first + count]
+            hessian = p.largest_hessian()
+            out.append(
+                [*p.losses_and_gradients(x), p.losses(x), p.batch_gradients(x, rows)]
+                + [hessian.norms(), hessian.times(x)]
+            )
+            first += count
+        return [np.concatenate(column) for column in zip(*out, strict=True)]
+
+    whole = results([6])
+    for blocks in ([1] * 6, [2, 4], [0, 3, 0, 3]):
+        for one, other in zip(whole, results(blocks), strict=True):
+            assert one.dtype == other.dtype and np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", NAMES)
+def test_batches(name, form):
+    a, y = make_rows(form)
+    problem = attach(name, a, y, RANGES, dense=form == "dense", l2=0.2)
+    x = np.random.default_rng(0).normal(size=a.shape[1])
+    for i, (start, stop) in enumerate(RANGES):
+        single = part(name, a, y, RANGES, i, 1, dense=form == "dense", l2=0.2)
+        everything = np.random.default_rng(1).permutation(stop - start)[None]
+        full = single.gradients(x)
+        assert np.allclose(single.batch_gradients(x, everything), full, rtol=1e-12, atol=1e-14)
+    batch = np.random.default_rng(2).integers(0, problem.rows[:, None], (6, 9))
+    batch[:, 1] = batch[:, 0]  # counts twice
+    found = problem.batch_gradients(x, batch)
+    for i, (start, _) in enumerate(RANGES):
+        rows = start + batch[i]
+        _, expected = reference(name, a[rows], y[rows], x, l2=0.2)
+        assert np.allclose(found[i], expected, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("bad", [-1, 1, 2**40])
+def test_rows_that_are_not_there(bad):
+    a, y = make_rows("sparse")
+    problem = attach("logistic", a, y, RANGES)
+    batch = np.zeros((6, 2), np.int64)
+    batch[1, 1] = bad  # worker 1 has one row
+    with pytest.raises(IndexError):
+        problem.batch_gradients(np.zeros(a.shape[1]), batch)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", NAMES)
+def test_float32(name, form):
+    a, y = make_rows(form)
+    narrow = attach(name, a, y, RANGES, dtype=np.float32, dense=form == "dense", l2=0.1)
+    x = np.random.default_rng(0).normal(size=a.shape[1]).astype(np.float32)
+    assert narrow.gradients(x).dtype == np.float32 == narrow.initial_point().dtype
+    check(narrow, a, y, RANGES, x, l2=0.1, tolerance=3e-6)
+
+
+@pytest.mark.parametrize("name", ["logistic", "nonconvex-loss"])
+def test_extreme_margins(name):
+    z = np.array([0, 1e-300, 1e-3, 1, 30, 36.7, 40, 700, 708, 709, 745, 800, 1e4, 1e300])
+    z = np.concatenate([z, -z])
+    problem = attach(name, z[:, None], np.ones(len(z)), [(i, i + 1) for i in range(len(z))])
+    with np.errstate(all="raise"):
+        losses, gradients = problem.losses_and_gradients(np.ones(1))
+    assert np.isfinite(losses).all() and np.isfinite(gradients).all()
+    with np.errstate(all="ignore"):
+        for t, loss, g in zip(z, losses, gradients[:, 0], strict=True):
+            value, expected = reference(name, [[t]], [1.0], [1.0])
+            assert loss == pytest.approx(value, rel=1e-14, abs=1e-300)
+            if np.isfinite(expected[0]):
+                assert g == pytest.approx(expected[0], rel=1e-14, abs=1e-290)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", NAMES)
+def test_divergence_is_seen(name, form):
+    a, y = make_rows(form)
+    problem = attach(name, a, y, RANGES, dense=form == "dense")
+    with np.errstate(all="ignore"):
+        losses, gradients = problem.losses_and_gradients(np.full(a.shape[1], np.nan))
+    assert np.isnan(losses[[0, 2]]).all() and np.isnan(gradients[[0, 2]]).any(axis=1).all()
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.floats(-750, 750), st.floats(0, 1))
+def test_exp_and_log(z, e):
+    buffers = np.zeros((5, 4))
+    buffers[0], buffers[1] = z, 1
+    kernels._exp_minus_abs(4, *buffers)
+    expected = np.exp(-abs(z)) if abs(z) <= 708 else 0.0
+    assert np.abs(buffers[3] - expected).max() <= 2 * np.spacing(expected)
+    assert kernels._log1p(e) == pytest.approx(np.log1p(e), rel=4e-16)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_homogeneous(name):
+    a, y = make_rows("sparse")
+    problem = attach(name, a, y, [(0, 700)] * 3, split="homogeneous")
+    alone = attach(name, a, y, [(0, 700)])
+    overlap = attach(name, a, y, [(0, 400), (200, 700)])
+    x = np.random.default_rng(0).normal(size=a.shape[1])
+    for one, other in zip(
+        problem.losses_and_gradients(x), alone.losses_and_gradients(x), strict=True
+    ):
+        assert np.array_equal(one, np.repeat(other, 3, axis=0))
+    check(overlap, a, y, [(0, 400), (200, 700)], x, tolerance=1e-12)
+    v = np.random.default_rng(1).normal(size=(3, a.shape[1]))
+    products = problem.largest_hessian().times(v)
+    expected = [alone.largest_hessian().times(u)[0] for u in v]
+    assert np.array_equal(products, expected)
+    batch = np.array([[0, 5], [699, 3], [1, 2]])
+    for i, gradient in enumerate(problem.batch_gradients(x, batch)):
+        assert np.array_equal(gradient, alone.batch_gradients(x, batch[i : i + 1])[0])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_results_belong_to_the_caller(name):
+    a, y = make_rows("ones")
+    problem = attach(name, a, y, RANGES)
+    x = np.ones(a.shape[1])
+    x.flags.writeable = False
+    first = problem.gradients(x)
+    kept = first.copy()
+    problem.gradients(2 * x)
+    problem.batch_gradients(3 * x, np.zeros((6, 1), np.int64))
+    assert np.array_equal(first, kept) and first.flags.writeable
+    assert np.array_equal(problem.gradients(np.repeat(x, 2)[::2]), kept)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_workers(name):
+    problem = attach(name, *make_rows("ones", 0), [], n=4, first=0)
+    losses, gradients = problem.losses_and_gradients(np.zeros(23))
+    assert losses.shape == (0,) and gradients.shape == (0, 23) and problem.m == 0
+    assert problem.batch_gradients(np.zeros(23), np.zeros((0, 3), np.int64)).shape == (0, 23)
+    assert problem.largest_hessian().norms().shape == problem.published_norms().shape == (0,)
+
+
+@pytest.mark.parametrize("name", NAMES[:3])
+@pytest.mark.parametrize("data, workers", [("sample", 6), ("mushrooms", 6), ("a9a", 5)])
+def test_loaded_from_files(name, data, workers, need_data):
+    need_data(data)
+    a, y = dense_file(data)
+    m = len(a) // workers
+    ranges = [(i * m, (i + 1) * m) for i in range(workers)]
+    x = np.random.default_rng(0).normal(size=a.shape[1]) / 3
+    problem = PROBLEMS[name](data=data)
+    problem.load(workers, 0, workers, 1, np.dtype(np.float64))
+    assert np.array_equal(problem.rows, [m] * workers) and "sha256:" in problem.identity
+    check(problem, a, y, ranges, x, tolerance=1e-12)
+    block = PROBLEMS[name](data=data)
+    block.load(workers, 2, 3, 1, np.dtype(np.float64))
+    assert np.array_equal(block.gradients(x), problem.gradients(x)[2:5])
+
+
+@pytest.mark.parametrize(
+    "name, key, value",
+    [
+        ("logistic", "l2", -1.0),
+        ("logistic", "l2", float("inf")),
+        ("nonconvex-loss", "workers", 0),
+        ("nonconvex-loss", "split", "odd"),
+        ("logistic-nonconvex-reg", "lambda", -0.1),
+        ("logistic", "lambda", 0.1),
+        ("least-squares", "reduction", "max"),
+    ],
+)
+def test_bad_keys(name, key, value):
+    with pytest.raises(InputError, match=rf"^problem\.{key}: .*(allowed)[^\n]*$"):
+        build(PROBLEMS[name], {"data": "sample", key: value}, "problem")
+
+
+def test_keys_of_the_table():
+    problem = build(
+        PROBLEMS["logistic-nonconvex-reg"], {"data": "sample", "lambda": 0.5}, "problem"
+    )
+    assert problem.lambda_ == 0.5 and problem.name == "logistic-nonconvex-reg"
+    with pytest.raises(InputError, match=r"^problem\.data: missing"):
+        build(PROBLEMS["logistic"], {}, "problem")

@@ -1,0 +1,83 @@
+"""The log's schema, its blocks, and what stays when writing fails."""
+
+import h5py
+import numpy as np
+import pytest
+
+from mpisim import logs
+from mpisim.errors import InputError, OutputError
+from mpisim.logs import LogWriter, columns
+from tests.helpers import run_tables, table
+
+
+def writer(path, **options):
+    return LogWriter.create(path, {"title": "t"}, columns(False), options.get("force", False))
+
+
+def row(k):
+    return (k, 0.5, 0.25, *[10 * k] * 6, k, *[0.1 * k] * 8)
+
+
+def test_every_column_has_units_and_a_description(tmp_path):
+    log = writer(tmp_path / "a" / "log.h5")
+    log.row(row(0))
+    log.finish("done", np.arange(3.0), {"rows": (np.array([1, 2]), "1", "text")})
+    with h5py.File(tmp_path / "a" / "log.h5") as file:
+        assert file.attrs["status"] == "done" and file.attrs["title"] == "t"
+        assert set(file["rounds"]) == {name for name, *_ in columns(False)}
+        for data in [*file["rounds"].values(), *file["workers"].values()]:
+            assert data.attrs["units"] and data.attrs["description"]
+        assert file["final/x"][:].tolist() == [0, 1, 2]
+
+
+def test_documented_columns_are_those_there_are():
+    text = (logs.Path(__file__).parents[1] / "docs" / "log.md").read_text()
+    for name, *_ in columns(True):
+        assert f"`{name}`" in text or (name.startswith("time_") and f"`{name[5:]}`" in text), name
+
+
+def test_rows_can_be_read_while_the_run_goes_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(logs, "BLOCK_ROWS", 10)
+    log = writer(tmp_path / "log.h5")
+    for k in range(25):
+        log.row(row(k))
+    with h5py.File(tmp_path / "log.h5", locking=False) as file:
+        assert file["rounds/round"][:].tolist() == list(range(20))
+        assert file.attrs["status"] == "running"
+    log.finish("done", None, {})
+
+
+def test_an_old_log_is_kept_unless_forced(tmp_path):
+    path = tmp_path / "log.h5"
+    path.write_text("old")
+    with pytest.raises(InputError, match="exists already; --force"):
+        writer(path)
+    assert path.read_text() == "old"
+    writer(path, force=True).finish("done", None, {})
+    assert h5py.is_hdf5(path)
+
+
+def test_full_disk_is_one_line():
+    with pytest.raises((InputError, OutputError), match="cannot be written"):
+        writer(logs.Path("/dev/full/log.h5"))
+
+
+def test_reopen_cuts_back(tmp_path):
+    path = tmp_path / "log.h5"
+    log = writer(path)
+    for k in range(8):
+        log.row(row(k))
+    log.finish("done", np.zeros(2), {})
+    log = LogWriter.reopen(path, columns(False), 5)
+    log.row(row(5))
+    log.finish("done", np.ones(2), {})
+    with h5py.File(path) as file:
+        assert file["rounds/round"][:].tolist() == list(range(6))
+        assert file["final/x"][:].tolist() == [1, 1]
+
+
+def test_log_every_keeps_the_last_row(tmp_path):
+    run_tables(table({"name": "gd", "stepsize": 0.1}, rounds=10, log_every=4), tmp_path / "log.h5")
+    with h5py.File(tmp_path / "log.h5") as file:
+        assert file["rounds/round"][:].tolist() == [0, 4, 8, 10]
+        assert file["workers/bits_up"][:].sum() == file["rounds/bits_up"][-1]

@@ -1,0 +1,146 @@
+"""The minimiser against scipy, its cache, and ranks."""
+
+from __future__ import annotations
+
+import h5py
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from mpisim.errors import InputError
+from mpisim.problems import PROBLEMS
+from mpisim.theory import minimiser as module
+from mpisim.theory.minimiser import minimiser
+from tests.problems.support import FORMS, LocalStar, attach, make_rows, on_ranks, part
+
+RANGES = [(0, 100), (100, 101), (101, 390), (390, 391), (391, 650), (650, 700)]
+STAR = LocalStar(6)
+
+
+def made(name, form="sparse", l2=1e-3, **keys):
+    a, y = make_rows(form)
+    return attach(name, a, y, RANGES, dense=form == "dense", l2=l2, **keys)
+
+
+def gradient(problem, x):
+    return problem.gradients(x).mean(axis=0)
+
+
+@pytest.mark.parametrize("limit", [1500, 1], ids=["newton", "newton-cg"])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", ["logistic", "least-squares"])
+def test_against_scipy(name, form, limit, monkeypatch):
+    monkeypatch.setattr(module, "DENSE_LIMIT", limit)
+    problem = made(name, form)
+    x, f = minimiser(problem, STAR, cache=False)
+    assert np.linalg.norm(gradient(problem, x)) <= 1e-14 * max(1, np.abs(x).max())
+    assert f == pytest.approx(problem.losses(x).mean(), rel=1e-15)
+    found = minimize(
+        lambda x: (problem.losses(x).mean(), gradient(problem, x)),
+        np.zeros(problem.d), jac=True, method="L-BFGS-B", options={"maxiter": 10000, "gtol": 1e-10, "ftol": 0},
+    )  # fmt: skip
+    assert f <= found.fun * (1 + 1e-15) and found.fun == pytest.approx(f, rel=1e-10)
+    assert np.allclose(x, found.x, atol=1e-5)
+
+
+def test_least_squares_closed_form():
+    a, y = make_rows("dense")
+    problem = made("least-squares", "dense", l2=0, reduction="sum")
+    x, _ = minimiser(problem, STAR, cache=False)
+    expected = np.linalg.lstsq(a, y, rcond=None)[0]
+    assert np.allclose(x, expected, rtol=1e-11, atol=1e-13)
+
+
+def test_more_columns_than_rows():
+    """Without l2: the solution of smallest norm."""
+    a, y = make_rows("dense", 20, 50)
+    for limit in (1500, 1):
+        problem = attach("least-squares", a, y, [(0, 10), (10, 20)], dense=True)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(module, "DENSE_LIMIT", limit)
+            x, f = minimiser(problem, LocalStar(2), cache=False)
+        assert f < 1e-25 and np.allclose(x, np.linalg.pinv(a) @ y, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("limit", [1500, 1])
+def test_separable_data_has_none(limit, monkeypatch):
+    monkeypatch.setattr(module, "DENSE_LIMIT", limit)
+    a, y = make_rows("dense", 20, 50)
+    problem = attach("logistic", a, y, [(0, 20)], dense=True)
+    with pytest.raises(InputError, match=r"^run\.reference: .*l2[^\n]*$"):
+        minimiser(problem, LocalStar(1), cache=False)
+
+
+@pytest.mark.parametrize("name", ["nonconvex-loss", "logistic-nonconvex-reg"])
+def test_not_convex(name):
+    with pytest.raises(InputError, match=rf"^problem\.name: '{name}' is not convex[^\n]*$"):
+        minimiser(made(name), STAR)
+
+
+def test_already_at_the_minimum():
+    a, _ = make_rows("dense")
+    problem = attach("least-squares", a, np.zeros(len(a)), RANGES, dense=True)
+    x, f = minimiser(problem, STAR, cache=False)
+    assert f == 0 and not x.any()
+
+
+@pytest.mark.parametrize("name", ["logistic", "least-squares"])
+def test_ranks_and_cache_do_not_change_a_bit(name, tmp_path, monkeypatch):
+    monkeypatch.setenv("MPISIM_CACHE", str(tmp_path))
+    a, y = make_rows("ones")
+    keys = {"l2": 1e-3}
+    x, f = minimiser(attach(name, a, y, RANGES, **keys), STAR, cache=False)
+    assert not list(tmp_path.iterdir())
+
+    def on_rank(star):
+        return minimiser(part(name, a, y, RANGES, star.first, star.m, **keys), star)
+
+    for counts in ([0, 1, 3, 2], [6], [2, 4]):  # computed, then read from the cache
+        for x_rank, f_rank in on_ranks(counts, on_rank):
+            assert f_rank == f and np.array_equal(x_rank, x)
+        assert len(list(tmp_path.rglob("*"))) == 2  # a folder and one file: no temporary left
+
+
+def test_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("MPISIM_CACHE", str(tmp_path))
+    x, f = minimiser(made("logistic"), STAR)
+    (file,) = tmp_path.rglob("*.h5")
+    calls = []
+    newton = module._newton
+    monkeypatch.setattr(module, "_newton", lambda *a: calls.append(1) or newton(*a))
+    again = minimiser(made("logistic"), STAR)
+    assert np.array_equal(again[0], x) and again[1] == f and not calls
+    minimiser(made("logistic", l2=2e-3), STAR)
+    minimiser(made("least-squares"), STAR)
+    minimiser(made("least-squares", reduction="sum"), STAR)
+    assert len(calls) == 3 and len(list(tmp_path.rglob("*.h5"))) == 4
+    for damage in (b"", b"nonsense", file.read_bytes()[:900]):
+        file.write_bytes(damage)
+        assert minimiser(made("logistic"), STAR)[1] == f
+    with h5py.File(file, "r") as whole:
+        assert whole["f"][()] == f
+    assert len(calls) == 6
+
+
+def test_cache_folder_that_cannot_be_made(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("MPISIM_CACHE", str(tmp_path / "file"))
+    problem = made("logistic")
+    x, _ = minimiser(problem, STAR)
+    assert np.linalg.norm(gradient(problem, x)) < 1e-14
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(
+    "data, n, l2", [("mushrooms", 6, 1e-4), ("a9a", 5, 1e-6), ("duke", 4, 1e-3)]
+)
+def test_real_data(data, n, l2, need_data):
+    need_data(data)
+    problem = PROBLEMS["logistic"](data=data, l2=l2)
+    problem.load(n, 0, n, 1, np.dtype(np.float32))
+    x, f = minimiser(problem, LocalStar(n), cache=False)
+    assert x.dtype == np.float64
+    exact = problem.double()
+    g = gradient(exact, x)
+    assert g @ g <= 1e-28 * max(1, np.sum(gradient(exact, np.zeros(exact.d)) ** 2))
+    assert f == pytest.approx(exact.losses(x).mean(), rel=1e-14)

@@ -1,0 +1,81 @@
+"""Random messages of every kind, for tests."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mpisim.wire.base import Message, Precision
+from mpisim.wire.dense import Dense, DenseForm
+from mpisim.wire.explicit import Explicit, ExplicitForm
+from mpisim.wire.exponents import Exponents, ExponentsForm
+from mpisim.wire.levels import Levels, LevelsForm
+from mpisim.wire.signs import SignsForm
+from mpisim.wire.sparse import Seeded, SeededForm
+
+PRECISIONS = [
+    Precision(np.dtype(wire), np.dtype(arithmetic))
+    for wire in ("float32", "float64")
+    for arithmetic in ("float32", "float64")
+]
+KINDS = ["dense", "seeded", "explicit", "levels", "block levels", "exponents", "signs"]
+
+
+def random_message(
+    kind: str, rng: np.random.Generator, d: int, m: int, precision: Precision
+) -> Message:
+    """A message of ``m`` workers in dimension ``d``."""
+    wire = precision.wire
+    if kind == "dense":
+        return Dense(DenseForm(d, m, precision), _floats(rng, (m, d), wire))
+    if kind == "seeded":
+        ptr = np.concatenate([[0], np.cumsum(rng.integers(0, d + 1, m))])
+        rows = [np.sort(rng.choice(d, k, replace=False)) for k in np.diff(ptr)]
+        indices = np.concatenate([np.empty(0, np.int64), *rows])
+        form = SeededForm(d, m, precision, ptr, indices, 1.7)
+        return Seeded(form, _floats(rng, (indices.size,), wire))
+    if kind == "explicit":
+        k = int(rng.integers(1, d + 1))
+        rows = [np.sort(rng.choice(d, k, replace=False)) for _ in range(m)]
+        indices = np.array(rows, np.int64).reshape(m, k)
+        return Explicit(ExplicitForm(d, m, precision, k), indices, _floats(rng, (m, k), wire))
+    if kind == "exponents":
+        return Exponents(ExponentsForm(d, m, precision), rng.integers(0, 512, (m, d), np.uint16))
+    if kind == "signs":
+        scales = np.abs(_finite(rng, (m,), wire))
+        return SignsForm(d, m, precision).pack(scales, rng.standard_normal((m, d)))
+    return _levels(kind, rng, d, m, precision)
+
+
+def _levels(kind, rng, d, m, precision) -> Levels:
+    s = float(rng.choice([1, 3, 200, 70000, 2**31 - 1]))
+    form = LevelsForm.uniform(d, m, precision, s)
+    if kind == "block levels":
+        starts = np.array([0, d // 3, d // 3, d - d // 4, d])
+        form = LevelsForm(d, m, precision, rng.uniform(0.2, 300, d), starts)
+    limits = np.broadcast_to(form.limits, (m, d))
+    sparse = rng.random((m, d)) < rng.choice([0.01, 0.5, 1])
+    levels = np.where(sparse, rng.integers(-limits, limits + 1), 0).astype(form.dtype)
+    norms = np.abs(_finite(rng, (m, form.norms), precision.wire)) + precision.wire.type(1e-30)
+    none = rng.random(norms.shape) < 0.3
+    norms[none] = rng.choice([0.0, np.nan], int(none.sum()))
+    for b in range(form.norms):
+        levels[none[:, b], form.starts[b] : form.starts[b + 1]] = 0
+    return Levels(form, norms, levels)
+
+
+def _finite(rng, shape, wire):
+    return (rng.standard_normal(shape) * 10.0 ** rng.uniform(-20, 20)).astype(wire)
+
+
+def _floats(rng, shape, wire):
+    values = _finite(rng, shape, wire)
+    odd = rng.random(shape) < 0.1
+    values[odd] = rng.choice([0.0, -0.0, np.inf, -np.inf, np.nan], int(odd.sum()))
+    return values
+
+
+def contents(message: Message) -> dict[str, bytes]:
+    """What the message holds, to the bit."""
+    names = ("values", "indices", "norms", "levels", "codes", "scales", "bits")
+    fields = {n: getattr(message, n) for n in names if hasattr(message, n)}
+    return {n: (a.dtype.str + str(a.shape)).encode() + a.tobytes() for n, a in fields.items()}

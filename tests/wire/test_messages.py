@@ -1,0 +1,213 @@
+"""Every kind of message: exact round trips, sums in worker order, and corrupt bytes."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mpisim.errors import WireError
+from mpisim.wire.base import Precision
+from mpisim.wire.dense import DenseForm
+from mpisim.wire.explicit import Explicit, ExplicitForm
+from mpisim.wire.exponents import ExponentsForm
+from mpisim.wire.levels import Levels, LevelsForm
+from mpisim.wire.signs import SignsForm
+from tests.wire import string_elias
+from tests.wire.messages import KINDS, PRECISIONS, contents, random_message
+
+SINGLE = Precision(np.dtype("float32"), np.dtype("float64"))
+each_kind = pytest.mark.parametrize("kind", KINDS)
+seeds = st.integers(0, 2**32)
+
+
+@each_kind
+@pytest.mark.parametrize("precision", PRECISIONS, ids=str)
+@pytest.mark.parametrize(("d", "m"), [(1, 1), (1, 3), (7, 0), (8, 2), (129, 3), (5000, 2)])
+def test_round_trip_is_exact(kind, precision, d, m):
+    message = random_message(kind, np.random.default_rng(d + m), d, m, precision)
+    packed = message.encode()
+    assert packed.data.dtype == np.uint8 and packed.data.shape == (packed.sizes.sum(),)
+    assert np.all(8 * packed.sizes >= packed.payload_bits)
+    assert np.all(8 * packed.sizes <= packed.payload_bits + 8)  # a flag bit and 7 of padding
+    assert packed.payload_bits.dtype == packed.sizes.dtype == np.int64
+    if message.form.sizes is not None:
+        assert np.array_equal(message.form.sizes, packed.sizes)
+    again = message.form.decode(packed.data, packed.sizes)
+    assert contents(again) == contents(message)
+    assert np.array_equal(again.payload_bits, packed.payload_bits)
+    assert np.array_equal(message.payload_bits, packed.payload_bits)
+    assert again.decoded().tobytes() == message.decoded().tobytes()
+
+
+@each_kind
+@pytest.mark.parametrize("precision", PRECISIONS, ids=str)
+def test_total_is_the_sum_in_worker_order(kind, precision):
+    message = random_message(kind, np.random.default_rng(5), 93, 4, precision)
+    decoded = message.decoded()
+    assert decoded.dtype == precision.arithmetic and decoded.shape == (4, 93)
+    total = np.zeros(93, precision.arithmetic)
+    with np.errstate(all="ignore"):
+        for row in decoded:
+            total = total + row
+    assert message.total().dtype == precision.arithmetic
+    assert np.array_equal(message.total(), total, equal_nan=True)
+
+
+@each_kind
+@settings(deadline=None, max_examples=60)
+@given(seed=seeds, data=st.binary(max_size=80), cut=st.lists(st.integers(0, 80), max_size=2))
+def test_arbitrary_bytes_are_a_message_or_a_wire_error(kind, seed, data, cut):
+    rng = np.random.default_rng(seed)
+    form = random_message(kind, rng, int(rng.integers(1, 30)), len(cut) + 1, SINGLE).form
+    ends = [0, *sorted(min(c, len(data)) for c in cut), len(data)]
+    _accept_or_refuse(form, np.frombuffer(data, np.uint8), np.diff(ends))
+
+
+@each_kind
+@settings(deadline=None, max_examples=80)
+@given(
+    seed=seeds, flips=st.lists(st.integers(0, 10**6), min_size=1, max_size=3), cut=st.integers(0, 3)
+)
+def test_mutated_messages_are_a_message_or_a_wire_error(kind, seed, flips, cut):
+    rng = np.random.default_rng(seed)
+    message = random_message(kind, rng, int(rng.integers(1, 60)), 2, SINGLE)
+    packed = message.encode()
+    data, sizes = packed.data.copy(), packed.sizes.copy()
+    for flip in flips:
+        if data.size:
+            data[flip // 8 % data.size] ^= 1 << flip % 8
+    if 0 < cut < sizes[1]:
+        data, sizes[1] = data[:-cut], sizes[1] - cut
+    _accept_or_refuse(message.form, data, sizes)
+
+
+def _accept_or_refuse(form, data, sizes):
+    """Bytes that are accepted are exactly those that the message read from them encodes to."""
+    try:
+        message = form.decode(data, sizes)
+    except WireError:
+        return
+    packed = message.encode()
+    assert packed.data.tobytes() == data.tobytes() and np.array_equal(packed.sizes, sizes)
+
+
+@each_kind
+def test_sizes_that_do_not_fit_the_bytes(kind):
+    message = random_message(kind, np.random.default_rng(0), 20, 2, SINGLE)
+    packed = message.encode()
+    data, sizes = packed.data, packed.sizes
+    bad = [
+        sizes[:1],
+        sizes + 1,
+        sizes - 1,
+        np.array([-1, data.size + 1]),
+        sizes * 2**62,
+        sizes[[0, 1, 1]],
+    ]
+    for other in bad:
+        with pytest.raises(WireError):
+            message.form.decode(data, other)
+
+
+def test_payload_bits_by_hand():
+    assert DenseForm(10, 1, SINGLE).decode(np.zeros(40, np.uint8), [40]).payload_bits == 320
+    assert random_message("signs", np.random.default_rng(0), 11, 1, SINGLE).payload_bits == 43
+    assert random_message("exponents", np.random.default_rng(0), 11, 1, SINGLE).payload_bits == 99
+    double = Precision(np.dtype("float64"), np.dtype("float64"))
+    assert random_message("signs", np.random.default_rng(0), 11, 1, double).payload_bits == 75
+
+
+def test_levels_bytes_of_the_string_coder():
+    rng = np.random.default_rng(3)
+    levels = (rng.integers(-900, 900, (3, 9000)) * (rng.random((3, 9000)) < 0.02)).astype(np.int32)
+    levels[0, 1:6000] = 0  # a gap beyond the tables
+    levels[1] = rng.integers(-2, 3, 9000)
+    levels[2, 17] = -123_456_789
+    message = Levels(
+        LevelsForm.uniform(9000, 3, SINGLE, 2**30), np.float32([[1], [2], [3]]), levels
+    )
+    packed = message.encode()
+    words = [format(struct.unpack(">I", struct.pack(">f", i + 1))[0], "032b") for i in range(3)]
+    words = [w + string_elias.triples(row) for w, row in zip(words, levels, strict=True)]
+    assert packed.payload_bits.tolist() == [len(w) for w in words]
+    assert packed.data.tobytes() == b"".join(string_elias.to_bytes(w) for w in words)
+
+
+def test_explicit_bytes_of_the_string_coder():
+    d, k = 3000, 3
+    indices = np.array([[0, 1, 2], [700, 1500, 2999]])
+    message = Explicit(ExplicitForm(d, 2, SINGLE, k), indices, np.float32([[1, 2, 3], [4, 5, 6]]))
+    values = ["".join(format(b, "08b") for b in struct.pack(">3f", *row)) for row in message.values]
+    words = [
+        "1" + string_elias.encode(string_elias.gaps(indices[0])) + values[0],
+        "0" + "".join(format(j, "012b") for j in indices[1]) + values[1],
+    ]
+    packed = message.encode()
+    assert packed.payload_bits.tolist() == [3 + 96, 36 + 96]  # the flag is framing
+    assert packed.data.tobytes() == b"".join(string_elias.to_bytes(w) for w in words)
+
+
+def _refused(form, bits, match):
+    data = np.frombuffer(string_elias.to_bytes(bits), np.uint8)
+    with pytest.raises(WireError, match=match):
+        form.decode(data, np.array([data.size]))
+
+
+NORM = format(struct.unpack(">I", struct.pack(">f", 1.5))[0], "032b")
+
+
+@pytest.mark.parametrize(
+    ("bits", "match"),
+    [
+        (NORM[:24], "ends inside"),
+        (NORM + string_elias.omega(11) + "0" + "0", "index"),
+        (NORM + string_elias.omega(10) + "0" + "0" + string_elias.omega(1) + "00", "index"),
+        (NORM + "0" + "1" + string_elias.omega(5), "level"),
+        (NORM + "0" + "1" + string_elias.omega(2**63 - 1), "level"),
+        (NORM + "0" + "1" + string_elias.omega(2**70), "too large"),
+        (NORM + "1" * 8, "ends inside"),
+        (NORM + "1" * 80, "too large|ends inside"),
+        (NORM + "0000" + "0111", "ends inside"),
+        ("1" + NORM[1:], "norm"),
+        ("1" + "0" * 31, "norm"),
+        ("0" + "1" * 8 + "0" * 23, "norm"),
+        ("0" * 32 + "000", "levels follow"),
+        ("0" + "1" * 9 + "0" * 22 + "000", "levels follow"),
+    ],
+)
+def test_levels_that_are_refused(bits, match):
+    _refused(LevelsForm.uniform(10, 1, SINGLE, 4), bits, match)
+
+
+@pytest.mark.parametrize(
+    ("bits", "match"),
+    [
+        ("0" + "0001" + "0001" + "0" * 64, "index"),  # twice the same
+        ("0" + "0010" + "0001" + "0" * 64, "index"),  # not ascending
+        ("0" + "0001" + "1010" + "0" * 64, "index"),  # beyond d = 10
+        ("1" + string_elias.omega(3) + string_elias.omega(8) + "0" * 64, "index"),
+        ("0" + "0000" + "0001" + "0" * 64, "shorter"),
+        ("1" + string_elias.omega(2) + string_elias.omega(8) + "0" * 64, "shorter"),
+        ("0" + "0010" + "1001" + "0" * 56, "ends inside"),
+        ("0" + "0010" + "1001" + "0" * 64 + "0" * 7, "padding"),
+        ("0" + "0010" + "1001" + "0" * 64 + "1" * 15, "padding"),
+    ],
+)
+def test_explicit_indices_that_are_refused(bits, match):
+    _refused(ExplicitForm(10, 1, SINGLE, 2), bits, match)
+
+
+def test_wrong_padding_and_scales_are_refused():
+    _refused(SignsForm(3, 1, SINGLE), "0" * 35 + "11110", "padding")
+    minus_zero = "0" * 24 + "1" + "0" * 7  # in the machine's byte order
+    _refused(SignsForm(3, 1, SINGLE), minus_zero + "1" * 8, "norm")
+    _refused(ExponentsForm(1, 1, SINGLE), "0" * 16, "padding")
+
+
+def test_memory_for_coordinates_is_taken_only_if_bytes_are_there():
+    with pytest.raises(WireError):
+        ExplicitForm(2**40, 1, SINGLE, 2**39).decode(np.zeros(100, np.uint8), np.array([100]))
