@@ -1,1 +1,1 @@
-"""What is timed, against what: every figure is a ratio to a lower bound or a peer in the same run."""
+"""What is timed, against what: each figure is a ratio to a bound or a peer in the same run."""

@@ -26,8 +26,14 @@ def main() -> int:
             rows += json.loads(result.read_text())
     print(f"\n{'what':58} {'measured':>12} {'against':>12} {'ratio':>8} {'bound':>9}")
     for row in rows:
-        measured, against = f"{row['measured']:.4g} {row['unit']}", f"{row['against']:.4g} {row['unit']}"
-        print(f"{row['what']:58} {measured:>12} {against:>12} {row['ratio']:8.3g} {row['bound']:>9} {verdict(row)}")
+        measured, against = (
+            f"{row['measured']:.4g} {row['unit']}",
+            f"{row['against']:.4g} {row['unit']}",
+        )
+        print(
+            f"{row['what']:58} {measured:>12} {against:>12} {row['ratio']:8.3g}"
+            f" {row['bound']:>9} {verdict(row)}"
+        )
     return 0
 
 

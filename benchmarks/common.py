@@ -17,10 +17,19 @@ def seconds(function: Callable[[], object], repeats: int) -> float:
     return (perf_counter() - start) / repeats
 
 
-def result(what: str, measured: float, against: float, unit: str, bound: str = "", inverse: bool = False) -> dict:
+def result(
+    what: str, measured: float, against: float, unit: str, bound: str = "", inverse: bool = False
+) -> dict:
     """A row of the table; ``inverse``: a rate, how many times faster than ``against``."""
     ratio = against / measured if inverse else measured / against
-    return {"what": what, "measured": measured, "against": against, "unit": unit, "ratio": ratio, "bound": bound}
+    return {
+        "what": what,
+        "measured": measured,
+        "against": against,
+        "unit": unit,
+        "ratio": ratio,
+        "bound": bound,
+    }
 
 
 def write(rows: list[dict], path: str) -> None:

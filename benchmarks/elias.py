@@ -36,8 +36,22 @@ def main(path: str) -> None:
     slow_decode = seconds(lambda: string_elias.decode(text, D), 3) * 1e3
     write(
         [
-            result("Elias omega, encode 1e5 levels / a Python string coder", encode, slow_encode, "ms", ">= 60", True),
-            result("Elias omega, decode 1e5 levels / a Python string coder", decode, slow_decode, "ms", ">= 30", True),
+            result(
+                "Elias omega, encode 1e5 levels / a Python string coder",
+                encode,
+                slow_encode,
+                "ms",
+                ">= 60",
+                True,
+            ),
+            result(
+                "Elias omega, decode 1e5 levels / a Python string coder",
+                decode,
+                slow_decode,
+                "ms",
+                ">= 30",
+                True,
+            ),
         ],
         path,
     )

@@ -102,14 +102,24 @@ def main(path: str) -> None:
         row_seconds = logging(Path(folder)) if comm.rank == 0 else 0.0
     if comm.rank > 0:
         return
-    gradients, exchange, elapsed, logged = (statistics.median(column) * 1e6 for column in zip(*measured, strict=True))
+    gradients, exchange, elapsed, logged = (
+        statistics.median(column) * 1e6 for column in zip(*measured, strict=True)
+    )
     bound = gradients + exchange
     print(f"bare gradients {gradients:.1f} us, bare exchange {exchange:.1f} us")
     setting = f"({data}, 5 workers, {comm.size} ranks)"
     write(
         [
-            result(f"MARINA + RandK-10 round, logged time {setting}", logged, bound, "us", "<= 1.5"),
-            result(f"the same, elapsed time, every round evaluated {setting}", elapsed, bound, "us", "<= 1.5"),
+            result(
+                f"MARINA + RandK-10 round, logged time {setting}", logged, bound, "us", "<= 1.5"
+            ),
+            result(
+                f"the same, elapsed time, every round evaluated {setting}",
+                elapsed,
+                bound,
+                "us",
+                "<= 1.5",
+            ),
             result("logging a row / a round", row_seconds * 1e6, elapsed, "us", "<= 0.02"),
         ],
         path,

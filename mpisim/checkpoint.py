@@ -45,7 +45,7 @@ def save(path: Path, identity: dict[str, str], state: State) -> None:
 
 
 def load(path: Path, identity: dict[str, str]) -> State:
-    """The state in a checkpoint of the same experiment, or `InputError` that names the difference."""
+    """The state in a checkpoint of the same experiment; `InputError` names a difference."""
     try:
         with h5py.File(path, "r", locking=False) as file:
             _same(path, "format", file.attrs["format"], FORMAT)
@@ -54,14 +54,18 @@ def load(path: Path, identity: dict[str, str]) -> State:
                 _same(path, name, file.attrs[name], value)
             return {name: data[()] for name, data in _datasets(file)}
     except FileNotFoundError:
-        raise InputError(f"{path}: there is no checkpoint to resume from; leave out --resume") from None
+        raise InputError(
+            f"{path}: there is no checkpoint to resume from; leave out --resume"
+        ) from None
     except (OSError, KeyError, RuntimeError, ValueError) as error:
         raise InputError(f"{path}: not a readable checkpoint: {error}") from None
 
 
 def _datasets(file: h5py.File) -> list[tuple[str, h5py.Dataset]]:
     found: list[tuple[str, h5py.Dataset]] = []
-    file.visititems(lambda name, item: found.append((name, item)) if isinstance(item, h5py.Dataset) else None)
+    file.visititems(
+        lambda name, item: found.append((name, item)) if isinstance(item, h5py.Dataset) else None
+    )
     return found
 
 
@@ -92,4 +96,8 @@ def flatten(prefix: str, arrays: dict[str, np.ndarray]) -> State:
 
 def pick(prefix: str, state: State) -> State:
     """The inverse of `flatten`."""
-    return {name[len(prefix) + 1 :]: value for name, value in state.items() if name.startswith(prefix + "/")}
+    return {
+        name[len(prefix) + 1 :]: value
+        for name, value in state.items()
+        if name.startswith(prefix + "/")
+    }

@@ -53,13 +53,17 @@ def _launched_rank() -> int:
 
 
 def _parser() -> Parser:
-    parser = Parser(prog="mpisim", description="Compressed distributed optimisation on MPI, with real bits.")
+    parser = Parser(
+        prog="mpisim", description="Compressed distributed optimisation on MPI, with real bits."
+    )
     parser.add_argument("--version", action="version", version=f"mpisim {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_run(commands.add_parser("run", help="run an experiment, with or without mpirun in front"))
     plot = commands.add_parser("plot", help="draw curves from logs")
     _add_plot(plot)
-    show = commands.add_parser("show", help="what a log holds: settings, last values, bits, time by phase")
+    show = commands.add_parser(
+        "show", help="what a log holds: settings, last values, bits, time by phase"
+    )
     show.add_argument("log", metavar="LOG", type=Path)
     show.set_defaults(command=show_command)
     _add_data(commands.add_parser("data", help="list, describe, fetch or generate data sets"))
@@ -69,13 +73,31 @@ def _parser() -> Parser:
 
 
 def _add_run(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE.toml", nargs="?", type=Path, help="the experiment file")
-    parser.add_argument("--set", metavar="TABLE.KEY=VALUE", action="append", default=[], help="wins over the file; repeatable")
-    parser.add_argument("--workers", metavar="N", type=int, help="the same as --set problem.workers=N")
-    parser.add_argument("--out", metavar="LOG.h5", type=Path, help="the log (default: logs/NAME-HASH.h5)")
+    parser.add_argument(
+        "file", metavar="FILE.toml", nargs="?", type=Path, help="the experiment file"
+    )
+    parser.add_argument(
+        "--set",
+        metavar="TABLE.KEY=VALUE",
+        action="append",
+        default=[],
+        help="wins over the file; repeatable",
+    )
+    parser.add_argument(
+        "--workers", metavar="N", type=int, help="the same as --set problem.workers=N"
+    )
+    parser.add_argument(
+        "--out", metavar="LOG.h5", type=Path, help="the log (default: logs/NAME-HASH.h5)"
+    )
     parser.add_argument("--resume", action="store_true", help="go on from the log's checkpoint")
     parser.add_argument("--force", action="store_true", help="overwrite an existing log")
-    parser.add_argument("--plugin", metavar="MODULE", action="append", default=[], help="import a module with own compressors, problems, ...")
+    parser.add_argument(
+        "--plugin",
+        metavar="MODULE",
+        action="append",
+        default=[],
+        help="import a module with own compressors, problems, ...",
+    )
     parser.set_defaults(command=run_command)
 
 
@@ -96,7 +118,10 @@ def run_command(args: argparse.Namespace, argv: list[str]) -> int:
         result = run(experiment, output, comm)
         if comm.rank == 0:
             row = result.row
-            print(f"{result.status}: round {row.round}, loss {row.loss:.6g}, |grad f|^2 {row.grad_norm_sq:.6g}, log {out}")
+            print(
+                f"{result.status}: round {row.round}, loss {row.loss:.6g},"
+                f" |grad f|^2 {row.grad_norm_sq:.6g}, log {out}"
+            )
         return {"interrupted": 130, "terminated": 143}.get(result.status, 0)
 
     return guarded(body)
@@ -105,7 +130,9 @@ def run_command(args: argparse.Namespace, argv: list[str]) -> int:
 def _default_log(file: Path | None, experiment: Experiment) -> Path:
     """Named by content: the same experiment has the same name, another has another."""
     stem = file.stem if file else experiment.method.name
-    return Path("logs") / f"{stem}-{hashlib.sha256(experiment.to_toml().encode()).hexdigest()[:8]}.h5"
+    return (
+        Path("logs") / f"{stem}-{hashlib.sha256(experiment.to_toml().encode()).hexdigest()[:8]}.h5"
+    )
 
 
 def _import_plugin(module: str) -> None:
@@ -135,8 +162,13 @@ def show_command(args: argparse.Namespace, argv: list[str]) -> int:
 
 def _add_data(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(required=True, metavar="ACTION")
-    actions.add_parser("list", help="what is known, and what is here").set_defaults(action="list_text")
-    for action, function, text in (("info", "info_text", "describe and verify"), ("fetch", "fetch", "download and verify")):
+    actions.add_parser("list", help="what is known, and what is here").set_defaults(
+        action="list_text"
+    )
+    for action, function, text in (
+        ("info", "info_text", "describe and verify"),
+        ("fetch", "fetch", "download and verify"),
+    ):
         sub = actions.add_parser(action, help=f"{text} data sets")
         sub.add_argument("names", metavar="NAME", nargs="+")
         sub.set_defaults(action=function)

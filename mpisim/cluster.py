@@ -40,7 +40,9 @@ def guarded(body: Callable[..., int]) -> int:
         if comm.rank > 0:
             time.sleep(GRACE_SECONDS / 2)
         lines = "".join(traceback.format_exception(error)).rstrip()
-        print(f"mpisim: rank {comm.rank} of {comm.size} failed\n{lines}", file=sys.stderr, flush=True)
+        print(
+            f"mpisim: rank {comm.rank} of {comm.size} failed\n{lines}", file=sys.stderr, flush=True
+        )
         code = 130 if isinstance(error, KeyboardInterrupt) else 1
         if comm.size == 1:
             return code

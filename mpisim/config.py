@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import tomllib
 from pathlib import Path
@@ -38,7 +39,12 @@ class Run:
     def __post_init__(self) -> None:
         require(self.rounds >= 0, "run.rounds", self.rounds, "an integer >= 0")
         require(0 <= self.seed < 2**63, "run.seed", self.seed, "an integer from 0 to 2^63 - 1")
-        require(self.checkpoint_seconds > 0, "run.checkpoint_seconds", self.checkpoint_seconds, "a number > 0")
+        require(
+            self.checkpoint_seconds > 0,
+            "run.checkpoint_seconds",
+            self.checkpoint_seconds,
+            "a number > 0",
+        )
         require(self.log_every >= 1, "run.log_every", self.log_every, "an integer >= 1")
 
     @property
@@ -94,20 +100,36 @@ def parse(tables: dict[str, Any]) -> Experiment:
     kind = choose(PROBLEMS, problem.pop("name", None), "problem.name")
     method = make_method(tables.get("method", {}))
     if not tables.get("compressor") and method.name not in UNCOMPRESSED:
-        raise InputError(f'compressor.name: missing for method {method.name!r}; "identity" sends dense vectors')
+        raise InputError(
+            f'compressor.name: missing for method {method.name!r}; "identity" sends dense vectors'
+        )
     compressor = make_compressor(tables.get("compressor") or {"name": "identity"})
     if method.name == "gd" and compressor.name != "identity":
-        raise InputError(f'compressor.name: {compressor.name!r} is not allowed with "gd", only "identity"; "dcgd" compresses')
-    return Experiment(title, build(kind, problem, "problem"), method, compressor, build(Run, tables.get("run", {}), "run"))
+        raise InputError(
+            f'compressor.name: {compressor.name!r} is not allowed with "gd", only "identity";'
+            ' method "dcgd" compresses'
+        )
+    return Experiment(
+        title,
+        build(kind, problem, "problem"),
+        method,
+        compressor,
+        build(Run, tables.get("run", {}), "run"),
+    )
 
 
 def _named(part: Any) -> dict[str, Any]:
     fields = {f.name.rstrip("_"): getattr(part, f.name) for f in dataclasses.fields(part) if f.init}
-    return {"name": part.name, **{k: _named(v) if isinstance(v, Compressor) else v for k, v in fields.items()}}
+    return {
+        "name": part.name,
+        **{k: _named(v) if isinstance(v, Compressor) else v for k, v in fields.items()},
+    }
 
 
 def _without_none(table: dict[str, Any]) -> dict[str, Any]:
-    return {k: _without_none(v) if isinstance(v, dict) else v for k, v in table.items() if v is not None}
+    return {
+        k: _without_none(v) if isinstance(v, dict) else v for k, v in table.items() if v is not None
+    }
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
@@ -125,11 +147,10 @@ def _apply(tables: dict[str, Any], setting: str) -> None:
     names = key.strip().split(".")
     if not equals or not all(names) or (len(names) == 1 and names[0] not in ("title", *TABLES)):
         raise InputError(f"--set {setting}: it must be TABLE.KEY=VALUE")
-    try:
-        value = tomllib.loads(f"value = {text.strip()}")
-        value = value["value"] if value.keys() == {"value"} else text.strip()
-    except tomllib.TOMLDecodeError:
-        value = text.strip()
+    value: Any = text.strip()
+    with contextlib.suppress(tomllib.TOMLDecodeError):
+        parsed = tomllib.loads(f"value = {value}")
+        value = parsed["value"] if parsed.keys() == {"value"} else value
     for name in names[:-1]:
         tables = tables.setdefault(name, {})
         if not isinstance(tables, dict):

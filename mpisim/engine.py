@@ -55,7 +55,9 @@ def run(experiment: Experiment, output: Output, comm: MPI.Intracomm) -> Result:
     with StopSignals() as signals:
         result = Engine(experiment, comm).run(output, signals)
     if result.status == "diverged":
-        raise Diverged(f"diverged: the loss is {result.row.loss} at round {result.row.round}; log {output.log}")
+        raise Diverged(
+            f"diverged: the loss is {result.row.loss} at round {result.row.round}; log {output.log}"
+        )
     return result
 
 
@@ -67,9 +69,13 @@ class Engine:
         self.clock = Clock()
         workers = getattr(experiment.problem, "workers", None)
         n = Star.worker_ranks(comm.size, settings.layout) if workers is None else workers
-        self.star = Star(comm, n, settings.layout, Streams(settings.seed), settings.precision, self.clock)
+        self.star = Star(
+            comm, n, settings.layout, Streams(settings.seed), settings.precision, self.clock
+        )
         self.problem = experiment.problem
-        self.problem.load(n, self.star.first, self.star.m, settings.seed, settings.precision.arithmetic)
+        self.problem.load(
+            n, self.star.first, self.star.m, settings.seed, settings.precision.arithmetic
+        )
         self.oracle = Oracle(self.problem, self.clock)
         self.compressor = experiment.compressor.bind(self.problem.d, n, settings.precision)
         self.estimator = experiment.method.estimator.bind(self.star, self.oracle, self.compressor)
@@ -87,11 +93,22 @@ class Engine:
             return Step(float(method.stepsize), "given")  # type: ignore[arg-type]
         if not method.optimizer.theorem:
             name = method.optimizer.name
-            raise InputError(f'method.stepsize: there is no theorem for {name!r}; give a number instead of "theory"')
+            raise InputError(
+                f"method.stepsize: there is no theorem for {name!r};"
+                ' give a number instead of "theory"'
+            )
         c = constants(self.problem, self.star)
         omega, alpha = self.compressor.omega, self.compressor.alpha
         setting = Setting(
-            self.star.n, self.problem.d, self.problem.convex, c.L_i, c.L, c.L_plus, c.L_pm, omega, alpha
+            self.star.n,
+            self.problem.d,
+            self.problem.convex,
+            c.L_i,
+            c.L,
+            c.L_plus,
+            c.L_pm,
+            omega,
+            alpha,
         )
         step = self.estimator.theory_step(setting)
         source = step.source if multiple == 1 else f"{multiple:g} x {step.source}"
@@ -149,7 +166,17 @@ class Engine:
             if self.reference is not None:
                 x_star, f_star = self.reference
                 reference = (row.loss - f_star, float((x - x_star) @ (x - x_star)))
-            self.log.row((row.round, row.loss, row.grad_norm_sq, *reference, *row.bits, row.oracle_calls, *row.seconds))
+            self.log.row(
+                (
+                    row.round,
+                    row.loss,
+                    row.grad_norm_sq,
+                    *reference,
+                    *row.bits,
+                    row.oracle_calls,
+                    *row.seconds,
+                )
+            )
         if self.progress is not None:
             self.progress.update(row.round, row.loss, row.grad_norm_sq, row.bits[0] / self.star.n)
 
@@ -160,27 +187,35 @@ class Engine:
         schema = columns(self.reference is not None)
         if output.resume:
             return LogWriter.reopen(output.log, schema, first_round)
-        return LogWriter.create(output.log, self._attributes(output.command, hosts), schema, output.force)
+        return LogWriter.create(
+            output.log, self._attributes(output.command, hosts), schema, output.force
+        )
 
     def _attributes(self, command: str, hosts: list[str]) -> dict[str, Any]:
         experiment, star = self.experiment, self.star
-        parameters = {f"method_{name}": value for name, value in self.estimator.parameters().items()}
-        return provenance() | parameters | {
-            "title": experiment.title,
-            "command": command,
-            "config": experiment.to_toml(),
-            "method": experiment.method.name,
-            "compressor": experiment.compressor.name,
-            "problem": self.problem.identity,
-            "seed": experiment.run.seed,
-            "ranks": star.ranks,
-            "workers": star.n,
-            "dimension": self.problem.d,
-            "stepsize": self.step.gamma,
-            "stepsize_source": self.step.source,
-            "mpi_library": MPI.Get_library_version().splitlines()[0].strip("\x00"),
-            "hosts": ", ".join(sorted(set(hosts))),
+        parameters = {
+            f"method_{name}": value for name, value in self.estimator.parameters().items()
         }
+        return (
+            provenance()
+            | parameters
+            | {
+                "title": experiment.title,
+                "command": command,
+                "config": experiment.to_toml(),
+                "method": experiment.method.name,
+                "compressor": experiment.compressor.name,
+                "problem": self.problem.identity,
+                "seed": experiment.run.seed,
+                "ranks": star.ranks,
+                "workers": star.n,
+                "dimension": self.problem.d,
+                "stepsize": self.step.gamma,
+                "stepsize_source": self.step.source,
+                "mpi_library": MPI.Get_library_version().splitlines()[0].strip("\x00"),
+                "hosts": ", ".join(sorted(set(hosts))),
+            }
+        )
 
     def _close(self, result: Result | None) -> None:
         status = result.status if result else "failed"
@@ -189,7 +224,11 @@ class Engine:
         if self.log is not None:
             workers = {
                 "rows": (self.rows, "1", "samples of the worker"),
-                "bits_up": (self.star.ledger.worker_bits_up, "bit", "payload bits sent by the worker"),
+                "bits_up": (
+                    self.star.ledger.worker_bits_up,
+                    "bit",
+                    "payload bits sent by the worker",
+                ),
             }
             self.log.finish(status, result.x if result else None, workers)
 
@@ -198,13 +237,22 @@ class Engine:
         if self.checkpoint_path is None:
             return
         names = [name for name in self.estimator.worker_state if k > 0]
-        worker = {name: self.star.gather_workers(getattr(self.estimator, name)) for name in names}
+        worker: dict[str, Any] = {
+            name: self.star.gather_workers(getattr(self.estimator, name)) for name in names
+        }
         calls = self.evaluator.calls
         if self.star.is_server:
             assert self.log is not None
             self.log.flush()
-            server = {name: getattr(self.estimator, name) for name in self.estimator.server_state if k > 0}
-            state = {"round": k, "x": x, "oracle_calls": calls, "seconds": self.evaluator.path.seconds}
+            server = {
+                name: getattr(self.estimator, name) for name in self.estimator.server_state if k > 0
+            }
+            state = {
+                "round": k,
+                "x": x,
+                "oracle_calls": calls,
+                "seconds": self.evaluator.path.seconds,
+            }
             state |= checkpoint.flatten("worker", worker) | checkpoint.flatten("server", server)
             state |= checkpoint.flatten("optimizer", self.optimizer.state)
             state |= checkpoint.flatten("ledger", self.star.ledger.state())

@@ -61,7 +61,14 @@ class Evaluator:
             if sum(busy) > sum(slowest):
                 slowest = busy
             calls += self.oracle.calls
-            total[d:] = (loss, calls, received or signal, due or wish, max(longest, own_busy), *slowest)
+            total[d:] = (
+                loss,
+                calls,
+                received or signal,
+                due or wish,
+                max(longest, own_busy),
+                *slowest,
+            )
 
         total = np.zeros(d + 5 + len(SIDE_BY_SIDE))
         star.relay(total, fold)
@@ -72,4 +79,13 @@ class Evaluator:
             self.path.add(self.clock.seconds, slowest, longest - own_busy)
         self.clock.to(OTHER)
         bits, seconds = tuple(star.ledger.totals.values()), list(self.path.seconds)
-        return Row(k, loss / star.n, float(grad @ grad), self.calls, bits, seconds, int(received), bool(due))
+        return Row(
+            k,
+            loss / star.n,
+            float(grad @ grad),
+            self.calls,
+            bits,
+            seconds,
+            int(received),
+            bool(due),
+        )

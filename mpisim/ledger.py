@@ -8,8 +8,8 @@ COLUMNS = {
     "bits_up": "payload bits sent by workers so far, summed over workers",
     "bits_down": "payload bits sent by the server so far, summed over the receiving workers",
     "bits_up_max": "payload bits up so far of the worker that sent most in each round",
-    "framing_bits_up": "headers, lengths and padding of messages up so far, summed over workers",
-    "framing_bits_down": "headers, lengths and padding of messages down so far, summed over workers",
+    "framing_bits_up": "headers, lengths and padding up so far, summed over workers",
+    "framing_bits_down": "headers, lengths and padding down so far, summed over workers",
     "paper_bits_up": "bits up so far as the compressor's paper charges them, summed over workers",
 }
 
@@ -24,7 +24,7 @@ class Ledger:
         self._round_up = np.zeros(n, np.int64)
 
     def up(self, payload: np.ndarray, framing: int, paper: int) -> None:
-        """One gather: ``payload`` bits of each worker, shape (n,); framing and paper bits in all."""
+        """One gather: ``payload`` bits of each worker, (n,); framing and paper bits in all."""
         self._round_up += payload
         self.totals["bits_up"] += int(payload.sum())
         self.totals["framing_bits_up"] += framing
@@ -43,7 +43,10 @@ class Ledger:
 
     def state(self) -> dict[str, np.ndarray]:
         """What a checkpoint keeps, taken between rounds."""
-        return {"totals": np.array(list(self.totals.values())), "worker_bits_up": self.worker_bits_up}
+        return {
+            "totals": np.array(list(self.totals.values())),
+            "worker_bits_up": self.worker_bits_up,
+        }
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """The inverse of `state`."""

@@ -49,7 +49,9 @@ PHASE_TEXT = {
     "optimizer": "the step from x^k to x^{k+1}, rank 0",
     "other": "the rest of a round, rank 0",
 }
-TIMES: list[Column] = [(f"time_{p}", np.float64, "s", f"seconds so far: {PHASE_TEXT[p]}") for p in PHASES]
+TIMES: list[Column] = [
+    (f"time_{p}", np.float64, "s", f"seconds so far: {PHASE_TEXT[p]}") for p in PHASES
+]
 
 
 def columns(reference: bool) -> list[Column]:
@@ -68,18 +70,24 @@ class LogWriter:
         self._flushed = monotonic()
 
     @classmethod
-    def create(cls, path: Path, attributes: dict[str, Any], schema: list[Column], force: bool) -> LogWriter:
+    def create(
+        cls, path: Path, attributes: dict[str, Any], schema: list[Column], force: bool
+    ) -> LogWriter:
         """A new log; an existing file is an `InputError` unless ``force``.
 
         It takes its name only when it is complete, so an old one is never half replaced.
         """
         if path.exists() and not force:
-            raise InputError(f"{path}: exists already; --force overwrites it, --out names another file")
+            raise InputError(
+                f"{path}: exists already; --force overwrites it, --out names another file"
+            )
         temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             file = h5py.File(temporary, "w", libver=("earliest", "v110"), locking=False)
-            file.attrs.update({"schema_version": SCHEMA_VERSION, "status": "running", "start": now(), "end": ""})
+            file.attrs.update(
+                {"schema_version": SCHEMA_VERSION, "status": "running", "start": now(), "end": ""}
+            )
             file.attrs.update(attributes)
             for column in schema:
                 cls._column(file.require_group("rounds"), column, (0,), (None,))
@@ -107,11 +115,15 @@ class LogWriter:
             file.attrs.update({"status": "running", "end": ""})
             file.flush()
         except (OSError, KeyError) as error:
-            raise InputError(f"{path}: cannot be gone on with: {error}; --force starts anew") from None
+            raise InputError(
+                f"{path}: cannot be gone on with: {error}; --force starts anew"
+            ) from None
         return cls(path, file, schema, rows)
 
     @staticmethod
-    def _column(group: h5py.Group, column: Column, shape: tuple, maxshape: tuple | None) -> h5py.Dataset:
+    def _column(
+        group: h5py.Group, column: Column, shape: tuple, maxshape: tuple | None
+    ) -> h5py.Dataset:
         name, dtype, units, description = column
         chunks = (1024,) if maxshape else None
         data = group.create_dataset(name, shape, dtype, maxshape=maxshape, chunks=chunks)
@@ -139,15 +151,22 @@ class LogWriter:
             raise OutputError(f"{self.path}: cannot be written: {error}") from None
         self._flushed = monotonic()
 
-    def finish(self, status: str, x: np.ndarray | None, workers: dict[str, tuple[np.ndarray, str, str]]) -> None:
-        """The last rows, ``/final/x``, the per-worker columns {name: (values, units, text)}, and the status."""
+    def finish(
+        self, status: str, x: np.ndarray | None, workers: dict[str, tuple[np.ndarray, str, str]]
+    ) -> None:
+        """The last rows, ``/final/x``, the status, and the ``workers`` columns.
+
+        workers : {name: (values (n,), units, description)}
+        """
         self.flush()
         try:
             if x is not None:
                 self.file.create_dataset("final/x", data=x)
             for name, (values, units, text) in workers.items():
                 column = (name, values.dtype.type, units, text)
-                self._column(self.file.require_group("workers"), column, values.shape, None)[:] = values
+                self._column(self.file.require_group("workers"), column, values.shape, None)[:] = (
+                    values
+                )
             self.file.attrs.update({"status": status, "end": now()})
             self.file.close()
         except OSError as error:

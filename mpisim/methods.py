@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, TypeVar
 
 from mpisim.errors import InputError
 from mpisim.estimators import ESTIMATORS, Estimator
@@ -21,12 +21,13 @@ METHODS: dict[str, tuple[str, str]] = {
 }
 UNCOMPRESSED = ("gd", "heavy-ball")  # methods that send dense vectors unless a compressor is named
 
+T = TypeVar("T")
 StepSize = float | str | dict[str, Any]
 
 
 @dataclasses.dataclass
 class Method:
-    """A ``[method]`` table. ``name`` gives the pair; ``estimator`` and ``optimizer`` replace a half."""
+    """A ``[method]`` table: a pair by ``name``; ``estimator``, ``optimizer`` replace a half."""
 
     name: str
     stepsize: StepSize
@@ -61,21 +62,41 @@ def make_method(table: dict[str, Any]) -> Method:
         pair = choose(METHODS, name, "method.name")
     estimator_class = choose(ESTIMATORS, table.get("estimator", pair[0]), "method.estimator")
     optimizer_class = choose(OPTIMIZERS, table.get("optimizer", pair[1]), "method.optimizer")
-    halves = {cls: {f.name.rstrip("_") for f in dataclasses.fields(cls)} for cls in (estimator_class, optimizer_class)}  # type: ignore[arg-type]
     general = {"name", "stepsize", "estimator", "optimizer"}
-    for key in table.keys() - general - set().union(*halves.values()):
-        allowed = ", ".join(sorted(general | set().union(*halves.values())))
-        raise InputError(f"method.{key}: unknown key for {name!r}; allowed here: {allowed}")
-    parts = [build(cls, {k: v for k, v in table.items() if k in keys}, "method") for cls, keys in halves.items()]
-    return Method(name, _stepsize(table), *parts)
+    allowed = general | _keys(estimator_class) | _keys(optimizer_class)
+    for key in table.keys() - allowed:
+        known = ", ".join(sorted(allowed))
+        raise InputError(f"method.{key}: unknown key for {name!r}; allowed here: {known}")
+    estimator, optimizer = _half(estimator_class, table), _half(optimizer_class, table)
+    return Method(name, _stepsize(table), estimator, optimizer)
+
+
+def _keys(half: type) -> set[str]:
+    return {field.name.rstrip("_") for field in dataclasses.fields(half)}
+
+
+def _half(kind: type[T], table: dict[str, Any]) -> T:
+    keys = _keys(kind)
+    return build(kind, {key: value for key, value in table.items() if key in keys}, "method")
 
 
 def _stepsize(table: dict[str, Any]) -> StepSize:
     if "stepsize" not in table:
-        raise InputError('method.stepsize: missing; it must be a number > 0, "theory" or { theory = 2.0 }')
+        raise InputError(
+            'method.stepsize: missing; it must be a number > 0, "theory" or { theory = 2.0 }'
+        )
     value = check_type(table["stepsize"], float | str | dict, "method.stepsize")
-    number = value.get("theory") if isinstance(value, dict) and value.keys() == {"theory"} else value
-    positive = isinstance(number, int | float) and not isinstance(number, bool) and 0 < number < float("inf")
+    number = (
+        value.get("theory") if isinstance(value, dict) and value.keys() == {"theory"} else value
+    )
+    positive = (
+        isinstance(number, int | float)
+        and not isinstance(number, bool)
+        and 0 < number < float("inf")
+    )
     if positive or value == "theory":
         return value
-    raise InputError(f'method.stepsize: {value!r} is not allowed; it must be a number > 0, "theory" or {{ theory = 2.0 }}')
+    raise InputError(
+        f"method.stepsize: {value!r} is not allowed;"
+        ' it must be a number > 0, "theory" or { theory = 2.0 }'
+    )

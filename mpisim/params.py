@@ -25,7 +25,7 @@ def choose(kinds: Mapping[str, T], name: object, where: str) -> T:
 
 
 def build(cls: type[T], table: Mapping[str, Any], where: str) -> T:
-    """An instance of the dataclass ``cls`` from a table; ``where`` is the table's name in errors."""
+    """An instance of the dataclass ``cls`` from a table that errors call ``where``."""
     hints = typing.get_type_hints(cls)
     fields = {f.name.rstrip("_"): f for f in dataclasses.fields(cls) if f.init}  # type: ignore[arg-type]
     values = {}
@@ -36,7 +36,9 @@ def build(cls: type[T], table: Mapping[str, Any], where: str) -> T:
         name = fields[key].name
         values[name] = check_type(value, hints[name], f"{where}.{key}")
     for key, field in fields.items():
-        required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        required = (
+            field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        )
         if required and field.name not in values:
             raise InputError(f"{where}.{key}: missing; it must be {describe(hints[field.name])}")
     return cls(**values)
@@ -53,7 +55,13 @@ def check_type(value: Any, hint: Any, where: str) -> Any:
 
 def describe(hint: Any) -> str:
     """What an annotation allows, in words."""
-    names = {int: "an integer", float: "a number", str: "a string", bool: "true or false", dict: "a table"}
+    names = {
+        int: "an integer",
+        float: "a number",
+        str: "a string",
+        bool: "true or false",
+        dict: "a table",
+    }
     parts = []
     for option in _options(hint):
         if typing.get_origin(option) is typing.Literal:

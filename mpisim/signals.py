@@ -9,7 +9,7 @@ STATUS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
 
 class StopSignals:
-    """While in use, notes the first signal in ``received`` (0: none); a second one acts as usual."""
+    """Notes the first signal in ``received`` (0: none); a second one acts as usual."""
 
     def __init__(self) -> None:
         self.received = 0

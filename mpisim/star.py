@@ -39,7 +39,7 @@ class Upload:
 
 
 def deal(n: int, ranks: int) -> np.ndarray:
-    """First worker of each rank, and n at the end: shape (ranks + 1,), blocks as even as possible."""
+    """First worker of each rank, and n, shape (ranks + 1,): blocks as even as possible."""
     return np.array([n * r // ranks for r in range(ranks + 1)])
 
 
@@ -69,7 +69,10 @@ class Star:
         self.streams, self.precision, self.clock = streams, precision, clock
         helpers = self.worker_ranks(comm.size, layout)
         if helpers > n:
-            raise InputError(f"problem.workers: {n} workers on {helpers} worker ranks; at least {helpers} are needed")
+            raise InputError(
+                f"problem.workers: {n} workers on {helpers} worker ranks;"
+                f" at least {helpers} are needed"
+            )
         starts = deal(n, helpers)
         self.starts = starts if helpers == comm.size else np.concatenate([[0], starts])
         self.first = int(self.starts[self.rank])
@@ -166,7 +169,8 @@ class Star:
         own = packed.sizes.astype(np.uint32)
         if self.is_server:
             sizes = np.empty(self.n, np.uint32)
-            self.comm.Gatherv(own, [sizes, np.diff(self.starts), self.starts[:-1], MPI.UINT32_T])
+            counts = self.starts[1:] - self.starts[:-1]
+            self.comm.Gatherv(own, [sizes, counts, self.starts[:-1], MPI.UINT32_T])
             return sizes.astype(np.int64)
         self.comm.Gatherv(own, None)
         return None
@@ -175,6 +179,7 @@ class Star:
         if not self.is_server:
             self.comm.Gatherv(packed.data, None)
             return packed.data
+        assert sizes is not None
         bounds = np.zeros(self.n + 1, np.int64)
         np.cumsum(sizes, out=bounds[1:])
         ends = bounds[self.starts]
@@ -227,7 +232,7 @@ class Star:
         return whole
 
     def gather_workers(self, rows: np.ndarray) -> np.ndarray | None:
-        """Rows (m, ...) of all workers in worker order, shape (n, ...), on rank 0; None elsewhere."""
+        """Rows (m, ...) of all workers in worker order, (n, ...), on rank 0; None elsewhere."""
         rows = np.ascontiguousarray(rows)
         row_bytes = rows.itemsize * int(np.prod(rows.shape[1:], dtype=np.int64))
         mine = [rows, rows.nbytes, MPI.BYTE]

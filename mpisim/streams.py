@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -32,7 +33,7 @@ class Streams:
 
     def __init__(self, seed: int):
         self.seed = seed
-        self._states: dict[str, dict] = {}
+        self._states: dict[str, Any] = {}
         self._philox = np.random.Philox(key=0)
 
     def raw(self, purpose: str, round: int, first: int, workers: int, count: int) -> np.ndarray:
@@ -48,7 +49,8 @@ class Streams:
     def _seek(self, purpose: str, round: int, step: int) -> None:
         state = self._states.get(purpose)
         if state is None:
-            state = np.random.Philox(key=[self.seed, _purpose_key(purpose)]).state  # type: ignore[arg-type]
+            key = np.array([self.seed, _purpose_key(purpose)], np.uint64)
+            state = np.random.Philox(key=key).state
             self._states[purpose] = state
         counter = state["state"]["counter"]
         counter[0] = step
@@ -95,7 +97,7 @@ class Draw:
 
 
 @njit(cache=True)
-def _below(word: np.uint64, bound: int) -> int:
+def _below(word, bound):
     """A 64-bit word scaled to {0, ..., bound-1}; bound < 2**32, bias below 2**-32 per value."""
     high = (word >> np.uint64(32)) * np.uint64(bound)
     low = (word & np.uint64(0xFFFFFFFF)) * np.uint64(bound)

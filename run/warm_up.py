@@ -20,6 +20,7 @@ from mpisim.cli import main as command_line
 from mpisim.compressors.base import COMPRESSORS
 from mpisim.config import PROBLEMS
 from mpisim.data.sample import write_sample
+from mpisim.methods import METHODS, UNCOMPRESSED
 
 PARAMETERS = {int: 2, float: 0.5, "int": 2, "float": 0.5}
 
@@ -43,6 +44,9 @@ def can_be_named(name: str) -> bool:
 def experiments() -> list[list[str]]:
     """Settings that together use every kernel of a usual run."""
     runs = [["method.name=gd", f"problem.name={problem}"] for problem in PROBLEMS]
+    for method in METHODS:
+        compressor = [] if method in UNCOMPRESSED else compressor_settings("randk")
+        runs.append([f"method.name={method}", "problem.name=logistic", *compressor])
     for name in COMPRESSORS:
         if not can_be_named(name):
             continue

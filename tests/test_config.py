@@ -28,7 +28,9 @@ rounds = 5
 
 def test_back_to_toml_and_again(tmp_path):
     (tmp_path / "a.toml").write_text(FILE)
-    experiment = read(tmp_path / "a.toml", ["run.wire=float64", "problem.l2=1e-3", "problem.workers=4"])
+    experiment = read(
+        tmp_path / "a.toml", ["run.wire=float64", "problem.l2=1e-3", "problem.workers=4"]
+    )
     text = experiment.to_toml()
     assert parse(tomllib.loads(text)).to_toml() == text
     resolved = tomllib.loads(text)
@@ -38,7 +40,13 @@ def test_back_to_toml_and_again(tmp_path):
 
 
 def test_set_alone_is_enough():
-    settings = ["problem.name=logistic", "problem.data=a/b.xz", "method.name=gd", "method.stepsize=0.5", "run.rounds=2"]
+    settings = [
+        "problem.name=logistic",
+        "problem.data=a/b.xz",
+        "method.name=gd",
+        "method.stepsize=0.5",
+        "run.rounds=2",
+    ]
     experiment = read(None, [*settings, "title=some words = here"])
     assert experiment.title == "some words = here"
     assert experiment.table["problem"]["data"] == "a/b.xz"
@@ -46,13 +54,21 @@ def test_set_alone_is_enough():
 
 
 def test_any_pair_runs():
-    method = {"estimator": "diana", "optimizer": "heavy-ball", "stepsize": 0.1, "alpha": 0.5, "momentum": 0.3}
+    method = {
+        "estimator": "diana",
+        "optimizer": "heavy-ball",
+        "stepsize": 0.1,
+        "alpha": 0.5,
+        "momentum": 0.3,
+    }
     experiment = parse(table(method, {"name": "natural"}))
     assert experiment.method.table()["momentum"] == 0.3
 
 
 @pytest.mark.parametrize("key", ["title", "problem", "method", "compressor", "run"])
-@pytest.mark.parametrize("value", [1, [1], "x", True, {"name": 3}, {"name": []}, {"name": "gd", "stepsize": [1]}])
+@pytest.mark.parametrize(
+    "value", [1, [1], "x", True, {"name": 3}, {"name": []}, {"name": "gd", "stepsize": [1]}]
+)
 def test_wrong_types_anywhere(key, value):
     tables = table({"name": "dcgd", "stepsize": 1.0}, {"name": "natural"}) | {"title": "t"}
     if key == "title" and value == "x":

@@ -58,7 +58,10 @@ def test_ledger_counts_the_bytes_handed_to_mpi(compressor):
 
 def test_marina_randk_by_hand(tmp_path):
     log = tmp_path / "log.h5"
-    run_tables(table({"name": "marina", "p": 0.3, "stepsize": 0.1}, {"name": "randk", "k": 10}, rounds=40), log)
+    run_tables(
+        table({"name": "marina", "p": 0.3, "stepsize": 0.1}, {"name": "randk", "k": 10}, rounds=40),
+        log,
+    )
     c = columns(log)
     assert c["bits_up"][0] == c["bits_down"][0] == 0  # x^0 is known before anything is sent
     assert c["bits_up"][1] == N * 32 * D  # g^0 is dense
@@ -75,7 +78,12 @@ def test_marina_randk_by_hand(tmp_path):
 
 def test_float64_wire_doubles_the_values(tmp_path):
     log = tmp_path / "log.h5"
-    run_tables(table({"name": "dcgd", "stepsize": 0.1}, {"name": "randk", "k": 10}, rounds=3, wire="float64"), log)
+    run_tables(
+        table(
+            {"name": "dcgd", "stepsize": 0.1}, {"name": "randk", "k": 10}, rounds=3, wire="float64"
+        ),
+        log,
+    )
     c = columns(log)
     assert c["bits_up"][3] == 3 * N * 640 and c["bits_down"][3] == 3 * N * 64 * D
 

@@ -22,7 +22,9 @@ def test_in_two_parts_as_in_one(method, compressor, tmp_path):
     whole, parts = tmp_path / "whole.h5", tmp_path / "parts.h5"
     reference = run_tables(table(method, compressor, rounds=30), whole)
     run_tables(table(method, compressor, rounds=13), parts)
-    result = run_tables(table(method, compressor, rounds=30, layout="dedicated"), parts, resume=True)
+    result = run_tables(
+        table(method, compressor, rounds=30, layout="dedicated"), parts, resume=True
+    )
     assert np.array_equal(result.x, reference.x)
     one, two = columns(whole), columns(parts)
     for name in one:
@@ -37,7 +39,9 @@ def test_another_experiment_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"run\.seed = '1', this run has '2'"):
         run_tables(table({"name": "gd", "stepsize": 0.1}, rounds=5, seed=2), log, resume=True)
     with pytest.raises(InputError, match="no checkpoint"):
-        run_tables(table({"name": "gd", "stepsize": 0.1}, rounds=5), tmp_path / "other.h5", resume=True)
+        run_tables(
+            table({"name": "gd", "stepsize": 0.1}, rounds=5), tmp_path / "other.h5", resume=True
+        )
     checkpoint.path_for(log).write_bytes(b"rubbish")
     with pytest.raises(InputError, match="not a readable checkpoint"):
         run_tables(table({"name": "gd", "stepsize": 0.1}, rounds=5), log, resume=True)

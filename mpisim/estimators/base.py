@@ -53,7 +53,7 @@ class Estimator(ABC):
         self.check()
         return self
 
-    def check(self) -> None:
+    def check(self) -> None:  # noqa: B027 - nothing to check is fine
         """Resolve "theory" parameters; raise `InputError` if one does not fit the compressor."""
 
     @abstractmethod
@@ -67,7 +67,8 @@ class Estimator(ABC):
     def theory_step(self, setting: Setting) -> Step:
         """The theorem's largest step size with gradient descent, or `InputError` without one."""
         raise InputError(
-            f"method.stepsize: there is no theorem for {self.name!r}; give a number instead of \"theory\""
+            f"method.stepsize: there is no theorem for {self.name!r};"
+            ' give a number instead of "theory"'
         )
 
     def parameters(self) -> dict[str, Any]:

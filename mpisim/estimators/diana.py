@@ -14,7 +14,9 @@ from mpisim.theory.setting import Setting, Step
 class Diana(Estimator):
     """DIANA (Mishchenko et al., 2019; Horvath et al., 2019).
 
-    m_i^k = Q(grad f_i(x^k) - h_i^k),  g^k = h^k + (1/n) sum_i m_i^k,  h_i^{k+1} = h_i^k + alpha m_i^k
+    m_i^k     = Q(grad f_i(x^k) - h_i^k)
+    g^k       = h^k + (1/n) sum_i m_i^k
+    h_i^{k+1} = h_i^k + alpha m_i^k
 
     alpha : shift step size; "theory" is 1 / (1 + omega). Shifts start at 0.
 
@@ -28,7 +30,7 @@ class Diana(Estimator):
 
     def check(self) -> None:
         if self.alpha == "theory":
-            self.alpha = 1 / (1 + self.compressor.need_omega("method.alpha = \"theory\""))
+            self.alpha = 1 / (1 + self.compressor.need_omega('method.alpha = "theory"'))
         require(float(self.alpha) >= 0, "method.alpha", self.alpha, 'a number >= 0 or "theory"')
 
     def start(self, x: np.ndarray) -> np.ndarray:

@@ -15,7 +15,9 @@ from mpisim.theory.setting import Setting, Step
 class ErrorFeedback(Estimator):
     """Error feedback (Seide et al., 2014), at the workers: what C lost is sent later.
 
-    c_i^k = C(e_i^k + grad f_i(x^k)),  e_i^{k+1} = e_i^k + grad f_i(x^k) - c_i^k,  g^k = (1/n) sum_i c_i^k
+    c_i^k     = C(e_i^k + grad f_i(x^k))
+    e_i^{k+1} = e_i^k + grad f_i(x^k) - c_i^k
+    g^k       = (1/n) sum_i c_i^k
 
     The step size stands outside, as in the CD-Adam paper's comparison; for a constant step this
     is the classical form with gamma inside C when C is positively homogeneous.
@@ -38,9 +40,11 @@ class ErrorFeedback(Estimator):
 class EF21(Estimator):
     """EF21 (Richtarik et al., 2021; PermK paper, Appendix E): Markov compression of gradients.
 
-    c_i^k = C(grad f_i(x^{k+1}) - g_i^k),  g_i^{k+1} = g_i^k + c_i^k,  g^{k+1} = g^k + (1/n) sum_i c_i^k
+    c_i^k     = C(grad f_i(x^{k+1}) - g_i^k)
+    g_i^{k+1} = g_i^k + c_i^k
+    g^{k+1}   = g^k + (1/n) sum_i c_i^k
 
-    start : g_i^0 = grad f_i(x^0) ("dense"), C(grad f_i(x^0)) ("compressed"), or 0 ("zero": x^1 = x^0).
+    start : g_i^0 is grad f_i(x^0) ("dense"), C(grad f_i(x^0)) ("compressed"), or 0 ("zero").
     """
 
     start_: Literal["dense", "compressed", "zero"] = "dense"

@@ -24,5 +24,7 @@ class Naive(Estimator):
         if setting.omega == 0:
             return stepsizes.gradient_descent(setting)
         if not setting.convex:
-            raise InputError("method.stepsize: DCGD has a theorem for convex problems only; give a number")
+            raise InputError(
+                "method.stepsize: DCGD has a theorem for convex problems only; give a number"
+            )
         return stepsizes.dcgd(setting)

@@ -74,6 +74,8 @@ class Problem(ABC):
         All f_i, over all ranks, are the same function.
     attained : {"everywhere", "origin", "nowhere"}
         Where every Hessian of f_i equals `largest_hessian`: so its eigenvalues are sharp or not.
+    spread : (float, float)
+        (low, high) with low M_i <= Hessian of f_i <= high M_i, penalties left out of both.
     published : {"one", "mean", "sharp"}
         How published code gets L from the L_i: their maximum, also in place of each L_i; their
         mean; or sharp.
@@ -84,6 +86,7 @@ class Problem(ABC):
     name: ClassVar[str]
     convex: ClassVar[bool] = False
     attained: ClassVar[Literal["everywhere", "origin", "nowhere"]] = "nowhere"
+    spread: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     published: ClassVar[Literal["one", "mean", "sharp"]] = "sharp"
     n: int
     first: int

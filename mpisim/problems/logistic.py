@@ -17,6 +17,7 @@ from mpisim.problems.glm import Glm, Weighted
 class _Logistic(Glm):
     kind = kernels.LOGISTIC
     curvature = 0.25  # sigma (1 - sigma), largest for every row at once at x = 0
+    spread = (0.0, 1.0)
     attained: ClassVar[Literal["everywhere", "origin", "nowhere"]] = "origin"
 
 

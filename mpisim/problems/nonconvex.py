@@ -11,10 +11,15 @@ from mpisim.problems import kernels
 from mpisim.problems.base import problem
 from mpisim.problems.glm import Glm
 
+
 # phi = (1 - s)^2 with s = sigma(z): phi'' = 2 s (1 - s)^2 (3 s - 1), and its derivative vanishes
-# where 12 s^2 - 9 s + 1 = 0. The larger root gives the larger |phi''|, about 0.15405.
-_S = (9 + sqrt(33)) / 24
-CURVATURE = 2 * _S * (1 - _S) ** 2 * (3 * _S - 1)
+# where 12 s^2 - 9 s + 1 = 0. The larger root gives the larger |phi''|, about 0.15406.
+def _second(s: float) -> float:
+    return 2 * s * (1 - s) ** 2 * (3 * s - 1)
+
+
+CURVATURE = _second((9 + sqrt(33)) / 24)
+LEAST_CURVATURE = _second((9 - sqrt(33)) / 24)
 PUBLISHED_CURVATURE = 0.15405
 
 
@@ -24,6 +29,7 @@ class NonconvexLoss(Glm):
 
     kind = kernels.NONCONVEX
     curvature = CURVATURE
+    spread = (LEAST_CURVATURE / CURVATURE, 1.0)
     published: ClassVar[Literal["one", "mean", "sharp"]] = "one"
 
     def published_norms(self) -> np.ndarray:

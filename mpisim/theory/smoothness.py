@@ -6,8 +6,10 @@ B_i^T C_i B_i with |C_i| <= 1, so for every averaged Hessian H_i of Theorem 3
     |H_i u|^2 <= |B_i|^2 |B_i u|^2 = lambda_max(M_i) u^T M_i u,
 
 which gives L_+^2 <= lambda_max((1/n) sum_i lambda_max(M_i) M_i): never more than (1/n) sum L_i^2.
-In L_± a multiple of the identity that all Hessians share, or a penalty that all f_i share, cancels:
-there the same bound holds with the penalty left out.
+In L_± a penalty that all f_i share cancels, so there M_i stands for the data's part alone. If the
+Hessians lie between low M_i and high M_i, H_i = c M_i + E_i with c = (low + high) / 2 and
+-h M_i <= E_i <= h M_i, h = (high - low) / 2; the standard deviation over the workers of a sum is at
+most the sum of the two, so L_± <= |c| L_±(M) + h L_+, with L_±(M) of the quadratics u^T M_i u / 2.
 """
 
 from __future__ import annotations
@@ -141,19 +143,21 @@ def _variance(
         return 0.0, "PermK paper, Example 1: all f_i are the same", True
     data = matrices.without_shared()
     floor = VARIANCE_FLOOR * plus**2
-    if problem.attained == "everywhere":
-        # (1/n) sum (M_i - M)^2 v, with the products of M taken off before they can cancel
-        def times(v: np.ndarray) -> np.ndarray:
-            product = data.times(v)
-            away = product - mean(star, product)
-            return data.times(away) - data.times(mean(star, away))
 
-        square = _top(times, star, problem.d, floor)
-        return sqrt(square), "PermK paper, Example 3: lambda_max(mean M_i^2 - M^2)^(1/2)", True
+    def times(v: np.ndarray) -> np.ndarray:
+        # (1/n) sum (M_i - M)^2 v, with the products of M taken off before they can cancel
+        product = data.times(v)
+        away = product - mean(star, product)
+        return data.times(away) - data.times(mean(star, away))
+
+    quadratic = sqrt(_top(times, star, problem.d, floor))
+    if problem.attained == "everywhere":
+        return quadratic, "PermK paper, Example 3: lambda_max(mean M_i^2 - M^2)^(1/2)", True
     norms = norms - matrices.shared
-    square = _top(lambda v: norms[:, None] * data.times(v), star, problem.d, floor)
-    source = "L_+ without the penalty, lambda_max(mean L_i M_i)^(1/2)"
-    return min(sqrt(square), plus), source, False
+    bound = sqrt(_top(lambda v: norms[:, None] * data.times(v), star, problem.d, floor))
+    low, high = problem.spread
+    value = abs(low + high) / 2 * quadratic + (high - low) / 2 * bound
+    return min(value, bound, plus), "|c| L_±(M) + h L_+, without the penalty", False
 
 
 def _strong_convexity(problem: Problem, star: Network, smooth: float):

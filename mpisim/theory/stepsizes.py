@@ -10,7 +10,9 @@ from mpisim.theory.setting import Setting, Step
 
 def _omega(setting: Setting, who: str) -> float:
     if setting.omega is None:
-        raise InputError(f"method.stepsize: {who} has a theorem for unbiased compressors only; give a number")
+        raise InputError(
+            f"method.stepsize: {who} has a theorem for unbiased compressors only; give a number"
+        )
     return setting.omega
 
 
@@ -41,21 +43,31 @@ def diana_nonconvex(setting: Setting) -> Step:
     """
     omega = _omega(setting, "DIANA")
     gamma = 1 / (10 * setting.L_max * sqrt(1 + omega / setting.n) * (omega + 2))
-    return Step(gamma, "VR-DIANA with m = 1, non-convex: 1 / (10 L_max sqrt(1 + omega/n) (omega + 2))")
+    return Step(
+        gamma, "VR-DIANA with m = 1, non-convex: 1 / (10 L_max sqrt(1 + omega/n) (omega + 2))"
+    )
 
 
 def marina(setting: Setting, p: float) -> Step:
-    """gamma = 1 / (L (1 + sqrt((1-p) omega / (p n)))), L^2 = (1/n) sum L_i^2: MARINA, Theorem 2.1."""
+    """gamma = 1 / (L (1 + sqrt((1-p) omega / (p n)))), L^2 = (1/n) sum L_i^2.
+
+    MARINA, Theorem 2.1.
+    """
     omega = _omega(setting, "MARINA")
     gamma = 1 / (setting.L_rms * (1 + sqrt((1 - p) * omega / (p * setting.n))))
     return Step(gamma, "MARINA, Theorem 2.1: 1 / (L (1 + sqrt((1-p) omega / (p n))))")
 
 
 def ef21(setting: Setting) -> Step:
-    """gamma = 1 / (L_- + L_+ sqrt(beta/theta)): PermK paper, Theorem 6, with Lemma 8's sqrt(beta/theta)
-    = sqrt(1-alpha) / (1 - sqrt(1-alpha)) (the paper's first form of (19) has a misprint)."""
+    """gamma = 1 / (L_- + L_+ sqrt(beta/theta)): PermK paper, Theorem 6.
+
+    Lemma 8: sqrt(beta/theta) = sqrt(1-alpha) / (1 - sqrt(1-alpha)); the first form in (19) has a
+    misprint, the second agrees.
+    """
     if setting.alpha is None:
-        raise InputError("method.stepsize: EF21 has a theorem for contractive compressors only; give a number")
+        raise InputError(
+            "method.stepsize: EF21 has a theorem for contractive compressors only; give a number"
+        )
     root = sqrt(1 - setting.alpha)
     gamma = 1 / (setting.L + setting.L_plus * root / (1 - root))
     return Step(gamma, "PermK paper, Theorem 6 (EF21): 1 / (L_- + L_+ sqrt(beta/theta))")

@@ -12,11 +12,13 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
-needs_mpirun = pytest.mark.skipif(shutil.which("mpirun") is None, reason="mpirun is not on the PATH")
+needs_mpirun = pytest.mark.skipif(
+    shutil.which("mpirun") is None, reason="mpirun is not on the PATH"
+)
 
 
 def environment() -> dict[str, str]:
-    """This process's environment with what Open MPI needs for root and for more ranks than cores."""
+    """This process's environment, with what Open MPI needs for root and oversubscription."""
     extra = {
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -27,11 +29,19 @@ def environment() -> dict[str, str]:
     return os.environ | extra
 
 
-def mpirun(ranks: int, *arguments: str, timeout: float = 120, **options) -> subprocess.CompletedProcess:
+def mpirun(
+    ranks: int, *arguments: str, timeout: float = 120, **options
+) -> subprocess.CompletedProcess:
     """Run ``python ARGUMENTS`` on ``ranks`` ranks; output as text."""
     command = ["mpirun", "-n", str(ranks), sys.executable, *arguments]
     return subprocess.run(
-        command, env=environment(), capture_output=True, text=True, timeout=timeout, check=False, **options
+        command,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+        **options,
     )
 
 

@@ -34,8 +34,19 @@ class Broken(PROBLEMS["logistic"]):
 """
 
 JOB = [
-    *("run", "--set", "problem={ name = 'logistic', data = 'sample' }", "--set", "run.rounds=100000000"),
-    *("--set", "method={ name = 'marina', stepsize = 0.1 }", "--set", "compressor={ name = 'randk', k = 5 }"),
+    *(
+        "run",
+        "--set",
+        "problem={ name = 'logistic', data = 'sample' }",
+        "--set",
+        "run.rounds=100000000",
+    ),
+    *(
+        "--set",
+        "method={ name = 'marina', stepsize = 0.1 }",
+        "--set",
+        "compressor={ name = 'randk', k = 5 }",
+    ),
     *("--set", "run.checkpoint_seconds=0.5"),
 ]
 
@@ -62,7 +73,17 @@ def check_log(log: Path, status: str | None = None) -> int:
 
 def trial(ranks: int, log: Path, name: str, seconds: float) -> str:
     """Start a job, signal it after ``seconds``; what is wrong with the way it ends, or nothing."""
-    job = start(ranks, "-m", "mpisim", *JOB, "--out", str(log), cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    job = start(
+        ranks,
+        "-m",
+        "mpisim",
+        *JOB,
+        "--out",
+        str(log),
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     time.sleep(seconds)
     processes = ranks_of(job.pid)
     if name == "TERM":

@@ -44,20 +44,39 @@ def experiments():
     for method, compressor, n in itertools.product(METHODS, COMPRESSORS, WORKERS):
         yield table(method | {"stepsize": 0.05}, compressor, workers=n, rounds=WORKERS[n])
     for problem in ("logistic", "logistic-nonconvex-reg", "least-squares"):
-        yield table({"name": "diana", "stepsize": "theory" if problem == "logistic" else 0.01}, COMPRESSORS[1], problem={"name": problem})
+        yield table(
+            {"name": "diana", "stepsize": "theory" if problem == "logistic" else 0.01},
+            COMPRESSORS[1],
+            problem={"name": problem},
+        )
     for name in ("marina", "diana"):  # a theory step depends on constants over all workers
-        yield table({"name": name, "stepsize": "theory"}, COMPRESSORS[1], problem={"split": "sorted-by-norm"})
+        yield table(
+            {"name": name, "stepsize": "theory"},
+            COMPRESSORS[1],
+            problem={"split": "sorted-by-norm"},
+        )
     for split in ("shuffled", "homogeneous"):
-        yield table({"name": "ef21", "stepsize": "theory"}, COMPRESSORS[2], problem={"split": split, "remainder": "spread"})
+        yield table(
+            {"name": "ef21", "stepsize": "theory"},
+            COMPRESSORS[2],
+            problem={"split": split, "remainder": "spread"},
+        )
     yield table({"name": "marina", "stepsize": 0.05}, COMPRESSORS[1], dtype="float32", log_every=7)
 
 
 def content(path: Path) -> dict[str, bytes]:
     """All columns but the clocks, the final x and the step size."""
     with h5py.File(path, "r") as file:
-        found = {f"rounds/{n}": c[:].tobytes() for n, c in file["rounds"].items() if not n.startswith("time_")}
+        found = {
+            f"rounds/{n}": c[:].tobytes()
+            for n, c in file["rounds"].items()
+            if not n.startswith("time_")
+        }
         found |= {f"workers/{n}": c[:].tobytes() for n, c in file["workers"].items()}
-        found |= {"final/x": file["final/x"][:].tobytes(), "stepsize": np.float64(file.attrs["stepsize"]).tobytes()}
+        found |= {
+            "final/x": file["final/x"][:].tobytes(),
+            "stepsize": np.float64(file.attrs["stepsize"]).tobytes(),
+        }
     return found
 
 
@@ -82,7 +101,9 @@ def main() -> int:
                     for name in sorted(reference):
                         if found[name] != reference[name]:
                             different += 1
-                            print(f"{name} differs on {ranks} ranks, {layout}: {tables}", flush=True)
+                            print(
+                                f"{name} differs on {ranks} ranks, {layout}: {tables}", flush=True
+                            )
             world.Barrier()
     if world.rank == 0:
         print(f"{count} experiments, {different} differences")

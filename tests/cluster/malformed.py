@@ -1,4 +1,4 @@
-"""python -m tests.cluster.malformed RANKS [NAME ...]: the bad inputs under mpirun, each a real job."""
+"""python -m tests.cluster.malformed RANKS [NAME ...]: bad inputs under mpirun, real jobs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ def trial(ranks: int, arguments: list[str], said: list[str]) -> str:
     with tempfile.TemporaryDirectory() as folder:
         prepare(Path(folder))
         start = time.monotonic()
-        job = mpirun(ranks, "-m", "mpisim", *(a.replace("{d}", folder) for a in arguments), timeout=60)
+        job = mpirun(
+            ranks, "-m", "mpisim", *(a.replace("{d}", folder) for a in arguments), timeout=60
+        )
         seconds = time.monotonic() - start
     lines = [line for line in job.stderr.splitlines() if line.startswith("mpisim: ")]
     problems = []

@@ -8,7 +8,14 @@ from tests.cluster import kill, malformed
 from tests.cluster.jobs import ROOT, mpirun, needs_mpirun
 from tests.malformed import CASES
 
-SOME = ["no colon", "wrong type", "unknown flag", "k above d", "unknown data set", "no folder for the log"]
+SOME = [
+    "no colon",
+    "wrong type",
+    "unknown flag",
+    "k above d",
+    "unknown data set",
+    "no folder for the log",
+]
 
 
 @needs_mpirun
@@ -20,7 +27,9 @@ def test_bad_input_on_three_ranks(name):
 
 @needs_mpirun
 def test_more_ranks_than_workers(tmp_path):
-    job = mpirun(3, "-m", "mpisim", "run", *RUN, "--workers", "2", "--out", str(tmp_path / "x.h5"), cwd=ROOT)
+    job = mpirun(
+        3, "-m", "mpisim", "run", *RUN, "--workers", "2", "--out", str(tmp_path / "x.h5"), cwd=ROOT
+    )
     assert job.returncode == 2
     assert "problem.workers: 2 workers on 3 worker ranks" in job.stderr
 
@@ -36,7 +45,14 @@ RUN = [
 @pytest.mark.parametrize("rank", [0, 2])
 def test_an_exception_on_one_rank_ends_the_job(rank, tmp_path):
     (tmp_path / "broken.py").write_text(kill.BROKEN_PLUGIN.format(rank=rank))
-    arguments = ["--set", "problem.name=broken", "--plugin", "broken", "--out", str(tmp_path / "x.h5")]
+    arguments = [
+        "--set",
+        "problem.name=broken",
+        "--plugin",
+        "broken",
+        "--out",
+        str(tmp_path / "x.h5"),
+    ]
     job = mpirun(3, "-m", "mpisim", "run", *RUN, *arguments, cwd=tmp_path, timeout=30)
     assert job.returncode == 1
     assert job.stderr.count("Traceback") == 1

@@ -64,7 +64,9 @@ CASES = [
 @pytest.mark.parametrize(("name", "method", "compressor", "loop"), CASES, ids=[c[0] for c in CASES])
 def test_trajectory(data, name, method, compressor, loop, need_data):
     need_data(data)
-    tables = table(method | {"stepsize": 0.5}, compressor, data=data, workers=5, rounds=ROUNDS, wire="float64")
+    tables = table(
+        method | {"stepsize": 0.5}, compressor, data=data, workers=5, rounds=ROUNDS, wire="float64"
+    )
     result = run_tables(tables)
     grads, d = dense_nonconvex(data, 5)
     x = loop(grads, np.zeros(d), 0.5, d, 5)
@@ -72,7 +74,9 @@ def test_trajectory(data, name, method, compressor, loop, need_data):
 
 
 def final(method, compressor, **run):
-    return run_tables(table(method | {"stepsize": 0.5}, compressor, data="sample", workers=6, rounds=30, **run)).x
+    return run_tables(
+        table(method | {"stepsize": 0.5}, compressor, data="sample", workers=6, rounds=30, **run)
+    ).x
 
 
 def test_marina_with_p_1_is_gd():
@@ -82,7 +86,9 @@ def test_marina_with_p_1_is_gd():
 
 def test_diana_with_alpha_0_is_dcgd():
     randk = {"name": "randk", "k": 7}
-    assert np.array_equal(final({"name": "diana", "alpha": 0.0}, randk), final({"name": "dcgd"}, randk))
+    assert np.array_equal(
+        final({"name": "diana", "alpha": 0.0}, randk), final({"name": "dcgd"}, randk)
+    )
 
 
 def test_ef21_with_identity_is_gd():

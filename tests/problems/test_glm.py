@@ -100,8 +100,13 @@ def test_blocks_do_not_change_a_bit(name, form, dtype):
             rows = batch[first : first + count]
             hessian = p.largest_hessian()
             out.append(
-                [*p.losses_and_gradients(x), p.losses(x), p.batch_gradients(x, rows)]
-                + [hessian.norms(), hessian.times(x)]
+                [
+                    *p.losses_and_gradients(x),
+                    p.losses(x),
+                    p.batch_gradients(x, rows),
+                    hessian.norms(),
+                    hessian.times(x),
+                ]
             )
             first += count
         return [np.concatenate(column) for column in zip(*out, strict=True)]

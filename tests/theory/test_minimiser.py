@@ -37,8 +37,11 @@ def test_against_scipy(name, form, limit, monkeypatch):
     assert f == pytest.approx(problem.losses(x).mean(), rel=1e-15)
     found = minimize(
         lambda x: (problem.losses(x).mean(), gradient(problem, x)),
-        np.zeros(problem.d), jac=True, method="L-BFGS-B", options={"maxiter": 10000, "gtol": 1e-10, "ftol": 0},
-    )  # fmt: skip
+        np.zeros(problem.d),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": 10000, "gtol": 1e-10, "ftol": 0},
+    )
     assert f <= found.fun * (1 + 1e-15) and found.fun == pytest.approx(f, rel=1e-10)
     assert np.allclose(x, found.x, atol=1e-5)
 
