@@ -46,7 +46,7 @@ $(STAMP): setup.cfg pyproject.toml run/configure_mpi.py
 	  { echo "make: needs Python 3.11 or newer with its venv module; name one with PYTHON=..." >&2; exit 2; }
 	@test $(MPI) != site || command -v mpirun >/dev/null || \
 	  { echo "make: MPI=site, but there is no mpirun on PATH; load the site's MPI first" >&2; exit 2; }
-	@echo "setting up .venv (a minute or two) ..."
+	@echo "setting up .venv (a minute or two; kernels are compiled once) ..."
 	@rm -f .venv/.ready-*
 	@.venv/bin/python -c '$(NEW_ENOUGH)' 2>/dev/null || $(PYTHON) -m venv --clear .venv
 	@case $(MPI) in \

@@ -59,6 +59,7 @@ def _parser() -> Parser:
     parser.add_argument("--version", action="version", version=f"mpisim {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_run(commands.add_parser("run", help="run an experiment, with or without mpirun in front"))
+    _add_sweeps(commands)
     plot = commands.add_parser("plot", help="draw curves from logs")
     _add_plot(plot)
     show = commands.add_parser(
@@ -110,7 +111,7 @@ def run_command(args: argparse.Namespace, argv: list[str]) -> int:
         from mpisim.engine import Output, run
 
         for module in args.plugin:
-            _import_plugin(module)
+            import_plugin(module)
         workers = [] if args.workers is None else [f"problem.workers={args.workers}"]
         experiment = read(args.file, args.set + workers)
         out = args.out or _default_log(args.file, experiment)
@@ -135,7 +136,8 @@ def _default_log(file: Path | None, experiment: Experiment) -> Path:
     )
 
 
-def _import_plugin(module: str) -> None:
+def import_plugin(module: str) -> None:
+    """``--plugin MODULE``: looked for in the current folder, too."""
     sys.path.insert(0, os.getcwd())
     try:
         importlib.import_module(module)
@@ -143,6 +145,13 @@ def _import_plugin(module: str) -> None:
         raise InputError(f"--plugin {module}: cannot be imported: {error}") from None
     finally:
         sys.path.pop(0)
+
+
+def _add_sweeps(commands: argparse._SubParsersAction) -> None:
+    from mpisim.sweeps import command
+
+    command.add_sweep(commands.add_parser("sweep", help="run what is missing of a grid"))
+    command.add_tune(commands.add_parser("tune", help="run a grid of steps and pick the best"))
 
 
 def _add_plot(parser: argparse.ArgumentParser) -> None:

@@ -10,10 +10,18 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
-from mpisim.errors import MpisimError
+import numpy as np
 
+from mpisim.errors import InputError, MpisimError
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+T = TypeVar("T")
 GRACE_SECONDS = 1.0  # rank 0 speaks first; another rank speaks only if rank 0 had nothing to say
+PATIENCE_SECONDS = 60.0  # how long a rank with an error waits for the others to agree on it
 
 
 def guarded(body: Callable[..., int]) -> int:
@@ -48,3 +56,50 @@ def guarded(body: Callable[..., int]) -> int:
             return code
     comm.Abort(code)
     return code
+
+
+def together(comm: MPI.Intracomm, work: Callable[[], T]) -> T:
+    """work() on every rank: its result, or an `InputError` that all ranks raise alike.
+
+    ``comm`` is used for nothing else meanwhile. A rank whose work raises an `InputError` waits for
+    the others. If they do not come, because they need that rank to end their work, its error goes
+    out as it is, and `guarded` ends the job. Other exceptions are not waited with.
+    """
+    from mpi4py import MPI
+
+    said = ""
+    try:
+        result = work()
+    except InputError as error:
+        said = str(error)
+    first = np.array([comm.rank if said else comm.size])
+    request = comm.Iallreduce(MPI.IN_PLACE, first, MPI.MIN)
+    end = time.monotonic() + PATIENCE_SECONDS
+    while said and not request.Test():
+        if time.monotonic() > end:
+            raise InputError(said)
+        time.sleep(1e-3)
+    request.Wait()
+    if first[0] < comm.size:
+        raise _agreed(comm.bcast(said, int(first[0])))
+    return result
+
+
+def on_first(comm: MPI.Intracomm, work: Callable[[], T]) -> T:
+    """work() on rank 0 alone: its result, or its `InputError`, on every rank."""
+    said, result = "", None
+    if comm.rank == 0:
+        try:
+            result = work()
+        except InputError as error:
+            said = str(error)
+    said, result = comm.bcast((said, result))
+    if said:
+        raise _agreed(said)
+    return result  # type: ignore[return-value]
+
+
+def _agreed(said: str) -> InputError:
+    error = InputError(said)
+    error.agreed = True
+    return error

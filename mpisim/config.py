@@ -80,9 +80,9 @@ class Experiment:
 
 def read(path: Path | None, settings: list[str]) -> Experiment:
     """An Experiment from a file (or none) and ``--set`` settings, which win over the file."""
-    tables = {} if path is None else _read_toml(path)
+    tables = {} if path is None else read_toml(path)
     for setting in settings:
-        _apply(tables, setting)
+        apply(tables, setting)
     return parse(tables)
 
 
@@ -132,7 +132,8 @@ def _without_none(table: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _read_toml(path: Path) -> dict[str, Any]:
+def read_toml(path: Path) -> dict[str, Any]:
+    """The tables of a TOML file, or `InputError`."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -141,7 +142,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: not a TOML file: {error}") from None
 
 
-def _apply(tables: dict[str, Any], setting: str) -> None:
+def apply(tables: dict[str, Any], setting: str) -> None:
     """One ``TABLE.KEY=VALUE``; a value that is not TOML is a string as it stands."""
     key, equals, text = setting.partition("=")
     names = key.strip().split(".")

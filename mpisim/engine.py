@@ -15,6 +15,7 @@ from mpisim.clock import OPTIMIZER, OTHER, Clock
 from mpisim.config import Experiment
 from mpisim.errors import Diverged, InputError
 from mpisim.evaluation import Evaluator, Row
+from mpisim.loaded import Loaded
 from mpisim.logs import LogWriter, columns
 from mpisim.oracle import Oracle
 from mpisim.progress import Progress
@@ -22,9 +23,7 @@ from mpisim.signals import StopSignals
 from mpisim.star import Star
 from mpisim.streams import Streams
 from mpisim.sysinfo import provenance
-from mpisim.theory.minimiser import minimiser
-from mpisim.theory.setting import Setting, Step
-from mpisim.theory.smoothness import constants
+from mpisim.theory.setting import Step, setting_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,9 +61,12 @@ def run(experiment: Experiment, output: Output, comm: MPI.Intracomm) -> Result:
 
 
 class Engine:
-    """One experiment, set up on this rank."""
+    """One experiment, set up on this rank.
 
-    def __init__(self, experiment: Experiment, comm: MPI.Intracomm):
+    Engines that are given the same ``loaded``, one after the other, load equal problems once.
+    """
+
+    def __init__(self, experiment: Experiment, comm: MPI.Intracomm, loaded: Loaded | None = None):
         self.experiment, settings = experiment, experiment.run
         self.clock = Clock()
         workers = getattr(experiment.problem, "workers", None)
@@ -72,17 +74,15 @@ class Engine:
         self.star = Star(
             comm, n, settings.layout, Streams(settings.seed), settings.precision, self.clock
         )
-        self.problem = experiment.problem
-        self.problem.load(
-            n, self.star.first, self.star.m, settings.seed, settings.precision.arithmetic
-        )
-        self.oracle = Oracle(self.problem, self.clock)
+        self.loaded = loaded or Loaded()
+        self.problem = self.loaded.problem(experiment, self.star)
+        self.rows = self.star.all_workers(self.problem.rows)
+        self.oracle = Oracle(self.problem, self.clock, int(self.rows.min()))
         self.compressor = experiment.compressor.bind(self.problem.d, n, settings.precision)
         self.estimator = experiment.method.estimator.bind(self.star, self.oracle, self.compressor)
         self.step = self._step_size()
         self.optimizer = experiment.method.optimizer.bind(self.step.gamma)
-        self.reference = minimiser(self.problem, self.star) if settings.reference else None
-        self.rows = self.star.all_workers(self.problem.rows)
+        self.reference = self.loaded.minimiser(self.star) if settings.reference else None
         self.evaluator = Evaluator(self.star, self.oracle, self.clock)
         self.identity = checkpoint.identity(experiment.table, self.problem.identity, n)
 
@@ -97,19 +97,8 @@ class Engine:
                 f"method.stepsize: there is no theorem for {name!r};"
                 ' give a number instead of "theory"'
             )
-        c = constants(self.problem, self.star)
-        omega, alpha = self.compressor.omega, self.compressor.alpha
-        setting = Setting(
-            self.star.n,
-            self.problem.d,
-            self.problem.convex,
-            c.L_i,
-            c.L,
-            c.L_plus,
-            c.L_pm,
-            omega,
-            alpha,
-        )
+        c = self.loaded.constants(self.star, method.smoothness)
+        setting = setting_of(c, self.problem, self.compressor)
         step = self.estimator.theory_step(setting)
         source = step.source if multiple == 1 else f"{multiple:g} x {step.source}"
         return Step(multiple * step.gamma, source)

@@ -23,9 +23,14 @@ class Ledger:
         self.worker_bits_up = np.zeros(n, np.int64)
         self._round_up = np.zeros(n, np.int64)
 
-    def up(self, payload: np.ndarray, framing: int, paper: int) -> None:
-        """One gather: ``payload`` bits of each worker, (n,); framing and paper bits in all."""
-        self._round_up += payload
+    def up(
+        self, payload: np.ndarray, framing: int, paper: int, clients: np.ndarray | None = None
+    ) -> None:
+        """One gather: ``payload`` bits of each client (all workers); framing, paper bits in all."""
+        if clients is None:
+            self._round_up += payload
+        else:
+            self._round_up[clients] += payload
         self.totals["bits_up"] += int(payload.sum())
         self.totals["framing_bits_up"] += framing
         self.totals["paper_bits_up"] += paper

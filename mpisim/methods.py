@@ -9,13 +9,18 @@ from mpisim.errors import InputError
 from mpisim.estimators import ESTIMATORS, Estimator
 from mpisim.optimizers import OPTIMIZERS, Optimizer
 from mpisim.params import build, check_type, choose
+from mpisim.theory.smoothness import Bound
 
 METHODS: dict[str, tuple[str, str]] = {
     "gd": ("naive", "gd"),
     "heavy-ball": ("naive", "heavy-ball"),
     "dcgd": ("naive", "gd"),
     "diana": ("diana", "gd"),
+    "vr-diana": ("vr-diana", "gd"),
     "marina": ("marina", "gd"),
+    "vr-marina": ("vr-marina", "gd"),
+    "vr-marina-online": ("vr-marina-online", "gd"),
+    "pp-marina": ("pp-marina", "gd"),
     "ef": ("ef", "gd"),
     "ef21": ("ef21", "gd"),
 }
@@ -27,10 +32,15 @@ StepSize = float | str | dict[str, Any]
 
 @dataclasses.dataclass
 class Method:
-    """A ``[method]`` table: a pair by ``name``; ``estimator``, ``optimizer`` replace a half."""
+    """A ``[method]`` table: a pair by ``name``; ``estimator``, ``optimizer`` replace a half.
+
+    smoothness : the constants behind a theory step: "sharp" (the best that is known), or
+        "published", as the paper's code bounds them.
+    """
 
     name: str
     stepsize: StepSize
+    smoothness: Bound
     estimator: Estimator
     optimizer: Optimizer
 
@@ -43,6 +53,7 @@ class Method:
     def table(self) -> dict[str, Any]:
         """The table with every default in it."""
         table: dict[str, Any] = {"name": self.name, "stepsize": self.stepsize}
+        table["smoothness"] = self.smoothness
         table |= {"estimator": self.estimator.name, "optimizer": self.optimizer.name}
         for half in (self.estimator, self.optimizer):
             for field in dataclasses.fields(half):  # type: ignore[arg-type]
@@ -62,13 +73,14 @@ def make_method(table: dict[str, Any]) -> Method:
         pair = choose(METHODS, name, "method.name")
     estimator_class = choose(ESTIMATORS, table.get("estimator", pair[0]), "method.estimator")
     optimizer_class = choose(OPTIMIZERS, table.get("optimizer", pair[1]), "method.optimizer")
-    general = {"name", "stepsize", "estimator", "optimizer"}
+    general = {"name", "stepsize", "smoothness", "estimator", "optimizer"}
     allowed = general | _keys(estimator_class) | _keys(optimizer_class)
     for key in table.keys() - allowed:
         known = ", ".join(sorted(allowed))
         raise InputError(f"method.{key}: unknown key for {name!r}; allowed here: {known}")
     estimator, optimizer = _half(estimator_class, table), _half(optimizer_class, table)
-    return Method(name, _stepsize(table), estimator, optimizer)
+    bound = check_type(table.get("smoothness", "sharp"), Bound, "method.smoothness")
+    return Method(name, _stepsize(table), bound, estimator, optimizer)
 
 
 def _keys(half: type) -> set[str]:

@@ -13,23 +13,29 @@ from mpisim.problems.base import Problem
 class Oracle:
     """The problem's gradients over this rank's workers, with the cost of asking for them.
 
-    ``calls`` counts the gradients of single samples that estimators asked for, over this rank's
-    workers. The evaluation for the log is free of charge; where the estimator then asks for the
-    gradients at the same point, it gets those, and their time is charged to it after all.
+    ``samples`` is m, the least number of samples that a worker has, over all ranks. ``calls``
+    counts the gradients of single samples that estimators asked for, over this rank's workers.
+    The evaluation for the log is free of charge; where the estimator then asks for the gradients
+    at the same point, it gets those, and their time is charged to it after all.
     """
 
-    def __init__(self, problem: Problem, clock: Clock):
+    def __init__(self, problem: Problem, clock: Clock, samples: int):
         self.problem, self.clock = problem, clock
+        self.samples = samples
         self.calls = 0
         self.credited = 0.0  # seconds of evaluations that were charged to the method after all
-        self._rows = int(problem.rows.sum())
+        self.rows = problem.rows
+        self.total = int(problem.rows.sum())
         self._x: np.ndarray | None = None
         self._gradients: np.ndarray | None = None
         self._seconds = 0.0
 
-    def gradients(self, x: np.ndarray) -> np.ndarray:
-        """The full gradients of all f_i of this rank at x, shape (m, d)."""
-        self.calls += self._rows
+    def gradients(self, x: np.ndarray, clients: np.ndarray | None = None) -> np.ndarray:
+        """The full gradients of all f_i of this rank at x, shape (m, d).
+
+        With ``clients`` (numbers within this rank) only theirs are asked for and counted.
+        """
+        self.calls += self.total if clients is None else int(self.rows[clients].sum())
         if self._x is x and self._gradients is not None:
             self.clock.to(COMPUTE)
             self.clock.move(self._seconds, EVALUATE, COMPUTE)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from functools import cache
+from typing import Any
 
 import numpy as np
 from mpi4py import MPI
@@ -17,7 +19,7 @@ from mpisim.clock import COMMUNICATE, COMPRESS, COMPUTE, DECODE, ENCODE, SERVER,
 from mpisim.compressors.base import Compressor
 from mpisim.compressors.identity import Identity
 from mpisim.errors import InputError
-from mpisim.kernels import add_rows
+from mpisim.kernels import add_rows, ordered_sum
 from mpisim.ledger import Ledger
 from mpisim.streams import Draw, Streams
 from mpisim.wire.base import Form, Message, Packed, Precision
@@ -43,6 +45,23 @@ def deal(n: int, ranks: int) -> np.ndarray:
     return np.array([n * r // ranks for r in range(ranks + 1)])
 
 
+def _side(comm: MPI.Intracomm) -> MPI.Intracomm:
+    """A communicator of the same ranks for what is not charged: made once for each ``comm``.
+
+    MPI libraries have some thousands of communicators, and a sweep may have more runs.
+    """
+    side: Any = comm.Get_attr(_side_key())
+    if side is None:
+        side = comm.Dup()
+        comm.Set_attr(_side_key(), side)
+    return side
+
+
+@cache
+def _side_key() -> int:
+    return MPI.Comm.Create_keyval()
+
+
 class Star:
     """The network as an estimator sees it: it never learns how many ranks there are.
 
@@ -64,7 +83,7 @@ class Star:
         precision: Precision,
         clock: Clock,
     ):
-        self.comm, self.side = comm, comm.Dup()
+        self.comm, self.side = comm, _side(comm)
         self.rank, self.ranks, self.n = comm.rank, comm.size, n
         self.streams, self.precision, self.clock = streams, precision, clock
         helpers = self.worker_ranks(comm.size, layout)
@@ -95,19 +114,35 @@ class Star:
         """The workers' vectors (m, d), uncompressed."""
         return self.compress(self._identity(v.shape[1]), v, "dense")
 
-    def compress(self, compressor: Compressor, v: np.ndarray, purpose: str = "up") -> Upload:
-        """The workers' vectors (m, d), compressed with this round's draw for ``purpose``."""
-        self.clock.to(COMPRESS)
-        draw = Draw(self.streams, purpose, self.round, self.first, self.m)
-        return Upload(compressor, draw, compressor.compress(v, draw))
+    def compress(
+        self,
+        compressor: Compressor,
+        v: np.ndarray,
+        purpose: str = "up",
+        clients: np.ndarray | None = None,
+    ) -> Upload:
+        """The workers' vectors (m, d), compressed with this round's draw for ``purpose``.
 
-    def mean(self, upload: Upload) -> np.ndarray:
-        """Gather, decode and average at the server: (d,) there, zeros on all other ranks."""
+        With ``clients`` (numbers of workers over all ranks, ascending) only those take part.
+        """
+        self.clock.to(COMPRESS)
+        draw = self.draw(purpose, clients)
+        own = v if clients is None else v[draw.members]
+        return Upload(compressor, draw, compressor.compress(own, draw))
+
+    def mean(self, upload: Upload, times: np.ndarray | None = None) -> np.ndarray:
+        """Gather, decode and average at the server: (d,) there, zeros on all other ranks.
+
+        ``times`` (n,): how often each worker counts; all once unless given.
+        """
         message = self.gather(upload)
         if message is None:
             self.clock.to(COMPUTE)
             return np.zeros(upload.compressor.d, self.precision.arithmetic)
-        return message.total() / self.n
+        if times is None:
+            return message.total() / self.n
+        weights = times[times > 0].astype(self.precision.arithmetic)
+        return ordered_sum(message.decoded() * weights[:, None]) / times.sum()
 
     def broadcast(self, v: np.ndarray, compressor: Compressor | None = None) -> np.ndarray:
         """The server's vector (d,) sent to all workers; returns, everywhere, what they decode."""
@@ -136,6 +171,19 @@ class Star:
         word = self.streams.raw("coin", self.round, 0, 1, 1)[0, 0]
         return bool((int(word) >> 11) * 2.0**-53 < p)
 
+    def sample(self, r: int) -> np.ndarray:
+        """How often each worker is among r uniform draws with replacement, shape (n,), int64.
+
+        The same on all ranks, drawn from shared randomness, no bits.
+        """
+        draw = Draw(self.streams, "sample", self.round, 0, 1)
+        drawn = draw.samples(np.array([self.n]), r)[0]
+        return np.bincount(drawn, minlength=self.n)
+
+    def draw(self, purpose: str, clients: np.ndarray | None = None) -> Draw:
+        """This round's random numbers of this rank's workers for ``purpose``."""
+        return Draw(self.streams, purpose, self.round, self.first, self.m, clients)
+
     # The exchanges below them
 
     def gather(self, upload: Upload) -> Message | None:
@@ -143,6 +191,8 @@ class Star:
         self.clock.to(ENCODE)
         packed = upload.message.encode()
         self.clock.to(COMMUNICATE)
+        clients = upload.draw.clients
+        starts = self.starts if clients is None else np.searchsorted(clients, self.starts)
         known = upload.message.form.sizes is not None
         form: Form | None = None
         if self.is_server and known:
@@ -151,8 +201,8 @@ class Star:
             self.clock.to(COMMUNICATE)
         sizes = form.sizes if form is not None else None
         if not known:
-            sizes = self._gather_sizes(packed)
-        data = self._gather_bytes(packed, sizes)
+            sizes = self._gather_sizes(packed, starts)
+        data = self._gather_bytes(packed, sizes, starts)
         if not self.is_server:
             return None
         assert sizes is not None
@@ -161,28 +211,31 @@ class Star:
         message = form.decode(data, sizes)
         self.clock.to(SERVER)
         payload = message.payload_bits
-        framing = 8 * data.size - int(payload.sum()) + (0 if known else LENGTH_BITS * self.n)
-        self.ledger.up(payload, framing, int(upload.compressor.paper_bits(message).sum()))
+        lengths = 0 if known else LENGTH_BITS * payload.size
+        framing = 8 * data.size - int(payload.sum()) + lengths
+        paper = int(upload.compressor.paper_bits(message).sum())
+        self.ledger.up(payload, framing, paper, clients)
         return message
 
-    def _gather_sizes(self, packed: Packed) -> np.ndarray | None:
+    def _gather_sizes(self, packed: Packed, starts: np.ndarray) -> np.ndarray | None:
         own = packed.sizes.astype(np.uint32)
         if self.is_server:
-            sizes = np.empty(self.n, np.uint32)
-            counts = self.starts[1:] - self.starts[:-1]
-            self.comm.Gatherv(own, [sizes, counts, self.starts[:-1], MPI.UINT32_T])
+            sizes = np.empty(starts[-1], np.uint32)
+            self.comm.Gatherv(own, [sizes, starts[1:] - starts[:-1], starts[:-1], MPI.UINT32_T])
             return sizes.astype(np.int64)
         self.comm.Gatherv(own, None)
         return None
 
-    def _gather_bytes(self, packed: Packed, sizes: np.ndarray | None) -> np.ndarray:
+    def _gather_bytes(
+        self, packed: Packed, sizes: np.ndarray | None, starts: np.ndarray
+    ) -> np.ndarray:
         if not self.is_server:
             self.comm.Gatherv(packed.data, None)
             return packed.data
         assert sizes is not None
-        bounds = np.zeros(self.n + 1, np.int64)
+        bounds = np.zeros(len(sizes) + 1, np.int64)
         np.cumsum(sizes, out=bounds[1:])
-        ends = bounds[self.starts]
+        ends = bounds[starts]
         data = np.empty(ends[-1], np.uint8)
         self.comm.Gatherv(packed.data, [data, ends[1:] - ends[:-1], ends[:-1], MPI.BYTE])
         return data

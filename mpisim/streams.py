@@ -67,21 +67,40 @@ class Streams:
 
 @dataclasses.dataclass(frozen=True)
 class Draw:
-    """The random numbers of one compression: an address and a block of ``workers`` workers."""
+    """The random numbers of one compression: an address and a block of ``count`` workers.
+
+    With ``clients`` (ascending numbers of workers, over all ranks) only those of the block draw;
+    what they draw does not depend on who else does.
+    """
 
     streams: Streams
     purpose: str
     round: int
     first: int
-    workers: int
+    count: int
+    clients: np.ndarray | None = None
 
-    def block(self, first: int, workers: int) -> Draw:
+    @property
+    def members(self) -> np.ndarray:
+        """The drawing workers of the block, counted from its first, ascending."""
+        if self.clients is None:
+            return np.arange(self.count)
+        inside = (self.clients >= self.first) & (self.clients < self.first + self.count)
+        return self.clients[inside] - self.first
+
+    @property
+    def workers(self) -> int:
+        """How many workers draw."""
+        return self.count if self.clients is None else len(self.members)
+
+    def block(self, first: int, count: int) -> Draw:
         """The same draw for another block of workers (the server redraws everybody's)."""
-        return Draw(self.streams, self.purpose, self.round, first, workers)
+        return Draw(self.streams, self.purpose, self.round, first, count, self.clients)
 
     def words(self, count: int) -> np.ndarray:
         """Shape (workers, count), uint64."""
-        return self.streams.raw(self.purpose, self.round, self.first, self.workers, count)
+        words = self.streams.raw(self.purpose, self.round, self.first, self.count, count)
+        return words if self.clients is None else words[self.members]
 
     def uniforms(self, count: int) -> np.ndarray:
         """Shape (workers, count), float64 in [0, 1), independent across workers."""
@@ -89,7 +108,15 @@ class Draw:
 
     def subsets(self, d: int, k: int) -> np.ndarray:
         """Shape (workers, k), int64: k of d coordinates without replacement, ascending."""
-        return _subsets(self.words(k), d)
+        return _subsets(self.words(k), np.full(self.workers, d))
+
+    def batches(self, rows: np.ndarray, b: int) -> np.ndarray:
+        """Shape (workers, b), int64: b of each worker's ``rows`` samples without replacement."""
+        return _subsets(self.words(b), rows)
+
+    def samples(self, rows: np.ndarray, b: int) -> np.ndarray:
+        """Shape (workers, b), int64: b of each worker's ``rows`` samples with replacement."""
+        return (self.uniforms(b) * rows[:, None]).astype(np.int64)
 
     def shared_words(self, count: int) -> np.ndarray:
         """Shape (count,), uint64: the same for all workers (correlated compressors)."""
@@ -105,15 +132,15 @@ def _below(word, bound):
 
 
 @njit(cache=True)
-def _subsets(words: np.ndarray, d: int) -> np.ndarray:
+def _subsets(words: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Fisher-Yates, stopped after k swaps and undone for the next worker: O(k log k) each."""
     m, k = words.shape
     out = np.empty((m, k), np.int64)
-    pool = np.arange(d)
+    pool = np.arange(sizes.max() if m > 0 else 0)
     chosen = np.empty(k, np.int64)
     for i in range(m):
         for t in range(k):
-            j = t + _below(words[i, t], d - t)
+            j = t + _below(words[i, t], sizes[i] - t)
             chosen[t] = j
             pool[t], pool[j] = pool[j], pool[t]
         out[i] = np.sort(pool[:k])

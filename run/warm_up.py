@@ -2,7 +2,8 @@
 
 Usage: .venv/bin/python run/warm_up.py
 
-Runs a round of every problem and every compressor, in this one process, on the generated sample.
+Runs a few rounds of every problem, method and compressor, in this one process, on a generated
+sample.
 Needs no network. Compiled kernels lie in __pycache__ beside their sources; what is not compiled
 here is compiled when it is first used, so a failure is only told.
 """
@@ -44,6 +45,10 @@ def can_be_named(name: str) -> bool:
 def experiments() -> list[list[str]]:
     """Settings that together use every kernel of a usual run."""
     runs = [["method.name=gd", f"problem.name={problem}"] for problem in PROBLEMS]
+    # "theory" uses the kernels of smoothness constants; one worker has arrays of another layout
+    theory = ["method.name=marina", "method.stepsize=theory", "problem.name=nonconvex-loss"]
+    for workers in (1, 2):
+        runs.append([*theory, f"problem.workers={workers}", *compressor_settings("randk")])
     for method in METHODS:
         compressor = [] if method in UNCOMPRESSED else compressor_settings("randk")
         runs.append([f"method.name={method}", "problem.name=logistic", *compressor])
@@ -68,7 +73,7 @@ def main() -> int:
         write_sample(data)
         common = [f"problem.data={data}", "problem.workers=2", "method.stepsize=0.01"]
         for number, settings in enumerate(experiments()):
-            words = [*common, "run.rounds=2", *settings]
+            words = [*common, "run.rounds=20", *settings]
             flags = [word for setting in words for word in ("--set", setting)]
             code = command_line(["run", *flags, "--out", str(Path(folder) / f"{number}.h5")])
             failed += code != 0

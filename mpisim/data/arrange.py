@@ -44,7 +44,7 @@ def row_numbers(table: Table) -> np.ndarray:
 def order_rows(table: Table, split: str, seed: int) -> Table:
     """Rows in the order in which ``split`` deals them out."""
     if split == "shuffled":
-        order = Streams(seed).generator("data/shuffle").permutation(table.rows)
+        order = shuffle(table.rows, seed)
     elif split == "sorted-by-norm":
         order = np.argsort(row_norms(table), kind="stable")
     else:
@@ -56,6 +56,11 @@ def order_rows(table: Table, split: str, seed: int) -> Table:
     return Table(
         table.data[entries], table.indices[entries], indptr, table.labels[order], table.features
     )
+
+
+def shuffle(rows: int, seed: int) -> np.ndarray:
+    """The order of ``split = "shuffled"``, shape (rows,)."""
+    return Streams(seed).generator("data/shuffle").permutation(rows)
 
 
 def row_ranges(

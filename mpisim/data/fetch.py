@@ -11,7 +11,7 @@ import tempfile
 import threading
 from pathlib import Path
 
-from mpisim.data.content import read_content, verify
+from mpisim.data.content import read_content, sha256, verify
 from mpisim.data.find import SUFFIXES, datasets_folder
 from mpisim.data.registry import DataFile, Dataset, registry
 from mpisim.data.sample import write_sample
@@ -94,7 +94,7 @@ def _present(dataset: Dataset, file: DataFile, folder: Path, stem: str) -> Path 
 
 def _get(url: str, file: DataFile, work: Path, start_timeout: float) -> Path:
     """Download ``url`` into ``work``; of a tar archive (kept there) the member ``file``."""
-    download = work / url.rsplit("/", 1)[-1]
+    download = work / sha256(url.encode())[:16]  # mirrors use the same file name
     if not download.exists():
         _download(url, download, start_timeout)
     if not url.endswith(".tar.gz"):
@@ -116,7 +116,7 @@ def _download(url: str, target: Path, start_timeout: float) -> None:
     """
     from pooch import HTTPDownloader
 
-    progress = _Progress(target.name)
+    progress = _Progress(url.rsplit("/", 1)[-1])
     get = HTTPDownloader(progressbar=progress, timeout=(start_timeout, STALL_SECONDS))
     part = target.with_name(target.name + ".part")
 

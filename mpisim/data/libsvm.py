@@ -123,5 +123,4 @@ def _is_number(word: bytes) -> bool:
 
 
 def _show(word: bytes) -> str:
-    text = word[:30].decode("ascii", "backslashreplace") + ("..." if len(word) > 30 else "")
-    return ascii(text)
+    return repr(word[:30] + (b"..." if len(word) > 30 else b""))[1:]  # without the b

@@ -1,6 +1,16 @@
 """Gradient estimators: one file a family, found by name."""
 
-from mpisim.estimators import diana, feedback, marina, naive
+from mpisim.estimators import diana, feedback, marina, naive, pp_marina, vr_diana, vr_marina
 from mpisim.estimators.base import ESTIMATORS, Estimator
 
-__all__ = ["ESTIMATORS", "Estimator", "diana", "feedback", "marina", "naive"]
+__all__ = [
+    "ESTIMATORS",
+    "Estimator",
+    "diana",
+    "feedback",
+    "marina",
+    "naive",
+    "pp_marina",
+    "vr_diana",
+    "vr_marina",
+]

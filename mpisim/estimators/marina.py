@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from mpisim.estimators.base import Estimator, Theory, estimator
@@ -21,8 +23,8 @@ class Marina(Estimator):
     """
 
     p: float | Theory = "theory"
-    worker_state = ("grad",)
-    server_state = ("g",)
+    worker_state: ClassVar[tuple[str, ...]] = ("grad",)
+    server_state: ClassVar[tuple[str, ...]] = ("g",)
 
     def check(self) -> None:
         if self.p == "theory":

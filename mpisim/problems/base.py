@@ -108,6 +108,11 @@ class Problem(ABC):
     def load(self, n: int, first: int, count: int, seed: int, dtype: np.dtype) -> None:
         """Prepare workers first, ..., first + count - 1 of n; sets all attributes."""
 
+    @property
+    def seeded(self) -> bool:
+        """Whether `load` makes something else of another seed; True unless a problem knows."""
+        return True
+
     def initial_point(self) -> np.ndarray:
         """x^0, shape (d,): zero unless the problem says otherwise."""
         return np.zeros(self.d, self.dtype)
@@ -144,6 +149,13 @@ class Problem(ABC):
         """Matrices M_i with -M_i <= Hessian of f_i(x) <= M_i at all x (Loewner order)."""
         raise InputError(
             f"method.stepsize: problem {self.name!r} has no known smoothness constants;"
+            ' give a number instead of "theory"'
+        )
+
+    def sample_norms(self) -> np.ndarray:
+        """max_j L_ij, shape (m,): each f_i is the mean of L_ij-smooth functions of a sample."""
+        raise InputError(
+            f"method.stepsize: problem {self.name!r} has no known smoothness of single samples;"
             ' give a number instead of "theory"'
         )
 

@@ -77,6 +77,10 @@ class Glm(Problem):
         return 0.5 * self.l2 * float(x @ x), self.l2 * x
 
     @property
+    def seeded(self) -> bool:
+        return self.split == "shuffled"
+
+    @property
     def shared_curvature(self) -> float:
         """The largest curvature of the penalty, the same for all workers."""
         return self.l2
@@ -116,6 +120,13 @@ class Glm(Problem):
         point, none = self.point(x)[None], np.empty(0, self.dtype)
         _, _, dots = self.table.sweep(self.kind, kernels.DOTS, point, self._scale, none)
         return dots
+
+    def sample_norms(self) -> np.ndarray:
+        """sup |phi''| max_t |a_t|^2, and the penalty's curvature."""
+        norms, scale = self.table.norms_sq(), self._scale * self.rows
+        pairs = zip(self.table.starts, self.table.stops, strict=True)
+        largest = np.array([norms[start:stop].max(initial=0.0) for start, stop in pairs])
+        return self.curvature * scale * largest.reshape(self.m) + self.shared_curvature
 
     def largest_hessian(self) -> Weighted:
         """M_i = (sup |phi''| / r_i) A_i^T A_i + (the penalty's largest curvature) I."""

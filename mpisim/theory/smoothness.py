@@ -25,6 +25,8 @@ from mpisim.problems.base import Matrices, Problem
 from mpisim.problems.eigen import largest_eigenvalue
 from mpisim.theory.collective import Network, mean, mean_matrix
 
+Bound = Literal["sharp", "published"]
+
 MU_LIMIT = 1500  # up to this dimension the smallest eigenvalue is computed
 VARIANCE_FLOOR = 1e-15  # of L_pm^2, relative to L_+^2: what rounding leaves
 
@@ -41,6 +43,8 @@ class Constants:
         Of f (the PermK paper's L_-).
     L_plus, L_pm : float
         L_+ and L_± of the PermK paper, Assumption 2 and Definition 4.
+    cal_L_i : array, shape (n,)
+        max_j L_ij over a worker's samples: cal-L_i of MARINA's Assumption 3.1 is at most that.
     mu : float or None
         Of strong convexity; None where f is not known to be strongly convex.
     source : dict
@@ -53,14 +57,13 @@ class Constants:
     L: float
     L_plus: float
     L_pm: float
+    cal_L_i: np.ndarray
     mu: float | None
     source: dict[str, str]
     sharp: dict[str, bool]
 
 
-def constants(
-    problem: Problem, star: Network, bound: Literal["sharp", "published"] = "sharp"
-) -> Constants:
+def constants(problem: Problem, star: Network, bound: Bound = "sharp") -> Constants:
     """The constants of a loaded problem; collective. ``"published"``: as the papers' code has them.
 
     `InputError` where nothing is known of the problem's Hessians. Correct to 1e-10, relative.
@@ -77,6 +80,7 @@ def constants(
         L=smooth,
         L_plus=plus,
         L_pm=_variance(problem, matrices, norms, plus[0], star),
+        cal_L_i=_of_samples(problem, star),
         mu=_strong_convexity(problem, star, smooth[0]),
     )
 
@@ -92,6 +96,10 @@ def matrices(problem: Problem) -> np.ndarray:
     for i in range(problem.m):
         out[i] = largest.rows(i, 0, problem.d)
     return out
+
+
+def _of_samples(problem: Problem, star: Network) -> tuple[np.ndarray, str, bool]:
+    return star.all_workers(problem.sample_norms()), "sup |phi''| max_t |a_t|^2", False
 
 
 Found = tuple[float, str, bool]
@@ -189,5 +197,6 @@ def _published(problem: Problem, matrices: Matrices, star: Network) -> Constants
         L=smooth,
         L_plus=(rms, "(mean L_i^2)^(1/2): published code", False),
         L_pm=(rms, "L_+: published code", False),
+        cal_L_i=(L_i, "L_i: published code", False),
         mu=(matrices.shared or None if problem.convex else None, "the penalty's l2", False),
     )

@@ -1,0 +1,124 @@
+"""Running the points of a sweep, all ranks together, each point at most once."""
+
+from __future__ import annotations
+
+import fcntl
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic
+
+from mpi4py import MPI
+
+from mpisim.cluster import on_first, together
+from mpisim.config import parse
+from mpisim.engine import Engine, Output
+from mpisim.errors import InputError
+from mpisim.loaded import Loaded
+from mpisim.signals import StopSignals
+from mpisim.sweeps.plan import plan, resumable
+from mpisim.sweeps.points import Point, Tables, write_summary
+
+STOPPED = ("interrupted", "terminated")
+
+
+def sweep(folder: Path, grid: list[Tables], comm: MPI.Intracomm, command: str = "") -> list[Point]:
+    """Run what is missing of a grid; all points on every rank, in the order in which they ran.
+
+    A point whose log is complete is not run; an incomplete one goes on from its checkpoint, or
+    starts anew without. Impossible points are skipped, a diverging run is noted, SIGINT and
+    SIGTERM end the sweep with the run: the points after it have no status. Rank 0 keeps
+    FOLDER/sweep.json up to date. Collective; `InputError` where nothing can be run at all.
+    """
+    control = comm.Dup()
+    with StopSignals() as signals, _lock(folder, control):
+        points = on_first(control, lambda: plan(folder, grid, comm.size))
+        run = _Run(comm, control, signals, command)
+        for number, point in enumerate(points, 1):
+            if comm.rank == 0:
+                _say(number, len(points), point)
+            if not point.status:
+                run.point(point)
+                if comm.rank == 0 and point.status == "skipped":
+                    print(f"  skipped: {point.reason}", flush=True)
+                if comm.rank == 0:
+                    write_summary(folder, points)
+            if point.status in STOPPED:
+                break
+        if comm.rank == 0:
+            write_summary(folder, points)
+    control.Free()
+    return points
+
+
+class _Run:
+    """What the points of a sweep have in common on this rank."""
+
+    def __init__(
+        self, comm: MPI.Intracomm, control: MPI.Intracomm, signals: StopSignals, command: str
+    ):
+        self.comm, self.control, self.signals, self.command = comm, control, signals, command
+        self.loaded = Loaded()
+
+    def point(self, point: Point) -> None:
+        """Run one point and note how it ended."""
+        start = monotonic()
+        try:
+            engine = together(self.control, lambda: self._set_up(point))
+        except InputError as error:
+            if not error.agreed:
+                raise
+            point.end("skipped", str(error), monotonic() - start)
+            return
+        log = Path(point.log)
+        resume = on_first(self.control, lambda: resumable(log, engine.identity))
+        result = engine.run(Output(log, not resume, resume, self.command), self.signals)
+        point.end(result.status, seconds=monotonic() - start)
+
+    def _set_up(self, point: Point) -> Engine:
+        return Engine(parse(tomllib.loads(point.config)), self.comm, self.loaded)
+
+
+def counts(points: list[Point]) -> str:
+    """How many points ended how, in words."""
+    ended = Counter(point.status or "not run" for point in points)
+    before = sum(point.before for point in points)
+    words = [f"{number} {status}" for status, number in ended.items()]
+    return f"{len(points)} points: {', '.join(words)}; {before} of them complete before"
+
+
+def _say(number: int, of: int, point: Point) -> None:
+    ended = f": {point.status}" if point.status else ""
+    why = f": {point.reason}" if point.reason else " before" if point.before else ""
+    name = Path(point.log).name or point.name
+    print(f"[{number}/{of}] {name}{ended}{why}", flush=True)
+
+
+@contextmanager
+def _lock(folder: Path, control: MPI.Intracomm) -> Iterator[None]:
+    """Two sweeps at a time would write the same logs; the system frees the lock of a killed one."""
+    file = None
+
+    def take() -> None:
+        nonlocal file
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            file = (folder / ".lock").open("w")
+        except OSError as error:
+            raise InputError(f"{folder}: cannot be written: {error.strerror}") from None
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.close()
+            raise InputError(f"{folder}: another sweep is running there; wait for it") from None
+        except OSError:
+            pass  # a file system without locks
+
+    on_first(control, take)
+    try:
+        yield
+    finally:
+        if file is not None:
+            file.close()

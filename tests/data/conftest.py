@@ -1,0 +1,56 @@
+"""Fixtures of the data tests: an own cache and data folder, and small files in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch) -> Path:
+    """An empty cache folder."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("MPISIM_CACHE", str(folder))
+    return folder
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch) -> Path:
+    """An empty folder, the only one in MPISIM_DATA."""
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.setenv("MPISIM_DATA", str(folder))
+    return folder
+
+
+def random_dense(rows: int, features: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """A sparse random matrix, with all-zero rows and columns, and labels 1 and 2."""
+    rng = np.random.default_rng(seed)
+    matrix = rng.normal(size=(rows, features)) * (rng.random((rows, features)) < 0.4)
+    matrix[0], matrix[:, 1] = 0.0, 0.0
+    matrix[rows // 2, features - 1] = -7.0
+    labels = np.where(rng.random(rows) < 0.4, 2.0, 1.0)
+    labels[:2] = 1.0, 2.0
+    return matrix, labels
+
+
+def to_text(matrix: np.ndarray, labels: np.ndarray) -> str:
+    """LibSVM text of the non-zero entries."""
+    lines = []
+    for row, label in zip(matrix, labels, strict=True):
+        entries = " ".join(f"{j + 1}:{row[j]!r}" for j in np.flatnonzero(row)).replace(
+            "np.float64", ""
+        )
+        lines.append(f"{label:g} {entries}".replace("(", "").replace(")", ""))
+    return "\n".join(lines) + "\n"
+
+
+def to_dense(data, indices, indptr, features: int) -> np.ndarray:
+    """The dense matrix of compressed sparse rows, by plain loops."""
+    matrix = np.zeros((len(indptr) - 1, features))
+    for i in range(len(indptr) - 1):
+        for k in range(indptr[i], indptr[i + 1]):
+            matrix[i, indices[k]] = data[k]
+    return matrix
