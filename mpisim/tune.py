@@ -97,9 +97,9 @@ def best(points: Iterable[Point | Path], criterion: str = "mean") -> list[Choice
     """The best step for each setting among runs that differ in step and seed.
 
     The default is the rule of the PermK paper's code: the smallest mean of log10 |grad f(x^k)|^2
-    over the last 90% of the rows. A step is out if the run of any seed diverged, holds a number that
-    is not finite, or is not complete, or if a seed that another step has is missing. Of equally good
-    steps the smaller wins.
+    over the last 90% of the rows. A step is out if the run of any seed diverged, holds a number
+    that is not finite, or is not complete, or if a seed that another step has is missing. Of
+    equally good steps the smaller wins.
 
     Parameters
     ----------

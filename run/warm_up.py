@@ -21,25 +21,34 @@ from mpisim.cli import main as command_line
 from mpisim.compressors.base import COMPRESSORS
 from mpisim.config import PROBLEMS
 from mpisim.data.sample import write_sample
+from mpisim.estimators import ESTIMATORS
 from mpisim.methods import METHODS, UNCOMPRESSED
+from mpisim.optimizers import OPTIMIZERS
 
-PARAMETERS = {int: 2, float: 0.5, "int": 2, "float": 0.5}
+# Something for every key that has no default, by its type.
+VALUES = {"int": 2, "int | float": 2, "float": 0.5}
+
+
+def required(cls: type) -> dict[str, str]:
+    """Keys of a named class that have no default, and their types."""
+    fields = dataclasses.fields(cls)  # type: ignore[arg-type]
+    return {
+        f.name.rstrip("_"): getattr(f.type, "__name__", str(f.type))
+        for f in fields
+        if f.init and f.default is f.default_factory is dataclasses.MISSING
+    }
 
 
 def compressor_settings(name: str) -> list[str]:
-    """``--set`` values for a compressor, with something for each key that has no default."""
-    keys = [
-        f"compressor.{field.name}={PARAMETERS[field.type]}"
-        for field in dataclasses.fields(COMPRESSORS[name])  # type: ignore[arg-type]
-        if field.default is dataclasses.MISSING and field.type in PARAMETERS
-    ]
-    return [f"compressor.name={name}", *keys]
+    """``--set`` values that make a compressor."""
+    keys = required(COMPRESSORS[name])
+    return [f"compressor.name={name}", *(f"compressor.{k}={VALUES[t]}" for k, t in keys.items())]
 
 
-def can_be_named(name: str) -> bool:
-    """Whether numbers alone make a compressor; a wrapper needs a table."""
-    fields = dataclasses.fields(COMPRESSORS[name])  # type: ignore[arg-type]
-    return all(f.default is not dataclasses.MISSING or f.type in PARAMETERS for f in fields)
+def method_settings(name: str) -> list[str]:
+    """``--set`` values that make a method."""
+    keys = required(ESTIMATORS[METHODS[name][0]]) | required(OPTIMIZERS[METHODS[name][1]])
+    return [f"method.name={name}", *(f"method.{k}={VALUES[t]}" for k, t in keys.items())]
 
 
 def experiments() -> list[list[str]]:
@@ -51,10 +60,10 @@ def experiments() -> list[list[str]]:
         runs.append([*theory, f"problem.workers={workers}", *compressor_settings("randk")])
     for method in METHODS:
         compressor = [] if method in UNCOMPRESSED else compressor_settings("randk")
-        runs.append([f"method.name={method}", "problem.name=logistic", *compressor])
+        runs.append([*method_settings(method), "problem.name=logistic", *compressor])
     for name in COMPRESSORS:
-        if not can_be_named(name):
-            continue
+        if not set(required(COMPRESSORS[name]).values()) <= VALUES.keys():
+            continue  # a wrapper, which needs a table
         for method in ("dcgd", "ef21"):
             settings = compressor_settings(name)
             runs.append([f"method.name={method}", "problem.name=logistic", *settings])

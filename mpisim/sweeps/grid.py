@@ -55,7 +55,7 @@ def expand(base: Tables, sweep: Tables) -> list[Tables]:
 
 
 def _values(path: tuple[str, ...], node: Any) -> list[list[Tables]]:
-    """A dimension for each ``TABLE.KEY = [values]`` in ``node``; KEY may be in tables of its own."""
+    """A dimension for each ``TABLE.KEY = [values]``; KEY may lie in tables of its own."""
     if isinstance(node, dict) and (node or len(path) == 1):
         return [d for key, inner in node.items() for d in _values((*path, key), inner)]
     if not isinstance(node, list) or not node:
@@ -120,7 +120,9 @@ def _at_multiples(point: Tables, multiples: list[float]) -> list[Tables]:
 def _canonical_step(point: Tables) -> None:
     """One way to write a step: equal experiments must have equal names."""
     method = point.get("method")
-    step = method.get("stepsize") if isinstance(method, dict) else None
+    if not isinstance(method, dict):
+        return
+    step = method.get("stepsize")
     inner = step.get("theory") if isinstance(step, dict) and len(step) == 1 else step
     if not isinstance(inner, int | float) or isinstance(inner, bool):
         return

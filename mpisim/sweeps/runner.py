@@ -35,15 +35,14 @@ def sweep(folder: Path, grid: list[Tables], comm: MPI.Intracomm, command: str = 
     control = comm.Dup()
     with StopSignals() as signals, _lock(folder, control):
         points = on_first(control, lambda: plan(folder, grid, comm.size))
-        run = _Run(comm, control, signals, command)
+        run, said = _Run(comm, control, signals, command), _Said(len(points))
         for number, point in enumerate(points, 1):
             if comm.rank == 0:
-                _say(number, len(points), point)
+                said.beginning(number, point)
             if not point.status:
                 run.point(point)
-                if comm.rank == 0 and point.status == "skipped":
-                    print(f"  skipped: {point.reason}", flush=True)
                 if comm.rank == 0:
+                    said.end(point)
                     write_summary(folder, points)
             if point.status in STOPPED:
                 break
@@ -89,11 +88,31 @@ def counts(points: list[Point]) -> str:
     return f"{len(points)} points: {', '.join(words)}; {before} of them complete before"
 
 
-def _say(number: int, of: int, point: Point) -> None:
-    ended = f": {point.status}" if point.status else ""
-    why = f": {point.reason}" if point.reason else " before" if point.before else ""
-    name = Path(point.log).name or point.name
-    print(f"[{number}/{of}] {name}{ended}{why}", flush=True)
+class _Said:
+    """What rank 0 says of each point, a reason in full once."""
+
+    def __init__(self, points: int):
+        self.points = points
+        self.reasons: set[str] = set()
+
+    def beginning(self, number: int, point: Point) -> None:
+        """The point's line, with its end where that is known."""
+        ended = f": {point.status}" if point.status else ""
+        why = " before" if point.before else self._why(point)
+        name = Path(point.log).name or point.name
+        print(f"[{number}/{self.points}] {name}{ended}{why}", flush=True)
+
+    def end(self, point: Point) -> None:
+        """A line below for what never ran, which has no other."""
+        if point.status == "skipped":
+            print(f"  skipped{self._why(point)}", flush=True)
+
+    def _why(self, point: Point) -> str:
+        if not point.reason:
+            return ""
+        known = point.reason in self.reasons
+        self.reasons.add(point.reason)
+        return ", for the same reason" if known else f": {point.reason}"
 
 
 @contextmanager

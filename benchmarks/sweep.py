@@ -1,0 +1,77 @@
+"""A sweep of 20 short runs: how much of its time is not spent in rounds.
+
+MARINA and DIANA with RandK-10, 10 seeds each, 1000 rounds a run, 5 workers on a9a, steps by theory,
+each round logged: about a second a run. The time runs from the start of MPI on, imports included,
+to the end of the sweep; rounds are the time in the loop over them, on rank 0. Without a9a the
+sample takes its place, and the row says so; its rounds are so short that the bound is not for it.
+"""
+
+from __future__ import annotations
+
+import sys
+from time import perf_counter
+
+from mpi4py import MPI
+
+START = perf_counter()
+ROUNDS, SEEDS, K = 1000, 10, 10
+
+
+def grid(data: str) -> list[dict]:
+    """The tables of the 20 points."""
+    from mpisim.sweeps.grid import expand
+
+    base = {
+        "problem": {"name": "nonconvex-loss", "data": data, "workers": 5, "bias": True},
+        "method": {"stepsize": "theory"},
+        "compressor": {"name": "randk", "k": K},
+        "run": {"rounds": ROUNDS},
+    }
+    changes = {
+        "method": {"name": ["marina", "diana"]},
+        "run": {"seed": list(range(1, SEEDS + 1))},
+    }
+    return expand(base, changes)
+
+
+def loop_seconds() -> list[float]:
+    """A list that grows by the seconds of each run's loop, from now on."""
+    from mpisim.engine import Engine
+
+    spent: list[float] = []
+    loop = Engine._loop
+
+    def timed(self, *arguments):
+        start = perf_counter()
+        result = loop(self, *arguments)
+        spent.append(perf_counter() - start)
+        return result
+
+    Engine._loop = timed  # type: ignore[method-assign]
+    return spent
+
+
+def main(path: str) -> None:
+    """Sweep in a fresh folder, write the row from rank 0."""
+    import tempfile
+    from pathlib import Path
+
+    from benchmarks.common import result, write
+    from benchmarks.round import data_name
+    from mpisim.sweeps.runner import sweep
+
+    comm, data, spent = MPI.COMM_WORLD, data_name(), loop_seconds()
+    with tempfile.TemporaryDirectory() as own:
+        folder = Path(comm.bcast(own))
+        points = sweep(folder, grid(data), comm)
+        total = perf_counter() - START
+    assert [point.status for point in points] == ["done"] * 2 * SEEDS
+    if comm.rank == 0:
+        outside = total - sum(spent)
+        what = f"sweep of 20 short runs, time outside rounds ({data}, {comm.size} ranks)"
+        bound = "<= 0.1" if data == "a9a" else ""
+        write([result(what, outside, total, "s", bound)], path)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
