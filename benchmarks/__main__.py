@@ -10,6 +10,7 @@ from pathlib import Path
 
 JOBS = [
     ["mpirun", "-n", "2", sys.executable, "-m", "benchmarks.round"],
+    ["mpirun", "-n", "2", sys.executable, "-m", "benchmarks.sweep"],
     [sys.executable, "-m", "benchmarks.elias"],
 ]
 

@@ -60,6 +60,7 @@ def _parser() -> Parser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_run(commands.add_parser("run", help="run an experiment, with or without mpirun in front"))
     _add_sweeps(commands)
+    _add_theory(commands.add_parser("theory", help="what the theorems say about an experiment"))
     plot = commands.add_parser("plot", help="draw curves from logs")
     _add_plot(plot)
     show = commands.add_parser(
@@ -152,6 +153,12 @@ def _add_sweeps(commands: argparse._SubParsersAction) -> None:
 
     command.add_sweep(commands.add_parser("sweep", help="run what is missing of a grid"))
     command.add_tune(commands.add_parser("tune", help="run a grid of steps and pick the best"))
+
+
+def _add_theory(parser: argparse.ArgumentParser) -> None:
+    from mpisim.theory import command
+
+    command.add_theory(parser)
 
 
 def _add_plot(parser: argparse.ArgumentParser) -> None:

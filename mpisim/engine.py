@@ -98,7 +98,7 @@ class Engine:
                 ' give a number instead of "theory"'
             )
         c = self.loaded.constants(self.star, method.smoothness)
-        setting = setting_of(c, self.problem, self.compressor)
+        setting = setting_of(c, self.problem, self.compressor, method.condition())
         step = self.estimator.theory_step(setting)
         source = step.source if multiple == 1 else f"{multiple:g} x {step.source}"
         return Step(multiple * step.gamma, source)
@@ -113,7 +113,8 @@ class Engine:
         self.progress = Progress(self.experiment.run.rounds) if self.star.is_server else None
         result = None
         try:
-            result = self._loop(k, x, signals)
+            with np.errstate(over="ignore", invalid="ignore"):  # the status tells of divergence
+                result = self._loop(k, x, signals)
         finally:
             self._close(result)
         return result

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from mpisim.errors import InputError
 from mpisim.estimators import ESTIMATORS, Estimator
 from mpisim.optimizers import OPTIMIZERS, Optimizer
 from mpisim.params import build, check_type, choose
+from mpisim.theory.setting import Condition
 from mpisim.theory.smoothness import Bound
 
 METHODS: dict[str, tuple[str, str]] = {
@@ -25,6 +26,12 @@ METHODS: dict[str, tuple[str, str]] = {
     "ef21": ("ef21", "gd"),
 }
 UNCOMPRESSED = ("gd", "heavy-ball")  # methods that send dense vectors unless a compressor is named
+
+CONDITIONS = get_args(Condition)
+STEPSIZES = (
+    'a number > 0, "theory", { theory = 2.0 } or { theory = 1.0, condition = "PL" }'
+    ' ("nonconvex" unless given)'
+)
 
 T = TypeVar("T")
 StepSize = float | str | dict[str, Any]
@@ -49,6 +56,11 @@ class Method:
         if isinstance(self.stepsize, dict):
             return float(self.stepsize["theory"])
         return 1.0 if self.stepsize == "theory" else None
+
+    def condition(self) -> Condition:
+        """Of the theorem behind a theory step."""
+        given = self.stepsize if isinstance(self.stepsize, dict) else {}
+        return given.get("condition", "nonconvex")
 
     def table(self) -> dict[str, Any]:
         """The table with every default in it."""
@@ -94,21 +106,18 @@ def _half(kind: type[T], table: dict[str, Any]) -> T:
 
 def _stepsize(table: dict[str, Any]) -> StepSize:
     if "stepsize" not in table:
-        raise InputError(
-            'method.stepsize: missing; it must be a number > 0, "theory" or { theory = 2.0 }'
-        )
+        raise InputError(f"method.stepsize: missing; it must be {STEPSIZES}")
     value = check_type(table["stepsize"], float | str | dict, "method.stepsize")
-    number = (
-        value.get("theory") if isinstance(value, dict) and value.keys() == {"theory"} else value
-    )
+    number, rest = value, {}
+    if isinstance(value, dict):
+        number = value.get("theory")
+        rest = {key: inner for key, inner in value.items() if key != "theory"}
     positive = (
         isinstance(number, int | float)
         and not isinstance(number, bool)
         and 0 < number < float("inf")
     )
-    if positive or value == "theory":
+    known = not rest or (rest.keys() == {"condition"} and rest["condition"] in CONDITIONS)
+    if value == "theory" or (positive and known):
         return value
-    raise InputError(
-        f"method.stepsize: {value!r} is not allowed;"
-        ' it must be a number > 0, "theory" or { theory = 2.0 }'
-    )
+    raise InputError(f"method.stepsize: {value!r} is not allowed; it must be {STEPSIZES}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import socket
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -86,6 +87,7 @@ def cache_text() -> str:
     return str(path) if os.access(place, os.W_OK) else f"{path} (cannot be written)"
 
 
+@cache
 def _version(distribution: str) -> str:
     try:
         return metadata.version(distribution)

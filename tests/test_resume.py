@@ -13,6 +13,10 @@ CASES = [
     ({"name": "ef21"}, {"name": "topk", "k": 4}),
     ({"name": "ef"}, {"name": "scaled-sign"}),
     ({"name": "heavy-ball"}, {"name": "natural"}),
+    ({"name": "vr-marina", "batch": 7, "p": 0.2}, {"name": "randk", "k": 4}),
+    ({"name": "vr-marina-online", "batch": 7, "p": 0.2}, {"name": "randk", "k": 4}),
+    ({"name": "vr-diana", "batch": 0.1}, {"name": "randk", "k": 4}),
+    ({"name": "pp-marina", "participants": 2, "p": 0.2}, {"name": "qsgd", "s": 3}),
 ]
 
 

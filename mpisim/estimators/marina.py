@@ -28,7 +28,7 @@ class Marina(Estimator):
 
     def check(self) -> None:
         if self.p == "theory":
-            self.p = min(1.0, self.compressor.density / self.compressor.d)
+            self.p = stepsizes.marina_probability(self.compressor.density, self.compressor.d)
         require(0 < float(self.p) <= 1, "method.p", self.p, 'a number in (0, 1] or "theory"')
 
     def start(self, x: np.ndarray) -> np.ndarray:  # line 1: g^0 = grad f(x^0)

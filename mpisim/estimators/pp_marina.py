@@ -31,7 +31,8 @@ class PPMarina(Marina):
         r, n = self.participants, self.star.n
         require(1 <= r <= n, "method.participants", r, f"an integer from 1 to n = {n}")
         if self.p == "theory":
-            self.p = min(1.0, self.compressor.density * r / (self.compressor.d * n))
+            zeta, d = self.compressor.density, self.compressor.d
+            self.p = stepsizes.pp_marina_probability(zeta, d, r, n)
         super().check()
 
     def start(self, x: np.ndarray) -> np.ndarray:

@@ -29,7 +29,7 @@ class VRMarina(Estimator):
         self.b = batch_size(self.batch, self.oracle.samples, "batch")
         if self.p == "theory":
             zeta, d = self.compressor.density, self.compressor.d
-            self.p = min(zeta / d, self.b / (self.full_size() + self.b))
+            self.p = stepsizes.vr_marina_probability(zeta, d, self.b, self.full_size())
         require(0 < float(self.p) <= 1, "method.p", self.p, 'a number in (0, 1] or "theory"')
 
     def full_size(self) -> int:

@@ -42,7 +42,7 @@ def plot(
     settings = group([read(path) for path in logs], by_ranks=timed)
     curves = [over_seeds(setting.logs, *axes) for setting in settings]
     figure = _draw(settings, curves, axes, common_title(settings) if title is None else title)
-    _save(figure, output)
+    save(figure, output)
 
 
 def check_output(output: Path) -> None:
@@ -120,7 +120,8 @@ def _dress(panel: Any, settings: list[Setting], axes: tuple[Axis, Axis], title: 
         panel.legend(handlelength=3)
 
 
-def _save(figure: Any, output: Path) -> None:
+def save(figure: Any, output: Path) -> None:
+    """Write a figure, the same bytes for the same logs; `InputError` where that fails."""
     import matplotlib
 
     # No time of writing in the file: the same logs give the same bytes.

@@ -70,6 +70,8 @@ class Problem(ABC):
         Samples of each worker.
     convex : bool
         Every f_i is convex.
+    nonnegative : bool
+        f(x) >= 0 at all x.
     identical : bool
         All f_i, over all ranks, are the same function.
     attained : {"everywhere", "origin", "nowhere"}
@@ -85,6 +87,7 @@ class Problem(ABC):
 
     name: ClassVar[str]
     convex: ClassVar[bool] = False
+    nonnegative: ClassVar[bool] = False
     attained: ClassVar[Literal["everywhere", "origin", "nowhere"]] = "nowhere"
     spread: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     published: ClassVar[Literal["one", "mean", "sharp"]] = "sharp"

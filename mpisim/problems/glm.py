@@ -34,6 +34,7 @@ class Glm(Problem):
     scale: Literal["none", "row-max-abs", "feature-max-abs"] = "none"
     l2: float = 0.0
 
+    nonnegative = True  # so are phi and the penalties of all models
     kind: ClassVar[int]
     curvature: ClassVar[float]
     labels: ClassVar[Literal["binary", "real"]] = "binary"

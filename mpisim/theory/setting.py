@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Literal
 
 import numpy as np
 
 from mpisim.compressors.base import Compressor
+from mpisim.errors import InputError
 from mpisim.problems.base import Problem
 from mpisim.theory.smoothness import Constants
 
+Condition = Literal["nonconvex", "PL"]
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
     """A problem and a compressor as the theorems see them, in the papers' letters.
 
     n workers, dimension d; ``c``: smoothness constants; omega and alpha of the compressor, None
-    where it is biased or not contractive; zeta: its expected density.
+    where it is biased or not contractive; zeta: its expected density; condition: which of a
+    method's theorems, those for smooth f or those under the Polyak-Lojasiewicz condition
+    |grad f(x)|^2 >= 2 mu (f(x) - f(x*)).
     """
 
     n: int
@@ -26,6 +31,17 @@ class Setting:
     omega: float | None
     alpha: float | None
     zeta: float
+    condition: Condition = "nonconvex"
+
+    @property
+    def mu(self) -> float:
+        """mu of the Polyak-Lojasiewicz condition: that of strong convexity, which implies it."""
+        if self.c.mu is None:
+            raise InputError(
+                'method.stepsize: condition = "PL" is not allowed: the problem has no known mu;'
+                " a convex one with l2 above 0 has"
+            )
+        return self.c.mu
 
     @property
     def L_max(self) -> float:
@@ -51,7 +67,9 @@ class Step:
     source: str
 
 
-def setting_of(c: Constants, problem: Problem, compressor: Compressor) -> Setting:
+def setting_of(
+    c: Constants, problem: Problem, compressor: Compressor, condition: Condition = "nonconvex"
+) -> Setting:
     """The setting of a loaded problem with constants ``c`` and a bound compressor."""
     omega, alpha, zeta = compressor.omega, compressor.alpha, compressor.density
-    return Setting(problem.n, problem.d, problem.convex, c, omega, alpha, zeta)
+    return Setting(problem.n, problem.d, problem.convex, c, omega, alpha, zeta, condition)

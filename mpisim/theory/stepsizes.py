@@ -1,29 +1,46 @@
-"""The theorems' largest step sizes, for gradient descent on the estimate."""
+"""The theorems' largest step sizes, for gradient descent on the estimate, and probabilities.
+
+Each function takes the `Setting` and returns the step under its ``condition``: for smooth f, or
+under the Polyak-Lojasiewicz (PL) condition where the method has a theorem for it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import sqrt
 
 from mpisim.errors import InputError
 from mpisim.theory.setting import Setting, Step
 
 
-def _omega(setting: Setting, who: str) -> float:
-    if setting.omega is None:
-        raise InputError(
-            f"method.stepsize: {who} has a theorem for unbiased compressors only; give a number"
-        )
-    return setting.omega
+def marina_probability(zeta: float, d: int) -> float:
+    """p = zeta_Q / d: MARINA, Corollary 2.1 (and C.2)."""
+    return min(1.0, zeta / d)
+
+
+def vr_marina_probability(zeta: float, d: int, b: int, full: int) -> float:
+    """p = min(zeta_Q / d, b' / (m + b')): MARINA, Corollary 3.1 (and D.2).
+
+    ``full``: samples in the gradient of a round with c_k = 1, m, or b online (Corollary 3.2).
+    """
+    return min(zeta / d, b / (full + b))
+
+
+def pp_marina_probability(zeta: float, d: int, r: int, n: int) -> float:
+    """p = zeta_Q r / (d n): MARINA, Corollary 4.1 (and E.2)."""
+    return min(1.0, zeta * r / (d * n))
 
 
 def gradient_descent(setting: Setting) -> Step:
-    """gamma = 1 / L."""
-    return Step(1 / setting.c.L, "gradient descent: 1 / L")
+    """gamma = 1 / L, under PL, too: there f(x^k) - f(x*) <= (1 - gamma mu)^k Delta_0."""
+    under = " (PL)" if setting.condition == "PL" and setting.mu else ""
+    return Step(1 / setting.c.L, f"gradient descent{under}: 1 / L")
 
 
 def dcgd(setting: Setting) -> Step:
     """gamma = 1 / (L + 2 omega L_max / n): SAQ, Theorem 1, where cal-L_i = omega L_i."""
     omega = _omega(setting, "DCGD")
+    _no_pl(setting, "DCGD")
     gamma = 1 / (setting.c.L + 2 * omega * setting.L_max / setting.n)
     return Step(gamma, "SAQ, Theorem 1 (DCGD): 1 / (L + 2 omega L_max / n)")
 
@@ -31,6 +48,7 @@ def dcgd(setting: Setting) -> Step:
 def diana_convex(setting: Setting) -> Step:
     """gamma = 1 / (L + 6 omega L_max / n): SAQ, Theorem 2, where cal-L_i = omega L_i."""
     omega = _omega(setting, "DIANA")
+    _no_pl(setting, "DIANA")
     gamma = 1 / (setting.c.L + 6 * omega * setting.L_max / setting.n)
     return Step(gamma, "SAQ, Theorem 2 (DIANA): 1 / (L + 6 omega L_max / n)")
 
@@ -42,39 +60,11 @@ def diana_nonconvex(setting: Setting) -> Step:
     experiments take it for DIANA.
     """
     omega = _omega(setting, "DIANA")
+    _no_pl(setting, "DIANA")
     gamma = 1 / (10 * setting.L_max * sqrt(1 + omega / setting.n) * (omega + 2))
     return Step(
         gamma, "VR-DIANA with m = 1, non-convex: 1 / (10 L_max sqrt(1 + omega/n) (omega + 2))"
     )
-
-
-def marina(setting: Setting, p: float) -> Step:
-    """gamma = 1 / (L (1 + sqrt((1-p) omega / (p n)))), L^2 = (1/n) sum L_i^2.
-
-    MARINA, Theorem 2.1.
-    """
-    omega = _omega(setting, "MARINA")
-    gamma = 1 / (setting.L_rms * (1 + sqrt((1 - p) * omega / (p * setting.n))))
-    return Step(gamma, "MARINA, Theorem 2.1: 1 / (L (1 + sqrt((1-p) omega / (p n))))")
-
-
-def vr_marina(setting: Setting, p: float, b: int) -> Step:
-    """gamma = 1 / (L + sqrt((omega L^2 + (1+omega) cal-L^2 / b') (1-p) / (p n))).
-
-    MARINA, Theorems 3.1 and 3.2; L^2 and cal-L^2 are the means of L_i^2 and cal-L_i^2.
-    """
-    omega = _omega(setting, "VR-MARINA")
-    variance = omega * setting.L_rms**2 + (1 + omega) * setting.cal_L_rms**2 / b
-    gamma = 1 / (setting.L_rms + sqrt(variance * (1 - p) / (p * setting.n)))
-    formula = "1 / (L + sqrt((omega L^2 + (1+omega) cal-L^2 / b') (1-p) / (p n)))"
-    return Step(gamma, f"MARINA, Theorem 3.1 (3.2 online): {formula}")
-
-
-def pp_marina(setting: Setting, p: float, r: int) -> Step:
-    """gamma = 1 / (L (1 + sqrt((1-p) (1+omega) / (p r)))): MARINA, Theorem 4.1."""
-    omega = _omega(setting, "PP-MARINA")
-    gamma = 1 / (setting.L_rms * (1 + sqrt((1 - p) * (1 + omega) / (p * r))))
-    return Step(gamma, "MARINA, Theorem 4.1: 1 / (L (1 + sqrt((1-p) (1+omega) / (p r))))")
 
 
 def vr_diana(setting: Setting, m: float) -> Step:
@@ -84,22 +74,116 @@ def vr_diana(setting: Setting, m: float) -> Step:
     ``m`` counts minibatches, m / b'.
     """
     omega = _omega(setting, "VR-DIANA")
+    _no_pl(setting, "VR-DIANA")
     spread = sqrt(1 + omega / setting.n)
     gamma = 1 / (10 * setting.L_max * spread * (m ** (2 / 3) + omega + 1))
     formula = "1 / (10 L_max sqrt(1 + omega/n) ((m/b')^(2/3) + omega + 1))"
     return Step(gamma, f"VR-DIANA, non-convex: {formula}")
 
 
+def marina(setting: Setting, p: float) -> Step:
+    """gamma = 1 / (L (1 + sqrt((1-p) omega / (p n)))), L^2 = (1/n) sum L_i^2.
+
+    MARINA, Theorem 2.1; under PL Theorem 2.2:
+    min(1 / (L (1 + sqrt(2 (1-p) omega / (p n)))), p / (2 mu)).
+    """
+    omega = _omega(setting, "MARINA")
+
+    def gamma(factor: float) -> float:
+        spread = factor * (1 - p) * omega / (p * setting.n)
+        return 1 / (setting.L_rms * (1 + sqrt(spread)))
+
+    formula = "1 / (L (1 + sqrt({}(1-p) omega / (p n))))"
+    theorems = ("MARINA, Theorem 2.1", "MARINA, Theorem 2.2 (PL)")
+    return _either(setting, gamma, formula, theorems, ("p", p))
+
+
+def vr_marina(setting: Setting, p: float, b: int) -> Step:
+    """gamma = 1 / (L + sqrt((omega L^2 + (1+omega) cal-L^2 / b') (1-p) / (p n))).
+
+    MARINA, Theorems 3.1 and 3.2; L^2 and cal-L^2 are the means of L_i^2 and cal-L_i^2. Under PL
+    Theorems D.2 and D.4: min(the same with 2 (1-p) for 1-p, p / (2 mu)).
+    """
+    omega = _omega(setting, "VR-MARINA")
+    variance = omega * setting.L_rms**2 + (1 + omega) * setting.cal_L_rms**2 / b
+
+    def gamma(factor: float) -> float:
+        spread = factor * variance * (1 - p) / (p * setting.n)
+        return 1 / (setting.L_rms + sqrt(spread))
+
+    formula = "1 / (L + sqrt({}(omega L^2 + (1+omega) cal-L^2 / b') (1-p) / (p n)))"
+    theorems = ("MARINA, Theorem 3.1 (3.2 online)", "MARINA, Theorem D.2 (D.4 online, PL)")
+    return _either(setting, gamma, formula, theorems, ("p", p))
+
+
+def pp_marina(setting: Setting, p: float, r: int) -> Step:
+    """gamma = 1 / (L (1 + sqrt((1-p) (1+omega) / (p r)))): MARINA, Theorem 4.1.
+
+    Under PL Theorem E.2: min(1 / (L (1 + sqrt(2 (1-p) (1+omega) / (p r)))), p / (2 mu)).
+    """
+    omega = _omega(setting, "PP-MARINA")
+
+    def gamma(factor: float) -> float:
+        spread = factor * (1 - p) * (1 + omega) / (p * r)
+        return 1 / (setting.L_rms * (1 + sqrt(spread)))
+
+    formula = "1 / (L (1 + sqrt({}(1-p) (1+omega) / (p r))))"
+    theorems = ("MARINA, Theorem 4.1", "MARINA, Theorem E.2 (PL)")
+    return _either(setting, gamma, formula, theorems, ("p", p))
+
+
 def ef21(setting: Setting) -> Step:
     """gamma = 1 / (L_- + L_+ sqrt(beta/theta)): PermK paper, Theorem 6.
 
-    Lemma 8: sqrt(beta/theta) = sqrt(1-alpha) / (1 - sqrt(1-alpha)); the first form in (19) has a
-    misprint, the second agrees.
+    Lemma 8: theta = 1 - sqrt(1-alpha), sqrt(beta/theta) = sqrt(1-alpha) / (1 - sqrt(1-alpha)); the
+    first form in (19) has a misprint, the second agrees. Under PL Theorem 7:
+    min(1 / (L_- + L_+ sqrt(2 beta/theta)), theta / (2 mu)).
     """
     if setting.alpha is None:
         raise InputError(
             "method.stepsize: EF21 has a theorem for contractive compressors only; give a number"
         )
     root = sqrt(1 - setting.alpha)
-    gamma = 1 / (setting.c.L + setting.c.L_plus * root / (1 - root))
-    return Step(gamma, "PermK paper, Theorem 6 (EF21): 1 / (L_- + L_+ sqrt(beta/theta))")
+    theta = 1 - root
+
+    def gamma(factor: float) -> float:
+        return 1 / (setting.c.L + setting.c.L_plus * sqrt(factor) * root / theta)
+
+    formula = "1 / (L_- + L_+ sqrt({}beta/theta))"
+    theorems = ("PermK paper, Theorem 6 (EF21)", "PermK paper, Theorem 7 (EF21, PL)")
+    return _either(setting, gamma, formula, theorems, ("theta", theta))
+
+
+def _either(
+    setting: Setting,
+    gamma: Callable[[float], float],
+    formula: str,
+    theorems: tuple[str, str],
+    rate: tuple[str, float],
+) -> Step:
+    """gamma(1) or, under PL, the minimum of gamma(2) and ``rate`` / (2 mu).
+
+    The factor 2 and ``rate``, at which the estimate forgets its error, leave room in the Lyapunov
+    function for it to contract by 1 - gamma mu.
+    """
+    if setting.condition == "nonconvex":
+        return Step(gamma(1), f"{theorems[0]}: {formula.format('')}")
+    name, value = rate
+    step = min(gamma(2), value / (2 * setting.mu))
+    return Step(step, f"{theorems[1]}: min({formula.format('2 ')}, {name} / (2 mu))")
+
+
+def _omega(setting: Setting, who: str) -> float:
+    if setting.omega is None:
+        raise InputError(
+            f"method.stepsize: {who} has a theorem for unbiased compressors only; give a number"
+        )
+    return setting.omega
+
+
+def _no_pl(setting: Setting, who: str) -> None:
+    if setting.condition == "PL":
+        raise InputError(
+            f'method.stepsize: condition = "PL" is not allowed with {who}, which has no step size'
+            ' for it; "nonconvex" is'
+        )

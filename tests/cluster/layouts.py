@@ -35,6 +35,12 @@ COMPRESSORS = [
     {"name": "bernoulli", "p": 0.5},
     {"name": "scaled-sign"},
 ]
+VARIANCE_REDUCED = [
+    {"name": "vr-marina", "batch": 0.1, "p": 0.3},
+    {"name": "vr-marina-online", "batch": 3, "big_batch": 0.3, "p": 0.3},
+    {"name": "vr-diana", "batch": 5, "p": 0.3, "alpha": 0.1},
+    {"name": "pp-marina", "participants": 3, "p": 0.3},
+]
 WORKERS = {6: 8, 20: 6, 1000: 3}  # workers: rounds
 RANKS = [1, 2, 3, 6]
 
@@ -42,7 +48,12 @@ RANKS = [1, 2, 3, 6]
 def experiments():
     """All tables but for the layout."""
     for method, compressor, n in itertools.product(METHODS, COMPRESSORS, WORKERS):
-        yield table(method | {"stepsize": 0.05}, compressor, workers=n, rounds=WORKERS[n])
+        if n < 1000 or method in METHODS[2:4] or compressor == COMPRESSORS[1]:
+            yield table(method | {"stepsize": 0.05}, compressor, workers=n, rounds=WORKERS[n])
+    for method in VARIANCE_REDUCED:
+        for compressor in (COMPRESSORS[1], COMPRESSORS[3]):
+            for n in (6, 20):
+                yield table(method | {"stepsize": 0.05}, compressor, workers=n, rounds=8)
     for problem in ("logistic", "logistic-nonconvex-reg", "least-squares"):
         yield table(
             {"name": "diana", "stepsize": "theory" if problem == "logistic" else 0.01},

@@ -91,4 +91,4 @@ class Chosen(Draw):
 
 def chosen(rows) -> Chosen:
     rows = np.array(rows)
-    return Chosen(Streams(0), "up", 0, 0, len(rows), rows)
+    return Chosen(Streams(0), "up", 0, 0, len(rows), chosen=rows)

@@ -16,7 +16,7 @@ from mpisim.figures.plot import plot
 def panel(monkeypatch, tmp_path):
     """A function that plots and returns the axes that were drawn."""
     kept = []
-    monkeypatch.setattr(plot_module, "_save", lambda figure, output: kept.append(figure))
+    monkeypatch.setattr(plot_module, "save", lambda figure, output: kept.append(figure))
 
     def draw(*args, **kwargs):
         plot(*args, output=tmp_path / "f.png", **kwargs)

@@ -1,0 +1,56 @@
+"""The sub-command `mpisim theory`."""
+
+from __future__ import annotations
+
+import argparse
+from math import isfinite
+from pathlib import Path
+
+from mpisim.params import require
+
+
+def add_theory(parser: argparse.ArgumentParser) -> None:
+    """The flags of `mpisim theory`."""
+    parser.add_argument(
+        "file", metavar="FILE.toml", nargs="?", type=Path, help="the experiment file"
+    )
+    parser.add_argument(
+        "--set",
+        metavar="TABLE.KEY=VALUE",
+        action="append",
+        default=[],
+        help="wins over the file; repeatable",
+    )
+    parser.add_argument(
+        "--epsilon",
+        metavar="E",
+        type=float,
+        default=1e-2,
+        help="the accuracy: E|grad f|^2 <= E^2, under PL E f - f* <= E (default: 0.01)",
+    )
+    parser.add_argument(
+        "--plugin", metavar="MODULE", action="append", default=[], help="as for `mpisim run`"
+    )
+    parser.set_defaults(command=theory_command)
+
+
+def theory_command(args: argparse.Namespace, argv: list[str]) -> int:
+    """``mpisim theory``."""
+    from mpisim.cluster import guarded
+
+    epsilon = args.epsilon
+    require(isfinite(epsilon) and epsilon > 0, "--epsilon", epsilon, "a number > 0")
+
+    def body(comm) -> int:
+        from mpisim.cli import import_plugin
+        from mpisim.config import read
+        from mpisim.theory.report import report
+
+        for module in args.plugin:
+            import_plugin(module)
+        text = report(read(args.file, args.set), epsilon, comm)
+        if comm.rank == 0:
+            print(text, flush=True)
+        return 0
+
+    return guarded(body)

@@ -1,0 +1,93 @@
+"""How many rounds a guarantee needs, and what those rounds cost a worker."""
+
+from __future__ import annotations
+
+import dataclasses
+from math import ceil, inf, log, log1p
+from typing import Literal
+
+from mpisim.compressors.base import FLOAT_BITS
+from mpisim.theory.setting import Setting, Step
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """An experiment as the rows of the tables see it, in the papers' letters.
+
+    m : samples of a worker; delta : Delta_0 = f(x^0) - f_inf; epsilon : the accuracy asked for,
+    E|grad f(x^hat)|^2 <= epsilon^2 or, under PL, E f(x^K) - f(x*) <= epsilon.
+    method : name of the experiment's estimator; p, b (b'), big_b (b), r : its parameters, None
+    where it has none.
+    """
+
+    setting: Setting
+    m: int
+    delta: float
+    epsilon: float
+    method: str = ""
+    p: float | None = None
+    b: int | None = None
+    big_b: int | None = None
+    r: int | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Cost:
+    """What one exchange costs a worker, expected: numbers sent and gradients of single samples."""
+
+    floats: float
+    calls: float
+
+    def mixed(self, p: float, other: Cost) -> Cost:
+        """This one with probability p, else the other."""
+        floats = p * self.floats + (1 - p) * other.floats
+        return Cost(floats, p * self.calls + (1 - p) * other.calls)
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """A row of Table 1 or 2: rounds K, and expected bits and sample gradients of a worker in them.
+
+    kind : "bound" where the theorem's constants are in it, "order" for an O(.) with constant 1.
+    """
+
+    setup: str
+    method: str
+    rounds: float
+    bits: float
+    calls: float
+    kind: Literal["bound", "order"]
+    source: str
+
+
+def row(
+    setup: str,
+    method: str,
+    rounds: float,
+    costs: tuple[Cost, Cost],
+    kind: Literal["bound", "order"],
+    source: str,
+) -> Row:
+    """A row from its rounds and the costs of the first and of each later exchange."""
+    first, later = costs
+    k = whole(rounds)
+    bits = FLOAT_BITS * (first.floats + (k - 1) * later.floats)
+    return Row(setup, method, k, bits, first.calls + (k - 1) * later.calls, kind, source)
+
+
+def whole(rounds: float) -> float:
+    """The next whole number of rounds, at least 1."""
+    return max(1.0, float(ceil(rounds))) if rounds < inf else inf
+
+
+def rounds(case: Case, step: Step) -> float:
+    """The least K with which ``step`` guarantees epsilon, not rounded.
+
+    Smooth f: (1/K) sum_k E|grad f(x^k)|^2 <= 2 Delta_0 / (gamma K) (PermK paper, Theorem 4). PL:
+    E f(x^K) - f(x*) <= (1 - gamma mu)^K Delta_0 (PermK paper, Theorem 5).
+    """
+    if case.setting.condition == "nonconvex":
+        return 2 * case.delta / (step.gamma * case.epsilon**2)
+    if case.delta <= case.epsilon or step.gamma * case.setting.mu >= 1:
+        return 1.0
+    return log(case.delta / case.epsilon) / -log1p(-step.gamma * case.setting.mu)

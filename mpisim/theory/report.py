@@ -1,0 +1,215 @@
+"""The text of `mpisim theory FILE.toml`: what the theorems say about an experiment."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+
+from mpi4py import MPI
+
+from mpisim.config import Experiment
+from mpisim.engine import Engine
+from mpisim.errors import InputError
+from mpisim.estimators.vr_diana import VRDiana
+from mpisim.estimators.vr_marina import OnlineVRMarina, VRMarina
+from mpisim.theory import tables
+from mpisim.theory.collective import mean
+from mpisim.theory.complexity import Case, Row
+from mpisim.theory.setting import Condition, Setting, setting_of
+from mpisim.theory.smoothness import Constants
+
+UNKNOWN = "-"
+LETTERS = {"batch": "b'", "big_batch": "b", "participants": "r"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Facts:
+    """What all parts of the report are written from, the same on every rank.
+
+    f_inf is None, and so is Delta_0, where no lower bound of f is known.
+    """
+
+    engine: Engine
+    c: Constants
+    f_0: float
+    f_inf: float | None
+    f_inf_source: str
+
+    def setting(self, condition: Condition) -> Setting:
+        """What the theorems under ``condition`` see."""
+        return setting_of(self.c, self.engine.problem, self.engine.compressor, condition)
+
+
+def report(experiment: Experiment, epsilon: float, comm: MPI.Intracomm) -> str:
+    """The whole text, on every rank; collective. Runs no round and writes no log.
+
+    `InputError` where the experiment does not fit together or its problem has no constants.
+    """
+    facts = _facts(experiment, comm)
+    blocks = [
+        _aligned(_experiment(facts, experiment)),
+        "constants\n" + _columns(_constants(facts.c)),
+        _aligned(_method(facts, experiment)),
+        _aligned(_gap(facts)),
+        _table(facts, "nonconvex", epsilon),
+        _table(facts, "PL", epsilon),
+    ]
+    return "\n\n".join(blocks)
+
+
+def _facts(experiment: Experiment, comm: MPI.Intracomm) -> Facts:
+    method = dataclasses.replace(experiment.method, stepsize=1.0)  # the theorems' come later
+    run = dataclasses.replace(experiment.run, reference=False)
+    engine = Engine(dataclasses.replace(experiment, method=method, run=run), comm)
+    problem, star = engine.problem, engine.star
+    c = engine.loaded.constants(star, method.smoothness)
+    f_0 = float(mean(star, problem.losses(problem.initial_point())[:, None])[0])
+    return Facts(engine, c, f_0, *_lower_bound(engine))
+
+
+def _lower_bound(engine: Engine) -> tuple[float | None, str]:
+    why = ""
+    if engine.problem.convex:
+        try:
+            return engine.loaded.minimiser(engine.star)[1], "f(x*), by Newton's method"
+        except InputError:
+            why = ", f has no minimiser"
+    if engine.problem.nonnegative:
+        return 0.0, f"a lower bound, f being nonnegative{why}"
+    return None, "no lower bound of f is known, so no rounds can be predicted"
+
+
+def _experiment(facts: Facts, experiment: Experiment) -> list[tuple[str, str]]:
+    problem, rows = facts.engine.problem, facts.engine.rows
+    least, most = int(rows.min()), int(rows.max())
+    samples = f"{least}" if least == most else f"{least} to {most}"
+    return [
+        ("title", experiment.title),
+        ("problem", f"{problem.identity}"),
+        ("", f"n = {problem.n}, d = {problem.d}, m = {samples}"),
+    ]
+
+
+def _constants(c: Constants) -> list[tuple[str, ...]]:
+    def line(name: str, values: str, key: str, more: str = "") -> tuple[str, ...]:
+        return name, values, "sharp" if c.sharp[key] else "bound", more + c.source[key]
+
+    seen = Setting(len(c.L_i), 0, False, c, None, None, 0.0)
+    square = "root of the mean square of "
+    return [
+        line("L_i", _range(c.L_i), "L_i"),
+        line("L = L_-", _number(c.L), "L"),
+        line("L (MARINA)", _number(seen.L_rms), "L_i", f"{square}L_i: "),
+        line("L_+", _number(c.L_plus), "L_plus"),
+        line("L_±", _number(c.L_pm), "L_pm"),
+        line("cal-L_i", _range(c.cal_L_i), "cal_L_i"),
+        line("cal-L", _number(seen.cal_L_rms), "cal_L_i", f"{square}cal-L_i: "),
+        line("mu", _number(c.mu), "mu") if c.mu else ("mu", UNKNOWN, "", "not known"),
+    ]
+
+
+def _method(facts: Facts, experiment: Experiment) -> list[tuple[str, str]]:
+    compressor, estimator = facts.engine.compressor, facts.engine.estimator
+    parts = [f"omega = {_number(compressor.omega)}", f"alpha = {_number(compressor.alpha)}"]
+    parts.append(f"zeta = {_number(compressor.density)}")
+    numbers = {LETTERS.get(key, key): value for key, value in estimator.parameters().items()}
+    if isinstance(estimator, VRMarina | VRDiana):
+        numbers["b'"] = estimator.b
+    if isinstance(estimator, OnlineVRMarina):
+        numbers["b"] = estimator.big_b
+    shown = (f"{key.rstrip('_')} = {_number(value)}" for key, value in numbers.items())
+    return [
+        ("compressor", compressor.name),
+        ("", ", ".join(parts)),
+        ("method", experiment.method.name),
+        ("", ", ".join(shown)),
+        *_steps(facts, experiment),
+    ]
+
+
+def _steps(facts: Facts, experiment: Experiment) -> Iterable[tuple[str, str]]:
+    """The theory step, and the experiment's own where it is another."""
+    method = experiment.method
+    multiple = method.multiple()
+    theory = None
+    try:
+        if not method.optimizer.theorem:
+            raise InputError(f"method.stepsize: there is no theorem for {method.optimizer.name!r}")
+        theory = facts.engine.estimator.theory_step(facts.setting(method.condition()))
+        yield "theory step", f"{_number(theory.gamma)}, {theory.source}"
+    except InputError as error:
+        yield "theory step", f"none: {str(error).removeprefix('method.stepsize: ')}"
+    if multiple is None:
+        times = f", {_number(method.stepsize / theory.gamma)} x theory" if theory else ""  # type: ignore[operator]
+        yield "step size", f"{_number(method.stepsize)}{times}"
+    elif multiple != 1 and theory is not None:
+        yield "step size", f"{_number(multiple * theory.gamma)}, {_number(multiple)} x theory"
+
+
+def _gap(facts: Facts) -> list[tuple[str, str]]:
+    delta = None if facts.f_inf is None else facts.f_0 - facts.f_inf
+    return [
+        ("f(x^0)", _number(facts.f_0)),
+        ("f_inf", f"{_number(facts.f_inf)}, {facts.f_inf_source}"),
+        ("Delta_0", f"{_number(delta)}, f(x^0) - f_inf"),
+    ]
+
+
+def _table(facts: Facts, condition: Condition, epsilon: float) -> str:
+    """Table 1 or 2 for the experiment, or why there is none."""
+    number, goal = "1", f"E|grad f|^2 <= epsilon^2 = {_number(epsilon**2)}"
+    if condition == "PL":
+        number, goal = "2", f"E f - f(x*) <= epsilon = {_number(epsilon)}, f being PL"
+    title = f"Table {number}: until {goal}"
+    if facts.f_inf is None:
+        return f"{title}\n  none: {facts.f_inf_source}"
+    if condition == "PL" and facts.c.mu is None:
+        return f"{title}\n  none: the problem has no known mu"
+    estimator, engine = facts.engine.estimator, facts.engine
+    case = Case(
+        setting=facts.setting(condition),
+        m=engine.oracle.samples,
+        delta=max(0.0, facts.f_0 - facts.f_inf),
+        epsilon=epsilon,
+        method=estimator.name,
+        p=getattr(estimator, "p", None),
+        b=estimator.b if isinstance(estimator, VRMarina | VRDiana) else None,
+        big_b=estimator.big_b if isinstance(estimator, OnlineVRMarina) else None,
+        r=getattr(estimator, "participants", None),
+    )
+    rows, missing = tables.rows(case)
+    head = ("setup", "method", "rounds", "bits/worker", "samples/worker", "", "source")
+    lines = _columns([head, *(_cells(row) for row in rows)], right=(2, 3, 4))
+    return "\n".join([title, lines, *(f"  without {reason}" for reason in missing)])
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    numbers = (f"{value:.3e}" for value in (row.rounds, row.bits, row.calls))
+    return row.setup, row.method, *numbers, row.kind, row.source
+
+
+def _range(values) -> str:
+    least, most = _number(float(values.min())), _number(float(values.max()))
+    return least if least == most else f"{least} to {most}"
+
+
+def _number(value: object) -> str:
+    if value is None:
+        return UNKNOWN
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _aligned(lines: Iterable[tuple[str, str]]) -> str:
+    return "\n".join(f"{name:<14}{value}" for name, value in lines if value)
+
+
+def _columns(lines: list[tuple[str, ...]], right: tuple[int, ...] = ()) -> str:
+    widths = [max(len(cell) for cell in column) for column in zip(*lines, strict=True)]
+    out = []
+    for line in lines:
+        cells = (
+            cell.rjust(widths[i]) if i in right else cell.ljust(widths[i])
+            for i, cell in enumerate(line)
+        )
+        out.append("  " + "  ".join(cells).rstrip())
+    return "\n".join(out)
