@@ -5,8 +5,6 @@ Randomness is addressed, so no generator state is kept: the round is enough.
 
 from __future__ import annotations
 
-import contextlib
-import os
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ import numpy as np
 
 from mpisim import __version__
 from mpisim.errors import InputError, OutputError
+from mpisim.files import image, write_whole
 
 FORMAT = 1
 FREE = ("run.rounds", "run.checkpoint_seconds", "run.layout", "title")  # may differ on resume
@@ -29,19 +28,16 @@ def path_for(log: Path) -> Path:
 
 def save(path: Path, identity: dict[str, str], state: State) -> None:
     """Write a checkpoint whole or not at all; `OutputError` where that fails."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
+
+    def fill(file: h5py.File) -> None:
+        file.attrs.update({"format": FORMAT, "package_version": __version__} | identity)
+        for name, value in state.items():
+            file[name] = value
+
     try:
-        with h5py.File(temporary, "w", locking=False) as file:
-            file.attrs.update({"format": FORMAT, "package_version": __version__} | identity)
-            for name, value in state.items():
-                file[name] = value
-        with open(temporary, "rb") as written:
-            os.fsync(written.fileno())
-        os.replace(temporary, path)
+        write_whole(path, image(fill))
     except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        raise OutputError(f"{path}: cannot be written: {error}") from None
+        raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def load(path: Path, identity: dict[str, str]) -> State:

@@ -68,6 +68,7 @@ def _parser() -> Parser:
     )
     show.add_argument("log", metavar="LOG", type=Path)
     show.set_defaults(command=show_command)
+    _add_figures(commands)
     _add_data(commands.add_parser("data", help="list, describe, fetch or generate data sets"))
     info = commands.add_parser("info", help="versions, MPI, threads and cores of this installation")
     info.set_defaults(command=info_command)
@@ -166,6 +167,13 @@ def _add_plot(parser: argparse.ArgumentParser) -> None:
 
     command.add_arguments(parser)
     parser.set_defaults(command=lambda args, argv: command.run(args))
+
+
+def _add_figures(commands: argparse._SubParsersAction) -> None:
+    from mpisim.figures.papers import command
+
+    command.add_figure(commands.add_parser("figure", help="a paper's figure and claims from logs"))
+    command.add_claims(commands.add_parser("claims", help="what the figures' logs say of claims"))
 
 
 def show_command(args: argparse.Namespace, argv: list[str]) -> int:

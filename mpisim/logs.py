@@ -18,11 +18,15 @@ import numpy as np
 
 from mpisim.clock import PHASES
 from mpisim.errors import InputError, OutputError
+from mpisim.files import image, reserve, write_whole
 from mpisim.ledger import COLUMNS as BITS
 
 SCHEMA_VERSION = 1
 FLUSH_SECONDS = 1.0
 BLOCK_ROWS = 4096
+CHUNK_ROWS = 1024
+BOOKKEEPING = 1 << 16  # bytes of HDF5's own that one flush may add
+OPEN: dict[str, Any] = {"libver": ("earliest", "v110"), "locking": False}
 
 Column = tuple[str, type, str, str]  # name, type, units, description
 
@@ -81,29 +85,25 @@ class LogWriter:
             raise InputError(
                 f"{path}: exists already; --force overwrites it, --out names another file"
             )
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            file = h5py.File(temporary, "w", libver=("earliest", "v110"), locking=False)
-            file.attrs.update(
-                {"schema_version": SCHEMA_VERSION, "status": "running", "start": now(), "end": ""}
-            )
-            file.attrs.update(attributes)
-            for column in schema:
-                cls._column(file.require_group("rounds"), column, (0,), (None,))
-            file.flush()
-            os.replace(temporary, path)
+            write_whole(path, image(lambda file: cls._fill(file, attributes, schema)))
+            return cls(path, h5py.File(path, "r+", **OPEN), schema, 0)
         except OSError as error:
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
             raise InputError(f"{path}: cannot be written: {error}") from None
-        return cls(path, file, schema, 0)
+
+    @classmethod
+    def _fill(cls, file: h5py.File, attributes: dict[str, Any], schema: list[Column]) -> None:
+        state = {"schema_version": SCHEMA_VERSION, "status": "running", "start": now(), "end": ""}
+        file.attrs.update(state | attributes)
+        for column in schema:
+            cls._column(file.require_group("rounds"), column, (0,), (None,))
 
     @classmethod
     def reopen(cls, path: Path, schema: list[Column], first_round: int) -> LogWriter:
         """An existing log, cut back to the rows before ``first_round``, to be gone on with."""
         try:
-            file = h5py.File(path, "r+", locking=False)
+            file = h5py.File(path, "r+", **OPEN)
             rows = int(np.searchsorted(file["rounds/round"][:], first_round))
             for name, *_ in schema:
                 if file["rounds"][name].size < rows:
@@ -125,7 +125,7 @@ class LogWriter:
         group: h5py.Group, column: Column, shape: tuple, maxshape: tuple | None
     ) -> h5py.Dataset:
         name, dtype, units, description = column
-        chunks = (1024,) if maxshape else None
+        chunks = (CHUNK_ROWS,) if maxshape else None
         data = group.create_dataset(name, shape, dtype, maxshape=maxshape, chunks=chunks)
         data.attrs["units"], data.attrs["description"] = units, description
         return data
@@ -137,40 +137,60 @@ class LogWriter:
             self.flush()
 
     def flush(self) -> None:
-        """Write and flush the rows so far; a full disk is one line, and what was written stays."""
+        """Write and flush the rows so far; `OutputError` on a full disk, where the log stays as
+        it was after the last flush."""
         rows, self._block = self._block, []
-        try:
-            if rows:
-                end = self._written + len(rows)
-                for data, values in zip(self.sets, zip(*rows, strict=True), strict=True):
-                    data.resize((end,))
-                    data[self._written : end] = values
-                self._written = end
-            self.file.flush()
-        except OSError as error:
-            raise OutputError(f"{self.path}: cannot be written: {error}") from None
+        if rows:
+            end = self._written + len(rows)
+            chunks = len(self.sets) * (len(rows) // CHUNK_ROWS + 2)
+            self._reserve(2 * chunks * CHUNK_ROWS * 8)
+            for data, values in zip(self.sets, zip(*rows, strict=True), strict=True):
+                data.resize((end,))
+                data[self._written : end] = values
+            self._written = end
+        self.file.flush()
         self._flushed = monotonic()
 
     def finish(
         self, status: str, x: np.ndarray | None, workers: dict[str, tuple[np.ndarray, str, str]]
     ) -> None:
-        """The last rows, ``/final/x``, the status, and the ``workers`` columns.
+        """The last rows, ``/final/x``, the status, and the ``workers`` columns; closes the log.
 
         workers : {name: (values (n,), units, description)}
         """
-        self.flush()
         try:
+            self.flush()
+            size = sum(values.nbytes for values, *_ in workers.values())
+            self._reserve(size + (0 if x is None else x.nbytes))
             if x is not None:
                 self.file.create_dataset("final/x", data=x)
             for name, (values, units, text) in workers.items():
                 column = (name, values.dtype.type, units, text)
-                self._column(self.file.require_group("workers"), column, values.shape, None)[:] = (
-                    values
-                )
+                group = self.file.require_group("workers")
+                self._column(group, column, values.shape, None)[:] = values
+        except OutputError:
+            status = "failed"
+            raise
+        finally:
+            self._end(status)
+
+    def _end(self, status: str) -> None:
+        """Note the status, if there is room for it, and close."""
+        with contextlib.suppress(OutputError):
+            self._reserve(0)
             self.file.attrs.update({"status": status, "end": now()})
-            self.file.close()
+        self.file.flush()
+        used = self.file.id.get_filesize()
+        self.file.close()
+        with contextlib.suppress(OSError):
+            os.truncate(self.path, used)
+
+    def _reserve(self, size: int) -> None:
+        """Room for ``size`` more bytes and some bookkeeping, or `OutputError`."""
+        try:
+            reserve(self.path, self.file.id.get_filesize() + size + BOOKKEEPING)
         except OSError as error:
-            raise OutputError(f"{self.path}: cannot be written: {error}") from None
+            raise OutputError(f"{self.path}: cannot be written: {error.strerror}") from None
 
 
 def now() -> str:

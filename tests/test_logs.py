@@ -1,5 +1,8 @@
 """The log's schema, its blocks, and what stays when writing fails."""
 
+import subprocess
+import sys
+
 import h5py
 import numpy as np
 import pytest
@@ -81,3 +84,34 @@ def test_log_every_keeps_the_last_row(tmp_path):
     with h5py.File(tmp_path / "log.h5") as file:
         assert file["rounds/round"][:].tolist() == [0, 4, 8, 10]
         assert file["workers/bits_up"][:].sum() == file["rounds/bits_up"][-1]
+
+
+LIMITED = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (4 << 20, 4 << 20))
+from mpisim.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_a_disk_that_fills_up_during_the_run(tmp_path):
+    """A limit on the size of files stands for the full disk: the log stays, one line says why."""
+    settings = ["problem={ name = 'logistic', data = 'sample', workers = 6 }", "run.rounds=100000"]
+    settings += ["method={ name = 'gd', stepsize = 0.1 }", "run.checkpoint_seconds=0.5"]
+    words = [word for setting in settings for word in ("--set", setting)]
+    job = subprocess.run(
+        [sys.executable, "-c", LIMITED, "run", *words, "--out", str(tmp_path / "log.h5")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert job.returncode == 1
+    lines = [line for line in job.stderr.splitlines() if line.startswith("mpisim: ")]
+    assert len(lines) == 1 and "log.h5: cannot be written: File too large" in lines[0]
+    assert "Traceback" not in job.stderr
+    with h5py.File(tmp_path / "log.h5") as file:
+        rounds = file["rounds/round"][:]
+        assert rounds.size > 4000 and np.array_equal(rounds, np.arange(rounds.size))
+        assert file.attrs["status"] == "failed"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["log.h5", "log.h5.ckpt"]

@@ -55,7 +55,7 @@ def sweep_command(args: argparse.Namespace, argv: list[str]) -> int:
     """``mpisim sweep``."""
     from mpisim.cluster import guarded
 
-    return guarded(lambda comm: _exit_code(_sweep(args, argv, comm)[1]))
+    return guarded(lambda comm: exit_code(_sweep(args, argv, comm)[1]))
 
 
 def tune_command(args: argparse.Namespace, argv: list[str]) -> int:
@@ -69,7 +69,7 @@ def tune_command(args: argparse.Namespace, argv: list[str]) -> int:
         from mpisim.tune import report
 
         folder, points = _sweep(args, argv, comm)
-        code = _exit_code(points)
+        code = exit_code(points)
         if comm.rank == 0 and code == 0:
             print(report(points, args.criterion, folder))
         return code
@@ -95,7 +95,7 @@ def _sweep(
     return folder, points
 
 
-def _exit_code(points: list[Point]) -> int:
+def exit_code(points: list[Point]) -> int:
     """0 but for a sweep that was stopped: then the stopped run's."""
     codes = [p.exit_code for p in points if p.status in ("interrupted", "terminated")]
     return codes[0] if codes and codes[0] is not None else 0

@@ -75,7 +75,7 @@ def read_summary(folder: Path) -> list[Point]:
         raise InputError(f"{path}: not the summary of a sweep; run the sweep again") from None
 
 
-def write_json(path: Path, content: dict[str, Any]) -> None:
+def write_json(path: Path, content: Any) -> None:
     """A JSON file, whole or not at all; `OutputError` where that fails."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:

@@ -1,0 +1,48 @@
+"""Figures of the papers: for each the module that draws it and checks its claims.
+
+A module has ``SCALES``, {name: settings over run/NAME.toml, as for ``mpisim sweep --set``},
+``draw(logs)``, a matplotlib figure, and ``claims(logs)``, a list of `mpisim.figures.claims.Claim`;
+both from logs alone. A new figure is such a module, a line here, and run/NAME.toml.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mpisim.errors import InputError
+
+if TYPE_CHECKING:
+    from mpisim.figures.read import Log
+
+FIGURES = {"marina-fig1": "marina_fig1"}
+
+
+def load(name: str) -> Any:
+    """The module of a figure; `InputError` lists the figures."""
+    if name not in FIGURES:
+        raise InputError(f"figure {name!r}: unknown; known: {', '.join(FIGURES)}")
+    return import_module(f"{__name__}.{FIGURES[name]}")
+
+
+def logs_of(folder: Path) -> tuple[list[Log], list[str]]:
+    """The complete logs of a folder, and a line for each run that is not drawn.
+
+    Those of the folder's last sweep, or, where none left its summary, all. `InputError` without
+    any.
+    """
+    from mpisim.figures.read import read
+    from mpisim.sweeps.points import SUMMARY, read_summary
+
+    if (folder / SUMMARY).is_file():
+        paths = [folder / Path(p.log).name for p in read_summary(folder) if p.log]
+    else:
+        paths = sorted(folder.glob("*.h5"))
+    logs = [read(path) for path in paths if path.is_file()]
+    done = [log for log in logs if log.attrs.get("status") == "done"]
+    if not done:
+        raise InputError(f"{folder}: no complete log of a run there")
+    left = [f"{log.path}: not drawn, {log.attrs.get('status')}" for log in logs if log not in done]
+    left += [f"{path}: not drawn, not run" for path in paths if not path.is_file()]
+    return done, left

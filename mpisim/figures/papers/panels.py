@@ -1,0 +1,58 @@
+"""Grids of panels, in the style of the other figures, for the figures of the papers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from mpisim.figures import style
+from mpisim.figures.curves import Axis, over_seeds
+from mpisim.figures.read import Log
+
+PANEL = (2.35, 2.0)  # inches
+RC = style.RC | {
+    "font.size": 9,
+    "axes.titlesize": 11,
+    "axes.labelsize": 9,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "legend.fontsize": 10,
+    "lines.linewidth": 1.5,
+}
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """Drawing in here looks the same whatever the user's matplotlibrc says."""
+    import matplotlib
+
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(RC)
+        yield
+
+
+def grid(rows: int, columns: int) -> tuple[Any, Any]:
+    """A figure and its panels, shape (rows, columns)."""
+    from matplotlib.figure import Figure  # draws with Agg or its PDF writer: no window
+
+    size = (PANEL[0] * columns + 0.8, PANEL[1] * rows + 0.7)
+    figure = Figure(figsize=size, layout="constrained")
+    return figure, figure.subplots(rows, columns, squeeze=False)
+
+
+def curve(panel: Any, logs: Sequence[Log], x: Axis, y: Axis, colour: str, dash: Any) -> None:
+    """The runs of one setting: mean over seeds, in log space on a logarithmic axis, and a band."""
+    drawn = over_seeds(logs, x, y)
+    panel.plot(drawn.x, drawn.y, color=colour, linestyle=dash)
+    if drawn.low is not None:
+        panel.fill_between(drawn.x, drawn.low, drawn.high, color=colour, alpha=0.2, linewidth=0)
+
+
+def legend(figure: Any, entries: Sequence[tuple[str, dict[str, Any]]]) -> None:
+    """One legend above all panels; each entry a text and the look of its line."""
+    from matplotlib.lines import Line2D
+
+    handles = [Line2D([], [], label=text, **look) for text, look in entries]
+    figure.legend(handles=handles, loc="outside upper center", ncols=len(handles), handlelength=2.6)

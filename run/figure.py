@@ -1,0 +1,64 @@
+"""Runs what a figure of a paper shows and its logs lack: mpirun -n R python run/figure.py NAME.
+
+The grid is run/NAME.toml; the second argument, SCALE, picks the settings of that name from the
+figure's module. Data sets that are not here are left out. Started by `make NAME`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from pathlib import Path
+
+from mpisim.cluster import guarded, on_first
+from mpisim.data.find import find
+from mpisim.errors import InputError
+from mpisim.figures import papers
+from mpisim.sweeps.command import exit_code
+from mpisim.sweeps.grid import read
+from mpisim.sweeps.runner import counts, sweep
+
+
+def grid_of(name: str, scale: str) -> tuple[Path, list[dict]]:
+    """The folder for the logs, and the points whose data is here; says what is left out."""
+    scales = papers.load(name).SCALES
+    if scale not in scales:
+        raise InputError(f"SCALE={scale} is not allowed; it must be {' or '.join(scales)}")
+    folder, grid = read(Path("run") / f"{name}.toml", scales[scale])
+    gone = [data for data in dict.fromkeys(_data(point) for point in grid) if not _here(data)]
+    for data in gone:
+        print(f"{data}: left out, it is not here; `mpisim data fetch {data}` downloads it")
+    return folder, [point for point in grid if _data(point) not in gone]
+
+
+def _data(point: dict) -> str:
+    return point["problem"].get("data", "")
+
+
+def _here(data: str) -> bool:
+    try:
+        return not data or bool(find(data))
+    except InputError:
+        return False
+
+
+def main() -> int:
+    """Sweep; the exit code is that of `mpisim sweep`."""
+    parser = argparse.ArgumentParser(description="run what a figure shows")
+    parser.add_argument("name", choices=papers.FIGURES)
+    parser.add_argument("scale", nargs="?", default="quick")
+    args = parser.parse_args()
+
+    def body(comm) -> int:
+        folder, grid = on_first(comm, lambda: grid_of(args.name, args.scale))
+        points = sweep(folder, grid, comm, shlex.join(sys.argv))
+        if comm.rank == 0:
+            print(f"{counts(points)}; logs in {folder}", flush=True)
+        return exit_code(points)
+
+    return guarded(body)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

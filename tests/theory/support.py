@@ -1,0 +1,20 @@
+"""Settings with round numbers, for formulas that are evaluated by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mpisim.theory.setting import Setting
+from mpisim.theory.smoothness import Constants
+
+
+def constants(L_i=(1.0, 7.0), L=4.0, L_plus=5.0, cal_L_i=(2.0, 14.0), mu=None) -> Constants:
+    """MARINA's L is 5, its calligraphic L is 10, max L_i is 7."""
+    return Constants(
+        np.array(L_i), L, L_plus, 0.0, np.array(cal_L_i), mu, source={}, sharp={"L": True}
+    )
+
+
+def setting(omega=None, alpha=None, zeta=4.0, n=2, d=8, condition="nonconvex", **c) -> Setting:
+    """n = 2 workers in d = 8 dimensions."""
+    return Setting(n, d, False, constants(**c), omega, alpha, zeta, condition)

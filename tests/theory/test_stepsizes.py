@@ -1,0 +1,206 @@
+"""Step sizes against numbers worked out by hand, their reductions and their monotonicity."""
+
+from __future__ import annotations
+
+from math import inf, sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from mpisim.config import parse
+from mpisim.errors import InputError
+from mpisim.theory import stepsizes as steps
+from tests.helpers import run_tables, table
+from tests.theory.support import setting
+
+BY_HAND = [  # with L = 5, cal-L = 10, L_- = 4, L_+ = 5, max L_i = 7, n = 2
+    ("gd", steps.gradient_descent(setting()), 1 / 4),
+    ("dcgd", steps.dcgd(setting(6)), 1 / 46),
+    ("diana convex", steps.diana_convex(setting(6)), 1 / 130),
+    ("diana", steps.diana_nonconvex(setting(6)), 1 / 1120),
+    ("vr-diana", steps.vr_diana(setting(6), 27), 1 / 2240),
+    ("marina", steps.marina(setting(8), 0.5), 1 / 15),  # (1-p) omega / (p n) = 4
+    ("vr-marina", steps.vr_marina(setting(1), 0.2, 8), 1 / 15),  # (25 + 2 * 100/8) * 2 = 100
+    ("pp-marina", steps.pp_marina(setting(8), 0.5, 1), 1 / 20),  # 9
+    ("ef21", steps.ef21(setting(alpha=0.75)), 1 / 9),  # beta / theta = 1
+]
+MU = 0.001  # small: the first part of the minimum counts
+PL_BY_HAND = [
+    ("gd", steps.gradient_descent(setting(condition="PL", mu=MU)), 1 / 4),
+    ("marina", steps.marina(setting(4, condition="PL", mu=MU), 0.5), 1 / 15),
+    ("vr-marina", steps.vr_marina(setting(1, condition="PL", mu=MU), 1 / 3, 8), 1 / 15),
+    ("pp-marina", steps.pp_marina(setting(1, condition="PL", mu=MU), 0.5, 1), 1 / 15),
+    ("ef21", steps.ef21(setting(alpha=0.75, condition="PL", mu=MU)), 1 / (4 + 5 * sqrt(2))),
+]
+
+
+@pytest.mark.parametrize(("name", "step", "gamma"), BY_HAND, ids=[c[0] for c in BY_HAND])
+def test_by_hand(name, step, gamma):
+    assert step.gamma == pytest.approx(gamma, rel=1e-14)
+    assert "PL" not in step.source
+
+
+@pytest.mark.parametrize(("name", "step", "gamma"), PL_BY_HAND, ids=[c[0] for c in PL_BY_HAND])
+def test_by_hand_under_pl(name, step, gamma):
+    assert step.gamma == pytest.approx(gamma, rel=1e-14)
+    assert "PL" in step.source
+
+
+def test_under_pl_a_large_mu_counts():
+    s = setting(4, 0.75, condition="PL", mu=3.0)
+    assert steps.marina(s, 0.25).gamma == 0.25 / 6
+    assert steps.vr_marina(s, 0.1, 2).gamma == 0.1 / 6
+    assert steps.pp_marina(s, 0.01, 2).gamma == 0.01 / 6
+    assert steps.ef21(setting(alpha=0.75, condition="PL", mu=50.0)).gamma == 0.5 / 100
+
+
+def test_probabilities_by_hand():
+    assert steps.marina_probability(10, 40) == 0.25
+    assert steps.vr_marina_probability(10, 40, 1, 9) == 0.1
+    assert steps.vr_marina_probability(10, 400, 1, 9) == 0.025
+    assert steps.pp_marina_probability(10, 40, 2, 5) == 0.1
+
+
+def test_as_the_published_code_has_them():
+    """MARINA's gamma = 1 / (L (1 + omega / sqrt n)), as RandK has (1-p)/p = omega for p = zeta/d;
+    VR-MARINA's with one L for all."""
+    one = {"L_i": (3.0, 3.0), "L": 3.0, "cal_L_i": (3.0, 3.0)}
+    s = setting(7.0, zeta=1.0, d=8, **one)
+    marina = steps.marina(s, steps.marina_probability(1, 8)).gamma
+    assert marina == pytest.approx(1 / (3 * (1 + 7 / sqrt(2))), rel=1e-14)
+    p = steps.vr_marina_probability(1, 8, 2, 100)
+    vr = 1 / (3 + sqrt(7 * 9 + 8 * 9 / 2) * sqrt((1 - p) / (p * 2)))
+    assert steps.vr_marina(s, p, 2).gamma == pytest.approx(vr, rel=1e-14)
+
+
+@pytest.mark.parametrize("condition", ["nonconvex", "PL"])
+def test_reductions(condition):
+    def of(omega, **keys):
+        return setting(omega, condition=condition, mu=1e-6, **keys)
+
+    near = pytest.approx
+    gd = 1 / 5
+    assert steps.marina(of(0.0), 0.3).gamma == gd  # no compression
+    assert steps.marina(of(9.0), 1.0).gamma == gd  # full gradients only
+    assert steps.vr_marina(of(9.0), 1.0, 3).gamma == gd
+    assert steps.pp_marina(of(9.0), 1.0, 1).gamma == gd
+    still = of(9.0, cal_L_i=(0.0, 0.0))  # b' = m: no variance of minibatches
+    assert steps.vr_marina(still, 0.3, 3).gamma == near(steps.marina(still, 0.3).gamma)
+    # r = n clients drawn with replacement: MARINA with omega + 1 for omega
+    assert steps.pp_marina(of(8.0), 0.3, 2).gamma == near(steps.marina(of(9.0), 0.3).gamma)
+    assert steps.ef21(of(None, alpha=1.0)).gamma == 1 / 4
+
+
+@hypothesis_settings(deadline=None, max_examples=60)
+@given(
+    omega=st.floats(0.01, 1e4),
+    p=st.floats(1e-4, 0.999),
+    n=st.integers(1, 1000),
+    b=st.integers(1, 1000),
+    condition=st.sampled_from(["nonconvex", "PL"]),
+)
+def test_monotone(omega, p, n, b, condition):
+    """More workers, participants, samples or full gradients, or less compression: no smaller."""
+
+    def all_steps(omega=omega, p=p, n=n, b=b):
+        s = setting(omega, n=n, condition=condition, mu=1e-9)
+        return np.array(
+            [
+                steps.marina(s, p).gamma,
+                steps.vr_marina(s, p, b).gamma,
+                steps.pp_marina(s, p, n).gamma,
+            ]
+        )
+
+    base = all_steps()
+    assert (all_steps(n=n + 1) > base).all()
+    assert (all_steps(p=(1 + p) / 2) > base).all()
+    assert (all_steps(omega=2 * omega) < base).all()
+    more = all_steps(b=b + 1)
+    assert more[1] > base[1] and more[0] == base[0]
+    assert (base < 1 / 5).all() and (base > 0).all()
+
+
+def test_under_pl_steps_are_never_larger():
+    for omega in (0.0, 3.0, 100.0):
+        for mu in (1e-6, 1.0):
+            pl, smooth = setting(omega, condition="PL", mu=mu), setting(omega)
+            for p in (0.01, 0.5, 1.0):
+                assert steps.marina(pl, p).gamma <= steps.marina(smooth, p).gamma
+                assert steps.vr_marina(pl, p, 2).gamma <= steps.vr_marina(smooth, p, 2).gamma
+                assert steps.pp_marina(pl, p, 2).gamma <= steps.pp_marina(smooth, p, 2).gamma
+
+
+def test_without_a_theorem():
+    for call in (
+        lambda: steps.marina(setting(None), 0.5),
+        lambda: steps.ef21(setting(3.0)),
+        lambda: steps.marina(setting(3.0, condition="PL"), 0.5),  # no mu
+        lambda: steps.gradient_descent(setting(condition="PL")),
+        lambda: steps.diana_nonconvex(setting(3.0, condition="PL", mu=1.0)),
+        lambda: steps.diana_convex(setting(3.0, condition="PL", mu=1.0)),
+        lambda: steps.vr_diana(setting(3.0, condition="PL", mu=1.0), 9),
+        lambda: steps.dcgd(setting(3.0, condition="PL", mu=1.0)),
+    ):
+        with pytest.raises(InputError, match="method.stepsize"):
+            call()
+
+
+RANDK = {"name": "randk", "k": 10}
+WITH_MU = {"name": "logistic", "l2": 0.01}
+
+
+def marina(step):
+    return {"name": "marina", "stepsize": step}
+
+
+def stepsize(log):
+    import h5py
+
+    with h5py.File(log) as file:
+        return file.attrs["stepsize"], file.attrs["stepsize_source"]
+
+
+def test_condition_of_an_experiment(tmp_path):
+    def run(name, step):
+        tables = table(marina(step), RANDK, problem=WITH_MU, rounds=1)
+        run_tables(tables, tmp_path / name)
+        return stepsize(tmp_path / name)
+
+    smooth, pl = run("a", "theory"), run("b", {"theory": 1.0, "condition": "PL"})
+    assert "Theorem 2.1" in smooth[1] and "Theorem 2.2" in pl[1]
+    assert pl[0] < smooth[0]
+    assert run("c", {"theory": 1.0, "condition": "nonconvex"}) == smooth
+    twice = run("d", {"theory": 2.0, "condition": "PL"})
+    assert twice == (2 * pl[0], f"2 x {pl[1]}")
+
+
+def test_condition_without_mu():
+    tables = table(marina({"theory": 1.0, "condition": "PL"}), RANDK, rounds=1)
+    with pytest.raises(InputError, match="the problem has no known mu"):
+        run_tables(tables)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        {"condition": "PL"},
+        {"theory": 1.0, "condition": "pl"},
+        {"theory": 1.0, "condition": 1},
+        {"theory": 1.0, "condition": ["PL"]},
+        {"theory": 1.0, "conditions": "PL"},
+        {"theory": -1.0, "condition": "PL"},
+        {"theory": "PL"},
+        {"theory": True},
+        {"theory": inf},
+        {},
+        "PL",
+        0.0,
+    ],
+)
+def test_wrong_steps(step):
+    with pytest.raises(InputError, match=r'method.stepsize: .*"theory".*PL'):
+        parse(table(marina(step), RANDK))

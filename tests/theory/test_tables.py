@@ -1,0 +1,260 @@
+"""Rows of Tables 1 and 2: by hand, against what runs really send, and as `mpisim theory` prints."""
+
+from __future__ import annotations
+
+import dataclasses
+from math import ceil, log
+
+import numpy as np
+import pytest
+
+from mpisim.cli import main
+from mpisim.theory import stepsizes, tables
+from mpisim.theory.complexity import Case, Cost, row
+from tests.helpers import columns, run_tables, table
+from tests.theory.support import setting
+
+
+def by_name(case: Case) -> dict:
+    rows, _ = tables.rows(case)
+    return {f"{one.setup} {one.method}": one for one in rows}
+
+
+def case(omega=8.0, **keys) -> Case:
+    """m = 100, Delta_0 = 3, epsilon = 0.1; L = 5, cal-L = 10, L_- = 4, max L_i = 7, n = 2, d = 8."""
+    of_setting = {k: keys.pop(k) for k in ("condition", "mu", "alpha", "zeta", "n") if k in keys}
+    return Case(setting(omega, **of_setting), **({"m": 100, "delta": 3.0, "epsilon": 0.1} | keys))
+
+
+def test_costs_by_hand():
+    one = row("", "", 9.2, (Cost(8, 100), Cost(8, 100).mixed(0.5, Cost(4, 2))), "bound", "")
+    assert (one.rounds, one.bits, one.calls) == (10, 32 * (8 + 9 * 6), 100 + 9 * 51)
+    assert row("", "", 0.3, (Cost(8, 100), Cost(1, 1)), "bound", "").bits == 256
+
+
+def test_table_1_by_hand():
+    found = by_name(case(zeta=4.0))  # MARINA: p = 1/2, gamma = 1/15
+    gd, marina = found["(1) GD"], found["(1) MARINA"]
+    assert (gd.rounds, gd.bits, gd.calls) == (2400, 2400 * 256, 240000)
+    assert marina.rounds == pytest.approx(2 * 3 * 15 / 0.01, abs=1)
+    assert marina.bits == 32 * (8 + (marina.rounds - 1) * 6)
+    assert marina.calls == 100 * marina.rounds
+    assert (gd.kind, marina.kind, marina.source) == ("bound", "bound", "Theorem 2.1")
+    unit = 3 * 7 / 0.01
+    diana, steph = found["(1) DIANA"], found["(1) FedSTEPH, r = n"]
+    assert (diana.rounds, diana.kind) == (ceil(unit * (1 + 9 * 2)), "order")
+    assert steph.rounds == pytest.approx(unit**2 * 5, abs=1)
+    assert found["(1)+(5) DIANA"].rounds == pytest.approx(unit * 19 + unit**2 * 9 / 2, abs=1)
+    vr = found["(1)+(5) VR-DIANA, b' = 1"]
+    assert vr.rounds == ceil(unit * (100 ** (2 / 3) + 8) * 5**0.5)
+    assert vr.calls == 100 + (vr.rounds - 1) * 3
+    assert found["(1)+(5) VR-MARINA, b' = 1"].source == "Theorem 3.1"
+
+
+def test_table_2_by_hand():
+    found = by_name(case(condition="PL", mu=0.01, zeta=4.0))
+    gd, marina = found["(1) GD"], found["(1) MARINA"]
+    assert gd.rounds == ceil(log(30) / -log(1 - 0.01 / 4))
+    gamma = 1 / (5 * (1 + 8**0.5))
+    assert marina.rounds == ceil(log(30) / -log(1 - 0.01 * gamma))
+    assert found["(1) DIANA"].rounds == ceil(700 * log(30) * 19)
+    noisy = 700 * log(30) * (19 + 4.5 * (700 + 30))
+    assert found["(1)+(5) DIANA"].rounds == pytest.approx(noisy, rel=1e-9, abs=1)
+    assert {one.source for one in found.values() if one.kind == "bound"} == {
+        "1 / L",
+        "Theorem 2.2",
+        "Theorem D.2",
+    }
+
+
+def test_what_the_bound_promises_is_reached_by_the_formula():
+    """K rounds give 2 Delta_0 / (gamma K) <= epsilon^2, K - 1 do not; the same under PL."""
+    one = case(p=0.3, method="marina")
+    gamma = stepsizes.marina(one.setting, 0.3).gamma
+    k = tables.marina(one).rounds
+    assert 6 / (gamma * k) <= 0.01 < 6 / (gamma * (k - 1))
+    one = case(p=0.3, method="marina", condition="PL", mu=0.02)
+    gamma = stepsizes.marina(one.setting, 0.3).gamma
+    k = tables.marina(one).rounds
+    assert (1 - gamma * 0.02) ** k * 3 <= 0.1 < (1 - gamma * 0.02) ** (k - 1) * 3
+
+
+def test_own_parameters_count_in_the_own_row_only():
+    theory, own = by_name(case()), by_name(case(method="marina", p=0.01))
+    assert own["(1) MARINA"].rounds > theory["(1) MARINA"].rounds
+    assert own["(1)+(5) VR-MARINA, b' = 1"] == theory["(1)+(5) VR-MARINA, b' = 1"]
+
+
+def test_rows_that_apply():
+    assert set(by_name(case(omega=None))) == {"(1) GD"}
+    assert set(by_name(case(omega=None, alpha=0.5, method="ef21"))) == {"(1) GD", "(1) EF21"}
+    plain = set(by_name(case()))
+    assert not any("PP" in name or "(6)" in name or "COMGATE" in name for name in plain)
+    assert set(by_name(case(omega=0.0))) - plain == {"(1) FedCOMGATE"}
+    assert {"PP, (1) FedSTEPH, r = 1", "PP, (1) PP-MARINA, r = 1"} == set(by_name(case(r=1))) - plain
+    online = set(by_name(case(b=2, big_b=50)))
+    assert {"(1)+(6) DIANA", "(1)+(6) VR-MARINA, b' = 2, b = 50"} <= online
+    # Table 2: FedSTEPH only with r >= (1+omega) sqrt(L/mu) log(Delta_0/epsilon)
+    small, large = (by_name(case(0.0, condition="PL", mu=4.0, r=r, n=9)) for r in (1, 9))
+    assert "PP, (1) FedSTEPH, r = 1" not in small and "PP, (1) FedSTEPH, r = 9" in large
+
+
+def test_trivial_ends():
+    for condition in ("nonconvex", "PL"):
+        done = case(condition=condition, mu=0.1, delta=0.0)
+        assert all(one.rounds == 1 for one in by_name(done).values())
+    one = case(condition="PL", mu=4.0)  # L = mu: one step of GD is enough
+    assert tables.gradient_descent(one).rounds == 1
+    assert all(np.isfinite(one.rounds) for one in by_name(case(condition="PL", mu=4.0)).values())
+
+
+def test_vr_marina_with_no_sampling_variance_needs_the_rounds_of_marina():
+    still = dataclasses.replace(
+        case(b=100, p=0.3, method="vr-marina"),
+        setting=setting(8.0, cal_L_i=(0.0, 0.0)),
+    )
+    marina = dataclasses.replace(still, method="marina")
+    assert tables.vr_marina(still).rounds == tables.marina(marina).rounds
+
+
+RANDK = {"name": "randk", "k": 10}
+METHODS = [
+    ({"name": "gd"}, None, tables.gradient_descent),
+    ({"name": "marina"}, RANDK, tables.marina),
+    ({"name": "vr-marina", "batch": 16}, RANDK, tables.vr_marina),
+    ({"name": "pp-marina", "participants": 2}, RANDK, tables.pp_marina),
+    ({"name": "ef21"}, {"name": "topk", "k": 10}, tables.ef21),
+]
+
+
+@pytest.mark.parametrize(
+    ("method", "compressor", "predict"), METHODS, ids=[m["name"] for m, _, _ in METHODS]
+)
+def test_predicted_bits_and_calls_are_those_of_runs(method, compressor, predict, tmp_path):
+    """Expected bits and sample gradients of K rounds against the logs of 6 runs of K rounds."""
+    omega = 11.3 if compressor is RANDK else None
+    one = Case(
+        setting(omega, alpha=10 / 123, zeta=10.0, n=5, d=123),
+        m=320,
+        delta=1.0,
+        epsilon=0.1,
+        b=method.get("batch"),
+        r=method.get("participants"),
+    )
+    rounds = 200
+    at_one = predict(dataclasses.replace(one, epsilon=1e9))
+    many = predict(one)
+    assert at_one.rounds == 1
+    for name, first, all_ in (
+        ("paper_bits_up", at_one.bits, many.bits),
+        ("oracle_calls", at_one.calls, many.calls),
+    ):
+        expected = first + (all_ - first) * (rounds - 1) / (many.rounds - 1)
+        totals = []
+        for seed in range(6):
+            log_file = tmp_path / f"{seed}.h5"
+            if name == "paper_bits_up":
+                run_tables(
+                    table(
+                        method | {"stepsize": 1e-3},
+                        compressor,
+                        workers=5,
+                        rounds=rounds,
+                        seed=seed,
+                        log_every=rounds,
+                    ),
+                    log_file,
+                )
+            totals.append(columns(log_file)[name][-1] / 5)
+        spread = np.std(totals, ddof=1) / np.sqrt(6)
+        assert abs(np.mean(totals) - expected) <= 5 * spread + 1e-9 * expected, name
+        assert spread < 0.1 * expected
+
+
+def theory(capsys, *settings, epsilon="0.01") -> str:
+    flags = [flag for setting in settings for flag in ("--set", setting)]
+    assert main(["theory", "--epsilon", epsilon, *flags]) == 0
+    return capsys.readouterr().out
+
+
+DATA = ("problem.data=sample", "problem.workers=5", "run.rounds=1")
+
+
+def test_command(capsys):
+    text = theory(
+        capsys,
+        *DATA,
+        "problem.name=logistic",
+        "problem.l2=0.01",
+        "method.name=pp-marina",
+        "method.participants=3",
+        'method.stepsize={ theory = 2.0, condition = "PL" }',
+        "compressor.name=randk",
+        "compressor.k=10",
+    )
+    for part in (
+        "n = 5, d = 123, m = 320",
+        "omega = 11.3",
+        "zeta = 10",
+        "p = 0.0487805, r = 3",
+        "Theorem E.2 (PL)",
+        "2 x theory",
+        "f(x^0)        0.693147",
+        "by Newton's method",
+        "the penalty's l2",
+        "epsilon^2 = 0.0001",
+        "PP-MARINA, r = 3",
+        "Table 2: until E f - f(x*) <= epsilon = 0.01",
+    ):
+        assert part in text, part
+    assert "nan" not in text and "none" not in text
+
+
+def test_command_where_little_is_known(capsys):
+    text = theory(
+        capsys,
+        *DATA,
+        "problem.name=nonconvex-loss",
+        "method.name=ef",
+        "method.stepsize=0.5",
+        "compressor.name=topk",
+        "compressor.k=3",
+    )
+    assert "theory step   none: there is no theorem for 'ef'" in text
+    assert "step size     0.5\n" in text
+    assert "f_inf         0, a lower bound, f being nonnegative" in text
+    assert "none: the problem has no known mu" in text
+    assert "omega = -, alpha = 0.0243902" in text
+
+
+def test_command_without_a_minimiser(capsys, tmp_path):
+    """Separable data: the infimum 0 of the logistic loss is not attained."""
+    (tmp_path / "two").write_text("1 1:1\n-1 1:-1\n1 2:1\n-1 2:-2\n")
+    text = theory(
+        capsys,
+        "problem.name=logistic",
+        f"problem.data={tmp_path / 'two'}",
+        "problem.workers=2",
+        "method.name=gd",
+        "method.stepsize=theory",
+        "run.rounds=1",
+    )
+    assert "f_inf         0, a lower bound, f being nonnegative, f has no minimiser" in text
+
+
+def test_command_batches_and_heavy_ball(capsys):
+    common = (*DATA, "problem.name=nonconvex-loss", "compressor.name=natural")
+    text = theory(
+        capsys, *common, "method.name=vr-marina-online", "method.batch=0.01", "method.stepsize=0.1"
+    )
+    assert "b' = 4, p = " in text and "b = 160" in text and " x theory" in text
+    text = theory(
+        capsys, *common, "method.name=marina", "method.optimizer=heavy-ball", "method.stepsize=1.0"
+    )
+    assert "none: there is no theorem for 'heavy-ball'" in text
+
+
+@pytest.mark.parametrize("epsilon", ["0", "-1", "nan", "inf", "x"])
+def test_wrong_epsilon(capsys, epsilon):
+    assert main(["theory", "--epsilon", epsilon, "--set", "run.rounds=1"]) == 2
+    assert "--epsilon" in capsys.readouterr().err
