@@ -79,6 +79,7 @@ class Engine:
         self.rows = self.star.all_workers(self.problem.rows)
         self.oracle = Oracle(self.problem, self.clock, int(self.rows.min()))
         self.compressor = experiment.compressor.bind(self.problem.d, n, settings.precision)
+        self.compressor.prepare(self.star, self.problem)
         self.estimator = experiment.method.estimator.bind(self.star, self.oracle, self.compressor)
         self.step = self._step_size()
         self.optimizer = experiment.method.optimizer.bind(self.step.gamma)

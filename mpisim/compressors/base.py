@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from mpisim.errors import InputError
 from mpisim.streams import Draw
 from mpisim.wire.base import Form, Message, Precision
+
+if TYPE_CHECKING:
+    from mpisim.problems.base import Problem
+    from mpisim.star import Star
 
 COMPRESSORS: dict[str, type[Compressor]] = {}
 FLOAT_BITS = 32  # what the papers charge for one value, whatever the wire precision
@@ -50,6 +54,12 @@ class Compressor(ABC):
 
     def check(self) -> None:  # noqa: B027
         """Raise `InputError` if the parameters do not fit the dimension."""
+
+    def prepare(self, star: Star, problem: Problem) -> None:
+        """Exchange what has to be known before round 0 (smoothness matrices, say). Collective.
+
+        Called once, after `bind`; what is sent goes through ``star`` and is charged in row 0.
+        """
 
     @abstractmethod
     def form(self, draw: Draw) -> Form:
