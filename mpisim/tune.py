@@ -138,6 +138,9 @@ def _has_log(point: Point | Path) -> bool:
 def _setting(log: Log) -> dict[str, Any]:
     """What must be equal for steps to be compared: all but step, seed and what changes nothing."""
     flat = {key: value for key, value in flatten(log.config).items() if key not in FREE}
+    step = log.config["method"]["stepsize"]
+    if isinstance(step, dict) and "condition" in step:
+        flat["condition"] = step["condition"]
     return flat | {"step is": "a multiple" if _step(log)[0] else "a number"}
 
 

@@ -55,7 +55,7 @@ class Compressor(ABC):
     def check(self) -> None:  # noqa: B027
         """Raise `InputError` if the parameters do not fit the dimension."""
 
-    def prepare(self, star: Star, problem: Problem) -> None:
+    def prepare(self, star: Star, problem: Problem) -> None:  # noqa: B027
         """Exchange what has to be known before round 0 (smoothness matrices, say). Collective.
 
         Called once, after `bind`; what is sent goes through ``star`` and is charged in row 0.

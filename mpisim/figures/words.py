@@ -92,8 +92,9 @@ def compressor(table: dict[str, Any], also: set[str] | frozenset[str] = frozense
 def parameter(key: str, value: Any) -> str:
     """A setting: ``K = 10``, ``γ = 4 × theory``, ``bias``."""
     symbol = PARAMETERS.get(key, key.replace("_", " "))
-    if isinstance(value, dict) and value.keys() == {"theory"}:
-        return f"{symbol} = {number(value['theory'])} × theory"
+    if isinstance(value, dict) and "theory" in value:
+        under = f" ({value['condition']})" if "condition" in value else ""
+        return f"{symbol} = {number(value['theory'])} × theory{under}"
     if value is True or value is False:
         return symbol if value else f"no {symbol}"
     return f"{symbol} = {number(value)}"

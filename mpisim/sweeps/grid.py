@@ -113,7 +113,8 @@ def _at_multiples(point: Tables, multiples: list[float]) -> list[Tables]:
     points = []
     for multiple in multiples:
         points.append(copy.deepcopy(point))
-        points[-1].setdefault("method", {})["stepsize"] = {"theory": multiple}
+        given = step if isinstance(step, dict) else {}
+        points[-1].setdefault("method", {})["stepsize"] = given | {"theory": multiple}
     return points
 
 
@@ -123,11 +124,14 @@ def _canonical_step(point: Tables) -> None:
     if not isinstance(method, dict):
         return
     step = method.get("stepsize")
-    inner = step.get("theory") if isinstance(step, dict) and len(step) == 1 else step
+    if isinstance(step, dict) and step.get("condition") == "nonconvex":
+        step = {key: value for key, value in step.items() if key != "condition"}
+    inner = step.get("theory") if isinstance(step, dict) else step
     if not isinstance(inner, int | float) or isinstance(inner, bool):
         return
     if isinstance(step, dict):
-        method["stepsize"] = "theory" if inner == 1 else {"theory": float(inner)}
+        plain = inner == 1 and len(step) == 1
+        method["stepsize"] = "theory" if plain else step | {"theory": float(inner)}
     else:
         method["stepsize"] = float(inner)
 

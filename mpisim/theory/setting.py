@@ -14,6 +14,7 @@ from mpisim.theory.smoothness import Constants
 
 Condition = Literal["nonconvex", "PL"]
 
+
 @dataclasses.dataclass(frozen=True)
 class Setting:
     """A problem and a compressor as the theorems see them, in the papers' letters.

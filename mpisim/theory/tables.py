@@ -2,9 +2,9 @@
 
 MARINA, VR-MARINA, PP-MARINA and GD (and EF21, where it is run) come with all constants of their
 theorems. What the tables quote from other papers is an O(.) without constants: there constant 1 is
-taken, and what the tables leave out is put where it must be for the units to agree, with L = max L_i:
-1/epsilon^2 means Delta_0 L / epsilon^2, 1/epsilon^4 its square and, in Table 2, 1/epsilon means
-Delta_0 / epsilon and each term has the factor log(Delta_0 / epsilon).
+taken, and what the tables leave out is put where it must be for the units to agree. With
+L = max L_i, 1/epsilon^2 means Delta_0 L / epsilon^2, 1/epsilon^4 its square and, in Table 2,
+1/epsilon means Delta_0 / epsilon, and each term has the factor log(Delta_0 / epsilon).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def rows(case: Case) -> tuple[list[Row], list[str]]:
     if case.setting.alpha is not None and case.method == "ef21":
         first.append(ef21(case))
     if case.setting.omega is None:
-        return first, ["all other rows: the compressor is biased, and they need omega"]
+        return first, ["the other rows: they need omega, and the compressor is biased"]
     quoted = _quoted_1(case) if case.setting.condition == "nonconvex" else _quoted_2(case)
     found = [*first, *quoted, marina(case), vr_marina(case)]
     if case.big_b is not None:
@@ -123,7 +123,7 @@ def _p(case: Case, method: str, theory: float) -> float:
 
 
 def _theorem(source: str) -> str:
-    """"MARINA, Theorem 3.1 (3.2 online): ..." -> "Theorem 3.1"."""
+    """The theorem's number alone, of "MARINA, Theorem 3.1 (3.2 online): ..."."""
     return source.split(":")[0].split(" (")[0].removeprefix("MARINA, ")
 
 

@@ -150,3 +150,16 @@ def test_differences_name_what_varies():
         {"method.stepsize": "theory"},
     ]
     assert flatten({"compressor": {"inner": {"k": 1}}}) == {"compressor.inner.k": 1}
+
+
+def test_multiples_keep_the_condition_of_the_theorem(tmp_path):
+    sweep = """
+    multiples = [1, 2]
+    [[sweep.methods]]
+    method = { stepsize = { theory = 1.0, condition = "PL" } }
+    [[sweep.methods]]
+    method = { stepsize = { theory = 5.0, condition = "nonconvex" } }
+    """
+    _, points = read(write(tmp_path, sweep), [])
+    pl = [{"theory": 1.0, "condition": "PL"}, {"theory": 2.0, "condition": "PL"}]
+    assert steps(points) == [*pl, "theory", {"theory": 2.0}]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -146,7 +147,7 @@ def gd_worst(multiple: float) -> float:
     """max_k (f(x^{k+1}) - f(x^k) + gamma/2 |grad f(x^k)|^2) / f(x^0)."""
     e = engine(at({"name": "gd"}, multiple), None, LEAST_SQUARES, Loaded())
     r = list(trajectory(e, 50))
-    steps = (b.f - a.f + e.step.gamma / 2 * a.square for a, b in zip(r, r[1:], strict=False))
+    steps = (b.f - a.f + e.step.gamma / 2 * a.square for a, b in pairwise(r))
     return max(steps) / r[0].f
 
 
@@ -215,7 +216,7 @@ def test_diana_contracts_as_its_theorem_says():
 
 
 def ratio(method, compressor, problem, multiple, folder) -> float:
-    """Mean of |grad f(x^k)|^2 over k < K and 5 seeds, over 2 Delta_0 / (gamma K), with f_inf = 0."""
+    """Mean of |grad f(x^k)|^2 over k < K and seeds, over 2 Delta_0 / (gamma K) with f_inf = 0."""
     means, rounds = [], 60
     for seed in range(5):
         log = folder / f"{seed}-{multiple}.h5"

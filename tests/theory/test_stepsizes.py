@@ -50,10 +50,10 @@ def test_by_hand_under_pl(name, step, gamma):
 
 
 def test_under_pl_a_large_mu_counts():
-    s = setting(4, 0.75, condition="PL", mu=3.0)
-    assert steps.marina(s, 0.25).gamma == 0.25 / 6
-    assert steps.vr_marina(s, 0.1, 2).gamma == 0.1 / 6
-    assert steps.pp_marina(s, 0.01, 2).gamma == 0.01 / 6
+    s = setting(4, condition="PL", mu=4.0)
+    assert steps.marina(s, 0.25).gamma == 0.25 / 8
+    assert steps.vr_marina(s, 0.1, 2).gamma == 0.1 / 8
+    assert steps.pp_marina(s, 0.01, 2).gamma == 0.01 / 8
     assert steps.ef21(setting(alpha=0.75, condition="PL", mu=50.0)).gamma == 0.5 / 100
 
 
@@ -145,7 +145,7 @@ def test_without_a_theorem():
         lambda: steps.vr_diana(setting(3.0, condition="PL", mu=1.0), 9),
         lambda: steps.dcgd(setting(3.0, condition="PL", mu=1.0)),
     ):
-        with pytest.raises(InputError, match="method.stepsize"):
+        with pytest.raises(InputError, match=r"method\.stepsize"):
             call()
 
 
@@ -202,5 +202,5 @@ def test_condition_without_mu():
     ],
 )
 def test_wrong_steps(step):
-    with pytest.raises(InputError, match=r'method.stepsize: .*"theory".*PL'):
+    with pytest.raises(InputError, match=r'method\.stepsize: .*"theory".*PL'):
         parse(table(marina(step), RANDK))
