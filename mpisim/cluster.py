@@ -20,42 +20,60 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 T = TypeVar("T")
-GRACE_SECONDS = 1.0  # rank 0 speaks first; another rank speaks only if rank 0 had nothing to say
+GRACE_SECONDS = 1.0  # how long a rank that fails waits for the others to fail, too
+DRAIN_SECONDS = 0.3  # mpirun passes on what was printed before it kills the job
 PATIENCE_SECONDS = 60.0  # how long a rank with an error waits for the others to agree on it
 
 
 def guarded(body: Callable[..., int]) -> int:
     """body(comm) on the world communicator; its exit code, or the job's end with one clear line.
 
-    `MpisimError`: one line from one rank. Any other exception: one traceback that names the rank.
+    `MpisimError`: one line. Any other exception: one traceback that names the rank. Where all ranks
+    fail, rank 0 speaks and all return the same code; where some do, one of them speaks and the
+    job is aborted.
     """
     from mpi4py import MPI
 
     comm = MPI.COMM_WORLD
+    alarm = comm.Dup()
     try:
         return body(comm)
-    except MpisimError as error:
-        if not error.agreed and comm.rank > 0:
-            time.sleep(GRACE_SECONDS)
-        if not error.agreed or comm.rank == 0:
-            print(f"mpisim: {error}", file=sys.stderr, flush=True)
-        code = error.exit_code
-        if error.agreed or comm.size == 1:
-            return code
     except BaseException as error:
         if isinstance(error, SystemExit) and error.code in (0, None):
             raise
-        if comm.rank > 0:
-            time.sleep(GRACE_SECONDS / 2)
-        lines = "".join(traceback.format_exception(error)).rstrip()
-        print(
-            f"mpisim: rank {comm.rank} of {comm.size} failed\n{lines}", file=sys.stderr, flush=True
-        )
-        code = 130 if isinstance(error, KeyboardInterrupt) else 1
-        if comm.size == 1:
-            return code
-    comm.Abort(code)
-    return code
+        code, text = _report(error, comm)
+        agreed = _all_failed(alarm, code)
+        if agreed is None or comm.rank == 0:
+            print(f"mpisim: {text}", file=sys.stderr, flush=True)
+        if agreed is not None:
+            return agreed
+        time.sleep(DRAIN_SECONDS)
+        comm.Abort(code)
+        return code
+
+
+def _report(error: BaseException, comm: MPI.Intracomm) -> tuple[int, str]:
+    """Exit code and what to print."""
+    if isinstance(error, MpisimError):
+        return error.exit_code, str(error)
+    lines = "".join(traceback.format_exception(error)).rstrip()
+    code = 130 if isinstance(error, KeyboardInterrupt) else 1
+    return code, f"rank {comm.rank} of {comm.size} failed\n{lines}"
+
+
+def _all_failed(alarm: MPI.Intracomm, code: int) -> int | None:
+    """The largest exit code if every rank fails within a grace period, else None."""
+    from mpi4py import MPI
+
+    codes = np.array([code])
+    request = alarm.Iallreduce(MPI.IN_PLACE, codes, MPI.MAX)
+    # rank 0 gives up first, so that one rank speaks where several fail
+    end = time.monotonic() + GRACE_SECONDS * (1 if alarm.rank == 0 else 2)
+    while not request.Test():
+        if time.monotonic() > end:
+            return None
+        time.sleep(1e-3)
+    return int(codes[0])
 
 
 def together(comm: MPI.Intracomm, work: Callable[[], T]) -> T:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import numpy as np
 
 from mpisim.estimators.base import Estimator, Theory, estimator
@@ -61,7 +63,12 @@ class VRMarina(Estimator):
         return self.star.broadcast(self.g)
 
     def theory_step(self, setting: Setting) -> Step:
-        return stepsizes.vr_marina(setting, float(self.p), self.b)
+        return stepsizes.vr_marina(setting, float(self.p), self.noise_batch())
+
+    def noise_batch(self) -> float:
+        """b' as the variance of the minibatches sees it: infinite where they are whole shards."""
+        samples = self.star.sum_over_workers(self.oracle.rows[:, None].astype(float))[0]
+        return inf if samples == self.star.n * self.b else self.b
 
 
 @estimator("vr-marina-online")
@@ -88,6 +95,9 @@ class OnlineVRMarina(VRMarina):
         """(1/b) sum over I_{i,k} of grad f_xi(x), shape (m, d)."""
         batch = self.star.draw("big batch").samples(self.oracle.rows, self.big_b)
         return self.oracle.batch_gradients(x, batch)
+
+    def noise_batch(self) -> float:
+        return self.b
 
     def minibatch(self) -> np.ndarray:
         """I'_{i,k}: sample numbers, drawn independently from D_i, shape (m, b')."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +107,11 @@ def fewer(claim: str, source: str, less: Sequence[Log], more: Sequence[Log], x: 
         return Claim(claim, source, "not measured: no seed has both runs", False)
     runs = [log for pair in pairs for log in pair]
     level, start = common_level(runs), max(float(log.column(Y)[0]) for log in runs)
-    details = {"level": level, "level_of_start": level / start, "seeds": [seed(a) for a, _ in pairs]}
+    details = {
+        "level": level,
+        "level_of_start": level / start,
+        "seeds": [seed(a) for a, _ in pairs],
+    }
     if level >= start:
         measured = "not measured: a run never got below |grad f(x^0)|^2"
         return Claim(claim, source, measured, False, details)
@@ -123,7 +127,7 @@ def fewer(claim: str, source: str, less: Sequence[Log], more: Sequence[Log], x: 
     return Claim(claim, source, measured, median > 1, details)
 
 
-def ordered(claim: str, source: str, groups: dict[str, Sequence[Log]], x: Axis) -> Claim:
+def ordered(claim: str, source: str, groups: Mapping[str, Sequence[Log]], x: Axis) -> Claim:
     """That the groups, in this order, need more and more of ``x`` to reach their common level."""
     logs = [log for group in groups.values() for log in group]
     level, start = common_level(logs), max(float(log.column(Y)[0]) for log in logs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
+from math import isinf
 
 from mpi4py import MPI
 
@@ -176,6 +177,7 @@ def _table(facts: Facts, condition: Condition, epsilon: float) -> str:
         b=estimator.b if isinstance(estimator, VRMarina | VRDiana) else None,
         big_b=estimator.big_b if isinstance(estimator, OnlineVRMarina) else None,
         r=getattr(estimator, "participants", None),
+        whole=isinstance(estimator, VRMarina) and isinf(estimator.noise_batch()),
     )
     rows, missing = tables.rows(case)
     head = ("setup", "method", "rounds", "bits/worker", "samples/worker", "", "source")

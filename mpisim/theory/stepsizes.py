@@ -98,11 +98,12 @@ def marina(setting: Setting, p: float) -> Step:
     return _either(setting, gamma, formula, theorems, ("p", p))
 
 
-def vr_marina(setting: Setting, p: float, b: int) -> Step:
+def vr_marina(setting: Setting, p: float, b: float) -> Step:
     """gamma = 1 / (L + sqrt((omega L^2 + (1+omega) cal-L^2 / b') (1-p) / (p n))).
 
-    MARINA, Theorems 3.1 and 3.2; L^2 and cal-L^2 are the means of L_i^2 and cal-L_i^2. Under PL
-    Theorems D.2 and D.4: min(the same with 2 (1-p) for 1-p, p / (2 mu)).
+    MARINA, Theorems 3.1 and 3.2; L^2 and cal-L^2 are the means of L_i^2 and cal-L_i^2. ``b`` is
+    b', or infinity where a minibatch is all samples, so that cal-L = 0 (below Assumption 3.1).
+    Under PL Theorems D.2 and D.4: min(the same with 2 (1-p) for 1-p, p / (2 mu)).
     """
     omega = _omega(setting, "VR-MARINA")
     variance = omega * setting.L_rms**2 + (1 + omega) * setting.cal_L_rms**2 / b

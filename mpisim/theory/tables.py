@@ -9,7 +9,7 @@ L = max L_i, 1/epsilon^2 means Delta_0 L / epsilon^2, 1/epsilon^4 its square and
 
 from __future__ import annotations
 
-from math import log, sqrt
+from math import inf, log, sqrt
 
 from mpisim.theory import stepsizes
 from mpisim.theory.complexity import Case, Cost, Row, rounds, row, whole
@@ -74,7 +74,7 @@ def vr_marina(case: Case) -> Row:
     """VR-MARINA, finite sums: Theorem 3.1, or D.2 under PL; b' = 1 unless the method has one."""
     s, b = case.setting, case.b or 1
     p = _p(case, "vr-marina", stepsizes.vr_marina_probability(s.zeta, s.d, b, case.m))
-    step = stepsizes.vr_marina(s, p, b)
+    step = stepsizes.vr_marina(s, p, inf if case.whole else b)
     dense = Cost(s.d, case.m)
     costs = dense, dense.mixed(p, Cost(s.zeta, 2 * b))
     source = _theorem(step.source)

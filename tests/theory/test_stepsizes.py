@@ -89,6 +89,7 @@ def test_reductions(condition):
     assert steps.pp_marina(of(9.0), 1.0, 1).gamma == gd
     still = of(9.0, cal_L_i=(0.0, 0.0))  # b' = m: no variance of minibatches
     assert steps.vr_marina(still, 0.3, 3).gamma == near(steps.marina(still, 0.3).gamma)
+    assert steps.vr_marina(of(9.0), 0.3, inf).gamma == near(steps.marina(of(9.0), 0.3).gamma)
     # r = n clients drawn with replacement: MARINA with omega + 1 for omega
     assert steps.pp_marina(of(8.0), 0.3, 2).gamma == near(steps.marina(of(9.0), 0.3).gamma)
     assert steps.ef21(of(None, alpha=1.0)).gamma == 1 / 4
@@ -176,6 +177,24 @@ def test_condition_of_an_experiment(tmp_path):
     assert run("c", {"theory": 1.0, "condition": "nonconvex"}) == smooth
     twice = run("d", {"theory": 2.0, "condition": "PL"})
     assert twice == (2 * pl[0], f"2 x {pl[1]}")
+
+
+def test_vr_marina_on_whole_shards_takes_the_step_of_marina(tmp_path):
+    """Drawn without replacement, b' = m samples are all; drawn with, or of uneven shards, not."""
+    whole = {"name": "vr-marina", "batch": 320, "p": 0.3, "stepsize": "theory"}
+    for name, method, more in (
+        ("marina", marina("theory") | {"p": 0.3}, {"workers": 5}),
+        ("whole", whole, {"workers": 5}),
+        ("online", whole | {"name": "vr-marina-online"}, {"workers": 5}),
+        ("uneven", whole | {"batch": 228}, {"workers": 7, "problem": {"remainder": "spread"}}),
+        ("marina 7", marina("theory") | {"p": 0.3}, {"workers": 7}),
+    ):
+        problem = WITH_MU | more.pop("problem", {})
+        run_tables(table(method, RANDK, problem=problem, rounds=1, **more), tmp_path / name)
+    found = {path.name: stepsize(path)[0] for path in tmp_path.iterdir()}
+    assert found["whole"] == pytest.approx(found["marina"], rel=1e-12)
+    assert found["online"] < 0.99 * found["marina"]
+    assert found["uneven"] < 0.99 * found["marina 7"]
 
 
 def test_condition_without_mu():

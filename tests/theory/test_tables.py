@@ -116,6 +116,9 @@ def test_vr_marina_with_no_sampling_variance_needs_the_rounds_of_marina():
     )
     marina = dataclasses.replace(still, method="marina")
     assert tables.vr_marina(still).rounds == tables.marina(marina).rounds
+    assert tables.vr_marina(case(b=100, p=0.3, method="vr-marina", whole=True)) == (
+        tables.vr_marina(still)
+    )
 
 
 RANDK = {"name": "randk", "k": 10}

@@ -51,8 +51,8 @@ def figure(name: str, logs: Path | None, out: Path) -> int:
 
 def claims(folder: Path) -> int:
     """Print the claims of all figures in a folder."""
-    from mpisim.figures.claims import SUFFIX, read, table
     from mpisim.errors import InputError
+    from mpisim.figures.claims import SUFFIX, read, table
 
     paths = sorted(folder.glob(f"*{SUFFIX}"))
     if not paths:

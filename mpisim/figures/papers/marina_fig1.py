@@ -126,9 +126,9 @@ def _pairs(found: Runs) -> Iterator[Claim]:
 
 def _with_later_bits(claim: Claim, less: list[Log], more: list[Log]) -> Claim:
     """The ratio of bits without g^0, too; in words where it alone turns the claim."""
-    level = claim.details.get("level")
     if "ratios" not in claim.details:
         return claim
+    level = float(claim.details["level"])
     low = np.median([needed(log, LATER_BITS, level) for log in less])
     high = np.median([needed(log, BITS, level) for log in more])
     ratio = float(high / low) if low > 0 else None
