@@ -61,19 +61,23 @@ def grid() -> list[dict]:
     """The points: variants x data x K x seeds, and long runs of MARINA for their last iterates."""
     base = {
         "problem": {"name": "nonconvex-loss", "workers": 5, "bias": True},
-        "method": {"stepsize": "theory", "smoothness": "published", "optimizer": "gd"},
+        "method": {"stepsize": "theory", "smoothness": "published"},
     }
     data = [{"problem": {"data": name, "l2": l2}} for name, l2 in DATA.items()]
     how = [
-        {"method": {"estimator": method}, "compressor": {"name": name}}
+        {"method": _method(method), "compressor": {"name": name}}
         for method, name in VARIANTS.values()
     ]
     runs = {"run": {"seed": list(SEEDS), "rounds": [ROUNDS]}, "compressor": {"k": list(COUNTS)}}
-    marina = [{"method": {"estimator": "marina"}, "compressor": {"name": "randk", "k": 10}}]
+    marina = [{"method": _method("marina"), "compressor": {"name": "randk", "k": 10}}]
     long = {"run": {"rounds": list(LONG), "log_every": [1000]}}
     return expand(base, {"data": data, "how": how} | runs) + expand(
         base, {"data": data, "how": marina} | long
     )
+
+
+def _method(estimator: str) -> dict[str, str]:
+    return {"name": estimator.partition("-")[0], "estimator": estimator}
 
 
 def variants(logs: list[Log]) -> list[str]:

@@ -28,3 +28,12 @@ def need_data():
             pytest.skip(f"{name} is not here (MPISIM_DATA)")
 
     return need
+
+
+def pytest_collection_modifyitems(items):
+    """Tests that start real jobs are `mpi`, tests on data that may not be here are `real`."""
+    for item in items:
+        if "cluster" in item.path.parts and item.path.name.startswith("test_"):
+            item.add_marker(pytest.mark.mpi)
+        if "need_data" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.real)

@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit
 
 from mpisim.errors import WireError
+from mpisim.kernels import ordered_sum
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,8 +88,6 @@ class Message(ABC):
 
     def total(self) -> np.ndarray:
         """Sum over the block in worker order, shape (d,)."""
-        from mpisim.kernels import ordered_sum
-
         return ordered_sum(self.decoded())
 
 
