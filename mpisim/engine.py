@@ -74,6 +74,7 @@ class Engine:
         self.star = Star(
             comm, n, settings.layout, Streams(settings.seed), settings.precision, self.clock
         )
+        self.star.rounds = settings.rounds
         self.loaded = loaded or Loaded()
         self.problem = self.loaded.problem(experiment, self.star)
         self.rows = self.star.all_workers(self.problem.rows)
@@ -82,7 +83,7 @@ class Engine:
         self.compressor.prepare(self.star, self.problem)
         self.estimator = experiment.method.estimator.bind(self.star, self.oracle, self.compressor)
         self.step = self._step_size()
-        self.optimizer = experiment.method.optimizer.bind(self.step.gamma)
+        self.optimizer = experiment.method.optimizer.bind(self.step.gamma, settings.rounds)
         self.reference = self.loaded.minimiser(self.star) if settings.reference else None
         self.evaluator = Evaluator(self.star, self.oracle, self.clock)
         self.identity = checkpoint.identity(experiment.table, self.problem.identity, n)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, TypeVar, get_args
 
+from mpisim import adaptive  # noqa: F401 - makes its optimizers known
 from mpisim.errors import InputError
 from mpisim.estimators import ESTIMATORS, Estimator
 from mpisim.optimizers import OPTIMIZERS, Optimizer
@@ -12,20 +13,29 @@ from mpisim.params import build, check_type, choose
 from mpisim.theory.setting import Condition
 from mpisim.theory.smoothness import Bound
 
-METHODS: dict[str, tuple[str, str]] = {
-    "gd": ("naive", "gd"),
-    "heavy-ball": ("naive", "heavy-ball"),
-    "dcgd": ("naive", "gd"),
-    "diana": ("diana", "gd"),
-    "vr-diana": ("vr-diana", "gd"),
-    "marina": ("marina", "gd"),
-    "vr-marina": ("vr-marina", "gd"),
-    "vr-marina-online": ("vr-marina-online", "gd"),
-    "pp-marina": ("pp-marina", "gd"),
-    "ef": ("ef", "gd"),
-    "ef21": ("ef21", "gd"),
+BOTH = {"direction": "both"}
+# name: estimator, optimizer, and keys that have other defaults than the estimator's
+METHODS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "gd": ("naive", "gd", {}),
+    "heavy-ball": ("naive", "heavy-ball", {}),
+    "dcgd": ("naive", "gd", {}),
+    "diana": ("diana", "gd", {}),
+    "vr-diana": ("vr-diana", "gd", {}),
+    "marina": ("marina", "gd", {}),
+    "vr-marina": ("vr-marina", "gd", {}),
+    "vr-marina-online": ("vr-marina-online", "gd", {}),
+    "pp-marina": ("pp-marina", "gd", {}),
+    "ef": ("ef", "gd", {}),
+    "ef21": ("ef21", "gd", {}),
+    "ef21-2way": ("ef21", "gd", BOTH),
+    "amsgrad": ("naive", "amsgrad", {}),
+    "naive-amsgrad": ("naive", "amsgrad", BOTH),
+    "ef-amsgrad": ("ef", "amsgrad", BOTH),
+    "cd-adam": ("ef21", "amsgrad", BOTH | {"start": "zero"}),
+    "1bit-adam": ("1bit-adam", "1bit-adam", {}),
 }
-UNCOMPRESSED = ("gd", "heavy-ball")  # methods that send dense vectors unless a compressor is named
+# methods that send dense vectors unless a compressor is named
+UNCOMPRESSED = ("gd", "heavy-ball", "amsgrad")
 
 CONDITIONS = get_args(Condition)
 STEPSIZES = (
@@ -79,17 +89,19 @@ def make_method(table: dict[str, Any]) -> Method:
         if not {"estimator", "optimizer"} <= table.keys():
             raise InputError(f"method.name: missing; known: {', '.join(sorted(METHODS))}")
         name = f"{table['estimator']}+{table['optimizer']}"
-        pair = (table["estimator"], table["optimizer"])
+        first, second = table["estimator"], table["optimizer"]
+        defaults: dict[str, Any] = {}
     else:
         name = table["name"]
-        pair = choose(METHODS, name, "method.name")
-    estimator_class = choose(ESTIMATORS, table.get("estimator", pair[0]), "method.estimator")
-    optimizer_class = choose(OPTIMIZERS, table.get("optimizer", pair[1]), "method.optimizer")
+        first, second, defaults = choose(METHODS, name, "method.name")
+    estimator_class = choose(ESTIMATORS, table.get("estimator", first), "method.estimator")
+    optimizer_class = choose(OPTIMIZERS, table.get("optimizer", second), "method.optimizer")
     general = {"name", "stepsize", "smoothness", "estimator", "optimizer"}
     allowed = general | _keys(estimator_class) | _keys(optimizer_class)
     for key in table.keys() - allowed:
         known = ", ".join(sorted(allowed))
         raise InputError(f"method.{key}: unknown key for {name!r}; allowed here: {known}")
+    table = {key: value for key, value in defaults.items() if key in allowed} | table
     estimator, optimizer = _half(estimator_class, table), _half(optimizer_class, table)
     bound = check_type(table.get("smoothness", "sharp"), Bound, "method.smoothness")
     return Method(name, _stepsize(table), bound, estimator, optimizer)

@@ -35,8 +35,8 @@ class Optimizer(ABC):
     gamma: float
     state: dict[str, np.ndarray]
 
-    def bind(self, gamma: float) -> Optimizer:
-        """Set the step size and forget all state."""
+    def bind(self, gamma: float, rounds: int) -> Optimizer:
+        """Set the step size for a run of ``rounds`` rounds, and forget all state."""
         self.gamma, self.state = gamma, {}
         return self
 
@@ -61,9 +61,9 @@ class HeavyBall(Optimizer):
 
     momentum: float = 0.9
 
-    def bind(self, gamma: float) -> Optimizer:
+    def bind(self, gamma: float, rounds: int) -> Optimizer:
         require(0 <= self.momentum < 1, "method.momentum", self.momentum, "a number in [0, 1)")
-        return super().bind(gamma)
+        return super().bind(gamma, rounds)
 
     def step(self, x: np.ndarray, g: np.ndarray) -> np.ndarray:
         following = x - self.gamma * g

@@ -98,7 +98,7 @@ class Star:
         self.m = int(self.starts[self.rank + 1]) - self.first
         self.is_server = self.rank == 0
         self.ledger = Ledger(n)
-        self.round = 0
+        self.round = self.rounds = 0
         self._dense: dict[int, Compressor] = {}
 
     @staticmethod

@@ -20,24 +20,32 @@ class RandK(Compressor):
     omega = d/k - 1, zeta = k (MARINA, Section 1.2). Workers draw independently of each other, and
     the server redraws their coordinates: a message is k values. The papers charge 32 k bits.
 
+    scaled : false leaves out the d / k: then C is biased and contractive, alpha = k/d.
+
     Where this differs from the published MARINA code: there, all workers drew alike.
     """
 
     k: int
+    scaled: bool = True
 
     def check(self) -> None:
         _require_k(self.k, self.d)
 
     def form(self, draw: Draw) -> SeededForm:
         rows = draw.subsets(self.d, self.k)
-        return SeededForm.of_rows(self.d, self.precision, rows, self.d / self.k)
+        scale = self.d / self.k if self.scaled else 1.0
+        return SeededForm.of_rows(self.d, self.precision, rows, scale)
 
     def compress(self, v: np.ndarray, draw: Draw) -> Seeded:
         return self.form(draw).take(v)
 
     @property
-    def omega(self) -> float:
-        return self.d / self.k - 1
+    def omega(self) -> float | None:
+        return self.d / self.k - 1 if self.scaled else None
+
+    @property
+    def alpha(self) -> float | None:
+        return super().alpha if self.scaled else self.k / self.d
 
     @property
     def density(self) -> float:

@@ -1,6 +1,15 @@
 """Gradient estimators: one file a family, found by name."""
 
-from mpisim.estimators import diana, feedback, marina, naive, pp_marina, vr_diana, vr_marina
+from mpisim.estimators import (
+    diana,
+    feedback,
+    marina,
+    naive,
+    one_bit_adam,
+    pp_marina,
+    vr_diana,
+    vr_marina,
+)
 from mpisim.estimators.base import ESTIMATORS, Estimator
 
 __all__ = [
@@ -10,6 +19,7 @@ __all__ = [
     "feedback",
     "marina",
     "naive",
+    "one_bit_adam",
     "pp_marina",
     "vr_diana",
     "vr_marina",

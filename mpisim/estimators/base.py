@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 ESTIMATORS: dict[str, type[Estimator]] = {}
 Theory = Literal["theory"]
+Direction = Literal["up", "both"]  # what is compressed: only messages up, or those down, too
 
 
 def estimator(name: str):

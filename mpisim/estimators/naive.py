@@ -5,22 +5,32 @@ from __future__ import annotations
 import numpy as np
 
 from mpisim.errors import InputError
-from mpisim.estimators.base import Estimator, estimator
+from mpisim.estimators.base import Direction, Estimator, estimator
 from mpisim.theory import stepsizes
 from mpisim.theory.setting import Setting, Step
 
 
 @estimator("naive")
 class Naive(Estimator):
-    """g^k = (1/n) sum_i C_i(grad f_i(x^k)) (Khirirat et al., 2018; SAQ calls it DCGD)."""
+    """g^k = (1/n) sum_i C_i(grad f_i(x^k)) (Khirirat et al., 2018; SAQ calls it DCGD).
+
+    direction : "both": the server compresses the mean, too.
+    """
+
+    direction: Direction = "up"
 
     def start(self, x: np.ndarray) -> np.ndarray:
         return self.estimate(x)
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
-        return self.star.average(self.compress(self.oracle.gradients(x)))
+        c_i = self.compress(self.oracle.gradients(x))
+        if self.direction == "up":
+            return self.star.average(c_i)
+        return self.star.broadcast(self.star.mean(c_i), self.compressor)
 
     def theory_step(self, setting: Setting) -> Step:
+        if self.direction == "both":
+            return super().theory_step(setting)
         if setting.omega == 0:
             return stepsizes.gradient_descent(setting)
         if not setting.convex:

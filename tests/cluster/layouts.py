@@ -54,6 +54,9 @@ def experiments():
         for compressor in (COMPRESSORS[1], COMPRESSORS[3]):
             for n in (6, 20):
                 yield table(method | {"stepsize": 0.05}, compressor, workers=n, rounds=8)
+    for name in ("naive-amsgrad", "ef-amsgrad", "cd-adam", "ef21-2way", "1bit-adam"):
+        for compressor in (COMPRESSORS[2], COMPRESSORS[7]):
+            yield table({"name": name, "stepsize": 0.01}, compressor, workers=20, rounds=9)
     for problem in ("logistic", "logistic-nonconvex-reg", "least-squares"):
         yield table(
             {"name": "diana", "stepsize": "theory" if problem == "logistic" else 0.01},

@@ -1,4 +1,4 @@
-"""VR-MARINA, VR-DIANA and PP-MARINA against plain NumPy loops that share only the addressed draws."""
+"""VR-MARINA, VR-DIANA and PP-MARINA against plain NumPy loops that share only the draws."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROUNDS, SEED, GAMMA = 60, 1, 0.7
 
 
 class Shards:
-    """Dense non-convex loss of n contiguous shards, with minibatches; none of the package's code."""
+    """The non-convex loss of n contiguous dense shards, with minibatches; no code of mpisim."""
 
     def __init__(self, data, n):
         rows, labels = dense(data)
