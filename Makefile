@@ -4,6 +4,7 @@
 # MPI=mpich     MPICH from PyPI, in .venv
 # MPI=site      the mpirun found on PATH
 # The choice made at `make setup` is remembered. PYTHON=... names the Python for .venv.
+# SCALE=quick   figures of papers in minutes (default); SCALE=paper: as long as the paper's runs
 
 SHELL := /bin/sh
 MAKEFLAGS += --no-builtin-rules --no-print-directory
@@ -34,10 +35,15 @@ VENDOR := $(MPI)
 endif
 ENV := . run/env.$(VENDOR)
 
-.PHONY: help setup demo test lint bench data clean
+# Figures of papers: run/NAME.toml says what is run, mpisim/figures/papers what is drawn.
+FIGURES := marina-fig1 cdadam-fig2 cdadam-fig4
+SCALE ?= quick
+RANKS ?= 2
+
+.PHONY: help setup demo test lint bench data claims $(FIGURES) clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
 
 setup: $(STAMP) ## make .venv with everything (MPI=site: use the machine's own mpirun)
 
@@ -78,6 +84,17 @@ bench: $(STAMP) ## what is timed, and against what
 data: $(STAMP) ## fetch every data set of the registry into datasets/
 	@$(ENV) && failed=0; for name in $$(mpisim data list | awk 'NR > 1 {print $$1}'); do \
 	  mpisim data fetch $$name || failed=1; done; mpisim data list; exit $$failed
+
+cdadam-fig2: ## four ways of compressing AMSGrad, scaled sign, with claims
+cdadam-fig4: ## the same with Top-1
+marina-fig1: ## MARINA against DIANA, VR-MARINA against VR-DIANA, with claims (docs/marina-fig1.md)
+
+$(FIGURES): $(STAMP)
+	@$(ENV) && mpirun -n $(RANKS) .venv/bin/python run/figure.py $@ $(SCALE) && \
+	  .venv/bin/python -m mpisim figure $@
+
+claims: $(STAMP) ## what the figures drawn so far say of the papers' claims
+	@.venv/bin/python -m mpisim claims
 
 clean: ## remove .venv and all that tools leave behind
 	@rm -rf .venv build dist *.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache

@@ -85,15 +85,7 @@ class Method:
 
 def make_method(table: dict[str, Any]) -> Method:
     """A Method from a ``[method]`` table, or `InputError`."""
-    if "name" not in table:
-        if not {"estimator", "optimizer"} <= table.keys():
-            raise InputError(f"method.name: missing; known: {', '.join(sorted(METHODS))}")
-        name = f"{table['estimator']}+{table['optimizer']}"
-        first, second = table["estimator"], table["optimizer"]
-        defaults: dict[str, Any] = {}
-    else:
-        name = table["name"]
-        first, second, defaults = choose(METHODS, name, "method.name")
+    name, first, second, defaults = _pair(table)
     estimator_class = choose(ESTIMATORS, table.get("estimator", first), "method.estimator")
     optimizer_class = choose(OPTIMIZERS, table.get("optimizer", second), "method.optimizer")
     general = {"name", "stepsize", "smoothness", "estimator", "optimizer"}
@@ -105,6 +97,16 @@ def make_method(table: dict[str, Any]) -> Method:
     estimator, optimizer = _half(estimator_class, table), _half(optimizer_class, table)
     bound = check_type(table.get("smoothness", "sharp"), Bound, "method.smoothness")
     return Method(name, _stepsize(table), bound, estimator, optimizer)
+
+
+def _pair(table: dict[str, Any]) -> tuple[str, Any, Any, dict[str, Any]]:
+    """Name, estimator, optimizer and own defaults; a pair without a name is called "a+b"."""
+    estimator, optimizer = table.get("estimator"), table.get("optimizer")
+    unnamed = f"{estimator}+{optimizer}"
+    if estimator and optimizer and table.get("name", unnamed) == unnamed:
+        return unnamed, estimator, optimizer, {}
+    name: Any = table.get("name")
+    return name, *choose(METHODS, name, "method.name")
 
 
 def _keys(half: type) -> set[str]:

@@ -29,7 +29,10 @@ def grid_of(name: str, scale: str) -> tuple[Path, list[dict]]:
     gone = [data for data in dict.fromkeys(_data(point) for point in grid) if not _here(data)]
     for data in gone:
         print(f"{data}: left out, it is not here; `mpisim data fetch {data}` downloads it")
-    return folder, [point for point in grid if _data(point) not in gone]
+    here = [point for point in grid if _data(point) not in gone]
+    if not here:
+        raise InputError("none of the data is here; MPISIM_DATA names folders with data sets")
+    return folder, here
 
 
 def _data(point: dict) -> str:

@@ -8,34 +8,36 @@ beside the papers', in logs/marina-fig1-evidence; then evaluates its y axis and 
 from __future__ import annotations
 
 import sys
-import tomllib
 from pathlib import Path
 
+import h5py
 import numpy as np
 
 from mpisim.cluster import guarded
-from mpisim.compressors.base import compressor
+from mpisim.compressors.base import Compressor, compressor
 from mpisim.compressors.sparse import RandK
 from mpisim.config import parse
 from mpisim.estimators.base import estimator
 from mpisim.estimators.diana import Diana
-from mpisim.figures.claims import common_level, needed, number
+from mpisim.figures.claims import common_level, needed
 from mpisim.figures.curves import Axis
 from mpisim.figures.read import Log, read
+from mpisim.streams import Draw, Streams
 from mpisim.sweeps.grid import expand
 from mpisim.sweeps.runner import sweep
+from mpisim.wire.base import Precision
 from mpisim.wire.sparse import SeededForm
 
 FOLDER = Path("logs/marina-fig1-evidence")
 DATA = {"mushrooms": 3.3891e-6, "a9a": 2.31075e-6}  # with l2 = 1e-6 L
-COUNTS, SEEDS, ROUNDS = (1, 10), (1, 2, 3, 4, 5), 1000
-LONG = (0, 10, 100, 1000, 10000)
+COUNTS, SEEDS, ROUNDS, N = (1, 10), (1, 2, 3, 4, 5), 1000, 5
+LONG = {"marina": (0, 10, 100, 1000, 10000), "vr-diana": (1000, 10000)}
 VARIANTS = {
     "MARINA": ("marina", "randk"),
     "MARINA, alike": ("marina", "randk-alike"),
     "DIANA": ("diana", "randk"),
     "DIANA, alike": ("diana", "randk-alike"),
-    "DIANA by shifts": ("diana-by-shifts", "randk"),
+    "DIANA, by shifts": ("diana-by-shifts", "randk"),
 }
 
 
@@ -58,117 +60,142 @@ class DianaByShifts(Diana):
 
 
 def grid() -> list[dict]:
-    """The points: variants x data x K x seeds, and long runs of MARINA for their last iterates."""
+    """The points: variants x data x K x seeds; long runs of MARINA and VR-DIANA."""
     base = {
-        "problem": {"name": "nonconvex-loss", "workers": 5, "bias": True},
+        "problem": {"name": "nonconvex-loss", "workers": N, "bias": True},
         "method": {"stepsize": "theory", "smoothness": "published"},
+        "run": {"rounds": ROUNDS},
     }
     data = [{"problem": {"data": name, "l2": l2}} for name, l2 in DATA.items()]
-    how = [
-        {"method": _method(method), "compressor": {"name": name}}
-        for method, name in VARIANTS.values()
-    ]
-    runs = {"run": {"seed": list(SEEDS), "rounds": [ROUNDS]}, "compressor": {"k": list(COUNTS)}}
-    marina = [{"method": _method("marina"), "compressor": {"name": "randk", "k": 10}}]
-    long = {"run": {"rounds": list(LONG), "log_every": [1000]}}
-    return expand(base, {"data": data, "how": how} | runs) + expand(
-        base, {"data": data, "how": marina} | long
-    )
+    counts = {"compressor": {"k": list(COUNTS)}}
+    points = []
+    for method, name in VARIANTS.values():
+        names = {"name": method.removesuffix("-by-shifts"), "estimator": method}
+        change = [{"method": names, "compressor": {"name": name}}]
+        points += expand(base, {"data": data, "how": change, "run": {"seed": list(SEEDS)}} | counts)
+    for method, rounds in LONG.items():
+        batch = {"batch": 0.01} if method.startswith("vr") else {}
+        change = [{"method": {"name": method} | batch, "compressor": {"name": "randk"}}]
+        run = {"run": {"rounds": list(rounds), "log_every": [1000]}}
+        points += expand(base, {"data": data, "how": change} | run | counts)
+    return points
 
 
-def _method(estimator: str) -> dict[str, str]:
-    return {"name": estimator.partition("-")[0], "estimator": estimator}
-
-
-def variants(logs: list[Log]) -> list[str]:
-    """Rounds to a common level, and where 1000 rounds lead."""
-    lines = [
-        f"{'':40}{'rounds to a common level':>26}{'times':>8}{'|grad f(x^T)|^2':>18}{'spread':>8}"
-    ]
-    for data in DATA:
-        for k in COUNTS:
-            found = {name: _pick(logs, data, k, *pair) for name, pair in VARIANTS.items()}
-            for name, runs in found.items():
-                proper = found[name.split(",")[0].split(" by")[0]]
-                lines.append(_line(f"{data}, K = {k}, {name}", runs, proper))
-    return lines
-
-
-def _pick(logs: list[Log], data: str, k: int, method: str, name: str) -> list[Log]:
-    wanted = (data, method, {"name": name, "k": k}, ROUNDS)
+def pick(logs: list[Log], data: str, k: int, method: str, name: str, **run: int) -> list[Log]:
+    """The logs of a setting; ``run`` are keys of its table."""
+    wanted = (data, k, method, name)
     return [
         log
         for log in logs
         if wanted
         == (
             log.config["problem"]["data"],
+            log.config["compressor"]["k"],
             log.config["method"]["estimator"],
-            log.config["compressor"],
-            log.config["run"]["rounds"],
+            log.config["compressor"]["name"],
         )
-        and log.config["run"]["log_every"] == 1
+        and run.items() <= log.config["run"].items()
     ]
 
 
-def _line(text: str, runs: list[Log], proper: list[Log]) -> str:
-    """Against the papers' method: medians over seeds; spread is the geometric deviation."""
-    level, rounds = common_level([*runs, *proper]), Axis("round", log=False)
-    mine, theirs = (float(np.median([needed(r, rounds, level) for r in s])) for s in (runs, proper))
-    last = np.log([run.column("grad_norm_sq")[-1] for run in runs])
-    return (
-        f"{text:40}{number(mine):>26}{mine / theirs:8.2f}"
-        f"{np.exp(last.mean()):18.3g}{np.exp(last.std(ddof=1)):8.3f}"
-    )
+def variants(logs: list[Log]) -> list[str]:
+    """What a deviation costs in rounds, and where 1000 rounds lead."""
+    lines = [header("", "rounds, relative", "|grad f(x^T)|^2", "spread")]
+    for data in DATA:
+        for k in COUNTS:
+            for name, pair in VARIANTS.items():
+                proper = (pair[0].removesuffix("-by-shifts"), "randk")
+                runs, own = (
+                    pick(logs, data, k, *p, rounds=ROUNDS, log_every=1) for p in (pair, proper)
+                )
+                level, rounds = common_level([*runs, *own]), Axis("round", log=False)
+                mine, theirs = (
+                    np.median([needed(r, rounds, level) for r in s]) for s in (runs, own)
+                )
+                last = np.log([run.column("grad_norm_sq")[-1] for run in runs])
+                numbers = mine / theirs, np.exp(last.mean()), np.exp(last.std(ddof=1))
+                lines.append(line(f"{data}, K = {k}, {name}", *numbers))
+    return lines
+
+
+def variances() -> list[str]:
+    """E|mean C_i(v_i) - mean v|^2 / |mean v|^2 at v_i = grad f_i(0), over 4000 draws."""
+    lines = [header("error of the mean message", "independent", "alike", "ratio")]
+    for data in DATA:
+        v = gradients(data, np.zeros(problem(data).d))
+        for k in COUNTS:
+            errors = [_error(kind(k), v) for kind in (RandK, AlikeRandK)]
+            lines.append(line(f"{data}, K = {k}", *errors, errors[1] / errors[0]))
+    return lines
+
+
+def _error(c: Compressor, v: np.ndarray) -> float:
+    c.bind(v.shape[1], N, Precision(np.dtype("float64"), np.dtype("float64")))
+    mean, streams = v.mean(axis=0), Streams(1)
+    errors = [
+        np.sum((c.compress(v, Draw(streams, "up", k, 0, N)).total() / N - mean) ** 2)
+        for k in range(4000)
+    ]
+    return float(np.mean(errors) / (mean @ mean))
 
 
 def local_norms(logs: list[Log]) -> list[str]:
     """The published y axis, (1/n) sum |grad f_i(x)|^2, at iterates of MARINA with K = 10."""
-    lines = [f"{'':40}{'|grad f(x)|^2':>18}{'(1/n) sum |grad f_i(x)|^2':>28}{'times':>8}"]
+    lines = [header("MARINA, K = 10", "|grad f(x)|^2", "mean |grad f_i(x)|^2", "ratio")]
     for data in DATA:
-        for rounds in LONG:
-            x = next(_last(log) for log in logs if _is_long(log, data, rounds))
-            gradients = _problem(data).gradients(x)
-            mean = gradients.mean(axis=0)
-            y, local = float(mean @ mean), float(np.mean(np.sum(gradients**2, axis=1)))
-            lines.append(f"{f'{data}, round {rounds}':40}{y:18.3g}{local:28.3g}{local / y:8.3g}")
+        for rounds in LONG["marina"]:
+            run = pick(logs, data, 10, "marina", "randk", rounds=rounds, log_every=1000)[0]
+            with h5py.File(run.path, "r") as file:
+                g = gradients(data, file["final/x"][:])
+            y, local = square(g), float(np.mean(np.sum(g**2, axis=1)))
+            lines.append(line(f"{data}, round {rounds}", y, local, local / y))
     return lines
 
 
-def _is_long(log: Log, data: str, rounds: int) -> bool:
-    run = log.config["run"]
-    here = log.config["problem"]["data"] == data
-    return here and run["rounds"] == rounds and run["log_every"] == LONG[-2]
-
-
-def _last(log: Log) -> np.ndarray:
-    import h5py
-
-    with h5py.File(log.path, "r") as file:
-        return file["final/x"][:]
-
-
-def one_direction() -> list[str]:
-    """The published VR-DIANA stays on x = -t grad f(0): the least |grad f|^2 there."""
-    lines = [f"{'':40}{'|grad f(0)|^2':>18}{'least on -t grad f(0)':>28}{'times':>8}"]
+def one_direction(logs: list[Log]) -> list[str]:
+    """VR-DIANA, and the published one, whose iterates are x^k = -k gamma grad f(0)."""
+    lines = [header("|grad f(x^k)|^2, f(x^k)", "VR-DIANA", "-k gamma grad f(0)", "f", "f there")]
     for data in DATA:
-        problem = _problem(data)
-        zero = np.zeros(problem.d)
-        start = problem.gradients(zero).mean(axis=0)
-        squares = []
-        for t in np.geomspace(1e-2, 1e6, 400):
-            g = problem.gradients(-t * start).mean(axis=0)
-            squares.append(float(g @ g))
-        y, least = float(start @ start), min(squares)
-        lines.append(f"{data:40}{y:18.3g}{least:28.3g}{least / y:8.3g}")
+        start = gradients(data, np.zeros(problem(data).d)).mean(axis=0)
+        for k in COUNTS:
+            for rounds in LONG["vr-diana"]:
+                run = pick(logs, data, k, "vr-diana", "randk", rounds=rounds)[0]
+                x = -rounds * run.attrs["stepsize"] * start
+                own, loss = (run.column(y)[-1] for y in ("grad_norm_sq", "loss"))
+                there, loss_there = square(gradients(data, x)), problem(data).losses(x).mean()
+                text = f"{data}, K = {k}, round {rounds}"
+                lines.append(line(text, own, there, loss, loss_there))
     return lines
 
 
-def _problem(data: str):
-    table = {"name": "nonconvex-loss", "data": data, "l2": DATA[data], "bias": True, "workers": 5}
+def header(*words: str) -> str:
+    """The first line of a table."""
+    return f"{words[0]:34}" + "".join(f"{word:>22}" for word in words[1:])
+
+
+def line(text: str, *numbers: float) -> str:
+    """A line of a table."""
+    return f"{text:34}" + "".join(f"{number:22.4g}" for number in numbers)
+
+
+def square(g: np.ndarray) -> float:
+    """|(1/n) sum g_i|^2 of g, shape (n, d)."""
+    mean = g.mean(axis=0)
+    return float(mean @ mean)
+
+
+def gradients(data: str, x: np.ndarray) -> np.ndarray:
+    """grad f_i(x) of all workers, shape (n, d)."""
+    return problem(data).gradients(x)
+
+
+def problem(data: str):
+    """The figure's problem, loaded here for all workers."""
+    table = {"name": "nonconvex-loss", "data": data, "l2": DATA[data], "bias": True, "workers": N}
     tables = {"problem": table, "method": {"name": "gd", "stepsize": 1.0}, "run": {"rounds": 0}}
-    problem = parse(tables).problem
-    problem.load(5, 0, 5, 1, np.dtype(np.float64))
-    return problem
+    loaded = parse(tables).problem
+    loaded.load(N, 0, N, 1, np.dtype(np.float64))
+    return loaded
 
 
 def body(comm) -> int:
@@ -176,8 +203,7 @@ def body(comm) -> int:
     points = sweep(FOLDER, grid(), comm, " ".join(sys.argv))
     if comm.rank == 0:
         logs = [read(Path(point.log)) for point in points]
-        assert all(tomllib.loads(point.config) for point in points)
-        for lines in (variants(logs), local_norms(logs), one_direction()):
+        for lines in (variants(logs), variances(), local_norms(logs), one_direction(logs)):
             print("\n" + "\n".join(lines))
     return 0
 

@@ -63,6 +63,10 @@ def test_any_pair_runs():
     }
     experiment = parse(table(method, {"name": "natural"}))
     assert experiment.method.table()["momentum"] == 0.3
+    text = experiment.to_toml()
+    assert parse(tomllib.loads(text)).to_toml() == text
+    with pytest.raises(InputError, match=r"method\.name: unknown name 'x'"):
+        parse(table(method | {"name": "x"}, {"name": "natural"}))
 
 
 @pytest.mark.parametrize("key", ["title", "problem", "method", "compressor", "run"])

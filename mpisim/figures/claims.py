@@ -17,6 +17,7 @@ from mpisim.sweeps.points import write_json
 
 SUFFIX = ".claims.json"
 Y = "grad_norm_sq"
+HARDLY = 0.9  # of |grad f(x^0)|^2: a level above it says little
 KEYS = ("claim", "source", "measured", "holds")
 
 
@@ -122,7 +123,7 @@ def fewer(claim: str, source: str, less: Sequence[Log], more: Sequence[Log], x: 
     details |= {"less": low, "more": high, "ratios": ratios.tolist(), "median_ratio": median}
     measured = (
         f"{number(median)} times ({number(ratios.min())} to {number(ratios.max())}),"
-        f" to {level / start:.3g} of |grad f(x^0)|^2"
+        f" {_reached(level / start)}"
     )
     return Claim(claim, source, measured, median > 1, details)
 
@@ -138,8 +139,15 @@ def ordered(claim: str, source: str, groups: Mapping[str, Sequence[Log]], x: Axi
     values = list(medians.values())
     measured = ", ".join(f"{name}: {number(value)}" for name, value in medians.items())
     details = {"level": level, "level_of_start": level / start, "medians": medians}
-    measured += f", to {level / start:.3g} of |grad f(x^0)|^2"
+    measured += f", {_reached(level / start)}"
     return Claim(claim, source, measured, bool(np.all(np.diff(values) > 0)), details)
+
+
+def _reached(share: float) -> str:
+    """The common level as a share of |grad f(x^0)|^2, and whether that is worth the name."""
+    text = f"{share:.3g}" if share < 0.99 else f"1 - {1 - share:.1e}"
+    moved = "" if share < HARDLY else " (hardly moved)"
+    return f"to {text} of |grad f(x^0)|^2{moved}"
 
 
 def number(value: float) -> str:

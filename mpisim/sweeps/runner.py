@@ -17,6 +17,7 @@ from mpisim.config import parse
 from mpisim.engine import Engine, Output
 from mpisim.errors import InputError
 from mpisim.loaded import Loaded
+from mpisim.progress import duration
 from mpisim.signals import StopSignals
 from mpisim.sweeps.plan import plan, resumable
 from mpisim.sweeps.points import Point, Tables, write_summary
@@ -35,7 +36,7 @@ def sweep(folder: Path, grid: list[Tables], comm: MPI.Intracomm, command: str = 
     control = comm.Dup()
     with StopSignals() as signals, _lock(folder, control):
         points = on_first(control, lambda: plan(folder, grid, comm.size))
-        run, said = _Run(comm, control, signals, command), _Said(len(points))
+        run, said = _Run(comm, control, signals, command), _Said(points)
         for number, point in enumerate(points, 1):
             if comm.rank == 0:
                 said.beginning(number, point)
@@ -91,8 +92,10 @@ def counts(points: list[Point]) -> str:
 class _Said:
     """What rank 0 says of each point, a reason in full once."""
 
-    def __init__(self, points: int):
-        self.points = points
+    def __init__(self, points: list[Point]):
+        self.points = len(points)
+        self.waiting = sum(not point.status for point in points)
+        self.ran, self.start = 0, monotonic()
         self.reasons: set[str] = set()
 
     def beginning(self, number: int, point: Point) -> None:
@@ -100,10 +103,19 @@ class _Said:
         ended = f": {point.status}" if point.status else ""
         why = " before" if point.before else self._why(point)
         name = Path(point.log).name or point.name
-        print(f"[{number}/{self.points}] {name}{ended}{why}", flush=True)
+        left = "" if point.status else self._left()
+        print(f"[{number}/{self.points}] {name}{ended}{why}{left}", flush=True)
+
+    def _left(self) -> str:
+        """Time left, if the points to come take as long as those that ran."""
+        if not self.ran:
+            return ""
+        seconds = (monotonic() - self.start) / self.ran * (self.waiting - self.ran)
+        return f", about {duration(seconds)} left"
 
     def end(self, point: Point) -> None:
         """A line below for what never ran, which has no other."""
+        self.ran += 1
         if point.status == "skipped":
             print(f"  skipped{self._why(point)}", flush=True)
 

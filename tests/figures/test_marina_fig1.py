@@ -1,5 +1,6 @@
 """MARINA, Figure 1, from logs made by hand; its grid of runs; the commands."""
 
+import importlib.util
 import json
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from mpisim.cli import main
 from mpisim.config import parse
+from mpisim.errors import InputError
 from mpisim.figures import papers
 from mpisim.figures.papers import marina_fig1
 from mpisim.figures.read import read
@@ -151,3 +153,39 @@ def test_the_regulariser_is_the_published_one(data, need_data):
     problem.load(5, 0, 5, 1, np.dtype(np.float64))
     without = problem.published_norms().max() - problem.l2
     assert problem.l2 == pytest.approx(1e-6 * without, rel=1e-6)
+
+
+@pytest.fixture
+def runner(monkeypatch):
+    """The module run/figure.py, in the folder that it is started from."""
+    root = Path(__file__).parents[2]
+    monkeypatch.chdir(root)
+    spec = importlib.util.spec_from_file_location("figure", root / "run" / "figure.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_data_that_is_not_here_is_left_out(runner, monkeypatch, capsys):
+    def find(name):
+        if name not in ("a9a", "duke"):
+            raise InputError("not here")
+        return Path(name)
+
+    monkeypatch.setattr(runner, "find", find)
+    folder, grid = runner.grid_of("marina-fig1", "paper")
+    assert folder == Path("logs/marina-fig1")
+    assert {point["problem"]["data"] for point in grid} == {"a9a", "duke"}
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 5 and all("left out" in line for line in lines)
+
+
+def test_a_scale_that_does_not_exist(runner):
+    with pytest.raises(InputError, match=r"SCALE=huge .* quick or paper"):
+        runner.grid_of("marina-fig1", "huge")
+
+
+def test_no_data_at_all(runner, monkeypatch):
+    monkeypatch.setattr(runner, "_here", lambda data: False)
+    with pytest.raises(InputError, match=r"none of the data is here"):
+        runner.grid_of("marina-fig1", "quick")

@@ -16,7 +16,11 @@ from mpisim.errors import InputError
 if TYPE_CHECKING:
     from mpisim.figures.read import Log
 
-FIGURES = {"marina-fig1": "marina_fig1"}
+FIGURES = {
+    "marina-fig1": "marina_fig1",
+    "cdadam-fig2": "cdadam_fig2",
+    "cdadam-fig4": "cdadam_fig4",
+}
 
 
 def load(name: str) -> Any:

@@ -81,7 +81,7 @@ def draw(logs: list[Log]) -> Any:
             for panel, name in zip(row, names, strict=True):
                 _panel(panel, found, name, (less, more), cost)
             row[0].set_ylabel(
-                f"{words.method(less)}, {words.method(more)}\n{GRADIENT.label(logs[0])}"
+                f"{words.method(less)} vs {words.method(more)}\n{GRADIENT.label(logs[0])}"
             )
         for panel, name in zip(grid[0], names, strict=True):
             panel.set_title(name)
@@ -90,12 +90,12 @@ def draw(logs: list[Log]) -> Any:
 
 
 def _panel(panel: Any, found: Runs, name: str, methods: tuple[str, str], cost: Axis) -> None:
-    for (data, k, method), logs in found.items():
-        if data == name and method in methods:
-            panels.curve(panel, logs, cost, GRADIENT, COLOURS.get(k, "black"), DASHES[method])
-            panel.set_xlabel(cost.label(logs[0]))
-    panel.set_yscale("log")
-    panel.margins(x=0.02)
+    own = [key for key in found if key[0] == name and key[2] in methods]
+    for key in sorted(own, key=lambda key: -key[1]):  # over the bits, small K are short: on top
+        _, k, method = key
+        panels.curve(panel, found[key], cost, GRADIENT, COLOURS.get(k, "black"), DASHES[method])
+    if own:
+        panels.dress(panel, cost, GRADIENT, cost.label(found[own[0]][0]))
 
 
 def _legend(found: Runs) -> list[tuple[str, dict[str, Any]]]:

@@ -11,6 +11,8 @@ from mpisim.figures.curves import Axis, over_seeds
 from mpisim.figures.read import Log
 
 PANEL = (2.35, 2.0)  # inches
+# high / low of an axis up to which even steps, and steps of 1, 3, 10, are labelled; else decades
+EVEN, THIRDS = 4.0, 100.0
 RC = style.RC | {
     "font.size": 9,
     "axes.titlesize": 11,
@@ -48,6 +50,29 @@ def curve(panel: Any, logs: Sequence[Log], x: Axis, y: Axis, colour: str, dash: 
     panel.plot(drawn.x, drawn.y, color=colour, linestyle=dash)
     if drawn.low is not None:
         panel.fill_between(drawn.x, drawn.low, drawn.high, color=colour, alpha=0.2, linewidth=0)
+
+
+def dress(panel: Any, x: Axis, y: Axis, label: str) -> None:
+    """Scales, short numbers on the ticks, and the label of x; after the curves are drawn."""
+    from matplotlib import ticker
+
+    panel.margins(x=0.02)
+    panel.set_xscale("log" if x.log else "linear")
+    panel.set_yscale("log" if y.log else "linear")
+    panel.set_xlabel(label)
+    if not x.log:
+        panel.xaxis.set_major_formatter(ticker.EngFormatter(sep=""))
+        panel.xaxis.set_major_locator(ticker.MaxNLocator(4))
+    if y.log:
+        panel.yaxis.set_minor_formatter(ticker.NullFormatter())
+    low, high = panel.get_ylim()
+    if y.log and high < THIRDS * low:
+        even = high < EVEN * low
+        panel.yaxis.set_major_locator(
+            ticker.MaxNLocator(4) if even else ticker.LogLocator(subs=(1.0, 3.0))
+        )
+        panel.yaxis.set_major_formatter(ticker.StrMethodFormatter("{x:g}"))
+        panel.yaxis.set_minor_locator(ticker.NullLocator())
 
 
 def legend(figure: Any, entries: Sequence[tuple[str, dict[str, Any]]]) -> None:
