@@ -49,20 +49,26 @@ def engine(comm: MPI.Intracomm, data: str, rounds: int) -> Engine:
 
 def lower_bound(comm: MPI.Intracomm, engine: Engine) -> tuple[float, float]:
     """Seconds of the slower rank's bare gradients, and of the bare exchange."""
-    problem, star = engine.problem, engine.star
+    problem = engine.problem
     x = np.full(problem.d, 1e-3)
     gradients = comm.allreduce(seconds(lambda: problem.gradients(x), 50), MPI.MAX)
+    return gradients, bare_exchange(comm, engine)
+
+
+def bare_exchange(comm: MPI.Intracomm, engine: Engine) -> float:
+    """Seconds of one gather of RandK-10 messages and one broadcast of d float32 values."""
+    star, d = engine.star, engine.problem.d
     up = np.zeros(4 * K * star.m, np.uint8)
     counts = 4 * K * np.diff(star.starts)
     everything = [np.zeros(4 * K * star.n, np.uint8), counts, 4 * K * star.starts[:-1], MPI.BYTE]
-    down = np.zeros(4 * problem.d, np.uint8)
+    down = np.zeros(4 * d, np.uint8)
 
     def exchange() -> None:
         comm.Gatherv(up, everything if comm.rank == 0 else None)
         comm.Bcast(down)
 
     comm.Barrier()
-    return gradients, comm.allreduce(seconds(exchange, 500), MPI.MAX)
+    return comm.allreduce(seconds(exchange, 500), MPI.MAX)
 
 
 def rounds(comm: MPI.Intracomm, data: str, log: Path) -> tuple[float, float]:

@@ -1,0 +1,76 @@
+"""VR-MARINA + RandK-10 on a9a, 5 workers, 66 rows each: a round against its bare arithmetic.
+
+Lower bound: the slower rank's two bare minibatch gradients, plus one gather of the same message
+bytes and one broadcast of d values through MPI. Rounds with full gradients are left out (p is so
+small that none comes), and rows are logged at the ends only.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from time import perf_counter
+
+import numpy as np
+from mpi4py import MPI
+
+from benchmarks.common import result, seconds, write
+from benchmarks.round import K, bare_exchange, data_name
+from mpisim.config import parse
+from mpisim.engine import Engine, Output
+from mpisim.signals import StopSignals
+
+ROUNDS, TURNS, BATCH = 2000, 7, 66
+
+
+def engine(comm: MPI.Intracomm, data: str) -> Engine:
+    """The experiment, set up."""
+    tables = {
+        "problem": {"name": "nonconvex-loss", "data": data, "workers": 5, "bias": True},
+        "method": {"name": "vr-marina", "stepsize": 0.1, "batch": BATCH, "p": 1e-12},
+        "compressor": {"name": "randk", "k": K},
+        "run": {"rounds": ROUNDS, "seed": 1, "log_every": ROUNDS},
+    }
+    return Engine(parse(tables), comm)
+
+
+def bare_batches(comm: MPI.Intracomm, job: Engine) -> float:
+    """Seconds of the slower rank's minibatch gradients at two points."""
+    problem = job.problem
+    x, y = np.full(problem.d, 1e-3), np.full(problem.d, 2e-3)
+    batch = job.star.draw("batch").batches(problem.rows, BATCH)
+
+    def both() -> None:
+        problem.batch_gradients(x, batch)
+        problem.batch_gradients(y, batch)
+
+    return comm.allreduce(seconds(both, 1000), MPI.MAX)
+
+
+def round_seconds(comm: MPI.Intracomm, data: str) -> float:
+    """Elapsed seconds of a round."""
+    job = engine(comm, data)
+    comm.Barrier()
+    with StopSignals() as signals:
+        start = perf_counter()
+        job.run(Output(None), signals)
+        return comm.allreduce(perf_counter() - start, MPI.MAX) / ROUNDS
+
+
+def main(path: str) -> None:
+    """Measure in turns, write the row from rank 0."""
+    comm, data = MPI.COMM_WORLD, data_name()
+    job = engine(comm, data)
+    turns = [
+        (bare_batches(comm, job), bare_exchange(comm, job), round_seconds(comm, data))
+        for _ in range(TURNS)
+    ]
+    batches, exchange, whole = (statistics.median(t) * 1e6 for t in zip(*turns, strict=True))
+    if comm.rank == 0:
+        print(f"bare minibatches {batches:.1f} us, bare exchange {exchange:.1f} us")
+        what = f"VR-MARINA + RandK-10 round ({data}, {BATCH} rows, 5 workers, {comm.size} ranks)"
+        write([result(what, whole, batches + exchange, "us", "<= 3")], path)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
