@@ -10,8 +10,11 @@ from pathlib import Path
 
 JOBS = [
     ["mpirun", "-n", "2", sys.executable, "-m", "benchmarks.round"],
+    ["mpirun", "-n", "2", sys.executable, "-m", "benchmarks.vr_round"],
+    ["mpirun", "-n", "2", sys.executable, "-m", "benchmarks.smooth"],
     ["mpirun", "-n", "2", sys.executable, "-m", "benchmarks.sweep"],
     [sys.executable, "-m", "benchmarks.elias"],
+    [sys.executable, "-m", "benchmarks.permk"],
 ]
 
 

@@ -24,6 +24,10 @@ class Clock:
         self.phase = phase
         self._since = now
 
+    def restart(self) -> None:
+        """Forget all seconds."""
+        self.seconds = [0.0] * len(self.seconds)
+
     def move(self, seconds: float, source: int, target: int) -> None:
         """Charge ``seconds`` to ``target`` instead of ``source``."""
         self.seconds[source] -= seconds

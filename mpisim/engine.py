@@ -17,7 +17,7 @@ from mpisim.errors import Diverged, InputError
 from mpisim.evaluation import Evaluator, Row
 from mpisim.loaded import Loaded
 from mpisim.logs import LogWriter, columns
-from mpisim.oracle import Oracle
+from mpisim.oracle import Gradients, Oracle
 from mpisim.progress import Progress
 from mpisim.signals import StopSignals
 from mpisim.star import Star
@@ -81,6 +81,7 @@ class Engine:
         self.oracle = Oracle(self.problem, self.clock, int(self.rows.min()))
         self.compressor = experiment.compressor.bind(self.problem.d, n, settings.precision)
         self.compressor.prepare(self.star, self.problem)
+        self.star.ledger.end_round()  # the set-up exchange is a round of its own, before round 0
         self.estimator = experiment.method.estimator.bind(self.star, self.oracle, self.compressor)
         self.step = self._step_size()
         self.optimizer = experiment.method.optimizer.bind(self.step.gamma, settings.rounds)
@@ -228,9 +229,14 @@ class Engine:
         """A checkpoint of x^k and all state, before round k. Collective."""
         if self.checkpoint_path is None:
             return
-        names = [name for name in self.estimator.worker_state if k > 0]
+        held = {
+            name: getattr(self.estimator, name) for name in self.estimator.worker_state if k > 0
+        }
+        points = {name: rows.x for name, rows in held.items() if isinstance(rows, Gradients)}
         worker: dict[str, Any] = {
-            name: self.star.gather_workers(getattr(self.estimator, name)) for name in names
+            name: self.star.gather_workers(rows)
+            for name, rows in held.items()
+            if name not in points
         }
         calls = self.evaluator.calls
         if self.star.is_server:
@@ -246,6 +252,7 @@ class Engine:
                 "seconds": self.evaluator.path.seconds,
             }
             state |= checkpoint.flatten("worker", worker) | checkpoint.flatten("server", server)
+            state |= checkpoint.flatten("points", points)
             state |= checkpoint.flatten("optimizer", self.optimizer.state)
             state |= checkpoint.flatten("ledger", self.star.ledger.state())
             checkpoint.save(self.checkpoint_path, self.identity, state)
@@ -256,10 +263,13 @@ class Engine:
         mine = slice(star.first, star.first + star.m)
         for name, rows in checkpoint.pick("worker", state).items():
             setattr(self.estimator, name, rows[mine])
+        for name, point in checkpoint.pick("points", state).items():
+            setattr(self.estimator, name, Gradients(self.problem, point))
         for name, value in checkpoint.pick("server", state).items():
             setattr(self.estimator, name, value)
         self.optimizer.state = checkpoint.pick("optimizer", state)
         star.ledger.restore(checkpoint.pick("ledger", state))
+        self.clock.restart()  # this start's set-up exchange repeats the one that was charged
         self.evaluator.path.seconds = state["seconds"].tolist()
         self.oracle.calls = int(state["oracle_calls"]) if star.is_server else 0
         return int(state["round"]), state["x"]

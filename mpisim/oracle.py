@@ -8,6 +8,21 @@ import numpy as np
 
 from mpisim.clock import COMPUTE, EVALUATE, Clock
 from mpisim.problems.base import Problem
+from mpisim.vectors import Vectors
+
+
+class Gradients(Vectors):
+    """grad f_i(x) of this rank's workers, of a problem that is ``explicit``."""
+
+    def __init__(self, problem: Problem, x: np.ndarray):
+        self.problem, self.x = problem, x
+        self.shape, self.dtype = (problem.m, problem.d), problem.dtype
+
+    def fill(self, first: int, out: np.ndarray) -> None:
+        self.problem.write_gradients(self.x, first, out)
+
+    def take(self, ptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
+        return self.problem.coordinates(self.x, ptr, indices)
 
 
 class Oracle:
@@ -45,11 +60,28 @@ class Oracle:
         self.clock.to(COMPUTE)
         return self.problem.gradients(x)
 
+    def later(self, x: np.ndarray) -> np.ndarray | Gradients:
+        """The same, for uses that may need little of them: worked out only then if the problem can.
+
+        What it gives can be subtracted, compressed and sent like an array, at the cost of what
+        the compressor keeps. Counted as `gradients`.
+        """
+        if not self.problem.explicit:
+            return self.gradients(x)
+        self.calls += self.total
+        self.clock.to(COMPUTE)
+        return Gradients(self.problem, x)
+
     def batch_gradients(self, x: np.ndarray, batch: np.ndarray) -> np.ndarray:
         """Minibatch gradients, shape (m, d), for row numbers ``batch``, shape (m, b)."""
         self.clock.to(COMPUTE)
         self.calls += batch.size
         return self.problem.batch_gradients(x, batch)
+
+    def whole(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        """f(x) and its gradient (d,) for the log, not counted, from a problem that knows f."""
+        self.clock.to(EVALUATE)
+        return self.problem.whole(x)
 
     def evaluate(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Losses (m,) and gradients (m, d) for the log, not counted."""

@@ -71,7 +71,8 @@ def describe(hint: Any) -> str:
         elif typing.get_origin(option) is list:
             parts.append("a list")
         else:
-            parts.append(names.get(typing.get_origin(option) or option, str(option)))
+            kind = typing.get_origin(option) or option
+            parts.append(str(names.get(kind) or getattr(kind, "in_words", option)))
     return " or ".join(parts)
 
 

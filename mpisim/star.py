@@ -7,59 +7,30 @@ sends (losses for the log, clocks, control) travels on another and is not charge
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
-from functools import cache
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from mpi4py import MPI
 
 from mpisim.clock import COMMUNICATE, COMPRESS, COMPUTE, DECODE, ENCODE, SERVER, Clock
+from mpisim.communicators import side_of
 from mpisim.compressors.base import Compressor
 from mpisim.compressors.identity import Identity
 from mpisim.errors import InputError
 from mpisim.kernels import add_rows, ordered_sum
 from mpisim.ledger import Ledger
 from mpisim.streams import Draw, Streams
+from mpisim.uploads import Parts, Upload
+from mpisim.vectors import Vectors, blocks
 from mpisim.wire.base import Form, Message, Packed, Precision
 
 LENGTH_BITS = 32  # the length of a message, sent where the receiver cannot know it
 
 
-@dataclasses.dataclass(frozen=True)
-class Upload:
-    """Compressed vectors of this rank's workers, on their way to the server."""
-
-    compressor: Compressor
-    draw: Draw
-    message: Message
-
-    def decoded(self) -> np.ndarray:
-        """What the server will see, shape (m, d)."""
-        return self.message.decoded()
-
-
 def deal(n: int, ranks: int) -> np.ndarray:
     """First worker of each rank, and n, shape (ranks + 1,): blocks as even as possible."""
     return np.array([n * r // ranks for r in range(ranks + 1)])
-
-
-def _side(comm: MPI.Intracomm) -> MPI.Intracomm:
-    """A communicator of the same ranks for what is not charged: made once for each ``comm``.
-
-    MPI libraries have some thousands of communicators, and a sweep may have more runs.
-    """
-    side: Any = comm.Get_attr(_side_key())
-    if side is None:
-        side = comm.Dup()
-        comm.Set_attr(_side_key(), side)
-    return side
-
-
-@cache
-def _side_key() -> int:
-    return MPI.Comm.Create_keyval()
 
 
 class Star:
@@ -83,7 +54,7 @@ class Star:
         precision: Precision,
         clock: Clock,
     ):
-        self.comm, self.side = comm, _side(comm)
+        self.comm, self.side = comm, side_of(comm)
         self.rank, self.ranks, self.n = comm.rank, comm.size, n
         self.streams, self.precision, self.clock = streams, precision, clock
         helpers = self.worker_ranks(comm.size, layout)
@@ -110,14 +81,20 @@ class Star:
 
     # What estimators use
 
-    def dense(self, v: np.ndarray) -> Upload:
+    @overload
+    def dense(self, v: np.ndarray) -> Upload: ...
+    @overload
+    def dense(self, v: np.ndarray | Vectors) -> Upload | Parts: ...
+    def dense(self, v):
         """The workers' vectors (m, d), uncompressed."""
+        if isinstance(v, Vectors):
+            return Parts(self._identity(v.shape[1]), v)
         return self.compress(self._identity(v.shape[1]), v, "dense")
 
     def compress(
         self,
         compressor: Compressor,
-        v: np.ndarray,
+        v: np.ndarray | Vectors,
         purpose: str = "up",
         clients: np.ndarray | None = None,
     ) -> Upload:
@@ -127,14 +104,18 @@ class Star:
         """
         self.clock.to(COMPRESS)
         draw = self.draw(purpose, clients)
-        own = v if clients is None else v[draw.members]
+        if isinstance(v, Vectors) and (clients is not None or not compressor.lazy):
+            v = v.dense()
+        own: Any = v if clients is None else v[draw.members]  # type: ignore[index]
         return Upload(compressor, draw, compressor.compress(own, draw))
 
-    def mean(self, upload: Upload, times: np.ndarray | None = None) -> np.ndarray:
+    def mean(self, upload: Upload | Parts, times: np.ndarray | None = None) -> np.ndarray:
         """Gather, decode and average at the server: (d,) there, zeros on all other ranks.
 
         ``times`` (n,): how often each worker counts; all once unless given.
         """
+        if isinstance(upload, Parts):
+            return self._sum_of_parts(upload) / self.n
         message = self.gather(upload)
         if message is None:
             self.clock.to(COMPUTE)
@@ -162,7 +143,7 @@ class Star:
         self.clock.to(COMPUTE)
         return decoded
 
-    def average(self, upload: Upload) -> np.ndarray:
+    def average(self, upload: Upload | Parts) -> np.ndarray:
         """The mean of the workers' messages, sent back to all of them as a dense vector (d,)."""
         return self.broadcast(self.mean(upload))
 
@@ -216,6 +197,20 @@ class Star:
         paper = int(upload.compressor.paper_bits(message).sum())
         self.ledger.up(payload, framing, paper, clients)
         return message
+
+    def _sum_of_parts(self, upload: Parts) -> np.ndarray:
+        compressor, v, d = upload.compressor, upload.vectors, upload.compressor.d
+        total = np.zeros(d, self.precision.arithmetic)
+        for start, stop in blocks(self.n, d):  # over all ranks: no bit depends on the layout
+            self.clock.to(COMPUTE)
+            own = v.rows(*np.clip([start - self.first, stop - self.first], 0, self.m).tolist())
+            self.clock.to(COMPRESS)
+            draw = self.draw("dense", np.arange(start, stop))
+            message = self.gather(Upload(compressor, draw, compressor.compress(own, draw)))
+            if message is not None:
+                add_rows(total, message.decoded())
+        self.clock.to(SERVER if self.is_server else COMPUTE)
+        return total
 
     def _gather_sizes(self, packed: Packed, starts: np.ndarray) -> np.ndarray | None:
         own = packed.sizes.astype(np.uint32)

@@ -120,15 +120,33 @@ class Draw:
 
     def shared_words(self, count: int) -> np.ndarray:
         """Shape (count,), uint64: the same for all workers (correlated compressors)."""
-        return self.streams.raw(self.purpose + "/shared", self.round, 0, 1, count)[0]
+        return self.group_words(1, count)[0]
+
+    def group_words(self, groups: int, count: int) -> np.ndarray:
+        """Shape (groups, count), uint64: for each group of workers, the same for all of them."""
+        return self.streams.raw(self.purpose + "/shared", self.round, 0, groups, count)
 
 
 @njit(cache=True)
-def _below(word, bound):
+def below(word, bound):
     """A 64-bit word scaled to {0, ..., bound-1}; bound < 2**32, bias below 2**-32 per value."""
     high = (word >> np.uint64(32)) * np.uint64(bound)
     low = (word & np.uint64(0xFFFFFFFF)) * np.uint64(bound)
     return np.int64((high + (low >> np.uint64(32))) >> np.uint64(32))
+
+
+@njit(cache=True)
+def _sort(row):
+    """In place; by insertion where that is faster."""
+    if row.size > 16:
+        row.sort()
+        return
+    for t in range(1, row.size):
+        value, place = row[t], t
+        while place > 0 and row[place - 1] > value:
+            row[place] = row[place - 1]
+            place -= 1
+        row[place] = value
 
 
 @njit(cache=True)
@@ -140,10 +158,11 @@ def _subsets(words: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     chosen = np.empty(k, np.int64)
     for i in range(m):
         for t in range(k):
-            j = t + _below(words[i, t], sizes[i] - t)
+            j = t + below(words[i, t], sizes[i] - t)
             chosen[t] = j
             pool[t], pool[j] = pool[j], pool[t]
-        out[i] = np.sort(pool[:k])
+        out[i] = pool[:k]
+        _sort(out[i])
         for t in range(k - 1, -1, -1):
             j = chosen[t]
             pool[t], pool[j] = pool[j], pool[t]

@@ -3,23 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_type_hints
 
-from mpisim.compressors import identity, quantization, sign, sparse
+from mpisim.compressors import (
+    block_quant,
+    composition,
+    identity,
+    permutation,
+    quant_plus,
+    quantization,
+    rand_tau,
+    sign,
+    smooth,
+    sparse,
+)
 from mpisim.compressors.base import COMPRESSORS, Compressor
 from mpisim.errors import InputError
 from mpisim.params import build, choose
 
-__all__ = ["COMPRESSORS", "Compressor", "identity", "make", "quantization", "sign", "sparse"]
+__all__ = [
+    "COMPRESSORS",
+    "Compressor",
+    "block_quant",
+    "composition",
+    "identity",
+    "make",
+    "permutation",
+    "quant_plus",
+    "quantization",
+    "rand_tau",
+    "sign",
+    "smooth",
+    "sparse",
+]
 
 
 def make(table: Mapping[str, Any], where: str = "compressor") -> Compressor:
     """The compressor that a ``[compressor]`` table describes, not yet bound to a dimension.
 
     ``where`` names the table in errors. Raises `InputError` for unknown names and keys, missing
-    keys and wrong types; values are checked when it is bound.
+    keys and wrong types; values are checked when it is bound. A key that wants a `Compressor` (the
+    ``inner`` of a wrapper) takes a table of its own.
     """
     if "name" not in table:
         raise InputError(f"{where}.name: missing; known: {', '.join(sorted(COMPRESSORS))}")
     kind = choose(COMPRESSORS, table["name"], f"{where}.name")
-    return build(kind, {key: value for key, value in table.items() if key != "name"}, where)
+    hints = get_type_hints(kind)
+    keys = {
+        key: make(value, f"{where}.{key}")
+        if hints.get(key) is Compressor and isinstance(value, Mapping)
+        else value
+        for key, value in table.items()
+        if key != "name"
+    }
+    return build(kind, keys, where)

@@ -13,6 +13,7 @@ from mpisim.streams import Draw
 from mpisim.wire.base import Form, Message, Precision
 
 if TYPE_CHECKING:
+    from mpisim.compressors.worker_rows import WorkerRows
     from mpisim.problems.base import Problem
     from mpisim.star import Star
 
@@ -39,6 +40,10 @@ class Compressor(ABC):
     """
 
     name: ClassVar[str]
+    in_words: ClassVar[str] = "a table with the name and keys of a compressor"
+    seeded: ClassVar[bool] = False  # are forms `SeededForm`s, and messages those values of v?
+    lazy: ClassVar[bool] = False  # does `compress` take `Vectors`, too? Others get arrays.
+    correlated: bool = False  # do the workers draw together?
     d: int
     n: int
     precision: Precision
@@ -55,10 +60,25 @@ class Compressor(ABC):
     def check(self) -> None:  # noqa: B027
         """Raise `InputError` if the parameters do not fit the dimension."""
 
+    def bind_inner(self, key: str, d: int, n: int) -> Compressor:
+        """`bind` the compressor that is the value of ``key``; errors name ``compressor.key.…``."""
+        try:
+            return getattr(self, key).bind(d, n, self.precision)
+        except InputError as error:
+            line = str(error).replace("compressor.", f"compressor.{key}.", 1)
+            raise InputError(line) from None
+
     def prepare(self, star: Star, problem: Problem) -> None:  # noqa: B027
         """Exchange what has to be known before round 0 (smoothness matrices, say). Collective.
 
         Called once, after `bind`; what is sent goes through ``star`` and is charged in row 0.
+        """
+
+    def fit(self, star: Star, diagonals: WorkerRows, n_mu: float) -> None:  # noqa: B027
+        """Fit the parameters to each worker's Diag(L_i), and send what is fitted. Collective.
+
+        Called by the wrapper `smooth` from its `prepare`. diagonals : row i is Diag(L_i), shape
+        (d,), of each worker that this rank knows; n_mu : n times the penalty's strong convexity.
         """
 
     @abstractmethod
@@ -75,12 +95,47 @@ class Compressor(ABC):
         return None
 
     @property
+    def shift_omega(self) -> float | None:
+        """omega in the norm in which DIANA's shifts are learnt; another one inside `smooth`."""
+        return self.omega
+
+    @property
+    def cal_L_max(self) -> float | None:
+        """max_i cal-L_i of the smoothness-aware quantization paper; None: omega max_i L_i."""
+        return None
+
+    def cal_L(self, matrix: np.ndarray, worker: int) -> float | None:
+        """cal-L(C_i, L_i), or a bound, for a worker of this rank (counted over all ranks).
+
+        E|C_i(x) - x|_L^2 <= cal-L |x|^2; ``matrix`` is L, shape (d, d). omega lambda_max(L) unless
+        the compressor knows better; None if C is biased.
+        """
+        if self.omega is None:
+            return None
+        return self.omega * max(0.0, float(np.linalg.eigvalsh(matrix)[-1]))
+
+    @property
     def alpha(self) -> float | None:
         """E|C(v) - v|^2 <= (1 - alpha) |v|^2, or None if C is not contractive.
 
         An unbiased C with omega < 1 is contractive as it is, with alpha = 1 - omega.
         """
         return 1 - self.omega if self.omega is not None and self.omega < 1 else None
+
+    @property
+    def A(self) -> float | None:
+        """A of the AB inequality (PermK paper, Assumption 4), or None if C is biased:
+
+        E|(1/n) sum C_i(a_i) - (1/n) sum a_i|^2 <= A (1/n) sum |a_i|^2 - B |(1/n) sum a_i|^2.
+
+        omega / n for workers that draw independently (Lemma 1).
+        """
+        return self.omega / self.n if self.omega is not None else None
+
+    @property
+    def B(self) -> float | None:
+        """B of the AB inequality: 0 for workers that draw independently."""
+        return 0.0 if self.omega is not None else None
 
     @property
     def density(self) -> float:

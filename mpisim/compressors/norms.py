@@ -66,14 +66,30 @@ def one_norms(v):
 
 
 @njit(cache=True)
+def _two_norm(row):
+    norm, largest = np.sqrt(_square_sum(row, 1.0)), _largest(row)
+    if 1e-300 < largest < np.inf and not 1e-140 < norm < 1e150:
+        norm = largest * np.sqrt(_square_sum(row, 1 / largest))
+    return norm if norm > largest else largest
+
+
+@njit(cache=True)
 def two_norms(v):
     """|v_i|_2 of each row, at least the largest |v_ij|, without overflow; shape (m,), float64."""
     out = np.empty(v.shape[0])
     for i in range(v.shape[0]):
-        norm, largest = np.sqrt(_square_sum(v[i], 1.0)), _largest(v[i])
-        if 1e-300 < largest < np.inf and not 1e-140 < norm < 1e150:
-            norm = largest * np.sqrt(_square_sum(v[i], 1 / largest))
-        out[i] = norm if norm > largest else largest
+        out[i] = _two_norm(v[i])
+    return out
+
+
+@njit(cache=True)
+def block_norms(v, starts):
+    """`two_norms` of each block of coordinates, starts[b] to starts[b+1] - 1; shape (m, B)."""
+    blocks = starts.size - 1
+    out = np.empty((v.shape[0], blocks))
+    for i in range(v.shape[0]):
+        for b in range(blocks):
+            out[i, b] = _two_norm(v[i, starts[b] : starts[b + 1]])
     return out
 
 

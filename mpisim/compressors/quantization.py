@@ -12,7 +12,9 @@ from mpisim.compressors.base import FLOAT_BITS, Compressor, compressor
 from mpisim.compressors.norms import max_norms, two_norms
 from mpisim.params import require
 from mpisim.streams import Draw
+from mpisim.theory.quantization import cal_L_varying
 from mpisim.wire.base import Message
+from mpisim.wire.codecs import CODECS, CodecName
 from mpisim.wire.exponents import NAN_CODE, Exponents, ExponentsForm
 from mpisim.wire.levels import Levels, LevelsForm
 from mpisim.wire.scales import round_scales
@@ -25,6 +27,7 @@ class Qsgd(Compressor):
     s : number of levels, 1 to 2**31 - 1
     norm : "2" (Alistarh et al., 2017, and the smoothness-aware quantization paper) or "inf" (that
         paper's published code)
+    codec : "elias", "e1" or "entropy": `mpisim.wire.levels`
 
     The norm is rounded up to wire precision before anything else, and the levels are those of the
     norm that receivers see: C(v) is unbiased for that norm, and no level exceeds s. With the
@@ -39,23 +42,33 @@ class Qsgd(Compressor):
     maximum is at y = 1 / (2 (1 + w)) < 1, with value 1 / (4 (1 + w)), so the smallest such w solves
     4 s^2 w (1 + w) = d - 1.
 
-    Messages: Elias omega coded levels, ``mpisim.wire.levels``. Paper bits: the same with 32 bits
-    for the norm. A vector without a finite norm on the wire decodes to NaN.
+    Messages: ``mpisim.wire.levels``, in Elias omega codes unless said. Paper bits: the same with 32
+    bits for the norm. A vector without a finite norm on the wire decodes to NaN.
     """
 
     s: int
     norm: Literal["2", "inf"] = "2"
+    codec: CodecName = "elias"
 
     def check(self) -> None:
         require(1 <= self.s < 2**31, "compressor.s", self.s, "an integer from 1 to 2**31 - 1")
+        CODECS[self.codec].check()
 
     def form(self, draw: Draw) -> LevelsForm:
-        return LevelsForm.uniform(self.d, draw.workers, self.precision, self.s)
+        return LevelsForm.uniform(self.d, draw.workers, self.precision, self.s, self.codec)
 
     def compress(self, v: np.ndarray, draw: Draw) -> Levels:
-        form, v = self.form(draw), np.ascontiguousarray(v)
+        v = np.ascontiguousarray(v)
+        return self.compress_with(self.norms(v), v, draw)
+
+    def norms(self, v: np.ndarray) -> np.ndarray:
+        """|v_i| as receivers see it, shape (workers,), wire precision."""
         exact = two_norms(v) if self.norm == "2" else max_norms(v)
-        norms = round_scales(exact, self.precision.wire, up=True)
+        return round_scales(exact, self.precision.wire, up=True)
+
+    def compress_with(self, norms: np.ndarray, v: np.ndarray, draw: Draw) -> Levels:
+        """`compress` with norms that are at least those of ``v``, which is in C order."""
+        form = self.form(draw)
         levels = np.empty(v.shape, form.dtype)
         round_levels(v, norms.astype(np.float64), float(self.s), draw.words(self.d), levels)
         return Levels(form, norms[:, None], levels)
@@ -69,6 +82,11 @@ class Qsgd(Compressor):
     @property
     def density(self) -> float:
         return min(float(self.d), self.s * sqrt(self.d)) if self.norm == "2" else float(self.d)
+
+    def cal_L(self, matrix: np.ndarray, worker: int) -> float | None:
+        if self.norm == "inf":
+            return super().cal_L(matrix, worker)
+        return cal_L_varying(matrix.diagonal(), np.full(self.d, 1 / self.s))
 
     def paper_bits(self, message: Message) -> np.ndarray:
         return message.payload_bits - (self.precision.bits - FLOAT_BITS)
@@ -96,6 +114,9 @@ class Natural(Compressor):
     @property
     def omega(self) -> float:
         return 1 / 8
+
+    def cal_L(self, matrix: np.ndarray, worker: int) -> float:
+        return float(matrix.diagonal().max()) / 8  # coordinates err independently of each other
 
 
 @njit(cache=True)

@@ -7,6 +7,8 @@ from numba import njit
 
 DIGIT = 12  # bits of a key that one pass looks at
 FEW = 16  # so many candidates are sorted
+STRIDE = 64
+FEWEST = 8  # up to so many are kept in order
 
 
 def largest(v: np.ndarray, k: int) -> np.ndarray:
@@ -15,10 +17,41 @@ def largest(v: np.ndarray, k: int) -> np.ndarray:
     Among equal ones the lower index comes first. NaN counts as larger than any number.
     """
     # As integers, absolute values of floats have the same order, and NaN is the largest.
-    keys = np.abs(np.ascontiguousarray(v)).view(f"i{v.itemsize}")
+    v, kind = np.ascontiguousarray(v), np.dtype(f"i{v.itemsize}")
     indices = np.empty((v.shape[0], k), np.int64)
-    _select(keys, 8 * v.itemsize - 1, indices)
+    if k <= FEWEST:
+        _scan(v.view(kind), kind.type(np.iinfo(kind).max), indices)
+    else:
+        _select(np.abs(v).view(kind), 8 * v.itemsize - 1, indices)
     return indices
+
+
+@njit(cache=True)
+def _scan(bits, unsigned, indices):
+    """Row i: the k largest so far, in order; a key, bits & unsigned, meets the least of them."""
+    m, k = indices.shape
+    best, where = np.empty(k, bits.dtype), np.empty(k, np.int64)
+    for i in range(m):
+        row = bits[i]
+        best[:] = -1
+        least = best[k - 1]
+        for start in range(0, row.size, STRIDE):
+            if start + STRIDE <= row.size:
+                above = 0
+                for j in range(start, start + STRIDE):  # without a sign: several at a time
+                    above += (row[np.uint64(j)] & unsigned) > least
+                if above == 0:
+                    continue
+            for j in range(start, min(start + STRIDE, row.size)):
+                key = row[j] & unsigned
+                if key > least:
+                    t = k - 1
+                    while t > 0 and best[t - 1] < key:
+                        best[t], where[t] = best[t - 1], where[t - 1]
+                        t -= 1
+                    best[t], where[t] = key, j
+                    least = best[k - 1]
+        indices[i] = np.sort(where)
 
 
 @njit(cache=True)

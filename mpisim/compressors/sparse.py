@@ -8,6 +8,8 @@ from mpisim.compressors.base import FLOAT_BITS, Compressor, compressor
 from mpisim.compressors.select import largest
 from mpisim.params import require
 from mpisim.streams import Draw
+from mpisim.theory.quantization import cal_L_subsets
+from mpisim.vectors import Vectors
 from mpisim.wire.base import Message
 from mpisim.wire.explicit import Explicit, ExplicitForm
 from mpisim.wire.sparse import Seeded, SeededForm
@@ -27,6 +29,7 @@ class RandK(Compressor):
 
     k: int
     scaled: bool = True
+    seeded = lazy = True
 
     def check(self) -> None:
         _require_k(self.k, self.d)
@@ -36,7 +39,7 @@ class RandK(Compressor):
         scale = self.d / self.k if self.scaled else 1.0
         return SeededForm.of_rows(self.d, self.precision, rows, scale)
 
-    def compress(self, v: np.ndarray, draw: Draw) -> Seeded:
+    def compress(self, v: np.ndarray | Vectors, draw: Draw) -> Seeded:
         return self.form(draw).take(v)
 
     @property
@@ -50,6 +53,9 @@ class RandK(Compressor):
     @property
     def density(self) -> float:
         return float(self.k)
+
+    def cal_L(self, matrix: np.ndarray, worker: int) -> float | None:
+        return cal_L_subsets(matrix, self.k) if self.scaled else None
 
     def paper_bits(self, message: Message) -> np.ndarray:
         return np.full(message.form.workers, FLOAT_BITS * self.k, np.int64)
@@ -65,6 +71,7 @@ class TopK(Compressor):
     """
 
     k: int
+    lazy = True
 
     def check(self) -> None:
         _require_k(self.k, self.d)
@@ -72,8 +79,16 @@ class TopK(Compressor):
     def form(self, draw: Draw) -> ExplicitForm:
         return ExplicitForm(self.d, draw.workers, self.precision, self.k)
 
-    def compress(self, v: np.ndarray, draw: Draw) -> Explicit:
-        return self.form(draw).take(v, largest(v, self.k))
+    def compress(self, v: np.ndarray | Vectors, draw: Draw) -> Explicit:
+        form = self.form(draw)
+        if not isinstance(v, Vectors):
+            return form.take(v, largest(v, self.k))
+        indices = np.empty((draw.workers, self.k), np.int64)
+        values = np.empty((draw.workers, self.k), self.precision.wire)
+        for which, rows in v.parts():
+            part = form.take(rows, largest(rows, self.k))
+            indices[which], values[which] = part.indices, part.values
+        return Explicit(form, indices, values)
 
     @property
     def alpha(self) -> float:
@@ -96,6 +111,7 @@ class Bernoulli(Compressor):
     """
 
     p: float
+    seeded = lazy = True
 
     def check(self) -> None:
         require(0 < self.p <= 1, "compressor.p", self.p, "a number in (0, 1]")
@@ -107,7 +123,7 @@ class Bernoulli(Compressor):
         indices = np.tile(np.arange(self.d), int(sends.sum()))
         return SeededForm(self.d, draw.workers, self.precision, ptr, indices, 1 / self.p)
 
-    def compress(self, v: np.ndarray, draw: Draw) -> Seeded:
+    def compress(self, v: np.ndarray | Vectors, draw: Draw) -> Seeded:
         return self.form(draw).take(v)
 
     @property
@@ -120,7 +136,7 @@ class Bernoulli(Compressor):
 
     def paper_bits(self, message: Message) -> np.ndarray:
         assert isinstance(message, Seeded)
-        return FLOAT_BITS * np.diff(message.form.ptr)
+        return FLOAT_BITS * message.form.counts
 
 
 def _require_k(k: int, d: int) -> None:

@@ -12,6 +12,7 @@ from mpisim.compressors.base import Compressor
 from mpisim.errors import InputError
 from mpisim.oracle import Oracle
 from mpisim.star import Star, Upload
+from mpisim.vectors import Vectors
 
 if TYPE_CHECKING:
     from mpisim.theory.setting import Setting, Step
@@ -76,6 +77,6 @@ class Estimator(ABC):
         """The parameters in use, with "theory" resolved."""
         return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
 
-    def compress(self, v: np.ndarray) -> Upload:
+    def compress(self, v: np.ndarray | Vectors) -> Upload:
         """C_i(v_i) for this rank's workers."""
         return self.star.compress(self.compressor, v)

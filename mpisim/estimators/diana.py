@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mpisim.errors import InputError
 from mpisim.estimators.base import Estimator, Theory, estimator
 from mpisim.params import require
 from mpisim.theory import stepsizes
@@ -18,7 +19,8 @@ class Diana(Estimator):
     g^k       = h^k + (1/n) sum_i m_i^k
     h_i^{k+1} = h_i^k + alpha m_i^k
 
-    alpha : shift step size; "theory" is 1 / (1 + omega). Shifts start at 0.
+    alpha : shift step size; "theory" is 1 / (1 + omega), with the compressor ``smooth`` (DIANA+)
+        1 / (1 + omega_max) of the compressor inside. Shifts start at 0.
 
     Where this differs from the published MARINA experiments: their workers send h_i^{k+1} and
     the server steps with its mean, instead of h^k plus the mean of the compressed differences.
@@ -30,7 +32,9 @@ class Diana(Estimator):
 
     def check(self) -> None:
         if self.alpha == "theory":
-            self.alpha = 1 / (1 + self.compressor.need_omega('method.alpha = "theory"'))
+            self.compressor.need_omega('method.alpha = "theory"')
+            assert self.compressor.shift_omega is not None
+            self.alpha = 1 / (1 + self.compressor.shift_omega)
         require(float(self.alpha) >= 0, "method.alpha", self.alpha, 'a number >= 0 or "theory"')
 
     def start(self, x: np.ndarray) -> np.ndarray:
@@ -50,4 +54,8 @@ class Diana(Estimator):
     def theory_step(self, setting: Setting) -> Step:
         if setting.convex:
             return stepsizes.diana_convex(setting)
+        if setting.cal_L_max is not None:
+            raise InputError(
+                "method.stepsize: DIANA+ has a theorem for convex problems only; give a number"
+            )
         return stepsizes.diana_nonconvex(setting)

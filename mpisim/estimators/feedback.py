@@ -72,7 +72,7 @@ class EF21(Estimator):
         self.g = self.gt = np.zeros(x.size, arithmetic)
         if self.start_ == "zero":
             return self.estimate(x)
-        gradients = self.oracle.gradients(x)
+        gradients = self.oracle.later(x)
         c_i = self.star.dense(gradients) if self.start_ == "dense" else self.compress(gradients)
         self.g_i = c_i.decoded()
         self.g = self.star.mean(c_i)
@@ -80,8 +80,8 @@ class EF21(Estimator):
         return self.gt
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
-        c_i = self.compress(self.oracle.gradients(x) - self.g_i)
-        self.g_i = self.g_i + c_i.decoded()
+        c_i = self.compress(self.oracle.later(x) - self.g_i)
+        self.g_i = c_i.add_to(self.g_i)
         self.g = self.g + self.star.mean(c_i)
         if self.direction == "up":
             self.gt = self.star.broadcast(self.g)

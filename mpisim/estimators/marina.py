@@ -32,12 +32,12 @@ class Marina(Estimator):
         require(0 < float(self.p) <= 1, "method.p", self.p, 'a number in (0, 1] or "theory"')
 
     def start(self, x: np.ndarray) -> np.ndarray:  # line 1: g^0 = grad f(x^0)
-        self.grad = self.oracle.gradients(x)
+        self.grad = self.oracle.later(x)
         self.g = self.star.mean(self.star.dense(self.grad))
         return self.star.broadcast(self.g)
 
     def estimate(self, x: np.ndarray) -> np.ndarray:  # lines 3-9
-        old, self.grad = self.grad, self.oracle.gradients(x)
+        old, self.grad = self.grad, self.oracle.later(x)
         if self.star.coin(float(self.p)):  # c_k = 1
             self.g = self.star.mean(self.star.dense(self.grad))
         else:  # g^{k+1} = g^k + (1/n) sum_i Q(grad f_i(x^{k+1}) - grad f_i(x^k))

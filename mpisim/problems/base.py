@@ -50,6 +50,20 @@ class Matrices(Protocol):
         ...
 
 
+@dataclasses.dataclass(frozen=True)
+class Known:
+    """Smoothness constants that a problem has in closed form, over all n workers and all sharp.
+
+    L_i (n,), L, L_plus, L_pm, mu: as in `mpisim.theory.smoothness.Constants`.
+    """
+
+    L_i: np.ndarray
+    L: float
+    L_plus: float
+    L_pm: float
+    mu: float
+
+
 class Problem(ABC):
     """The functions f_i of a block of workers, with their gradients.
 
@@ -81,14 +95,17 @@ class Problem(ABC):
     published : {"one", "mean", "sharp"}
         How published code gets L from the L_i: their maximum, also in place of each L_i; their
         mean; or sharp.
+    explicit : bool
+        Has `whole`, `coordinates` and `write_gradients`: nothing of size m x d need be there.
     identity : str
         What the problem was made of, for logs.
     """
 
     name: ClassVar[str]
-    convex: ClassVar[bool] = False
+    convex: bool = False
     nonnegative: ClassVar[bool] = False
-    attained: ClassVar[Literal["everywhere", "origin", "nowhere"]] = "nowhere"
+    explicit: ClassVar[bool] = False
+    attained: Literal["everywhere", "origin", "nowhere"] = "nowhere"
     spread: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     published: ClassVar[Literal["one", "mean", "sharp"]] = "sharp"
     n: int
@@ -100,6 +117,11 @@ class Problem(ABC):
     rows: np.ndarray
     identical: bool
     identity: str
+
+    @property
+    def known(self) -> Known | None:
+        """Smoothness constants that need no computation over the workers, after `load`."""
+        return None
 
     def __post_init__(self) -> None:
         self.check()
@@ -139,6 +161,25 @@ class Problem(ABC):
         ``batch``, shape (m, b), int64: sample numbers in 0, ..., rows[i] - 1 for worker i; a number
         that occurs twice counts twice. `IndexError` for other numbers.
         """
+
+    def whole(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        """f(x) and its gradient (d,), float64, over all n workers and the same on every rank."""
+        raise TypeError(f"{self.name} knows f as a sum over the workers only")
+
+    def coordinates(self, x: np.ndarray, ptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
+        """The coordinates indices[ptr[i]:ptr[i+1]] of worker i's gradient at x, shape (ptr[-1],).
+
+        To the bit those of `gradients`, at a cost for each of them that is not d.
+        """
+        raise TypeError(f"{self.name} knows whole gradients only")
+
+    def write_gradients(self, x: np.ndarray, first: int, out: np.ndarray) -> None:
+        """Rows first, ... of `gradients` into ``out`` (rows, d), rounded once to its type."""
+        raise TypeError(f"{self.name} makes gradients of all workers only")
+
+    def minimum(self) -> tuple[np.ndarray, float] | None:
+        """x* (d,), float64, and f(x*), where there is a formula; the same on every rank."""
+        return None
 
     def double(self) -> Problem:
         """The same problem in float64."""

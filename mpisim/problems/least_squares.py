@@ -25,7 +25,7 @@ class LeastSquares(Glm):
     curvature = 1.0
     labels = "real"
     convex = True
-    attained: ClassVar[Literal["everywhere", "origin", "nowhere"]] = "everywhere"
+    attained = "everywhere"
     published: ClassVar[Literal["one", "mean", "sharp"]] = "mean"
 
     def weight(self, count: np.ndarray) -> np.ndarray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import isfinite
-from typing import ClassVar, Literal
 
 import numpy as np
 from scipy.special import expit
@@ -18,7 +17,7 @@ class _Logistic(Glm):
     kind = kernels.LOGISTIC
     curvature = 0.25  # sigma (1 - sigma), largest for every row at once at x = 0
     spread = (0.0, 1.0)
-    attained: ClassVar[Literal["everywhere", "origin", "nowhere"]] = "origin"
+    attained = "origin"
 
 
 @problem("logistic")

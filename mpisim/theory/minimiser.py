@@ -33,9 +33,12 @@ VERSION = 1  # of the algorithm: part of the cache's key
 def minimiser(problem: Problem, star: Network, cache: bool = True) -> tuple[np.ndarray, float]:
     """x_star, shape (d,), float64, and f_star, the same bits on every rank; collective.
 
-    Found once for a problem and kept in the cache folder. `InputError` where f is not convex or
-    has no minimiser (separable data without l2).
+    Found once for a problem and kept in the cache folder, or by a formula. `InputError` where f is
+    not convex or has no minimiser (separable data without l2).
     """
+    closed = problem.minimum()
+    if closed is not None:
+        return closed
     if not problem.convex:
         raise InputError(
             f"problem.name: {problem.name!r} is not convex, so run.reference cannot be true;"

@@ -57,7 +57,11 @@ def fixed_step(d: int, beta: float) -> float:
 
 
 def block_steps(
-    diagonal: np.ndarray, starts: np.ndarray, beta: float, n_mu: float = 0.0, rule: BlockRule = "root"
+    diagonal: np.ndarray,
+    starts: np.ndarray,
+    beta: float,
+    n_mu: float = 0.0,
+    rule: BlockRule = "root",
 ) -> np.ndarray:
     """h_l of block quantization, shape (B,): SAQ, Appendices D.2 (DCGD+) and D.3 (DIANA+).
 

@@ -70,6 +70,8 @@ def _facts(experiment: Experiment, comm: MPI.Intracomm) -> Facts:
 
 def _lower_bound(engine: Engine) -> tuple[float | None, str]:
     why = ""
+    if engine.problem.minimum() is not None:
+        return engine.loaded.minimiser(engine.star)[1], "f(x*), by its formula"
     if engine.problem.convex:
         try:
             return engine.loaded.minimiser(engine.star)[1], "f(x*), by Newton's method"
@@ -113,6 +115,8 @@ def _method(facts: Facts, experiment: Experiment) -> list[tuple[str, str]]:
     compressor, estimator = facts.engine.compressor, facts.engine.estimator
     parts = [f"omega = {_number(compressor.omega)}", f"alpha = {_number(compressor.alpha)}"]
     parts.append(f"zeta = {_number(compressor.density)}")
+    if compressor.cal_L_max is not None:
+        parts.append(f"cal-L_max = {_number(compressor.cal_L_max)}")
     numbers = {LETTERS.get(key, key): value for key, value in estimator.parameters().items()}
     if isinstance(estimator, VRMarina | VRDiana):
         numbers["b'"] = estimator.b

@@ -23,6 +23,11 @@ class Setting:
     where it is biased or not contractive; zeta: its expected density; condition: which of a
     method's theorems, those for smooth f or those under the Polyak-Lojasiewicz condition
     |grad f(x)|^2 >= 2 mu (f(x) - f(x*)).
+
+    A, B : of the AB inequality (PermK paper, Assumption 4) where the workers' compressors are
+        correlated, else None: theorems that take the workers' draws as independent need None.
+    cal_L_max : max_i cal-L(C_i, L_i) of the smoothness-aware quantization paper, None for
+        compressors that do not know the L_i.
     """
 
     n: int
@@ -33,6 +38,14 @@ class Setting:
     alpha: float | None
     zeta: float
     condition: Condition = "nonconvex"
+    A: float | None = None
+    B: float | None = None
+    cal_L_max: float | None = None
+
+    @property
+    def correlated(self) -> bool:
+        """Whether workers draw together."""
+        return self.A is not None
 
     @property
     def mu(self) -> float:
@@ -73,4 +86,6 @@ def setting_of(
 ) -> Setting:
     """The setting of a loaded problem with constants ``c`` and a bound compressor."""
     omega, alpha, zeta = compressor.omega, compressor.alpha, compressor.density
-    return Setting(problem.n, problem.d, problem.convex, c, omega, alpha, zeta, condition)
+    A, B = (compressor.A, compressor.B) if compressor.correlated else (None, None)
+    head = (problem.n, problem.d, problem.convex, c, omega, alpha, zeta, condition)
+    return Setting(*head, A, B, compressor.cal_L_max)

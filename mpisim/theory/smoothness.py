@@ -21,7 +21,7 @@ from typing import Literal
 
 import numpy as np
 
-from mpisim.problems.base import Matrices, Problem
+from mpisim.problems.base import Known, Matrices, Problem
 from mpisim.problems.eigen import largest_eigenvalue
 from mpisim.theory.collective import Network, mean, mean_matrix
 
@@ -69,9 +69,11 @@ def constants(problem: Problem, star: Network, bound: Bound = "sharp") -> Consta
     `InputError` where nothing is known of the problem's Hessians. Correct to 1e-10, relative.
     """
     problem = problem.double()
-    matrices = problem.largest_hessian()
     if bound == "published":
-        return _published(problem, matrices, star)
+        return _published(problem, star)
+    if problem.known is not None:
+        return _known(problem.known)
+    matrices = problem.largest_hessian()
     norms = matrices.norms()
     smooth = _smooth(problem, matrices, star)
     plus = _plus(problem, matrices, norms, smooth, star)
@@ -181,7 +183,19 @@ def _strong_convexity(problem: Problem, star: Network, smooth: float):
     return shared + least or None, "lambda_min(mean M_i)", True
 
 
-def _published(problem: Problem, matrices: Matrices, star: Network) -> Constants:
+def _known(known: Known) -> Constants:
+    closed = "closed form, PermK paper, Theorem 3"
+    return _constants(
+        L_i=(known.L_i, "largest |eigenvalue| of A_i: closed form", True),
+        L=(known.L, closed, True),
+        L_plus=(known.L_plus, closed, True),
+        L_pm=(known.L_pm, f"{closed} and Example 3", True),
+        cal_L_i=(known.L_i, "L_i: a worker has one sample", True),
+        mu=(known.mu, "lambda_min(mean A_i): closed form", True),
+    )
+
+
+def _published(problem: Problem, star: Network) -> Constants:
     L_i = star.all_workers(problem.published_norms())
     top = float(L_i.max())
     if problem.published == "one":
@@ -190,7 +204,11 @@ def _published(problem: Problem, matrices: Matrices, star: Network) -> Constants
     elif problem.published == "mean":
         smooth = (float(L_i.mean()), "mean L_i: the PermK paper's code", False)
     else:
-        smooth = _smooth(problem, matrices, star)
+        smooth = _smooth(problem, problem.largest_hessian(), star)
+    if problem.known is not None:
+        mu = problem.known.mu
+    else:
+        mu = problem.largest_hessian().shared if problem.convex else 0.0
     rms = float(np.sqrt(np.mean(L_i**2)))
     return _constants(
         L_i=(L_i, "published code", False),
@@ -198,5 +216,5 @@ def _published(problem: Problem, matrices: Matrices, star: Network) -> Constants
         L_plus=(rms, "(mean L_i^2)^(1/2): published code", False),
         L_pm=(rms, "L_+: published code", False),
         cal_L_i=(L_i, "L_i: published code", False),
-        mu=(matrices.shared or None if problem.convex else None, "the penalty's l2", False),
+        mu=(mu or None, "the penalty's l2, or lambda_min(mean A_i)", False),
     )

@@ -38,19 +38,26 @@ def gradient_descent(setting: Setting) -> Step:
 
 
 def dcgd(setting: Setting) -> Step:
-    """gamma = 1 / (L + 2 omega L_max / n): SAQ, Theorem 1, where cal-L_i = omega L_i."""
-    omega = _omega(setting, "DCGD")
-    _no_pl(setting, "DCGD")
-    gamma = 1 / (setting.c.L + 2 * omega * setting.L_max / setting.n)
-    return Step(gamma, "SAQ, Theorem 1 (DCGD): 1 / (L + 2 omega L_max / n)")
+    """gamma = 1 / (L + 2 cal-L_max / n): SAQ, Theorem 1; cal-L_max as in `_smoothness_aware`."""
+    return _smoothness_aware(setting, "DCGD", 1, 2)
 
 
 def diana_convex(setting: Setting) -> Step:
-    """gamma = 1 / (L + 6 omega L_max / n): SAQ, Theorem 2, where cal-L_i = omega L_i."""
-    omega = _omega(setting, "DIANA")
-    _no_pl(setting, "DIANA")
-    gamma = 1 / (setting.c.L + 6 * omega * setting.L_max / setting.n)
-    return Step(gamma, "SAQ, Theorem 2 (DIANA): 1 / (L + 6 omega L_max / n)")
+    """gamma = 1 / (L + 6 cal-L_max / n): SAQ, Theorem 2; cal-L_max as in `_smoothness_aware`."""
+    return _smoothness_aware(setting, "DIANA", 2, 6)
+
+
+def _smoothness_aware(setting: Setting, who: str, theorem: int, factor: int) -> Step:
+    """1 / (L + factor cal-L_max / n), cal-L_max = max_i cal-L(C_i, L_i) inside `smooth` (DCGD+,
+    DIANA+), and omega L_max, where cal-L_i = omega L_i, for other compressors."""
+    cal_L_max, letters = setting.cal_L_max, "cal-L_max"
+    _no_pl(setting, who)
+    if cal_L_max is None:
+        cal_L_max, letters = _omega(setting, who) * setting.L_max, "omega L_max"
+    else:
+        who += "+"
+    gamma = 1 / (setting.c.L + factor * cal_L_max / setting.n)
+    return Step(gamma, f"SAQ, Theorem {theorem} ({who}): 1 / (L + {factor} {letters} / n)")
 
 
 def diana_nonconvex(setting: Setting) -> Step:
@@ -85,8 +92,11 @@ def marina(setting: Setting, p: float) -> Step:
     """gamma = 1 / (L (1 + sqrt((1-p) omega / (p n)))), L^2 = (1/n) sum L_i^2.
 
     MARINA, Theorem 2.1; under PL Theorem 2.2:
-    min(1 / (L (1 + sqrt(2 (1-p) omega / (p n)))), p / (2 mu)).
+    min(1 / (L (1 + sqrt(2 (1-p) omega / (p n)))), p / (2 mu)). Where workers draw together, the
+    PermK paper's Theorems 4 and 5: see `correlated_marina`.
     """
+    if setting.correlated:
+        return correlated_marina(setting, p)
     omega = _omega(setting, "MARINA")
 
     def gamma(factor: float) -> float:
@@ -95,6 +105,24 @@ def marina(setting: Setting, p: float) -> Step:
 
     formula = "1 / (L (1 + sqrt({}(1-p) omega / (p n))))"
     theorems = ("MARINA, Theorem 2.1", "MARINA, Theorem 2.2 (PL)")
+    return _either(setting, gamma, formula, theorems, ("p", p))
+
+
+def correlated_marina(setting: Setting, p: float) -> Step:
+    """gamma = 1 / (L_- + sqrt((1-p)/p ((A - B) L_+^2 + B L_±^2))): PermK paper, Theorem 4.
+
+    A, B of the compressors' AB inequality. Under PL Theorem 5: min(the same with 2 (1-p) for 1-p,
+    p / (2 mu)).
+    """
+    assert setting.A is not None and setting.B is not None
+    c, A, B = setting.c, setting.A, setting.B
+    variance = (A - B) * c.L_plus**2 + B * c.L_pm**2
+
+    def gamma(factor: float) -> float:
+        return 1 / (c.L + sqrt(factor * (1 - p) / p * variance))
+
+    formula = "1 / (L_- + sqrt({}(1-p)/p ((A - B) L_+^2 + B L_±^2)))"
+    theorems = ("PermK paper, Theorem 4", "PermK paper, Theorem 5 (PL)")
     return _either(setting, gamma, formula, theorems, ("p", p))
 
 
@@ -175,6 +203,11 @@ def _either(
 
 
 def _omega(setting: Setting, who: str) -> float:
+    if setting.correlated:
+        raise InputError(
+            f"method.stepsize: {who} has a theorem for workers that compress independently of each"
+            " other only; give a number"
+        )
     if setting.omega is None:
         raise InputError(
             f"method.stepsize: {who} has a theorem for unbiased compressors only; give a number"

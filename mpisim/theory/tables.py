@@ -27,6 +27,9 @@ def rows(case: Case) -> tuple[list[Row], list[str]]:
         first.append(ef21(case))
     if case.setting.omega is None:
         return first, ["the other rows: they need omega, and the compressor is biased"]
+    if case.setting.correlated:
+        reason = "the other rows: they are for workers that compress independently of each other"
+        return [*first, marina(case)], [reason]
     quoted = _quoted_1(case) if case.setting.condition == "nonconvex" else _quoted_2(case)
     found = [*first, *quoted, marina(case), vr_marina(case)]
     if case.big_b is not None:

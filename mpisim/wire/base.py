@@ -86,6 +86,10 @@ class Message(ABC):
     def decoded(self) -> np.ndarray:
         """What the receivers see: shape (workers, d), arithmetic precision."""
 
+    def add_to(self, rows: np.ndarray) -> None:
+        """Add the decoded messages to ``rows`` (workers, d), in place."""
+        rows += self.decoded()
+
     def total(self) -> np.ndarray:
         """Sum over the block in worker order, shape (d,)."""
         return ordered_sum(self.decoded())

@@ -45,9 +45,23 @@ def to_bytes(words: np.ndarray, size: int) -> np.ndarray:
 
 def to_words(data: np.ndarray) -> np.ndarray:
     """A buffer with the bytes ``data`` (uint8) and at least 64 zero bits behind them."""
-    words = np.zeros(data.size // 8 + 3, ">u8")
-    words.view(np.uint8)[: data.size] = data
-    return words.astype(np.uint64)
+    words = np.empty(data.size // 8 + 3, np.uint64)
+    _load(np.ascontiguousarray(data), words)
+    return words
+
+
+@njit(cache=True)
+def _load(data, words):
+    """The bytes ``data``, eight a word and the first one highest, then zeros."""
+    whole = data.size // 8
+    for i in range(whole):
+        word = np.uint64(0)
+        for j in range(8):
+            word = (word << np.uint64(8)) | np.uint64(data[8 * i + j])
+        words[i] = word
+    words[whole:] = 0
+    for j in range(data.size - 8 * whole):
+        words[whole] |= np.uint64(data[8 * whole + j]) << np.uint64(56 - 8 * j)
 
 
 @njit(cache=True)

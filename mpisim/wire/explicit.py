@@ -27,7 +27,7 @@ from mpisim.wire.bits import (
     to_words,
 )
 from mpisim.wire.indices import fixed_width, gap_bits, put_fixed, put_gaps, read_fixed, read_gaps
-from mpisim.wire.sparse import scatter, scatter_add
+from mpisim.wire.sparse import scatter, scatter_add, scatter_onto
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -45,8 +45,8 @@ class ExplicitForm(Form):
 
     def take(self, v: np.ndarray, indices: np.ndarray) -> Explicit:
         """The message with the coordinates ``indices`` (workers, k) of ``v`` (workers, d)."""
-        with np.errstate(over="ignore"):
-            values = np.take_along_axis(v, indices, axis=1).astype(self.precision.wire)
+        values = np.empty(indices.shape, self.precision.wire)
+        take_rows(np.ascontiguousarray(v), indices, values)
         return Explicit(self, indices, values)
 
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Explicit:
@@ -101,6 +101,10 @@ class Explicit(Message):
         scatter(out, ptr, self.indices.reshape(-1), *self._arithmetic())
         return out
 
+    def add_to(self, rows: np.ndarray) -> None:
+        ptr = np.arange(self.form.workers + 1) * self.form.k
+        scatter_onto(rows, ptr, self.indices.reshape(-1), *self._arithmetic())
+
     def total(self) -> np.ndarray:
         total = np.zeros(self.form.d, self.form.precision.arithmetic)
         scatter_add(total, self.indices.reshape(-1), *self._arithmetic())
@@ -109,6 +113,14 @@ class Explicit(Message):
     def _arithmetic(self) -> tuple[np.ndarray, np.floating]:
         arithmetic = self.form.precision.arithmetic
         return self.values.astype(arithmetic, copy=False).reshape(-1), arithmetic.type(1)
+
+
+@njit(cache=True)
+def take_rows(v, indices, values):
+    """values[i, t] = v[i, indices[i, t]], rounded to the type of values."""
+    for i in range(indices.shape[0]):
+        for t in range(indices.shape[1]):
+            values[i, t] = v[i, indices[i, t]]
 
 
 @njit(cache=True)

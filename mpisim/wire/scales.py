@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 
 from mpisim.errors import WireError
+
+INFINITY = {4: np.uint64(0x7F800000), 8: np.uint64(0x7FF0 << 48)}
+QUIET_NAN = {4: np.uint64(0x7FC00000), 8: np.uint64(0x7FF8 << 48)}
 
 
 def round_scales(scales: np.ndarray, wire: np.dtype, up: bool = False) -> np.ndarray:
@@ -12,20 +16,38 @@ def round_scales(scales: np.ndarray, wire: np.dtype, up: bool = False) -> np.nda
 
     ``up`` rounds to the next value that is not smaller, else to the nearest.
     """
-    with np.errstate(over="ignore"):
-        out = scales.astype(wire)
-    if up:
-        out = np.where(out < scales, np.nextafter(out, wire.type(np.inf)), out)
-    return np.where(np.isfinite(out), out, wire.type(np.nan))
+    out = np.empty(scales.shape, wire)
+    unsigned = out.view(f"u{wire.itemsize}")
+    _round(np.ascontiguousarray(scales).reshape(-1), out.reshape(-1), unsigned.reshape(-1), up)
+    return out
 
 
 def check_scales(scales: np.ndarray) -> None:
     """`WireError` unless each scale is finite and >= 0 (not -0), or the quiet NaN."""
-    unsigned = scales.view(f"u{scales.itemsize}")
-    nan = np.array([np.nan], scales.dtype).view(unsigned.dtype)
-    valid = (np.isfinite(scales) & ~np.signbit(scales)) | (unsigned == nan)
-    if not valid.all():
-        worker = int(np.argmin(valid.reshape(len(scales), -1).all(axis=1)))
+    unsigned = np.ascontiguousarray(scales).view(f"u{scales.itemsize}").reshape(-1)
+    wrong = _first_wrong(unsigned, INFINITY[scales.itemsize], QUIET_NAN[scales.itemsize])
+    if wrong >= 0:
+        worker = wrong * len(scales) // scales.size
         raise WireError(
             f"message {worker} of the block is not valid: its norm is not finite and >= 0"
         )
+
+
+@njit(cache=True)
+def _round(scales, out, unsigned, up):
+    """``unsigned``: the memory of ``out``; the bits of numbers >= 0 ascend as they do."""
+    for i in range(scales.size):
+        out[i] = scales[i]
+        if up and out[i] < scales[i]:
+            unsigned[i] += 1
+        if not np.isfinite(out[i]):
+            out[i] = np.nan
+
+
+@njit(cache=True)
+def _first_wrong(unsigned, infinity, nan):
+    """Where the first one is that is neither the quiet NaN nor below infinity without a sign."""
+    for i in range(unsigned.size):
+        if unsigned[i] >= infinity and unsigned[i] != nan:
+            return i
+    return -1

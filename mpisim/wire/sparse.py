@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from numba import njit
 
+from mpisim.vectors import Vectors, gather
 from mpisim.wire.base import Form, Message, Packed, Precision, check_sizes
 
 
@@ -18,8 +19,8 @@ class SeededForm(Form):
     ptr : array, shape (workers + 1,), int64
         Worker i sends the coordinates ``indices[ptr[i]:ptr[i+1]]``, ascending.
     indices : array, shape (ptr[-1],), int64
-    scale : float
-        Receivers multiply every value by it, in arithmetic precision.
+    scale : float or array, shape (ptr[-1],), float64
+        Receivers multiply every value, or each one, by it, in arithmetic precision.
     """
 
     d: int
@@ -27,11 +28,16 @@ class SeededForm(Form):
     precision: Precision
     ptr: np.ndarray
     indices: np.ndarray
-    scale: float = 1.0
+    scale: float | np.ndarray = 1.0
+
+    @cached_property
+    def counts(self) -> np.ndarray:
+        """How many coordinates each worker sends, shape (workers,), int64."""
+        return self.ptr[1:] - self.ptr[:-1]
 
     @cached_property
     def sizes(self) -> np.ndarray:  # type: ignore[override]
-        return (self.ptr[1:] - self.ptr[:-1]) * self.precision.wire.itemsize
+        return self.counts * self.precision.wire.itemsize
 
     @classmethod
     def of_rows(cls, d: int, precision: Precision, rows: np.ndarray, scale: float) -> SeededForm:
@@ -40,10 +46,13 @@ class SeededForm(Form):
         ptr = np.arange(0, m * k + 1, k)
         return cls(d, m, precision, ptr, rows.reshape(-1), scale)
 
-    def take(self, v: np.ndarray) -> Seeded:
+    def take(self, v: np.ndarray | Vectors) -> Seeded:
         """The message with these coordinates of ``v``, shape (workers, d), rounded to the wire."""
+        if isinstance(v, Vectors):
+            with np.errstate(over="ignore"):
+                return Seeded(self, v.take(self.ptr, self.indices).astype(self.precision.wire))
         values = np.empty(self.indices.size, self.precision.wire)
-        _take(np.ascontiguousarray(v), self.ptr, self.indices, values)
+        gather(np.ascontiguousarray(v), self.ptr, self.indices, values)
         return Seeded(self, values)
 
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Seeded:
@@ -71,21 +80,20 @@ class Seeded(Message):
         scatter(out, self.form.ptr, self.form.indices, *self._arithmetic())
         return out
 
+    def add_to(self, rows: np.ndarray) -> None:
+        scatter_onto(rows, self.form.ptr, self.form.indices, *self._arithmetic())
+
     def total(self) -> np.ndarray:
         total = np.zeros(self.form.d, self.form.precision.arithmetic)
         scatter_add(total, self.form.indices, *self._arithmetic())
         return total
 
     def _arithmetic(self) -> tuple[np.ndarray, np.floating]:
-        arithmetic = self.form.precision.arithmetic
-        return self.values.astype(arithmetic, copy=False), arithmetic.type(self.form.scale)
-
-
-@njit(cache=True)
-def _take(v, ptr, indices, values):
-    for i in range(ptr.size - 1):
-        for t in range(ptr[i], ptr[i + 1]):
-            values[t] = v[i, indices[t]]
+        arithmetic, scale = self.form.precision.arithmetic, self.form.scale
+        values = self.values.astype(arithmetic, copy=False)
+        if isinstance(scale, np.ndarray):
+            return values * scale.astype(arithmetic, copy=False), arithmetic.type(1)
+        return values, arithmetic.type(scale)
 
 
 @njit(cache=True)
@@ -94,6 +102,14 @@ def scatter(out, ptr, indices, values, scale):
     for i in range(ptr.size - 1):
         for t in range(ptr[i], ptr[i + 1]):
             out[i, indices[t]] = scale * values[t]
+
+
+@njit(cache=True)
+def scatter_onto(rows, ptr, indices, values, scale):
+    """rows[i, indices[t]] += scale * values[t] for worker i's stretch of t."""
+    for i in range(ptr.size - 1):
+        for t in range(ptr[i], ptr[i + 1]):
+            rows[i, indices[t]] += scale * values[t]
 
 
 @njit(cache=True)

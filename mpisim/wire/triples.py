@@ -1,4 +1,14 @@
-"""Compiled loops for `mpisim.wire.levels`: (gap, sign, level) triples, and the values they mean."""
+"""Levels in Elias omega codes, the code "elias", and the values that levels mean.
+
+The message of a worker is its norms (one for each block of coordinates; one in all by default),
+then, for each non-zero level in order of coordinates,
+
+    omega(gap), one sign bit (1: negative), omega(|level|),
+
+with gap = index - previous non-zero index (index + 1 for the first), and ones up to the next byte
+(QSGD's Code_s, Alistarh et al. 2017; as charged in the smoothness-aware quantization paper). There
+is no count: at most 7 ones are no such triple, because omega words end with a zero.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +72,7 @@ def most_bits(levels):
 def write(words, norms, bits, levels, payload):
     """All messages of a block; ``norms``: shape (m, B), uint64, their ``bits`` low bits.
 
-    Fills ``payload`` (m,) with the bits of each message.
+    Fills ``payload`` (m,) with the bits of each message; returns all bits, padding included.
     """
     m, d = levels.shape
     where = np.empty(d + 1, np.int64)
@@ -78,6 +88,7 @@ def write(words, norms, bits, levels, payload):
             last = j
         payload[i] = pos - start
         pos = pad(words, pos)
+    return pos
 
 
 @njit(cache=True)
@@ -93,27 +104,33 @@ def _put_triple(words, pos, gap, level):
 
 
 @njit(cache=True)
-def read(words, bounds, bits, limits, starts, norms, levels, payload):
+def read(words, sizes, bits, limits, starts, norms, levels, payload):
     """All messages of a block into ``norms``, ``levels`` (zero before) and ``payload`` (bits).
+
+    sizes : bytes of each message, shape (m,); limits : shape (1 or m, 1 or d).
 
     Returns (worker, status); a status below 0 says why the worker's bytes are no message.
     """
     empty = np.empty(norms.shape[1], np.bool_)
+    end = 0
     for i in range(levels.shape[0]):
-        pos, end = bounds[i], bounds[i + 1]
+        pos, end = end, end + 8 * sizes[i]
+        if end - pos < norms.shape[1] * bits:
+            return i, SHORT
         for b in range(norms.shape[1]):
             norms[i, b] = take(words, pos, bits)
-            empty[b] = _means_no_levels(norms[i, b], bits)
+            empty[b] = means_no_levels(norms[i, b], bits)
             pos += bits
-        pos = _read_triples(words, pos, end, limits, starts, empty, levels[i])
+        own = limits[min(i, limits.shape[0] - 1)]
+        pos = _read_triples(words, pos, end, own, starts, empty, levels[i])
         if pos < 0:
             return i, pos
-        payload[i] = pos - bounds[i]
+        payload[i] = pos - (end - 8 * sizes[i])
     return 0, 0
 
 
 @njit(cache=True)
-def _means_no_levels(norm, bits):
+def means_no_levels(norm, bits):
     """Zero, or an exponent of ones only: NaN."""
     exponent = 0xFF if bits == 32 else 0x7FF
     digits = 23 if bits == 32 else 52
@@ -123,7 +140,7 @@ def _means_no_levels(norm, bits):
 @njit(cache=True)
 def _read_triples(words, pos, end, limits, starts, empty, row):
     j, block = -1, 0
-    stride = int(limits.size > 1)
+    stride = int(limits.size > 1)  # limits of this worker: one, or one for each coordinate
     while not is_padding(words, pos, end):
         entry = TRIPLE[peek(words, pos) >> np.uint64(64 - TRIPLE_BITS)]
         if entry:
@@ -174,9 +191,9 @@ def _row(out, norms, levels, s, starts):
 
 @njit(cache=True, error_model="numpy")
 def set_values(out, norms, levels, s, starts):
-    """The values of all workers, shape (m, d)."""
+    """The values of all workers, shape (m, d); ``s``: shape (1 or m, 1 or d)."""
     for i in range(levels.shape[0]):
-        _row(out[i], norms[i], levels[i], s, starts)
+        _row(out[i], norms[i], levels[i], s[min(i, s.shape[0] - 1)], starts)
 
 
 @njit(cache=True, error_model="numpy")
@@ -184,6 +201,6 @@ def add_values(total, norms, levels, s, starts):
     """total (d,) += the values of worker 0, 1, ..."""
     row = np.empty_like(total)
     for i in range(levels.shape[0]):
-        _row(row, norms[i], levels[i], s, starts)
+        _row(row, norms[i], levels[i], s[min(i, s.shape[0] - 1)], starts)
         for j in range(total.size):
             total[j] += row[j]

@@ -41,6 +41,14 @@ VARIANCE_REDUCED = [
     {"name": "vr-diana", "batch": 5, "p": 0.3, "alpha": 0.1},
     {"name": "pp-marina", "participants": 3, "p": 0.3},
 ]
+PERMK = {"name": "permk"}
+TOGETHER = [  # correlated compressors
+    PERMK,
+    PERMK | {"groups": 2},
+    {"name": "block-permutation", "blocks": 4},
+    {"name": "compose", "outer": PERMK, "inner": {"name": "natural"}},
+    {"name": "compose", "outer": PERMK, "inner": {"name": "qsgd", "s": 40}},
+]
 WORKERS = {6: 8, 20: 6, 1000: 3}  # workers: rounds
 RANKS = [1, 2, 3, 6]
 
@@ -69,6 +77,35 @@ def experiments():
             COMPRESSORS[1],
             problem={"split": "sorted-by-norm"},
         )
+    for compressor, n in itertools.product(TOGETHER, (6, 20)):
+        yield table({"name": "marina", "p": 0.3, "stepsize": 0.05}, compressor, workers=n, rounds=6)
+    yield table({"name": "pp-marina", "participants": 3, "p": 0.3, "stepsize": 0.05}, PERMK)
+    for n, d in itertools.product((6, 20), (9, 50)):
+        quadratic = {"name": "quadratic", "workers": n, "dimension": d, "noise": 0.3}
+        for method, compressor in (
+            ("marina", PERMK),
+            ("marina", COMPRESSORS[1]),
+            ("marina", TOGETHER[3]),
+            ("ef21", COMPRESSORS[2]),
+            ("diana", COMPRESSORS[1]),
+        ):
+            tables = table({"name": method, "stepsize": "theory"}, compressor, rounds=12)
+            yield tables | {"problem": quadratic}
+    many = {"name": "quadratic", "workers": 700, "noise": 0.3}  # dense messages go in three parts
+    tables = table({"name": "marina", "p": 0.5, "stepsize": 0.05}, PERMK, rounds=5)
+    yield tables | {"problem": many}
+    yield table(
+        {"name": "diana", "stepsize": "theory"},
+        {"name": "smooth", "inner": {"name": "quant-plus", "beta": 20.0}},
+        problem={"name": "logistic", "l2": 1e-3},
+        rounds=8,
+    )
+    yield table(
+        {"name": "pp-marina", "participants": 3, "p": 0.3, "stepsize": 0.05},
+        {"name": "smooth", "rank": 9, "inner": {"name": "rand-tau-plus"}},
+        workers=20,
+        rounds=8,
+    )
     for split in ("shuffled", "homogeneous"):
         yield table(
             {"name": "ef21", "stepsize": "theory"},

@@ -26,7 +26,7 @@ class Case:
     payload: Callable[[np.ndarray, int, Message, int], int]
     paper: Callable[[np.ndarray, int, Message, int], int]
 
-    def bind(self, d: int, n: int = 1, precision: Precision = SINGLE) -> Compressor:
+    def bind(self, d: int, n: int = 40, precision: Precision = SINGLE) -> Compressor:
         return make(self.table).bind(d, n, precision)
 
 
@@ -40,6 +40,26 @@ def _qsgd_bits(x, b, message, i):
     return b + len(string_elias.triples(message.levels[i]))
 
 
+def _kept(message, i):
+    return int(np.diff(message.form.kept.ptr)[i])
+
+
+def _inner_qsgd_bits(x, b, message, i):
+    for part, own in zip(message.form.parts, message.messages, strict=True):
+        if i in part.rows:
+            row = own.levels[np.flatnonzero(part.rows == i)[0]]
+            return b + len(string_elias.triples(row))
+    return 0
+
+
+def _seeded_bits(x, b, message, i):
+    return b * int(np.diff(message.form.ptr)[i])
+
+
+def _block_bits(x, b, message, i):
+    return message.form.norms * b + len(string_elias.triples(message.levels[i]))
+
+
 def _bernoulli_bits(x, b, message, i):
     return b * x.size if np.any(x) else 0
 
@@ -47,6 +67,26 @@ def _bernoulli_bits(x, b, message, i):
 CASES = [
     Case({"name": "identity"}, lambda x, b, *_: b * x.size, lambda x, *_: 32 * x.size),
     Case({"name": "randk", "k": 3}, lambda x, b, *_: 3 * b, lambda *_: 96),
+    *[
+        Case(table, _seeded_bits, lambda x, _, *a: _seeded_bits(x, 32, *a))
+        for table in ({"name": "permk"}, {"name": "block-permutation", "blocks": 2})
+    ],
+    *[
+        Case(
+            {"name": "compose", "outer": outer, "inner": {"name": "natural"}},
+            lambda x, b, message, i: 9 * _kept(message, i),
+            lambda x, b, message, i: 9 * _kept(message, i),
+        )
+        for outer in ({"name": "permk"}, {"name": "bernoulli", "p": 0.95})
+    ],
+    *[
+        Case(
+            {"name": "compose", "outer": outer, "inner": {"name": "qsgd", "s": 99}},
+            _inner_qsgd_bits,
+            lambda x, _, *a: _inner_qsgd_bits(x, 32, *a),
+        )
+        for outer in ({"name": "permk"}, {"name": "randk", "k": 3})
+    ],
     Case({"name": "topk", "k": 3}, _topk_bits, lambda *_: 96),
     Case(
         {"name": "bernoulli", "p": 0.6},
@@ -61,6 +101,20 @@ CASES = [
         )
         for s in (1, 4, 300)
         for norm in ("2", "inf")
+    ],
+    *[
+        Case(table, _block_bits, lambda x, _, *a: _block_bits(x, 32, *a))
+        for table in (
+            {"name": "block-quant", "blocks": 3, "s": 4},
+            {"name": "block-quant-plus", "blocks": 2, "beta": 20.0},
+            {"name": "block-quant-plus", "blocks": 3, "beta": 20.0, "steps": "fixed"},
+            {"name": "quant-plus", "beta": 7.0},
+            {"name": "quant-plus", "beta": 70.5, "steps": "fixed"},
+        )
+    ],
+    *[
+        Case({"name": name, "tau": 2.875}, _seeded_bits, lambda *_: 92)
+        for name in ("rand-tau", "rand-tau-plus")
     ],
     Case({"name": "natural"}, lambda x, *_: 9 * x.size, lambda x, *_: 9 * x.size),
     Case({"name": "scaled-sign"}, lambda x, b, *_: b + x.size, lambda x, *_: 32 + x.size),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mpisim.wire.base import Message, Precision
+from mpisim.wire.codecs import CODECS
 from mpisim.wire.dense import Dense, DenseForm
 from mpisim.wire.explicit import Explicit, ExplicitForm
 from mpisim.wire.exponents import Exponents, ExponentsForm
@@ -17,7 +18,18 @@ PRECISIONS = [
     for wire in ("float32", "float64")
     for arithmetic in ("float32", "float64")
 ]
-KINDS = ["dense", "seeded", "explicit", "levels", "block levels", "exponents", "signs"]
+KINDS = [
+    "dense",
+    "seeded",
+    "explicit",
+    "levels",
+    "block levels",
+    "worker levels",
+    "e1 levels",
+    "entropy levels",
+    "exponents",
+    "signs",
+]
 
 
 def random_message(
@@ -47,11 +59,13 @@ def random_message(
 
 
 def _levels(kind, rng, d, m, precision) -> Levels:
+    codec = kind.split()[0] if kind.split()[0] in CODECS else "elias"
     s = float(rng.choice([1, 3, 200, 70000, 2**31 - 1]))
-    form = LevelsForm.uniform(d, m, precision, s)
-    if kind == "block levels":
+    form = LevelsForm.uniform(d, m, precision, s, codec)
+    if kind != "levels":
         starts = np.array([0, d // 3, d // 3, d - d // 4, d])
-        form = LevelsForm(d, m, precision, rng.uniform(0.2, 300, d), starts)
+        steps = rng.uniform(0.2, 300, d if kind == "block levels" else (m, d))
+        form = LevelsForm(d, m, precision, steps, starts, codec)
     limits = np.broadcast_to(form.limits, (m, d))
     sparse = rng.random((m, d)) < rng.choice([0.01, 0.5, 1])
     levels = np.where(sparse, rng.integers(-limits, limits + 1), 0).astype(form.dtype)

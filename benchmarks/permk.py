@@ -1,0 +1,141 @@
+"""Rounds on the quadratic task (d = 1000) at n = 10, 1000, 10000, against the bare work in them.
+
+MARINA + PermK and + RandK: against that round's random numbers, a permutation or each worker's
+subset, and one pass over the coordinates sent. EF21 + TopK: against one pass that reads and writes
+each number of its n x d state. Rounds are timed as they elapse, every one evaluated; both sides in
+turns. Peak memory is that of a process of its own, with rounds of full gradients in it.
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable
+from time import perf_counter
+
+import numpy as np
+from mpi4py import MPI
+from numba import njit
+
+from benchmarks.common import result, seconds, write
+from mpisim.compressors.permutation import shuffle
+from mpisim.config import parse
+from mpisim.engine import Engine, Output
+from mpisim.signals import StopSignals
+from mpisim.streams import Draw, Streams
+
+D, TURNS = 1000, 5
+SIZES = {10: 1000, 1000: 1000, 10_000: 500}  # workers: rounds
+
+
+def tables(method: str, compressor: str, n: int, rounds: int) -> dict:
+    """The experiment, with the paper's K and theory's p."""
+    keys = {} if compressor == "permk" else {"k": -(-D // n)}
+    return {
+        "problem": {"name": "quadratic", "workers": n, "dimension": D, "noise": 0.1},
+        "method": {"name": method, "stepsize": 0.1},
+        "compressor": {"name": compressor} | keys,
+        "run": {"rounds": rounds},
+    }
+
+
+def round_seconds(method: str, compressor: str, n: int, rounds: int) -> float:
+    """Elapsed seconds of a round, without the first one's set-up."""
+    job = Engine(parse(tables(method, compressor, n, rounds)), MPI.COMM_SELF)
+    with StopSignals() as signals:
+        start = perf_counter()
+        job.run(Output(None), signals)
+        return (perf_counter() - start) / rounds
+
+
+@njit(cache=True)
+def one_pass(x, indices, values):
+    """Read the coordinates sent, write their values."""
+    for t in range(indices.size):
+        values[t] = x[indices[t]]
+
+
+@njit(cache=True)
+def touch(state):
+    """Read and write every number."""
+    for i in range(state.shape[0]):
+        for j in range(state.shape[1]):
+            state[i, j] += 1.0
+
+
+def bare(compressor: str, n: int) -> Callable[[], None]:
+    """The round's permutation or subsets, and one pass over the coordinates sent."""
+    draw, k = Draw(Streams(1), "up", 1, 0, n), -(-D // n)
+    sent = max(D, n // D * D) if compressor == "permk" else n * k
+    indices = np.random.default_rng(0).integers(0, D, sent)
+    x, values, items = np.zeros(D), np.empty(sent, np.float32), np.arange(max(D, n))
+
+    def work() -> None:
+        if compressor == "permk":
+            shuffle(draw.shared_words(max(D, n)), items)
+        else:
+            draw.subsets(D, k)
+        one_pass(x, indices, values)
+
+    return work
+
+
+def peak(method: str, compressor: str, n: int) -> float:
+    """MB that a process of its own took at most: 20 rounds, half of them with full gradients."""
+    changed = tables(method, compressor, n, 20)
+    if method == "marina":
+        changed["method"]["p"] = 0.5
+    code = (
+        "from mpi4py import MPI\nfrom mpisim.config import parse\n"
+        "from mpisim.engine import Output, run\n"
+        f"run(parse({changed!r}), Output(None), MPI.COMM_SELF)\n"
+        "print(next(line.split()[1] for line in open('/proc/self/status') if 'VmHWM' in line))"
+    )
+    job = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return int(job.stdout.split()[-1]) / 1024
+
+
+def turns(*measures: Callable[[], float]) -> list[float]:
+    """The median of each over turns, in microseconds."""
+    rows = [[measure() for measure in measures] for _ in range(TURNS)]
+    return [statistics.median(column) * 1e6 for column in zip(*rows, strict=True)]
+
+
+def marina(compressor: str) -> list[dict]:
+    """A row for each n, and the growth."""
+    rows, found = [], {}
+    for n, rounds in SIZES.items():
+        work = bare(compressor, n)
+        round_seconds("marina", compressor, n, 20)
+        elapsed, least = turns(
+            lambda n=n, r=rounds: round_seconds("marina", compressor, n, r),  # type: ignore[misc]
+            lambda w=work: seconds(w, 300),  # type: ignore[misc]
+        )
+        found[n] = elapsed
+        what = f"MARINA + {compressor} round, quadratic, n = {n}"
+        rows.append(result(what, elapsed, least, "us", "<= 10" if n >= 1000 else ""))
+    what = f"MARINA + {compressor} round, n = 10,000 / n = 10"
+    return [*rows, result(what, found[10_000], found[10], "us")]
+
+
+def ef21() -> dict:
+    """EF21 + TopK at n = 10,000."""
+    n = 10_000
+    state = np.zeros((n, D))
+    elapsed, least = turns(
+        lambda: round_seconds("ef21", "topk", n, 60), lambda: seconds(lambda: touch(state), 10)
+    )
+    return result(f"EF21 + topk round, quadratic, n = {n}", elapsed, least, "us", "<= 3")
+
+
+def main(path: str) -> None:
+    """All rows."""
+    rows = [*marina("permk"), *marina("randk"), ef21()]
+    memory = peak("marina", "permk", 10_000)
+    rows.append(result("MARINA + permk at n = 10000, peak memory", memory, 200, "MB", "<= 1"))
+    write(rows, path)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

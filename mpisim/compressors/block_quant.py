@@ -1,0 +1,253 @@
+"""Quantization with steps: block quantization, with the same steps or with smoothness-aware ones.
+
+C(v)_j = |v^l| sign(v_j) k_j h_j for j in block l, with k_j = |v_j| / (|v^l| h_j) rounded at random,
+unbiased: the levels of QSGD with 1 / h_j for s, which need not be whole.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numba import njit
+
+from mpisim.compressors.base import FLOAT_BITS, Compressor, compressor
+from mpisim.compressors.norms import block_norms
+from mpisim.compressors.quantization import uniform
+from mpisim.compressors.worker_rows import WorkerRows, send_once
+from mpisim.params import require
+from mpisim.streams import Draw
+from mpisim.theory import quantization as theory
+from mpisim.wire.base import Message, Precision
+from mpisim.wire.codecs import CODECS, CodecName
+from mpisim.wire.levels import Levels, LevelsForm
+from mpisim.wire.scales import round_scales
+
+if TYPE_CHECKING:
+    from mpisim.star import Star
+
+Scheme = Literal["dcgd", "diana"]
+BETA = "a finite number above {}"
+
+
+class Stepped(Compressor):
+    """Quantization with steps: B norms, and s_ij = 1 / h_ij levels for each coordinate.
+
+    The norms are rounded up to wire precision before anything else, and the levels are those of
+    the norms that receivers see, as with QSGD. Messages: `mpisim.wire.levels`. Paper bits: the
+    same with 32 bits for each norm.
+    """
+
+    codec: CodecName
+    starts: np.ndarray
+
+    @abstractmethod
+    def scales(self, draw: Draw) -> np.ndarray:
+        """s = 1 / h: levels per unit of the norm, shape (1,), (d,) or (draw.workers, d)."""
+
+    def bind(self, d: int, n: int, precision: Precision) -> Compressor:
+        self._forms: dict[tuple[int, int], LevelsForm] = {}
+        return super().bind(d, n, precision)
+
+    def form(self, draw: Draw) -> LevelsForm:
+        if draw.clients is not None:
+            return self._new_form(draw)
+        block = draw.first, draw.count
+        if block not in self._forms:  # the same in every round
+            self._forms[block] = self._new_form(draw)
+        return self._forms[block]
+
+    def _new_form(self, draw: Draw) -> LevelsForm:
+        s = self.scales(draw)
+        return LevelsForm(self.d, draw.workers, self.precision, s, self.starts, self.codec)
+
+    def compress(self, v: np.ndarray, draw: Draw) -> Levels:
+        form, v = self.form(draw), np.ascontiguousarray(v)
+        norms = round_scales(block_norms(v, self.starts), self.precision.wire, up=True)
+        levels = np.empty(v.shape, form.dtype)
+        words = draw.words(self.d)
+        round_steps(v, norms.astype(np.float64), self.starts, form.rows, words, levels)
+        return Levels(form, norms, levels)
+
+    def paper_bits(self, message: Message) -> np.ndarray:
+        norms = self.starts.size - 1
+        return message.payload_bits - norms * (self.precision.bits - FLOAT_BITS)
+
+
+@compressor("block-quant")
+class BlockQuant(Stepped):
+    """QSGD of each of B blocks of coordinates, with its own norm and the same s.
+
+    blocks : B, from 1 to d; blocks of floor(d / B) coordinates, the last one with the rest
+    s : number of levels, 1 to 2**31 - 1
+
+    omega = max_l min(d_l / s^2, sqrt(d_l) / s); zeta = sum_l min(d_l, s sqrt(d_l)).
+    """
+
+    blocks: int
+    s: int
+    codec: CodecName = "elias"
+
+    def check(self) -> None:
+        _require_blocks(self.blocks, self.d)
+        require(1 <= self.s < 2**31, "compressor.s", self.s, "an integer from 1 to 2**31 - 1")
+        CODECS[self.codec].check()
+        self.starts = theory.block_starts(self.d, self.blocks)
+        self._h = np.full(self.blocks, 1 / self.s)
+
+    def scales(self, draw: Draw) -> np.ndarray:
+        return np.array([float(self.s)])
+
+    @property
+    def omega(self) -> float:
+        return theory.cal_L_blocks(np.ones(self.d), self.starts, self._h)
+
+    @property
+    def density(self) -> float:
+        return _density(self.starts, self._h)
+
+    def cal_L(self, matrix: np.ndarray, worker: int) -> float:
+        return theory.cal_L_blocks(matrix.diagonal(), self.starts, self._h)
+
+
+class Fitted(Stepped):
+    """Steps h_i of each worker's own, fitted to Diag(L_i) inside `smooth` and sent once.
+
+    Outside `smooth` no L_i is known: steps are those of L_i = I, alike for all workers, and
+    nothing is sent before round 0. Steps cross the wire as values do, and both sides go on with
+    what was decoded.
+    """
+
+    scheme: Scheme
+    fixed: bool  # steps do not depend on L_i
+
+    @abstractmethod
+    def steps_of(self, diagonal: np.ndarray, n_mu: float) -> np.ndarray:
+        """h_i for Diag(L_i), one for each coordinate or block; n_mu as in the theory."""
+
+    @abstractmethod
+    def bound(self, diagonal: np.ndarray, h: np.ndarray) -> float:
+        """The bound of cal-L(C_i, L_i): (10) or (14)."""
+
+    @abstractmethod
+    def nonzeros(self, h: np.ndarray) -> float:
+        """The bound of the expected number of non-zero levels."""
+
+    def bind(self, d: int, n: int, precision: Precision) -> Compressor:
+        super().bind(d, n, precision)
+        self.h: WorkerRows | None = None
+        ones = np.ones(d)
+        self._common = self.steps_of(ones, 0.0)
+        self._s = self._levels(self._common)
+        self._worst = self.bound(ones, self._common), self.nonzeros(self._common)
+        return self
+
+    def fit(self, star: Star, diagonals: WorkerRows, n_mu: float) -> None:
+        if self.fixed:
+            return
+        n_mu = n_mu if self.scheme == "diana" else 0.0
+        own = range(star.first, star.first + star.m)
+        steps = [self.steps_of(diagonals.one(i), n_mu) for i in own]
+        rows = np.array(steps).reshape(star.m, self._common.size)
+        self.h = send_once(star, rows).map(lambda h: h.astype(np.float64))
+        self._s = np.array([self._levels(h) for h in self.h.rows])
+        self._forms.clear()
+        known = [self._seen(diagonals.one(i), n_mu, self.h.one(i)) for i in own]
+        whole = star.all_workers(np.array(known).reshape(star.m, 2)).max(axis=0)
+        self._worst = float(whole[0]), float(whole[1])
+
+    def _seen(self, diagonal: np.ndarray, n_mu: float, h: np.ndarray) -> tuple[float, float]:
+        return self.bound(theory.sent_ones(diagonal, n_mu), h), self.nonzeros(h)
+
+    def _levels(self, h: np.ndarray) -> np.ndarray:
+        """s_j = 1 / h_j, shape (d,)."""
+        return np.repeat(1 / h, np.diff(self.starts)) if h.size < self.d else 1 / h
+
+    def scales(self, draw: Draw) -> np.ndarray:
+        if self.h is None:
+            return self._s
+        return WorkerRows(self.h.first, self._s).of(draw)
+
+    @property
+    def omega(self) -> float:
+        """omega_max = max_i omega_i, from the bound of cal-L(C_i, I)."""
+        return self._worst[0]
+
+    @property
+    def density(self) -> float:
+        return self._worst[1]
+
+    def cal_L(self, matrix: np.ndarray, worker: int) -> float:
+        h = self._common if self.h is None else self.h.one(worker)
+        return self.bound(matrix.diagonal(), h)
+
+
+@compressor("block-quant-plus")
+class BlockQuantPlus(Fitted):
+    """Block quantization with smoothness-aware steps: SAQ, Definition 3, Appendices D.2 and D.3.
+
+    blocks : B, from 1 to d; blocks of floor(d / B) coordinates, the last one with the rest
+    beta : controls the bits: sum_l (1/h_l^2 + sqrt(d_l) / h_l) + B = beta; above B, and
+        d / n + B unless given
+    scheme : "diana": steps for DIANA+ (D.3), "dcgd": for DCGD+ (D.2)
+    steps : "root": with equality above; "stated": the formula of D.3 (the published code's for
+        DIANA+); "bound": the upper bound of D.2 and D.3 (its for DCGD+); "fixed": the same step for
+        all blocks, without smoothness
+
+    omega_i = max_l min(h_l^2 d_l, h_l sqrt(d_l)); cal-L_i by (10).
+    """
+
+    blocks: int
+    beta: float | None = None
+    scheme: Scheme = "diana"
+    steps: theory.BlockRule = "root"
+    codec: CodecName = "elias"
+
+    def check(self) -> None:
+        _require_blocks(self.blocks, self.d)
+        beta = self.d / self.n + self.blocks if self.beta is None else self.beta
+        allowed = BETA.format(f"blocks = {self.blocks}")
+        require(self.blocks < beta < np.inf, "compressor.beta", beta, allowed)
+        CODECS[self.codec].check()
+        self._beta, self.fixed = float(beta), self.steps == "fixed"
+        self.starts = theory.block_starts(self.d, self.blocks)
+
+    def steps_of(self, diagonal: np.ndarray, n_mu: float) -> np.ndarray:
+        return theory.block_steps(diagonal, self.starts, self._beta, n_mu, self.steps)
+
+    def bound(self, diagonal: np.ndarray, h: np.ndarray) -> float:
+        return theory.cal_L_blocks(diagonal, self.starts, h)
+
+    def nonzeros(self, h: np.ndarray) -> float:
+        return _density(self.starts, h)
+
+
+def _density(starts: np.ndarray, h: np.ndarray) -> float:
+    """sum_l min(d_l, sqrt(d_l) / h_l), as E|C(v^l)|_0 <= |v^l|_1 / (|v^l| h_l)."""
+    sizes = np.diff(starts)
+    return float(np.minimum(sizes, np.sqrt(sizes) / h).sum())
+
+
+def _require_blocks(blocks: int, d: int) -> None:
+    require(1 <= blocks <= d, "compressor.blocks", blocks, f"an integer from 1 to d = {d}")
+
+
+@njit(cache=True, error_model="numpy")
+def round_steps(v, norms, starts, s, words, levels):
+    """levels (m, d): s_ij |v_ij| / norm_ib, rounded at random with words (m, d), with sign.
+
+    norms : shape (m, B); s : shape (1 or m, 1 or d). |v_ij| <= norm_ib makes |v_ij| / norm_ib <= 1
+    exactly, so no level exceeds ceil(s_ij). A norm of zero or NaN gives zeros.
+    """
+    for i in range(v.shape[0]):
+        own = s[min(i, s.shape[0] - 1)]
+        stride = int(own.size > 1)
+        for b in range(starts.size - 1):
+            norm = norms[i, b]
+            for j in range(starts[b], starts[b + 1]):
+                x = np.float64(v[i, j])
+                y = abs(x) / norm * own[j * stride] if norm > 0 else 0.0
+                low = np.floor(y)
+                level = np.int64(low) + np.int64(uniform(words[i, j]) < y - low)
+                levels[i, j] = -level if x < 0 else level

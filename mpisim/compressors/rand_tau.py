@@ -1,0 +1,99 @@
+"""Independent coordinates: each one is sent with a probability of its own, and scaled by it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mpisim.compressors.base import FLOAT_BITS, Compressor, compressor
+from mpisim.compressors.block_quant import Scheme
+from mpisim.compressors.worker_rows import WorkerRows
+from mpisim.params import require
+from mpisim.streams import Draw
+from mpisim.theory import quantization as theory
+from mpisim.wire.base import Message, Precision
+from mpisim.wire.sparse import Seeded, SeededForm
+
+if TYPE_CHECKING:
+    from mpisim.star import Star
+
+
+@compressor("rand-tau")
+class RandTau(Compressor):
+    """C(v)_j = v_j / p with probability p = tau / d, else 0, independently for all j.
+
+    tau : expected number of coordinates sent, above 0 and at most d; d / n unless given
+
+    omega = d / tau - 1, zeta = tau, cal-L(C, L) = (d / tau - 1) max_j L_jj, exactly. Workers draw
+    independently of each other, and the server redraws their coordinates: a message is the values.
+    The papers charge 32 tau bits, whatever was drawn.
+    """
+
+    seeded = True
+    tau: float | None = None
+
+    def check(self) -> None:
+        self._tau = self.d / self.n if self.tau is None else float(self.tau)
+        require(
+            0 < self._tau <= self.d, "compressor.tau", self._tau, f"above 0, at most d = {self.d}"
+        )
+
+    def bind(self, d: int, n: int, precision: Precision) -> Compressor:
+        super().bind(d, n, precision)
+        self.p: WorkerRows | None = None
+        self._common = np.full(d, self._tau / d)
+        self._omega = theory.cal_L_independent(np.ones(d), self._common)
+        return self
+
+    def form(self, draw: Draw) -> SeededForm:
+        p = self._common if self.p is None else self.p.of(draw)
+        drawn = draw.uniforms(self.d) < p
+        ptr = np.zeros(draw.workers + 1, np.int64)
+        np.cumsum(drawn.sum(axis=1), out=ptr[1:])
+        workers, indices = np.nonzero(drawn)
+        scale = self.d / self._tau if self.p is None else 1 / p[workers, indices]
+        return SeededForm(self.d, draw.workers, self.precision, ptr, indices, scale)
+
+    def compress(self, v: np.ndarray, draw: Draw) -> Seeded:
+        return self.form(draw).take(v)
+
+    @property
+    def omega(self) -> float:
+        return self._omega
+
+    @property
+    def density(self) -> float:
+        return min(float(self.d), self._tau)
+
+    def cal_L(self, matrix: np.ndarray, worker: int) -> float:
+        p = self._common if self.p is None else self.p.one(worker)
+        return theory.cal_L_independent(matrix.diagonal(), p)
+
+    def paper_bits(self, message: Message) -> np.ndarray:
+        return np.full(message.form.workers, round(FLOAT_BITS * self._tau), np.int64)
+
+
+@compressor("rand-tau-plus")
+class RandTauPlus(RandTau):
+    """C(v)_j = v_j / p_ij with probability p_ij: rand-tau+ of Safaryan et al. (2021).
+
+    tau : sum_j p_ij, above 0 and at most d; d / n unless given
+    scheme : "diana": probabilities for DIANA+, "dcgd": for DCGD+
+
+    Inside `smooth` the p_ij are the best for Diag(L_i), where receivers know L_i^{1/2}: the server
+    works out the same ones and nothing more is sent. Outside they are those of L_i = I: rand-tau.
+    omega_i = max_j 1/p_ij - 1 and cal-L_i = max_j (1/p_ij - 1) L_i;jj.
+
+    Where this differs from the published code: there, sent values are not divided by p_ij, which
+    is biased.
+    """
+
+    scheme: Scheme = "diana"
+
+    def fit(self, star: Star, diagonals: WorkerRows, n_mu: float) -> None:
+        n_mu = n_mu if self.scheme == "diana" else 0.0
+        self.p = diagonals.map(lambda row: theory.probabilities(row, self._tau, n_mu))
+        own = [self.p.one(i) for i in range(star.first, star.first + star.m)]
+        worst = [theory.cal_L_independent(np.ones(self.d), p) for p in own]
+        self._omega = float(star.all_workers(np.array(worst).reshape(star.m, 1)).max())

@@ -1,0 +1,71 @@
+"""What worker and server know of each worker, sent once before round 0."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mpisim.clock import EVALUATE
+from mpisim.errors import InputError
+from mpisim.streams import Draw
+
+if TYPE_CHECKING:
+    from mpisim.star import Star
+
+
+@dataclasses.dataclass(frozen=True)
+class WorkerRows:
+    """A row for each worker that this rank knows of: all at the server, its own elsewhere.
+
+    first : int
+        The worker of row 0.
+    rows : array, shape (workers known, ...)
+    """
+
+    first: int
+    rows: np.ndarray
+
+    def which(self, draw: Draw) -> np.ndarray:
+        """The rows of the workers that draw, shape (draw.workers,), int64."""
+        start = draw.first - self.first
+        if start < 0 or start + draw.count > len(self.rows) or draw.purpose == "down":
+            raise InputError(
+                "compressor.name: 'smooth' is fitted to each worker's L_i, and is not for messages"
+                " of the server"
+            )
+        return start + draw.members
+
+    def of(self, draw: Draw) -> np.ndarray:
+        """The rows of the workers that draw, shape (draw.workers, ...)."""
+        which = self.which(draw)
+        if draw.clients is None:  # without a copy
+            start = draw.first - self.first
+            return self.rows[start : start + draw.count]
+        return self.rows[which]
+
+    def one(self, worker: int) -> np.ndarray:
+        """The row of a worker, counted over all ranks."""
+        return self.rows[worker - self.first]
+
+    def map(self, function) -> WorkerRows:
+        """The same of ``function`` of each row: alike on all ranks that know the row."""
+        rows = [function(row) for row in self.rows]
+        shape = function(np.ones(self.rows.shape[1:])).shape if not rows else rows[0].shape
+        return WorkerRows(self.first, np.array(rows, np.float64).reshape(len(rows), *shape))
+
+
+def send_once(star: Star, rows: np.ndarray) -> WorkerRows:
+    """``rows`` (m, k) of this rank's workers, sent to the server: what it decodes. Collective.
+
+    Encoded, sent over the wire, decoded and charged like any message; the seconds count, too, but
+    not those of waiting for ranks that were not ready. Workers go on with the same decoded values.
+    """
+    star.side.Barrier()
+    upload = star.dense(rows)
+    message = star.gather(upload)
+    star.clock.to(EVALUATE)
+    if message is None:
+        return WorkerRows(star.first, upload.decoded())
+    return WorkerRows(0, message.decoded())

@@ -1,0 +1,56 @@
+"""Every outcome of a shared draw, and the two sides of the AB inequality."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from itertools import product
+
+import numpy as np
+
+from mpisim.streams import Draw, Streams
+
+PERMK = {"name": "permk"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Chosen(Draw):
+    """A draw with given shared words, shape (groups, count), and given words of the workers'."""
+
+    shared: np.ndarray = dataclasses.field(default_factory=lambda: np.empty(0))
+    own: np.ndarray = dataclasses.field(default_factory=lambda: np.empty(0))
+
+    def group_words(self, groups: int, count: int) -> np.ndarray:
+        assert self.shared.shape == (groups, count)
+        return self.shared
+
+    def words(self, count: int) -> np.ndarray:
+        return self.own[self.members, :count]
+
+
+def words(bounds: list[int]) -> Iterator[list[int]]:
+    """Every choice of one number below each bound, as words that give it."""
+    for choice in product(*map(range, bounds)):
+        yield [((2 * c + 1) << 63) // bound for c, bound in zip(choice, bounds, strict=True)]
+
+
+def shuffles(d: int, n: int) -> list[int]:
+    """The bounds of one group's draws: a permutation of d, and d mod n workers, or of n slots."""
+    return [*range(d, 0, -1), *range(n, n - d % n, -1)] if n <= d else list(range(n, 0, -1))
+
+
+def draws(bounds: list[int], n: int, groups: int = 1) -> Iterator[Chosen]:
+    """Every outcome of the shared draw, each as likely as the others."""
+    for rows in product(words(bounds), repeat=groups):
+        shared = np.array(rows, np.uint64).reshape(groups, len(bounds))
+        yield Chosen(Streams(0), "up", 0, 0, n, shared=shared)
+
+
+def error_of_mean(outcomes: list[np.ndarray], a: np.ndarray, weights=None) -> float:
+    errors = [((c.mean(axis=0) - a.mean(axis=0)) ** 2).sum() for c in outcomes]
+    return float(np.average(errors, weights=weights))
+
+
+def sides(a: np.ndarray) -> tuple[float, float]:
+    """(1/n) sum |a_i|^2 and |(1/n) sum a_i|^2."""
+    return float((a**2).sum(axis=1).mean()), float((a.mean(axis=0) ** 2).sum())

@@ -1,0 +1,149 @@
+"""C_i o Q_i over all permutations and roundings: Lemma 9 with what its proof leaves out."""
+
+from __future__ import annotations
+
+import dataclasses
+from itertools import product
+
+import numpy as np
+import pytest
+
+from mpisim.compressors import make
+from mpisim.errors import InputError
+from tests.compressors.cases import DOUBLE, SINGLE, draw
+from tests.compressors.permutations import PERMK, draws, error_of_mean, shuffles, sides
+
+
+def composed(inner: dict, outer: dict = PERMK) -> dict:
+    return {"name": "compose", "outer": outer, "inner": inner}
+
+
+def all_roundings(table: dict, a: np.ndarray):
+    """Outcomes of C_i(Q_i(a_i)) and their weights, with Q = natural, over both draws."""
+    n, d = a.shape
+    compressor = make(table).bind(d, n, DOUBLE)
+    bounds = shuffles(d, n) if table["outer"] == PERMK else list(range(n, 0, -1))
+    fraction = np.abs(a) / 2 ** np.floor(np.log2(np.abs(a))) - 1  # goes up with this probability
+    outcomes, weights = [], []
+    for one in draws(bounds, n):
+        kept = compressor.outer.form(one)
+        workers = np.repeat(np.arange(n), np.diff(kept.ptr))
+        place = np.arange(kept.indices.size) - kept.ptr[workers]
+        up = fraction[workers, kept.indices]
+        for way in product([False, True], repeat=workers.size):
+            way = np.array(way)
+            own = np.zeros((n, d), np.uint64)
+            own[workers, place] = np.where(way, 0, 2**64 - 1)
+            draw = dataclasses.replace(one, own=own)
+            outcomes.append(compressor.compress(a, draw).decoded())
+            weights.append(np.prod(np.where(way, up, 1 - up)))
+    return compressor, outcomes, np.array(weights)
+
+
+@pytest.mark.parametrize(
+    ("outer", "d", "n"),
+    [
+        (PERMK, 4, 2),
+        (PERMK, 3, 2),
+        (PERMK, 2, 4),
+        ({"name": "block-permutation", "blocks": 1}, 2, 2),
+    ],
+)
+def test_composition_over_all_permutations_and_roundings(outer, d, n):
+    table = composed({"name": "natural"}, outer)
+    a = np.random.default_rng(d).standard_normal((n, d))
+    compressor, outcomes, weights = all_roundings(table, a)
+    np.testing.assert_allclose(np.average(outcomes, axis=0, weights=weights), a, rtol=1e-12)
+    mean_square, square_mean = sides(a)
+    found = error_of_mean(outcomes, a, weights)
+    assert found <= compressor.A * mean_square - compressor.B * square_mean + 1e-12
+    second = [((c - a) ** 2).sum(axis=1) for c in outcomes]
+    variance = np.average(second, axis=0, weights=weights)
+    assert np.all(variance <= compressor.omega * (a**2).sum(axis=1) + 1e-12)
+
+
+@pytest.mark.parametrize(("d", "n"), [(4, 2), (2, 4)])
+def test_composition_attains_its_constants(d, n):
+    """At 4/3 natural compression has its largest variance: then A and B are attained, and for
+    B < 1 Lemma 9's own A would be too small."""
+    a = np.full((n, d), 4 / 3)
+    compressor, outcomes, weights = all_roundings(composed({"name": "natural"}), a)
+    mean_square, square_mean = sides(a)
+    found = error_of_mean(outcomes, a, weights)
+    right = compressor.A * mean_square - compressor.B * square_mean
+    assert found == pytest.approx(right, rel=1e-12)
+    lemma = (1 + 1 / 8) * compressor.outer.A * mean_square - compressor.B * square_mean
+    assert found == pytest.approx(lemma) if n <= d else found > 1.3 * lemma
+
+
+def test_composition_takes_the_norm_of_the_whole_vector():
+    """C(Q(v)) and not Q(C(v)): levels are those of |v|, in one pass over what is kept."""
+    v = np.array([[3.0, 4.0, 12.0]] * 3)
+    compressor = make(composed({"name": "qsgd", "s": 13})).bind(3, 3, DOUBLE)
+    message = compressor.compress(v, draw(3))
+    (part,), (inner,) = message.form.parts, message.messages
+    assert np.all(inner.norms == 13) and np.all(inner.norms >= 13)
+    kept = message.form.kept
+    assert np.array_equal(inner.levels[:, 0], v[0, kept.indices].astype(int))
+    np.testing.assert_allclose(message.total() / 3, v[0], rtol=1e-15)
+    assert part.form.d == 1
+
+
+def test_outer_and_inner_draw_apart():
+    """RandK and QSGD both use a worker's own words: the same ones would correlate them."""
+    table = composed({"name": "qsgd", "s": 1}, {"name": "randk", "k": 1})
+    compressor, n = make(table).bind(2, 4000, DOUBLE), 4000
+    message = compressor.compress(np.ones((n, 2)), draw(n))
+    first = message.form.kept.indices == 0
+    up = message.messages[0].levels[:, 0] != 0
+    assert abs(up[first].mean() - up[~first].mean()) < 5 * 0.5 * (2 / n * 2) ** 0.5
+
+
+@pytest.mark.parametrize(
+    ("table", "line"),
+    [
+        (PERMK | {"groups": 4}, "compressor.groups: 4 is not allowed; it must be a divisor of n"),
+        (PERMK | {"groups": 0}, "compressor.groups: 0 is not allowed"),
+        (
+            {"name": "block-permutation", "blocks": 7},
+            "compressor.blocks: 7 is not allowed; it must be an integer from 1 to min(n, d) = 6",
+        ),
+        (
+            {"name": "permuted-subsets", "subsets": [[0]] * 5},
+            "compressor.subsets: has 5 lists for n = 6 workers",
+        ),
+        (
+            {"name": "permuted-subsets", "subsets": [[10]] * 6},
+            "compressor.subsets: 10 is not allowed; it must be a coordinate from 0 to 9",
+        ),
+        (
+            {"name": "permuted-subsets", "subsets": [[0]] * 6},
+            "compressor.subsets: each coordinate must be in equally many lists, once in each",
+        ),
+        (
+            {"name": "permuted-subsets", "subsets": [list(range(10))] * 5 + [[0] * 10]},
+            "compressor.subsets: each coordinate must be in equally many lists",
+        ),
+        (composed({"name": "qsgd", "s": 0}), "compressor.inner.s: 0 is not allowed"),
+        (composed({"name": "qsgd"}), "compressor.inner.s: missing"),
+        (
+            composed({"name": "natural"}, {"name": "randk", "k": 11}),
+            "compressor.outer.k: 11 is not allowed; it must be an integer from 1 to d = 10",
+        ),
+        (
+            composed({"name": "natural"}, {"name": "topk", "k": 1}),
+            "compressor.outer.name: 'topk' is not allowed; it must keep coordinates",
+        ),
+        (
+            composed({"name": "topk", "k": 1}),
+            "compressor.inner.name: 'topk' is not allowed; it must be qsgd, natural or identity",
+        ),
+        ({"name": "compose", "outer": PERMK}, "compressor.inner: missing; it must be a table with"),
+        (composed(3), "compressor.inner: 3 is not allowed; it must be a table with"),
+        (composed({}), "compressor.inner.name: missing"),
+    ],
+)
+def test_bad_tables_give_one_line(table, line):
+    with pytest.raises(InputError) as error:
+        make(table).bind(10, 6, SINGLE)
+    assert str(error.value).startswith(line) and "\n" not in str(error.value)

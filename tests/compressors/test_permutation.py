@@ -1,0 +1,136 @@
+"""Permutation compressors by enumerating every permutation: unbiasedness, and the AB inequality as
+the equality that it is; blocks as slices of the whole."""
+
+from __future__ import annotations
+
+import dataclasses
+from itertools import pairwise, permutations
+from math import factorial
+
+import numpy as np
+import pytest
+
+from mpisim.compressors import make
+from tests.compressors.cases import DOUBLE, SINGLE, draw
+from tests.compressors.permutations import PERMK, draws, error_of_mean, shuffles, sides
+
+SUBSETS = [[0, 2], [1], [1], [], [0], [2]]
+
+
+EQUALITIES = [
+    (PERMK, 4, 2, 1.0),  # Theorem 1
+    (PERMK, 2, 4, 1 - 2 / 3),  # Theorem 2
+    (PERMK, 3, 3, 1.0),
+    (PERMK, 5, 3, 1.0),  # Theorem 8, d = 3 + 2
+    (PERMK, 5, 2, 1.0),
+    (PERMK, 3, 5, 1.0),  # Theorem 9, q = 1, two are idle
+    (PERMK, 2, 5, 1 - 5 / 8),  # q = 2, one is idle
+    (PERMK, 1, 5, 0.0),  # everyone sends the one coordinate
+    ({"name": "block-permutation", "blocks": 2}, 4, 5, 1 - 5 / 8),  # Lemma 10
+    ({"name": "block-permutation", "blocks": 3}, 5, 4, 1.0),
+    ({"name": "block-permutation", "blocks": 1}, 3, 4, 0.0),
+    ({"name": "permuted-subsets", "subsets": SUBSETS}, 3, 6, 1 - 6 / 10),  # Lemma 11
+]
+
+
+@pytest.mark.parametrize(("table", "d", "n", "constant"), EQUALITIES, ids=str)
+def test_the_ab_inequality_is_an_equality(table, d, n, constant):
+    compressor = make(table).bind(d, n, DOUBLE)
+    assert compressor.A == compressor.B == pytest.approx(constant, abs=1e-15)
+    assert compressor.correlated
+    a = np.random.default_rng(d + n).standard_normal((n, d))
+    bounds = shuffles(d, n) if table is PERMK else list(range(n, 0, -1))
+    outcomes = [compressor.compress(a, one).decoded() for one in draws(bounds, n)]
+    assert len(outcomes) == np.prod(bounds)
+    np.testing.assert_allclose(np.mean(outcomes, axis=0), a, rtol=1e-12)  # E C_i(a_i) = a_i
+    squares = np.mean([((c - a) ** 2).sum(axis=1) for c in outcomes], axis=0)
+    np.testing.assert_allclose(squares, compressor.omega * (a**2).sum(axis=1), rtol=1e-12)
+    assert np.mean([(c != 0).sum(axis=1) for c in outcomes]) == pytest.approx(compressor.density)
+    mean_square, square_mean = sides(a)
+    right = compressor.A * mean_square - compressor.B * square_mean
+    assert error_of_mean(outcomes, a) == pytest.approx(right, rel=1e-12, abs=1e-14)
+
+
+@pytest.mark.parametrize(("d", "n", "groups"), [(3, 4, 2), (2, 6, 2), (1, 6, 3), (2, 3, 3)])
+def test_groups(d, n, groups):
+    """Lemma 17 is an equality, too; A and B for all workers bound it."""
+    members = n // groups
+    compressor = make(PERMK | {"groups": groups}).bind(d, n, DOUBLE)
+    alone = make(PERMK).bind(d, members, DOUBLE)
+    a = np.random.default_rng(d + n).standard_normal((n, d))
+    every = draws(shuffles(d, members), n, groups)
+    outcomes = [compressor.compress(a, one).decoded() for one in every]
+    np.testing.assert_allclose(np.mean(outcomes, axis=0), a, rtol=1e-12)
+    found, right = error_of_mean(outcomes, a), 0.0
+    for own in a.reshape(groups, members, d):
+        mean_square, square_mean = sides(own)
+        right += (alone.A * mean_square - alone.B * square_mean) / groups**2
+    assert found == pytest.approx(right, rel=1e-12, abs=1e-14)
+    mean_square, square_mean = sides(a)
+    assert found <= compressor.A * mean_square - compressor.B * square_mean + 1e-12
+    assert compressor.omega == alone.omega and compressor.density == alone.density
+
+
+def test_groups_of_alike_workers_attain_their_constants():
+    compressor = make(PERMK | {"groups": 2}).bind(3, 4, DOUBLE)
+    a = np.tile(np.random.default_rng(0).standard_normal((2, 3)), (2, 1))  # the same two twice
+    outcomes = [compressor.compress(a, one).decoded() for one in draws(shuffles(3, 2), 4, 2)]
+    mean_square, square_mean = sides(a)
+    assert compressor.A == compressor.B == 0.5
+    assert error_of_mean(outcomes, a) == pytest.approx((mean_square - square_mean) / 2)
+
+
+def test_real_draws_give_every_permutation_alike():
+    compressor, seen = make(PERMK).bind(3, 3, DOUBLE), dict.fromkeys(permutations(range(3)), 0)
+    rounds = 6000
+    for k in range(rounds):
+        seen[tuple(compressor.form(draw(3, round=k)).indices.tolist())] += 1
+    expected = rounds / factorial(3)
+    assert max(abs(count - expected) for count in seen.values()) < 5 * expected**0.5
+
+
+@pytest.mark.parametrize(("d", "n"), [(12, 5), (5, 12), (7, 7), (30, 1), (1, 30)])
+def test_equal_vectors_have_an_exact_mean_and_loads_are_even(d, n):
+    v = np.random.default_rng(0).standard_normal(d)
+    compressor = make(PERMK).bind(d, n, DOUBLE)
+    message = compressor.compress(np.tile(v, (n, 1)), draw(n))
+    np.testing.assert_allclose(message.total() / n, v, rtol=1e-14)
+    counts = np.diff(message.form.ptr)
+    assert counts.max() <= -(-d // n) and (n >= d or counts.min() >= d // n)
+    assert counts.sum() == d * max(1, n // d)
+
+
+TABLES = [
+    PERMK,
+    PERMK | {"groups": 3},
+    {"name": "block-permutation", "blocks": 4},
+    {"name": "permuted-subsets", "subsets": [[i % 9, (i + 4) % 9] for i in range(9)]},
+]
+
+
+@pytest.mark.parametrize("table", TABLES, ids=str)
+@pytest.mark.parametrize("d", [9, 40])
+def test_forms_are_slices_of_the_whole(table, d):
+    if d == 40 and table["name"] == "permuted-subsets":
+        table = table | {"subsets": [list(range(40)) for _ in range(9)]}
+    compressor = make(table).bind(d, 9, SINGLE)
+    whole = compressor.form(draw(9))
+    rows = [whole.indices[a:b].tolist() for a, b in pairwise(whole.ptr)]
+    assert all(row == sorted(set(row)) for row in rows)
+    for first, stop in [(0, 9), (0, 0), (2, 7), (8, 9)]:
+        fresh = make(table).bind(d, 9, SINGLE)
+        part = fresh.form(draw(stop - first, first=first))
+        found = [part.indices[a:b].tolist() for a, b in pairwise(part.ptr)]
+        assert found == rows[first:stop] and part.ptr[0] == 0 and part.scale == whole.scale
+    clients = np.array([1, 4, 5, 8])
+    some = compressor.form(dataclasses.replace(draw(5, first=3), clients=clients))
+    assert [some.indices[a:b].tolist() for a, b in pairwise(some.ptr)] == [rows[i] for i in [4, 5]]
+    assert some.workers == 2
+
+
+def test_groups_draw_apart_and_rounds_do():
+    compressor = make(PERMK | {"groups": 2}).bind(30, 10, SINGLE)
+    first, second = (compressor.form(draw(5, first=5 * g)).indices for g in (0, 1))
+    assert not np.array_equal(first, second)
+    again = compressor.form(draw(5, first=0, round=8)).indices
+    assert not np.array_equal(first, again)

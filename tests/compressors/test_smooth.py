@@ -1,0 +1,224 @@
+"""smooth(inner, L_i): what is sent before round 0, the messages, moments, and singular L_i."""
+
+from __future__ import annotations
+
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+
+from mpisim.streams import Draw, Streams
+from mpisim.theory import quantization as theory
+from tests.compressors.cases import DOUBLE, SINGLE, chosen, draw
+from tests.compressors.moments import excess_z, mean_z
+from tests.compressors.smooth_support import (
+    SCHEMES,
+    name_of,
+    prepared,
+    roots_of,
+    smooth,
+    spd,
+    vectors,
+)
+from tests.theory.true_cal_l import true_cal_L
+from tests.wire.messages import contents
+
+each_scheme = pytest.mark.parametrize("inner", SCHEMES, ids=name_of)
+
+
+@pytest.mark.parametrize("precision", [SINGLE, DOUBLE], ids=str)
+@pytest.mark.parametrize(
+    ("table", "values"),
+    [
+        (smooth({"name": "quant-plus"}), 81 + 9),
+        (smooth({"name": "quant-plus", "steps": "fixed"}), 81),
+        (smooth({"name": "block-quant-plus", "blocks": 4}), 81 + 4),
+        (smooth({"name": "block-quant-plus", "blocks": 4, "steps": "fixed"}), 81),
+        (smooth({"name": "block-quant", "blocks": 4, "s": 1}), 81),
+        (smooth({"name": "rand-tau-plus"}), 81),
+        (smooth({"name": "identity"}), 81),
+        (smooth({"name": "quant-plus"}, rank=2), 2 * 9 + 1 + 9),
+        ({"name": "quant-plus"}, 0),
+    ],
+    ids=lambda x: name_of(x) if isinstance(x, dict) else str(x),
+)
+def test_set_up_bits(table, values, precision):
+    _, star = prepared(table, spd(3, 9), precision)
+    totals = star.ledger.totals
+    assert totals["bits_up"] == 3 * values * precision.bits
+    assert totals["bits_up_max"] == values * precision.bits
+    assert totals["paper_bits_up"] == 3 * values * 32
+    assert totals["framing_bits_up"] == totals["bits_down"] == 0
+    assert star.ledger.worker_bits_up.tolist() == [values * precision.bits] * 3
+
+
+@each_scheme
+def test_the_message_is_the_inner_ones(inner):
+    """decoded = L^{1/2} C(L^{†1/2} v), total in worker order, and the wire carries C's message."""
+    L, v = spd(4, 9), vectors(4, 9)
+    compressor, _ = prepared(smooth(inner), L)
+    message = compressor.compress(v, draw(4))
+    roots = roots_of(compressor)
+    r = np.array([np.linalg.solve(root, row) for root, row in zip(roots, v, strict=True)])
+    np.testing.assert_allclose(
+        np.einsum("nij,njk,nk->ni", compressor._inverses, roots, v), v, rtol=1e-9, atol=1e-9
+    )
+    own = compressor.inner.compress(
+        np.einsum("nij,nj->ni", compressor._inverses, v), draw(4)
+    ).decoded()
+    np.testing.assert_allclose(
+        compressor.inner.compress(r, draw(4)).decoded(), own, rtol=1e-6, atol=1e-9
+    )
+    decoded = message.decoded()
+    np.testing.assert_allclose(decoded, np.einsum("nij,nj->ni", roots, own), rtol=1e-9, atol=1e-12)
+    packed = message.encode()
+    again = compressor.form(draw(4)).decode(packed.data, packed.sizes)
+    assert contents(again.message) == contents(message.message)
+    assert again.decoded().tobytes() == decoded.tobytes()
+    total = np.zeros(9)
+    for row in decoded:
+        total += row
+    assert again.total().tobytes() == total.tobytes()
+    assert np.array_equal(
+        compressor.paper_bits(message), compressor.inner.paper_bits(again.message)
+    )
+
+
+@each_scheme
+@pytest.mark.parametrize("split", [[0, 1, 2, 3, 4, 5], [0, 2, 2, 5]])
+def test_no_worker_depends_on_its_block(inner, split):
+    compressor, _ = prepared(smooth(inner), spd(5, 9))
+    v = vectors(5, 9)
+    whole = compressor.compress(v, draw(5))
+    blocks = [compressor.compress(v[a:b], draw(b - a, first=a)) for a, b in pairwise(split)]
+    assert np.vstack([b.decoded() for b in blocks]).tobytes() == whole.decoded().tobytes()
+    data = np.concatenate([b.encode().data for b in blocks])
+    assert data.tobytes() == whole.encode().data.tobytes()
+
+
+@each_scheme
+def test_some_workers_only(inner):
+    compressor, _ = prepared(smooth(inner), spd(5, 9))
+    v, clients = vectors(5, 9), np.array([1, 4])
+    some = Draw(Streams(3), "up", 7, 0, 5, clients)
+    message = compressor.compress(v[clients], some)
+    whole = compressor.compress(v, draw(5)).decoded()
+    assert message.decoded().tobytes() == whole[clients].tobytes()
+    packed = message.encode()
+    assert compressor.form(some).decode(packed.data, packed.sizes).total().shape == (9,)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@each_scheme
+def test_moments(inner, seed):
+    """E S(v) = v; E|C(r) - r|^2 <= shift_omega |r|^2 and E|S(v) - v|^2 <= cal-L |r|^2 for
+    r = L^{†1/2} v; E|S(v) - v|^2 <= omega |v|^2. All n workers have the same L and v."""
+    n = 3000
+    compressor, _ = prepared(smooth(inner), np.repeat(spd(1, 6, seed), n, axis=0))
+    v = vectors(1, 6, seed)[0]
+    r = compressor._inverses[0] @ v
+    message = compressor.compress(np.tile(v, (n, 1)), draw(n))
+    c = message.decoded()
+    assert mean_z(c, v) < 4.5
+    assert excess_z(c, v, compressor.omega) < 4.5
+    assert excess_z(message.message.decoded(), r, compressor.shift_omega) < 4.5
+    assert excess_z(c, v, compressor.cal_L_max * (r @ r) / (v @ v)) < 4.5
+    top = np.linalg.eigvalsh(roots_of(compressor)[0])[-1] ** 2
+    assert compressor.cal_L_max <= compressor.shift_omega * top * (1 + 1e-9)
+
+
+def test_the_moments_can_fail():
+    """A cal-L that is too small is seen, and so is a matrix that is not the inverse."""
+    n = 3000
+    compressor, _ = prepared(
+        smooth({"name": "rand-tau", "tau": 2.0}), np.repeat(spd(1, 6), n, axis=0)
+    )
+    root = roots_of(compressor)[0]
+    worst = np.eye(6)[int(np.argmax((root**2).sum(axis=1)))]  # r with the largest L_jj
+    v = root @ worst
+    c = compressor.compress(np.tile(v, (n, 1)), draw(n)).decoded()
+    assert excess_z(c, v, compressor.cal_L_max / (v @ v)) < 4.5
+    assert excess_z(c, v, 0.8 * compressor.cal_L_max / (v @ v)) > 5
+    compressor._inverses = 1.3 * compressor._inverses
+    assert mean_z(compressor.compress(np.tile(v, (n, 1)), draw(n)).decoded(), v) > 5
+
+
+def all_roundings(compressor, v, up):
+    """S(v) of worker 0 for every way of rounding, and probabilities; worker i rounds way i."""
+    ways = np.array(list(product([False, True], repeat=v.size)))
+    words = np.where(ways, np.uint64(0), np.uint64(2**64 - 1))
+    weights = np.prod(np.where(ways, up, 1 - up), axis=1)
+    c = compressor.compress(np.tile(v, (len(ways), 1)), chosen(words)).decoded()
+    return c, weights
+
+
+QUANTIZERS = [t for t in SCHEMES if t["name"].startswith(("quant", "qsgd"))]
+
+
+@pytest.mark.parametrize("inner", QUANTIZERS, ids=name_of)
+def test_exact_moments_over_all_roundings(inner):
+    """E S(v) = v and E|S(v) - v|^2 is the formula's, which at its worst v is cal-L itself."""
+    one = spd(1, 3, seed=8)
+    compressor, _ = prepared(smooth(inner), np.repeat(one, 8, axis=0), DOUBLE)
+    root = roots_of(compressor)[0]
+    L = root @ root
+    h = 1 / compressor.inner.form(draw(8)).rows[0] * np.ones(3)
+    true, worst = true_cal_L(L.diagonal(), h)
+    assert true <= compressor.cal_L_max * (1 + 1e-12)
+    for r in (vectors(1, 3)[0], worst, worst * [-2, 2, -2], np.array([0.0, 3.0, 0.0])):
+        v, y = root @ r, np.abs(r) / np.linalg.norm(r) / h
+        c, weights = all_roundings(compressor, v, y - np.floor(y))
+        np.testing.assert_allclose(weights @ c, v, rtol=1e-7, atol=1e-9)
+        error = weights @ ((c - v) ** 2).sum(axis=1) / (r @ r)
+        fraction = y - np.floor(y)
+        formula = (L.diagonal() * h**2 * fraction * (1 - fraction)).sum()
+        assert error == pytest.approx(formula, rel=1e-6, abs=1e-9)
+        if abs(r @ worst) == np.linalg.norm(r):
+            assert error == pytest.approx(true, rel=1e-5)
+
+
+def test_identity_matrices_change_nothing():
+    """DIANA+ with L_i = I is DIANA: every message is the inner one's, to the bit."""
+    eye, v = np.repeat(np.eye(7)[None], 3, axis=0), vectors(3, 7)
+    for inner in SCHEMES[:2] + SCHEMES[6:8] + SCHEMES[10:]:
+        compressor, _ = prepared(smooth(inner), eye)
+        plain = compressor.inner
+        assert contents(compressor.compress(v, draw(3)).message) == contents(
+            plain.compress(v, draw(3))
+        )
+        a, b = compressor.compress(v, draw(3)).decoded(), plain.compress(v, draw(3)).decoded()
+        assert np.array_equal(a, b)
+        assert compressor.omega == pytest.approx(compressor.shift_omega)
+        assert compressor.cal_L_max == pytest.approx(compressor.shift_omega)
+        assert compressor.cal_L_max == pytest.approx(plain.omega)
+
+
+@pytest.mark.parametrize("inner", SCHEMES[2:6] + SCHEMES[8:10], ids=name_of)
+def test_identity_matrices_give_the_steps_without_smooth(inner):
+    eye, v = np.repeat(np.eye(7)[None], 3, axis=0), vectors(3, 7)
+    compressor, _ = prepared(smooth(inner), eye, DOUBLE)
+    from mpisim.compressors import make
+
+    plain = make(inner).bind(7, 3, DOUBLE)
+    np.testing.assert_allclose(
+        compressor.compress(v, draw(3)).decoded(), plain.compress(v, draw(3)).decoded(), rtol=1e-12
+    )
+    assert compressor.shift_omega == pytest.approx(plain.omega)
+
+
+def test_fitted_steps_are_the_theorys_and_cross_the_wire():
+    L = spd(3, 8)
+    for scheme, n_mu in (("diana", 3 * 0.01), ("dcgd", 0.0)):
+        compressor, _ = prepared(
+            smooth({"name": "quant-plus", "beta": 2.0, "scheme": scheme}), L, shared=0.01
+        )
+        inner = compressor.inner
+        seen = [(root**2).sum(axis=1) for root in roots_of(compressor)]
+        np.testing.assert_allclose(seen, L.diagonal(axis1=1, axis2=2), rtol=1e-5)
+        h = np.array([theory.varying_steps(row, 2.0, n_mu) for row in seen])
+        assert np.array_equal(inner.h.rows, h.astype(np.float32).astype(float))
+        omegas = [theory.cal_L_varying(np.ones(8), row) for row in inner.h.rows]
+        cal_L = [theory.cal_L_varying(a, b) for a, b in zip(seen, inner.h.rows, strict=True)]
+        assert compressor.shift_omega == pytest.approx(max(omegas))
+        assert compressor.cal_L_max == pytest.approx(max(cal_L))
+        assert compressor.density == pytest.approx(2.0, rel=1e-6)

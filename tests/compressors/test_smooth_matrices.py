@@ -1,0 +1,88 @@
+"""Square roots and pseudo-inverses of L_i, singular ones too, and their low-rank substitutes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mpisim.compressors.smooth import cut_off, pseudo_inverse, square_root
+from tests.compressors.cases import DOUBLE, SINGLE, draw
+from tests.compressors.moments import excess_z, mean_z
+from tests.compressors.smooth_support import (
+    SCHEMES,
+    name_of,
+    prepared,
+    roots_of,
+    smooth,
+    spd,
+    vectors,
+)
+
+
+@pytest.mark.parametrize("precision", [SINGLE, DOUBLE], ids=str)
+@pytest.mark.parametrize("inner", [SCHEMES[4], SCHEMES[5], SCHEMES[3], SCHEMES[9]], ids=name_of)
+def test_singular_matrices(inner, precision):
+    """On the range of L_i, S is unbiased; off it, nothing is sent."""
+    n, near = 3000, 1e-4 if precision is SINGLE else 1e-7
+    one = spd(1, 6, seed=1, rank=4, shared=0.0)
+    one[0, :, 2] = one[0, 2, :] = 0  # a feature that no sample has
+    compressor, _ = prepared(smooth(inner), np.repeat(one, n, axis=0), precision, shared=0.0)
+    root, inverse = roots_of(compressor)[0], compressor._inverses[0]
+    projector = np.linalg.pinv(one[0]) @ one[0]
+    np.testing.assert_allclose(root @ inverse, projector, atol=near)
+    v = one[0] @ vectors(1, 6)[0]
+    c = compressor.compress(np.tile(v, (n, 1)), draw(n)).decoded()
+    assert mean_z(c, root @ (inverse @ v)) < 4.5
+    np.testing.assert_allclose(root @ (inverse @ v), v, atol=near)
+    assert excess_z(c, v, compressor.omega) < 4.5
+    assert np.isfinite(compressor.omega) and np.isfinite(compressor.cal_L_max)
+    values = np.linalg.eigvalsh(one[0])
+    least = values[values > 1e-9 * values[-1]][0]
+    assert compressor.omega == pytest.approx(compressor.cal_L_max / least, rel=1e-2)
+    none = np.eye(6)[2]
+    assert not compressor.compress(np.tile(none, (n, 1)), draw(n)).decoded().any()
+
+
+def test_zero_matrices_send_nothing():
+    L = spd(2, 5)
+    L[1] = 0
+    compressor, _ = prepared(smooth({"name": "quant-plus", "beta": 50.0, "scheme": "dcgd"}), L)
+    c = compressor.compress(np.ones((2, 5)), draw(2)).decoded()
+    assert c[0].any() and not c[1].any() and np.isfinite(compressor.omega)
+
+
+def test_square_roots():
+    for wire in (np.dtype("f4"), np.dtype("f8")):
+        for L in (spd(1, 9)[0], spd(1, 9, rank=3, shared=0.0)[0], np.zeros((4, 4))):
+            root = square_root(L, wire)
+            assert np.array_equal(root, root.T)
+            np.testing.assert_allclose(root @ root, L, atol=1e-12 * (1 + np.abs(L).max()))
+            inverse, least, top = pseudo_inverse(root.astype(wire), wire)
+            expected = np.linalg.pinv(root, rcond=np.sqrt(cut_off(len(L), wire)))
+            size = 1 + np.abs(expected).max()
+            np.testing.assert_allclose(
+                inverse, expected, atol=size * len(L) * 1e2 * np.finfo(wire).eps
+            )
+            values = np.linalg.eigvalsh(L)
+            kept = values[values > 1e-9 * max(values[-1], 1e-300)] if values[-1] > 0 else []
+            if len(kept):
+                assert least == pytest.approx(kept[0], rel=1e-3)
+                assert top == pytest.approx(kept[-1], rel=1e-5)
+            else:
+                assert least == top == 0
+
+
+@pytest.mark.parametrize("rank", [1, 3, 7])
+def test_low_rank_over_approximation(rank):
+    """SAQ, A.3: sum (lambda_k - l) u_k u_k^T + l I, l = lambda_{r+1}, from r d + 1 values."""
+    L = spd(2, 8)
+    compressor, star = prepared(smooth({"name": "qsgd", "s": 1}, rank=rank), L, DOUBLE)
+    assert star.ledger.totals["bits_up"] == 2 * 64 * (8 * rank + 1)
+    for root, matrix in zip(roots_of(compressor), L, strict=True):
+        values, u = np.linalg.eigh(matrix)
+        tail = values[::-1][rank]
+        expected = (u * np.where(values > tail, values, tail)) @ u.T
+        np.testing.assert_allclose(root @ root, expected, rtol=1e-10, atol=1e-10)
+        assert np.linalg.eigvalsh(root @ root - matrix)[0] > -1e-10
+    exact, _ = prepared(smooth({"name": "qsgd", "s": 1}), L, DOUBLE)
+    assert compressor.cal_L_max >= exact.cal_L_max

@@ -1,0 +1,256 @@
+"""Whole runs of DCGD+ and DIANA+: reductions, bits of real messages, set-up, step sizes, resume."""
+
+from __future__ import annotations
+
+import h5py
+import numpy as np
+import pytest
+from mpi4py import MPI
+
+from mpisim import star as star_module
+from mpisim.config import Experiment, parse
+from mpisim.engine import Engine
+from mpisim.errors import InputError
+from tests.compressors.smooth_support import name_of
+from tests.helpers import columns, run_tables, table
+from tests.wire import string_elias
+from tests.wire.test_codecs import NORM, e1
+
+LOGISTIC = {"name": "logistic", "l2": 1e-3, "split": "sorted-by-norm", "scale": "row-max-abs"}
+DIANA = {"name": "diana", "stepsize": "theory"}
+DCGD = {"name": "dcgd", "stepsize": "theory"}
+
+
+def smooth(inner: dict, **keys) -> dict:
+    return {"name": "smooth", "inner": inner} | keys
+
+
+def run(method, compressor, log=None, **keys):
+    keys = {"problem": LOGISTIC, "rounds": 12, "workers": 6} | keys
+    return run_tables(table(method, compressor, **keys), log)
+
+
+SCHEMES = [
+    {"name": "qsgd", "s": 2},
+    {"name": "block-quant", "blocks": 6, "s": 1},
+    {"name": "block-quant-plus", "blocks": 6},
+    {"name": "quant-plus"},
+    {"name": "quant-plus", "steps": "fixed", "codec": "e1"},
+    {"name": "rand-tau"},
+    {"name": "rand-tau-plus"},
+]
+
+
+def string_bits(message) -> list[int]:
+    """Bits of each worker's message from the string coders and the definitions."""
+    if not hasattr(message, "levels"):
+        return [32 * int(k) for k in np.diff(message.form.ptr)]
+    norms = 32 * message.norms.shape[1]
+    if message.form.codec == "e1":
+        return [len(e1(row, NORM[32])) for row in message.levels]
+    return [norms + len(string_elias.triples(row)) for row in message.levels]
+
+
+@pytest.mark.parametrize("wrapped", [True, False], ids=["smooth", "plain"])
+@pytest.mark.parametrize("inner", SCHEMES, ids=name_of)
+def test_bits_of_real_messages(inner, wrapped, monkeypatch, tmp_path):
+    sent = []
+    gather = star_module.Star.gather
+
+    def spy(self, upload):
+        sent.append(upload)
+        return gather(self, upload)
+
+    monkeypatch.setattr(star_module.Star, "gather", spy)
+    run(DIANA, smooth(inner) if wrapped else inner, tmp_path / "log.h5")
+    rounds = [u for u in sent if u.draw.purpose == "up"]
+    set_up = 32 * sum(u.message.values.size for u in sent if u.draw.purpose == "dense")
+    assert len(rounds) == 12
+    bits = [string_bits(u.message.message if wrapped else u.message) for u in rounds]
+    assert any(sum(b) > 0 for b in bits)
+    expected = set_up + np.cumsum([0, *(sum(b) for b in bits)])
+    log = columns(tmp_path / "log.h5")
+    assert np.array_equal(log["bits_up"], expected)
+    most = (set_up // 6) + np.cumsum([0, *(max(b) for b in bits)])
+    assert np.array_equal(log["bits_up_max"], most)
+    d = 123
+    assert set_up == (0 if not wrapped else 32 * 6 * (d * d + fitted_values(inner, d)))
+
+
+def fitted_values(inner: dict, d: int) -> int:
+    if inner == {"name": "quant-plus"}:
+        return d
+    return 6 if inner["name"] == "block-quant-plus" else 0
+
+
+@pytest.fixture
+def identity_data(tmp_path, monkeypatch):
+    """Rows 2 sqrt(d) e_j: (1 / 4d) A^T A = I for every worker that has all d of them."""
+    d, rng = 8, np.random.default_rng(0)
+    path = tmp_path / "identity"
+    rows = [
+        f"{label} {j + 1}:{2 * np.sqrt(d):.17g}"
+        for _ in range(3)
+        for j, label in enumerate(rng.choice([-1, 1], d))
+    ]
+    path.write_text("\n".join(rows) + "\n")
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    "inner", [{"name": "qsgd", "s": 1}, {"name": "randk", "k": 3}, {"name": "rand-tau", "tau": 2}]
+)
+@pytest.mark.parametrize("method", [DIANA, DCGD, {"name": "marina", "stepsize": "theory"}])
+def test_with_identity_matrices_it_is_the_inner_one(identity_data, inner, method):
+    """DIANA+ is DIANA, DCGD+ is DCGD: cal-L = omega where RandK's and QSGD's bound says so."""
+    problem = {"name": "logistic", "data": identity_data}
+    plus, plain = (
+        run(method, c, problem=problem, workers=3, rounds=40, wire="float64")
+        for c in (smooth(inner), inner)
+    )
+    assert np.linalg.norm(plain.x) > 0.1
+    np.testing.assert_allclose(plus.x, plain.x, rtol=1e-10, atol=1e-12)
+
+
+def stepsize(log) -> tuple[float, str, float]:
+    with h5py.File(log) as file:
+        attributes = file.attrs
+        alpha = attributes.get("method_alpha", np.nan)
+        return attributes["stepsize"], attributes["stepsize_source"], float(alpha)
+
+
+def test_theory_steps(tmp_path):
+    """1 / (L + 2 cal-L_max / n), 1 / (L + 6 cal-L_max / n) and 1 / (1 + omega_max), by NumPy."""
+    from tests.helpers import dense
+
+    rows, _ = dense("sample")
+    rows = rows / np.abs(rows).max(axis=1, keepdims=True)
+    rows = rows[np.argsort(np.linalg.norm(rows, axis=1), kind="stable")]
+    m, d, n, l2 = len(rows) // 6, 123, 6, 1e-3
+    L_i = np.array([a.T @ a / (4 * m) for a in rows[: m * 6].reshape(6, m, d)]) + l2 * np.eye(d)
+    L = np.linalg.eigvalsh(L_i.mean(axis=0))[-1]
+    diagonals = L_i.diagonal(axis1=1, axis2=2)
+    beta, cal_L, omega, cal_L_dcgd = d / n, [], [], []
+    for row in diagonals:
+        q = np.sqrt(1 + (row / (n * l2)) ** 2)
+        h = np.sqrt(q.sum() / q) / beta
+        cal_L.append(min((row * h**2).sum(), np.linalg.norm(row * h)))
+        omega.append(min((h**2).sum(), np.linalg.norm(h)))
+        h = np.sqrt(row.sum() / row) / beta
+        cal_L_dcgd.append(min((row * h**2).sum(), np.linalg.norm(row * h)))
+    run(DIANA, smooth({"name": "quant-plus"}), tmp_path / "a", rounds=0)
+    gamma, source, alpha = stepsize(tmp_path / "a")
+    assert gamma == pytest.approx(1 / (L + 6 * max(cal_L) / n), rel=1e-5)
+    assert alpha == pytest.approx(1 / (1 + max(omega)), rel=1e-5)
+    assert "Theorem 2 (DIANA+)" in source
+    run(DCGD, smooth({"name": "quant-plus", "scheme": "dcgd"}), tmp_path / "b", rounds=0)
+    gamma, source, _ = stepsize(tmp_path / "b")
+    assert gamma == pytest.approx(1 / (L + 2 * max(cal_L_dcgd) / n), rel=1e-5)
+    assert "Theorem 1 (DCGD+)" in source
+
+
+def test_codecs_change_the_bits_and_nothing_else(tmp_path):
+    found = {}
+    for codec in ("elias", "e1", "entropy"):
+        inner = {"name": "quant-plus", "beta": 60.0, "codec": codec}
+        result = run(DIANA, smooth(inner), tmp_path / codec)
+        found[codec] = result.x, columns(tmp_path / codec)["bits_up"]
+    for codec in ("e1", "entropy"):
+        assert np.array_equal(found[codec][0], found["elias"][0])
+        assert found[codec][1][0] == found["elias"][1][0]
+        assert found[codec][1][-1] < found["elias"][1][-1]
+
+
+@pytest.mark.parametrize("wire", ["float32", "float64"])
+def test_diana_plus_with_singular_matrices_is_as_good_as_gradient_descent(wire):
+    """l2 = 0: some features of the data are a linear function of others, and some unused."""
+    keys = {"problem": LOGISTIC | {"l2": 0.0}, "rounds": 1500, "wire": wire}
+    plus = run({"name": "diana", "stepsize": 0.8}, smooth({"name": "quant-plus"}), **keys)
+    gd = run({"name": "gd", "stepsize": 0.8}, None, **keys)
+    assert gd.row.grad_norm_sq < 1e-5
+    assert plus.row.grad_norm_sq == pytest.approx(gd.row.grad_norm_sq, rel=0.02)
+    assert plus.row.loss == pytest.approx(gd.row.loss, abs=1e-4)
+
+
+def test_the_table_survives(tmp_path):
+    tables = table(DIANA, smooth({"name": "block-quant-plus", "blocks": 3}, rank=5))
+    experiment = parse(tables)
+    assert isinstance(experiment, Experiment)
+    import tomllib
+
+    again = tomllib.loads(experiment.to_toml())
+    assert again["compressor"]["inner"] == {
+        "name": "block-quant-plus",
+        "blocks": 3,
+        "scheme": "diana",
+        "steps": "root",
+        "codec": "elias",
+    }
+    assert parse(again).to_toml() == experiment.to_toml()
+
+
+def test_in_two_parts_as_in_one(tmp_path):
+    inner = smooth({"name": "quant-plus"})
+    whole, parts = tmp_path / "whole.h5", tmp_path / "parts.h5"
+    reference = run(DIANA, inner, whole, rounds=20)
+    run(DIANA, inner, parts, rounds=9)
+    result = run_tables(
+        table(DIANA, inner, problem=LOGISTIC, rounds=20, workers=6), parts, resume=True
+    )
+    assert np.array_equal(result.x, reference.x)
+    one, two = columns(whole), columns(parts)
+    for name in one:
+        if not name.startswith("time_"):
+            assert np.array_equal(one[name], two[name]), name
+        else:
+            assert (np.diff(two[name]) >= 0).all()
+    with h5py.File(whole) as a, h5py.File(parts) as b:
+        assert np.array_equal(a["workers/bits_up"][:], b["workers/bits_up"][:])
+
+
+def test_the_set_up_takes_seconds_and_the_matrices_do_not(tmp_path):
+    run(DIANA, smooth({"name": "quant-plus"}), tmp_path / "a", rounds=1)
+    run(DIANA, {"name": "quant-plus"}, tmp_path / "b", rounds=1)
+    plus, plain = columns(tmp_path / "a"), columns(tmp_path / "b")
+    for part in ("time_encode", "time_communicate", "time_decode"):
+        assert plus[part][0] > plain[part][0]
+    assert plus["time_compute"][0] < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("method", "problem", "line"),
+    [
+        (
+            DIANA,
+            {"name": "logistic-nonconvex-reg"},
+            "DIANA+ has a theorem for convex problems only",
+        ),
+        (DCGD, {"name": "nonconvex-loss"}, "DCGD has a theorem for convex problems only"),
+        (DIANA, LOGISTIC | {"l2": 0.0}, ""),
+    ],
+)
+def test_where_there_is_no_theorem(method, problem, line):
+    tables = table(method, smooth({"name": "quant-plus"}), problem=problem, rounds=1)
+    if not line:
+        assert Engine(parse(tables), MPI.COMM_SELF).step.gamma > 0
+        return
+    with pytest.raises(InputError) as error:
+        run_tables(tables)
+    assert line in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        {"name": "marina", "stepsize": 0.1, "p": 0.3},
+        {"name": "vr-marina", "stepsize": 0.1, "p": 0.3, "batch": 9},
+        {"name": "vr-diana", "stepsize": 0.05, "batch": 9},
+        {"name": "pp-marina", "stepsize": 0.1, "p": 0.3, "participants": 2},
+        {"name": "ef21", "stepsize": 0.1},
+    ],
+    ids=lambda m: m["name"],
+)
+def test_any_estimator(method):
+    start = run(method, smooth({"name": "quant-plus", "beta": 40.0}), rounds=0).row.loss
+    end = run(method, smooth({"name": "quant-plus", "beta": 40.0}), rounds=60).row.loss
+    assert np.isfinite(end) and end < start - 0.05

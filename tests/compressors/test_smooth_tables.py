@@ -1,0 +1,91 @@
+"""What `smooth` and the compressors for it refuse, each with one line."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mpisim.compressors import make
+from mpisim.errors import InputError
+from tests.compressors.cases import SINGLE, draw
+from tests.compressors.smooth_support import Only, network, prepared, smooth, spd
+
+
+@pytest.mark.parametrize(
+    ("table", "line"),
+    [
+        (
+            smooth({"name": "permk"}),
+            "compressor.inner.name: 'permk' is not allowed inside 'smooth': its workers draw",
+        ),
+        (smooth({"name": "randk", "k": 9}), "compressor.inner.k: 9 is not allowed; it must be"),
+        (
+            smooth(smooth({"name": "randk", "k": 9})),
+            "compressor.inner.inner.k: 9 is not allowed; it must be an integer from 1 to d = 8",
+        ),
+        (
+            smooth({"name": "quant-plus", "beta": 0.0}),
+            "compressor.inner.beta: 0.0 is not allowed; it must be a finite number above 0",
+        ),
+        (
+            smooth({"name": "block-quant-plus", "blocks": 4, "beta": 4.0}),
+            "compressor.inner.beta: 4.0 is not allowed; it must be a finite number above blocks",
+        ),
+        (
+            smooth({"name": "block-quant-plus", "blocks": 9}),
+            "compressor.inner.blocks: 9 is not allowed; it must be an integer from 1 to d = 8",
+        ),
+        (
+            smooth({"name": "block-quant", "blocks": 2, "s": 0}),
+            "compressor.inner.s: 0 is not allowed",
+        ),
+        (
+            smooth({"name": "rand-tau", "tau": 8.5}),
+            "compressor.inner.tau: 8.5 is not allowed; it must be above 0, at most d = 8",
+        ),
+        (
+            smooth({"name": "quant-plus", "scheme": "marina"}),
+            "compressor.inner.scheme: 'marina' is not allowed; it must be 'dcgd' or 'diana'",
+        ),
+        (
+            smooth({"name": "qsgd", "s": 1, "codec": "zip"}),
+            "compressor.inner.codec: 'zip' is not allowed; it must be 'elias' or 'e1' or 'entropy'",
+        ),
+        (smooth({"name": "qsgd"}), "compressor.inner.s: missing"),
+        (
+            smooth({"name": "qsgd", "s": 1}, rank=8),
+            "compressor.rank: 8 is not allowed; it must be an integer from 1 to d - 1 = 7",
+        ),
+        ({"name": "smooth"}, "compressor.inner: missing; it must be a table"),
+        (
+            {"name": "smooth", "inner": "qsgd"},
+            "compressor.inner: 'qsgd' is not allowed; it must be",
+        ),
+    ],
+    ids=lambda x: "" if isinstance(x, dict) else x[:40],
+)
+def test_bad_tables_give_one_line(table, line):
+    with pytest.raises(InputError) as error:
+        prepared(table, spd(3, 8))
+    assert str(error.value).startswith(line) and "\n" not in str(error.value)
+
+
+def test_it_needs_matrices_and_workers():
+    class None_(Only):
+        def largest_hessian(self):
+            raise InputError("method.stepsize: nothing is known")
+
+    compressor = make(smooth({"name": "qsgd", "s": 1})).bind(5, 2, SINGLE)
+    with pytest.raises(InputError, match=r"compressor\.name: 'smooth' needs smoothness matrices"):
+        compressor.prepare(network(2), None_(spd(2, 5)))
+    with pytest.raises(InputError, match="must be prepared"):
+        compressor.form(draw(2))
+    compressor, star = prepared(smooth({"name": "quant-plus"}), spd(2, 5))
+    with pytest.raises(InputError, match="not for messages of the server"):
+        star.broadcast(np.ones(5), compressor)
+
+
+def test_biased_inner_compressors_have_no_omega():
+    compressor, _ = prepared(smooth({"name": "topk", "k": 2}), spd(2, 5))
+    assert compressor.omega is compressor.shift_omega is compressor.cal_L_max is None
+    assert compressor.alpha is None

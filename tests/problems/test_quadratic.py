@@ -1,0 +1,174 @@
+"""The quadratic tasks against dense matrices made by Algorithm 2, line by line."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import ndtri
+
+from mpisim.errors import InputError
+from mpisim.problems import PROBLEMS
+from mpisim.streams import Streams
+from mpisim.theory import smoothness
+from mpisim.theory.minimiser import minimiser
+from tests.helpers import columns, run_tables, table
+from tests.problems.support import LocalStar
+
+CASES = [
+    (5, 12, 0.1),
+    (7, 9, 0.8),
+    (40, 6, 2.0),
+    (3, 8, 0.0),
+    (1, 5, 0.8),
+    (4, 1, 0.5),
+    (2, 2, 0.1),
+]
+LAMBDA = 0.01
+
+
+def load(n, d, s, first=0, count=None, seed=3, dtype=np.float64, lambda_=LAMBDA):
+    problem = PROBLEMS["quadratic"](dimension=d, noise=s, lambda_=lambda_)
+    problem.load(n, first, n if count is None else count, seed, np.dtype(dtype))
+    return problem
+
+
+def algorithm_2(n, d, s, seed=3, lambda_=LAMBDA):
+    """A (n, d, d) and b (n, d), as the paper has them."""
+    words = Streams(seed).raw("quadratic task", 0, 0, n, 2)
+    xi = ndtri(((words >> np.uint64(11)) + 0.5) / 2**53)
+    a, b = np.zeros((n, d, d)), np.zeros((n, d))
+    for i in range(n):
+        nu_s, nu_b = 1 + s * xi[i, 0], s * xi[i, 1]
+        b[i, 0] = nu_s / 4 * (-1 + nu_b)
+        for j in range(d):
+            a[i, j, j] = nu_s / 4 * 2
+            if j > 0:
+                a[i, j, j - 1] = a[i, j - 1, j] = nu_s / 4 * -1
+    least = np.linalg.eigvalsh(a.mean(axis=0))[0]
+    return a + (lambda_ - least) * np.eye(d), b
+
+
+@pytest.mark.parametrize(("n", "d", "s"), CASES)
+def test_losses_and_gradients(n, d, s):
+    problem, (a, b) = load(n, d, s), algorithm_2(n, d, s)
+    x = np.random.default_rng(0).standard_normal(d)
+    losses, gradients = problem.losses_and_gradients(x)
+    np.testing.assert_allclose(losses, 0.5 * (a @ x) @ x - b @ x, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(gradients, a @ x - b, rtol=1e-12, atol=1e-14)
+    assert np.array_equal(problem.batch_gradients(x, np.zeros((n, 2), np.int64)), gradients)
+    with pytest.raises(IndexError):
+        problem.batch_gradients(x, np.ones((n, 1), np.int64))
+    f, gradient = problem.whole(x)
+    assert f == pytest.approx(losses.mean(), rel=1e-12, abs=1e-13)
+    np.testing.assert_allclose(gradient, gradients.mean(axis=0), rtol=1e-11, atol=1e-14)
+    h = 1e-6
+    for j in range(d):
+        e = np.eye(d)[j] * h
+        slope = (problem.losses(x + e) - problem.losses(x - e)) / (2 * h)
+        np.testing.assert_allclose(slope, gradients[:, j], rtol=1e-7, atol=1e-8)
+    assert np.array_equal(problem.initial_point(), np.sqrt(d) * np.eye(d)[0])
+
+
+@pytest.mark.parametrize(("n", "d", "s"), CASES)
+def test_constants_are_those_of_the_matrices(n, d, s):
+    problem, (a, _) = load(n, d, s), algorithm_2(n, d, s)
+    c = smoothness.constants(problem, LocalStar(n))
+    mean, values = a.mean(axis=0), np.linalg.eigvalsh(a)
+    np.testing.assert_allclose(c.L_i, np.abs(values).max(axis=1), rtol=1e-12)
+    assert pytest.approx(np.linalg.norm(mean, 2), rel=1e-12) == c.L
+    square = np.mean(a @ a, axis=0)
+    assert c.L_plus**2 == pytest.approx(np.linalg.norm(square, 2), rel=1e-12)
+    assert c.L_pm**2 == pytest.approx(np.linalg.norm(square - mean @ mean, 2), rel=1e-9, abs=1e-15)
+    assert np.linalg.eigvalsh(mean)[0] == pytest.approx(LAMBDA, rel=1e-9) and c.mu == LAMBDA
+    assert problem.convex == bool(values.min() >= 0)
+    assert problem.identical == (s == 0 or n == 1)
+    published = smoothness.constants(problem, LocalStar(n), "published")
+    np.testing.assert_allclose(published.L_i, values.max(axis=1), rtol=1e-12)
+    assert pytest.approx(values.max(axis=1).mean(), rel=1e-12) == published.L
+    assert published.L_plus == published.L_pm and published.mu == LAMBDA
+
+
+@pytest.mark.parametrize(("n", "d", "s"), CASES)
+def test_matrices(n, d, s):
+    problem, (a, _) = load(n, d, s), algorithm_2(n, d, s)
+    at, largest = problem.hessian(problem.initial_point()), problem.largest_hessian()
+    v = np.random.default_rng(1).standard_normal((n, d))
+    for i in range(n):
+        np.testing.assert_allclose(at.rows(i, 0, d), a[i], atol=1e-14)
+        np.testing.assert_allclose(at.rows(i, d // 2, d), a[i, d // 2 :], atol=1e-14)
+        m = largest.rows(i, 0, d)
+        scale = 1e-12 * np.abs(m).max()
+        assert np.linalg.eigvalsh(m - a[i])[0] >= -scale
+        assert np.linalg.eigvalsh(m + a[i])[0] >= -scale
+        assert largest.norms()[i] == pytest.approx(np.linalg.norm(m, 2), rel=1e-12)
+        np.testing.assert_allclose(largest.times(v)[i], m @ v[i], atol=1e-13)
+        np.testing.assert_allclose(largest.times(v[0])[i], m @ v[0], atol=1e-13)
+        bare = largest.without_shared().rows(i, 0, d) + largest.shared * np.eye(d)
+        np.testing.assert_allclose(bare, m, atol=1e-14)
+
+
+@pytest.mark.parametrize(("n", "d", "s"), CASES)
+def test_the_minimum(n, d, s):
+    problem, (a, b) = load(n, d, s), algorithm_2(n, d, s)
+    x, f = minimiser(problem, LocalStar(n), cache=False)
+    np.testing.assert_allclose(x, np.linalg.solve(a.mean(axis=0), b.mean(axis=0)), rtol=1e-8)
+    assert f == pytest.approx(-0.5 * b.mean(axis=0) @ x, rel=1e-10)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_blocks_do_not_change_a_bit(dtype):
+    whole = load(11, 30, 0.8, dtype=dtype)
+    x = np.random.default_rng(0).standard_normal(30).astype(dtype)
+    for first, count in [(0, 11), (0, 4), (4, 7), (10, 1), (5, 0)]:
+        part = load(11, 30, 0.8, first, count, dtype=dtype)
+        own = slice(first, first + count)
+        for one, other in zip(
+            part.losses_and_gradients(x), whole.losses_and_gradients(x), strict=True
+        ):
+            assert one.tobytes() == other[own].tobytes()
+        assert part.gradients(x).dtype == dtype and part.losses(x).dtype == np.float64
+        assert part.whole(x)[1].tobytes() == whole.whole(x)[1].tobytes()
+        assert np.array_equal(part.sample_norms(), whole.sample_norms()[own])
+        assert np.array_equal(part.rows, np.ones(count))
+        assert (part.convex, part.identity) == (whole.convex, whole.identity)
+
+
+def test_nothing_is_as_large_as_n_times_d():
+    problem = load(500, 300, 0.1)
+    sizes = [v.size for v in vars(problem).values() if isinstance(v, np.ndarray)]
+    assert max(sizes) == 500
+
+
+def test_the_noise_is_what_it_says():
+    problem = load(10_000, 1000, 0.1, lambda_=1e-6)
+    known = problem.known
+    assert known.L_pm == pytest.approx(0.1, rel=0.03)  # Figure 1's columns
+    assert pytest.approx(1, rel=0.01) == known.L
+    nu_b = problem.b / problem.t + 1
+    assert abs(nu_b.mean()) < 4e-3 and nu_b.std() == pytest.approx(0.1, rel=0.03)
+    assert abs(np.corrcoef(nu_b, problem.t)[0, 1]) < 0.04
+    assert not np.array_equal(load(5, 3, 0.1, seed=4).t, load(5, 3, 0.1).t)
+    assert load(5, 3, 0.1).seeded and not load(5, 3, 0).seeded
+    assert np.array_equal(load(5, 3, 0, seed=4).t, load(5, 3, 0).t)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("dimension", 0), ("noise", -1.0), ("noise", float("nan")), ("lambda", 0.0), ("workers", 0)],
+)
+def test_bad_keys(key, value):
+    with pytest.raises(InputError, match=f"problem.{key}: .* is not allowed"):
+        PROBLEMS["quadratic"](**{{"lambda": "lambda_"}.get(key, key): value})
+
+
+@pytest.mark.parametrize(
+    "compressor", [{"name": "permk"}, {"name": "permk", "groups": 2}, {"name": "randk", "k": 5}]
+)
+def test_marina_converges_at_its_theory_step(compressor, tmp_path):
+    problem = {"name": "quadratic", "dimension": 20, "noise": 0.2, "lambda": 0.05}
+    tables = table({"name": "marina", "stepsize": "theory"}, compressor, rounds=800, reference=True)
+    tables["problem"] = problem | {"workers": 4}
+    run_tables(tables, tmp_path / "log.h5")
+    found = columns(tmp_path / "log.h5")
+    assert abs(found["suboptimality"][-1]) < 1e-9 * found["suboptimality"][0]
+    assert found["distance_sq"][-1] < 1e-9 * found["distance_sq"][0]

@@ -1,0 +1,79 @@
+"""Theorems 4 and 5 of the PermK paper, for workers that draw together."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from mpisim.errors import InputError
+from mpisim.theory import stepsizes as steps
+from mpisim.theory import tables
+from mpisim.theory.complexity import Case
+from tests.helpers import run_tables, table
+from tests.theory.support import setting
+
+PERMK = {"name": "permk"}
+QUADRATIC = {"name": "quadratic", "workers": 8, "dimension": 20, "noise": 0.3, "lambda": 0.01}
+
+
+def together(A, B, L_pm=3.0, **keys):
+    """L_- = 4, L_+ = 5."""
+    of = setting(1.0, **keys)
+    return dataclasses.replace(of, A=A, B=B, c=dataclasses.replace(of.c, L_pm=L_pm))
+
+
+def test_by_hand():
+    s = together(1.0, 1.0)
+    assert steps.marina(s, 0.5).gamma == 1 / (4 + 3)  # (1-p)/p = 1
+    assert steps.marina(s, 0.2).gamma == 1 / (4 + 2 * 3)
+    assert steps.marina(together(1.0, 0.75, L_pm=0.0), 0.5).gamma == 1 / (4 + 2.5)
+    assert steps.marina(together(4.0, 0.0), 0.5).gamma == 1 / (4 + 10)
+    assert steps.marina(together(1.0, 1.0, L_pm=0.0), 0.001).gamma == 1 / 4  # as gradient descent
+    assert "Theorem 4" in steps.marina(s, 0.5).source
+
+
+def test_by_hand_under_pl():
+    s = together(1.0, 1.0, condition="PL", mu=0.001)
+    assert steps.marina(s, 1 / 3).gamma == pytest.approx(1 / (4 + 3 * 2), rel=1e-14)
+    assert "Theorem 5" in steps.marina(s, 1 / 3).source
+    assert steps.marina(together(1.0, 1.0, condition="PL", mu=4.0), 0.25).gamma == 0.25 / 8
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        steps.dcgd,
+        steps.diana_convex,
+        steps.diana_nonconvex,
+        lambda s: steps.vr_diana(s, 3),
+        lambda s: steps.vr_marina(s, 0.5, 1),
+        lambda s: steps.pp_marina(s, 0.5, 1),
+    ],
+)
+def test_theorems_for_independent_workers_say_so(step):
+    with pytest.raises(InputError, match="compress independently of each other only"):
+        step(together(1.0, 1.0))
+
+
+def test_the_tables_leave_those_out():
+    case = Case(together(1.0, 1.0, zeta=4.0), m=1, delta=3.0, epsilon=0.1, method="marina", p=0.5)
+    rows, missing = tables.rows(case)
+    assert [row.method for row in rows] == ["GD", "MARINA"] and "independently" in missing[0]
+    assert rows[1].rounds == pytest.approx(2 * 3 * 7 / 0.01)
+
+
+@pytest.mark.parametrize(
+    "compressor", [PERMK, {"name": "compose", "outer": PERMK, "inner": {"name": "natural"}}]
+)
+def test_runs_take_it(compressor, tmp_path, capsys):
+    import h5py
+
+    tables = table({"name": "marina", "stepsize": "theory"}, compressor, rounds=3)
+    run_tables(tables | {"problem": QUADRATIC}, tmp_path / "log.h5")
+    with h5py.File(tmp_path / "log.h5") as file:
+        assert file.attrs["stepsize_source"].startswith("PermK paper, Theorem 4")
+    with pytest.raises(InputError, match="independently"):
+        run_tables(
+            tables | {"problem": QUADRATIC, "method": {"name": "diana", "stepsize": "theory"}}
+        )

@@ -1,0 +1,86 @@
+"""DCGD+ and DIANA+ contract as their theorems say, and break at a multiple of the step."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mpisim.loaded import Loaded
+from mpisim.theory.smoothness import matrices
+from tests.theory.test_lyapunov import LOGISTIC, Round, at, engine, excess, trajectory
+
+MU, N = LOGISTIC["l2"], 5
+QUANT = {"name": "quant-plus", "beta": 5.0}
+
+
+def plus(inner: dict) -> dict:
+    return {"name": "smooth", "inner": inner}
+
+
+def diana_case(inner: dict, multiple: float) -> float:
+    """Phi^k / ((1 - min(gamma mu, alpha / 2))^k Phi^0) of SAQ's Theorem 2, at most 1 on average.
+
+    Phi = |x - x*|^2 + (4 cal-L_max / (alpha n)) gamma^2 mean |h_i - grad f_i(x*)|^2 in the norm of
+    L_i^†.
+    """
+    loaded = Loaded()
+
+    def run(seed: int) -> np.ndarray:
+        e = engine(at({"name": "diana"}, multiple), plus(inner), LOGISTIC, loaded, seed)
+        gamma, alpha = e.step.gamma, e.estimator.alpha
+        x_star = loaded.minimiser(e.star)[0]
+        at_star = e.problem.gradients(x_star)
+        weight = 4 * e.compressor.cal_L_max / (alpha * N) * gamma**2
+        inverses = np.linalg.inv(matrices(e.problem))
+
+        def phi(r: Round) -> float:
+            away = r.shift - at_star
+            sigma = np.mean(np.einsum("nd,nde,ne->n", away, inverses, away))
+            return float(np.sum((r.x - x_star) ** 2) + weight * sigma)
+
+        values = np.array([phi(r) for r in trajectory(e, 30, "h_i")])
+        rate = 1 - min(gamma * MU, alpha / 2)
+        return values / (values[0] * rate ** np.arange(31))
+
+    return excess(run)
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [QUANT, {"name": "block-quant-plus", "blocks": 5}, {"name": "rand-tau-plus", "tau": 6.0}],
+    ids=lambda t: t["name"],
+)
+def test_diana_plus(inner):
+    assert diana_case(inner, 1.0) < 4
+
+
+def test_diana_plus_breaks_at_a_multiple_of_the_step():
+    assert diana_case(QUANT, 12.0) > 5
+
+
+def dcgd_case(multiple: float) -> float:
+    """|x^k - x*|^2 over (1 - gamma mu)^k |x^0 - x*|^2 + 2 gamma sigma / (mu n): SAQ, Theorem 1.
+
+    sigma = mean cal-L_i |grad f_i(x*)|^2 in the norm of L_i^†, here with cal-L_max for cal-L_i.
+    """
+    loaded = Loaded()
+
+    def run(seed: int) -> np.ndarray:
+        inner = QUANT | {"scheme": "dcgd"}
+        e = engine(at({"name": "dcgd"}, multiple), plus(inner), LOGISTIC, loaded, seed)
+        gamma, x_star = e.step.gamma, loaded.minimiser(e.star)[0]
+        at_star = e.problem.gradients(x_star)
+        norms = np.einsum("nd,nde,ne->n", at_star, np.linalg.inv(matrices(e.problem)), at_star)
+        around = 2 * gamma * e.compressor.cal_L_max * norms.mean() / (MU * N)
+        values = np.array([np.sum((r.x - x_star) ** 2) for r in trajectory(e, 60)])
+        return values / ((1 - gamma * MU) ** np.arange(61) * values[0] + around)
+
+    return excess(run)
+
+
+def test_dcgd_plus():
+    assert dcgd_case(1.0) < 4
+
+
+def test_dcgd_plus_breaks_at_a_multiple_of_the_step():
+    assert dcgd_case(30.0) > 5

@@ -1,0 +1,183 @@
+"""The codes of levels beside Elias': against strings written from their definitions."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from math import comb, log2
+
+import numpy as np
+import pytest
+
+from mpisim.errors import InputError, WireError
+from mpisim.wire import entropy
+from mpisim.wire.base import Precision
+from mpisim.wire.levels import Levels, LevelsForm
+from tests.wire import string_elias
+
+SINGLE = Precision(np.dtype("float32"), np.dtype("float64"))
+DOUBLE = Precision(np.dtype("float64"), np.dtype("float64"))
+
+
+def message(rows, codec, s=1e6, precision=SINGLE, starts=None) -> Levels:
+    """Norms 1.5; ``rows`` of levels."""
+    levels = np.array(rows, np.int32)
+    m, d = levels.shape
+    starts = np.array([0, d] if starts is None else starts)
+    form = LevelsForm(d, m, precision, np.array([float(s)]), starts, codec)
+    return Levels(form, np.full((m, starts.size - 1), 1.5, precision.wire), levels)
+
+
+def binary(number: int, width: int) -> str:
+    return format(number, "b").zfill(width) if width else ""
+
+
+def e1(row, norm: str) -> str:
+    """Appendix E.1 for d <= 1024, with Python's integers."""
+    d, places = len(row), [j for j, level in enumerate(row) if level]
+    k = len(places)
+    rank = sum(comb(j, t + 1) for t, j in enumerate(places))
+    word = norm + binary(k, d.bit_length()) + binary(rank, (comb(d, k) - 1).bit_length())
+    word += "".join("1" if row[j] < 0 else "0" for j in places)
+    return word + "".join("1" * (abs(int(row[j])) - 1) + "0" for j in places)
+
+
+NORM = {32: binary(0x3FC00000, 31), 64: binary(0x3FF8000000000000, 63)}
+
+
+@pytest.mark.parametrize("precision", [SINGLE, DOUBLE], ids=str)
+@pytest.mark.parametrize("d", [1, 2, 31, 32, 33, 64, 300, 1024])
+def test_e1_bytes_are_those_of_the_string_coder(d, precision):
+    rng = np.random.default_rng(d)
+    rows = [
+        rng.integers(-9, 10, d) * (rng.random(d) < density) for density in (0, 0.01, 0.1, 0.5, 1)
+    ]
+    rows[1][-1] = -200  # a long unary word
+    rows[4][:] = 1
+    own = message(rows, "e1", precision=precision)
+    words = [e1(row, NORM[precision.bits]) for row in rows]
+    packed = own.encode()
+    assert packed.payload_bits.tolist() == own.payload_bits.tolist() == [len(w) for w in words]
+    assert packed.data.tobytes() == b"".join(string_elias.to_bytes(word) for word in words)
+    assert np.array_equal(own.form.decode(packed.data, packed.sizes).levels, rows)
+
+
+@pytest.mark.parametrize(("d", "k"), [(6, 3), (7, 1), (5, 0), (5, 5)])
+def test_e1_ranks_are_a_bijection(d, k):
+    sets = list(combinations(range(d), k))
+    rows = np.zeros((len(sets), d), np.int32)
+    for row, places in zip(rows, sets, strict=True):
+        row[list(places)] = 1
+    own = message(rows, "e1")
+    packed = own.encode()
+    assert len({bytes(part) for part in packed.data.reshape(len(sets), -1)}) == comb(d, k)
+    assert np.array_equal(own.form.decode(packed.data, packed.sizes).levels, rows)
+
+
+def test_e1_is_within_the_papers_bound():
+    """31 + log d + log C(d, n0) + d - n0 + |levels|_1, each logarithm rounded up."""
+    rng = np.random.default_rng(0)
+    rows = rng.integers(-1, 2, (20, 123)) * (rng.random((20, 123)) < 0.3)
+    for row, bits in zip(rows, message(rows, "e1").payload_bits.tolist(), strict=True):
+        k = np.count_nonzero(row)
+        assert bits <= 31 + log2(124) + 1 + log2(comb(123, k)) + 1 + k + np.abs(row).sum()
+
+
+def test_long_vectors_are_cut_into_stretches():
+    rng = np.random.default_rng(1)
+    rows = rng.integers(-3, 4, (2, 2500)) * (rng.random((2, 2500)) < 0.2)
+    own = message(rows, "e1")
+    for row, bits in zip(rows, own.payload_bits.tolist(), strict=True):
+        assert bits == 31 + sum(len(e1(row[a : a + 1024], "")) for a in (0, 1024, 2048))
+    packed = own.encode()
+    assert np.array_equal(own.form.decode(packed.data, packed.sizes).levels, rows)
+
+
+def refused(form: LevelsForm, bits: str, match: str) -> None:
+    data = np.frombuffer(string_elias.to_bytes(bits), np.uint8)
+    with pytest.raises(WireError, match=match):
+        form.decode(data, np.array([data.size]))
+
+
+@pytest.mark.parametrize(
+    ("bits", "match"),
+    [
+        (NORM[32][:16], "ends inside"),
+        (NORM[32] + "0", "ends inside"),
+        (NORM[32] + "1011" + "0" * 30, "index"),  # 11 of 10 levels
+        (NORM[32] + "0001" + "1010" + "00", "index"),  # rank 10 of 10
+        (NORM[32] + "0001" + "0000", "ends inside"),
+        (NORM[32] + "0001" + "0000" + "0" + "11110", "level"),  # 5, and 4 is the most
+        (NORM[32] + "0001" + "0000" + "0" + "1110" + "0", "padding"),
+        (NORM[32] + "0001" + "0000" + "0" + "0" + "1" * 15, "padding"),
+        ("0" * 31 + "0001" + "0000" + "00", "levels follow"),
+        ("1" * 8 + "1" + "0" * 22 + "0001" + "0000" + "00", "levels follow"),
+        ("1" * 31 + "0000", "norm"),
+    ],
+)
+def test_e1_messages_that_are_refused(bits, match):
+    refused(LevelsForm.uniform(10, 1, SINGLE, 4, "e1"), bits, match)
+
+
+def order_0(row) -> float:
+    """Bits of the empirical entropy of |levels|, and a sign for each non-zero one."""
+    counts = np.unique(np.abs(row), return_counts=True)[1]
+    return float(-(counts * np.log2(counts / counts.sum())).sum()) + np.count_nonzero(row)
+
+
+@pytest.mark.parametrize("top", [1, 2, 7, 15])
+@pytest.mark.parametrize("d", [60, 300, 5000])
+def test_the_entropy_coder_takes_the_entropy_and_its_header(d, top):
+    rng = np.random.default_rng(d + top)
+    rows = rng.integers(-top, top + 1, (6, d)) * (rng.random((6, d)) < 0.2)
+    own = message(rows, "entropy")
+    for row, bits in zip(rows, own.payload_bits.tolist(), strict=True):
+        counts = np.bincount(np.abs(row))[1:]
+        header = len(string_elias.encode([len(counts) + 1, *(counts + 1)]))
+        excess = bits - 32 - header - order_0(row)
+        assert -1 < excess < 2 + 0.001 * d
+
+
+def test_the_entropy_coder_with_large_levels():
+    rng = np.random.default_rng(0)
+    rows = np.round(rng.standard_normal((3, 400)) * 10.0 ** rng.integers(0, 9, (3, 1)))
+    own = message(rows, "entropy", s=2**31 - 1)
+    packed = own.encode()
+    assert np.array_equal(own.form.decode(packed.data, packed.sizes).levels, rows)
+
+
+def test_levels_of_the_entropy_coder_are_checked():
+    own = message([[0, 3, 0, -1]], "entropy")
+    packed = own.encode()
+    small = LevelsForm.uniform(4, 1, SINGLE, 2, "entropy")
+    with pytest.raises(WireError, match="level"):
+        small.decode(packed.data, packed.sizes)
+    zero = Levels(own.form, np.zeros((1, 1), np.float32), own.levels).encode()
+    with pytest.raises(WireError, match="levels follow"):
+        own.form.decode(zero.data, zero.sizes)
+
+
+def test_without_the_library_there_is_one_line(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "constriction", None)
+    with pytest.raises(InputError, match=r"compressor\.codec: .*mpisim\[entropy\]") as error:
+        entropy.library()
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("codec", ["elias", "e1", "entropy"])
+def test_steps_of_each_worker(codec):
+    """s need not be whole: values are norm level / s, levels at most ceil(s), each worker's own."""
+    s = np.array([[0.3, 2.5, 7.0], [4.0, 0.1, 1.5]])
+    form = LevelsForm(3, 2, DOUBLE, s, np.array([0, 1, 3]), codec)
+    norms = np.array([[2.0, 3.0], [0.5, 1.0]])
+    own = Levels(form, norms, np.array([[1, -3, 7], [4, 0, -2]], np.int32))
+    packed = own.encode()
+    again = form.decode(packed.data, packed.sizes)
+    assert np.array_equal(again.levels, own.levels) and np.array_equal(again.norms, norms)
+    values = [[2 / 0.3, 3 * (-3 / 2.5), 3.0], [0.5, 0, -2 / 1.5]]
+    np.testing.assert_allclose(again.decoded(), values, rtol=1e-15)
+    over = Levels(form, norms, np.array([[2, 0, 0], [0, 0, 0]], np.int32)).encode()
+    with pytest.raises(WireError, match=r"message 0.*level"):
+        form.decode(over.data, over.sizes)
+    other = Levels(form, norms, np.array([[0, 0, 0], [0, 2, 0]], np.int32)).encode()
+    with pytest.raises(WireError, match=r"message 1.*level"):
+        form.decode(other.data, other.sizes)
