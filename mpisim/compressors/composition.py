@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +14,10 @@ from mpisim.errors import InputError
 from mpisim.streams import Draw, Streams
 from mpisim.wire.base import Message, Precision
 from mpisim.wire.composed import Composed, ComposedForm, Part
+
+if TYPE_CHECKING:
+    from mpisim.problems.base import Problem
+    from mpisim.star import Star
 
 
 @compressor("compose")
@@ -56,6 +61,9 @@ class Compose(Compressor):
         self._sized = inner.form(Draw(Streams(0), "", 0, 0, 0)).sizes is not None
         self._inner_of: dict[int, Compressor] = {}
         return self
+
+    def prepare(self, star: Star, problem: Problem) -> None:
+        self.outer.prepare(star, problem)
 
     def _inner(self, k: int) -> Compressor:
         """``inner`` for vectors of k kept coordinates."""

@@ -115,20 +115,26 @@ class Composed(Message):
             values[at] = message.decoded()
         return values
 
+    def _scaled(self) -> tuple[np.ndarray, np.floating]:
+        scale, kind = self.form.kept.scale, self.values.dtype.type
+        if isinstance(scale, np.ndarray):
+            return self.values * scale.astype(kind, copy=False), kind(1)
+        return self.values, kind(scale)
+
     def decoded(self) -> np.ndarray:
         kept = self.form.kept
         out = np.zeros((kept.workers, kept.d), kept.precision.arithmetic)
-        scatter(out, kept.ptr, kept.indices, self.values, out.dtype.type(kept.scale))
+        scatter(out, kept.ptr, kept.indices, *self._scaled())
         return out
 
     def add_to(self, rows: np.ndarray) -> None:
         kept = self.form.kept
-        scatter_onto(rows, kept.ptr, kept.indices, self.values, rows.dtype.type(kept.scale))
+        scatter_onto(rows, kept.ptr, kept.indices, *self._scaled())
 
     def total(self) -> np.ndarray:
         kept = self.form.kept
         total = np.zeros(kept.d, kept.precision.arithmetic)
-        scatter_add(total, kept.indices, self.values, total.dtype.type(kept.scale))
+        scatter_add(total, kept.indices, *self._scaled())
         return total
 
 

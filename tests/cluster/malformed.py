@@ -28,7 +28,7 @@ def trial(ranks: int, arguments: list[str], said: list[str]) -> str:
         problems.append(f"{len(lines)} lines: {job.stderr!r}")
     if lines and not all(word in lines[0].replace(folder, "") for word in said):
         problems.append(f"{lines[0]!r} does not say {said}")
-    if seconds > 10:
+    if seconds > 30:
         problems.append(f"took {seconds:.0f} s")
     return "; ".join(problems)
 
