@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from mpisim import __version__
+from mpisim.arguments import add_experiment
 from mpisim.errors import InputError, MpisimError
 
 if TYPE_CHECKING:
@@ -76,16 +77,7 @@ def _parser() -> Parser:
 
 
 def _add_run(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "file", metavar="FILE.toml", nargs="?", type=Path, help="the experiment file"
-    )
-    parser.add_argument(
-        "--set",
-        metavar="TABLE.KEY=VALUE",
-        action="append",
-        default=[],
-        help="wins over the file; repeatable",
-    )
+    add_experiment(parser)
     parser.add_argument(
         "--workers", metavar="N", type=int, help="the same as --set problem.workers=N"
     )
@@ -94,13 +86,6 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--resume", action="store_true", help="go on from the log's checkpoint")
     parser.add_argument("--force", action="store_true", help="overwrite an existing log")
-    parser.add_argument(
-        "--plugin",
-        metavar="MODULE",
-        action="append",
-        default=[],
-        help="import a module with own compressors, problems, ...",
-    )
     parser.set_defaults(command=run_command)
 
 

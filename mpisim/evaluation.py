@@ -53,10 +53,7 @@ class Evaluator:
         else:
             losses, gradients = NOTHING
         d = gradients.shape[1]
-        now = [*(self.clock.seconds[p] for p in SIDE_BY_SIDE), self.oracle.credited]
-        *busy, credited = (after - before for after, before in zip(now, self._busy, strict=True))
-        self._busy = now
-        own_busy = sum(busy) - credited
+        busy, own_busy = self._busy_since_last()
         wish = checkpoint and star.is_server
 
         def fold(total: np.ndarray) -> None:
@@ -95,3 +92,11 @@ class Evaluator:
             int(received),
             bool(due),
         )
+
+    def _busy_since_last(self) -> tuple[list[float], float]:
+        """This rank's compute, compress and encode since the last row; and their sum without the
+        gradients of that row's evaluation."""
+        now = [*(self.clock.seconds[p] for p in SIDE_BY_SIDE), self.oracle.credited]
+        *busy, credited = (after - before for after, before in zip(now, self._busy, strict=True))
+        self._busy = now
+        return busy, sum(busy) - credited

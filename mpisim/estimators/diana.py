@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from mpisim.errors import InputError
@@ -27,8 +29,8 @@ class Diana(Estimator):
     """
 
     alpha: float | Theory = "theory"
-    worker_state = ("h_i",)
-    server_state = ("h",)
+    worker_state: ClassVar[tuple[str, ...]] = ("h_i",)
+    server_state: ClassVar[tuple[str, ...]] = ("h",)
 
     def check(self) -> None:
         if self.alpha == "theory":
@@ -38,13 +40,21 @@ class Diana(Estimator):
         require(float(self.alpha) >= 0, "method.alpha", self.alpha, 'a number >= 0 or "theory"')
 
     def start(self, x: np.ndarray) -> np.ndarray:
-        arithmetic = self.star.precision.arithmetic
-        self.h_i = np.zeros((self.star.m, x.size), arithmetic)
-        self.h = np.zeros(x.size, arithmetic)
+        self.start_shifts(x)
         return self.estimate(x)
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
-        m_i = self.compress(self.oracle.gradients(x) - self.h_i)
+        return self.send(self.oracle.gradients(x))
+
+    def start_shifts(self, x: np.ndarray) -> None:
+        """h_i^0 = 0, and their mean h^0."""
+        arithmetic = self.star.precision.arithmetic
+        self.h_i = np.zeros((self.star.m, x.size), arithmetic)
+        self.h = np.zeros(x.size, arithmetic)
+
+    def send(self, g_i: np.ndarray) -> np.ndarray:
+        """The three lines above, for gradients or estimates of them g_i, shape (m, d)."""
+        m_i = self.compress(g_i - self.h_i)
         self.h_i = self.h_i + self.alpha * m_i.decoded()
         m = self.star.mean(m_i)
         g = self.h + m

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 
-from mpisim.estimators.base import Estimator, Theory, estimator
+from mpisim.estimators.base import Theory, estimator
 from mpisim.estimators.batches import batch_size
+from mpisim.estimators.diana import Diana
 from mpisim.params import require
 from mpisim.theory import stepsizes
 from mpisim.theory.setting import Setting, Step
 
 
 @estimator("vr-diana")
-class VRDiana(Estimator):
+class VRDiana(Diana):
     """VR-DIANA, Variant 1 (loopless control point; Horvath et al., 2019).
 
     g_i^k     = (1/b') sum_j (grad f_ij(x^k) - grad f_ij(w^k)) + grad f_i(w^k)
@@ -23,15 +26,14 @@ class VRDiana(Estimator):
 
     batch : b', a number of samples or a share of m; drawn without replacement.
     p : "theory" is b' / m. The coin is shared by all workers.
-    alpha : "theory" is 1 / (1 + omega).
+    alpha : as for DIANA.
 
     Shifts start at 0 and w^0 = x^0. Where this differs from the published MARINA experiments:
     there, workers got x = 0 in every round, so that the iterates moved along -grad f(0) only.
     """
 
-    batch: int | float
+    batch: int | float = dataclasses.field(kw_only=True)
     p: float | Theory = "theory"
-    alpha: float | Theory = "theory"
     worker_state = ("h_i", "mu_i")
     server_state = ("h", "w")
 
@@ -39,17 +41,13 @@ class VRDiana(Estimator):
         self.b = batch_size(self.batch, self.oracle.samples, "batch")
         if self.p == "theory":
             self.p = self.b / self.oracle.samples
-        if self.alpha == "theory":
-            self.alpha = 1 / (1 + self.compressor.need_omega('method.alpha = "theory"'))
         require(0 < float(self.p) <= 1, "method.p", self.p, 'a number in (0, 1] or "theory"')
-        require(float(self.alpha) >= 0, "method.alpha", self.alpha, 'a number >= 0 or "theory"')
+        super().check()
 
     def start(self, x: np.ndarray) -> np.ndarray:
-        arithmetic = self.star.precision.arithmetic
-        self.h_i = np.zeros((self.star.m, x.size), arithmetic)
-        self.h = np.zeros(x.size, arithmetic)
+        self.start_shifts(x)
         self.w, self.mu_i = x, self.oracle.gradients(x)  # mu_i = grad f_i(w)
-        return self._send(self.mu_i)  # at x^0 = w^0 the minibatch difference is 0
+        return self.send(self.mu_i)  # at x^0 = w^0 the minibatch difference is 0
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
         batch = self.star.draw("batch").batches(self.oracle.rows, self.b)
@@ -58,15 +56,7 @@ class VRDiana(Estimator):
         g_i = at_x - at_w + self.mu_i
         if self.star.coin(float(self.p)):
             self.w, self.mu_i = x, self.oracle.gradients(x)
-        return self._send(g_i)
-
-    def _send(self, g_i: np.ndarray) -> np.ndarray:
-        m_i = self.compress(g_i - self.h_i)
-        self.h_i = self.h_i + self.alpha * m_i.decoded()
-        m = self.star.mean(m_i)
-        g = self.h + m
-        self.h = self.h + self.alpha * m
-        return self.star.broadcast(g)
+        return self.send(g_i)
 
     def theory_step(self, setting: Setting) -> Step:
         return stepsizes.vr_diana(setting, self.oracle.samples / self.b)

@@ -7,6 +7,8 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mpisim.arguments import add_settings
+
 if TYPE_CHECKING:
     from mpi4py import MPI
 
@@ -18,18 +20,9 @@ CRITERIA = ("mean", "final", "loss")  # of mpisim.tune, which is not imported to
 def add_sweep(parser: argparse.ArgumentParser) -> None:
     """The flags of `mpisim sweep`."""
     parser.add_argument("file", metavar="FILE.toml", type=Path, help="an experiment and its grid")
-    parser.add_argument(
-        "--set",
-        metavar="TABLE.KEY=VALUE",
-        action="append",
-        default=[],
-        help="wins over the file at every point; sweep.TABLE.KEY=[...] changes the grid",
-    )
+    add_settings(parser, "wins at every point; sweep.TABLE.KEY=[...] changes the grid")
     parser.add_argument(
         "--out", metavar="FOLDER", type=Path, help="of the logs (default: sweep.folder)"
-    )
-    parser.add_argument(
-        "--plugin", metavar="MODULE", action="append", default=[], help="as for `mpisim run`"
     )
     parser.set_defaults(command=sweep_command)
 

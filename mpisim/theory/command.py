@@ -4,32 +4,20 @@ from __future__ import annotations
 
 import argparse
 from math import isfinite
-from pathlib import Path
 
+from mpisim.arguments import add_experiment
 from mpisim.params import require
 
 
 def add_theory(parser: argparse.ArgumentParser) -> None:
     """The flags of `mpisim theory`."""
-    parser.add_argument(
-        "file", metavar="FILE.toml", nargs="?", type=Path, help="the experiment file"
-    )
-    parser.add_argument(
-        "--set",
-        metavar="TABLE.KEY=VALUE",
-        action="append",
-        default=[],
-        help="wins over the file; repeatable",
-    )
+    add_experiment(parser)
     parser.add_argument(
         "--epsilon",
         metavar="E",
         type=float,
         default=1e-2,
         help="the accuracy: E|grad f|^2 <= E^2, under PL E f - f* <= E (default: 0.01)",
-    )
-    parser.add_argument(
-        "--plugin", metavar="MODULE", action="append", default=[], help="as for `mpisim run`"
     )
     parser.set_defaults(command=theory_command)
 
