@@ -14,6 +14,7 @@ import tomli_w
 from mpisim.compressors import make as make_compressor
 from mpisim.compressors.base import Compressor
 from mpisim.errors import InputError
+from mpisim.measures import MEASURES
 from mpisim.methods import UNCOMPRESSED, Method, make_method
 from mpisim.params import build, choose, require
 from mpisim.problems import PROBLEMS
@@ -35,6 +36,7 @@ class Run:
     checkpoint_seconds: float = 30.0
     layout: Literal["shared", "dedicated"] = "shared"
     reference: bool = False
+    columns: list[str] | None = None
 
     def __post_init__(self) -> None:
         require(self.rounds >= 0, "run.rounds", self.rounds, "an integer >= 0")
@@ -46,6 +48,12 @@ class Run:
             "a number > 0",
         )
         require(self.log_every >= 1, "run.log_every", self.log_every, "an integer >= 1")
+        for name in self.columns or ():
+            choose(MEASURES, name, "run.columns")
+
+    def logs(self, k: int) -> bool:
+        """Whether x^k has a row in the log."""
+        return k % self.log_every == 0 or k == self.rounds
 
     @property
     def precision(self) -> Precision:

@@ -11,12 +11,13 @@ import numpy as np
 from mpi4py import MPI
 
 from mpisim import checkpoint
-from mpisim.clock import OPTIMIZER, OTHER, Clock
+from mpisim.clock import EVALUATE, OPTIMIZER, OTHER, Clock
 from mpisim.config import Experiment
 from mpisim.errors import Diverged, InputError
 from mpisim.evaluation import Evaluator, Row
 from mpisim.loaded import Loaded
 from mpisim.logs import LogWriter, columns
+from mpisim.measures import measures_of
 from mpisim.oracle import Gradients, Oracle
 from mpisim.progress import Progress
 from mpisim.signals import StopSignals
@@ -87,6 +88,9 @@ class Engine:
         self.optimizer = experiment.method.optimizer.bind(self.step.gamma, settings.rounds)
         self.reference = self.loaded.minimiser(self.star) if settings.reference else None
         self.evaluator = Evaluator(self.star, self.oracle, self.clock)
+        self.star.measures = measures_of(self.star, self.problem, settings)
+        self.measured: np.ndarray | None = None  # of the last row
+        self.resumed = 0  # the first round of this run
         self.identity = checkpoint.identity(experiment.table, self.problem.identity, n)
 
     def _step_size(self) -> Step:
@@ -127,9 +131,10 @@ class Engine:
         saved = monotonic()
         for k in range(first, settings.rounds + 1):
             star.round = k
-            if k % settings.log_every == 0 or k == settings.rounds:
+            if settings.logs(k):
                 due = monotonic() - saved > settings.checkpoint_seconds
                 row = self.evaluator.row(k, x, signals.received, due)
+                self._measure(k, x)
                 self._write(row, x)
                 status = self._status(row, signals)
                 if status or row.checkpoint:
@@ -145,6 +150,14 @@ class Engine:
                 star.ledger.end_round()
         raise AssertionError("the last round is evaluated and returns")
 
+    def _measure(self, k: int, x: np.ndarray) -> None:
+        """The values of further columns; a resumed run has those of its first row already."""
+        if self.measured is None or k > self.resumed:
+            self.clock.to(EVALUATE)
+            values = [value for measure in self.star.measures for value in measure.values(x)]
+            self.measured = np.array(values)
+            self.clock.to(OTHER)
+
     def _status(self, row: Row, signals: StopSignals) -> str:
         """Why the run ends with this row, alike on all ranks; empty when it goes on."""
         if not np.isfinite(row.loss):
@@ -155,6 +168,7 @@ class Engine:
 
     def _write(self, row: Row, x: np.ndarray) -> None:
         if self.log is not None:
+            assert self.measured is not None
             reference: tuple[float, ...] = ()
             if self.reference is not None:
                 x_star, f_star = self.reference
@@ -168,6 +182,7 @@ class Engine:
                     *row.bits,
                     row.oracle_calls,
                     *row.seconds,
+                    *self.measured.tolist(),
                 )
             )
         if self.progress is not None:
@@ -177,7 +192,7 @@ class Engine:
         hosts = self.star.comm.gather(MPI.Get_processor_name())
         if output.log is None or hosts is None:
             return None
-        schema = columns(self.reference is not None)
+        schema = columns(self.reference is not None, self.star.measures)
         if output.resume:
             return LogWriter.reopen(output.log, schema, first_round)
         return LogWriter.create(
@@ -249,6 +264,7 @@ class Engine:
                 "round": k,
                 "x": x,
                 "oracle_calls": calls,
+                "measured": self.measured,
                 "seconds": self.evaluator.path.seconds,
             }
             state |= checkpoint.flatten("worker", worker) | checkpoint.flatten("server", server)
@@ -272,4 +288,5 @@ class Engine:
         self.clock.restart()  # this start's set-up exchange repeats the one that was charged
         self.evaluator.path.seconds = state["seconds"].tolist()
         self.oracle.calls = int(state["oracle_calls"]) if star.is_server else 0
-        return int(state["round"]), state["x"]
+        self.measured, self.resumed = state["measured"], int(state["round"])
+        return self.resumed, state["x"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
@@ -20,6 +21,7 @@ from mpisim.clock import PHASES
 from mpisim.errors import InputError, OutputError
 from mpisim.files import image, reserve, write_whole
 from mpisim.ledger import COLUMNS as BITS
+from mpisim.measures import Measure
 
 SCHEMA_VERSION = 1
 FLUSH_SECONDS = 1.0
@@ -58,9 +60,10 @@ TIMES: list[Column] = [
 ]
 
 
-def columns(reference: bool) -> list[Column]:
+def columns(reference: bool, more: Iterable[Measure] = ()) -> list[Column]:
     """The columns of ``/rounds`` in the order in which `LogWriter.row` takes them."""
-    return FIRST + (REFERENCE if reference else []) + LEDGER + ORACLE + TIMES
+    own = [column for measure in more for column in measure.columns]
+    return FIRST + (REFERENCE if reference else []) + LEDGER + ORACLE + TIMES + own
 
 
 class LogWriter:

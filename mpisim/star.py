@@ -13,13 +13,14 @@ from typing import Any, overload
 import numpy as np
 from mpi4py import MPI
 
-from mpisim.clock import COMMUNICATE, COMPRESS, COMPUTE, DECODE, ENCODE, SERVER, Clock
+from mpisim.clock import COMMUNICATE, COMPRESS, COMPUTE, DECODE, ENCODE, EVALUATE, SERVER, Clock
 from mpisim.communicators import side_of
 from mpisim.compressors.base import Compressor
 from mpisim.compressors.identity import Identity
 from mpisim.errors import InputError
 from mpisim.kernels import add_rows, ordered_sum
 from mpisim.ledger import Ledger
+from mpisim.measures import Measure
 from mpisim.streams import Draw, Streams
 from mpisim.uploads import Parts, Upload
 from mpisim.vectors import Vectors, blocks
@@ -71,6 +72,7 @@ class Star:
         self.ledger = Ledger(n)
         self.round = self.rounds = 0
         self._dense: dict[int, Compressor] = {}
+        self.measures: list[Measure] = []
 
     @staticmethod
     def worker_ranks(ranks: int, layout: str) -> int:
@@ -107,7 +109,13 @@ class Star:
         if isinstance(v, Vectors) and (clients is not None or not compressor.lazy):
             v = v.dense()
         own: Any = v if clients is None else v[draw.members]  # type: ignore[index]
-        return Upload(compressor, draw, compressor.compress(own, draw))
+        upload = Upload(compressor, draw, compressor.compress(own, draw))
+        if self.measures and purpose == "up":
+            self.clock.to(EVALUATE)
+            for measure in self.measures:
+                measure.up(own, upload)
+            self.clock.to(COMPRESS)
+        return upload
 
     def mean(self, upload: Upload | Parts, times: np.ndarray | None = None) -> np.ndarray:
         """Gather, decode and average at the server: (d,) there, zeros on all other ranks.
@@ -128,7 +136,7 @@ class Star:
     def broadcast(self, v: np.ndarray, compressor: Compressor | None = None) -> np.ndarray:
         """The server's vector (d,) sent to all workers; returns, everywhere, what they decode."""
         self.clock.to(SERVER)
-        compressor = compressor or self._identity(v.shape[0])
+        dense, compressor = compressor is None, compressor or self._identity(v.shape[0])
         draw = Draw(self.streams, "down", self.round, 0, 1)
         form = compressor.form(draw)
         packed = compressor.compress(v[None], draw).encode() if self.is_server else None
@@ -140,6 +148,9 @@ class Star:
         if self.is_server:
             payload = int(message.payload_bits[0])
             self.ledger.down(payload, 8 * size - payload + length_bits)
+            self.clock.to(EVALUATE)
+            for measure in self.measures if not dense else ():
+                measure.down(v, decoded)
         self.clock.to(COMPUTE)
         return decoded
 

@@ -97,6 +97,8 @@ class Problem(ABC):
         mean; or sharp.
     explicit : bool
         Has `whole`, `coordinates` and `write_gradients`: nothing of size m x d need be there.
+    tested : bool
+        Has a test set, and `test`.
     identity : str
         What the problem was made of, for logs.
     """
@@ -105,6 +107,7 @@ class Problem(ABC):
     convex: bool = False
     nonnegative: ClassVar[bool] = False
     explicit: ClassVar[bool] = False
+    tested: ClassVar[bool] = False
     attained: Literal["everywhere", "origin", "nowhere"] = "nowhere"
     spread: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     published: ClassVar[Literal["one", "mean", "sharp"]] = "sharp"
@@ -161,6 +164,15 @@ class Problem(ABC):
         ``batch``, shape (m, b), int64: sample numbers in 0, ..., rows[i] - 1 for worker i; a number
         that occurs twice counts twice. `IndexError` for other numbers.
         """
+
+    def test(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Each worker's share of what is measured on the test set, and of the loss's gradient.
+
+        Sums over all workers are, shape (m, 3), float64: training accuracy, test loss, test
+        accuracy; and, shape (m, d), the gradient of the test loss. Called after
+        `losses_and_gradients` at the same x.
+        """
+        raise TypeError(f"{self.name} has no test set")
 
     def whole(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """f(x) and its gradient (d,), float64, over all n workers and the same on every rank."""

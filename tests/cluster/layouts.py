@@ -64,7 +64,8 @@ def experiments():
                 yield table(method | {"stepsize": 0.05}, compressor, workers=n, rounds=8)
     for name in ("naive-amsgrad", "ef-amsgrad", "cd-adam", "ef21-2way", "1bit-adam"):
         for compressor in (COMPRESSORS[2], COMPRESSORS[7]):
-            yield table({"name": name, "stepsize": 0.01}, compressor, workers=20, rounds=9)
+            method = {"name": name, "stepsize": 0.01}
+            yield table(method, compressor, workers=20, rounds=9, columns=["pi"])
     for problem in ("logistic", "logistic-nonconvex-reg", "least-squares"):
         yield table(
             {"name": "diana", "stepsize": "theory" if problem == "logistic" else 0.01},
