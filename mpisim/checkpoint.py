@@ -1,10 +1,15 @@
 """Checkpoints: all that a run needs to go on as if it had never stopped, on any number of ranks.
 
-Randomness is addressed, so no generator state is kept: the round is enough.
+Randomness is addressed, so no generator state is kept: the round is enough. A checkpoint is an
+HDF5 file behind one block of text with its sha256; the one before it is kept beside it.
 """
 
 from __future__ import annotations
 
+import hashlib
+import io
+import json
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +20,11 @@ from mpisim import __version__
 from mpisim.errors import InputError, OutputError
 from mpisim.files import image, write_whole
 
-FORMAT = 1
+FORMAT = 2
 FREE = ("run.rounds", "run.checkpoint_seconds", "run.layout", "title")  # may differ on resume
+ARITHMETIC = ("numpy", "scipy", "numba")  # libraries whose version may change the last bits
+HEADER = 512  # bytes; HDF5 looks for its signature there, too
+TITLE = b"mpisim checkpoint, sha256 "
 
 State = dict[str, Any]
 
@@ -26,53 +34,102 @@ def path_for(log: Path) -> Path:
     return log.with_name(log.name + ".ckpt")
 
 
+def former(path: Path) -> Path:
+    """Where the checkpoint before the one at ``path`` lies."""
+    return path.with_name(path.name + ".old")
+
+
+def discard(path: Path) -> None:
+    """Remove the checkpoints of a log that starts anew."""
+    for file in (path, former(path)):
+        file.unlink(missing_ok=True)
+
+
 def save(path: Path, identity: dict[str, str], state: State) -> None:
-    """Write a checkpoint whole or not at all; `OutputError` where that fails."""
+    """Write a checkpoint whole or not at all; `OutputError` where that fails.
+
+    The checkpoint that is at ``path`` becomes the `former` one once the new one is on the disk.
+    """
 
     def fill(file: h5py.File) -> None:
-        file.attrs.update({"format": FORMAT, "package_version": __version__} | identity)
+        file.attrs["format"] = FORMAT
+        file["identity"] = json.dumps(identity)
         for name, value in state.items():
-            file[name] = value
+            file[f"state/{name}"] = value
 
+    content = image(fill)
     try:
-        write_whole(path, image(fill))
+        write_whole(path, _header(content) + content, keep=former(path))
     except OSError as error:
         raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
 
 
-def load(path: Path, identity: dict[str, str]) -> State:
-    """The state in a checkpoint of the same experiment; `InputError` names a difference."""
-    try:
-        with h5py.File(path, "r", locking=False) as file:
-            _same(path, "format", file.attrs["format"], FORMAT)
-            _same(path, "package_version", file.attrs["package_version"], __version__)
-            for name, value in identity.items():
-                _same(path, name, file.attrs[name], value)
-            return {name: data[()] for name, data in _datasets(file)}
-    except FileNotFoundError:
-        raise InputError(
-            f"{path}: there is no checkpoint to resume from; leave out --resume"
-        ) from None
-    except (OSError, KeyError, RuntimeError, ValueError) as error:
-        raise InputError(f"{path}: not a readable checkpoint: {error}") from None
+def load(path: Path, identity: dict[str, str]) -> tuple[bytes, str]:
+    """The last sound checkpoint, for `state_of`, and a line where it is not the one at ``path``.
+
+    `InputError` names a difference to ``identity``, or says why there is no checkpoint.
+    """
+    faults = []
+    for file in (path, former(path)):
+        try:
+            content = file.read_bytes()
+        except OSError as error:
+            faults.append(error.strerror)
+            continue
+        if content[:HEADER] != _header(content[HEADER:]):
+            faults.append("damaged: its checksum does not fit")
+            continue
+        _refuse_another(file, content, identity)
+        round = int(state_of(content)["round"])
+        note = f"{path}: {faults[0]}; going on from {file}, round {round}" if faults else ""
+        return content, note
+    if path.exists() or former(path).exists():
+        raise InputError(f"{path}: not a readable checkpoint: {faults[0]}; --force starts anew")
+    raise InputError(f"{path}: there is no checkpoint to resume from; leave out --resume")
 
 
-def _datasets(file: h5py.File) -> list[tuple[str, h5py.Dataset]]:
+def state_of(content: bytes) -> State:
+    """The state in a checkpoint that `load` gave."""
+    with h5py.File(io.BytesIO(content[HEADER:]), "r") as file:
+        return {name: data[()] for name, data in _datasets(file["state"])}
+
+
+def _header(content: bytes) -> bytes:
+    return (TITLE + hashlib.sha256(content).hexdigest().encode() + b"\n").ljust(HEADER)
+
+
+def _refuse_another(path: Path, content: bytes, identity: dict[str, str]) -> None:
+    """`InputError` for the first difference between the checkpoint's identity and the run's."""
+    with h5py.File(io.BytesIO(content[HEADER:]), "r") as file:
+        found = {"format": str(file.attrs["format"])}
+        if "identity" in file:
+            found |= json.loads(file["identity"][()])
+    for name, ours in ({"format": str(FORMAT)} | identity).items():
+        if found.get(name) != ours:
+            raise InputError(
+                f"{path}: is a checkpoint with {name} = {found.get(name)}, this run has {ours}"
+            )
+
+
+def _datasets(group: h5py.Group) -> list[tuple[str, h5py.Dataset]]:
     found: list[tuple[str, h5py.Dataset]] = []
-    file.visititems(
+    group.visititems(
         lambda name, item: found.append((name, item)) if isinstance(item, h5py.Dataset) else None
     )
     return found
 
 
-def _same(path: Path, name: str, theirs: Any, ours: Any) -> None:
-    if theirs != ours:
-        raise InputError(f"{path}: is a checkpoint with {name} = {theirs!r}, this run has {ours!r}")
+def identity(
+    table: dict[str, Any], parameters: dict[str, Any], gamma: float, problem: str, n: int
+) -> dict[str, str]:
+    """What must agree between a checkpoint and the run that resumes it, by name.
 
-
-def identity(table: dict[str, Any], problem: str, n: int) -> dict[str, str]:
-    """What must agree between a checkpoint and the run that resumes it, by name."""
-    flat = {"problem identity": problem, "workers": str(n)}
+    table : the experiment's; parameters, gamma : the method's and the step, as resolved;
+    problem : the identity of the data; n : workers.
+    """
+    flat = {"mpisim version": __version__}
+    flat |= {f"{name} version": metadata.version(name) for name in ARITHMETIC}
+    flat |= {"problem identity": problem, "workers": str(n)}
 
     def walk(prefix: str, value: Any) -> None:
         if isinstance(value, dict):
@@ -82,7 +139,8 @@ def identity(table: dict[str, Any], problem: str, n: int) -> dict[str, str]:
             flat[prefix] = repr(value)
 
     walk("", table)
-    return flat
+    walk("method", {name.rstrip("_"): value for name, value in parameters.items()})
+    return flat | {"step size": repr(float(gamma))}
 
 
 def flatten(prefix: str, arrays: dict[str, np.ndarray]) -> State:

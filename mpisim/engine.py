@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -12,16 +13,20 @@ from mpi4py import MPI
 
 from mpisim import checkpoint
 from mpisim.clock import EVALUATE, OPTIMIZER, OTHER, Clock
+from mpisim.cluster import on_first
 from mpisim.config import Experiment
 from mpisim.errors import Diverged, InputError
 from mpisim.evaluation import Evaluator, Row
 from mpisim.loaded import Loaded
 from mpisim.logs import LogWriter, columns
+from mpisim.lookout import Lookout
 from mpisim.measures import measures_of
-from mpisim.oracle import Gradients, Oracle
+from mpisim.oracle import Oracle
+from mpisim.params import require
 from mpisim.progress import Progress
 from mpisim.signals import StopSignals
 from mpisim.star import Star
+from mpisim.state import collect, put_back
 from mpisim.streams import Streams
 from mpisim.sysinfo import provenance
 from mpisim.theory.setting import Step, setting_of
@@ -91,7 +96,13 @@ class Engine:
         self.star.measures = measures_of(self.star, self.problem, settings)
         self.measured: np.ndarray | None = None  # of the last row
         self.resumed = 0  # the first round of this run
-        self.identity = checkpoint.identity(experiment.table, self.problem.identity, n)
+        self.identity = checkpoint.identity(
+            experiment.table,
+            self.estimator.parameters(),
+            self.step.gamma,
+            self.problem.identity,
+            n,
+        )
 
     def _step_size(self) -> Step:
         method = self.experiment.method
@@ -113,10 +124,10 @@ class Engine:
     def run(self, output: Output, signals: StopSignals) -> Result:
         """The loop, between opening and closing what it writes."""
         k, x = 0, self.problem.initial_point()
-        if output.resume and output.log is not None:
-            k, x = self._restore(checkpoint.path_for(output.log))
-        self.log = self._open_log(output, k)
         self.checkpoint_path = checkpoint.path_for(output.log) if output.log is not None else None
+        if output.resume and self.checkpoint_path is not None:
+            k, x = self._restore(self.checkpoint_path)
+        self.log = self._open_log(output, k)
         self.progress = Progress(self.experiment.run.rounds) if self.star.is_server else None
         result = None
         try:
@@ -128,20 +139,14 @@ class Engine:
 
     def _loop(self, first: int, x: np.ndarray, signals: StopSignals) -> Result:
         settings, star = self.experiment.run, self.star
-        saved = monotonic()
+        self.saved, lookout = monotonic(), Lookout(star, first)
         for k in range(first, settings.rounds + 1):
             star.round = k
-            if settings.logs(k):
-                due = monotonic() - saved > settings.checkpoint_seconds
-                row = self.evaluator.row(k, x, signals.received, due)
-                self._measure(k, x)
-                self._write(row, x)
-                status = self._status(row, signals)
-                if status or row.checkpoint:
-                    self._save(k, x)
-                    saved = monotonic()
-                if status:
-                    return Result(status, row, x)
+            logged = settings.logs(k)
+            if logged or (k >= lookout.next and lookout.wished(k, self._wish(signals))):
+                result = self._stop_over(k, x, logged, signals)
+                if result is not None:
+                    return result
             g = self.estimator.start(x) if k == 0 else self.estimator.estimate(x)
             self.clock.to(OPTIMIZER)
             x = self.optimizer.step(x, g)
@@ -149,6 +154,31 @@ class Engine:
             if star.is_server:
                 star.ledger.end_round()
         raise AssertionError("the last round is evaluated and returns")
+
+    def _wish(self, signals: StopSignals) -> bool:
+        """Whether this rank has a reason to stop over before the next row."""
+        return signals.received > 0 or self._due()
+
+    def _due(self) -> bool:
+        """Whether it is time for a checkpoint, by rank 0's clock."""
+        late = monotonic() - self.saved > self.experiment.run.checkpoint_seconds
+        return self.star.is_server and self.checkpoint_path is not None and late
+
+    def _stop_over(
+        self, k: int, x: np.ndarray, logged: bool, signals: StopSignals
+    ) -> Result | None:
+        """Evaluate x^k for the log, a checkpoint or the end; the result where the run ends."""
+        row = self.evaluator.row(k, x, signals.received, self._due())
+        status = self._status(row, logged, signals)
+        if logged or status:
+            self._measure(k, x)
+            self._write(row, x)
+        else:
+            self.measured = None
+            self.oracle.forget()  # what the method computes must not depend on the time of day
+        if status or row.checkpoint:
+            self._save(k, x)
+        return Result(status, row, x) if status else None
 
     def _measure(self, k: int, x: np.ndarray) -> None:
         """The values of further columns; a resumed run has those of its first row already."""
@@ -158,9 +188,9 @@ class Engine:
             self.measured = np.array(values)
             self.clock.to(OTHER)
 
-    def _status(self, row: Row, signals: StopSignals) -> str:
+    def _status(self, row: Row, logged: bool, signals: StopSignals) -> str:
         """Why the run ends with this row, alike on all ranks; empty when it goes on."""
-        if not np.isfinite(row.loss):
+        if logged and not np.isfinite(row.loss):
             return "diverged"
         if row.signal:
             return signals.status(row.signal)
@@ -194,10 +224,12 @@ class Engine:
             return None
         schema = columns(self.reference is not None, self.star.measures)
         if output.resume:
-            return LogWriter.reopen(output.log, schema, first_round)
-        return LogWriter.create(
-            output.log, self._attributes(output.command, hosts), schema, output.force
-        )
+            every = self.experiment.run.log_every
+            return LogWriter.reopen(output.log, schema, first_round, every)
+        attributes = self._attributes(output.command, hosts)
+        log = LogWriter.create(output.log, attributes, schema, output.force)
+        checkpoint.discard(checkpoint.path_for(output.log))
+        return log
 
     def _attributes(self, command: str, hosts: list[str]) -> dict[str, Any]:
         experiment, star = self.experiment, self.star
@@ -242,51 +274,22 @@ class Engine:
 
     def _save(self, k: int, x: np.ndarray) -> None:
         """A checkpoint of x^k and all state, before round k. Collective."""
+        self.saved = monotonic()
         if self.checkpoint_path is None:
             return
-        held = {
-            name: getattr(self.estimator, name) for name in self.estimator.worker_state if k > 0
-        }
-        points = {name: rows.x for name, rows in held.items() if isinstance(rows, Gradients)}
-        worker: dict[str, Any] = {
-            name: self.star.gather_workers(rows)
-            for name, rows in held.items()
-            if name not in points
-        }
-        calls = self.evaluator.calls
-        if self.star.is_server:
+        state = collect(self, k, x)
+        if state is not None:
             assert self.log is not None
             self.log.flush()
-            server = {
-                name: getattr(self.estimator, name) for name in self.estimator.server_state if k > 0
-            }
-            state = {
-                "round": k,
-                "x": x,
-                "oracle_calls": calls,
-                "measured": self.measured,
-                "seconds": self.evaluator.path.seconds,
-            }
-            state |= checkpoint.flatten("worker", worker) | checkpoint.flatten("server", server)
-            state |= checkpoint.flatten("points", points)
-            state |= checkpoint.flatten("optimizer", self.optimizer.state)
-            state |= checkpoint.flatten("ledger", self.star.ledger.state())
             checkpoint.save(self.checkpoint_path, self.identity, state)
 
     def _restore(self, path: Path) -> tuple[int, np.ndarray]:
         """The round to go on with and its x, all state put back on this rank."""
-        state, star = checkpoint.load(path, self.identity), self.star
-        mine = slice(star.first, star.first + star.m)
-        for name, rows in checkpoint.pick("worker", state).items():
-            setattr(self.estimator, name, rows[mine])
-        for name, point in checkpoint.pick("points", state).items():
-            setattr(self.estimator, name, Gradients(self.problem, point))
-        for name, value in checkpoint.pick("server", state).items():
-            setattr(self.estimator, name, value)
-        self.optimizer.state = checkpoint.pick("optimizer", state)
-        star.ledger.restore(checkpoint.pick("ledger", state))
-        self.clock.restart()  # this start's set-up exchange repeats the one that was charged
-        self.evaluator.path.seconds = state["seconds"].tolist()
-        self.oracle.calls = int(state["oracle_calls"]) if star.is_server else 0
-        self.measured, self.resumed = state["measured"], int(state["round"])
-        return self.resumed, state["x"]
+        last = self.experiment.run.rounds
+        content, note = on_first(self.star.side, lambda: checkpoint.load(path, self.identity))
+        if note and self.star.is_server:
+            print(f"mpisim: {note}", file=sys.stderr, flush=True)
+        k, x = put_back(self, checkpoint.state_of(content))
+        self.resumed = k
+        require(k <= last, "run.rounds", last, f"at least {k}, the round of {path}")
+        return k, x

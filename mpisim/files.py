@@ -12,6 +12,7 @@ import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
 
 import h5py
 
@@ -27,19 +28,55 @@ def image(build: Callable[[h5py.File], None]) -> bytes:
         return file.id.get_file_image()
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file under a temporary name, sync it, and give it its name. Raises `OSError`."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
+def write_whole(path: Path, content: bytes, keep: Path | None = None) -> None:
+    """Write a file without a name, sync it, and give it its name. Raises `OSError`.
+
+    A file that has the name already is kept as ``keep``, or replaced. A process that is killed
+    leaves nothing behind, but where the file system has no files without a name: there it is
+    ``.NAME.new``, which the next call overwrites.
+    """
+    temporary = path.with_name(f".{path.name}.new")
     try:
-        with open(temporary, "wb") as file:
+        with _new_file(path.parent, temporary) as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+            if keep is not None:
+                with contextlib.suppress(FileNotFoundError):
+                    os.replace(path, keep)
+            _give_name(file, path, temporary)
     except OSError:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
         raise
+
+
+def _new_file(folder: Path, temporary: Path) -> BinaryIO:
+    """A new file, without a name where the system has such files (Linux, most file systems)."""
+    try:
+        return open(os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o666), "wb")
+    except (AttributeError, OSError):  # other errors come again here
+        return open(temporary, "wb")
+
+
+def _give_name(file: BinaryIO, path: Path, temporary: Path) -> None:
+    if os.fstat(file.fileno()).st_nlink == 0:
+        try:
+            _link(file, path)
+            return
+        except FileExistsError:  # a name that is taken can be replaced by another name only
+            temporary.unlink(missing_ok=True)
+            _link(file, temporary)
+    os.replace(temporary, path)
+
+
+def _link(file: BinaryIO, path: Path) -> None:
+    # With a folder's descriptor Python calls linkat, which follows the link to the open file.
+    folder = os.open(path.parent, os.O_DIRECTORY)
+    try:
+        os.link(f"/proc/self/fd/{file.fileno()}", path, src_dir_fd=folder, follow_symlinks=True)
+    finally:
+        os.close(folder)
 
 
 def reserve(path: Path, size: int) -> None:

@@ -103,11 +103,16 @@ class LogWriter:
             cls._column(file.require_group("rounds"), column, (0,), (None,))
 
     @classmethod
-    def reopen(cls, path: Path, schema: list[Column], first_round: int) -> LogWriter:
-        """An existing log, cut back to the rows before ``first_round``, to be gone on with."""
+    def reopen(
+        cls, path: Path, schema: list[Column], first_round: int, every: int = 1
+    ) -> LogWriter:
+        """An existing log, cut back to the rows before ``first_round``, to be gone on with.
+
+        ``every``: how many rounds lie between rows.
+        """
         try:
             file = h5py.File(path, "r+", **OPEN)
-            rows = int(np.searchsorted(file["rounds/round"][:], first_round))
+            rows = rows_before(file["rounds/round"][:], first_round, every)
             for name, *_ in schema:
                 if file["rounds"][name].size < rows:
                     raise OSError(f"column {name} is too short")
@@ -194,6 +199,14 @@ class LogWriter:
             reserve(self.path, self.file.id.get_filesize() + size + BOOKKEEPING)
         except OSError as error:
             raise OutputError(f"{self.path}: cannot be written: {error.strerror}") from None
+
+
+def rows_before(rounds: np.ndarray, first_round: int, every: int) -> int:
+    """How many rows lie before ``first_round``; `OSError` unless ``rounds`` has all of them."""
+    expected = np.arange(0, first_round, every)
+    if not np.array_equal(rounds[: expected.size], expected):
+        raise OSError(f"it lacks rows before round {first_round}, where the checkpoint goes on")
+    return expected.size
 
 
 def now() -> str:

@@ -90,3 +90,7 @@ class Oracle:
         losses, self._gradients = self.problem.losses_and_gradients(x)
         self._x, self._seconds = x, perf_counter() - start
         return losses, self._gradients
+
+    def forget(self) -> None:
+        """Keep nothing of the last evaluation for `gradients`."""
+        self._x = self._gradients = None

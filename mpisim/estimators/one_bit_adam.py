@@ -30,7 +30,7 @@ class OneBitAdam(Estimator):
     server_state = ("e", "m")
 
     def check(self) -> None:
-        self.rounds = warmup_rounds(self.warmup, self.star.rounds)
+        self.warmup = warmup_rounds(self.warmup, self.star.rounds)
 
     def start(self, x: np.ndarray) -> np.ndarray:
         arithmetic = self.star.precision.arithmetic
@@ -40,7 +40,7 @@ class OneBitAdam(Estimator):
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
         gradients = self.oracle.gradients(x)
-        if self.star.round < self.rounds:
+        if self.star.round < self.warmup:
             g = self.star.average(self.star.dense(gradients))
             self.m = self.beta1 * self.m + (1 - self.beta1) * g
             return g

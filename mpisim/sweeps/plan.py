@@ -14,6 +14,7 @@ from mpisim.config import Experiment, parse
 from mpisim.errors import InputError
 from mpisim.figures import read as figures_read
 from mpisim.loaded import problem_key
+from mpisim.logs import rows_before
 from mpisim.star import Star
 from mpisim.sweeps.points import COMPLETE, Point, Tables, differences, read_summary
 
@@ -99,14 +100,15 @@ def _attributes(log: Path) -> dict[str, Any]:
         return {}
 
 
-def resumable(log: Path, identity: dict[str, str]) -> bool:
+def resumable(log: Path, identity: dict[str, str], every: int) -> bool:
     """Whether the log has a checkpoint of the same experiment, and all rows before it."""
     try:
-        state = checkpoint.load(checkpoint.path_for(log), identity)
+        content, _ = checkpoint.load(checkpoint.path_for(log), identity)
         rounds = figures_read.read(log).column("round")
-    except InputError:
+        rows_before(rounds, int(checkpoint.state_of(content)["round"]), every)
+    except (InputError, OSError):
         return False
-    return bool(len(rounds)) and int(rounds[-1]) >= int(state["round"])
+    return True
 
 
 def _former(folder: Path) -> list[Point]:

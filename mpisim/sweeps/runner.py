@@ -73,7 +73,8 @@ class _Run:
             point.end("skipped", str(error), monotonic() - start)
             return
         log = Path(point.log)
-        resume = on_first(self.control, lambda: resumable(log, engine.identity))
+        every = engine.experiment.run.log_every
+        resume = on_first(self.control, lambda: resumable(log, engine.identity, every))
         result = engine.run(Output(log, not resume, resume, self.command), self.signals)
         point.end(result.status, seconds=monotonic() - start)
 

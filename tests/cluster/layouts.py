@@ -1,4 +1,5 @@
-"""Started by test_layouts under mpirun: every method x compressor x layout on 1, 2, 3 and 6 ranks.
+"""Started by test_layouts under mpirun: every method x compressor x layout on 1, 2, 3 and 6 ranks,
+and runs that are gone on with by other ranks.
 
 Prints one line for each difference and exits non-zero if there is one.
 """
@@ -10,11 +11,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-import h5py
-import numpy as np
 from mpi4py import MPI
 
+from tests import resumes
 from tests.helpers import run_tables, table
+from tests.resumes import differences
 
 METHODS = [
     {"name": "dcgd"},
@@ -116,49 +117,67 @@ def experiments():
     yield table({"name": "marina", "stepsize": 0.05}, COMPRESSORS[1], dtype="float32", log_every=7)
 
 
-def content(path: Path) -> dict[str, bytes]:
-    """All columns but the clocks, the final x and the step size."""
-    with h5py.File(path, "r") as file:
-        found = {
-            f"rounds/{n}": c[:].tobytes()
-            for n, c in file["rounds"].items()
-            if not n.startswith("time_")
-        }
-        found |= {f"workers/{n}": c[:].tobytes() for n, c in file["workers"].items()}
-        found |= {
-            "final/x": file["final/x"][:].tobytes(),
-            "stepsize": np.float64(file.attrs["stepsize"]).tobytes(),
-        }
-    return found
+def compare(groups: dict[int, MPI.Intracomm], folder: Path) -> int:
+    """Each experiment on all ranks and layouts against one rank: the number of differences."""
+    world = MPI.COMM_WORLD
+    different = count = 0
+    one, log = folder / "one.h5", folder / "log.h5"
+    for tables in experiments():
+        count += 1
+        for ranks, layout in itertools.product(RANKS, ("shared", "dedicated")):
+            if world.rank >= ranks or (ranks == 1 and layout == "dedicated"):
+                continue
+            tables["run"]["layout"] = layout
+            run_tables(tables, one if ranks == 1 else log, groups[ranks], force=True)
+            if world.rank == 0 and ranks > 1:
+                different += said(differences(one, log), f"on {ranks} ranks, {layout}: {tables}")
+        world.Barrier()
+    if world.rank == 0:
+        print(f"{count} experiments, {different} differences")
+    return different
+
+
+def compare_resumed(groups: dict[int, MPI.Intracomm], folder: Path) -> int:
+    """Runs that are gone on with by other ranks, in the other layout, against those in one."""
+    world = MPI.COMM_WORLD
+    different = count = 0
+    whole, parts = folder / "whole.h5", folder / "parts.h5"
+    turns = itertools.cycle([(2, 3, "dedicated"), (3, 1, "shared"), (1, 3, "dedicated")])
+    for (name, tables), (before, after, layout) in zip(resumes.experiments(), turns, strict=False):
+        count += 1
+        first = tables["run"] | {"rounds": resumes.FIRST}
+        then = tables["run"] | {"layout": layout}
+        for ranks, run, log, again in (
+            (1, tables["run"], whole, False),
+            (before, first, parts, False),
+            (after, then, parts, True),
+        ):
+            if world.rank < ranks:
+                run_tables(tables | {"run": run}, log, groups[ranks], force=not again, resume=again)
+            world.Barrier()
+        if world.rank == 0:
+            text = f"{name} on {before} ranks, then {after} {layout}"
+            different += said(differences(whole, parts), text)
+    if world.rank == 0:
+        print(f"{count} experiments in two parts, {different} differences")
+    return different
+
+
+def said(names: list[str], text: str) -> int:
+    """Print what differs; how much it is."""
+    for name in names:
+        print(f"{name} differs {text}", flush=True)
+    return len(names)
 
 
 def main() -> int:
     """Run all; the number of differences is not 0: 1."""
     world = MPI.COMM_WORLD
     groups = {r: world.Split(0 if world.rank < r else MPI.UNDEFINED, world.rank) for r in RANKS}
-    different = count = 0
-    with tempfile.TemporaryDirectory() as folder:
-        for tables in experiments():
-            count += 1
-            reference: dict[str, bytes] = {}
-            for ranks, layout in itertools.product(RANKS, ("shared", "dedicated")):
-                if world.rank >= ranks or (ranks == 1 and layout == "dedicated"):
-                    continue
-                log = Path(folder) / "log.h5"
-                tables["run"]["layout"] = layout
-                run_tables(tables, log, groups[ranks], force=True)
-                if world.rank == 0:
-                    found = content(log)
-                    reference = reference or found
-                    for name in sorted(reference):
-                        if found[name] != reference[name]:
-                            different += 1
-                            print(
-                                f"{name} differs on {ranks} ranks, {layout}: {tables}", flush=True
-                            )
-            world.Barrier()
-    if world.rank == 0:
-        print(f"{count} experiments, {different} differences")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(world.bcast(name))
+        different = compare(groups, folder) + compare_resumed(groups, folder)
+        world.Barrier()
     return int(world.bcast(different) > 0)
 
 

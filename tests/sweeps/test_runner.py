@@ -77,7 +77,17 @@ def killed_at(patch, k):
     patch.setattr(Evaluator, "row", row)
 
 
-@pytest.mark.parametrize("harm", ["", "no checkpoint", "bad checkpoint", "short log", "bad log"])
+HARMS = {  # and the row from which the run goes on
+    "": 7,
+    "no checkpoint": 6,
+    "bad checkpoint": 6,
+    "bad checkpoints": 0,
+    "short log": 0,
+    "bad log": 0,
+}
+
+
+@pytest.mark.parametrize("harm", HARMS)
 def test_a_killed_run_is_gone_on_with(harm, tmp_path, monkeypatch):
     file = write(tmp_path, "run.checkpoint_seconds = [1e-9]")
     [reference] = run(file, tmp_path / "whole")
@@ -92,15 +102,17 @@ def test_a_killed_run_is_gone_on_with(harm, tmp_path, monkeypatch):
             opened["rounds/loss"].resize((3,))
     if harm == "no checkpoint":
         checkpoint.path_for(log).unlink()
-    elif harm == "bad checkpoint":
+    elif harm.startswith("bad checkpoint"):
         checkpoint.path_for(log).write_bytes(b"rubbish")
+        if harm == "bad checkpoints":
+            checkpoint.former(checkpoint.path_for(log)).write_bytes(b"rubbish")
     elif harm == "bad log":
         log.write_bytes(b"rubbish")
     rows = []
     original = Evaluator.row
     monkeypatch.setattr(Evaluator, "row", lambda s, k, *a: rows.append(k) or original(s, k, *a))
     [point] = run(file, tmp_path / "parts")
-    assert point.status == "done" and rows == list(range(0 if harm else 7, 13))
+    assert point.status == "done" and rows == list(range(HARMS[harm], 13))
     one, two = columns(tmp_path / "whole" / f"{reference.name}.h5"), columns(log)
     for name in one:
         assert name.startswith("time_") or np.array_equal(one[name], two[name]), name

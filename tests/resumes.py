@@ -1,0 +1,73 @@
+"""Runs in two parts against the same run in one: every method, and compressors with state.
+
+Used in one process by test_resume, and by tests/cluster/layouts on several ranks, where the second
+part has other ranks and the other layout than the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+from mpisim.methods import METHODS
+from tests.helpers import table
+
+RANDK, TOPK = {"name": "randk", "k": 4}, {"name": "topk", "k": 4}
+SIGN, QSGD = {"name": "scaled-sign"}, {"name": "qsgd", "s": 3}
+PERMK, NATURAL = {"name": "permk"}, {"name": "natural"}
+SMOOTH = {"name": "smooth", "rank": 5, "inner": {"name": "quant-plus", "beta": 20.0}}
+KEYS = {  # what a method needs besides its step
+    "vr-marina": {"batch": 7},
+    "vr-marina-online": {"batch": 7},
+    "vr-diana": {"batch": 0.1},
+    "pp-marina": {"participants": 2},
+    "1bit-adam": {"warmup": 16},
+}
+COMPRESSORS = {
+    "gd": [{}],
+    "ef": [SIGN],
+    "ef21": [TOPK, {"name": "block-quant", "blocks": 3, "s": 400}],
+    "ef21-2way": [TOPK],
+    "ef-amsgrad": [TOPK],
+    "cd-adam": [SIGN],
+    "1bit-adam": [SIGN],
+    "diana": [QSGD, SMOOTH, {"name": "smooth", "inner": {"name": "rand-tau-plus"}}],
+    "marina": [RANDK, PERMK, {"name": "compose", "outer": PERMK, "inner": NATURAL}],
+}
+FIRST, LAST = 13, 30  # rounds of the first part, and of the whole run
+
+
+def experiments(rounds: int = LAST) -> Iterator[tuple[str, dict]]:
+    """Name and tables of each run."""
+    for method in METHODS:
+        for compressor in COMPRESSORS.get(method, [RANDK]):
+            keys = {"name": method, "stepsize": 0.1} | KEYS.get(method, {})
+            keys |= {"p": 0.2} if "marina" in method or method == "vr-diana" else {}
+            name = f"{method} {compressor.get('name', '')}"
+            yield name, table(keys, compressor, problem={"name": "logistic"}, rounds=rounds)
+    quadratic = {"name": "quadratic", "workers": 6, "dimension": 20, "noise": 0.3}
+    for method in ("marina", "ef21"):  # whose gradients are functions of x, not arrays
+        tables = table({"name": method, "stepsize": 0.1}, RANDK, rounds=rounds)
+        yield f"{method} quadratic", tables | {"problem": quadratic}
+
+
+def differences(one: Path, two: Path) -> list[str]:
+    """What two logs differ in, clocks apart."""
+    first, second = _content(one), _content(two)
+    return [name for name in sorted(first | second) if first.get(name) != second.get(name)]
+
+
+def _content(path: Path) -> dict[str, bytes]:
+    with h5py.File(path, "r") as file:
+        found = {
+            f"{group}/{name}": data[:].tobytes()
+            for group in ("rounds", "workers")
+            for name, data in file[group].items()
+            if not name.startswith("time_")
+        }
+        found["final/x"] = file["final/x"][:].tobytes()
+        found["stepsize"] = np.float64(file.attrs["stepsize"]).tobytes()
+    return found
