@@ -13,6 +13,7 @@ from typing import Any, overload
 import numpy as np
 from mpi4py import MPI
 
+from mpisim import dealing
 from mpisim.clock import COMMUNICATE, COMPRESS, COMPUTE, DECODE, ENCODE, EVALUATE, SERVER, Clock
 from mpisim.communicators import side_of
 from mpisim.compressors.base import Compressor
@@ -27,11 +28,6 @@ from mpisim.vectors import Vectors, blocks
 from mpisim.wire.base import Form, Message, Packed, Precision
 
 LENGTH_BITS = 32  # the length of a message, sent where the receiver cannot know it
-
-
-def deal(n: int, ranks: int) -> np.ndarray:
-    """First worker of each rank, and n, shape (ranks + 1,): blocks as even as possible."""
-    return np.array([n * r // ranks for r in range(ranks + 1)])
 
 
 class Star:
@@ -64,8 +60,7 @@ class Star:
                 f"problem.workers: {n} workers on {helpers} worker ranks;"
                 f" at least {helpers} are needed"
             )
-        starts = deal(n, helpers)
-        self.starts = starts if helpers == comm.size else np.concatenate([[0], starts])
+        self.starts = dealing.starts(n, comm.size, layout)
         self.first = int(self.starts[self.rank])
         self.m = int(self.starts[self.rank + 1]) - self.first
         self.is_server = self.rank == 0
@@ -74,12 +69,7 @@ class Star:
         self._dense: dict[int, Compressor] = {}
         self.measures: list[Measure] = []
 
-    @staticmethod
-    def worker_ranks(ranks: int, layout: str) -> int:
-        """How many of the ranks hold workers."""
-        if layout == "shared" or ranks == 1:
-            return ranks
-        return ranks - 1
+    worker_ranks = staticmethod(dealing.worker_ranks)
 
     # What estimators use
 

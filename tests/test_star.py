@@ -8,8 +8,9 @@ from mpi4py import MPI
 
 from mpisim.clock import Clock
 from mpisim.compressors import make
+from mpisim.dealing import deal
 from mpisim.errors import InputError
-from mpisim.star import Star, deal
+from mpisim.star import Star
 from mpisim.streams import Streams
 from mpisim.wire.base import Precision
 from tests.wire.string_elias import omega

@@ -12,7 +12,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--x",
         metavar="COLUMN",
-        default="bits_up",
         help="a column of the logs, seconds or bits_total (default: bits_up)",
     )
     parser.add_argument(
@@ -25,6 +24,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         required=True,
         help="the figure, .png or .pdf",
+    )
+    parser.add_argument(
+        "--network",
+        metavar="RATE,LATENCY",
+        help="x is seconds on such a network, by a model: 100mbit,1ms; see docs/netlab.md",
     )
     parser.add_argument("--title", help="above the figure (default: what the logs share)")
     parser.add_argument("--linear-x", action="store_true", default=None, help="no logarithmic x")
@@ -39,16 +43,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Draw the figure and name the file; returns the exit code."""
     from mpisim.figures.plot import plot
+    from mpisim.network import parse
 
     plot(
         args.logs,
-        args.x,
+        args.x or ("bits_up" if args.network is None else "seconds"),
         args.y,
         args.output,
         per_worker=not args.all_workers,
         linear_x=args.linear_x,
         linear_y=args.linear_y,
         title=args.title,
+        network=None if args.network is None else parse(args.network),
     )
     print(args.output)
     return 0

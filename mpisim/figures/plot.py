@@ -9,8 +9,11 @@ from typing import Any
 from mpisim.errors import InputError
 from mpisim.figures import style, words
 from mpisim.figures.curves import Axis, over_seeds
+from mpisim.figures.modelled import Modelled
 from mpisim.figures.read import read
 from mpisim.figures.settings import Setting, group
+from mpisim.network import Network
+from mpisim.params import require
 
 SUFFIXES = (".png", ".pdf")
 LEGEND_INSIDE = 6
@@ -26,18 +29,23 @@ def plot(
     linear_x: bool | None = None,
     linear_y: bool = False,
     title: str | None = None,
+    network: Network | None = None,
 ) -> None:
     """Draw column ``y`` of the logs against column ``x`` into ``output`` (.png or .pdf).
 
     Logs whose experiments differ only in the seed make one curve: the mean of log y (of y with
     ``linear_y``) and a band of one standard deviation. Axes are logarithmic, but x = round, and
     those that ``linear_x`` and ``linear_y`` say. With ``per_worker``, columns that are summed
-    over workers are divided by their number. Raises `InputError` for what cannot be read, drawn
-    or written.
+    over workers are divided by their number. With a ``network``, x must be seconds, and
+    they are those that the logs' bits would take there. Raises `InputError` for what cannot be
+    read, drawn or written.
     """
     check_output(output)
     linear = x == "round" if linear_x is None else linear_x
     axes = Axis(x, not linear, per_worker), Axis(y, not linear_y, per_worker)
+    if network is not None:
+        require(x == "seconds", "--x", x, "seconds, with --network")
+        axes = Modelled(x, not linear, network=network), axes[1]
     timed = any(axis.name == "seconds" or axis.name.startswith("time_") for axis in axes)
     settings = group([read(path) for path in logs], by_ranks=timed)
     curves = [over_seeds(setting.logs, *axes) for setting in settings]
