@@ -19,7 +19,7 @@ from mpi4py import MPI
 from numba import njit
 
 from benchmarks.common import result, seconds, write
-from mpisim.compressors.permutation import shuffle
+from mpisim.compressors.deal import shuffle
 from mpisim.config import parse
 from mpisim.engine import Engine, Output
 from mpisim.signals import StopSignals

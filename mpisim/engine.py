@@ -116,7 +116,9 @@ class Engine:
                 ' give a number instead of "theory"'
             )
         c = self.loaded.constants(self.star, method.smoothness)
-        setting = setting_of(c, self.problem, self.compressor, method.condition())
+        setting = setting_of(
+            c, self.problem, self.compressor, self.star, method.smoothness, method.condition()
+        )
         step = self.estimator.theory_step(setting)
         source = step.source if multiple == 1 else f"{multiple:g} x {step.source}"
         return Step(multiple * step.gamma, source)

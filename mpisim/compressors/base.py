@@ -13,6 +13,7 @@ from mpisim.streams import Draw
 from mpisim.wire.base import Form, Message, Precision
 
 if TYPE_CHECKING:
+    from mpisim.compressors.groups import Groups
     from mpisim.compressors.worker_rows import WorkerRows
     from mpisim.problems.base import Problem
     from mpisim.star import Star
@@ -136,6 +137,11 @@ class Compressor(ABC):
     def B(self) -> float | None:
         """B of the AB inequality: 0 for workers that draw independently."""
         return 0.0 if self.omega is not None else None
+
+    @property
+    def by_group(self) -> Groups | None:
+        """A and B inside groups of workers that draw apart, or None where there is one group."""
+        return None
 
     @property
     def density(self) -> float:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mpisim.compressors.base import Compressor, compressor
+from mpisim.compressors.groups import Groups
 from mpisim.compressors.identity import Identity
 from mpisim.compressors.quantization import Natural, Qsgd
 from mpisim.errors import InputError
@@ -110,6 +111,14 @@ class Compose(Compressor):
     @property
     def B(self) -> float | None:
         return self.outer.B
+
+    @property
+    def by_group(self) -> Groups | None:
+        groups, inner = self.outer.by_group, self.inner.omega
+        if groups is None or inner is None:
+            return None
+        A = (1 + inner) * groups.A + (1 - groups.B) * inner / groups.sizes
+        return dataclasses.replace(groups, A=A)
 
     @property
     def density(self) -> float:

@@ -12,17 +12,23 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from mpisim.compressors.base import FLOAT_BITS, Compressor, compressor
+from mpisim.compressors.deal import (
+    Rows,
+    chosen_rows,
+    deal_coordinates,
+    deal_slots,
+    singles,
+    stacked,
+)
+from mpisim.compressors.groups import Groups, labels
 from mpisim.errors import InputError
 from mpisim.params import require
-from mpisim.streams import Draw, below
+from mpisim.streams import Draw
 from mpisim.vectors import Vectors
 from mpisim.wire.base import Message, Precision
 from mpisim.wire.sparse import Seeded, SeededForm
-
-Rows = tuple[np.ndarray, np.ndarray]  # ptr (rows + 1,) and indices (ptr[-1],), int64, as in CSR
 
 
 class Permuted(Compressor):
@@ -51,24 +57,34 @@ class Permuted(Compressor):
     def form(self, draw: Draw) -> SeededForm:
         every = self._of_all(draw)
         ptr, indices = every.ptr, every.indices
+        workers: Any = slice(draw.first, draw.first + draw.count)
         if draw.clients is not None:
-            ptr, indices = chosen_rows(ptr, indices, draw.first + draw.members)
+            workers = draw.first + draw.members
+            ptr, indices = chosen_rows(ptr, indices, workers)
         elif draw.count < self.n:
-            first, stop = draw.first, draw.first + draw.count
-            indices = indices[ptr[first] : ptr[stop]]
-            ptr = ptr[first : stop + 1] - ptr[first]
+            indices = indices[ptr[workers.start] : ptr[workers.stop]]
+            ptr = ptr[workers.start : workers.stop + 1] - ptr[workers.start]
         else:
             return every
-        return SeededForm(self.d, draw.workers, self.precision, ptr, indices, every.scale)
+        return self._made(workers, draw.workers, ptr, indices)
 
     def _of_all(self, draw: Draw) -> SeededForm:
         """All n workers' form, made once a round, for a rank's workers and for the server."""
         key = (draw.streams, draw.purpose, draw.round)
         if self._last is None or self._last[0] != key:
-            scale = self.omega + 1
-            form = SeededForm(self.d, self.n, self.precision, *self.whole(draw), scale)
-            self._last = key, form
+            self._last = key, self._made(slice(None), self.n, *self.whole(draw))
         return self._last[1]
+
+    def _made(self, workers: Any, count: int, ptr: np.ndarray, indices: np.ndarray) -> SeededForm:
+        scale = self.scale
+        if isinstance(scale, np.ndarray):
+            scale = np.repeat(scale[workers], ptr[1:] - ptr[:-1])
+        return SeededForm(self.d, count, self.precision, ptr, indices, scale)
+
+    @property
+    def scale(self) -> float | np.ndarray:
+        """What C_i multiplies with: the same for all workers, or one for each, shape (n,)."""
+        return self.n / self.copies
 
     def compress(self, v: np.ndarray | Vectors, draw: Draw) -> Seeded:
         return self.form(draw).take(v)
@@ -114,34 +130,76 @@ class PermK(Permuted):
     omega = n - 1 or n / q - 1; A = B = 1 (Theorems 1 and 8) or 1 - n (q-1) / ((n-1) q)
     (Theorems 2 and 9). The paper charges 32 bits a value.
 
-    groups : g, a divisor of n: workers 0 to n/g - 1 are a group, and so on; each group has a PermK
-        of its own, with a permutation of its own (Appendix M). With A_G = B_G of n/g workers,
-        Lemma 17 gives A = A_G / g and, by Jensen's inequality, B = B_G / g for all workers.
+    groups : g from 1 to n: groups of neighbouring workers, as even as possible; or lists of workers
+        (counted from 0), each worker in one of them. Each group has a PermK of its own, with a
+        permutation of its own (Appendix M). omega and zeta are the largest of the groups', and A
+        and B for all workers follow from Lemma 17.
 
     Where this differs from the published code: there, n > d must be a multiple of d.
     """
 
-    groups: int = 1
+    groups: int | list[list[int]] = 1
 
     def check(self) -> None:
-        allowed = f"a divisor of n = {self.n}"
-        g = self.groups
-        require(g >= 1 and self.n % g == 0, "compressor.groups", g, allowed)
-        self.members = self.n // g
-        self.copies = g * max(1, self.members // self.d)
-        if self.members > self.d:
-            self._slots = singles(self.d, self.members)
+        self.label = labels(self.groups, self.n)
+        self.sizes = np.bincount(self.label)
+        self.copied = np.maximum(1, self.sizes // self.d)  # q of each group
+        self._factors = self.sizes / self.copied
+        self._dealt = [(m, np.flatnonzero(self.sizes == m)) for m in np.unique(self.sizes).tolist()]
+        self._slots = {m: singles(self.d, m) for m, _ in self._dealt if m > self.d}
+        by_group, start = np.argsort(self.label, kind="stable"), np.cumsum(self.sizes) - self.sizes
+        worker = [by_group[start[own][:, None] + np.arange(m)].ravel() for m, own in self._dealt]
+        self._place = np.argsort(np.concatenate(worker))  # the dealt row of each worker
+        self._in_order = bool((self._place == np.arange(self.n)).all())
 
     def whole(self, draw: Draw) -> Rows:
-        g, members, d = self.groups, self.members, self.d
-        if members > d:
-            return deal_slots(draw.group_words(g, members), *self._slots)
-        words = draw.group_words(g, d + d % members)
-        return deal_coordinates(words, members, d)
+        words = draw.group_words(self.sizes.size, max(self._count(m) for m, _ in self._dealt))
+        if len(self._dealt) == 1:
+            rows = self._deal(words, self._dealt[0][0])
+        else:
+            rows = stacked([self._deal(words[own], m) for m, own in self._dealt])
+        return rows if self._in_order else chosen_rows(*rows, self._place)
+
+    def _count(self, m: int) -> int:
+        """Words that the permutation of a group of m takes."""
+        return m if m > self.d else self.d + self.d % m
+
+    def _deal(self, words: np.ndarray, m: int) -> Rows:
+        """The coordinates of groups of m workers, group by group."""
+        words = np.ascontiguousarray(words[:, : self._count(m)])
+        if m > self.d:
+            return deal_slots(words, *self._slots[m])
+        return deal_coordinates(words, m, self.d)
+
+    @property
+    def scale(self) -> float | np.ndarray:
+        return self._factors[self.label] if len(self._dealt) > 1 else float(self._factors[0])
+
+    @property
+    def by_group(self) -> Groups | None:
+        if self.sizes.size == 1:
+            return None
+        own = zip(self.sizes.tolist(), self.copied.tolist(), strict=True)
+        A = np.array([input_variance(m, q) for m, q in own])
+        return Groups(self.label, A, A)
+
+    @property
+    def omega(self) -> float:
+        return float(self._factors.max()) - 1
 
     @property
     def A(self) -> float:
-        return input_variance(self.members, self.copies // self.groups) / self.groups
+        groups = self.by_group
+        return groups.whole_A if groups else input_variance(self.n, int(self.copied[0]))
+
+    @property
+    def B(self) -> float:
+        groups = self.by_group
+        return groups.whole_B if groups else self.A
+
+    @property
+    def density(self) -> float:
+        return self.d / float(self._factors.min())
 
 
 @compressor("block-permutation")
@@ -206,81 +264,3 @@ class PermutedSubsets(Permuted):
 
     def whole(self, draw: Draw) -> Rows:
         return deal_slots(draw.group_words(1, self.n), *self._slots)
-
-
-def singles(d: int, n: int) -> Rows:
-    """n slots for d coordinates: q = n // d with coordinate 0, q with 1, ..., n mod d empty."""
-    q = n // d
-    ptr = np.minimum(np.arange(n + 1), q * d)
-    return ptr, np.repeat(np.arange(d), q)
-
-
-@njit(cache=True)
-def shuffle(words, items):
-    """Fisher-Yates with one word for each swap; words fewer than items shuffle the first ones."""
-    for t in range(words.size):
-        j = t + below(words[t], items.size - t)
-        items[t], items[j] = items[j], items[t]
-
-
-@njit(cache=True)
-def deal_coordinates(words, n, d):
-    """Definition 5 for each group of n <= d workers; ``words`` (groups, d + d mod n), uint64."""
-    groups, k = words.shape[0], d // n
-    ptr = np.empty(groups * n + 1, np.int64)
-    indices = np.empty(groups * d, np.int64)
-    owner, end = np.empty(d, np.int64), np.empty(n, np.int64)
-    ptr[0] = 0
-    for g in range(groups):
-        coordinates, workers = np.arange(d), np.arange(n)
-        shuffle(words[g, :d], coordinates)
-        shuffle(words[g, d:], workers)
-        end[:] = k
-        for t in range(d - k * n):
-            end[workers[t]] += 1
-            owner[coordinates[k * n + t]] = workers[t]
-        for i in range(n):
-            for t in range(k * i, k * (i + 1)):
-                owner[coordinates[t]] = i
-            row = g * n + i
-            ptr[row + 1] = ptr[row] + end[i]
-            end[i] = ptr[row]
-        for j in range(d):
-            indices[end[owner[j]]] = j
-            end[owner[j]] += 1
-    return ptr, indices
-
-
-@njit(cache=True)
-def deal_slots(words, slot_ptr, slot_indices):
-    """Row ``slot`` of CSR rows for each worker, by a permutation of them for each group.
-
-    ``words``: (groups, n), uint64, for n slots.
-    """
-    groups, n = words.shape
-    ptr = np.empty(groups * n + 1, np.int64)
-    indices = np.empty(groups * slot_indices.size, np.int64)
-    ptr[0] = 0
-    end = row = 0
-    for g in range(groups):
-        slots = np.arange(n)
-        shuffle(words[g], slots)
-        for slot in slots:
-            for t in range(slot_ptr[slot], slot_ptr[slot + 1]):
-                indices[end] = slot_indices[t]
-                end += 1
-            row += 1
-            ptr[row] = end
-    return ptr, indices
-
-
-@njit(cache=True)
-def chosen_rows(ptr, indices, rows):
-    """The CSR rows with the numbers ``rows``."""
-    out_ptr = np.zeros(rows.size + 1, np.int64)
-    for i in range(rows.size):
-        out_ptr[i + 1] = out_ptr[i] + ptr[rows[i] + 1] - ptr[rows[i]]
-    out = np.empty(out_ptr[-1], np.int64)
-    for i in range(rows.size):
-        out[out_ptr[i] : out_ptr[i + 1]] = indices[ptr[rows[i]] : ptr[rows[i] + 1]]
-    return out_ptr, out

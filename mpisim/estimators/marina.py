@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import ClassVar
 
 import numpy as np
@@ -9,18 +10,12 @@ import numpy as np
 from mpisim.estimators.base import Estimator, Theory, estimator
 from mpisim.params import require
 from mpisim.theory import stepsizes
-from mpisim.theory.setting import Setting, Step
+from mpisim.theory.setting import MarinaTheorem, Setting, Step
 
 
-@estimator("marina")
-class Marina(Estimator):
-    """MARINA, Algorithm 1 (Gorbunov et al., 2021).
-
-    p : probability of a round with full gradients; "theory" is zeta_Q / d (Corollary 2.1).
-
-    Where this differs from the published code: workers draw independently, and what they send is
-    the compressed difference, which the server adds to its g^k, not the sum of both.
-    """
+@dataclasses.dataclass
+class MarinaFamily(Estimator):
+    """What MARINA and PP-MARINA share: p, and g^0 = grad f(x^0)."""
 
     p: float | Theory = "theory"
     worker_state: ClassVar[tuple[str, ...]] = ("grad",)
@@ -36,6 +31,27 @@ class Marina(Estimator):
         self.g = self.star.mean(self.star.dense(self.grad))
         return self.star.broadcast(self.g)
 
+
+@estimator("marina")
+class Marina(MarinaFamily):
+    """MARINA, Algorithm 1 (Gorbunov et al., 2021; PermK paper, Algorithm 1).
+
+    p : probability of a round with full gradients; "theory" is zeta_Q / d (Corollary 2.1).
+    theorem : whose theorem a "theory" step comes from: "marina", with one L for f and the f_i, or
+        "permk", the PermK paper's with L_-, L_+ and L_±. Compressors that draw together have the
+        latter alone.
+
+    Where this differs from the published code: workers draw independently, and what they send is
+    the compressed difference, which the server adds to its g^k, not the sum of both.
+    """
+
+    theorem: MarinaTheorem = "marina"
+
+    def check(self) -> None:
+        super().check()
+        if self.compressor.correlated:
+            self.theorem = "permk"
+
     def estimate(self, x: np.ndarray) -> np.ndarray:  # lines 3-9
         old, self.grad = self.grad, self.oracle.later(x)
         if self.star.coin(float(self.p)):  # c_k = 1
@@ -45,4 +61,4 @@ class Marina(Estimator):
         return self.star.broadcast(self.g)
 
     def theory_step(self, setting: Setting) -> Step:
-        return stepsizes.marina(setting, float(self.p))
+        return stepsizes.marina(setting, float(self.p), self.theorem)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from mpisim.estimators.base import estimator
-from mpisim.estimators.marina import Marina
+from mpisim.estimators.marina import MarinaFamily
 from mpisim.params import require
 from mpisim.theory import stepsizes
 from mpisim.theory.setting import Setting, Step
 
 
 @estimator("pp-marina")
-class PPMarina(Marina):
+class PPMarina(MarinaFamily):
     """PP-MARINA, Algorithm 4 (Gorbunov et al., 2021, Section 4).
 
     participants : r, clients drawn in a compressed round, i.i.d. uniformly with replacement. A

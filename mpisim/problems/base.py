@@ -126,6 +126,10 @@ class Problem(ABC):
         """Smoothness constants that need no computation over the workers, after `load`."""
         return None
 
+    def known_of(self, members: np.ndarray) -> Known | None:
+        """The same for the mean of the f_i of some workers alone; ``members`` (n,), bool."""
+        return None
+
     def __post_init__(self) -> None:
         self.check()
 

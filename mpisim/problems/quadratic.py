@@ -137,17 +137,22 @@ class Quadratic(Problem):
 
     @property
     def known(self) -> Known:
+        """See `known_of`; mu is lambda, exactly."""
+        return dataclasses.replace(self.known_of(np.ones(self.n, bool)), mu=self.lambda_)
+
+    def known_of(self, members: np.ndarray) -> Known:
         """Theorem 3: every A_i is t_i theta_j + c in one basis, so all are maxima over j.
 
         As functions of theta they are convex: the maximum is at one end.
         """
-        ends = self._ends(self.every_t)
+        t = self.every_t[members]
+        ends, mean = self._ends(t), self._ends(t.mean(keepdims=True))
         return Known(
             L_i=np.abs(ends).max(axis=0),
-            L=max(abs(self.mean_t * theta + self.c) for theta in self.theta),
+            L=float(np.abs(mean).max()),
             L_plus=sqrt((ends**2).mean(axis=1).max()),
-            L_pm=float(self.every_t.std()) * max(self.theta),
-            mu=self.lambda_,
+            L_pm=float(t.std()) * max(self.theta),
+            mu=float(mean.min()),
         )
 
     def sample_norms(self) -> np.ndarray:

@@ -7,7 +7,7 @@ from math import ceil, inf, log, log1p
 from typing import Literal
 
 from mpisim.compressors.base import FLOAT_BITS
-from mpisim.theory.setting import Setting, Step
+from mpisim.theory.setting import MarinaTheorem, Setting, Step
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,7 +17,8 @@ class Case:
     m : samples of a worker; delta : Delta_0 = f(x^0) - f_inf; epsilon : the accuracy asked for,
     E|grad f(x^hat)|^2 <= epsilon^2 or, under PL, E f(x^K) - f(x*) <= epsilon.
     method : name of the experiment's estimator; p, b (b'), big_b (b), r : its parameters, None
-    where it has none. whole : its minibatches are whole shards, which have no sampling noise.
+    where it has none. theorem : whose, of MARINA's step. whole : its minibatches are
+    whole shards, which have no sampling noise.
     """
 
     setting: Setting
@@ -29,6 +30,7 @@ class Case:
     b: int | None = None
     big_b: int | None = None
     r: int | None = None
+    theorem: MarinaTheorem = "marina"
     whole: bool = False
 
 

@@ -10,9 +10,12 @@ import numpy as np
 from mpisim.compressors.base import Compressor
 from mpisim.errors import InputError
 from mpisim.problems.base import Problem
-from mpisim.theory.smoothness import Constants
+from mpisim.theory.collective import Network
+from mpisim.theory.groups import GroupConstants, group_constants
+from mpisim.theory.smoothness import Bound, Constants
 
 Condition = Literal["nonconvex", "PL"]
+MarinaTheorem = Literal["marina", "permk"]  # whose theorem a step of MARINA comes from
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,8 +27,9 @@ class Setting:
     method's theorems, those for smooth f or those under the Polyak-Lojasiewicz condition
     |grad f(x)|^2 >= 2 mu (f(x) - f(x*)).
 
-    A, B : of the AB inequality (PermK paper, Assumption 4) where the workers' compressors are
-        correlated, else None: theorems that take the workers' draws as independent need None.
+    A, B : of the AB inequality (PermK paper, Assumption 4), None where the compressor is biased.
+    correlated : workers draw together, and what takes their draws as independent does not apply.
+    groups : L_+ and L_± inside groups of workers that draw apart, None where there is one group.
     cal_L_max : max_i cal-L(C_i, L_i) of the smoothness-aware quantization paper, None for
         compressors that do not know the L_i.
     """
@@ -40,12 +44,9 @@ class Setting:
     condition: Condition = "nonconvex"
     A: float | None = None
     B: float | None = None
+    correlated: bool = False
+    groups: GroupConstants | None = None
     cal_L_max: float | None = None
-
-    @property
-    def correlated(self) -> bool:
-        """Whether workers draw together."""
-        return self.A is not None
 
     @property
     def mu(self) -> float:
@@ -82,10 +83,31 @@ class Step:
 
 
 def setting_of(
-    c: Constants, problem: Problem, compressor: Compressor, condition: Condition = "nonconvex"
+    c: Constants,
+    problem: Problem,
+    compressor: Compressor,
+    star: Network,
+    bound: Bound = "sharp",
+    condition: Condition = "nonconvex",
 ) -> Setting:
-    """The setting of a loaded problem with constants ``c`` and a bound compressor."""
-    omega, alpha, zeta = compressor.omega, compressor.alpha, compressor.density
-    A, B = (compressor.A, compressor.B) if compressor.correlated else (None, None)
-    head = (problem.n, problem.d, problem.convex, c, omega, alpha, zeta, condition)
-    return Setting(*head, A, B, compressor.cal_L_max)
+    """The setting of a loaded problem and a bound compressor; collective.
+
+    ``c``: the problem's constants with ``bound``.
+    """
+    apart = compressor.by_group
+    groups = None if apart is None else group_constants(apart, problem, c, star, bound)
+    return Setting(
+        problem.n,
+        problem.d,
+        problem.convex,
+        c,
+        compressor.omega,
+        compressor.alpha,
+        compressor.density,
+        condition,
+        compressor.A,
+        compressor.B,
+        compressor.correlated,
+        groups,
+        compressor.cal_L_max,
+    )

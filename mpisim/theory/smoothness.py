@@ -76,12 +76,12 @@ def constants(problem: Problem, star: Network, bound: Bound = "sharp") -> Consta
     matrices = problem.largest_hessian()
     norms = matrices.norms()
     smooth = _smooth(problem, matrices, star)
-    plus = _plus(problem, matrices, norms, smooth, star)
+    plus = joint(problem, matrices, norms, smooth, star)
     return _constants(
         L_i=(star.all_workers(norms), *_attained(problem, "lambda_max(M_i)")),
         L=smooth,
         L_plus=plus,
-        L_pm=_variance(problem, matrices, norms, plus[0], star),
+        L_pm=variance(problem, matrices, norms, plus[0], star),
         cal_L_i=_of_samples(problem, star),
         mu=_strong_convexity(problem, star, smooth[0]),
     )
@@ -134,9 +134,10 @@ def _smooth(problem: Problem, matrices: Matrices, star: Network) -> Found:
     return norm, *_attained(problem, "lambda_max(mean M_i)")
 
 
-def _plus(
+def joint(
     problem: Problem, matrices: Matrices, norms: np.ndarray, smooth: Found, star: Network
 ) -> Found:
+    """L_+ of ``star``'s workers."""
     if problem.identical:
         return smooth[0], "L_+ = L, all f_i being the same", smooth[2]
     if problem.attained == "everywhere":
@@ -146,9 +147,10 @@ def _plus(
     return sqrt(square), "lambda_max(mean L_i M_i)^(1/2), at most (mean L_i^2)^(1/2)", False
 
 
-def _variance(
+def variance(
     problem: Problem, matrices: Matrices, norms: np.ndarray, plus: float, star: Network
 ) -> Found:
+    """L_± of ``star``'s workers."""
     if problem.identical:
         return 0.0, "PermK paper, Example 1: all f_i are the same", True
     data = matrices.without_shared()

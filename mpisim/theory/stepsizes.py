@@ -10,7 +10,7 @@ from collections.abc import Callable
 from math import sqrt
 
 from mpisim.errors import InputError
-from mpisim.theory.setting import Setting, Step
+from mpisim.theory.setting import MarinaTheorem, Setting, Step
 
 
 def marina_probability(zeta: float, d: int) -> float:
@@ -88,15 +88,15 @@ def vr_diana(setting: Setting, m: float) -> Step:
     return Step(gamma, f"VR-DIANA, non-convex: {formula}")
 
 
-def marina(setting: Setting, p: float) -> Step:
+def marina(setting: Setting, p: float, theorem: MarinaTheorem = "marina") -> Step:
     """gamma = 1 / (L (1 + sqrt((1-p) omega / (p n)))), L^2 = (1/n) sum L_i^2.
 
     MARINA, Theorem 2.1; under PL Theorem 2.2:
-    min(1 / (L (1 + sqrt(2 (1-p) omega / (p n)))), p / (2 mu)). Where workers draw together, the
-    PermK paper's Theorems 4 and 5: see `correlated_marina`.
+    min(1 / (L (1 + sqrt(2 (1-p) omega / (p n)))), p / (2 mu)). With ``theorem`` = "permk", and
+    where workers draw together, the PermK paper's Theorems 4 and 5: see `marina_ab`.
     """
-    if setting.correlated:
-        return correlated_marina(setting, p)
+    if setting.correlated or theorem == "permk":
+        return marina_ab(setting, p)
     omega = _omega(setting, "MARINA")
 
     def gamma(factor: float) -> float:
@@ -108,21 +108,29 @@ def marina(setting: Setting, p: float) -> Step:
     return _either(setting, gamma, formula, theorems, ("p", p))
 
 
-def correlated_marina(setting: Setting, p: float) -> Step:
+def marina_ab(setting: Setting, p: float) -> Step:
     """gamma = 1 / (L_- + sqrt((1-p)/p ((A - B) L_+^2 + B L_±^2))): PermK paper, Theorem 4.
 
-    A, B of the compressors' AB inequality. Under PL Theorem 5: min(the same with 2 (1-p) for 1-p,
-    p / (2 mu)).
+    A, B of the compressors' AB inequality: omega / n and 0 for independent ones (Lemma 1). Under PL
+    Theorem 5: min(the same with 2 (1-p) for 1-p, p / (2 mu)). With groups of workers that draw
+    apart 1 / (L_- + sqrt((1-p)/p) L̂_G), Theorem 10 (PL: 11), where that is more.
     """
-    assert setting.A is not None and setting.B is not None
+    if setting.A is None or setting.B is None:
+        raise InputError(
+            "method.stepsize: MARINA has a theorem for unbiased compressors only; give a number"
+        )
     c, A, B = setting.c, setting.A, setting.B
     variance = (A - B) * c.L_plus**2 + B * c.L_pm**2
+    formula = "1 / (L_- + sqrt({}(1-p)/p ((A - B) L_+^2 + B L_±^2)))"
+    theorems = ("PermK paper, Theorem 4", "PermK paper, Theorem 5 (PL)")
+    if setting.groups is not None and setting.groups.L_hat_sq < variance:
+        variance = setting.groups.L_hat_sq
+        formula = "1 / (L_- + sqrt({}(1-p)/p) L̂_G)"
+        theorems = ("PermK paper, Theorem 10", "PermK paper, Theorem 11 (PL)")
 
     def gamma(factor: float) -> float:
         return 1 / (c.L + sqrt(factor * (1 - p) / p * variance))
 
-    formula = "1 / (L_- + sqrt({}(1-p)/p ((A - B) L_+^2 + B L_±^2)))"
-    theorems = ("PermK paper, Theorem 4", "PermK paper, Theorem 5 (PL)")
     return _either(setting, gamma, formula, theorems, ("p", p))
 
 

@@ -67,7 +67,7 @@ def marina(case: Case) -> Row:
     """MARINA: Theorem 2.1, or 2.2 under PL. A worker keeps its last gradient: m calls a round."""
     s = case.setting
     p = _p(case, "marina", stepsizes.marina_probability(s.zeta, s.d))
-    step = stepsizes.marina(s, p)
+    step = stepsizes.marina(s, p, case.theorem)
     dense = Cost(s.d, case.m)
     costs = dense, dense.mixed(p, Cost(s.zeta, case.m))
     return row(ALL, "MARINA", rounds(case, step), costs, "bound", _theorem(step.source))

@@ -102,8 +102,16 @@ def test_outer_and_inner_draw_apart():
 @pytest.mark.parametrize(
     ("table", "line"),
     [
-        (PERMK | {"groups": 4}, "compressor.groups: 4 is not allowed; it must be a divisor of n"),
+        (
+            PERMK | {"groups": 7},
+            "compressor.groups: 7 is not allowed; it must be an integer from 1",
+        ),
         (PERMK | {"groups": 0}, "compressor.groups: 0 is not allowed"),
+        (
+            PERMK | {"groups": [[0, 1], [2, 3, 4]]},
+            "compressor.groups: not a partition of the workers 0 to 5",
+        ),
+        (PERMK | {"groups": [[0, 1, 2, 3, 4, 5], []]}, "compressor.groups: not a partition"),
         (
             {"name": "block-permutation", "blocks": 7},
             "compressor.blocks: 7 is not allowed; it must be an integer from 1 to min(n, d) = 6",

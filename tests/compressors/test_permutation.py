@@ -4,15 +4,24 @@ the equality that it is; blocks as slices of the whole."""
 from __future__ import annotations
 
 import dataclasses
-from itertools import pairwise, permutations
+from itertools import pairwise, permutations, product
 from math import factorial
 
 import numpy as np
 import pytest
 
 from mpisim.compressors import make
+from mpisim.streams import Streams
 from tests.compressors.cases import DOUBLE, SINGLE, draw
-from tests.compressors.permutations import PERMK, draws, error_of_mean, shuffles, sides
+from tests.compressors.permutations import (
+    PERMK,
+    Chosen,
+    draws,
+    error_of_mean,
+    shuffles,
+    sides,
+    words,
+)
 
 SUBSETS = [[0, 2], [1], [1], [], [0], [2]]
 
@@ -71,6 +80,41 @@ def test_groups(d, n, groups):
     assert compressor.omega == alone.omega and compressor.density == alone.density
 
 
+PARTITIONS = [
+    (2, 3, 2),  # groups of 1 and 2
+    (2, 4, [[3], [0, 2, 1]]),  # one keeps all, three on two coordinates
+    (1, 5, [[4, 0], [1, 3, 2]]),
+    (2, 4, [[2, 0], [3, 1]]),  # even, and not neighbours
+]
+
+
+@pytest.mark.parametrize(("d", "n", "groups"), PARTITIONS, ids=str)
+def test_any_partition(d, n, groups):
+    """Appendix M: Lemma 17 by enumeration, and the constants for all workers as a bound."""
+    compressor = make(PERMK | {"groups": groups}).bind(d, n, DOUBLE)
+    lists = groups if isinstance(groups, list) else [[0], [1, 2]]
+    bounds = [shuffles(d, len(own)) for own in lists]
+    longest = max(map(len, bounds))
+    a, outcomes = np.random.default_rng(d + n).standard_normal((n, d)), []
+    for rows in product(*map(words, bounds)):
+        shared = np.array([row + [0] * (longest - len(row)) for row in rows], np.uint64)
+        one = Chosen(Streams(0), "up", 0, 0, n, shared=shared)
+        outcomes.append(compressor.compress(a, one).decoded())
+    np.testing.assert_allclose(np.mean(outcomes, axis=0), a, rtol=1e-12)
+    squares = np.mean([((c - a) ** 2).sum(axis=1) for c in outcomes], axis=0)
+    assert (squares <= compressor.omega * (a**2).sum(axis=1) * (1 + 1e-12)).all()
+    found, right = error_of_mean(outcomes, a), 0.0
+    for k, own in enumerate(lists):
+        alone = make(PERMK).bind(d, len(own), DOUBLE)
+        assert compressor.by_group.A[k] == compressor.by_group.B[k] == alone.A
+        mean_square, square_mean = sides(a[own])
+        right += (len(own) / n) ** 2 * (alone.A * mean_square - alone.B * square_mean)
+    assert found == pytest.approx(right, rel=1e-12, abs=1e-14)
+    mean_square, square_mean = sides(a)
+    assert found <= compressor.A * mean_square - compressor.B * square_mean + 1e-12
+    assert max((c != 0).sum(axis=1).mean() for c in outcomes) <= compressor.density + 1e-12
+
+
 def test_groups_of_alike_workers_attain_their_constants():
     compressor = make(PERMK | {"groups": 2}).bind(3, 4, DOUBLE)
     a = np.tile(np.random.default_rng(0).standard_normal((2, 3)), (2, 1))  # the same two twice
@@ -103,6 +147,8 @@ def test_equal_vectors_have_an_exact_mean_and_loads_are_even(d, n):
 TABLES = [
     PERMK,
     PERMK | {"groups": 3},
+    PERMK | {"groups": 4},
+    PERMK | {"groups": [[8, 0, 3, 1], [2], [4, 5, 6, 7]]},
     {"name": "block-permutation", "blocks": 4},
     {"name": "permuted-subsets", "subsets": [[i % 9, (i + 4) % 9] for i in range(9)]},
 ]
@@ -121,7 +167,9 @@ def test_forms_are_slices_of_the_whole(table, d):
         fresh = make(table).bind(d, 9, SINGLE)
         part = fresh.form(draw(stop - first, first=first))
         found = [part.indices[a:b].tolist() for a, b in pairwise(part.ptr)]
-        assert found == rows[first:stop] and part.ptr[0] == 0 and part.scale == whole.scale
+        assert found == rows[first:stop] and part.ptr[0] == 0
+        factors = np.broadcast_to(whole.scale, whole.ptr[-1])[whole.ptr[first] : whole.ptr[stop]]
+        assert np.array_equal(np.broadcast_to(part.scale, part.indices.size), factors)
     clients = np.array([1, 4, 5, 8])
     some = compressor.form(dataclasses.replace(draw(5, first=3), clients=clients))
     assert [some.indices[a:b].tolist() for a, b in pairwise(some.ptr)] == [rows[i] for i in [4, 5]]

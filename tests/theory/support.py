@@ -17,4 +17,5 @@ def constants(L_i=(1.0, 7.0), L=4.0, L_plus=5.0, cal_L_i=(2.0, 14.0), mu=None) -
 
 def setting(omega=None, alpha=None, zeta=4.0, n=2, d=8, condition="nonconvex", **c) -> Setting:
     """n = 2 workers in d = 8 dimensions."""
-    return Setting(n, d, False, constants(**c), omega, alpha, zeta, condition)
+    A, B = (None, None) if omega is None else (omega / n, 0.0)
+    return Setting(n, d, False, constants(**c), omega, alpha, zeta, condition, A, B)

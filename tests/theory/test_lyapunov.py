@@ -116,6 +116,21 @@ def test_smooth_lyapunov_function_breaks_at_three_times_the_step(method, compres
     assert smooth_case(method, compressor, LEAST_SQUARES, 3.0) > 5
 
 
+PERMK = [
+    {"name": "permk"},
+    {"name": "permk", "groups": [[0, 3], [1, 2, 4]]},
+    {"name": "randk", "k": 10},
+]
+
+
+@pytest.mark.parametrize("compressor", PERMK, ids=["permk", "groups", "randk"])
+def test_smooth_lyapunov_function_of_theorems_4_and_10(compressor):
+    method = {"name": "marina", "theorem": "permk"}
+    assert smooth_case(method, compressor, {"name": "nonconvex-loss"}, 1.0) < 4
+    assert smooth_case(method, compressor, LEAST_SQUARES, 1.0) < 4
+    assert smooth_case(method, compressor, LEAST_SQUARES, 3.0) > 5
+
+
 def pl_case(method, compressor, multiple) -> float:
     """Phi^k / ((1 - gamma mu)^k Phi^0) for Phi = f - f* + gamma/p |g - grad f|^2.
 

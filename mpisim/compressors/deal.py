@@ -1,0 +1,95 @@
+"""Dealing coordinates to workers by shared permutations: CSR rows, a worker each."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from mpisim.streams import below
+
+Rows = tuple[np.ndarray, np.ndarray]  # ptr (rows + 1,) and indices (ptr[-1],), int64, as in CSR
+
+
+def singles(d: int, n: int) -> Rows:
+    """n slots for d coordinates: q = n // d with coordinate 0, q with 1, ..., n mod d empty."""
+    q = n // d
+    ptr = np.minimum(np.arange(n + 1), q * d)
+    return ptr, np.repeat(np.arange(d), q)
+
+
+def stacked(parts: list[Rows]) -> Rows:
+    """The CSR rows of all parts, one part after the other."""
+    ends = np.cumsum([0, *(ptr[-1] for ptr, _ in parts)])
+    ptr = [ptr[:-1] + end for (ptr, _), end in zip(parts, ends[:-1], strict=True)]
+    return np.concatenate([*ptr, ends[-1:]]), np.concatenate([indices for _, indices in parts])
+
+
+@njit(cache=True)
+def shuffle(words, items):
+    """Fisher-Yates with one word for each swap; words fewer than items shuffle the first ones."""
+    for t in range(words.size):
+        j = t + below(words[t], items.size - t)
+        items[t], items[j] = items[j], items[t]
+
+
+@njit(cache=True)
+def deal_coordinates(words, n, d):
+    """Definition 5 for each group of n <= d workers; ``words`` (groups, d + d mod n), uint64."""
+    groups, k = words.shape[0], d // n
+    ptr = np.empty(groups * n + 1, np.int64)
+    indices = np.empty(groups * d, np.int64)
+    owner, end = np.empty(d, np.int64), np.empty(n, np.int64)
+    ptr[0] = 0
+    for g in range(groups):
+        coordinates, workers = np.arange(d), np.arange(n)
+        shuffle(words[g, :d], coordinates)
+        shuffle(words[g, d:], workers)
+        end[:] = k
+        for t in range(d - k * n):
+            end[workers[t]] += 1
+            owner[coordinates[k * n + t]] = workers[t]
+        for i in range(n):
+            for t in range(k * i, k * (i + 1)):
+                owner[coordinates[t]] = i
+            row = g * n + i
+            ptr[row + 1] = ptr[row] + end[i]
+            end[i] = ptr[row]
+        for j in range(d):
+            indices[end[owner[j]]] = j
+            end[owner[j]] += 1
+    return ptr, indices
+
+
+@njit(cache=True)
+def deal_slots(words, slot_ptr, slot_indices):
+    """Row ``slot`` of CSR rows for each worker, by a permutation of them for each group.
+
+    ``words``: (groups, n), uint64, for n slots.
+    """
+    groups, n = words.shape
+    ptr = np.empty(groups * n + 1, np.int64)
+    indices = np.empty(groups * slot_indices.size, np.int64)
+    ptr[0] = 0
+    end = row = 0
+    for g in range(groups):
+        slots = np.arange(n)
+        shuffle(words[g], slots)
+        for slot in slots:
+            for t in range(slot_ptr[slot], slot_ptr[slot + 1]):
+                indices[end] = slot_indices[t]
+                end += 1
+            row += 1
+            ptr[row] = end
+    return ptr, indices
+
+
+@njit(cache=True)
+def chosen_rows(ptr, indices, rows):
+    """The CSR rows with the numbers ``rows``."""
+    out_ptr = np.zeros(rows.size + 1, np.int64)
+    for i in range(rows.size):
+        out_ptr[i + 1] = out_ptr[i] + ptr[rows[i] + 1] - ptr[rows[i]]
+    out = np.empty(out_ptr[-1], np.int64)
+    for i in range(rows.size):
+        out[out_ptr[i] : out_ptr[i + 1]] = indices[ptr[rows[i]] : ptr[rows[i] + 1]]
+    return out_ptr, out

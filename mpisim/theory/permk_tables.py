@@ -1,0 +1,163 @@
+"""Tables 1, 3, 4 and 6 of the PermK paper for an experiment, and the best p and K (App. L).
+
+MARINA with PermK, MARINA with independent RandK and EF21 with TopK, each with the largest step of
+its theorem and all its constants: 2 Delta_0 M / epsilon^2 rounds with gamma = 1 / M (Theorems 4 and
+6), log(Delta_0 / epsilon) / -log(1 - gamma mu) under PL (Theorems 5 and 7), and p d + (1 - p) zeta
+numbers a round. As in the paper the first exchange, d numbers, is left out.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from math import ceil, inf, log, sqrt
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from mpisim.compressors.base import FLOAT_BITS
+from mpisim.compressors.permutation import input_variance
+from mpisim.theory import stepsizes
+from mpisim.theory.complexity import Case, rounds
+from mpisim.theory.setting import Setting
+
+LEAST_P = 1e-4  # of zeta / d: where L_± = 0 and under no PL, no p is too small
+GRID = 60  # values of K, and of p before it is refined
+LETTERS = {"permk": "MARINA, PermK", "randk": "MARINA, RandK", "topk": "EF21, TopK"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Choice:
+    """A method with its parameters, p = 1 for EF21, and what the theorems say of it.
+
+    rounds, bits : until the accuracy, not rounded; bits of a worker at 32 a number.
+    """
+
+    method: str
+    p: float
+    k: int
+    rounds: float
+    bits: float
+
+
+def constants(case: Case) -> list[tuple[str, float, float, str]]:
+    """Table 1: compressors, A, B, and where from; RandK with the K of A.1."""
+    s = case.setting
+    omega, permk = s.d / _k(s) - 1, permuted(s)
+    assert permk.A is not None and permk.B is not None
+    name = f"RandK, K = {_k(s)}"
+    return [
+        (f"{name}, dependent", omega, 0.0, "Lemma 1"),
+        (f"{name}, independent", omega / s.n, 0.0, "Lemma 1"),
+        ("PermK", permk.A, permk.B, "Theorem 1 (8)" if s.d >= s.n else "Theorem 2 (9)"),
+    ]
+
+
+def table_3(case: Case) -> list[tuple[Choice, str]]:
+    """Rounds with the parameters of the experiments (A.1): K = ceil(d/n), p = zeta / d."""
+    s = case.setting
+    k = _k(s)
+    return [
+        (at(case, "permk", permuted(s).zeta / s.d, k), "Theorem 4 (PL: 5), A and B of PermK"),
+        (at(case, "randk", k / s.d, k), "Theorem 4 (PL: 5), A = omega / n, B = 0"),
+        (at(case, "topk", 1.0, k), "Theorem 6 (PL: 7), alpha = K / d"),
+    ]
+
+
+def optimized(case: Case) -> list[tuple[Choice, Choice, float]]:
+    """Table 4 or, under PL, 6: a method at the lemma's p and K, at the best, and the table's bits.
+
+    The table's O(.) has constant 1. Lemmas 13 and 14 (PL: 15 and 16).
+    """
+    return [(of_lemma(case, m), best(case, m), order(case, m)) for m in LETTERS]
+
+
+def of_lemma(case: Case, method: str) -> Choice:
+    """The p and K in the proof of the lemma's upper bounds; for RandK the K of A.1."""
+    s = case.setting
+    k = _k(s)
+    if method == "topk":
+        return at(case, method, 1.0, s.d)
+    zeta = permuted(s).zeta if method == "permk" else k
+    return min((at(case, method, p, k) for p in (zeta / s.d, 1.0)), key=lambda c: c.bits)
+
+
+def best(case: Case, method: str) -> Choice:
+    """The fewest bits over p in (0, 1] and K in {1, ..., d}.
+
+    p is not below ``LEAST_P`` zeta / d, and for d above ``GRID`` a grid of K is tried.
+    """
+    s = case.setting
+    if method == "permk":
+        return _best_p(lambda p: at(case, method, p, _k(s)), permuted(s).zeta / s.d)
+    many = np.unique(np.geomspace(1, s.d, GRID).round().astype(int)).tolist()
+    counts = range(1, s.d + 1) if s.d <= GRID else sorted({*many, _k(s)})
+    if method == "topk":
+        return min((at(case, method, 1.0, k) for k in counts), key=lambda c: c.bits)
+    tried = [_best_p(lambda p, k=k: at(case, method, p, k), k / s.d) for k in counts]  # type: ignore[misc]
+    return min(tried, key=lambda c: c.bits)
+
+
+def _best_p(choice: Callable[[float], Choice], share: float) -> Choice:
+    """Over p, by a grid in log p and a search around its best."""
+    grid = np.geomspace(LEAST_P * share, 1.0, GRID)
+    tried = [choice(p) for p in grid.tolist()]
+    i = int(np.argmin([one.bits for one in tried]))
+    low, high = np.log(grid[max(i - 1, 0)]), np.log(grid[min(i + 1, GRID - 1)])
+    found = minimize_scalar(
+        lambda x: choice(float(np.exp(x))).bits, bounds=(low, high), method="bounded"
+    )
+    return min(tried[i], choice(min(1.0, float(np.exp(found.x)))), key=lambda c: c.bits)
+
+
+def at(case: Case, method: str, p: float, k: int) -> Choice:
+    """N_PermK(p), N_RandK(p, k) or N_TopK(k): (31) to (33), (39), under PL (45) to (48)."""
+    s = case.setting
+    if method == "topk":
+        of = dataclasses.replace(s, alpha=k / s.d, zeta=float(k))
+        step, floats = stepsizes.ef21(of), float(k)
+    else:
+        of = permuted(s) if method == "permk" else independent(s, k)
+        step, floats = stepsizes.marina_ab(of, p), p * s.d + (1 - p) * of.zeta
+    number = rounds(dataclasses.replace(case, setting=of), step)
+    bits = FLOAT_BITS * floats * number if number < inf else inf
+    return Choice(method, p, k, number, bits)
+
+
+def order(case: Case, method: str) -> float:
+    """The table's bits, O(.) with constant 1, where 1/epsilon means Delta_0 / epsilon^2.
+
+    Under PL the factor is log(Delta_0 / epsilon).
+    """
+    s, L = case.setting, case.setting.c
+    n, d = s.n, s.d
+    least = d / n if d >= n else 1.0
+    if method == "permk":
+        floats = min(d * L.L, least * L.L + d / sqrt(n) * L.L_pm)
+    elif method == "randk":
+        floats = min(d * L.L, (least * L.L if d < n else 0.0) + d / sqrt(n) * L.L_plus)
+    else:
+        floats = d * L.L
+    if s.condition == "nonconvex":
+        return FLOAT_BITS * floats * case.delta / case.epsilon**2
+    factor = max(0.0, log(case.delta / case.epsilon)) if case.delta > 0 else 0.0
+    return FLOAT_BITS * max(floats / s.mu, 0.0 if method == "topk" else d) * factor
+
+
+def permuted(s: Setting) -> Setting:
+    """The same workers with PermK."""
+    copies = max(1, s.n // s.d)
+    A = input_variance(s.n, copies)
+    zeta = s.d * copies / s.n
+    return dataclasses.replace(s, A=A, B=A, zeta=zeta, correlated=True, groups=None)
+
+
+def independent(s: Setting, k: int) -> Setting:
+    """The same workers with independent RandK."""
+    A = (s.d / k - 1) / s.n
+    return dataclasses.replace(s, A=A, B=0.0, zeta=float(k), correlated=False, groups=None)
+
+
+def _k(s: Setting) -> int:
+    """K = ceil(d / n): A.1."""
+    return ceil(s.d / s.n)

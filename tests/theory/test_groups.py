@@ -1,0 +1,95 @@
+"""Constants inside groups of workers (PermK paper, Appendix M) against dense eigenvalues."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mpisim.compressors import make
+from mpisim.compressors.groups import Groups, labels
+from mpisim.problems.quadratic import Quadratic
+from mpisim.theory import stepsizes
+from mpisim.theory.groups import group_constants
+from mpisim.theory.setting import setting_of
+from mpisim.theory.smoothness import constants, matrices
+from mpisim.wire.base import Precision
+from tests.problems.support import LocalStar, attach, make_rows
+from tests.theory.test_smoothness import RANGES
+
+LABEL = np.array([0, 1, 0, 2, 1, 0])
+GROUPS = Groups(LABEL, np.ones(3), np.ones(3))
+
+
+def top(h):
+    return np.linalg.eigvalsh(h)[-1]
+
+
+def dense(h):
+    """L_+ and L_± of quadratics with Hessians h (m, d, d): Theorem 3 and Example 3."""
+    square, mean = np.mean(h @ h, axis=0), h.mean(axis=0)
+    return np.sqrt(top(square)), np.sqrt(max(0.0, top(square - mean @ mean)))
+
+
+def test_least_squares_against_dense_eigenvalues():
+    a, y = make_rows("dense")
+    problem = attach("least-squares", a, y, RANGES, dense=True, l2=0.3)
+    star = LocalStar(6)
+    found = group_constants(GROUPS, problem, constants(problem, star), star)
+    h = matrices(problem)
+    for k in range(3):
+        L_plus, L_pm = dense(h[k == LABEL])
+        assert found.L_plus[k] == pytest.approx(L_plus, rel=1e-10)
+        assert found.L_pm[k] == pytest.approx(L_pm, rel=1e-9, abs=1e-6 * L_plus)
+    assert found.L_pm[2] == pytest.approx(0, abs=1e-6)  # one worker alone
+
+
+@pytest.mark.parametrize("name", ["logistic", "nonconvex-loss"])
+def test_true_for_random_pairs(name):
+    a, y = make_rows("sparse")
+    problem = attach(name, a, y, RANGES, dense=False)
+    star = LocalStar(6)
+    found = group_constants(GROUPS, problem, constants(problem, star), star)
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        x, z = rng.normal(size=(2, problem.d)) * rng.choice([0.01, 0.3])
+        change = (problem.gradients(x) - problem.gradients(z)) / np.linalg.norm(x - z)
+        for k in range(3):
+            own = change[k == LABEL]
+            mean_square, square_mean = np.mean((own**2).sum(1)), (own.mean(0) ** 2).sum()
+            assert mean_square <= found.L_plus[k] ** 2 * (1 + 1e-10)
+            assert mean_square - square_mean <= found.L_pm[k] ** 2 * (1 + 1e-10) + 1e-14
+
+
+def test_quadratic_tasks_in_closed_form():
+    task = Quadratic(workers=6, dimension=7, noise=0.4, lambda_=0.01)
+    task.load(6, 0, 6, 3, np.dtype(float))
+    star = LocalStar(6)
+    found = group_constants(GROUPS, task, constants(task, star), star)
+    h = np.array([task.hessian(np.zeros(7)).rows(i, 0, 7) for i in range(6)])
+    for k in range(3):
+        assert (found.L_plus[k], found.L_pm[k]) == pytest.approx(dense(h[k == LABEL]), abs=1e-7)
+    published = constants(task, star, "published")
+    found = group_constants(GROUPS, task, published, star, "published")
+    rms = [np.sqrt(np.mean(published.L_i[k == LABEL] ** 2)) for k in range(3)]
+    assert found.L_plus == pytest.approx(rms) and found.L_pm == pytest.approx(rms)
+
+
+def test_labels():
+    assert labels(3, 7).tolist() == [0, 0, 1, 1, 2, 2, 2]
+    assert labels([[1, 4], [0, 2, 3]], 5).tolist() == [1, 0, 1, 1, 0]
+
+
+def test_two_groups_of_alike_workers():
+    """The example at the end of Appendix M: L_± is 0 in the groups, so gamma = 1 / L_-."""
+    a, y = make_rows("dense")
+    ranges = [(0, 200), (200, 700)] * 3
+    problem = attach("least-squares", a, y, ranges, dense=True)
+    star, label = LocalStar(6), np.array([0, 1] * 3)
+    c = constants(problem, star)
+    compressor = make({"name": "permk", "groups": [[0, 2, 4], [1, 3, 5]]})
+    compressor.bind(problem.d, 6, Precision(np.dtype("f4"), np.dtype("f8")))
+    s = setting_of(c, problem, compressor, star)
+    assert np.array_equal(compressor.by_group.label, label)
+    assert s.groups.L_hat_sq <= 1e-14 * c.L_plus**2 < c.L_pm**2
+    step = stepsizes.marina(s, 0.01)
+    assert step.gamma == pytest.approx(1 / c.L, rel=1e-5) and "Theorem 10" in step.source

@@ -1,0 +1,112 @@
+"""Tables 3, 4 and 6 of the PermK paper: Lemmas 13 to 16 as inequalities, and brute force."""
+
+from __future__ import annotations
+
+import dataclasses
+from math import ceil, sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from mpisim.cli import main
+from mpisim.theory import permk_tables as permk
+from mpisim.theory.complexity import Case
+from tests.theory.support import setting
+
+FLOAT = 32
+
+
+def case(n, d, L=1.0, L_plus=1.5, L_pm=1.0, mu=None, delta=1.0, epsilon=0.01) -> Case:
+    condition = "PL" if mu else "nonconvex"
+    s = setting(1.0, n=n, d=d, L=L, L_plus=L_plus, mu=mu, condition=condition)
+    s = dataclasses.replace(s, c=dataclasses.replace(s.c, L_pm=L_pm))
+    return Case(s, m=1, delta=delta, epsilon=epsilon, method="marina")
+
+
+# (n, d) as the lemmas want them: n | d with n > 1, or d | n with d > 1
+SIZES = st.one_of(
+    st.tuples(st.integers(2, 40), st.integers(1, 20)).map(lambda t: (t[0], t[0] * t[1])),
+    st.tuples(st.integers(2, 40), st.integers(1, 20)).map(lambda t: (t[0] * t[1], t[0])),
+)
+
+
+@hypothesis_settings(deadline=None, max_examples=30)
+@given(SIZES, st.floats(0.01, 1), st.floats(0, 1))
+def test_lemmas_13_and_14(size, flat, share):
+    """min / 2 <= N(p, k) for all p, k; N(lemma's p, k) <= 2 min or 4 min; N is half of T's bits."""
+    n, d = size
+    L_plus = 1 / flat
+    L_pm = sqrt(max(0.0, L_plus**2 - 1) * (1 - share) + L_plus**2 * share)  # Lemma 2
+    one = case(n, d, 1.0, L_plus, L_pm)
+    for own, best, order in permk.optimized(one):
+        assert best.bits <= own.bits * (1 + 1e-9)
+        assert best.bits / 2 >= order / 2 * (1 - 1e-9)
+        assert own.bits / 2 <= 4 * order * (1 + 1e-9)
+    if n <= d:
+        assert permk.optimized(one)[0][0].bits / 2 <= 2 * permk.order(one, "permk") * (1 + 1e-9)
+
+
+@hypothesis_settings(deadline=None, max_examples=30)
+@given(SIZES, st.floats(0.01, 1), st.floats(1e-4, 1))
+def test_lemmas_15_and_16(size, flat, mu):
+    """Up to constants: PL rounds lie between a quarter and 8 times what Table 6 says."""
+    n, d = size
+    one = case(n, d, 1.0, 1 / flat, 1 / flat, mu=mu, delta=1.0, epsilon=1e-6)
+    for own, best, order in permk.optimized(one):
+        assert best.bits <= own.bits * (1 + 1e-9)
+        assert order / 4 <= best.bits and own.bits <= 8 * order
+
+
+@pytest.mark.parametrize(("n", "d"), [(4, 20), (20, 4), (7, 30)])
+@pytest.mark.parametrize("mu", [None, 0.05])
+def test_best_against_brute_force(n, d, mu):
+    one = case(n, d, mu=mu)
+    ps = np.geomspace(1e-4, 1, 4000).tolist()
+    for method, counts in (("permk", [1]), ("randk", range(1, d + 1))):
+        least = min(permk.at(one, method, p, k).bits for k in counts for p in ps[:: len(counts)])
+        best = permk.best(one, method)
+        assert best.bits <= least * (1 + 1e-9) and best.bits >= least * 0.999
+        assert permk.at(one, method, best.p, best.k).bits == best.bits
+    least = min(permk.at(one, "topk", 1.0, k).bits for k in range(1, d + 1))
+    assert permk.best(one, "topk").bits == least == permk.at(one, "topk", 1.0, d).bits
+
+
+def test_by_hand():
+    """(31), (32), (33) and (39) with Delta_0 / epsilon^2 = 10^4, twice."""
+    one = case(4, 20, L=1.0, L_plus=2.0, L_pm=0.5)
+    twice = 2 * 1e4 * FLOAT
+    found = permk.at(one, "permk", 0.25, 0)
+    assert found.bits == pytest.approx(twice * (5 + 0.75 * 5) * (1 + sqrt(3) * 0.5))
+    found = permk.at(one, "randk", 0.5, 4)
+    assert found.bits == pytest.approx(twice * (10 + 2) * (1 + sqrt(4 / 4) * 2))
+    found = permk.at(one, "topk", 1.0, 15)
+    assert found.bits == pytest.approx(twice * 15 * (1 + 2 * (5 + sqrt(400 - 300)) / 15))
+    one = case(20, 4, L=1.0, L_plus=2.0, L_pm=0.5)
+    found = permk.at(one, "permk", 0.2, 0)
+    assert found.bits == pytest.approx(twice * (0.8 + 0.8) * (1 + sqrt(4 * 3 / 19) * 0.5))
+    assert [c.k for c, _ in permk.table_3(one)] == [ceil(4 / 20)] * 3
+
+
+def test_table_1():
+    (_, dependent, zero, _), (_, independent, _, _), (_, A, B, source) = permk.constants(
+        case(8, 20)
+    )
+    assert (dependent, independent, zero, A, B) == (20 / 3 - 1, (20 / 3 - 1) / 8, 0, 1, 1)
+    assert source == "Theorem 1 (8)"
+    A, B = permk.constants(case(20, 4))[2][1:3]
+    assert A == B == pytest.approx(1 - 16 / 19)
+
+
+def test_command(capsys):
+    flags = ("problem.name=quadratic", "problem.workers=30", "problem.dimension=10")
+    more = ("problem.noise=0.3", "problem.lambda=0.01", "run.rounds=1", "method.name=marina")
+    own = ("method.stepsize=theory", "compressor.name=permk", "compressor.groups=4")
+    settings = [*flags, *more, *own]
+    assert main(["theory", *(f for s in settings for f in ("--set", s))]) == 0
+    text = capsys.readouterr().out
+    for part in ("PermK paper, Table 1", "Theorem 2 (9)", "Lemma 14", "Lemma 16", "Theorem 10"):
+        assert part in text, part
+    assert "4 groups of 7 to 8 workers" in text and "theorem = permk" in text and "nan" not in text
