@@ -19,6 +19,7 @@ import numpy as np
 from mpisim import __version__
 from mpisim.errors import InputError, OutputError
 from mpisim.files import image, write_whole
+from mpisim.params import flat
 
 FORMAT = 2
 FREE = ("run.rounds", "run.checkpoint_seconds", "run.layout", "title")  # may differ on resume
@@ -127,20 +128,12 @@ def identity(
     table : the experiment's; parameters, gamma : the method's and the step, as resolved;
     problem : the identity of the data; n : workers.
     """
-    flat = {"mpisim version": __version__}
-    flat |= {f"{name} version": metadata.version(name) for name in ARITHMETIC}
-    flat |= {"problem identity": problem, "workers": str(n)}
-
-    def walk(prefix: str, value: Any) -> None:
-        if isinstance(value, dict):
-            for key, inner in value.items():
-                walk(f"{prefix}.{key}" if prefix else key, inner)
-        elif prefix not in FREE:
-            flat[prefix] = repr(value)
-
-    walk("", table)
-    walk("method", {name.rstrip("_"): value for name, value in parameters.items()})
-    return flat | {"step size": repr(float(gamma))}
+    found = {"mpisim version": __version__}
+    found |= {f"{name} version": metadata.version(name) for name in ARITHMETIC}
+    found |= {"problem identity": problem, "workers": str(n)}
+    found |= {name: text for name, text in flat(table).items() if name not in FREE}
+    found |= flat({"method": {name.rstrip("_"): value for name, value in parameters.items()}})
+    return found | {"step size": repr(float(gamma))}
 
 
 def flatten(prefix: str, arrays: dict[str, np.ndarray]) -> State:

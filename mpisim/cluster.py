@@ -30,13 +30,18 @@ def guarded(body: Callable[..., int]) -> int:
 
     `MpisimError`: one line. Any other exception: one traceback that names the rank. Where all ranks
     fail, rank 0 speaks and all return the same code; where some do, one of them speaks and the
-    job is aborted.
+    job is aborted. Ranks whose software differs do not start.
     """
     from mpi4py import MPI
+
+    from mpisim.alike import require_alike
+    from mpisim.sysinfo import software
 
     comm = MPI.COMM_WORLD
     alarm = comm.Dup()
     try:
+        if comm.size > 1:
+            require_alike(comm, software())
         return body(comm)
     except BaseException as error:
         if isinstance(error, SystemExit) and error.code in (0, None):

@@ -12,6 +12,7 @@ import numpy as np
 from mpi4py import MPI
 
 from mpisim import checkpoint
+from mpisim.alike import require_alike
 from mpisim.clock import EVALUATE, OPTIMIZER, OTHER, Clock
 from mpisim.cluster import on_first
 from mpisim.config import Experiment
@@ -22,7 +23,7 @@ from mpisim.logs import LogWriter, columns
 from mpisim.lookout import Lookout
 from mpisim.measures import measures_of
 from mpisim.oracle import Oracle
-from mpisim.params import require
+from mpisim.params import flat, require
 from mpisim.progress import Progress
 from mpisim.signals import StopSignals
 from mpisim.star import Star
@@ -83,6 +84,8 @@ class Engine:
         self.star.rounds = settings.rounds
         self.loaded = loaded or Loaded()
         self.problem = self.loaded.problem(experiment, self.star)
+        # before the first exchange whose size depends on it
+        require_alike(self.star.side, flat(experiment.table) | {"data": self.problem.identity})
         self.rows = self.star.all_workers(self.problem.rows)
         self.oracle = Oracle(self.problem, self.clock, int(self.rows.min()))
         self.compressor = experiment.compressor.bind(self.problem.d, n, settings.precision)

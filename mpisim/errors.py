@@ -14,6 +14,13 @@ class InputError(MpisimError):
     exit_code = 2
 
 
+class Unlike(MpisimError):
+    """The ranks of a job have other software, another experiment or other data. Exit code 2."""
+
+    exit_code = 2
+    agreed = True
+
+
 class WireError(MpisimError):
     """Bytes that are not a valid message. Exit code 1."""
 

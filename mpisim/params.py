@@ -103,3 +103,12 @@ def require(condition: bool, where: str, value: object, allowed: str) -> None:
     """Raise the one-line `InputError` unless ``condition`` holds."""
     if not condition:
         raise InputError(f"{where}: {value!r} is not allowed; it must be {allowed}")
+
+
+def flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+    """``{"a": {"b": 1}}`` as ``{"a.b": "1"}``: the values of tables in tables, as text."""
+    out: dict[str, str] = {}
+    for key, value in table.items():
+        inner = isinstance(value, dict)
+        out |= flat(value, f"{prefix}{key}.") if inner else {f"{prefix}{key}": repr(value)}
+    return out

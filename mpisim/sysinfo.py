@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import socket
@@ -42,6 +43,26 @@ def provenance() -> dict[str, str | int]:
         "host": socket.gethostname(),
         "cores": len(os.sched_getaffinity(0)),
     }
+
+
+def software() -> dict[str, str]:
+    """What all ranks of a job must have alike: versions, and the source of mpisim itself."""
+    return {
+        "mpisim": f"{mpisim.__version__} with source {source()}",
+        "Python": platform.python_version(),
+        **{name: _version(name) for name in LIBRARIES},
+        "MPI": mpi_library(),
+    }
+
+
+@cache
+def source() -> str:
+    """The first digits of the sha256 of the package's files, with their names."""
+    digest, folder = hashlib.sha256(), Path(mpisim.__file__).parent
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(f"{path.relative_to(folder)}\0{path.stat().st_size}\0".encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 def mpi_library() -> str:

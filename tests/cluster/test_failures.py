@@ -60,6 +60,22 @@ def test_an_exception_on_one_rank_ends_the_job(rank, tmp_path):
 
 
 @needs_mpirun
+def test_ranks_that_are_not_alike_do_not_start(tmp_path):
+    for folder, shift in (("0", 0), ("1", 1)):
+        (tmp_path / folder).mkdir()
+        rows = (f"{(-1) ** i} {i + 1}:{i + shift}" for i in range(12))
+        (tmp_path / folder / "twin").write_text("\n".join(rows) + "\n")
+    job = mpirun(3, "-m", "tests.cluster.unlike", str(tmp_path), cwd=ROOT)
+    assert job.returncode == 0, job.stderr
+    lines = [line for line in job.stderr.splitlines() if line.startswith("mpisim: ")]
+    assert len(lines) == 2 and not (tmp_path / "x.h5").exists()
+    data, versions = lines
+    assert "data is logistic on twin sha256:" in data and "on rank 1 (" in data
+    assert "numpy is" in versions and "on ranks 0, 2 (" in versions
+    assert "1.0 on rank 1" in versions
+
+
+@needs_mpirun
 def test_divergence_is_exit_code_3(tmp_path):
     log = tmp_path / "x.h5"
     settings = ["--set", "problem.name=least-squares", "--set", "method.stepsize=1e6"]
