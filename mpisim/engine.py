@@ -146,7 +146,7 @@ class Engine:
         settings, star = self.experiment.run, self.star
         self.saved, lookout = monotonic(), Lookout(star, first)
         for k in range(first, settings.rounds + 1):
-            star.round = k
+            star.round = self.problem.round = k
             logged = settings.logs(k)
             if logged or (k >= lookout.next and lookout.wished(k, self._wish(signals))):
                 result = self._stop_over(k, x, logged, signals)
@@ -154,11 +154,18 @@ class Engine:
                     return result
             g = self.estimator.start(x) if k == 0 else self.estimator.estimate(x)
             self.clock.to(OPTIMIZER)
-            x = self.optimizer.step(x, g)
+            x = self._next(k, x, g)
             self.clock.to(OTHER)
             if star.is_server:
                 star.ledger.end_round()
         raise AssertionError("the last round is evaluated and returns")
+
+    def _next(self, k: int, x: np.ndarray, g: np.ndarray) -> np.ndarray:
+        """x^{k+1}, by the schedule's step size and with weight decay."""
+        method = self.experiment.method
+        multiple = method.schedule.multiple(k, self.experiment.run.rounds)
+        self.optimizer.gamma = self.step.gamma * multiple
+        return self.optimizer.step(x, g + method.weight_decay * x if method.weight_decay else g)
 
     def _wish(self, signals: StopSignals) -> bool:
         """Whether this rank has a reason to stop over before the next row."""

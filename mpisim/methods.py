@@ -9,7 +9,8 @@ from mpisim import adaptive  # noqa: F401 - makes its optimizers known
 from mpisim.errors import InputError
 from mpisim.estimators import ESTIMATORS, Estimator
 from mpisim.optimizers import OPTIMIZERS, Optimizer
-from mpisim.params import build, check_type, choose
+from mpisim.params import build, check_type, choose, require
+from mpisim.schedules import Schedule, make_schedule
 from mpisim.theory.setting import Condition
 from mpisim.theory.smoothness import Bound
 
@@ -53,6 +54,9 @@ class Method:
 
     smoothness : the constants behind a theory step: "sharp" (the best that is known), or
         "published", as the paper's code bounds them.
+    schedule : by what the step size is multiplied in each round.
+    weight_decay : this multiple of x^k is added to g^k where the step is made, uncompressed, as in
+        CD-Adam's code; None, or a number >= 0.
     """
 
     name: str
@@ -60,6 +64,8 @@ class Method:
     smoothness: Bound
     estimator: Estimator
     optimizer: Optimizer
+    schedule: Schedule
+    weight_decay: float | None
 
     def multiple(self) -> float | None:
         """The multiple of the theory step, or None where the step is a number."""
@@ -80,6 +86,8 @@ class Method:
         for half in (self.estimator, self.optimizer):
             for field in dataclasses.fields(half):  # type: ignore[arg-type]
                 table[field.name.rstrip("_")] = getattr(half, field.name)
+        table["schedule"] = dataclasses.asdict(self.schedule) if self.schedule.at else None
+        table["weight_decay"] = self.weight_decay
         return table
 
 
@@ -89,6 +97,7 @@ def make_method(table: dict[str, Any]) -> Method:
     estimator_class = choose(ESTIMATORS, table.get("estimator", first), "method.estimator")
     optimizer_class = choose(OPTIMIZERS, table.get("optimizer", second), "method.optimizer")
     general = {"name", "stepsize", "smoothness", "estimator", "optimizer"}
+    general |= {"schedule", "weight_decay"}
     allowed = general | _keys(estimator_class) | _keys(optimizer_class)
     for key in table.keys() - allowed:
         known = ", ".join(sorted(allowed))
@@ -96,7 +105,10 @@ def make_method(table: dict[str, Any]) -> Method:
     table = {key: value for key, value in defaults.items() if key in allowed} | table
     estimator, optimizer = _half(estimator_class, table), _half(optimizer_class, table)
     bound = check_type(table.get("smoothness", "sharp"), Bound, "method.smoothness")
-    return Method(name, _stepsize(table), bound, estimator, optimizer)
+    schedule = make_schedule(check_type(table.get("schedule"), dict | None, "method.schedule"))
+    decay = check_type(table.get("weight_decay"), float | None, "method.weight_decay")
+    require(decay is None or decay >= 0, "method.weight_decay", decay, "a number >= 0")
+    return Method(name, _stepsize(table), bound, estimator, optimizer, schedule, decay)
 
 
 def _pair(table: dict[str, Any]) -> tuple[str, Any, Any, dict[str, Any]]:

@@ -53,7 +53,9 @@ def method_settings(name: str) -> list[str]:
 
 def experiments() -> list[list[str]]:
     """Settings that together use every kernel of a usual run."""
-    runs = [["method.name=gd", f"problem.name={problem}"] for problem in PROBLEMS]
+    runs = [
+        ["method.name=gd", f"problem.name={problem}"] for problem in PROBLEMS if problem != "torch"
+    ]
     # "theory" uses the kernels of smoothness constants; one worker has arrays of another layout
     theory = ["method.name=marina", "method.stepsize=theory", "problem.name=nonconvex-loss"]
     for workers in (1, 2):

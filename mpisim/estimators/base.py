@@ -74,8 +74,9 @@ class Estimator(ABC):
         )
 
     def parameters(self) -> dict[str, Any]:
-        """The parameters in use, with "theory" resolved."""
-        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
+        """The parameters in use, with "theory" resolved, without those that are absent."""
+        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
+        return {name: value for name, value in values.items() if value is not None}
 
     def compress(self, v: np.ndarray | Vectors) -> Upload:
         """C_i(v_i) for this rank's workers."""

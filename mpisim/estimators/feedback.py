@@ -6,13 +6,14 @@ from typing import Literal
 
 import numpy as np
 
-from mpisim.estimators.base import Direction, Estimator, estimator
+from mpisim.estimators.base import Direction, estimator
+from mpisim.estimators.batches import Stochastic
 from mpisim.theory import stepsizes
 from mpisim.theory.setting import Setting, Step
 
 
 @estimator("ef")
-class ErrorFeedback(Estimator):
+class ErrorFeedback(Stochastic):
     """Error feedback (Seide et al., 2014): what C lost is sent later.
 
     c_i^k     = C(e_i^k + grad f_i(x^k))
@@ -20,6 +21,7 @@ class ErrorFeedback(Estimator):
     g^k       = (1/n) sum_i c_i^k
 
     direction : "both": the server does the same with the mean of the c_i^k.
+    batch : of stochastic gradients.
 
     The step size stands outside, as in the CD-Adam paper's comparison; for a constant step this
     is the classical form with gamma inside C when C is positively homogeneous.
@@ -35,7 +37,7 @@ class ErrorFeedback(Estimator):
         return self.estimate(x)
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
-        v_i = self.e_i + self.oracle.gradients(x)
+        v_i = self.e_i + self.gradients(x)
         c_i = self.compress(v_i)
         self.e_i = v_i - c_i.decoded()
         if self.direction == "up":
@@ -47,7 +49,7 @@ class ErrorFeedback(Estimator):
 
 
 @estimator("ef21")
-class EF21(Estimator):
+class EF21(Stochastic):
     """EF21 (Richtarik et al., 2021; PermK paper, Appendix E): Markov compression of gradients.
 
     c_i^k     = C(grad f_i(x^{k+1}) - g_i^k)
@@ -59,6 +61,7 @@ class EF21(Estimator):
     start : g_i^0 and, at the server, gt^0 are the gradients ("dense"); g_i^0 = C(grad f_i(x^0)) and
         gt^0 is their mean ("compressed"); or all states are 0 before the first exchange ("zero":
         CD-Adam, line 1; with direction "up" that is "compressed").
+    batch : of stochastic gradients.
     """
 
     direction: Direction = "up"
@@ -72,7 +75,7 @@ class EF21(Estimator):
         self.g = self.gt = np.zeros(x.size, arithmetic)
         if self.start_ == "zero":
             return self.estimate(x)
-        gradients = self.oracle.later(x)
+        gradients = self.later(x)
         c_i = self.star.dense(gradients) if self.start_ == "dense" else self.compress(gradients)
         self.g_i = c_i.decoded()
         self.g = self.star.mean(c_i)
@@ -80,7 +83,7 @@ class EF21(Estimator):
         return self.gt
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
-        c_i = self.compress(self.oracle.later(x) - self.g_i)
+        c_i = self.compress(self.later(x) - self.g_i)
         self.g_i = c_i.add_to(self.g_i)
         self.g = self.g + self.star.mean(c_i)
         if self.direction == "up":
@@ -89,7 +92,7 @@ class EF21(Estimator):
             self.gt = self.gt + self.star.broadcast(self.g - self.gt, self.compressor)
         return self.gt
 
-    def theory_step(self, setting: Setting) -> Step:
+    def full_step(self, setting: Setting) -> Step:
         if self.direction == "both":
-            return super().theory_step(setting)
+            return super().full_step(setting)
         return stepsizes.ef21(setting)

@@ -5,16 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from mpisim.errors import InputError
-from mpisim.estimators.base import Direction, Estimator, estimator
+from mpisim.estimators.base import Direction, estimator
+from mpisim.estimators.batches import Stochastic
 from mpisim.theory import stepsizes
 from mpisim.theory.setting import Setting, Step
 
 
 @estimator("naive")
-class Naive(Estimator):
+class Naive(Stochastic):
     """g^k = (1/n) sum_i C_i(grad f_i(x^k)) (Khirirat et al., 2018; SAQ calls it DCGD).
 
     direction : "both": the server compresses the mean, too.
+    batch : of stochastic gradients.
     """
 
     direction: Direction = "up"
@@ -23,14 +25,14 @@ class Naive(Estimator):
         return self.estimate(x)
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
-        c_i = self.compress(self.oracle.gradients(x))
+        c_i = self.compress(self.gradients(x))
         if self.direction == "up":
             return self.star.average(c_i)
         return self.star.broadcast(self.star.mean(c_i), self.compressor)
 
-    def theory_step(self, setting: Setting) -> Step:
+    def full_step(self, setting: Setting) -> Step:
         if self.direction == "both":
-            return super().theory_step(setting)
+            return super().full_step(setting)
         if setting.omega == 0:
             return stepsizes.gradient_descent(setting)
         if not setting.convex:

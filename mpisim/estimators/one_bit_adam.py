@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from mpisim.estimators.base import Estimator, estimator
+from mpisim.estimators.base import estimator
+from mpisim.estimators.batches import Stochastic
 from mpisim.params import require
 
 
 @estimator("1bit-adam")
-class OneBitAdam(Estimator):
+class OneBitAdam(Stochastic):
     """1-bit Adam's communication (Tang et al., 2021, Algorithm 1); its optimizer has the same name.
 
     For the first ``warmup`` rounds g is the mean gradient, sent dense both ways. Then the momentum
@@ -21,6 +22,8 @@ class OneBitAdam(Estimator):
 
     warmup : rounds, or a share of ``run.rounds``; 0.13 is the CD-Adam paper's (13 of 100 epochs).
 
+    batch : of stochastic gradients.
+
     Where this differs from the CD-Adam code: there, gradients are compressed, not the momentum.
     """
 
@@ -30,6 +33,7 @@ class OneBitAdam(Estimator):
     server_state = ("e", "m")
 
     def check(self) -> None:
+        super().check()
         self.warmup = warmup_rounds(self.warmup, self.star.rounds)
 
     def start(self, x: np.ndarray) -> np.ndarray:
@@ -39,7 +43,7 @@ class OneBitAdam(Estimator):
         return self.estimate(x)
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
-        gradients = self.oracle.gradients(x)
+        gradients = self.gradients(x)
         if self.star.round < self.warmup:
             g = self.star.average(self.star.dense(gradients))
             self.m = self.beta1 * self.m + (1 - self.beta1) * g

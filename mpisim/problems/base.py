@@ -97,6 +97,8 @@ class Problem(ABC):
         mean; or sharp.
     explicit : bool
         Has `whole`, `coordinates` and `write_gradients`: nothing of size m x d need be there.
+    round : int
+        Of the minibatches that are asked for, set by the engine: for problems that draw.
     tested : bool
         Has a test set, and `test`.
     identity : str
@@ -116,6 +118,7 @@ class Problem(ABC):
     m: int
     d: int
     seed: int
+    round: int = 0
     dtype: np.dtype
     rows: np.ndarray
     identical: bool

@@ -16,6 +16,10 @@ from mpisim.wire.base import Form, Message, Packed, Precision, check_sizes
 from mpisim.wire.bits import PADDING, fail
 from mpisim.wire.scales import check_scales
 
+STRETCH = (
+    1 << 15
+)  # coordinates whose signs are packed together, a multiple of 8: they stay in cache
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SignsForm(Form):
@@ -37,7 +41,10 @@ class SignsForm(Form):
 
     def pack(self, scales: np.ndarray, v: np.ndarray) -> Signs:
         """The message with these scales (workers,), wire precision, and the signs of v."""
-        bits = np.packbits(v < 0, axis=1)
+        bits = np.empty((len(v), -(-self.d // 8)), np.uint8)
+        for start in range(0, self.d, STRETCH):
+            part = v[:, start : start + STRETCH]
+            bits[:, start // 8 : (start + STRETCH) // 8] = np.packbits(part < 0, axis=1)
         bits[:, -1] |= self.padding
         return Signs(self, scales, bits)
 

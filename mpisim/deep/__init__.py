@@ -1,0 +1,1 @@
+"""Neural networks in PyTorch: data, models, gradients. Only the problem ``torch`` imports it."""
