@@ -40,10 +40,10 @@ FIGURES := marina-fig1 cdadam-fig2 cdadam-fig4
 SCALE ?= quick
 RANKS ?= 2
 
-.PHONY: help setup demo test lint bench data claims $(FIGURES) clean
+.PHONY: help setup demo test lint bench data claims $(FIGURES) netlab-check clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
 
 setup: $(STAMP) ## make .venv with everything (MPI=site: use the machine's own mpirun)
 
@@ -95,6 +95,9 @@ $(FIGURES): $(STAMP)
 
 claims: $(STAMP) ## what the figures drawn so far say of the papers' claims
 	@.venv/bin/python -m mpisim claims
+
+netlab-check: $(STAMP) ## root on Linux: do the bytes that the kernel counts agree with the ledger's (docs/netlab.md)
+	@$(ENV) && .venv/bin/python -m mpisim.netlab.check
 
 clean: ## remove .venv and all that tools leave behind
 	@rm -rf .venv build dist *.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache

@@ -35,7 +35,8 @@ def info_text() -> str:
 
 def provenance() -> dict[str, str | int]:
     """What a log's attributes should say of the software and the machine. Starts no MPI."""
-    return {
+    network = os.environ.get("MPISIM_NETWORK")  # set by run/netlab, the network it made
+    found: dict[str, str | int] = {
         "package_version": mpisim.__version__,
         "python": platform.python_version(),
         **{name.replace("-", "_"): _version(name) for name in LIBRARIES},
@@ -43,6 +44,7 @@ def provenance() -> dict[str, str | int]:
         "host": socket.gethostname(),
         "cores": len(os.sched_getaffinity(0)),
     }
+    return found | ({"network": network} if network else {})
 
 
 def software() -> dict[str, str]:

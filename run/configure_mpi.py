@@ -15,7 +15,7 @@ MARK = "# written by mpisim's run/configure_mpi.py"
 
 PARAMETERS = {
     "etc/prte-mca-params.conf": (
-        "rmaps_default_mapping_policy = :oversubscribe",
+        "rmaps_default_mapping_policy = slot:oversubscribe",
         "hwloc_default_binding_policy = none",
     ),
     "etc/openmpi-mca-params.conf": (
@@ -31,11 +31,10 @@ ACTIVATE = (
 )
 
 
-def append_once(path: Path, lines: tuple[str, ...]) -> None:
-    """Append a marked block to a file, unless it is there."""
-    text = path.read_text()
-    if MARK not in text:
-        path.write_text("\n".join([text.rstrip("\n"), "", MARK, *lines, ""]))
+def end_with(path: Path, lines: tuple[str, ...]) -> None:
+    """Make a marked block the end of a file, in place of the one that is there."""
+    text = path.read_text().partition(MARK)[0]
+    path.write_text("\n".join([text.rstrip("\n"), "", MARK, *lines, ""]))
 
 
 def main() -> int:
@@ -46,8 +45,8 @@ def main() -> int:
     if not all((prefix / name).is_file() for name in PARAMETERS):
         return 0
     for name, lines in PARAMETERS.items():
-        append_once(prefix / name, lines)
-    append_once(prefix / "bin" / "activate", ACTIVATE)
+        end_with(prefix / name, lines)
+    end_with(prefix / "bin" / "activate", ACTIVATE)
     return 0
 
 

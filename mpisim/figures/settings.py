@@ -36,13 +36,14 @@ class Setting:
 def group(logs: Iterable[Log], by_ranks: bool = False) -> list[Setting]:
     """Settings in the order of their first logs, labelled by exactly what differs between them.
 
-    With ``by_ranks`` (clocks are drawn) the number of ranks is a setting, too.
+    With ``by_ranks`` (clocks are drawn) the number of ranks and run/netlab's network are settings,
+    too.
     """
     found: dict[str, Setting] = {}
     for log in logs:
         keys = {k: v for k, v in flatten(log.config).items() if k not in NOT_A_SETTING}
         if by_ranks:
-            keys["ranks"] = log.attrs.get("ranks")
+            keys |= {key: log.attrs[key] for key in ("ranks", "network") if key in log.attrs}
         if not log.config:
             keys["file"] = log.path.stem
         identity = json.dumps(keys, sort_keys=True, default=str)

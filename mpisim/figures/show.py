@@ -52,6 +52,7 @@ def _what(log: Log) -> list[tuple[str, str]]:
         ("compressor", compressor),
         ("workers", f"{log.n} on {_count(attrs.get('ranks', '?'), 'rank')}{_layout(run)}"),
         ("hosts", str(attrs.get("hosts", ""))),
+        ("network", str(attrs.get("network", ""))),
         ("seed", str(attrs.get("seed", ""))),
         ("MPI", str(attrs.get("mpi_library", ""))),
         ("mpisim", str(attrs.get("package_version", ""))),

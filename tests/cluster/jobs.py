@@ -22,7 +22,7 @@ def environment() -> dict[str, str]:
     extra = {
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-        "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+        "PRTE_MCA_rmaps_default_mapping_policy": "slot:oversubscribe",
         "OMPI_MCA_mpi_yield_when_idle": "1",
         "PYTHONPATH": str(ROOT),
     }

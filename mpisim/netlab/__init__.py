@@ -1,0 +1,1 @@
+"""A network that is really there: hosts in network namespaces, links shaped by the kernel."""
