@@ -152,6 +152,8 @@ class Engine:
                 result = self._stop_over(k, x, logged, signals)
                 if result is not None:
                     return result
+            for measure in star.measures:
+                measure.passed(x)
             g = self.estimator.start(x) if k == 0 else self.estimator.estimate(x)
             self.clock.to(OPTIMIZER)
             x = self._next(k, x, g)

@@ -6,11 +6,14 @@ A new one is a class with the decorator `measure`; its columns go behind all oth
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numba import njit
 
+from mpisim.kernels import add_rows
+from mpisim.oracle import Gradients
 from mpisim.vectors import Vectors
 
 if TYPE_CHECKING:
@@ -47,6 +50,9 @@ class Measure(ABC):
 
         What rank 0 returns is written.
         """
+
+    def passed(self, x: np.ndarray) -> None:  # noqa: B027
+        """Called with every x^k (d,), logged or not, after its row and before its round."""
 
     def up(self, v: np.ndarray | Vectors, upload: Upload) -> None:  # noqa: B027
         """Called when this rank's workers have compressed v (senders, d)."""
@@ -100,6 +106,59 @@ class Pi(Measure):
         return mean, largest, float(self.pi)
 
 
+@measure("adaptive")
+class Adaptive(Measure):
+    """(L_+^t)^2 and (L_±^t)^2 of the last step, as the PermK paper's A.8.2 measures them.
+
+    With D_i = grad f_i(x^k) - grad f_i(x^{k-1}): the mean of |D_i|^2 and the mean of
+    |D_i - mean D|^2, both over |x^k - x^{k-1}|^2, so that row k has t = k - 1. NaN in row 0, and
+    where x did not move. Costs the gradients at both points, in logged rows alone.
+    """
+
+    columns: ClassVar[list[Column]] = [
+        ("adaptive_L_plus_sq", np.float64, "1", "(L_+^t)^2 of the step from x^{k-1} to x^k"),
+        ("adaptive_L_pm_sq", np.float64, "1", "(L_±^t)^2 of the step from x^{k-1} to x^k"),
+    ]
+
+    def __init__(self, star: Star, problem: Problem, run: Run):
+        super().__init__(star, problem, run)
+        self.last: np.ndarray | None = None
+
+    def passed(self, x: np.ndarray) -> None:
+        self.last = x
+
+    def values(self, x: np.ndarray) -> tuple[float, ...]:
+        if self.last is None:
+            return np.nan, np.nan
+        moved = (x - self.last).astype(np.float64)
+        length = float(moved @ moved)
+        change: np.ndarray | Vectors
+        if self.problem.explicit:
+            change = Gradients(self.problem, x) - Gradients(self.problem, self.last)
+        else:
+            change = self.problem.gradients(x) - self.problem.gradients(self.last)
+        total = np.zeros(self.problem.d)
+        self._over_workers(change, total, add_rows)
+        squares = np.zeros(2)
+        mean = total / self.star.n
+        self._over_workers(change, squares, lambda t, rows: _spread(t, rows, mean))
+        plus, pm = (squares / self.star.n / length).tolist() if length > 0 else (np.nan, np.nan)
+        return plus, pm
+
+    def _over_workers(
+        self, rows: np.ndarray | Vectors, total: np.ndarray, fold: Callable[..., None]
+    ) -> None:
+        """``fold`` of all workers' rows into ``total``, worker by worker."""
+
+        def fold_all(total: np.ndarray) -> None:
+            for part in (
+                [rows] if isinstance(rows, np.ndarray) else (own for _, own in rows.parts())
+            ):
+                fold(total, part)
+
+        self.star.relay(total, fold_all)
+
+
 class Tests(Measure):
     """What a problem with a test set measures there; not asked for, always logged."""
 
@@ -134,3 +193,16 @@ def _losses(v, decoded):
             lost += (np.float64(decoded[i, j]) - np.float64(v[i, j])) ** 2
         out[i] = lost / whole if whole > 0 else 0.0
     return out
+
+
+@njit(cache=True)
+def _spread(total, rows, mean):
+    """total[0] += |row|^2, total[1] += |row - mean|^2 for each row, one after the other."""
+    for i in range(rows.shape[0]):
+        square = away = 0.0
+        for j in range(rows.shape[1]):
+            value = np.float64(rows[i, j])
+            square += value**2
+            away += (value - mean[j]) ** 2
+        total[0] += square
+        total[1] += away

@@ -75,5 +75,75 @@ def test_resumed(tmp_path):
 
 
 def test_an_unknown_column_is_one_line():
-    with pytest.raises(InputError, match=r"run\.columns: unknown name 'p'; known: pi"):
+    with pytest.raises(InputError, match=r"run\.columns: unknown name 'p'; known: adaptive, pi"):
         run_tables(table(CD_ADAM, {"name": "scaled-sign"}, columns=["p"]))
+
+
+MARINA = {"name": "marina", "stepsize": "theory", "p": 0.2}
+PERMK = {"name": "permk"}
+QUADRATIC = {"name": "quadratic", "workers": 12, "dimension": 9, "noise": 0.4, "lambda": 0.01}
+RATIOS = ("adaptive_L_plus_sq", "adaptive_L_pm_sq")
+
+
+def run_adaptive(log, problem=None, **run):
+    tables = table(MARINA, PERMK, rounds=12, columns=["adaptive"], **run)
+    run_tables(tables | ({"problem": problem} if problem else {}), log)
+    return columns(log)
+
+
+@pytest.mark.parametrize("problem", [None, QUADRATIC], ids=["sample", "quadratic"])
+def test_adaptive_ratios_are_their_formulas(problem, tmp_path):
+    """A.8.2, with x^1 and x^2 from runs that end there, and gradients of all workers at once."""
+    import h5py
+
+    from mpisim.config import parse
+
+    tables = table(MARINA, PERMK, rounds=2)
+    tables |= {"problem": problem} if problem else {}
+    own = parse(tables).problem
+    n = 12 if problem else 6
+    own.load(n, 0, n, 1, np.dtype(float))
+    x = [own.initial_point()]
+    for k in (1, 2):
+        run_tables(tables | {"run": {"rounds": k}}, tmp_path / f"{k}.h5")
+        with h5py.File(tmp_path / f"{k}.h5") as file:
+            x.append(file["final/x"][:])
+    c = run_adaptive(tmp_path / "log.h5", problem)
+    assert np.isnan(c[RATIOS[0]][0]) and np.isnan(c[RATIOS[1]][0])
+    for k in (1, 2):
+        change = own.gradients(x[k]) - own.gradients(x[k - 1])
+        length = np.sum((x[k] - x[k - 1]) ** 2)
+        plus = np.mean(np.sum(change**2, axis=1)) / length
+        whole = np.sum(change.mean(axis=0) ** 2) / length
+        assert c[RATIOS[0]][k] == pytest.approx(plus, rel=1e-10)
+        assert c[RATIOS[1]][k] == pytest.approx(plus - whole, rel=1e-8)
+
+
+def test_adaptive_ratios_are_below_the_constants(tmp_path):
+    from mpisim.problems.quadratic import Quadratic
+
+    c = run_adaptive(tmp_path / "log.h5", QUADRATIC)
+    own = Quadratic(workers=12, dimension=9, noise=0.4, lambda_=0.01)
+    own.load(12, 0, 12, 1, np.dtype(float))
+    for name, bound in zip(RATIOS, (own.known.L_plus, own.known.L_pm), strict=True):
+        assert (c[name][1:] > 0).all() and (c[name][1:] <= bound**2 * (1 + 1e-9)).all()
+
+
+def test_adaptive_ratios_of_equal_workers(tmp_path):
+    c = run_adaptive(tmp_path / "log.h5", QUADRATIC | {"noise": 0.0})
+    assert (c[RATIOS[1]][1:] < 1e-25).all() and (c[RATIOS[0]][1:] > 1e-3).all()
+
+
+def test_adaptive_rows_further_apart_and_resumed(tmp_path):
+    every = run_adaptive(tmp_path / "every.h5")
+    some = run_adaptive(tmp_path / "some.h5", log_every=5)
+    for name in every:
+        kept = every[name][[0, 5, 10, 12]]
+        if not name.startswith("time_") and name != "bits_up_max":
+            assert np.array_equal(some[name], kept, equal_nan=True), name
+    first = table(MARINA, PERMK, rounds=7, columns=["adaptive"])
+    run_tables(first, tmp_path / "parts.h5")
+    last = first | {"run": first["run"] | {"rounds": 12}}
+    run_tables(last, tmp_path / "parts.h5", resume=True)
+    parts = columns(tmp_path / "parts.h5")
+    assert all(np.array_equal(parts[name], every[name], equal_nan=True) for name in RATIOS)

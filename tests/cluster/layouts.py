@@ -45,7 +45,7 @@ VARIANCE_REDUCED = [
 PERMK = {"name": "permk"}
 TOGETHER = [  # correlated compressors
     PERMK,
-    PERMK | {"groups": 2},
+    PERMK | {"groups": 4},
     {"name": "block-permutation", "blocks": 4},
     {"name": "compose", "outer": PERMK, "inner": {"name": "natural"}},
     {"name": "compose", "outer": PERMK, "inner": {"name": "qsgd", "s": 40}},
@@ -80,7 +80,8 @@ def experiments():
             problem={"split": "sorted-by-norm"},
         )
     for compressor, n in itertools.product(TOGETHER, (6, 20)):
-        yield table({"name": "marina", "p": 0.3, "stepsize": 0.05}, compressor, workers=n, rounds=6)
+        run = {"rounds": 6, "columns": ["adaptive"]}
+        yield table({"name": "marina", "p": 0.3, "stepsize": 0.05}, compressor, workers=n, **run)
     yield table({"name": "pp-marina", "participants": 3, "p": 0.3, "stepsize": 0.05}, PERMK)
     for n, d in itertools.product((6, 20), (9, 50)):
         quadratic = {"name": "quadratic", "workers": n, "dimension": d, "noise": 0.3}
@@ -95,6 +96,7 @@ def experiments():
             yield tables | {"problem": quadratic}
     many = {"name": "quadratic", "workers": 700, "noise": 0.3}  # dense messages go in three parts
     tables = table({"name": "marina", "p": 0.5, "stepsize": 0.05}, PERMK, rounds=5)
+    tables["run"]["columns"] = ["adaptive"]
     yield tables | {"problem": many}
     yield table(
         {"name": "diana", "stepsize": "theory"},
