@@ -28,6 +28,8 @@ def read(file: Path, settings: list[str]) -> tuple[Path, list[Tables]]:
     sweep = tables.pop("sweep", {})
     if not isinstance(sweep, dict):
         raise InputError(f"sweep: {sweep!r} is not allowed; it must be a table")
+    if any(s.partition("=")[0].strip() == "sweep.multiples" for s in of_grid):
+        _forget_own_multiples(sweep)
     folder = sweep.pop("folder", f"logs/{file.stem}")
     if not isinstance(folder, str) or not folder:
         raise InputError(f"sweep.folder: {folder!r} is not allowed; it must be a string, not empty")
@@ -41,16 +43,18 @@ def read(file: Path, settings: list[str]) -> tuple[Path, list[Tables]]:
 
 def expand(base: Tables, sweep: Tables) -> list[Tables]:
     """The tables of every point: ``base`` with one change of each dimension merged over it."""
-    multiples = _multiples(sweep)
+    multiples = _multiples("sweep", sweep)
     rest = {key: value for key, value in sweep.items() if key != "multiples"}
     alternatives = [_alternatives(key, rest[key]) for key in rest if key not in TABLES]
     values = [d for key in rest if key in TABLES for d in _values((key,), rest[key])]
     points = []
     for changes in itertools.product(*alternatives, *values):
         point = copy.deepcopy(base)
+        own = multiples
         for change in changes:
-            _merge(point, change)
-        points += _at_multiples(point, multiples)
+            _merge(point, {key: value for key, value in change.items() if key in TABLES})
+            own = change.get("multiples", own)
+        points += _at_multiples(point, own)
     return points
 
 
@@ -73,14 +77,18 @@ def _values(path: tuple[str, ...], node: Any) -> list[list[Tables]]:
 
 def _alternatives(key: str, node: Any) -> list[Tables]:
     """A dimension ``[[sweep.KEY]]``: whole tables, merged over those of the file."""
-    allowed = ", ".join(TABLES)
+    allowed = f"{', '.join(TABLES)}, multiples"
     if not isinstance(node, list) or not node or not all(isinstance(one, dict) for one in node):
         raise InputError(
             f"sweep.{key}: unknown key; allowed: folder, multiples, TABLE.KEY = [values], and"
             f" [[sweep.{key}]] with tables among {allowed}"
         )
     for number, one in enumerate(node, 1):
+        if "multiples" in one:
+            _multiples(f"sweep.{key}, number {number}", one)
         for name, table in one.items():
+            if name == "multiples":
+                continue
             if name not in TABLES or not isinstance(table, dict):
                 raise InputError(
                     f"sweep.{key}, number {number}: {name} = {table!r} is not allowed;"
@@ -89,15 +97,23 @@ def _alternatives(key: str, node: Any) -> list[Tables]:
     return node
 
 
-def _multiples(sweep: Tables) -> list[float]:
-    multiples = sweep.get("multiples", [])
+def _forget_own_multiples(sweep: Tables) -> None:
+    """Those of the alternatives: ``--set`` wins over the file."""
+    for alternatives in sweep.values():
+        for one in alternatives if isinstance(alternatives, list) else []:
+            if isinstance(one, dict):
+                one.pop("multiples", None)
+
+
+def _multiples(where: str, table: Tables) -> list[float]:
+    multiples = table.get("multiples", [])
     numbers = isinstance(multiples, list) and all(
         isinstance(m, int | float) and not isinstance(m, bool) and isfinite(m) and m > 0
         for m in multiples
     )
-    if not numbers or ("multiples" in sweep and not multiples):
+    if not numbers or ("multiples" in table and not multiples):
         raise InputError(
-            f"sweep.multiples: {multiples!r} is not allowed; it must be a list of numbers > 0"
+            f"{where}.multiples: {multiples!r} is not allowed; it must be a list of numbers > 0"
         )
     return [float(m) for m in multiples]
 

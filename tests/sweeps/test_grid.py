@@ -152,6 +152,26 @@ def test_differences_name_what_varies():
     assert flatten({"compressor": {"inner": {"k": 1}}}) == {"compressor.inner.k": 1}
 
 
+def test_an_alternative_may_have_multiples_of_its_own(tmp_path):
+    sweep = """
+multiples = [1]
+[[sweep.pairs]]
+compressor = { k = 1 }
+multiples = [2, 4]
+[[sweep.pairs]]
+compressor = { k = 2 }
+"""
+
+    def steps(*settings):
+        points = read(write(tmp_path, sweep), list(settings))[1]
+        return [(p["compressor"]["k"], p["method"]["stepsize"]) for p in points]
+
+    assert steps() == [(1, {"theory": 2.0}), (1, {"theory": 4.0}), (2, "theory")]
+    assert steps("sweep.multiples=[8]") == [(1, {"theory": 8.0}), (2, {"theory": 8.0})]
+    with pytest.raises(InputError, match=r"sweep\.pairs, number 1\.multiples: \[0\]"):
+        read(write(tmp_path, sweep.replace("[2, 4]", "[0]")), [])
+
+
 def test_multiples_keep_the_condition_of_the_theorem(tmp_path):
     sweep = """
     multiples = [1, 2]
