@@ -66,6 +66,19 @@ def load(name: str) -> Samples:
     return choose(SAMPLES, name, "problem.data")()
 
 
+def first(whole: Samples, count: int) -> Samples:
+    """Its first ``count`` training samples and as many test samples; all of them for 0."""
+    if count == 0:
+        return whole
+    return dataclasses.replace(
+        whole,
+        features=whole.features[:count],
+        labels=whole.labels[:count],
+        test_features=whole.test_features[:count],
+        test_labels=whole.test_labels[:count],
+    )
+
+
 def here(name: str) -> bool:
     """Whether they can be loaded."""
     try:

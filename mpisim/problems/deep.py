@@ -24,6 +24,7 @@ class Torch(Problem):
     """f_i(x) = mean over the worker's samples of the cross-entropy of a model with parameters x.
 
     model, data : names, of `mpisim.deep.models` and `mpisim.deep.samples`, or of a plugin.
+    samples : the first so many training samples, and so many test samples at most; 0: all.
     width : of the model's layers; 1 is the paper's.
     pool : images are averaged over squares of pool x pixels.
     chunk : so many samples go through the model together, at most.
@@ -39,6 +40,7 @@ class Torch(Problem):
 
     model: str = "resnet18"
     data: str = "cifar10"
+    samples: int = 0
     workers: int | None = None
     split: Literal["contiguous", "shuffled"] = "contiguous"
     remainder: str = "drop"
@@ -55,12 +57,13 @@ class Torch(Problem):
     def check(self) -> None:
         require(self.workers is None or self.workers >= 1, "problem.workers", self.workers, ">= 1")
         require(self.remainder in REMAINDERS, "problem.remainder", self.remainder, str(REMAINDERS))
+        require(self.samples >= 0, "problem.samples", self.samples, "an integer >= 0")
         require(self.width > 0, "problem.width", self.width, "a number > 0")
         require(self.pool >= 1, "problem.pool", self.pool, "an integer >= 1")
         require(self.chunk >= 2, "problem.chunk", self.chunk, "an integer >= 2")
 
     def load(self, n: int, first: int, count: int, seed: int, dtype: np.dtype) -> None:
-        whole = samples.load(self.data)
+        whole = samples.first(samples.load(self.data), self.samples)
         self.n, self.first, self.m, self.seed, self.dtype = n, first, count, seed, np.dtype(dtype)
         self.streams, self.classes = Streams(seed), whole.classes
         self.mean, self.scale = _normalisation(self._pooled(whole.features), self.dtype)
@@ -70,7 +73,7 @@ class Torch(Problem):
             order = shuffle(len(order), seed)
         mine = [order[starts[i] : stops[i]] for i in range(first, first + count)]
         self.rows = np.array([len(rows) for rows in mine], np.int64)
-        self.samples = [(self._pooled(whole.features[r]), whole.labels[r]) for r in mine]
+        self.shards = [(self._pooled(whole.features[r]), whole.labels[r]) for r in mine]
         self.tests = len(whole.test_labels)
         shares = [
             slice(self.tests * i // n, self.tests * (i + 1) // n)
@@ -112,7 +115,7 @@ class Torch(Problem):
         losses, gradients = np.empty(self.m), np.empty((self.m, self.d), self.dtype)
         self.right, self.statistics = np.empty(self.m), []
         self.network.to_point(x)
-        for i, (features, labels) in enumerate(self.samples):
+        for i, (features, labels) in enumerate(self.shards):
             values = self._values(features)
             losses[i], self.right[i], gradients[i] = self.network.gradient(
                 values, labels, self.chunk, 0
@@ -127,7 +130,7 @@ class Torch(Problem):
         seeds = self._draw("dropout").words(1)[:, 0] >> np.uint64(1)
         moves = self._draw("augment").uniforms(3 * batch.shape[1]) if self.augment else None
         self.network.to_point(x)
-        for i, (features, labels) in enumerate(self.samples):
+        for i, (features, labels) in enumerate(self.shards):
             chosen = features[batch[i]]
             if moves is not None:
                 chosen = augmented(chosen, moves[i].reshape(-1, 3))

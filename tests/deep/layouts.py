@@ -8,9 +8,9 @@ from pathlib import Path
 
 from mpi4py import MPI
 
-from tests.cluster.layouts import content
 from tests.deep.support import network
 from tests.helpers import run_tables
+from tests.resumes import differences
 
 SIGN, RANDK = {"name": "scaled-sign"}, {"name": "randk", "k": 100}
 
@@ -26,19 +26,14 @@ def main() -> int:
     world, different = MPI.COMM_WORLD, 0
     with tempfile.TemporaryDirectory() as folder:
         for tables in experiments():
-            reference: dict[str, bytes] = {}
-            for ranks in (1, 3):
-                group = world.Split(0 if world.rank < ranks else MPI.UNDEFINED, world.rank)
-                if world.rank < ranks:
-                    log = Path(folder) / "log.h5"
-                    run_tables(tables, log, group, force=True)
-                    if world.rank == 0:
-                        found = content(log)
-                        reference = reference or found
-                        names = [name for name in found if found[name] != reference[name]]
-                        different += len(names)
-                        print(f"{ranks} ranks: {names or 'the same'}", flush=True)
-                world.Barrier()
+            logs = [Path(folder) / f"{ranks}.h5" for ranks in (1, 3)]
+            if world.rank == 0:
+                run_tables(tables, logs[0], force=True)
+            run_tables(tables, logs[1], world, force=True)
+            if world.rank == 0:
+                names = differences(*logs)
+                different += len(names)
+                print(names or "the same", flush=True)
     return int(world.bcast(different) > 0)
 
 

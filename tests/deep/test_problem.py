@@ -70,7 +70,7 @@ def logistic_network(monkeypatch):
     monkeypatch.setitem(SAMPLES, "rows", lambda: data)
     monkeypatch.setitem(MODELS, "margin", lambda shape, classes, width: Margin(shape[0]))
     tables = network(GD, workers=6)
-    tables["problem"] |= {"model": "margin", "data": "rows", "pool": 1}
+    tables["problem"] |= {"model": "margin", "data": "rows", "samples": 0, "pool": 1}
     return tables
 
 
@@ -195,4 +195,4 @@ def test_the_same_on_1_and_3_ranks():
     pytest.importorskip("torch")
     job = mpirun(3, "-m", "tests.deep.layouts", timeout=300, cwd=ROOT)
     assert job.returncode == 0, job.stdout[-3000:] + job.stderr[-3000:]
-    assert job.stdout.count("the same") == 4
+    assert job.stdout.count("the same") == 2
