@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from mpisim.cluster import guarded, on_first
-from mpisim.data.find import find
+from mpisim.data.find import here
 from mpisim.errors import InputError
 from mpisim.figures import papers
 from mpisim.sweeps.command import exit_code
@@ -26,24 +26,19 @@ def grid_of(name: str, scale: str) -> tuple[Path, list[dict]]:
     if scale not in scales:
         raise InputError(f"SCALE={scale} is not allowed; it must be {' or '.join(scales)}")
     folder, grid = read(Path("run") / f"{name}.toml", scales[scale])
-    gone = [data for data in dict.fromkeys(_data(point) for point in grid) if not _here(data)]
+    gone = [
+        data for data in dict.fromkeys(_data(point) for point in grid) if data and not here(data)
+    ]
     for data in gone:
         print(f"{data}: left out, it is not here; `mpisim data fetch {data}` downloads it")
-    here = [point for point in grid if _data(point) not in gone]
-    if not here:
+    left = [point for point in grid if _data(point) not in gone]
+    if not left:
         raise InputError("none of the data is here; MPISIM_DATA names folders with data sets")
-    return folder, here
+    return folder, left
 
 
 def _data(point: dict) -> str:
     return point["problem"].get("data", "")
-
-
-def _here(data: str) -> bool:
-    try:
-        return not data or bool(find(data))
-    except InputError:
-        return False
 
 
 def main() -> int:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mpisim.data.find import find
-from mpisim.errors import InputError
+from mpisim.data.find import here
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -22,9 +21,7 @@ def need_data():
     """need_data(name) skips the test where the data set is not here."""
 
     def need(name: str) -> None:
-        try:
-            find(name)
-        except InputError:
+        if not here(name):
             pytest.skip(f"{name} is not here (MPISIM_DATA)")
 
     return need

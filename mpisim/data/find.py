@@ -47,6 +47,18 @@ def find(name: str) -> Path:
     return found
 
 
+def here(name: str) -> bool:
+    """Whether a data set, of rows or of (training) images, is on this machine."""
+    dataset = lookup(name)
+    if dataset is not None and dataset.kind != "libsvm":
+        files = [file for file in dataset.files if file.part.startswith("train")]
+        return all(find_file(dataset, file) is not None for file in files)
+    try:
+        return bool(find(name))
+    except InputError:
+        return False
+
+
 def find_file(dataset: Dataset, file: DataFile) -> Path | None:
     """The place of one file of a registered set, or None where it is not on this machine."""
     names = (dataset.name, file.file) if dataset.kind == "libsvm" else (file.file,)

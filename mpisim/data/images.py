@@ -6,11 +6,13 @@ then values); A. Krizhevsky, "The CIFAR-10 dataset" (records of label bytes and 
 
 from __future__ import annotations
 
+import os
 from math import prod
 from pathlib import Path
 
 import numpy as np
 
+from mpisim.data.sample_images import sample_images
 from mpisim.errors import InputError
 from mpisim.params import choose
 
@@ -51,6 +53,26 @@ def load_images(name: str, part: str = "train") -> tuple[np.ndarray, np.ndarray]
         return images, labels
     blocks = [parse_cifar(*c, CIFAR_CLASSES[dataset.kind]) for c in contents]
     return np.concatenate([b[0] for b in blocks]), np.concatenate([b[1] for b in blocks])
+
+
+def load_pixels(name: str) -> tuple[np.ndarray, str]:
+    """The training images as rows, shape (rows, pixels), uint8, and their sha256.
+
+    ``name`` is a registered image set, a path to an idx file of images, or "sample": generated
+    ones. Raises `InputError` as `load_images` does.
+    """
+    from mpisim.data.content import sha256
+
+    if name == "sample":
+        images = sample_images()
+    elif os.path.isfile(os.path.expanduser(name)):
+        images = read_idx(Path(name).expanduser())
+        if images.ndim < 2 or not images.size:
+            raise InputError(f"{name}: an idx file of shape {images.shape}; allowed: one of images")
+    else:
+        images, _ = load_images(name)
+    rows = images.reshape(len(images), -1)
+    return rows, sha256(rows.tobytes())
 
 
 def read_idx(path: Path) -> np.ndarray:

@@ -101,6 +101,8 @@ class Problem(ABC):
         Of the minibatches that are asked for, set by the engine: for problems that draw.
     tested : bool
         Has a test set, and `test`.
+    shapes : tuple of (int, int)
+        Of the matrices that x consists of, row by row, one behind the other; none for a vector.
     identity : str
         What the problem was made of, for logs.
     """
@@ -113,6 +115,7 @@ class Problem(ABC):
     attained: Literal["everywhere", "origin", "nowhere"] = "nowhere"
     spread: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     published: ClassVar[Literal["one", "mean", "sharp"]] = "sharp"
+    shapes: tuple[tuple[int, int], ...] = ()
     n: int
     first: int
     m: int

@@ -98,6 +98,17 @@ def experiments():
     tables = table({"name": "marina", "p": 0.5, "stepsize": 0.05}, PERMK, rounds=5)
     tables["run"]["columns"] = ["adaptive"]
     yield tables | {"problem": many}
+    images = {"name": "autoencoder", "data": "sample", "images": 90, "code_size": 2, "lambda": 0.1}
+    for name, compressor, keys in (
+        ("marina", PERMK, {"workers": 20}),
+        ("ef21", COMPRESSORS[2], {"workers": 6}),
+        ("vr-marina", COMPRESSORS[1], {"workers": 6, "mix": "samples"}),
+    ):
+        method = {"name": name, "stepsize": 0.005} | ({} if name == "ef21" else {"p": 0.3})
+        method |= {"batch": 3} if name == "vr-marina" else {}
+        yield table(method, compressor, rounds=6) | {
+            "problem": images | keys | {"homogeneity": 0.4}
+        }
     yield table(
         {"name": "diana", "stepsize": "theory"},
         {"name": "smooth", "inner": {"name": "quant-plus", "beta": 20.0}},

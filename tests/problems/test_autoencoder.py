@@ -1,0 +1,281 @@
+"""The linear autoencoder against its definition, finite differences, and itself in other blocks."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_limits
+
+from mpisim.compressors import make
+from mpisim.data.homogeneity import split
+from mpisim.data.images import load_pixels
+from mpisim.data.sample_images import sample_images
+from mpisim.errors import InputError
+from mpisim.oracle import Gradients
+from mpisim.problems import PROBLEMS
+from mpisim.wire.base import Precision
+from tests.compressors.cases import draw
+from tests.helpers import columns, run_tables
+from tests.wire.messages import contents
+
+SIDE = 9
+KEYS = [
+    {},
+    {"homogeneity": 0.5, "lambda_": 0.3, "code_size": 5},
+    {"homogeneity": 1.0, "lambda_": 0.01},
+    {"homogeneity": 0.4, "mix": "samples", "reduction": "mean", "lambda_": 0.02},
+]
+each = pytest.mark.parametrize("keys", KEYS, ids=str)
+
+
+def autoencoder(n=7, first=0, count=None, dtype="float64", seed=3, images=61, **keys):
+    """On small generated images, of SIDE x SIDE pixels."""
+    problem = PROBLEMS["autoencoder"](data="made", images=images, **({"code_size": 3} | keys))
+    count = n if count is None else count
+    problem.attach(made(images), parts_of(problem, n, seed), first, count, seed, np.dtype(dtype))
+    return problem
+
+
+def made(images) -> np.ndarray:
+    return np.array(sample_images(images, side=SIDE)).reshape(images, -1)
+
+
+def parts_of(problem, n, seed):
+    images = problem.images
+    return split(images, images, n, problem.homogeneity, problem.mix, seed)
+
+
+def shards(problem) -> list[np.ndarray]:
+    """The images of each of all n workers, pixels in [0, 1]."""
+    pixels, parts = made(problem.images) / 255, parts_of(problem, problem.n, problem.seed)
+    return [pixels[parts.images[a:b]] for a, b in pairwise(parts.bounds)]
+
+
+def by_definition(problem, x):
+    """f_i(x) and gradients from the formula of Appendix A.5, image by image of each shard."""
+    f, e = problem.d_f, problem.d_e
+    decoder, encoder = x[: f * e].reshape(f, e), x[f * e :].reshape(e, f)
+    rest = decoder @ encoder - np.eye(f)
+    weight = 1 if problem.reduction == "sum" else 1 / f
+    losses, gradients = [], []
+    for a in shards(problem):
+        error = a @ rest.T  # rows D E a_j - a_j
+        outer = 2 * weight * error.T @ a / len(a) + problem.lambda_ * rest
+        penalty = problem.lambda_ / 2 * np.linalg.norm(rest) ** 2
+        losses.append(weight * np.linalg.norm(error) ** 2 / len(a) + penalty)
+        gradients.append(np.concatenate([(outer @ encoder.T).ravel(), (decoder.T @ outer).ravel()]))
+    return np.array(losses), np.array(gradients)
+
+
+def point(problem, seed=0):
+    return 0.1 * np.random.default_rng(seed).standard_normal(problem.d).astype(problem.dtype)
+
+
+@each
+def test_losses_and_gradients_against_the_definition(keys):
+    problem = autoencoder(**keys)
+    x = point(problem)
+    losses, gradients = by_definition(problem, x)
+    np.testing.assert_allclose(problem.losses(x), losses, rtol=1e-12)
+    np.testing.assert_allclose(problem.gradients(x), gradients, rtol=1e-10, atol=1e-12)
+    f, gradient = problem.whole(x)
+    assert f == pytest.approx(losses.mean(), rel=1e-12)
+    np.testing.assert_allclose(gradient, gradients.mean(axis=0), rtol=1e-10, atol=1e-12)
+
+
+@each
+def test_gradients_against_finite_differences(keys):
+    problem = autoencoder(**keys)
+    x, rng, h = point(problem), np.random.default_rng(1), 1e-5
+    gradients = problem.gradients(x)
+    for _ in range(5):
+        u = rng.standard_normal(problem.d)
+        slopes = (problem.losses(x + h * u) - problem.losses(x - h * u)) / (2 * h)
+        np.testing.assert_allclose(gradients @ u, slopes, rtol=1e-5, atol=1e-6)
+
+
+@each
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_no_bit_depends_on_the_block(keys, dtype):
+    n = 7
+    problem = autoencoder(n, dtype=dtype, **keys)
+    x = point(problem)
+    whole, losses, f = problem.gradients(x), problem.losses(x), problem.whole(x)
+    batch = np.random.default_rng(2).integers(0, problem.rows.min(), (n, 3))
+    batches = problem.batch_gradients(x, batch)
+    assert whole.dtype == problem.dtype
+    for cuts in ([0, 1, 2, 3, 4, 5, 6, 7], [0, 3, 3, 7], [0, 6, 7]):
+        for a, b in pairwise(cuts):
+            own = autoencoder(n, a, b - a, dtype, **keys)
+            assert own.gradients(x).tobytes() == whole[a:b].tobytes()
+            assert own.losses(x).tobytes() == losses[a:b].tobytes()
+            assert own.batch_gradients(x, batch[a:b]).tobytes() == batches[a:b].tobytes()
+            assert own.whole(x)[0] == f[0] and np.array_equal(own.whole(x)[1], f[1])
+            assert own.identical == problem.identical
+            assert np.array_equal(own.initial_point(), problem.initial_point())
+
+
+@each
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_parts_and_coordinates_have_the_bits_of_the_whole_gradients(keys, dtype):
+    problem, rng = autoencoder(dtype=dtype, **keys), np.random.default_rng(4)
+    for seed in (0, 1, 0, 2, 1):  # codes of two points are kept
+        x = point(problem, seed)
+        dense = autoencoder(dtype=dtype, **keys).gradients(x)
+        out = np.empty((2, problem.d), problem.dtype)
+        for first in range(6):
+            problem.write_gradients(x, first, out)
+            assert out.tobytes() == dense[first : first + 2].tobytes()
+        rows = [np.sort(rng.choice(problem.d, 50, replace=False)) for _ in range(7)]
+        rows[3] = rows[3][:0]
+        ptr = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
+        values = problem.coordinates(x, ptr, np.concatenate(rows))
+        taken = np.concatenate([dense[i, row] for i, row in enumerate(rows)])
+        assert values.tobytes() == taken.tobytes()
+
+
+def test_the_number_of_blas_threads_changes_nothing():
+    found = []
+    for threads in (1, 2, 3):
+        with threadpool_limits(threads, user_api="blas"):
+            problem = PROBLEMS["autoencoder"](data="sample", lambda_=0.1)
+            problem.load(7, 0, 7, 3, np.dtype("float64"))
+            x = problem.initial_point()
+            f, gradient = problem.whole(x)
+            found.append((f, gradient.tobytes(), problem.gradients(x).tobytes()))
+    assert found[0] == found[1] == found[2]
+
+
+def test_a_point_changed_in_place_is_another_point():
+    problem = autoencoder()
+    x = point(problem)
+    problem.gradients(x)
+    x += 0.01
+    assert np.array_equal(problem.gradients(x), autoencoder().gradients(x))
+
+
+@each
+def test_batches(keys):
+    problem = autoencoder(**keys)
+    x, least = point(problem), int(problem.rows.min())
+    everything = np.tile(np.arange(least), (7, 1))
+    single = [problem.batch_gradients(x, everything[:, [t]]) for t in range(least)]
+    whole = problem.batch_gradients(x, everything)
+    np.testing.assert_allclose(whole, np.mean(single, axis=0), rtol=1e-9, atol=1e-11)
+    full = problem.rows == least
+    np.testing.assert_allclose(whole[full], problem.gradients(x)[full], rtol=1e-9, atol=1e-11)
+    twice = problem.batch_gradients(x, np.repeat(everything[:, :2], [1, 2], axis=1))
+    np.testing.assert_allclose(twice, (single[0] + 2 * single[1]) / 3, rtol=1e-9, atol=1e-11)
+    for bad in (-1, int(problem.rows[0])):
+        with pytest.raises(IndexError):
+            problem.batch_gradients(x, np.full((7, 1), bad))
+
+
+@each
+def test_minimum_is_that_of_the_principal_components(keys):
+    problem = autoencoder(**keys)
+    x, f = problem.minimum()
+    weight = 1 if problem.reduction == "sum" else 1 / problem.d_f
+    second = weight * np.mean([a.T @ a / len(a) for a in shards(problem)], axis=0)
+    eigenvalues = np.linalg.eigvalsh(second) + problem.lambda_ / 2
+    assert f == pytest.approx(eigenvalues[: -problem.d_e].sum(), rel=1e-9, abs=1e-9)
+    assert np.linalg.norm(problem.whole(x)[1]) < 1e-10 * np.linalg.norm(
+        problem.whole(problem.initial_point())[1]
+    )
+
+
+def test_start_has_the_variance_of_xavier():
+    x = autoencoder(code_size=60).initial_point()
+    assert x.shape == (2 * SIDE**2 * 60,)
+    assert x.var() == pytest.approx(2 / (SIDE**2 + 60), rel=0.064)  # 4.5 sigma
+    assert not np.array_equal(x, autoencoder(code_size=60, seed=4).initial_point())
+
+
+@pytest.mark.parametrize("table", [{"name": "permk"}, {"name": "randk", "k": 90}])
+def test_later_gradients_give_the_same_messages(table):
+    problem = autoencoder(homogeneity=0.5, lambda_=0.1)
+    points = [point(problem, seed) for seed in (0, 1)]
+    new, old = (problem.gradients(x) for x in points)
+    later, before = (Gradients(problem, x) for x in points)
+    precision = Precision(np.dtype("float32"), np.dtype("float64"))
+    compressor = make(table).bind(problem.d, 7, precision)
+    dense = compressor.compress(new - old, draw(7))
+    assert contents(compressor.compress(later - before, draw(7))) == contents(dense)
+
+
+def tables(method, compressor=None, **keys):
+    problem = {"name": "autoencoder", "data": "sample", "workers": 5, "images": 60, "code_size": 2}
+    tables = {"problem": problem | keys, "method": method, "run": {"rounds": 12}}
+    return tables | ({"compressor": compressor} if compressor else {})
+
+
+def test_equal_shards_make_marina_with_permk_gradient_descent(tmp_path):
+    found = []
+    for method, compressor in ((("marina"), {"name": "permk"}), ("gd", None)):
+        log = tmp_path / f"{method}.h5"
+        wire = {"wire": "float64", "rounds": 12}
+        run = tables({"name": method, "stepsize": 0.004}, compressor, homogeneity=1.0)
+        run_tables(run | {"run": wire}, log)
+        found.append(columns(log))
+    np.testing.assert_allclose(found[0]["loss"], found[1]["loss"], rtol=1e-9)
+    assert found[0]["loss"][-1] < 0.9 * found[0]["loss"][0]
+    assert found[0]["bits_up"][-1] < 0.7 * found[1]["bits_up"][-1]
+
+
+@pytest.mark.parametrize(
+    ("keys", "line"),
+    [
+        ({"homogeneity": 1.5}, "problem.homogeneity: 1.5 is not allowed; it must be a number from"),
+        ({"code_size": 0}, "problem.code_size: 0 is not allowed; it must be at least 1"),
+        ({"code_size": 785}, "problem.code_size: 785 is not allowed; it must be at most d_f = 784"),
+        ({"lambda": -1.0}, "problem.lambda: -1.0 is not allowed; it must be finite and at least 0"),
+        ({"images": 5}, "problem.images: 5 is not allowed; it must be from n + 1 = 6 to the 1200"),
+        ({"images": 2000}, "problem.images: 2000 is not allowed; it must be from n + 1 = 6 to"),
+        ({"data": "a9a"}, "data 'a9a': not an image set; allowed: mnist"),
+        ({"mix": "rows"}, "problem.mix: 'rows' is not allowed; it must be 'workers' or 'samples'"),
+    ],
+)
+def test_bad_keys_give_one_line(keys, line):
+    with pytest.raises(InputError) as error:
+        run_tables(tables({"name": "gd", "stepsize": 0.01}, **keys))
+    assert str(error.value).startswith(line) and "\n" not in str(error.value)
+
+
+def test_there_is_no_theory_step():
+    with pytest.raises(InputError, match="no known smoothness constants"):
+        run_tables(tables({"name": "marina", "stepsize": "theory"}, {"name": "permk"}))
+
+
+def test_more_workers_than_images():
+    with pytest.raises(InputError, match=r"problem\.workers: 1200 is not allowed"):
+        run_tables(
+            tables({"name": "gd", "stepsize": 0.01}, workers=1200, images=None)
+            | {"problem": {"name": "autoencoder", "data": "sample", "workers": 1200}}
+        )
+
+
+def test_images_from_an_idx_file(tmp_path):
+    images = sample_images(30)
+    head = bytes([0, 0, 8, 3]) + b"".join(size.to_bytes(4, "big") for size in images.shape)
+    (tmp_path / "some").write_bytes(head + images.tobytes())
+    pixels, digest = load_pixels(str(tmp_path / "some"))
+    assert np.array_equal(pixels, images.reshape(30, 784)) and len(digest) == 64
+    (tmp_path / "labels").write_bytes(bytes([0, 0, 8, 1, 0, 0, 0, 2, 1, 2]))
+    with pytest.raises(InputError, match="allowed: one of images"):
+        load_pixels(str(tmp_path / "labels"))
+
+
+def test_mnist(need_data):
+    need_data("mnist")
+    problem = PROBLEMS["autoencoder"](images=1001)
+    problem.load(100, 0, 100, 1, np.dtype("float32"))
+    assert problem.d == 25_088 and problem.shapes == ((784, 16), (16, 784))
+    assert set(problem.rows) == {9, 10}
+    x = problem.initial_point().astype(np.float64)
+    losses, gradients = problem.losses(x), problem.gradients(x)
+    f, gradient = problem.whole(x)
+    assert f == pytest.approx(losses.mean(), rel=1e-5)
+    np.testing.assert_allclose(gradients.mean(axis=0, dtype=np.float64), gradient, atol=1e-4)
+    assert problem.minimum()[1] < 0.3 * f
