@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 
 COLUMNS = {
     "bits_up": "payload bits sent by workers so far, summed over workers",
@@ -24,27 +25,29 @@ class Ledger:
         self._round_up = np.zeros(n, np.int64)
 
     def up(
-        self, payload: np.ndarray, framing: int, paper: int, clients: np.ndarray | None = None
+        self, payload: np.ndarray, sent: int, paper: np.ndarray, clients: np.ndarray | None = None
     ) -> None:
-        """One gather: ``payload`` bits of each client (all workers); framing, paper bits in all."""
-        if clients is None:
-            self._round_up += payload
-        else:
-            self._round_up[clients] += payload
-        self.totals["bits_up"] += int(payload.sum())
-        self.totals["framing_bits_up"] += framing
-        self.totals["paper_bits_up"] += paper
+        """One gather: ``payload`` and ``paper`` bits of each client (all workers); ``sent`` in all.
 
-    def down(self, payload: int, framing: int) -> None:
-        """One broadcast: every worker receives ``payload`` + ``framing`` bits."""
+        What was sent beside the payload is framing.
+        """
+        if clients is not None:
+            every = np.zeros((2, self.n), np.int64)
+            every[:, clients] = payload, paper
+            payload, paper = every
+        payload_sum, paper_sum = _charge(self._round_up, payload, paper)
+        self.totals["bits_up"] += payload_sum
+        self.totals["framing_bits_up"] += sent - payload_sum
+        self.totals["paper_bits_up"] += paper_sum
+
+    def down(self, payload: int, sent: int) -> None:
+        """One broadcast: every worker receives ``sent`` bits, of which ``payload`` are charged."""
         self.totals["bits_down"] += self.n * payload
-        self.totals["framing_bits_down"] += self.n * framing
+        self.totals["framing_bits_down"] += self.n * (sent - payload)
 
     def end_round(self) -> None:
         """Close the round: the worker that sent most in it counts in ``bits_up_max``."""
-        self.totals["bits_up_max"] += int(self._round_up.max())
-        self.worker_bits_up += self._round_up
-        self._round_up[:] = 0
+        self.totals["bits_up_max"] += _close(self.worker_bits_up, self._round_up)
 
     def state(self) -> dict[str, np.ndarray]:
         """What a checkpoint keeps, taken between rounds."""
@@ -57,3 +60,25 @@ class Ledger:
         """The inverse of `state`."""
         self.totals = dict(zip(self.totals, state["totals"].tolist(), strict=True))
         self.worker_bits_up = state["worker_bits_up"]
+
+
+@njit(cache=True)
+def _charge(round_up, payload, paper):
+    """round_up += payload; the sums of payload and paper."""
+    payload_sum = paper_sum = 0
+    for i in range(round_up.size):
+        round_up[i] += payload[i]
+        payload_sum += payload[i]
+        paper_sum += paper[i]
+    return payload_sum, paper_sum
+
+
+@njit(cache=True)
+def _close(total, round_up):
+    """total += round_up, which is then 0; its largest entry before."""
+    largest = 0
+    for i in range(total.size):
+        largest = max(largest, round_up[i])
+        total[i] += round_up[i]
+        round_up[i] = 0
+    return largest

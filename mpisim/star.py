@@ -68,6 +68,8 @@ class Star:
         self.round = self.rounds = 0
         self._dense: dict[int, Compressor] = {}
         self.measures: list[Measure] = []
+        # sizes and first workers of the last gather, and what its ranks send: often the same again
+        self._stretches: tuple[Any, Any, list[int], list[int]] = (None, None, [], [])
 
     worker_ranks = staticmethod(dealing.worker_ranks)
 
@@ -131,13 +133,12 @@ class Star:
         form = compressor.form(draw)
         packed = compressor.compress(v[None], draw).encode() if self.is_server else None
         self.clock.to(COMMUNICATE)
-        data, size, length_bits = self._broadcast_bytes(packed, form)
+        data, sizes, length_bits = self._broadcast_bytes(packed, form)
         self.clock.to(DECODE)
-        message = form.decode(data, np.array([size]))
+        message = form.decode(data, sizes)
         decoded = message.decoded()[0]
         if self.is_server:
-            payload = int(message.payload_bits[0])
-            self.ledger.down(payload, 8 * size - payload + length_bits)
+            self.ledger.down(int(message.payload_bits[0]), 8 * data.size + length_bits)
             self.clock.to(EVALUATE)
             for measure in self.measures if not dense else ():
                 measure.down(v, decoded)
@@ -192,11 +193,8 @@ class Star:
         form = form or upload.compressor.form(upload.draw.block(0, self.n))
         message = form.decode(data, sizes)
         self.clock.to(SERVER)
-        payload = message.payload_bits
-        lengths = 0 if known else LENGTH_BITS * payload.size
-        framing = 8 * data.size - int(payload.sum()) + lengths
-        paper = int(upload.compressor.paper_bits(message).sum())
-        self.ledger.up(payload, framing, paper, clients)
+        sent = 8 * data.size + (0 if known else LENGTH_BITS * sizes.size)
+        self.ledger.up(message.payload_bits, sent, upload.compressor.paper_bits(message), clients)
         return message
 
     def _sum_of_parts(self, upload: Parts) -> np.ndarray:
@@ -229,23 +227,27 @@ class Star:
             self.comm.Gatherv(packed.data, None)
             return packed.data
         assert sizes is not None
-        bounds = np.zeros(len(sizes) + 1, np.int64)
-        np.cumsum(sizes, out=bounds[1:])
-        ends = bounds[starts]
+        if self._stretches[0] is not sizes or self._stretches[1] is not starts:
+            bounds = np.zeros(len(sizes) + 1, np.int64)
+            np.cumsum(sizes, out=bounds[1:])
+            ends = bounds[starts]
+            self._stretches = sizes, starts, (ends[1:] - ends[:-1]).tolist(), ends.tolist()
+        *_, counts, ends = self._stretches
         data = np.empty(ends[-1], np.uint8)
-        self.comm.Gatherv(packed.data, [data, ends[1:] - ends[:-1], ends[:-1], MPI.BYTE])
+        self.comm.Gatherv(packed.data, [data, counts, ends[:-1], MPI.BYTE])
         return data
 
-    def _broadcast_bytes(self, packed: Packed | None, form: Form) -> tuple[np.ndarray, int, int]:
-        if form.sizes is not None:
-            size, length_bits = int(form.sizes[0]), 0
-        else:
+    def _broadcast_bytes(
+        self, packed: Packed | None, form: Form
+    ) -> tuple[np.ndarray, np.ndarray, int]:
+        sizes, length_bits = form.sizes, 0
+        if sizes is None:
             length = np.array([packed.sizes[0] if packed else 0], np.uint32)
             self.comm.Bcast(length)
-            size, length_bits = int(length[0]), LENGTH_BITS
-        data = packed.data if packed else np.empty(size, np.uint8)
+            sizes, length_bits = length.astype(np.int64), LENGTH_BITS
+        data = packed.data if packed else np.empty(int(sizes[0]), np.uint8)
         self.comm.Bcast(data)
-        return data, size, length_bits
+        return data, sizes, length_bits
 
     def _identity(self, d: int) -> Compressor:
         if d not in self._dense:

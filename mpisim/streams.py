@@ -10,16 +10,19 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from functools import lru_cache
-from typing import Any
+from functools import cache
 
 import numpy as np
 from numba import njit
 
+from mpisim import philox
 
-@lru_cache(maxsize=256)
-def _purpose_key(purpose: str) -> int:
-    return int.from_bytes(hashlib.blake2b(purpose.encode(), digest_size=8).digest(), "little")
+
+@cache
+def purpose_key(purpose: str) -> np.uint64:
+    """The second word of the key."""
+    digest = hashlib.blake2b(purpose.encode(), digest_size=8).digest()
+    return np.uint64(int.from_bytes(digest, "little"))
 
 
 class Streams:
@@ -33,39 +36,22 @@ class Streams:
 
     def __init__(self, seed: int):
         self.seed = seed
-        self._states: dict[str, Any] = {}
-        self._philox = np.random.Philox(key=0)
 
     def raw(self, purpose: str, round: int, first: int, workers: int, count: int) -> np.ndarray:
         """Random words, shape (workers, count), uint64, for workers first, first+1, ...
 
         ``count`` is part of the address: a purpose always draws the same number for every worker.
         """
-        blocks = -(-count // 4)  # one counter step gives four words
-        self._seek(purpose, round, first * blocks)
-        words = self._philox.random_raw(workers * blocks * 4)
-        return words.reshape(workers, blocks * 4)[:, :count]
-
-    def _seek(self, purpose: str, round: int, step: int) -> None:
-        state = self._states.get(purpose)
-        if state is None:
-            key = np.array([self.seed, _purpose_key(purpose)], np.uint64)
-            state = np.random.Philox(key=key).state
-            self._states[purpose] = state
-        counter = state["state"]["counter"]
-        counter[0] = step
-        counter[2] = round
-        self._philox.state = state
+        return philox.words(self.seed, purpose_key(purpose), round, first, workers, count)
 
     def generator(self, purpose: str, round: int = 0) -> np.random.Generator:
         """A Generator at an address, for draws that all ranks make alike and not every round."""
-        self._seek(purpose, round, 0)
-        bits = np.random.Philox(key=0)
-        bits.state = self._philox.state
-        return np.random.Generator(bits)
+        key = np.array([self.seed, purpose_key(purpose)], np.uint64)
+        counter = np.array([0, 0, round, 0], np.uint64)
+        return np.random.Generator(np.random.Philox(key=key, counter=counter))
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(eq=False)  # not frozen: it is made several times a round
 class Draw:
     """The random numbers of one compression: an address and a block of ``count`` workers.
 
@@ -93,6 +79,10 @@ class Draw:
         """How many workers draw."""
         return self.count if self.clients is None else len(self.members)
 
+    @property
+    def _address(self) -> tuple[int, np.uint64, int]:
+        return self.streams.seed, purpose_key(self.purpose), self.round
+
     def block(self, first: int, count: int) -> Draw:
         """The same draw for another block of workers (the server redraws everybody's)."""
         return Draw(self.streams, self.purpose, self.round, first, count, self.clients)
@@ -108,11 +98,18 @@ class Draw:
 
     def subsets(self, d: int, k: int) -> np.ndarray:
         """Shape (workers, k), int64: k of d coordinates without replacement, ascending."""
-        return _subsets(self.words(k), np.full(self.workers, d))
+        if self.clients is not None:
+            return _subsets(self.words(k), np.full(self.workers, d), True)
+        return _draw_subsets(*self._address, self.first, self.count, d, k)
 
     def batches(self, rows: np.ndarray, b: int) -> np.ndarray:
-        """Shape (workers, b), int64: b of each worker's ``rows`` samples without replacement."""
-        return _subsets(self.words(b), rows)
+        """Shape (workers, b), int64: b of each worker's ``rows`` samples without replacement,
+
+        in the order in which they were drawn.
+        """
+        if self.clients is not None:
+            return _subsets(self.words(b), rows, False)
+        return _draw_batches(*self._address, self.first, rows, b)
 
     def samples(self, rows: np.ndarray, b: int) -> np.ndarray:
         """Shape (workers, b), int64: b of each worker's ``rows`` samples with replacement."""
@@ -150,7 +147,7 @@ def _sort(row):
 
 
 @njit(cache=True)
-def _subsets(words: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+def _subsets(words: np.ndarray, sizes: np.ndarray, ascending: bool) -> np.ndarray:
     """Fisher-Yates, stopped after k swaps and undone for the next worker: O(k log k) each."""
     m, k = words.shape
     out = np.empty((m, k), np.int64)
@@ -162,8 +159,20 @@ def _subsets(words: np.ndarray, sizes: np.ndarray) -> np.ndarray:
             chosen[t] = j
             pool[t], pool[j] = pool[j], pool[t]
         out[i] = pool[:k]
-        _sort(out[i])
+        if ascending:
+            _sort(out[i])
         for t in range(k - 1, -1, -1):
             j = chosen[t]
             pool[t], pool[j] = pool[j], pool[t]
     return out
+
+
+@njit(cache=True)
+def _draw_subsets(seed, purpose, round, first, workers, d, k):
+    words = philox.words(seed, purpose, round, first, workers, k)
+    return _subsets(words, np.full(workers, d), True)
+
+
+@njit(cache=True)
+def _draw_batches(seed, purpose, round, first, rows, k):
+    return _subsets(philox.words(seed, purpose, round, first, rows.size, k), rows, False)

@@ -12,7 +12,7 @@ from mpisim.vectors import Vectors
 from mpisim.wire.base import Message
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(eq=False)
 class Upload:
     """Compressed vectors of this rank's workers, on their way to the server."""
 
@@ -30,7 +30,7 @@ class Upload:
         return rows
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(eq=False)
 class Parts:
     """Vectors of this rank's workers that are uncompressed and not there yet.
 

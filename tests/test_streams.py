@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mpisim.streams import Draw, Streams
+from mpisim.streams import Draw, Streams, purpose_key
 
 
 def draw(first, workers, seed=3, purpose="up", round=5):
@@ -40,14 +40,25 @@ def test_order_of_asking_does_not_matter():
     assert np.array_equal(streams.raw("a", 7, 3, 2, 9), first)
 
 
-def test_it_is_numpys_philox():
-    key = Streams(9)
-    key.raw("x", 0, 0, 1, 4)
-    philox = np.random.Philox(key=0)
-    state = key._states["x"]
-    state["state"]["counter"] = np.array([6, 0, 4, 0], np.uint64)
-    philox.state = state
-    assert np.array_equal(Streams(9).raw("x", 4, 3, 1, 8)[0], philox.random_raw(8))
+@pytest.mark.parametrize("seed", [0, 9, 2**63 - 1])
+@pytest.mark.parametrize(("purpose", "round"), [("x", 0), ("up/shared", 2**31)])
+@pytest.mark.parametrize(("first", "workers", "count"), [(3, 1, 8), (0, 5, 9), (10**6, 2, 1)])
+def test_it_is_numpys_philox(seed, purpose, round, first, workers, count):
+    steps = -(-count // 4)
+    philox = np.random.Philox(
+        key=np.array([seed, purpose_key(purpose)], np.uint64),
+        counter=np.array([first * steps, 0, round, 0], np.uint64),
+    )
+    expected = philox.random_raw(4 * workers * steps).reshape(workers, -1)[:, :count]
+    assert np.array_equal(Streams(seed).raw(purpose, round, first, workers, count), expected)
+
+
+@pytest.mark.parametrize("clients", [[0, 3, 4, 8], [9], list(range(10))])
+def test_who_draws_does_not_matter(clients):
+    some = Draw(Streams(3), "up", 5, 0, 10, np.array(clients))
+    rows = np.arange(7, 17)
+    assert np.array_equal(some.subsets(20, 3), draw(0, 10).subsets(20, 3)[clients])
+    assert np.array_equal(some.batches(rows[clients], 5), draw(0, 10).batches(rows, 5)[clients])
 
 
 def test_uniforms_and_shared_words():

@@ -17,7 +17,7 @@ from mpisim.wire.base import Form, Message, Packed, Precision, check_sizes
 from mpisim.wire.sparse import SeededForm, scatter, scatter_add, scatter_onto
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(eq=False)
 class Part:
     """Workers ``rows`` of the block, ascending, all with ``form.d`` coordinates."""
 
@@ -25,7 +25,7 @@ class Part:
     form: Form
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(eq=False)
 class ComposedForm(Form):
     """What is known of quantized sparse vectors.
 
@@ -78,7 +78,7 @@ class ComposedForm(Form):
         return Composed(self, tuple(messages))
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(eq=False)
 class Composed(Message):
     """``messages``: one for each part of the form."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from functools import cached_property
+from functools import lru_cache
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from mpisim.kernels import add_rows
 from mpisim.wire.base import Form, Message, Packed, Precision, check_sizes
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(eq=False)
 class DenseForm(Form):
     """Messages of 32 d bits (64 d with float64 values on the wire); sizes are known."""
 
@@ -19,16 +19,23 @@ class DenseForm(Form):
     workers: int
     precision: Precision
 
-    @cached_property
-    def sizes(self) -> np.ndarray:  # type: ignore[override]
-        return np.full(self.workers, self.d * self.precision.wire.itemsize, np.int64)
+    @property
+    def sizes(self) -> np.ndarray:
+        return _even(self.workers, self.d * self.precision.wire.itemsize)
 
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Dense:
         check_sizes(self, data, sizes)
         return Dense(self, data.view(self.precision.wire).reshape(self.workers, self.d))
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@lru_cache(maxsize=64)
+def _even(workers: int, size: int) -> np.ndarray:
+    sizes = np.full(workers, size, np.int64)
+    sizes.flags.writeable = False
+    return sizes
+
+
+@dataclasses.dataclass(eq=False)
 class Dense(Message):
     """``values``: shape (m, d), C order, wire precision; any float is allowed."""
 

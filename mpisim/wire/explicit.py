@@ -30,7 +30,7 @@ from mpisim.wire.indices import fixed_width, gap_bits, put_fixed, put_gaps, read
 from mpisim.wire.sparse import scatter, scatter_add, scatter_onto
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(eq=False)
 class ExplicitForm(Form):
     """``k`` coordinates of each worker, 1 <= k <= d; sizes are the sender's to tell."""
 
@@ -64,7 +64,7 @@ class ExplicitForm(Form):
         return Explicit(self, indices, values)
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(eq=False)
 class Explicit(Message):
     """The message of k coordinates.
 

@@ -41,7 +41,7 @@ def _values() -> np.ndarray:
 VALUES = _values()
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(eq=False)
 class ExponentsForm(Form):
     """Messages of 9 d bits; sizes are known."""
 
@@ -68,7 +68,7 @@ class ExponentsForm(Form):
         return Exponents(self, codes)
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(eq=False)
 class Exponents(Message):
     """``codes``: shape (m, d), uint16, below 512."""
 

@@ -29,7 +29,7 @@ from mpisim.wire.scales import check_scales
 from mpisim.wire.triples import add_values, set_values
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(eq=False)
 class LevelsForm(Form):
     """What is known of quantized vectors; their sizes are the sender's to tell.
 
@@ -94,7 +94,7 @@ class LevelsForm(Form):
         return message
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(eq=False)
 class Levels(Message):
     """Quantized vectors of a block of workers.
 

@@ -10,7 +10,7 @@ from numba import njit
 from mpisim.wire.base import Form, Message, Packed, Precision
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(eq=False)
 class MappedForm(Form):
     """Messages of the form ``inner``; worker t's decoded vector is matrices[which[t]] times it.
 
@@ -42,7 +42,7 @@ class MappedForm(Form):
         return Mapped(self, self.inner.decode(data, sizes))
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(eq=False)
 class Mapped(Message):
     """``message`` is what travels; `decoded` applies the matrices."""
 

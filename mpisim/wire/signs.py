@@ -21,7 +21,7 @@ STRETCH = (
 )  # coordinates whose signs are packed together, a multiple of 8: they stay in cache
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(eq=False)
 class SignsForm(Form):
     """Sizes are known: the scale and ceil(d / 8) bytes."""
 
@@ -60,7 +60,7 @@ class SignsForm(Form):
         return Signs(self, scales, rows[:, first:])
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(eq=False)
 class Signs(Message):
     """Scaled signs of a block of workers.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from functools import cached_property
+from functools import lru_cache
 
 import numpy as np
 from numba import njit
@@ -12,7 +12,7 @@ from mpisim.vectors import Vectors, gather
 from mpisim.wire.base import Form, Message, Packed, Precision, check_sizes
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(eq=False)
 class SeededForm(Form):
     """Coordinates drawn from shared randomness, as the rows of a CSR matrix; sizes are known.
 
@@ -21,6 +21,8 @@ class SeededForm(Form):
     indices : array, shape (ptr[-1],), int64
     scale : float or array, shape (ptr[-1],), float64
         Receivers multiply every value, or each one, by it, in arithmetic precision.
+    sizes : array, shape (workers,), int64
+        Bytes of each message; from ``ptr`` unless given.
     """
 
     d: int
@@ -29,22 +31,23 @@ class SeededForm(Form):
     ptr: np.ndarray
     indices: np.ndarray
     scale: float | np.ndarray = 1.0
+    sizes: np.ndarray = None  # type: ignore[assignment]
 
-    @cached_property
+    def __post_init__(self) -> None:
+        if self.sizes is None:
+            self.sizes = self.counts * self.precision.wire.itemsize
+
+    @property
     def counts(self) -> np.ndarray:
         """How many coordinates each worker sends, shape (workers,), int64."""
         return self.ptr[1:] - self.ptr[:-1]
-
-    @cached_property
-    def sizes(self) -> np.ndarray:  # type: ignore[override]
-        return self.counts * self.precision.wire.itemsize
 
     @classmethod
     def of_rows(cls, d: int, precision: Precision, rows: np.ndarray, scale: float) -> SeededForm:
         """The same number of coordinates for each worker: ``rows``, shape (workers, k), int64."""
         m, k = rows.shape
-        ptr = np.arange(0, m * k + 1, k)
-        return cls(d, m, precision, ptr, rows.reshape(-1), scale)
+        ptr, sizes = _even(m, k, precision.wire.itemsize)
+        return cls(d, m, precision, ptr, rows.reshape(-1), scale, sizes)
 
     def take(self, v: np.ndarray | Vectors) -> Seeded:
         """The message with these coordinates of ``v``, shape (workers, d), rounded to the wire."""
@@ -60,7 +63,15 @@ class SeededForm(Form):
         return Seeded(self, data.view(self.precision.wire))
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@lru_cache(maxsize=64)
+def _even(workers: int, k: int, value_bytes: int) -> tuple[np.ndarray, np.ndarray]:
+    """``ptr`` and ``sizes`` of messages with k values each: the same in every round."""
+    ptr, sizes = np.arange(0, workers * k + 1, k), np.full(workers, k * value_bytes, np.int64)
+    ptr.flags.writeable = sizes.flags.writeable = False
+    return ptr, sizes
+
+
+@dataclasses.dataclass(eq=False)
 class Seeded(Message):
     """``values``: shape (form.ptr[-1],), wire precision; any float is allowed."""
 

@@ -13,7 +13,7 @@ from mpisim.streams import Draw, Streams
 PERMK = {"name": "permk"}
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(eq=False)
 class Chosen(Draw):
     """A draw with given shared words, shape (groups, count), and given words of the workers'."""
 
