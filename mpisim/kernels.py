@@ -20,3 +20,13 @@ def ordered_sum(rows: np.ndarray) -> np.ndarray:
     total = np.zeros(rows.shape[1], rows.dtype)
     add_rows(total, rows)
     return total
+
+
+@njit(cache=True)
+def sums_of_blocks(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Sums of values[starts[r]:starts[r + 1]], integers, for all r."""
+    sums = np.zeros(starts.size - 1, np.int64)
+    for r in range(sums.size):
+        for i in range(starts[r], starts[r + 1]):
+            sums[r] += values[i]
+    return sums

@@ -19,7 +19,7 @@ from mpisim.communicators import side_of
 from mpisim.compressors.base import Compressor
 from mpisim.compressors.identity import Identity
 from mpisim.errors import InputError
-from mpisim.kernels import add_rows, ordered_sum
+from mpisim.kernels import add_rows, ordered_sum, sums_of_blocks
 from mpisim.ledger import Ledger
 from mpisim.measures import Measure
 from mpisim.streams import Draw, Streams
@@ -68,8 +68,6 @@ class Star:
         self.round = self.rounds = 0
         self._dense: dict[int, Compressor] = {}
         self.measures: list[Measure] = []
-        # sizes and first workers of the last gather, and what its ranks send: often the same again
-        self._stretches: tuple[Any, Any, list[int], list[int]] = (None, None, [], [])
 
     worker_ranks = staticmethod(dealing.worker_ranks)
 
@@ -227,14 +225,9 @@ class Star:
             self.comm.Gatherv(packed.data, None)
             return packed.data
         assert sizes is not None
-        if self._stretches[0] is not sizes or self._stretches[1] is not starts:
-            bounds = np.zeros(len(sizes) + 1, np.int64)
-            np.cumsum(sizes, out=bounds[1:])
-            ends = bounds[starts]
-            self._stretches = sizes, starts, (ends[1:] - ends[:-1]).tolist(), ends.tolist()
-        *_, counts, ends = self._stretches
-        data = np.empty(ends[-1], np.uint8)
-        self.comm.Gatherv(packed.data, [data, counts, ends[:-1], MPI.BYTE])
+        counts = sums_of_blocks(sizes, starts)
+        data = np.empty(int(counts.sum()), np.uint8)
+        self.comm.Gatherv(packed.data, [data, counts])  # one rank's bytes behind another's
         return data
 
     def _broadcast_bytes(
