@@ -36,7 +36,7 @@ endif
 ENV := . run/env.$(VENDOR)
 
 # Figures of papers: run/NAME.toml says what is run, mpisim/figures/papers what is drawn.
-FIGURES := marina-fig1 cdadam-fig2 cdadam-fig4
+FIGURES := marina-fig1 cdadam-fig2 cdadam-fig4 saq-fig3 saq-fig4 saq-fig5 saq-fig6 saq-fig7 saq-fig8 saq-table2
 SCALE ?= quick
 RANKS ?= 2
 
@@ -87,6 +87,13 @@ data: $(STAMP) ## fetch every data set of the registry into datasets/
 
 cdadam-fig2: ## four ways of compressing AMSGrad, scaled sign, with claims
 cdadam-fig4: ## the same with Top-1
+saq-fig3: ## bits of a quantized message against |h^-1|, with claims (docs/smoothness-aware.md)
+saq-fig4: ## DCGD+ and DIANA+ (block quant+) against DCGD and DIANA (quant), with claims
+saq-fig5: ## what blocks and what smoothness matrices bring
+saq-fig6: ## DCGD+ and DIANA+ (quant+) against DCGD and DIANA (quant)
+saq-fig7: ## varying against fixed numbers of levels
+saq-fig8: ## quant+, block quant+ and the sparsification rand-tau+
+saq-table2: ## the data, what is sent before round 0, and the bits of three codes
 marina-fig1: ## MARINA against DIANA, VR-MARINA against VR-DIANA, with claims (docs/marina-fig1.md)
 
 $(FIGURES): $(STAMP)

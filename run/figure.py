@@ -1,7 +1,8 @@
 """Runs what a figure of a paper shows and its logs lack: mpirun -n R python run/figure.py NAME.
 
 The grid is run/NAME.toml; the second argument, SCALE, picks the settings of that name from the
-figure's module. Data sets that are not here are left out. Started by `make NAME`.
+figure's module. Data sets that are not here are left out. A figure that shows no runs has
+run/NAME.py instead, whose `measure(folder, settings)` rank 0 calls. Started by `make NAME`.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
+from importlib import import_module
 from pathlib import Path
 
 from mpisim.cluster import guarded, on_first
@@ -17,15 +19,21 @@ from mpisim.errors import InputError
 from mpisim.figures import papers
 from mpisim.sweeps.command import exit_code
 from mpisim.sweeps.grid import read
+from mpisim.sweeps.points import write_summary
 from mpisim.sweeps.runner import counts, sweep
+
+
+def settings_of(name: str, scale: str):
+    """What the figure's module has for a scale."""
+    scales = papers.load(name).SCALES
+    if scale not in scales:
+        raise InputError(f"SCALE={scale} is not allowed; it must be {' or '.join(scales)}")
+    return scales[scale]
 
 
 def grid_of(name: str, scale: str) -> tuple[Path, list[dict]]:
     """The folder for the logs, and the points whose data is here; says what is left out."""
-    scales = papers.load(name).SCALES
-    if scale not in scales:
-        raise InputError(f"SCALE={scale} is not allowed; it must be {' or '.join(scales)}")
-    folder, grid = read(Path("run") / f"{name}.toml", scales[scale])
+    folder, grid = read(_file(name), settings_of(name, scale))
     gone = [
         data for data in dict.fromkeys(_data(point) for point in grid) if data and not here(data)
     ]
@@ -35,6 +43,10 @@ def grid_of(name: str, scale: str) -> tuple[Path, list[dict]]:
     if not left:
         raise InputError("none of the data is here; MPISIM_DATA names folders with data sets")
     return folder, left
+
+
+def _file(name: str) -> Path:
+    return Path("run") / f"{name}.toml"
 
 
 def _data(point: dict) -> str:
@@ -48,11 +60,21 @@ def main() -> int:
     parser.add_argument("scale", nargs="?", default="quick")
     args = parser.parse_args()
 
+    def measure() -> int:
+        settings = settings_of(args.name, args.scale)
+        module = import_module(args.name.replace("-", "_"))  # in the folder of this file
+        module.measure(papers.folder_of(args.name), settings)
+        return 0
+
     def body(comm) -> int:
+        if not _file(args.name).is_file():
+            return on_first(comm, measure)
         folder, grid = on_first(comm, lambda: grid_of(args.name, args.scale))
         points = sweep(folder, grid, comm, shlex.join(sys.argv))
         if comm.rank == 0:
             print(f"{counts(points)}; logs in {folder}", flush=True)
+            if folder.name != args.name:  # shared with other figures
+                write_summary(folder, points, f"{args.name}.json")
         return exit_code(points)
 
     return guarded(body)

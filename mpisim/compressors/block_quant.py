@@ -14,7 +14,7 @@ from numba import njit
 
 from mpisim.compressors.base import FLOAT_BITS, Compressor, compressor
 from mpisim.compressors.norms import block_norms
-from mpisim.compressors.quantization import uniform
+from mpisim.compressors.quantization import levels_or_saq, uniform
 from mpisim.compressors.worker_rows import WorkerRows, send_once
 from mpisim.params import require
 from mpisim.streams import Draw
@@ -79,25 +79,26 @@ class Stepped(Compressor):
 class BlockQuant(Stepped):
     """QSGD of each of B blocks of coordinates, with its own norm and the same s.
 
-    blocks : B, from 1 to d; blocks of floor(d / B) coordinates, the last one with the rest
-    s : number of levels, 1 to 2**31 - 1
+    blocks : B, from 1 to d; n unless given; blocks of floor(d / B) coordinates, the last one with
+        the rest
+    s : number of levels, 1 to 2**31 - 1; as for ``qsgd`` unless given
 
     omega = max_l min(d_l / s^2, sqrt(d_l) / s); zeta = sum_l min(d_l, s sqrt(d_l)).
     """
 
-    blocks: int
-    s: int
+    blocks: int | None = None
+    s: int | None = None
     codec: CodecName = "elias"
 
     def check(self) -> None:
-        _require_blocks(self.blocks, self.d)
-        require(1 <= self.s < 2**31, "compressor.s", self.s, "an integer from 1 to 2**31 - 1")
+        blocks = _blocks(self.blocks, self.d, self.n)
+        self._s = levels_or_saq(self.s, self.d, self.n)
         CODECS[self.codec].check()
-        self.starts = theory.block_starts(self.d, self.blocks)
-        self._h = np.full(self.blocks, 1 / self.s)
+        self.starts = theory.block_starts(self.d, blocks)
+        self._h = np.full(blocks, 1 / self._s)
 
     def scales(self, draw: Draw) -> np.ndarray:
-        return np.array([float(self.s)])
+        return np.array([float(self._s)])
 
     @property
     def omega(self) -> float:
@@ -187,7 +188,8 @@ class Fitted(Stepped):
 class BlockQuantPlus(Fitted):
     """Block quantization with smoothness-aware steps: SAQ, Definition 3, Appendices D.2 and D.3.
 
-    blocks : B, from 1 to d; blocks of floor(d / B) coordinates, the last one with the rest
+    blocks : B, from 1 to d; n unless given; blocks of floor(d / B) coordinates, the last one with
+        the rest
     beta : controls the bits: sum_l (1/h_l^2 + sqrt(d_l) / h_l) + B = beta; above B, and
         d / n + B unless given
     scheme : "diana": steps for DIANA+ (D.3), "dcgd": for DCGD+ (D.2)
@@ -198,20 +200,20 @@ class BlockQuantPlus(Fitted):
     omega_i = max_l min(h_l^2 d_l, h_l sqrt(d_l)); cal-L_i by (10).
     """
 
-    blocks: int
+    blocks: int | None = None
     beta: float | None = None
     scheme: Scheme = "diana"
     steps: theory.BlockRule = "root"
     codec: CodecName = "elias"
 
     def check(self) -> None:
-        _require_blocks(self.blocks, self.d)
-        beta = self.d / self.n + self.blocks if self.beta is None else self.beta
-        allowed = BETA.format(f"blocks = {self.blocks}")
-        require(self.blocks < beta < np.inf, "compressor.beta", beta, allowed)
+        blocks = _blocks(self.blocks, self.d, self.n)
+        beta = self.d / self.n + blocks if self.beta is None else self.beta
+        allowed = BETA.format(f"blocks = {blocks}")
+        require(blocks < beta < np.inf, "compressor.beta", beta, allowed)
         CODECS[self.codec].check()
         self._beta, self.fixed = float(beta), self.steps == "fixed"
-        self.starts = theory.block_starts(self.d, self.blocks)
+        self.starts = theory.block_starts(self.d, blocks)
 
     def steps_of(self, diagonal: np.ndarray, n_mu: float) -> np.ndarray:
         return theory.block_steps(diagonal, self.starts, self._beta, n_mu, self.steps)
@@ -229,8 +231,12 @@ def _density(starts: np.ndarray, h: np.ndarray) -> float:
     return float(np.minimum(sizes, np.sqrt(sizes) / h).sum())
 
 
-def _require_blocks(blocks: int, d: int) -> None:
-    require(1 <= blocks <= d, "compressor.blocks", blocks, f"an integer from 1 to d = {d}")
+def _blocks(given: int | None, d: int, n: int) -> int:
+    """B: as given, else n, at most d."""
+    if given is None:
+        return min(n, d)
+    require(1 <= given <= d, "compressor.blocks", given, f"an integer from 1 to d = {d}")
+    return given
 
 
 @njit(cache=True, error_model="numpy")

@@ -20,11 +20,27 @@ from mpisim.wire.levels import Levels, LevelsForm
 from mpisim.wire.scales import round_scales
 
 
+def saq_levels(d: int, n: int) -> int:
+    """s = floor(sqrt(d) / n), at least 1: about d / n levels of a message are not zero.
+
+    The baselines of the smoothness-aware quantization paper's published code.
+    """
+    return max(1, int(sqrt(d) // n))
+
+
+def levels_or_saq(s: int | None, d: int, n: int) -> int:
+    """The key ``s``, or `saq_levels` where it is not given; `InputError` for what is no number."""
+    if s is None:
+        return saq_levels(d, n)
+    require(1 <= s < 2**31, "compressor.s", s, "an integer from 1 to 2**31 - 1")
+    return s
+
+
 @compressor("qsgd")
 class Qsgd(Compressor):
     """C(v)_j = |v| sign(v_j) l_j / s, with l_j = s |v_j| / |v| rounded at random, unbiased.
 
-    s : number of levels, 1 to 2**31 - 1
+    s : number of levels, 1 to 2**31 - 1; `saq_levels` unless given
     norm : "2" (Alistarh et al., 2017, and the smoothness-aware quantization paper) or "inf" (that
         paper's published code)
     codec : "elias", "e1" or "entropy": `mpisim.wire.levels`
@@ -46,16 +62,16 @@ class Qsgd(Compressor):
     bits for the norm. A vector without a finite norm on the wire decodes to NaN.
     """
 
-    s: int
+    s: int | None = None
     norm: Literal["2", "inf"] = "2"
     codec: CodecName = "elias"
 
     def check(self) -> None:
-        require(1 <= self.s < 2**31, "compressor.s", self.s, "an integer from 1 to 2**31 - 1")
+        self.s = self._s = levels_or_saq(self.s, self.d, self.n)  # copies keep this d's
         CODECS[self.codec].check()
 
     def form(self, draw: Draw) -> LevelsForm:
-        return LevelsForm.uniform(self.d, draw.workers, self.precision, self.s, self.codec)
+        return LevelsForm.uniform(self.d, draw.workers, self.precision, self._s, self.codec)
 
     def compress(self, v: np.ndarray, draw: Draw) -> Levels:
         v = np.ascontiguousarray(v)
@@ -70,23 +86,23 @@ class Qsgd(Compressor):
         """`compress` with norms that are at least those of ``v``, which is in C order."""
         form = self.form(draw)
         levels = np.empty(v.shape, form.dtype)
-        round_levels(v, norms.astype(np.float64), float(self.s), draw.words(self.d), levels)
+        round_levels(v, norms.astype(np.float64), float(self._s), draw.words(self.d), levels)
         return Levels(form, norms[:, None], levels)
 
     @property
     def omega(self) -> float:
         if self.norm == "inf":
-            return (sqrt(1 + (self.d - 1) / self.s**2) - 1) / 2
-        return min(self.d / self.s**2, sqrt(self.d) / self.s)
+            return (sqrt(1 + (self.d - 1) / self._s**2) - 1) / 2
+        return min(self.d / self._s**2, sqrt(self.d) / self._s)
 
     @property
     def density(self) -> float:
-        return min(float(self.d), self.s * sqrt(self.d)) if self.norm == "2" else float(self.d)
+        return min(float(self.d), self._s * sqrt(self.d)) if self.norm == "2" else float(self.d)
 
     def cal_L(self, matrix: np.ndarray, worker: int) -> float | None:
         if self.norm == "inf":
             return super().cal_L(matrix, worker)
-        return cal_L_varying(matrix.diagonal(), np.full(self.d, 1 / self.s))
+        return cal_L_varying(matrix.diagonal(), np.full(self.d, 1 / self._s))
 
     def paper_bits(self, message: Message) -> np.ndarray:
         return message.payload_bits - (self.precision.bits - FLOAT_BITS)

@@ -17,7 +17,8 @@ from mpisim.sweeps.points import write_json
 
 SUFFIX = ".claims.json"
 Y = "grad_norm_sq"
-HARDLY = 0.9  # of |grad f(x^0)|^2: a level above it says little
+START = {Y: "|grad f(x^0)|^2", "distance_sq": "|x^0 - x*|^2"}
+HARDLY = 0.9  # of what it is at the start: a level above it says little
 KEYS = ("claim", "source", "measured", "holds")
 
 
@@ -97,33 +98,35 @@ def seed(log: Log) -> int:
     return int(log.attrs["seed"])
 
 
-def fewer(claim: str, source: str, less: Sequence[Log], more: Sequence[Log], x: Axis) -> Claim:
-    """That ``less`` spend less on ``x`` than ``more`` until |grad f|^2 is at their common level.
+def fewer(
+    claim: str, source: str, less: Sequence[Log], more: Sequence[Log], x: Axis, y: str = Y
+) -> Claim:
+    """That ``less`` spend less on ``x`` than ``more`` until ``y`` is at their common level.
 
     Runs are compared seed by seed, on seeds that both have; the claim holds if the median of the
-    ratios is above 1. It does not where the common level is no lower than |grad f(x^0)|^2.
+    ratios is above 1. It does not where the common level is no lower than ``y`` at the start.
     """
     pairs = [(a, b) for a in less for b in more if seed(a) == seed(b)]
     if not pairs:
         return Claim(claim, source, "not measured: no seed has both runs", False)
     runs = [log for pair in pairs for log in pair]
-    level, start = common_level(runs), max(float(log.column(Y)[0]) for log in runs)
+    level, start = common_level(runs, y), max(float(log.column(y)[0]) for log in runs)
     details = {
         "level": level,
         "level_of_start": level / start,
         "seeds": [seed(a) for a, _ in pairs],
     }
     if level >= start:
-        measured = "not measured: a run never got below |grad f(x^0)|^2"
+        measured = f"not measured: a run never got below {START[y]}"
         return Claim(claim, source, measured, False, details)
-    low = [needed(a, x, level) for a, _ in pairs]
-    high = [needed(b, x, level) for _, b in pairs]
+    low = [needed(a, x, level, y) for a, _ in pairs]
+    high = [needed(b, x, level, y) for _, b in pairs]
     ratios = np.array(high) / np.array(low)
     median = float(np.median(ratios))
     details |= {"less": low, "more": high, "ratios": ratios.tolist(), "median_ratio": median}
     measured = (
         f"{number(median)} times ({number(ratios.min())} to {number(ratios.max())}),"
-        f" {_reached(level / start)}"
+        f" {_reached(level / start, y)}"
     )
     return Claim(claim, source, measured, median > 1, details)
 
@@ -143,11 +146,11 @@ def ordered(claim: str, source: str, groups: Mapping[str, Sequence[Log]], x: Axi
     return Claim(claim, source, measured, bool(np.all(np.diff(values) > 0)), details)
 
 
-def _reached(share: float) -> str:
-    """The common level as a share of |grad f(x^0)|^2, and whether that is worth the name."""
+def _reached(share: float, y: str = Y) -> str:
+    """The common level as a share of ``y`` at the start, and whether that is worth the name."""
     text = f"{share:.3g}" if share < 0.99 else f"1 - {1 - share:.1e}"
     moved = "" if share < HARDLY else " (hardly moved)"
-    return f"to {text} of |grad f(x^0)|^2{moved}"
+    return f"to {text} of {START[y]}{moved}"
 
 
 def number(value: float) -> str:

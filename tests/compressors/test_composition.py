@@ -133,7 +133,6 @@ def test_outer_and_inner_draw_apart():
             "compressor.subsets: each coordinate must be in equally many lists",
         ),
         (composed({"name": "qsgd", "s": 0}), "compressor.inner.s: 0 is not allowed"),
-        (composed({"name": "qsgd"}), "compressor.inner.s: missing"),
         (
             composed({"name": "natural"}, {"name": "randk", "k": 11}),
             "compressor.outer.k: 11 is not allowed; it must be an integer from 1 to d = 10",

@@ -51,7 +51,7 @@ from tests.compressors.smooth_support import Only, network, prepared, smooth, sp
             smooth({"name": "qsgd", "s": 1, "codec": "zip"}),
             "compressor.inner.codec: 'zip' is not allowed; it must be 'elias' or 'e1' or 'entropy'",
         ),
-        (smooth({"name": "qsgd"}), "compressor.inner.s: missing"),
+        (smooth({"name": "qsgd", "s": "1"}), "compressor.inner.s: '1' is not allowed"),
         (
             smooth({"name": "qsgd", "s": 1}, rank=8),
             "compressor.rank: 8 is not allowed; it must be an integer from 1 to d - 1 = 7",
@@ -89,3 +89,27 @@ def test_biased_inner_compressors_have_no_omega():
     compressor, _ = prepared(smooth({"name": "topk", "k": 2}), spd(2, 5))
     assert compressor.omega is compressor.shift_omega is compressor.cal_L_max is None
     assert compressor.alpha is None
+
+
+@pytest.mark.parametrize(("d", "n", "s"), [(54, 6, 1), (123, 8, 1), (300, 8, 2), (9, 30, 1)])
+def test_the_baselines_of_the_paper_are_the_defaults(d, n, s):
+    """s = floor(sqrt(d) / n), at least 1, and B = n, at most d: SAQ's published code."""
+    plain, blocks = (make({"name": name}).bind(d, n, SINGLE) for name in ("qsgd", "block-quant"))
+    assert plain.form(draw(2)).rows.tolist() == blocks.form(draw(2)).rows.tolist() == [[s]]
+    assert plain.omega == min(d / s**2, d**0.5 / s)
+    assert blocks.form(draw(2)).norms == min(n, d)
+    plus = make({"name": "block-quant-plus"}).bind(d, n, SINGLE)
+    assert plus.form(draw(2)).norms == min(n, d)
+    h = 1 / plus.form(draw(2)).rows
+    sizes = np.diff(plus.starts)
+    steps = h.reshape(-1)[plus.starts[:-1]]
+    spent = (1 / steps**2 + np.sqrt(sizes) / steps).sum() + sizes.size
+    assert spent == pytest.approx(d / n + sizes.size)
+
+
+def test_a_part_of_the_coordinates_has_the_same_number_of_levels():
+    """compose quantizes what is kept with the norm of all of v, so with the s of all of v."""
+    table = {"name": "compose", "outer": {"name": "randk", "k": 5}, "inner": {"name": "qsgd"}}
+    compressor = make(table).bind(400, 2, SINGLE)
+    message = compressor.compress(np.ones((2, 400)), draw(2))
+    assert message.messages[0].form.rows.tolist() == [[10]]

@@ -3,6 +3,10 @@
 A module has ``SCALES``, {name: settings over run/NAME.toml, as for ``mpisim sweep --set``},
 ``draw(logs)``, a matplotlib figure, and ``claims(logs)``, a list of `mpisim.figures.claims.Claim`;
 both from logs alone. A new figure is such a module, a line here, and run/NAME.toml.
+
+Logs are in logs/NAME, or where ``LOGS`` of the module says: figures that show the same runs share
+a folder, and NAME.json in it lists those of each. A figure that shows no runs has ``read(folder)``
+for what its run/NAME.py (with ``_`` for ``-``) measured.
 """
 
 from __future__ import annotations
@@ -20,6 +24,13 @@ FIGURES = {
     "marina-fig1": "marina_fig1",
     "cdadam-fig2": "cdadam_fig2",
     "cdadam-fig4": "cdadam_fig4",
+    "saq-fig3": "saq_fig3",
+    "saq-fig4": "saq_fig4",
+    "saq-fig5": "saq_fig5",
+    "saq-fig6": "saq_fig6",
+    "saq-fig7": "saq_fig7",
+    "saq-fig8": "saq_fig8",
+    "saq-table2": "saq_table2",
 }
 
 
@@ -30,17 +41,23 @@ def load(name: str) -> Any:
     return import_module(f"{__name__}.{FIGURES[name]}")
 
 
-def logs_of(folder: Path) -> tuple[list[Log], list[str]]:
+def folder_of(name: str) -> Path:
+    """Where the logs of a figure are unless said otherwise."""
+    return Path(getattr(load(name), "LOGS", f"logs/{name}"))
+
+
+def logs_of(folder: Path, name: str = "") -> tuple[list[Log], list[str]]:
     """The complete logs of a folder, and a line for each run that is not drawn.
 
-    Those of the folder's last sweep, or, where none left its summary, all. `InputError` without
-    any.
+    Those of the figure ``name`` in a folder that it shares with others, of the folder's last
+    sweep, or, where none left its summary, all. `InputError` without any.
     """
     from mpisim.figures.read import read
     from mpisim.sweeps.points import SUMMARY, read_summary
 
-    if (folder / SUMMARY).is_file():
-        paths = [folder / Path(p.log).name for p in read_summary(folder) if p.log]
+    summary = f"{name}.json" if (folder / f"{name}.json").is_file() else SUMMARY
+    if (folder / summary).is_file():
+        paths = [folder / Path(p.log).name for p in read_summary(folder, summary) if p.log]
     else:
         paths = sorted(folder.glob("*.h5"))
     logs = [read(path) for path in paths if path.is_file()]

@@ -14,7 +14,7 @@ def add_figure(parser: argparse.ArgumentParser) -> None:
     """The flags of `mpisim figure`."""
     parser.add_argument("name", metavar="NAME", help=f"one of {', '.join(papers.FIGURES)}")
     parser.add_argument(
-        "--logs", metavar="FOLDER", type=Path, help="of a sweep (default: logs/NAME)"
+        "--logs", metavar="FOLDER", type=Path, help="of a sweep (default: the figure's own)"
     )
     parser.add_argument(
         "--out", metavar="FOLDER", type=Path, default=FOLDER, help="of pictures and claims"
@@ -36,9 +36,13 @@ def figure(name: str, logs: Path | None, out: Path) -> int:
     from mpisim.figures.plot import save
 
     module = papers.load(name)
-    found, left = papers.logs_of(Path("logs") / name if logs is None else logs)
-    for line in left:
-        print(line)
+    folder = papers.folder_of(name) if logs is None else logs
+    if hasattr(module, "read"):
+        found = module.read(folder)
+    else:
+        found, left = papers.logs_of(folder, name)
+        for line in left:
+            print(line)
     drawn = module.draw(found)
     pictures = [out / f"{name}{suffix}" for suffix in (".png", ".pdf")]
     for picture in pictures:

@@ -35,11 +35,11 @@ def styled() -> Iterator[None]:
         yield
 
 
-def grid(rows: int, columns: int) -> tuple[Any, Any]:
-    """A figure and its panels, shape (rows, columns)."""
+def grid(rows: int, columns: int, panel: tuple[float, float] = PANEL) -> tuple[Any, Any]:
+    """A figure and its panels, shape (rows, columns), each of the size ``panel`` in inches."""
     from matplotlib.figure import Figure  # draws with Agg or its PDF writer: no window
 
-    size = (PANEL[0] * columns + 0.8, PANEL[1] * rows + 0.7)
+    size = (panel[0] * columns + 0.8, panel[1] * rows + 0.7)
     figure = Figure(figsize=size, layout="constrained")
     return figure, figure.subplots(rows, columns, squeeze=False)
 
@@ -75,9 +75,23 @@ def dress(panel: Any, x: Axis, y: Axis, label: str) -> None:
         panel.yaxis.set_minor_locator(ticker.NullLocator())
 
 
-def legend(figure: Any, entries: Sequence[tuple[str, dict[str, Any]]]) -> None:
-    """One legend above all panels; each entry a text and the look of its line."""
+def legend(
+    figure: Any,
+    entries: Sequence[tuple[str, dict[str, Any]]],
+    title: str = "",
+    columns: int | None = None,
+) -> None:
+    """One legend above all panels; each entry a text and the look of its line.
+
+    ``columns``: entries beside each other, all unless given.
+    """
     from matplotlib.lines import Line2D
 
     handles = [Line2D([], [], label=text, **look) for text, look in entries]
-    figure.legend(handles=handles, loc="outside upper center", ncols=len(handles), handlelength=2.6)
+    figure.legend(
+        handles=handles,
+        loc="outside upper center",
+        ncols=columns or len(handles),
+        handlelength=2.6,
+        title=title or None,
+    )
