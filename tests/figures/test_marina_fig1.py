@@ -167,12 +167,7 @@ def runner(monkeypatch):
 
 
 def test_data_that_is_not_here_is_left_out(runner, monkeypatch, capsys):
-    def find(name):
-        if name not in ("a9a", "duke"):
-            raise InputError("not here")
-        return Path(name)
-
-    monkeypatch.setattr(runner, "find", find)
+    monkeypatch.setattr(runner, "here", lambda name: name in ("a9a", "duke"))
     folder, grid = runner.grid_of("marina-fig1", "paper")
     assert folder == Path("logs/marina-fig1")
     assert {point["problem"]["data"] for point in grid} == {"a9a", "duke"}
@@ -186,6 +181,6 @@ def test_a_scale_that_does_not_exist(runner):
 
 
 def test_no_data_at_all(runner, monkeypatch):
-    monkeypatch.setattr(runner, "_here", lambda data: False)
+    monkeypatch.setattr(runner, "here", lambda data: False)
     with pytest.raises(InputError, match=r"none of the data is here"):
         runner.grid_of("marina-fig1", "quick")
