@@ -165,6 +165,8 @@ class LogWriter:
         """The last rows, ``/final/x``, the status, and the ``workers`` columns; closes the log.
 
         workers : {name: (values (n,), units, description)}
+
+        `OutputError` where there is no room for all of it; the log then has failed.
         """
         try:
             self.flush()
@@ -176,17 +178,20 @@ class LogWriter:
                 column = (name, values.dtype.type, units, text)
                 group = self.file.require_group("workers")
                 self._column(group, column, values.shape, None)[:] = values
+            self._end(status)
         except OutputError:
-            status = "failed"
+            with contextlib.suppress(OutputError):
+                self._end("failed")
             raise
         finally:
-            self._end(status)
+            self._close()
 
     def _end(self, status: str) -> None:
-        """Note the status, if there is room for it, and close."""
-        with contextlib.suppress(OutputError):
-            self._reserve(0)
-            self.file.attrs.update({"status": status, "end": now()})
+        """Note the status, if there is room for it."""
+        self._reserve(0)
+        self.file.attrs.update({"status": status, "end": now()})
+
+    def _close(self) -> None:
         self.file.flush()
         used = self.file.id.get_filesize()
         self.file.close()

@@ -49,8 +49,8 @@ def experiments(rounds: int = LAST) -> Iterator[tuple[str, dict]]:
             name = f"{method} {compressor.get('name', '')}"
             yield name, table(keys, compressor, problem={"name": "logistic"}, rounds=rounds)
     quadratic = {"name": "quadratic", "workers": 6, "dimension": 20, "noise": 0.3}
-    for method in ("marina", "ef21"):  # whose gradients are functions of x, not arrays
-        tables = table({"name": method, "stepsize": 0.1}, RANDK, rounds=rounds)
+    for method, compressor in (("marina", RANDK), ("ef21", TOPK)):  # gradients are functions of x
+        tables = table({"name": method, "stepsize": 0.1}, compressor, rounds=rounds)
         yield f"{method} quadratic", tables | {"problem": quadratic}
 
 

@@ -86,6 +86,21 @@ def test_log_every_keeps_the_last_row(tmp_path):
         assert file["workers/bits_up"][:].sum() == file["rounds/bits_up"][-1]
 
 
+def test_no_room_for_the_status_is_a_failure(tmp_path, monkeypatch):
+    log = writer(tmp_path / "log.h5")
+    log.row(row(0))
+
+    def full(size):
+        if size == 0:
+            raise OutputError("cannot be written")
+
+    monkeypatch.setattr(log, "_reserve", full)
+    with pytest.raises(OutputError):
+        log.finish("done", np.zeros(2), {})
+    with h5py.File(tmp_path / "log.h5") as file:
+        assert file.attrs["status"] == "running" and file["rounds/round"][:].tolist() == [0]
+
+
 LIMITED = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_FSIZE, (4 << 20, 4 << 20))

@@ -1,0 +1,134 @@
+"""python -m tests.trials.entry FAULT ARGUMENT ...: `mpisim ARGUMENT ...` with one fault.
+
+FAULT is a `Fault` as JSON. It happens before the ``call``-th call of a function on one rank, so
+that production code knows nothing of faults.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import importlib
+import json
+import os
+import resource
+import signal
+import sys
+from pathlib import Path
+
+from mpisim import cli
+
+# Where a fault can happen: module and function. Those that only rank 0 calls come second.
+EVERYWHERE = {
+    "start": ("mpisim.config", "read"),
+    "load": ("mpisim.loaded", "Loaded.problem"),
+    "set-up exchange": ("mpisim.star", "Star.all_workers"),
+    "gather": ("mpisim.star", "Star.gather"),
+    "broadcast": ("mpisim.star", "Star.broadcast"),
+    "row": ("mpisim.evaluation", "Evaluator.row"),
+    "checkpoint": ("mpisim.engine", "collect"),
+    "end": ("mpisim.engine", "Engine._close"),
+}
+ON_RANK_0 = {
+    "log, reserving": ("os", "posix_fallocate"),
+    "log, growing a column": ("h5py", "Dataset.resize"),
+    "log, end": ("mpisim.logs", "LogWriter._end"),
+    "writing a whole file": ("os", "fsync"),
+    "keeping the checkpoint before": ("os", "replace"),
+    "naming the checkpoint": ("os", "link"),
+}
+PLACES = EVERYWHERE | ON_RANK_0
+
+
+@dataclasses.dataclass(frozen=True)
+class Fault:
+    """What happens, where, before which call, and on which rank.
+
+    action : "kill", "kill mpirun", "raise", "terminate", "interrupt", "limit" (of the size of
+        files), "fill" (the file system of ``folder``), "unwritable" (a file takes its place)
+    spare : bytes that "limit" and "fill" leave
+    mark : a file that is made when it happens
+    """
+
+    action: str
+    place: str
+    call: int
+    rank: int
+    spare: int
+    folder: str
+    mark: str
+
+    def happen(self) -> None:
+        """Now."""
+        Path(self.mark).touch()
+        getattr(self, "_" + self.action.replace(" ", "_"))()
+
+    def _kill(self) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def _kill_mpirun(self) -> None:
+        os.kill(_job(), signal.SIGKILL)
+
+    def _terminate(self) -> None:
+        os.kill(_job(), signal.SIGTERM)
+
+    def _interrupt(self) -> None:
+        os.kill(_job(), signal.SIGINT)
+
+    def _raise(self) -> None:
+        raise RuntimeError("one bad day")
+
+    def _limit(self) -> None:
+        sizes = [path.stat().st_size for path in Path(self.folder).glob("*.h5")]
+        limit = max(sizes, default=0) + self.spare
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    def _fill(self) -> None:
+        ballast, block = Path(self.folder) / "ballast", bytes(1 << 14)
+        with contextlib.suppress(OSError), ballast.open("wb", buffering=0) as file:
+            while file.write(block) == len(block):
+                pass
+        os.truncate(ballast, max(0, ballast.stat().st_size - self.spare))
+
+    def _unwritable(self) -> None:
+        os.rename(self.folder, self.folder + ".gone")
+        Path(self.folder).touch()
+
+
+def _job() -> int:
+    """mpirun, if there is one."""
+    return os.getppid() if "OMPI_COMM_WORLD_RANK" in os.environ else os.getpid()
+
+
+def arm(fault: Fault) -> None:
+    """Let the fault happen in this process when its time has come."""
+    module, names = PLACES[fault.place]
+    owner = importlib.import_module(module)
+    *path, name = names.split(".")
+    for inner in path:
+        owner = getattr(owner, inner)
+    original, calls = getattr(owner, name), 0
+
+    def function(*args, **kwargs):
+        nonlocal calls
+        calls += 1
+        if calls == fault.call:
+            fault.happen()
+        return original(*args, **kwargs)
+
+    setattr(owner, name, function)
+
+
+def main() -> int:
+    """Run the command line."""
+    fault = Fault(**json.loads(sys.argv[1]))
+    import mpisim.logs
+
+    mpisim.logs.FLUSH_SECONDS = 0.05  # short jobs, too, write their logs in several blocks
+    if cli._launched_rank() == fault.rank:
+        arm(fault)
+    return cli.main(sys.argv[2:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
