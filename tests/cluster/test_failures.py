@@ -1,10 +1,11 @@
-"""What happens to a job when its input is bad or a rank dies."""
+"""What happens to a job when its input is bad; tests/trials has jobs whose ranks die."""
 
 from __future__ import annotations
 
+import h5py
 import pytest
 
-from tests.cluster import kill, malformed
+from tests.cluster import malformed
 from tests.cluster.jobs import ROOT, mpirun, needs_mpirun
 from tests.malformed import CASES
 
@@ -42,24 +43,6 @@ RUN = [
 
 
 @needs_mpirun
-@pytest.mark.parametrize("rank", [0, 2])
-def test_an_exception_on_one_rank_ends_the_job(rank, tmp_path):
-    (tmp_path / "broken.py").write_text(kill.BROKEN_PLUGIN.format(rank=rank))
-    arguments = [
-        "--set",
-        "problem.name=broken",
-        "--plugin",
-        "broken",
-        "--out",
-        str(tmp_path / "x.h5"),
-    ]
-    job = mpirun(3, "-m", "mpisim", "run", *RUN, *arguments, cwd=tmp_path, timeout=30)
-    assert job.returncode == 1
-    assert job.stderr.count("Traceback") == 1
-    assert f"rank {rank} of 3 failed" in job.stderr and "one bad day" in job.stderr
-
-
-@needs_mpirun
 def test_ranks_that_are_not_alike_do_not_start(tmp_path):
     for folder, shift in (("0", 0), ("1", 1)):
         (tmp_path / folder).mkdir()
@@ -82,16 +65,5 @@ def test_divergence_is_exit_code_3(tmp_path):
     job = mpirun(2, "-m", "mpisim", "run", *RUN, *settings, "--out", str(log), cwd=ROOT)
     assert job.returncode == 3, job.stderr
     assert job.stderr.count("mpisim: diverged") == 1
-    assert kill.check_log(log, "diverged") > 1
-
-
-@needs_mpirun
-@pytest.mark.parametrize("ranks", [1, 3])
-def test_sigterm_ends_at_a_rounds_end(ranks, tmp_path):
-    assert kill.trial(ranks, tmp_path / "x.h5", "TERM", seconds=3.0) == ""
-
-
-@needs_mpirun
-@pytest.mark.parametrize("moment", [0.3, 1.4, 2.6, 4.1])
-def test_kill_9(moment, tmp_path):
-    assert kill.trial(3, tmp_path / "x.h5", "KILL", seconds=moment) == ""
+    with h5py.File(log) as file:
+        assert file.attrs["status"] == "diverged" and file["rounds/round"].size > 1

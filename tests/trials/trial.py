@@ -162,6 +162,8 @@ def _run(trial: Trial, parent: Path, log: Path) -> list[str]:
         problems.append("exit code 0")
     if not mark.exists() and job.returncode != 0:
         problems.append(f"exit code {job.returncode} without a fault: {said[-500:]}")
+    if mark.exists() and trial.fault.action == "raise" and said.count("one bad day") != 1:
+        problems.append(f"the error is not said once: {said[-1000:]}")
     _, alive = psutil.wait_procs(_processes(parent), timeout=PATIENCE)
     if alive:
         problems.append(f"processes left: {[p.pid for p in alive]}")

@@ -1,0 +1,53 @@
+"""The short form of the trials: six real jobs that end badly, and what is left of them."""
+
+import contextlib
+import io
+
+import pytest
+
+from tests.cluster.jobs import needs_mpirun
+from tests.trials.entry import PLACES, Fault, arm
+from tests.trials.trial import EXPERIMENTS, Trial, attempt, choose
+
+pytestmark = pytest.mark.mpi
+SOME = {
+    "a rank is killed": ("marina randk", 3, Fault("kill", "gather", 170, 1, 0, "", "")),
+    "mpirun is killed": ("ef21 topk", 2, Fault("kill mpirun", "row", 200, 1, 0, "", "")),
+    "a rank raises": ("diana qsgd", 3, Fault("raise", "checkpoint", 2, 2, 0, "", "")),
+    "terminated": ("cd-adam scaled-sign", 2, Fault("terminate", "row", 90, 0, 0, "", "")),
+    "full": ("vr-diana randk", 2, Fault("fill", "row", 60, 0, 100, "", "")),
+    "not there": ("pp-marina randk", 1, Fault("unwritable", "log, end", 1, 0, 0, "", "")),
+}
+
+
+@needs_mpirun
+@pytest.mark.parametrize("name", SOME)
+def test_a_job_with_a_fault(name):
+    experiment, ranks, fault = SOME[name]
+    trial = Trial(experiment, 1, ranks, "shared", fault)
+    with contextlib.redirect_stderr(io.StringIO()) as said:
+        assert attempt(trial) == ("", True), said.getvalue()
+
+
+def test_the_choice_is_repeated_by_its_seed():
+    assert [choose(3, number) for number in range(50)] == [choose(3, n) for n in range(50)]
+    chosen = [choose(3, number) for number in range(300)]
+    assert {trial.fault.place for trial in chosen} == set(PLACES)
+    assert {trial.experiment for trial in chosen} == set(EXPERIMENTS)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_every_place_is_there(place, monkeypatch, tmp_path):
+    """A function that has another name now would let faults never happen."""
+    import importlib
+
+    module, names = PLACES[place]
+    owner = importlib.import_module(module)
+    *path, name = names.split(".")
+    for inner in path:
+        owner = getattr(owner, inner)
+    monkeypatch.setattr(owner, name, lambda: "called")
+    arm(Fault("raise", place, 2, 0, 0, "", str(tmp_path / "mark")))
+    assert getattr(owner, name)() == "called"
+    with pytest.raises(RuntimeError, match="one bad day"):
+        getattr(owner, name)()
