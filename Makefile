@@ -40,7 +40,7 @@ FIGURES := marina-fig1 cdadam-fig2 cdadam-fig4 saq-fig3 saq-fig4 saq-fig5 saq-fi
 SCALE ?= quick
 RANKS ?= 2
 
-.PHONY: help setup demo test lint bench data claims $(FIGURES) netlab-check clean
+.PHONY: help setup demo test trial lint bench data claims $(FIGURES) netlab-check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
@@ -72,6 +72,11 @@ demo: $(STAMP) ## run four methods on mushrooms under mpirun; four logs, a pictu
 
 test: $(STAMP) ## all tests (MPISIM_DATA=FOLDER lets those on real data run)
 	@$(ENV) && .venv/bin/python -m pytest $(ARGS)
+
+trial: $(STAMP) ## faults in 200 real jobs, 10 million corrupted messages, 1 million rounds (docs/trust.md)
+	@$(ENV) && .venv/bin/python -m tests.trials $(ARGS)
+	@$(ENV) && .venv/bin/python -m tests.trials.messages
+	@$(ENV) && .venv/bin/python -m tests.trials.soak
 
 lint: $(STAMP) ## ruff and mypy
 	@.venv/bin/python -m ruff check .

@@ -101,7 +101,8 @@ class Engine:
         self.resumed = 0  # the first round of this run
         self.identity = checkpoint.identity(
             experiment.table,
-            self.estimator.parameters(),
+            self.estimator.parameters()
+            | {"schedule.at": experiment.method.schedule.starts(settings.rounds)},
             self.step.gamma,
             self.problem.identity,
             n,

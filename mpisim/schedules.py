@@ -26,8 +26,11 @@ class Schedule:
 
     def multiple(self, k: int, rounds: int) -> float:
         """What the step size of round k is multiplied by, of a run of ``rounds`` rounds."""
-        passed = sum(k >= (v * rounds if v < 1 else v) for v in self.at)
-        return self.factor**passed
+        return self.factor ** sum(k >= start for start in self.starts(rounds))
+
+    def starts(self, rounds: int) -> list[float]:
+        """``at`` without shares."""
+        return [v * rounds if v < 1 else v for v in self.at]
 
 
 def make_schedule(table: dict[str, Any] | None) -> Schedule:

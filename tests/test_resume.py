@@ -105,10 +105,17 @@ def test_another_version_is_refused(tmp_path, monkeypatch):
         run_tables(table(GD, rounds=5), log, resume=True)
 
 
-def test_a_warmup_that_depends_on_the_rounds_is_refused(tmp_path):
-    method, log = {"name": "1bit-adam", "stepsize": 0.01, "warmup": 0.5}, tmp_path / "log.h5"
+@pytest.mark.parametrize(
+    ("method", "difference"),
+    [
+        ({"name": "1bit-adam", "warmup": 0.5}, r"method\.warmup = 5, this run has 10"),
+        ({"name": "dcgd", "schedule": {"at": [0.5]}}, r"method\.schedule.at = \[5.0\], this run "),
+    ],
+)
+def test_what_depends_on_the_rounds_is_refused(method, difference, tmp_path):
+    method, log = method | {"stepsize": 0.01}, tmp_path / "log.h5"
     run_tables(table(method, {"name": "scaled-sign"}, rounds=10), log)
-    with pytest.raises(InputError, match=r"method\.warmup = 5, this run has 10"):
+    with pytest.raises(InputError, match=difference):
         run_tables(table(method, {"name": "scaled-sign"}, rounds=20), log, resume=True)
 
 

@@ -1,0 +1,113 @@
+"""python -m tests.trials.soak [--rounds N] [--ranks R]: does anything grow or slow down?
+
+The ranks' memory, and the size of the log against its rows, are taken once a second. Behind the
+first tenth memory must be flat and the file linear; the median rate of the last tenth must be
+within 5% of the second one's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import h5py
+import numpy as np
+import psutil
+
+from tests.cluster.jobs import start
+
+RATE, MEMORY, SIZE = 0.05, 0.02, 0.02  # by how much what should be constant may change
+WINDOWS = 100
+EVERY = 10.0  # seconds between lines of progress
+
+
+def job(rounds: int, ranks: int, log: Path) -> subprocess.Popen:
+    """A problem that takes no time, so that all the rest does."""
+    settings = [
+        "problem={ name = 'quadratic', workers = 6, dimension = 20, noise = 0.3 }",
+        "method={ name = 'marina', p = 0.2, stepsize = 0.01 }",
+        "compressor={ name = 'randk', k = 4 }",
+        f"run={{ rounds = {rounds}, checkpoint_seconds = 1.0 }}",
+    ]
+    words = [word for setting in settings for word in ("--set", setting)]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    return start(ranks, "-m", "mpisim", "run", *words, "--out", str(log), **quiet)
+
+
+def watch(process: subprocess.Popen, log: Path, rounds: int) -> np.ndarray:
+    """Rows, bytes of the log and of the ranks' memory, each second: shape (seconds, 3)."""
+    seen: list[tuple[int, int, int]] = []
+    said = start = time.monotonic()
+    while process.poll() is None:
+        time.sleep(1)
+        try:
+            with h5py.File(log, "r", locking=False) as file:
+                rows, size = int(file["rounds/time_other"].size), file.id.get_filesize()
+            family = psutil.Process(process.pid).children(recursive=True)
+            memory = sum(p.memory_info().rss for p in family if "mpisim" in p.cmdline())
+        except (OSError, KeyError, psutil.Error):
+            continue
+        seen.append((rows, size, memory))
+        if time.monotonic() - said > EVERY:
+            said = time.monotonic()
+            rate = rows / (said - start)
+            left = (rounds - rows) / max(rate, 1)
+            text = f"{rows:,} of {rounds:,} rounds, {rate:,.0f} a second, {left:.0f} s left"
+            print(f"{text}, {memory / 1e6:.1f} MB", flush=True)
+    return np.array(seen)
+
+
+def rates(log: Path) -> np.ndarray:
+    """Rounds a second of the method itself in each window, by the log's clocks."""
+    with h5py.File(log) as file:
+        columns = [v[:] for name, v in file["rounds"].items() if name.startswith("time_")]
+    seconds = np.sum(columns, axis=0)
+    ends = np.linspace(0, seconds.size - 1, WINDOWS + 1).astype(int)
+    return np.diff(ends) / np.diff(seconds[ends])
+
+
+def judge(seen: np.ndarray, rate: np.ndarray) -> list[str]:
+    """What has changed more than it may."""
+    rows, size, memory = seen[seen[:, 0] > seen[-1, 0] / 10].T.astype(float)
+    slope, base = np.polyfit(rows, size, 1)
+    bent = np.abs(size - base - slope * rows).max() / size.max()
+    part, tenth = len(memory) // 10 + 1, WINDOWS // 10
+    grown = np.median(memory[-part:]) / np.median(memory[:part])
+    slower = np.median(rate[-tenth:]) / np.median(rate[tenth : 2 * tenth])
+    print(f"memory at the end: {grown:.4f} of that at the start, {memory.max() / 1e6:.1f} MB")
+    print(f"{slope:.1f} bytes a row; the file is within {bent:.2%} of a straight line")
+    print(f"rate at the end: {slower:.4f} of that at the start, {np.median(rate):,.0f} a second")
+    wrong = []
+    if grown > 1 + MEMORY:
+        wrong.append("memory grows")
+    if bent > SIZE:
+        wrong.append("the file's size is not linear")
+    if abs(slower - 1) > RATE:
+        wrong.append("the rate changes")
+    return wrong
+
+
+def main() -> int:
+    """Run, watch, judge; 1 if something is wrong."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=1_000_000)
+    parser.add_argument("--ranks", type=int, default=3)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "log.h5"
+        process = job(args.rounds, args.ranks, log)
+        seen = watch(process, log, args.rounds)
+        if process.returncode != 0:
+            print(f"the job ended with exit code {process.returncode}")
+            return 1
+        wrong = judge(seen, rates(log))
+    print(f"{args.rounds:,} rounds on {args.ranks} ranks: {'; '.join(wrong) or 'ok'}")
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
