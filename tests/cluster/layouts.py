@@ -102,6 +102,7 @@ def experiments():
     for name, compressor, keys in (
         ("marina", PERMK, {"workers": 20}),
         ("ef21", COMPRESSORS[2], {"workers": 6}),
+        ("ef21", {"name": "rank-k", "k": 1}, {"workers": 6}),
         ("vr-marina", COMPRESSORS[1], {"workers": 6, "mix": "samples"}),
     ):
         method = {"name": name, "stepsize": 0.005} | ({} if name == "ef21" else {"p": 0.3})

@@ -60,6 +60,11 @@ def _block_bits(x, b, message, i):
     return message.form.norms * b + len(string_elias.triples(message.levels[i]))
 
 
+def _factor_bits(x, b, message, i):
+    a = next(a for a in range(int(x.size**0.5), 0, -1) if x.size % a == 0)
+    return b * (a + x.size // a)
+
+
 def _bernoulli_bits(x, b, message, i):
     return b * x.size if np.any(x) else 0
 
@@ -116,6 +121,7 @@ CASES = [
         Case({"name": name, "tau": 2.875}, _seeded_bits, lambda *_: 92)
         for name in ("rand-tau", "rand-tau-plus")
     ],
+    Case({"name": "rank-k", "k": 1}, _factor_bits, lambda x, _, *a: _factor_bits(x, 32, *a)),
     Case({"name": "natural"}, lambda x, *_: 9 * x.size, lambda x, *_: 9 * x.size),
     Case({"name": "scaled-sign"}, lambda x, b, *_: b + x.size, lambda x, *_: 32 + x.size),
 ]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from mpisim.compressors.rank import nearly_square
 from mpisim.wire.base import Message, Precision
 from mpisim.wire.codecs import CODECS
 from mpisim.wire.dense import Dense, DenseForm
 from mpisim.wire.explicit import Explicit, ExplicitForm
 from mpisim.wire.exponents import Exponents, ExponentsForm
+from mpisim.wire.factors import Factors, FactorsForm
 from mpisim.wire.levels import Levels, LevelsForm
 from mpisim.wire.signs import SignsForm
 from mpisim.wire.sparse import Seeded, SeededForm
@@ -29,6 +31,7 @@ KINDS = [
     "entropy levels",
     "exponents",
     "signs",
+    "factors",
 ]
 
 
@@ -55,6 +58,11 @@ def random_message(
     if kind == "signs":
         scales = np.abs(_finite(rng, (m,), wire))
         return SignsForm(d, m, precision).pack(scales, rng.standard_normal((m, d)))
+    if kind == "factors":
+        cut = int(rng.integers(0, d + 1))
+        shapes = tuple(nearly_square(size) for size in (cut, d - cut) if size)
+        form = FactorsForm(d, m, precision, shapes, int(rng.integers(1, 4)))
+        return Factors(form, _floats(rng, (m, form.count), wire))
     return _levels(kind, rng, d, m, precision)
 
 

@@ -1,0 +1,102 @@
+"""Rank-K: matrices of low rank in place of matrices (PermK paper, Appendix G.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import isqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mpisim.compressors.base import FLOAT_BITS, Compressor, compressor
+from mpisim.params import require
+from mpisim.streams import Draw
+from mpisim.vectors import Vectors, blocks
+from mpisim.wire.base import Message
+from mpisim.wire.factors import Factors, FactorsForm, Shapes
+
+if TYPE_CHECKING:
+    from mpisim.problems.base import Problem
+    from mpisim.star import Star
+
+
+@compressor("rank-k")
+class RankK(Compressor):
+    """The best approximation of each matrix by one of rank k, sent as its two factors.
+
+    |C(X) - X|_F^2 is the sum of the squared singular values from the (k+1)-th on, so that
+    alpha = k / min(a, b) for an a x b matrix (Safaryan et al., 2021, A.3.2), with equality where
+    all singular values are equal; for several matrices it is the least of them. Nothing is drawn,
+    nothing shared by the workers: C is biased, and A and B are not defined for it.
+
+    The matrices are those that the problem's x consists of, and x in the shape a x b = d that is
+    closest to a square where the problem knows of none. A message has k (a + b) values; as many
+    times 32 bits is what is taken for the paper's charge, which it does not tell. Decoded is the
+    product of the factors as rounded on the wire.
+    """
+
+    k: int
+    lazy = True
+
+    def check(self) -> None:
+        self.shapes: Shapes = (nearly_square(self.d),)
+        require(self.k >= 1, "compressor.k", self.k, "at least 1")
+
+    def prepare(self, star: Star, problem: Problem) -> None:
+        self.shapes = problem.shapes or self.shapes
+        full = max(min(shape) for shape in self.shapes)
+        named = ", ".join(f"{a} x {b}" for a, b in self.shapes)
+        require(self.k <= full, "compressor.k", self.k, f"from 1 to {full} for x as {named}")
+
+    def form(self, draw: Draw) -> FactorsForm:
+        return FactorsForm(self.d, draw.workers, self.precision, self.shapes, self.k)
+
+    def compress(self, v: np.ndarray | Vectors, draw: Draw) -> Factors:
+        form = self.form(draw)
+        values = np.empty((draw.workers, form.count), self.precision.wire)
+        for which, rows in v.parts() if isinstance(v, Vectors) else _parts(v):
+            start = 0
+            for (a, b), (p, q) in zip(self.shapes, form.parts(values[which]), strict=True):
+                matrices = rows[:, start : start + a * b].reshape(-1, a, b).astype(np.float64)
+                start += a * b
+                with np.errstate(over="ignore"):
+                    if a >= b:
+                        p[:], q[:] = factors(matrices, p.shape[2])
+                    else:
+                        q[:], p[:] = factors(matrices.transpose(0, 2, 1), p.shape[2])
+        return Factors(form, values)
+
+    @property
+    def alpha(self) -> float:
+        return min(min(1.0, self.k / min(shape)) for shape in self.shapes)
+
+    def paper_bits(self, message: Message) -> np.ndarray:
+        assert isinstance(message.form, FactorsForm)
+        return np.full(message.form.workers, FLOAT_BITS * message.form.count, np.int64)
+
+
+def factors(matrices: np.ndarray, r: int) -> tuple[np.ndarray, np.ndarray]:
+    """X V (m, a, r) and V (m, b, r), V the first r right singular vectors of each X (a, b), a >= b.
+
+    Matrix by matrix: no bit depends on the block. A matrix that is not finite gives NaN.
+    """
+    largest = np.abs(matrices).max(axis=(1, 2), initial=0.0)
+    good = np.isfinite(largest)
+    scale = np.where(good & (largest > 0), largest, 1.0)[:, None, None]
+    scaled = np.where(good[:, None, None], matrices, 0.0) / scale  # its squares do not overflow
+    _, vectors = np.linalg.eigh(scaled.transpose(0, 2, 1) @ scaled)
+    v = np.ascontiguousarray(vectors[:, :, : -r - 1 : -1])
+    v[~good] = np.nan
+    return (scaled @ v) * scale, v
+
+
+def nearly_square(d: int) -> tuple[int, int]:
+    """(a, b) with a b = d, a <= b, and a as large as possible."""
+    a = next(a for a in range(isqrt(d), 0, -1) if d % a == 0)
+    return a, d // a
+
+
+def _parts(v: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+    """Some workers at a time, as `Vectors.parts`."""
+    for first, stop in blocks(*v.shape):
+        yield slice(first, stop), v[first:stop]

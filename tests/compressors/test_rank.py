@@ -1,0 +1,147 @@
+"""Rank-K against truncated singular value decompositions, for all shapes of matrices."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from mpisim.compressors import make
+from mpisim.compressors.rank import nearly_square
+from mpisim.errors import InputError
+from mpisim.oracle import Gradients
+from mpisim.problems import PROBLEMS
+from tests.compressors.cases import DOUBLE, SINGLE, draw
+from tests.helpers import columns, run_tables
+from tests.wire.messages import contents
+
+SHAPES = [((7, 4),), ((4, 7),), ((12, 5), (5, 12)), ((6, 6), (1, 9), (3, 8)), ((1, 5),)]
+each_shape = pytest.mark.parametrize("shapes", SHAPES, ids=str)
+
+
+def rank(k, shapes, n=3, precision=DOUBLE):
+    compressor = make({"name": "rank-k", "k": k})
+    compressor.bind(sum(a * b for a, b in shapes), n, precision)
+    compressor.prepare(None, SimpleNamespace(shapes=shapes))
+    return compressor
+
+
+def matrices(row, shapes):
+    ends = np.cumsum([0] + [a * b for a, b in shapes])
+    return [row[s:t].reshape(shape) for (s, t), shape in zip(pairwise(ends), shapes, strict=True)]
+
+
+def truncated(x, k):
+    u, s, vt = np.linalg.svd(x, full_matrices=False)
+    return (u[:, :k] * s[:k]) @ vt[:k]
+
+
+@each_shape
+@pytest.mark.parametrize("k", [1, 2, 5])
+def test_best_approximations(shapes, k):
+    k = min(k, max(min(shape) for shape in shapes))
+    compressor = rank(k, shapes)
+    v = np.random.default_rng(k).standard_normal((3, compressor.d))
+    c = compressor.compress(v, draw(3)).decoded()
+    for row, decoded in zip(v, c, strict=True):
+        for x, y in zip(matrices(row, shapes), matrices(decoded, shapes), strict=True):
+            np.testing.assert_allclose(y, truncated(x, k), rtol=1e-9, atol=1e-11)
+    errors = ((c - v) ** 2).sum(axis=1) / (v**2).sum(axis=1)
+    assert np.all(errors <= 1 - compressor.alpha + 1e-12)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4])
+def test_alpha_is_attained_where_all_singular_values_are_equal(k):
+    q = np.linalg.qr(np.random.default_rng(0).standard_normal((9, 4)))[0]
+    compressor = rank(k, ((9, 4),), n=1)
+    error = compressor.compress(q.reshape(1, -1), draw(1)).decoded() - q.ravel()
+    assert compressor.alpha == k / 4
+    assert (error**2).sum() == pytest.approx((1 - k / 4) * (q**2).sum(), abs=1e-12)
+
+
+def test_alpha_is_that_of_the_worst_matrix():
+    assert rank(2, ((6, 6), (1, 9), (3, 8))).alpha == 2 / 6
+
+
+def test_factors_are_rounded_on_the_wire_and_their_product_is_what_is_decoded():
+    shapes = ((12, 5), (5, 12))
+    v = np.random.default_rng(0).standard_normal((3, 120))
+    message = rank(2, shapes, precision=SINGLE).compress(v, draw(3))
+    assert message.values.dtype == np.float32 and message.values.shape == (3, 2 * (17 + 17))
+    assert message.payload_bits.tolist() == [32 * 68] * 3
+    p, q = (message.values[:, s:t].astype(float) for s, t in ((0, 24), (24, 34)))
+    first = np.einsum("iar,ibr->iab", p.reshape(3, 12, 2), q.reshape(3, 5, 2)).reshape(3, -1)
+    np.testing.assert_allclose(message.decoded()[:, :60], first, rtol=1e-14)
+    exact = rank(2, shapes).compress(v, draw(3)).decoded()
+    np.testing.assert_allclose(message.decoded(), exact, atol=1e-6)
+
+
+@each_shape
+def test_no_worker_depends_on_its_block(shapes):
+    compressor = rank(1, shapes, n=40, precision=SINGLE)
+    v = np.random.default_rng(1).standard_normal((40, compressor.d))
+    whole = compressor.compress(v, draw(40))
+    for cuts in (range(41), [0, 39, 40], [0, 7, 7, 40]):
+        blocks = [compressor.compress(v[a:b], draw(b - a)).values for a, b in pairwise(cuts)]
+        assert np.vstack(blocks).tobytes() == whole.values.tobytes()
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e300])
+def test_what_is_not_finite_spoils_its_own_matrix_only(bad):
+    compressor = rank(1, ((4, 3), (3, 4)), precision=SINGLE)
+    v = np.random.default_rng(2).standard_normal((3, 24))
+    v[1, 2] = bad
+    c = compressor.compress(v, draw(3)).decoded()
+    assert np.isfinite(c[[0, 2]]).all() and np.isfinite(c[1, 12:]).all()
+    assert not np.isfinite(c[1, 2])
+
+
+def test_zeros_among_others():
+    v = np.random.default_rng(3).standard_normal((3, 12))
+    v[1] = 0
+    c = rank(3, ((4, 3),)).compress(v, draw(3)).decoded()
+    np.testing.assert_allclose(c, v, atol=1e-12)
+    assert np.all(c[1] == 0)
+
+
+def test_shapes_without_a_problem_that_has_some():
+    assert [nearly_square(d) for d in (1, 7, 12, 36, 25_088)] == [
+        (1, 1), (1, 7), (3, 4), (6, 6), (128, 196),
+    ]  # fmt: skip
+    compressor = make({"name": "rank-k", "k": 4}).bind(12, 1, DOUBLE)
+    with pytest.raises(InputError, match="4 is not allowed; it must be from 1 to 3 for x as 3 x 4"):
+        compressor.prepare(None, SimpleNamespace(shapes=()))
+    with pytest.raises(InputError, match="must be at least 1"):
+        make({"name": "rank-k", "k": 0}).bind(12, 1, DOUBLE)
+
+
+def autoencoder():
+    return {"name": "autoencoder", "data": "sample", "images": 60, "workers": 5, "code_size": 4}
+
+
+def test_later_gradients_give_the_same_message():
+    problem = PROBLEMS["autoencoder"](data="sample", images=60, code_size=4)
+    problem.load(5, 0, 5, 1, np.dtype("float64"))
+    compressor = make({"name": "rank-k", "k": 2}).bind(problem.d, 5, SINGLE)
+    compressor.prepare(None, problem)
+    assert compressor.shapes == ((784, 4), (4, 784)) and compressor.alpha == 0.5
+    x = problem.initial_point()
+    dense = compressor.compress(problem.gradients(x), draw(5))
+    assert contents(compressor.compress(Gradients(problem, x), draw(5))) == contents(dense)
+
+
+def test_ef21_with_rank_k_learns(tmp_path):
+    tables = {
+        "problem": autoencoder(),
+        "method": {"name": "ef21", "stepsize": 0.002},
+        "compressor": {"name": "rank-k", "k": 1},
+        "run": {"rounds": 30},
+    }
+    run_tables(tables, tmp_path / "log.h5")
+    log = columns(tmp_path / "log.h5")
+    assert log["loss"][-1] < 0.6 * log["loss"][0]
+    assert np.all(np.diff(log["bits_up"])[1:] == 5 * 32 * 2 * (784 + 4))
+    with pytest.raises(InputError, match="from 1 to 4 for x as 784 x 4, 4 x 784"):
+        run_tables(tables | {"compressor": {"name": "rank-k", "k": 5}})
