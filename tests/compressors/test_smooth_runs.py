@@ -14,7 +14,7 @@ from mpisim.errors import InputError
 from tests.compressors.smooth_support import name_of
 from tests.helpers import columns, run_tables, table
 from tests.wire import string_elias
-from tests.wire.test_codecs import NORM, e1
+from tests.wire.test_codecs import e1
 
 LOGISTIC = {"name": "logistic", "l2": 1e-3, "split": "sorted-by-norm", "scale": "row-max-abs"}
 DIANA = {"name": "diana", "stepsize": "theory"}
@@ -36,6 +36,8 @@ SCHEMES = [
     {"name": "block-quant-plus", "blocks": 6},
     {"name": "quant-plus"},
     {"name": "quant-plus", "steps": "fixed", "codec": "e1"},
+    {"name": "block-quant-plus", "blocks": 6, "steps": "fixed"},
+    {"name": "block-quant-plus", "codec": "e1"},
     {"name": "rand-tau"},
     {"name": "rand-tau-plus"},
 ]
@@ -45,10 +47,10 @@ def string_bits(message) -> list[int]:
     """Bits of each worker's message from the string coders and the definitions."""
     if not hasattr(message, "levels"):
         return [32 * int(k) for k in np.diff(message.form.ptr)]
-    norms = 32 * message.norms.shape[1]
+    norms = message.norms.shape[1]
     if message.form.codec == "e1":
-        return [len(e1(row, NORM[32])) for row in message.levels]
-    return [norms + len(string_elias.triples(row)) for row in message.levels]
+        return [31 * norms + len(e1(row, "")) for row in message.levels]
+    return [32 * norms + len(string_elias.triples(row)) for row in message.levels]
 
 
 @pytest.mark.parametrize("wrapped", [True, False], ids=["smooth", "plain"])
@@ -66,7 +68,10 @@ def test_bits_of_real_messages(inner, wrapped, monkeypatch, tmp_path):
     rounds = [u for u in sent if u.draw.purpose == "up"]
     set_up = 32 * sum(u.message.values.size for u in sent if u.draw.purpose == "dense")
     assert len(rounds) == 12
-    bits = [string_bits(u.message.message if wrapped else u.message) for u in rounds]
+    messages = [u.message.message if wrapped else u.message for u in rounds]
+    bits = [string_bits(message) for message in messages]
+    for message in messages:
+        assert string_bytes(message) in (None, message.encode().data.tobytes())
     assert any(sum(b) > 0 for b in bits)
     expected = set_up + np.cumsum([0, *(sum(b) for b in bits)])
     log = columns(tmp_path / "log.h5")
@@ -77,10 +82,21 @@ def test_bits_of_real_messages(inner, wrapped, monkeypatch, tmp_path):
     assert set_up == (0 if not wrapped else 32 * 6 * (d * d + fitted_values(inner, d)))
 
 
+def string_bytes(message) -> bytes | None:
+    """All workers' messages in the default code, from the string coder."""
+    if not hasattr(message, "levels") or message.form.codec != "elias":
+        return None
+    out = b""
+    for norms, row in zip(message.norms, message.levels, strict=True):
+        word = "".join(format(int(raw), "032b") for raw in norms.view(np.uint32))
+        out += string_elias.to_bytes(word + string_elias.triples(row))
+    return out
+
+
 def fitted_values(inner: dict, d: int) -> int:
-    if inner == {"name": "quant-plus"}:
-        return d
-    return 6 if inner["name"] == "block-quant-plus" else 0
+    if inner.get("steps") == "fixed":
+        return 0
+    return {"quant-plus": d, "block-quant-plus": 6}.get(inner["name"], 0)
 
 
 @pytest.fixture
@@ -98,7 +114,15 @@ def identity_data(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "inner", [{"name": "qsgd", "s": 1}, {"name": "randk", "k": 3}, {"name": "rand-tau", "tau": 2}]
+    "inner",
+    [
+        {"name": "qsgd", "s": 1},
+        {"name": "randk", "k": 3},
+        {"name": "rand-tau", "tau": 2},
+        {"name": "quant-plus", "beta": 3.0},
+        {"name": "block-quant", "blocks": 2, "s": 1},
+    ],
+    ids=name_of,
 )
 @pytest.mark.parametrize("method", [DIANA, DCGD, {"name": "marina", "stepsize": "theory"}])
 def test_with_identity_matrices_it_is_the_inner_one(identity_data, inner, method):

@@ -11,6 +11,8 @@ from tests.theory.test_lyapunov import LOGISTIC, Round, at, engine, excess, traj
 
 MU, N = LOGISTIC["l2"], 5
 QUANT = {"name": "quant-plus", "beta": 5.0}
+BLOCKS = {"name": "block-quant-plus", "blocks": 5}
+RAND = {"name": "rand-tau-plus", "tau": 6.0}
 
 
 def plus(inner: dict) -> dict:
@@ -45,20 +47,18 @@ def diana_case(inner: dict, multiple: float) -> float:
     return excess(run)
 
 
-@pytest.mark.parametrize(
-    "inner",
-    [QUANT, {"name": "block-quant-plus", "blocks": 5}, {"name": "rand-tau-plus", "tau": 6.0}],
-    ids=lambda t: t["name"],
-)
+@pytest.mark.parametrize("inner", [QUANT, BLOCKS, RAND], ids=lambda t: t["name"])
 def test_diana_plus(inner):
+    """Theorems 6 and 4, and Theorem 2 with any other compressor."""
     assert diana_case(inner, 1.0) < 4
 
 
-def test_diana_plus_breaks_at_a_multiple_of_the_step():
-    assert diana_case(QUANT, 12.0) > 5
+@pytest.mark.parametrize("inner", [QUANT, BLOCKS], ids=lambda t: t["name"])
+def test_diana_plus_breaks_at_a_multiple_of_the_step(inner):
+    assert diana_case(inner, 12.0) > 5
 
 
-def dcgd_case(multiple: float) -> float:
+def dcgd_case(inner: dict, multiple: float) -> float:
     """|x^k - x*|^2 over (1 - gamma mu)^k |x^0 - x*|^2 + 2 gamma sigma / (mu n): SAQ, Theorem 1.
 
     sigma = mean cal-L_i |grad f_i(x*)|^2 in the norm of L_i^†, here with cal-L_max for cal-L_i.
@@ -66,8 +66,8 @@ def dcgd_case(multiple: float) -> float:
     loaded = Loaded()
 
     def run(seed: int) -> np.ndarray:
-        inner = QUANT | {"scheme": "dcgd"}
-        e = engine(at({"name": "dcgd"}, multiple), plus(inner), LOGISTIC, loaded, seed)
+        own = plus(inner | {"scheme": "dcgd"})
+        e = engine(at({"name": "dcgd"}, multiple), own, LOGISTIC, loaded, seed)
         gamma, x_star = e.step.gamma, loaded.minimiser(e.star)[0]
         at_star = e.problem.gradients(x_star)
         norms = np.einsum("nd,nde,ne->n", at_star, np.linalg.inv(matrices(e.problem)), at_star)
@@ -78,9 +78,12 @@ def dcgd_case(multiple: float) -> float:
     return excess(run)
 
 
-def test_dcgd_plus():
-    assert dcgd_case(1.0) < 4
+@pytest.mark.parametrize("inner", [QUANT, BLOCKS, RAND], ids=lambda t: t["name"])
+def test_dcgd_plus(inner):
+    """Theorems 5 and 3, and Theorem 1 with any other compressor."""
+    assert dcgd_case(inner, 1.0) < 4
 
 
-def test_dcgd_plus_breaks_at_a_multiple_of_the_step():
-    assert dcgd_case(30.0) > 5
+@pytest.mark.parametrize("inner", [QUANT, BLOCKS], ids=lambda t: t["name"])
+def test_dcgd_plus_breaks_at_a_multiple_of_the_step(inner):
+    assert dcgd_case(inner, 30.0) > 5
