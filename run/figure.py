@@ -1,8 +1,9 @@
 """Runs what a figure of a paper shows and its logs lack: mpirun -n R python run/figure.py NAME.
 
-The grid is run/NAME.toml; the second argument, SCALE, picks the settings of that name from the
-figure's module. Data sets that are not here are left out. A figure that shows no runs has
-run/NAME.py instead, whose `measure(folder, settings)` rank 0 calls. Started by `make NAME`.
+The grid is run/NAME.toml, or one that figures with the same runs share; the second argument, SCALE,
+picks the settings of that name from the figure's module. Data sets that are not here are left out.
+A figure that shows no runs has run/NAME.py instead, whose `measure(folder, settings)` rank 0 calls.
+Started by `make NAME`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from mpisim.errors import InputError
 from mpisim.figures import papers
 from mpisim.sweeps.command import exit_code
 from mpisim.sweeps.grid import read
-from mpisim.sweeps.points import write_summary
 from mpisim.sweeps.runner import counts, sweep
 
 
@@ -46,7 +46,7 @@ def grid_of(name: str, scale: str) -> tuple[Path, list[dict]]:
 
 
 def _file(name: str) -> Path:
-    return Path("run") / f"{name}.toml"
+    return Path("run") / f"{papers.grid_name(name)}.toml"
 
 
 def _data(point: dict) -> str:
@@ -73,8 +73,6 @@ def main() -> int:
         points = sweep(folder, grid, comm, shlex.join(sys.argv))
         if comm.rank == 0:
             print(f"{counts(points)}; logs in {folder}", flush=True)
-            if folder.name != args.name:  # shared with other figures
-                write_summary(folder, points, f"{args.name}.json")
         return exit_code(points)
 
     return guarded(body)

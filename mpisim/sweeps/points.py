@@ -59,14 +59,14 @@ class Point:
         self.exit_code = EXIT_CODES[status]
 
 
-def write_summary(folder: Path, points: list[Point], name: str = SUMMARY) -> None:
+def write_summary(folder: Path, points: list[Point]) -> None:
     """FOLDER/sweep.json, whole or not at all; `OutputError` where that fails."""
-    write_json(folder / name, {"points": [dataclasses.asdict(point) for point in points]})
+    write_json(folder / SUMMARY, {"points": [dataclasses.asdict(point) for point in points]})
 
 
-def read_summary(folder: Path, name: str = SUMMARY) -> list[Point]:
+def read_summary(folder: Path) -> list[Point]:
     """The points of a sweep as FOLDER/sweep.json has them; `InputError` without a whole one."""
-    path = folder / name
+    path = folder / SUMMARY
     try:
         return [Point(**point) for point in json.loads(path.read_text(encoding="utf-8"))["points"]]
     except OSError as error:

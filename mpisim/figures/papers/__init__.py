@@ -4,9 +4,10 @@ A module has ``SCALES``, {name: settings over run/NAME.toml, as for ``mpisim swe
 ``draw(logs)``, a matplotlib figure, and ``claims(logs)``, a list of `mpisim.figures.claims.Claim`;
 both from logs alone. A new figure is such a module, a line here, and run/NAME.toml.
 
-Logs are in logs/NAME, or where ``LOGS`` of the module says: figures that show the same runs share
-a folder, and NAME.json in it lists those of each. A figure that shows no runs has ``read(folder)``
-for what its run/NAME.py (with ``_`` for ``-``) measured.
+Logs are in logs/NAME. Figures that show the same runs name their grid in ``GRID``, which then
+stands for NAME in run/NAME.toml and logs/NAME: the first of them runs it, each draws its part. A
+figure that shows no runs has ``read(folder)`` for what its run/NAME.py (with ``_`` for ``-``)
+measured.
 """
 
 from __future__ import annotations
@@ -41,23 +42,27 @@ def load(name: str) -> Any:
     return import_module(f"{__name__}.{FIGURES[name]}")
 
 
+def grid_name(name: str) -> str:
+    """Whose runs a figure shows: its own, or those of a grid that figures share."""
+    return str(getattr(load(name), "GRID", name))
+
+
 def folder_of(name: str) -> Path:
     """Where the logs of a figure are unless said otherwise."""
-    return Path(getattr(load(name), "LOGS", f"logs/{name}"))
+    return Path("logs") / grid_name(name)
 
 
-def logs_of(folder: Path, name: str = "") -> tuple[list[Log], list[str]]:
+def logs_of(folder: Path) -> tuple[list[Log], list[str]]:
     """The complete logs of a folder, and a line for each run that is not drawn.
 
-    Those of the figure ``name`` in a folder that it shares with others, of the folder's last
-    sweep, or, where none left its summary, all. `InputError` without any.
+    Those of the folder's last sweep, or, where none left its summary, all. `InputError` without
+    any.
     """
     from mpisim.figures.read import read
     from mpisim.sweeps.points import SUMMARY, read_summary
 
-    summary = f"{name}.json" if (folder / f"{name}.json").is_file() else SUMMARY
-    if (folder / summary).is_file():
-        paths = [folder / Path(p.log).name for p in read_summary(folder, summary) if p.log]
+    if (folder / SUMMARY).is_file():
+        paths = [folder / Path(p.log).name for p in read_summary(folder) if p.log]
     else:
         paths = sorted(folder.glob("*.h5"))
     logs = [read(path) for path in paths if path.is_file()]

@@ -40,7 +40,7 @@ def figure(name: str, logs: Path | None, out: Path) -> int:
     if hasattr(module, "read"):
         found = module.read(folder)
     else:
-        found, left = papers.logs_of(folder, name)
+        found, left = papers.logs_of(folder)
         for line in left:
             print(line)
     drawn = module.draw(found)

@@ -18,8 +18,10 @@ from mpisim.figures.curves import Axis
 from mpisim.figures.papers import panels
 from mpisim.figures.read import Log
 
-LOGS = "logs/saq"
-SCALES: dict[str, list[str]] = {"quick": [], "paper": ["run.rounds=5000", "run.log_every=10"]}
+GRID = "saq"  # of Figures 4 to 8
+SEEDS = "sweep.seeds=[{run={seed=1}}, {run={seed=2}}, {run={seed=3}}]"
+LONG = ["run.rounds=5000", "run.log_every=10"]
+SCALES: dict[str, list[str]] = {"quick": [SEEDS], "paper": LONG}
 ORDER = ("svmguide3", "german.numer", "covtype", "splice", "a9a", "w8a")  # as d grows
 DISTANCE = "distance_sq"
 MEGABYTE = 8e6  # bits

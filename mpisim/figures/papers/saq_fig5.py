@@ -7,10 +7,10 @@ from typing import Any
 
 from mpisim.figures.claims import Claim
 from mpisim.figures.papers import saq
-from mpisim.figures.papers.saq import LOGS, SCALES
+from mpisim.figures.papers.saq import GRID, SCALES
 from mpisim.figures.read import Log
 
-__all__ = ["LOGS", "SCALES", "claims", "draw"]
+__all__ = ["GRID", "SCALES", "claims", "draw"]
 
 SOURCE = "SAQ, Appendix B.3 and Figure 5"
 TITLE = "SAQ, Appendix B.3: ablation of DIANA+ (block quant+), Figure 5"

@@ -7,10 +7,10 @@ from typing import Any
 
 from mpisim.figures.claims import Claim
 from mpisim.figures.papers import saq
-from mpisim.figures.papers.saq import LOGS, SCALES
+from mpisim.figures.papers.saq import GRID, SCALES
 from mpisim.figures.read import Log
 
-__all__ = ["LOGS", "SCALES", "claims", "draw"]
+__all__ = ["GRID", "SCALES", "claims", "draw"]
 
 SOURCE = "SAQ, Appendix B.2 (the captions' Figures 6 and 8, Figure 7 in the text)"
 TITLE = "SAQ, Appendix B.2: quant+ against quant (Figure 6 by its caption, 7 in the text)"

@@ -7,10 +7,10 @@ from typing import Any
 
 from mpisim.figures.claims import Claim
 from mpisim.figures.papers import saq
-from mpisim.figures.papers.saq import LOGS, SCALES
+from mpisim.figures.papers.saq import GRID, SCALES
 from mpisim.figures.read import Log
 
-__all__ = ["LOGS", "SCALES", "claims", "draw"]
+__all__ = ["GRID", "SCALES", "claims", "draw"]
 
 SOURCE = "SAQ, Appendix B.3 (the caption's Figure 7, Figure 6 in the text)"
 TITLE = "SAQ, Appendix B.3: varying and fixed levels (Figure 7 by its caption, 6 in the text)"

@@ -7,10 +7,10 @@ from typing import Any
 
 from mpisim.figures.claims import Claim
 from mpisim.figures.papers import saq
-from mpisim.figures.papers.saq import LOGS, SCALES
+from mpisim.figures.papers.saq import GRID, SCALES
 from mpisim.figures.read import Log
 
-__all__ = ["LOGS", "SCALES", "claims", "draw"]
+__all__ = ["GRID", "SCALES", "claims", "draw"]
 
 SOURCE = "SAQ, Appendix B.4 (Figure 8 in the text; the caption there is that of Figure 6)"
 TITLE = "SAQ, Appendix B.4: quantization and sparsification (Figure 8 in the text)"
