@@ -40,7 +40,7 @@ FIGURES := marina-fig1 cdadam-fig2 cdadam-fig4 saq-fig3 saq-fig4 saq-fig5 saq-fi
 SCALE ?= quick
 RANKS ?= 2
 
-.PHONY: help setup demo test trial lint bench data claims $(FIGURES) netlab-check clean
+.PHONY: help setup demo test trial lint bench data claims $(FIGURES) netlab-check netlab-crossover clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
@@ -110,6 +110,9 @@ claims: $(STAMP) ## what the figures drawn so far say of the papers' claims
 
 netlab-check: $(STAMP) ## root on Linux: do the bytes that the kernel counts agree with the ledger's (docs/netlab.md)
 	@$(ENV) && .venv/bin/python -m mpisim.netlab.check
+
+netlab-crossover: $(STAMP) ## root on Linux: seconds to an accuracy at several speeds of the network: where compression pays
+	@$(ENV) && .venv/bin/python run/netlab_crossover.py && .venv/bin/python -m mpisim figure $@
 
 clean: ## remove .venv and all that tools leave behind
 	@rm -rf .venv build dist *.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache

@@ -1,7 +1,8 @@
-"""A model of the network: what a log's bits take in seconds, for links of other speeds.
+"""A model of the network: what a run's bits take in seconds, on links that it did not have.
 
-A round is one gather, from the workers to the server, and one broadcast back; each takes the
-latency and then the time in which its bytes pass the slowest link they share:
+To the seconds that were measured, on one machine or a network much faster than the model's, comes
+what the links take. A round is one gather, from the workers to the server, and one broadcast back;
+each takes the latency and then the time in which its bytes pass the slowest link they share:
 
     gather     latency + (bytes of the busiest host) / up      all bytes / up where shared
     broadcast  latency + (bytes of one copy) / down            all copies / down where shared
@@ -110,14 +111,14 @@ def _scaled(value: float, units: dict[str, float]) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Traffic:
-    """What a run sent and how long it was busy, cumulative, shape (rows,) each.
+    """What a run sent and how long it took, cumulative, shape (rows,) each.
 
     Attributes
     ----------
     rounds : array
         Rounds done.
-    busy : array
-        Seconds on the slowest path, without communication.
+    seconds : array
+        As measured.
     bits_up, bits_down : array
         Payload and framing, summed over workers.
     bits_up_max : array
@@ -127,7 +128,7 @@ class Traffic:
     """
 
     rounds: np.ndarray
-    busy: np.ndarray
+    seconds: np.ndarray
     bits_up: np.ndarray
     bits_down: np.ndarray
     bits_up_max: np.ndarray
@@ -135,7 +136,7 @@ class Traffic:
 
 
 def seconds(network: Network, traffic: Traffic) -> np.ndarray:
-    """Seconds so far under a network, shape (rows,): busy, gathers, broadcasts."""
+    """Seconds so far under a network, shape (rows,): measured, gathers, broadcasts."""
     n = int(traffic.workers.sum())
     steps = {name: np.diff(getattr(traffic, name), prepend=0.0) for name in _CUMULATIVE}
     if network.ranks:
@@ -148,7 +149,8 @@ def seconds(network: Network, traffic: Traffic) -> np.ndarray:
     gathers = (all_up if network.shared else busiest_up) / network.up
     broadcasts = copy * (hosts if network.shared else 1) / network.down
     latencies = 2 * network.latency * steps["rounds"] * (hosts > 0)
-    return np.cumsum(steps["busy"] + latencies + WIRE * (gathers + broadcasts))
+    links = latencies + WIRE * (gathers + broadcasts)
+    return np.cumsum(steps["seconds"] + links)
 
 
-_CUMULATIVE = ("rounds", "busy", "bits_up", "bits_down", "bits_up_max")
+_CUMULATIVE = ("rounds", "seconds", "bits_up", "bits_down", "bits_up_max")

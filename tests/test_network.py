@@ -67,7 +67,7 @@ def traffic(workers=(0, 2, 1)):
     """Two rows, after 1 and 3 rounds of 3 workers: each sends 1000, then 600, 400 and 200 bits."""
     return Traffic(
         rounds=np.array([1, 3]),
-        busy=np.array([0.5, 0.75]),
+        seconds=np.array([0.5, 0.75]),
         bits_up=np.array([3000, 3000 + 2 * 1200]),
         bits_down=np.array([3 * 800, 3 * 800 * 3]),
         bits_up_max=np.array([1000, 1000 + 2 * 600]),
@@ -107,5 +107,5 @@ def test_workers_of_a_rank_on_one_host(workers, shared, up, copies):
     assert seconds(network, traffic(workers))[0] == pytest.approx(expected, rel=1e-14)
 
 
-def test_without_limits_only_the_busy_seconds_are_left():
+def test_without_limits_the_measured_seconds_are_left():
     assert np.array_equal(seconds(Network(), traffic()), [0.5, 0.75])

@@ -15,7 +15,7 @@ from mpisim.network import Network, Traffic, seconds
 
 @dataclasses.dataclass(frozen=True)
 class Modelled(Axis):
-    """Seconds under ``network``: those the run was busy, and its bits by the model."""
+    """Seconds under ``network``: those of the log, and what its bits take by the model."""
 
     network: Network = dataclasses.field(default_factory=Network)
 
@@ -32,7 +32,7 @@ def traffic(log: Log) -> Traffic:
     framing = log.column("framing_bits_up")
     return Traffic(
         rounds=log.column("round"),
-        busy=log.column("seconds") - log.column("time_communicate"),
+        seconds=log.column("seconds"),
         bits_up=log.column("bits_up") + framing,
         bits_down=log.column("bits_down") + log.column("framing_bits_down"),
         bits_up_max=log.column("bits_up_max") + framing / log.n,

@@ -8,8 +8,7 @@ left (or reached) a worker host's interface go
   counted, acknowledgements among them;
 * MPI's envelopes: 22 bytes of every message (8 of Open MPI's TCP transport, 14 for matching).
 
-What is left must be the ledger's payload and framing. A message above 64 kB has some 100 bytes more
-of envelope, 65 of them on the way back, which stay in.
+What is left must be the ledger's payload and framing.
 """
 
 from __future__ import annotations

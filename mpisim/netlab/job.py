@@ -25,12 +25,18 @@ exec ip netns exec {name}-$host unshare --uts sh -c \
 "echo netlab$host >/proc/sys/kernel/hostname; TMPDIR={folder}/host$host; export TMPDIR; $*"
 """
 
+EAGER = str(1 << 20)  # bytes
 OPEN_MPI = {
     "OMPI_MCA_pml": "ob1",
     "OMPI_MCA_btl": "tcp,self",  # no shared memory between hosts, though they are one machine
     # a broadcast goes from the server to each host, not along a chain of hosts
     "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
     "OMPI_MCA_coll_tuned_bcast_algorithm": "1",
+    # what a host sends goes at once: larger messages would wait until the server asks for them,
+    # one host after the other
+    "OMPI_MCA_btl_tcp_eager_limit": EAGER,
+    "OMPI_MCA_btl_tcp_rndv_eager_limit": EAGER,
+    "OMPI_MCA_btl_tcp_max_send_size": EAGER,
     "OMPI_MCA_mpi_yield_when_idle": "1",
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",

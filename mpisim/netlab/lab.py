@@ -31,9 +31,10 @@ from mpisim.network import Network
 FOLDER = Path("/run/mpisim-netlab")  # a folder for each lab, whose lock its process holds
 TOOLS = ("ip", "tc", "unshare")
 MOST_HOSTS = 250
-FRAME = 1514  # bytes of a full Ethernet frame as the kernel counts it
-BURST_SECONDS = 125e-6  # a link may send so much at once after a pause: what timers can hold
+FRAME = 1600  # bytes; room for a full Ethernet frame
+SLACK = 125e-6  # seconds by which a timer may be late without a loss of speed
 QUEUE = 1 << 24  # bytes; a queue that never drops what TCP's windows allow
+LARGEST = 65536  # bytes of a packet
 GRACE_SECONDS = 5.0
 
 
@@ -156,9 +157,13 @@ def _shape(space: str, device: str, rate: float, delay: float) -> None:
             ) from None
         parent = ("parent", "1:1")
     if rate < math.inf:
-        burst = max(2 * FRAME, int(rate / 8 * BURST_SECONDS))
-        tbf = ("tbf", "rate", f"{rate:.0f}bit", "burst", str(burst), "limit", str(QUEUE))
+        slack = int(rate / 8 * SLACK)
+        tbf = ("tbf", "rate", f"{rate:.0f}bit", "burst", str(FRAME + slack), "limit", str(QUEUE))
         _tool(*add, *parent, *tbf)
+        # TCP's packets for a device may be larger than a frame, but tbf takes to pieces those that
+        # are larger than its burst, which costs time
+        whole = str(min(max(FRAME, slack), LARGEST))
+        _tool("ip", "-n", space, "link", "set", device, "gso_max_size", whole)
 
 
 def refuse() -> None:

@@ -15,25 +15,25 @@ WIRE = 1514 / 1448
 
 def test_seconds_of_a_log(make_log):
     """The hand-made log: 5 workers, round 0 holds 4000 bits each, then 320 + 8 up, 4000 + 8 down;
-    phase i takes i ms a round, `communicate` is the fourth of 8."""
+    phase i of 8 takes i ms a round."""
     log = read(make_log())
     found = Modelled("seconds", True, network=parse("1mbit,2ms")).values(log)
     start = WIRE * 4000 / 1e6
-    busy = 1e-3 * (sum(range(1, 9)) - 4)
-    a_round = busy + 2 * 2e-3 + WIRE * ((320 + 8) + (4000 + 8)) / 1e6
+    own = 1e-3 * sum(range(1, 9))
+    a_round = own + 2 * 2e-3 + WIRE * ((320 + 8) + (4000 + 8)) / 1e6
     # the hand-made bits_up_max leaves out what was sent ahead of round 0
     assert found == pytest.approx(a_round * np.arange(51), rel=1e-9)
     shared = Modelled("seconds", True, network=parse("1mbit,shared")).values(log)
-    a_round = busy + WIRE * 5 * (320 + 8 + 4000 + 8) / 1e6
+    a_round = own + WIRE * 5 * (320 + 8 + 4000 + 8) / 1e6
     assert shared == pytest.approx(5 * start + a_round * np.arange(51), rel=1e-9)
 
 
 def test_ranks_as_the_run_dealt_them(make_log):
     log = read(make_log())  # 5 workers on 2 ranks: 2 at the server, 3 away
     found = Modelled("seconds", True, network=parse("1mbit,ranks")).values(log)
-    busy = 1e-3 * (sum(range(1, 9)) - 4)
+    own = 1e-3 * sum(range(1, 9))
     up, down = 3 * (320 + 8), 4000 + 8
-    assert np.diff(found) == pytest.approx(busy + WIRE * (up + down) / 1e6, rel=1e-9)
+    assert np.diff(found) == pytest.approx(own + WIRE * (up + down) / 1e6, rel=1e-9)
     with pytest.raises(InputError, match="ranks = 9 for 5 workers"):
         Modelled("seconds", True, network=parse("1mbit")).values(read(make_log(attrs={"ranks": 9})))
 

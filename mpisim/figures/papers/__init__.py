@@ -32,6 +32,7 @@ FIGURES = {
     "saq-fig7": "saq_fig7",
     "saq-fig8": "saq_fig8",
     "saq-table2": "saq_table2",
+    "netlab-crossover": "netlab_crossover",
 }
 
 
@@ -55,15 +56,15 @@ def folder_of(name: str) -> Path:
 def logs_of(folder: Path) -> tuple[list[Log], list[str]]:
     """The complete logs of a folder, and a line for each run that is not drawn.
 
-    Those of the folder's last sweep, or, where none left its summary, all. `InputError` without
-    any.
+    Those of the last sweep in the folder and in each folder below it, or, where none left its
+    summary, all. `InputError` without any.
     """
     from mpisim.figures.read import read
     from mpisim.sweeps.points import SUMMARY, read_summary
 
-    if (folder / SUMMARY).is_file():
-        paths = [folder / Path(p.log).name for p in read_summary(folder) if p.log]
-    else:
+    swept = [summary.parent for summary in sorted(folder.glob(f"**/{SUMMARY}"))]
+    paths = [one / Path(p.log).name for one in swept for p in read_summary(one) if p.log]
+    if not swept:
         paths = sorted(folder.glob("*.h5"))
     logs = [read(path) for path in paths if path.is_file()]
     done = [log for log in logs if log.attrs.get("status") == "done"]

@@ -63,16 +63,26 @@ def dress(panel: Any, x: Axis, y: Axis, label: str) -> None:
     if not x.log:
         panel.xaxis.set_major_formatter(ticker.EngFormatter(sep=""))
         panel.xaxis.set_major_locator(ticker.MaxNLocator(4))
-    if y.log:
-        panel.yaxis.set_minor_formatter(ticker.NullFormatter())
-    low, high = panel.get_ylim()
-    if y.log and high < THIRDS * low:
-        even = high < EVEN * low
-        panel.yaxis.set_major_locator(
-            ticker.MaxNLocator(4) if even else ticker.LogLocator(subs=(1.0, 3.0))
-        )
-        panel.yaxis.set_major_formatter(ticker.StrMethodFormatter("{x:g}"))
-        panel.yaxis.set_minor_locator(ticker.NullLocator())
+    for axis, shown, limits in (
+        (panel.xaxis, x, panel.get_xlim()),
+        (panel.yaxis, y, panel.get_ylim()),
+    ):
+        if shown.log:
+            _log_ticks(axis, *limits)
+
+
+def _log_ticks(axis: Any, low: float, high: float) -> None:
+    """Labels at decades, or, where these are few, more of them in plain numbers."""
+    from matplotlib import ticker
+
+    axis.set_minor_formatter(ticker.NullFormatter())
+    if high >= THIRDS * low:
+        return
+    even = high < EVEN * low
+    axis.set_major_locator(ticker.MaxNLocator(4) if even else ticker.LogLocator(subs=(1.0, 3.0)))
+    plain = ticker.StrMethodFormatter("{x:g}") if high < 1e4 else ticker.EngFormatter(sep="")
+    axis.set_major_formatter(plain)
+    axis.set_minor_locator(ticker.NullLocator())
 
 
 def legend(
