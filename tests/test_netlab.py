@@ -52,14 +52,18 @@ def test_links_of_server_and_workers():
     assert shared._rates(1) == shared._rates(2) == (1e6, 2e6)
 
 
+TC, IP = "tc -n host qdisc add dev eth0", "ip -n host link set eth0"
+
+
 @pytest.mark.parametrize(
     ("rate", "delay", "calls"),
     [
         (np.inf, 0, []),
-        (1e7, 0, ["root tbf rate 10000000bit burst 3028"]),  # two frames
-        (1e9, 0, ["root tbf rate 1000000000bit burst 15625"]),  # 125 us
-        (np.inf, 0.002, ["root handle 1: netem delay 2000us"]),
-        (1e7, 0.002, ["root handle 1: netem delay 2000us", "parent 1:1 tbf rate 10000000bit"]),
+        # a frame, and 125 us of the rate: 156 and 15,625 bytes
+        (1e7, 0, [f"{TC} root tbf rate 10000000bit burst 1756", f"{IP} gso_max_size 1600"]),
+        (1e9, 0, [f"{TC} root tbf rate 1000000000bit burst 17225", f"{IP} gso_max_size 15625"]),
+        (np.inf, 0.002, [f"{TC} root handle 1: netem delay 2000us"]),
+        (1e7, 0.002, [f"{TC} root handle 1: netem delay 2000us", f"{TC} parent 1:1 tbf", IP]),
     ],
 )
 def test_shaping(monkeypatch, rate, delay, calls):
@@ -68,4 +72,4 @@ def test_shaping(monkeypatch, rate, delay, calls):
     lab._shape("host", "eth0", rate, delay)
     assert len(asked) == len(calls)
     for call, begin in zip(asked, calls, strict=True):
-        assert call.startswith(f"tc -n host qdisc add dev eth0 {begin}")
+        assert call.startswith(begin)
