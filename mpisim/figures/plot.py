@@ -121,6 +121,10 @@ def _dress(panel: Any, settings: list[Setting], axes: tuple[Axis, Axis], title: 
     panel.set_ylabel(y.label(log))
     panel.set_title(title)
     panel.margins(x=0.02)
+    if x.log:
+        style.log_ticks(panel.xaxis, *panel.get_xlim())
+    if y.log:
+        style.log_ticks(panel.yaxis, *panel.get_ylim())
     if len(settings) > LEGEND_INSIDE:
         panel.figure.set_figwidth(style.WIDE)
         panel.legend(handlelength=3, loc="upper left", bbox_to_anchor=(1.02, 1.0))

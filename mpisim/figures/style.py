@@ -13,6 +13,9 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 # Inches, of a figure with its legend beside it.
 WIDE = 8.6
 
+# high / low of an axis up to which even steps, and steps of 1, 3, 10, are labelled; else decades
+EVEN, THIRDS = 4.0, 100.0
+
 RC: dict[Any, Any] = {
     "figure.figsize": (6.0, 4.2),
     "figure.dpi": 100,
@@ -47,3 +50,17 @@ def curve(colour: int, dash: int, place: int, places: int) -> dict[str, Any]:
         "marker": MARKERS[place % len(MARKERS)],
         "markevery": (0.12 * place / places, 0.12),
     }
+
+
+def log_ticks(axis: Any, low: float, high: float) -> None:
+    """Labels at decades, or, where these are few, more of them in plain numbers."""
+    from matplotlib import ticker
+
+    axis.set_minor_formatter(ticker.NullFormatter())
+    if high >= THIRDS * low:
+        return
+    even = high < EVEN * low
+    axis.set_major_locator(ticker.MaxNLocator(4) if even else ticker.LogLocator(subs=(1.0, 3.0)))
+    plain = ticker.StrMethodFormatter("{x:g}") if high < 1e4 else ticker.EngFormatter(sep="")
+    axis.set_major_formatter(plain)
+    axis.set_minor_locator(ticker.NullLocator())

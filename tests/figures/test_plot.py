@@ -112,3 +112,23 @@ def test_matplotlib_and_mpi_load_only_when_needed():
         "assert not {'matplotlib', 'mpi4py'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("limits", "labels"),
+    [
+        ((0.12, 5.0), ["0.3", "1", "3"]),
+        ((2.0, 6.5), ["3", "6"]),
+        ((2e6, 3e7), ["3M", "10M", "30M"]),
+    ],
+)
+def test_short_logarithmic_axes_have_few_plain_labels(limits, labels):
+    from matplotlib.figure import Figure
+
+    panel = Figure().subplots()
+    panel.set_xscale("log")
+    panel.set_xlim(*limits)
+    style.log_ticks(panel.xaxis, *limits)
+    shown = [t.get_text() for t in panel.get_xticklabels() if limits[0] <= t.get_position()[0]]
+    assert [text for text in shown if text in labels] == labels
+    assert not any(t.get_text() for t in panel.get_xticklabels(minor=True))

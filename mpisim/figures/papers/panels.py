@@ -11,8 +11,6 @@ from mpisim.figures.curves import Axis, over_seeds
 from mpisim.figures.read import Log
 
 PANEL = (2.35, 2.0)  # inches
-# high / low of an axis up to which even steps, and steps of 1, 3, 10, are labelled; else decades
-EVEN, THIRDS = 4.0, 100.0
 RC = style.RC | {
     "font.size": 9,
     "axes.titlesize": 11,
@@ -68,21 +66,7 @@ def dress(panel: Any, x: Axis, y: Axis, label: str) -> None:
         (panel.yaxis, y, panel.get_ylim()),
     ):
         if shown.log:
-            _log_ticks(axis, *limits)
-
-
-def _log_ticks(axis: Any, low: float, high: float) -> None:
-    """Labels at decades, or, where these are few, more of them in plain numbers."""
-    from matplotlib import ticker
-
-    axis.set_minor_formatter(ticker.NullFormatter())
-    if high >= THIRDS * low:
-        return
-    even = high < EVEN * low
-    axis.set_major_locator(ticker.MaxNLocator(4) if even else ticker.LogLocator(subs=(1.0, 3.0)))
-    plain = ticker.StrMethodFormatter("{x:g}") if high < 1e4 else ticker.EngFormatter(sep="")
-    axis.set_major_formatter(plain)
-    axis.set_minor_locator(ticker.NullLocator())
+            style.log_ticks(axis, *limits)
 
 
 def legend(
