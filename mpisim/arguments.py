@@ -17,6 +17,11 @@ def add_experiment(parser: argparse.ArgumentParser) -> None:
 def add_settings(parser: argparse.ArgumentParser, help: str) -> None:
     """--set, explained by ``help``, and --plugin."""
     parser.add_argument("--set", metavar="TABLE.KEY=VALUE", action="append", default=[], help=help)
+    add_plugin(parser)
+
+
+def add_plugin(parser: argparse.ArgumentParser) -> None:
+    """--plugin."""
     parser.add_argument(
         "--plugin",
         metavar="MODULE",

@@ -69,6 +69,7 @@ def _parser() -> Parser:
     )
     show.add_argument("log", metavar="LOG", type=Path)
     show.set_defaults(command=show_command)
+    _add_verify(commands.add_parser("verify", help="check a log; with --rerun, repeat the run"))
     _add_figures(commands)
     _add_data(commands.add_parser("data", help="list, describe, fetch or generate data sets"))
     info = commands.add_parser("info", help="versions, MPI, threads and cores of this installation")
@@ -145,6 +146,12 @@ def _add_theory(parser: argparse.ArgumentParser) -> None:
     from mpisim.theory import command
 
     command.add_theory(parser)
+
+
+def _add_verify(parser: argparse.ArgumentParser) -> None:
+    from mpisim.verify import command
+
+    command.add_verify(parser)
 
 
 def _add_plot(parser: argparse.ArgumentParser) -> None:

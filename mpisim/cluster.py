@@ -6,6 +6,7 @@ a command goes through `guarded`: the exit code is agreed on or the job is abort
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 import traceback
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 T = TypeVar("T")
+SIZE_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")  # how many ranks mpirun has started
 GRACE_SECONDS = 1.0  # how long a rank that fails waits for the others to fail, too
 DRAIN_SECONDS = 0.3  # mpirun passes on what was printed before it kills the job
 PATIENCE_SECONDS = 60.0  # how long a rank with an error waits for the others to agree on it
@@ -40,6 +42,7 @@ def guarded(body: Callable[..., int]) -> int:
     comm = MPI.COMM_WORLD
     alarm = comm.Dup()
     try:
+        _require_whole_job(comm)
         if comm.size > 1:
             require_alike(comm, software())
         return body(comm)
@@ -57,10 +60,25 @@ def guarded(body: Callable[..., int]) -> int:
         return code
 
 
+def _require_whole_job(comm: MPI.Intracomm) -> None:
+    """`InputError` for a rank that MPI left alone, and that would run the whole job by itself.
+
+    So it is with the mpirun of another MPI than mpi4py's, and where mpirun dies before MPI starts.
+    """
+    started = next((os.environ[v] for v in SIZE_VARIABLES if v in os.environ), "")
+    if comm.size == 1 and started.isdigit() and int(started) > 1:
+        raise InputError(
+            f"mpirun started {started} ranks, but this one is alone: mpirun is gone, or belongs to"
+            " another MPI than mpi4py's (see mpisim info)"
+        )
+
+
 def _report(error: BaseException, comm: MPI.Intracomm) -> tuple[int, str]:
     """Exit code and what to print."""
     if isinstance(error, MpisimError):
         return error.exit_code, str(error)
+    if isinstance(error, MemoryError):
+        return 1, f"rank {comm.rank} of {comm.size} is out of memory: {error}"
     lines = "".join(traceback.format_exception(error)).rstrip()
     code = 130 if isinstance(error, KeyboardInterrupt) else 1
     return code, f"rank {comm.rank} of {comm.size} failed\n{lines}"

@@ -22,6 +22,7 @@ from mpisim.errors import InputError
 from mpisim.kernels import add_rows, ordered_sum, sums_of_blocks
 from mpisim.ledger import Ledger
 from mpisim.measures import Measure
+from mpisim.params import require
 from mpisim.streams import Draw, Streams
 from mpisim.uploads import Parts, Upload
 from mpisim.vectors import Vectors, blocks
@@ -54,6 +55,7 @@ class Star:
         self.comm, self.side = comm, side_of(comm)
         self.rank, self.ranks, self.n = comm.rank, comm.size, n
         self.streams, self.precision, self.clock = streams, precision, clock
+        require(n < 2**31, "problem.workers", n, "an integer below 2^31")
         helpers = self.worker_ranks(comm.size, layout)
         if helpers > n:
             raise InputError(

@@ -126,6 +126,12 @@ CASES: list[tuple[str, list[str], list[str]]] = [
     ("k missing", run("compressor={ name = 'topk' }"), ["compressor.k: missing"]),
     ("more workers than rows", run("problem.workers=13"), ["13", "12"]),
     ("no workers", run("problem.workers=0"), ["problem.workers"]),
+    ("too many workers", run("problem.workers=9223372036854775807"), ["problem.workers", "2^31"]),
+    (
+        "infinite warm-up",
+        run("method={ name = '1bit-adam', stepsize = 0.1, warmup = inf }"),
+        ["method.warmup", "inf"],
+    ),
     (
         "reference of a non-convex problem",
         run("problem.name=nonconvex-loss", "run.reference=true"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import numpy as np
 
 from mpisim.estimators.base import estimator
@@ -60,5 +62,7 @@ class OneBitAdam(Stochastic):
 def warmup_rounds(warmup: int | float, rounds: int) -> int:
     """The warm-up in rounds; `InputError` where it is negative."""
     share = isinstance(warmup, float) and 0 < warmup < 1
-    require(share or warmup >= 0, "method.warmup", warmup, "an integer >= 0 or a share below 1")
+    require(
+        share or 0 <= warmup < inf, "method.warmup", warmup, "an integer >= 0 or a share below 1"
+    )
     return -int(-warmup * rounds // 1) if share else int(warmup)

@@ -289,8 +289,13 @@ def _again(trial: Trial, parent: Path, log: Path, resume: bool) -> str:
     flag = "--resume" if resume else "--force"
     words = ["-m", "mpisim", "run", str(parent / "job.toml"), "--out", str(log), flag]
     job = _start(trial.again, parent, *words)
-    lines = ""
-    if job.wait(STUCK) != 0:
+    try:
+        code = job.wait(STUCK)
+    except subprocess.TimeoutExpired:
+        for process in _processes(parent):
+            process.kill()
+        return f"still running after {STUCK:.0f} s\n"
+    if code != 0:
         said = (parent / "stderr").read_text()
         lines = "\n".join(line for line in said.splitlines() if line.startswith("mpisim: "))
         return lines or said
