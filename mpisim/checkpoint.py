@@ -106,10 +106,9 @@ def _refuse_another(path: Path, content: bytes, identity: dict[str, str]) -> Non
         if "identity" in file:
             found |= json.loads(file["identity"][()])
     for name, ours in ({"format": str(FORMAT)} | identity).items():
-        if found.get(name) != ours:
-            raise InputError(
-                f"{path}: is a checkpoint with {name} = {found.get(name)}, this run has {ours}"
-            )
+        theirs = found.get(name, "nothing")
+        if theirs != ours:
+            raise InputError(f"{path}: is a checkpoint with {name} = {theirs}, this run has {ours}")
 
 
 def _datasets(group: h5py.Group) -> list[tuple[str, h5py.Dataset]]:

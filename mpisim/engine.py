@@ -238,10 +238,10 @@ class Engine:
         if output.log is None or hosts is None:
             return None
         schema = columns(self.reference is not None, self.star.measures)
+        attributes = self._attributes(output.command, hosts)
         if output.resume:
             every = self.experiment.run.log_every
-            return LogWriter.reopen(output.log, schema, first_round, every)
-        attributes = self._attributes(output.command, hosts)
+            return LogWriter.reopen(output.log, schema, first_round, every, attributes)
         log = LogWriter.create(output.log, attributes, schema, output.force)
         checkpoint.discard(checkpoint.path_for(output.log))
         return log

@@ -104,14 +104,20 @@ class LogWriter:
 
     @classmethod
     def reopen(
-        cls, path: Path, schema: list[Column], first_round: int, every: int = 1
+        cls,
+        path: Path,
+        schema: list[Column],
+        first_round: int,
+        every: int = 1,
+        attributes: dict[str, Any] | None = None,
     ) -> LogWriter:
         """An existing log, cut back to the rows before ``first_round``, to be gone on with.
 
-        ``every``: how many rounds lie between rows.
+        every : how many rounds lie between rows; attributes : those of the run that goes on
         """
         try:
-            file = h5py.File(path, "r+", **OPEN)
+            file = h5py.File(path, "r+", **OPEN)  # which sees whether the end is missing
+            reserve(path, file.id.get_filesize() + BOOKKEEPING)
             rows = rows_before(file["rounds/round"][:], first_round, every)
             for name, *_ in schema:
                 if file["rounds"][name].size < rows:
@@ -120,11 +126,12 @@ class LogWriter:
             for group in ("final", "workers"):
                 if group in file:
                     del file[group]
-            file.attrs.update({"status": "running", "end": ""})
+            file.attrs.update((attributes or {}) | {"status": "running", "end": ""})
             file.flush()
-        except (OSError, KeyError) as error:
+        except (AttributeError, KeyError, OSError, RuntimeError, TypeError, ValueError) as error:
+            reason = " ".join(str(error).split())
             raise InputError(
-                f"{path}: cannot be gone on with: {error}; --force starts anew"
+                f"{path}: cannot be gone on with: {reason}; --force starts anew"
             ) from None
         return cls(path, file, schema, rows)
 

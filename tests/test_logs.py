@@ -79,6 +79,21 @@ def test_reopen_cuts_back(tmp_path):
         assert file["final/x"][:].tolist() == [1, 1]
 
 
+@pytest.mark.parametrize("share", [0.2, 0.6, 0.9, 0.999])
+def test_a_log_that_was_cut_short_is_not_gone_on_with(share, tmp_path):
+    """Space that is reserved for new rows must not stand in for what is missing."""
+    path = tmp_path / "log.h5"
+    log = writer(path)
+    for k in range(3000):
+        log.row(row(k))
+    log.finish("done", np.zeros(2), {})
+    content = path.read_bytes()[: int(share * path.stat().st_size)]
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="cannot be gone on with"):
+        LogWriter.reopen(path, columns(False), 2)
+    assert path.read_bytes() == content
+
+
 def test_log_every_keeps_the_last_row(tmp_path):
     run_tables(table({"name": "gd", "stepsize": 0.1}, rounds=10, log_every=4), tmp_path / "log.h5")
     with h5py.File(tmp_path / "log.h5") as file:

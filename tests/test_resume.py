@@ -1,6 +1,7 @@
 """Resume continues bit-identically, and refuses what is not the same experiment."""
 
 import shutil
+import tomllib
 
 import h5py
 import numpy as np
@@ -23,6 +24,8 @@ def test_in_two_parts_as_in_one(name, tables, tmp_path):
     run_tables(first, parts)
     run_tables(tables | {"run": {"rounds": LAST, "layout": "dedicated"}}, parts, resume=True)
     assert differences(whole, parts) == []
+    with h5py.File(parts) as file:
+        assert tomllib.loads(file.attrs["config"])["run"]["rounds"] == LAST
     for name, values in columns(parts).items():
         assert (np.diff(values) >= 0).all() or not name.startswith("time_")
 

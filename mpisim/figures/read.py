@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import os
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,18 @@ DERIVED = {
     "seconds": "sum of time_*",
     "bits_total": "bits_up + bits_down",
 }
+
+
+# What reading a file may raise whose content is not what it should be.
+DAMAGE = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
 
 
 @dataclasses.dataclass
@@ -87,8 +101,17 @@ def read(path: Path) -> Log:
         raise InputError(f"{path}: no such log") from None
     except (IsADirectoryError, PermissionError) as error:  # whose text is HDF5's, several lines
         raise InputError(f"{path}: cannot be read: {os.strerror(error.errno or 0)}") from None
-    except (OSError, RuntimeError, KeyError) as error:
+    except DAMAGE as error:
         raise InputError(f"{path}: {_why(Path(path), str(error))}") from None
+
+
+@contextmanager
+def damaged(path: Path) -> Iterator[None]:
+    """Turns what goes wrong with the content of a log into one line."""
+    try:
+        yield
+    except DAMAGE as error:
+        raise InputError(f"{path}: {_why(path, str(error))}") from None
 
 
 def _read(path: Path, file: h5py.File) -> Log:
@@ -96,14 +119,21 @@ def _read(path: Path, file: h5py.File) -> Log:
         raise InputError(f"{path}: not an mpisim log: it holds no group /rounds with columns")
     attrs = {name: _plain(value) for name, value in file.attrs.items()}
     data = {name: file["rounds"][name] for name in file["rounds"]}
+    workers = {name: file["workers"][name] for name in file.get("workers", {})}
+    for name, values in (data | workers).items():
+        if (
+            not isinstance(values, h5py.Dataset)
+            or values.ndim != 1
+            or values.dtype.kind not in "if"
+        ):
+            raise InputError(f"{path}: the log is damaged: {name} is not a row of numbers")
     # A run that was killed between two columns leaves them of different lengths.
     rows = min(len(values) for values in data.values())
-    workers = file.get("workers", {})
     return Log(
         path=path,
         attrs=attrs,
         columns={name: values[:rows] for name, values in data.items()},
-        workers={name: workers[name][:] for name in workers},
+        workers={name: values[:] for name, values in workers.items()},
         units={name: str(_plain(v.attrs.get("units", ""))) for name, v in data.items()},
         descriptions={
             name: str(_plain(v.attrs.get("description", ""))) for name, v in data.items()
@@ -132,4 +162,4 @@ def _why(path: Path, message: str) -> str:
         return "not a log: the file is empty" if empty else "not a log: not an HDF5 file"
     if "truncated" in message:
         return "the file is cut short; copy it again"
-    return f"the log is damaged: {message.splitlines()[0]}"
+    return f"the log is damaged: {' '.join(message.split()) or 'something is missing'}"

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from mpisim.figures import words
-from mpisim.figures.read import Log, read
+from mpisim.figures.read import Log, damaged, read
 from mpisim.progress import duration, quantity
 
 BITS = (
@@ -21,11 +21,12 @@ VALUES = ("loss", "grad_norm_sq", "suboptimality", "distance_sq")
 def show_text(path: Path) -> str:
     """A page on one log; `InputError` where it cannot be read."""
     log = read(path)
-    blocks = [_table(_what(log))]
-    if log.rows:
-        blocks += [_table(_last(log)), _bits(log), _times(log)]
-    else:
-        blocks.append("no row yet")
+    with damaged(path):
+        blocks = [_table(_what(log))]
+        if log.rows:
+            blocks += [_table(_last(log)), _bits(log), _times(log)]
+        else:
+            blocks.append("no row yet")
     return "\n\n".join(block for block in blocks if block)
 
 

@@ -54,6 +54,11 @@ def _falls(log: Log) -> Iterator[str]:
             yield f"round {log.columns['round'][row]}, {name}: falls by {-steps[row]}"
 
 
+def worker_bits(log: Log) -> np.ndarray | None:
+    """workers/bits_up; None where it goes beyond the last row, as in a run that failed."""
+    return None if log.attrs.get("status") == "failed" else log.workers.get("bits_up")
+
+
 def _totals(log: Log) -> Iterator[str]:
     last = {name: int(log.columns[name][-1]) for name, *_ in LEDGER}
     most, total = last["bits_up_max"], last["bits_up"]
@@ -64,7 +69,7 @@ def _totals(log: Log) -> Iterator[str]:
         if uneven.any():
             round = log.columns["round"][int(uneven.argmax())]
             yield f"round {round}, {name}: is not the same for each of {log.n} workers"
-    sent = log.workers.get("bits_up")
+    sent = worker_bits(log)
     if sent is not None and int(sent.sum()) != total:
         yield f"workers/bits_up sums up to {sent.sum()}, rounds/bits_up ends with {total}"
     if sent is not None and int(sent.max()) > most:

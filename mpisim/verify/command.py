@@ -52,15 +52,14 @@ def _verify(args: argparse.Namespace, comm: MPI.Intracomm) -> int:
 def _by_itself(path: Path):
     """The log, and how many checks failed that need nothing but it."""
     from mpisim.config import parse
-    from mpisim.errors import InputError
-    from mpisim.figures.read import read
+    from mpisim.figures.read import damaged, read
     from mpisim.verify.checks import checks
     from mpisim.verify.replay import COLUMNS, replay, why_not
     from mpisim.verify.rerun import tables_of
 
     log = read(path)
     print(f"{path}: {log.rows} rows, {log.attrs.get('status', 'unknown')}")
-    try:
+    with damaged(path):
         wrong = sum(_said(text, problems) for text, problems in checks(log))
         if not wrong and log.rows:
             experiment = parse(tables_of(log))
@@ -70,8 +69,6 @@ def _by_itself(path: Path):
                 print(f"  --  {text}: no, {reason}; --rerun checks them")
             else:
                 wrong += _said(text, replay(log, experiment))
-    except (KeyError, TypeError) as error:
-        raise InputError(f"{path}: not an mpisim log: {error} is missing or wrong") from None
     return log, wrong
 
 

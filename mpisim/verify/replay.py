@@ -24,6 +24,7 @@ from mpisim.oracle import Oracle
 from mpisim.problems.base import Problem
 from mpisim.star import Star
 from mpisim.streams import Streams
+from mpisim.verify.checks import worker_bits
 
 COLUMNS = [name for name, *_ in LEDGER + ORACLE]
 SAY_SECONDS = 5.0
@@ -99,11 +100,10 @@ def replay(log: Log, experiment: Experiment) -> list[str]:
             row = int(np.argmax(ours != theirs))
             values = f"the log has {theirs[row]}, by the seed it is {ours[row]}"
             problems.append(f"round {rounds[row]}, {name}: {values}")
-    different = star.ledger.worker_bits_up != log.workers["bits_up"]
-    if different.any():
-        i = int(different.argmax())
-        values = f"the log has {log.workers['bits_up'][i]}, by the seed it is"
-        problems.append(f"worker {i}, bits_up: {values} {star.ledger.worker_bits_up[i]}")
+    ours, sent = star.ledger.worker_bits_up, worker_bits(log)
+    if sent is not None and not np.array_equal(ours, sent):
+        i = int(np.argmax(ours != sent))
+        problems.append(f"worker {i}, bits_up: the log has {sent[i]}, by the seed it is {ours[i]}")
     return problems
 
 

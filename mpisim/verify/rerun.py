@@ -15,6 +15,7 @@ from mpisim.config import parse
 from mpisim.engine import Engine, Output
 from mpisim.figures.read import Log, read
 from mpisim.signals import StopSignals
+from mpisim.verify.checks import worker_bits
 
 COMPLETE = ("done", "diverged")
 
@@ -60,11 +61,10 @@ def differences(log: Log, again: Log) -> list[str]:
             found.append(f"round {round}, {name}: the log has {one!r}, the rerun {two!r}")
     elif log.rows != again.rows:
         found.append(f"the log has {log.rows} rows, the rerun {again.rows}")
-    for name in log.workers:
-        i = _first(log.workers[name], again.workers[name])
-        if i < log.workers[name].size:
-            one, two = log.workers[name][i], again.workers[name][i]
-            found.append(f"worker {i}, {name}: the log has {one}, the rerun {two}")
+    sent, sent_again = worker_bits(log), again.workers["bits_up"]
+    if sent is not None and not np.array_equal(sent, sent_again):
+        i = int(np.argmax(sent != sent_again))
+        found.append(f"worker {i}, bits_up: the log has {sent[i]}, the rerun {sent_again[i]}")
     one, two = _final(log.path), _final(again.path)
     if (
         not found

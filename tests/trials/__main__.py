@@ -28,7 +28,7 @@ def main() -> int:
             problem, happened = attempt(trial)
         word = "failed" if problem else "ok" if happened else "ok, not reached"
         outcomes[word] += 1
-        text = f": {problem}" if problem else ""
+        text = f": {problem!r}" if problem else ""
         seconds = time.monotonic() - start
         print(f"{number}: {trial.text()}: {word}{text} ({seconds:.1f} s)", flush=True)
     print(f"{len(numbers)} trials: {dict(outcomes)}")

@@ -151,7 +151,8 @@ def _run(trial: Trial, parent: Path, log: Path) -> list[str]:
     start = time.monotonic()
     while job.poll() is None:
         after = time.time() - mark.stat().st_mtime if mark.exists() else 0.0
-        if after > PATIENCE or time.monotonic() - start > STUCK:
+        noticed = trial.fault.action not in OUTPUT  # those show when there is something to write
+        if (noticed and after > PATIENCE) or time.monotonic() - start > STUCK:
             for process in _processes(parent):
                 process.kill()
             return [f"still running {after:.0f} s after the fault"]
@@ -162,7 +163,11 @@ def _run(trial: Trial, parent: Path, log: Path) -> list[str]:
         problems.append("exit code 0")
     if not mark.exists() and job.returncode != 0:
         problems.append(f"exit code {job.returncode} without a fault: {said[-500:]}")
-    if mark.exists() and trial.fault.action == "raise" and said.count("one bad day") != 1:
+    if (
+        mark.exists()
+        and trial.fault.action == "raise"
+        and said.count("RuntimeError: one bad day") != 1
+    ):
         problems.append(f"the error is not said once: {said[-1000:]}")
     _, alive = psutil.wait_procs(_processes(parent), timeout=PATIENCE)
     if alive:
