@@ -33,6 +33,14 @@ FIGURES = {
     "saq-fig8": "saq_fig8",
     "saq-table2": "saq_table2",
     "netlab-crossover": "netlab_crossover",
+    "permk-fig1": "permk_fig1",
+    "permk-fig3": "permk_fig3",
+    "permk-fig4": "permk_fig4",
+    "permk-fig5": "permk_fig5",
+    "permk-fig6": "permk_fig6",
+    "permk-fig7": "permk_fig7",
+    "permk-mg": "permk_mg",
+    "permk-table5": "permk_table5",
 }
 
 
