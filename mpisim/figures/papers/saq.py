@@ -88,7 +88,8 @@ ERROR = RelativeError(DISTANCE, log=True)
 ROUNDS = Axis("round", log=False)
 BYTES = Megabytes("bits_up", log=True)
 SECONDS = Axis("seconds", log=True)
-COSTS = {ROUNDS: "rounds", BYTES: "megabytes", SECONDS: "seconds"}
+SPENT = {BYTES: "megabytes", SECONDS: "seconds"}
+COSTS = {ROUNDS: "rounds"} | SPENT
 
 Runs = dict[tuple[str, str], list[Log]]
 
@@ -142,11 +143,13 @@ def draw(logs: Sequence[Log], labels: Sequence[str], title: str) -> Any:
     return figure
 
 
-def pairs(found: Runs, less: str, more: str, source: str) -> Iterator[Claim]:
+def pairs(
+    found: Runs, less: str, more: str, source: str, costs: dict[Axis, str] = COSTS
+) -> Iterator[Claim]:
     """For each data set and cost, that ``less`` needs less than ``more`` to their common level."""
     for name in names(found):
         own = found.get((name, less), []), found.get((name, more), [])
-        for cost, unit in COSTS.items():
+        for cost, unit in costs.items():
             text = f"{name}, d = {dimension(found, name)}: {less} needs fewer {unit} than {more}"
             claim = fewer(text, source, *own, cost, DISTANCE)
             yield claim if cost is ROUNDS else _with_later(claim, *own, cost)
@@ -169,13 +172,19 @@ def _with_later(claim: Claim, less: list[Log], more: list[Log], cost: Axis) -> C
 
 
 def together(
-    found: Runs, less: str, more: str, source: str, words: str, which: Callable[[list[float]], bool]
+    found: Runs,
+    less: str,
+    more: str,
+    source: str,
+    words: str,
+    which: Callable[[list[float]], bool],
+    costs: dict[Axis, str] = COSTS,
 ) -> Iterator[Claim]:
     """A claim over all data sets, for each cost: ``which`` of the ratios of `pairs`, as d grows.
 
     A ratio that was not measured counts as 0.
     """
-    for cost, unit in COSTS.items():
+    for cost, unit in costs.items():
         ratios = {name: _ratio(found, name, less, more, cost) for name in names(found)}
         said = (f"{name} (d = {dimension(found, name)}) {number(r)}" for name, r in ratios.items())
         text = f"{less} needs fewer {unit} than {more} {words}"
