@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mpisim.cli import main
 from mpisim.errors import InputError, WireError
 from mpisim.figures.papers import saq_fig3
 from mpisim.streams import Draw, Streams
@@ -99,3 +100,20 @@ def test_claims_that_do_not_hold():
 def test_nothing_measured_is_one_line(tmp_path):
     with pytest.raises(InputError, match=r"bits\.h5: cannot be read; run/figure\.py saq-fig3"):
         saq_fig3.read(tmp_path)
+
+
+def test_from_the_command_to_the_picture(script, monkeypatch, tmp_path, capsys):
+    """run/figure.py measures where there is no grid, and `mpisim figure` draws what it left."""
+    figure = importlib.import_module("figure")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(saq_fig3, "SCALES", {"quick": 1})
+    monkeypatch.setattr(sys, "argv", ["figure.py", "saq-fig3", "quick"])
+    assert figure.main() == 0
+    assert saq_fig3.read(tmp_path / "logs" / "saq-fig3").vectors == 1
+    assert main(["figure", "saq-fig3"]) == 0
+    assert "15 claims hold" in capsys.readouterr().out
+    assert (tmp_path / "figures" / "saq-fig3.png").stat().st_size > 10_000
+    monkeypatch.setattr(sys, "argv", ["figure.py", "saq-fig3", "huge"])
+    assert figure.main() == 2
+    assert "SCALE=huge is not allowed; it must be quick" in capsys.readouterr().err
+    del sys.modules["figure"]
