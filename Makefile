@@ -36,8 +36,8 @@ endif
 ENV := . run/env.$(VENDOR)
 
 # Figures of papers: run/NAME.toml says what is run, mpisim/figures/papers what is drawn.
-FIGURES := marina-fig1 cdadam-fig2 cdadam-fig4 permk-fig1 permk-fig3 permk-fig4 permk-fig5 permk-fig6 permk-fig7 \
-  permk-mg permk-table5 saq-fig3 saq-fig4 saq-fig5 saq-fig6 saq-fig7 saq-fig8 saq-table2
+FIGURES := marina-fig1 cdadam-fig2 cdadam-fig4 permk-fig1 permk-fig2 permk-fig3 permk-fig4 permk-fig5 permk-fig6 permk-fig7 \
+  permk-fig8 permk-fig9 permk-fig10 permk-mg permk-table5 saq-fig3 saq-fig4 saq-fig5 saq-fig6 saq-fig7 saq-fig8 saq-table2
 SCALE ?= quick
 RANKS ?= 2
 
@@ -94,11 +94,15 @@ data: $(STAMP) ## fetch every data set of the registry into datasets/
 cdadam-fig2: ## four ways of compressing AMSGrad, scaled sign, with claims
 cdadam-fig4: ## the same with Top-1
 permk-fig1: ## MARINA with RandK and PermK, EF21 with TopK on quadratic tasks, with claims (docs/permutation.md)
-permk-fig3: ## the same with lambda = 1e-4
+permk-fig2: ## PermK, RandK and TopK on the autoencoder by homogeneity, with claims (docs/autoencoder.md)
+permk-fig3: ## Figure 1 with lambda = 1e-4
 permk-fig4: ## RandK and PermK over step sizes
 permk-fig5: ## the same with lambda = 1e-4
 permk-fig6: ## TopK and PermK over step sizes
 permk-fig7: ## the same with lambda = 1e-4
+permk-fig8: ## the autoencoder by the regulariser, too
+permk-fig9: ## RandK and PermK on the autoencoder over step sizes
+permk-fig10: ## TopK and PermK on the autoencoder over step sizes
 permk-mg: ## L_+ and L_± of linear regression over random splits of mg
 permk-table5: ## the adaptive ratios of the autoencoder
 saq-fig3: ## bits of a quantized message against |h^-1|, with claims (docs/smoothness-aware.md)

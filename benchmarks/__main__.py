@@ -15,6 +15,7 @@ JOBS = [
     ["mpirun", "-n", "2", sys.executable, "-m", "benchmarks.sweep"],
     [sys.executable, "-m", "benchmarks.elias"],
     [sys.executable, "-m", "benchmarks.permk"],
+    [sys.executable, "-m", "benchmarks.autoencoder"],
     [sys.executable, "-m", "benchmarks.large"],
 ]
 

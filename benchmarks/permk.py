@@ -13,17 +13,12 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Callable
-from time import perf_counter
 
 import numpy as np
-from mpi4py import MPI
 from numba import njit
 
-from benchmarks.common import result, seconds, write
+from benchmarks.common import after_the_first, result, seconds, write
 from mpisim.compressors.deal import shuffle
-from mpisim.config import parse
-from mpisim.engine import Engine, Output
-from mpisim.signals import StopSignals
 from mpisim.streams import Draw, Streams
 
 D, TURNS = 1000, 5
@@ -43,14 +38,7 @@ def tables(method: str, compressor: str, n: int, rounds: int) -> dict:
 
 def round_seconds(method: str, compressor: str, n: int, rounds: int) -> float:
     """Elapsed seconds of a round after the first."""
-    jobs = [Engine(parse(tables(method, compressor, n, r)), MPI.COMM_SELF) for r in (1, rounds)]
-    elapsed = []
-    with StopSignals() as signals:
-        for job in jobs:
-            start = perf_counter()
-            job.run(Output(None), signals)
-            elapsed.append(perf_counter() - start)
-    return (elapsed[1] - elapsed[0]) / (rounds - 1)
+    return after_the_first(tables(method, compressor, n, rounds))
 
 
 @njit(cache=True)

@@ -19,9 +19,13 @@ FREE = ("method.stepsize", "run.seed", "title", "run.layout", "run.checkpoint_se
 TINY = np.finfo(float).tiny  # stands for a gradient of exactly 0 under the logarithm
 
 
-def _mean(log: Log) -> float:
-    values = log.column("grad_norm_sq")
+def _mean(log: Log, column: str = "grad_norm_sq") -> float:
+    values = log.column(column)
     return float(np.mean(_log10(values[int(BURN_IN * len(values)) :])))
+
+
+def _mean_loss(log: Log) -> float:
+    return _mean(log, "loss")
 
 
 def _final(log: Log) -> float:
@@ -41,6 +45,7 @@ CRITERIA: dict[str, tuple[str, Callable[[Log], float]]] = {
     "mean": ("mean of log10 |grad f(x^k)|^2 over the last 90% of the rows", _mean),
     "final": ("log10 |grad f(x^T)|^2 of the last row", _final),
     "loss": ("f(x^T) of the last row", _loss),
+    "mean-loss": ("mean of log10 f(x^k) over the last 90% of the rows", _mean_loss),
 }
 
 
@@ -104,7 +109,7 @@ def best(points: Iterable[Point | Path], criterion: str = "mean") -> list[Choice
     Parameters
     ----------
     points : of a sweep, or logs
-    criterion : {"mean", "final", "loss"}
+    criterion : {"mean", "final", "loss", "mean-loss"}
         See `CRITERIA`.
     """
     if criterion not in CRITERIA:

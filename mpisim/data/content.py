@@ -44,7 +44,7 @@ def read_content(path: Path, source: str | None = None) -> bytes:
     return packed
 
 
-def sha256(content: bytes) -> str:
+def sha256(content: bytes | memoryview) -> str:
     """Hexadecimal sha256."""
     return hashlib.sha256(content).hexdigest()
 

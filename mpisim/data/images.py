@@ -72,7 +72,7 @@ def load_pixels(name: str) -> tuple[np.ndarray, str]:
     else:
         images, _ = load_images(name)
     rows = images.reshape(len(images), -1)
-    return rows, sha256(rows.tobytes())
+    return rows, sha256(np.ascontiguousarray(rows).data)
 
 
 def read_idx(path: Path) -> np.ndarray:

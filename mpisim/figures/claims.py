@@ -17,7 +17,7 @@ from mpisim.sweeps.points import write_json
 
 SUFFIX = ".claims.json"
 Y = "grad_norm_sq"
-START = {Y: "|grad f(x^0)|^2", "distance_sq": "|x^0 - x*|^2"}
+START = {Y: "|grad f(x^0)|^2", "distance_sq": "|x^0 - x*|^2", "loss": "f(x^0)"}
 HARDLY = 0.9  # of what it is at the start: a level above it says little
 KEYS = ("claim", "source", "measured", "holds")
 

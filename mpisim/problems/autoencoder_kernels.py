@@ -86,12 +86,14 @@ def write_gradient(ptr, rows, values, levels, weights, codes, q, decoder, ridge,
     y, dot = np.empty(2 * d_e, out.dtype), np.empty(d_e, out.dtype)
     encoder = out[d_f * d_e :].reshape(d_e, d_f)
     for j in range(d_f):
-        y[:] = ridge[j]
+        for c in range(y.size):
+            y[c] = ridge[j, c]
         for e in range(ptr[j], ptr[j + 1]):
             level, code = levels[values[e]] * weights[rows[e]], codes[rows[e]]
             for c in range(y.size):
                 y[c] += level * code[c]
-        dot[:] = 0
+        for c in range(d_e):
+            dot[c] = 0
         for i in range(d_e):
             for c in range(d_e):
                 dot[c] += decoder[j, i] * q[i, c]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from mpisim.sweeps.points import Point
 
-CRITERIA = ("mean", "final", "loss")  # of mpisim.tune, which is not imported to parse arguments
+CRITERIA = ("mean", "final", "loss", "mean-loss")  # of mpisim.tune, not imported just to parse
 
 
 def add_sweep(parser: argparse.ArgumentParser) -> None:
