@@ -4,6 +4,7 @@
 # MPI=mpich     MPICH from PyPI, in .venv
 # MPI=site      the mpirun found on PATH
 # The choice made at `make setup` is remembered. PYTHON=... names the Python for .venv.
+# TORCH=...     what pip installs for targets that train networks, say torch==2.13.0
 # SCALE=quick   figures of papers in minutes (default); SCALE=paper: as long as the paper's runs
 
 SHELL := /bin/sh
@@ -38,10 +39,14 @@ ENV := . run/env.$(VENDOR)
 # Figures of papers: run/NAME.toml says what is run, mpisim/figures/papers what is drawn.
 FIGURES := marina-fig1 cdadam-fig2 cdadam-fig4 permk-fig1 permk-fig2 permk-fig3 permk-fig4 permk-fig5 permk-fig6 permk-fig7 \
   permk-fig8 permk-fig9 permk-fig10 permk-mg permk-table5 saq-fig3 saq-fig4 saq-fig5 saq-fig6 saq-fig7 saq-fig8 saq-table2
+# Those that train networks; they install PyTorch (TORCH) into .venv the first time.
+NETWORKS := cdadam-fig1 cdadam-fig3 cdadam-fig5 cdadam-fig6 cdadam-fig7 cdadam-fig8 cdadam-fig9 cdadam-fig10 \
+	cdadam-fig11 cdadam-table2 cdadam-pi marina-fig2
+TORCH ?= torch >= 2.3
 SCALE ?= quick
 RANKS ?= 2
 
-.PHONY: help setup demo test trial lint bench data claims $(FIGURES) netlab-check netlab-crossover clean
+.PHONY: help setup demo test trial lint bench data claims $(FIGURES) $(NETWORKS) netlab-check netlab-crossover clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
@@ -114,7 +119,22 @@ saq-fig8: ## quant+, block quant+ and the sparsification rand-tau+
 saq-table2: ## the data, what is sent before round 0, and the bits of three codes
 marina-fig1: ## MARINA against DIANA, VR-MARINA against VR-DIANA, with claims (docs/marina-fig1.md)
 
-$(FIGURES): $(STAMP)
+cdadam-fig1: ## training ResNet-18: bits of CD-Adam, AMSGrad, 1-bit Adam (docs/deep-learning.md)
+cdadam-fig3: ## the same network: CD-Adam, EF21, 1-bit Adam; also cdadam-fig5 to -fig10 (VGG-16, WideResNet)
+cdadam-fig11: ## the number of workers and the batch size
+cdadam-table2: ## seconds and bits of a round
+cdadam-pi: ## the measured pi of the scaled sign on ResNet-18
+marina-fig2: ## VR-MARINA against VR-DIANA, training a network
+
+$(NETWORKS): .venv/.torch
+
+.venv/.torch: $(STAMP)
+	@.venv/bin/python -c 'import torch' 2>/dev/null || { echo "installing PyTorch ($(TORCH)) ..." && \
+	  $(PIP) install '$(TORCH)'; } || { echo "make: PyTorch cannot be installed; name a version that can with" \
+	  "TORCH='torch==...', or install one into .venv by hand: .venv/bin/python -m pip install ..." >&2; exit 2; }
+	@touch $@
+
+$(FIGURES) $(NETWORKS): $(STAMP)
 	@$(ENV) && mpirun -n $(RANKS) .venv/bin/python run/figure.py $@ $(SCALE) && \
 	  .venv/bin/python -m mpisim figure $@
 

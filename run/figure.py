@@ -1,9 +1,10 @@
 """Runs what a figure of a paper shows and its logs lack: mpirun -n R python run/figure.py NAME.
 
-The grid is run/NAME.toml, or one that figures with the same runs share; the second argument, SCALE,
-picks the settings of that name from the figure's module. Data sets that are not here are left out.
-A figure that shows no runs has run/NAME.py instead, whose `measure(folder, settings)` rank 0 calls.
-Started by `make NAME`.
+The grid is run/NAME.toml, one that figures with the same runs share, or what FILES of the figure's
+module names for the second argument, SCALE, which also picks the settings from its SCALES. Data
+sets that are not here are left out, or others take their place, as its INSTEAD says. A figure that
+shows no runs has run/NAME.py instead, whose `measure(folder, settings)` rank 0 calls. Started by
+`make NAME`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 
 from mpisim.cluster import guarded, on_first
 from mpisim.data.find import here
+from mpisim.deep import samples
 from mpisim.errors import InputError
 from mpisim.figures import papers
 from mpisim.sweeps.command import exit_code
@@ -33,10 +35,14 @@ def settings_of(name: str, scale: str):
 
 def grid_of(name: str, scale: str) -> tuple[Path, list[dict]]:
     """The folder for the logs, and the points whose data is here; says what is left out."""
-    folder, grid = read(_file(name), settings_of(name, scale))
-    gone = [
-        data for data in dict.fromkeys(_data(point) for point in grid) if data and not here(data)
-    ]
+    module = papers.load(name)
+    _, grid = read(_file(name, scale), settings_of(name, scale))
+    folder = papers.folder_of(name)
+    instead = getattr(module, "INSTEAD", {})
+    for point in grid:
+        if _data(point) in instead and not _here(point):
+            point["problem"]["data"] = instead[_data(point)]
+    gone = list(dict.fromkeys(_data(point) for point in grid if not _here(point)))
     for data in gone:
         print(f"{data}: left out, it is not here; `mpisim data fetch {data}` downloads it")
     left = [point for point in grid if _data(point) not in gone]
@@ -45,12 +51,20 @@ def grid_of(name: str, scale: str) -> tuple[Path, list[dict]]:
     return folder, left
 
 
-def _file(name: str) -> Path:
-    return Path("run") / f"{papers.grid_name(name)}.toml"
+def _file(name: str, scale: str) -> Path:
+    stem = getattr(papers.load(name), "FILES", {}).get(scale, papers.grid_name(name))
+    return Path("run") / f"{stem}.toml"
 
 
 def _data(point: dict) -> str:
     return point["problem"].get("data", "")
+
+
+def _here(point: dict) -> bool:
+    data = _data(point)
+    if point["problem"].get("name") == "torch":
+        return samples.here(data)
+    return not data or here(data)
 
 
 def main() -> int:
@@ -67,7 +81,7 @@ def main() -> int:
         return 0
 
     def body(comm) -> int:
-        if not _file(args.name).is_file():
+        if not _file(args.name, args.scale).is_file():
             return on_first(comm, measure)
         folder, grid = on_first(comm, lambda: grid_of(args.name, args.scale))
         points = sweep(folder, grid, comm, shlex.join(sys.argv))

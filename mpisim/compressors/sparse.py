@@ -22,21 +22,22 @@ class RandK(Compressor):
     omega = d/k - 1, zeta = k (MARINA, Section 1.2). Workers draw independently of each other, and
     the server redraws their coordinates: a message is k values. The papers charge 32 k bits.
 
+    k : the number of coordinates, or a share of d below 1.
     scaled : false leaves out the d / k: then C is biased and contractive, alpha = k/d.
 
     Where this differs from the published MARINA code: there, all workers drew alike.
     """
 
-    k: int
+    k: int | float
     scaled: bool = True
     seeded = lazy = True
 
     def check(self) -> None:
-        _require_k(self.k, self.d)
+        self.K = count(self.k, self.d)
 
     def form(self, draw: Draw) -> SeededForm:
-        rows = draw.subsets(self.d, self.k)
-        scale = self.d / self.k if self.scaled else 1.0
+        rows = draw.subsets(self.d, self.K)
+        scale = self.d / self.K if self.scaled else 1.0
         return SeededForm.of_rows(self.d, self.precision, rows, scale)
 
     def compress(self, v: np.ndarray | Vectors, draw: Draw) -> Seeded:
@@ -44,62 +45,64 @@ class RandK(Compressor):
 
     @property
     def omega(self) -> float | None:
-        return self.d / self.k - 1 if self.scaled else None
+        return self.d / self.K - 1 if self.scaled else None
 
     @property
     def alpha(self) -> float | None:
-        return super().alpha if self.scaled else self.k / self.d
+        return super().alpha if self.scaled else self.K / self.d
 
     @property
     def density(self) -> float:
-        return float(self.k)
+        return float(self.K)
 
     def cal_L(self, matrix: np.ndarray, worker: int) -> float | None:
-        return cal_L_subsets(matrix, self.k) if self.scaled else None
+        return cal_L_subsets(matrix, self.K) if self.scaled else None
 
     def paper_bits(self, message: Message) -> np.ndarray:
-        return np.full(message.form.workers, FLOAT_BITS * self.k, np.int64)
+        return np.full(message.form.workers, FLOAT_BITS * self.K, np.int64)
 
 
 @compressor("topk")
 class TopK(Compressor):
     """C(v) = v on the k coordinates largest in absolute value, 0 elsewhere; ties: the lower index.
 
+    k : the number of coordinates, or a share of d below 1.
+
     alpha = k / d (PermK paper, Appendix F). NaN counts as larger than any number. The message
     carries the indices; the paper bits are 32 k all the same, which is what the permutation
     compressors' and EF21's experiments charge.
     """
 
-    k: int
+    k: int | float
     lazy = True
 
     def check(self) -> None:
-        _require_k(self.k, self.d)
+        self.K = count(self.k, self.d)
 
     def form(self, draw: Draw) -> ExplicitForm:
-        return ExplicitForm(self.d, draw.workers, self.precision, self.k)
+        return ExplicitForm(self.d, draw.workers, self.precision, self.K)
 
     def compress(self, v: np.ndarray | Vectors, draw: Draw) -> Explicit:
         form = self.form(draw)
         if not isinstance(v, Vectors):
-            return form.take(v, largest(v, self.k))
-        indices = np.empty((draw.workers, self.k), np.int64)
-        values = np.empty((draw.workers, self.k), self.precision.wire)
+            return form.take(v, largest(v, self.K))
+        indices = np.empty((draw.workers, self.K), np.int64)
+        values = np.empty((draw.workers, self.K), self.precision.wire)
         for which, rows in v.parts():
-            part = form.take(rows, largest(rows, self.k))
+            part = form.take(rows, largest(rows, self.K))
             indices[which], values[which] = part.indices, part.values
         return Explicit(form, indices, values)
 
     @property
     def alpha(self) -> float:
-        return self.k / self.d
+        return self.K / self.d
 
     @property
     def density(self) -> float:
-        return float(self.k)
+        return float(self.K)
 
     def paper_bits(self, message: Message) -> np.ndarray:
-        return np.full(message.form.workers, FLOAT_BITS * self.k, np.int64)
+        return np.full(message.form.workers, FLOAT_BITS * self.K, np.int64)
 
 
 @compressor("bernoulli")
@@ -139,5 +142,10 @@ class Bernoulli(Compressor):
         return FLOAT_BITS * message.form.counts
 
 
-def _require_k(k: int, d: int) -> None:
-    require(1 <= k <= d, "compressor.k", k, f"an integer from 1 to d = {d}")
+def count(k: int | float, d: int) -> int:
+    """K from the key ``k``: a number of coordinates, or a share of d below 1, at least one."""
+    if isinstance(k, float) and 0 < k < 1:
+        return max(1, int(k * d))
+    whole = isinstance(k, int) and 1 <= k <= d
+    require(whole, "compressor.k", k, f"an integer from 1 to d = {d}, or a share of d below 1")
+    return int(k)

@@ -8,6 +8,10 @@ Logs are in logs/NAME. Figures that show the same runs name their grid in ``GRID
 stands for NAME in run/NAME.toml and logs/NAME: the first of them runs it, each draws its part. A
 figure that shows no runs has ``read(folder)`` for what its run/NAME.py (with ``_`` for ``-``)
 measured.
+
+``FILES``, {scale: stem of the file under run/}, where that is neither; ``INSTEAD``, {data: other
+data}, what is taken where a data set is not here. Several figures in one module are objects with
+these attributes.
 """
 
 from __future__ import annotations
@@ -45,14 +49,28 @@ FIGURES = {
     "permk-fig10": "permk_fig10",
     "permk-mg": "permk_mg",
     "permk-table5": "permk_table5",
+    "cdadam-fig1": "cdadam_images:FIG1",
+    "cdadam-fig3": "cdadam_images:FIG3",
+    "cdadam-fig5": "cdadam_images:FIG5",
+    "cdadam-fig6": "cdadam_images:FIG6",
+    "cdadam-fig7": "cdadam_images:FIG7",
+    "cdadam-fig8": "cdadam_images:FIG8",
+    "cdadam-fig9": "cdadam_images:FIG9",
+    "cdadam-fig10": "cdadam_images:FIG10",
+    "cdadam-fig11": "cdadam_fig11",
+    "cdadam-table2": "cdadam_images:TABLE2",
+    "cdadam-pi": "cdadam_images:PI_FIGURE",
+    "marina-fig2": "marina_fig2",
 }
 
 
 def load(name: str) -> Any:
-    """The module of a figure; `InputError` lists the figures."""
+    """The module of a figure, or the object in it; `InputError` lists the figures."""
     if name not in FIGURES:
         raise InputError(f"figure {name!r}: unknown; known: {', '.join(FIGURES)}")
-    return import_module(f"{__name__}.{FIGURES[name]}")
+    module, _, attribute = FIGURES[name].partition(":")
+    loaded = import_module(f"{__name__}.{module}")
+    return getattr(loaded, attribute) if attribute else loaded
 
 
 def grid_name(name: str) -> str:
