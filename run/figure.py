@@ -37,7 +37,8 @@ def grid_of(name: str, scale: str) -> tuple[Path, list[dict]]:
     """The folder for the logs, and the points whose data is here; says what is left out."""
     module = papers.load(name)
     _, grid = read(_file(name, scale), settings_of(name, scale))
-    folder = papers.folder_of(name)
+    folder, methods = papers.folder_of(name), getattr(module, "METHODS", None)
+    grid = [point for point in grid if methods is None or point["method"]["name"] in methods]
     instead = getattr(module, "INSTEAD", {})
     for point in grid:
         if _data(point) in instead and not _here(point):

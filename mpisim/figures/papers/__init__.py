@@ -9,9 +9,9 @@ stands for NAME in run/NAME.toml and logs/NAME: the first of them runs it, each 
 figure that shows no runs has ``read(folder)`` for what its run/NAME.py (with ``_`` for ``-``)
 measured.
 
-``FILES``, {scale: stem of the file under run/}, where that is neither; ``INSTEAD``, {data: other
-data}, what is taken where a data set is not here. Several figures in one module are objects with
-these attributes.
+``FILES``, {scale: stem of the file under run/}, where that is neither; ``METHODS``, the methods of
+that file that are run, where not all are; ``INSTEAD``, {data: other data}, what is taken where a
+data set is not here. Several figures in one module are objects with these attributes.
 """
 
 from __future__ import annotations

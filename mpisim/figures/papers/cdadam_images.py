@@ -68,6 +68,11 @@ class Figure:
         return f"cdadam-{self.model}"
 
     @property
+    def METHODS(self) -> tuple[str, ...]:
+        """Figure 1 alone shows AMSGrad, on ResNet-18."""
+        return tuple(LOOKS) if self.model == "resnet18" else self.methods
+
+    @property
     def SCALES(self) -> dict[str, list[str]]:
         own = [f"problem.model={self.model}"]
         return {"quick": own, "paper": own}
