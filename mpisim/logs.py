@@ -7,6 +7,7 @@ metadata changes while the run goes on, but for the lengths.
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -22,12 +23,14 @@ from mpisim.errors import InputError, OutputError
 from mpisim.files import image, reserve, write_whole
 from mpisim.ledger import COLUMNS as BITS
 from mpisim.measures import Measure
+from mpisim.ordered import OrderedFile
 
 SCHEMA_VERSION = 1
 FLUSH_SECONDS = 1.0
 BLOCK_ROWS = 4096
 CHUNK_ROWS = 1024
 BOOKKEEPING = 1 << 16  # bytes of HDF5's own that one flush may add
+AT_THE_END = ("final", "workers")  # groups that are filled when the run ends
 OPEN: dict[str, Any] = {"libver": ("earliest", "v110"), "locking": False}
 
 Column = tuple[str, type, str, str]  # name, type, units, description
@@ -69,8 +72,10 @@ def columns(reference: bool, more: Iterable[Measure] = ()) -> list[Column]:
 class LogWriter:
     """Writes one log. Made by `create` or `reopen`; ``schema`` comes from `columns`."""
 
-    def __init__(self, path: Path, file: h5py.File, schema: list[Column], written: int):
-        self.path, self.file = path, file
+    def __init__(
+        self, path: Path, raw: OrderedFile, file: h5py.File, schema: list[Column], written: int
+    ):
+        self.path, self.raw, self.file = path, raw, file
         self.sets = [file["rounds"][name] for name, *_ in schema]
         self._block: list[tuple] = []
         self._written = written
@@ -91,7 +96,8 @@ class LogWriter:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_whole(path, image(lambda file: cls._fill(file, attributes, schema)))
-            return cls(path, h5py.File(path, "r+", **OPEN), schema, 0)
+            raw = OrderedFile(path)
+            return cls(path, raw, h5py.File(raw, "r+", **OPEN), schema, 0)
         except OSError as error:
             raise InputError(f"{path}: cannot be written: {error}") from None
 
@@ -101,6 +107,8 @@ class LogWriter:
         file.attrs.update(state | attributes)
         for column in schema:
             cls._column(file.require_group("rounds"), column, (0,), (None,))
+        for group in AT_THE_END:  # so that the root never changes while the run goes on
+            file.require_group(group)
 
     @classmethod
     def reopen(
@@ -116,24 +124,26 @@ class LogWriter:
         every : how many rounds lie between rows; attributes : those of the run that goes on
         """
         try:
-            file = h5py.File(path, "r+", **OPEN)  # which sees whether the end is missing
-            reserve(path, file.id.get_filesize() + BOOKKEEPING)
-            rows = rows_before(file["rounds/round"][:], first_round, every)
-            for name, *_ in schema:
-                if file["rounds"][name].size < rows:
-                    raise OSError(f"column {name} is too short")
-                file["rounds"][name].resize((rows,))
-            for group in ("final", "workers"):
-                if group in file:
-                    del file[group]
-            file.attrs.update((attributes or {}) | {"status": "running", "end": ""})
-            file.flush()
+            content = io.BytesIO(path.read_bytes())
+            with h5py.File(content, "r+", **OPEN) as file:
+                rows = rows_before(file["rounds/round"][:], first_round, every)
+                for name, *_ in schema:
+                    if file["rounds"][name].size < rows:
+                        raise OSError(f"column {name} is too short")
+                    file["rounds"][name].resize((rows,))
+                for group in AT_THE_END:
+                    for name in list(file.require_group(group)):
+                        del file[group][name]
+                file.attrs.update((attributes or {}) | {"status": "running", "end": ""})
+            write_whole(path, content.getvalue())
+            raw = OrderedFile(path)
+            file = h5py.File(raw, "r+", **OPEN)
         except (AttributeError, KeyError, OSError, RuntimeError, TypeError, ValueError) as error:
             reason = " ".join(str(error).split())
             raise InputError(
                 f"{path}: cannot be gone on with: {reason}; --force starts anew"
             ) from None
-        return cls(path, file, schema, rows)
+        return cls(path, raw, file, schema, rows)
 
     @staticmethod
     def _column(
@@ -159,9 +169,14 @@ class LogWriter:
             end = self._written + len(rows)
             chunks = len(self.sets) * (len(rows) // CHUNK_ROWS + 2)
             self._reserve(2 * chunks * CHUNK_ROWS * 8)
-            for data, values in zip(self.sets, zip(*rows, strict=True), strict=True):
-                data.resize((end,))
-                data[self._written : end] = values
+            try:
+                for data, values in zip(self.sets, zip(*rows, strict=True), strict=True):
+                    data.resize((end,))
+                    data[self._written : end] = values
+            except BaseException:  # columns are equally long, whatever happens
+                for data in self.sets:
+                    data.resize((self._written,))
+                raise
             self._written = end
         self.file.flush()
         self._flushed = monotonic()
@@ -202,6 +217,7 @@ class LogWriter:
         self.file.flush()
         used = self.file.id.get_filesize()
         self.file.close()
+        self.raw.close()
         with contextlib.suppress(OSError):
             os.truncate(self.path, used)
 

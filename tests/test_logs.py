@@ -116,6 +116,27 @@ def test_no_room_for_the_status_is_a_failure(tmp_path, monkeypatch):
         assert file.attrs["status"] == "running" and file["rounds/round"][:].tolist() == [0]
 
 
+def test_an_exception_between_two_columns_leaves_them_equally_long(tmp_path, monkeypatch):
+    log = writer(tmp_path / "log.h5")
+    log.row(row(0))
+    log.flush()
+    original, calls = h5py.Dataset.resize, []
+
+    def resize(self, *arguments):
+        calls.append(self.name)
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        original(self, *arguments)
+
+    monkeypatch.setattr(h5py.Dataset, "resize", resize)
+    log.row(row(1))
+    with pytest.raises(KeyboardInterrupt):
+        log.flush()
+    log.finish("failed", None, {})
+    with h5py.File(tmp_path / "log.h5") as file:
+        assert {data.size for data in file["rounds"].values()} == {1}
+
+
 LIMITED = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_FSIZE, (4 << 20, 4 << 20))
