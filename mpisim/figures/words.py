@@ -64,6 +64,7 @@ PROBLEMS = {
     "nonconvex-loss": "non-convex loss",
     "logistic-nonconvex-reg": "logistic loss, non-convex regulariser",
     "least-squares": "least squares",
+    "autoencoder": "linear autoencoder",
 }
 
 
