@@ -110,6 +110,9 @@ def grid(logs: list[Log], shown: dict[str, int]) -> Any:
 
 def _panel(panel: Any, own: dict[str, Tuned], shown: dict[str, int]) -> None:
     """The best steps, the best of them strongest; their multiples stand in the corner."""
+    if not own:
+        panel.set_axis_off()
+        return
     handles = []
     for name, most in shown.items():
         runs = list(own[name].runs.items())[:most] if name in own else []
