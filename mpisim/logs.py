@@ -32,6 +32,7 @@ CHUNK_ROWS = 1024
 BOOKKEEPING = 1 << 16  # bytes of HDF5's own that one flush may add
 AT_THE_END = ("final", "workers")  # groups that are filled when the run ends
 OPEN: dict[str, Any] = {"libver": ("earliest", "v110"), "locking": False}
+OPEN["rdcc_nbytes"] = 1 << 16  # chunks that are full are not needed again
 
 Column = tuple[str, type, str, str]  # name, type, units, description
 

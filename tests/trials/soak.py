@@ -46,7 +46,8 @@ def watch(process: subprocess.Popen, log: Path, rounds: int) -> np.ndarray:
         time.sleep(1)
         try:
             with h5py.File(log, "r", locking=False) as file:
-                rows, size = int(file["rounds/time_other"].size), file.id.get_filesize()
+                rows = int(file["rounds/time_other"].size)
+                size = sum(column.id.get_storage_size() for column in file["rounds"].values())
             family = psutil.Process(process.pid).children(recursive=True)
             memory = sum(p.memory_info().rss for p in family if "mpisim" in p.cmdline())
         except (OSError, KeyError, psutil.Error):
