@@ -65,7 +65,7 @@ def draw(logs: list[Log]) -> Any:
             panels.dress(panel, nets.ROUNDS, nets.LOSS, "round")
             panel.legend(fontsize=8)
         drawn[0, 0].set_ylabel("training loss")
-        figure.supxlabel(nets.trained(logs[0]).split(", n =")[0], fontsize=8, color="#555555")
+        nets.caption(figure, nets.trained(logs[0]).split(", n =")[0], 2)
     return figure
 
 

@@ -168,13 +168,14 @@ class Table(Figure):
             panel = drawn[0, 0]
             for other in drawn[0, 1:]:
                 other.remove()
-            panel.set_position((0.02, 0.1, 0.96, 0.85))
+            figure.set_layout_engine("none")
+            panel.set_position((0.03, 0.15, 0.94, 0.8))
             panel.axis("off")
             table = panel.table([head, *rows], loc="center", cellLoc="center")
-            table.scale(3.0, 1.6)
+            table.scale(1.0, 1.6)
             table.auto_set_font_size(False)
             table.set_fontsize(9)
-            figure.supxlabel(nets.trained(next(iter(self.runs(logs).values()))), fontsize=8)
+            nets.caption(figure, nets.trained(next(iter(self.runs(logs).values()))), 3)
         return figure
 
     def claims(self, logs: list[Log]) -> list[Claim]:
@@ -265,7 +266,7 @@ class PiFigure:
             panel.set_ylabel("pi")
             entries.append(("the paper's range", {"color": "#dddddd", "linewidth": 6}))
             panels.legend(figure, entries)
-            figure.supxlabel(nets.trained(log), fontsize=8, color="#555555")
+            nets.caption(figure, nets.trained(log), 2)
         return figure
 
     def claims(self, logs: list[Log]) -> list[Claim]:

@@ -58,7 +58,7 @@ def draw(logs: list[Log]) -> Any:
         ]
         looks += [(words.method(m), {"color": "black", "linestyle": d}) for m, d in METHODS.items()]
         panels.legend(figure, looks)
-        figure.supxlabel(nets.trained(log), fontsize=8, color="#555555")
+        nets.caption(figure, nets.trained(log), 2)
     return figure
 
 

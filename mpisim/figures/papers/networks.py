@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -52,10 +53,10 @@ class Named(Axis):
 EPOCHS, BITS = Epochs("epochs", log=False), Axis("bits_total", log=True)
 BITS_UP = Axis("bits_up", log=False)
 ROUNDS = Axis("round", log=False)
-LOSS = Named("loss", log=True, text="training loss")
+LOSS = Named("loss", log=False, text="training loss")
 GRADIENT = Named("grad_norm_sq", log=True, text="training gradient norm", root=True)
 ACCURACY = Named("train_accuracy", log=False, text="training accuracy")
-TEST_LOSS = Named("test_loss", log=True, text="test loss")
+TEST_LOSS = Named("test_loss", log=False, text="test loss")
 TEST_GRADIENT = Named("test_grad_norm_sq", log=True, text="test gradient norm", root=True)
 TEST_ACCURACY = Named("test_accuracy", log=False, text="test accuracy")
 COSTS = {"epochs": "epochs", "bits_total": "bits", "bits_up": "bits", "round": "rounds"}
@@ -91,8 +92,13 @@ def grid(
             panel.set_ylabel(y.label(curves[0][1]))
         looks = [(text, {"color": colour, "linestyle": dash}) for text, _, colour, dash in curves]
         panels.legend(figure, looks)
-        figure.supxlabel(title, fontsize=8, color="#555555")
+        caption(figure, title, columns)
     return figure
+
+
+def caption(figure: Any, text: str, columns: int) -> None:
+    """What was trained, below ``columns`` panels side by side."""
+    figure.supxlabel(textwrap.fill(text, 40 * columns), fontsize=8, color="#555555")
 
 
 def value_at(log: Log, y: Axis, x: Axis, budget: float) -> float:
