@@ -6,13 +6,13 @@ import dataclasses
 import sys
 from pathlib import Path
 from time import monotonic
-from typing import Any
 
 import numpy as np
 from mpi4py import MPI
 
 from mpisim import checkpoint
 from mpisim.alike import require_alike
+from mpisim.attributes import attributes_of
 from mpisim.clock import EVALUATE, OPTIMIZER, OTHER, Clock
 from mpisim.cluster import on_first
 from mpisim.config import Experiment
@@ -29,7 +29,6 @@ from mpisim.signals import StopSignals
 from mpisim.star import Star
 from mpisim.state import collect, put_back
 from mpisim.streams import Streams
-from mpisim.sysinfo import provenance
 from mpisim.theory.setting import Step, setting_of
 
 
@@ -238,39 +237,13 @@ class Engine:
         if output.log is None or hosts is None:
             return None
         schema = columns(self.reference is not None, self.star.measures)
-        attributes = self._attributes(output.command, hosts)
+        attributes = attributes_of(self, output.command, hosts)
         if output.resume:
             every = self.experiment.run.log_every
             return LogWriter.reopen(output.log, schema, first_round, every, attributes)
         log = LogWriter.create(output.log, attributes, schema, output.force)
         checkpoint.discard(checkpoint.path_for(output.log))
         return log
-
-    def _attributes(self, command: str, hosts: list[str]) -> dict[str, Any]:
-        experiment, star = self.experiment, self.star
-        parameters = {
-            f"method_{name}": value for name, value in self.estimator.parameters().items()
-        }
-        return (
-            provenance()
-            | parameters
-            | {
-                "title": experiment.title,
-                "command": command,
-                "config": experiment.to_toml(),
-                "method": experiment.method.name,
-                "compressor": experiment.compressor.name,
-                "problem": self.problem.identity,
-                "seed": experiment.run.seed,
-                "ranks": star.ranks,
-                "workers": star.n,
-                "dimension": self.problem.d,
-                "stepsize": self.step.gamma,
-                "stepsize_source": self.step.source,
-                "mpi_library": MPI.Get_library_version().splitlines()[0].strip("\x00"),
-                "hosts": ", ".join(sorted(set(hosts))),
-            }
-        )
 
     def _close(self, result: Result | None) -> None:
         status = result.status if result else "failed"

@@ -3,9 +3,8 @@
 Usage: .venv/bin/python run/warm_up.py
 
 Runs a few rounds of every problem, method and compressor, in this one process, on a generated
-sample.
-Needs no network. Compiled kernels lie in __pycache__ beside their sources; what is not compiled
-here is compiled when it is first used, so a failure is only told.
+sample. Needs no network. Compiled kernels lie in __pycache__ beside their sources; what is not
+compiled here is compiled when it is first used, so a failure is only told.
 """
 
 from __future__ import annotations
@@ -26,7 +25,14 @@ from mpisim.methods import METHODS, UNCOMPRESSED
 from mpisim.optimizers import OPTIMIZERS
 
 # Something for every key that has no default, by its type.
-VALUES = {"int": 2, "int | float": 2, "float": 0.5}
+VALUES = {"int": 1, "int | float": 1, "float": 0.5}
+
+# Problems on something else than the sample.
+IMAGES = ["problem.data=sample", "problem.images=40", "problem.code_size=2"]
+DATA = {
+    "problem.name=quadratic": [],
+    "problem.name=autoencoder": [*IMAGES, "method.stepsize=1e-4"],
+}
 
 
 def required(cls: type) -> dict[str, str]:
@@ -82,9 +88,10 @@ def main() -> int:
     ):
         data = Path(folder) / "sample"
         write_sample(data)
-        common = [f"problem.data={data}", "problem.workers=2", "method.stepsize=0.01"]
+        common = ["problem.workers=2", "method.stepsize=0.01", "run.rounds=20"]
         for number, settings in enumerate(experiments()):
-            words = [*common, "run.rounds=20", *settings]
+            problem = next(word for word in settings if word.startswith("problem.name="))
+            words = [*common, *DATA.get(problem, [f"problem.data={data}"]), *settings]
             flags = [word for setting in words for word in ("--set", setting)]
             code = command_line(["run", *flags, "--out", str(Path(folder) / f"{number}.h5")])
             failed += code != 0
