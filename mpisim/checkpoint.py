@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from mpisim import __version__
 from mpisim.errors import InputError, OutputError
 from mpisim.files import image, write_whole
 from mpisim.params import flat
+from mpisim.sysinfo import version
 
 FORMAT = 2
 FREE = ("run.rounds", "run.checkpoint_seconds", "run.layout", "title")  # may differ on resume
@@ -128,7 +128,7 @@ def identity(
     problem : the identity of the data; n : workers.
     """
     found = {"mpisim version": __version__}
-    found |= {f"{name} version": metadata.version(name) for name in ARITHMETIC}
+    found |= {f"{name} version": version(name) for name in ARITHMETIC}
     found |= {"problem identity": problem, "workers": str(n)}
     found |= {name: text for name, text in flat(table).items() if name not in FREE}
     found |= flat({"method": {name.rstrip("_"): value for name, value in parameters.items()}})

@@ -21,7 +21,7 @@ def info_text() -> str:
     rows = {
         "mpisim": f"{mpisim.__version__} ({Path(mpisim.__file__).parent})",
         "Python": f"{platform.python_version()} on {platform.platform()}",
-        "libraries": ", ".join(f"{name} {_version(name)}" for name in LIBRARIES),
+        "libraries": ", ".join(f"{name} {version(name)}" for name in LIBRARIES),
         "HDF5": _hdf5_version(),
         "MPI": mpi_library(),
         "BLAS": blas_threads(),
@@ -39,7 +39,7 @@ def provenance() -> dict[str, str | int]:
     found: dict[str, str | int] = {
         "package_version": mpisim.__version__,
         "python": platform.python_version(),
-        **{name.replace("-", "_"): _version(name) for name in LIBRARIES},
+        **{name.replace("-", "_"): version(name) for name in LIBRARIES},
         "platform": platform.platform(),
         "host": socket.gethostname(),
         "cores": len(os.sched_getaffinity(0)),
@@ -52,7 +52,7 @@ def software() -> dict[str, str]:
     return {
         "mpisim": f"{mpisim.__version__} with source {source()}",
         "Python": platform.python_version(),
-        **{name: _version(name) for name in LIBRARIES},
+        **{name: version(name) for name in LIBRARIES},
         "MPI": mpi_library(),
     }
 
@@ -111,7 +111,8 @@ def cache_text() -> str:
 
 
 @cache
-def _version(distribution: str) -> str:
+def version(distribution: str) -> str:
+    """Of an installed distribution."""
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:

@@ -1,5 +1,7 @@
-"""Started by test_layouts under mpirun: every method x compressor x layout on 1, 2, 3 and 6 ranks,
-and runs that are gone on with by other ranks.
+"""Started by test_layouts under mpirun: every method x compressor on 1 rank, and on 2, 3 or 6.
+
+Each experiment is run in two of five layouts, in turn, or with --all in all of them. Then runs that
+are gone on with by other ranks.
 
 Prints one line for each difference and exits non-zero if there is one.
 """
@@ -10,6 +12,7 @@ import itertools
 import sys
 import tempfile
 from pathlib import Path
+from time import sleep
 
 from mpi4py import MPI
 
@@ -52,6 +55,11 @@ TOGETHER = [  # correlated compressors
 ]
 WORKERS = {6: 8, 20: 6, 1000: 3}  # workers: rounds
 RANKS = [1, 2, 3, 6]
+TURNS = [  # ranks and layouts, each against one rank
+    [(2, "shared"), (6, "dedicated")],
+    [(3, "dedicated"), (6, "shared")],
+    [(2, "dedicated"), (3, "shared")],
+]
 
 
 def experiments():
@@ -131,21 +139,21 @@ def experiments():
     yield table({"name": "marina", "stepsize": 0.05}, COMPRESSORS[1], dtype="float32", log_every=7)
 
 
-def compare(groups: dict[int, MPI.Intracomm], folder: Path) -> int:
-    """Each experiment on all ranks and layouts against one rank: the number of differences."""
+def compare(groups: dict[int, MPI.Intracomm], folder: Path, every: bool) -> int:
+    """Each experiment on several ranks against one rank: the number of differences."""
     world = MPI.COMM_WORLD
     different = count = 0
     one, log = folder / "one.h5", folder / "log.h5"
-    for tables in experiments():
+    turns = itertools.cycle([[pair for turn in TURNS for pair in turn]] if every else TURNS)
+    for tables, turn in zip(experiments(), turns, strict=False):
         count += 1
-        for ranks, layout in itertools.product(RANKS, ("shared", "dedicated")):
-            if world.rank >= ranks or (ranks == 1 and layout == "dedicated"):
-                continue
+        for ranks, layout in [(1, "shared"), *turn]:
             tables["run"]["layout"] = layout
-            run_tables(tables, one if ranks == 1 else log, groups[ranks], force=True)
+            if world.rank < ranks:
+                run_tables(tables, one if ranks == 1 else log, groups[ranks], force=True)
             if world.rank == 0 and ranks > 1:
                 different += said(differences(one, log), f"on {ranks} ranks, {layout}: {tables}")
-        world.Barrier()
+            meet(world)
     if world.rank == 0:
         print(f"{count} experiments, {different} differences")
     return different
@@ -168,13 +176,20 @@ def compare_resumed(groups: dict[int, MPI.Intracomm], folder: Path) -> int:
         ):
             if world.rank < ranks:
                 run_tables(tables | {"run": run}, log, groups[ranks], force=not again, resume=again)
-            world.Barrier()
+            meet(world)
         if world.rank == 0:
             text = f"{name} on {before} ranks, then {after} {layout}"
             different += said(differences(whole, parts), text)
     if world.rank == 0:
         print(f"{count} experiments in two parts, {different} differences")
     return different
+
+
+def meet(comm: MPI.Intracomm) -> None:
+    """A barrier at which ranks sleep: those that wait leave the cores to those that run."""
+    request = comm.Ibarrier()
+    while not request.Test():
+        sleep(0.001)
 
 
 def said(names: list[str], text: str) -> int:
@@ -190,7 +205,7 @@ def main() -> int:
     groups = {r: world.Split(0 if world.rank < r else MPI.UNDEFINED, world.rank) for r in RANKS}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(world.bcast(name))
-        different = compare(groups, folder) + compare_resumed(groups, folder)
+        different = compare(groups, folder, "--all" in sys.argv) + compare_resumed(groups, folder)
         world.Barrier()
     return int(world.bcast(different) > 0)
 
