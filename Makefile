@@ -77,7 +77,7 @@ demo: $(STAMP) ## run four methods on mushrooms under mpirun; four logs, a pictu
 	@$(ENV) && .venv/bin/python run/demo.py
 
 test: $(STAMP) ## all tests (MPISIM_DATA=FOLDER lets those on real data run)
-	@$(ENV) && .venv/bin/python -m pytest $(ARGS)
+	@$(ENV) && .venv/bin/python -m pytest -n 2 --dist loadgroup $(ARGS)
 
 trial: $(STAMP) ## faults in 200 real jobs, 10 million corrupted messages, 1 million rounds (docs/trust.md)
 	@$(ENV) && .venv/bin/python -m tests.trials $(ARGS)
