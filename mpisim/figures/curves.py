@@ -57,6 +57,17 @@ class Axis:
 
 
 @dataclasses.dataclass(frozen=True)
+class Epochs(Axis):
+    """Gradients of single samples in multiples of all workers' samples: oracle_calls / (n m)."""
+
+    def values(self, log: Log) -> np.ndarray:
+        return log.column("oracle_calls") / log.workers["rows"].sum()
+
+    def label(self, log: Log) -> str:
+        return "epochs"
+
+
+@dataclasses.dataclass(frozen=True)
 class Curve:
     """A curve, shape (points,) each; ``low`` and ``high`` bound the band, None for a single run."""
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from mpisim.figures import style, words
 from mpisim.figures.claims import Claim, fewer, needed, ordered
-from mpisim.figures.curves import Axis
+from mpisim.figures.curves import Axis, Epochs
 from mpisim.figures.papers import panels
 from mpisim.figures.read import Log
 
@@ -23,17 +23,6 @@ ORDER = ("mushrooms", "w8a", "a9a", "phishing", "madelon", "duke", "gisette")
 COLOURS = {1: style.COLOURS[1], 5: style.COLOURS[0], 10: style.COLOURS[2]}
 DASHES = {"marina": "-", "vr-marina": "-", "diana": (0, (4, 1.5)), "vr-diana": (0, (4, 1.5))}
 WIRE_BITS = 32
-
-
-@dataclasses.dataclass(frozen=True)
-class Epochs(Axis):
-    """Gradients of single samples in multiples of all workers' samples: oracle_calls / (n m)."""
-
-    def values(self, log: Log) -> np.ndarray:
-        return log.column("oracle_calls") / log.workers["rows"].sum()
-
-    def label(self, log: Log) -> str:
-        return "epochs"
 
 
 @dataclasses.dataclass(frozen=True)

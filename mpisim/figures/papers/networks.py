@@ -11,7 +11,7 @@ import numpy as np
 
 from mpisim.figures import words
 from mpisim.figures.claims import Claim, number
-from mpisim.figures.curves import Axis
+from mpisim.figures.curves import Axis, Epochs
 from mpisim.figures.papers import panels
 from mpisim.figures.read import Log
 
@@ -23,17 +23,6 @@ DATA = {
     "cifar10-part": "part of CIFAR-10",
     "generated": "generated images",
 }
-
-
-@dataclasses.dataclass(frozen=True)
-class Epochs(Axis):
-    """Gradients of single samples in multiples of all workers' samples."""
-
-    def values(self, log: Log) -> np.ndarray:
-        return log.column("oracle_calls") / log.workers["rows"].sum()
-
-    def label(self, log: Log) -> str:
-        return "epochs"
 
 
 @dataclasses.dataclass(frozen=True)
