@@ -18,7 +18,7 @@ from mpisim.wire.base import Form, Message, Packed, Precision, check_sizes
 Shapes = tuple[tuple[int, int], ...]
 
 
-@dataclasses.dataclass(eq=False)
+@dataclasses.dataclass(frozen=True, eq=False)
 class FactorsForm(Form):
     """Matrices of the given ``shapes`` and of rank k at most; sizes are known."""
 
@@ -58,7 +58,7 @@ class FactorsForm(Form):
         return Factors(self, data.view(self.precision.wire).reshape(self.workers, self.count))
 
 
-@dataclasses.dataclass(eq=False)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Factors(Message):
     """``values``: shape (m, form.count), C order, wire precision; any float is allowed."""
 
