@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 
+import numpy as np
 from mpi4py import MPI
 
 from mpisim.config import parse
@@ -16,25 +17,60 @@ from mpisim.signals import StopSignals
 
 
 def seconds(function: Callable[[], object], repeats: int) -> float:
-    """Mean seconds of one call over ``repeats`` calls, after one that is not counted."""
+    """Median seconds of one call over ``repeats`` calls, after one that is not counted.
+
+    Medians, here and below: what interrupts a machine now and then is in neither side of a ratio.
+    """
     function()
-    start = perf_counter()
+    times = [perf_counter()]
     for _ in range(repeats):
         function()
-    return (perf_counter() - start) / repeats
+        times.append(perf_counter())
+    return float(np.median(np.diff(times)))
+
+
+class Watch:
+    """Runs an engine and keeps, on its server, when each round ended.
+
+    Attributes
+    ----------
+    times : list of float
+        Seconds on the wall.
+    phases : list of list of float
+        The rank's clock, as `mpisim.clock.Clock.seconds`.
+    """
+
+    def __init__(self, job: Engine, output: Output | None = None):
+        self.times: list[float] = []
+        self.phases: list[list[float]] = []
+        ledger, clock = job.star.ledger, job.clock
+        end_round = ledger.end_round
+
+        def end() -> None:
+            end_round()
+            self.times.append(perf_counter())
+            self.phases.append(list(clock.seconds))
+
+        ledger.end_round = end  # type: ignore[method-assign]
+        job.star.comm.Barrier()
+        with StopSignals() as signals:
+            job.run(output or Output(None), signals)
+
+    def round_seconds(self) -> float:
+        """Median elapsed seconds of a round after the first; 0 on other ranks than the server."""
+        return float(np.median(np.diff(self.times))) if self.times else 0.0
+
+    def phase_seconds(self, *phases: int) -> float:
+        """Median seconds of these phases together in a round after the first; 0 likewise."""
+        spent = [sum(seconds[phase] for phase in phases) for seconds in self.phases]
+        return float(np.median(np.diff(spent))) if spent else 0.0
 
 
 def after_the_first(tables: dict, loaded: Loaded | None = None) -> float:
     """Elapsed seconds of a round after the first of an experiment, on this rank alone."""
-    rounds, elapsed = tables["run"]["rounds"], []
-    for number in (1, rounds):
-        changed = tables | {"run": tables["run"] | {"rounds": number, "log_every": rounds}}
-        job = Engine(parse(changed), MPI.COMM_SELF, loaded)
-        with StopSignals() as signals:
-            start = perf_counter()
-            job.run(Output(None), signals)
-            elapsed.append(perf_counter() - start)
-    return (elapsed[1] - elapsed[0]) / (rounds - 1)
+    ends_only = tables["run"] | {"log_every": tables["run"]["rounds"]}
+    job = Engine(parse(tables | {"run": ends_only}), MPI.COMM_SELF, loaded)
+    return Watch(job).round_seconds()
 
 
 def result(

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import statistics
 import sys
-from time import perf_counter
 
 import numpy as np
 from mpi4py import MPI
 
-from benchmarks.common import result, seconds, write
+from benchmarks.common import Watch, result, seconds, write
 from benchmarks.round import K, bare_exchange, data_name
 from mpisim.config import parse
-from mpisim.engine import Engine, Output
-from mpisim.signals import StopSignals
+from mpisim.engine import Engine
 
 ROUNDS, TURNS, BATCH = 2000, 7, 66
 
@@ -47,22 +45,16 @@ def bare_batches(comm: MPI.Intracomm, job: Engine) -> float:
     return comm.allreduce(seconds(both, 1000), MPI.MAX)
 
 
-def round_seconds(comm: MPI.Intracomm, data: str) -> float:
-    """Elapsed seconds of a round."""
-    job = engine(comm, data)
-    comm.Barrier()
-    with StopSignals() as signals:
-        start = perf_counter()
-        job.run(Output(None), signals)
-        return comm.allreduce(perf_counter() - start, MPI.MAX) / ROUNDS
-
-
 def main(path: str) -> None:
     """Measure in turns, write the row from rank 0."""
     comm, data = MPI.COMM_WORLD, data_name()
     job = engine(comm, data)
     turns = [
-        (bare_batches(comm, job), bare_exchange(comm, job), round_seconds(comm, data))
+        (
+            bare_batches(comm, job),
+            bare_exchange(comm, job),
+            Watch(engine(comm, data)).round_seconds(),
+        )
         for _ in range(TURNS)
     ]
     batches, exchange, whole = (statistics.median(t) * 1e6 for t in zip(*turns, strict=True))

@@ -13,7 +13,7 @@ from mpi4py import MPI
 from mpisim import checkpoint
 from mpisim.alike import require_alike
 from mpisim.attributes import attributes_of
-from mpisim.clock import EVALUATE, OPTIMIZER, OTHER, Clock
+from mpisim.clock import OPTIMIZER, OTHER, Clock
 from mpisim.cluster import on_first
 from mpisim.config import Experiment
 from mpisim.errors import Diverged, InputError
@@ -152,6 +152,7 @@ class Engine:
                 result = self._stop_over(k, x, logged, signals)
                 if result is not None:
                     return result
+                self.clock.to(OTHER)
             for measure in star.measures:
                 measure.passed(x)
             g = self.estimator.start(x) if k == 0 else self.estimator.estimate(x)
@@ -181,7 +182,10 @@ class Engine:
     def _stop_over(
         self, k: int, x: np.ndarray, logged: bool, signals: StopSignals
     ) -> Result | None:
-        """Evaluate x^k for the log, a checkpoint or the end; the result where the run ends."""
+        """Evaluate x^k for the log, a checkpoint or the end; the result where the run ends.
+
+        All of it is evaluation, whose seconds are left out.
+        """
         row = self.evaluator.row(k, x, signals.received, self._due())
         status = self._status(row, logged, signals)
         if logged or status:
@@ -197,10 +201,8 @@ class Engine:
     def _measure(self, k: int, x: np.ndarray) -> None:
         """The values of further columns; a resumed run has those of its first row already."""
         if self.measured is None or k > self.resumed:
-            self.clock.to(EVALUATE)
             values = [value for measure in self.star.measures for value in measure.values(x)]
             self.measured = np.array(values)
-            self.clock.to(OTHER)
 
     def _status(self, row: Row, logged: bool, signals: StopSignals) -> str:
         """Why the run ends with this row, alike on all ranks; empty when it goes on."""

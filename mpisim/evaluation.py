@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 
-from mpisim.clock import COMPRESS, COMPUTE, ENCODE, OTHER, Clock, SlowestPath
+from mpisim.clock import COMPRESS, COMPUTE, ENCODE, Clock, SlowestPath
 from mpisim.kernels import add_rows
 from mpisim.oracle import Oracle
 from mpisim.star import Star
@@ -45,7 +45,7 @@ class Evaluator:
         self._busy = [0.0] * (len(SIDE_BY_SIDE) + 1)
 
     def row(self, k: int, x: np.ndarray, signal: int, checkpoint: bool) -> Row:
-        """The row of x^k. Collective; ``checkpoint`` counts on rank 0 alone."""
+        """The row of x^k. Collective; ``checkpoint`` counts on rank 0 alone. Leaves EVALUATE on."""
         star = self.star
         known = self.oracle.whole(x) if self.oracle.problem.explicit else None
         if known is None:
@@ -80,7 +80,6 @@ class Evaluator:
         self.calls = int(calls)
         if star.is_server:
             self.path.add(self.clock.seconds, slowest, longest - own_busy)
-        self.clock.to(OTHER)
         bits, seconds = tuple(star.ledger.totals.values()), list(self.path.seconds)
         return Row(
             k,

@@ -23,10 +23,29 @@ def ordered_sum(rows: np.ndarray) -> np.ndarray:
 
 
 @njit(cache=True)
-def sums_of_blocks(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Sums of values[starts[r]:starts[r + 1]], integers, for all r."""
-    sums = np.zeros(starts.size - 1, np.int64)
+def sum_blocks(values: np.ndarray, starts: np.ndarray, sums: np.ndarray) -> int:
+    """sums[r] = sum of values[starts[r]:starts[r + 1]], integers, for all r; the sum of all."""
+    whole = 0
     for r in range(sums.size):
+        total = 0
         for i in range(starts[r], starts[r + 1]):
-            sums[r] += values[i]
-    return sums
+            total += values[i]
+        sums[r] = total
+        whole += total
+    return whole
+
+
+def rounded(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """A copy of ``values``, any shape, in C order and of another float type.
+
+    What is beyond the type's range becomes infinite, without a warning.
+    """
+    out = np.empty(values.shape, dtype)
+    _cast(values.reshape(-1), out.reshape(-1))
+    return out
+
+
+@njit(cache=True)
+def _cast(values, out):
+    for i in range(values.size):
+        out[i] = values[i]

@@ -21,6 +21,9 @@ class Gradients(Vectors):
     def fill(self, first: int, out: np.ndarray) -> None:
         self.problem.write_gradients(self.x, first, out)
 
+    def fill_less(self, first: int, less: np.ndarray, out: np.ndarray) -> None:
+        self.problem.subtract_gradients(self.x, first, less, out)
+
     def take(self, ptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
         return self.problem.coordinates(self.x, ptr, indices)
 
@@ -77,6 +80,12 @@ class Oracle:
         self.clock.to(COMPUTE)
         self.calls += batch.size
         return self.problem.batch_gradients(x, batch)
+
+    def batch_changes(self, x: np.ndarray, y: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        """Minibatch gradients at x minus those at y, shape (m, d): two calls for each sample."""
+        self.clock.to(COMPUTE)
+        self.calls += 2 * batch.size
+        return self.problem.batch_changes(x, y, batch)
 
     def whole(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """f(x) and its gradient (d,) for the log, not counted, from a problem that knows f."""

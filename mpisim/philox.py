@@ -62,3 +62,9 @@ def words(seed, purpose, round, first, workers, count):
         flat[WORDS * step + 2] = c2
         flat[WORDS * step + 3] = c3
     return out[:, :count]
+
+
+@njit(cache=True)
+def uniform(seed, purpose, round):
+    """The first word of worker 0 as a number in [0, 1): its upper 53 bits."""
+    return (words(seed, purpose, round, 0, 1, 1)[0, 0] >> np.uint64(11)) * 2.0**-53

@@ -26,6 +26,8 @@ class Schedule:
 
     def multiple(self, k: int, rounds: int) -> float:
         """What the step size of round k is multiplied by, of a run of ``rounds`` rounds."""
+        if not self.at:
+            return 1.0
         return self.factor ** sum(k >= start for start in self.starts(rounds))
 
     def starts(self, rounds: int) -> list[float]:

@@ -19,7 +19,7 @@ from mpisim.communicators import side_of
 from mpisim.compressors.base import Compressor
 from mpisim.compressors.identity import Identity
 from mpisim.errors import InputError
-from mpisim.kernels import add_rows, ordered_sum, sums_of_blocks
+from mpisim.kernels import add_rows, ordered_sum, sum_blocks
 from mpisim.ledger import Ledger
 from mpisim.measures import Measure
 from mpisim.params import require
@@ -81,9 +81,9 @@ class Star:
     def dense(self, v: np.ndarray | Vectors) -> Upload | Parts: ...
     def dense(self, v):
         """The workers' vectors (m, d), uncompressed."""
-        if isinstance(v, Vectors):
-            return Parts(self._identity(v.shape[1]), v)
-        return self.compress(self._identity(v.shape[1]), v, "dense")
+        if isinstance(v, np.ndarray):
+            return self.compress(self._identity(v.shape[1]), v, "dense")
+        return Parts(self._identity(v.shape[1]), v)
 
     def compress(
         self,
@@ -98,7 +98,7 @@ class Star:
         """
         self.clock.to(COMPRESS)
         draw = self.draw(purpose, clients)
-        if isinstance(v, Vectors) and (clients is not None or not compressor.lazy):
+        if not isinstance(v, np.ndarray) and (clients is not None or not compressor.lazy):
             v = v.dense()
         own: Any = v if clients is None else v[draw.members]  # type: ignore[index]
         upload = Upload(compressor, draw, compressor.compress(own, draw))
@@ -130,8 +130,11 @@ class Star:
         self.clock.to(SERVER)
         dense, compressor = compressor is None, compressor or self._identity(v.shape[0])
         draw = Draw(self.streams, "down", self.round, 0, 1)
-        form = compressor.form(draw)
-        packed = compressor.compress(v[None], draw).encode() if self.is_server else None
+        if self.is_server:
+            sent = compressor.compress(v[None], draw)
+            form, packed = sent.form, sent.encode()
+        else:
+            form, packed = compressor.form(draw), None
         self.clock.to(COMMUNICATE)
         data, sizes, length_bits = self._broadcast_bytes(packed, form)
         self.clock.to(DECODE)
@@ -151,8 +154,7 @@ class Star:
 
     def coin(self, p: float) -> bool:
         """True with probability p: the same on all ranks, drawn from shared randomness, no bits."""
-        word = self.streams.raw("coin", self.round, 0, 1, 1)[0, 0]
-        return bool((int(word) >> 11) * 2.0**-53 < p)
+        return self.streams.uniform("coin", self.round) < p
 
     def sample(self, r: int) -> np.ndarray:
         """How often each worker is among r uniform draws with replacement, shape (n,), int64.
@@ -178,24 +180,29 @@ class Star:
         starts = self.starts if clients is None else np.searchsorted(clients, self.starts)
         known = upload.message.form.sizes is not None
         form: Form | None = None
-        if self.is_server and known:
+        if self.is_server:
             self.clock.to(DECODE)  # redrawing what is known to both sides
-            form = upload.compressor.form(upload.draw.block(0, self.n))
+            form = self._form_of_all(upload)
             self.clock.to(COMMUNICATE)
         sizes = form.sizes if form is not None else None
         if not known:
             sizes = self._gather_sizes(packed, starts)
         data = self._gather_bytes(packed, sizes, starts)
-        if not self.is_server:
+        if form is None:
             return None
         assert sizes is not None
         self.clock.to(DECODE)
-        form = form or upload.compressor.form(upload.draw.block(0, self.n))
         message = form.decode(data, sizes)
         self.clock.to(SERVER)
         sent = 8 * data.size + (0 if known else LENGTH_BITS * sizes.size)
         self.ledger.up(message.payload_bits, sent, upload.compressor.paper_bits(message), clients)
         return message
+
+    def _form_of_all(self, upload: Upload) -> Form:
+        """What is known beforehand of all workers' messages: this rank's own where it has all."""
+        if self.m == self.n:
+            return upload.message.form
+        return upload.compressor.form(upload.draw.block(0, self.n))
 
     def _sum_of_parts(self, upload: Parts) -> np.ndarray:
         compressor, v, d = upload.compressor, upload.vectors, upload.compressor.d
@@ -227,8 +234,8 @@ class Star:
             self.comm.Gatherv(packed.data, None)
             return packed.data
         assert sizes is not None
-        counts = sums_of_blocks(sizes, starts)
-        data = np.empty(int(counts.sum()), np.uint8)
+        counts = np.empty(self.ranks, np.int64)
+        data = np.empty(sum_blocks(sizes, starts, counts), np.uint8)
         self.comm.Gatherv(packed.data, [data, counts])  # one rank's bytes behind another's
         return data
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 from numba import njit
@@ -43,6 +43,10 @@ class Streams:
         ``count`` is part of the address: a purpose always draws the same number for every worker.
         """
         return philox.words(self.seed, purpose_key(purpose), round, first, workers, count)
+
+    def uniform(self, purpose: str, round: int) -> float:
+        """One number in [0, 1), the same for all workers."""
+        return philox.uniform(self.seed, purpose_key(purpose), round)
 
     def generator(self, purpose: str, round: int = 0) -> np.random.Generator:
         """A Generator at an address, for draws that all ranks make alike and not every round."""
@@ -99,8 +103,8 @@ class Draw:
     def subsets(self, d: int, k: int) -> np.ndarray:
         """Shape (workers, k), int64: k of d coordinates without replacement, ascending."""
         if self.clients is not None:
-            return _subsets(self.words(k), np.full(self.workers, d), True)
-        return _draw_subsets(*self._address, self.first, self.count, d, k)
+            return _subsets(self.words(k), np.full(self.workers, d), _pool(d), True)
+        return _draw_subsets(*self._address, self.first, self.count, _pool(d), k)
 
     def batches(self, rows: np.ndarray, b: int) -> np.ndarray:
         """Shape (workers, b), int64: b of each worker's ``rows`` samples without replacement,
@@ -108,8 +112,8 @@ class Draw:
         in the order in which they were drawn.
         """
         if self.clients is not None:
-            return _subsets(self.words(b), rows, False)
-        return _draw_batches(*self._address, self.first, rows, b)
+            return _subsets(self.words(b), rows, _pool(rows.max(initial=0)), False)
+        return _draw_batches(*self._address, self.first, rows, _pool(rows.max(initial=0)), b)
 
     def samples(self, rows: np.ndarray, b: int) -> np.ndarray:
         """Shape (workers, b), int64: b of each worker's ``rows`` samples with replacement."""
@@ -146,12 +150,20 @@ def _sort(row):
         row[place] = value
 
 
+@lru_cache(maxsize=8)
+def _pool(size: int) -> np.ndarray:
+    """0, ..., size - 1, for `_subsets`, which puts back what it swaps."""
+    return np.arange(size)
+
+
 @njit(cache=True)
-def _subsets(words: np.ndarray, sizes: np.ndarray, ascending: bool) -> np.ndarray:
-    """Fisher-Yates, stopped after k swaps and undone for the next worker: O(k log k) each."""
+def _subsets(words: np.ndarray, sizes: np.ndarray, pool: np.ndarray, ascending: bool) -> np.ndarray:
+    """Fisher-Yates, stopped after k swaps and undone for the next worker: O(k log k) each.
+
+    ``pool``: 0, 1, ..., up to the largest of ``sizes`` at least; as it was when this returns.
+    """
     m, k = words.shape
     out = np.empty((m, k), np.int64)
-    pool = np.arange(sizes.max() if m > 0 else 0)
     chosen = np.empty(k, np.int64)
     for i in range(m):
         for t in range(k):
@@ -168,11 +180,11 @@ def _subsets(words: np.ndarray, sizes: np.ndarray, ascending: bool) -> np.ndarra
 
 
 @njit(cache=True)
-def _draw_subsets(seed, purpose, round, first, workers, d, k):
+def _draw_subsets(seed, purpose, round, first, workers, pool, k):
     words = philox.words(seed, purpose, round, first, workers, k)
-    return _subsets(words, np.full(workers, d), True)
+    return _subsets(words, np.full(workers, pool.size), pool, True)
 
 
 @njit(cache=True)
-def _draw_batches(seed, purpose, round, first, rows, k):
-    return _subsets(philox.words(seed, purpose, round, first, rows.size, k), rows, False)
+def _draw_batches(seed, purpose, round, first, rows, pool, k):
+    return _subsets(philox.words(seed, purpose, round, first, rows.size, k), rows, pool, False)

@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 
 from mpisim.compressors.base import Compressor
+from mpisim.kernels import rounded
 from mpisim.streams import Draw
 from mpisim.vectors import Vectors
 from mpisim.wire.base import Message
@@ -44,7 +45,6 @@ class Parts:
         """What the server will see, shape (m, d)."""
         v, precision = self.vectors, self.compressor.precision
         out = np.empty(v.shape, precision.arithmetic)
-        with np.errstate(over="ignore"):
-            for which, rows in v.parts():
-                out[which] = rows.astype(precision.wire)
+        for which, rows in v.parts():
+            out[which] = rounded(rows, precision.wire)
         return out

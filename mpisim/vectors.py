@@ -32,6 +32,11 @@ class Vectors(ABC):
     def fill(self, first: int, out: np.ndarray) -> None:
         """The vectors of workers first, first + 1, ... of the block into ``out`` (any, d)."""
 
+    def fill_less(self, first: int, less: np.ndarray, out: np.ndarray) -> None:
+        """The same minus the rows ``less`` (any, d)."""
+        self.fill(first, out)
+        out -= less
+
     @abstractmethod
     def take(self, ptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
         """Worker i's coordinates indices[ptr[i]:ptr[i+1]], for all i, shape (ptr[-1],)."""
@@ -69,8 +74,8 @@ class Difference(Vectors):
 
     def fill(self, first: int, out: np.ndarray) -> None:
         other, stop = self.second, first + len(out)
-        self.first.fill(first, out)
-        out -= other[first:stop] if isinstance(other, np.ndarray) else other.rows(first, stop)
+        less = other[first:stop] if isinstance(other, np.ndarray) else other.rows(first, stop)
+        self.first.fill_less(first, less, out)
 
     def take(self, ptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
         values, other = self.first.take(ptr, indices), self.second

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from mpisim.compressors.base import FLOAT_BITS, Compressor, compressor
+from mpisim.kernels import rounded
 from mpisim.streams import Draw
-from mpisim.wire.base import Message
+from mpisim.wire.base import Message, same
 from mpisim.wire.dense import Dense, DenseForm
 
 
@@ -19,12 +20,11 @@ class Identity(Compressor):
 
     def compress(self, v: np.ndarray, draw: Draw) -> Dense:
         # always a copy, in C order: the message must not change when the caller's vectors do
-        with np.errstate(over="ignore"):
-            return Dense(self.form(draw), np.array(v, self.precision.wire, order="C"))
+        return Dense(self.form(draw), rounded(v, self.precision.wire))
 
     @property
     def omega(self) -> float:
         return 0.0
 
     def paper_bits(self, message: Message) -> np.ndarray:
-        return np.full(message.form.workers, FLOAT_BITS * self.d, np.int64)
+        return same(message.form.workers, FLOAT_BITS * self.d)

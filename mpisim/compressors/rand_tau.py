@@ -12,7 +12,7 @@ from mpisim.compressors.worker_rows import WorkerRows
 from mpisim.params import require
 from mpisim.streams import Draw
 from mpisim.theory import quantization as theory
-from mpisim.wire.base import Message, Precision
+from mpisim.wire.base import Message, Precision, same
 from mpisim.wire.sparse import Seeded, SeededForm
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class RandTau(Compressor):
         return theory.cal_L_independent(matrix.diagonal(), p)
 
     def paper_bits(self, message: Message) -> np.ndarray:
-        return np.full(message.form.workers, round(FLOAT_BITS * self._tau), np.int64)
+        return same(message.form.workers, round(FLOAT_BITS * self._tau))
 
 
 @compressor("rand-tau-plus")

@@ -12,7 +12,7 @@ from mpisim.compressors.base import FLOAT_BITS, Compressor, compressor
 from mpisim.params import require
 from mpisim.streams import Draw
 from mpisim.vectors import Vectors, blocks
-from mpisim.wire.base import Message
+from mpisim.wire.base import Message, same
 from mpisim.wire.factors import Factors, FactorsForm, Shapes
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class RankK(Compressor):
 
     def paper_bits(self, message: Message) -> np.ndarray:
         assert isinstance(message.form, FactorsForm)
-        return np.full(message.form.workers, FLOAT_BITS * message.form.count, np.int64)
+        return same(message.form.workers, FLOAT_BITS * message.form.count)
 
 
 def factors(matrices: np.ndarray, r: int) -> tuple[np.ndarray, np.ndarray]:

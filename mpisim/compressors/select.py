@@ -9,6 +9,8 @@ DIGIT = 12  # bits of a key that one pass looks at
 FEW = 16  # so many candidates are sorted
 STRIDE = 64
 FEWEST = 8  # up to so many are kept in order
+# by the bytes of a float: its key's type, and the mask that takes the sign away
+KEYS = {4: (np.dtype(np.int32), np.int32(2**31 - 1)), 8: (np.dtype(np.int64), np.int64(2**63 - 1))}
 
 
 def largest(v: np.ndarray, k: int) -> np.ndarray:
@@ -17,10 +19,10 @@ def largest(v: np.ndarray, k: int) -> np.ndarray:
     Among equal ones the lower index comes first. NaN counts as larger than any number.
     """
     # As integers, absolute values of floats have the same order, and NaN is the largest.
-    v, kind = np.ascontiguousarray(v), np.dtype(f"i{v.itemsize}")
+    v, kind, unsigned = np.ascontiguousarray(v), *KEYS[v.itemsize]
     indices = np.empty((v.shape[0], k), np.int64)
     if k <= FEWEST:
-        _scan(v.view(kind), kind.type(np.iinfo(kind).max), indices)
+        _scan(v.view(kind), unsigned, indices)
     else:
         _select(np.abs(v).view(kind), 8 * v.itemsize - 1, indices)
     return indices

@@ -7,7 +7,7 @@ import numpy as np
 from mpisim.compressors.base import FLOAT_BITS, Compressor, compressor
 from mpisim.compressors.norms import one_norms
 from mpisim.streams import Draw
-from mpisim.wire.base import Message
+from mpisim.wire.base import Message, same
 from mpisim.wire.scales import round_scales
 from mpisim.wire.signs import Signs, SignsForm
 
@@ -36,4 +36,4 @@ class ScaledSign(Compressor):
         return 1 / self.d
 
     def paper_bits(self, message: Message) -> np.ndarray:
-        return np.full(message.form.workers, FLOAT_BITS + self.d, np.int64)
+        return same(message.form.workers, FLOAT_BITS + self.d)

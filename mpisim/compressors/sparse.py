@@ -10,7 +10,7 @@ from mpisim.params import require
 from mpisim.streams import Draw
 from mpisim.theory.quantization import cal_L_subsets
 from mpisim.vectors import Vectors
-from mpisim.wire.base import Message
+from mpisim.wire.base import Message, same
 from mpisim.wire.explicit import Explicit, ExplicitForm
 from mpisim.wire.sparse import Seeded, SeededForm
 
@@ -59,7 +59,7 @@ class RandK(Compressor):
         return cal_L_subsets(matrix, self.K) if self.scaled else None
 
     def paper_bits(self, message: Message) -> np.ndarray:
-        return np.full(message.form.workers, FLOAT_BITS * self.K, np.int64)
+        return same(message.form.workers, FLOAT_BITS * self.K)
 
 
 @compressor("topk")
@@ -84,7 +84,7 @@ class TopK(Compressor):
 
     def compress(self, v: np.ndarray | Vectors, draw: Draw) -> Explicit:
         form = self.form(draw)
-        if not isinstance(v, Vectors):
+        if isinstance(v, np.ndarray):
             return form.take(v, largest(v, self.K))
         indices = np.empty((draw.workers, self.K), np.int64)
         values = np.empty((draw.workers, self.K), self.precision.wire)
@@ -102,7 +102,7 @@ class TopK(Compressor):
         return float(self.K)
 
     def paper_bits(self, message: Message) -> np.ndarray:
-        return np.full(message.form.workers, FLOAT_BITS * self.K, np.int64)
+        return same(message.form.workers, FLOAT_BITS * self.K)
 
 
 @compressor("bernoulli")

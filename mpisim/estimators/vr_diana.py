@@ -51,9 +51,7 @@ class VRDiana(Diana):
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
         batch = self.star.draw("batch").batches(self.oracle.rows, self.b)
-        at_x = self.oracle.batch_gradients(x, batch)
-        at_w = self.oracle.batch_gradients(self.w, batch)
-        g_i = at_x - at_w + self.mu_i
+        g_i = self.oracle.batch_changes(x, self.w, batch) + self.mu_i
         if self.star.coin(float(self.p)):
             self.w, self.mu_i = x, self.oracle.gradients(x)
         return self.send(g_i)

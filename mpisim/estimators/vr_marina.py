@@ -56,10 +56,8 @@ class VRMarina(Estimator):
         if self.star.coin(float(self.p)):  # c_k = 1
             self.g = self.star.mean(self.star.dense(self.full(x)))
         else:  # g^{k+1} = g^k + (1/n) sum_i Q((1/b') sum_j grad f_ij(x^{k+1}) - grad f_ij(x^k))
-            batch = self.minibatch()
-            new_i = self.oracle.batch_gradients(x, batch)
-            old_i = self.oracle.batch_gradients(old, batch)
-            self.g = self.g + self.star.mean(self.compress(new_i - old_i))
+            change_i = self.oracle.batch_changes(x, old, self.minibatch())
+            self.g = self.g + self.star.mean(self.compress(change_i))
         return self.star.broadcast(self.g)
 
     def theory_step(self, setting: Setting) -> Step:

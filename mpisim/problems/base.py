@@ -175,6 +175,10 @@ class Problem(ABC):
         that occurs twice counts twice. `IndexError` for other numbers.
         """
 
+    def batch_changes(self, x: np.ndarray, y: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        """`batch_gradients` at x minus those at y, up to rounding, shape (m, d)."""
+        return self.batch_gradients(x, batch) - self.batch_gradients(y, batch)
+
     def test(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Each worker's share of what is measured on the test set, and of the loss's gradient.
 
@@ -198,6 +202,13 @@ class Problem(ABC):
     def write_gradients(self, x: np.ndarray, first: int, out: np.ndarray) -> None:
         """Rows first, ... of `gradients` into ``out`` (rows, d), rounded once to its type."""
         raise TypeError(f"{self.name} makes gradients of all workers only")
+
+    def subtract_gradients(
+        self, x: np.ndarray, first: int, less: np.ndarray, out: np.ndarray
+    ) -> None:
+        """Rows first, ... of `gradients` minus the rows ``less`` into ``out`` (rows, d)."""
+        self.write_gradients(x, first, out)
+        out -= less
 
     def minimum(self) -> tuple[np.ndarray, float] | None:
         """x* (d,), float64, and f(x*), where there is a formula; the same on every rank."""

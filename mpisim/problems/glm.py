@@ -98,14 +98,26 @@ class Glm(Problem):
     def batch_gradients(self, x: np.ndarray, batch: np.ndarray) -> np.ndarray:
         point = self.point(x)
         _, shift = self.penalty(point.astype(np.float64))
-        # the mean over the batch stands for the mean over all of the worker's rows
-        scale = self._scale * self.rows / max(batch.shape[1], 1)
         return self.table.sweep_batch(
-            self.kind, point[None], batch, scale, shift.astype(self.dtype)
+            self.kind, point[None], batch, self._batch_scale(batch), shift.astype(self.dtype)
         )
+
+    def batch_changes(self, x: np.ndarray, y: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        x, y = self.point(x), self.point(y)
+        shift = np.zeros(self.d, self.dtype)
+        if self.shared_curvature > 0:  # there is a penalty
+            of_x, of_y = (self.penalty(v.astype(np.float64))[1] for v in (x, y))
+            shift[:] = of_x - of_y
+        return self.table.batch_changes(self.kind, x, y, batch, self._batch_scale(batch), shift)
+
+    def _batch_scale(self, batch: np.ndarray) -> np.ndarray:
+        """The mean over the batch stands for the mean over all of the worker's rows."""
+        return self._scale * self.rows / max(batch.shape[1], 1)
 
     def point(self, x: np.ndarray) -> np.ndarray:
         """x as the kernels want it: contiguous, aligned, writable, of the arithmetic's type."""
+        if x.dtype == self.dtype and x.flags.carray:
+            return x
         return np.require(x, self.dtype, ["C", "A", "W"])
 
     def _evaluate(self, x: np.ndarray, want: int) -> tuple[np.ndarray, np.ndarray]:

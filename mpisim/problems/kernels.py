@@ -69,7 +69,7 @@ def _log1p(e):
 
 
 @njit(cache=True, fastmath={"contract"}, error_model="numpy")
-def _phi(kind, n, z, y, w, loss, want, t, p, s):
+def phi(kind, n, z, y, w, loss, want, t, p, s):
     """w = d phi / d z and, if wanted, loss = phi, for the first ``n`` rows of a chunk."""
     if kind == LOGISTIC:
         _exp_minus_abs(n, z, y, t, p, s)
@@ -183,6 +183,24 @@ def _dense_add(ids, dense, w, g):
 
 
 @njit(cache=True)
+def dots_of(form, ids, indptr, indices, data, dense, x, z):
+    """z_t = a_t . x for the rows ``ids``."""
+    if form == DENSE:
+        _dense_dots(ids, dense, x, z)
+    else:
+        _sparse_dots(form, ids, indptr, indices, data, x, z)
+
+
+@njit(cache=True)
+def add_to(form, ids, indptr, indices, data, dense, w, g):
+    """g += sum_t w_t a_t over the rows ``ids``."""
+    if form == DENSE:
+        _dense_add(ids, dense, w, g)
+    else:
+        _sparse_add(form, ids, indptr, indices, data, w, g)
+
+
+@njit(cache=True)
 def sweep(form, kind, want, ids, bounds, store, labels, xs, scale, shift, losses, grads, dots):
     """One pass over the rows of m workers.
 
@@ -218,24 +236,18 @@ def sweep(form, kind, want, ids, bounds, store, labels, xs, scale, shift, losses
         for start in range(bounds[i], bounds[i + 1], chunk):
             here = ids[start : min(start + chunk, bounds[i + 1])]
             n = here.shape[0]
-            if form == DENSE:
-                _dense_dots(here, dense, x, z)
-            else:
-                _sparse_dots(form, here, indptr, indices, data, x, z)
+            dots_of(form, here, indptr, indices, data, dense, x, z)
             if want & DOTS:
                 for j in range(n):
                     dots[here[j]] = z[j]
             if want & (LOSS | GRADIENT):
                 for j in range(n):
                     y[j] = labels[here[j]]
-                _phi(kind, n, z, y, w, loss, want, t, p, s)
+                phi(kind, n, z, y, w, loss, want, t, p, s)
             if want & LOSS:
                 total += _sum(loss, n)
             if want & GRADIENT:
-                if form == DENSE:
-                    _dense_add(here, dense, w, grads[i])
-                else:
-                    _sparse_add(form, here, indptr, indices, data, w, grads[i])
+                add_to(form, here, indptr, indices, data, dense, w, grads[i])
         if want & LOSS:
             losses[i] = scale[i] * total
         if want & GRADIENT:
@@ -245,18 +257,6 @@ def sweep(form, kind, want, ids, bounds, store, labels, xs, scale, shift, losses
 
 
 dense_chunk_rows = njit(cache=True)(dense_chunk)
-
-
-@njit(cache=True)
-def batch_ids(batch, starts, stops, ids):
-    """ids = starts[i] + batch[i, j], flat; False if a number is out of worker i's range."""
-    m, b = batch.shape
-    for i in range(m):
-        for j in range(b):
-            if batch[i, j] < 0 or batch[i, j] >= stops[i] - starts[i]:
-                return False
-            ids[i * b + j] = starts[i] + batch[i, j]
-    return True
 
 
 @njit(cache=True)

@@ -65,6 +65,7 @@ class Quadratic(Problem):
         self.theta = extreme_eigenvalues(self.d)
         self.c = self.lambda_ - min(self.mean_t * theta for theta in self.theta)
         self.every_t, own = every_t, slice(first, first + count)
+        self._last: tuple[np.ndarray, tuple[np.ndarray, np.ndarray]] | None = None
         self.t, self.b = every_t[own].copy(), every_b[own].copy()
         self.rows = np.ones(count, np.int64)
         self.identical = n == 1 or self.noise == 0
@@ -96,8 +97,21 @@ class Quadratic(Problem):
         return out
 
     def write_gradients(self, x: np.ndarray, first: int, out: np.ndarray) -> None:
-        x, own = x.astype(np.float64), slice(first, first + len(out))
-        _write(out, self.t[own], self.b[own], second_difference(x), self.c * x)
+        own = slice(first, first + len(out))
+        _write(out, self.t[own], self.b[own], *self._common(x))
+
+    def subtract_gradients(
+        self, x: np.ndarray, first: int, less: np.ndarray, out: np.ndarray
+    ) -> None:
+        own = slice(first, first + len(out))
+        _write_less(out, self.t[own], self.b[own], *self._common(x), less)
+
+    def _common(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """T x and c x, float64, worked out once for all blocks of workers at the same x."""
+        if self._last is None or not np.array_equal(self._last[0], x):
+            wide = x.astype(np.float64)
+            self._last = x.copy(), (second_difference(wide), self.c * wide)
+        return self._last[1]
 
     def coordinates(self, x: np.ndarray, ptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
         values = np.empty(indices.size, self.dtype)
@@ -234,6 +248,17 @@ def _write(out, t, b, bent, shifted):
         for j in range(row.size):
             row[j] = factor * bent[j] + shifted[j]
         row[0] = factor * bent[0] + shifted[0] - b[i]
+
+
+@njit(cache=True)
+def _write_less(out, t, b, bent, shifted, less):
+    """The same minus ``less`` (m, d), of out's type: each rounded for itself, read once."""
+    kind = out.dtype.type
+    for i in range(out.shape[0]):
+        row, own, factor = out[i], less[i], t[i]
+        for j in range(row.size):
+            row[j] = kind(factor * bent[j] + shifted[j]) - own[j]
+        row[0] = kind(factor * bent[0] + shifted[0] - b[i]) - own[0]
 
 
 @njit(cache=True)

@@ -9,7 +9,9 @@ import numpy as np
 
 from mpisim.data.shards import Shards
 from mpisim.problems import kernels
+from mpisim.problems.batch_kernels import batch_changes, batch_ids
 
+STRANGER = "a batch names a row that its worker does not have"
 DENSE_FROM = 1 / 3  # from this share of non-zeros on, dense rows are faster than sparse ones
 
 
@@ -85,10 +87,28 @@ class Rows:
         """Gradients (m, d) over the rows that ``batch`` (m, b) names within each worker's own."""
         batch = np.ascontiguousarray(batch, np.int64)
         ids = np.empty(batch.size, np.uint64)
-        if not kernels.batch_ids(batch, self.starts, self.stops, ids):
-            raise IndexError("a batch names a row that its worker does not have")
+        if not batch_ids(batch, self.starts, self.stops, ids):
+            raise IndexError(STRANGER)
         bounds = np.arange(self.m + 1) * batch.shape[1]
         return self._sweep(kind, kernels.GRADIENT, ids, bounds, xs, scale, shift)[1]
+
+    def batch_changes(
+        self,
+        kind: int,
+        x: np.ndarray,
+        y: np.ndarray,
+        batch: np.ndarray,
+        scale: np.ndarray,
+        shift: np.ndarray,
+    ) -> np.ndarray:
+        """Gradients at x minus those at y, both (d,), over the rows of ``batch``; shape (m, d)."""
+        batch, out = np.ascontiguousarray(batch, np.int64), np.empty((self.m, self.d), self.dtype)
+        if not batch_changes(
+            self.form, kind, batch, self.starts, self.stops, self.store, self.labels,
+            x, y, scale, shift, out,
+        ):  # fmt: skip
+            raise IndexError(STRANGER)
+        return out
 
     def _sweep(self, kind, want, ids, bounds, xs, scale, shift, labels=None):
         m = len(bounds) - 1

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
+from functools import lru_cache
 
 import numpy as np
 from numba import njit
@@ -116,6 +117,14 @@ def bit_bounds(sizes: np.ndarray) -> np.ndarray:
     bounds = np.zeros(len(sizes) + 1, np.int64)
     np.cumsum(sizes, out=bounds[1:])
     return 8 * bounds
+
+
+@lru_cache(maxsize=256)
+def same(workers: int, value: int) -> np.ndarray:
+    """``value`` for each worker, shape (workers,), int64, read-only: the same in every round."""
+    values = np.full(workers, value, np.int64)
+    values.flags.writeable = False
+    return values
 
 
 @njit(cache=True)

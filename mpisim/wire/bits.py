@@ -26,6 +26,11 @@ REASONS = {
 }
 
 
+# parsed once: a type from its name takes a microsecond
+UNSIGNED = {size: np.dtype(f"u{size}") for size in (4, 8)}
+HIGHEST_FIRST = np.dtype(">u8")
+
+
 def fail(worker: int, status: int) -> WireError:
     """The error for the message of ``worker`` (counted within the block)."""
     return WireError(f"message {worker} of the block is not valid: {REASONS[status]}")
@@ -40,19 +45,32 @@ def new_words(bits: int) -> np.ndarray:
 
 def to_bytes(words: np.ndarray, size: int) -> np.ndarray:
     """The first ``size`` bytes of a buffer, shape (size,), uint8."""
-    return words[: -(-size // 8)].astype(">u8").view(np.uint8)[:size]
+    return words[: -(-size // 8)].astype(HIGHEST_FIRST).view(np.uint8)[:size]
 
 
 def to_words(data: np.ndarray) -> np.ndarray:
     """A buffer with the bytes ``data`` (uint8) and at least 64 zero bits behind them."""
     words = np.empty(data.size // 8 + 3, np.uint64)
-    _load(np.ascontiguousarray(data), words)
+    load(np.ascontiguousarray(data), words)
     return words
 
 
 @njit(cache=True)
-def _load(data, words):
-    """The bytes ``data``, eight a word and the first one highest, then zeros."""
+def store(words, size):
+    """`to_bytes` for kernels."""
+    out = np.empty(size, np.uint8)
+    for i in range(size // 8):
+        word = words[i]
+        for j in range(8):
+            out[8 * i + j] = word >> np.uint64(56 - 8 * j)
+    for j in range(size // 8 * 8, size):
+        out[j] = words[j >> 3] >> np.uint64(56 - 8 * (j & 7))
+    return out
+
+
+@njit(cache=True)
+def load(data, words):
+    """`to_words` for kernels: eight bytes a word, the first one highest, then zeros."""
     whole = data.size // 8
     for i in range(whole):
         word = np.uint64(0)

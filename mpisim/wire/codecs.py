@@ -9,7 +9,7 @@ import numpy as np
 from mpisim.wire import entropy, support
 from mpisim.wire.base import Packed
 from mpisim.wire.bits import EMPTY, LEVEL, fail, new_words, to_bytes, to_words
-from mpisim.wire.triples import most_bits, read, triple_bits, write
+from mpisim.wire.triples import decode, encode, triple_bits
 
 if TYPE_CHECKING:
     from mpisim.wire.levels import LevelsForm
@@ -48,15 +48,14 @@ class Elias:
         return triple_bits(levels) + form.norms * form.precision.bits
 
     def encode(self, form: LevelsForm, raw: np.ndarray, levels: np.ndarray) -> Packed:
-        bits = form.precision.bits
-        payload = np.empty(len(levels), np.int64)
-        words = new_words(int(most_bits(levels)) + len(levels) * (form.norms * bits + 7))
-        return _packed(words, write(words, raw, bits, levels, payload), payload)
+        payload, sizes = np.empty(len(levels), np.int64), np.empty(len(levels), np.int64)
+        data = encode(raw, form.precision.bits, levels, payload, sizes)
+        return Packed(data, sizes, payload)
 
     def decode(self, form: LevelsForm, data: np.ndarray, sizes: np.ndarray) -> Decoded:
         raw, levels, payload = _room(form)
         kernel = (form.precision.bits, form.limits, form.starts, raw, levels, payload)
-        worker, status = read(to_words(data), sizes, *kernel)
+        worker, status = decode(np.ascontiguousarray(data), sizes, *kernel)
         if status < 0:
             raise fail(worker, status)
         return raw, levels, payload
@@ -75,7 +74,7 @@ class E1:
         payload = self.payload_bits(form, raw, levels)
         words = new_words(int((payload + 7).sum()))
         end = support.write(words, raw, form.precision.bits - 1, levels)
-        return _packed(words, end, payload)
+        return Packed(to_bytes(words, end // 8), (payload + 7) // 8, payload)
 
     def decode(self, form: LevelsForm, data: np.ndarray, sizes: np.ndarray) -> Decoded:
         raw, levels, payload = _room(form)
@@ -126,8 +125,3 @@ def _room(form: LevelsForm) -> Decoded:
     levels = np.zeros((form.workers, form.d), form.dtype)
     raw = np.empty((form.workers, form.norms), np.uint64)
     return raw, levels, np.empty(form.workers, np.int64)
-
-
-def _packed(words: np.ndarray, end: int, payload: np.ndarray) -> Packed:
-    """``end``: bits of all messages, each padded to bytes."""
-    return Packed(to_bytes(words, end // 8), (payload + 7) // 8, payload)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from functools import lru_cache
 
 import numpy as np
 
 from mpisim.kernels import add_rows
-from mpisim.wire.base import Form, Message, Packed, Precision, check_sizes
+from mpisim.wire.base import Form, Message, Packed, Precision, check_sizes, same
 
 
 @dataclasses.dataclass(eq=False)
@@ -21,18 +20,11 @@ class DenseForm(Form):
 
     @property
     def sizes(self) -> np.ndarray:
-        return _even(self.workers, self.d * self.precision.wire.itemsize)
+        return same(self.workers, self.d * self.precision.wire.itemsize)
 
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Dense:
         check_sizes(self, data, sizes)
         return Dense(self, data.view(self.precision.wire).reshape(self.workers, self.d))
-
-
-@lru_cache(maxsize=64)
-def _even(workers: int, size: int) -> np.ndarray:
-    sizes = np.full(workers, size, np.int64)
-    sizes.flags.writeable = False
-    return sizes
 
 
 @dataclasses.dataclass(eq=False)

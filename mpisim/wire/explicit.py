@@ -17,6 +17,7 @@ from mpisim.wire.bits import (
     CHOICE,
     PADDING,
     SHORT,
+    UNSIGNED,
     fail,
     is_padding,
     new_words,
@@ -60,7 +61,7 @@ class ExplicitForm(Form):
         worker, status = _read(to_words(data), bit_bounds(sizes), indices, raw, self.d, width, bits)
         if status < 0:
             raise fail(worker, status)
-        values = raw.astype(f"u{bits // 8}").view(self.precision.wire)
+        values = raw.astype(UNSIGNED[bits // 8]).view(self.precision.wire)
         return Explicit(self, indices, values)
 
 
@@ -90,7 +91,7 @@ class Explicit(Message):
         sizes = (1 + payload + 7) // 8
         words = new_words(8 * int(sizes.sum()))
         bits = self.form.precision.bits
-        raw = self.values.view(f"u{bits // 8}").astype(np.uint64)
+        raw = self.values.view(UNSIGNED[bits // 8]).astype(np.uint64)
         _write(words, self.indices, raw, fixed_width(self.form.d), bits)
         return Packed(to_bytes(words, int(sizes.sum())), sizes, payload)
 

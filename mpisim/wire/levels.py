@@ -24,6 +24,7 @@ from functools import cached_property
 import numpy as np
 
 from mpisim.wire.base import Form, Message, Packed, Precision, check_sizes
+from mpisim.wire.bits import UNSIGNED
 from mpisim.wire.codecs import CODECS, Codec
 from mpisim.wire.scales import check_scales
 from mpisim.wire.triples import add_values, set_values
@@ -87,7 +88,7 @@ class LevelsForm(Form):
         check_sizes(self, data, sizes)
         bits = self.precision.bits
         raw, levels, payload = self.code.decode(self, data, np.asarray(sizes, np.int64))
-        norms = raw.astype(f"u{bits // 8}").view(self.precision.wire)
+        norms = raw.astype(UNSIGNED[bits // 8]).view(self.precision.wire)
         check_scales(norms)
         message = Levels(self, norms, levels)
         message.__dict__["payload_bits"] = payload  # what was read is what is charged
@@ -118,7 +119,7 @@ class Levels(Message):
     @property
     def _raw(self) -> np.ndarray:
         """The bits of the norms, shape (m, B), uint64."""
-        return self.norms.view(f"u{self.norms.itemsize}").astype(np.uint64)
+        return self.norms.view(UNSIGNED[self.norms.itemsize]).astype(np.uint64)
 
     def decoded(self) -> np.ndarray:
         out = np.empty(self.levels.shape, self.form.precision.arithmetic)

@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 from mpisim.errors import WireError
+from mpisim.wire.bits import UNSIGNED
 
 INFINITY = {4: np.uint64(0x7F800000), 8: np.uint64(0x7FF0 << 48)}
 QUIET_NAN = {4: np.uint64(0x7FC00000), 8: np.uint64(0x7FF8 << 48)}
@@ -17,14 +18,14 @@ def round_scales(scales: np.ndarray, wire: np.dtype, up: bool = False) -> np.nda
     ``up`` rounds to the next value that is not smaller, else to the nearest.
     """
     out = np.empty(scales.shape, wire)
-    unsigned = out.view(f"u{wire.itemsize}")
+    unsigned = out.view(UNSIGNED[wire.itemsize])
     _round(np.ascontiguousarray(scales).reshape(-1), out.reshape(-1), unsigned.reshape(-1), up)
     return out
 
 
 def check_scales(scales: np.ndarray) -> None:
     """`WireError` unless each scale is finite and >= 0 (not -0), or the quiet NaN."""
-    unsigned = np.ascontiguousarray(scales).view(f"u{scales.itemsize}").reshape(-1)
+    unsigned = np.ascontiguousarray(scales).view(UNSIGNED[scales.itemsize]).reshape(-1)
     wrong = _first_wrong(unsigned, INFINITY[scales.itemsize], QUIET_NAN[scales.itemsize])
     if wrong >= 0:
         worker = wrong * len(scales) // scales.size

@@ -8,8 +8,9 @@ from functools import lru_cache
 import numpy as np
 from numba import njit
 
+from mpisim.kernels import rounded
 from mpisim.vectors import Vectors, gather
-from mpisim.wire.base import Form, Message, Packed, Precision, check_sizes
+from mpisim.wire.base import Form, Message, Packed, Precision, check_sizes, same
 
 
 @dataclasses.dataclass(eq=False)
@@ -51,9 +52,8 @@ class SeededForm(Form):
 
     def take(self, v: np.ndarray | Vectors) -> Seeded:
         """The message with these coordinates of ``v``, shape (workers, d), rounded to the wire."""
-        if isinstance(v, Vectors):
-            with np.errstate(over="ignore"):
-                return Seeded(self, v.take(self.ptr, self.indices).astype(self.precision.wire))
+        if not isinstance(v, np.ndarray):
+            return Seeded(self, rounded(v.take(self.ptr, self.indices), self.precision.wire))
         values = np.empty(self.indices.size, self.precision.wire)
         gather(np.ascontiguousarray(v), self.ptr, self.indices, values)
         return Seeded(self, values)
@@ -66,9 +66,9 @@ class SeededForm(Form):
 @lru_cache(maxsize=64)
 def _even(workers: int, k: int, value_bytes: int) -> tuple[np.ndarray, np.ndarray]:
     """``ptr`` and ``sizes`` of messages with k values each: the same in every round."""
-    ptr, sizes = np.arange(0, workers * k + 1, k), np.full(workers, k * value_bytes, np.int64)
-    ptr.flags.writeable = sizes.flags.writeable = False
-    return ptr, sizes
+    ptr = np.arange(0, workers * k + 1, k)
+    ptr.flags.writeable = False
+    return ptr, same(workers, k * value_bytes)
 
 
 @dataclasses.dataclass(eq=False)
@@ -101,7 +101,9 @@ class Seeded(Message):
 
     def _arithmetic(self) -> tuple[np.ndarray, np.floating]:
         arithmetic, scale = self.form.precision.arithmetic, self.form.scale
-        values = self.values.astype(arithmetic, copy=False)
+        values = self.values  # the kernels take smaller floats as they are
+        if values.itemsize > arithmetic.itemsize:
+            values = values.astype(arithmetic)
         if isinstance(scale, np.ndarray):
             return values * scale.astype(arithmetic, copy=False), arithmetic.type(1)
         return values, arithmetic.type(scale)

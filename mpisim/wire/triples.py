@@ -21,9 +21,11 @@ from mpisim.wire.bits import (
     RANGE,
     SHORT,
     is_padding,
+    load,
     pad,
     peek,
     put,
+    store,
     take,
 )
 from mpisim.wire.elias import omega_bits, put_omega, read_omega
@@ -54,6 +56,29 @@ def triple_bits(levels):
             last = j
         bits[i] = total
     return bits
+
+
+@njit(cache=True)
+def encode(norms, bits, levels, payload, sizes):
+    """The bytes of all messages of a block, uint8; ``norms``, ``bits``, ``payload`` as of `write`.
+
+    Fills ``sizes`` (m,) with the bytes of each message.
+    """
+    m, blocks = norms.shape
+    words = np.empty((most_bits(levels) + m * (blocks * bits + 7)) // 64 + 3, np.uint64)
+    words[0] = 0
+    end = write(words, norms, bits, levels, payload)
+    for i in range(m):
+        sizes[i] = (payload[i] + 7) // 8
+    return store(words, end // 8)
+
+
+@njit(cache=True)
+def decode(data, sizes, bits, limits, starts, norms, levels, payload):
+    """`read` from bytes."""
+    words = np.empty(data.size // 8 + 3, np.uint64)
+    load(data, words)
+    return read(words, sizes, bits, limits, starts, norms, levels, payload)
 
 
 @njit(cache=True)

@@ -104,6 +104,7 @@ def test_blocks_do_not_change_a_bit(name, form, dtype):
                     *p.losses_and_gradients(x),
                     p.losses(x),
                     p.batch_gradients(x, rows),
+                    p.batch_changes(x, x / 2, rows),
                     hessian.norms(),
                     hessian.times(x),
                 ]
@@ -135,6 +136,10 @@ def test_batches(name, form):
         rows = start + batch[i]
         _, expected = reference(name, a[rows], y[rows], x, l2=0.2)
         assert np.allclose(found[i], expected, rtol=1e-12, atol=1e-13)
+    w = np.random.default_rng(3).normal(size=a.shape[1])
+    changes = problem.batch_changes(x, w, batch)
+    assert np.allclose(changes, found - problem.batch_gradients(w, batch), rtol=1e-12, atol=1e-13)
+    assert not problem.batch_changes(x, x.copy(), batch).any()
 
 
 @pytest.mark.parametrize("bad", [-1, 1, 2**40])
@@ -145,6 +150,8 @@ def test_rows_that_are_not_there(bad):
     batch[1, 1] = bad  # worker 1 has one row
     with pytest.raises(IndexError):
         problem.batch_gradients(np.zeros(a.shape[1]), batch)
+    with pytest.raises(IndexError):
+        problem.batch_changes(np.zeros(a.shape[1]), np.ones(a.shape[1]), batch)
 
 
 @pytest.mark.parametrize("form", FORMS)

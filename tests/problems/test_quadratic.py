@@ -58,6 +58,11 @@ def test_losses_and_gradients(n, d, s):
     assert np.array_equal(problem.batch_gradients(x, np.zeros((n, 2), np.int64)), gradients)
     with pytest.raises(IndexError):
         problem.batch_gradients(x, np.ones((n, 1), np.int64))
+    less = np.random.default_rng(1).standard_normal((n, d))
+    for first, stop in ((0, n), (n // 2, n)):
+        out = np.empty((stop - first, d))
+        problem.subtract_gradients(x, first, less[first:stop], out)
+        assert np.array_equal(out, (gradients - less)[first:stop])
     f, gradient = problem.whole(x)
     assert f == pytest.approx(losses.mean(), rel=1e-12, abs=1e-13)
     np.testing.assert_allclose(gradient, gradients.mean(axis=0), rtol=1e-11, atol=1e-14)
