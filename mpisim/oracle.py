@@ -27,6 +27,13 @@ class Gradients(Vectors):
     def take(self, ptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
         return self.problem.coordinates(self.x, ptr, indices)
 
+    def take_less(
+        self, other: Vectors | np.ndarray, ptr: np.ndarray, indices: np.ndarray
+    ) -> np.ndarray:
+        if isinstance(other, Gradients) and other.problem is self.problem:
+            return self.problem.coordinate_changes(self.x, other.x, ptr, indices)
+        return super().take_less(other, ptr, indices)
+
 
 class Oracle:
     """The problem's gradients over this rank's workers, with the cost of asking for them.

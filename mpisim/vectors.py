@@ -41,6 +41,17 @@ class Vectors(ABC):
     def take(self, ptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
         """Worker i's coordinates indices[ptr[i]:ptr[i+1]], for all i, shape (ptr[-1],)."""
 
+    def take_less(
+        self, other: Vectors | np.ndarray, ptr: np.ndarray, indices: np.ndarray
+    ) -> np.ndarray:
+        """The same minus the coordinates of ``other``, of the same shape."""
+        values = self.take(ptr, indices)
+        if not isinstance(other, np.ndarray):
+            return values - other.take(ptr, indices)
+        taken = np.empty_like(values)
+        gather(other, ptr, indices, taken)
+        return values - taken
+
     def dense(self) -> np.ndarray:
         """All of them, shape (m, d)."""
         return self.rows(0, self.shape[0])
@@ -78,12 +89,7 @@ class Difference(Vectors):
         self.first.fill_less(first, less, out)
 
     def take(self, ptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
-        values, other = self.first.take(ptr, indices), self.second
-        if isinstance(other, np.ndarray):
-            taken = np.empty_like(values)
-            gather(other, ptr, indices, taken)
-            return values - taken
-        return values - other.take(ptr, indices)
+        return self.first.take_less(self.second, ptr, indices)
 
 
 @njit(cache=True)

@@ -146,6 +146,7 @@ class PermK(Permuted):
         self.copied = np.maximum(1, self.sizes // self.d)  # q of each group
         self._factors = self.sizes / self.copied
         self._dealt = [(m, np.flatnonzero(self.sizes == m)) for m in np.unique(self.sizes).tolist()]
+        self._words = max(self._count(m) for m, _ in self._dealt)
         self._slots = {m: singles(self.d, m) for m, _ in self._dealt if m > self.d}
         by_group, start = np.argsort(self.label, kind="stable"), np.cumsum(self.sizes) - self.sizes
         worker = [by_group[start[own][:, None] + np.arange(m)].ravel() for m, own in self._dealt]
@@ -153,7 +154,7 @@ class PermK(Permuted):
         self._in_order = bool((self._place == np.arange(self.n)).all())
 
     def whole(self, draw: Draw) -> Rows:
-        words = draw.group_words(self.sizes.size, max(self._count(m) for m, _ in self._dealt))
+        words = draw.group_words(self.sizes.size, self._words)
         if len(self._dealt) == 1:
             rows = self._deal(words, self._dealt[0][0])
         else:

@@ -199,6 +199,12 @@ class Problem(ABC):
         """
         raise TypeError(f"{self.name} knows whole gradients only")
 
+    def coordinate_changes(
+        self, x: np.ndarray, y: np.ndarray, ptr: np.ndarray, indices: np.ndarray
+    ) -> np.ndarray:
+        """`coordinates` at x minus those at y, to the bit."""
+        return self.coordinates(x, ptr, indices) - self.coordinates(y, ptr, indices)
+
     def write_gradients(self, x: np.ndarray, first: int, out: np.ndarray) -> None:
         """Rows first, ... of `gradients` into ``out`` (rows, d), rounded once to its type."""
         raise TypeError(f"{self.name} makes gradients of all workers only")

@@ -119,6 +119,14 @@ class Quadratic(Problem):
         _write_coordinates(values, self.t, self.b, self.c, x, ptr, indices)
         return values
 
+    def coordinate_changes(
+        self, x: np.ndarray, y: np.ndarray, ptr: np.ndarray, indices: np.ndarray
+    ) -> np.ndarray:
+        values = np.empty(indices.size, self.dtype)
+        x, y = x.astype(np.float64, copy=False), y.astype(np.float64, copy=False)
+        _write_changes(values, self.t, self.b, self.c, x, y, ptr, indices)
+        return values
+
     def losses_and_gradients(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return self.losses(x), self.gradients(x)
 
@@ -262,16 +270,31 @@ def _write_less(out, t, b, bent, shifted, less):
 
 
 @njit(cache=True)
+def _coordinate(t, b, c, x, j):
+    """The same operations as `second_difference` and `_write`, for coordinate j."""
+    bent = 2 * x[j]
+    if j > 0:
+        bent -= x[j - 1]
+    if j < x.size - 1:
+        bent -= x[j + 1]
+    value = t * bent + c * x[j]
+    return value - b if j == 0 else value
+
+
+@njit(cache=True)
 def _write_coordinates(values, t, b, c, x, ptr, indices):
-    """The same operations as `second_difference` and `_write`, for single coordinates."""
-    last = x.size - 1
+    """Worker i's coordinates indices[ptr[i]:ptr[i+1]], rounded once to the type of ``values``."""
+    for i in range(t.size):
+        for k in range(ptr[i], ptr[i + 1]):
+            values[k] = _coordinate(t[i], b[i], c, x, indices[k])
+
+
+@njit(cache=True)
+def _write_changes(values, t, b, c, x, y, ptr, indices):
+    """The same at x minus those at y, each rounded for itself."""
+    kind = values.dtype.type
     for i in range(t.size):
         for k in range(ptr[i], ptr[i + 1]):
             j = indices[k]
-            bent = 2 * x[j]
-            if j > 0:
-                bent -= x[j - 1]
-            if j < last:
-                bent -= x[j + 1]
-            value = t[i] * bent + c * x[j]
-            values[k] = value - b[i] if j == 0 else value
+            at_x = kind(_coordinate(t[i], b[i], c, x, j))
+            values[k] = at_x - kind(_coordinate(t[i], b[i], c, y, j))
