@@ -56,6 +56,7 @@ class Smooth(Compressor):
                 " workers draw together"
             )
         self._roots: WorkerRows | None = None
+        self._blocks: dict[tuple[int, int], np.ndarray] = {}
         self._cal_L: float | None = None
         self._omega: float | None = None
         return self
@@ -68,6 +69,7 @@ class Smooth(Compressor):
     def prepare(self, star: Star, problem: Problem) -> None:
         """The exchange of L_i^{1/2}, and of what ``inner`` fits to L_i. Collective."""
         self._roots = self._send(star, _matrices_of(problem))
+        self._blocks.clear()
         own = range(star.first, star.first + star.m)
         wire = self.precision.wire
         pairs = [pseudo_inverse(self._roots.one(i), wire) for i in own]
@@ -108,8 +110,16 @@ class Smooth(Compressor):
         self._cal_L, self._omega = float(worst[0]), float(worst[1])
 
     def form(self, draw: Draw) -> MappedForm:
-        roots = self._known()
-        return MappedForm(self.inner.form(draw), roots.rows, roots.which(draw))
+        return MappedForm(self.inner.form(draw), self._known().rows, self._which(draw))
+
+    def _which(self, draw: Draw) -> np.ndarray:
+        """The rows of the workers that draw: the same in every round in which all do."""
+        if draw.clients is not None or draw.purpose == "down":
+            return self._known().which(draw)
+        block = draw.first, draw.count
+        if block not in self._blocks:
+            self._blocks[block] = self._known().which(draw)
+        return self._blocks[block]
 
     def _known(self) -> WorkerRows:
         if self._roots is None:
@@ -117,10 +127,10 @@ class Smooth(Compressor):
         return self._roots
 
     def compress(self, v: np.ndarray, draw: Draw) -> Mapped:
-        roots = self._known()
-        which = draw.first - self._first + draw.members
-        inner = self.inner.compress(products(self._inverses, which, v), draw)
-        return Mapped(MappedForm(inner.form, roots.rows, roots.which(draw)), inner)
+        roots, which = self._known(), self._which(draw)
+        own = which - (self._first - roots.first)  # among this rank's workers
+        inner = self.inner.compress(products(self._inverses, own, v), draw)
+        return Mapped(MappedForm(inner.form, roots.rows, which), inner)
 
     @property
     def omega(self) -> float | None:

@@ -26,7 +26,7 @@ import numpy as np
 from mpisim.wire.base import Form, Message, Packed, Precision, check_sizes
 from mpisim.wire.bits import UNSIGNED
 from mpisim.wire.codecs import CODECS, Codec
-from mpisim.wire.scales import check_scales
+from mpisim.wire.scales import check_raw_scales
 from mpisim.wire.triples import add_values, set_values
 
 
@@ -88,8 +88,8 @@ class LevelsForm(Form):
         check_sizes(self, data, sizes)
         bits = self.precision.bits
         raw, levels, payload = self.code.decode(self, data, np.asarray(sizes, np.int64))
+        check_raw_scales(raw, bits // 8)
         norms = raw.astype(UNSIGNED[bits // 8]).view(self.precision.wire)
-        check_scales(norms)
         message = Levels(self, norms, levels)
         message.__dict__["payload_bits"] = payload  # what was read is what is charged
         return message

@@ -25,10 +25,15 @@ def round_scales(scales: np.ndarray, wire: np.dtype, up: bool = False) -> np.nda
 
 def check_scales(scales: np.ndarray) -> None:
     """`WireError` unless each scale is finite and >= 0 (not -0), or the quiet NaN."""
-    unsigned = np.ascontiguousarray(scales).view(UNSIGNED[scales.itemsize]).reshape(-1)
-    wrong = _first_wrong(unsigned, INFINITY[scales.itemsize], QUIET_NAN[scales.itemsize])
+    unsigned = np.ascontiguousarray(scales).view(UNSIGNED[scales.itemsize])
+    check_raw_scales(unsigned, scales.itemsize)
+
+
+def check_raw_scales(raw: np.ndarray, size: int) -> None:
+    """The same of their bits, shape (workers, ...), unsigned; ``size``: bytes of a scale."""
+    wrong = _first_wrong(raw.reshape(-1), INFINITY[size], QUIET_NAN[size])
     if wrong >= 0:
-        worker = wrong * len(scales) // scales.size
+        worker = wrong * len(raw) // raw.size
         raise WireError(
             f"message {worker} of the block is not valid: its norm is not finite and >= 0"
         )
