@@ -77,15 +77,20 @@ def legend(
 ) -> None:
     """One legend above all panels; each entry a text and the look of its line.
 
-    ``columns``: entries beside each other, all unless given.
+    ``columns``: entries beside each other, as many as fit unless given.
     """
     from matplotlib.lines import Line2D
 
     handles = [Line2D([], [], label=text, **look) for text, look in entries]
-    figure.legend(
-        handles=handles,
-        loc="outside upper center",
-        ncols=columns or len(handles),
-        handlelength=2.6,
-        title=title or None,
-    )
+    for count in range(columns or len(handles), 0, -1):
+        legend = figure.legend(
+            handles=handles,
+            loc="outside upper center",
+            ncols=count,
+            handlelength=2.6,
+            title=title or None,
+        )
+        extent = legend.get_window_extent(figure.canvas.get_renderer())
+        if columns or count == 1 or extent.width <= figure.bbox.width:
+            return
+        legend.remove()
