@@ -141,8 +141,18 @@ def test_it_draws(name, logs, tmp_path):
     figure = papers.load(name).draw(logs if name != "cdadam-fig11" else logs[:1])
     figure.savefig(tmp_path / "figure.png")
     assert (tmp_path / "figure.png").stat().st_size > 10_000
+    for legend in figure.legends:
+        extent = legend.get_window_extent()
+        assert extent.x0 >= 0 and extent.x1 <= figure.bbox.width
 
 
 def test_a_missing_method_is_said(logs):
-    [claim] = papers.load("cdadam-fig5").claims(logs[:2])
-    assert not claim.holds and "1-bit Adam" in claim.measured
+    figure = papers.load("cdadam-fig5")
+    for few, names in ((logs[:2], ("EF21", "1-bit Adam")), (logs[1:], ("CD-Adam",))):
+        claims = figure.claims(few)
+        assert len(claims) == len(names) and not any(claim.holds for claim in claims)
+        for claim, name in zip(claims, names, strict=True):
+            assert claim.measured.startswith(f"not measured: no complete run of {name}")
+    *others, last = figure.claims([logs[0], logs[3]])
+    assert "1-bit Adam" in last.measured and not last.holds
+    assert len(others) == 6 and all("EF21" in claim.claim for claim in others)

@@ -90,7 +90,7 @@ def legend(
             handlelength=2.6,
             title=title or None,
         )
-        extent = legend.get_window_extent(figure.canvas.get_renderer())
+        extent = legend.get_window_extent()
         if columns or count == 1 or extent.width <= figure.bbox.width:
             return
         legend.remove()
