@@ -1,7 +1,8 @@
 """VR-MARINA + RandK-10 on a9a, 5 workers, 66 rows each: a round against its bare arithmetic.
 
 Lower bound: the slower rank's two bare minibatch gradients, plus one gather of the same message
-bytes and one broadcast of d values through MPI. Rounds with full gradients are left out (p is so
+bytes and one broadcast of d values through MPI. (The round itself reads the rows once for both
+points, so it may go below what two gradients take.) Rounds with full gradients are left out (p is so
 small that none comes), and rows are logged at the ends only.
 """
 
