@@ -2,8 +2,8 @@
 
 Lower bound: the slower rank's two bare minibatch gradients, plus one gather of the same message
 bytes and one broadcast of d values through MPI. (The round itself reads the rows once for both
-points, so it may go below what two gradients take.) Rounds with full gradients are left out (p is so
-small that none comes), and rows are logged at the ends only.
+points, so it may go below what two gradients take.) Rounds with full gradients are left out (p is
+so small that none comes), and rows are logged at the ends only.
 """
 
 from __future__ import annotations

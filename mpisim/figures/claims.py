@@ -55,7 +55,10 @@ def write(path: Path, claims: Sequence[Claim]) -> Path:
 def read(path: Path) -> list[Claim]:
     """The claims that `write` wrote; `InputError` for anything else."""
     try:
-        return [Claim(**claim) for claim in json.loads(path.read_text(encoding="utf-8"))]
+        claims = [Claim(**claim) for claim in json.loads(path.read_text(encoding="utf-8"))]
+        if not all(isinstance(claim.holds, bool) for claim in claims):
+            raise TypeError
+        return claims
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     except (ValueError, TypeError):

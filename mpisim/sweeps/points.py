@@ -8,6 +8,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mpisim.errors import InputError, OutputError
 
 Tables = dict[str, Any]
@@ -79,10 +81,15 @@ def write_json(path: Path, content: Any) -> None:
     """A JSON file, whole or not at all; `OutputError` where that fails."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
-        temporary.write_text(json.dumps(content, indent=1, default=str) + "\n", encoding="utf-8")
+        temporary.write_text(json.dumps(content, indent=1, default=_plain) + "\n", encoding="utf-8")
         os.replace(temporary, path)
     except OSError as error:
         raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _plain(value: Any) -> Any:
+    """What JSON has for it: numbers and arrays of NumPy as such, anything else as text."""
+    return value.tolist() if isinstance(value, np.generic | np.ndarray) else str(value)
 
 
 def flatten(tables: Tables, prefix: str = "") -> dict[str, Any]:

@@ -10,6 +10,7 @@ from mpisim.figures.claims import Claim, common_level, fewer, needed, ordered, r
 from mpisim.figures.curves import Axis
 from mpisim.figures.read import read as read_log
 
+WORD = '[{"claim": "a", "source": "b", "measured": "c", "holds": "False"}]'
 ROUNDS, BITS = Axis("round", log=False), Axis("bits_up", log=False)
 
 
@@ -84,12 +85,23 @@ def test_json_and_back(tmp_path, make):
     assert "1 of 2 claims hold" in text and "NO   no" in text and "yes  yes" in text
 
 
-@pytest.mark.parametrize("content", ["", "{}1", "3", '[{"claim": "alone"}]', '["text"]'])
+@pytest.mark.parametrize("content", ["", "{}1", "3", '[{"claim": "alone"}]', '["text"]', WORD])
 def test_what_is_no_list_of_claims(tmp_path, content):
     path = tmp_path / "x.claims.json"
     path.write_text(content)
     with pytest.raises(InputError, match=r"x\.claims\.json: not a list of claims"):
         read(path)
+
+
+@pytest.mark.parametrize("holds", [np.True_, np.False_])
+def test_numbers_of_numpy_are_numbers_in_json(tmp_path, holds):
+    claim = Claim("a", "b", "c", holds, {"n": np.int64(3), "x": np.float32(0.5), "v": np.arange(2)})
+    [found] = json.loads(write(tmp_path / "figure.claims.json", [claim]).read_text())
+    assert found["holds"] is bool(holds)
+    assert found["details"] == {"n": 3, "x": 0.5, "v": [0, 1]}
+    assert f"{int(holds)} of 1 claims hold" in table(
+        "figure", read(tmp_path / "figure.claims.json")
+    )
 
 
 def test_no_file(tmp_path):
