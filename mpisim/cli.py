@@ -8,6 +8,7 @@ import importlib
 import os
 import shlex
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 # The rank as the launcher tells it, before MPI starts (Open MPI, PMIx, MPICH, Slurm).
 RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
+LAST_WORD = 1.0  # seconds that rank 0 has to say what is wrong before mpirun ends it for others
 
 
 class Parser(argparse.ArgumentParser):
@@ -38,6 +40,8 @@ def main(argv: list[str] | None = None) -> int:
     except MpisimError as error:
         if _launched_rank() == 0:
             print(f"mpisim: {error}", file=sys.stderr, flush=True)
+        elif "mpi4py.MPI" not in sys.modules:  # no MPI yet to agree by when to leave
+            time.sleep(LAST_WORD)
         return error.exit_code
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
