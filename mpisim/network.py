@@ -9,7 +9,8 @@ each takes the latency and then the time in which its bytes pass the slowest lin
 
 A host is a worker, or a rank with all its workers (`ranks`): then one copy of a broadcast goes to
 each, and messages of the server's own workers cross nothing. Bytes are payload and framing, and the
-headers of Ethernet, IP and TCP.
+headers of Ethernet, IP and TCP. Where links are token buckets, as those of `run/netlab`, the first
+bytes of each gather and broadcast take no time: `burst`.
 """
 
 from __future__ import annotations
@@ -28,8 +29,11 @@ RATES = {"bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
 TIMES = {"us": 1e6, "ms": 1e3, "s": 1.0}  # in a second
 SECONDS = {unit: 1 / count for unit, count in TIMES.items()}
 UNLIMITED = "unlimited"
+WORDS = ("shared", "ranks", "bucket")
+FRAME = 1600  # bytes; room for a full Ethernet frame
+SLACK = 125e-6  # seconds by which a timer may be late without a loss of speed
 ALLOWED = (
-    "RATE[/RATE][,LATENCY][,shared][,ranks] with RATE in bit, kbit, mbit, gbit a second or"
+    "RATE[/RATE][,LATENCY][,shared][,ranks][,bucket] with RATE in bit, kbit, mbit, gbit a second or"
     " unlimited, up and down, and LATENCY in us, ms, s, such as 100mbit,1ms or 10mbit/1gbit,shared"
 )
 _NUMBER = r"([0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)"
@@ -51,6 +55,8 @@ class Network:
         The server has a link of the same speeds, which all hosts share; else it is no limit.
     ranks : bool
         The workers of a rank are on one host, as in the run; else each worker has its own.
+    bucket : bool
+        Links are token buckets, which send `burst` at once after a pause; else nothing is at once.
     """
 
     up: float = float("inf")
@@ -58,13 +64,19 @@ class Network:
     latency: float = 0.0
     shared: bool = False
     ranks: bool = False
+    bucket: bool = False
 
     def __str__(self) -> str:
         """The text that `parse` reads; the same network has one text."""
         rates = [_rate_text(self.up)] + [_rate_text(self.down)] * (self.down != self.up)
-        words = [word for word in ("shared", "ranks") if getattr(self, word)]
+        words = [word for word in WORDS if getattr(self, word)]
         times = [_scaled(self.latency, SECONDS)] * (self.latency > 0)
         return ",".join(["/".join(rates), *times, *words])
+
+
+def burst(rate: float) -> float:
+    """Bits that a token bucket of a rate lets pass at once: a frame, and those of `SLACK`."""
+    return 8 * FRAME + rate * SLACK
 
 
 def parse(text: str, where: str = "--network") -> Network:
@@ -80,7 +92,7 @@ def parse(text: str, where: str = "--network") -> Network:
 
 def _part(part: str) -> dict[str, Any] | None:
     """What one part of the text says; None for nothing."""
-    if part in ("shared", "ranks"):
+    if part in WORDS:
         return {part: True}
     if time := _TIME.fullmatch(part):
         latency = float(time[1]) / TIMES[time[2]]
@@ -146,11 +158,19 @@ def seconds(network: Network, traffic: Traffic) -> np.ndarray:
     else:
         hosts, all_up, busiest_up = n, steps["bits_up"], steps["bits_up_max"]
     copy = steps["bits_down"] / n * (hosts > 0)
-    gathers = (all_up if network.shared else busiest_up) / network.up
-    broadcasts = copy * (hosts if network.shared else 1) / network.down
+    gathers = WIRE * (all_up if network.shared else busiest_up)
+    broadcasts = WIRE * copy * (hosts if network.shared else 1)
     latencies = 2 * network.latency * steps["rounds"] * (hosts > 0)
-    links = latencies + WIRE * (gathers + broadcasts)
+    if network.bucket:
+        gathers = _later(gathers, network.up, steps["rounds"])
+        broadcasts = _later(broadcasts, network.down, steps["rounds"])
+    links = latencies + gathers / network.up + broadcasts / network.down
     return np.cumsum(steps["seconds"] + links)
+
+
+def _later(bits: np.ndarray, rate: float, times: np.ndarray) -> np.ndarray:
+    """Of the bits that a token bucket lets pass at so many times, those that take time."""
+    return np.maximum(bits - burst(rate) * times, 0.0) if rate < np.inf else bits
 
 
 _CUMULATIVE = ("rounds", "seconds", "bits_up", "bits_down", "bits_up_max")

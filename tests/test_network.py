@@ -17,6 +17,7 @@ WIRE = 1514 / 1448  # bytes on Ethernet for each byte of a full TCP segment
         ("100mbit,1ms", Network(1e8, 1e8, 1e-3)),
         ("10mbit/1gbit,50us,shared", Network(1e7, 1e9, 5e-5, shared=True)),
         ("1.5Gbit, ranks", Network(1.5e9, 1.5e9, ranks=True)),
+        ("10mbit,shared,ranks,bucket", Network(1e7, 1e7, shared=True, ranks=True, bucket=True)),
         ("unlimited,2s", Network(latency=2.0)),
         ("64kbit/unlimited", Network(up=64e3)),
         ("9600bit,0ms", Network(9600.0, 9600.0)),
@@ -44,11 +45,11 @@ def test_other_texts_are_refused(text):
 RATES = st.floats(1e-3, 1e15) | st.just(float("inf"))
 
 
-@given(RATES, RATES, st.floats(0, 1e6), st.booleans(), st.booleans())
-def test_every_network_has_a_text(up, down, latency, shared, ranks):
-    network = Network(up, down, latency, shared, ranks)
+@given(RATES, RATES, st.floats(0, 1e6), st.tuples(*[st.booleans()] * 3))
+def test_every_network_has_a_text(up, down, latency, words):
+    network = Network(up, down, latency, *words)
     back = parse(str(network))
-    assert (back.shared, back.ranks) == (shared, ranks)
+    assert (back.shared, back.ranks, back.bucket) == words
     numbers = back.up, back.down, back.latency
     assert numbers == pytest.approx((up, down, latency), rel=1e-11)
 
@@ -105,6 +106,29 @@ def test_workers_of_a_rank_on_one_host(workers, shared, up, copies):
     latency = 2 * 0.125 * (copies > 0)
     expected = 0.5 + latency + WIRE * (up / 100 + copies * 800 / 50)
     assert seconds(network, traffic(workers))[0] == pytest.approx(expected, rel=1e-14)
+
+
+def test_what_a_bucket_holds_takes_no_time():
+    # 1600 bytes and 125 us: 12,800 + 125 bits at 1 Mbit/s; rows of 1 and of 2 rounds
+    up, down = WIRE * 60_000, WIRE * 3 * 40_000
+    one = Traffic(
+        rounds=np.array([1, 3]),
+        seconds=np.array([0.5, 0.75]),
+        bits_up=np.array([60_000, 180_000]),
+        bits_down=np.array([120_000, 360_000]),
+        bits_up_max=np.array([20_000, 60_000]),
+        workers=np.array([0, 2, 1]),
+    )
+    first = 0.5 + (up + down - 2 * (12_800 + 125)) / 1e6
+    second = 0.25 + 2 * (up + down - 2 * (12_800 + 125)) / 1e6
+    found = seconds(Network(1e6, 1e6, shared=True, bucket=True), one)
+    assert found == pytest.approx([first, first + second], rel=1e-14)
+
+
+@pytest.mark.parametrize("down", [1e6, np.inf])
+def test_a_message_that_the_bucket_holds_is_there_at_once(down):
+    found = seconds(Network(1e6, down, bucket=True), traffic())
+    assert found == pytest.approx([0.5, 0.75], rel=1e-14)
 
 
 def test_without_limits_the_measured_seconds_are_left():

@@ -26,13 +26,11 @@ from pathlib import Path
 from typing import IO
 
 from mpisim.errors import InputError
-from mpisim.network import Network
+from mpisim.network import FRAME, Network, burst
 
 FOLDER = Path("/run/mpisim-netlab")  # a folder for each lab, whose lock its process holds
 TOOLS = ("ip", "tc", "unshare")
 MOST_HOSTS = 250
-FRAME = 1600  # bytes; room for a full Ethernet frame
-SLACK = 125e-6  # seconds by which a timer may be late without a loss of speed
 QUEUE = 1 << 24  # bytes; a queue that never drops what TCP's windows allow
 LARGEST = 65536  # bytes of a packet
 GRACE_SECONDS = 5.0
@@ -64,7 +62,7 @@ class Lab:
         if not 1 <= hosts <= MOST_HOSTS:
             raise InputError(f"netlab: {hosts} hosts; allowed: 1 to {MOST_HOSTS}")
         self.hosts = hosts
-        self.network = dataclasses.replace(network or Network(), ranks=True)
+        self.network = dataclasses.replace(network or Network(), ranks=True, bucket=True)
         self.name = f"mpisim-{os.getpid()}"
         self.folder = FOLDER / self.name
         self._lock: IO[str] | None = None
@@ -157,12 +155,12 @@ def _shape(space: str, device: str, rate: float, delay: float) -> None:
             ) from None
         parent = ("parent", "1:1")
     if rate < math.inf:
-        slack = int(rate / 8 * SLACK)
-        tbf = ("tbf", "rate", f"{rate:.0f}bit", "burst", str(FRAME + slack), "limit", str(QUEUE))
+        bucket = int(burst(rate) / 8)
+        tbf = ("tbf", "rate", f"{rate:.0f}bit", "burst", str(bucket), "limit", str(QUEUE))
         _tool(*add, *parent, *tbf)
         # TCP's packets for a device may be larger than a frame, but tbf takes to pieces those that
         # are larger than its burst, which costs time
-        whole = str(min(max(FRAME, slack), LARGEST))
+        whole = str(min(max(FRAME, bucket - FRAME), LARGEST))
         _tool("ip", "-n", space, "link", "set", device, "gso_max_size", whole)
 
 

@@ -54,7 +54,7 @@ def test_the_kernel_counts_what_the_ledger_says(leftover, monkeypatch):
         log = read(lab.folder / "check.h5")
     assert lab.name not in spaces() and not lab.folder.exists()
     assert log.attrs["hosts"] == "netlab0, netlab1, netlab2"
-    assert log.attrs["network"] == "200mbit,shared,ranks"
+    assert log.attrs["network"] == "200mbit,shared,ranks,bucket"
     assert [round(count.ledger) for count in counts.values()] == [1_000_000, 2_000_000] * 2
     for what, count in counts.items():
         assert abs(count.ratio - 1) <= TOLERANCE, what
