@@ -8,9 +8,10 @@ each takes the latency and then the time in which its bytes pass the slowest lin
     broadcast  latency + (bytes of one copy) / down            all copies / down where shared
 
 A host is a worker, or a rank with all its workers (`ranks`): then one copy of a broadcast goes to
-each, and messages of the server's own workers cross nothing. Bytes are payload and framing, and the
-headers of Ethernet, IP and TCP. Where links are token buckets, as those of `run/netlab`, the first
-bytes of each gather and broadcast take no time: `burst`.
+each, and messages of the server's own workers cross nothing. Bytes are payload and framing, a
+message's envelope, and the headers of Ethernet, IP and TCP of its packets (`on_wire`). Where links
+are token buckets, as those of `run/netlab`, the first bytes after a pause pass at once (`burst`),
+but a round takes at least the time in which its bytes refill each.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import numpy as np
 from mpisim.errors import InputError
 
 SEGMENT, HEADERS = 1448, 66  # bytes: of a full TCP segment on Ethernet, of its headers
-WIRE = (SEGMENT + HEADERS) / SEGMENT
+ENVELOPE = 22  # bytes of a message: 8 of Open MPI's TCP transport, 14 for matching
 RATES = {"bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
 TIMES = {"us": 1e6, "ms": 1e3, "s": 1.0}  # in a second
 SECONDS = {unit: 1 / count for unit, count in TIMES.items()}
@@ -158,19 +159,27 @@ def seconds(network: Network, traffic: Traffic) -> np.ndarray:
     else:
         hosts, all_up, busiest_up = n, steps["bits_up"], steps["bits_up_max"]
     copy = steps["bits_down"] / n * (hosts > 0)
-    gathers = WIRE * (all_up if network.shared else busiest_up)
-    broadcasts = WIRE * copy * (hosts if network.shared else 1)
-    latencies = 2 * network.latency * steps["rounds"] * (hosts > 0)
-    if network.bucket:
-        gathers = _later(gathers, network.up, steps["rounds"])
-        broadcasts = _later(broadcasts, network.down, steps["rounds"])
-    links = latencies + gathers / network.up + broadcasts / network.down
-    return np.cumsum(steps["seconds"] + links)
+    times = np.maximum(steps["rounds"], 1)  # what goes ahead of round 0 is one exchange
+    together = hosts if network.shared else 1
+    gathers = on_wire(all_up if network.shared else busiest_up, together * times) / network.up
+    broadcasts = on_wire(copy * together, together * times) / network.down
+    rest = steps["seconds"] + 2 * network.latency * steps["rounds"] * (hosts > 0)
+    if not network.bucket:
+        return np.cumsum(rest + gathers + broadcasts)
+    later = rest + _later(gathers, network.up, times) + _later(broadcasts, network.down, times)
+    return np.cumsum(np.max([later, gathers, broadcasts], axis=0))
 
 
-def _later(bits: np.ndarray, rate: float, times: np.ndarray) -> np.ndarray:
-    """Of the bits that a token bucket lets pass at so many times, those that take time."""
-    return np.maximum(bits - burst(rate) * times, 0.0) if rate < np.inf else bits
+def on_wire(bits: np.ndarray, messages: np.ndarray | int) -> np.ndarray:
+    """Bits that cross a link for so many bits in messages of equal lengths."""
+    length = np.divide(bits, 8 * messages, where=bits > 0, out=np.zeros_like(bits)) + ENVELOPE
+    packets = np.ceil(length / SEGMENT)
+    return np.where(bits > 0, 8.0 * messages * (length + HEADERS * packets), 0.0)
+
+
+def _later(taken: np.ndarray, rate: float, times: np.ndarray) -> np.ndarray:
+    """Of the seconds on a link at full buckets, so many times, those that are waited for."""
+    return np.maximum(taken - times * burst(rate) / rate, 0.0) if rate < np.inf else taken
 
 
 _CUMULATIVE = ("rounds", "seconds", "bits_up", "bits_down", "bits_up_max")

@@ -27,11 +27,10 @@ from mpisim.figures.modelled import traffic
 from mpisim.figures.read import Log, read
 from mpisim.netlab.job import mpirun, stoppable
 from mpisim.netlab.lab import Counters, Lab
-from mpisim.network import HEADERS, Network
+from mpisim.network import ENVELOPE, HEADERS, Network
 
 HOSTS = 3  # the server and two that hold the workers
 SHAPED = Network(1e8, 1e8, shared=True)
-ENVELOPE = 22  # bytes of a message
 TOLERANCE = 0.05
 FEW = 10  # rounds of the first run
 SOURCE = f"what left and reached the hosts' interfaces at {SHAPED}, by the kernel"
