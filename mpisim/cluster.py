@@ -6,7 +6,9 @@ a command goes through `guarded`: the exit code is agreed on or the job is abort
 
 from __future__ import annotations
 
+import faulthandler
 import os
+import signal
 import sys
 import time
 import traceback
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 SIZE_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")  # how many ranks mpirun has started
+CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGABRT, signal.SIGILL)
 GRACE_SECONDS = 1.0  # how long a rank that fails waits for the others to fail, too
 DRAIN_SECONDS = 0.3  # mpirun passes on what was printed before it kills the job
 PATIENCE_SECONDS = 60.0  # how long a rank with an error waits for the others to agree on it
@@ -39,6 +42,9 @@ def guarded(body: Callable[..., int]) -> int:
     from mpisim.alike import require_alike
     from mpisim.sysinfo import software
 
+    if not faulthandler.is_enabled():
+        crash_plainly()
+        faulthandler.enable(2)
     comm = MPI.COMM_WORLD
     alarm = comm.Dup()
     try:
@@ -58,6 +64,15 @@ def guarded(body: Callable[..., int]) -> int:
         time.sleep(DRAIN_SECONDS)
         comm.Abort(code)
         return code
+
+
+def crash_plainly() -> None:
+    """Take back the handlers of crashes that Open MPI has set.
+
+    They allocate memory, so a process that crashed while it did so would hang in them.
+    """
+    for number in CRASHES:
+        signal.signal(number, signal.SIG_DFL)
 
 
 def _require_whole_job(comm: MPI.Intracomm) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 import h5py
 import numpy as np
 
+from mpisim.apart import apart
 from mpisim.clock import PHASES
 from mpisim.errors import InputError, OutputError
 from mpisim.files import image, reserve, write_whole
@@ -125,18 +126,11 @@ class LogWriter:
         every : how many rounds lie between rows; attributes : those of the run that goes on
         """
         try:
-            content = io.BytesIO(path.read_bytes())
-            with h5py.File(content, "r+", **OPEN) as file:
-                rows = rows_before(file["rounds/round"][:], first_round, every)
-                for name, *_ in schema:
-                    if file["rounds"][name].size < rows:
-                        raise OSError(f"column {name} is too short")
-                    file["rounds"][name].resize((rows,))
-                for group in AT_THE_END:
-                    for name in list(file.require_group(group)):
-                        del file[group][name]
-                file.attrs.update((attributes or {}) | {"status": "running", "end": ""})
-            write_whole(path, content.getvalue())
+            state = (attributes or {}) | {"status": "running", "end": ""}
+            rows, content = apart(
+                path, lambda: cls._cut_back(path, schema, first_round, every, state)
+            )
+            write_whole(path, content)
             raw = OrderedFile(path)
             file = h5py.File(raw, "r+", **OPEN)
         except (AttributeError, KeyError, OSError, RuntimeError, TypeError, ValueError) as error:
@@ -145,6 +139,24 @@ class LogWriter:
                 f"{path}: cannot be gone on with: {reason}; --force starts anew"
             ) from None
         return cls(path, raw, file, schema, rows)
+
+    @staticmethod
+    def _cut_back(
+        path: Path, schema: list[Column], first_round: int, every: int, state: dict[str, Any]
+    ) -> tuple[int, bytes]:
+        """How many rows are before a round, and the log with these alone, not ended."""
+        content = io.BytesIO(path.read_bytes())
+        with h5py.File(content, "r+", **OPEN) as file:
+            rows = rows_before(file["rounds/round"][:], first_round, every)
+            for name, *_ in schema:
+                if file["rounds"][name].size < rows:
+                    raise OSError(f"column {name} is too short")
+                file["rounds"][name].resize((rows,))
+            for group in AT_THE_END:
+                for name in list(file.require_group(group)):
+                    del file[group][name]
+            file.attrs.update(state)
+        return rows, content.getvalue()
 
     @staticmethod
     def _column(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mpisim.errors import InputError
-from mpisim.figures.read import Log, read
+from mpisim.figures.read import Log, read_all
 from mpisim.sweeps.points import COMPLETE, Point, differences, flatten, write_json
 
 SUMMARY = "tune.json"
@@ -117,8 +117,7 @@ def best(points: Iterable[Point | Path], criterion: str = "mean") -> list[Choice
         raise InputError(f"criterion: {criterion!r} is not allowed; it must be one of {known}")
     paths = [Path(p.log) if isinstance(p, Point) else Path(p) for p in points if _has_log(p)]
     groups: dict[str, list[Log]] = {}
-    for path in dict.fromkeys(paths):
-        log = read(path)
+    for log in read_all(list(dict.fromkeys(paths))):
         groups.setdefault(repr(_setting(log)), []).append(log)
     settings = differences([_setting(logs[0]) for logs in groups.values()])
     return [_choice(logs, s, criterion) for logs, s in zip(groups.values(), settings, strict=True)]

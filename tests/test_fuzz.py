@@ -19,6 +19,7 @@ from mpisim.data.libsvm import parse as parse_libsvm
 from mpisim.engine import Engine
 from mpisim.errors import InputError, MpisimError
 from mpisim.figures.show import show_text
+from mpisim.figures.target import table as reached_table
 from mpisim.logs import LogWriter, columns
 from mpisim.methods import METHODS
 from mpisim.problems import PROBLEMS
@@ -140,6 +141,33 @@ def test_logs_that_are_cut_short(share, log, tmp_path):
     content = log.read_bytes()
     (tmp_path / "x.h5").write_bytes(content[: int(share * len(content))])
     use(tmp_path / "x.h5")
+
+
+flips = st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(1, 255)), min_size=1)
+
+
+@often
+@given(changes=flips)
+def test_logs_whose_bytes_are_changed(changes, log, tmp_path):
+    """Also where HDF5 crashes, which it does on some in a thousand."""
+    content = bytearray(log.read_bytes())
+    places = np.flatnonzero(np.frombuffer(content, np.uint8))  # most bytes are zeros
+    for share, byte in changes:
+        content[places[int(share * len(places))]] ^= byte
+    path = tmp_path / "x.h5"
+    path.write_bytes(content)
+    accept_or_one_line(show_text, path)
+    accept_or_one_line(lambda: reached_table([path], 1e-3))
+
+
+def test_a_column_that_claims_to_be_larger_than_the_file(log, tmp_path):
+    path = tmp_path / "x.h5"
+    path.write_bytes(log.read_bytes())
+    with h5py.File(path, "r+") as file:
+        for column in file["rounds"].values():
+            column.resize((1 << 40,))  # nothing is written: zeros that HDF5 would make up
+    with pytest.raises(InputError, match=r"damaged: .* is larger than the file"):
+        show_text(path)
 
 
 strange = st.one_of(

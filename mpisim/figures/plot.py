@@ -10,7 +10,7 @@ from mpisim.errors import InputError
 from mpisim.figures import style, words
 from mpisim.figures.curves import Axis, over_seeds
 from mpisim.figures.modelled import Modelled
-from mpisim.figures.read import read
+from mpisim.figures.read import read_all
 from mpisim.figures.settings import Setting, group
 from mpisim.network import Network
 from mpisim.params import require
@@ -47,7 +47,7 @@ def plot(
         require(x == "seconds", "--x", x, "seconds, with --network")
         axes = Modelled(x, not linear, network=network), axes[1]
     timed = any(axis.name == "seconds" or axis.name.startswith("time_") for axis in axes)
-    settings = group([read(path) for path in logs], by_ranks=timed)
+    settings = group(read_all(logs), by_ranks=timed)
     curves = [over_seeds(setting.logs, *axes) for setting in settings]
     figure = _draw(settings, curves, axes, common_title(settings) if title is None else title)
     save(figure, output)

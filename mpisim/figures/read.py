@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import h5py
 import numpy as np
 
+from mpisim.apart import Crashed, apart
 from mpisim.errors import InputError
 
 # Columns that are sums of others, each found by its beginning or its whole name.
@@ -22,11 +23,14 @@ DERIVED = {
 }
 
 
+UNWRITTEN = 1 << 20  # bytes of a column that a run has not written yet, at most
+
 # What reading a file may raise whose content is not what it should be.
 DAMAGE = (
     ArithmeticError,
     AttributeError,
     LookupError,
+    MemoryError,
     OSError,
     RuntimeError,
     TypeError,
@@ -91,8 +95,21 @@ class Log:
 def read(path: Path) -> Log:
     """The log at ``path``, finished or not.
 
-    Raises `InputError` for a file that is missing, is not HDF5, is cut short, or is no log.
+    Raises `InputError` for a file that is missing, is not HDF5, is cut short, is no log, or on
+    which HDF5 crashes.
     """
+    return apart(path, lambda: _open(path))
+
+
+def read_all(paths: Sequence[Path]) -> list[Log]:
+    """The logs at ``paths``, as `read` reads each, sooner."""
+    try:
+        return apart("logs", lambda: [_open(path) for path in paths])
+    except Crashed:  # which one says `read`
+        return [read(path) for path in paths]
+
+
+def _open(path: Path) -> Log:
     try:
         # Without a lock, so that a running experiment and a network file system do not mind.
         with h5py.File(path, "r", locking=False) as file:
@@ -127,6 +144,8 @@ def _read(path: Path, file: h5py.File) -> Log:
             or values.dtype.kind not in "if"
         ):
             raise InputError(f"{path}: the log is damaged: {name} is not a row of numbers")
+        if values.nbytes > path.stat().st_size + UNWRITTEN:
+            raise InputError(f"{path}: the log is damaged: {name} is larger than the file")
     # A run that was killed between two columns leaves them of different lengths.
     rows = min(len(values) for values in data.values())
     return Log(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import h5py
 
 from mpisim import checkpoint
+from mpisim.apart import Crashed, apart
 from mpisim.config import Experiment, parse
 from mpisim.errors import InputError
 from mpisim.figures import read as figures_read
@@ -47,8 +49,10 @@ def plan(folder: Path, grid: list[Tables], ranks: int) -> list[Point]:
     if refused is not None and not order:
         raise refused
     former = {point.name: point.seconds for point in _former(folder)}
+    logs = [Path(point.log) for point in points.values() if point.log]
+    found = dict(zip(map(str, logs), _attributes(logs), strict=True))
     for point in points.values():
-        _look(point, former)
+        _look(point, found.get(point.log, {}), former)
     # What is skipped already comes first, what has the same problem stands together.
     return [points[key] for key in sorted(points, key=lambda k: order.get(k, -1))]
 
@@ -77,11 +81,8 @@ def _label(tables: Tables) -> str:
     return "-".join(words)
 
 
-def _look(point: Point, former: dict[str, float | None]) -> None:
+def _look(point: Point, attributes: dict[str, Any], former: dict[str, float | None]) -> None:
     """Note what is complete; skip where the log's name is taken by something else."""
-    if not point.log:
-        return
-    attributes = _attributes(Path(point.log))
     if not attributes:
         return
     if attributes.get("config") != point.config:
@@ -91,8 +92,17 @@ def _look(point: Point, former: dict[str, float | None]) -> None:
         point.before = True
 
 
-def _attributes(log: Path) -> dict[str, Any]:
-    """Those of a log's root; none where there is no log or none that can be read."""
+def _attributes(logs: Sequence[Path]) -> list[dict[str, Any]]:
+    """Those of each log's root; none where there is no log or none that can be read."""
+    if not any(log.exists() for log in logs):
+        return [{} for _ in logs]
+    try:
+        return apart("logs", lambda: [_root(log) for log in logs])
+    except Crashed:
+        return [{}] if len(logs) == 1 else [_attributes([log])[0] for log in logs]
+
+
+def _root(log: Path) -> dict[str, Any]:
     try:
         with h5py.File(log, "r", locking=False) as file:
             return dict(file.attrs)

@@ -11,6 +11,7 @@ import h5py
 import numpy as np
 from mpi4py import MPI
 
+from mpisim.apart import apart
 from mpisim.config import parse
 from mpisim.engine import Engine, Output
 from mpisim.figures.read import Log, read
@@ -83,8 +84,11 @@ def _first(one: np.ndarray, two: np.ndarray) -> int:
 
 
 def _final(path: Path) -> np.ndarray | None:
-    with h5py.File(path, "r", locking=False) as file:
-        return file["final/x"][()] if "final/x" in file else None
+    def read() -> np.ndarray | None:
+        with h5py.File(path, "r", locking=False) as file:
+            return file["final/x"][()] if "final/x" in file else None
+
+    return apart(path, read)
 
 
 def _versions(log: Log, again: Log) -> list[str]:

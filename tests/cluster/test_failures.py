@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
+
 import h5py
 import pytest
 
 from tests.cluster import malformed
-from tests.cluster.jobs import ROOT, mpirun, needs_mpirun
+from tests.cluster.jobs import ROOT, environment, mpirun, needs_mpirun
 from tests.malformed import CASES
 
 SOME = [
@@ -67,3 +71,25 @@ def test_divergence_is_exit_code_3(tmp_path):
     assert job.stderr.count("mpisim: diverged") == 1
     with h5py.File(log) as file:
         assert file.attrs["status"] == "diverged" and file["rounds/round"].size > 1
+
+
+CRASH = """
+import ctypes
+from mpisim.cluster import guarded
+guarded(lambda comm: ctypes.string_at(0))
+"""
+
+
+def test_a_crash_ends_a_rank_without_a_handler_that_may_hang():
+    """Open MPI's prints "Process received signal" and allocates memory."""
+    job = subprocess.run(
+        [sys.executable, "-c", CRASH],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert job.returncode == -signal.SIGSEGV
+    assert "Fatal Python error: Segmentation fault" in job.stderr
+    assert "string_at" in job.stderr and "Process received signal" not in job.stderr

@@ -15,6 +15,7 @@ import h5py
 import numpy as np
 from scipy.stats import spearmanr
 
+from mpisim.apart import apart
 from mpisim.errors import InputError
 from mpisim.figures import style
 from mpisim.figures.claims import Claim
@@ -62,15 +63,19 @@ def read(folder: Path) -> Measured:
     """What run/saq_fig3.py measured; `InputError` where it is not there."""
     path = folder / FILE
     try:
-        with h5py.File(path, "r", locking=False) as file:
-            return Measured(
-                file["inverse_norm"][:],
-                {code: file[f"bits/{code}"][:] for code in CODES},
-                file["support"][:],
-                int(file.attrs["vectors"]),
-            )
+        return apart(path, lambda: _measured(path))
     except (OSError, KeyError):
         raise InputError(f"{path}: cannot be read; run/figure.py saq-fig3 measures it") from None
+
+
+def _measured(path: Path) -> Measured:
+    with h5py.File(path, "r", locking=False) as file:
+        return Measured(
+            file["inverse_norm"][:],
+            {code: file[f"bits/{code}"][:] for code in CODES},
+            file["support"][:],
+            int(file.attrs["vectors"]),
+        )
 
 
 def draw(measured: Measured) -> Any:
