@@ -17,6 +17,18 @@ from mpisim.errors import InputError
 
 CPU_SECONDS = 60  # of the process; far more than reading takes, so that a loop has an end
 
+# What reading a file may raise whose content is not what it should be.
+DAMAGE = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+
 T = TypeVar("T")
 
 

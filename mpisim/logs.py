@@ -18,7 +18,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from mpisim.apart import apart
+from mpisim.apart import DAMAGE, apart
 from mpisim.clock import PHASES
 from mpisim.errors import InputError, OutputError
 from mpisim.files import image, reserve, write_whole
@@ -133,7 +133,7 @@ class LogWriter:
             write_whole(path, content)
             raw = OrderedFile(path)
             file = h5py.File(raw, "r+", **OPEN)
-        except (AttributeError, KeyError, OSError, RuntimeError, TypeError, ValueError) as error:
+        except DAMAGE as error:
             reason = " ".join(str(error).split())
             raise InputError(
                 f"{path}: cannot be gone on with: {reason}; --force starts anew"

@@ -13,7 +13,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from mpisim.apart import Crashed, apart
+from mpisim.apart import DAMAGE, Crashed, apart
 from mpisim.errors import InputError
 
 # Columns that are sums of others, each found by its beginning or its whole name.
@@ -24,18 +24,6 @@ DERIVED = {
 
 
 UNWRITTEN = 1 << 20  # bytes of a column that a run has not written yet, at most
-
-# What reading a file may raise whose content is not what it should be.
-DAMAGE = (
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    MemoryError,
-    OSError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-)
 
 
 @dataclasses.dataclass

@@ -11,7 +11,7 @@ from typing import Any
 import h5py
 
 from mpisim import checkpoint
-from mpisim.apart import Crashed, apart
+from mpisim.apart import DAMAGE, Crashed, apart
 from mpisim.config import Experiment, parse
 from mpisim.errors import InputError
 from mpisim.figures import read as figures_read
@@ -106,7 +106,7 @@ def _root(log: Path) -> dict[str, Any]:
     try:
         with h5py.File(log, "r", locking=False) as file:
             return dict(file.attrs)
-    except (OSError, RuntimeError, KeyError):
+    except DAMAGE:
         return {}
 
 

@@ -15,7 +15,7 @@ import h5py
 import numpy as np
 from scipy.stats import spearmanr
 
-from mpisim.apart import apart
+from mpisim.apart import DAMAGE, apart
 from mpisim.errors import InputError
 from mpisim.figures import style
 from mpisim.figures.claims import Claim
@@ -64,7 +64,7 @@ def read(folder: Path) -> Measured:
     path = folder / FILE
     try:
         return apart(path, lambda: _measured(path))
-    except (OSError, KeyError):
+    except DAMAGE:
         raise InputError(f"{path}: cannot be read; run/figure.py saq-fig3 measures it") from None
 
 
