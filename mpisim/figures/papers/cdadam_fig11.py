@@ -22,7 +22,6 @@ SCALES: dict[str, list[str]] = {
         "problem.samples=0",
         "problem.data=cifar10",
         "problem.augment=true",
-        "method.stepsize=1e-4",
         "run.rounds=4882",
         "run.log_every=49",
     ],

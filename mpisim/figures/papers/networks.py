@@ -130,17 +130,22 @@ def times_fewer(
 ) -> Claim:
     """That ``more`` spends about ``wanted`` times as much of x until both reach a level of y.
 
-    The level is the smallest that both reached; "about" is up to a factor ``within``.
+    The level is the smallest that both reached; "about" is up to a factor ``within``. What is
+    spent to the levels before, those of the rows of ``less``, is told, too.
     """
     level = max(float(y.values(log).min()) for log in (less, more))
     ratio = spent(more, x, level, y) / spent(less, x, level, y)
+    start = min(float(y.values(log)[0]) for log in (less, more))
+    before = [float(value) for value in y.values(less) if level < value < start]
+    ratios = [spent(more, x, value, y) / spent(less, x, value, y) for value in before]
+    told = f"; {number(min(ratios))} to {number(max(ratios))} times before" if ratios else ""
     names = [words.method(str(log.attrs["method"])) for log in (less, more)]
     return Claim(
         f"{names[0]} needs about {wanted:g} times fewer {COSTS[x.name]} than {names[1]} at equal"
         f" {y.label(less)}",
         source,
         f"{number(ratio)} times, at {y.label(less)} {level:.3g}"
-        f" ({wanted / within:.3g} to {wanted * within:.3g} holds)",
+        f" ({wanted / within:.3g} to {wanted * within:.3g} holds){told}",
         bool(wanted / within <= ratio <= wanted * within),
-        {"level": level, "ratio": ratio},
+        {"level": level, "ratio": ratio, "levels": before, "ratios": ratios},
     )
