@@ -78,9 +78,12 @@ class OneBitAdamStep(_Moments):
 
     Adam without bias correction for ``warmup`` rounds; then the estimate is the momentum itself,
     and v is frozen: x^{k+1} = x^k - gamma m / (sqrt(v) + nu).
+
+    variant : "paper", or "code": the estimate is a gradient, whose momentum m is taken here.
     """
 
     warmup: int | float = 0.13
+    variant: Literal["paper", "code"] = "paper"
     beta1: float = 0.9
     beta2: float = 0.99
     nu: float = 1e-8
@@ -97,4 +100,6 @@ class OneBitAdamStep(_Moments):
             m, v, _ = self.moments(g)
         else:
             m, v = g, self.state["v"]
+            if self.variant == "code":
+                m = self.state["m"] = self.beta1 * self.state["m"] + (1 - self.beta1) * g
         return x - self.gamma * m / (np.sqrt(v) + self.nu)

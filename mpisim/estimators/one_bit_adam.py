@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import inf
+from typing import Literal
 
 import numpy as np
 
@@ -26,10 +27,12 @@ class OneBitAdam(Stochastic):
 
     batch : of stochastic gradients.
 
-    Where this differs from the CD-Adam code: there, gradients are compressed, not the momentum.
+    variant : "paper", or "code": as in the published CD-Adam code gradients travel where m_i^k
+        stands above, and the optimizer takes their momentum.
     """
 
     warmup: int | float = 0.13
+    variant: Literal["paper", "code"] = "paper"
     beta1: float = 0.9
     worker_state = ("e_i",)
     server_state = ("e", "m")
@@ -50,7 +53,9 @@ class OneBitAdam(Stochastic):
             g = self.star.average(self.star.dense(gradients))
             self.m = self.beta1 * self.m + (1 - self.beta1) * g
             return g
-        v_i = self.beta1 * self.m + (1 - self.beta1) * gradients + self.e_i
+        code = self.variant == "code"
+        m_i = gradients if code else self.beta1 * self.m + (1 - self.beta1) * gradients
+        v_i = m_i + self.e_i
         c_i = self.compress(v_i)
         self.e_i = v_i - c_i.decoded()
         v = self.star.mean(c_i) + self.e

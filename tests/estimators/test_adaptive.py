@@ -123,6 +123,22 @@ def one_bit_adam(grads, d, c, warmup=7, beta1=0.9, beta2=0.99, nu=1e-8):
     return x
 
 
+def one_bit_adam_code(grads, d, c, warmup=7, beta1=0.9, beta2=0.99, nu=1e-8):
+    """The CD-Adam code's: error feedback of gradients, with the second moment frozen."""
+    x, m, v = np.zeros(d), np.zeros(d), np.zeros(d)
+    send = feedback(d, c)
+    next(send)
+    for k in range(ROUNDS):
+        if k < warmup:
+            g = grads(x).mean(axis=0)
+            v = beta2 * v + (1 - beta2) * g**2
+        else:
+            g = send.send(grads(x))
+        m = beta1 * m + (1 - beta1) * g
+        x = x - GAMMA * m / (np.sqrt(v) + nu)
+    return x
+
+
 CASES = [
     ("amsgrad", {"name": "amsgrad"}, adaptive(plain)),
     ("naive", {"name": "naive-amsgrad"}, adaptive(naive)),
@@ -130,6 +146,7 @@ CASES = [
     ("cd-adam", {"name": "cd-adam"}, adaptive(markov)),
     ("ef21-2way", {"name": "ef21-2way"}, ef21_two_way),
     ("1bit-adam", {"name": "1bit-adam", "warmup": 7}, one_bit_adam),
+    ("code", {"name": "1bit-adam", "warmup": 7, "variant": "code"}, one_bit_adam_code),
 ]
 COMPRESSORS = [("sign", {"name": "scaled-sign"}, sign), ("top5", {"name": "topk", "k": 5}, top5)]
 
