@@ -260,7 +260,7 @@ class PiFigure:
         log, looks = logs[0], ("-", (0, (1, 1.2)), (0, (4, 1.5)))
         texts = ("workers, mean", "workers, largest", "server")
         with panels.styled():
-            figure, drawn = panels.grid(1, 1)
+            figure, drawn = panels.grid(1, 1, (5.6, 3.0))
             panel = drawn[0, 0]
             panel.axhspan(*PI, color="#dddddd", linewidth=0)
             entries: list[tuple[str, dict[str, Any]]] = []
@@ -274,7 +274,7 @@ class PiFigure:
             panel.set_ylabel("pi")
             entries.append(("the paper's range", {"color": "#dddddd", "linewidth": 6}))
             panels.legend(figure, entries)
-            nets.caption(figure, nets.trained(log), 1)
+            nets.caption(figure, nets.trained(log), 2)
         return figure
 
     def claims(self, logs: list[Log]) -> list[Claim]:
