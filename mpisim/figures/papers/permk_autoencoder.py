@@ -133,7 +133,7 @@ def _all_steps(panel: Any, found: Runs, key: Panel, compressors: Sequence[str]) 
             panels.curve(panel, [log], BITS, LOSS, *LOOKS[name])
             line = panel.lines[-1]  # the larger the step the darker
             line.set(alpha=0.35 + 0.65 * (place + 1) / len(steps), label=f"γ = {step_of(log)}")
-    panel.legend(fontsize=6, loc="upper right", handlelength=1.8, labelspacing=0.2)
+    panel.legend(fontsize=6, loc="lower left", handlelength=1.8, labelspacing=0.2)
 
 
 def better(found: Runs, panel: Panel, less: str, more: str, source: str) -> Claim:
