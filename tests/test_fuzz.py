@@ -23,6 +23,7 @@ from mpisim.figures.target import table as reached_table
 from mpisim.logs import LogWriter, columns
 from mpisim.methods import METHODS
 from mpisim.problems import PROBLEMS
+from mpisim.tune import best
 from tests.helpers import run_tables, table
 from tests.malformed import GOOD, LIBSVM
 
@@ -158,6 +159,7 @@ def test_logs_whose_bytes_are_changed(changes, log, tmp_path):
     path.write_bytes(content)
     accept_or_one_line(show_text, path)
     accept_or_one_line(lambda: reached_table([path], 1e-3))
+    accept_or_one_line(lambda: best([path], "mean"))
 
 
 def test_a_column_that_claims_to_be_larger_than_the_file(log, tmp_path):

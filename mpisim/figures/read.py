@@ -23,6 +23,12 @@ DERIVED = {
 }
 
 
+KEYS = {  # that every resolved experiment has
+    "problem": ("name",),
+    "method": ("name", "stepsize"),
+    "compressor": ("name",),
+    "run": ("rounds", "seed"),
+}
 UNWRITTEN = 1 << 20  # bytes of a column that a run has not written yet, at most
 
 
@@ -150,15 +156,24 @@ def _read(path: Path, file: h5py.File) -> Log:
 
 
 def _config(path: Path, text: str) -> dict[str, Any]:
+    """The experiment; empty where the log tells none."""
     try:
-        return tomllib.loads(text)
+        config = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path}: attribute config is not TOML: {error}") from None
+    for table, keys in KEYS.items() if config else ():
+        found = config.get(table)
+        for key in keys:
+            if not isinstance(found, dict) or key not in found:
+                raise InputError(f"{path}: the log is damaged: config has no {table}.{key}")
+    return config
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.decode(errors="replace")
+    if isinstance(value, str):  # bytes that are no text are half of a pair in h5py's
+        return value.encode(errors="replace").decode()
     return value.item() if isinstance(value, np.generic) else value
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from mpisim.figures import words
-from mpisim.figures.read import Log, read_all
+from mpisim.figures.read import Log, damaged, read_all
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +40,8 @@ def table(paths: list[Path], target: float, y: str = "grad_norm_sq") -> str:
     """The table for several logs, as text."""
     lines = [f"{'':34}{'rounds':>8}{'kbit/worker':>14}{'seconds':>10}   until {y} <= {target:g}"]
     for log in read_all(paths):
-        r = reached(log, target, y)
+        with damaged(log.path):
+            r = reached(log, target, y)
         if r.round is None:
             lines.append(f"{r.name:34}   not reached: ended at {r.last:.2g}")
         else:
