@@ -40,13 +40,18 @@ def apart(path: Path | str, read: Callable[[], T]) -> T:
     """What ``read`` returns or raises, called in a process of its own.
 
     `Crashed` says in one line that the process died, of ``path``. What is returned must be
-    picklable.
+    picklable. Where no process can be had, for want of memory, it is called here.
     """
     ours, theirs = os.pipe()
     with warnings.catch_warnings():
         # Python warns of threads that hold a lock; reading a file needs none of theirs
         warnings.simplefilter("ignore", DeprecationWarning)
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError:
+            os.close(ours)
+            os.close(theirs)
+            return read()
     if pid == 0:
         _answer(read, theirs)
     os.close(theirs)

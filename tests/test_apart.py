@@ -1,6 +1,7 @@
 """A process of its own for what may crash."""
 
 import ctypes
+import errno
 import os
 import signal
 import time
@@ -20,6 +21,16 @@ def test_what_is_returned_and_raised_comes_back():
     with pytest.raises(InputError, match="one line") as error:
         apart("x", lambda: (_ for _ in ()).throw(InputError("one line")))
     assert not isinstance(error.value, Crashed)
+
+
+def test_without_another_process_it_is_read_here(monkeypatch):
+    def fork():
+        raise OSError(errno.ENOMEM, "Cannot allocate memory")
+
+    monkeypatch.setattr(os, "fork", fork)
+    before = os.listdir("/dev/fd")
+    assert apart("x", os.getpid) == os.getpid()
+    assert len(os.listdir("/dev/fd")) == len(before)
 
 
 def loop():

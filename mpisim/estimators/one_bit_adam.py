@@ -28,7 +28,8 @@ class OneBitAdam(Stochastic):
     batch : of stochastic gradients.
 
     variant : "paper", or "code": as in the published CD-Adam code gradients travel where m_i^k
-        stands above, and the optimizer takes their momentum.
+        stands above, and the optimizer takes their momentum. (Its sign has the scale
+        |x|_2 / sqrt(d); C is any compressor here.)
     """
 
     warmup: int | float = 0.13

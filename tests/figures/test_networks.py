@@ -79,6 +79,9 @@ def logs():
 def test_the_bits_saved_are_interpolated(logs):
     amsgrad, one_bit, pi = papers.load("cdadam-fig1").claims(logs)
     assert amsgrad.details["ratio"] == pytest.approx(32 * D / (32 + D), rel=1e-9)
+    # to each row's loss between the first and the last, too, and so it is said
+    assert amsgrad.details["ratios"] == pytest.approx([32 * D / (32 + D)] * (ROWS - 2), rel=1e-9)
+    assert amsgrad.measured.endswith("; 31 to 31 times before")
     assert amsgrad.holds and pi.holds and "0.650 to 0.650" in pi.measured
     rounds = 10 * 0.10 / 0.11  # of 1-bit Adam, to CD-Adam's last loss
     wanted = (2 * 32 * D + (rounds - 2) * (32 + D)) / (10 * (32 + D))
