@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mpisim.errors import InputError
-from mpisim.figures.read import Log, read_all
+from mpisim.figures.read import Log, damaged, read_experiments
 from mpisim.sweeps.points import COMPLETE, Point, differences, flatten, write_json
 
 SUMMARY = "tune.json"
@@ -117,10 +117,15 @@ def best(points: Iterable[Point | Path], criterion: str = "mean") -> list[Choice
         raise InputError(f"criterion: {criterion!r} is not allowed; it must be one of {known}")
     paths = [Path(p.log) if isinstance(p, Point) else Path(p) for p in points if _has_log(p)]
     groups: dict[str, list[Log]] = {}
-    for log in read_all(list(dict.fromkeys(paths))):
-        groups.setdefault(repr(_setting(log)), []).append(log)
+    for log in read_experiments(list(dict.fromkeys(paths))):
+        with damaged(log.path):
+            groups.setdefault(repr(_setting(log)), []).append(log)
     settings = differences([_setting(logs[0]) for logs in groups.values()])
-    return [_choice(logs, s, criterion) for logs, s in zip(groups.values(), settings, strict=True)]
+    choices = []
+    for logs, own in zip(groups.values(), settings, strict=True):
+        with damaged(logs[0].path):
+            choices.append(_choice(logs, own, criterion))
+    return choices
 
 
 def report(points: list[Point], criterion: str, folder: Path) -> str:

@@ -162,6 +162,16 @@ def test_logs_whose_bytes_are_changed(changes, log, tmp_path):
     accept_or_one_line(lambda: best([path], "mean"))
 
 
+@pytest.mark.parametrize("command", [lambda p: best([p], "mean"), lambda p: reached_table([p], 1)])
+def test_a_log_that_does_not_tell_its_experiment(command, log, tmp_path):
+    path = tmp_path / "x.h5"
+    path.write_bytes(log.read_bytes())
+    with h5py.File(path, "r+") as file:
+        del file.attrs["config"]
+    with pytest.raises(InputError, match=r"x\.h5: the log is damaged: it has no attribute config"):
+        command(path)
+
+
 def test_a_column_that_claims_to_be_larger_than_the_file(log, tmp_path):
     path = tmp_path / "x.h5"
     path.write_bytes(log.read_bytes())

@@ -103,6 +103,15 @@ def read_all(paths: Sequence[Path]) -> list[Log]:
         return [read(path) for path in paths]
 
 
+def read_experiments(paths: Sequence[Path]) -> list[Log]:
+    """`read_all`, and an `InputError` for a log that does not tell its experiment."""
+    logs = read_all(paths)
+    for log in logs:
+        if not log.config:
+            raise InputError(f"{log.path}: the log is damaged: it has no attribute config")
+    return logs
+
+
 def _open(path: Path) -> Log:
     try:
         # Without a lock, so that a running experiment and a network file system do not mind.

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from mpisim.figures import words
-from mpisim.figures.read import Log, damaged, read_all
+from mpisim.figures.read import Log, damaged, read_experiments
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +39,7 @@ def reached(log: Log, target: float, y: str = "grad_norm_sq") -> Reached:
 def table(paths: list[Path], target: float, y: str = "grad_norm_sq") -> str:
     """The table for several logs, as text."""
     lines = [f"{'':34}{'rounds':>8}{'kbit/worker':>14}{'seconds':>10}   until {y} <= {target:g}"]
-    for log in read_all(paths):
+    for log in read_experiments(paths):
         with damaged(log.path):
             r = reached(log, target, y)
         if r.round is None:

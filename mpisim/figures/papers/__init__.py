@@ -89,14 +89,14 @@ def logs_of(folder: Path) -> tuple[list[Log], list[str]]:
     Those of the last sweep in the folder and in each folder below it, or, where none left its
     summary, all. `InputError` without any.
     """
-    from mpisim.figures.read import read_all
+    from mpisim.figures.read import read_experiments
     from mpisim.sweeps.points import SUMMARY, read_summary
 
     swept = [summary.parent for summary in sorted(folder.glob(f"**/{SUMMARY}"))]
     paths = [one / Path(p.log).name for one in swept for p in read_summary(one) if p.log]
     if not swept:
         paths = sorted(folder.glob("*.h5"))
-    logs = read_all([path for path in paths if path.is_file()])
+    logs = read_experiments([path for path in paths if path.is_file()])
     done = [log for log in logs if log.attrs.get("status") == "done"]
     if not done:
         raise InputError(f"{folder}: no complete log of a run there")
