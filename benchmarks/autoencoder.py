@@ -15,8 +15,8 @@ import numpy as np
 
 from benchmarks.common import after_the_first, result, seconds, write
 from benchmarks.permk import turns
-from mpisim.data.find import here
-from mpisim.loaded import Loaded
+from mpisim.problems.data.find import here
+from mpisim.runs.cache import Loaded
 
 ROUNDS = 6
 AT_A_TIME = 100  # workers whose images are dense at the same time

@@ -10,10 +10,10 @@ from time import perf_counter
 import numpy as np
 from mpi4py import MPI
 
-from mpisim.config import parse
-from mpisim.engine import Engine, Output
-from mpisim.loaded import Loaded
-from mpisim.signals import StopSignals
+from mpisim.runs.cache import Loaded
+from mpisim.runs.engine import Engine, Output
+from mpisim.runs.experiment import parse
+from mpisim.runs.signals import StopSignals
 
 
 def seconds(function: Callable[[], object], repeats: int) -> float:
@@ -37,7 +37,7 @@ class Watch:
     times : list of float
         Seconds on the wall.
     phases : list of list of float
-        The rank's clock, as `mpisim.clock.Clock.seconds`.
+        The rank's clock, as `mpisim.comm.clock.Clock.seconds`.
     """
 
     def __init__(self, job: Engine, output: Output | None = None):

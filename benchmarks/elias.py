@@ -8,7 +8,7 @@ from math import isqrt
 import numpy as np
 
 from benchmarks.common import result, seconds, write
-from mpisim.wire.elias import omega_decode, omega_encode
+from mpisim.wire.codecs.omega import omega_decode, omega_encode
 from tests.wire import string_elias
 
 D = 100_000

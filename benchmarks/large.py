@@ -15,9 +15,9 @@ import numpy as np
 
 from benchmarks.common import result, seconds, write
 from mpisim.compressors import make
-from mpisim.config import parse
-from mpisim.errors import InputError
-from mpisim.streams import Draw, Streams
+from mpisim.core.errors import InputError
+from mpisim.core.rng import Draw, Streams
+from mpisim.runs.experiment import parse
 from mpisim.wire.base import Precision
 from mpisim.wire.signs import SignsForm
 

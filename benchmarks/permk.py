@@ -19,7 +19,7 @@ from numba import njit
 
 from benchmarks.common import after_the_first, result, seconds, write
 from mpisim.compressors.deal import shuffle
-from mpisim.streams import Draw, Streams
+from mpisim.core.rng import Draw, Streams
 
 D, TURNS = 1000, 5
 SIZES = {10: 1000, 1000: 1000, 10_000: 500}  # workers: rounds
@@ -79,8 +79,8 @@ def peak(method: str, compressor: str, n: int) -> float:
     if method == "marina":
         changed["method"]["p"] = 0.5
     code = (
-        "from mpi4py import MPI\nfrom mpisim.config import parse\n"
-        "from mpisim.engine import Output, run\n"
+        "from mpi4py import MPI\nfrom mpisim.runs.experiment import parse\n"
+        "from mpisim.runs.engine import Output, run\n"
         f"run(parse({changed!r}), Output(None), MPI.COMM_SELF)\n"
         "print(next(line.split()[1] for line in open('/proc/self/status') if 'VmHWM' in line))"
     )

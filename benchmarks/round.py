@@ -17,12 +17,12 @@ import numpy as np
 from mpi4py import MPI
 
 from benchmarks.common import Watch, result, seconds, write
-from mpisim.clock import PHASES
-from mpisim.config import parse
-from mpisim.data.find import find
-from mpisim.engine import Engine, Output
-from mpisim.errors import InputError
-from mpisim.logs import LogWriter, columns
+from mpisim.comm.clock import PHASES
+from mpisim.core.errors import InputError
+from mpisim.problems.data.find import find
+from mpisim.runs.engine import Engine, Output
+from mpisim.runs.experiment import parse
+from mpisim.runs.log.writer import LogWriter, columns
 
 ROUNDS, TURNS, K = 1000, 5, 10
 

@@ -16,10 +16,10 @@ from mpi4py import MPI
 
 from benchmarks.common import Watch, result, seconds, write
 from benchmarks.round import data_name
-from mpisim.clock import DECODE, ENCODE
-from mpisim.config import parse
-from mpisim.engine import Engine
-from mpisim.wire.mapped import products
+from mpisim.comm.clock import DECODE, ENCODE
+from mpisim.compressors.mapped import products
+from mpisim.runs.engine import Engine
+from mpisim.runs.experiment import parse
 
 ROUNDS, TURNS, WORKERS = 1000, 5, 8
 

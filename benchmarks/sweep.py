@@ -20,7 +20,7 @@ ROUNDS, SEEDS, K = 1500, 10, 10
 
 def grid(data: str) -> list[dict]:
     """The tables of the 20 points."""
-    from mpisim.sweeps.grid import expand
+    from mpisim.runs.sweep.grid import expand
 
     base = {
         "problem": {"name": "nonconvex-loss", "data": data, "workers": 5, "bias": True},
@@ -37,7 +37,7 @@ def grid(data: str) -> list[dict]:
 
 def loop_seconds() -> list[float]:
     """A list that grows by the seconds of each run's loop, from now on."""
-    from mpisim.engine import Engine
+    from mpisim.runs.engine import Engine
 
     spent: list[float] = []
     loop = Engine._loop
@@ -59,7 +59,7 @@ def main(path: str) -> None:
 
     from benchmarks.common import result, write
     from benchmarks.round import data_name
-    from mpisim.sweeps.runner import sweep
+    from mpisim.runs.sweep.runner import sweep
 
     comm, data, spent = MPI.COMM_WORLD, data_name(), loop_seconds()
     with tempfile.TemporaryDirectory() as own:

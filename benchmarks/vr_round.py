@@ -16,8 +16,8 @@ from mpi4py import MPI
 
 from benchmarks.common import Watch, result, seconds, write
 from benchmarks.round import K, bare_exchange, data_name
-from mpisim.config import parse
-from mpisim.engine import Engine
+from mpisim.runs.engine import Engine
+from mpisim.runs.experiment import parse
 
 ROUNDS, TURNS, BATCH = 2000, 7, 66
 

@@ -15,14 +15,14 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-from mpisim.cluster import guarded, on_first
-from mpisim.data.find import here
-from mpisim.deep import samples
-from mpisim.errors import InputError
-from mpisim.figures import papers
-from mpisim.sweeps.command import exit_code
-from mpisim.sweeps.grid import read
-from mpisim.sweeps.runner import counts, sweep
+from mpisim.analysis import papers
+from mpisim.cli.sweep import exit_code
+from mpisim.comm.job import guarded, on_first
+from mpisim.core.errors import InputError
+from mpisim.problems.data.find import here
+from mpisim.problems.torch import samples
+from mpisim.runs.sweep.grid import read
+from mpisim.runs.sweep.runner import counts, sweep
 
 
 def settings_of(name: str, scale: str):

@@ -13,18 +13,18 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from mpisim.cluster import guarded
+from mpisim.analysis.claims import common_level, needed
+from mpisim.analysis.curves import Axis
+from mpisim.comm.job import guarded
 from mpisim.compressors.base import Compressor, compressor
 from mpisim.compressors.sparse import RandK
-from mpisim.config import parse
-from mpisim.estimators.base import estimator
-from mpisim.estimators.diana import Diana
-from mpisim.figures.claims import common_level, needed
-from mpisim.figures.curves import Axis
-from mpisim.figures.read import Log, read
-from mpisim.streams import Draw, Streams
-from mpisim.sweeps.grid import expand
-from mpisim.sweeps.runner import sweep
+from mpisim.core.rng import Draw, Streams
+from mpisim.methods.estimators.base import estimator
+from mpisim.methods.estimators.diana import Diana
+from mpisim.runs.experiment import parse
+from mpisim.runs.log.reader import Log, read
+from mpisim.runs.sweep.grid import expand
+from mpisim.runs.sweep.runner import sweep
 from mpisim.wire.base import Precision
 from mpisim.wire.sparse import SeededForm
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from mpisim.data.find import find
-from mpisim.errors import MpisimError
-from mpisim.netlab.job import mpirun, stoppable
-from mpisim.netlab.lab import Lab
-from mpisim.network import parse
-from mpisim.sweeps.grid import read
+from mpisim.analysis.link_model import parse
+from mpisim.core.errors import MpisimError
+from mpisim.problems.data.find import find
+from mpisim.runs.sweep.grid import read
+from tools.netlab.job import mpirun, stoppable
+from tools.netlab.lab import Lab
 
 HOSTS = 3
 GRID = Path("run/netlab-crossover.toml")

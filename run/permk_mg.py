@@ -14,18 +14,18 @@ from pathlib import Path
 import numpy as np
 from mpi4py import MPI
 
-from mpisim.clock import Clock
-from mpisim.data import arrange, libsvm
-from mpisim.data.content import read_content
-from mpisim.data.find import find
-from mpisim.data.libsvm import Table
-from mpisim.data.shards import Shards
-from mpisim.errors import InputError
-from mpisim.figures.papers.permk_mg import FILE, INFERRED, UNSCALED
+from mpisim.analysis.papers.permk_mg import FILE, INFERRED, UNSCALED
+from mpisim.comm.clock import Clock
+from mpisim.comm.star import Star
+from mpisim.core.errors import InputError
+from mpisim.core.rng import Streams
+from mpisim.problems.data import arrange, libsvm
+from mpisim.problems.data.content import read_content
+from mpisim.problems.data.find import find
+from mpisim.problems.data.libsvm import Table
+from mpisim.problems.data.shards import Shards
 from mpisim.problems.least_squares import LeastSquares
-from mpisim.star import Star
-from mpisim.streams import Streams
-from mpisim.sweeps.points import write_json
+from mpisim.runs.sweep.points import write_json
 from mpisim.theory.smoothness import Constants, constants
 from mpisim.wire.base import Precision
 

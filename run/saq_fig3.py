@@ -13,12 +13,12 @@ import h5py
 import numpy as np
 from scipy.special import binom
 
+from mpisim.analysis.papers.saq_fig3 import DENSITIES, FILE, LAMBDAS
 from mpisim.compressors.block_quant import Stepped
-from mpisim.errors import WireError
-from mpisim.figures.papers.saq_fig3 import DENSITIES, FILE, LAMBDAS
-from mpisim.streams import Draw, Streams
+from mpisim.core.errors import WireError
+from mpisim.core.rng import Draw, Streams
 from mpisim.wire.base import Precision
-from mpisim.wire.codecs import CODECS
+from mpisim.wire.codecs.registry import CODECS
 
 STEPS, D = 1000, 50
 PRECISION = Precision(np.dtype("float32"), np.dtype("float64"))

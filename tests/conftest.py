@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mpisim.data.find import here
+from mpisim.problems.data.find import here
+
+pytest_plugins = ["tests.handmade_logs"]
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -35,7 +37,7 @@ def pytest_collection_modifyitems(config, items):
     """
     shared = config.pluginmanager.hasplugin("xdist")
     for item in items:
-        jobs = {"cluster", "trials"} & set(item.path.parts)
+        jobs = {"comm", "tools", "trials"} & set(item.path.parts)
         if jobs and item.path.name.startswith("test_"):
             item.add_marker(pytest.mark.mpi)
         if "need_data" in getattr(item, "fixturenames", ()):

@@ -9,9 +9,9 @@ import numpy as np
 from mpi4py import MPI
 from sklearn.datasets import load_svmlight_file
 
-from mpisim.config import parse
-from mpisim.data.find import find
-from mpisim.engine import Output, Result, run
+from mpisim.problems.data.find import find
+from mpisim.runs.engine import Output, Result, run
+from mpisim.runs.experiment import parse
 
 
 def table(method, compressor=None, data="sample", workers=6, rounds=20, problem=None, **run):

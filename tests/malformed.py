@@ -1,7 +1,7 @@
 """Bad inputs: each gives one line that says what, where and what is allowed.
 
 `CASES` is (name, arguments, what the line must say). ``{d}`` in arguments is a folder that
-`prepare` fills. Used on one rank by test_malformed, on three by tests/cluster.
+`prepare` fills. Used on one rank by test_malformed, on three by tests/comm.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Runs in two parts against the same run in one: every method, and compressors with state.
 
-Used in one process by test_resume, and by tests/cluster/layouts on several ranks, where the second
+Used in one process by test_resume, and by tests/comm/layouts on several ranks, where the second
 part has other ranks and the other layout than the first.
 """
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from mpisim.methods import METHODS
+from mpisim.methods.method import METHODS
 from tests.helpers import table
 
 RANDK, TOPK = {"name": "randk", "k": 4}, {"name": "topk", "k": 4}

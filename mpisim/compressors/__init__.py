@@ -19,8 +19,8 @@ from mpisim.compressors import (
     sparse,
 )
 from mpisim.compressors.base import COMPRESSORS, Compressor
-from mpisim.errors import InputError
-from mpisim.params import build, choose
+from mpisim.core.errors import InputError
+from mpisim.core.schema import build, choose
 
 __all__ = [
     "COMPRESSORS",

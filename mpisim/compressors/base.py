@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from mpisim.errors import InputError
-from mpisim.streams import Draw
+from mpisim.core.errors import InputError
+from mpisim.core.rng import Draw
 from mpisim.wire.base import Form, Message, Precision
 
 if TYPE_CHECKING:
+    from mpisim.comm.star import Star
     from mpisim.compressors.groups import Groups
     from mpisim.compressors.worker_rows import WorkerRows
     from mpisim.problems.base import Problem
-    from mpisim.star import Star
 
 COMPRESSORS: dict[str, type[Compressor]] = {}
 FLOAT_BITS = 32  # what the papers charge for one value, whatever the wire precision

@@ -16,16 +16,16 @@ from mpisim.compressors.base import FLOAT_BITS, Compressor, compressor
 from mpisim.compressors.norms import block_norms
 from mpisim.compressors.quantization import levels_or_saq, uniform
 from mpisim.compressors.worker_rows import WorkerRows, send_once
-from mpisim.params import require
-from mpisim.streams import Draw
+from mpisim.core.rng import Draw
+from mpisim.core.schema import require
 from mpisim.theory import quantization as theory
 from mpisim.wire.base import Message, Precision
-from mpisim.wire.codecs import CODECS, CodecName
+from mpisim.wire.codecs.registry import CODECS, CodecName
 from mpisim.wire.levels import Levels, LevelsForm
 from mpisim.wire.scales import round_scales
 
 if TYPE_CHECKING:
-    from mpisim.star import Star
+    from mpisim.comm.star import Star
 
 Scheme = Literal["dcgd", "diana"]
 BETA = "a finite number above {}"

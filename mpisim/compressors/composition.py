@@ -11,14 +11,14 @@ from mpisim.compressors.base import Compressor, compressor
 from mpisim.compressors.groups import Groups
 from mpisim.compressors.identity import Identity
 from mpisim.compressors.quantization import Natural, Qsgd
-from mpisim.errors import InputError
-from mpisim.streams import Draw, Streams
+from mpisim.core.errors import InputError
+from mpisim.core.rng import Draw, Streams
 from mpisim.wire.base import Message, Precision
 from mpisim.wire.composed import Composed, ComposedForm, Part
 
 if TYPE_CHECKING:
+    from mpisim.comm.star import Star
     from mpisim.problems.base import Problem
-    from mpisim.star import Star
 
 
 @compressor("compose")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mpisim.streams import below
+from mpisim.core.rng import below
 
 Rows = tuple[np.ndarray, np.ndarray]  # ptr (rows + 1,) and indices (ptr[-1],), int64, as in CSR
 

@@ -6,8 +6,8 @@ import dataclasses
 
 import numpy as np
 
-from mpisim.errors import InputError
-from mpisim.params import require
+from mpisim.core.errors import InputError
+from mpisim.core.schema import require
 
 
 @dataclasses.dataclass(frozen=True)

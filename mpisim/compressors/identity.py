@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from mpisim.compressors.base import FLOAT_BITS, Compressor, compressor
-from mpisim.kernels import rounded
-from mpisim.streams import Draw
+from mpisim.core.ordered_sums import rounded
+from mpisim.core.rng import Draw
 from mpisim.wire.base import Message, same
 from mpisim.wire.dense import Dense, DenseForm
 

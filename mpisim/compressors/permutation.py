@@ -23,10 +23,10 @@ from mpisim.compressors.deal import (
     stacked,
 )
 from mpisim.compressors.groups import Groups, labels
-from mpisim.errors import InputError
-from mpisim.params import require
-from mpisim.streams import Draw
-from mpisim.vectors import Vectors
+from mpisim.core.errors import InputError
+from mpisim.core.lazy_rows import Vectors
+from mpisim.core.rng import Draw
+from mpisim.core.schema import require
 from mpisim.wire.base import Message, Precision
 from mpisim.wire.sparse import Seeded, SeededForm
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from mpisim.compressors.base import compressor
 from mpisim.compressors.block_quant import BETA, Fitted, Scheme
-from mpisim.params import require
+from mpisim.core.schema import require
 from mpisim.theory import quantization as theory
-from mpisim.wire.codecs import CODECS, CodecName
+from mpisim.wire.codecs.registry import CODECS, CodecName
 
 
 @compressor("quant-plus")

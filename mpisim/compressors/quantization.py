@@ -10,11 +10,11 @@ from numba import njit
 
 from mpisim.compressors.base import FLOAT_BITS, Compressor, compressor
 from mpisim.compressors.norms import max_norms, two_norms
-from mpisim.params import require
-from mpisim.streams import Draw
+from mpisim.core.rng import Draw
+from mpisim.core.schema import require
 from mpisim.theory.quantization import cal_L_varying
 from mpisim.wire.base import Message
-from mpisim.wire.codecs import CODECS, CodecName
+from mpisim.wire.codecs.registry import CODECS, CodecName
 from mpisim.wire.exponents import NAN_CODE, Exponents, ExponentsForm
 from mpisim.wire.levels import Levels, LevelsForm
 from mpisim.wire.scales import round_scales

@@ -9,14 +9,14 @@ import numpy as np
 from mpisim.compressors.base import FLOAT_BITS, Compressor, compressor
 from mpisim.compressors.block_quant import Scheme
 from mpisim.compressors.worker_rows import WorkerRows
-from mpisim.params import require
-from mpisim.streams import Draw
+from mpisim.core.rng import Draw
+from mpisim.core.schema import require
 from mpisim.theory import quantization as theory
 from mpisim.wire.base import Message, Precision, same
 from mpisim.wire.sparse import Seeded, SeededForm
 
 if TYPE_CHECKING:
-    from mpisim.star import Star
+    from mpisim.comm.star import Star
 
 
 @compressor("rand-tau")

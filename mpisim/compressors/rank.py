@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mpisim.compressors.base import FLOAT_BITS, Compressor, compressor
-from mpisim.params import require
-from mpisim.streams import Draw
-from mpisim.vectors import Vectors, blocks
+from mpisim.core.lazy_rows import Vectors, blocks
+from mpisim.core.rng import Draw
+from mpisim.core.schema import require
 from mpisim.wire.base import Message, same
 from mpisim.wire.factors import Factors, FactorsForm, Shapes
 
 if TYPE_CHECKING:
+    from mpisim.comm.star import Star
     from mpisim.problems.base import Problem
-    from mpisim.star import Star
 
 
 @compressor("rank-k")

@@ -6,7 +6,7 @@ import numpy as np
 
 from mpisim.compressors.base import FLOAT_BITS, Compressor, compressor
 from mpisim.compressors.norms import one_norms
-from mpisim.streams import Draw
+from mpisim.core.rng import Draw
 from mpisim.wire.base import Message, same
 from mpisim.wire.scales import round_scales
 from mpisim.wire.signs import Signs, SignsForm

@@ -8,17 +8,17 @@ import numpy as np
 from numba import njit
 
 from mpisim.compressors.base import Compressor, compressor
+from mpisim.compressors.mapped import Mapped, MappedForm, products
 from mpisim.compressors.worker_rows import WorkerRows, send_once
-from mpisim.errors import InputError
-from mpisim.params import require
-from mpisim.streams import Draw
+from mpisim.core.errors import InputError
+from mpisim.core.rng import Draw
+from mpisim.core.schema import require
 from mpisim.theory.smoothness import matrices
 from mpisim.wire.base import Message, Precision
-from mpisim.wire.mapped import Mapped, MappedForm, products
 
 if TYPE_CHECKING:
+    from mpisim.comm.star import Star
     from mpisim.problems.base import Problem
-    from mpisim.star import Star
 
 
 @compressor("smooth")

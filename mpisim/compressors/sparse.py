@@ -6,10 +6,10 @@ import numpy as np
 
 from mpisim.compressors.base import FLOAT_BITS, Compressor, compressor
 from mpisim.compressors.select import largest
-from mpisim.params import require
-from mpisim.streams import Draw
+from mpisim.core.lazy_rows import Vectors
+from mpisim.core.rng import Draw
+from mpisim.core.schema import require
 from mpisim.theory.quantization import cal_L_subsets
-from mpisim.vectors import Vectors
 from mpisim.wire.base import Message, same
 from mpisim.wire.explicit import Explicit, ExplicitForm
 from mpisim.wire.sparse import Seeded, SeededForm

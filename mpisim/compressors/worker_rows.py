@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mpisim.clock import EVALUATE
-from mpisim.errors import InputError
-from mpisim.streams import Draw
+from mpisim.comm.clock import EVALUATE
+from mpisim.core.errors import InputError
+from mpisim.core.rng import Draw
 
 if TYPE_CHECKING:
-    from mpisim.star import Star
+    from mpisim.comm.star import Star
 
 
 @dataclasses.dataclass(frozen=True)

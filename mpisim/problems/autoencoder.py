@@ -21,13 +21,13 @@ import numpy as np
 from numpy.typing import DTypeLike
 from scipy.special import ndtri
 
-from mpisim.data.homogeneity import Mix, Split, split
-from mpisim.data.images import load_pixels
-from mpisim.params import require
+from mpisim.core.rng import Streams
+from mpisim.core.schema import require
 from mpisim.problems import autoencoder_kernels as kernels
 from mpisim.problems.base import Problem, problem
+from mpisim.problems.data.homogeneity import Mix, Split, split
+from mpisim.problems.data.images import load_pixels
 from mpisim.problems.image_shards import WHITE, Shards
-from mpisim.streams import Streams
 
 TOGETHER = 2048  # images whose second moments are added at a time
 
@@ -40,7 +40,7 @@ class Autoencoder(Problem):
     independent normal numbers of variance 2 / (d_f + d_e), as in the published code.
 
     data : an image set (`mpisim data list`), an idx file, or "sample", which is generated
-    homogeneity : p-hat in [0, 1], see `mpisim.data.homogeneity.split`
+    homogeneity : p-hat in [0, 1], see `mpisim.problems.data.homogeneity.split`
     code_size : d_e
     lambda : >= 0
     images : use so many of the images only

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal, Protocol
 
 import numpy as np
 
-from mpisim.errors import InputError
+from mpisim.core.errors import InputError
 
 PROBLEMS: dict[str, type[Problem]] = {}
 

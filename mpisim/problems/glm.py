@@ -9,10 +9,10 @@ from typing import ClassVar, Literal
 import numpy as np
 from scipy.linalg import eigh
 
-from mpisim.data.shards import DataOptions, Shards, load_shards, prepare
-from mpisim.params import require
+from mpisim.core.schema import require
 from mpisim.problems import kernels
 from mpisim.problems.base import Problem
+from mpisim.problems.data.shards import DataOptions, Shards, load_shards, prepare
 from mpisim.problems.eigen import largest_eigenvalue
 from mpisim.problems.rows import DENSE_FROM, Rows, lay_out
 

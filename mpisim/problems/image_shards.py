@@ -6,8 +6,8 @@ import dataclasses
 
 import numpy as np
 
-from mpisim.data.homogeneity import Split
 from mpisim.problems import autoencoder_kernels as kernels
+from mpisim.problems.data.homogeneity import Split
 
 WHITE = 255
 

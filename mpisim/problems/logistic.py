@@ -7,7 +7,7 @@ from math import isfinite
 import numpy as np
 from scipy.special import expit
 
-from mpisim.params import require
+from mpisim.core.schema import require
 from mpisim.problems import kernels
 from mpisim.problems.base import problem
 from mpisim.problems.glm import Glm, Weighted

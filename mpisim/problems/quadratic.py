@@ -16,9 +16,9 @@ from numba import njit
 from scipy.linalg import solve_banded
 from scipy.special import ndtri
 
-from mpisim.params import require
+from mpisim.core.rng import Streams
+from mpisim.core.schema import require
 from mpisim.problems.base import Known, Problem, problem
-from mpisim.streams import Streams
 
 
 @problem("quadratic")

@@ -7,9 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
-from mpisim.data.shards import Shards
 from mpisim.problems import kernels
 from mpisim.problems.batch_kernels import batch_changes, batch_ids
+from mpisim.problems.data.shards import Shards
 
 STRANGER = "a batch names a row that its worker does not have"
 DENSE_FROM = 1 / 3  # from this share of non-zeros on, dense rows are faster than sparse ones

@@ -12,7 +12,7 @@ BLOCK = 1 << 23  # numbers of one exchange, over all workers
 
 
 class Network(Protocol):
-    """What theory needs of `mpisim.star.Star`; both methods are collective."""
+    """What theory needs of `mpisim.comm.star.Star`; both methods are collective."""
 
     n: int
     first: int

@@ -19,9 +19,9 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from mpisim.data.cache import folder
-from mpisim.errors import InputError
+from mpisim.core.errors import InputError
 from mpisim.problems.base import Matrices, Problem
+from mpisim.problems.data.cache import folder
 from mpisim.theory.collective import Network, from_first, mean, mean_matrix
 
 DENSE_LIMIT = 1500

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from mpisim.compressors.base import Compressor
-from mpisim.errors import InputError
+from mpisim.core.errors import InputError
 from mpisim.problems.base import Problem
 from mpisim.theory.collective import Network
 from mpisim.theory.groups import GroupConstants, group_constants

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import sqrt
 
-from mpisim.errors import InputError
+from mpisim.core.errors import InputError
 from mpisim.theory.setting import MarinaTheorem, Setting, Step
 
 

@@ -15,8 +15,8 @@ from functools import lru_cache
 import numpy as np
 from numba import njit
 
-from mpisim.errors import WireError
-from mpisim.kernels import ordered_sum
+from mpisim.core.errors import WireError
+from mpisim.core.ordered_sums import ordered_sum
 
 
 @dataclasses.dataclass(frozen=True)

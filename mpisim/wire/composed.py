@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numba import njit
 
-from mpisim.errors import WireError
+from mpisim.core.errors import WireError
 from mpisim.wire.base import Form, Message, Packed, Precision, check_sizes
 from mpisim.wire.sparse import SeededForm, scatter, scatter_add, scatter_onto
 

@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 
-from mpisim.kernels import add_rows
+from mpisim.core.ordered_sums import add_rows
 from mpisim.wire.base import Form, Message, Packed, Precision, check_sizes, same
 
 

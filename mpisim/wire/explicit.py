@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from mpisim.wire.base import Form, Message, Packed, Precision, bit_bounds, check_sizes
-from mpisim.wire.bits import (
+from mpisim.wire.codecs.bits import (
     CHOICE,
     PADDING,
     SHORT,
@@ -27,7 +27,14 @@ from mpisim.wire.bits import (
     to_bytes,
     to_words,
 )
-from mpisim.wire.indices import fixed_width, gap_bits, put_fixed, put_gaps, read_fixed, read_gaps
+from mpisim.wire.codecs.indices import (
+    fixed_width,
+    gap_bits,
+    put_fixed,
+    put_gaps,
+    read_fixed,
+    read_gaps,
+)
 from mpisim.wire.sparse import scatter, scatter_add, scatter_onto
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 
 from mpisim.wire.base import Form, Message, Packed, Precision, bit_bounds, check_sizes
-from mpisim.wire.bits import (
+from mpisim.wire.codecs.bits import (
     PADDING,
     fail,
     is_padding,

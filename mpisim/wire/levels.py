@@ -24,10 +24,10 @@ from functools import cached_property
 import numpy as np
 
 from mpisim.wire.base import Form, Message, Packed, Precision, check_sizes
-from mpisim.wire.bits import UNSIGNED
-from mpisim.wire.codecs import CODECS, Codec
+from mpisim.wire.codecs.bits import UNSIGNED
+from mpisim.wire.codecs.elias import add_values, set_values
+from mpisim.wire.codecs.registry import CODECS, Codec
 from mpisim.wire.scales import check_raw_scales
-from mpisim.wire.triples import add_values, set_values
 
 
 @dataclasses.dataclass(eq=False)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mpisim.errors import WireError
-from mpisim.wire.bits import UNSIGNED
+from mpisim.core.errors import WireError
+from mpisim.wire.codecs.bits import UNSIGNED
 
 INFINITY = {4: np.uint64(0x7F800000), 8: np.uint64(0x7FF0 << 48)}
 QUIET_NAN = {4: np.uint64(0x7FC00000), 8: np.uint64(0x7FF8 << 48)}

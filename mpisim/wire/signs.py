@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from mpisim.wire.base import Form, Message, Packed, Precision, check_sizes
-from mpisim.wire.bits import PADDING, fail
+from mpisim.wire.codecs.bits import PADDING, fail
 from mpisim.wire.scales import check_scales
 
 STRETCH = (

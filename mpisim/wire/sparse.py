@@ -8,8 +8,8 @@ from functools import lru_cache
 import numpy as np
 from numba import njit
 
-from mpisim.kernels import rounded
-from mpisim.vectors import Vectors, gather
+from mpisim.core.lazy_rows import Vectors, gather
+from mpisim.core.ordered_sums import rounded
 from mpisim.wire.base import Form, Message, Packed, Precision, check_sizes, same
 
 

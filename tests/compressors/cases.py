@@ -9,7 +9,7 @@ from math import ceil, log2
 import numpy as np
 
 from mpisim.compressors import Compressor, make
-from mpisim.streams import Draw, Streams
+from mpisim.core.rng import Draw, Streams
 from mpisim.wire.base import Message, Precision
 from tests.wire import string_elias
 

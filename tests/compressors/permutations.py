@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 
-from mpisim.streams import Draw, Streams
+from mpisim.core.rng import Draw, Streams
 
 PERMK = {"name": "permk"}
 

@@ -7,10 +7,10 @@ import dataclasses
 import numpy as np
 from mpi4py import MPI
 
-from mpisim.clock import Clock
+from mpisim.comm.clock import Clock
+from mpisim.comm.star import Star
 from mpisim.compressors import Compressor, make
-from mpisim.star import Star
-from mpisim.streams import Streams
+from mpisim.core.rng import Streams
 from tests.compressors.cases import SINGLE
 
 SCHEMES = [

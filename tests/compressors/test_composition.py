@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mpisim.compressors import make
-from mpisim.errors import InputError
+from mpisim.core.errors import InputError
 from tests.compressors.cases import DOUBLE, SINGLE, draw
 from tests.compressors.permutations import PERMK, draws, error_of_mean, shuffles, sides
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mpisim.compressors import make
-from mpisim.errors import InputError
+from mpisim.core.errors import InputError
 from tests.compressors.cases import SINGLE
 
 

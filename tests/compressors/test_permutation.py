@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from mpisim.compressors import make
-from mpisim.streams import Streams
+from mpisim.core.rng import Streams
 from tests.compressors.cases import DOUBLE, SINGLE, draw
 from tests.compressors.permutations import (
     PERMK,

@@ -10,8 +10,8 @@ import pytest
 
 from mpisim.compressors import make
 from mpisim.compressors.rank import nearly_square
-from mpisim.errors import InputError
-from mpisim.oracle import Gradients
+from mpisim.core.errors import InputError
+from mpisim.methods.oracle import Gradients
 from mpisim.problems import PROBLEMS
 from tests.compressors.cases import DOUBLE, SINGLE, draw
 from tests.helpers import columns, run_tables

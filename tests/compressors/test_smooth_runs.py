@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
-from mpisim import star as star_module
-from mpisim.config import Experiment, parse
-from mpisim.engine import Engine
-from mpisim.errors import InputError
+from mpisim.comm import star as star_module
+from mpisim.core.errors import InputError
+from mpisim.runs.engine import Engine
+from mpisim.runs.experiment import Experiment, parse
 from tests.compressors.smooth_support import name_of
 from tests.helpers import columns, run_tables, table
 from tests.wire import string_elias

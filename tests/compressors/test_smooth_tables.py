@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mpisim.compressors import make
-from mpisim.errors import InputError
+from mpisim.core.errors import InputError
 from tests.compressors.cases import SINGLE, draw
 from tests.compressors.smooth_support import Only, network, prepared, smooth, spd
 

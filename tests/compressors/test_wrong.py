@@ -7,7 +7,7 @@ import pytest
 
 from mpisim.compressors.quantization import Qsgd
 from mpisim.compressors.sparse import RandK
-from mpisim.streams import Draw
+from mpisim.core.rng import Draw
 from tests.compressors.cases import SINGLE, draw
 from tests.compressors.moments import cross_z, excess_z, mean_z, samples
 

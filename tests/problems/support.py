@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 import scipy.sparse as sp
 
-from mpisim.data.shards import Shards
 from mpisim.problems import PROBLEMS
+from mpisim.problems.data.shards import Shards
 
 NAMES = ("logistic", "nonconvex-loss", "logistic-nonconvex-reg", "least-squares")
 FORMS = ("ones", "sparse", "dense")

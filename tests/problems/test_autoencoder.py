@@ -9,12 +9,12 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from mpisim.compressors import make
-from mpisim.data.homogeneity import split
-from mpisim.data.images import load_pixels
-from mpisim.data.sample_images import sample_images
-from mpisim.errors import InputError
-from mpisim.oracle import Gradients
+from mpisim.core.errors import InputError
+from mpisim.methods.oracle import Gradients
 from mpisim.problems import PROBLEMS
+from mpisim.problems.data.homogeneity import split
+from mpisim.problems.data.images import load_pixels
+from mpisim.problems.data.sample_images import sample_images
 from mpisim.wire.base import Precision
 from tests.compressors.cases import draw
 from tests.helpers import columns, run_tables

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mpisim.errors import InputError
-from mpisim.params import build
+from mpisim.core.errors import InputError
+from mpisim.core.schema import build
 from mpisim.problems import PROBLEMS, kernels
 from tests.helpers import dense as dense_file
 from tests.problems.support import FORMS, NAMES, attach, make_rows, part

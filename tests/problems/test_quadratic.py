@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
-from mpisim.errors import InputError
+from mpisim.core.errors import InputError
+from mpisim.core.rng import Streams
 from mpisim.problems import PROBLEMS
-from mpisim.streams import Streams
 from mpisim.theory import smoothness
 from mpisim.theory.minimiser import minimiser
 from tests.helpers import columns, run_tables, table

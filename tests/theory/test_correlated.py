@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mpisim.compressors.groups import Groups
-from mpisim.errors import InputError
+from mpisim.core.errors import InputError
 from mpisim.theory import stepsizes as steps
 from mpisim.theory import tables
 from mpisim.theory.complexity import Case

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
-from mpisim.config import parse
-from mpisim.engine import Engine
-from mpisim.errors import Diverged
-from mpisim.loaded import Loaded
+from mpisim.core.errors import Diverged
+from mpisim.runs.cache import Loaded
+from mpisim.runs.engine import Engine
+from mpisim.runs.experiment import parse
 from tests.helpers import columns, run_tables, table
 
 SEEDS = 40

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mpisim.loaded import Loaded
+from mpisim.runs.cache import Loaded
 from mpisim.theory.smoothness import matrices
 from tests.theory.test_lyapunov import LOGISTIC, Round, at, engine, excess, trajectory
 

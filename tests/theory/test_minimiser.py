@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from mpisim.errors import InputError
+from mpisim.core.errors import InputError
 from mpisim.problems import PROBLEMS
 from mpisim.theory import minimiser as module
 from mpisim.theory.minimiser import minimiser

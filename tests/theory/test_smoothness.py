@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mpisim.errors import InputError
+from mpisim.core.errors import InputError
 from mpisim.problems import PROBLEMS
 from mpisim.problems.base import Problem
 from mpisim.problems.eigen import largest_eigenvalue

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from mpisim.config import parse
-from mpisim.errors import InputError
+from mpisim.core.errors import InputError
+from mpisim.runs.experiment import parse
 from mpisim.theory import stepsizes as steps
 from tests.helpers import run_tables, table
 from tests.theory.support import setting

@@ -16,23 +16,23 @@ import signal
 import sys
 from pathlib import Path
 
-from mpisim import cli
+from mpisim.cli import entry as cli
 
 # Where a fault can happen: module and function. Those that only rank 0 calls come second.
 EVERYWHERE = {
-    "start": ("mpisim.config", "read"),
-    "load": ("mpisim.loaded", "Loaded.problem"),
-    "set-up exchange": ("mpisim.star", "Star.all_workers"),
-    "gather": ("mpisim.star", "Star.gather"),
-    "broadcast": ("mpisim.star", "Star.broadcast"),
-    "row": ("mpisim.evaluation", "Evaluator.row"),
-    "checkpoint": ("mpisim.engine", "collect"),
-    "end": ("mpisim.engine", "Engine._close"),
+    "start": ("mpisim.runs.experiment", "read"),
+    "load": ("mpisim.runs.cache", "Loaded.problem"),
+    "set-up exchange": ("mpisim.comm.star", "Star.all_workers"),
+    "gather": ("mpisim.comm.star", "Star.gather"),
+    "broadcast": ("mpisim.comm.star", "Star.broadcast"),
+    "row": ("mpisim.runs.evaluation", "Evaluator.row"),
+    "checkpoint": ("mpisim.runs.engine", "collect"),
+    "end": ("mpisim.runs.engine", "Engine._close"),
 }
 ON_RANK_0 = {
     "log, reserving": ("os", "posix_fallocate"),
     "log, growing a column": ("h5py", "Dataset.resize"),
-    "log, end": ("mpisim.logs", "LogWriter._end"),
+    "log, end": ("mpisim.runs.log.writer", "LogWriter._end"),
     "writing a whole file": ("os", "fsync"),
     "keeping the checkpoint before": ("os", "replace"),
     "naming the checkpoint": ("os", "link"),
@@ -122,9 +122,9 @@ def arm(fault: Fault) -> None:
 def main() -> int:
     """Run the command line."""
     fault = Fault(**json.loads(sys.argv[1]))
-    import mpisim.logs
+    import mpisim.runs.log.writer
 
-    mpisim.logs.FLUSH_SECONDS = 0.05  # short jobs, too, write their logs in several blocks
+    mpisim.runs.log.writer.FLUSH_SECONDS = 0.05  # so that short jobs write several blocks
     if cli._launched_rank() == fault.rank:
         arm(fault)
     return cli.main(sys.argv[2:])

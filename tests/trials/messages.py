@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mpisim.errors import WireError
+from mpisim.core.errors import WireError
 from mpisim.wire.base import Form, Message
 from tests.compressors.cases import CASES, draw, name_of
 from tests.wire.messages import KINDS, PRECISIONS, random_message

@@ -18,7 +18,7 @@ import h5py
 import numpy as np
 import psutil
 
-from tests.cluster.jobs import start
+from tests.comm.jobs import start
 
 RATE, MEMORY, SIZE = 0.05, 0.02, 0.02  # by how much what should be constant may change
 WINDOWS = 100

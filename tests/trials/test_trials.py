@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from tests.cluster.jobs import needs_mpirun
+from tests.comm.jobs import needs_mpirun
 from tests.trials.entry import PLACES, Fault, arm
 from tests.trials.trial import EXPERIMENTS, Trial, attempt, choose
 

@@ -21,9 +21,9 @@ import numpy as np
 import psutil
 import tomli_w
 
-from mpisim import checkpoint
-from mpisim.errors import InputError
-from tests.cluster.jobs import ROOT, environment
+from mpisim.core.errors import InputError
+from mpisim.runs import checkpoint
+from tests.comm.jobs import ROOT, environment
 from tests.helpers import run_tables
 from tests.resumes import differences, experiments
 from tests.trials.entry import EVERYWHERE, ON_RANK_0, Fault

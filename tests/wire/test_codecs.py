@@ -8,9 +8,9 @@ from math import comb, log2
 import numpy as np
 import pytest
 
-from mpisim.errors import InputError, WireError
-from mpisim.wire import entropy
+from mpisim.core.errors import InputError, WireError
 from mpisim.wire.base import Precision
+from mpisim.wire.codecs import ans as entropy
 from mpisim.wire.levels import Levels, LevelsForm
 from tests.wire import string_elias
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mpisim.errors import InputError, WireError
-from mpisim.wire import elias
+from mpisim.core.errors import InputError, WireError
+from mpisim.wire.codecs import omega as elias
 from tests.wire import string_elias
 
 CODES = {

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mpisim.errors import WireError
+from mpisim.core.errors import WireError
 from mpisim.wire.base import Precision
 from mpisim.wire.dense import DenseForm
 from mpisim.wire.explicit import Explicit, ExplicitForm

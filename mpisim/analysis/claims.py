@@ -1,0 +1,163 @@
+"""What a paper claims, measured in logs: written as JSON, printed as a table."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mpisim.analysis.curves import Axis
+from mpisim.core.errors import InputError
+from mpisim.runs.log.reader import Log
+from mpisim.runs.sweep.points import write_json
+
+SUFFIX = ".claims.json"
+Y = "grad_norm_sq"
+START = {Y: "|grad f(x^0)|^2", "distance_sq": "|x^0 - x*|^2", "loss": "f(x^0)"}
+HARDLY = 0.9  # of what it is at the start: a level above it says little
+KEYS = ("claim", "source", "measured", "holds")
+
+
+@dataclasses.dataclass(frozen=True)
+class Claim:
+    """A claim and what logs say of it.
+
+    Attributes
+    ----------
+    claim : str
+    source : str
+        Where the paper says so, or from which of its theorems it follows.
+    measured : str
+        The numbers, in words.
+    holds : bool
+    details : dict
+        More numbers, for programs.
+    """
+
+    claim: str
+    source: str
+    measured: str
+    holds: bool
+    details: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+
+def write(path: Path, claims: Sequence[Claim]) -> Path:
+    """The claims as a JSON list; returns ``path``. `OutputError` where that fails."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_json(path, [dataclasses.asdict(claim) for claim in claims])
+    return path
+
+
+def read(path: Path) -> list[Claim]:
+    """The claims that `write` wrote; `InputError` for anything else."""
+    try:
+        claims = [Claim(**claim) for claim in json.loads(path.read_text(encoding="utf-8"))]
+        if not all(isinstance(claim.holds, bool) for claim in claims):
+            raise TypeError
+        return claims
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except (ValueError, TypeError):
+        raise InputError(
+            f"{path}: not a list of claims with the keys {', '.join(KEYS)}; draw the figure again"
+        ) from None
+
+
+def table(name: str, claims: Sequence[Claim]) -> str:
+    """The claims by source, with a count of those that hold."""
+    hold = sum(claim.holds for claim in claims)
+    lines = [f"{name}: {hold} of {len(claims)} claims hold"]
+    width = max((len(claim.claim) for claim in claims), default=0)
+    for source in dict.fromkeys(claim.source for claim in claims):
+        lines.append(f"\n{source}")
+        for claim in claims:
+            if claim.source == source:
+                mark = "yes" if claim.holds else "NO "
+                lines.append(f"  {mark}  {claim.claim:<{width}}  {claim.measured}")
+    return "\n".join(lines)
+
+
+def common_level(logs: Iterable[Log], y: str = Y) -> float:
+    """The smallest level of column ``y`` that all runs reached: the largest of their minima."""
+    return max(float(np.nanmin(log.column(y))) for log in logs)
+
+
+def needed(log: Log, x: Axis, level: float, y: str = Y) -> float:
+    """What a run had spent, on axis ``x``, in its first logged row with ``y`` <= level; else inf.
+
+    That is where the running minimum of ``y`` reaches the level, later by less than the distance
+    of two logged rows.
+    """
+    below = np.flatnonzero(log.column(y) <= level)
+    return float(x.values(log)[below[0]]) if below.size else float("inf")
+
+
+def seed(log: Log) -> int:
+    """The seed of a run."""
+    return int(log.attrs["seed"])
+
+
+def fewer(
+    claim: str, source: str, less: Sequence[Log], more: Sequence[Log], x: Axis, y: str = Y
+) -> Claim:
+    """That ``less`` spend less on ``x`` than ``more`` until ``y`` is at their common level.
+
+    Runs are compared seed by seed, on seeds that both have; the claim holds if the median of the
+    ratios is above 1. It does not where the common level is no lower than ``y`` at the start.
+    """
+    pairs = [(a, b) for a in less for b in more if seed(a) == seed(b)]
+    if not pairs:
+        return Claim(claim, source, "not measured: no seed has both runs", False)
+    runs = [log for pair in pairs for log in pair]
+    level, start = common_level(runs, y), max(float(log.column(y)[0]) for log in runs)
+    details = {
+        "level": level,
+        "level_of_start": level / start,
+        "seeds": [seed(a) for a, _ in pairs],
+    }
+    if level >= start:
+        measured = f"not measured: a run never got below {START[y]}"
+        return Claim(claim, source, measured, False, details)
+    low = [needed(a, x, level, y) for a, _ in pairs]
+    high = [needed(b, x, level, y) for _, b in pairs]
+    ratios = np.array(high) / np.array(low)
+    median = float(np.median(ratios))
+    details |= {"less": low, "more": high, "ratios": ratios.tolist(), "median_ratio": median}
+    measured = (
+        f"{number(median)} times ({number(ratios.min())} to {number(ratios.max())}),"
+        f" {_reached(level / start, y)}"
+    )
+    return Claim(claim, source, measured, median > 1, details)
+
+
+def ordered(claim: str, source: str, groups: Mapping[str, Sequence[Log]], x: Axis) -> Claim:
+    """That the groups, in this order, need more and more of ``x`` to reach their common level."""
+    logs = [log for group in groups.values() for log in group]
+    level, start = common_level(logs), max(float(log.column(Y)[0]) for log in logs)
+    medians = {
+        name: float(np.median([needed(log, x, level) for log in group]))
+        for name, group in groups.items()
+    }
+    values = list(medians.values())
+    measured = ", ".join(f"{name}: {number(value)}" for name, value in medians.items())
+    details = {"level": level, "level_of_start": level / start, "medians": medians}
+    measured += f", {_reached(level / start)}"
+    return Claim(claim, source, measured, bool(np.all(np.diff(values) > 0)), details)
+
+
+def _reached(share: float, y: str = Y) -> str:
+    """The common level as a share of ``y`` at the start, and whether that is worth the name."""
+    text = f"{share:.3g}" if share < 0.99 else f"1 - {1 - share:.1e}"
+    moved = "" if share < HARDLY else " (hardly moved)"
+    return f"to {text} of {START[y]}{moved}"
+
+
+def number(value: float) -> str:
+    """Three digits, with a decimal prefix from a million on: ``0.98``, ``103``, ``1.28M``."""
+    if abs(value) >= 1e6:
+        return f"{value / 1e6:.3g}M"
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -1,0 +1,126 @@
+"""From logs to curves: what an axis shows, and mean and band over seeds."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from mpisim.core.errors import InputError
+from mpisim.runs.log.reader import Log
+
+# Columns that are summed over workers, with the axis label of their share per worker.
+SUMMED = {
+    "bits_up": "bits sent",
+    "bits_down": "bits received",
+    "bits_total": "bits sent and received",
+    "framing_bits_up": "framing bits sent",
+    "framing_bits_down": "framing bits received",
+    "paper_bits_up": "bits as the paper charges them",
+    "oracle_calls": "gradients of single samples",
+}
+LABELS = {
+    "round": "round",
+    "loss": r"$f(x^k)$",
+    "grad_norm_sq": r"$\|\nabla f(x^k)\|^2$",
+    "suboptimality": r"$f(x^k) - f(x^\star)$",
+    "distance_sq": r"$\|x^k - x^\star\|^2$",
+    "bits_up_max": "bits sent by the busiest worker",
+    "seconds": "seconds",
+}
+GRID_POINTS = 400
+
+
+@dataclasses.dataclass(frozen=True)
+class Axis:
+    """What an axis shows: a column (or a derived one), a worker's share or all, log or linear."""
+
+    name: str
+    log: bool
+    per_worker: bool = True
+
+    def values(self, log: Log) -> np.ndarray:
+        """The column, shape (rows,); `InputError` lists the columns where it is missing."""
+        values = log.column(self.name)
+        return values / log.n if self.per_worker and self.name in SUMMED else values
+
+    def label(self, log: Log) -> str:
+        """Words and units for the axis."""
+        if self.name in SUMMED:
+            return SUMMED[self.name] + (" per worker" if self.per_worker else ", all workers")
+        if self.name in LABELS:
+            return LABELS[self.name]
+        units = log.units.get(self.name, "")
+        name = self.name.replace("time_", "time to ").replace("_", " ")
+        return f"{name} ({units})" if units not in ("", "1") else name
+
+
+@dataclasses.dataclass(frozen=True)
+class Epochs(Axis):
+    """Gradients of single samples in multiples of all workers' samples: oracle_calls / (n m)."""
+
+    def values(self, log: Log) -> np.ndarray:
+        return log.column("oracle_calls") / log.workers["rows"].sum()
+
+    def label(self, log: Log) -> str:
+        return "epochs"
+
+
+@dataclasses.dataclass(frozen=True)
+class Curve:
+    """A curve, shape (points,) each; ``low`` and ``high`` bound the band, None for a single run."""
+
+    x: np.ndarray
+    y: np.ndarray
+    low: np.ndarray | None = None
+    high: np.ndarray | None = None
+
+
+def points(log: Log, x: Axis, y: Axis) -> tuple[np.ndarray, np.ndarray]:
+    """The points of one log that the axes can show: finite, and positive on a logarithmic axis.
+
+    Raises `InputError` where none is left.
+    """
+    xs, ys = x.values(log), y.values(log)
+    good = np.isfinite(xs) & np.isfinite(ys)
+    for axis, values in ((x, xs), (y, ys)):
+        if axis.log:
+            good &= values > 0
+    if not good.any():
+        flag = " and ".join(f"--linear-{n}" for n, a in (("x", x), ("y", y)) if a.log)
+        hint = f"; {flag} shows values that are not positive" if flag and log.rows else ""
+        raise InputError(f"{log.path}: nothing to draw of {y.name} against {x.name}{hint}")
+    return xs[good], ys[good]
+
+
+def over_seeds(logs: Sequence[Log], x: Axis, y: Axis) -> Curve:
+    """One curve for the runs of a setting: their mean and +- one standard deviation over seeds.
+
+    On a logarithmic y axis both are taken of log y, so that the mean is the geometric one; the
+    runs are interpolated to a common grid over the x that all of them have reached, linearly in
+    what the axes show.
+    """
+    runs = [points(log, x, y) for log in logs]
+    if len(runs) == 1:
+        return Curve(*runs[0])
+    to_x, to_y = (np.log if axis.log else np.asarray for axis in (x, y))
+    from_y = np.exp if y.log else np.asarray
+    grid = common_grid([run[0] for run in runs], x.log)
+    heights = np.array([np.interp(to_x(grid), to_x(xs), to_y(ys)) for xs, ys in runs])
+    mean, spread = heights.mean(axis=0), heights.std(axis=0, ddof=1)
+    return Curve(grid, from_y(mean), from_y(mean - spread), from_y(mean + spread))
+
+
+def common_grid(xs: list[np.ndarray], log: bool) -> np.ndarray:
+    """Places that all runs have reached: their own if these are the same, else an even grid."""
+    if all(len(x) == len(xs[0]) and np.array_equal(x, xs[0]) for x in xs[1:]):
+        return xs[0]
+    first, last = max(x[0] for x in xs), min(x[-1] for x in xs)
+    if first >= last:
+        return np.array([first])
+    if not log:
+        return np.linspace(first, last, GRID_POINTS)
+    grid = np.geomspace(first, last, GRID_POINTS)
+    grid[0], grid[-1] = first, last
+    return grid

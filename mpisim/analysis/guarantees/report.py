@@ -1,0 +1,219 @@
+"""The text of `mpisim theory FILE.toml`: what the theorems say about an experiment."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from math import isinf
+
+from mpi4py import MPI
+
+from mpisim.analysis.guarantees import permk as report_permk
+from mpisim.analysis.guarantees import text
+from mpisim.core.errors import InputError
+from mpisim.methods.estimators.vr_diana import VRDiana
+from mpisim.methods.estimators.vr_marina import OnlineVRMarina, VRMarina
+from mpisim.runs.engine import Engine
+from mpisim.runs.experiment import Experiment
+from mpisim.theory import tables
+from mpisim.theory.collective import mean
+from mpisim.theory.complexity import Case, Row
+from mpisim.theory.setting import Condition, Setting, setting_of
+from mpisim.theory.smoothness import Constants
+
+COMPARED = ("marina", "ef21")  # what the PermK paper's tables compare
+LETTERS = {"batch": "b'", "big_batch": "b", "participants": "r"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Facts:
+    """What all parts of the report are written from, the same on every rank.
+
+    f_inf is None, and so is Delta_0, where no lower bound of f is known.
+    """
+
+    engine: Engine
+    c: Constants
+    smooth: Setting
+    f_0: float
+    f_inf: float | None
+    f_inf_source: str
+
+    def setting(self, condition: Condition) -> Setting:
+        """What the theorems under ``condition`` see."""
+        return dataclasses.replace(self.smooth, condition=condition)
+
+
+def report(experiment: Experiment, epsilon: float, comm: MPI.Intracomm) -> str:
+    """The whole text, on every rank; collective. Runs no round and writes no log.
+
+    `InputError` where the experiment does not fit together or its problem has no constants.
+    """
+    facts = _facts(experiment, comm)
+    blocks = [
+        text.aligned(_experiment(facts, experiment)),
+        "constants\n" + text.columns(_constants(facts.c)),
+        text.aligned(_method(facts, experiment)),
+        text.aligned(_gap(facts)),
+        _table(facts, "nonconvex", epsilon),
+        _table(facts, "PL", epsilon),
+    ]
+    return "\n\n".join(blocks)
+
+
+def _facts(experiment: Experiment, comm: MPI.Intracomm) -> Facts:
+    method = dataclasses.replace(experiment.method, stepsize=1.0)  # the theorems' come later
+    run = dataclasses.replace(experiment.run, reference=False)
+    engine = Engine(dataclasses.replace(experiment, method=method, run=run), comm)
+    problem, star = engine.problem, engine.star
+    c = engine.loaded.constants(star, method.smoothness)
+    f_0 = float(mean(star, problem.losses(problem.initial_point())[:, None])[0])
+    smooth = setting_of(c, problem, engine.compressor, star, method.smoothness)
+    return Facts(engine, c, smooth, f_0, *_lower_bound(engine))
+
+
+def _lower_bound(engine: Engine) -> tuple[float | None, str]:
+    why = ""
+    if engine.problem.minimum() is not None:
+        return engine.loaded.minimiser(engine.star)[1], "f(x*), by its formula"
+    if engine.problem.convex:
+        try:
+            return engine.loaded.minimiser(engine.star)[1], "f(x*), by Newton's method"
+        except InputError:
+            why = ", f has no minimiser"
+    if engine.problem.nonnegative:
+        return 0.0, f"a lower bound, f being nonnegative{why}"
+    return None, "no lower bound of f is known, so no rounds can be predicted"
+
+
+def _experiment(facts: Facts, experiment: Experiment) -> list[tuple[str, str]]:
+    problem, rows = facts.engine.problem, facts.engine.rows
+    least, most = int(rows.min()), int(rows.max())
+    samples = f"{least}" if least == most else f"{least} to {most}"
+    return [
+        ("title", experiment.title),
+        ("problem", f"{problem.identity}"),
+        ("", f"n = {problem.n}, d = {problem.d}, m = {samples}"),
+    ]
+
+
+def _constants(c: Constants) -> list[tuple[str, ...]]:
+    def line(name: str, values: str, key: str, more: str = "") -> tuple[str, ...]:
+        return name, values, "sharp" if c.sharp[key] else "bound", more + c.source[key]
+
+    seen = Setting(len(c.L_i), 0, False, c, None, None, 0.0)
+    square = "root of the mean square of "
+    return [
+        line("L_i", text.span(c.L_i), "L_i"),
+        line("L = L_-", text.number(c.L), "L"),
+        line("L (MARINA)", text.number(seen.L_rms), "L_i", f"{square}L_i: "),
+        line("L_+", text.number(c.L_plus), "L_plus"),
+        line("L_±", text.number(c.L_pm), "L_pm"),
+        line("cal-L_i", text.span(c.cal_L_i), "cal_L_i"),
+        line("cal-L", text.number(seen.cal_L_rms), "cal_L_i", f"{square}cal-L_i: "),
+        line("mu", text.number(c.mu), "mu") if c.mu else ("mu", text.UNKNOWN, "", "not known"),
+    ]
+
+
+def _method(facts: Facts, experiment: Experiment) -> list[tuple[str, str]]:
+    compressor, estimator = facts.engine.compressor, facts.engine.estimator
+    parts = [f"omega = {text.number(compressor.omega)}", f"alpha = {text.number(compressor.alpha)}"]
+    parts.append(f"zeta = {text.number(compressor.density)}")
+    if compressor.A is not None:
+        parts.append(f"A = {text.number(compressor.A)}, B = {text.number(compressor.B)}")
+    if compressor.cal_L_max is not None:
+        parts.append(f"cal-L_max = {text.number(compressor.cal_L_max)}")
+    numbers = {LETTERS.get(key, key): value for key, value in estimator.parameters().items()}
+    if isinstance(estimator, VRMarina | VRDiana):
+        numbers["b'"] = estimator.b
+    if isinstance(estimator, OnlineVRMarina):
+        numbers["b"] = estimator.big_b
+    shown = (f"{key.rstrip('_')} = {text.number(value)}" for key, value in numbers.items())
+    return [
+        ("compressor", compressor.name),
+        ("", ", ".join(parts)),
+        *_groups(facts),
+        ("method", experiment.method.name),
+        ("", ", ".join(shown)),
+        *_steps(facts, experiment),
+    ]
+
+
+def _groups(facts: Facts) -> Iterable[tuple[str, str]]:
+    """The constants inside groups of workers that draw apart."""
+    own = facts.smooth.groups
+    if own is not None:
+        sizes = f"{own.L_pm.size} groups of {text.span(own.groups.sizes)} workers"
+        spans = f"L_+ {text.span(own.L_plus)}, L_± {text.span(own.L_pm)} inside"
+        yield "", f"{sizes}, {spans}; L̂_G = {text.number(own.L_hat_sq**0.5)}"
+
+
+def _steps(facts: Facts, experiment: Experiment) -> Iterable[tuple[str, str]]:
+    """The theory step, and the experiment's own where it is another."""
+    method = experiment.method
+    multiple = method.multiple()
+    theory = None
+    try:
+        if not method.optimizer.theorem:
+            raise InputError(f"method.stepsize: there is no theorem for {method.optimizer.name!r}")
+        theory = facts.engine.estimator.theory_step(facts.setting(method.condition()))
+        yield "theory step", f"{text.number(theory.gamma)}, {theory.source}"
+    except InputError as error:
+        yield "theory step", f"none: {str(error).removeprefix('method.stepsize: ')}"
+    if multiple is None:
+        times = f", {text.number(method.stepsize / theory.gamma)} x theory" if theory else ""  # type: ignore[operator]
+        yield "step size", f"{text.number(method.stepsize)}{times}"
+    elif multiple != 1 and theory is not None:
+        yield (
+            "step size",
+            f"{text.number(multiple * theory.gamma)}, {text.number(multiple)} x theory",
+        )
+
+
+def _gap(facts: Facts) -> list[tuple[str, str]]:
+    delta = None if facts.f_inf is None else facts.f_0 - facts.f_inf
+    return [
+        ("f(x^0)", text.number(facts.f_0)),
+        ("f_inf", f"{text.number(facts.f_inf)}, {facts.f_inf_source}"),
+        ("Delta_0", f"{text.number(delta)}, f(x^0) - f_inf"),
+    ]
+
+
+def _table(facts: Facts, condition: Condition, epsilon: float) -> str:
+    """Table 1 or 2 for the experiment, or why there is none."""
+    number, goal = "1", f"E|grad f|^2 <= epsilon^2 = {text.number(epsilon**2)}"
+    if condition == "PL":
+        number, goal = "2", f"E f - f(x*) <= epsilon = {text.number(epsilon)}, f being PL"
+    title = f"Table {number}: until {goal}"
+    if facts.f_inf is None:
+        return f"{title}\n  none: {facts.f_inf_source}"
+    if condition == "PL" and facts.c.mu is None:
+        return f"{title}\n  none: the problem has no known mu"
+    case = _case(facts, condition, epsilon)
+    rows, missing = tables.rows(case)
+    head = ("setup", "method", "rounds", "bits/worker", "samples/worker", "", "source")
+    lines = text.columns([head, *(_cells(row) for row in rows)], right=(2, 3, 4))
+    table = "\n".join([title, lines, *(f"  without {reason}" for reason in missing)])
+    return f"{table}\n\n{report_permk.tables(case)}" if case.method in COMPARED else table
+
+
+def _case(facts: Facts, condition: Condition, epsilon: float) -> Case:
+    estimator, engine = facts.engine.estimator, facts.engine
+    return Case(
+        setting=facts.setting(condition),
+        m=engine.oracle.samples,
+        delta=max(0.0, facts.f_0 - (facts.f_inf or 0.0)),
+        epsilon=epsilon,
+        method=estimator.name,
+        p=getattr(estimator, "p", None),
+        b=estimator.b if isinstance(estimator, VRMarina | VRDiana) else None,
+        big_b=estimator.big_b if isinstance(estimator, OnlineVRMarina) else None,
+        r=getattr(estimator, "participants", None),
+        theorem=getattr(estimator, "theorem", "marina"),
+        whole=isinstance(estimator, VRMarina) and isinf(estimator.noise_batch()),
+    )
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    numbers = (f"{value:.3e}" for value in (row.rounds, row.bits, row.calls))
+    return row.setup, row.method, *numbers, row.kind, row.source

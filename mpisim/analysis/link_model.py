@@ -1,0 +1,185 @@
+"""A model of the network: what a run's bits take in seconds, on links that it did not have.
+
+To the seconds that were measured, on one machine or a network much faster than the model's, comes
+what the links take. A round is one gather, from the workers to the server, and one broadcast back;
+each takes the latency and then the time in which its bytes pass the slowest link they share:
+
+    gather     latency + (bytes of the busiest host) / up      all bytes / up where shared
+    broadcast  latency + (bytes of one copy) / down            all copies / down where shared
+
+A host is a worker, or a rank with all its workers (`ranks`): then one copy of a broadcast goes to
+each, and messages of the server's own workers cross nothing. Bytes are payload and framing, a
+message's envelope, and the headers of Ethernet, IP and TCP of its packets (`on_wire`). Where links
+are token buckets, as those of `run/netlab`, the first bytes after a pause pass at once (`burst`),
+but a round takes at least the time in which its bytes refill each.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import Any
+
+import numpy as np
+
+from mpisim.core.errors import InputError
+
+SEGMENT, HEADERS = 1448, 66  # bytes: of a full TCP segment on Ethernet, of its headers
+ENVELOPE = 22  # bytes of a message: 8 of Open MPI's TCP transport, 14 for matching
+RATES = {"bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
+TIMES = {"us": 1e6, "ms": 1e3, "s": 1.0}  # in a second
+SECONDS = {unit: 1 / count for unit, count in TIMES.items()}
+UNLIMITED = "unlimited"
+WORDS = ("shared", "ranks", "bucket")
+FRAME = 1600  # bytes; room for a full Ethernet frame
+SLACK = 125e-6  # seconds by which a timer may be late without a loss of speed
+ALLOWED = (
+    "RATE[/RATE][,LATENCY][,shared][,ranks][,bucket] with RATE in bit, kbit, mbit, gbit a second or"
+    " unlimited, up and down, and LATENCY in us, ms, s, such as 100mbit,1ms or 10mbit/1gbit,shared"
+)
+_NUMBER = r"([0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)"
+_RATE = re.compile(rf"{_NUMBER}(bit|kbit|mbit|gbit)")
+_TIME = re.compile(rf"{_NUMBER}(us|ms|s)")
+
+
+@dataclasses.dataclass(frozen=True)
+class Network:
+    """Links between the hosts and the server.
+
+    Attributes
+    ----------
+    up, down : float
+        Bits a second of each host's link to the server and back; infinity for no limit.
+    latency : float
+        Seconds from one host to another, one way.
+    shared : bool
+        The server has a link of the same speeds, which all hosts share; else it is no limit.
+    ranks : bool
+        The workers of a rank are on one host, as in the run; else each worker has its own.
+    bucket : bool
+        Links are token buckets, which send `burst` at once after a pause; else nothing is at once.
+    """
+
+    up: float = float("inf")
+    down: float = float("inf")
+    latency: float = 0.0
+    shared: bool = False
+    ranks: bool = False
+    bucket: bool = False
+
+    def __str__(self) -> str:
+        """The text that `parse` reads; the same network has one text."""
+        rates = [_rate_text(self.up)] + [_rate_text(self.down)] * (self.down != self.up)
+        words = [word for word in WORDS if getattr(self, word)]
+        times = [_scaled(self.latency, SECONDS)] * (self.latency > 0)
+        return ",".join(["/".join(rates), *times, *words])
+
+
+def burst(rate: float) -> float:
+    """Bits that a token bucket of a rate lets pass at once: a frame, and those of `SLACK`."""
+    return 8 * FRAME + rate * SLACK
+
+
+def parse(text: str, where: str = "--network") -> Network:
+    """A network from its text, such as ``100mbit,1ms``; `InputError` says what is allowed."""
+    found: dict[str, Any] = {}
+    for part in text.lower().split(","):
+        read = _part(part.strip())
+        if read is None or found.keys() & read.keys():
+            raise InputError(f"{where} {text}: {part!r} is not allowed; it must be {ALLOWED}")
+        found |= read
+    return Network(**found)
+
+
+def _part(part: str) -> dict[str, Any] | None:
+    """What one part of the text says; None for nothing."""
+    if part in WORDS:
+        return {part: True}
+    if time := _TIME.fullmatch(part):
+        latency = float(time[1]) / TIMES[time[2]]
+        return {"latency": latency} if np.isfinite(latency) else None
+    up, slash, down = part.partition("/")
+    rates = [up, down if slash else up]
+    values = [_rate(rate) for rate in rates]
+    return {"up": values[0], "down": values[1]} if min(values) > 0 else None
+
+
+def _rate(text: str) -> float:
+    """Bits a second; 0 for what is no rate."""
+    if text == UNLIMITED:
+        return float("inf")
+    rate = _RATE.fullmatch(text)
+    return float(rate[1]) * RATES[rate[2]] if rate else 0.0
+
+
+def _rate_text(rate: float) -> str:
+    return UNLIMITED if rate == float("inf") else _scaled(rate, RATES)
+
+
+def _scaled(value: float, units: dict[str, float]) -> str:
+    """A number, to 12 digits, and the largest unit that is not above it."""
+    fitting = [unit for unit, scale in units.items() if scale <= value] or list(units)[:1]
+    return f"{value / units[fitting[-1]]:.12g}{fitting[-1]}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Traffic:
+    """What a run sent and how long it took, cumulative, shape (rows,) each.
+
+    Attributes
+    ----------
+    rounds : array
+        Rounds done.
+    seconds : array
+        As measured.
+    bits_up, bits_down : array
+        Payload and framing, summed over workers.
+    bits_up_max : array
+        Those of the busiest worker of each round.
+    workers : array, shape (ranks,), int
+        Workers of each rank; rank 0 is the server.
+    """
+
+    rounds: np.ndarray
+    seconds: np.ndarray
+    bits_up: np.ndarray
+    bits_down: np.ndarray
+    bits_up_max: np.ndarray
+    workers: np.ndarray
+
+
+def seconds(network: Network, traffic: Traffic) -> np.ndarray:
+    """Seconds so far under a network, shape (rows,): measured, gathers, broadcasts."""
+    n = int(traffic.workers.sum())
+    steps = {name: np.diff(getattr(traffic, name), prepend=0.0) for name in _CUMULATIVE}
+    if network.ranks:
+        away = traffic.workers[1:]
+        hosts, all_up = int(np.count_nonzero(away)), steps["bits_up"] * away.sum() / n
+        busiest_up = steps["bits_up"] * max(away, default=0) / n
+    else:
+        hosts, all_up, busiest_up = n, steps["bits_up"], steps["bits_up_max"]
+    copy = steps["bits_down"] / n * (hosts > 0)
+    times = np.maximum(steps["rounds"], 1)  # what goes ahead of round 0 is one exchange
+    together = hosts if network.shared else 1
+    gathers = on_wire(all_up if network.shared else busiest_up, together * times) / network.up
+    broadcasts = on_wire(copy * together, together * times) / network.down
+    rest = steps["seconds"] + 2 * network.latency * steps["rounds"] * (hosts > 0)
+    if not network.bucket:
+        return np.cumsum(rest + gathers + broadcasts)
+    later = rest + _later(gathers, network.up, times) + _later(broadcasts, network.down, times)
+    return np.cumsum(np.max([later, gathers, broadcasts], axis=0))
+
+
+def on_wire(bits: np.ndarray, messages: np.ndarray | int) -> np.ndarray:
+    """Bits that cross a link for so many bits in messages of equal lengths."""
+    length = np.divide(bits, 8 * messages, where=bits > 0, out=np.zeros_like(bits)) + ENVELOPE
+    packets = np.ceil(length / SEGMENT)
+    return np.where(bits > 0, 8.0 * messages * (length + HEADERS * packets), 0.0)
+
+
+def _later(taken: np.ndarray, rate: float, times: np.ndarray) -> np.ndarray:
+    """Of the seconds on a link at full buckets, so many times, those that are waited for."""
+    return np.maximum(taken - times * burst(rate) / rate, 0.0) if rate < np.inf else taken
+
+
+_CUMULATIVE = ("rounds", "seconds", "bits_up", "bits_down", "bits_up_max")

@@ -1,0 +1,49 @@
+"""Seconds of a log under a network that it did not run on."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from mpisim.analysis.curves import Axis
+from mpisim.analysis.link_model import Network, Traffic, seconds
+from mpisim.comm.partition import starts, worker_ranks
+from mpisim.core.errors import InputError
+from mpisim.runs.log.reader import Log
+
+
+@dataclasses.dataclass(frozen=True)
+class Modelled(Axis):
+    """Seconds under ``network``: those of the log, and what its bits take by the model."""
+
+    network: Network = dataclasses.field(default_factory=Network)
+
+    def values(self, log: Log) -> np.ndarray:
+        """Shape (rows,); `InputError` where a column is missing or the ranks do not fit."""
+        return seconds(self.network, traffic(log))
+
+    def label(self, log: Log) -> str:
+        return f"modelled seconds, {self.network}"
+
+
+def traffic(log: Log) -> Traffic:
+    """What the model needs of a log."""
+    framing = log.column("framing_bits_up")
+    return Traffic(
+        rounds=log.column("round"),
+        seconds=log.column("seconds"),
+        bits_up=log.column("bits_up") + framing,
+        bits_down=log.column("bits_down") + log.column("framing_bits_down"),
+        bits_up_max=log.column("bits_up_max") + framing / log.n,
+        workers=_workers_of_ranks(log),
+    )
+
+
+def _workers_of_ranks(log: Log) -> np.ndarray:
+    """Workers of each rank, shape (ranks,), as the run dealt them."""
+    ranks = int(log.attrs.get("ranks", 1))
+    layout = str(log.config.get("run", {}).get("layout", "shared"))
+    if not 1 <= worker_ranks(ranks, layout) <= log.n:
+        raise InputError(f"{log.path}: attribute ranks = {ranks} for {log.n} workers")
+    return np.diff(starts(log.n, ranks, layout))

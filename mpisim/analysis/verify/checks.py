@@ -1,0 +1,102 @@
+"""What must hold in every log, whatever was run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from mpisim.runs.log.reader import Log
+from mpisim.runs.log.writer import FIRST, LEDGER, ORACLE, SCHEMA_VERSION, TIMES
+
+CUMULATIVE = [name for name, *_ in LEDGER + ORACLE + TIMES]
+BITS = ("bits_up", "bits_down", "framing_bits_up", "framing_bits_down", "paper_bits_up")
+
+
+def checks(log: Log) -> Iterator[tuple[str, list[str]]]:
+    """(what is checked, what is wrong) for each check; the columns come first."""
+    missing = [name for name, *_ in FIRST + LEDGER + ORACLE + TIMES if name not in log.columns]
+    version = log.attrs.get("schema_version")
+    wrong = [f"there is no column {name}" for name in missing]
+    if version != SCHEMA_VERSION:
+        wrong.append(f"schema_version is {version}, this mpisim writes {SCHEMA_VERSION}")
+    yield "schema: all columns are there", wrong
+    if missing or not log.rows:
+        return
+    yield "rounds: each run.log_every-th, and the last", _rounds(log)
+    yield "cumulative columns never fall", list(_falls(log))
+    yield "totals of all workers against each other", list(_totals(log))
+    yield "attributes say what config says", list(_attributes(log))
+    yield "status fits the last row", list(_status(log))
+
+
+def expected_rounds(last: int, every: int) -> np.ndarray:
+    """The rounds of a log whose last row is that of x^last."""
+    multiples = np.arange(0, last + 1, every)
+    return multiples if last % every == 0 else np.append(multiples, last)
+
+
+def _rounds(log: Log) -> list[str]:
+    rounds = log.columns["round"]
+    expected = expected_rounds(int(rounds[-1]), int(log.config["run"]["log_every"]))
+    if np.array_equal(rounds, expected):
+        return []
+    same = min(rounds.size, expected.size)
+    row = int(np.argmax(np.append(rounds[:same] != expected[:same], True)))
+    return [f"row {row} is of round {rounds[min(row, rounds.size - 1)]}"]
+
+
+def _falls(log: Log) -> Iterator[str]:
+    for name in CUMULATIVE:
+        steps = np.diff(log.columns[name], prepend=0)
+        if not np.all(steps >= 0):
+            row = int(np.argmin(steps >= 0))
+            yield f"round {log.columns['round'][row]}, {name}: falls by {-steps[row]}"
+
+
+def worker_bits(log: Log) -> np.ndarray | None:
+    """workers/bits_up; None where it goes beyond the last row, as in a run that failed."""
+    return None if log.attrs.get("status") == "failed" else log.workers.get("bits_up")
+
+
+def _totals(log: Log) -> Iterator[str]:
+    last = {name: int(log.columns[name][-1]) for name, *_ in LEDGER}
+    most, total = last["bits_up_max"], last["bits_up"]
+    if not total <= log.n * most <= log.n * total:
+        yield f"bits_up_max is {most} where {log.n} workers sent {total} bits"
+    for name in ("bits_down", "framing_bits_down"):
+        uneven = log.columns[name] % log.n != 0
+        if uneven.any():
+            round = log.columns["round"][int(uneven.argmax())]
+            yield f"round {round}, {name}: is not the same for each of {log.n} workers"
+    sent = worker_bits(log)
+    if sent is not None and int(sent.sum()) != total:
+        yield f"workers/bits_up sums up to {sent.sum()}, rounds/bits_up ends with {total}"
+    if sent is not None and int(sent.max()) > most:
+        yield f"a worker sent {sent.max()} bits, bits_up_max ends with {most}"
+
+
+def _attributes(log: Log) -> Iterator[str]:
+    config = log.config
+    said = {
+        "title": config.get("title"),
+        "seed": config["run"]["seed"],
+        "method": config["method"]["name"],
+        "compressor": config["compressor"]["name"],
+        "workers": config["problem"].get("workers", log.n),
+    }
+    for name, value in said.items():
+        if log.attrs.get(name) != value:
+            yield f"{name} is {log.attrs.get(name)!r}, in config {value!r}"
+    for name, values in log.workers.items():
+        if values.size != log.n:
+            yield f"workers/{name} has {values.size} rows for {log.n} workers"
+
+
+def _status(log: Log) -> Iterator[str]:
+    status, last = log.attrs.get("status"), int(log.columns["round"][-1])
+    rounds, loss = log.config["run"]["rounds"], float(log.columns["loss"][-1])
+    if status == "done" and last != rounds:
+        yield f"done, but the last row is that of round {last} of {rounds}"
+    if (status == "diverged") == bool(np.isfinite(loss)) and status in ("done", "diverged"):
+        yield f"{status}, but the last loss is {loss}"

@@ -1,0 +1,101 @@
+"""The run of a log once more, and the first round and column in which both differ."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+from mpi4py import MPI
+
+from mpisim.analysis.verify.checks import worker_bits
+from mpisim.runs.engine import Engine, Output
+from mpisim.runs.experiment import parse
+from mpisim.runs.log.isolated import apart
+from mpisim.runs.log.reader import Log, read
+from mpisim.runs.signals import StopSignals
+
+COMPLETE = ("done", "diverged")
+
+
+def tables_of(log: Log) -> dict[str, Any]:
+    """The experiment of a log, as far as the log goes.
+
+    A run that did not end is repeated up to its last row, with the parameters that it had
+    resolved: some depend on ``run.rounds``.
+    """
+    tables = {name: dict(t) if isinstance(t, dict) else t for name, t in log.config.items()}
+    tables["problem"].setdefault("workers", log.n)
+    tables["run"]["checkpoint_seconds"] = 1e9
+    if log.attrs.get("status") not in COMPLETE:
+        tables["run"]["rounds"] = int(log.columns["round"][-1])
+        for key in tables["method"]:
+            tables["method"][key] = log.attrs.get(f"method_{key}", tables["method"][key])
+    return tables
+
+
+def rerun(tables: dict[str, Any], log: Log | None, comm: MPI.Intracomm) -> tuple[str, list[str]]:
+    """Status of the second run, and what differs. Collective; ``log`` counts on rank 0 alone."""
+    with ExitStack() as stack, StopSignals() as signals:
+        folder = stack.enter_context(tempfile.TemporaryDirectory()) if comm.rank == 0 else ""
+        again = Path(comm.bcast(folder)) / "rerun.h5"
+        result = Engine(parse(tables), comm).run(Output(again), signals)
+        if log is None or result.status not in COMPLETE:
+            return result.status, []
+        return result.status, differences(log, read(again))
+
+
+def differences(log: Log, again: Log) -> list[str]:
+    """What differs, the first round first; clocks apart."""
+    found = []
+    rows = min(log.rows, again.rows)
+    names = [n for n in log.columns if n in again.columns and not n.startswith("time_")]
+    first = {name: _first(log.columns[name][:rows], again.columns[name][:rows]) for name in names}
+    row = min(first.values())
+    if row < rows:
+        for name in (name for name in names if first[name] == row):
+            one, two = log.columns[name][row], again.columns[name][row]
+            round = log.columns["round"][row]
+            found.append(f"round {round}, {name}: the log has {one!r}, the rerun {two!r}")
+    elif log.rows != again.rows:
+        found.append(f"the log has {log.rows} rows, the rerun {again.rows}")
+    sent, sent_again = worker_bits(log), again.workers["bits_up"]
+    if sent is not None and not np.array_equal(sent, sent_again):
+        i = int(np.argmax(sent != sent_again))
+        found.append(f"worker {i}, bits_up: the log has {sent[i]}, the rerun {sent_again[i]}")
+    one, two = _final(log.path), _final(again.path)
+    if (
+        not found
+        and one is not None
+        and two is not None
+        and not np.array_equal(one, two, equal_nan=True)
+    ):
+        found.append("final/x differs, and no column does")
+    return found + _versions(log, again) if found else []
+
+
+def _first(one: np.ndarray, two: np.ndarray) -> int:
+    """Where they differ first; their length if they do not."""
+    equal = (one == two) | ((one != one) & (two != two))
+    return int(np.argmin(np.append(equal, False)))
+
+
+def _final(path: Path) -> np.ndarray | None:
+    def read() -> np.ndarray | None:
+        with h5py.File(path, "r", locking=False) as file:
+            return file["final/x"][()] if "final/x" in file else None
+
+    return apart(path, read)
+
+
+def _versions(log: Log, again: Log) -> list[str]:
+    """Libraries that have changed since."""
+    names = ("package_version", "python", "numpy", "scipy", "numba", "platform")
+    return [
+        f"{name} was {log.attrs.get(name)}, is {again.attrs.get(name)}"
+        for name in names
+        if log.attrs.get(name) != again.attrs.get(name)
+    ]

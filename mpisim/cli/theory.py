@@ -1,0 +1,44 @@
+"""The sub-command `mpisim theory`."""
+
+from __future__ import annotations
+
+import argparse
+from math import isfinite
+
+from mpisim.cli.parser import add_experiment
+from mpisim.core.schema import require
+
+
+def add_theory(parser: argparse.ArgumentParser) -> None:
+    """The flags of `mpisim theory`."""
+    add_experiment(parser)
+    parser.add_argument(
+        "--epsilon",
+        metavar="E",
+        type=float,
+        default=1e-2,
+        help="the accuracy: E|grad f|^2 <= E^2, under PL E f - f* <= E (default: 0.01)",
+    )
+    parser.set_defaults(command=theory_command)
+
+
+def theory_command(args: argparse.Namespace, argv: list[str]) -> int:
+    """``mpisim theory``."""
+    from mpisim.comm.job import guarded
+
+    epsilon = args.epsilon
+    require(isfinite(epsilon) and epsilon > 0, "--epsilon", epsilon, "a number > 0")
+
+    def body(comm) -> int:
+        from mpisim.analysis.guarantees.report import report
+        from mpisim.cli.entry import import_plugin
+        from mpisim.runs.experiment import read
+
+        for module in args.plugin:
+            import_plugin(module)
+        text = report(read(args.file, args.set), epsilon, comm)
+        if comm.rank == 0:
+            print(text, flush=True)
+        return 0
+
+    return guarded(body)

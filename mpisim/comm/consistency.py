@@ -1,0 +1,63 @@
+"""That all ranks of a job have the same software, experiment and data, checked at the start."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import socket
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mpisim.core.errors import Unlike
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+Facts = Mapping[str, str]
+
+
+def require_alike(comm: MPI.Intracomm, facts: Facts) -> None:
+    """`Unlike`, the same one on every rank, unless all ranks have the same ``facts``.
+
+    Collective. Ranks compare 32 bytes; the facts themselves travel only where these differ.
+    """
+    if comm.size == 1:
+        return
+    text = json.dumps(sorted(facts.items()))
+    own = np.frombuffer(hashlib.sha256(text.encode()).digest(), np.uint8)
+    digests = np.empty((comm.size, own.size), np.uint8)
+    comm.Allgather(own, digests)
+    if (digests == digests[0]).all():
+        return
+    gathered = comm.allgather((dict(facts), socket.gethostname()))
+    raise Unlike(difference(*zip(*gathered, strict=True)))
+
+
+def difference(facts: Sequence[Facts], hosts: Sequence[str]) -> str:
+    """A line that names each fact that differs, with the ranks (and hosts) that have each value."""
+    names = dict.fromkeys(name for own in facts for name in own)
+    parts = []
+    for name in names:
+        ranks: dict[str, list[int]] = {}
+        for rank, own in enumerate(facts):
+            ranks.setdefault(own.get(name, "missing"), []).append(rank)
+        if len(ranks) > 1:
+            values = (f"{value} on {_named(where, hosts)}" for value, where in ranks.items())
+            parts.append(f"{name} is {', '.join(values)}")
+    return f"the ranks of this job are not alike: {'; '.join(parts)}; all must have the same"
+
+
+def _named(ranks: list[int], hosts: Sequence[str]) -> str:
+    """``ranks 0-2, 5 (host a)``; one host stands for several."""
+    runs: list[list[int]] = []
+    for rank in ranks:
+        if runs and rank == runs[-1][-1] + 1:
+            runs[-1].append(rank)
+        else:
+            runs.append([rank])
+    texts = [f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs]
+    names = list(dict.fromkeys(hosts[rank] for rank in ranks))
+    where = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+    return f"{'ranks' if len(ranks) > 1 else 'rank'} {', '.join(texts)} ({where})"

@@ -1,0 +1,50 @@
+"""What workers have for the server: compressed, or uncompressed and sent some workers at a time."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from mpisim.compressors.base import Compressor
+from mpisim.core.lazy_rows import Vectors
+from mpisim.core.ordered_sums import rounded
+from mpisim.core.rng import Draw
+from mpisim.wire.base import Message
+
+
+@dataclasses.dataclass(eq=False)
+class Upload:
+    """Compressed vectors of this rank's workers, on their way to the server."""
+
+    compressor: Compressor
+    draw: Draw
+    message: Message
+
+    def decoded(self) -> np.ndarray:
+        """What the server will see, shape (m, d)."""
+        return self.message.decoded()
+
+    def add_to(self, rows: np.ndarray) -> np.ndarray:
+        """``rows`` (m, d), to which what the server will see was added, in place."""
+        self.message.add_to(rows)
+        return rows
+
+
+@dataclasses.dataclass(eq=False)
+class Parts:
+    """Vectors of this rank's workers that are uncompressed and not there yet.
+
+    Each part is worked out, encoded, sent and decoded before the next one.
+    """
+
+    compressor: Compressor
+    vectors: Vectors
+
+    def decoded(self) -> np.ndarray:
+        """What the server will see, shape (m, d)."""
+        v, precision = self.vectors, self.compressor.precision
+        out = np.empty(v.shape, precision.arithmetic)
+        for which, rows in v.parts():
+            out[which] = rounded(rows, precision.wire)
+        return out

@@ -1,0 +1,190 @@
+"""Randomness is addressed, not consumed (rule 4).
+
+A draw is a function of (seed, purpose, round, worker). NumPy's Philox-4x64 is a keyed function of
+a 256-bit counter: the key is (seed, purpose), the counter's third word is the round, and each
+worker owns a fixed stretch of the counter's lower words, so one call draws for a block of
+consecutive workers and gives the numbers that any other split of the workers into blocks gives.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from functools import cache, lru_cache
+
+import numpy as np
+from numba import njit
+
+from mpisim.core import philox
+
+
+@cache
+def purpose_key(purpose: str) -> np.uint64:
+    """The second word of the key."""
+    digest = hashlib.blake2b(purpose.encode(), digest_size=8).digest()
+    return np.uint64(int.from_bytes(digest, "little"))
+
+
+class Streams:
+    """All random numbers of one run.
+
+    Parameters
+    ----------
+    seed : int
+        ``run.seed``, 0 <= seed < 2**63.
+    """
+
+    def __init__(self, seed: int):
+        self.seed = seed
+
+    def raw(self, purpose: str, round: int, first: int, workers: int, count: int) -> np.ndarray:
+        """Random words, shape (workers, count), uint64, for workers first, first+1, ...
+
+        ``count`` is part of the address: a purpose always draws the same number for every worker.
+        """
+        return philox.words(self.seed, purpose_key(purpose), round, first, workers, count)
+
+    def uniform(self, purpose: str, round: int) -> float:
+        """One number in [0, 1), the same for all workers."""
+        return philox.uniform(self.seed, purpose_key(purpose), round)
+
+    def generator(self, purpose: str, round: int = 0) -> np.random.Generator:
+        """A Generator at an address, for draws that all ranks make alike and not every round."""
+        key = np.array([self.seed, purpose_key(purpose)], np.uint64)
+        counter = np.array([0, 0, round, 0], np.uint64)
+        return np.random.Generator(np.random.Philox(key=key, counter=counter))
+
+
+@dataclasses.dataclass(eq=False)  # not frozen: it is made several times a round
+class Draw:
+    """The random numbers of one compression: an address and a block of ``count`` workers.
+
+    With ``clients`` (ascending numbers of workers, over all ranks) only those of the block draw;
+    what they draw does not depend on who else does.
+    """
+
+    streams: Streams
+    purpose: str
+    round: int
+    first: int
+    count: int
+    clients: np.ndarray | None = None
+
+    @property
+    def members(self) -> np.ndarray:
+        """The drawing workers of the block, counted from its first, ascending."""
+        if self.clients is None:
+            return np.arange(self.count)
+        inside = (self.clients >= self.first) & (self.clients < self.first + self.count)
+        return self.clients[inside] - self.first
+
+    @property
+    def workers(self) -> int:
+        """How many workers draw."""
+        return self.count if self.clients is None else len(self.members)
+
+    @property
+    def _address(self) -> tuple[int, np.uint64, int]:
+        return self.streams.seed, purpose_key(self.purpose), self.round
+
+    def block(self, first: int, count: int) -> Draw:
+        """The same draw for another block of workers (the server redraws everybody's)."""
+        return Draw(self.streams, self.purpose, self.round, first, count, self.clients)
+
+    def words(self, count: int) -> np.ndarray:
+        """Shape (workers, count), uint64."""
+        words = self.streams.raw(self.purpose, self.round, self.first, self.count, count)
+        return words if self.clients is None else words[self.members]
+
+    def uniforms(self, count: int) -> np.ndarray:
+        """Shape (workers, count), float64 in [0, 1), independent across workers."""
+        return (self.words(count) >> np.uint64(11)) * 2.0**-53
+
+    def subsets(self, d: int, k: int) -> np.ndarray:
+        """Shape (workers, k), int64: k of d coordinates without replacement, ascending."""
+        if self.clients is not None:
+            return _subsets(self.words(k), np.full(self.workers, d), _pool(d), True)
+        return _draw_subsets(*self._address, self.first, self.count, _pool(d), k)
+
+    def batches(self, rows: np.ndarray, b: int) -> np.ndarray:
+        """Shape (workers, b), int64: b of each worker's ``rows`` samples without replacement,
+
+        in the order in which they were drawn.
+        """
+        if self.clients is not None:
+            return _subsets(self.words(b), rows, _pool(rows.max(initial=0)), False)
+        return _draw_batches(*self._address, self.first, rows, _pool(rows.max(initial=0)), b)
+
+    def samples(self, rows: np.ndarray, b: int) -> np.ndarray:
+        """Shape (workers, b), int64: b of each worker's ``rows`` samples with replacement."""
+        return (self.uniforms(b) * rows[:, None]).astype(np.int64)
+
+    def shared_words(self, count: int) -> np.ndarray:
+        """Shape (count,), uint64: the same for all workers (correlated compressors)."""
+        return self.group_words(1, count)[0]
+
+    def group_words(self, groups: int, count: int) -> np.ndarray:
+        """Shape (groups, count), uint64: for each group of workers, the same for all of them."""
+        return self.streams.raw(self.purpose + "/shared", self.round, 0, groups, count)
+
+
+@njit(cache=True)
+def below(word, bound):
+    """A 64-bit word scaled to {0, ..., bound-1}; bound < 2**32, bias below 2**-32 per value."""
+    high = (word >> np.uint64(32)) * np.uint64(bound)
+    low = (word & np.uint64(0xFFFFFFFF)) * np.uint64(bound)
+    return np.int64((high + (low >> np.uint64(32))) >> np.uint64(32))
+
+
+@njit(cache=True)
+def _sort(row):
+    """In place; by insertion where that is faster."""
+    if row.size > 16:
+        row.sort()
+        return
+    for t in range(1, row.size):
+        value, place = row[t], t
+        while place > 0 and row[place - 1] > value:
+            row[place] = row[place - 1]
+            place -= 1
+        row[place] = value
+
+
+@lru_cache(maxsize=8)
+def _pool(size: int) -> np.ndarray:
+    """0, ..., size - 1, for `_subsets`, which puts back what it swaps."""
+    return np.arange(size)
+
+
+@njit(cache=True)
+def _subsets(words: np.ndarray, sizes: np.ndarray, pool: np.ndarray, ascending: bool) -> np.ndarray:
+    """Fisher-Yates, stopped after k swaps and undone for the next worker: O(k log k) each.
+
+    ``pool``: 0, 1, ..., up to the largest of ``sizes`` at least; as it was when this returns.
+    """
+    m, k = words.shape
+    out = np.empty((m, k), np.int64)
+    chosen = np.empty(k, np.int64)
+    for i in range(m):
+        for t in range(k):
+            j = t + below(words[i, t], sizes[i] - t)
+            chosen[t] = j
+            pool[t], pool[j] = pool[j], pool[t]
+        out[i] = pool[:k]
+        if ascending:
+            _sort(out[i])
+        for t in range(k - 1, -1, -1):
+            j = chosen[t]
+            pool[t], pool[j] = pool[j], pool[t]
+    return out
+
+
+@njit(cache=True)
+def _draw_subsets(seed, purpose, round, first, workers, pool, k):
+    words = philox.words(seed, purpose, round, first, workers, k)
+    return _subsets(words, np.full(workers, pool.size), pool, True)
+
+
+@njit(cache=True)
+def _draw_batches(seed, purpose, round, first, rows, pool, k):
+    return _subsets(philox.words(seed, purpose, round, first, rows.size, k), rows, pool, False)

@@ -1,0 +1,114 @@
+"""From a TOML table to an object: every name and type checked, every mistake one clear line.
+
+A class that can be named in an experiment file is a dataclass; its fields are the keys of its
+table. Supported annotations: bool, int, float, str, Literal[...], list[...], dict, None and unions.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from mpisim.core.errors import InputError
+
+T = TypeVar("T")
+
+
+def choose(kinds: Mapping[str, T], name: object, where: str) -> T:
+    """The entry of ``kinds`` called ``name``; `InputError` lists what there is."""
+    if not isinstance(name, str) or name not in kinds:
+        raise InputError(f"{where}: unknown name {name!r}; known: {', '.join(sorted(kinds))}")
+    return kinds[name]
+
+
+def build(cls: type[T], table: Mapping[str, Any], where: str) -> T:
+    """An instance of the dataclass ``cls`` from a table that errors call ``where``."""
+    hints = typing.get_type_hints(cls)
+    fields = {f.name.rstrip("_"): f for f in dataclasses.fields(cls) if f.init}  # type: ignore[arg-type]
+    values = {}
+    for key, value in table.items():
+        if key not in fields:
+            allowed = ", ".join(sorted(fields)) or "none"
+            raise InputError(f"{where}.{key}: unknown key; allowed here: {allowed}")
+        name = fields[key].name
+        values[name] = check_type(value, hints[name], f"{where}.{key}")
+    for key, field in fields.items():
+        required = (
+            field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        )
+        if required and field.name not in values:
+            raise InputError(f"{where}.{key}: missing; it must be {describe(hints[field.name])}")
+    return cls(**values)
+
+
+def check_type(value: Any, hint: Any, where: str) -> Any:
+    """``value`` as the annotation ``hint`` wants it (an int is a float, too), or `InputError`."""
+    for option in _options(hint):
+        ok, converted = _match(value, option)
+        if ok:
+            return converted
+    raise InputError(f"{where}: {value!r} is not allowed; it must be {describe(hint)}")
+
+
+def describe(hint: Any) -> str:
+    """What an annotation allows, in words."""
+    names = {
+        int: "an integer",
+        float: "a number",
+        str: "a string",
+        bool: "true or false",
+        dict: "a table",
+    }
+    parts = []
+    for option in _options(hint):
+        if typing.get_origin(option) is typing.Literal:
+            parts += [repr(v) for v in typing.get_args(option)]
+        elif option is type(None):
+            parts.append("absent")
+        elif typing.get_origin(option) is list:
+            parts.append("a list")
+        else:
+            kind = typing.get_origin(option) or option
+            parts.append(str(names.get(kind) or getattr(kind, "in_words", option)))
+    return " or ".join(parts)
+
+
+def _options(hint: Any) -> tuple[Any, ...]:
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return typing.get_args(hint)
+    return (hint,)
+
+
+def _match(value: Any, option: Any) -> tuple[bool, Any]:
+    origin = typing.get_origin(option)
+    if origin is typing.Literal:
+        return value in typing.get_args(option) and not isinstance(value, bool), value
+    if origin is list:
+        (inner,) = typing.get_args(option)
+        if not isinstance(value, list):
+            return False, None
+        matches = [_match(v, inner) for v in value]
+        return all(ok for ok, _ in matches), [v for _, v in matches]
+    if option is float:
+        return isinstance(value, int | float) and not isinstance(value, bool), value
+    if option is int:
+        return isinstance(value, int) and not isinstance(value, bool), value
+    return isinstance(value, origin or option), value
+
+
+def require(condition: bool, where: str, value: object, allowed: str) -> None:
+    """Raise the one-line `InputError` unless ``condition`` holds."""
+    if not condition:
+        raise InputError(f"{where}: {value!r} is not allowed; it must be {allowed}")
+
+
+def flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+    """``{"a": {"b": 1}}`` as ``{"a.b": "1"}``: the values of tables in tables, as text."""
+    out: dict[str, str] = {}
+    for key, value in table.items():
+        inner = isinstance(value, dict)
+        out |= flat(value, f"{prefix}{key}.") if inner else {f"{prefix}{key}": repr(value)}
+    return out

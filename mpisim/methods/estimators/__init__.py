@@ -1,0 +1,26 @@
+"""Gradient estimators: one file a family, found by name."""
+
+from mpisim.methods.estimators import (
+    diana,
+    feedback,
+    marina,
+    naive,
+    one_bit_adam,
+    pp_marina,
+    vr_diana,
+    vr_marina,
+)
+from mpisim.methods.estimators.base import ESTIMATORS, Estimator
+
+__all__ = [
+    "ESTIMATORS",
+    "Estimator",
+    "diana",
+    "feedback",
+    "marina",
+    "naive",
+    "one_bit_adam",
+    "pp_marina",
+    "vr_diana",
+    "vr_marina",
+]

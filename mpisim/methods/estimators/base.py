@@ -1,0 +1,83 @@
+"""The interface of a gradient estimator over the star network."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+from mpisim.comm.star import Star, Upload
+from mpisim.compressors.base import Compressor
+from mpisim.core.errors import InputError
+from mpisim.core.lazy_rows import Vectors
+from mpisim.methods.oracle import Oracle
+
+if TYPE_CHECKING:
+    from mpisim.theory.setting import Setting, Step
+
+ESTIMATORS: dict[str, type[Estimator]] = {}
+Theory = Literal["theory"]
+Direction = Literal["up", "both"]  # what is compressed: only messages up, or those down, too
+
+
+def estimator(name: str):
+    """Class decorator: makes an estimator known under ``name``."""
+
+    def register(cls):
+        ESTIMATORS[name] = dataclasses.dataclass(cls)
+        cls.name = name
+        return cls
+
+    return register
+
+
+class Estimator(ABC):
+    """Estimates the gradient of f at the iterates, with compressed messages.
+
+    Every rank runs the same lines. Subclasses are dataclasses whose fields are keys of the
+    ``[method]`` table. In `start` and `estimate`, arrays (m, d) belong to this rank's workers,
+    and arrays (d,) are the same on all ranks, but for those that come from ``star.mean``, which
+    the server alone knows: what all ranks may use of them comes back from ``star.broadcast``.
+    """
+
+    name: ClassVar[str]
+    worker_state: ClassVar[tuple[str, ...]] = ()  # attributes (m, d): one row a worker
+    server_state: ClassVar[tuple[str, ...]] = ()  # attributes (d,): the server's, or everybody's
+    star: Star
+    oracle: Oracle
+    compressor: Compressor
+
+    def bind(self, star: Star, oracle: Oracle, compressor: Compressor) -> Estimator:
+        """Attach the estimator to a network, a problem and a compressor; check the parameters."""
+        self.star, self.oracle, self.compressor = star, oracle, compressor
+        self.check()
+        return self
+
+    def check(self) -> None:  # noqa: B027 - nothing to check is fine
+        """Resolve "theory" parameters; raise `InputError` if one does not fit the compressor."""
+
+    @abstractmethod
+    def start(self, x: np.ndarray) -> np.ndarray:
+        """The first estimate g^0 at x^0, shape (d,)."""
+
+    @abstractmethod
+    def estimate(self, x: np.ndarray) -> np.ndarray:
+        """The estimate g^k at x^k, k >= 1, shape (d,)."""
+
+    def theory_step(self, setting: Setting) -> Step:
+        """The theorem's largest step size with gradient descent, or `InputError` without one."""
+        raise InputError(
+            f"method.stepsize: there is no theorem for {self.name!r};"
+            ' give a number instead of "theory"'
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        """The parameters in use, with "theory" resolved, without those that are absent."""
+        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
+        return {name: value for name, value in values.items() if value is not None}
+
+    def compress(self, v: np.ndarray | Vectors) -> Upload:
+        """C_i(v_i) for this rank's workers."""
+        return self.star.compress(self.compressor, v)

@@ -1,0 +1,62 @@
+"""Minibatches of the variance-reduced methods, and of those that may take stochastic gradients."""
+
+from __future__ import annotations
+
+import dataclasses
+from math import ceil
+
+import numpy as np
+
+from mpisim.core.errors import InputError
+from mpisim.methods.estimators.base import Estimator
+from mpisim.methods.oracle import Gradients
+from mpisim.theory.setting import Setting, Step
+
+
+def batch_size(value: int | float, samples: int, key: str) -> int:
+    """b' from a ``[method]`` key: a number of samples, or the share of a worker's samples, ceiled.
+
+    ``samples``: m, the least number that a worker has. `InputError` unless 1 <= b' <= m.
+    """
+    b = ceil(value * samples) if isinstance(value, float) and 0 < value < 1 else value
+    if not isinstance(b, int) or not 1 <= b <= samples:
+        raise InputError(
+            f"method.{key}: {value!r} is not allowed; it must be an integer from 1 to"
+            f" m = {samples}, or a share of m between 0 and 1"
+        )
+    return b
+
+
+@dataclasses.dataclass
+class Stochastic(Estimator):
+    """An estimator of full or, with the key ``batch``, stochastic gradients.
+
+    batch : tau, a number of samples or a share of m, drawn afresh in every round, without
+        replacement (CD-Adam, Algorithm 1, line 4); full gradients unless given.
+    """
+
+    batch: int | float | None = None
+
+    def check(self) -> None:
+        if self.batch is not None:
+            self.tau = batch_size(self.batch, self.oracle.samples, "batch")
+
+    def gradients(self, x: np.ndarray) -> np.ndarray:
+        """g_i at x, shape (m, d)."""
+        if self.batch is None:
+            return self.oracle.gradients(x)
+        batch = self.star.draw("batch").batches(self.oracle.rows, self.tau)
+        return self.oracle.batch_gradients(x, batch)
+
+    def later(self, x: np.ndarray) -> np.ndarray | Gradients:
+        """The same, full ones worked out where they are needed if the problem can."""
+        return self.oracle.later(x) if self.batch is None else self.gradients(x)
+
+    def theory_step(self, setting: Setting) -> Step:
+        if self.batch is not None:
+            return super().theory_step(setting)
+        return self.full_step(setting)
+
+    def full_step(self, setting: Setting) -> Step:
+        """The theorem's step size with full gradients, or `InputError`."""
+        return super().theory_step(setting)

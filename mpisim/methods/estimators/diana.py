@@ -1,0 +1,71 @@
+"""DIANA: workers compress the difference of their gradient to a shift that they learn."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from mpisim.core.errors import InputError
+from mpisim.core.schema import require
+from mpisim.methods.estimators.base import Estimator, Theory, estimator
+from mpisim.theory import stepsizes
+from mpisim.theory.setting import Setting, Step
+
+
+@estimator("diana")
+class Diana(Estimator):
+    """DIANA (Mishchenko et al., 2019; Horvath et al., 2019).
+
+    m_i^k     = Q(grad f_i(x^k) - h_i^k)
+    g^k       = h^k + (1/n) sum_i m_i^k
+    h_i^{k+1} = h_i^k + alpha m_i^k
+
+    alpha : shift step size; "theory" is 1 / (1 + omega), with the compressor ``smooth`` (DIANA+)
+        1 / (1 + omega_max) of the compressor inside. Shifts start at 0.
+
+    Where this differs from the published MARINA experiments: their workers send h_i^{k+1} and
+    the server steps with its mean, instead of h^k plus the mean of the compressed differences.
+    """
+
+    alpha: float | Theory = "theory"
+    worker_state: ClassVar[tuple[str, ...]] = ("h_i",)
+    server_state: ClassVar[tuple[str, ...]] = ("h",)
+
+    def check(self) -> None:
+        if self.alpha == "theory":
+            self.compressor.need_omega('method.alpha = "theory"')
+            assert self.compressor.shift_omega is not None
+            self.alpha = 1 / (1 + self.compressor.shift_omega)
+        require(float(self.alpha) >= 0, "method.alpha", self.alpha, 'a number >= 0 or "theory"')
+
+    def start(self, x: np.ndarray) -> np.ndarray:
+        self.start_shifts(x)
+        return self.estimate(x)
+
+    def estimate(self, x: np.ndarray) -> np.ndarray:
+        return self.send(self.oracle.gradients(x))
+
+    def start_shifts(self, x: np.ndarray) -> None:
+        """h_i^0 = 0, and their mean h^0."""
+        arithmetic = self.star.precision.arithmetic
+        self.h_i = np.zeros((self.star.m, x.size), arithmetic)
+        self.h = np.zeros(x.size, arithmetic)
+
+    def send(self, g_i: np.ndarray) -> np.ndarray:
+        """The three lines above, for gradients or estimates of them g_i, shape (m, d)."""
+        m_i = self.compress(g_i - self.h_i)
+        self.h_i = self.h_i + self.alpha * m_i.decoded()
+        m = self.star.mean(m_i)
+        g = self.h + m
+        self.h = self.h + self.alpha * m
+        return self.star.broadcast(g)
+
+    def theory_step(self, setting: Setting) -> Step:
+        if setting.convex:
+            return stepsizes.diana_convex(setting)
+        if setting.cal_L_max is not None:
+            raise InputError(
+                "method.stepsize: DIANA+ has a theorem for convex problems only; give a number"
+            )
+        return stepsizes.diana_nonconvex(setting)

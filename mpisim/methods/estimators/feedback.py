@@ -1,0 +1,98 @@
+"""Biased compressors made safe: error feedback, and EF21 (Markov compression)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from mpisim.methods.estimators.base import Direction, estimator
+from mpisim.methods.estimators.batches import Stochastic
+from mpisim.theory import stepsizes
+from mpisim.theory.setting import Setting, Step
+
+
+@estimator("ef")
+class ErrorFeedback(Stochastic):
+    """Error feedback (Seide et al., 2014): what C lost is sent later.
+
+    c_i^k     = C(e_i^k + grad f_i(x^k))
+    e_i^{k+1} = e_i^k + grad f_i(x^k) - c_i^k
+    g^k       = (1/n) sum_i c_i^k
+
+    direction : "both": the server does the same with the mean of the c_i^k.
+    batch : of stochastic gradients.
+
+    The step size stands outside, as in the CD-Adam paper's comparison; for a constant step this
+    is the classical form with gamma inside C when C is positively homogeneous.
+    """
+
+    direction: Direction = "up"
+    worker_state = ("e_i",)
+    server_state = ("e",)
+
+    def start(self, x: np.ndarray) -> np.ndarray:
+        self.e_i = np.zeros((self.star.m, x.size), self.star.precision.arithmetic)
+        self.e = np.zeros(x.size, self.star.precision.arithmetic)
+        return self.estimate(x)
+
+    def estimate(self, x: np.ndarray) -> np.ndarray:
+        v_i = self.e_i + self.gradients(x)
+        c_i = self.compress(v_i)
+        self.e_i = v_i - c_i.decoded()
+        if self.direction == "up":
+            return self.star.average(c_i)
+        v = self.e + self.star.mean(c_i)
+        c = self.star.broadcast(v, self.compressor)
+        self.e = v - c
+        return c
+
+
+@estimator("ef21")
+class EF21(Stochastic):
+    """EF21 (Richtarik et al., 2021; PermK paper, Appendix E): Markov compression of gradients.
+
+    c_i^k     = C(grad f_i(x^{k+1}) - g_i^k)
+    g_i^{k+1} = g_i^k + c_i^k
+    g^{k+1}   = g^k + (1/n) sum_i c_i^k
+
+    direction : "up", or "both": CD-Adam, Algorithm 1, lines 5-12. The server compresses its g, too,
+        c = C(g^{k+1} - gt^k), and all take gt^{k+1} = gt^k + c for the gradient.
+    start : g_i^0 and, at the server, gt^0 are the gradients ("dense"); g_i^0 = C(grad f_i(x^0)) and
+        gt^0 is their mean ("compressed"); or all states are 0 before the first exchange ("zero":
+        CD-Adam, line 1; with direction "up" that is "compressed").
+    batch : of stochastic gradients.
+    """
+
+    direction: Direction = "up"
+    start_: Literal["dense", "compressed", "zero"] = "dense"
+    worker_state = ("g_i",)
+    server_state = ("g", "gt")
+
+    def start(self, x: np.ndarray) -> np.ndarray:
+        arithmetic = self.star.precision.arithmetic
+        self.g_i = np.zeros((self.star.m, x.size), arithmetic)
+        self.g = self.gt = np.zeros(x.size, arithmetic)
+        if self.start_ == "zero":
+            return self.estimate(x)
+        gradients = self.later(x)
+        c_i = self.star.dense(gradients) if self.start_ == "dense" else self.compress(gradients)
+        self.g_i = c_i.decoded()
+        self.g = self.star.mean(c_i)
+        self.gt = self.star.broadcast(self.g)
+        return self.gt
+
+    def estimate(self, x: np.ndarray) -> np.ndarray:
+        c_i = self.compress(self.later(x) - self.g_i)
+        self.g_i = c_i.add_to(self.g_i)
+        self.g = self.g + self.star.mean(c_i)
+        if self.direction == "up":
+            self.gt = self.star.broadcast(self.g)
+        else:
+            self.gt = self.gt + self.star.broadcast(self.g - self.gt, self.compressor)
+        return self.gt
+
+    def full_step(self, setting: Setting) -> Step:
+        if self.direction == "both":
+            return super().full_step(setting)
+        return stepsizes.ef21(setting)

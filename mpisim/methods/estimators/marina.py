@@ -1,0 +1,64 @@
+"""MARINA: compressed gradient differences, and a full gradient now and then."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+import numpy as np
+
+from mpisim.core.schema import require
+from mpisim.methods.estimators.base import Estimator, Theory, estimator
+from mpisim.theory import stepsizes
+from mpisim.theory.setting import MarinaTheorem, Setting, Step
+
+
+@dataclasses.dataclass
+class MarinaFamily(Estimator):
+    """What MARINA and PP-MARINA share: p, and g^0 = grad f(x^0)."""
+
+    p: float | Theory = "theory"
+    worker_state: ClassVar[tuple[str, ...]] = ("grad",)
+    server_state: ClassVar[tuple[str, ...]] = ("g",)
+
+    def check(self) -> None:
+        if self.p == "theory":
+            self.p = stepsizes.marina_probability(self.compressor.density, self.compressor.d)
+        require(0 < float(self.p) <= 1, "method.p", self.p, 'a number in (0, 1] or "theory"')
+
+    def start(self, x: np.ndarray) -> np.ndarray:  # line 1: g^0 = grad f(x^0)
+        self.grad = self.oracle.later(x)
+        self.g = self.star.mean(self.star.dense(self.grad))
+        return self.star.broadcast(self.g)
+
+
+@estimator("marina")
+class Marina(MarinaFamily):
+    """MARINA, Algorithm 1 (Gorbunov et al., 2021; PermK paper, Algorithm 1).
+
+    p : probability of a round with full gradients; "theory" is zeta_Q / d (Corollary 2.1).
+    theorem : whose theorem a "theory" step comes from: "marina", with one L for f and the f_i, or
+        "permk", the PermK paper's with L_-, L_+ and L_±. Compressors that draw together have the
+        latter alone.
+
+    Where this differs from the published code: workers draw independently, and what they send is
+    the compressed difference, which the server adds to its g^k, not the sum of both.
+    """
+
+    theorem: MarinaTheorem = "marina"
+
+    def check(self) -> None:
+        super().check()
+        if self.compressor.correlated:
+            self.theorem = "permk"
+
+    def estimate(self, x: np.ndarray) -> np.ndarray:  # lines 3-9
+        old, self.grad = self.grad, self.oracle.later(x)
+        if self.star.coin(float(self.p)):  # c_k = 1
+            self.g = self.star.mean(self.star.dense(self.grad))
+        else:  # g^{k+1} = g^k + (1/n) sum_i Q(grad f_i(x^{k+1}) - grad f_i(x^k))
+            self.g = self.g + self.star.mean(self.compress(self.grad - old))
+        return self.star.broadcast(self.g)
+
+    def theory_step(self, setting: Setting) -> Step:
+        return stepsizes.marina(setting, float(self.p), self.theorem)

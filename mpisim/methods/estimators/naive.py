@@ -1,0 +1,42 @@
+"""Compressed gradients as they are: DCGD, and gradient descent when nothing is compressed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mpisim.core.errors import InputError
+from mpisim.methods.estimators.base import Direction, estimator
+from mpisim.methods.estimators.batches import Stochastic
+from mpisim.theory import stepsizes
+from mpisim.theory.setting import Setting, Step
+
+
+@estimator("naive")
+class Naive(Stochastic):
+    """g^k = (1/n) sum_i C_i(grad f_i(x^k)) (Khirirat et al., 2018; SAQ calls it DCGD).
+
+    direction : "both": the server compresses the mean, too.
+    batch : of stochastic gradients.
+    """
+
+    direction: Direction = "up"
+
+    def start(self, x: np.ndarray) -> np.ndarray:
+        return self.estimate(x)
+
+    def estimate(self, x: np.ndarray) -> np.ndarray:
+        c_i = self.compress(self.gradients(x))
+        if self.direction == "up":
+            return self.star.average(c_i)
+        return self.star.broadcast(self.star.mean(c_i), self.compressor)
+
+    def full_step(self, setting: Setting) -> Step:
+        if self.direction == "both":
+            return super().full_step(setting)
+        if setting.omega == 0:
+            return stepsizes.gradient_descent(setting)
+        if not setting.convex:
+            raise InputError(
+                "method.stepsize: DCGD has a theorem for convex problems only; give a number"
+            )
+        return stepsizes.dcgd(setting)

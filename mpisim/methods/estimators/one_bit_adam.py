@@ -1,0 +1,74 @@
+"""1-bit Adam: Adam for a while, then compressed momentum with a frozen variance."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Literal
+
+import numpy as np
+
+from mpisim.core.schema import require
+from mpisim.methods.estimators.base import estimator
+from mpisim.methods.estimators.batches import Stochastic
+
+
+@estimator("1bit-adam")
+class OneBitAdam(Stochastic):
+    """1-bit Adam's communication (Tang et al., 2021, Algorithm 1); its optimizer has the same name.
+
+    For the first ``warmup`` rounds g is the mean gradient, sent dense both ways. Then the momentum
+    travels, with error feedback at workers and server:
+
+    m_i^k = beta1 m^{k-1} + (1 - beta1) grad f_i(x^k)
+    c_i^k = C(m_i^k + e_i^k),  e_i^{k+1} = m_i^k + e_i^k - c_i^k
+    m^k   = C((1/n) sum_i c_i^k + e^k),  e^{k+1} = (1/n) sum_i c_i^k + e^k - m^k
+
+    warmup : rounds, or a share of ``run.rounds``; 0.13 is the CD-Adam paper's (13 of 100 epochs).
+
+    batch : of stochastic gradients.
+
+    variant : "paper", or "code": as in the published CD-Adam code gradients travel where m_i^k
+        stands above, and the optimizer takes their momentum. (Its sign has the scale
+        |x|_2 / sqrt(d); C is any compressor here.)
+    """
+
+    warmup: int | float = 0.13
+    variant: Literal["paper", "code"] = "paper"
+    beta1: float = 0.9
+    worker_state = ("e_i",)
+    server_state = ("e", "m")
+
+    def check(self) -> None:
+        super().check()
+        self.warmup = warmup_rounds(self.warmup, self.star.rounds)
+
+    def start(self, x: np.ndarray) -> np.ndarray:
+        arithmetic = self.star.precision.arithmetic
+        self.e_i = np.zeros((self.star.m, x.size), arithmetic)
+        self.e, self.m = np.zeros(x.size, arithmetic), np.zeros(x.size, arithmetic)
+        return self.estimate(x)
+
+    def estimate(self, x: np.ndarray) -> np.ndarray:
+        gradients = self.gradients(x)
+        if self.star.round < self.warmup:
+            g = self.star.average(self.star.dense(gradients))
+            self.m = self.beta1 * self.m + (1 - self.beta1) * g
+            return g
+        code = self.variant == "code"
+        m_i = gradients if code else self.beta1 * self.m + (1 - self.beta1) * gradients
+        v_i = m_i + self.e_i
+        c_i = self.compress(v_i)
+        self.e_i = v_i - c_i.decoded()
+        v = self.star.mean(c_i) + self.e
+        self.m = self.star.broadcast(v, self.compressor)
+        self.e = v - self.m
+        return self.m
+
+
+def warmup_rounds(warmup: int | float, rounds: int) -> int:
+    """The warm-up in rounds; `InputError` where it is negative."""
+    share = isinstance(warmup, float) and 0 < warmup < 1
+    require(
+        share or 0 <= warmup < inf, "method.warmup", warmup, "an integer >= 0 or a share below 1"
+    )
+    return -int(-warmup * rounds // 1) if share else int(warmup)

@@ -1,0 +1,56 @@
+"""PP-MARINA: MARINA in which only some clients take part in a compressed round."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mpisim.core.schema import require
+from mpisim.methods.estimators.base import estimator
+from mpisim.methods.estimators.marina import MarinaFamily
+from mpisim.theory import stepsizes
+from mpisim.theory.setting import Setting, Step
+
+
+@estimator("pp-marina")
+class PPMarina(MarinaFamily):
+    """PP-MARINA, Algorithm 4 (Gorbunov et al., 2021, Section 4).
+
+    participants : r, clients drawn in a compressed round, i.i.d. uniformly with replacement. A
+        client that is drawn twice sends once and counts twice; who is not drawn sends nothing.
+    p : "theory" is zeta_Q r / (d n) (Corollary 4.1).
+
+    A client may not have taken part before, so it computes both gradients of the difference: a
+    drawn client costs 2 m sample gradients.
+    """
+
+    participants: int = 1
+    worker_state = ()
+    server_state = ("g", "x")
+
+    def check(self) -> None:
+        r, n = self.participants, self.star.n
+        require(1 <= r <= n, "method.participants", r, f"an integer from 1 to n = {n}")
+        if self.p == "theory":
+            zeta, d = self.compressor.density, self.compressor.d
+            self.p = stepsizes.pp_marina_probability(zeta, d, r, n)
+        super().check()
+
+    def start(self, x: np.ndarray) -> np.ndarray:
+        self.x = x
+        return super().start(x)
+
+    def estimate(self, x: np.ndarray) -> np.ndarray:
+        old, self.x = self.x, x
+        if self.star.coin(float(self.p)):  # c_k = 1
+            self.g = self.star.mean(self.star.dense(self.oracle.gradients(x)))
+        else:  # g^{k+1} = g^k + (1/r) sum over I'_k of Q(grad f_i(x^{k+1}) - grad f_i(x^k))
+            times = self.star.sample(self.participants)
+            clients = np.flatnonzero(times)
+            mine = self.star.draw("up", clients).members
+            difference = self.oracle.gradients(x, mine) - self.oracle.gradients(old, mine)
+            upload = self.star.compress(self.compressor, difference, clients=clients)
+            self.g = self.g + self.star.mean(upload, times)
+        return self.star.broadcast(self.g)
+
+    def theory_step(self, setting: Setting) -> Step:
+        return stepsizes.pp_marina(setting, float(self.p), self.participants)

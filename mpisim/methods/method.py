@@ -1,0 +1,149 @@
+"""What a paper calls a method: a named pair of an estimator and an optimizer."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, TypeVar, get_args
+
+from mpisim.core.errors import InputError
+from mpisim.core.schema import build, check_type, choose, require
+from mpisim.methods import adaptive  # noqa: F401 - makes its optimizers known
+from mpisim.methods.estimators import ESTIMATORS, Estimator
+from mpisim.methods.optimizers import OPTIMIZERS, Optimizer
+from mpisim.methods.schedules import Schedule, make_schedule
+from mpisim.theory.setting import Condition
+from mpisim.theory.smoothness import Bound
+
+BOTH = {"direction": "both"}
+# name: estimator, optimizer, and keys that have other defaults than the estimator's
+METHODS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "gd": ("naive", "gd", {}),
+    "heavy-ball": ("naive", "heavy-ball", {}),
+    "dcgd": ("naive", "gd", {}),
+    "diana": ("diana", "gd", {}),
+    "vr-diana": ("vr-diana", "gd", {}),
+    "marina": ("marina", "gd", {}),
+    "vr-marina": ("vr-marina", "gd", {}),
+    "vr-marina-online": ("vr-marina-online", "gd", {}),
+    "pp-marina": ("pp-marina", "gd", {}),
+    "ef": ("ef", "gd", {}),
+    "ef21": ("ef21", "gd", {}),
+    "ef21-2way": ("ef21", "gd", BOTH),
+    "amsgrad": ("naive", "amsgrad", {}),
+    "naive-amsgrad": ("naive", "amsgrad", BOTH),
+    "ef-amsgrad": ("ef", "amsgrad", BOTH),
+    "cd-adam": ("ef21", "amsgrad", BOTH | {"start": "zero"}),
+    "1bit-adam": ("1bit-adam", "1bit-adam", {}),
+}
+# methods that send dense vectors unless a compressor is named
+UNCOMPRESSED = ("gd", "heavy-ball", "amsgrad")
+
+CONDITIONS = get_args(Condition)
+STEPSIZES = (
+    'a number > 0, "theory", { theory = 2.0 } or { theory = 1.0, condition = "PL" }'
+    ' ("nonconvex" unless given)'
+)
+
+T = TypeVar("T")
+StepSize = float | str | dict[str, Any]
+
+
+@dataclasses.dataclass
+class Method:
+    """A ``[method]`` table: a pair by ``name``; ``estimator``, ``optimizer`` replace a half.
+
+    smoothness : the constants behind a theory step: "sharp" (the best that is known), or
+        "published", as the paper's code bounds them.
+    schedule : by what the step size is multiplied in each round.
+    weight_decay : this multiple of x^k is added to g^k where the step is made, uncompressed, as in
+        CD-Adam's code; None, or a number >= 0.
+    """
+
+    name: str
+    stepsize: StepSize
+    smoothness: Bound
+    estimator: Estimator
+    optimizer: Optimizer
+    schedule: Schedule
+    weight_decay: float | None
+
+    def multiple(self) -> float | None:
+        """The multiple of the theory step, or None where the step is a number."""
+        if isinstance(self.stepsize, dict):
+            return float(self.stepsize["theory"])
+        return 1.0 if self.stepsize == "theory" else None
+
+    def condition(self) -> Condition:
+        """Of the theorem behind a theory step."""
+        given = self.stepsize if isinstance(self.stepsize, dict) else {}
+        return given.get("condition", "nonconvex")
+
+    def table(self) -> dict[str, Any]:
+        """The table with every default in it."""
+        table: dict[str, Any] = {"name": self.name, "stepsize": self.stepsize}
+        table["smoothness"] = self.smoothness
+        table |= {"estimator": self.estimator.name, "optimizer": self.optimizer.name}
+        for half in (self.estimator, self.optimizer):
+            for field in dataclasses.fields(half):  # type: ignore[arg-type]
+                table[field.name.rstrip("_")] = getattr(half, field.name)
+        table["schedule"] = dataclasses.asdict(self.schedule) if self.schedule.at else None
+        table["weight_decay"] = self.weight_decay
+        return table
+
+
+def make_method(table: dict[str, Any]) -> Method:
+    """A Method from a ``[method]`` table, or `InputError`."""
+    name, first, second, defaults = _pair(table)
+    estimator_class = choose(ESTIMATORS, table.get("estimator", first), "method.estimator")
+    optimizer_class = choose(OPTIMIZERS, table.get("optimizer", second), "method.optimizer")
+    general = {"name", "stepsize", "smoothness", "estimator", "optimizer"}
+    general |= {"schedule", "weight_decay"}
+    allowed = general | _keys(estimator_class) | _keys(optimizer_class)
+    for key in table.keys() - allowed:
+        known = ", ".join(sorted(allowed))
+        raise InputError(f"method.{key}: unknown key for {name!r}; allowed here: {known}")
+    table = {key: value for key, value in defaults.items() if key in allowed} | table
+    estimator, optimizer = _half(estimator_class, table), _half(optimizer_class, table)
+    bound = check_type(table.get("smoothness", "sharp"), Bound, "method.smoothness")
+    schedule = make_schedule(check_type(table.get("schedule"), dict | None, "method.schedule"))
+    decay = check_type(table.get("weight_decay"), float | None, "method.weight_decay")
+    require(decay is None or decay >= 0, "method.weight_decay", decay, "a number >= 0")
+    return Method(name, _stepsize(table), bound, estimator, optimizer, schedule, decay)
+
+
+def _pair(table: dict[str, Any]) -> tuple[str, Any, Any, dict[str, Any]]:
+    """Name, estimator, optimizer and own defaults; a pair without a name is called "a+b"."""
+    estimator, optimizer = table.get("estimator"), table.get("optimizer")
+    unnamed = f"{estimator}+{optimizer}"
+    if estimator and optimizer and table.get("name", unnamed) == unnamed:
+        return unnamed, estimator, optimizer, {}
+    name: Any = table.get("name")
+    return name, *choose(METHODS, name, "method.name")
+
+
+def _keys(half: type) -> set[str]:
+    return {field.name.rstrip("_") for field in dataclasses.fields(half)}
+
+
+def _half(kind: type[T], table: dict[str, Any]) -> T:
+    keys = _keys(kind)
+    return build(kind, {key: value for key, value in table.items() if key in keys}, "method")
+
+
+def _stepsize(table: dict[str, Any]) -> StepSize:
+    if "stepsize" not in table:
+        raise InputError(f"method.stepsize: missing; it must be {STEPSIZES}")
+    value = check_type(table["stepsize"], float | str | dict, "method.stepsize")
+    number, rest = value, {}
+    if isinstance(value, dict):
+        number = value.get("theory")
+        rest = {key: inner for key, inner in value.items() if key != "theory"}
+    positive = (
+        isinstance(number, int | float)
+        and not isinstance(number, bool)
+        and 0 < number < float("inf")
+    )
+    known = not rest or (rest.keys() == {"condition"} and rest["condition"] in CONDITIONS)
+    if value == "theory" or (positive and known):
+        return value
+    raise InputError(f"method.stepsize: {value!r} is not allowed; it must be {STEPSIZES}")

@@ -1,0 +1,112 @@
+"""Gradients as an estimator asks for them: counted, timed, and computed once for a point."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+import numpy as np
+
+from mpisim.comm.clock import COMPUTE, EVALUATE, Clock
+from mpisim.core.lazy_rows import Vectors
+from mpisim.problems.base import Problem
+
+
+class Gradients(Vectors):
+    """grad f_i(x) of this rank's workers, of a problem that is ``explicit``."""
+
+    def __init__(self, problem: Problem, x: np.ndarray):
+        self.problem, self.x = problem, x
+        self.shape, self.dtype = (problem.m, problem.d), problem.dtype
+
+    def fill(self, first: int, out: np.ndarray) -> None:
+        self.problem.write_gradients(self.x, first, out)
+
+    def fill_less(self, first: int, less: np.ndarray, out: np.ndarray) -> None:
+        self.problem.subtract_gradients(self.x, first, less, out)
+
+    def take(self, ptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
+        return self.problem.coordinates(self.x, ptr, indices)
+
+    def take_less(
+        self, other: Vectors | np.ndarray, ptr: np.ndarray, indices: np.ndarray
+    ) -> np.ndarray:
+        if isinstance(other, Gradients) and other.problem is self.problem:
+            return self.problem.coordinate_changes(self.x, other.x, ptr, indices)
+        return super().take_less(other, ptr, indices)
+
+
+class Oracle:
+    """The problem's gradients over this rank's workers, with the cost of asking for them.
+
+    ``samples`` is m, the least number of samples that a worker has, over all ranks. ``calls``
+    counts the gradients of single samples that estimators asked for, over this rank's workers.
+    The evaluation for the log is free of charge; where the estimator then asks for the gradients
+    at the same point, it gets those, and their time is charged to it after all.
+    """
+
+    def __init__(self, problem: Problem, clock: Clock, samples: int):
+        self.problem, self.clock = problem, clock
+        self.samples = samples
+        self.calls = 0
+        self.credited = 0.0  # seconds of evaluations that were charged to the method after all
+        self.rows = problem.rows
+        self.total = int(problem.rows.sum())
+        self._x: np.ndarray | None = None
+        self._gradients: np.ndarray | None = None
+        self._seconds = 0.0
+
+    def gradients(self, x: np.ndarray, clients: np.ndarray | None = None) -> np.ndarray:
+        """The full gradients of all f_i of this rank at x, shape (m, d).
+
+        With ``clients`` (numbers within this rank) only theirs are asked for and counted.
+        """
+        self.calls += self.total if clients is None else int(self.rows[clients].sum())
+        if self._x is x and self._gradients is not None:
+            self.clock.to(COMPUTE)
+            self.clock.move(self._seconds, EVALUATE, COMPUTE)
+            self.credited += self._seconds
+            gradients, self._gradients = self._gradients, None
+            return gradients
+        self.clock.to(COMPUTE)
+        return self.problem.gradients(x)
+
+    def later(self, x: np.ndarray) -> np.ndarray | Gradients:
+        """The same, for uses that may need little of them: worked out only then if the problem can.
+
+        What it gives can be subtracted, compressed and sent like an array, at the cost of what
+        the compressor keeps. Counted as `gradients`.
+        """
+        if not self.problem.explicit:
+            return self.gradients(x)
+        self.calls += self.total
+        self.clock.to(COMPUTE)
+        return Gradients(self.problem, x)
+
+    def batch_gradients(self, x: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        """Minibatch gradients, shape (m, d), for row numbers ``batch``, shape (m, b)."""
+        self.clock.to(COMPUTE)
+        self.calls += batch.size
+        return self.problem.batch_gradients(x, batch)
+
+    def batch_changes(self, x: np.ndarray, y: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        """Minibatch gradients at x minus those at y, shape (m, d): two calls for each sample."""
+        self.clock.to(COMPUTE)
+        self.calls += 2 * batch.size
+        return self.problem.batch_changes(x, y, batch)
+
+    def whole(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        """f(x) and its gradient (d,) for the log, not counted, from a problem that knows f."""
+        self.clock.to(EVALUATE)
+        return self.problem.whole(x)
+
+    def evaluate(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Losses (m,) and gradients (m, d) for the log, not counted."""
+        self.clock.to(EVALUATE)
+        start = perf_counter()
+        losses, self._gradients = self.problem.losses_and_gradients(x)
+        self._x, self._seconds = x, perf_counter() - start
+        return losses, self._gradients
+
+    def forget(self) -> None:
+        """Keep nothing of the last evaluation for `gradients`."""
+        self._x = self._gradients = None

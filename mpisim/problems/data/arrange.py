@@ -1,0 +1,99 @@
+"""Scale, order and split of samples (DESIGN, "Conventions"), each a pure function."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from mpisim.core.errors import InputError
+from mpisim.core.rng import Streams
+from mpisim.problems.data.libsvm import Table
+
+SPLITS = ("contiguous", "shuffled", "sorted-by-norm", "homogeneous")
+REMAINDERS = ("drop", "spread")
+SCALES = ("none", "row-max-abs", "feature-max-abs")
+
+
+def scale_rows(table: Table, scale: str) -> Table:
+    """Every entry divided by the largest |entry| of its row or column; all-zero ones stay."""
+    if scale == "none":
+        return table
+    rows = row_numbers(table)
+    groups = rows if scale == "row-max-abs" else table.indices
+    largest = np.zeros(table.rows if scale == "row-max-abs" else table.features)
+    np.maximum.at(largest, groups, np.abs(table.data))
+    largest[largest == 0.0] = 1.0
+    return dataclasses.replace(table, data=table.data / largest[groups])
+
+
+def row_norms(table: Table) -> np.ndarray:
+    """Euclidean norm of each row, shape (rows,).
+
+    bincount adds entry by entry, so that the last bits, and the order they decide, are the same
+    on every machine.
+    """
+    return np.sqrt(np.bincount(row_numbers(table), table.data**2, minlength=table.rows))
+
+
+def row_numbers(table: Table) -> np.ndarray:
+    """The row of every stored entry, shape (nnz,)."""
+    return np.repeat(np.arange(table.rows), np.diff(table.indptr))
+
+
+def order_rows(table: Table, split: str, seed: int) -> Table:
+    """Rows in the order in which ``split`` deals them out."""
+    if split == "shuffled":
+        order = shuffle(table.rows, seed)
+    elif split == "sorted-by-norm":
+        order = np.argsort(row_norms(table), kind="stable")
+    else:
+        return table
+    lengths = np.diff(table.indptr)[order]
+    indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    # Entry k of the new row i was entry k of the old row order[i].
+    entries = np.arange(indptr[-1]) + np.repeat(table.indptr[order] - indptr[:-1], lengths)
+    return Table(
+        table.data[entries], table.indices[entries], indptr, table.labels[order], table.features
+    )
+
+
+def shuffle(rows: int, seed: int) -> np.ndarray:
+    """The order of ``split = "shuffled"``, shape (rows,)."""
+    return Streams(seed).generator("data/shuffle").permutation(rows)
+
+
+def row_ranges(
+    rows: int, workers: int, split: str, remainder: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """First row and one past the last row of every worker, each shape (workers,), int64.
+
+    Contiguous blocks of floor(N / n) rows; the N mod n rows left over are dropped from the end,
+    or one more goes to each of the first N mod n workers ("spread"). Homogeneous: f_i = f, so
+    every worker has all rows.
+    """
+    if split == "homogeneous":
+        return np.zeros(workers, np.int64), np.full(workers, rows, np.int64)
+    if workers > rows:
+        raise InputError(
+            f"problem.workers: {workers} is not allowed; it must be at most {rows}, the rows of the"
+            " data set"
+        )
+    size, left = divmod(rows, workers)
+    sizes = np.full(workers, size, np.int64)
+    if remainder == "spread":
+        sizes[:left] += 1
+    stops = np.cumsum(sizes)
+    return stops - sizes, stops
+
+
+def add_bias(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray) -> tuple[np.ndarray, ...]:
+    """The same rows behind a constant feature 1 in column 0: (data, indices, indptr)."""
+    rows = len(indptr) - 1
+    longer = indptr + np.arange(rows + 1)
+    kept = np.ones(len(data) + rows, bool)
+    kept[longer[:-1]] = False
+    new_data, new_indices = np.ones(len(kept)), np.zeros(len(kept), np.int32)
+    new_data[kept] = data
+    new_indices[kept] = indices + 1
+    return new_data, new_indices, longer

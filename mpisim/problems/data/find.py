@@ -1,0 +1,92 @@
+"""Where a data set lies on this machine."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from mpisim.core.errors import InputError
+from mpisim.problems.data.registry import DataFile, Dataset, lookup, registry
+
+SUFFIXES = ("", ".xz", ".bz2", ".gz")
+ROOT = Path(__file__).resolve().parents[3]  # the repository, where mpisim runs from one
+
+
+def datasets_folder() -> Path:
+    """Where downloads go: datasets/ of the repository, else of the current folder."""
+    return ROOT / "datasets" if (ROOT / "setup.cfg").is_file() else Path("datasets")
+
+
+def folders() -> list[Path]:
+    """Where data sets are looked for: each folder of MPISIM_DATA, then `datasets_folder`."""
+    named = [Path(f).expanduser() for f in os.environ.get("MPISIM_DATA", "").split(":") if f]
+    return [*named, datasets_folder()]
+
+
+def find(name: str) -> Path:
+    """The LibSVM file for ``problem.data``: a path to a file, or a name looked for in `folders`.
+
+    A name is looked for as NAME, NAME.xz, NAME.bz2 and NAME.gz in each folder, a registered one
+    also under its official file name. `InputError` tells where it was looked for.
+    """
+    path = os.path.expanduser(name)
+    if os.path.isfile(path):  # False for what cannot be a path at all
+        return Path(path)
+    if not name or os.sep in name:
+        what = "is a folder" if os.path.isdir(path) else "no such file"
+        raise InputError(
+            f"data {name!r}: {what}; allowed: a path to a LibSVM file (plain, .gz, .bz2 or .xz), or"
+            " a name that `python -m mpisim data list` shows"
+        )
+    dataset = lookup(name)
+    if dataset is not None and dataset.kind != "libsvm":
+        raise InputError(f"data {name!r}: an image set; allowed here: a LibSVM file or set")
+    found = look(name) if dataset is None else find_file(dataset, dataset.files[0])
+    if found is None:
+        raise missing(name)
+    return found
+
+
+def here(name: str) -> bool:
+    """Whether a data set, of rows or of (training) images, is on this machine."""
+    dataset = lookup(name)
+    if dataset is not None and dataset.kind != "libsvm":
+        files = [file for file in dataset.files if file.part.startswith("train")]
+        return all(find_file(dataset, file) is not None for file in files)
+    try:
+        return bool(find(name))
+    except InputError:
+        return False
+
+
+def find_file(dataset: Dataset, file: DataFile) -> Path | None:
+    """The place of one file of a registered set, or None where it is not on this machine."""
+    names = (dataset.name, file.file) if dataset.kind == "libsvm" else (file.file,)
+    return look(*names)
+
+
+def look(*names: str) -> Path | None:
+    """The first file called NAME or NAME.xz, .bz2, .gz for any of ``names`` in `folders`."""
+    for folder in folders():
+        for name in names:
+            for suffix in SUFFIXES:
+                path = folder / (name + suffix)
+                if os.path.isfile(path):
+                    return path
+    return None
+
+
+def missing(name: str) -> InputError:
+    """The error for a data set that is not here: where it was looked for and how to get it."""
+    places = ", ".join(str(f) for f in folders())
+    looked = (
+        f"data {name!r}: not found (plain, .xz, .bz2 or .gz) in the folders of MPISIM_DATA and"
+        f" datasets/: {places}"
+    )
+    if lookup(name) is not None:
+        return InputError(f"{looked}; get it with: python -m mpisim data fetch {name}")
+    known = ", ".join(n for n, d in registry().items() if d.kind == "libsvm")
+    return InputError(
+        f"{looked}; allowed: a path, a file in these folders, or what `python -m mpisim data fetch"
+        f" NAME` gets: {known}"
+    )

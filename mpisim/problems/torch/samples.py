@@ -1,0 +1,151 @@
+"""Training and test samples of the problem ``torch``, found by name; here nothing needs PyTorch."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+
+from mpisim.core.errors import InputError
+from mpisim.core.rng import Streams
+from mpisim.core.schema import choose
+from mpisim.problems.data.find import look, missing
+from mpisim.problems.data.images import load_images, read_cifar
+
+PART = ("cifar10_train_first4000.bin", "cifar10_test_first1000.bin")
+GENERATED = (4000, 1000)  # training and test images
+SIZE, CLASSES, NOISE, SHIFT = 32, 10, 40.0, 4
+
+
+@dataclasses.dataclass(frozen=True)
+class Samples:
+    """A data set for classification.
+
+    Attributes
+    ----------
+    features, test_features : arrays, shape (N, ...) and (N_test, ...)
+        uint8 images (N, channels, height, width), or numbers of any shape as they are.
+    labels, test_labels : arrays, shape (N,) and (N_test,), int64, in 0, ..., classes - 1
+    classes : int
+    """
+
+    features: np.ndarray
+    labels: np.ndarray
+    test_features: np.ndarray
+    test_labels: np.ndarray
+    classes: int
+
+    @property
+    def sha256(self) -> str:
+        """Of all its arrays."""
+        digest = hashlib.sha256()
+        for name in ("features", "labels", "test_features", "test_labels"):
+            digest.update(np.ascontiguousarray(getattr(self, name)).tobytes())
+        return digest.hexdigest()
+
+
+SAMPLES: dict[str, Callable[[], Samples]] = {}
+
+
+def data_set(name: str):
+    """Decorator of a function () -> `Samples`: makes it known under ``name``."""
+
+    def register(function: Callable[[], Samples]) -> Callable[[], Samples]:
+        SAMPLES[name] = function
+        return function
+
+    return register
+
+
+@lru_cache(maxsize=2)
+def load(name: str) -> Samples:
+    """The samples called ``name``; `InputError` where they are unknown or not here."""
+    return choose(SAMPLES, name, "problem.data")()
+
+
+def first(whole: Samples, count: int) -> Samples:
+    """Its first ``count`` training samples and as many test samples; all of them for 0."""
+    if count == 0:
+        return whole
+    return dataclasses.replace(
+        whole,
+        features=whole.features[:count],
+        labels=whole.labels[:count],
+        test_features=whole.test_features[:count],
+        test_labels=whole.test_labels[:count],
+    )
+
+
+def here(name: str) -> bool:
+    """Whether they can be loaded."""
+    try:
+        return bool(load(name).classes)
+    except InputError:
+        return False
+
+
+def _registered(name: str, classes: int) -> Samples:
+    images, labels = load_images(name, "train")
+    test_images, test_labels = load_images(name, "test")
+    return _of_images(images, labels, test_images, test_labels, classes)
+
+
+def _of_images(images, labels, test_images, test_labels, classes: int) -> Samples:
+    if images.ndim == 3:  # one channel
+        images, test_images = images[:, None], test_images[:, None]
+    return Samples(
+        images, labels.astype(np.int64), test_images, test_labels.astype(np.int64), classes
+    )
+
+
+@data_set("cifar10")
+def cifar10() -> Samples:
+    """50,000 and 10,000 images, 3 x 32 x 32, 10 classes."""
+    return _registered("cifar10", 10)
+
+
+@data_set("cifar100")
+def cifar100() -> Samples:
+    """50,000 and 10,000 images, 3 x 32 x 32, 100 classes."""
+    return _registered("cifar100", 100)
+
+
+@data_set("mnist")
+def mnist() -> Samples:
+    """60,000 and 10,000 images, 1 x 28 x 28, 10 classes."""
+    return _registered("mnist", 10)
+
+
+@data_set("cifar10-part")
+def cifar10_part() -> Samples:
+    """The first 4,000 training and 1,000 test images of CIFAR-10."""
+    paths = [look(name) for name in PART]
+    if paths[0] is None or paths[1] is None:
+        raise missing(PART[0 if paths[0] is None else 1])
+    return _of_images(*read_cifar(paths[0]), *read_cifar(paths[1]), 10)
+
+
+@data_set("generated")
+def generated() -> Samples:
+    """4,000 and 1,000 images, 3 x 32 x 32, 10 classes: the same on every machine.
+
+    A class is a smooth random picture; an image is its class's picture, moved by up to 4 pixels
+    around the edges, at half to full contrast, in noise.
+    """
+    random = Streams(0).generator("generated images")
+    coarse = random.uniform(-1, 1, (CLASSES, 3, 4, 4))
+    pictures = coarse.repeat(SIZE // 4, axis=2).repeat(SIZE // 4, axis=3)
+    count = sum(GENERATED)
+    labels = random.integers(0, CLASSES, count)
+    shifts = random.integers(-SHIFT, SHIFT + 1, (count, 2))
+    contrast = random.uniform(0.5, 1.0, (count, 1, 1, 1))
+    rows, columns = ((np.arange(SIZE) - shifts[:, axis, None]) % SIZE for axis in (0, 1))
+    images = pictures[labels[:, None, None], :, rows[:, :, None], columns[:, None, :]]
+    values = 128 + 60 * contrast * images.transpose(0, 3, 1, 2)
+    values += NOISE * random.standard_normal(values.shape)
+    pixels = np.clip(values, 0, 255).astype(np.uint8)
+    train = slice(0, GENERATED[0]), slice(GENERATED[0], count)
+    return Samples(pixels[train[0]], labels[train[0]], pixels[train[1]], labels[train[1]], CLASSES)

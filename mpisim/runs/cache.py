@@ -1,0 +1,58 @@
+"""What one run leaves loaded for the next one: its problem, the constants, the minimiser."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mpisim.comm.star import Star
+from mpisim.problems.base import Problem
+from mpisim.runs.experiment import Experiment
+from mpisim.theory.minimiser import minimiser
+from mpisim.theory.smoothness import Bound, Constants, constants
+
+
+class Loaded:
+    """The last problem that was loaded on this rank; a run with an equal one takes it over.
+
+    Problems are equal where their ``[problem]`` tables, workers, block, arithmetic and, if it
+    matters to the problem, seeds are. All ranks must ask in the same order, as methods that take
+    a ``star`` are collective where they compute.
+    """
+
+    def __init__(self) -> None:
+        self._key: tuple[Any, ...] | None = None
+        self._problem: Problem | None = None
+        self._constants: dict[Bound, Constants] = {}
+        self._minimiser: tuple[np.ndarray, float] | None = None
+
+    def problem(self, experiment: Experiment, star: Star) -> Problem:
+        """The experiment's problem, loaded for this rank's workers; `InputError` as `load` says."""
+        key = (*problem_key(experiment), star.n, star.first, star.m)
+        if self._problem is None or key != self._key:
+            self.__init__()  # type: ignore[misc]  # what is no longer needed makes room first
+            problem, run = experiment.problem, experiment.run
+            problem.load(star.n, star.first, star.m, run.seed, run.precision.arithmetic)
+            self._key, self._problem = key, problem
+        return self._problem
+
+    def constants(self, star: Star, bound: Bound = "sharp") -> Constants:
+        """The smoothness constants of the problem; `InputError` where it has none known."""
+        assert self._problem is not None
+        if bound not in self._constants:
+            self._constants[bound] = constants(self._problem, star, bound)
+        return self._constants[bound]
+
+    def minimiser(self, star: Star) -> tuple[np.ndarray, float]:
+        """x* and f(x*); `InputError` where the problem is not convex."""
+        assert self._problem is not None
+        if self._minimiser is None:
+            self._minimiser = minimiser(self._problem, star)
+        return self._minimiser
+
+
+def problem_key(experiment: Experiment) -> tuple[Any, ...]:
+    """What is equal for experiments whose problems are the same on the same ranks."""
+    seed = experiment.run.seed if experiment.problem.seeded else None
+    return repr(experiment.table["problem"]), experiment.run.dtype, seed

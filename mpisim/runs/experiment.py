@@ -1,0 +1,167 @@
+"""An Experiment, validated, from TOML and the command line, and back to TOML."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import tomli_w
+
+from mpisim.compressors import make as make_compressor
+from mpisim.compressors.base import Compressor
+from mpisim.core.errors import InputError
+from mpisim.core.schema import build, choose, require
+from mpisim.methods.method import UNCOMPRESSED, Method, make_method
+from mpisim.problems import PROBLEMS
+from mpisim.problems.base import Problem
+from mpisim.runs.metrics import MEASURES
+from mpisim.wire.base import Precision
+
+TABLES = ("problem", "method", "compressor", "run")
+
+
+@dataclasses.dataclass
+class Run:
+    """The ``[run]`` table."""
+
+    rounds: int
+    seed: int = 1
+    wire: Literal["float32", "float64"] = "float32"
+    dtype: Literal["float64", "float32"] = "float64"
+    log_every: int = 1
+    checkpoint_seconds: float = 30.0
+    layout: Literal["shared", "dedicated"] = "shared"
+    reference: bool = False
+    columns: list[str] | None = None
+
+    def __post_init__(self) -> None:
+        require(self.rounds >= 0, "run.rounds", self.rounds, "an integer >= 0")
+        require(0 <= self.seed < 2**63, "run.seed", self.seed, "an integer from 0 to 2^63 - 1")
+        require(
+            self.checkpoint_seconds > 0,
+            "run.checkpoint_seconds",
+            self.checkpoint_seconds,
+            "a number > 0",
+        )
+        require(self.log_every >= 1, "run.log_every", self.log_every, "an integer >= 1")
+        for name in self.columns or ():
+            choose(MEASURES, name, "run.columns")
+
+    def logs(self, k: int) -> bool:
+        """Whether x^k has a row in the log."""
+        return k % self.log_every == 0 or k == self.rounds
+
+    @property
+    def precision(self) -> Precision:
+        """Types of values on the wire and of arithmetic."""
+        return Precision(np.dtype(self.wire), np.dtype(self.dtype))
+
+
+@dataclasses.dataclass
+class Experiment:
+    """One run: what an experiment file says, every default filled in."""
+
+    title: str
+    problem: Problem
+    method: Method
+    compressor: Compressor
+    run: Run
+    table: dict[str, Any] = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        self.table = {
+            "title": self.title,
+            "problem": _named(self.problem),
+            "method": self.method.table(),
+            "compressor": _named(self.compressor),
+            "run": dataclasses.asdict(self.run),
+        }
+
+    def to_toml(self) -> str:
+        """The resolved experiment; `parse` of it gives the same experiment again."""
+        return tomli_w.dumps(_without_none(self.table))
+
+
+def read(path: Path | None, settings: list[str]) -> Experiment:
+    """An Experiment from a file (or none) and ``--set`` settings, which win over the file."""
+    tables = {} if path is None else read_toml(path)
+    for setting in settings:
+        apply(tables, setting)
+    return parse(tables)
+
+
+def parse(tables: dict[str, Any]) -> Experiment:
+    """An Experiment from the content of a TOML file, or `InputError`."""
+    for key in tables:
+        if key != "title" and key not in TABLES:
+            raise InputError(f"{key}: unknown table; allowed: title, {', '.join(TABLES)}")
+    for key in TABLES:
+        if not isinstance(tables.get(key, {}), dict):
+            raise InputError(f"{key}: {tables[key]!r} is not allowed; it must be a table")
+    title = tables.get("title", "")
+    require(isinstance(title, str), "title", title, "a string")
+    problem = dict(tables.get("problem", {}))
+    kind = choose(PROBLEMS, problem.pop("name", None), "problem.name")
+    method = make_method(tables.get("method", {}))
+    if not tables.get("compressor") and method.name not in UNCOMPRESSED:
+        raise InputError(
+            f'compressor.name: missing for method {method.name!r}; "identity" sends dense vectors'
+        )
+    compressor = make_compressor(tables.get("compressor") or {"name": "identity"})
+    if method.name == "gd" and compressor.name != "identity":
+        raise InputError(
+            f'compressor.name: {compressor.name!r} is not allowed with "gd", only "identity";'
+            ' method "dcgd" compresses'
+        )
+    return Experiment(
+        title,
+        build(kind, problem, "problem"),
+        method,
+        compressor,
+        build(Run, tables.get("run", {}), "run"),
+    )
+
+
+def _named(part: Any) -> dict[str, Any]:
+    fields = {f.name.rstrip("_"): getattr(part, f.name) for f in dataclasses.fields(part) if f.init}
+    return {
+        "name": part.name,
+        **{k: _named(v) if isinstance(v, Compressor) else v for k, v in fields.items()},
+    }
+
+
+def _without_none(table: dict[str, Any]) -> dict[str, Any]:
+    return {
+        k: _without_none(v) if isinstance(v, dict) else v for k, v in table.items() if v is not None
+    }
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The tables of a TOML file, or `InputError`."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not a TOML file: {error}") from None
+
+
+def apply(tables: dict[str, Any], setting: str) -> None:
+    """One ``TABLE.KEY=VALUE``; a value that is not TOML is a string as it stands."""
+    key, equals, text = setting.partition("=")
+    names = key.strip().split(".")
+    if not equals or not all(names) or (len(names) == 1 and names[0] not in ("title", *TABLES)):
+        raise InputError(f"--set {setting}: it must be TABLE.KEY=VALUE")
+    value: Any = text.strip()
+    with contextlib.suppress(tomllib.TOMLDecodeError):
+        parsed = tomllib.loads(f"value = {value}")
+        value = parsed["value"] if parsed.keys() == {"value"} else value
+    for name in names[:-1]:
+        tables = tables.setdefault(name, {})
+        if not isinstance(tables, dict):
+            raise InputError(f"--set {setting}: {name} is not a table")
+    tables[names[-1]] = value

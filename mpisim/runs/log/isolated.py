@@ -1,0 +1,98 @@
+"""Reading what may crash its reader: HDF5 does not survive every damaged file."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import pickle
+import resource
+import signal
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from mpisim.comm.job import crash_plainly
+from mpisim.core.errors import InputError
+
+CPU_SECONDS = 60  # of the process; far more than reading takes, so that a loop has an end
+
+# What reading a file may raise whose content is not what it should be.
+DAMAGE = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+
+T = TypeVar("T")
+
+
+class Crashed(InputError):
+    """The process that read a file died."""
+
+
+def apart(path: Path | str, read: Callable[[], T]) -> T:
+    """What ``read`` returns or raises, called in a process of its own.
+
+    `Crashed` says in one line that the process died, of ``path``. What is returned must be
+    picklable. Where no process can be had, for want of memory, it is called here.
+    """
+    ours, theirs = os.pipe()
+    with warnings.catch_warnings():
+        # Python warns of threads that hold a lock; reading a file needs none of theirs
+        warnings.simplefilter("ignore", DeprecationWarning)
+        try:
+            pid = os.fork()
+        except OSError:
+            os.close(ours)
+            os.close(theirs)
+            return read()
+    if pid == 0:
+        _answer(read, theirs)
+    os.close(theirs)
+    try:
+        with open(ours, "rb") as pipe:
+            answer = pipe.read()
+    except BaseException:
+        os.kill(pid, signal.SIGKILL)
+        raise
+    finally:
+        status = os.waitpid(pid, 0)[1]
+    if status:
+        raise Crashed(f"{path}: the file is damaged: HDF5 crashed on it ({_name(status)})")
+    returned, value = pickle.loads(answer)
+    if not returned:
+        raise value
+    return value
+
+
+def _answer(read: Callable[[], object], pipe: int) -> None:
+    """In the new process: call, write the pickled answer, and end."""
+    try:
+        faulthandler.disable()
+        crash_plainly()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 1))
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # last words of the C library
+        try:
+            answer: tuple[bool, object] = True, read()
+        except Exception as error:
+            answer = False, error
+        with open(pipe, "wb") as file:
+            pickle.dump(answer, file, pickle.HIGHEST_PROTOCOL)
+        os._exit(0)
+    finally:
+        os._exit(1)
+
+
+def _name(status: int) -> str:
+    if os.WIFSIGNALED(status):
+        return signal.Signals(os.WTERMSIG(status)).name
+    return f"exit code {os.waitstatus_to_exitcode(status)}"

@@ -1,0 +1,196 @@
+"""Reading a log: its attributes, its columns, its experiment."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import tomllib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from mpisim.core.errors import InputError
+from mpisim.runs.log.isolated import DAMAGE, Crashed, apart
+
+# Columns that are sums of others, each found by its beginning or its whole name.
+DERIVED = {
+    "seconds": "sum of time_*",
+    "bits_total": "bits_up + bits_down",
+}
+
+
+KEYS = {  # that every resolved experiment has
+    "problem": ("name",),
+    "method": ("name", "stepsize"),
+    "compressor": ("name",),
+    "run": ("rounds", "seed"),
+}
+UNWRITTEN = 1 << 20  # bytes of a column that a run has not written yet, at most
+
+
+@dataclasses.dataclass
+class Log:
+    """One run as its log tells it.
+
+    Attributes
+    ----------
+    path : Path
+    attrs : dict
+        Root attributes, as plain Python values.
+    columns : dict of array, shape (rows,)
+        ``/rounds``: row k belongs to a logged round.
+    workers : dict of array, shape (workers,)
+        ``/workers``; empty while the run goes on.
+    units, descriptions : dict of str
+        Of the columns.
+    config : dict
+        The resolved experiment.
+    """
+
+    path: Path
+    attrs: dict[str, Any]
+    columns: dict[str, np.ndarray]
+    workers: dict[str, np.ndarray]
+    units: dict[str, str]
+    descriptions: dict[str, str]
+    config: dict[str, Any]
+
+    @property
+    def rows(self) -> int:
+        """Rows that every column has."""
+        return len(next(iter(self.columns.values())))
+
+    @property
+    def n(self) -> int:
+        """Number of workers."""
+        return max(int(self.attrs.get("workers", 1)), 1)
+
+    def column(self, name: str) -> np.ndarray:
+        """A column, or one derived from others (`DERIVED`), shape (rows,), float64.
+
+        Raises `InputError` with the columns that exist.
+        """
+        if name == "bits_total":
+            return self.column("bits_up") + self.column("bits_down")
+        if name == "seconds":
+            times = [values for key, values in self.columns.items() if key.startswith("time_")]
+            if times:
+                return np.sum(times, axis=0)
+        elif name in self.columns:
+            return self.columns[name].astype(float)
+        known = ", ".join([*self.columns, *DERIVED])
+        raise InputError(f"{self.path}: no column {name!r}; columns here: {known}")
+
+
+def read(path: Path) -> Log:
+    """The log at ``path``, finished or not.
+
+    Raises `InputError` for a file that is missing, is not HDF5, is cut short, is no log, or on
+    which HDF5 crashes.
+    """
+    return apart(path, lambda: _open(path))
+
+
+def read_all(paths: Sequence[Path]) -> list[Log]:
+    """The logs at ``paths``, as `read` reads each, sooner."""
+    try:
+        return apart("logs", lambda: [_open(path) for path in paths])
+    except Crashed:  # which one says `read`
+        return [read(path) for path in paths]
+
+
+def read_experiments(paths: Sequence[Path]) -> list[Log]:
+    """`read_all`, and an `InputError` for a log that does not tell its experiment."""
+    logs = read_all(paths)
+    for log in logs:
+        if not log.config:
+            raise InputError(f"{log.path}: the log is damaged: it has no attribute config")
+    return logs
+
+
+def _open(path: Path) -> Log:
+    try:
+        # Without a lock, so that a running experiment and a network file system do not mind.
+        with h5py.File(path, "r", locking=False) as file:
+            return _read(Path(path), file)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such log") from None
+    except (IsADirectoryError, PermissionError) as error:  # whose text is HDF5's, several lines
+        raise InputError(f"{path}: cannot be read: {os.strerror(error.errno or 0)}") from None
+    except DAMAGE as error:
+        raise InputError(f"{path}: {_why(Path(path), str(error))}") from None
+
+
+@contextmanager
+def damaged(path: Path) -> Iterator[None]:
+    """Turns what goes wrong with the content of a log into one line."""
+    try:
+        yield
+    except DAMAGE as error:
+        raise InputError(f"{path}: {_why(path, str(error))}") from None
+
+
+def _read(path: Path, file: h5py.File) -> Log:
+    if not isinstance(file.get("rounds"), h5py.Group) or not file["rounds"]:
+        raise InputError(f"{path}: not an mpisim log: it holds no group /rounds with columns")
+    attrs = {name: _plain(value) for name, value in file.attrs.items()}
+    data = {name: file["rounds"][name] for name in file["rounds"]}
+    workers = {name: file["workers"][name] for name in file.get("workers", {})}
+    for name, values in (data | workers).items():
+        if (
+            not isinstance(values, h5py.Dataset)
+            or values.ndim != 1
+            or values.dtype.kind not in "if"
+        ):
+            raise InputError(f"{path}: the log is damaged: {name} is not a row of numbers")
+        if values.nbytes > path.stat().st_size + UNWRITTEN:
+            raise InputError(f"{path}: the log is damaged: {name} is larger than the file")
+    # A run that was killed between two columns leaves them of different lengths.
+    rows = min(len(values) for values in data.values())
+    return Log(
+        path=path,
+        attrs=attrs,
+        columns={name: values[:rows] for name, values in data.items()},
+        workers={name: values[:] for name, values in workers.items()},
+        units={name: str(_plain(v.attrs.get("units", ""))) for name, v in data.items()},
+        descriptions={
+            name: str(_plain(v.attrs.get("description", ""))) for name, v in data.items()
+        },
+        config=_config(path, attrs.get("config", "")),
+    )
+
+
+def _config(path: Path, text: str) -> dict[str, Any]:
+    """The experiment; empty where the log tells none."""
+    try:
+        config = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path}: attribute config is not TOML: {error}") from None
+    for table, keys in KEYS.items() if config else ():
+        found = config.get(table)
+        for key in keys:
+            if not isinstance(found, dict) or key not in found:
+                raise InputError(f"{path}: the log is damaged: config has no {table}.{key}")
+    return config
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    if isinstance(value, str):  # bytes that are no text are half of a pair in h5py's
+        return value.encode(errors="replace").decode()
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _why(path: Path, message: str) -> str:
+    """HDF5's message in a reader's words."""
+    if "signature not found" in message:
+        empty = path.stat().st_size == 0
+        return "not a log: the file is empty" if empty else "not a log: not an HDF5 file"
+    if "truncated" in message:
+        return "the file is cut short; copy it again"
+    return f"the log is damaged: {' '.join(message.split()) or 'something is missing'}"

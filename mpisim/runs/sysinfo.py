@@ -1,0 +1,127 @@
+"""What a run ran on: versions, MPI library, threads, cores. For `mpisim info` and for logs."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import socket
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+import mpisim
+
+LIBRARIES = ("numpy", "scipy", "h5py", "numba", "scikit-learn", "mpi4py")
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def info_text() -> str:
+    """The text of `mpisim info`: one line for each thing a report of a fault should name."""
+    rows = {
+        "mpisim": f"{mpisim.__version__} ({Path(mpisim.__file__).parent})",
+        "Python": f"{platform.python_version()} on {platform.platform()}",
+        "libraries": ", ".join(f"{name} {version(name)}" for name in LIBRARIES),
+        "HDF5": _hdf5_version(),
+        "MPI": mpi_library(),
+        "BLAS": blas_threads(),
+        "cores": f"{len(os.sched_getaffinity(0))} for this process, {os.cpu_count()} in all",
+        "MPISIM_DATA": os.environ.get("MPISIM_DATA") or "not set",
+        "cache": cache_text(),
+    }
+    width = max(map(len, rows)) + 2
+    return "\n".join(f"{name:<{width}}{value}" for name, value in rows.items())
+
+
+def provenance() -> dict[str, str | int]:
+    """What a log's attributes should say of the software and the machine. Starts no MPI."""
+    network = os.environ.get("MPISIM_NETWORK")  # set by run/netlab, the network it made
+    found: dict[str, str | int] = {
+        "package_version": mpisim.__version__,
+        "python": platform.python_version(),
+        **{name.replace("-", "_"): version(name) for name in LIBRARIES},
+        "platform": platform.platform(),
+        "host": socket.gethostname(),
+        "cores": len(os.sched_getaffinity(0)),
+    }
+    return found | ({"network": network} if network else {})
+
+
+def software() -> dict[str, str]:
+    """What all ranks of a job must have alike: versions, and the source of mpisim itself."""
+    return {
+        "mpisim": f"{mpisim.__version__} with source {source()}",
+        "Python": platform.python_version(),
+        **{name: version(name) for name in LIBRARIES},
+        "MPI": mpi_library(),
+    }
+
+
+@cache
+def source() -> str:
+    """The first digits of the sha256 of the package's files, with their names."""
+    digest, folder = hashlib.sha256(), Path(mpisim.__file__).parent
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(f"{path.relative_to(folder)}\0{path.stat().st_size}\0".encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def mpi_library() -> str:
+    """Name and version of the MPI library, or why it cannot be loaded. Does not call MPI_Init."""
+    try:
+        import mpi4py
+
+        # The version may be asked for before MPI_Init, which a plain import would call.
+        before, mpi4py.rc.initialize = mpi4py.rc.initialize, False
+        try:
+            from mpi4py import MPI
+        finally:
+            mpi4py.rc.initialize = before
+    except (ImportError, RuntimeError, OSError) as error:
+        return f"cannot be loaded: {str(error).strip().splitlines()[0]}"
+    return MPI.Get_library_version().strip("\0 \n").splitlines()[0].split(", package")[0]
+
+
+def blas_threads() -> str:
+    """The BLAS libraries in use with their threads, or what the environment asks for."""
+    import numpy  # noqa: F401  (loads its BLAS)
+
+    try:
+        from threadpoolctl import threadpool_info
+    except ImportError:
+        settings = (f"{name}={os.environ.get(name, 'unset')}" for name in THREAD_VARIABLES)
+        return ", ".join(settings)
+    pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
+    texts = (
+        f"{pool['internal_api']} {pool['version'] or ''}".strip()
+        + f", {pool['num_threads']} thread{'s' if pool['num_threads'] != 1 else ''}"
+        for pool in pools
+    )
+    return "; ".join(dict.fromkeys(texts)) or "none found"
+
+
+def cache_text() -> str:
+    """The folder of parsed data sets, and whether it can be written."""
+    from mpisim.problems.data.cache import folder
+
+    path = folder()
+    place = next((p for p in (path, *path.parents) if p.exists()), path)
+    return str(path) if os.access(place, os.W_OK) else f"{path} (cannot be written)"
+
+
+@cache
+def version(distribution: str) -> str:
+    """Of an installed distribution."""
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def _hdf5_version() -> str:
+    try:
+        import h5py
+    except ImportError as error:
+        return f"cannot be loaded: {error}"
+    return h5py.version.hdf5_version

@@ -1,0 +1,71 @@
+"""Mean and band over seeds, and what the axes show."""
+
+import numpy as np
+import pytest
+
+from mpisim.analysis.curves import Axis, common_grid, over_seeds, points
+from mpisim.core.errors import InputError
+from mpisim.runs.log.reader import read
+
+ROUND = Axis("round", log=False)
+Y = Axis("grad_norm_sq", log=True)
+
+
+def test_mean_is_geometric_and_band_one_deviation_of_the_log(make_log):
+    logs = [read(make_log(seed=i, rate=r)) for i, r in enumerate((0.1, 0.2, 0.6))]
+    curve = over_seeds(logs, ROUND, Y)
+    k = np.arange(51)
+    np.testing.assert_allclose(curve.y, np.exp(-0.3 * k), rtol=1e-12)
+    deviation = np.std([0.1, 0.2, 0.6], ddof=1)
+    np.testing.assert_allclose(curve.high / curve.y, np.exp(deviation * k), rtol=1e-10)
+    np.testing.assert_allclose(curve.y / curve.low, np.exp(deviation * k), rtol=1e-10)
+
+
+def test_linear_axis_takes_the_arithmetic_mean(make_log):
+    logs = [read(make_log(columns={"grad_norm_sq": np.full(51, v)})) for v in (1.0, 3.0)]
+    curve = over_seeds(logs, ROUND, Axis("grad_norm_sq", log=False))
+    np.testing.assert_allclose(curve.y, 2.0)
+    np.testing.assert_allclose(curve.high - curve.y, np.sqrt(2))
+
+
+def test_runs_with_other_x_meet_on_a_common_grid(make_log):
+    """y = x^-2 whatever x a run was logged at: the mean must be the same law."""
+    logs = []
+    for factor in (1.0, 1.7):
+        bits = 5 * factor * 100 * np.arange(1, 52)
+        logs.append(read(make_log(columns={"bits_up": bits, "grad_norm_sq": (bits / 5) ** -2.0})))
+    curve = over_seeds(logs, Axis("bits_up", log=True), Y)
+    assert curve.x[0] == pytest.approx(170) and curve.x[-1] == pytest.approx(5100)
+    np.testing.assert_allclose(curve.y, curve.x**-2.0, rtol=1e-9)
+
+
+def test_a_single_run_is_drawn_as_it_is(make_log):
+    curve = over_seeds([read(make_log())], Axis("bits_up", log=True), Y)
+    assert curve.low is None
+    np.testing.assert_array_equal(curve.x, 320 * np.arange(51) + 4000)
+
+
+def test_all_workers_together(make_log):
+    log = read(make_log())
+    both = [Axis("bits_up", True, per_worker).values(log) for per_worker in (True, False)]
+    np.testing.assert_array_equal(5 * both[0], both[1])
+    assert Axis("bits_up", True).label(log) == "bits sent per worker"
+    assert Axis("bits_up", True, False).label(log) == "bits sent, all workers"
+    assert Axis("time_encode", True).label(log) == "time to encode (s)"
+
+
+def test_points_that_cannot_be_shown_are_left_out(make_log):
+    values = np.array([1.0, 0.0, np.nan, -1.0, np.inf, 0.5])
+    log = read(make_log(rounds=5, columns={"grad_norm_sq": values}))
+    assert points(log, ROUND, Y)[0].tolist() == [0, 5]
+    assert points(log, ROUND, Axis("grad_norm_sq", False))[0].tolist() == [0, 1, 3, 5]
+
+
+def test_nothing_to_draw_names_the_flag(make_log):
+    log = read(make_log(columns={"grad_norm_sq": np.zeros(51)}))
+    with pytest.raises(InputError, match=r"nothing to draw of grad_norm_sq.*--linear-y"):
+        points(log, ROUND, Y)
+
+
+def test_runs_that_do_not_overlap_share_one_point():
+    assert common_grid([np.array([1.0, 2.0]), np.array([3.0, 4.0])], log=True).tolist() == [3.0]

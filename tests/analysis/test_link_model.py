@@ -1,0 +1,160 @@
+"""The network model: its text, and seconds worked out by hand."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mpisim.analysis.link_model import Network, Traffic, on_wire, parse, seconds
+from mpisim.core.errors import InputError
+
+
+def wire(bits, messages=1):
+    """Bits on Ethernet: an envelope of 22 bytes a message, 66 a packet of up to 1448 bytes."""
+    length = bits / messages / 8 + 22
+    return 8 * messages * (length + 66 * math.ceil(length / 1448))
+
+
+@pytest.mark.parametrize(
+    ("text", "network"),
+    [
+        ("100mbit,1ms", Network(1e8, 1e8, 1e-3)),
+        ("10mbit/1gbit,50us,shared", Network(1e7, 1e9, 5e-5, shared=True)),
+        ("1.5Gbit, ranks", Network(1.5e9, 1.5e9, ranks=True)),
+        ("10mbit,shared,ranks,bucket", Network(1e7, 1e7, shared=True, ranks=True, bucket=True)),
+        ("unlimited,2s", Network(latency=2.0)),
+        ("64kbit/unlimited", Network(up=64e3)),
+        ("9600bit,0ms", Network(9600.0, 9600.0)),
+        ("3ms", Network(latency=3e-3)),
+    ],
+)
+def test_text_of_a_network(text, network):
+    assert parse(text) == network
+    assert parse(str(network)) == network
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", ",", "100", "100mb", "100mbps", "-1mbit", "0mbit", "nanbit", "1mbit/", "/1mbit"),
+        *("1mbit/2mbit/3mbit", "1ms,2ms", "1mbit,1mbit", "shared,shared", "1mbit,,1ms", "1e999s"),
+        *("1 mbit", "1mbit;1ms", "slow", "١mbit"),
+    ],
+)
+def test_other_texts_are_refused(text):
+    with pytest.raises(InputError, match=r"--network .*it must be RATE\[/RATE\]"):
+        parse(text)
+
+
+RATES = st.floats(1e-3, 1e15) | st.just(float("inf"))
+
+
+@given(RATES, RATES, st.floats(0, 1e6), st.tuples(*[st.booleans()] * 3))
+def test_every_network_has_a_text(up, down, latency, words):
+    network = Network(up, down, latency, *words)
+    back = parse(str(network))
+    assert (back.shared, back.ranks, back.bucket) == words
+    numbers = back.up, back.down, back.latency
+    assert numbers == pytest.approx((up, down, latency), rel=1e-11)
+
+
+@given(st.text(alphabet="019.,/e+-mkgbitus hard", max_size=30))
+def test_any_text_is_a_network_or_one_line(text):
+    try:
+        network = parse(text)
+    except InputError as error:
+        assert "\n" not in str(error)
+    else:
+        assert min(network.up, network.down) > 0 <= network.latency
+
+
+def traffic(workers=(0, 2, 1)):
+    """Two rows, after 1 and 3 rounds of 3 workers: each sends 1000, then 600, 400 and 200 bits."""
+    return Traffic(
+        rounds=np.array([1, 3]),
+        seconds=np.array([0.5, 0.75]),
+        bits_up=np.array([3000, 3000 + 2 * 1200]),
+        bits_down=np.array([3 * 800, 3 * 800 * 3]),
+        bits_up_max=np.array([1000, 1000 + 2 * 600]),
+        workers=np.array(workers),
+    )
+
+
+def test_a_link_for_each_worker():
+    # one round: 0.25 s there, 1000 bits up, 0.25 s back, 800 bits down
+    first = 0.5 + 2 * 0.25 + wire(1000) / 100 + wire(800) / 50
+    second = 0.25 + 2 * (2 * 0.25 + wire(600) / 100 + wire(800) / 50)
+    found = seconds(Network(100.0, 50.0, 0.25), traffic())
+    assert found == pytest.approx([first, first + second], rel=1e-14)
+
+
+def test_a_link_of_the_server_that_all_share():
+    first = 0.5 + wire(3000, 3) / 100 + 3 * wire(800) / 50
+    second = 0.25 + 2 * (wire(1200, 3) / 100 + 3 * wire(800) / 50)
+    found = seconds(Network(100.0, 50.0, shared=True), traffic())
+    assert found == pytest.approx([first, first + second], rel=1e-14)
+
+
+def test_headers_of_the_packets_of_a_message():
+    # with its envelope one packet is full, and one byte more makes another
+    found = on_wire(np.array([0.0, 8 * 1426, 8 * 1427, 8 * 2 * 1426]), 1)
+    assert found == pytest.approx([0, 8 * (1448 + 66), 8 * (1449 + 132), 8 * (2874 + 132)])
+    assert on_wire(np.array([8 * 2 * 1426.0]), 2) == pytest.approx(2 * found[1])
+
+
+@pytest.mark.parametrize(
+    ("workers", "shared", "up", "hosts"),
+    [
+        ((0, 2, 1), False, 2000, 1),  # the busiest host has two of the three workers
+        ((0, 2, 1), True, 3000, 2),
+        ((1, 1, 1), False, 1000, 1),  # the server's own worker sends over no link
+        ((1, 1, 1), True, 2000, 2),
+    ],
+)
+def test_workers_of_a_rank_on_one_host(workers, shared, up, hosts):
+    network = Network(100.0, 50.0, 0.125, shared, ranks=True)
+    expected = 0.5 + 2 * 0.125 + wire(up, hosts) / 100 + hosts * wire(800) / 50
+    assert seconds(network, traffic(workers))[0] == pytest.approx(expected, rel=1e-14)
+
+
+@pytest.mark.parametrize("bucket", [False, True])
+def test_a_host_alone_waits_for_no_link(bucket):
+    network = Network(100.0, 50.0, 0.125, True, ranks=True, bucket=bucket)
+    assert np.array_equal(seconds(network, traffic((3,))), [0.5, 0.75])
+
+
+def large(own):
+    """Rows of 1 and of 2 rounds of ``own`` seconds; 3 workers send 20,000 bits and get 40,000."""
+    return Traffic(
+        rounds=np.array([1, 3]),
+        seconds=np.array([own, 3 * own]),
+        bits_up=np.array([60_000, 180_000]),
+        bits_down=np.array([120_000, 360_000]),
+        bits_up_max=np.array([20_000, 60_000]),
+        workers=np.array([0, 2, 1]),
+    )
+
+
+def test_what_a_bucket_holds_passes_at_once():
+    # 1600 bytes and 125 us: 12,800 + 125 bits at 1 Mbit/s
+    network = Network(1e6, 1e6, shared=True, bucket=True)
+    a_round = 0.5 + (3 * wire(20_000) + 3 * wire(40_000) - 2 * (12_800 + 125)) / 1e6
+    found = seconds(network, large(0.5))
+    assert found == pytest.approx([a_round, 3 * a_round], rel=1e-14)
+    # all of them: a round takes its own time
+    within = Network(1e6, np.inf, bucket=True)
+    assert seconds(within, traffic()) == pytest.approx([0.5, 0.75], rel=1e-14)
+
+
+def test_a_bucket_refills_at_the_rate_of_its_link():
+    # 10 kbit/s and 1 Gbit/s: a round takes what its bits take to pass, not less
+    network = Network(1e9, 1e4, bucket=True)
+    found = seconds(network, large(1e-9))
+    assert found == pytest.approx(np.array([1, 3]) * wire(40_000) / 1e4, rel=1e-9)
+
+
+def test_without_limits_the_measured_seconds_are_left():
+    assert np.array_equal(seconds(Network(), traffic()), [0.5, 0.75])
+    assert np.array_equal(seconds(Network(bucket=True), traffic()), [0.5, 0.75])

@@ -1,0 +1,184 @@
+"""`mpisim verify`: nothing is wrong with a log as it is, and whatever is changed in it is found."""
+
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from mpisim.analysis.verify.checks import checks, expected_rounds
+from mpisim.analysis.verify.replay import COLUMNS
+from mpisim.cli import main
+from mpisim.core.errors import Diverged
+from mpisim.methods.estimators.marina import Marina
+from mpisim.methods.estimators.one_bit_adam import OneBitAdam
+from mpisim.runs.log.reader import read
+from tests.helpers import run_tables, table
+from tests.resumes import experiments
+
+MARINA = {"name": "marina", "stepsize": 0.1, "p": 0.3}
+RANDK = {"name": "randk", "k": 4}
+EXACT = ("identity", "randk", "permk", "scaled-sign", "compose", "")
+CASES = list(experiments(rounds=12))
+
+
+def verified(log, capfd, *flags):
+    """Exit code and what is printed."""
+    capfd.readouterr()
+    code = main(["verify", str(log), *flags])
+    return code, capfd.readouterr().out
+
+
+@pytest.mark.parametrize(("name", "tables"), CASES, ids=[name for name, _ in CASES])
+def test_nothing_is_wrong_with_a_log_as_it_is(name, tables, tmp_path, capfd):
+    log = tmp_path / "log.h5"
+    run_tables(tables, log)
+    code, said = verified(log, capfd)
+    assert code == 0 and "nothing is wrong" in said and "!!" not in said
+    exact = tables.get("compressor", {}).get("name", "") in EXACT
+    assert exact == ("ok  bits_up, bits_down" in said), said
+
+
+def test_a_rerun_is_the_same(tmp_path, capfd):
+    log = tmp_path / "log.h5"
+    run_tables(table({"name": "diana", "stepsize": 0.1}, {"name": "qsgd", "s": 3}), log)
+    code, said = verified(log, capfd, "--rerun")
+    assert code == 0 and "ok  every row of a second run" in said
+
+
+def changed(tmp_path, change):
+    """A log in which ``change(file)`` was made."""
+    log = tmp_path / "log.h5"
+    run_tables(table(MARINA, RANDK), log)
+    with h5py.File(log, "r+") as file:
+        change(file)
+    return log
+
+
+def shifted(name, row, by):
+    def change(file):
+        file[name][row] += by
+
+    return change
+
+
+def attribute(name, value):
+    def change(file):
+        file.attrs[name] = value
+
+    return change
+
+
+def shortened(file):
+    for column in file["rounds"].values():
+        column.resize((15,))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (shifted("rounds/bits_up", 7, -(10**7)), "round 7, bits_up: falls"),
+        (shifted("rounds/bits_up", 7, 32), "round 7, bits_up: the log has"),
+        (shifted("rounds/bits_down", 7, 32 * 6), "round 7, bits_down: the log has"),
+        (shifted("rounds/bits_down", 7, 1), "is not the same for each"),
+        (shifted("rounds/oracle_calls", 20, 1), "round 20, oracle_calls: the log has"),
+        (shifted("rounds/framing_bits_up", slice(None), 8), "round 0, framing_bits_up"),
+        (shifted("rounds/paper_bits_up", slice(3, None), 8), "round 3, paper_bits_up"),
+        (shifted("rounds/bits_up_max", 20, 1), "round 20, bits_up_max"),
+        (shifted("rounds/bits_up_max", 20, 10**9), "bits_up_max is"),
+        (shifted("workers/bits_up", 2, 1), "workers/bits_up sums up to"),
+        (shifted("workers/bits_up", [2, 3], [1, -1]), "a worker sent"),
+        (shifted("rounds/round", 4, 1), "row 4 is of round 5"),
+        (shifted("rounds/loss", 20, np.nan), "done, but the last loss is nan"),
+        (attribute("seed", 2), "seed is 2, in config 1"),
+        (attribute("schema_version", 99), "schema_version is 99"),
+        (shortened, "done, but the last row is that of round 14 of 20"),
+    ],
+)
+def test_what_is_changed_is_found(change, said, tmp_path, capfd):
+    code, found = verified(changed(tmp_path, change), capfd)
+    assert code == 1 and said in found and "checks failed" in found
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (shifted("rounds/loss", 7, 1e-16), "round 7, loss: the log has"),
+        (shifted("rounds/grad_norm_sq", slice(5, None), 1e-16), "round 5, grad_norm_sq"),
+        (shifted("final/x", 3, 1e-16), "final/x differs, and no column does"),
+    ],
+)
+def test_what_only_a_rerun_finds(change, said, tmp_path, capfd):
+    log = changed(tmp_path, change)
+    assert verified(log, capfd)[0] == 0
+    code, found = verified(log, capfd, "--rerun")
+    assert code == 1 and said in found
+
+
+def test_a_method_that_differs_from_some_round_on(tmp_path, capfd, monkeypatch):
+    """What another version of the code would do is found in the first row that shows it."""
+    log = tmp_path / "log.h5"
+    run_tables(table(MARINA, RANDK), log)
+    original = Marina.estimate
+
+    def estimate(self, x):
+        g = original(self, x)
+        return g if self.star.round < 9 else g * (1 + 1e-15)
+
+    monkeypatch.setattr(Marina, "estimate", estimate)
+    code, said = verified(log, capfd, "--rerun")
+    assert code == 1 and ("round 10, loss" in said or "round 10, grad_norm_sq" in said)
+
+
+@pytest.mark.parametrize("log_every", [1, 7])
+def test_a_run_that_did_not_end_is_repeated(log_every, tmp_path, capfd, monkeypatch):
+    """Also with a parameter that depends on run.rounds."""
+    log, method = tmp_path / "log.h5", {"name": "1bit-adam", "stepsize": 0.01, "warmup": 0.5}
+    tables = table(method, {"name": "scaled-sign"}, rounds=40, log_every=log_every)
+
+    original = OneBitAdam.estimate
+
+    def estimate(self, x):
+        if self.star.round == 29:
+            raise KeyboardInterrupt
+        return original(self, x)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(OneBitAdam, "estimate", estimate)
+        run_tables(tables, log)
+    code, said = verified(log, capfd, "--rerun")
+    assert code == 0 and "failed" in said and "ok  every row of a second run" in said
+
+
+def test_a_diverged_run_is_repeated(tmp_path, capfd):
+    log = tmp_path / "log.h5"
+    tables = table({"name": "gd", "stepsize": 1e6}, problem={"name": "least-squares"}, rounds=90)
+    with pytest.raises(Diverged):
+        run_tables(tables, log)
+    code, said = verified(log, capfd, "--rerun")
+    assert code == 0 and "rows, diverged" in said
+
+
+def test_what_is_no_log_is_bad_input(tmp_path, capfd):
+    (tmp_path / "log.h5").write_text("not a log")
+    assert main(["verify", str(tmp_path / "log.h5")]) == 2
+    assert main(["verify", str(tmp_path / "nothing.h5")]) == 2
+    log = tmp_path / "other.h5"
+    with h5py.File(log, "w") as file:
+        file["rounds/loss"] = np.zeros(3)
+    code, said = verified(log, capfd)
+    assert code == 1 and "there is no column round" in said
+
+
+def test_expected_rounds():
+    assert expected_rounds(0, 5).tolist() == [0]
+    assert expected_rounds(10, 5).tolist() == [0, 5, 10]
+    assert expected_rounds(11, 5).tolist() == [0, 5, 10, 11]
+
+
+def test_documented_checks_are_those_there_are(tmp_path):
+    run_tables(table(MARINA, RANDK), tmp_path / "log.h5")
+    text = (Path(__file__).parents[2] / "docs" / "trust.md").read_text()
+    for what, _ in checks(read(tmp_path / "log.h5")):
+        assert what in text
+    assert all(name in text for name in COLUMNS)

@@ -1,0 +1,224 @@
+"""Files with arbitrary changes are read, or end in one line; never in another exception."""
+
+import copy
+import tomllib
+
+import h5py
+import numpy as np
+import pytest
+import tomli_w
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from mpi4py import MPI
+
+from mpisim.analysis.show import show_text
+from mpisim.analysis.targets import table as reached_table
+from mpisim.analysis.tune import best
+from mpisim.cli import main
+from mpisim.compressors.base import COMPRESSORS
+from mpisim.core.errors import InputError, MpisimError
+from mpisim.methods.method import METHODS
+from mpisim.problems import PROBLEMS
+from mpisim.problems.data.libsvm import parse as parse_libsvm
+from mpisim.runs import checkpoint
+from mpisim.runs.engine import Engine
+from mpisim.runs.experiment import parse, read
+from mpisim.runs.log.writer import LogWriter, columns
+from tests.helpers import run_tables, table
+from tests.malformed import GOOD, LIBSVM
+
+often = settings(
+    deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+TOKENS = [b"\0", b"\xff", b" ", b"\n", b":", b"1", b"9" * 25, b"-", b"nan", b"inf", b"1e999", b"#"]
+TOKENS += [b"\t", b"\r", b"=", b"[", b"]", b'"', b"{", b"}", b".", b",", b"true", b"0x1", b"1_0"]
+pieces = st.one_of(st.sampled_from(TOKENS), st.binary(max_size=3))
+edits = st.lists(
+    st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 8), pieces), min_size=1, max_size=4
+)
+
+
+def edited(content: bytes, changes) -> bytes:
+    """Each change replaces some bytes at a place by a piece."""
+    for share, length, piece in changes:
+        at = int(share * len(content))
+        content = content[:at] + piece + content[at + length :]
+    return content
+
+
+def accept_or_one_line(function, *arguments):
+    """What it gives, or None for an error of one line."""
+    try:
+        return function(*arguments)
+    except MpisimError as error:
+        assert str(error) and "\n" not in str(error)
+        return None
+
+
+@often
+@given(changes=edits)
+def test_libsvm(changes):
+    result = accept_or_one_line(parse_libsvm, edited(LIBSVM["good"].encode(), changes), "x")
+    assert result is None or (np.isfinite(result.data).all() and result.rows > 0)
+
+
+@often
+@given(changes=edits)
+def test_toml_text(changes, tmp_path):
+    file = tmp_path / "x.toml"
+    file.write_bytes(edited(GOOD.encode(), changes))
+    accept_or_one_line(read, file, [])
+
+
+names = st.sampled_from([*COMPRESSORS, *METHODS, *PROBLEMS])
+numbers = st.one_of(
+    st.sampled_from([0, 1, 2, 3, 7, -1, 2**31, 2**62, 2**63 - 1]),
+    st.sampled_from([0.0, 0.5, 1.0, 1e-300, float("nan"), float("inf"), -float("inf")]),
+)
+words = ["", "theory", "x", "a\nb", "shuffled", "spread", "float32", "both", "zero", "inf", "e1"]
+values = st.one_of(
+    numbers,
+    names,
+    st.booleans(),
+    st.sampled_from(words),
+    st.lists(numbers, max_size=3),
+    st.fixed_dictionaries({}, optional={"name": names, "s": numbers, "theory": numbers}),
+)
+KEYS = {
+    "problem": "name data workers split remainder bias scale l2 lambda dimension noise",
+    "method": "name stepsize p alpha batch participants beta1 nu warmup start schedule optimizer",
+    "compressor": "name k s p norm groups blocks beta tau inner outer rank codec subsets",
+    "run": "rounds seed wire dtype log_every checkpoint_seconds layout reference columns",
+}
+replaced = st.lists(
+    st.sampled_from([(t, k) for t, keys in KEYS.items() for k in keys.split()]).flatmap(
+        lambda at: st.tuples(st.just(at), values)
+    ),
+    min_size=1,
+    max_size=2,
+)
+QUADRATIC = {"name": "quadratic", "workers": 3, "dimension": 9, "noise": 0.5}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of numbers that are too large
+@often
+@given(changes=replaced, quadratic=st.booleans())
+def test_values_of_keys(changes, quadratic, tmp_path):
+    (tmp_path / "good").write_text(LIBSVM["good"])
+    tables = copy.deepcopy(tomllib.loads(GOOD.replace("{d}", str(tmp_path))))
+    if quadratic:
+        tables["problem"] = dict(QUADRATIC)
+    for (name, key), value in changes:
+        assume((key, value) not in [("dimension", n) for n in (2**31, 2**62, 2**63 - 1)])
+        tables[name][key] = value
+    text = tomli_w.dumps(tables)
+    accept_or_one_line(lambda: Engine(parse(tomllib.loads(text)), MPI.COMM_SELF))
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    """A finished log of 20 rounds, with its checkpoints."""
+    path = tmp_path_factory.mktemp("logs") / "log.h5"
+    for rounds in (10, 20):
+        tables = table({"name": "marina", "stepsize": 0.1}, {"name": "randk", "k": 4})
+        run_tables(tables | {"run": {"rounds": rounds}}, path, resume=rounds == 20)
+    return path
+
+
+def use(path):
+    """All that reads a log."""
+    accept_or_one_line(show_text, path)
+    assert main(["verify", str(path)]) in (0, 1, 2)
+
+    def go_on():
+        LogWriter.reopen(path, columns(False), 10).finish("done", None, {})
+
+    accept_or_one_line(go_on)
+
+
+@often
+@given(share=st.floats(0, 1, exclude_max=True))
+def test_logs_that_are_cut_short(share, log, tmp_path):
+    content = log.read_bytes()
+    (tmp_path / "x.h5").write_bytes(content[: int(share * len(content))])
+    use(tmp_path / "x.h5")
+
+
+flips = st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(1, 255)), min_size=1)
+
+
+@often
+@given(changes=flips)
+def test_logs_whose_bytes_are_changed(changes, log, tmp_path):
+    """Also where HDF5 crashes, which it does on some in a thousand."""
+    content = bytearray(log.read_bytes())
+    places = np.flatnonzero(np.frombuffer(content, np.uint8))  # most bytes are zeros
+    for share, byte in changes:
+        content[places[int(share * len(places))]] ^= byte
+    path = tmp_path / "x.h5"
+    path.write_bytes(content)
+    accept_or_one_line(show_text, path)
+    accept_or_one_line(lambda: reached_table([path], 1e-3))
+    accept_or_one_line(lambda: best([path], "mean"))
+
+
+@pytest.mark.parametrize("command", [lambda p: best([p], "mean"), lambda p: reached_table([p], 1)])
+def test_a_log_that_does_not_tell_its_experiment(command, log, tmp_path):
+    path = tmp_path / "x.h5"
+    path.write_bytes(log.read_bytes())
+    with h5py.File(path, "r+") as file:
+        del file.attrs["config"]
+    with pytest.raises(InputError, match=r"x\.h5: the log is damaged: it has no attribute config"):
+        command(path)
+
+
+def test_a_column_that_claims_to_be_larger_than_the_file(log, tmp_path):
+    path = tmp_path / "x.h5"
+    path.write_bytes(log.read_bytes())
+    with h5py.File(path, "r+") as file:
+        for column in file["rounds"].values():
+            column.resize((1 << 40,))  # nothing is written: zeros that HDF5 would make up
+    with pytest.raises(InputError, match=r"damaged: .* is larger than the file"):
+        show_text(path)
+
+
+strange = st.one_of(
+    numbers.filter(lambda n: isinstance(n, float) or n < 2**62),
+    st.sampled_from(["", "x", b"\xff\xfe", "[run]", "[run]\nlog_every = 0", "running", "failed"]),
+    st.sampled_from([np.zeros(0), np.zeros((2, 3)), np.array([b"a"]), np.zeros(21), 1j]),
+)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@often
+@given(data=st.data())
+def test_logs_with_strange_content(data, log, tmp_path, capfd):
+    path = tmp_path / "x.h5"
+    path.write_bytes(log.read_bytes())
+    with h5py.File(path, "r+") as file:
+        places = [*(("attribute", name) for name in sorted(file.attrs))]
+        places += [("column", f"rounds/{name}") for name in sorted(file["rounds"])]
+        places += [("column", f"workers/{name}") for name in sorted(file["workers"])]
+        places += [("column", "final/x"), ("column", "rounds"), ("column", "workers")]
+        for kind, name in data.draw(st.lists(st.sampled_from(places), min_size=1, max_size=2)):
+            value = data.draw(strange)
+            if kind == "attribute":
+                file.attrs[name] = value
+            elif name in file:
+                del file[name]
+                if (data.draw(st.booleans()) and name.split("/")[0] in file) or "/" not in name:
+                    file[name] = value
+    use(path)
+
+
+@often
+@given(share=st.floats(0, 1, exclude_max=True), byte=st.integers(1, 255), cut=st.booleans())
+def test_checkpoints(share, byte, cut, log, tmp_path):
+    content = bytearray(checkpoint.path_for(log).read_bytes())
+    at = int(share * len(content))
+    content[at] ^= byte
+    path = tmp_path / "x.h5.ckpt"
+    path.write_bytes(content[:at] if cut else content)
+    checkpoint.former(path).unlink(missing_ok=True)
+    with pytest.raises(InputError, match="not a readable checkpoint: damaged"):
+        checkpoint.load(path, {})

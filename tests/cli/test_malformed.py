@@ -1,0 +1,57 @@
+"""Every bad input: one line, exit code 2, on one rank."""
+
+import pytest
+
+from mpisim.cli import main
+from tests.malformed import CASES, prepare
+
+
+@pytest.mark.parametrize(("name", "arguments", "said"), CASES, ids=[c[0] for c in CASES])
+def test_one_line(name, arguments, said, tmp_path, capfd):
+    prepare(tmp_path)
+    code = main([a.replace("{d}", str(tmp_path)) for a in arguments])
+    lines = capfd.readouterr().err.splitlines()
+    assert code in (1, 2)
+    assert len(lines) == 1, lines
+    for word in said:
+        assert word in lines[0].replace(str(tmp_path), "")
+    assert not list(tmp_path.glob(".*.new"))
+
+
+def test_the_good_one_is_good(tmp_path, capfd):
+    prepare(tmp_path)
+    assert main(["run", str(tmp_path / "good.toml"), "--out", str(tmp_path / "log.h5")]) == 0
+    assert main(["show", str(tmp_path / "log.h5")]) == 0
+
+
+def test_nothing_there_is_lost(tmp_path, capfd):
+    prepare(tmp_path)
+    before = (tmp_path / "exists.h5").read_bytes()
+    main(["run", str(tmp_path / "good.toml"), "--out", str(tmp_path / "exists.h5")])
+    assert (tmp_path / "exists.h5").read_bytes() == before
+
+
+def one_line(code, capfd):
+    lines = capfd.readouterr().err.splitlines()
+    assert len(lines) == 1, lines
+    return code, lines[0]
+
+
+def test_a_rank_that_is_left_alone_does_not_run_the_job(tmp_path, capfd, monkeypatch):
+    prepare(tmp_path)
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "3")
+    code = main(["run", str(tmp_path / "good.toml"), "--out", str(tmp_path / "log.h5")])
+    code, line = one_line(code, capfd)
+    assert code == 2 and "mpirun started 3 ranks, but this one is alone" in line
+    assert not (tmp_path / "log.h5").exists()
+
+
+def test_too_little_memory_is_one_line(tmp_path, capfd, monkeypatch):
+    def load(*_):
+        raise MemoryError("Unable to allocate 745 GiB")
+
+    prepare(tmp_path)
+    monkeypatch.setattr("mpisim.runs.cache.Loaded.problem", load)
+    code = main(["run", str(tmp_path / "good.toml"), "--out", str(tmp_path / "log.h5")])
+    code, line = one_line(code, capfd)
+    assert code == 1 and "out of memory: Unable to allocate 745 GiB" in line

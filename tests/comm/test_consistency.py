@@ -1,0 +1,95 @@
+"""Ranks with other software, experiments or data: one line that says which and what."""
+
+from concurrent.futures import ThreadPoolExecutor
+from socket import gethostname
+from threading import Barrier
+
+from mpisim.comm.consistency import difference, require_alike
+from mpisim.core.errors import Unlike
+from mpisim.runs import sysinfo
+from mpisim.runs.sysinfo import software, source
+from tests.helpers import run_tables, table
+
+
+class Rank:
+    """One of some threads that talk like the ranks of a communicator."""
+
+    def __init__(self, rank, size, shared, barrier):
+        self.rank, self.size, self.shared, self.barrier = rank, size, shared, barrier
+        self.pickled = False
+
+    def Allgather(self, own, out):
+        out[:] = self._all(own.copy())
+
+    def allgather(self, own):
+        self.pickled = True
+        return self._all(own)
+
+    def _all(self, own):
+        self.shared[self.rank] = own
+        self.barrier.wait(timeout=10)
+        found = list(self.shared)
+        self.barrier.wait(timeout=10)
+        return found
+
+
+def job(*facts):
+    """What each rank says (None: nothing), and whether any facts travelled."""
+    shared, barrier = [None] * len(facts), Barrier(len(facts))
+    ranks = [Rank(rank, len(facts), shared, barrier) for rank in range(len(facts))]
+
+    def check(rank):
+        try:
+            require_alike(rank, facts[rank.rank])
+        except Unlike as error:
+            return str(error)
+
+    with ThreadPoolExecutor(len(facts)) as pool:
+        said = list(pool.map(check, ranks))
+    return said, any(rank.pickled for rank in ranks)
+
+
+def test_equal_ranks_exchange_digests_only():
+    facts = {"numpy": "2.4.6", "mpi4py": "4.1.2"}
+    assert job(facts, dict(reversed(facts.items())), facts) == ([None] * 3, False)
+
+
+def test_a_rank_that_differs_is_named_on_every_rank():
+    same = {"numpy": "2.4.6", "scipy": "1.17"}
+    said, _ = job(same, same | {"numpy": "2.3.1"}, same)
+    assert said[0] == said[1] == said[2]
+    host = gethostname()
+    expected = f"numpy is 2.4.6 on ranks 0, 2 ({host}), 2.3.1 on rank 1 ({host})"
+    assert expected in said[0] and "scipy" not in said[0]
+    assert Unlike.exit_code == 2
+
+
+def test_all_differences_are_in_one_line():
+    facts = [{"a": "1", "b": "x"}] * 3 + [{"a": "2", "b": "x", "c": "new"}] * 2 + [{"a": "1"}]
+    assert difference(facts, ["h0", "h0", "h1", "h2", "h2", "h3"]) == (
+        "the ranks of this job are not alike: a is 1 on ranks 0-2, 5 (h0 and 2 more), 2 on"
+        " ranks 3-4 (h2); b is x on ranks 0-4 (h0 and 2 more), missing on rank 5 (h3); c is missing"
+        " on ranks 0-2, 5 (h0 and 2 more), new on ranks 3-4 (h2); all must have the same"
+    )
+
+
+def test_software_tells_another_source_with_the_same_version(monkeypatch, tmp_path):
+    source.cache_clear()
+    own = software()
+    assert {"mpisim", "Python", "numpy", "h5py", "mpi4py", "MPI"} <= own.keys()
+    assert own == software() and "\n" not in str(own)
+    (tmp_path / "__init__.py").write_text("__version__ = 1")
+    monkeypatch.setattr(sysinfo.mpisim, "__file__", str(tmp_path / "__init__.py"))
+    source.cache_clear()
+    try:
+        assert software()["mpisim"] != own["mpisim"]
+    finally:
+        source.cache_clear()
+
+
+def test_an_engine_compares_experiment_and_data(monkeypatch):
+    seen = {}
+    monkeypatch.setattr("mpisim.runs.engine.require_alike", lambda comm, facts: seen.update(facts))
+    run_tables(table({"name": "gd", "stepsize": 0.1}, rounds=1))
+    assert "sha256:" in seen["data"] and seen["problem.data"] == "'sample'"
+    assert seen["run.rounds"] == "1" and seen["method.stepsize"] == "0.1"

@@ -1,0 +1,107 @@
+"""Bits are what was sent: against hand-counted messages and against the bytes handed to MPI."""
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+
+from mpisim.comm.clock import COMMUNICATE, COMPUTE, OTHER, Clock, SlowestPath
+from mpisim.runs.engine import Engine, Output
+from mpisim.runs.experiment import parse
+from mpisim.runs.signals import StopSignals
+from tests.helpers import columns, run_tables, table
+
+D, N = 123, 6
+
+
+class CountingComm:
+    """Passes everything on and counts the bytes handed to Gatherv and Bcast."""
+
+    def __init__(self, comm):
+        self._comm, self.up, self.down = comm, 0, 0
+
+    def __getattr__(self, name):
+        return getattr(self._comm, name)
+
+    def Gatherv(self, send, receive, root=0):
+        self.up += send.nbytes
+        return self._comm.Gatherv(send, receive, root)
+
+    def Bcast(self, data, root=0):
+        self.down += data.nbytes
+        return self._comm.Bcast(data, root)
+
+
+@pytest.mark.parametrize(
+    "compressor",
+    [
+        {"name": "identity"},
+        {"name": "randk", "k": 10},
+        {"name": "topk", "k": 10},
+        {"name": "qsgd", "s": 5},
+        {"name": "natural"},
+        {"name": "scaled-sign"},
+        {"name": "bernoulli", "p": 0.4},
+    ],
+    ids=lambda c: c["name"],
+)
+def test_ledger_counts_the_bytes_handed_to_mpi(compressor):
+    tables = table({"name": "ef21", "stepsize": 0.1}, compressor, rounds=9)
+    engine = Engine(parse(tables), MPI.COMM_SELF)
+    engine.star.comm = CountingComm(MPI.COMM_SELF)
+    with StopSignals() as signals:
+        engine.run(Output(None), signals)
+    bits = engine.star.ledger.totals
+    assert bits["bits_up"] + bits["framing_bits_up"] == 8 * engine.star.comm.up
+    assert bits["bits_down"] + bits["framing_bits_down"] == 8 * engine.star.comm.down * N
+    assert bits["framing_bits_up"] <= 9 * N * (32 + 8)
+
+
+def test_marina_randk_by_hand(tmp_path):
+    log = tmp_path / "log.h5"
+    run_tables(
+        table({"name": "marina", "p": 0.3, "stepsize": 0.1}, {"name": "randk", "k": 10}, rounds=40),
+        log,
+    )
+    c = columns(log)
+    assert c["bits_up"][0] == c["bits_down"][0] == 0  # x^0 is known before anything is sent
+    assert c["bits_up"][1] == N * 32 * D  # g^0 is dense
+    steps = np.diff(c["bits_up"][1:])
+    assert set(steps) == {N * 320, N * 32 * D}
+    assert np.array_equal(np.diff(c["bits_down"]), np.full(40, N * 32 * D))
+    assert np.array_equal(c["bits_up_max"] * N, c["bits_up"])
+    assert np.array_equal(c["paper_bits_up"], c["bits_up"])
+    assert c["framing_bits_up"][-1] == 0
+    sync = (steps == N * 32 * D).sum()
+    assert 4 <= sync <= 20  # 39 coins with p = 0.3: outside with probability below 1e-3
+    assert np.array_equal(c["oracle_calls"], np.arange(41) * c["oracle_calls"][1])
+
+
+def test_float64_wire_doubles_the_values(tmp_path):
+    log = tmp_path / "log.h5"
+    run_tables(
+        table(
+            {"name": "dcgd", "stepsize": 0.1}, {"name": "randk", "k": 10}, rounds=3, wire="float64"
+        ),
+        log,
+    )
+    c = columns(log)
+    assert c["bits_up"][3] == 3 * N * 640 and c["bits_down"][3] == 3 * N * 64 * D
+
+
+def test_slowest_path():
+    path = SlowestPath()
+    own = [0.0] * 8
+    own[COMPUTE], own[COMMUNICATE], own[OTHER] = 1.0, 3.0, 0.5
+    path.add(own, [2.0, 0.5, 0.0], 1.5)  # the slowest rank was busy 1.5 s longer: rank 0 waited
+    assert path.seconds[COMPUTE] == 2.0 and path.seconds[COMMUNICATE] == 1.5
+    assert sum(path.seconds) == sum(own)
+    path.add(own, [0.0, 0.0, 0.0], 0.0)
+    assert sum(path.seconds) == sum(own)
+
+
+def test_clock_is_always_in_one_phase():
+    clock = Clock()
+    start = clock._since
+    clock.to(COMPUTE)
+    clock.to(OTHER)
+    assert sum(clock.seconds) == pytest.approx(clock._since - start)

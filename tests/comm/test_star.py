@@ -1,0 +1,70 @@
+"""The star network on one rank, and how workers are dealt."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mpi4py import MPI
+
+from mpisim.comm.clock import Clock
+from mpisim.comm.partition import deal
+from mpisim.comm.star import Star
+from mpisim.compressors import make
+from mpisim.core.errors import InputError
+from mpisim.core.rng import Streams
+from mpisim.wire.base import Precision
+from tests.wire.string_elias import omega
+
+
+def star(n=4, wire="float32"):
+    precision = Precision(np.dtype(wire), np.dtype("float64"))
+    return Star(MPI.COMM_SELF, n, "shared", Streams(1), precision, Clock())
+
+
+@given(st.integers(1, 10_000), st.integers(1, 64))
+def test_blocks_are_contiguous_and_even(n, ranks):
+    starts = deal(n, ranks)
+    sizes = np.diff(starts)
+    assert starts[0] == 0 and starts[-1] == n
+    assert sizes.max() - sizes.min() <= 1
+
+
+def test_fewer_workers_than_ranks_is_an_error():
+    with pytest.raises(InputError, match=r"problem\.workers: 0 workers"):
+        star(0)
+
+
+def test_average_is_the_mean_of_what_was_decoded():
+    network, v = star(), np.random.default_rng(0).normal(size=(4, 9))
+    g = network.average(network.dense(v))
+    expected = np.zeros(9)
+    for row in v.astype(np.float32):
+        expected += row
+    assert np.array_equal(g, (expected / 4).astype(np.float32))
+
+
+def test_the_broadcast_can_be_compressed():
+    network, v = star(), np.random.default_rng(0).normal(size=9)
+    sent = network.broadcast(v, make({"name": "topk", "k": 3}).bind(9, 4, network.precision))
+    assert np.count_nonzero(sent) == 3
+    gaps = np.diff(np.flatnonzero(sent), prepend=-1)
+    index_bits = min(3 * 4, sum(len(omega(int(gap))) for gap in gaps))
+    assert network.ledger.totals["bits_down"] == 4 * (3 * 32 + index_bits)
+
+
+def test_coin_is_a_function_of_the_round():
+    network = star()
+    coins = []
+    for network.round in range(4000):
+        coins.append(network.coin(0.3))
+    assert abs(np.mean(coins) - 0.3) < 4 * np.sqrt(0.21 / 4000)
+    network.round = 7
+    assert network.coin(0.3) == coins[7]
+    assert network.coin(1.0) and not network.coin(0.0)
+
+
+def test_all_workers_and_sums():
+    network, rows = star(), np.arange(12.0).reshape(4, 3)
+    assert np.array_equal(network.all_workers(rows), rows)
+    assert np.array_equal(network.sum_over_workers(rows), rows.sum(axis=0))
+    assert np.array_equal(network.all_workers(np.arange(4)), np.arange(4))

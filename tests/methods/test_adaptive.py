@@ -1,0 +1,200 @@
+"""CD-Adam and its rivals against plain NumPy loops, on the CD-Adam paper's logistic problem."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mpisim.core.errors import InputError
+from tests.helpers import columns, dense, run_tables, table, weighted_rows
+from tests.methods.test_reference import top
+
+ROUNDS, GAMMA, LAMBDA, N = 50, 0.01, 0.1, 5
+PROBLEM = {"name": "logistic-nonconvex-reg", "lambda": LAMBDA}
+
+
+def gradients_of(data):
+    """x -> gradients (N, d) of mean log(1 + exp(-y a.x)) + lambda sum x^2 / (1 + x^2), and d."""
+    rows, labels = dense(data)
+    m = len(rows) // N
+    blocks = [(rows[i * m : (i + 1) * m], labels[i * m : (i + 1) * m]) for i in range(N)]
+
+    def gradients(x):
+        penalty = LAMBDA * 2 * x / (1 + x * x) ** 2
+        return np.array(
+            [weighted_rows(a, -y / (1 + np.exp(y * (a @ x)))) / len(y) + penalty for a, y in blocks]
+        )
+
+    return gradients, rows.shape[1]
+
+
+def sign(v):
+    """(|v|_1 / d) sign(v), row by row, the sign of 0 is +1."""
+    return np.abs(v).mean(axis=-1, keepdims=True) * np.where(v < 0, -1.0, 1.0)
+
+
+def top5(v):
+    return top(np.atleast_2d(v), 5).reshape(v.shape)
+
+
+def amsgrad_step(state, x, g, beta1=0.9, beta2=0.99, nu=1e-8):
+    m, v, vhat = state
+    m, v = beta1 * m + (1 - beta1) * g, beta2 * v + (1 - beta2) * g**2
+    vhat = np.maximum(vhat, v)
+    return (m, v, vhat), x - GAMMA * m / np.sqrt(vhat + nu)
+
+
+def adaptive(estimates):
+    """Runs AMSGrad on a generator of estimates that takes gradients (N, d)."""
+
+    def loop(grads, d, c):
+        x, state, send = np.zeros(d), (np.zeros(d),) * 3, estimates(d, c)
+        next(send)
+        for _ in range(ROUNDS):
+            state, x = amsgrad_step(state, x, send.send(grads(x)))
+        return x
+
+    return loop
+
+
+def plain(d, c):
+    g = yield
+    while True:
+        g = yield g.mean(axis=0)
+
+
+def naive(d, c):
+    g = yield
+    while True:
+        g = yield c(c(g).mean(axis=0))
+
+
+def feedback(d, c):
+    e_i, e = np.zeros((N, d)), np.zeros(d)
+    g = yield
+    while True:
+        c_i = c(e_i + g)
+        e_i = e_i + g - c_i
+        down = c(e + c_i.mean(axis=0))
+        e = e + c_i.mean(axis=0) - down
+        g = yield down
+
+
+def markov(d, c):
+    """CD-Adam, Algorithm 1, lines 5-12."""
+    ghat_i, ghat, gtilde = np.zeros((N, d)), np.zeros(d), np.zeros(d)
+    g = yield
+    while True:
+        c_i = c(g - ghat_i)
+        ghat_i = ghat_i + c_i
+        ghat = ghat + c_i.mean(axis=0)
+        gtilde = gtilde + c(ghat - gtilde)
+        g = yield gtilde
+
+
+def ef21_two_way(grads, d, c):
+    x = np.zeros(d)
+    g_i = grads(x)
+    g = gt = g_i.mean(axis=0)
+    for _ in range(ROUNDS):
+        x = x - GAMMA * gt
+        c_i = c(grads(x) - g_i)
+        g_i, g = g_i + c_i, g + c_i.mean(axis=0)
+        gt = gt + c(g - gt)
+    return x
+
+
+def one_bit_adam(grads, d, c, warmup=7, beta1=0.9, beta2=0.99, nu=1e-8):
+    x, m, v = np.zeros(d), np.zeros(d), np.zeros(d)
+    e_i, e = np.zeros((N, d)), np.zeros(d)
+    for k in range(ROUNDS):
+        g = grads(x)
+        if k < warmup:
+            mean = g.mean(axis=0)
+            m, v = beta1 * m + (1 - beta1) * mean, beta2 * v + (1 - beta2) * mean**2
+        else:
+            m_i = beta1 * m + (1 - beta1) * g + e_i
+            c_i = c(m_i)
+            e_i = m_i - c_i
+            total = c_i.mean(axis=0) + e
+            m = c(total)
+            e = total - m
+        x = x - GAMMA * m / (np.sqrt(v) + nu)
+    return x
+
+
+def one_bit_adam_code(grads, d, c, warmup=7, beta1=0.9, beta2=0.99, nu=1e-8):
+    """The CD-Adam code's: error feedback of gradients, with the second moment frozen."""
+    x, m, v = np.zeros(d), np.zeros(d), np.zeros(d)
+    send = feedback(d, c)
+    next(send)
+    for k in range(ROUNDS):
+        if k < warmup:
+            g = grads(x).mean(axis=0)
+            v = beta2 * v + (1 - beta2) * g**2
+        else:
+            g = send.send(grads(x))
+        m = beta1 * m + (1 - beta1) * g
+        x = x - GAMMA * m / (np.sqrt(v) + nu)
+    return x
+
+
+CASES = [
+    ("amsgrad", {"name": "amsgrad"}, adaptive(plain)),
+    ("naive", {"name": "naive-amsgrad"}, adaptive(naive)),
+    ("ef", {"name": "ef-amsgrad"}, adaptive(feedback)),
+    ("cd-adam", {"name": "cd-adam"}, adaptive(markov)),
+    ("ef21-2way", {"name": "ef21-2way"}, ef21_two_way),
+    ("1bit-adam", {"name": "1bit-adam", "warmup": 7}, one_bit_adam),
+    ("code", {"name": "1bit-adam", "warmup": 7, "variant": "code"}, one_bit_adam_code),
+]
+COMPRESSORS = [("sign", {"name": "scaled-sign"}, sign), ("top5", {"name": "topk", "k": 5}, top5)]
+
+
+@pytest.mark.parametrize("data", ["sample", "mushrooms", "a9a"])
+@pytest.mark.parametrize(("_", "compressor", "c"), COMPRESSORS, ids=[c[0] for c in COMPRESSORS])
+@pytest.mark.parametrize(("name", "method", "loop"), CASES, ids=[c[0] for c in CASES])
+def test_trajectory(name, method, loop, _, compressor, c, data, need_data):
+    need_data(data)
+    tables = table(
+        method | {"stepsize": GAMMA},
+        {"name": "identity"} if name == "amsgrad" else compressor,
+        data,
+        N,
+        ROUNDS,
+        PROBLEM,
+        wire="float64",
+    )
+    grads, d = gradients_of(data)
+    x = loop(grads, d, c)
+    assert np.linalg.norm(run_tables(tables).x - x) <= 1e-9 * np.linalg.norm(x)
+
+
+def test_table_2_bits(tmp_path):
+    """CD-Adam paper, Table 2: (32 + d) 2 T in all, per worker, both directions."""
+    log, d = tmp_path / "log.h5", 123
+    method = {"name": "cd-adam", "stepsize": GAMMA}
+    run_tables(table(method, {"name": "scaled-sign"}, workers=N, rounds=9), log)
+    c = columns(log)
+    assert c["bits_up"][-1] == c["bits_down"][-1] == c["paper_bits_up"][-1] == 9 * N * (32 + d)
+
+
+def test_one_bit_adam_bits(tmp_path):
+    """CD-Adam paper, Table 2: 32 d 2 T1 + (32 + d) 2 (T - T1)."""
+    log, d = tmp_path / "log.h5", 123
+    method = {"name": "1bit-adam", "stepsize": GAMMA, "warmup": 0.3}
+    run_tables(table(method, {"name": "scaled-sign"}, workers=N, rounds=10), log)
+    c = columns(log)
+    assert c["bits_up"][-1] == c["bits_down"][-1] == N * (32 * d * 3 + (32 + d) * 7)
+
+
+@pytest.mark.parametrize("key", ["beta1", "beta2", "nu"])
+def test_bad_moments(key):
+    method = {"name": "cd-adam", "stepsize": 0.1, key: -0.5}
+    with pytest.raises(InputError, match=rf"method\.{key}: -0\.5"):
+        run_tables(table(method, {"name": "scaled-sign"}))
+
+
+def test_no_theorem_for_two_ways():
+    with pytest.raises(InputError, match=r"method\.stepsize: there is no theorem"):
+        run_tables(table({"name": "ef21-2way", "stepsize": "theory"}, {"name": "topk", "k": 2}))

@@ -1,0 +1,175 @@
+"""VR-MARINA, VR-DIANA and PP-MARINA against plain NumPy loops that share only the draws."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mpisim.core.errors import InputError
+from mpisim.core.rng import Draw, Streams
+from tests.helpers import columns, dense, run_tables, table
+
+ROUNDS, SEED, GAMMA = 60, 1, 0.7
+
+
+class Shards:
+    """The non-convex loss of n contiguous dense shards, with minibatches; no code of mpisim."""
+
+    def __init__(self, data, n):
+        rows, labels = dense(data)
+        self.n, self.m, self.d = n, len(rows) // n, rows.shape[1]
+        cut = n * self.m
+        self.a = rows[:cut].reshape(n, self.m, self.d)
+        self.y = labels[:cut].reshape(n, self.m)
+        self.streams = Streams(SEED)
+
+    def gradients(self, x, batch=None):
+        out = []
+        for i in range(self.n):
+            chosen = np.arange(self.m) if batch is None else batch[i]
+            a, y = self.a[i][chosen], self.y[i][chosen]
+            s = 1 / (1 + np.exp(-y * (a @ x)))
+            out.append(a.T @ (-2 * s * (1 - s) ** 2 * y) / len(chosen))
+        return np.array(out)
+
+    def coin(self, k, p):
+        return (int(self.streams.raw("coin", k, 0, 1, 1)[0, 0]) >> 11) * 2.0**-53 < p
+
+    def batch(self, k, b):
+        return Draw(self.streams, "batch", k, 0, self.n).batches(np.full(self.n, self.m), b)
+
+    def samples(self, purpose, k, b):
+        return Draw(self.streams, purpose, k, 0, self.n).samples(np.full(self.n, self.m), b)
+
+
+def vr_marina(f, p, b):
+    """Algorithm 2; with n = 1 it is PAGE (Li et al., 2020)."""
+    x, g = np.zeros(f.d), f.gradients(np.zeros(f.d)).mean(axis=0)
+    for k in range(1, ROUNDS + 1):
+        old, x = x, x - GAMMA * g
+        if f.coin(k, p):
+            g = f.gradients(x).mean(axis=0)
+        else:
+            batch = f.batch(k, b)
+            g = g + (f.gradients(x, batch) - f.gradients(old, batch)).mean(axis=0)
+    return x
+
+
+def online(f, p, b, big):
+    x = np.zeros(f.d)
+    g = f.gradients(x, f.samples("big batch", 0, big)).mean(axis=0)
+    for k in range(1, ROUNDS + 1):
+        old, x = x, x - GAMMA * g
+        if f.coin(k, p):
+            g = f.gradients(x, f.samples("big batch", k, big)).mean(axis=0)
+        else:
+            batch = f.samples("batch", k, b)
+            g = g + (f.gradients(x, batch) - f.gradients(old, batch)).mean(axis=0)
+    return x
+
+
+def vr_diana(f, p, b, alpha=0.3):
+    x = w = np.zeros(f.d)
+    h = np.zeros((f.n, f.d))
+    for k in range(ROUNDS):
+        g = f.gradients(w)
+        if k > 0:
+            batch = f.batch(k, b)
+            g = f.gradients(x, batch) - f.gradients(w, batch) + g
+            if f.coin(k, p):
+                w = x
+        m = g - h
+        x = x - GAMMA * (h + m).mean(axis=0)
+        h = h + alpha * m
+    return x
+
+
+def pp_marina(f, p, r):
+    x, g = np.zeros(f.d), f.gradients(np.zeros(f.d)).mean(axis=0)
+    for k in range(1, ROUNDS + 1):
+        old, x = x, x - GAMMA * g
+        if f.coin(k, p):
+            g = f.gradients(x).mean(axis=0)
+        else:
+            drawn = Draw(f.streams, "sample", k, 0, 1).samples(np.array([f.n]), r)[0]
+            difference = f.gradients(x) - f.gradients(old)
+            g = g + sum(difference[i] for i in drawn) / r
+    return x
+
+
+CASES = [
+    ({"name": "vr-marina", "p": 0.2, "batch": 11}, lambda f: vr_marina(f, 0.2, 11)),
+    (
+        {"name": "vr-marina-online", "p": 0.2, "batch": 11, "big_batch": 50},
+        lambda f: online(f, 0.2, 11, 50),
+    ),
+    (
+        {"name": "vr-diana", "p": 0.1, "batch": 11, "alpha": 0.3},
+        lambda f: vr_diana(f, 0.1, 11),
+    ),
+    ({"name": "pp-marina", "p": 0.1, "participants": 4}, lambda f: pp_marina(f, 0.1, 4)),
+]
+
+
+@pytest.mark.parametrize("n", [1, 6])
+@pytest.mark.parametrize("data", ["sample", "mushrooms"])
+@pytest.mark.parametrize(("method", "loop"), CASES, ids=[m["name"] for m, _ in CASES])
+def test_trajectory(method, loop, data, n, need_data):
+    need_data(data)
+    if n == 1 and method["name"] == "pp-marina":
+        method = method | {"participants": 1}
+        loop = lambda f: pp_marina(f, 0.1, 1)  # noqa: E731
+    tables = table(
+        method | {"stepsize": GAMMA}, {"name": "identity"}, data, n, ROUNDS, wire="float64"
+    )
+    x = loop(Shards(data, n))
+    assert np.linalg.norm(run_tables(tables).x - x) <= 1e-9 * np.linalg.norm(x)
+
+
+def logged(method, tmp_path, compressor=None, **options):
+    log = tmp_path / "log.h5"
+    run_tables(table(method, compressor or {"name": "randk", "k": 10}, **options), log)
+    return columns(log)
+
+
+def test_pp_marina_charges_only_drawn_clients(tmp_path):
+    n, m, r = 6, 1600 // 6, 3
+    method = {"name": "pp-marina", "p": 0.2, "participants": r, "stepsize": 0.1}
+    c = logged(method, tmp_path, rounds=60)
+    bits, calls = np.diff(c["bits_up"][1:]), np.diff(c["oracle_calls"][1:])
+    streams = Streams(1)
+    for k in range(1, 60):
+        drawn = np.unique(Draw(streams, "sample", k, 0, 1).samples(np.array([n]), r)[0]).size
+        synchronised = bits[k - 1] == n * 32 * 123
+        assert synchronised or bits[k - 1] == drawn * 320
+        assert calls[k - 1] == (n * m if synchronised else 2 * drawn * m)
+    assert 3 <= (bits == n * 32 * 123).sum() <= 24
+
+
+def test_sample_gradients_are_counted(tmp_path):
+    n, m, b = 6, 1600 // 6, 11
+    vr = logged({"name": "vr-marina", "p": 0.2, "batch": b, "stepsize": 0.1}, tmp_path)
+    assert set(np.diff(vr["oracle_calls"][1:])) == {n * m, 2 * n * b}
+    (tmp_path / "log.h5").unlink()
+    vr = logged({"name": "vr-diana", "p": 0.2, "batch": b, "stepsize": 0.1}, tmp_path)
+    assert set(np.diff(vr["oracle_calls"][1:])) == {2 * n * b, 2 * n * b + n * m}
+    assert vr["oracle_calls"][1] == n * m
+
+
+def test_a_share_of_m_is_ceiled(tmp_path):
+    method = {"name": "vr-marina", "p": 0.5, "batch": 0.01, "stepsize": 0.1}
+    steps = set(np.diff(logged(method, tmp_path)["oracle_calls"][1:]))
+    assert 6 * 2 * 3 in steps  # ceil(266 / 100) = 3
+
+
+@pytest.mark.parametrize("batch", [0, 267, 1.0, -0.5])
+def test_batch_out_of_range(batch):
+    method = {"name": "vr-marina", "batch": batch, "stepsize": 0.1}
+    with pytest.raises(InputError, match=r"method\.batch: .* integer from 1 to m = 266"):
+        run_tables(table(method, {"name": "natural"}))
+
+
+def test_more_participants_than_workers():
+    method = {"name": "pp-marina", "participants": 7, "stepsize": 0.1}
+    with pytest.raises(InputError, match=r"method\.participants: 7 .* from 1 to n = 6"):
+        run_tables(table(method, {"name": "natural"}))

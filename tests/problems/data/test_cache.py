@@ -1,0 +1,195 @@
+"""The cache: parsed once, whole or absent, rebuilt when damaged, never a reason to fail."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from mpisim.core.errors import InputError
+from mpisim.problems.data import cache as caching
+from mpisim.problems.data import libsvm, shards
+from mpisim.problems.data.shards import DataOptions, load_shards, prepare
+from tests.problems.data.conftest import random_dense, to_text
+
+
+@pytest.fixture
+def path(tmp_path):
+    file = tmp_path / "set"
+    file.write_text(to_text(*random_dense(40, 9)))
+    return file
+
+
+@pytest.fixture
+def parses(monkeypatch):
+    """How often text was parsed."""
+    calls = []
+    parse = libsvm.parse
+    monkeypatch.setattr(shards.libsvm, "parse", lambda *a: calls.append(a) or parse(*a))
+    return calls
+
+
+def rows(options):
+    block = load_shards(prepare(options), options, 0, options.workers)
+    return [a.tobytes() for a in (block.data, block.indices, block.indptr, block.labels)]
+
+
+def test_parsed_once(path, cache, parses):
+    first = rows(DataOptions(str(path), 3))
+    for workers, bias in ((3, False), (4, False), (3, True)):
+        rows(DataOptions(str(path), workers, bias=bias))
+    rows(DataOptions(str(path), 3, split="homogeneous", seed=9))  # the same order: as in the file
+    assert rows(DataOptions(str(path), 3)) == first
+    assert len(parses) == 1
+    rows(DataOptions(str(path), 3, "shuffled"))
+    rows(DataOptions(str(path), 3, "shuffled", seed=1))
+    rows(DataOptions(str(path), 3, scale="row-max-abs"))
+    rows(DataOptions(str(path), 3, labels="real"))
+    assert len(parses) == 5
+    assert not list(cache.glob(".new-*"))
+
+
+def test_hashed_once_and_again_when_changed(path, cache, parses, monkeypatch):
+    prepare(DataOptions(str(path), 3))
+    reads = []
+    read = caching.read_content
+    monkeypatch.setattr(caching, "read_content", lambda *a: reads.append(a) or read(*a))
+    before = prepare(DataOptions(str(path), 3))
+    assert not reads
+    path.write_text(path.read_text() + "1 1:5\n")
+    after = prepare(DataOptions(str(path), 3))
+    assert len(reads) == 1 and len(parses) == 2
+    assert (before.rows, after.rows) == (40, 41) and before.sha256 != after.sha256
+
+
+def test_same_content_elsewhere_is_not_parsed_again(path, cache, parses, tmp_path):
+    import lzma
+
+    rows(DataOptions(str(path), 3))
+    (tmp_path / "copy.xz").write_bytes(lzma.compress(path.read_bytes()))
+    assert prepare(DataOptions(str(tmp_path / "copy.xz"), 3)).rows == 40
+    assert len(parses) == 1
+
+
+def truncate(content):
+    return content[: len(content) // 2]
+
+
+def flip(content):
+    """Every byte of the middle third."""
+    a, b = len(content) // 3, 2 * len(content) // 3
+    return content[:a] + bytes(c ^ 255 for c in content[a:b]) + content[b:]
+
+
+@pytest.mark.parametrize("damage", [truncate, flip, lambda c: b"", lambda c: b"rubbish" * 999])
+@pytest.mark.parametrize("when", ["before", "between"])
+def test_damaged_is_rebuilt(path, cache, parses, damage, when):
+    options = DataOptions(str(path), 3)
+    good, prepared = rows(options), prepare(options)
+    (entry,) = cache.glob("rows-*.h5")
+    entry.write_bytes(damage(entry.read_bytes()))
+    if when == "before":
+        assert rows(options) == good
+    else:
+        block = load_shards(prepared, options, 0, 3)
+        assert block.data.tobytes() == good[0] and block.labels.tobytes() == good[3]
+    assert len(parses) == 2
+    assert rows(options) == good and len(parses) == 2
+
+
+def test_every_damaged_byte_is_noticed_or_harmless(path, cache):
+    """Flip one byte anywhere: reading gives the right rows or `Damaged`, never other rows."""
+    options = DataOptions(str(path), 3)
+    good, nnz = rows(options), prepare(options).nnz
+    (entry,) = cache.glob("rows-*.h5")
+    whole = entry.read_bytes()
+    noticed = 0
+    for place in range(0, len(whole), max(1, len(whole) // 150)):
+        entry.write_bytes(whole[:place] + bytes([whole[place] ^ 0x55]) + whole[place + 1 :])
+        try:
+            assert caching.shape(entry) == (40, 9, nnz)
+            table = caching.read_rows(entry, 0, 39)
+        except caching.Damaged:
+            noticed += 1
+        else:
+            assert [table.data.tobytes(), table.labels.tobytes()] == [good[0], good[3]]
+    assert noticed > 10
+
+
+def test_deleted_between(path, cache):
+    options = DataOptions(str(path), 3)
+    good, prepared = rows(options), prepare(options)
+    prepared.cache.unlink()
+    assert load_shards(prepared, options, 0, 3).data.tobytes() == good[0]
+    prepared.cache.unlink()
+    path.write_text("1 1:1\n2 1:1\n3 1:2\n")
+    with pytest.raises(InputError, match="changed while it was in use"):
+        load_shards(prepared, options, 0, 3)
+
+
+def test_damaged_digest_is_read_again(path, cache, parses):
+    before = prepare(DataOptions(str(path), 3)).sha256
+    (memo,) = cache.glob("digest-*")
+    for rubbish in (b"", b"\xff\xfe", b"0" * 63, b"not a digest"):
+        memo.write_bytes(rubbish)
+        assert prepare(DataOptions(str(path), 3)).sha256 == before
+    assert len(parses) == 1
+
+
+def test_unwritable_cache(path, tmp_path, monkeypatch, parses):
+    good = rows(DataOptions(str(path), 3, bias=True))
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("MPISIM_CACHE", str(tmp_path / "file" / "below"))
+    options = DataOptions(str(path), 3, bias=True)
+    assert prepare(options).cache is None
+    assert rows(options) == good
+
+
+def test_full_disk(path, cache, monkeypatch):
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(caching.os, "fsync", full)
+    prepared = prepare(DataOptions(str(path), 3))
+    assert prepared.cache is None and prepared.table is not None
+    assert not list(cache.iterdir())
+
+
+def test_folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("MPISIM_CACHE", "/one")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/two")
+    assert str(caching.folder()) == "/one"
+    monkeypatch.delenv("MPISIM_CACHE")
+    assert str(caching.folder()) == "/two/mpisim"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", "/three")
+    assert str(caching.folder()) == "/three/.cache/mpisim"
+
+
+JOB = """
+import hashlib, sys
+from mpisim.problems.data.shards import DataOptions, load_shards, prepare
+options = DataOptions(sys.argv[1], 3, "sorted-by-norm")
+print("ready", flush=True); sys.stdin.readline()
+block = load_shards(prepare(options), options, 0, 3)
+print(hashlib.sha256(block.data.tobytes() + block.indices.tobytes()).hexdigest())
+"""
+
+
+@pytest.mark.slow
+def test_four_jobs_at_once(tmp_path, cache):
+    path = tmp_path / "set"
+    path.write_text(to_text(*random_dense(2000, 60)))
+    command = [sys.executable, "-c", JOB, str(path)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    jobs = [subprocess.Popen(command, env=os.environ, **pipes) for _ in range(4)]
+    for job in jobs:
+        assert job.stdout.readline() == "ready\n"
+    answers = [job.communicate("go\n", timeout=60)[0] for job in jobs]
+    assert [job.returncode for job in jobs] == [0] * 4
+    options = DataOptions(str(path), 3, "sorted-by-norm")
+    assert len(set(answers)) == 1 and len(answers[0]) == 65
+    assert prepare(options).cache.is_file()
+    assert sorted(p.name.split("-")[0] for p in cache.iterdir()) == ["digest", "rows"]

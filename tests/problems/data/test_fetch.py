@@ -1,0 +1,213 @@
+"""Downloads from a server on this machine: checked, whole or absent, and soon refused."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import hashlib
+import http.server
+import io
+import socket
+import tarfile
+import threading
+import time
+
+import pytest
+
+from mpisim.core.errors import InputError
+from mpisim.problems.data import fetch as fetching
+from mpisim.problems.data.fetch import fetch
+from mpisim.problems.data.registry import DataFile, Dataset
+
+TEXT = b"1 1:1 2:0.5\n2 3:1\n"
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
+
+
+def tar(members: dict[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for name, content in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+CIFAR = {"c/one.bin": bytes(3073), "c/two.bin": b"\x09" + bytes(3072)}
+
+
+@pytest.fixture
+def server():
+    """(base URL, files to serve by path, paths asked for)."""
+    files, asked = {}, []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(self.path)
+            content = files.get(self.path[1:])
+            self.send_response(200 if content is not None else 404)
+            self.send_header("Content-Length", str(len(content or b"")))
+            self.end_headers()
+            self.wfile.write(content or b"")
+
+        def log_message(self, *args):
+            pass
+
+    httpd = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=httpd.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{httpd.server_port}", files, asked
+    httpd.shutdown()
+    httpd.server_close()
+
+
+@pytest.fixture
+def register(monkeypatch):
+    """register(kind, url, ...) makes a registered set called "tiny"."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+    def make(*urls, kind="libsvm", names=("tiny.text",), digest=None, rows=2, features=3):
+        files = tuple(DataFile("train", n, rows, None, "", digest, urls) for n in names)
+        sets = {"tiny": Dataset("tiny", kind, features, files)}
+        monkeypatch.setattr(fetching, "registry", lambda: sets)
+
+    return make
+
+
+def sha(content):
+    return hashlib.sha256(content).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("suffix", "pack"), [("", bytes), (".bz2", bz2.compress), (".gz", gzip.compress)]
+)
+def test_download(server, register, tmp_path, suffix, pack):
+    url, files, asked = server
+    files["tiny" + suffix] = pack(TEXT)
+    register(f"{url}/tiny{suffix}", digest=sha(TEXT))
+    folder = tmp_path / "new" / "datasets"
+    for _ in range(2):  # the second time it is there already
+        assert fetch("tiny", folder=folder) == [folder / f"tiny{suffix}"]
+    assert len(asked) == 1
+    assert [p.name for p in folder.iterdir()] == [f"tiny{suffix}"]
+    (folder / f"tiny{suffix}").write_bytes(pack(TEXT)[:-4])  # damaged: fetched again
+    fetch("tiny", folder=folder)
+    assert (folder / f"tiny{suffix}").read_bytes() == pack(TEXT) and len(asked) == 2
+
+
+def test_wrong_content_does_not_stay(server, register, tmp_path):
+    url, files, _ = server
+    files["tiny"] = b"<html>please log in</html>"
+    register(f"{url}/tiny", digest=sha(TEXT))
+    with pytest.raises(InputError) as error:
+        fetch("tiny", folder=tmp_path)
+    message = str(error.value)
+    assert sha(TEXT) in message and sha(files["tiny"]) in message and "\n" not in message
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_checksum_the_shape_is_checked(server, register, tmp_path):
+    url, files, _ = server
+    files["tiny"] = TEXT
+    register(f"{url}/tiny", rows=3)
+    with pytest.raises(InputError, match=r"2 rows and 3 features; .* has 3 and 3"):
+        fetch("tiny", folder=tmp_path)
+    register(f"{url}/tiny", features=2)
+    with pytest.raises(InputError, match="2 rows and 3 features"):
+        fetch("tiny", folder=tmp_path)
+    assert not list(tmp_path.iterdir())
+    register(f"{url}/tiny")
+    assert fetch("tiny", folder=tmp_path)[0].read_bytes() == TEXT
+
+
+def test_second_source_when_the_first_fails(server, register, tmp_path):
+    url, files, asked = server
+    files["b/tiny"] = TEXT
+    register(f"{url}/a/tiny", f"{url}/b/tiny", digest=sha(TEXT))
+    fetch("tiny", folder=tmp_path)
+    assert asked == ["/a/tiny", "/b/tiny"]
+    files["a/tiny"] = TEXT[:-1]  # complete, but not what it should be
+    (tmp_path / "tiny").unlink()
+    assert fetch("tiny", folder=tmp_path)[0].read_bytes() == TEXT
+
+
+def test_archive_members(server, register, tmp_path):
+    url, files, asked = server
+    files["c.tar.gz"] = tar(CIFAR)
+    register(f"{url}/c.tar.gz", kind="cifar10", names=tuple(CIFAR), rows=1, features=3072)
+    paths = fetch("tiny", folder=tmp_path)
+    assert [p.read_bytes() for p in paths] == list(CIFAR.values())
+    assert asked == ["/c.tar.gz"]  # once for all members
+    assert sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*.*")) == sorted(CIFAR)
+    register(f"{url}/c.tar.gz", kind="cifar10", names=("c/three.bin",), rows=1)
+    with pytest.raises(InputError, match=r"c/three\.bin"):
+        fetch("tiny", folder=tmp_path)
+
+
+def test_not_found_and_refused(server, register, tmp_path):
+    url, _, _ = server
+    register(f"{url}/tiny")
+    with pytest.raises(InputError, match=r"HTTP status 404.*MPISIM_DATA"):
+        fetch("tiny", folder=tmp_path)
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))  # bound, but nobody listens
+        register(f"http://127.0.0.1:{closed.getsockname()[1]}/tiny")
+        with pytest.raises(InputError, match=r"^data 'tiny': nothing usable.*network") as error:
+            fetch("tiny", folder=tmp_path)
+    assert "\n" not in str(error.value) and not list(tmp_path.iterdir())
+
+
+def test_a_silent_server_is_left_after_the_start_timeout(register, tmp_path):
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()  # takes connections, answers nothing
+        register(f"http://127.0.0.1:{silent.getsockname()[1]}/tiny")
+        begin = time.monotonic()
+        with pytest.raises(InputError, match=r"nothing arrived within 0\.5 s"):
+            fetch("tiny", start_timeout=0.5, folder=tmp_path)
+        assert 0.4 < time.monotonic() - begin < 3
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_slow_name_server_is_bounded_too(register, tmp_path, monkeypatch):
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *a, **k: time.sleep(2) or [])
+    register("http://data.invalid/tiny")
+    begin = time.monotonic()
+    with pytest.raises(InputError, match=r"nothing arrived within 0\.3 s"):
+        fetch("tiny", start_timeout=0.3, folder=tmp_path)
+    assert time.monotonic() - begin < 1.5
+
+
+def test_cut_off_download_does_not_stay(register, tmp_path):
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+
+        def answer():
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(4096)
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n" + TEXT)
+
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        register(f"http://127.0.0.1:{listener.getsockname()[1]}/tiny", digest=sha(TEXT))
+        with pytest.raises(InputError, match="nothing usable"):
+            fetch("tiny", folder=tmp_path)
+        thread.join(5)
+    assert not list(tmp_path.iterdir())
+
+
+def test_unwritable_folder(server, register, tmp_path):
+    (tmp_path / "file").touch()
+    register(f"{server[0]}/tiny")
+    with pytest.raises(InputError, match="allowed: a folder that can be written"):
+        fetch("tiny", folder=tmp_path / "file")
+
+
+def test_unknown_and_sourceless(register, tmp_path):
+    register()
+    with pytest.raises(InputError, match="unknown name 'other'; known: tiny"):
+        fetch("other", folder=tmp_path)
+    with pytest.raises(InputError, match="no download is known"):
+        fetch("tiny", folder=tmp_path)

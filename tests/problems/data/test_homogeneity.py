@@ -1,0 +1,83 @@
+"""The split of images with a homogeneity: parts, who has D_0, and how often."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from mpisim.problems.data.homogeneity import split
+from mpisim.problems.data.sample_images import sample_images
+
+
+def of_workers(parts):
+    return [parts.images[a:b] for a, b in pairwise(parts.bounds)]
+
+
+@pytest.mark.parametrize(("used", "n"), [(50, 4), (53, 6), (7, 6), (100, 1)])
+@pytest.mark.parametrize("mix", ["workers", "samples"])
+def test_all_different_or_all_alike(used, n, mix):
+    different = of_workers(split(120, used, n, 0.0, mix, 5))
+    together = np.concatenate(different)
+    assert len(np.unique(together)) == len(together) < used  # D_0 stays with nobody
+    sizes = {len(own) for own in different}
+    assert max(sizes) - min(sizes) <= 1 and min(sizes) >= used // (n + 1)
+    alike = split(120, used, n, 1.0, mix, 5)
+    first = of_workers(alike)[0]
+    assert not np.isin(first, together).any()
+    for own, other in zip(of_workers(alike), different, strict=True):
+        shorter = len(first) if mix == "workers" else len(other)
+        assert np.array_equal(own, first[:shorter])
+        if mix == "workers":
+            assert len(first) + len(together) == used
+    assert alike.common.all() or (mix == "samples" and used % (n + 1))
+
+
+def test_how_many_workers_have_the_common_part():
+    n, p = 4000, 0.75
+    parts = split(3 * n + 3, 3 * n + 3, n, p, "workers", 1)
+    assert abs(parts.common.mean() - p) < 4.5 * np.sqrt(p * (1 - p) / n)
+    own = of_workers(parts)
+    common = {tuple(own[i]) for i in np.flatnonzero(parts.common)}
+    others = np.concatenate([own[i] for i in np.flatnonzero(~parts.common)])
+    assert len(common) == 1 and len(np.unique(others)) == len(others)
+    assert not np.isin(others, list(common.pop())).any()
+
+
+def test_how_many_images_are_of_the_common_part():
+    n, p = 400, 0.3
+    parts = split(20 * (n + 1), 20 * (n + 1), n, p, "samples", 1)
+    common = of_workers(split(20 * (n + 1), 20 * (n + 1), n, 1.0, "workers", 1))[0]
+    share = np.isin(parts.images, common).reshape(n, 20)
+    assert abs(share.mean() - p) < 4.5 * np.sqrt(p * (1 - p) / share.size)
+    assert share.mean(axis=1).std() > 0  # image by image, not worker by worker
+    assert not parts.common.any()
+
+
+def test_of_some_workers():
+    parts = split(90, 90, 11, 0.5, "workers", 2)
+    workers = np.array([2, 7, 8])
+    images, bounds = parts.of(workers)
+    own = of_workers(parts)
+    assert np.array_equal(images, np.concatenate([own[i] for i in workers]))
+    assert np.array_equal(np.diff(bounds), [len(own[i]) for i in workers])
+    assert parts.of(workers[:0])[0].size == 0
+
+
+def test_the_same_homogeneity_keeps_parts_and_seeds_change_them():
+    first, again, other = (split(60, 60, 5, 0.5, "workers", seed) for seed in (1, 1, 2))
+    assert np.array_equal(first.images, again.images)
+    assert not np.array_equal(np.sort(first.images), np.sort(other.images))
+
+
+def test_generated_images_are_like_mnist():
+    images = sample_images()
+    assert images.shape == (1200, 28, 28) and images.dtype == np.uint8
+    assert np.array_equal(images[:50], sample_images()[:50])
+    assert 0.1 < (images > 0).mean() < 0.3
+    assert images.max() == 255 and images.reshape(1200, -1).max(axis=1).min() > 0
+    rows = images.reshape(1200, -1) / 255
+    shares = np.linalg.svd(rows, compute_uv=False) ** 2
+    assert shares[0] / shares.sum() > 0.3 and 0.02 < 1 - shares[:16].sum() / shares.sum() < 0.3
+    assert not np.array_equal(images, sample_images(seed=1))

@@ -1,0 +1,124 @@
+"""MNIST and CIFAR files: exact round trips, and one line for all that is not one."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import lzma
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mpisim.core.errors import InputError
+from mpisim.problems.data import images
+from mpisim.problems.data import registry as registering
+from mpisim.problems.data.images import load_images, parse_cifar, parse_idx, read_cifar, read_idx
+
+
+def idx(array: np.ndarray) -> bytes:
+    sizes = b"".join(size.to_bytes(4, "big") for size in array.shape)
+    return bytes([0, 0, 8, array.ndim]) + sizes + array.tobytes()
+
+
+def some(shape, top=256, seed=0):
+    return np.random.default_rng(seed).integers(0, top, shape).astype(np.uint8)
+
+
+@pytest.mark.parametrize("shape", [(5,), (3, 28, 28), (2, 3, 4, 5), (0, 28, 28)])
+def test_idx(tmp_path, shape):
+    array = some(shape)
+    (tmp_path / "f.gz").write_bytes(gzip.compress(idx(array)))
+    np.testing.assert_array_equal(read_idx(tmp_path / "f.gz"), array)
+
+
+GOOD = idx(some((2, 3)))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        GOOD[:3],
+        GOOD[:7],
+        GOOD[:-1],
+        GOOD + b"\0",
+        b"\1" + GOOD[1:],
+        b"\0\0\x0d" + GOOD[3:],
+        GOOD[:3] + b"\0" + GOOD[4:],
+        GOOD[:3] + b"\xff" + GOOD[4:],
+        b"text, not images",
+    ],
+)
+def test_bad_idx(content):
+    with pytest.raises(InputError, match=r"^f: .*allowed"):
+        parse_idx(content, "f")
+
+
+@given(st.binary(max_size=60))
+@settings(max_examples=100, deadline=None)
+def test_idx_is_total(content):
+    for bytes_ in (content, b"\0\0\x08" + content):
+        try:
+            array = parse_idx(bytes_, "f")
+        except InputError:
+            continue
+        assert idx(array) == bytes_
+
+
+@pytest.mark.parametrize(("kind", "classes"), images.CIFAR_CLASSES.items())
+def test_cifar(tmp_path, kind, classes):
+    labels = np.stack([some(6, top, seed=top) for top in classes], axis=1)
+    pixels = some((6, 3072))
+    (tmp_path / "f.xz").write_bytes(lzma.compress(np.hstack([labels, pixels]).tobytes()))
+    got, got_labels = read_cifar(tmp_path / "f.xz", kind)
+    np.testing.assert_array_equal(got, pixels.reshape(6, 3, 32, 32))
+    np.testing.assert_array_equal(got_labels, labels[:, -1])
+
+
+@pytest.mark.parametrize("content", [b"", bytes(3072), bytes(3073 * 2 - 1), b"\x0a" + bytes(3072)])
+def test_bad_cifar(content):
+    with pytest.raises(InputError, match=r"^f: .*allowed"):
+        parse_cifar(content, "f", (10,))
+
+
+def test_cifar_names_the_record():
+    with pytest.raises(InputError, match="label 77 in record 1; allowed: 0 to 9"):
+        parse_cifar(bytes(3073) + b"\x4d" + bytes(3072), "f", (10,))
+
+
+@pytest.fixture
+def small_mnist(here, monkeypatch):
+    """A registered set of 3 training and 2 test images."""
+    files = []
+    for part, rows in (("train", 3), ("test", 2)):
+        for what, shape in (("images", (rows, 28, 28)), ("labels", (rows,))):
+            content = idx(some(shape, 10, rows))
+            (here / f"{part}-{what}.gz").write_bytes(gzip.compress(content))
+            digest = hashlib.sha256(content).hexdigest()
+            name = f"{part}-{what}"
+            files.append(registering.DataFile(name, name, rows, None, "", digest, ()))
+    dataset = registering.Dataset("small", "idx", 784, tuple(files))
+    monkeypatch.setattr(registering, "registry", lambda: {"small": dataset})
+    return here
+
+
+def test_load_images(small_mnist):
+    for part, rows in (("train", 3), ("test", 2)):
+        pixels, labels = load_images("small", part)
+        np.testing.assert_array_equal(pixels, some((rows, 28, 28), 10, rows))
+        np.testing.assert_array_equal(labels, some((rows,), 10, rows))
+    (small_mnist / "test-images.gz").write_bytes(gzip.compress(idx(some((2, 28, 28)))))
+    with pytest.raises(InputError, match="sha256"):
+        load_images("small", "test")
+    (small_mnist / "train-images.gz").unlink()
+    with pytest.raises(InputError, match="data fetch small"):
+        load_images("small")
+
+
+def test_load_images_refuses():
+    with pytest.raises(InputError, match="not an image set; allowed: mnist, cifar10"):
+        load_images("a9a")
+    with pytest.raises(InputError, match="no part 'middle'"):
+        load_images("mnist", "middle")

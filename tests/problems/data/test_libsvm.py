@@ -1,0 +1,190 @@
+"""LibSVM text: all the forms that files come in, and one clear line for each malformed one."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mpisim.core.errors import InputError
+from mpisim.problems.data import libsvm
+from mpisim.problems.data.content import read_content
+from mpisim.problems.data.labels import binary_labels
+from tests.problems.data.conftest import to_dense
+
+GOOD = b"+1 1:0.5 3:-2\n-1 2:1e-3\n"
+FORMS = {
+    "plain": GOOD,
+    "no last newline": GOOD[:-1],
+    "trailing and double spaces": b"+1  1:0.5   3:-2  \n-1 2:1e-3 \n",
+    "tabs": b"+1\t1:0.5\t3:-2\n-1\t2:1e-3\t\n",
+    "CRLF": b"+1 1:0.5 3:-2\r\n-1 2:1e-3\r\n",
+    "blank lines": b"\n+1 1:0.5 3:-2\n\n  \n-1 2:1e-3\n\n",
+    "comments": b"# made by hand\n+1 1:0.5 3:-2 # \xc3\xa9 nan:inf\n-1 2:1e-3\n",
+    "other notations": b"1.000000 1:.5 3:-2.\n-1.0E0 2:+1.0E-03\n",
+}
+
+
+@pytest.mark.parametrize("content", FORMS.values(), ids=FORMS)
+def test_forms(content):
+    table = libsvm.parse(content, "f")
+    assert (table.rows, table.features) == (2, 3)
+    assert [table.data.dtype, table.indices.dtype, table.indptr.dtype] == ["f8", "i4", "i8"]
+    dense = to_dense(table.data, table.indices, table.indptr, 3)
+    np.testing.assert_array_equal(dense, [[0.5, 0, -2], [0, 1e-3, 0]])
+    np.testing.assert_array_equal(table.labels, [1, -1])
+
+
+def test_explicit_zeros_and_rows_without_entries():
+    table = libsvm.parse(b"1 1:0 4:0.0\n2\n", "f")
+    assert table.features == 4
+    np.testing.assert_array_equal(table.indptr, [0, 2, 2])
+    np.testing.assert_array_equal(table.data, [0, 0])
+    assert libsvm.parse(b"1\n2", "f").features == 0
+
+
+BAD = {
+    "index 0": (b"1 0:3", "index '0'"),
+    "negative index": (b"1 -2:3", "index '-2'"),
+    "descending": (b"1 3:1 2:1", "index 2 comes after 3"),
+    "duplicate": (b"1 3:1 3:1", "index 3 is given twice"),
+    "index too large": (b"1 2147483647:1", "index '2147483647'"),
+    "index far too large": (b"1 " + b"9" * 5000 + b":1", "index '9999"),
+    "fractional index": (b"1 1.0:3", "index '1.0'"),
+    "index no number": (b"1 a:3", "index 'a'"),
+    "nan": (b"1 1:nan", "value 'nan'"),
+    "inf": (b"1 1:-inf", "value '-inf'"),
+    "overflow": (b"1 1:1e999", "value '1e999'"),
+    "value no number": (b"1 1:x", "value 'x'"),
+    "value missing": (b"1 1:", "value ''"),
+    "two colons": (b"1 1:2:3", "value '2:3'"),
+    "underscore": (b"1 1:1_0", "value '1_0'"),
+    "label no number": (b"yes 1:1", "label 'yes'"),
+    "label nan": (b"nan 1:1", "label 'nan'"),
+    "label overflow": (b"1e400 1:1", "label '1e400'"),
+    "label missing": (b"1:1 2:1", "label '1:1'"),
+    "multi-label": (b"1,2 1:1", "label '1,2'"),
+    "no colon": (b"1 1:1 7", "'7' has no colon"),
+    "query id": (b"1 qid:3 1:1", "index 'qid'"),
+    "csv": (b"1.5,2.5,3.5", "label '1.5,2.5,3.5'"),
+    "rubbish": (b"\x7fELF\x00\x01\xff", r"label '\x7fELF\x00\x01\xff'"),
+    "nul": (b"1 1:1\x00 2:1", r"value '1\x00'"),
+}
+
+
+@pytest.mark.parametrize(("line", "what"), BAD.values(), ids=BAD)
+def test_malformed_lines_are_named(line, what):
+    with pytest.raises(InputError) as error:
+        libsvm.parse(b"+1 1:1\n\n" + line + b"\n-1 1:1\n", "some/file")
+    message = str(error.value)
+    assert message.startswith(f"some/file:3: {what}"), message
+    assert "; allowed: " in message and "\n" not in message and len(message) < 200
+
+
+@pytest.mark.parametrize("content", [b"", b"\n \n", b"# nothing\n"])
+def test_empty(content):
+    with pytest.raises(InputError, match=r"^f:1: no samples"):
+        libsvm.parse(content, "f")
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.floats(-1e300, 1e300),
+            st.dictionaries(st.integers(1, 400), st.floats(-1e300, 1e300), max_size=6),
+        ),
+        min_size=1,
+        max_size=8,
+    ),
+    st.sampled_from(["\n", "\r\n", " \n", "\t\n\n"]),
+)
+@settings(max_examples=60, deadline=None)
+def test_text_round_trip(rows, end):
+    text = "".join(
+        f"{label!r} {' '.join(f'{j}:{row[j]!r}' for j in sorted(row))}{end}" for label, row in rows
+    )
+    table = libsvm.parse(text.encode(), "f")
+    assert table.labels.tolist() == [label for label, _ in rows]
+    assert table.features == max((max(row) for _, row in rows if row), default=0)
+    for i, (_, row) in enumerate(rows):
+        entries = slice(table.indptr[i], table.indptr[i + 1])
+        assert (table.indices[entries] + 1).tolist() == sorted(row)
+        assert table.data[entries].tolist() == [row[j] for j in sorted(row)]
+
+
+@given(st.binary(max_size=40))
+@settings(max_examples=150, deadline=None)
+def test_any_bytes_parse_or_are_refused(content):
+    try:
+        table = libsvm.parse(content, "f")
+    except InputError as error:
+        assert str(error).startswith("f:") and "\n" not in str(error)
+    else:
+        libsvm.scan(content, "f")  # what the fast parser takes, the slow one takes
+        assert np.isfinite(table.data).all() and table.rows > 0
+
+
+@given(st.text(alphabet="0123456789+-.eE: \t\r\n", max_size=30))
+@settings(max_examples=200, deadline=None)
+def test_both_parsers_agree_on_usual_characters(text):
+    content = text.encode()
+    try:
+        libsvm.parse(content, "f")
+    except InputError as error:
+        if "no samples" not in str(error):
+            with pytest.raises(InputError):
+                libsvm.scan(content, "f")
+    else:
+        libsvm.scan(content, "f")
+
+
+PACK = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress, "plain": bytes}
+
+
+@pytest.mark.parametrize("how", PACK)
+def test_compressed_files(tmp_path, how):
+    path = tmp_path / "any-name"  # the content tells how, not the name
+    path.write_bytes(PACK[how](GOOD))
+    assert read_content(path) == GOOD
+
+
+@pytest.mark.parametrize("how", ["gz", "bz2", "xz"])
+@pytest.mark.parametrize("keep", [8, 0.5, -1])
+def test_truncated_compressed_files(tmp_path, how, keep):
+    whole = PACK[how](GOOD * 50)
+    path = tmp_path / f"f.{how}"
+    path.write_bytes(whole[: keep if isinstance(keep, int) else int(keep * len(whole))])
+    with pytest.raises(InputError, match="truncated or damaged") as error:
+        read_content(path)
+    assert str(path) in str(error.value) and "\n" not in str(error.value)
+
+
+def test_damaged_and_unreadable_files(tmp_path):
+    path = tmp_path / "f.gz"
+    packed = bytearray(gzip.compress(GOOD))
+    packed[-6] ^= 1
+    path.write_bytes(packed)
+    with pytest.raises(InputError, match="truncated or damaged"):
+        read_content(path)
+    with pytest.raises(InputError, match="No such file"):
+        read_content(tmp_path / "absent")
+    with pytest.raises(InputError, match="directory"):
+        read_content(tmp_path)
+
+
+@pytest.mark.parametrize("pair", [(1, 2), (0, 1), (-1, 1), (-3.5, 0.25)])
+def test_two_labels(pair):
+    small, large = pair
+    labels = np.array([large, small, small, large], float)
+    np.testing.assert_array_equal(binary_labels(labels, "f"), [1, -1, -1, 1])
+
+
+@pytest.mark.parametrize(("labels", "what"), [([1, 1], "1 distinct label "), ([0, 1, 2], "3 dist")])
+def test_other_than_two_labels(labels, what):
+    with pytest.raises(InputError, match=f"^f: {what}.*exactly two"):
+        binary_labels(np.array(labels, float), "f")

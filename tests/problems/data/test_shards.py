@@ -1,0 +1,179 @@
+"""Workers' rows against a plain dense NumPy reading of DESIGN's conventions."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from mpisim.core.errors import InputError
+from mpisim.core.rng import Streams
+from mpisim.problems.data.shards import DataOptions, load_shards, prepare
+from tests.problems.data.conftest import random_dense, to_dense, to_text
+
+pytestmark = pytest.mark.usefixtures("cache")
+N, D = 23, 7
+
+
+@pytest.fixture
+def path(tmp_path):
+    file = tmp_path / "set"
+    file.write_text(to_text(*random_dense(N, D)))
+    return str(file)
+
+
+def reference(options: DataOptions) -> list[tuple[np.ndarray, np.ndarray]]:
+    """(rows, labels) of every worker, from the dense matrix."""
+    matrix, labels = random_dense(N, D)
+    if options.labels == "binary":
+        labels = np.where(labels == labels.max(), 1.0, -1.0)
+    axis = {"row-max-abs": 1, "feature-max-abs": 0}.get(options.scale)
+    if axis is not None:
+        largest = np.abs(matrix).max(axis=axis, keepdims=True)
+        matrix = matrix / np.where(largest == 0, 1, largest)
+    order = np.arange(N)
+    if options.split == "shuffled":
+        order = Streams(options.seed).generator("data/shuffle").permutation(N)
+    if options.split == "sorted-by-norm":
+        order = np.argsort([np.sqrt(sum(v * v for v in row)) for row in matrix], kind="stable")
+    n = options.workers
+    if options.split == "homogeneous":
+        parts = [order] * n
+    elif options.remainder == "drop":
+        parts = np.split(order[: n * (N // n)], n)
+    else:
+        parts = np.array_split(order, n)
+    if options.bias:
+        matrix = np.hstack([np.ones((N, 1)), matrix])
+    return [(matrix[part], labels[part]) for part in parts]
+
+
+def workers_of(shards):
+    dense = to_dense(shards.data, shards.indices, shards.indptr, shards.d)
+    for start, stop in zip(shards.starts, shards.stops, strict=True):
+        yield dense[start:stop], shards.labels[start:stop]
+
+
+def check(options, first, count, shards):
+    for got, expected in zip(
+        workers_of(shards), reference(options)[first : first + count], strict=True
+    ):
+        np.testing.assert_array_equal(got[0], expected[0])
+        np.testing.assert_array_equal(got[1], expected[1])
+
+
+SPLITS = ["contiguous", "shuffled", "sorted-by-norm", "homogeneous"]
+
+
+@pytest.mark.parametrize(
+    ("split", "remainder", "scale", "bias"),
+    list(
+        itertools.product(
+            SPLITS, ["drop", "spread"], ["none", "row-max-abs", "feature-max-abs"], [False, True]
+        )
+    ),
+)
+def test_against_dense(path, split, remainder, scale, bias):
+    options = DataOptions(path, 5, split, remainder, bias, scale, seed=3)
+    prepared = prepare(options)
+    shards = load_shards(prepared, options, 0, 5)
+    check(options, 0, 5, shards)
+    assert shards.d == prepared.features == D + bias
+    assert shards.total_rows == prepared.rows == N
+    assert prepared.nnz == np.count_nonzero(random_dense(N, D)[0])
+    dtypes = [shards.data, shards.indices, shards.indptr, shards.labels, shards.starts]
+    assert [a.dtype for a in dtypes] == ["f8", "i4", "i8", "f8", "i8"]
+
+
+@pytest.mark.parametrize("split", SPLITS)
+@pytest.mark.parametrize("writable", [True, False])
+def test_blocks_are_slices_of_the_whole(path, split, writable, tmp_path, monkeypatch):
+    if not writable:
+        (tmp_path / "file").touch()
+        monkeypatch.setenv("MPISIM_CACHE", str(tmp_path / "file" / "cache"))
+    options = DataOptions(path, 7, split, "spread", bias=True, seed=1)
+    prepared = prepare(options)
+    assert (prepared.cache is not None) == writable == (prepared.table is None)
+    for cuts in ([0, 7], [0, 1, 7], [0, 2, 3, 5, 7], list(range(8)), [0, 0, 4, 4, 7]):
+        for a, b in itertools.pairwise(cuts):
+            check(options, a, b - a, load_shards(prepared, options, a, b - a))
+
+
+def test_homogeneous_rows_are_there_once(path):
+    options = DataOptions(path, 1000, "homogeneous")  # more workers than rows is fine here
+    shards = load_shards(prepare(options), options, 200, 300)
+    assert len(shards.labels) == N
+    assert (shards.starts == 0).all() and (shards.stops == N).all() and len(shards.stops) == 300
+
+
+def test_no_workers(path):
+    options = DataOptions(path, 5, bias=True)
+    shards = load_shards(prepare(options), options, 0, 0)
+    sizes = [shards.data, shards.indices, shards.labels, shards.starts, shards.stops]
+    assert [len(a) for a in sizes] == [0] * 5
+    assert shards.indptr.tolist() == [0] and shards.d == D + 1 and shards.total_rows == N
+
+
+def test_real_labels_stay(path):
+    options = DataOptions(path, 2, labels="real")
+    shards = load_shards(prepare(options), options, 0, 2)
+    assert set(shards.labels) == {1.0, 2.0}
+
+
+def test_seed_decides_the_shuffle(path):
+    orders = set()
+    for seed in (0, 1, 2):
+        options = DataOptions(path, 1, "shuffled", seed=seed)
+        shards = load_shards(prepare(options), options, 0, 1)
+        check(options, 0, 1, shards)
+        orders.add(shards.data.tobytes())
+    assert len(orders) == 3
+
+
+def test_equal_norms_keep_their_order(tmp_path):
+    path = tmp_path / "ties"
+    path.write_text("1 1:2\n-1 2:1\n1 3:2\n-1 4:1\n1 5:-2\n")
+    options = DataOptions(str(path), 1, "sorted-by-norm")
+    assert load_shards(prepare(options), options, 0, 1).indices.tolist() == [1, 3, 0, 2, 4]
+
+
+def test_features(path, here):
+    assert prepare(DataOptions(path, 2, features=50, bias=True)).features == 51
+    with pytest.raises(InputError, match=r"^problem\.features: 6 .* at least 7"):
+        prepare(DataOptions(path, 2, features=6))
+    (here / "a1a").write_text("1 5:1\n-1 2:1\n")  # registered with 123
+    assert prepare(DataOptions("a1a", 2)).features == 123
+    assert prepare(DataOptions(str(here / "a1a"), 2)).features == 5
+    (here / "splice").write_text("1 99:1\n-1 2:1\n")  # registered with 60
+    assert prepare(DataOptions("splice", 2)).features == 99
+
+
+def test_registered_content_is_recognised_under_any_name(tmp_path):
+    from mpisim.problems.data.sample import write_sample
+
+    write_sample(tmp_path / "other")
+    prepared = prepare(DataOptions(str(tmp_path / "other"), 2))
+    assert (prepared.registered, prepared.features) == ("sample", 123)
+
+
+@pytest.mark.parametrize("remainder", ["drop", "spread"])
+def test_as_many_workers_as_rows(path, remainder):
+    options = DataOptions(path, N, remainder=remainder)
+    check(options, 0, N, load_shards(prepare(options), options, 0, N))
+    with pytest.raises(InputError, match=r"^problem\.workers: 24 .* at most 23"):
+        prepare(DataOptions(path, N + 1, remainder=remainder))
+
+
+@pytest.mark.parametrize("key", ["split", "remainder", "scale", "labels"])
+def test_unknown_options(path, key):
+    with pytest.raises(InputError, match=rf"^problem\.{key}: 'odd' .* it must be \w"):
+        prepare(DataOptions(path, 2, **{key: "odd"}))
+    with pytest.raises(InputError, match=r"^problem\.workers: 0"):
+        prepare(DataOptions(path, 0))
+
+
+def test_workers_out_of_range(path):
+    options = DataOptions(path, 5)
+    with pytest.raises(ValueError, match="of 5"):
+        load_shards(prepare(options), options, 3, 3)

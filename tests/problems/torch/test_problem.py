@@ -1,0 +1,198 @@
+"""The problem `torch`: gradients, batch norm, reruns, resume, ranks."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from mpisim.core.errors import InputError
+from mpisim.problems.torch import samples
+from mpisim.problems.torch.samples import SAMPLES, Samples
+from mpisim.runs.experiment import parse
+from tests.comm.jobs import ROOT, mpirun, needs_mpirun
+from tests.helpers import columns, dense, run_tables, table
+from tests.problems.torch.support import network
+
+GD = {"name": "gd", "stepsize": 0.01}
+CD_ADAM, SIGN = {"name": "cd-adam", "batch": 9}, {"name": "scaled-sign"}
+
+
+def load(tables, n=4, first=0, count=None, dtype="float64"):
+    problem = parse(tables).problem
+    problem.load(n, first, n - first if count is None else count, 1, np.dtype(dtype))
+    return problem
+
+
+def test_without_pytorch_it_is_one_line(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.delitem(sys.modules, "mpisim.problems.torch.network", raising=False)
+    with pytest.raises(InputError, match=r'needs PyTorch: pip install "mpisim\[torch\]"'):
+        load(network(GD))
+
+
+def test_generated_images():
+    whole = samples.load("generated")
+    assert whole.features.shape == (4000, 3, 32, 32) and whole.features.dtype == np.uint8
+    assert whole.test_features.shape == (1000, 3, 32, 32)
+    assert np.bincount(whole.labels, minlength=10).min() > 300
+    assert samples.here("generated") and not samples.here("nowhere")
+
+
+def test_bad_values_are_one_line():
+    pytest.importorskip("torch")
+    for key, value in (("model", "resnet"), ("data", "cifar"), ("chunk", 1), ("width", 0.0)):
+        tables = network(GD)
+        tables["problem"][key] = value
+        with pytest.raises(InputError, match=rf"problem\.{key}: "):
+            load(tables)
+    with pytest.raises(InputError, match=r"problem\.workers: 91 is not allowed"):
+        load(network(GD), n=91)
+
+
+@pytest.fixture
+def logistic_network(monkeypatch):
+    """The sample's logistic regression, written as a network with outputs 0 and a.x."""
+    torch = pytest.importorskip("torch")
+    from mpisim.problems.torch.models import MODELS
+
+    class Margin(torch.nn.Module):
+        def __init__(self, features):
+            super().__init__()
+            self.a = torch.nn.Linear(features, 1, bias=False)
+
+        def forward(self, rows):
+            margins = self.a(rows)
+            return torch.cat([torch.zeros_like(margins), margins], 1)
+
+    rows, labels = dense("sample")
+    labels = (labels > 0).astype(np.int64)
+    data = Samples(rows, labels, rows[:100], labels[:100], 2)
+    monkeypatch.setitem(SAMPLES, "rows", lambda: data)
+    monkeypatch.setitem(MODELS, "margin", lambda shape, classes, width: Margin(shape[0]))
+    tables = network(GD, workers=6)
+    tables["problem"] |= {"model": "margin", "data": "rows", "samples": 0, "pool": 1}
+    return tables
+
+
+def test_a_linear_model_is_logistic_regression(logistic_network):
+    ours = load(logistic_network, 6)
+    theirs = load(table(GD, problem={"name": "logistic"}), 6)
+    x = np.random.default_rng(0).normal(size=ours.d)
+    assert ours.d == theirs.d and np.array_equal(ours.rows, theirs.rows)
+    losses, gradients = ours.losses_and_gradients(x)
+    assert losses == pytest.approx(theirs.losses(x), rel=1e-12)
+    assert np.abs(gradients - theirs.gradients(x)).max() <= 1e-12
+    batch = np.random.default_rng(1).integers(0, 200, (6, 10))
+    assert np.abs(ours.batch_gradients(x, batch) - theirs.batch_gradients(x, batch)).max() <= 1e-12
+    shares, slopes = ours.test(x)
+    rows, labels = dense("sample")
+    margins = (labels * (rows @ x))[:100]
+    mean = np.logaddexp(0, -margins).mean()
+    right = (margins[:96] > 0).sum() + ((margins[96:] > 0) | (margins[96:] == 0)).sum()
+    assert shares.sum(axis=0)[1:] == pytest.approx([mean, right / 100], rel=1e-12)
+    accuracy = ((labels * (rows @ x)) > 0)[: 6 * 266].mean()
+    assert shares.sum(axis=0)[0] == pytest.approx(accuracy, rel=1e-12)
+    wanted = -(labels[:100] / (1 + np.exp(margins))) @ rows[:100] / 100
+    assert np.abs(slopes.sum(axis=0) - wanted).max() <= 1e-12
+
+
+@pytest.mark.parametrize("model", ["resnet18", "wrn-16-4", "vgg16", "small-cnn"])
+def test_finite_differences(model):
+    """f_i is a function of x alone, batch norm included, and these are its gradients."""
+    pytest.importorskip("torch")
+    tables = network(GD, workers=2)
+    tables["problem"]["model"] = model
+    problem = load(tables, 2)
+    x, random = problem.initial_point(), np.random.default_rng(0)
+    losses, gradients = problem.losses_and_gradients(x)
+    v, h = random.normal(size=problem.d), 1e-8  # no ReLU changes its side
+    after, before = (problem.losses(x + s * h * v) for s in (1, -1))
+    assert (after - before) / (2 * h) == pytest.approx(gradients @ v, rel=1e-5)
+    assert np.array_equal(problem.losses(x), losses)
+    slope = problem.test(x)[1] @ v  # statistics are held there: they belong to x
+    assert np.isfinite(slope).all() and (slope != 0).all()
+
+
+@pytest.mark.parametrize(
+    ("model", "parameters"),
+    [("resnet18", 11_173_962), ("wrn-16-4", 2_748_890), ("vgg16", 14_728_266)],
+)
+def test_the_papers_networks_have_the_known_sizes(model, parameters):
+    pytest.importorskip("torch")
+    from mpisim.problems.torch.models import MODELS
+
+    network = MODELS[model]((3, 32, 32), 10, 1.0)
+    assert sum(p.numel() for p in network.parameters()) == parameters
+
+
+def test_blocks_of_workers_have_the_same_bits():
+    pytest.importorskip("torch")
+    tables = network(CD_ADAM, SIGN, augment=True)
+    whole, parts = load(tables, dtype="float32"), []
+    batch = np.random.default_rng(0).integers(0, 22, (4, 9))
+    x = whole.initial_point()
+    for first, count in ((0, 1), (1, 3)):
+        part = load(tables, 4, first, count, "float32")
+        assert np.array_equal(part.initial_point(), x)
+        own = batch[first : first + count]
+        parts.append((*part.losses_and_gradients(x), part.batch_gradients(x, own), *part.test(x)))
+    together = (*whole.losses_and_gradients(x), whole.batch_gradients(x, batch), *whole.test(x))
+    for one, *others in zip(together, *parts, strict=True):
+        assert np.array_equal(one, np.concatenate(others))
+
+
+def test_augmented_images_are_cut_and_mirrored():
+    from mpisim.problems.torch.problem import augmented
+
+    image = np.arange(1, 3 * 6 * 6 + 1, dtype=np.uint8).reshape(1, 3, 6, 6)
+    same = augmented(image, np.array([[0.5, 0.5, 0.9]]))
+    assert np.array_equal(same, image)
+    assert np.array_equal(augmented(image, np.array([[0.5, 0.5, 0.1]])), image[..., ::-1])
+    corner = augmented(image, np.array([[0.0, 0.999, 0.9]]))
+    assert (
+        np.array_equal(corner[0, :, 4:, :2], image[0, :, :2, 4:]) and not corner[..., :4, :].any()
+    )
+
+
+def test_minibatches_depend_on_the_round_and_the_dropout_seed():
+    pytest.importorskip("torch")
+    problem = load(network(CD_ADAM, SIGN, augment=True))
+    x, batch = problem.initial_point(), np.tile(np.arange(9), (4, 1))
+    first = problem.batch_gradients(x, batch)
+    assert np.array_equal(problem.batch_gradients(x, batch), first)
+    problem.round = 1
+    assert not np.array_equal(problem.batch_gradients(x, batch), first)
+
+
+def test_resumed_and_rerun(tmp_path):
+    pytest.importorskip("torch")
+    paths = [tmp_path / f"{name}.h5" for name in ("whole", "again", "parts")]
+    whole = network(CD_ADAM, SIGN, 6, augment=True, log_every=2, columns=["pi"])
+    for path in paths[:2]:
+        run_tables(whole, path)
+    run_tables(network(CD_ADAM, SIGN, 3, augment=True, log_every=2, columns=["pi"]), paths[2])
+    run_tables(whole, paths[2], resume=True)
+    logs = [columns(path) for path in paths]
+    assert {"test_loss", "test_accuracy", "train_accuracy", "test_grad_norm_sq"} <= set(logs[0])
+    for log in logs[1:]:
+        for name, values in logs[0].items():
+            assert name.startswith("time_") or np.array_equal(log[name], values, equal_nan=True)
+    assert logs[0]["oracle_calls"][-1] == 6 * 4 * 9
+
+
+def test_training_learns(tmp_path):
+    pytest.importorskip("torch")
+    tables = network({"name": "gd", "batch": 16, "stepsize": 0.2}, rounds=60, log_every=60)
+    run_tables(tables, tmp_path / "log.h5")
+    log = columns(tmp_path / "log.h5")
+    assert log["loss"][-1] < 0.5 * log["loss"][0]
+    assert log["train_accuracy"][-1] > 0.6 > 0.3 > log["train_accuracy"][0]
+
+
+@needs_mpirun
+@pytest.mark.mpi
+def test_the_same_on_1_and_3_ranks():
+    pytest.importorskip("torch")
+    job = mpirun(3, "-m", "tests.problems.torch.layouts", timeout=300, cwd=ROOT)
+    assert job.returncode == 0, job.stdout[-3000:] + job.stderr[-3000:]
+    assert job.stdout.count("the same") == 2

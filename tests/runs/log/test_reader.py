@@ -1,0 +1,92 @@
+"""Reading logs, and the one line that says what is wrong with a file."""
+
+import subprocess
+import sys
+
+import h5py
+import numpy as np
+import pytest
+
+from mpisim.core.errors import InputError
+from mpisim.runs.log.reader import read
+
+
+def test_everything_comes_back(make_log):
+    log = read(make_log(rounds=3, title="a title"))
+    assert log.rows == 4 and log.n == 5
+    assert log.attrs["title"] == "a title" and log.attrs["seed"] == 1
+    assert log.config["compressor"] == {"name": "randk", "k": 10}
+    assert log.columns["bits_up"].tolist() == [20000, 21600, 23200, 24800]
+    assert log.units["time_compute"] == "s" and log.descriptions["loss"] == "what loss is"
+
+
+def test_derived_columns_are_sums(make_log):
+    log = read(make_log(rounds=2))
+    np.testing.assert_allclose(log.column("seconds"), [0, 0.036, 0.072])
+    np.testing.assert_array_equal(log.column("bits_total"), [20000, 41600, 63200])
+
+
+def test_columns_of_different_length_are_cut_to_the_shortest(make_log):
+    log = read(make_log(rounds=9, columns={"loss": np.ones(7)}))
+    assert log.rows == 7 and {len(v) for v in log.columns.values()} == {7}
+
+
+def test_a_log_that_another_process_has_open_can_be_read(make_log):
+    path = make_log(rounds=3)
+    code = "import h5py, sys; f = h5py.File(sys.argv[1], 'r+'); print(1, flush=True); input()"
+    command = [sys.executable, "-c", code, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as writer:
+        assert writer.stdout.readline() == b"1\n"
+        rows = read(path).rows
+        writer.communicate(b"\n")
+    assert rows == 4
+
+
+def test_missing_column_lists_those_that_exist(make_log):
+    log = read(make_log())
+    with pytest.raises(InputError, match=r"no column 'bit_up'.*bits_up.*seconds, bits_total"):
+        log.column("bit_up")
+
+
+def text_file(path):
+    path.write_text("round,loss\n0,1\n" * 100)
+
+
+def other_hdf5(path):
+    with h5py.File(path, "w") as file:
+        file["x"] = 1
+
+
+def bad_config(path):
+    with h5py.File(path, "w") as file:
+        file["rounds/round"] = [0]
+        file.attrs["config"] = "a = = 1"
+
+
+@pytest.mark.parametrize(
+    ("write", "message"),
+    [
+        (lambda path: None, "no such log"),
+        (lambda path: path.mkdir(), "Is a directory"),
+        (lambda path: path.touch(), "the file is empty"),
+        (text_file, "not an HDF5 file"),
+        (other_hdf5, "holds no group /rounds"),
+        (bad_config, "attribute config is not TOML"),
+    ],
+)
+def test_bad_files_are_one_line(tmp_path, write, message):
+    path = tmp_path / "bad.h5"
+    write(path)
+    with pytest.raises(InputError, match=message) as caught:
+        read(path)
+    assert "\n" not in str(caught.value) and str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.99])
+def test_truncated_file_is_one_line(make_log, share):
+    path = make_log(rounds=2000)
+    content = path.read_bytes()
+    path.write_bytes(content[: int(share * len(content))])
+    with pytest.raises(InputError, match="cut short") as caught:
+        read(path)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,169 @@
+"""The log's schema, its blocks, and what stays when writing fails."""
+
+import subprocess
+import sys
+
+import h5py
+import numpy as np
+import pytest
+
+from mpisim.core.errors import InputError, OutputError
+from mpisim.runs.log import writer as logs
+from mpisim.runs.log.writer import LogWriter, columns
+from tests.helpers import run_tables, table
+
+
+def writer(path, **options):
+    return LogWriter.create(path, {"title": "t"}, columns(False), options.get("force", False))
+
+
+def row(k):
+    return (k, 0.5, 0.25, *[10 * k] * 6, k, *[0.1 * k] * 8)
+
+
+def test_every_column_has_units_and_a_description(tmp_path):
+    log = writer(tmp_path / "a" / "log.h5")
+    log.row(row(0))
+    log.finish("done", np.arange(3.0), {"rows": (np.array([1, 2]), "1", "text")})
+    with h5py.File(tmp_path / "a" / "log.h5") as file:
+        assert file.attrs["status"] == "done" and file.attrs["title"] == "t"
+        assert set(file["rounds"]) == {name for name, *_ in columns(False)}
+        for data in [*file["rounds"].values(), *file["workers"].values()]:
+            assert data.attrs["units"] and data.attrs["description"]
+        assert file["final/x"][:].tolist() == [0, 1, 2]
+
+
+def test_documented_columns_are_those_there_are():
+    text = (logs.Path(__file__).parents[3] / "docs" / "log.md").read_text()
+    for name, *_ in columns(True):
+        assert f"`{name}`" in text or (name.startswith("time_") and f"`{name[5:]}`" in text), name
+
+
+def test_rows_can_be_read_while_the_run_goes_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(logs, "BLOCK_ROWS", 10)
+    log = writer(tmp_path / "log.h5")
+    for k in range(25):
+        log.row(row(k))
+    with h5py.File(tmp_path / "log.h5", locking=False) as file:
+        assert file["rounds/round"][:].tolist() == list(range(20))
+        assert file.attrs["status"] == "running"
+    log.finish("done", None, {})
+
+
+def test_an_old_log_is_kept_unless_forced(tmp_path):
+    path = tmp_path / "log.h5"
+    path.write_text("old")
+    with pytest.raises(InputError, match="exists already; --force"):
+        writer(path)
+    assert path.read_text() == "old"
+    writer(path, force=True).finish("done", None, {})
+    assert h5py.is_hdf5(path)
+
+
+def test_full_disk_is_one_line():
+    with pytest.raises((InputError, OutputError), match="cannot be written"):
+        writer(logs.Path("/dev/full/log.h5"))
+
+
+def test_reopen_cuts_back(tmp_path):
+    path = tmp_path / "log.h5"
+    log = writer(path)
+    for k in range(8):
+        log.row(row(k))
+    log.finish("done", np.zeros(2), {})
+    log = LogWriter.reopen(path, columns(False), 5)
+    log.row(row(5))
+    log.finish("done", np.ones(2), {})
+    with h5py.File(path) as file:
+        assert file["rounds/round"][:].tolist() == list(range(6))
+        assert file["final/x"][:].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("share", [0.2, 0.6, 0.9, 0.999])
+def test_a_log_that_was_cut_short_is_not_gone_on_with(share, tmp_path):
+    """Space that is reserved for new rows must not stand in for what is missing."""
+    path = tmp_path / "log.h5"
+    log = writer(path)
+    for k in range(3000):
+        log.row(row(k))
+    log.finish("done", np.zeros(2), {})
+    content = path.read_bytes()[: int(share * path.stat().st_size)]
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="cannot be gone on with"):
+        LogWriter.reopen(path, columns(False), 2)
+    assert path.read_bytes() == content
+
+
+def test_log_every_keeps_the_last_row(tmp_path):
+    run_tables(table({"name": "gd", "stepsize": 0.1}, rounds=10, log_every=4), tmp_path / "log.h5")
+    with h5py.File(tmp_path / "log.h5") as file:
+        assert file["rounds/round"][:].tolist() == [0, 4, 8, 10]
+        assert file["workers/bits_up"][:].sum() == file["rounds/bits_up"][-1]
+
+
+def test_no_room_for_the_status_is_a_failure(tmp_path, monkeypatch):
+    log = writer(tmp_path / "log.h5")
+    log.row(row(0))
+
+    def full(size):
+        if size == 0:
+            raise OutputError("cannot be written")
+
+    monkeypatch.setattr(log, "_reserve", full)
+    with pytest.raises(OutputError):
+        log.finish("done", np.zeros(2), {})
+    with h5py.File(tmp_path / "log.h5") as file:
+        assert file.attrs["status"] == "running" and file["rounds/round"][:].tolist() == [0]
+
+
+def test_an_exception_between_two_columns_leaves_them_equally_long(tmp_path, monkeypatch):
+    log = writer(tmp_path / "log.h5")
+    log.row(row(0))
+    log.flush()
+    original, calls = h5py.Dataset.resize, []
+
+    def resize(self, *arguments):
+        calls.append(self.name)
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        original(self, *arguments)
+
+    monkeypatch.setattr(h5py.Dataset, "resize", resize)
+    log.row(row(1))
+    with pytest.raises(KeyboardInterrupt):
+        log.flush()
+    log.finish("failed", None, {})
+    with h5py.File(tmp_path / "log.h5") as file:
+        assert {data.size for data in file["rounds"].values()} == {1}
+
+
+LIMITED = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (4 << 20, 4 << 20))
+from mpisim.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_a_disk_that_fills_up_during_the_run(tmp_path):
+    """A limit on the size of files stands for the full disk: the log stays, one line says why."""
+    settings = ["problem={ name = 'logistic', data = 'sample', workers = 6 }", "run.rounds=100000"]
+    settings += ["method={ name = 'gd', stepsize = 0.1 }", "run.checkpoint_seconds=0.5"]
+    words = [word for setting in settings for word in ("--set", setting)]
+    job = subprocess.run(
+        [sys.executable, "-c", LIMITED, "run", *words, "--out", str(tmp_path / "log.h5")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert job.returncode == 1
+    lines = [line for line in job.stderr.splitlines() if line.startswith("mpisim: ")]
+    assert len(lines) == 1 and "log.h5: cannot be written: File too large" in lines[0]
+    assert "Traceback" not in job.stderr
+    with h5py.File(tmp_path / "log.h5") as file:
+        rounds = file["rounds/round"][:]
+        assert rounds.size > 4000 and np.array_equal(rounds, np.arange(rounds.size))
+        assert file.attrs["status"] == "failed"
+    left = {"log.h5", "log.h5.ckpt", "log.h5.ckpt.old"}
+    assert {p.name for p in tmp_path.iterdir()} <= left

@@ -1,0 +1,185 @@
+"""From a [sweep] table to tables of points."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mpisim.core.errors import InputError
+from mpisim.runs.sweep.grid import expand, read
+from mpisim.runs.sweep.points import differences, flatten
+from tests.runs.sweep.support import write
+
+
+def steps(points):
+    return [point["method"]["stepsize"] for point in points]
+
+
+def test_the_product_of_all_dimensions(tmp_path):
+    sweep = """
+    problem.data = ["a", "b"]
+    run.seed = [1, 2, 3]
+    compressor.inner.k = [4, 5]
+    [[sweep.methods]]
+    method = { name = "marina", p = 0.5 }
+    [[sweep.methods]]
+    method = { name = "diana" }
+    compressor = { name = "qsgd" }
+    """
+    folder, points = read(write(tmp_path, sweep), [])
+    assert folder == Path("logs/grid")
+    found = {
+        (
+            p["method"]["name"],
+            p["compressor"]["name"],
+            p["problem"]["data"],
+            p["run"]["seed"],
+            p["compressor"]["inner"]["k"],
+        )
+        for p in points
+    }
+    pairs = [("marina", "randk"), ("diana", "qsgd")]
+    wanted = {
+        (*pair, data, seed, k)
+        for pair in pairs
+        for data in "ab"
+        for seed in (1, 2, 3)
+        for k in (4, 5)
+    }
+    assert found == wanted and len(points) == len(wanted)
+    assert all(p["run"]["rounds"] == 12 and p["compressor"]["k"] == 10 for p in points)
+    assert all(("p" in p["method"]) == (p["method"]["name"] == "marina") for p in points)
+
+
+def test_multiples_are_of_theory_steps_only(tmp_path):
+    sweep = """
+    multiples = [0.5, 1, 4]
+    [[sweep.methods]]
+    method = { name = "marina" }
+    [[sweep.methods]]
+    method = { name = "ef", stepsize = 1 }
+    """
+    _, points = read(write(tmp_path, sweep), [])
+    assert steps(points) == [{"theory": 0.5}, "theory", {"theory": 4.0}, 1.0]
+
+
+def test_settings_win_over_the_file_at_every_point(tmp_path):
+    file = write(tmp_path, "run.seed = [1, 2]")
+    _, points = read(file, ["run.rounds=5", "sweep.run.seed=[7, 8, 9]", "method.stepsize=3"])
+    assert [p["run"] for p in points] == [{"rounds": 5, "seed": s} for s in (7, 8, 9)]
+    assert steps(points) == [3.0] * 3
+    _, points = read(file, ["run.seed=4", "sweep.folder=elsewhere"])
+    assert [p["run"]["seed"] for p in points] == [4, 4]
+    assert read(file, ["sweep.folder=elsewhere"])[0] == Path("elsewhere")
+
+
+def test_without_a_grid_there_is_one_point(tmp_path):
+    _, points = read(write(tmp_path), [])
+    assert len(points) == 1 and "sweep" not in points[0]
+
+
+BAD = [
+    ("run.seed = 3", "sweep.run.seed: 3 is not allowed; it must be a list of values"),
+    ("run.seed = []", "sweep.run.seed: [] is not allowed"),
+    ("run = 3", "sweep.run: 3 is not allowed"),
+    ("multiples = [1, 0]", "sweep.multiples: [1, 0] is not allowed; it must be a list of numbers"),
+    ("multiples = [true]", "sweep.multiples"),
+    ("multiples = []", "sweep.multiples"),
+    ("multiples = 2", "sweep.multiples"),
+    ("multiples = [inf]", "sweep.multiples"),
+    ("folder = 3", "sweep.folder: 3 is not allowed; it must be a string"),
+    ("mulitples = [1]", "sweep.mulitples: unknown key; allowed: folder, multiples, TABLE.KEY"),
+    ("methods = []", "sweep.methods: unknown key"),
+    ("methods = [{ metod = { name = 'gd' } }]", "sweep.methods, number 1: metod = "),
+    ("methods = [{}, { method = 'gd' }]", "sweep.methods, number 2: method = 'gd' is not allowed"),
+    ("title = ['a']", "sweep.title: unknown key"),
+]
+
+
+@pytest.mark.parametrize(("sweep", "said"), BAD)
+def test_bad_tables_are_one_line(sweep, said, tmp_path):
+    with pytest.raises(InputError) as error:
+        read(write(tmp_path, sweep), [])
+    assert said in str(error.value) and "\n" not in str(error.value)
+
+
+def test_sweep_must_be_a_table(tmp_path):
+    file = tmp_path / "x.toml"
+    file.write_text("sweep = 3\n")
+    with pytest.raises(InputError, match="sweep: 3 is not allowed; it must be a table"):
+        read(file, [])
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(
+            st.sampled_from(["method", "run", "seed", "stepsize", "theory"]), inner, max_size=2
+        )
+    ),
+    max_leaves=6,
+)
+
+
+@given(
+    st.dictionaries(st.sampled_from(["run", "method", "multiples", "other"]), VALUES, max_size=3)
+)
+@settings(deadline=None, max_examples=150)
+def test_any_sweep_is_expanded_or_refused_in_one_line(sweep):
+    base = {"method": {"stepsize": "theory"}, "run": {"rounds": 1}}
+    try:
+        points = expand(base, sweep)
+    except InputError as error:
+        assert "\n" not in str(error)
+    else:
+        assert points
+        assert base == {"method": {"stepsize": "theory"}, "run": {"rounds": 1}}
+
+
+def test_differences_name_what_varies():
+    many = [
+        {"run": {"seed": 1, "rounds": 5}, "method": {"stepsize": {"theory": 2}}},
+        {"run": {"seed": 2, "rounds": 5}, "method": {"stepsize": "theory"}},
+        {"run": {"rounds": 5}, "method": {"stepsize": "theory"}},
+    ]
+    assert differences(many) == [
+        {"run.seed": 1, "method.stepsize": {"theory": 2}},
+        {"run.seed": 2, "method.stepsize": "theory"},
+        {"method.stepsize": "theory"},
+    ]
+    assert flatten({"compressor": {"inner": {"k": 1}}}) == {"compressor.inner.k": 1}
+
+
+def test_an_alternative_may_have_multiples_of_its_own(tmp_path):
+    sweep = """
+multiples = [1]
+[[sweep.pairs]]
+compressor = { k = 1 }
+multiples = [2, 4]
+[[sweep.pairs]]
+compressor = { k = 2 }
+"""
+
+    def steps(*settings):
+        points = read(write(tmp_path, sweep), list(settings))[1]
+        return [(p["compressor"]["k"], p["method"]["stepsize"]) for p in points]
+
+    assert steps() == [(1, {"theory": 2.0}), (1, {"theory": 4.0}), (2, "theory")]
+    assert steps("sweep.multiples=[8]") == [(1, {"theory": 8.0}), (2, {"theory": 8.0})]
+    with pytest.raises(InputError, match=r"sweep\.pairs, number 1\.multiples: \[0\]"):
+        read(write(tmp_path, sweep.replace("[2, 4]", "[0]")), [])
+
+
+def test_multiples_keep_the_condition_of_the_theorem(tmp_path):
+    sweep = """
+    multiples = [1, 2]
+    [[sweep.methods]]
+    method = { stepsize = { theory = 1.0, condition = "PL" } }
+    [[sweep.methods]]
+    method = { stepsize = { theory = 5.0, condition = "nonconvex" } }
+    """
+    _, points = read(write(tmp_path, sweep), [])
+    pl = [{"theory": 1.0, "condition": "PL"}, {"theory": 2.0, "condition": "PL"}]
+    assert steps(points) == [*pl, "theory", {"theory": 2.0}]

@@ -1,0 +1,77 @@
+"""Sweeps on two ranks, and errors that not all ranks have."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from mpi4py import MPI
+
+from mpisim.comm.job import on_first, together
+from mpisim.core.errors import InputError
+from tests.comm.jobs import mpirun, needs_mpirun
+from tests.helpers import columns
+from tests.runs.sweep.support import run, write
+
+SWEEP = """
+folder = "logs"
+compressor.k = [5, 1000]
+[[sweep.methods]]
+method = { name = "marina" }
+[[sweep.methods]]
+method = { name = "diana", stepsize = 1e9 }
+problem = { name = "least-squares" }
+run = { rounds = 60 }
+"""
+
+PLUGIN = """
+import mpisim.comm.job
+from mpi4py import MPI
+from mpisim.core.errors import InputError
+from mpisim.problems.base import PROBLEMS, problem
+
+mpisim.comm.job.PATIENCE_SECONDS = 0.5
+
+@problem("missing")
+class Missing(PROBLEMS["nonconvex-loss"]):
+    def load(self, *arguments):
+        if MPI.COMM_WORLD.rank == 1:
+            raise InputError("no data on this machine")
+        super().load(*arguments)
+"""
+
+
+@needs_mpirun
+def test_two_ranks_run_skip_and_record_alike(tmp_path):
+    write(tmp_path, SWEEP)
+    job = mpirun(2, "-m", "mpisim", "sweep", "grid.toml", cwd=tmp_path, timeout=60)
+    assert job.returncode == 0, job.stderr
+    assert job.stdout.count("[1/4]") == 1
+    assert "4 points: 1 done, 2 skipped, 1 diverged" in job.stdout
+    points = json.loads((tmp_path / "logs" / "sweep.json").read_text())["points"]
+    assert [p["exit_code"] for p in points] == [0, 2, 3, 2]
+    alone = run(tmp_path / "grid.toml", tmp_path / "alone")
+    one, two = columns(alone[0].log), columns(tmp_path / points[0]["log"])
+    assert points[0]["name"] == alone[0].name
+    assert all(n.startswith("time_") or (one[n] == two[n]).all() for n in one)
+
+
+@needs_mpirun
+def test_an_error_on_one_rank_ends_the_job(tmp_path):
+    write(tmp_path, "folder = 'logs'")
+    (tmp_path / "missing.py").write_text(PLUGIN)
+    arguments = ["sweep", "grid.toml", "--plugin", "missing", "--set", "problem.name=missing"]
+    job = mpirun(2, "-m", "mpisim", *arguments, cwd=tmp_path, timeout=60)
+    assert job.returncode == 2
+    assert job.stderr.count("mpisim: no data on this machine") == 1
+
+
+def test_errors_are_agreed_on():
+    def refuse():
+        raise InputError("no")
+
+    for agree in (together, on_first):
+        assert agree(MPI.COMM_SELF, lambda: 3) == 3
+        with pytest.raises(InputError, match="no") as error:
+            agree(MPI.COMM_SELF, refuse)
+        assert error.value.agreed

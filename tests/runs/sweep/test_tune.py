@@ -1,0 +1,135 @@
+"""The best step of a grid, on problems where it is known."""
+
+import json
+import subprocess
+import sys
+
+import h5py
+import numpy as np
+import pytest
+
+from mpisim.analysis.tune import CRITERIA, best
+from mpisim.cli import main
+from mpisim.cli import sweep as command
+from mpisim.core.errors import InputError
+from tests.comm.jobs import ROOT
+from tests.runs.sweep.support import run, write
+
+# One row a_1 = (2), y = 2: f(x) = (2 x - 2)^2 / 2, L = 4. Gradient descent with gamma = c / L
+# multiplies x - 1 by 1 - c: c = 1 is exact after a step, c and 2 - c alike, c = 2 circles, c > 2
+# diverges.
+BASE = """
+[problem]
+name = "least-squares"
+data = "{data}"
+workers = 1
+[method]
+name = "gd"
+stepsize = "theory"
+[run]
+rounds = 40
+"""
+
+
+@pytest.fixture
+def base(tmp_path):
+    (tmp_path / "one.libsvm").write_text("2 1:2\n")
+    return BASE.format(data=tmp_path / "one.libsvm")
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_the_known_best_multiple(criterion, base, tmp_path):
+    file = write(tmp_path, "multiples = [0.25, 1.1, 1.9, 1.5]", base)
+    [choice] = best(run(file, tmp_path / "logs"), criterion)
+    assert [c.step for c in choice.candidates] == [0.25, 1.1, 1.5, 1.9]
+    assert choice.theory and choice.best.step == 1.1 and not choice.edge
+
+
+def test_the_rule_of_the_mean(base, tmp_path):
+    file = write(tmp_path, "multiples = [0.5]\nmethod.name = ['gd']", base)
+    [choice] = best(run(file, tmp_path / "logs"))
+    # |grad f(x^k)|^2 = 16 * 4^-k, rows 4 to 40 of 41
+    expected = np.mean(np.log10(16.0) - np.arange(4, 41) * np.log10(4.0))
+    assert choice.best.score == pytest.approx(expected, rel=1e-12)
+    assert not choice.edge  # there was nothing to choose from
+
+
+def test_mean_and_final_differ_where_they_must(base, tmp_path):
+    """A step may be better on the way and worse at the end."""
+    file = write(tmp_path, "method.stepsize = [0.1, 0.2]", base)
+    points = run(file, tmp_path / "logs")
+    for point, values in zip(points, (np.r_[[1e-9] * 40, 1e-2], [1e-3] * 41), strict=True):
+        with h5py.File(point.log, "r+") as log:
+            log["rounds/grad_norm_sq"][:] = values
+    assert best(points, "mean")[0].best.step == 0.1
+    assert best(points, "final")[0].best.step == 0.2
+
+
+def test_given_steps_and_the_edge(base, tmp_path):
+    file = write(tmp_path, "method.stepsize = [0.01, 0.05, 0.15]", base)
+    [choice] = best(run(file, tmp_path / "logs"))
+    assert not choice.theory and choice.best.step == 0.15 and choice.edge
+
+
+def test_a_step_that_diverges_is_out(base, tmp_path):
+    base = base.replace("rounds = 40", "rounds = 400")
+    file = write(tmp_path, "multiples = [0.5, 20, 1.9]", base)
+    [choice] = best(run(file, tmp_path / "logs"))
+    out = choice.candidates[-1]
+    assert (out.step, out.score, out.out) == (20.0, None, "seed 1 diverged")
+    assert choice.best.step == 0.5 and choice.edge
+
+
+SAMPLE = BASE.format(data="sample").replace('"gd"', '"dcgd"').replace("workers = 1", "workers = 3")
+SAMPLE += "[compressor]\nname = 'randk'\nk = 60\n"
+
+
+def test_one_bad_seed_is_enough_to_be_out(tmp_path):
+    sweep = "multiples = [0.5, 1]\nrun.seed = [1, 2]\ncompressor.k = [60, 100]"
+    points = run(write(tmp_path, sweep, SAMPLE), tmp_path / "logs")
+    choices = best(points)
+    assert [c.settings for c in choices] == [{"compressor.k": 60}, {"compressor.k": 100}]
+    for choice in choices:
+        assert all(len(c.logs) == 2 for c in choice.candidates)
+    winner = choices[0].best
+    with h5py.File(winner.logs[1], "r+") as log:
+        log["rounds/grad_norm_sq"][3] = np.nan
+    [spoilt, other] = best(points)
+    assert spoilt.best.step != winner.step and other.best == choices[1].best
+    assert [c.out for c in spoilt.candidates if c.score is None] == ["seed 2 is not finite"]
+    logs = [p.log for p in points if p.log != winner.logs[1]]
+    [fewer, _] = best(logs)
+    assert [c.out for c in fewer.candidates if c.score is None] == ["seed 2 is missing"]
+    with h5py.File(winner.logs[1], "r+") as log:
+        log.attrs["status"] = "running"
+    assert "seed 2 is not complete" in [c.out for c in best(points)[0].candidates]
+
+
+def test_the_command(base, tmp_path, capfd):
+    file, logs = write(tmp_path, "", base), tmp_path / "logs"
+    arguments = ["tune", str(file), "--out", str(logs), "--multiples"]
+    assert main([*arguments, "0.25,0.5"]) == 0
+    said = capfd.readouterr().out
+    assert "over the last 90% of the rows" in said
+    assert "*     0.5 x theory" in said and "edge of the grid; try larger" in said
+    assert main([*arguments, "0.25,0.5,1.25,1.9", "--criterion", "loss"]) == 0
+    said = capfd.readouterr().out
+    assert "2 of them complete before" in said and "warning" not in said
+    content = json.loads((logs / "tune.json").read_text())
+    assert content["criterion"] == "loss" and content["choices"][0]["best"]["step"] == 1.25
+
+
+def test_bad_arguments_are_one_line(base, tmp_path, capfd):
+    file = write(tmp_path, "", base)
+    out = ["--out", str(tmp_path / "logs")]
+    for wrong in (["--multiples", "1,x"], ["--multiples", "-1"], ["--criterion", "best"]):
+        assert main(["tune", str(file), *out, *wrong]) == 2
+        assert len(capfd.readouterr().err.splitlines()) == 1
+    with pytest.raises(InputError, match="criterion: 'best' is not allowed"):
+        best([], "best")
+    assert list(command.CRITERIA) == list(CRITERIA)
+
+
+def test_reading_needs_no_mpi():
+    code = "import sys, mpisim.analysis.tune; sys.exit('mpi4py.MPI' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0

@@ -1,0 +1,90 @@
+"""Experiment files, --set, and back to TOML."""
+
+import tomllib
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mpisim.core.errors import InputError
+from mpisim.runs.experiment import parse, read
+from tests.helpers import table
+
+FILE = """
+title = "a test"
+[problem]
+name = "logistic"
+data = "sample"
+[method]
+name = "marina"
+stepsize = { theory = 2 }
+[compressor]
+name = "randk"
+k = 3
+[run]
+rounds = 5
+"""
+
+
+def test_back_to_toml_and_again(tmp_path):
+    (tmp_path / "a.toml").write_text(FILE)
+    experiment = read(
+        tmp_path / "a.toml", ["run.wire=float64", "problem.l2=1e-3", "problem.workers=4"]
+    )
+    text = experiment.to_toml()
+    assert parse(tomllib.loads(text)).to_toml() == text
+    resolved = tomllib.loads(text)
+    assert resolved["run"]["wire"] == "float64" and resolved["problem"]["l2"] == 1e-3
+    assert resolved["method"]["p"] == "theory" and resolved["method"]["stepsize"] == {"theory": 2}
+    assert experiment.method.multiple() == 2.0
+
+
+def test_set_alone_is_enough():
+    settings = [
+        "problem.name=logistic",
+        "problem.data=a/b.xz",
+        "method.name=gd",
+        "method.stepsize=0.5",
+        "run.rounds=2",
+    ]
+    experiment = read(None, [*settings, "title=some words = here"])
+    assert experiment.title == "some words = here"
+    assert experiment.table["problem"]["data"] == "a/b.xz"
+    assert experiment.compressor.name == "identity"
+
+
+def test_any_pair_runs():
+    method = {
+        "estimator": "diana",
+        "optimizer": "heavy-ball",
+        "stepsize": 0.1,
+        "alpha": 0.5,
+        "momentum": 0.3,
+    }
+    experiment = parse(table(method, {"name": "natural"}))
+    assert experiment.method.table()["momentum"] == 0.3
+    text = experiment.to_toml()
+    assert parse(tomllib.loads(text)).to_toml() == text
+    with pytest.raises(InputError, match=r"method\.name: unknown name 'x'"):
+        parse(table(method | {"name": "x"}, {"name": "natural"}))
+
+
+@pytest.mark.parametrize("key", ["title", "problem", "method", "compressor", "run"])
+@pytest.mark.parametrize(
+    "value", [1, [1], "x", True, {"name": 3}, {"name": []}, {"name": "gd", "stepsize": [1]}]
+)
+def test_wrong_types_anywhere(key, value):
+    tables = table({"name": "dcgd", "stepsize": 1.0}, {"name": "natural"}) | {"title": "t"}
+    if key == "title" and value == "x":
+        return
+    with pytest.raises(InputError):
+        parse(tables | {key: value})
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.text(max_size=40))
+def test_any_setting_is_taken_or_refused_in_one_line(text):
+    try:
+        read(None, [text])
+    except InputError as error:
+        assert str(error)

@@ -1,0 +1,149 @@
+"""Columns that a log has when they are asked for."""
+
+import numpy as np
+import pytest
+
+from mpisim.core.errors import InputError
+from tests.helpers import columns, run_tables, table
+
+CD_ADAM = {"name": "cd-adam", "stepsize": 0.01}
+
+
+def run_pi(tmp_path, method, compressor, rounds=12, **run):
+    log = tmp_path / "log.h5"
+    run_tables(table(method, compressor, rounds=rounds, columns=["pi"], **run), log)
+    return columns(log)
+
+
+def test_pi_of_randk_unscaled_is_one_minus_alpha_on_average(tmp_path):
+    dcgd, k, rounds = {"name": "dcgd", "stepsize": 1e-9}, 41, 200
+    c = run_pi(tmp_path, dcgd, {"name": "randk", "k": k, "scaled": False}, rounds=rounds)
+    pi = c["pi_up"][1:]
+    assert np.isnan(c["pi_up"][0]) and np.isnan(c["pi_down"]).all()
+    assert abs(pi.mean() - (1 - k / 123)) < 4 * pi.std() / rounds**0.5 < 0.02
+    assert (c["pi_up_max"][1:] >= pi).all()
+
+
+def test_pi_of_the_scaled_sign_is_its_formula(tmp_path):
+    """1 - |v|_1^2 / (d |v|^2), first for v = grad f_i(x^0), then for the server's mean of C."""
+    from mpisim.runs.experiment import parse
+
+    c = run_pi(tmp_path, CD_ADAM, {"name": "scaled-sign"}, wire="float64")
+    problem = parse(table(CD_ADAM, {"name": "scaled-sign"})).problem
+    problem.load(6, 0, 6, 1, np.dtype(float))
+    v = problem.gradients(np.zeros(problem.d))
+
+    def pi(v):
+        return 1 - np.abs(v).sum(axis=-1) ** 2 / (problem.d * (v * v).sum(axis=-1))
+
+    signs = np.abs(v).mean(axis=1)[:, None] * np.where(v < 0, -1, 1)
+    assert c["pi_up"][1] == pytest.approx(pi(v).mean(), rel=1e-12)
+    assert c["pi_up_max"][1] == pytest.approx(pi(v).max(), rel=1e-12)
+    assert c["pi_down"][1] == pytest.approx(pi(signs.mean(axis=0)), rel=1e-12)
+    assert ((c["pi_up"][1:] < 1) & (c["pi_up"][1:] > 0)).all()
+
+
+def test_topk_keeps_its_bound(tmp_path):
+    c = run_pi(tmp_path, CD_ADAM, {"name": "topk", "k": 12})
+    assert (c["pi_up_max"][1:] <= 1 - 12 / 123).all() and (c["pi_down"][1:] <= 1 - 12 / 123).all()
+
+
+def test_nothing_compressed_is_nan(tmp_path):
+    c = run_pi(tmp_path, CD_ADAM | {"name": "1bit-adam", "warmup": 5}, {"name": "scaled-sign"})
+    assert np.isnan(c["pi_up"][:6]).all() and np.isfinite(c["pi_up"][6:]).all()
+    assert np.isnan(c["pi_down"][:6]).all() and np.isfinite(c["pi_down"][6:]).all()
+
+
+def test_the_log_is_the_same_with_and_without(tmp_path):
+    c = run_pi(tmp_path, CD_ADAM, {"name": "topk", "k": 3}, log_every=5)
+    run_tables(table(CD_ADAM, {"name": "topk", "k": 3}, rounds=12, log_every=5), tmp_path / "no.h5")
+    plain = columns(tmp_path / "no.h5")
+    assert set(c) - set(plain) == {"pi_up", "pi_up_max", "pi_down"}
+    for name in plain:
+        assert name.startswith("time_") or np.array_equal(c[name], plain[name]), name
+
+
+def test_resumed(tmp_path):
+    run = {"columns": ["pi"]}
+    tables = [table(CD_ADAM, {"name": "scaled-sign"}, rounds=k, **run) for k in (20, 9)]
+    run_tables(tables[0], tmp_path / "whole.h5")
+    run_tables(tables[1], tmp_path / "parts.h5")
+    run_tables(tables[0], tmp_path / "parts.h5", resume=True)
+    whole, parts = columns(tmp_path / "whole.h5"), columns(tmp_path / "parts.h5")
+    for name in ("pi_up", "pi_up_max", "pi_down"):
+        assert np.array_equal(whole[name], parts[name], equal_nan=True), name
+
+
+def test_an_unknown_column_is_one_line():
+    with pytest.raises(InputError, match=r"run\.columns: unknown name 'p'; known: adaptive, pi"):
+        run_tables(table(CD_ADAM, {"name": "scaled-sign"}, columns=["p"]))
+
+
+MARINA = {"name": "marina", "stepsize": "theory", "p": 0.2}
+PERMK = {"name": "permk"}
+QUADRATIC = {"name": "quadratic", "workers": 12, "dimension": 9, "noise": 0.4, "lambda": 0.01}
+RATIOS = ("adaptive_L_plus_sq", "adaptive_L_pm_sq")
+
+
+def run_adaptive(log, problem=None, **run):
+    tables = table(MARINA, PERMK, rounds=12, columns=["adaptive"], **run)
+    run_tables(tables | ({"problem": problem} if problem else {}), log)
+    return columns(log)
+
+
+@pytest.mark.parametrize("problem", [None, QUADRATIC], ids=["sample", "quadratic"])
+def test_adaptive_ratios_are_their_formulas(problem, tmp_path):
+    """A.8.2, with x^1 and x^2 from runs that end there, and gradients of all workers at once."""
+    import h5py
+
+    from mpisim.runs.experiment import parse
+
+    tables = table(MARINA, PERMK, rounds=2)
+    tables |= {"problem": problem} if problem else {}
+    own = parse(tables).problem
+    n = 12 if problem else 6
+    own.load(n, 0, n, 1, np.dtype(float))
+    x = [own.initial_point()]
+    for k in (1, 2):
+        run_tables(tables | {"run": {"rounds": k}}, tmp_path / f"{k}.h5")
+        with h5py.File(tmp_path / f"{k}.h5") as file:
+            x.append(file["final/x"][:])
+    c = run_adaptive(tmp_path / "log.h5", problem)
+    assert np.isnan(c[RATIOS[0]][0]) and np.isnan(c[RATIOS[1]][0])
+    for k in (1, 2):
+        change = own.gradients(x[k]) - own.gradients(x[k - 1])
+        length = np.sum((x[k] - x[k - 1]) ** 2)
+        plus = np.mean(np.sum(change**2, axis=1)) / length
+        whole = np.sum(change.mean(axis=0) ** 2) / length
+        assert c[RATIOS[0]][k] == pytest.approx(plus, rel=1e-10)
+        assert c[RATIOS[1]][k] == pytest.approx(plus - whole, rel=1e-8)
+
+
+def test_adaptive_ratios_are_below_the_constants(tmp_path):
+    from mpisim.problems.quadratic import Quadratic
+
+    c = run_adaptive(tmp_path / "log.h5", QUADRATIC)
+    own = Quadratic(workers=12, dimension=9, noise=0.4, lambda_=0.01)
+    own.load(12, 0, 12, 1, np.dtype(float))
+    for name, bound in zip(RATIOS, (own.known.L_plus, own.known.L_pm), strict=True):
+        assert (c[name][1:] > 0).all() and (c[name][1:] <= bound**2 * (1 + 1e-9)).all()
+
+
+def test_adaptive_ratios_of_equal_workers(tmp_path):
+    c = run_adaptive(tmp_path / "log.h5", QUADRATIC | {"noise": 0.0})
+    assert (c[RATIOS[1]][1:] < 1e-25).all() and (c[RATIOS[0]][1:] > 1e-3).all()
+
+
+def test_adaptive_rows_further_apart_and_resumed(tmp_path):
+    every = run_adaptive(tmp_path / "every.h5")
+    some = run_adaptive(tmp_path / "some.h5", log_every=5)
+    for name in every:
+        kept = every[name][[0, 5, 10, 12]]
+        if not name.startswith("time_") and name != "bits_up_max":
+            assert np.array_equal(some[name], kept, equal_nan=True), name
+    first = table(MARINA, PERMK, rounds=7, columns=["adaptive"])
+    run_tables(first, tmp_path / "parts.h5")
+    last = first | {"run": first["run"] | {"rounds": 12}}
+    run_tables(last, tmp_path / "parts.h5", resume=True)
+    parts = columns(tmp_path / "parts.h5")
+    assert all(np.array_equal(parts[name], every[name], equal_nan=True) for name in RATIOS)

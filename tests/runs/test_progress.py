@@ -1,0 +1,143 @@
+"""What is shown while a run goes on, and what that costs."""
+
+import io
+import timeit
+
+import pytest
+
+from mpisim.runs.progress import ERASE_LINE, Progress, duration, quantity
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def drive(stream, seconds, step, rounds, **options):
+    """A run that logs a round every ``step`` seconds; returns the times at which it wrote."""
+    clock = Clock()
+    progress = Progress(rounds, stream, clock=clock, **options)
+    written = []
+    for k in range(int(seconds / step) + 1):
+        clock.now = 100.0 + k * step
+        before = len(stream.getvalue())
+        progress.update(k, 0.5, 1e-3, 320.0 * k)
+        if len(stream.getvalue()) > before:
+            written.append(clock.now - 100.0)
+    return progress, written
+
+
+def test_batch_log_gets_few_whole_lines():
+    stream = io.StringIO()
+    progress, written = drive(stream, 400, 0.5, 1000)
+    assert written == [10, 20, 40, 80, 140, 200, 260, 320, 380]
+    progress.close("done")
+    lines = stream.getvalue().splitlines()
+    assert len(lines) == 10 and "\r" not in stream.getvalue() and "\x1b" not in stream.getvalue()
+    assert lines[0] == (
+        "round 20/1000 (2%), 2/s, 8 min 10 s left, f 0.5, |grad f|^2 1.00e-03, 6.4 kbit/worker"
+    )
+    assert lines[-1].startswith("done: round 800 of 1000 in 6 min 40 s (2 rounds/s), f 0.5")
+
+
+def test_short_batch_run_has_only_the_closing_line():
+    stream = io.StringIO()
+    progress, written = drive(stream, 5, 0.01, 500)
+    assert written == []
+    progress.close()
+    progress.close()
+    assert stream.getvalue().count("\n") == 1
+
+
+def test_terminal_has_one_line_that_overwrites_itself():
+    stream = Terminal()
+    progress, written = drive(stream, 3, 0.01, 300)
+    assert 10 <= len(written) <= 13
+    assert "\n" not in stream.getvalue()
+    assert all(len(part) <= 200 for part in stream.getvalue().split(ERASE_LINE))
+    progress.close("interrupted")
+    assert stream.getvalue().count("\n") == 1
+    assert "interrupted: round 300 of 300" in stream.getvalue()
+
+
+def test_a_narrow_terminal_is_not_wrapped(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    stream = Terminal()
+    drive(stream, 1, 0.1, 10)
+    assert max(len(part) for part in stream.getvalue().split(ERASE_LINE)) == 39
+
+
+def test_a_resumed_run_counts_its_rate_from_where_it_started():
+    stream, clock = io.StringIO(), Clock()
+    progress = Progress(1000, stream, clock=clock)
+    progress.update(900, 1.0, 1.0, 0.0)
+    clock.now += 10
+    progress.update(950, 1.0, 1.0, 0.0)
+    assert "round 950/1000 (95%), 5/s, 10.0 s left" in stream.getvalue()
+
+
+def test_a_reader_that_has_gone_does_not_end_the_run():
+    class Gone(io.StringIO):
+        def write(self, text):
+            raise BrokenPipeError
+
+    progress, _ = drive(Gone(), 30, 1, 30)
+    progress.close()
+
+
+def test_a_run_that_never_started_says_nothing():
+    stream = io.StringIO()
+    Progress(10, stream).close("failed")
+    assert stream.getvalue() == ""
+
+
+def test_values_that_are_not_finite_can_be_shown():
+    stream, clock = io.StringIO(), Clock()
+    progress = Progress(10, stream, clock=clock)
+    progress.update(1, float("nan"), float("inf"), 0.0)
+    progress.close("diverged")
+    assert "diverged: round 1 of 10" in stream.getvalue() and "nan" in stream.getvalue()
+
+
+def test_costs_below_a_microsecond_when_nothing_is_due():
+    progress = Progress(10**9, io.StringIO())
+    progress.update(0, 0.5, 1e-3, 320.0)
+    best = min(timeit.repeat(lambda: progress.update(1, 0.5, 1e-3, 320.0), number=10000, repeat=20))
+    assert best / 10000 < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0.0 s"),
+        (59.94, "59.9 s"),
+        (59.96, "1 min 00 s"),
+        (185, "3 min 05 s"),
+        (7620, "2 h 07 min"),
+        (float("inf"), "?"),
+    ],
+)
+def test_durations(seconds, text):
+    assert duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0 bit"),
+        (320, "320 bit"),
+        (999.9, "1 kbit"),
+        (384000, "384 kbit"),
+        (1.25e6, "1.25 Mbit"),
+        (3e15, "3e+03 Tbit"),
+    ],
+)
+def test_quantities(value, text):
+    assert quantity(value, "bit") == text

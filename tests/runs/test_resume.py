@@ -1,0 +1,216 @@
+"""Resume continues bit-identically, and refuses what is not the same experiment."""
+
+import shutil
+import tomllib
+
+import h5py
+import numpy as np
+import pytest
+
+from mpisim.core.errors import InputError, OutputError
+from mpisim.runs import checkpoint
+from mpisim.runs import poll as lookout
+from tests.helpers import columns, run_tables, table
+from tests.resumes import FIRST, LAST, differences, experiments
+
+CASES = list(experiments())
+GD = {"name": "gd", "stepsize": 0.1}
+
+
+@pytest.mark.parametrize(("name", "tables"), CASES, ids=[name for name, _ in CASES])
+def test_in_two_parts_as_in_one(name, tables, tmp_path):
+    whole, parts = tmp_path / "whole.h5", tmp_path / "parts.h5"
+    run_tables(tables, whole)
+    first = tables | {"run": tables["run"] | {"rounds": FIRST}}
+    run_tables(first, parts)
+    run_tables(tables | {"run": {"rounds": LAST, "layout": "dedicated"}}, parts, resume=True)
+    assert differences(whole, parts) == []
+    with h5py.File(parts) as file:
+        assert tomllib.loads(file.attrs["config"])["run"]["rounds"] == LAST
+    for name, values in columns(parts).items():
+        assert (np.diff(values) >= 0).all() or not name.startswith("time_")
+
+
+@pytest.mark.parametrize("log_every", [1, 7])
+@pytest.mark.parametrize("problem", ["nonconvex-loss", "quadratic"])
+def test_from_each_checkpoint_also_between_rows(problem, log_every, tmp_path, monkeypatch):
+    """With a checkpoint at each look, the run itself is not changed, and each one is enough."""
+    data = {"dimension": 20, "noise": 0.3} if problem == "quadratic" else {"data": "sample"}
+    settings = {"rounds": 30, "log_every": log_every}
+    tables = table({"name": "marina", "stepsize": 0.1, "p": 0.2}, {"name": "randk", "k": 4})
+    tables["problem"] = {"name": problem, "workers": 4} | data
+    whole, log = tmp_path / "whole.h5", tmp_path / "log.h5"
+    run_tables(tables | {"run": settings}, whole)
+
+    found = []
+    save = checkpoint.save
+
+    def save_and_keep(path, identity, state):
+        save(path, identity, state)
+        found.append((state["round"], tmp_path / f"{state['round']}.h5"))
+        shutil.copy(log, found[-1][1])
+        shutil.copy(path, checkpoint.path_for(found[-1][1]))
+
+    monkeypatch.setattr(checkpoint, "save", save_and_keep)
+    monkeypatch.setattr(lookout, "FASTER", 1)  # looks before each round
+    run_tables(tables | {"run": settings | {"checkpoint_seconds": 1e-9}}, log)
+    monkeypatch.undo()
+    assert differences(whole, log) == []
+    assert [k for k, _ in found] == list(range(31))
+    for k, part in found[:: 5 if log_every == 7 else 15]:
+        run_tables(tables | {"run": settings}, part, resume=True)
+        assert differences(whole, part) == [], k
+
+
+def test_looks_become_rare(monkeypatch):
+    """Between rows there is about one look a second: few for rounds that take no time."""
+    looks = []
+    original = lookout.Lookout.wished
+    monkeypatch.setattr(
+        lookout.Lookout, "wished", lambda s, k, w: looks.append(k) or original(s, k, w)
+    )
+    run_tables(table(GD, rounds=200, log_every=1000))
+    assert looks[:4] == [1, 3, 7, 15] and len(looks) < 12
+
+
+def test_another_experiment_is_refused(tmp_path):
+    log = tmp_path / "log.h5"
+    run_tables(table(GD, rounds=3), log)
+
+    def refused(match, method=GD, path=log, **run):
+        with pytest.raises(InputError, match=match):
+            run_tables(table(method, **({"rounds": 5} | run)), path, resume=True)
+
+    refused("run.seed = 1, this run has 2", seed=2)
+    refused("method.stepsize = 0.1, this run has 0.2", GD | {"stepsize": 0.2})
+    refused("run.rounds: 2 is not allowed; it must be at least 3", rounds=2)
+    refused("no checkpoint", path=tmp_path / "other.h5")
+
+
+def test_data_that_changed_is_refused(tmp_path):
+    log, data = tmp_path / "log.h5", tmp_path / "data"
+    text = "".join(f"{'+1' if i % 2 else '-1'} 1:{i}.5 3:1\n" for i in range(12))
+    data.write_text(text)
+    tables = table(GD, rounds=3, problem={"name": "logistic", "data": str(data)})
+    run_tables(tables, log)
+    data.write_text(text.replace("3:1", "3:2", 1))
+    with pytest.raises(InputError, match="is a checkpoint with problem identity = "):
+        run_tables(tables, log, resume=True)
+
+
+def test_another_version_is_refused(tmp_path, monkeypatch):
+    log = tmp_path / "log.h5"
+    run_tables(table(GD, rounds=3), log)
+    monkeypatch.setattr(checkpoint, "__version__", "99")
+    with pytest.raises(InputError, match=r"mpisim version = .*, this run has 99"):
+        run_tables(table(GD, rounds=5), log, resume=True)
+    monkeypatch.setattr(checkpoint, "FORMAT", 99)
+    with pytest.raises(InputError, match="format = 2, this run has 99"):
+        run_tables(table(GD, rounds=5), log, resume=True)
+
+
+@pytest.mark.parametrize(
+    ("method", "difference"),
+    [
+        ({"name": "1bit-adam", "warmup": 0.5}, r"method\.warmup = 5, this run has 10"),
+        ({"name": "dcgd", "schedule": {"at": [0.5]}}, r"method\.schedule.at = \[5.0\], this run "),
+    ],
+)
+def test_what_depends_on_the_rounds_is_refused(method, difference, tmp_path):
+    method, log = method | {"stepsize": 0.01}, tmp_path / "log.h5"
+    run_tables(table(method, {"name": "scaled-sign"}, rounds=10), log)
+    with pytest.raises(InputError, match=difference):
+        run_tables(table(method, {"name": "scaled-sign"}, rounds=20), log, resume=True)
+
+
+def two_checkpoints(tmp_path):
+    """A log with checkpoints of rounds 13 and 20, the log of 30 rounds in one, and their tables."""
+    whole, log = tmp_path / "whole.h5", tmp_path / "log.h5"
+    tables = [
+        table({"name": "diana", "stepsize": 0.1}, {"name": "qsgd", "s": 3}, rounds=rounds)
+        for rounds in (13, 20, 30)
+    ]
+    run_tables(tables[0], log)
+    run_tables(tables[1], log, resume=True)
+    run_tables(tables[2], whole)
+    return log, whole, tables[2]
+
+
+@pytest.mark.parametrize("harm", ["cut", "flipped", "removed", "emptied"])
+def test_a_damaged_checkpoint_falls_back_to_the_one_before(harm, tmp_path, capfd):
+    log, whole, tables = two_checkpoints(tmp_path)
+    path = checkpoint.path_for(log)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 4
+    harmed = {"cut": content[:-9], "flipped": content, "emptied": b""}
+    if harm == "removed":
+        path.unlink()
+    else:
+        path.write_bytes(harmed[harm])
+    run_tables(tables, log, resume=True)
+    why = "No such file" if harm == "removed" else "damaged: its checksum does not fit"
+    said = [line for line in capfd.readouterr().err.splitlines() if line.startswith("mpisim: ")]
+    assert len(said) == 1 and why in said[0] and ".ckpt.old, round 13" in said[0]
+    assert differences(whole, log) == []
+
+
+def test_two_damaged_checkpoints_are_one_line(tmp_path):
+    log, _, tables = two_checkpoints(tmp_path)
+    for path in (checkpoint.path_for(log), checkpoint.former(checkpoint.path_for(log))):
+        path.write_bytes(b"rubbish")
+    with pytest.raises(InputError, match="not a readable checkpoint: damaged"):
+        run_tables(tables, log, resume=True)
+
+
+def test_a_run_that_starts_anew_forgets_old_checkpoints(tmp_path):
+    log, _, tables = two_checkpoints(tmp_path)
+    with pytest.raises(RuntimeError), pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mpisim.runs.engine.Engine._loop", _fails)
+        run_tables(tables, log, force=True)
+    assert [p.name for p in tmp_path.glob("log.h5*")] == ["log.h5"]
+
+
+def _fails(*_):
+    raise RuntimeError("one bad day")
+
+
+def test_a_log_without_the_rows_before_the_checkpoint_is_refused(tmp_path):
+    log, _, tables = two_checkpoints(tmp_path)
+    with h5py.File(log, "r+") as file:
+        for data in file["rounds"].values():
+            data.resize((9,))
+    with pytest.raises(InputError, match="lacks rows before round 20"):
+        run_tables(tables, log, resume=True)
+
+
+def test_plain_h5py_reads_a_checkpoint(tmp_path):
+    run_tables(table(GD, rounds=3), tmp_path / "log.h5")
+    with h5py.File(tmp_path / "log.h5.ckpt") as file:
+        assert file["state/round"][()] == 3 and file["state/x"].shape == (123,)
+
+
+def test_a_full_disk_keeps_the_checkpoint_that_is_there(tmp_path, monkeypatch):
+    path, identity = tmp_path / "log.h5.ckpt", {"a": "1"}
+    checkpoint.save(path, identity, {"round": 1})
+    content = path.read_bytes()
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OutputError, match="No space left"):
+        checkpoint.save(path, identity, {"round": 2})
+    assert path.read_bytes() == content and [p.name for p in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("nameless", [True, False])
+def test_files_without_a_name_and_with_one(nameless, tmp_path, monkeypatch):
+    if not nameless:
+        monkeypatch.delattr("os.O_TMPFILE", raising=False)
+    path = tmp_path / "log.h5.ckpt"
+    for round in (1, 2, 3):
+        checkpoint.save(path, {"a": "1"}, {"round": round})
+    assert sorted(p.name for p in tmp_path.iterdir()) == [path.name, path.name + ".old"]
+    for file, round in ((path, 3), (checkpoint.former(path), 2)):
+        content, note = checkpoint.load(file, {"a": "1"})
+        assert checkpoint.state_of(content)["round"] == round and not note

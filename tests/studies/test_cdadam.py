@@ -1,0 +1,62 @@
+"""CD-Adam's figures, from real short runs on the sample."""
+
+import numpy as np
+import pytest
+
+from mpisim.analysis import papers
+from mpisim.analysis.papers import cdadam_fig2
+from mpisim.runs.log.reader import read
+from tests.helpers import run_tables, table
+
+PROBLEM = {"name": "logistic-nonconvex-reg", "lambda": 0.1}
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory):
+    """Two steps for each of the four methods."""
+    folder = tmp_path_factory.mktemp("cdadam")
+    for method in cdadam_fig2.METHODS:
+        for step in (0.001, 0.009):
+            compressor = {"name": "identity" if method == "amsgrad" else "scaled-sign"}
+            tables = table(
+                {"name": method, "stepsize": step}, compressor, rounds=120, problem=PROBLEM
+            )
+            run_tables(tables, folder / f"{method}-{step}.h5")
+    return [read(path) for path in sorted(folder.glob("*.h5"))]
+
+
+def test_the_best_step_is_drawn(logs):
+    found = cdadam_fig2.runs(logs)
+    assert [method for _, method in found] == sorted(cdadam_fig2.METHODS)
+    for (_, method), log in found.items():
+        rivals = [other for other in logs if other.attrs["method"] == method]
+        last = [other.column("grad_norm_sq")[-1] for other in rivals]
+        assert log.column("grad_norm_sq")[-1] == min(last)
+
+
+def test_claims_are_computed_from_the_logs(logs):
+    bits, rounds, ef, naive = cdadam_fig2.claims(logs)
+    found = {method: log for (_, method), log in cdadam_fig2.runs(logs).items()}
+    cd_adam = found["cd-adam"]
+    assert bits.details["bits_per_worker"] == 120 * 2 * (32 + 123)
+    assert bits.details["norms"]["cd-adam"] == np.sqrt(cd_adam.column("grad_norm_sq")[-1])
+    # uncompressed rounds cost 2 x 32 d bits: 4 of them are within the budget
+    assert bits.details["norms"]["amsgrad"] == pytest.approx(
+        np.sqrt(found["amsgrad"].column("grad_norm_sq")[120 * 155 // (32 * 123)])
+    )
+    assert bits.holds == (min(bits.details["norms"].values()) == bits.details["norms"]["cd-adam"])
+    assert rounds.holds == (rounds.details["ratio"] <= cdadam_fig2.SAME)
+    assert "AMSGrad (EF) stalls" in ef.claim and "AMSGrad (naive) stalls" in naive.claim
+
+
+def test_a_missing_method_is_said(logs):
+    some = [log for log in logs if log.attrs["method"] != "ef-amsgrad"]
+    [claim] = cdadam_fig2.claims(some)
+    assert not claim.holds and "no complete run of AMSGrad (EF)" in claim.measured
+
+
+@pytest.mark.parametrize("name", ["cdadam-fig2", "cdadam-fig4"])
+def test_it_draws(name, logs, tmp_path):
+    figure = papers.load(name).draw(logs)
+    figure.savefig(tmp_path / "figure.png")
+    assert (tmp_path / "figure.png").stat().st_size > 10_000

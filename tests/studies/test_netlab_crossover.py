@@ -1,0 +1,89 @@
+"""Claims of where compression pays, on logs whose seconds are known."""
+
+import numpy as np
+import pytest
+
+from mpisim.analysis.papers import logs_of
+from mpisim.analysis.papers.netlab_crossover import claims, draw, runs
+from mpisim.core.errors import InputError
+from mpisim.runs.log.reader import read
+
+EXTRA = 8 * (22 + 66)  # bits of a message that fits a packet
+ROUNDS = 100
+# 2 workers, each on its own rank: bits a round and worker, seconds a round without a network
+METHODS = {"gd": (8000, 1e-3), "marina": (2000, 1.5e-3), "diana": (1000, 3e-3)}
+NETWORKS = {"1mbit": 1e6, "4mbit": 4e6, "unlimited": np.inf}
+
+
+@pytest.fixture
+def make_logs(make_log):
+    """A function that makes the logs, with an error of the links' seconds, as a share of them."""
+
+    def make(error=0.0, networks=NETWORKS):
+        logs = []
+        for text, rate in networks.items():
+            for method, (bits, own) in METHODS.items():
+                links = 2 * 2 * (bits + EXTRA) / rate * (1 + error)
+                k = np.arange(ROUNDS + 1)
+                columns = {"bits_up": 2 * bits * k, "bits_down": 2 * bits * k}
+                columns |= {f"framing_bits_{way}": 0 * k for way in ("up", "down")}
+                columns |= {"bits_up_max": bits * k, "time_compute": (own + links) * k}
+                path = make_log(
+                    method=method,
+                    rounds=ROUNDS,
+                    columns=columns,
+                    drop=[f"time_{p}" for p in ("compress", "encode", "decode", "server")]
+                    + ["time_optimizer", "time_other", "time_communicate"],
+                    attrs={"network": f"{text},shared,ranks", "ranks": 3, "workers": 2},
+                )
+                log = read(path)
+                log.config["run"]["layout"] = "dedicated"
+                logs.append(log)
+        return logs
+
+    return make
+
+
+def test_the_model_is_exact_where_links_are_as_it_says(make_logs):
+    found = claims(make_logs())
+    assert all(claim.holds for claim in found), [c for c in found if not c.holds]
+    assert len(found) == 4 + 2 + 2 * 3
+    # a round of GD and of MARINA take equally long where 4 (8000 - 2000) / rate = 0.5 ms
+    turn = next(claim.details["model"] for claim in found if "MARINA pays" in claim.claim)
+    assert turn == pytest.approx(4 * 6000 / 0.5e-3, rel=0.02)  # a grid of 200 a decade
+
+
+def test_slow_links_are_told_in_percent(make_logs):
+    found = [claim for claim in claims(make_logs(error=1.0)) if "within" in claim.claim]
+    assert not any(claim.holds for claim in found if "GD" in claim.claim)
+    links = 4 * (8000 + EXTRA) / 4e6 * 1e3  # 8.7 ms, of 9.7 that the model has at 4 Mbit/s
+    expected = (1 + links) / (1 + 2 * links) - 1
+    text = next(claim.measured for claim in found if "4 Mbit/s, GD" in claim.claim)
+    assert text.endswith(f"{expected:+.1%}")
+
+
+def test_what_is_missing_is_said(make_logs):
+    with pytest.raises(InputError, match="one of them with unlimited links"):
+        runs(make_logs(networks={"1mbit": 1e6, "4mbit": 4e6}))
+    logs = make_logs()
+    del logs[0].attrs["network"]
+    with pytest.raises(InputError, match="make netlab-crossover"):
+        runs(logs)
+
+
+def test_drawn_with_a_panel_for_each_network(make_logs):
+    figure = draw(make_logs())
+    assert [panel.get_title() for panel in figure.axes][1:] == ["1 Mbit/s", "4 Mbit/s", "no limit"]
+
+
+def test_logs_of_folders_below(make_log, tmp_path):
+    from mpisim.runs.sweep.points import Point, write_summary
+
+    for name in ("1mbit", "unlimited"):
+        folder = tmp_path / "swept" / name
+        folder.mkdir(parents=True)
+        make_log().rename(folder / "one.h5")
+        make_log().rename(folder / "stale.h5")  # not of the last sweep
+        write_summary(folder, [Point("one", str(folder / "one.h5"), {}, "")])
+    logs, left = logs_of(tmp_path / "swept")
+    assert [log.path.parent.name for log in logs] == ["1mbit", "unlimited"] and left == []

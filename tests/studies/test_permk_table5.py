@@ -1,0 +1,72 @@
+"""PermK paper, Table 5, from logs with known ratios."""
+
+import numpy as np
+import pytest
+
+from mpisim.analysis.papers import permk_table5
+from mpisim.runs.log.reader import read
+
+CONFIG = """
+title = ""
+[problem]
+name = "autoencoder"
+homogeneity = {p}
+[method]
+name = "marina"
+stepsize = {step}
+[compressor]
+name = "permk"
+[run]
+rounds = {rounds}
+seed = 1
+"""
+
+
+def logs(make_log, first, loss=(1.0,), drop=()):
+    """{p: ratio at 10}, falling as 1 / k; the run of 900 rounds has rows each 100."""
+    every = []
+    for p, ratio in first.items():
+        for step, last in zip((0.001, 0.002), loss, strict=False):
+            for rounds, apart in ((10, 10), (900, 100)):
+                k = np.arange(0, rounds + 1, apart)
+                plus = np.where(k > 0, 10 * ratio * step / 0.001 / np.maximum(k, 1), np.nan)
+                columns = {
+                    "round": k,
+                    "loss": np.full(len(k), last),
+                    "adaptive_L_plus_sq": 4 * plus,
+                    "adaptive_L_pm_sq": np.where(k > 0, 4.0, np.nan),
+                }
+                config = CONFIG.format(p=p, step=step, rounds=rounds)
+                path = make_log(rounds=len(k) - 1, columns=columns, attrs={"config": config})
+                every.append(read(path))
+    return every
+
+
+def test_ratios_of_both_lengths_and_the_best_step_first(make_log):
+    found = permk_table5.ratios(logs(make_log, {0.9: 100.0, 0.0: 20.0}, loss=(2.0, 1.0)))
+    assert list(found) == [0.9, 0.0] and list(found[0.9]) == [0.002, 0.001]
+    own = found[0.9][0.001]
+    assert list(own) == [10, *range(100, 1000, 100)]
+    assert own[10] == 100 and own[300] == pytest.approx(10 / 3)
+    assert found[0.0][0.002][10] == 40
+
+
+def test_claims(make_log):
+    claims = permk_table5.claims(logs(make_log, {0.9: 200.0, 0.0: 20.0}))
+    assert [claim.holds for claim in claims] == [True] * 7
+    mean = 2000 / (10 * 300 * 600 * 900) ** 0.25
+    assert claims[-1].details["mean"] == pytest.approx(mean)
+    assert "t = 300: 6.67 (paper 9.96)" in claims[0].measured
+    turned = permk_table5.claims(logs(make_log, {0.9: 2.0, 0.0: 20.0}))
+    assert [claim.holds for claim in turned] == [True, True] + [False] * 5
+
+
+def test_a_missing_run_is_said(make_log):
+    [claim] = permk_table5.claims(logs(make_log, {0.9: 200.0}))
+    assert not claim.holds and "missing" in claim.measured
+
+
+def test_it_draws(make_log, tmp_path):
+    figure = permk_table5.draw(logs(make_log, {0.9: 200.0, 0.0: 20.0}, loss=(1.0, 2.0)))
+    figure.savefig(tmp_path / "figure.png")
+    assert (tmp_path / "figure.png").stat().st_size > 10_000

@@ -1,0 +1,69 @@
+"""The demo: MARINA, DIANA, EF21 and GD, 6 workers under mpirun; four logs, a picture, a table.
+
+On mushrooms, found through MPISIM_DATA or downloaded; when no download starts within 5 seconds, on
+the sample that comes with mpisim. Started by `make demo`.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from mpisim.analysis.plot import plot
+from mpisim.analysis.targets import table
+from mpisim.core.errors import InputError
+from mpisim.problems.data.fetch import fetch
+from mpisim.problems.data.find import find
+
+DATA, TARGET = "mushrooms", 1e-2
+RUNS = {
+    "marina": ["compressor={ name = 'randk', k = 10 }"],
+    "diana": ["compressor={ name = 'randk', k = 10 }"],
+    "ef21": ["compressor={ name = 'topk', k = 10 }"],
+    "gd": [],
+}
+
+
+def data_set() -> str:
+    """mushrooms where it is or can be had, else the sample; says which."""
+    try:
+        print(f"data: {DATA}, {find(DATA)}")
+        return DATA
+    except InputError:
+        pass
+    try:
+        fetch(DATA, start_timeout=5.0)
+        print(f"data: {DATA}, downloaded")
+        return DATA
+    except InputError as error:
+        print(f"data: the sample, because {DATA} is not here and no download started ({error})")
+        return "sample"
+
+
+def run(name: str, settings: list[str], data: str) -> Path:
+    """One run under mpirun; its log."""
+    log = Path("logs/demo") / f"{name}.h5"
+    settings = [f"method.name={name}", f"problem.data={data}", *settings]
+    arguments = [word for setting in settings for word in ("--set", setting)]
+    command = ["mpirun", "-n", "6", sys.executable, "-m", "mpisim", "run", "tools/demo.toml"]
+    print(
+        f"\n{name}: mpirun -n 6 python -m mpisim run tools/demo.toml",
+        " ".join(map(repr, arguments)),
+        flush=True,
+    )
+    subprocess.run([*command, *arguments, "--out", str(log), "--force"], check=True)
+    return log
+
+
+def main() -> None:
+    """Run, draw, tell."""
+    data = data_set()
+    logs = [run(name, settings, data) for name, settings in RUNS.items()]
+    picture = Path("figures/demo.png")
+    plot(logs, "bits_up", "grad_norm_sq", picture, title=f"{data}, 6 workers, theory step sizes")
+    print(f"\n{table(logs, TARGET)}\n\nlogs: logs/demo/   picture: {picture}")
+
+
+if __name__ == "__main__":
+    main()

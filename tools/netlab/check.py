@@ -1,0 +1,185 @@
+"""`make netlab-check`: the kernel's counts of what crossed the network, against the ledger's.
+
+Each case runs twice, the second time with more rounds; the difference of the two runs' counts is
+that of these rounds alone, without the start of MPI, evaluation, and the end. Of the bytes that
+left (or reached) a worker host's interface go
+
+* the headers: Ethernet 14, IP 20, TCP 20 and its time stamps 12, for every packet that the kernel
+  counted, acknowledgements among them;
+* MPI's envelopes: 22 bytes of every message (8 of Open MPI's TCP transport, 14 for matching).
+
+What is left must be the ledger's payload and framing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from mpisim.analysis.claims import SUFFIX, Claim, table, write
+from mpisim.analysis.link_model import ENVELOPE, HEADERS, Network
+from mpisim.analysis.modelled import traffic
+from mpisim.core.errors import MpisimError
+from mpisim.runs.log.reader import Log, read
+from tools.netlab.job import mpirun, stoppable
+from tools.netlab.lab import Counters, Lab
+
+HOSTS = 3  # the server and two that hold the workers
+SHAPED = Network(1e8, 1e8, shared=True)
+TOLERANCE = 0.05
+FEW = 10  # rounds of the first run
+SOURCE = f"what left and reached the hosts' interfaces at {SHAPED}, by the kernel"
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """An experiment, its rounds in the second run, and the MPI messages a host sends in a round."""
+
+    name: str
+    rounds: int
+    settings: tuple[str, ...]
+    messages_up: int = 1
+
+
+def _quadratic(d: int, method: str, compressor: str) -> tuple[str, ...]:
+    return (
+        f"problem={{ name = 'quadratic', dimension = {d}, noise = 0.1 }}",
+        f"method={{ name = '{method}', stepsize = 0.01 }}",
+        f"compressor={{ name = '{compressor}' }}",
+    )
+
+
+CASES = (
+    Case("GD, d = 2500", 410, _quadratic(2500, "gd", "identity")),
+    Case("GD, d = 100,000", 30, _quadratic(100_000, "gd", "identity")),
+    Case("DCGD, natural compression, d = 20,000", 110, _quadratic(20_000, "dcgd", "natural")),
+    Case(
+        "DIANA, QSGD, Elias code, 400 workers a host",
+        310,
+        (
+            "problem={ name = 'logistic', data = 'sample', workers = 800 }",
+            "method={ name = 'diana', stepsize = 0.1, alpha = 0.1 }",
+            "compressor={ name = 'qsgd', s = 11 }",
+        ),
+        messages_up=2,  # lengths go ahead
+    ),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Count:
+    """Bytes of some rounds in one direction between a host and the network.
+
+    Attributes
+    ----------
+    ledger : float
+        Payload and framing.
+    kernel, packets : int
+        Bytes, and packets in which they came.
+    messages : int
+        MPI messages.
+    """
+
+    ledger: float
+    kernel: int
+    packets: int
+    messages: int
+
+    @property
+    def ratio(self) -> float:
+        """The kernel's bytes without headers and envelopes, over the ledger's."""
+        known = HEADERS * self.packets + ENVELOPE * self.messages
+        return (self.kernel - known) / self.ledger
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """What one run sent: by the ledger, bytes up of each worker host and down to each; by the
+    kernel, how each worker host's counters grew."""
+
+    up: np.ndarray
+    down: float
+    counters: list[Counters]
+
+
+def ledger_bytes(log: Log) -> tuple[np.ndarray, float]:
+    """Bytes up of each rank, shape (ranks,), and down to each of them, in a whole run.
+
+    Framing is the same for all workers up to their padding; one copy of a broadcast goes to a host.
+    """
+    sent = traffic(log)
+    own = log.workers["bits_up"] + log.column("framing_bits_up")[-1] / log.n
+    ends = np.cumsum(sent.workers)
+    pairs = zip(ends - sent.workers, ends, strict=True)
+    up = np.array([own[start:end].sum() for start, end in pairs])
+    return up / 8, float(sent.bits_down[-1]) / log.n / 8
+
+
+def measure(lab: Lab, case: Case) -> dict[str, Count]:
+    """{what: Count} for each worker host, up and down, over the second run's further rounds."""
+    few, many = (run(lab, case, rounds) for rounds in (FEW, case.rounds))
+    rounds, found = case.rounds - FEW, {}
+    for host in range(1, lab.hosts):
+        seen = many.counters[host - 1] - few.counters[host - 1]
+        sent, messages = many.up[host - 1] - few.up[host - 1], case.messages_up * rounds
+        found[f"host {host} sends"] = Count(sent, seen.tx_bytes, seen.tx_packets, messages)
+        found[f"host {host} receives"] = Count(
+            many.down - few.down, seen.rx_bytes, seen.rx_packets, rounds
+        )
+    return found
+
+
+def run(lab: Lab, case: Case, rounds: int) -> Run:
+    """Run a case across the lab, with rows of rounds 0 and last alone."""
+    log, hosts = lab.folder / "check.h5", range(1, lab.hosts)
+    settings = (*case.settings, f"run.rounds={rounds}", "run.log_every=1000000")
+    sets = [word for setting in settings for word in ("--set", setting)]
+    command = [sys.executable, "-m", "mpisim", "run", *sets, "--set", "run.layout=dedicated"]
+    before = [lab.counters(host) for host in hosts]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    job = mpirun(lab, [*command, "--out", str(log), "--force"], **quiet)
+    if job.returncode != 0:
+        raise MpisimError(f"netlab-check: {case.name}: {job.stderr.strip()}")
+    after = [lab.counters(host) for host in hosts]
+    up, down = ledger_bytes(read(log))
+    return Run(up[1:], down, [a - b for a, b in zip(after, before, strict=True)])
+
+
+def claims_of(case: Case, counts: dict[str, Count]) -> Iterator[Claim]:
+    """One claim for each host and direction."""
+    rounds = case.rounds - FEW
+    for what, count in counts.items():
+        excess = count.ratio - 1
+        yield Claim(
+            f"{case.name}: {what} what the ledger says",
+            SOURCE,
+            f"{count.ledger / rounds:.0f} bytes a round, {excess:+.2%}; with headers of"
+            f" {count.packets / rounds:.1f} packets and envelopes {count.kernel / rounds:.0f}",
+            abs(excess) <= TOLERANCE,
+            dataclasses.asdict(count) | {"rounds": rounds, "ratio": count.ratio},
+        )
+
+
+def main() -> int:
+    """Run all cases, print and write the claims; 1 where one does not hold."""
+    claims: list[Claim] = []
+    try:
+        with stoppable(), Lab(HOSTS, SHAPED) as lab:
+            for case in CASES:
+                print(f"{case.name} ...", flush=True)
+                claims += claims_of(case, measure(lab, case))
+        path = write(Path("figures") / f"netlab-check{SUFFIX}", claims)
+    except MpisimError as error:
+        print(f"mpisim: {error}", file=sys.stderr, flush=True)
+        return error.exit_code
+    print(f"{table('netlab-check', claims)}\n\n{path}")
+    return int(not all(claim.holds for claim in claims))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,129 @@
+"""mpirun across the hosts of a lab, as across a cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from mpisim.core.errors import InputError, MpisimError
+from tools.netlab.lab import Lab
+
+GRACE_SECONDS = 10.0  # between SIGTERM and SIGKILL to mpirun
+
+# Stands in for ssh: AGENT ADDRESS COMMAND. A host has its own name and its own temporary files.
+AGENT = """\
+#!/bin/sh
+host=$((${{1##*.}} - 1)); shift
+exec ip netns exec {name}-$host unshare --uts sh -c \
+"echo netlab$host >/proc/sys/kernel/hostname; TMPDIR={folder}/host$host; export TMPDIR; $*"
+"""
+
+EAGER = str(1 << 20)  # bytes
+OPEN_MPI = {
+    "OMPI_MCA_pml": "ob1",
+    "OMPI_MCA_btl": "tcp,self",  # no shared memory between hosts, though they are one machine
+    # a broadcast goes from the server to each host, not along a chain of hosts
+    "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
+    "OMPI_MCA_coll_tuned_bcast_algorithm": "1",
+    # what a host sends goes at once: larger messages would wait until the server asks for them,
+    # one host after the other
+    "OMPI_MCA_btl_tcp_eager_limit": EAGER,
+    "OMPI_MCA_btl_tcp_rndv_eager_limit": EAGER,
+    "OMPI_MCA_btl_tcp_max_send_size": EAGER,
+    "OMPI_MCA_mpi_yield_when_idle": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+}
+
+
+class Stopped(MpisimError):
+    """A signal asked for the end."""
+
+    def __init__(self, number: int):
+        super().__init__(f"netlab: stopped by {signal.Signals(number).name}; the network is gone")
+        self.exit_code = 128 + number
+
+
+@contextlib.contextmanager
+def stoppable() -> Iterator[None]:
+    """In here the first SIGINT, SIGTERM or SIGHUP raises `Stopped`; further ones change nothing."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+    def stop(number: int, _: object) -> None:
+        for other in numbers:
+            signal.signal(other, signal.SIG_IGN)
+        raise Stopped(number)
+
+    before = {number: signal.signal(number, stop) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def mpirun(lab: Lab, command: Sequence[str], **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run ``mpirun COMMAND`` on host 0, with one rank on each host, and wait for its end.
+
+    ``options`` are those of `subprocess.Popen`. The job ends where this is interrupted. Raises
+    `InputError` where mpirun is not Open MPI's.
+    """
+    require_open_mpi()
+    agent, hosts = _files(lab)
+    launch = ["mpirun", "--hostfile", str(hosts), "--map-by", "ppr:1:node", "-n", str(lab.hosts)]
+    # a session of its own: Ctrl-C comes to this process alone, which then ends the job
+    job = subprocess.Popen(
+        [str(agent), lab.address(0), f"exec {shlex.join([*launch, *command])}"],
+        env=os.environ | environment(lab, agent),
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
+        text=True,
+        **options,
+    )
+    try:
+        out, err = job.communicate()
+    except BaseException:
+        _end(job)
+        raise
+    return subprocess.CompletedProcess(job.args, job.returncode, out, err)
+
+
+def environment(lab: Lab, agent: Path) -> dict[str, str]:
+    """What mpirun and its ranks need to know of the lab."""
+    agents = {"PRTE_MCA_plm_ssh_agent": str(agent), "OMPI_MCA_plm_rsh_agent": str(agent)}
+    return OPEN_MPI | agents | {"MPISIM_NETWORK": str(lab.network)}
+
+
+def require_open_mpi() -> None:
+    """`InputError` unless the mpirun on PATH is Open MPI's, whose agent can be replaced."""
+    if shutil.which("mpirun") is None:
+        raise InputError("netlab: there is no mpirun on PATH")
+    said = subprocess.run(["mpirun", "--version"], capture_output=True, text=True, check=False)
+    if "open mpi" not in said.stdout.lower() and "prrte" not in said.stdout.lower():
+        raise InputError("netlab: needs the mpirun of Open MPI; the one on PATH is another's")
+
+
+def _files(lab: Lab) -> tuple[Path, Path]:
+    """The launch agent and the hostfile, in the lab's folder."""
+    agent, hosts = lab.folder / "agent", lab.folder / "hosts"
+    agent.write_text(AGENT.format(name=lab.name, folder=lab.folder))
+    agent.chmod(0o755)
+    hosts.write_text("".join(f"{lab.address(host)} slots=1\n" for host in range(lab.hosts)))
+    return agent, hosts
+
+
+def _end(job: subprocess.Popen[str]) -> None:
+    """SIGTERM, which mpirun passes on, and SIGKILL where that is not enough."""
+    job.terminate()
+    try:
+        job.wait(GRACE_SECONDS)
+    except subprocess.TimeoutExpired:
+        job.kill()
+        job.wait()

@@ -1,0 +1,245 @@
+"""Hosts in network namespaces, joined by a bridge, with links shaped by `tc`. Root on Linux.
+
+    host 0 eth0 ──── port0 ┐
+    host 1 eth0 ──── port1 ┤ bridge in a namespace of its own
+    host 2 eth0 ──── port2 ┘
+
+What leaves a host is shaped at its eth0, what comes to it at its port. Nothing outside of the
+namespaces is touched, so labs do not meet each other or the machine's network.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import fcntl
+import json
+import math
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import IO
+
+from mpisim.analysis.link_model import FRAME, Network, burst
+from mpisim.core.errors import InputError
+
+FOLDER = Path("/run/mpisim-netlab")  # a folder for each lab, whose lock its process holds
+TOOLS = ("ip", "tc", "unshare")
+MOST_HOSTS = 250
+QUEUE = 1 << 24  # bytes; a queue that never drops what TCP's windows allow
+LARGEST = 65536  # bytes of a packet
+GRACE_SECONDS = 5.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Counters:
+    """What the kernel saw pass a host's interface, Ethernet headers included."""
+
+    tx_bytes: int
+    tx_packets: int
+    rx_bytes: int
+    rx_packets: int
+
+    def __sub__(self, other: Counters) -> Counters:
+        mine, theirs = dataclasses.astuple(self), dataclasses.astuple(other)
+        return Counters(*(a - b for a, b in zip(mine, theirs, strict=True)))
+
+
+class Lab:
+    """``hosts`` hosts; host 0 is the server's. A context manager: all is removed at its end.
+
+    A host's link sends ``network.up`` to the bridge and receives ``network.down``; that of host 0
+    is unlimited, or where ``network.shared``, sends ``down`` and receives ``up``. Each port delays
+    by ``latency``. Raises `InputError` where that cannot be made.
+    """
+
+    def __init__(self, hosts: int, network: Network | None = None):
+        if not 1 <= hosts <= MOST_HOSTS:
+            raise InputError(f"netlab: {hosts} hosts; allowed: 1 to {MOST_HOSTS}")
+        self.hosts = hosts
+        self.network = dataclasses.replace(network or Network(), ranks=True, bucket=True)
+        self.name = f"mpisim-{os.getpid()}"
+        self.folder = FOLDER / self.name
+        self._lock: IO[str] | None = None
+
+    def __enter__(self) -> Lab:
+        refuse()
+        remove_leftovers()
+        self._lock = _hold(self.folder)
+        try:
+            self._build()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Kill what still runs on the hosts, and remove them."""
+        remove(self.name)
+        if self._lock is not None:
+            self._lock.close()
+
+    def space(self, host: int) -> str:
+        """The namespace of a host."""
+        return f"{self.name}-{host}"
+
+    @staticmethod
+    def address(host: int) -> str:
+        """The IP address of a host."""
+        return f"10.77.0.{host + 1}"
+
+    def home(self, host: int) -> Path:
+        """A folder for the host's temporary files: what hosts must not share."""
+        return self.folder / f"host{host}"
+
+    def counters(self, host: int) -> Counters:
+        """Of the host's eth0, since the lab began."""
+        shown = _tool("ip", "-n", self.space(host), "-s", "-j", "link", "show", "dev", "eth0")
+        stats = json.loads(shown)[0]["stats64"]
+        tx, rx = stats["tx"], stats["rx"]
+        return Counters(tx["bytes"], tx["packets"], rx["bytes"], rx["packets"])
+
+    def _build(self) -> None:
+        switch = f"{self.name}-switch"
+        _tool("ip", "netns", "add", switch)
+        _tool("ip", "-n", switch, "link", "add", "bridge", "type", "bridge")
+        _tool("ip", "-n", switch, "link", "set", "bridge", "up")
+        for host in range(self.hosts):
+            self._plug(host, switch)
+            up, down = self._rates(host)
+            _shape(self.space(host), "eth0", up, 0.0)
+            _shape(switch, f"port{host}", down, self.network.latency)
+
+    def _plug(self, host: int, switch: str) -> None:
+        """A host with a link to the bridge, and nothing of IPv6, which would chat on its own."""
+        space, port = self.space(host), f"port{host}"
+        self.home(host).mkdir()
+        _tool("ip", "netns", "add", space)
+        quiet = "for f in /proc/sys/net/ipv6/conf/*/disable_ipv6; do echo 1 >$f; done 2>/dev/null"
+        _tool("ip", "netns", "exec", space, "sh", "-c", f"{quiet}; true")
+        link = ("link", "add", "eth0", "type", "veth", "peer", "name", port, "netns", switch)
+        _tool("ip", "-n", space, *link)
+        _tool("ip", "-n", space, "address", "add", f"{self.address(host)}/24", "dev", "eth0")
+        _tool("ip", "-n", space, "link", "set", "lo", "up")
+        _tool("ip", "-n", space, "link", "set", "eth0", "up")
+        _tool("ip", "-n", switch, "link", "set", port, "master", "bridge", "up")
+
+    def _rates(self, host: int) -> tuple[float, float]:
+        """Bits a second that leave a host, and that come to it."""
+        network = self.network
+        if host > 0:
+            return network.up, network.down
+        return (network.down, network.up) if network.shared else (math.inf, math.inf)
+
+
+def _shape(space: str, device: str, rate: float, delay: float) -> None:
+    """What leaves ``device``: delayed by netem, then sent at a rate by tbf."""
+    add: tuple[str, ...] = ("tc", "-n", space, "qdisc", "add", "dev", device)
+    parent: tuple[str, ...] = ("root",)
+    if delay > 0:
+        netem = ("netem", "delay", f"{delay * 1e6:.0f}us", "limit", "100000")
+        try:
+            _tool(*add, "root", "handle", "1:", *netem)
+        except InputError as error:
+            why = str(error).rpartition(": ")[2]
+            raise InputError(
+                f"netlab: a latency needs netem in the kernel ({why}); leave the latency out"
+            ) from None
+        parent = ("parent", "1:1")
+    if rate < math.inf:
+        bucket = int(burst(rate) / 8)
+        tbf = ("tbf", "rate", f"{rate:.0f}bit", "burst", str(bucket), "limit", str(QUEUE))
+        _tool(*add, *parent, *tbf)
+        # TCP's packets for a device may be larger than a frame, but tbf takes to pieces those that
+        # are larger than its burst, which costs time
+        whole = str(min(max(FRAME, bucket - FRAME), LARGEST))
+        _tool("ip", "-n", space, "link", "set", device, "gso_max_size", whole)
+
+
+def refuse() -> None:
+    """`InputError` where no lab can be made."""
+    if sys.platform != "linux":
+        raise InputError("netlab: needs Linux: it makes network namespaces")
+    if os.geteuid() != 0:
+        raise InputError("netlab: needs root: it makes network namespaces; try sudo -E")
+    missing = [tool for tool in TOOLS if shutil.which(tool) is None]
+    if missing:
+        raise InputError(f"netlab: needs {', '.join(missing)} (packages iproute2, util-linux)")
+
+
+def remove_leftovers() -> None:
+    """Remove the labs of processes that ended without doing it: a kill -9, say."""
+    names = {match[0] for space in _spaces() if (match := re.match(r"mpisim-\d+", space))}
+    names |= {path.name for path in FOLDER.glob("mpisim-*")}
+    for name in names:
+        if not _held(FOLDER / name):
+            remove(name)
+
+
+def remove(name: str) -> None:
+    """Kill what runs in a lab's namespaces, delete them and its folder."""
+    spaces = [space for space in _spaces() if space.startswith(f"{name}-")]
+    end = time.monotonic() + GRACE_SECONDS
+    while running := [pid for space in spaces for pid in _processes(space)]:
+        for pid in running:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        if time.monotonic() > end:
+            break
+        time.sleep(0.02)
+    for space in spaces:
+        with contextlib.suppress(InputError):  # gone already
+            _tool("ip", "netns", "delete", space)
+    shutil.rmtree(FOLDER / name, ignore_errors=True)
+
+
+def _spaces() -> list[str]:
+    listed = _tool("ip", "netns", "list").splitlines()
+    return [line.split()[0] for line in listed if line.startswith("mpisim-")]
+
+
+def _processes(space: str) -> list[int]:
+    try:
+        return [int(pid) for pid in _tool("ip", "netns", "pids", space).split()]
+    except InputError:  # gone already
+        return []
+
+
+def _hold(folder: Path) -> IO[str]:
+    """Make a lab's folder and take its lock, which the kernel frees when this process ends."""
+    try:
+        folder.mkdir(parents=True)
+        file = (folder / "lock").open("w")
+    except OSError as error:
+        raise InputError(f"netlab: {folder}: cannot be made: {error.strerror}") from None
+    fcntl.flock(file, fcntl.LOCK_EX)
+    return file
+
+
+def _held(folder: Path) -> bool:
+    """Whether some process holds the lock of a lab's folder."""
+    try:
+        with (folder / "lock").open("r+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _tool(*command: str) -> str:
+    """What a command prints; `InputError` with its first line where it fails."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        said = (done.stderr.strip() or f"exit code {done.returncode}").splitlines()[0]
+        raise InputError(f"netlab: {' '.join(command)}: {said}")
+    return done.stdout
