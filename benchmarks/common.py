@@ -10,9 +10,11 @@ from time import perf_counter
 import numpy as np
 from mpi4py import MPI
 
-from mpisim.runs.cache import Loaded
-from mpisim.runs.engine import Engine, Output
+from mpisim.runs.cache import ProblemCache
 from mpisim.runs.experiment import parse
+from mpisim.runs.loop import run_rounds
+from mpisim.runs.record import Output
+from mpisim.runs.setup import Setup
 from mpisim.runs.signals import StopSignals
 
 
@@ -30,7 +32,7 @@ def seconds(function: Callable[[], object], repeats: int) -> float:
 
 
 class Watch:
-    """Runs an engine and keeps, on its server, when each round ended.
+    """Runs an experiment and keeps, on its server, when each round ended.
 
     Attributes
     ----------
@@ -40,7 +42,7 @@ class Watch:
         The rank's clock, as `mpisim.comm.clock.Clock.seconds`.
     """
 
-    def __init__(self, job: Engine, output: Output | None = None):
+    def __init__(self, job: Setup, output: Output | None = None):
         self.times: list[float] = []
         self.phases: list[list[float]] = []
         ledger, clock = job.star.ledger, job.clock
@@ -54,7 +56,7 @@ class Watch:
         ledger.end_round = end  # type: ignore[method-assign]
         job.star.comm.Barrier()
         with StopSignals() as signals:
-            job.run(output or Output(None), signals)
+            run_rounds(job, output or Output(None), signals)
 
     def round_seconds(self) -> float:
         """Median elapsed seconds of a round after the first; 0 on other ranks than the server."""
@@ -66,10 +68,10 @@ class Watch:
         return float(np.median(np.diff(spent))) if spent else 0.0
 
 
-def after_the_first(tables: dict, loaded: Loaded | None = None) -> float:
+def after_the_first(tables: dict, loaded: ProblemCache | None = None) -> float:
     """Elapsed seconds of a round after the first of an experiment, on this rank alone."""
     ends_only = tables["run"] | {"log_every": tables["run"]["rounds"]}
-    job = Engine(parse(tables | {"run": ends_only}), MPI.COMM_SELF, loaded)
+    job = Setup(parse(tables | {"run": ends_only}), MPI.COMM_SELF, loaded)
     return Watch(job).round_seconds()
 
 

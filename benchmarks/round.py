@@ -20,9 +20,10 @@ from benchmarks.common import Watch, result, seconds, write
 from mpisim.comm.clock import PHASES
 from mpisim.core.errors import InputError
 from mpisim.problems.data.find import find
-from mpisim.runs.engine import Engine, Output
 from mpisim.runs.experiment import parse
 from mpisim.runs.log.writer import LogWriter, columns
+from mpisim.runs.record import Output
+from mpisim.runs.setup import Setup
 
 ROUNDS, TURNS, K = 1000, 5, 10
 
@@ -36,7 +37,7 @@ def data_name() -> str:
         return "sample"
 
 
-def engine(comm: MPI.Intracomm, data: str, rounds: int) -> Engine:
+def engine(comm: MPI.Intracomm, data: str, rounds: int) -> Setup:
     """The experiment, set up."""
     tables = {
         "problem": {"name": "nonconvex-loss", "data": data, "workers": 5, "bias": True},
@@ -44,10 +45,10 @@ def engine(comm: MPI.Intracomm, data: str, rounds: int) -> Engine:
         "compressor": {"name": "randk", "k": K},
         "run": {"rounds": rounds, "seed": 1},
     }
-    return Engine(parse(tables), comm)
+    return Setup(parse(tables), comm)
 
 
-def lower_bound(comm: MPI.Intracomm, engine: Engine) -> tuple[float, float]:
+def lower_bound(comm: MPI.Intracomm, engine: Setup) -> tuple[float, float]:
     """Seconds of the slower rank's bare gradients, and of the bare exchange."""
     problem = engine.problem
     x = np.full(problem.d, 1e-3)
@@ -55,7 +56,7 @@ def lower_bound(comm: MPI.Intracomm, engine: Engine) -> tuple[float, float]:
     return gradients, bare_exchange(comm, engine)
 
 
-def bare_exchange(comm: MPI.Intracomm, engine: Engine) -> float:
+def bare_exchange(comm: MPI.Intracomm, engine: Setup) -> float:
     """Seconds of one gather of RandK-10 messages and one broadcast of d float32 values."""
     star, d = engine.star, engine.problem.d
     up = np.zeros(4 * K * star.m, np.uint8)

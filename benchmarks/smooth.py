@@ -18,13 +18,13 @@ from benchmarks.common import Watch, result, seconds, write
 from benchmarks.round import data_name
 from mpisim.comm.clock import DECODE, ENCODE
 from mpisim.compressors.mapped import products
-from mpisim.runs.engine import Engine
 from mpisim.runs.experiment import parse
+from mpisim.runs.setup import Setup
 
 ROUNDS, TURNS, WORKERS = 1000, 5, 8
 
 
-def engine(comm: MPI.Intracomm, data: str, rounds: int) -> Engine:
+def engine(comm: MPI.Intracomm, data: str, rounds: int) -> Setup:
     """The experiment, set up: the paper's, but for the rounds."""
     tables = {
         "problem": {
@@ -39,10 +39,10 @@ def engine(comm: MPI.Intracomm, data: str, rounds: int) -> Engine:
         "compressor": {"name": "smooth", "inner": {"name": "quant-plus"}},
         "run": {"rounds": rounds, "log_every": ROUNDS},
     }
-    return Engine(parse(tables), comm)
+    return Setup(parse(tables), comm)
 
 
-def lower_bound(comm: MPI.Intracomm, job: Engine) -> tuple[float, float, float]:
+def lower_bound(comm: MPI.Intracomm, job: Setup) -> tuple[float, float, float]:
     """Seconds of the slower rank's gradients, of the slowest path's products, of the exchange."""
     star, problem, d = job.star, job.problem, job.problem.d
     x = np.full(d, 1e-3)

@@ -16,13 +16,13 @@ from mpi4py import MPI
 
 from benchmarks.common import Watch, result, seconds, write
 from benchmarks.round import K, bare_exchange, data_name
-from mpisim.runs.engine import Engine
 from mpisim.runs.experiment import parse
+from mpisim.runs.setup import Setup
 
 ROUNDS, TURNS, BATCH = 2000, 7, 66
 
 
-def engine(comm: MPI.Intracomm, data: str) -> Engine:
+def engine(comm: MPI.Intracomm, data: str) -> Setup:
     """The experiment, set up."""
     tables = {
         "problem": {"name": "nonconvex-loss", "data": data, "workers": 5, "bias": True},
@@ -30,10 +30,10 @@ def engine(comm: MPI.Intracomm, data: str) -> Engine:
         "compressor": {"name": "randk", "k": K},
         "run": {"rounds": ROUNDS, "seed": 1, "log_every": ROUNDS},
     }
-    return Engine(parse(tables), comm)
+    return Setup(parse(tables), comm)
 
 
-def bare_batches(comm: MPI.Intracomm, job: Engine) -> float:
+def bare_batches(comm: MPI.Intracomm, job: Setup) -> float:
     """Seconds of the slower rank's minibatch gradients at two points."""
     problem = job.problem
     x, y = np.full(problem.d, 1e-3), np.full(problem.d, 2e-3)

@@ -10,4 +10,6 @@ import os
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
-__version__ = "0.1.0"
+from mpisim.core.version import VERSION  # noqa: E402
+
+__version__ = VERSION

@@ -15,13 +15,13 @@ import numpy as np
 
 from mpisim.analysis.claims import common_level, needed
 from mpisim.analysis.curves import Axis
-from mpisim.comm.job import guarded
 from mpisim.compressors.base import Compressor, compressor
 from mpisim.compressors.sparse import RandK
 from mpisim.core.rng import Draw, Streams
 from mpisim.methods.estimators.base import estimator
 from mpisim.methods.estimators.diana import Diana
 from mpisim.runs.experiment import parse
+from mpisim.runs.launch import guarded
 from mpisim.runs.log.reader import Log, read
 from mpisim.runs.sweep.grid import expand
 from mpisim.runs.sweep.runner import sweep

@@ -19,6 +19,7 @@ from mpisim.comm.clock import Clock
 from mpisim.comm.star import Star
 from mpisim.core.errors import InputError
 from mpisim.core.rng import Streams
+from mpisim.core.round import Round
 from mpisim.problems.data import arrange, libsvm
 from mpisim.problems.data.content import read_content
 from mpisim.problems.data.find import find
@@ -42,7 +43,8 @@ def measure(folder: Path, splits: int) -> None:
     except InputError:
         print(f"{UNSCALED}: left out, it is not here; `mpisim data fetch {UNSCALED}` downloads it")
     streams = Streams(0)
-    star = Star(MPI.COMM_SELF, WORKERS, "shared", streams, Precision(DOUBLE, DOUBLE), Clock())
+    precision, round = Precision(DOUBLE, DOUBLE), Round(0)
+    star = Star(MPI.COMM_SELF, WORKERS, "shared", streams, precision, Clock(), round)
     found = {}
     for name, table in tables.items():
         every = [of_split(table, seed, star) for seed in range(1, splits + 1)]

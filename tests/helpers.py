@@ -10,8 +10,9 @@ from mpi4py import MPI
 from sklearn.datasets import load_svmlight_file
 
 from mpisim.problems.data.find import find
-from mpisim.runs.engine import Output, Result, run
 from mpisim.runs.experiment import parse
+from mpisim.runs.loop import End, run
+from mpisim.runs.record import Output
 
 
 def table(method, compressor=None, data="sample", workers=6, rounds=20, problem=None, **run):
@@ -24,7 +25,7 @@ def table(method, compressor=None, data="sample", workers=6, rounds=20, problem=
     return tables | ({"compressor": compressor} if compressor else {})
 
 
-def run_tables(tables: dict, log: Path | None = None, comm=MPI.COMM_SELF, **output) -> Result:
+def run_tables(tables: dict, log: Path | None = None, comm=MPI.COMM_SELF, **output) -> End:
     """Run an experiment in this process."""
     return run(parse(tables), Output(log, **output), comm)
 

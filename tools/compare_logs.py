@@ -3,29 +3,23 @@
     .venv/bin/python tools/compare_logs.py OLD NEW [--logs FOLDER] [--only PATTERN]
 
 OLD and NEW are checkouts. The experiments are those of compare_logs.toml, on one rank and on three,
-in both layouts. Each package is used through its command line alone, so its modules may move
-between the two checkouts. Logs go to FOLDER/old and FOLDER/new; what has run already with the same
-source and the same table is not run again.
+in both layouts. Only the command line of mpisim is used, so modules may move between the two. Logs
+go to FOLDER/old and FOLDER/new; what has run already with the same source is not run again.
 
-Compared are exit codes, what a command says, and all that a log holds: the columns with their units
-and descriptions, the last iterate, and the attributes. Left out are the values of the clocks
-(`time_*`) and the attributes in VARIES. Prints one line for each difference, then counts; the exit
-code is 1 if something differs.
+Compared are exit codes, what is printed, and all that a log holds (columns, their units and
+descriptions, the last iterate, attributes) but for the clocks (`time_*`) and the attributes in
+VARIES. Prints one line for each difference, then counts; the exit code is 1 if something differs.
 
-Numba compiles a function anew when its own file changes, not when a function that it calls in
-another file does: in that case delete the caches of NEW first (`find NEW/mpisim -name '*.nb[ic]'
--delete`).
+After a change to a compiled function that another file calls, delete the caches of NEW first:
+`find NEW/mpisim -name '*.nb[ic]' -delete`.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import copy
 import fnmatch
 import hashlib
 import importlib.util
-import io
 import itertools
 import json
 import os
@@ -38,7 +32,6 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -46,19 +39,17 @@ import h5py
 import numpy as np
 import tomli_w
 
-TABLES = ("problem", "method", "compressor", "run", "sweep", "parts")
-PLACES = ("1s", "3s", "3d")  # ranks, and shared or dedicated layout
+TOOLS = Path(__file__).resolve().parent
+TABLES = ("problem", "method", "compressor", "run", "sweep")
 LAYOUTS = {"s": "shared", "d": "dedicated"}
-STAGES = (1, 3, 1)  # ranks of the jobs, one after the other
-MOST_CRASHES = 10  # jobs that may end before their last command line
+STAGES = (1, 3, 1)  # ranks of the jobs, one stage after the other
 # Attributes that tell of the machine, the moment and the software, not of the experiment.
 VARIES = {"start", "end", "command", "host", "hosts", "network", "platform", "cores", "python"}
 VARIES |= {"mpi_library", "package_version", "mpi4py", "numpy", "scipy", "h5py", "numba"}
-VARIES |= {"scikit_learn", "pooch", "tomli_w", "constriction", "torch"}
 
 
 class Step(NamedTuple):
-    """A command line, the experiment file that it reads, and the stage at which it runs."""
+    """A command line, what its experiment file holds, and the stage at which it runs."""
 
     key: str
     argv: list[str]
@@ -66,84 +57,59 @@ class Step(NamedTuple):
     stage: int
 
 
-class Experiment(NamedTuple):
-    """The command lines that write a log, or a folder of logs, called ``name``."""
-
-    name: str
-    steps: list[Step]
+# The command lines that write a log, or a folder of logs, by its name.
+Experiments = dict[str, list[Step]]
 
 
-def experiments(pattern: str) -> list[Experiment]:
+def experiments(pattern: str) -> Experiments:
     """The experiments whose name matches ``pattern``."""
-    table = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-    found = []
-    for grid in table["grid"]:
-        named = [e for e in of_grid(grid) if fnmatch.fnmatch(e.name, pattern)]
+    found: Experiments = {}
+    for grid in tomllib.loads((TOOLS / "compare_logs.toml").read_text(encoding="utf-8"))["grid"]:
+        named = {n: steps for n, steps in of_grid(grid) if fnmatch.fnmatch(n, pattern)}
         if named and "needs" in grid and importlib.util.find_spec(grid["needs"]) is None:
-            print(f"skipped: {len(named)} of {grid['name']}, {grid['needs']} is not installed")
+            print(f"{grid['needs']} is not installed: {len(named)} experiments skipped")
         else:
-            found += named
+            found |= named
     return found
 
 
-def of_grid(grid: dict[str, Any]) -> Iterator[Experiment]:
+def of_grid(grid: dict[str, Any]) -> Iterator[tuple[str, list[Step]]]:
     """The product of a grid's alternatives, at each of its places."""
-    axes = grid.get("vary", {})
-    choices = [[{k: c} if k in TABLES else c for c in axis] for k, axis in axes.items()]
-    commands = grid.get("commands", ["run FILE --out LOG --force"])
-    for choice in itertools.product(*choices):
-        tables = {name: copy.deepcopy(grid[name]) for name in TABLES if name in grid}
+    axes = grid.get("vary", {}).items()
+    for choice in itertools.product(*([{k: c} if k in TABLES else c for c in v] for k, v in axes)):
+        tables = {name: grid[name] for name in TABLES if name in grid}
         for change in choice:
-            for name, keys in change.items():
-                tables[name] = tables.get(name, {}) | keys
-        parts = tables.pop("parts", None)
+            tables |= {name: tables.get(name, {}) | keys for name, keys in change.items()}
         words = [grid["name"], *(tables.get(t, {}).get("name") for t in ("method", "compressor"))]
         name = "-".join([*filter(None, words), digest(tables)])
-        if parts:
-            yield in_parts("-".join([name, *parts["place"]]), tables, parts)
-        else:
-            for place in grid.get("places", PLACES):
-                yield at_place(f"{name}-{place}", tables, commands, place)
+        either = ["1s", "3s" if int(digest(tables), 16) % 2 else "3d"]
+        for place in grid.get("places", either):
+            full = f"{name}-{re.sub(':[0-9]+ ?', '', place)}"
+            commands = grid.get("commands", ["run FILE --out LOG --force"])
+            yield full, list(steps(full, tables, place.split(), commands))
 
 
-def at_place(name: str, tables: dict[str, Any], commands: list[str], place: str) -> Experiment:
-    """All command lines at the same place."""
-    stage = STAGES.index(int(place[0]))
-    return Experiment(name, [step(name, 0, c, tables, place, stage) for c in commands])
-
-
-def in_parts(name: str, tables: dict[str, Any], parts: dict[str, list]) -> Experiment:
-    """A run that is gone on with from its checkpoint, by other ranks or in the other layout."""
-    steps, stage = [], 0
-    for number, (place, rounds) in enumerate(zip(parts["place"], parts["rounds"], strict=True)):
+def steps(
+    name: str, tables: dict[str, Any], parts: list[str], commands: list[str]
+) -> Iterator[Step]:
+    """All commands at one place, or a run in several parts, each gone on with from a checkpoint."""
+    if len(parts) > 1:
+        commands = [f"run FILE --out LOG --{'resume' if i else 'force'}" for i in range(len(parts))]
+    stage = 0
+    for number, (command, part) in enumerate(zip(commands, itertools.cycle(parts), strict=False)):
+        place, _, rounds = part.partition(":")
         stage = STAGES.index(int(place[0]), stage)
-        command = f"run FILE --out LOG {'--resume' if number else '--force'}"
-        part = tables | {"run": tables["run"] | {"rounds": rounds}}
-        steps.append(step(name, number, command, part, place, stage))
-    return Experiment(name, steps)
+        run = tables["run"] | {"layout": LAYOUTS[place[1]]}
+        run |= {"rounds": int(rounds)} if rounds else {}
+        files = {"FILE": f"{name}.{number}.toml", "LOG": f"{name}.h5", "FOLDER": name}
+        argv = [files.get(word, word) for word in command.split()]
+        experiment = tables | {"run": run}
+        yield Step(f"{' '.join(argv)} #{digest(experiment)}", argv, experiment, stage)
 
 
-def step(
-    name: str, number: int, command: str, tables: dict[str, Any], place: str, stage: int
-) -> Step:
-    """A command line with the names of its files filled in."""
-    tables = tables | {"run": tables["run"] | {"layout": LAYOUTS[place[1]]}}
-    files = {"FILE": f"{name}.{number}.toml", "LOG": f"{name}.h5", "FOLDER": name}
-    argv = [files.get(word, word) for word in command.split()]
-    return Step(f"{name} {digest([argv, tables])} {' '.join(argv)}", argv, tables, stage)
-
-
-def digest(value: Any) -> str:
-    """A few digits that stand for a value."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:8]
-
-
-def source(checkout: Path) -> str:
-    """The sha256 of the package's modules and their places."""
-    total = hashlib.sha256()
-    for path in sorted((checkout / "mpisim").rglob("*.py")):
-        total.update(f"{path.relative_to(checkout)}\0".encode() + path.read_bytes() + b"\0")
-    return total.hexdigest()
+def digest(tables: dict[str, Any]) -> str:
+    """A few digits that stand for an experiment."""
+    return hashlib.sha256(json.dumps(tables, sort_keys=True).encode()).hexdigest()[:8]
 
 
 class Side:
@@ -152,139 +118,111 @@ class Side:
     def __init__(self, checkout: Path, folder: Path):
         self.checkout, self.folder = checkout.resolve(), folder.resolve()
         self.journal, self.stamp = self.folder / "results.jsonl", self.folder / "source"
-        self.environment, self.crashes = os.environ | {"PYTHONPATH": str(self.checkout)}, 0
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+        self.environment = os.environ | {"PATH": path, "PYTHONPATH": str(self.checkout)}
         self.environment |= {"MPISIM_CACHE": str(self.folder / "cache"), "OMP_NUM_THREADS": "1"}
-        bin = str(Path(sys.executable).parent)
-        self.environment["PATH"] = os.pathsep.join([bin, os.environ["PATH"]])
+
+    def source(self) -> str:
+        """The sha256 of the package's modules and their places."""
+        total = hashlib.sha256()
+        for path in sorted((self.checkout / "mpisim").rglob("*.py")):
+            total.update(f"{path.relative_to(self.checkout)}\0".encode() + path.read_bytes())
+        return total.hexdigest()
 
     def results(self) -> dict[str, list]:
         """Exit code and output of each command line that has run."""
         text = self.journal.read_text(encoding="utf-8") if self.journal.exists() else ""
         return dict(json.loads(line) for line in text.splitlines())
 
-    def run(self, wanted: list[Experiment]) -> None:
+    def run(self, wanted: Experiments) -> None:
         """Run the experiments that are not there yet."""
         self.prepare()
         known = self.results()
-        missing = [e for e in wanted if not all(s.key in known for s in e.steps)]
+        missing = [steps for steps in wanted.values() if any(s.key not in known for s in steps)]
         print(f"{self.checkout}: {len(missing)} of {len(wanted)} experiments to run", flush=True)
-        again = {s.key for e in missing for s in e.steps}
-        kept = [json.dumps(item) + "\n" for item in known.items() if item[0] not in again]
-        self.journal.write_text("".join(kept), encoding="utf-8")
-        for experiment in missing:
-            for s in experiment.steps:
-                file = next((word for word in s.argv if word.endswith(".toml")), None)
-                if file:
-                    (self.folder / file).write_text(tomli_w.dumps(s.tables), encoding="utf-8")
-        for stage, ranks in enumerate(STAGES):
-            self.run_stage(missing, stage, ranks)
-        if source(self.checkout) != self.stamp.read_text():
-            sys.exit(f"{self.checkout}: its source was changed meanwhile; start again")
+        for s in itertools.chain(*missing):
+            known.pop(s.key, None)
+            for file in (word for word in s.argv if word.endswith(".toml")):
+                (self.folder / file).write_text(tomli_w.dumps(s.tables), encoding="utf-8")
+        lines = [json.dumps(item) + "\n" for item in known.items()]
+        self.journal.write_text("".join(lines), encoding="utf-8")
+        for stage in range(len(STAGES)):
+            self.run_stage([[s for s in steps if s.stage == stage] for steps in missing], stage)
+        if self.source() != self.stamp.read_text():
+            sys.exit(f"{self.checkout}: the package was changed meanwhile; start again")
 
     def prepare(self) -> None:
         """Empty the folder unless its logs come from this source; see that the package is found."""
-        now = source(self.checkout)
+        now = self.source()
         if not self.stamp.exists() or self.stamp.read_text() != now:
-            if self.folder.exists() and any(self.folder.iterdir()) and not self.stamp.exists():
+            if not self.stamp.exists() and self.folder.exists() and any(self.folder.iterdir()):
                 sys.exit(f"{self.folder}: holds something else than logs of this tool")
             shutil.rmtree(self.folder, ignore_errors=True)
             self.folder.mkdir(parents=True)
             self.stamp.write_text(now)
         command = [sys.executable, "-P", "-c", "import mpisim.cli; print(mpisim.__file__)"]
-        said = subprocess.run(
-            command, env=self.environment, cwd=self.folder, capture_output=True, text=True
-        )
-        if not Path(said.stdout.strip()).is_relative_to(self.checkout) or said.returncode:
-            sys.exit(f"{self.checkout}: not the package imported: {said.stdout}{said.stderr}")
+        said = subprocess.run(command, env=self.environment, capture_output=True, text=True)
+        if not Path(said.stdout.strip()).is_relative_to(self.checkout):
+            sys.exit(f"{self.checkout}: its package is not imported: {said.stdout}{said.stderr}")
 
-    def run_stage(self, missing: list[Experiment], stage: int, ranks: int) -> None:
-        """The command lines of a stage: one job on several ranks, or two at a time on one rank."""
-        start, jobs = time.monotonic(), 2 if ranks == 1 else 1
-        lines = [[s for s in e.steps if s.stage == stage] for e in missing]
-        lines = [steps for steps in lines if steps]
-        shares = [[s for steps in lines[i::jobs] for s in steps] for i in range(jobs)]
+    def run_stage(self, lines: list[list[Step]], stage: int) -> None:
+        """The command lines of a stage: in one job of several ranks, or in two of one rank."""
+        lines, start = [line for line in lines if line], time.monotonic()
+        jobs = 2 if STAGES[stage] == 1 else 1
+        shares = [list(itertools.chain(*lines[i::jobs])) for i in range(jobs)]
         with ThreadPoolExecutor(jobs) as pool:
-            list(pool.map(partial(self.run_job, ranks), range(jobs), shares))
-        if lines:
-            seconds = time.monotonic() - start
-            print(f"  ranks: {ranks}, experiments: {len(lines)}, {seconds:.0f} s", flush=True)
+            list(pool.map(self.run_job, range(jobs), shares, itertools.repeat(STAGES[stage])))
+        seconds = time.monotonic() - start
+        print(f"  {len(lines)} on {STAGES[stage]} rank(s): {seconds:.0f} s", flush=True)
 
-    def run_job(self, ranks: int, number: int, steps: list[Step]) -> None:
-        """Command lines in one job. A job that ends early is started again behind the culprit."""
+    def run_job(self, number: int, steps: list[Step], ranks: int) -> None:
+        """Run command lines in one job; one that ends early is started again after the culprit."""
         todo = self.folder / f"job-{number}.json"
-        output = todo.with_suffix(".txt")
-        command = [sys.executable, "-P", __file__, "drive", todo.name]
+        command = [sys.executable, "-P", str(TOOLS / "compare_logs_job.py"), todo.name]
         if ranks > 1:
-            command = ["sh", "-c", '. "$0" && exec "$@"', settings(self.environment), "mpirun"]
-            command += ["-n", str(ranks), sys.executable, "-P", __file__, "drive", todo.name]
+            start = ["sh", "-c", '. "$0" && exec mpirun "$@"', settings(self.environment)]
+            command = [*start, "-n", str(ranks), *command]
         while steps:
             todo.write_text(json.dumps([[s.key, s.argv] for s in steps]))
-            with output.open("w") as file:
-                ended = subprocess.run(
-                    command, cwd=self.folder, env=self.environment, stdout=file, stderr=file
-                )
+            options = {"cwd": self.folder, "env": self.environment, "stderr": subprocess.STDOUT}
+            with todo.with_suffix(".txt").open("w") as out:
+                ended = subprocess.run(command, stdout=out, **options)
             done = self.results()
-            steps = [s for s in steps if s.key not in done]
-            if steps:
-                self.crashes += 1
-                if self.crashes > MOST_CRASHES:
-                    sys.exit(f"{self.checkout}: too many jobs ended early; see {output}")
-                note(self.journal, steps.pop(0).key, f"the job ended with {ended.returncode}", "")
+            left = [s for s in steps if s.key not in done]
+            if len(left) == len(steps):
+                sys.exit(f"{self.checkout}: a job ended at once; see {out.name}")
+            if left:
+                culprit = [left.pop(0).key, [f"the job ended with {ended.returncode}", ""]]
+                with self.journal.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(culprit) + "\n")
+            steps = left
 
 
 def settings(environment: dict[str, str]) -> str:
-    """The file with the settings of the mpirun that is on PATH, in this tool's checkout."""
+    """The file in this checkout with the settings of the mpirun that is on PATH."""
     said = subprocess.run(["mpirun", "--version"], env=environment, capture_output=True, text=True)
     vendor = "openmpi" if re.search("open.?mpi|prrte", said.stdout, re.I) else "mpich"
-    root = Path(__file__).resolve().parents[1]
-    return str(next(f for d in ("tools", "run") if (f := root / d / f"env.{vendor}").is_file()))
-
-
-def note(journal: Path, key: str, code: Any, said: str) -> None:
-    """Append how a command line ended; in one write, as two jobs share the file."""
-    with journal.open("ab", buffering=0) as file:
-        file.write((json.dumps([key, [code, said]]) + "\n").encode())
-
-
-def drive(todo: str) -> None:
-    """What a job runs, on all of its ranks: one command line after the other."""
-    from mpi4py import MPI
-
-    from mpisim.cli import main as command_line
-
-    for key, argv in json.loads(Path(todo).read_text()):
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            try:
-                code: Any = command_line(argv)
-            except (Exception, SystemExit) as error:
-                code = repr(error)
-        lines = out.getvalue().splitlines()
-        lines += [line for line in err.getvalue().splitlines() if line.startswith("mpisim: ")]
-        said = re.sub(r", about .* left", "", "\n".join(lines))
-        if MPI.COMM_WORLD.rank == 0:
-            note(Path("results.jsonl"), key, code, said)
-        MPI.COMM_WORLD.Barrier()
+    places = [TOOLS / f"env.{vendor}", TOOLS.parent / "run" / f"env.{vendor}"]
+    return next(str(place) for place in places if place.is_file())
 
 
 def content(log: Path) -> dict[str, Any]:
     """All that must be alike in two logs, by name."""
     found: dict[str, Any] = {}
-
-    def add(name: str, item: h5py.Group | h5py.Dataset) -> None:
-        found.update({f"{name}@{key}": value for key, value in item.attrs.items()})
-        if isinstance(item, h5py.Dataset):
-            clock = name.startswith("rounds/time_")
-            found[name] = (str(item.dtype), item.shape) if clock else item[()]
-
     with h5py.File(log, "r") as file:
-        file.visititems(add)
-        found |= {f"@{key}": value for key, value in file.attrs.items() if key not in VARIES}
+        items = {"": file}
+        file.visititems(items.__setitem__)
+        for name, item in items.items():
+            kept = [key for key in item.attrs if name or key not in VARIES]
+            found |= {f"{name}@{key}": item.attrs[key] for key in kept}
+            if isinstance(item, h5py.Dataset):
+                clock = name.startswith("rounds/time_")
+                found[name] = f"{item.dtype} {item.shape}" if clock else item[()]
     return found
 
 
 def bits(value: Any) -> tuple:
-    """What two equal values have in common; NaN is NaN, and -0.0 is not 0.0."""
+    """Type, shape and bytes, alike for every NaN."""
     array = np.asarray(value)
     if array.dtype.kind == "f":
         array = np.where(np.isnan(array), array.dtype.type(np.nan), array)
@@ -295,13 +233,13 @@ def unlike(old: Any, new: Any) -> str:
     """In what two values differ, in a few words."""
     if isinstance(old, str) and isinstance(new, str):
         pairs = itertools.zip_longest(old.splitlines(), new.splitlines())
-        return next((f"{a!r}, {b!r}" for a, b in pairs if a != b), "ends of lines")
-    first, second = np.asarray(old), np.asarray(new)
-    if (first.dtype, first.shape) != (second.dtype, second.shape) or not first.ndim:
-        return f"{first.dtype} {first.shape} {old!s:.60}, {second.dtype} {second.shape} {new!s:.60}"
-    places = [i for i in np.ndindex(first.shape) if bits(first[i]) != bits(second[i])]
+        return next((f"{a!r}, {b!r}" for a, b in pairs if a != b), "the ends of lines")
+    a, b = np.asarray(old), np.asarray(new)
+    if a.dtype != b.dtype or a.shape != b.shape or not a.ndim:
+        return f"{a.dtype} {a.shape} {old!s:.60}, {b.dtype} {b.shape} {new!s:.60}"
+    places = [i for i in np.ndindex(a.shape) if bits(a[i]) != bits(b[i])]
     at = places[0]
-    return f"{len(places)} of {first.size} values, the first at {at}: {first[at]}, {second[at]}"
+    return f"{len(places)} of {a.size} values, first at {at}: {a[at]}, {b[at]}"
 
 
 def compare_logs(old: Path, new: Path) -> list[str]:
@@ -309,49 +247,42 @@ def compare_logs(old: Path, new: Path) -> list[str]:
     if not (old.exists() and new.exists()):
         return [f"{old.name}: only on the {'old' if old.exists() else 'new'} side"]
     first, second = content(old), content(new)
-    lines = [
-        f"{name}: only on the {'old' if name in first else 'new'} side"
-        for name in sorted(first.keys() ^ second.keys())
-    ]
-    lines += [
-        f"{name}: {unlike(value, second[name])}"
-        for name, value in first.items()
-        if name in second and bits(value) != bits(second[name])
-    ]
+    lines = []
+    for name in sorted(first | second):
+        if name not in first or name not in second:
+            lines.append(f"{name}: only on the {'old' if name in first else 'new'} side")
+        elif bits(first[name]) != bits(second[name]):
+            lines.append(f"{name}: {unlike(first[name], second[name])}")
     return [f"{old.name}: {line}" for line in lines]
 
 
-def compare(old: Side, new: Side, wanted: list[Experiment]) -> int:
+def compare(old: Side, new: Side, wanted: Experiments) -> int:
     """Print what differs, and counts; the exit code."""
     first, second = old.results(), new.results()
-    lines, logs = [], set()
-    for name, steps in wanted:
-        for s in steps:
-            if first[s.key] != second[s.key]:
-                pairs = zip(map(str, first[s.key]), map(str, second[s.key]), strict=True)
-                lines += [f"{s.key}: {unlike(a, b)}" for a, b in pairs if a != b]
-        for side in (old, new):
-            paths = [side.folder / f"{name}.h5", *(side.folder / name).glob("*.h5")]
-            logs |= {path.relative_to(side.folder) for path in paths if path.exists()}
-    names = sorted(logs)
+    keys = [s.key for s in itertools.chain(*wanted.values())]
+    ends = [(key, *pair) for key in keys for pair in zip(first[key], second[key], strict=True)]
+    lines = [f"{key}: {unlike(str(a), str(b))}" for key, a, b in ends if a != b]
+    logs = set()
+    for name, folder in itertools.product(wanted, (old.folder, new.folder)):
+        paths = [folder / f"{name}.h5", *(folder / name).glob("*.h5")]
+        logs |= {path.relative_to(folder) for path in paths if path.exists()}
+    pairs = zip(*[(old.folder / log, new.folder / log) for log in sorted(logs)], strict=True)
     with ProcessPoolExecutor(2) as pool:
-        pairs = [old.folder / n for n in names], [new.folder / n for n in names]
         lines += itertools.chain(*pool.map(compare_logs, *pairs, chunksize=20))
     print(*lines, sep="\n", end="\n" if lines else "")
-    codes = Counter(str(second[s.key][0]) for e in wanted for s in e.steps)
-    ends = ", ".join(f"{count} with {code}" for code, count in sorted(codes.items()))
-    print(f"{len(wanted)} experiments, {len(names)} logs, {len(lines)} differences")
-    print(f"exit codes of the new side's command lines: {ends}")
+    ended = sorted(Counter(str(second[key][0]) for key in keys).items())
+    print("exit codes:", ", ".join(f"{code} ({count} times)" for code, count in ended))
+    print(f"{len(wanted)} experiments, {len(logs)} logs, {len(lines)} differences")
     return int(bool(lines))
 
 
 def main() -> int:
     """Run both sides and compare them."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="Compare the logs of two checkouts bit for bit.")
     parser.add_argument("old", metavar="OLD", type=Path, help="a checkout")
     parser.add_argument("new", metavar="NEW", type=Path, help="a checkout")
     parser.add_argument("--logs", metavar="FOLDER", type=Path, default=Path("build/compare_logs"))
-    parser.add_argument("--only", metavar="PATTERN", default="*", help="of names: 'smooth-*-3d'")
+    parser.add_argument("--only", metavar="PATTERN", default="*", help="such as 'smooth-*-3d'")
     args = parser.parse_args()
     wanted = experiments(args.only)
     old, new = Side(args.old, args.logs / "old"), Side(args.new, args.logs / "new")
@@ -361,4 +292,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(drive(sys.argv[2]) if sys.argv[1:2] == ["drive"] else main())
+    sys.exit(main())

@@ -12,9 +12,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from mpisim import __version__
 from mpisim.cli.parser import add_experiment
 from mpisim.core.errors import InputError, MpisimError
+from mpisim.core.version import VERSION
 
 if TYPE_CHECKING:
     from mpisim.runs.experiment import Experiment
@@ -61,7 +61,7 @@ def _parser() -> Parser:
     parser = Parser(
         prog="mpisim", description="Compressed distributed optimisation on MPI, with real bits."
     )
-    parser.add_argument("--version", action="version", version=f"mpisim {__version__}")
+    parser.add_argument("--version", action="version", version=f"mpisim {VERSION}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_run(commands.add_parser("run", help="run an experiment, with or without mpirun in front"))
     _add_sweeps(commands)
@@ -96,11 +96,12 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
 
 def run_command(args: argparse.Namespace, argv: list[str]) -> int:
     """``mpisim run``."""
-    from mpisim.comm.job import guarded
+    from mpisim.runs.launch import guarded
 
     def body(comm) -> int:
-        from mpisim.runs.engine import Output, run
         from mpisim.runs.experiment import read
+        from mpisim.runs.loop import run
+        from mpisim.runs.record import Output
 
         for module in args.plugin:
             import_plugin(module)

@@ -51,14 +51,14 @@ def add_tune(parser: argparse.ArgumentParser) -> None:
 
 def sweep_command(args: argparse.Namespace, argv: list[str]) -> int:
     """``mpisim sweep``."""
-    from mpisim.comm.job import guarded
+    from mpisim.runs.launch import guarded
 
     return guarded(lambda comm: exit_code(_sweep(args, argv, comm)[1]))
 
 
 def tune_command(args: argparse.Namespace, argv: list[str]) -> int:
     """``mpisim tune``."""
-    from mpisim.comm.job import guarded
+    from mpisim.runs.launch import guarded
 
     if args.multiples is not None:
         args.set.append(f"sweep.multiples=[{args.multiples}]")

@@ -24,7 +24,7 @@ def add_theory(parser: argparse.ArgumentParser) -> None:
 
 def theory_command(args: argparse.Namespace, argv: list[str]) -> int:
     """``mpisim theory``."""
-    from mpisim.comm.job import guarded
+    from mpisim.runs.launch import guarded
 
     epsilon = args.epsilon
     require(isfinite(epsilon) and epsilon > 0, "--epsilon", epsilon, "a number > 0")

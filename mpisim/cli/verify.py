@@ -26,7 +26,7 @@ def add_verify(parser: argparse.ArgumentParser) -> None:
 
 def verify_command(args: argparse.Namespace, argv: list[str]) -> int:
     """``mpisim verify``: 0 where nothing is wrong, 1 where something is, 2 for what is no log."""
-    from mpisim.comm.job import guarded
+    from mpisim.runs.launch import guarded
 
     return guarded(lambda comm: _verify(args, comm))
 

@@ -46,6 +46,10 @@ class SlowestPath:
         self.seconds = [0.0] * len(PHASES)
         self._last = [0.0] * len(PHASES)
 
+    def restore(self, seconds: list[float]) -> None:
+        """Go on from these seconds."""
+        self.seconds = seconds
+
     def add(self, own: list[float], slowest: list[float], waited: float) -> None:
         """One step of the path.
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Facts = Mapping[str, str]
 
 
-def require_alike(comm: MPI.Intracomm, facts: Facts) -> None:
+def require_consistent(comm: MPI.Intracomm, facts: Facts) -> None:
     """`Unlike`, the same one on every rank, unless all ranks have the same ``facts``.
 
     Collective. Ranks compare 32 bytes; the facts themselves travel only where these differ.

@@ -1,7 +1,7 @@
 """Starting MPI, and ending the whole job when one rank fails.
 
 An exception that leaves one rank while others wait in MPI would hang them all, so every way out of
-a command goes through `guarded`: the exit code is agreed on or the job is aborted with it.
+a command goes through `run_job`: the exit code is agreed on or the job is aborted with it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -30,17 +30,16 @@ DRAIN_SECONDS = 0.3  # mpirun passes on what was printed before it kills the job
 PATIENCE_SECONDS = 60.0  # how long a rank with an error waits for the others to agree on it
 
 
-def guarded(body: Callable[..., int]) -> int:
+def run_job(body: Callable[..., int], software: Callable[[], Mapping[str, str]]) -> int:
     """body(comm) on the world communicator; its exit code, or the job's end with one clear line.
 
     `MpisimError`: one line. Any other exception: one traceback that names the rank. Where all ranks
     fail, rank 0 speaks and all return the same code; where some do, one of them speaks and the
-    job is aborted. Ranks whose software differs do not start.
+    job is aborted. Ranks do not start unless ``software()``, by name, is the same on all.
     """
     from mpi4py import MPI
 
-    from mpisim.comm.consistency import require_alike
-    from mpisim.runs.sysinfo import software
+    from mpisim.comm.consistency import require_consistent
 
     if not faulthandler.is_enabled():
         crash_plainly()
@@ -50,7 +49,7 @@ def guarded(body: Callable[..., int]) -> int:
     try:
         _require_whole_job(comm)
         if comm.size > 1:
-            require_alike(comm, software())
+            require_consistent(comm, software())
         return body(comm)
     except BaseException as error:
         if isinstance(error, SystemExit) and error.code in (0, None):
@@ -119,7 +118,7 @@ def together(comm: MPI.Intracomm, work: Callable[[], T]) -> T:
 
     ``comm`` is used for nothing else meanwhile. A rank whose work raises an `InputError` waits for
     the others. If they do not come, because they need that rank to end their work, its error goes
-    out as it is, and `guarded` ends the job. Other exceptions are not waited with.
+    out as it is, and `run_job` ends the job. Other exceptions are not waited with.
     """
     from mpi4py import MPI
 

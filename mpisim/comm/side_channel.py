@@ -1,15 +1,85 @@
-"""A second communicator of the same ranks, for what is not charged."""
+"""The workers of a run over its ranks, and messages between ranks that are charged to nobody."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+import numpy as np
 from mpi4py import MPI
+
+from mpisim.comm import partition
+from mpisim.core.errors import InputError
+from mpisim.core.ordered_sums import add_rows
+from mpisim.core.schema import require
+
+
+class SideChannel:
+    """Losses for the log, constants, control: what a user of the methods would never send.
+
+    n : workers over all ranks; this rank has m of them, from worker ``first`` on
+    starts : array, shape (ranks + 1,)
+        First worker of each rank, and n.
+    """
+
+    def __init__(self, comm: MPI.Intracomm, n: int, layout: str):
+        self.side = side_of(comm)
+        self.rank, self.ranks, self.n = comm.rank, comm.size, n
+        require(n < 2**31, "problem.workers", n, "an integer below 2^31")
+        helpers = partition.worker_ranks(comm.size, layout)
+        if helpers > n:
+            raise InputError(
+                f"problem.workers: {n} workers on {helpers} worker ranks;"
+                f" at least {helpers} are needed"
+            )
+        self.starts = partition.starts(n, comm.size, layout)
+        self.first = int(self.starts[self.rank])
+        self.m = int(self.starts[self.rank + 1]) - self.first
+        self.is_server = self.rank == 0
+
+    def relay(self, total: np.ndarray, fold: Callable[[np.ndarray], None]) -> None:
+        """``total`` passes from rank to rank, each folds its part in, and all get the result.
+
+        Rank by rank is worker by worker: the sum has the same bits for any number of ranks.
+        """
+        if self.rank > 0:
+            self.side.Recv(total, self.rank - 1)
+        fold(total)
+        if self.rank < self.ranks - 1:
+            self.side.Send(total, self.rank + 1)
+        self.side.Bcast(total, self.ranks - 1)
+
+    def sum_over_workers(self, rows: np.ndarray) -> np.ndarray:
+        """Sum of rows (m, k) over all workers in worker order, shape (k,), on every rank."""
+        total = np.zeros(rows.shape[1])
+        self.relay(total, lambda t: add_rows(t, rows))
+        return total
+
+    def all_workers(self, rows: np.ndarray) -> np.ndarray:
+        """Rows (m, ...) of all workers in worker order, shape (n, ...), on every rank."""
+        whole = self.gather_workers(rows)
+        if whole is None:
+            whole = np.empty((self.n, *rows.shape[1:]), rows.dtype)
+        self.side.Bcast([whole, whole.nbytes, MPI.BYTE])
+        return whole
+
+    def gather_workers(self, rows: np.ndarray) -> np.ndarray | None:
+        """Rows (m, ...) of all workers in worker order, (n, ...), on rank 0; None elsewhere."""
+        rows = np.ascontiguousarray(rows)
+        row_bytes = rows.itemsize * int(np.prod(rows.shape[1:], dtype=np.int64))
+        mine = [rows, rows.nbytes, MPI.BYTE]
+        if not self.is_server:
+            self.side.Gatherv(mine, None)
+            return None
+        whole = np.empty((self.n, *rows.shape[1:]), rows.dtype)
+        counts, starts = np.diff(self.starts) * row_bytes, self.starts[:-1] * row_bytes
+        self.side.Gatherv(mine, [whole, counts, starts, MPI.BYTE])
+        return whole
 
 
 def side_of(comm: MPI.Intracomm) -> MPI.Intracomm:
-    """A communicator of the same ranks for what is not charged: made once for each ``comm``.
+    """A second communicator of the same ranks, made once for each ``comm``.
 
     MPI libraries have some thousands of communicators, and a sweep may have more runs.
     """

@@ -1,19 +1,17 @@
-"""The star network: who owns which workers, and the exchanges between them and the server.
+"""The star network: the exchanges between the workers and the server.
 
-Rank 0 is the server. Workers are dealt to ranks in contiguous blocks as even as possible; in the
-layout "dedicated" rank 0 has none. Messages travel as bytes on one communicator; what a user never
-sends (losses for the log, clocks, control) travels on another and is not charged.
+Rank 0 is the server. Each rank holds a contiguous block of workers, as even as possible; in the
+layout "dedicated" rank 0 holds none. Messages travel as bytes on a communicator of their own, and
+every bit is charged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, overload
 
 import numpy as np
 from mpi4py import MPI
 
-from mpisim.comm import partition as dealing
 from mpisim.comm.clock import (
     COMMUNICATE,
     COMPRESS,
@@ -25,22 +23,20 @@ from mpisim.comm.clock import (
     Clock,
 )
 from mpisim.comm.ledger import Ledger
-from mpisim.comm.side_channel import side_of
-from mpisim.comm.upload import Parts, Upload
+from mpisim.comm.side_channel import SideChannel
+from mpisim.comm.upload import LazyUpload, Observer, Upload
 from mpisim.compressors.base import Compressor
 from mpisim.compressors.identity import Identity
-from mpisim.core.errors import InputError
 from mpisim.core.lazy_rows import Vectors, blocks
 from mpisim.core.ordered_sums import add_rows, ordered_sum, sum_blocks
 from mpisim.core.rng import Draw, Streams
-from mpisim.core.schema import require
-from mpisim.runs.metrics import Measure
+from mpisim.core.round import Round
 from mpisim.wire.base import Form, Message, Packed, Precision
 
 LENGTH_BITS = 32  # the length of a message, sent where the receiver cannot know it
 
 
-class Star:
+class Star(SideChannel):
     """The network as an estimator sees it: it never learns how many ranks there are.
 
     Parameters
@@ -49,7 +45,7 @@ class Star:
     n : int
         Workers over all ranks.
     layout : {"shared", "dedicated"}
-    streams, precision, clock : the run's
+    streams, precision, clock, round : the run's
     """
 
     def __init__(
@@ -60,39 +56,40 @@ class Star:
         streams: Streams,
         precision: Precision,
         clock: Clock,
+        round: Round,
     ):
-        self.comm, self.side = comm, side_of(comm)
-        self.rank, self.ranks, self.n = comm.rank, comm.size, n
-        self.streams, self.precision, self.clock = streams, precision, clock
-        require(n < 2**31, "problem.workers", n, "an integer below 2^31")
-        helpers = self.worker_ranks(comm.size, layout)
-        if helpers > n:
-            raise InputError(
-                f"problem.workers: {n} workers on {helpers} worker ranks;"
-                f" at least {helpers} are needed"
-            )
-        self.starts = dealing.starts(n, comm.size, layout)
-        self.first = int(self.starts[self.rank])
-        self.m = int(self.starts[self.rank + 1]) - self.first
-        self.is_server = self.rank == 0
+        super().__init__(comm, n, layout)
+        self.comm = comm
+        self.streams, self.precision, self.clock, self._round = streams, precision, clock, round
         self.ledger = Ledger(n)
-        self.round = self.rounds = 0
         self._dense: dict[int, Compressor] = {}
-        self.measures: list[Measure] = []
+        self._observers: list[Observer] = []
 
-    worker_ranks = staticmethod(dealing.worker_ranks)
+    def attach(self, observer: Observer) -> None:
+        """Show ``observer`` what is compressed from now on."""
+        self._observers.append(observer)
+
+    @property
+    def round(self) -> int:
+        """k of the round in progress."""
+        return self._round.k
+
+    @property
+    def rounds(self) -> int:
+        """Rounds of the whole run."""
+        return self._round.rounds
 
     # What estimators use
 
     @overload
     def dense(self, v: np.ndarray) -> Upload: ...
     @overload
-    def dense(self, v: np.ndarray | Vectors) -> Upload | Parts: ...
+    def dense(self, v: np.ndarray | Vectors) -> Upload | LazyUpload: ...
     def dense(self, v):
         """The workers' vectors (m, d), uncompressed."""
         if isinstance(v, np.ndarray):
             return self.compress(self._identity(v.shape[1]), v, "dense")
-        return Parts(self._identity(v.shape[1]), v)
+        return LazyUpload(self._identity(v.shape[1]), v)
 
     def compress(
         self,
@@ -111,19 +108,19 @@ class Star:
             v = v.dense()
         own: Any = v if clients is None else v[draw.members]  # type: ignore[index]
         upload = Upload(compressor, draw, compressor.compress(own, draw))
-        if self.measures and purpose == "up":
+        if self._observers and purpose == "up":
             self.clock.to(EVALUATE)
-            for measure in self.measures:
-                measure.up(own, upload)
+            for observer in self._observers:
+                observer.up(own, upload)
             self.clock.to(COMPRESS)
         return upload
 
-    def mean(self, upload: Upload | Parts, times: np.ndarray | None = None) -> np.ndarray:
+    def mean(self, upload: Upload | LazyUpload, times: np.ndarray | None = None) -> np.ndarray:
         """Gather, decode and average at the server: (d,) there, zeros on all other ranks.
 
         ``times`` (n,): how often each worker counts; all once unless given.
         """
-        if isinstance(upload, Parts):
+        if isinstance(upload, LazyUpload):
             return self._sum_of_parts(upload) / self.n
         message = self.gather(upload)
         if message is None:
@@ -152,12 +149,12 @@ class Star:
         if self.is_server:
             self.ledger.down(int(message.payload_bits[0]), 8 * data.size + length_bits)
             self.clock.to(EVALUATE)
-            for measure in self.measures if not dense else ():
-                measure.down(v, decoded)
+            for observer in self._observers if not dense else ():
+                observer.down(v, decoded)
         self.clock.to(COMPUTE)
         return decoded
 
-    def average(self, upload: Upload | Parts) -> np.ndarray:
+    def average(self, upload: Upload | LazyUpload) -> np.ndarray:
         """The mean of the workers' messages, sent back to all of them as a dense vector (d,)."""
         return self.broadcast(self.mean(upload))
 
@@ -213,7 +210,7 @@ class Star:
             return upload.message.form
         return upload.compressor.form(upload.draw.block(0, self.n))
 
-    def _sum_of_parts(self, upload: Parts) -> np.ndarray:
+    def _sum_of_parts(self, upload: LazyUpload) -> np.ndarray:
         compressor, v, d = upload.compressor, upload.vectors, upload.compressor.d
         total = np.zeros(d, self.precision.arithmetic)
         for start, stop in blocks(self.n, d):  # over all ranks: no bit depends on the layout
@@ -265,43 +262,15 @@ class Star:
             self._dense[d] = Identity().bind(d, self.n, self.precision)
         return self._dense[d]
 
-    # Not charged: evaluation, constants, control
+    def send_once(self, rows: np.ndarray) -> tuple[int, np.ndarray]:
+        """Send ``rows`` (m, k) before round 0: the first worker known here, and what was decoded.
 
-    def relay(self, total: np.ndarray, fold: Callable[[np.ndarray], None]) -> None:
-        """``total`` passes from rank to rank, each folds its part in, and all get the result.
-
-        Rank by rank is worker by worker: the sum has the same bits for any number of ranks.
+        The server knows the rows of all workers, (n, k); other ranks know their own, (m, k). Rows
+        are charged like any message, and so are the seconds, but not those of waiting for ranks
+        that were not ready. Workers go on with the decoded values, too. Collective.
         """
-        if self.rank > 0:
-            self.side.Recv(total, self.rank - 1)
-        fold(total)
-        if self.rank < self.ranks - 1:
-            self.side.Send(total, self.rank + 1)
-        self.side.Bcast(total, self.ranks - 1)
-
-    def sum_over_workers(self, rows: np.ndarray) -> np.ndarray:
-        """Sum of rows (m, k) over all workers in worker order, shape (k,), on every rank."""
-        total = np.zeros(rows.shape[1])
-        self.relay(total, lambda t: add_rows(t, rows))
-        return total
-
-    def all_workers(self, rows: np.ndarray) -> np.ndarray:
-        """Rows (m, ...) of all workers in worker order, shape (n, ...), on every rank."""
-        whole = self.gather_workers(rows)
-        if whole is None:
-            whole = np.empty((self.n, *rows.shape[1:]), rows.dtype)
-        self.side.Bcast([whole, whole.nbytes, MPI.BYTE])
-        return whole
-
-    def gather_workers(self, rows: np.ndarray) -> np.ndarray | None:
-        """Rows (m, ...) of all workers in worker order, (n, ...), on rank 0; None elsewhere."""
-        rows = np.ascontiguousarray(rows)
-        row_bytes = rows.itemsize * int(np.prod(rows.shape[1:], dtype=np.int64))
-        mine = [rows, rows.nbytes, MPI.BYTE]
-        if not self.is_server:
-            self.side.Gatherv(mine, None)
-            return None
-        whole = np.empty((self.n, *rows.shape[1:]), rows.dtype)
-        counts, starts = np.diff(self.starts) * row_bytes, self.starts[:-1] * row_bytes
-        self.side.Gatherv(mine, [whole, counts, starts, MPI.BYTE])
-        return whole
+        self.side.Barrier()
+        upload = self.dense(rows)
+        message = self.gather(upload)
+        self.clock.to(EVALUATE)
+        return (self.first, upload.decoded()) if message is None else (0, message.decoded())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Protocol
 
 import numpy as np
 
@@ -32,10 +33,10 @@ class Upload:
 
 
 @dataclasses.dataclass(eq=False)
-class Parts:
-    """Vectors of this rank's workers that are uncompressed and not there yet.
+class LazyUpload:
+    """Uncompressed vectors of this rank's workers that are not worked out yet.
 
-    Each part is worked out, encoded, sent and decoded before the next one.
+    Each stretch of workers is worked out, encoded, sent and decoded before the next one.
     """
 
     compressor: Compressor
@@ -48,3 +49,15 @@ class Parts:
         for which, rows in v.parts():
             out[which] = rounded(rows, precision.wire)
         return out
+
+
+class Observer(Protocol):
+    """Sees what is compressed; its time is charged to nobody."""
+
+    def up(self, v: np.ndarray | Vectors, upload: Upload) -> None:
+        """Called when this rank's workers have compressed v (senders, d)."""
+        ...
+
+    def down(self, v: np.ndarray, decoded: np.ndarray) -> None:
+        """Called at the server when it has compressed v (d,) for all."""
+        ...

@@ -7,25 +7,24 @@ unbiased: the levels of QSGD with 1 / h_j for s, which need not be whole.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numba import njit
 
-from mpisim.compressors.base import FLOAT_BITS, Compressor, compressor
+from mpisim.compressors.base import Compressor, compressor
 from mpisim.compressors.norms import block_norms
 from mpisim.compressors.quantization import levels_or_saq, uniform
 from mpisim.compressors.worker_rows import WorkerRows, send_once
+from mpisim.core.protocols import Uplink
 from mpisim.core.rng import Draw
 from mpisim.core.schema import require
 from mpisim.theory import quantization as theory
-from mpisim.wire.base import Message, Precision
+from mpisim.theory.compression import FLOAT_BITS
+from mpisim.wire.base import Message
 from mpisim.wire.codecs.registry import CODECS, CodecName
 from mpisim.wire.levels import Levels, LevelsForm
 from mpisim.wire.scales import round_scales
-
-if TYPE_CHECKING:
-    from mpisim.comm.star import Star
 
 Scheme = Literal["dcgd", "diana"]
 BETA = "a finite number above {}"
@@ -46,9 +45,9 @@ class Stepped(Compressor):
     def scales(self, draw: Draw) -> np.ndarray:
         """s = 1 / h: levels per unit of the norm, shape (1,), (d,) or (draw.workers, d)."""
 
-    def bind(self, d: int, n: int, precision: Precision) -> Compressor:
+    def check(self) -> None:
         self._forms: dict[tuple[int, int], LevelsForm] = {}
-        return super().bind(d, n, precision)
+        CODECS[self.codec].check()
 
     def form(self, draw: Draw) -> LevelsForm:
         if draw.clients is not None:
@@ -91,9 +90,9 @@ class BlockQuant(Stepped):
     codec: CodecName = "elias"
 
     def check(self) -> None:
+        super().check()
         blocks = _blocks(self.blocks, self.d, self.n)
         self._s = levels_or_saq(self.s, self.d, self.n)
-        CODECS[self.codec].check()
         self.starts = theory.block_starts(self.d, blocks)
         self._h = np.full(blocks, 1 / self._s)
 
@@ -124,6 +123,10 @@ class Fitted(Stepped):
     fixed: bool  # steps do not depend on L_i
 
     @abstractmethod
+    def resolve(self) -> None:
+        """Set ``starts`` and ``fixed``; `InputError` if a parameter does not fit."""
+
+    @abstractmethod
     def steps_of(self, diagonal: np.ndarray, n_mu: float) -> np.ndarray:
         """h_i for Diag(L_i), one for each coordinate or block; n_mu as in the theory."""
 
@@ -135,16 +138,16 @@ class Fitted(Stepped):
     def nonzeros(self, h: np.ndarray) -> float:
         """The bound of the expected number of non-zero levels."""
 
-    def bind(self, d: int, n: int, precision: Precision) -> Compressor:
-        super().bind(d, n, precision)
+    def check(self) -> None:
+        super().check()
+        self.resolve()
         self.h: WorkerRows | None = None
-        ones = np.ones(d)
+        ones = np.ones(self.d)
         self._common = self.steps_of(ones, 0.0)
         self._s = self._levels(self._common)
         self._worst = self.bound(ones, self._common), self.nonzeros(self._common)
-        return self
 
-    def fit(self, star: Star, diagonals: WorkerRows, n_mu: float) -> None:
+    def fit(self, star: Uplink, diagonals: WorkerRows, n_mu: float) -> None:
         if self.fixed:
             return
         n_mu = n_mu if self.scheme == "diana" else 0.0
@@ -206,12 +209,11 @@ class BlockQuantPlus(Fitted):
     steps: theory.BlockRule = "root"
     codec: CodecName = "elias"
 
-    def check(self) -> None:
+    def resolve(self) -> None:
         blocks = _blocks(self.blocks, self.d, self.n)
         beta = self.d / self.n + blocks if self.beta is None else self.beta
         allowed = BETA.format(f"blocks = {blocks}")
         require(blocks < beta < np.inf, "compressor.beta", beta, allowed)
-        CODECS[self.codec].check()
         self._beta, self.fixed = float(beta), self.steps == "fixed"
         self.starts = theory.block_starts(self.d, blocks)
 

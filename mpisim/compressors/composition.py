@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mpisim.compressors.base import Compressor, compressor
-from mpisim.compressors.groups import Groups
 from mpisim.compressors.identity import Identity
 from mpisim.compressors.quantization import Natural, Qsgd
 from mpisim.core.errors import InputError
+from mpisim.core.protocols import Objective, Uplink
 from mpisim.core.rng import Draw, Streams
-from mpisim.wire.base import Message, Precision
+from mpisim.theory.compression import Groups
+from mpisim.wire.base import Message
 from mpisim.wire.composed import Composed, ComposedForm, Part
-
-if TYPE_CHECKING:
-    from mpisim.comm.star import Star
-    from mpisim.problems.base import Problem
 
 
 @compressor("compose")
@@ -45,9 +41,8 @@ class Compose(Compressor):
     outer: Compressor
     inner: Compressor
 
-    def bind(self, d: int, n: int, precision: Precision) -> Compressor:
-        self.d, self.n, self.precision = d, n, precision
-        outer, inner = self.bind_inner("outer", d, n), self.bind_inner("inner", d, n)
+    def check(self) -> None:
+        self.outer, self.inner = outer, inner = self.bind_inner("outer"), self.bind_inner("inner")
         if not outer.seeded:
             raise InputError(
                 f"compressor.outer.name: {outer.name!r} is not allowed; it must keep coordinates"
@@ -58,19 +53,17 @@ class Compose(Compressor):
                 f"compressor.inner.name: {inner.name!r} is not allowed;"
                 " it must be qsgd, natural or identity"
             )
-        self.correlated = outer.correlated
+        self.correlated, self.fitted = outer.correlated, outer.fitted
         self._sized = inner.form(Draw(Streams(0), "", 0, 0, 0)).sizes is not None
         self._inner_of: dict[int, Compressor] = {}
-        return self
 
-    def prepare(self, star: Star, problem: Problem) -> None:
+    def prepare(self, star: Uplink, problem: Objective) -> None:
         self.outer.prepare(star, problem)
 
     def _inner(self, k: int) -> Compressor:
         """``inner`` for vectors of k kept coordinates."""
         if k not in self._inner_of:
-            copy = dataclasses.replace(self.inner)  # type: ignore[type-var]
-            self._inner_of[k] = copy.bind(k, self.n, self.precision)
+            self._inner_of[k] = self.inner.bind(k, self.n, self.precision)
         return self._inner_of[k]
 
     def form(self, draw: Draw) -> ComposedForm:

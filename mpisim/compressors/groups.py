@@ -2,45 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 
 from mpisim.core.errors import InputError
 from mpisim.core.schema import require
-
-
-@dataclasses.dataclass(frozen=True)
-class Groups:
-    """A partition of the workers, and the constants of the AB inequality inside each group.
-
-    label : array, shape (n,), int64
-        The group of each worker, 0 to g - 1.
-    A, B : array, shape (g,)
-        A_{G_k} and B_{G_k}: Assumption 6.
-    """
-
-    label: np.ndarray
-    A: np.ndarray
-    B: np.ndarray
-
-    @property
-    def sizes(self) -> np.ndarray:
-        """|G_k|, shape (g,), int64."""
-        return np.bincount(self.label)
-
-    @property
-    def whole_A(self) -> float:
-        """An A for all workers together: max_k A_{G_k} |G_k| / n, by Lemma 17."""
-        return float((self.A * self.sizes).max()) / self.label.size
-
-    @property
-    def whole_B(self) -> float:
-        """A B for all workers together: 1 / sum_k (1 / B_{G_k}), by Lemma 17 and Cauchy-Schwarz:
-
-        |sum_k w_k a_k|^2 <= (sum_k 1 / B_k) (sum_k B_k w_k^2 |a_k|^2), with w_k = |G_k| / n.
-        """
-        return float(1 / (1 / self.B).sum()) if (self.B > 0).all() else 0.0
 
 
 def labels(groups: int | list[list[int]], n: int) -> np.ndarray:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from mpisim.compressors.base import FLOAT_BITS, Compressor, compressor
+from mpisim.compressors.base import Compressor, compressor
 from mpisim.core.ordered_sums import rounded
 from mpisim.core.rng import Draw
+from mpisim.theory.compression import FLOAT_BITS
 from mpisim.wire.base import Message, same
 from mpisim.wire.dense import Dense, DenseForm
 

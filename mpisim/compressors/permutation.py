@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mpisim.compressors.base import FLOAT_BITS, Compressor, compressor
+from mpisim.compressors.base import Compressor, compressor
 from mpisim.compressors.deal import (
     Rows,
     chosen_rows,
@@ -22,12 +22,13 @@ from mpisim.compressors.deal import (
     singles,
     stacked,
 )
-from mpisim.compressors.groups import Groups, labels
+from mpisim.compressors.groups import labels
 from mpisim.core.errors import InputError
 from mpisim.core.lazy_rows import Vectors
 from mpisim.core.rng import Draw
 from mpisim.core.schema import require
-from mpisim.wire.base import Message, Precision
+from mpisim.theory.compression import FLOAT_BITS, Groups, input_variance
+from mpisim.wire.base import Message
 from mpisim.wire.sparse import Seeded, SeededForm
 
 
@@ -45,10 +46,7 @@ class Permuted(Compressor):
     seeded = lazy = True
     correlated = True
     copies: int
-
-    def bind(self, d: int, n: int, precision: Precision) -> Compressor:
-        self._last: tuple[Any, SeededForm] | None = None
-        return super().bind(d, n, precision)
+    _last: tuple[Any, SeededForm] | None = None  # the last round's, for all workers
 
     @abstractmethod
     def whole(self, draw: Draw) -> Rows:
@@ -108,14 +106,6 @@ class Permuted(Compressor):
     def paper_bits(self, message: Message) -> np.ndarray:
         assert isinstance(message, Seeded)
         return FLOAT_BITS * message.form.counts
-
-
-def input_variance(n: int, copies: int) -> float:
-    """A = B = (n - q) / ((n - 1) q) where q = ``copies`` of n workers keep each coordinate.
-
-    A single worker keeps all, without error: 0, where the formula (and Theorem 1, with 1) has 0/0.
-    """
-    return (n - copies) / ((n - 1) * copies) if n > 1 else 0.0
 
 
 @compressor("permk")

@@ -10,7 +10,7 @@ from mpisim.compressors.base import compressor
 from mpisim.compressors.block_quant import BETA, Fitted, Scheme
 from mpisim.core.schema import require
 from mpisim.theory import quantization as theory
-from mpisim.wire.codecs.registry import CODECS, CodecName
+from mpisim.wire.codecs.registry import CodecName
 
 
 @compressor("quant-plus")
@@ -31,10 +31,9 @@ class QuantPlus(Fitted):
     steps: Literal["varying", "fixed"] = "varying"
     codec: CodecName = "elias"
 
-    def check(self) -> None:
+    def resolve(self) -> None:
         beta = self.d / self.n if self.beta is None else self.beta
         require(0 < beta < np.inf, "compressor.beta", beta, BETA.format(0))
-        CODECS[self.codec].check()
         self._beta, self.fixed = float(beta), self.steps == "fixed"
         self.starts = np.array([0, self.d])
 

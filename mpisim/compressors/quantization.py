@@ -8,10 +8,11 @@ from typing import Literal
 import numpy as np
 from numba import njit
 
-from mpisim.compressors.base import FLOAT_BITS, Compressor, compressor
+from mpisim.compressors.base import Compressor, compressor
 from mpisim.compressors.norms import max_norms, two_norms
 from mpisim.core.rng import Draw
 from mpisim.core.schema import require
+from mpisim.theory.compression import FLOAT_BITS
 from mpisim.theory.quantization import cal_L_varying
 from mpisim.wire.base import Message
 from mpisim.wire.codecs.registry import CODECS, CodecName

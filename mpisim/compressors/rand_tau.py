@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from mpisim.compressors.base import FLOAT_BITS, Compressor, compressor
+from mpisim.compressors.base import Compressor, compressor
 from mpisim.compressors.block_quant import Scheme
 from mpisim.compressors.worker_rows import WorkerRows
+from mpisim.core.protocols import Uplink
 from mpisim.core.rng import Draw
 from mpisim.core.schema import require
 from mpisim.theory import quantization as theory
-from mpisim.wire.base import Message, Precision, same
+from mpisim.theory.compression import FLOAT_BITS
+from mpisim.wire.base import Message, same
 from mpisim.wire.sparse import Seeded, SeededForm
-
-if TYPE_CHECKING:
-    from mpisim.comm.star import Star
 
 
 @compressor("rand-tau")
@@ -38,13 +35,9 @@ class RandTau(Compressor):
         require(
             0 < self._tau <= self.d, "compressor.tau", self._tau, f"above 0, at most d = {self.d}"
         )
-
-    def bind(self, d: int, n: int, precision: Precision) -> Compressor:
-        super().bind(d, n, precision)
         self.p: WorkerRows | None = None
-        self._common = np.full(d, self._tau / d)
-        self._omega = theory.cal_L_independent(np.ones(d), self._common)
-        return self
+        self._common = np.full(self.d, self._tau / self.d)
+        self._omega = theory.cal_L_independent(np.ones(self.d), self._common)
 
     def form(self, draw: Draw) -> SeededForm:
         p = self._common if self.p is None else self.p.of(draw)
@@ -91,7 +84,7 @@ class RandTauPlus(RandTau):
 
     scheme: Scheme = "diana"
 
-    def fit(self, star: Star, diagonals: WorkerRows, n_mu: float) -> None:
+    def fit(self, star: Uplink, diagonals: WorkerRows, n_mu: float) -> None:
         n_mu = n_mu if self.scheme == "diana" else 0.0
         self.p = diagonals.map(lambda row: theory.probabilities(row, self._tau, n_mu))
         own = [self.p.one(i) for i in range(star.first, star.first + star.m)]

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import isqrt
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mpisim.compressors.base import FLOAT_BITS, Compressor, compressor
+from mpisim.compressors.base import Compressor, compressor
 from mpisim.core.lazy_rows import Vectors, blocks
+from mpisim.core.protocols import Objective, Uplink
 from mpisim.core.rng import Draw
 from mpisim.core.schema import require
+from mpisim.theory.compression import FLOAT_BITS
 from mpisim.wire.base import Message, same
 from mpisim.wire.factors import Factors, FactorsForm, Shapes
-
-if TYPE_CHECKING:
-    from mpisim.comm.star import Star
-    from mpisim.problems.base import Problem
 
 
 @compressor("rank-k")
@@ -42,7 +39,7 @@ class RankK(Compressor):
         self.shapes: Shapes = (nearly_square(self.d),)
         require(self.k >= 1, "compressor.k", self.k, "at least 1")
 
-    def prepare(self, star: Star, problem: Problem) -> None:
+    def prepare(self, star: Uplink, problem: Objective) -> None:
         self.shapes = problem.shapes or self.shapes
         full = max(min(shape) for shape in self.shapes)
         named = ", ".join(f"{a} x {b}" for a, b in self.shapes)

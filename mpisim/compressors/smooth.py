@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numba import njit
 
@@ -11,14 +9,11 @@ from mpisim.compressors.base import Compressor, compressor
 from mpisim.compressors.mapped import Mapped, MappedForm, products
 from mpisim.compressors.worker_rows import WorkerRows, send_once
 from mpisim.core.errors import InputError
+from mpisim.core.protocols import Objective, Uplink
 from mpisim.core.rng import Draw
 from mpisim.core.schema import require
 from mpisim.theory.smoothness import matrices
-from mpisim.wire.base import Message, Precision
-
-if TYPE_CHECKING:
-    from mpisim.comm.star import Star
-    from mpisim.problems.base import Problem
+from mpisim.wire.base import Message
 
 
 @compressor("smooth")
@@ -47,9 +42,11 @@ class Smooth(Compressor):
     inner: Compressor
     rank: int | None = None
 
-    def bind(self, d: int, n: int, precision: Precision) -> Compressor:
-        super().bind(d, n, precision)
-        self.bind_inner("inner", d, n)
+    def check(self) -> None:
+        if self.rank is not None:
+            allowed = f"an integer from 1 to d - 1 = {self.d - 1}"
+            require(1 <= self.rank < self.d, "compressor.rank", self.rank, allowed)
+        self.inner = self.bind_inner("inner")
         if self.inner.correlated:
             raise InputError(
                 f"compressor.inner.name: {self.inner.name!r} is not allowed inside 'smooth': its"
@@ -59,14 +56,8 @@ class Smooth(Compressor):
         self._blocks: dict[tuple[int, int], np.ndarray] = {}
         self._cal_L: float | None = None
         self._omega: float | None = None
-        return self
 
-    def check(self) -> None:
-        if self.rank is not None:
-            allowed = f"an integer from 1 to d - 1 = {self.d - 1}"
-            require(1 <= self.rank < self.d, "compressor.rank", self.rank, allowed)
-
-    def prepare(self, star: Star, problem: Problem) -> None:
+    def prepare(self, star: Uplink, problem: Objective) -> None:
         """The exchange of L_i^{1/2}, and of what ``inner`` fits to L_i. Collective."""
         self._roots = self._send(star, _matrices_of(problem))
         self._blocks.clear()
@@ -82,7 +73,7 @@ class Smooth(Compressor):
         self.inner.fit(star, diagonals, star.n * mu)
         self._bounds(star, [least for _, least, _ in pairs])
 
-    def _send(self, star: Star, own: np.ndarray) -> WorkerRows:
+    def _send(self, star: Uplink, own: np.ndarray) -> WorkerRows:
         """L_i^{1/2} of the workers that this rank knows, shape (known, d, d), decoded."""
         d, wire = self.d, self.precision.wire
         if self.rank is None:
@@ -96,7 +87,7 @@ class Smooth(Compressor):
         _assemble(sent.rows[:, 0].copy(), sent.rows[:, 1:].reshape(-1, self.rank, d), out)
         return WorkerRows(sent.first, out)
 
-    def _bounds(self, star: Star, least: list[float]) -> None:
+    def _bounds(self, star: Uplink, least: list[float]) -> None:
         """cal-L_max, and omega in the Euclidean norm, over all workers."""
         if self.inner.omega is None:
             return
@@ -206,7 +197,7 @@ def _symmetric(matrix: np.ndarray, source: np.ndarray) -> np.ndarray:
     return out
 
 
-def _matrices_of(problem: Problem) -> np.ndarray:
+def _matrices_of(problem: Objective) -> np.ndarray:
     try:
         return matrices(problem)
     except InputError:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from mpisim.compressors.base import FLOAT_BITS, Compressor, compressor
+from mpisim.compressors.base import Compressor, compressor
 from mpisim.compressors.select import largest
 from mpisim.core.lazy_rows import Vectors
 from mpisim.core.rng import Draw
 from mpisim.core.schema import require
+from mpisim.theory.compression import FLOAT_BITS
 from mpisim.theory.quantization import cal_L_subsets
 from mpisim.wire.base import Message, same
 from mpisim.wire.explicit import Explicit, ExplicitForm

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mpisim.comm.clock import EVALUATE
 from mpisim.core.errors import InputError
+from mpisim.core.protocols import Uplink
 from mpisim.core.rng import Draw
-
-if TYPE_CHECKING:
-    from mpisim.comm.star import Star
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,16 +52,6 @@ class WorkerRows:
         return WorkerRows(self.first, np.array(rows, np.float64).reshape(len(rows), *shape))
 
 
-def send_once(star: Star, rows: np.ndarray) -> WorkerRows:
-    """``rows`` (m, k) of this rank's workers, sent to the server: what it decodes. Collective.
-
-    Encoded, sent over the wire, decoded and charged like any message; the seconds count, too, but
-    not those of waiting for ranks that were not ready. Workers go on with the same decoded values.
-    """
-    star.side.Barrier()
-    upload = star.dense(rows)
-    message = star.gather(upload)
-    star.clock.to(EVALUATE)
-    if message is None:
-        return WorkerRows(star.first, upload.decoded())
-    return WorkerRows(0, message.decoded())
+def send_once(star: Uplink, rows: np.ndarray) -> WorkerRows:
+    """``rows`` (m, k) of this rank's workers, sent to the server: what it decodes. Collective."""
+    return WorkerRows(*star.send_once(rows))

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from mpisim.core.errors import InputError
+from mpisim.core.registry import frozen
 
 T = TypeVar("T")
 
@@ -25,7 +26,7 @@ def choose(kinds: Mapping[str, T], name: object, where: str) -> T:
 
 
 def build(cls: type[T], table: Mapping[str, Any], where: str) -> T:
-    """An instance of the dataclass ``cls`` from a table that errors call ``where``."""
+    """A frozen instance of the dataclass ``cls`` from a table that errors call ``where``."""
     hints = typing.get_type_hints(cls)
     fields = {f.name.rstrip("_"): f for f in dataclasses.fields(cls) if f.init}  # type: ignore[arg-type]
     values = {}
@@ -41,7 +42,7 @@ def build(cls: type[T], table: Mapping[str, Any], where: str) -> T:
         )
         if required and field.name not in values:
             raise InputError(f"{where}.{key}: missing; it must be {describe(hints[field.name])}")
-    return cls(**values)
+    return frozen(cls(**values))
 
 
 def check_type(value: Any, hint: Any, where: str) -> Any:

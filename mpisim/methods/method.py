@@ -7,7 +7,6 @@ from typing import Any, TypeVar, get_args
 
 from mpisim.core.errors import InputError
 from mpisim.core.schema import build, check_type, choose, require
-from mpisim.methods import adaptive  # noqa: F401 - makes its optimizers known
 from mpisim.methods.estimators import ESTIMATORS, Estimator
 from mpisim.methods.optimizers import OPTIMIZERS, Optimizer
 from mpisim.methods.schedules import Schedule, make_schedule
@@ -48,7 +47,7 @@ T = TypeVar("T")
 StepSize = float | str | dict[str, Any]
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(frozen=True)
 class Method:
     """A ``[method]`` table: a pair by ``name``; ``estimator``, ``optimizer`` replace a half.
 

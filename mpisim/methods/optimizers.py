@@ -1,48 +1,49 @@
-"""From a point and a gradient estimate to the next point: (x, g) -> x, alike on all ranks."""
+"""From a point and a gradient estimate to the next point, alike on all ranks."""
 
 from __future__ import annotations
 
-import dataclasses
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from math import inf
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from mpisim.core.registry import named, unfrozen
 from mpisim.core.schema import require
+from mpisim.core.state import Stateful
 
 OPTIMIZERS: dict[str, type[Optimizer]] = {}
 
 
 def optimizer(name: str):
     """Class decorator: makes an optimizer known under ``name``."""
-
-    def register(cls):
-        OPTIMIZERS[name] = dataclasses.dataclass(cls)
-        cls.name = name
-        return cls
-
-    return register
+    return named(OPTIMIZERS, name)
 
 
-class Optimizer(ABC):
-    """Fields are keys of the ``[method]`` table; ``gamma`` is the step size.
-
-    ``state`` is a plain record of arrays (d,): saving it saves the optimizer.
-    """
+class Optimizer(Stateful, ABC):
+    """Fields are keys of the ``[method]`` table; attributes that `step` sets are its state."""
 
     name: ClassVar[str]
     theorem: ClassVar[bool] = False  # do the papers' step sizes hold for it?
-    gamma: float
-    state: dict[str, np.ndarray]
+    rounds: int
 
-    def bind(self, gamma: float, rounds: int) -> Optimizer:
-        """Set the step size for a run of ``rounds`` rounds, and forget all state."""
-        self.gamma, self.state = gamma, {}
-        return self
+    def bind(self, rounds: int) -> Optimizer:
+        """A copy without state, for a run of ``rounds`` rounds."""
+        bound = unfrozen(self)
+        bound.rounds = rounds
+        bound.check()
+        bound.begin()
+        return bound
+
+    def check(self) -> None:
+        """Set the state before the first step; `InputError` for a value that is not allowed.
+
+        Called on the copy that `bind` makes, whose attributes may be set.
+        """
 
     @abstractmethod
-    def step(self, x: np.ndarray, g: np.ndarray) -> np.ndarray:
-        """The next point, a new array (d,)."""
+    def step(self, x: np.ndarray, g: np.ndarray, gamma: float) -> np.ndarray:
+        """The next point from x (d,) and the estimate g (d,), with step size gamma: a new array."""
 
 
 @optimizer("gd")
@@ -51,8 +52,8 @@ class GradientDescent(Optimizer):
 
     theorem = True
 
-    def step(self, x: np.ndarray, g: np.ndarray) -> np.ndarray:
-        return x - self.gamma * g
+    def step(self, x: np.ndarray, g: np.ndarray, gamma: float) -> np.ndarray:
+        return x - gamma * g
 
 
 @optimizer("heavy-ball")
@@ -61,13 +62,122 @@ class HeavyBall(Optimizer):
 
     momentum: float = 0.9
 
-    def bind(self, gamma: float, rounds: int) -> Optimizer:
+    def check(self) -> None:
         require(0 <= self.momentum < 1, "method.momentum", self.momentum, "a number in [0, 1)")
-        return super().bind(gamma, rounds)
+        self.previous: np.ndarray | None = None
 
-    def step(self, x: np.ndarray, g: np.ndarray) -> np.ndarray:
-        following = x - self.gamma * g
-        if "previous" in self.state:
-            following += self.momentum * (x - self.state["previous"])
-        self.state["previous"] = x
+    def step(self, x: np.ndarray, g: np.ndarray, gamma: float) -> np.ndarray:
+        following = x - gamma * g
+        if self.previous is not None:
+            following += self.momentum * (x - self.previous)
+        self.previous = x
         return following
+
+
+class Moments(Optimizer):
+    """First and second moments m and v of the estimates, which start at 0; t counts them."""
+
+    beta1: float
+    beta2: float
+    nu: float
+
+    def check(self) -> None:
+        require(0 <= self.beta1 < 1, "method.beta1", self.beta1, "a number in [0, 1)")
+        require(0 <= self.beta2 < 1, "method.beta2", self.beta2, "a number in [0, 1)")
+        require(self.nu > 0, "method.nu", self.nu, "a number > 0")
+        self.m: Any = 0.0
+        self.v: Any = 0.0
+        self.t = 0
+
+    def add(self, g: np.ndarray) -> None:
+        """m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2."""
+        self.m = self.beta1 * self.m + (1 - self.beta1) * g
+        self.v = self.beta2 * self.v + (1 - self.beta2) * g * g
+        self.t = self.t + 1
+
+    def corrected(self, v: np.ndarray) -> np.ndarray:
+        """m / (sqrt(v) + nu), both without the bias of the start at 0."""
+        t = int(self.t)
+        m, v = self.m / (1 - self.beta1**t), v / (1 - self.beta2**t)
+        return m / (np.sqrt(v) + self.nu)
+
+
+@optimizer("amsgrad")
+class AMSGrad(Moments):
+    """CD-Adam, Algorithm 1, lines 13-16 (Reddi et al., 2018).
+
+    vhat = max(vhat, v),  x^{k+1} = x^k - gamma m / sqrt(vhat + nu), no bias correction.
+
+    variant : "paper", or "code": as the published CD-Adam code steps, m and vhat without the bias
+        of the start at 0, and nu added outside the root.
+    """
+
+    beta1: float = 0.9
+    beta2: float = 0.99
+    nu: float = 1e-8
+    variant: Literal["paper", "code"] = "paper"
+
+    def check(self) -> None:
+        super().check()
+        self.vhat: Any = 0.0
+
+    def step(self, x: np.ndarray, g: np.ndarray, gamma: float) -> np.ndarray:
+        self.add(g)
+        self.vhat = np.maximum(self.vhat, self.v)
+        if self.variant == "code":
+            return x - gamma * self.corrected(self.vhat)
+        return x - gamma * self.m / np.sqrt(self.vhat + self.nu)
+
+
+@optimizer("adam")
+class Adam(Moments):
+    """x^{k+1} = x^k - gamma m' / (sqrt(v') + nu), m' and v' bias-corrected (Kingma, Ba, 2015)."""
+
+    beta1: float = 0.9
+    beta2: float = 0.999
+    nu: float = 1e-8
+
+    def step(self, x: np.ndarray, g: np.ndarray, gamma: float) -> np.ndarray:
+        self.add(g)
+        return x - gamma * self.corrected(self.v)
+
+
+@optimizer("1bit-adam")
+class OneBitAdamStep(Moments):
+    """1-bit Adam (Tang et al., 2021, Algorithm 1); its estimator has the same name.
+
+    Adam without bias correction for ``warmup`` rounds. From then on the estimate is the momentum
+    itself, and v is frozen: x^{k+1} = x^k - gamma m / (sqrt(v) + nu).
+
+    variant : "paper", or "code": the estimate is a gradient, whose momentum is taken here.
+    """
+
+    warmup: int | float = 0.13
+    variant: Literal["paper", "code"] = "paper"
+    beta1: float = 0.9
+    beta2: float = 0.99
+    nu: float = 1e-8
+
+    def check(self) -> None:
+        super().check()
+        self.first = warmup_rounds(self.warmup, self.rounds)
+        require(self.first > 0, "method.warmup", self.warmup, "at least one round, which gives v")
+
+    def step(self, x: np.ndarray, g: np.ndarray, gamma: float) -> np.ndarray:
+        if self.t < self.first:
+            self.add(g)
+            m = self.m
+        elif self.variant == "code":
+            m = self.m = self.beta1 * self.m + (1 - self.beta1) * g
+        else:
+            m = g
+        return x - gamma * m / (np.sqrt(self.v) + self.nu)
+
+
+def warmup_rounds(warmup: int | float, rounds: int) -> int:
+    """The warm-up of 1-bit Adam in rounds: as given, or a share of ``rounds``, rounded up."""
+    share = isinstance(warmup, float) and 0 < warmup < 1
+    require(
+        share or 0 <= warmup < inf, "method.warmup", warmup, "an integer >= 0 or a share below 1"
+    )
+    return -int(-warmup * rounds // 1) if share else int(warmup)

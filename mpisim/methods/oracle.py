@@ -107,6 +107,10 @@ class Oracle:
         self._x, self._seconds = x, perf_counter() - start
         return losses, self._gradients
 
+    def restore(self, calls: int) -> None:
+        """Go on counting from ``calls``."""
+        self.calls = calls
+
     def forget(self) -> None:
         """Keep nothing of the last evaluation for `gradients`."""
         self._x = self._gradients = None

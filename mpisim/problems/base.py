@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 
 from mpisim.core.errors import InputError
+from mpisim.core.protocols import Known, Matrices
+from mpisim.core.registry import named, unfrozen
+from mpisim.core.round import Round
 
 PROBLEMS: dict[str, type[Problem]] = {}
 
@@ -16,52 +19,7 @@ PROBLEMS: dict[str, type[Problem]] = {}
 def problem(name: str):
     """Class decorator: makes a problem known under ``name`` in ``[problem]`` tables."""
 
-    def register(cls):
-        cls = dataclasses.dataclass(eq=False)(cls)
-        PROBLEMS[name] = cls
-        cls.name = name
-        return cls
-
-    return register
-
-
-class Matrices(Protocol):
-    """A symmetric matrix H_i for each worker of the block, not necessarily stored."""
-
-    @property
-    def shared(self) -> float:
-        """The multiple of the identity that is part of every H_i, whatever the worker."""
-        ...
-
-    def times(self, v: np.ndarray) -> np.ndarray:
-        """H_i v for one vector (d,), or H_i v_i for vectors (m, d): shape (m, d)."""
-        ...
-
-    def rows(self, i: int, start: int, stop: int) -> np.ndarray:
-        """Rows start to stop - 1 of worker i's matrix, shape (stop - start, d)."""
-        ...
-
-    def norms(self) -> np.ndarray:
-        """Largest eigenvalues, shape (m,); each depends on its own worker only."""
-        ...
-
-    def without_shared(self) -> Matrices:
-        """The same without the shared multiple of the identity."""
-        ...
-
-
-@dataclasses.dataclass(frozen=True)
-class Known:
-    """Smoothness constants that a problem has in closed form, over all n workers and all sharp.
-
-    L_i (n,), L, L_plus, L_pm, mu: as in `mpisim.theory.smoothness.Constants`.
-    """
-
-    L_i: np.ndarray
-    L: float
-    L_plus: float
-    L_pm: float
-    mu: float
+    return named(PROBLEMS, name)
 
 
 class Problem(ABC):
@@ -97,8 +55,6 @@ class Problem(ABC):
         mean; or sharp.
     explicit : bool
         Has `whole`, `coordinates` and `write_gradients`: nothing of size m x d need be there.
-    round : int
-        Of the minibatches that are asked for, set by the engine: for problems that draw.
     tested : bool
         Has a test set, and `test`.
     shapes : tuple of (int, int)
@@ -121,7 +77,7 @@ class Problem(ABC):
     m: int
     d: int
     seed: int
-    round: int = 0
+    _round: Round = Round(0)
     dtype: np.dtype
     rows: np.ndarray
     identical: bool
@@ -146,10 +102,25 @@ class Problem(ABC):
     def load(self, n: int, first: int, count: int, seed: int, dtype: np.dtype) -> None:
         """Prepare workers first, ..., first + count - 1 of n; sets all attributes."""
 
+    def loaded(self, n: int, first: int, count: int, seed: int, dtype: np.dtype) -> Self:
+        """A copy, loaded with these arguments of `load`."""
+        made = unfrozen(self)
+        made.load(n, first, count, seed, dtype)
+        return made
+
     @property
     def seeded(self) -> bool:
         """Whether `load` makes something else of another seed; True unless a problem knows."""
         return True
+
+    @property
+    def round(self) -> int:
+        """k of the round in progress, for problems that draw."""
+        return self._round.k
+
+    def attach_round(self, round: Round) -> None:
+        """Draw for the round that ``round`` tells from now on."""
+        self._round = round
 
     def initial_point(self) -> np.ndarray:
         """x^0, shape (d,): zero unless the problem says otherwise."""
@@ -219,6 +190,10 @@ class Problem(ABC):
     def minimum(self) -> tuple[np.ndarray, float] | None:
         """x* (d,), float64, and f(x*), where there is a formula; the same on every rank."""
         return None
+
+    def options(self) -> dict[str, object]:
+        """The values of its keys, by name."""
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
 
     def double(self) -> Problem:
         """The same problem in float64."""

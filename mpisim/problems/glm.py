@@ -9,11 +9,11 @@ from typing import ClassVar, Literal
 import numpy as np
 from scipy.linalg import eigh
 
+from mpisim.core.eigen import largest_eigenvalue
 from mpisim.core.schema import require
 from mpisim.problems import kernels
 from mpisim.problems.base import Problem
 from mpisim.problems.data.shards import DataOptions, Shards, load_shards, prepare
-from mpisim.problems.eigen import largest_eigenvalue
 from mpisim.problems.rows import DENSE_FROM, Rows, lay_out
 
 GRAM_LIMIT = 1500  # up to this many rows or columns a worker's eigenvalues come from LAPACK

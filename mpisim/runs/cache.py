@@ -13,7 +13,7 @@ from mpisim.theory.minimiser import minimiser
 from mpisim.theory.smoothness import Bound, Constants, constants
 
 
-class Loaded:
+class ProblemCache:
     """The last problem that was loaded on this rank; a run with an equal one takes it over.
 
     Problems are equal where their ``[problem]`` tables, workers, block, arithmetic and, if it
@@ -32,9 +32,9 @@ class Loaded:
         key = (*problem_key(experiment), star.n, star.first, star.m)
         if self._problem is None or key != self._key:
             self.__init__()  # type: ignore[misc]  # what is no longer needed makes room first
-            problem, run = experiment.problem, experiment.run
-            problem.load(star.n, star.first, star.m, run.seed, run.precision.arithmetic)
-            self._key, self._problem = key, problem
+            block, run = (star.n, star.first, star.m), experiment.run
+            self._problem = experiment.problem.loaded(*block, run.seed, run.precision.arithmetic)
+            self._key = key
         return self._problem
 
     def constants(self, star: Star, bound: Bound = "sharp") -> Constants:

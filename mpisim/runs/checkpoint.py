@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import h5py
-import numpy as np
 
-from mpisim import __version__
 from mpisim.core.atomic_file import image, write_whole
 from mpisim.core.errors import InputError, OutputError
 from mpisim.core.schema import flat
+from mpisim.core.version import VERSION
 from mpisim.runs.sysinfo import version
 
 FORMAT = 2
@@ -127,7 +126,7 @@ def identity(
     table : the experiment's; parameters, gamma : the method's and the step, as resolved;
     problem : the identity of the data; n : workers.
     """
-    found = {"mpisim version": __version__}
+    found = {"mpisim version": VERSION}
     found |= {f"{name} version": version(name) for name in ARITHMETIC}
     found |= {"problem identity": problem, "workers": str(n)}
     found |= {name: text for name, text in flat(table).items() if name not in FREE}
@@ -135,7 +134,7 @@ def identity(
     return found | {"step size": repr(float(gamma))}
 
 
-def flatten(prefix: str, arrays: dict[str, np.ndarray]) -> State:
+def flatten(prefix: str, arrays: State) -> State:
     """{prefix/name: array}."""
     return {f"{prefix}/{name}": value for name, value in arrays.items()}
 

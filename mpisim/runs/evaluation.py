@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +12,7 @@ from mpisim.comm.clock import COMPRESS, COMPUTE, ENCODE, Clock, SlowestPath
 from mpisim.comm.star import Star
 from mpisim.core.ordered_sums import add_rows
 from mpisim.methods.oracle import Oracle
+from mpisim.runs.metrics import Metric
 
 SIDE_BY_SIDE = (COMPUTE, COMPRESS, ENCODE)
 NOTHING = np.empty(0), np.empty((0, 0))
@@ -38,10 +41,12 @@ class Evaluator:
     the clock of the slowest rank. Where the problem knows f itself, gradient and loss are left out.
     """
 
-    def __init__(self, star: Star, oracle: Oracle, clock: Clock):
-        self.star, self.oracle, self.clock = star, oracle, clock
+    def __init__(self, star: Star, oracle: Oracle, clock: Clock, metrics: Sequence[Metric] = ()):
+        self.star, self.oracle, self.clock, self.metrics = star, oracle, clock, metrics
         self.path = SlowestPath()
         self.calls = 0
+        self._measured: np.ndarray | None = None  # by the metrics, in the last row
+        self._resumed = 0  # the first round of this run
         self._busy = [0.0] * (len(SIDE_BY_SIDE) + 1)
 
     def row(self, k: int, x: np.ndarray, signal: int, checkpoint: bool) -> Row:
@@ -91,6 +96,29 @@ class Evaluator:
             int(received),
             bool(due),
         )
+
+    def metrics_at(self, k: int, x: np.ndarray) -> np.ndarray:
+        """The values of all metrics at x^k. A resumed run has those of its first row already."""
+        if self._measured is None or k > self._resumed:
+            values = [value for metric in self.metrics for value in metric.values(x)]
+            self._measured = np.array(values)
+        return self._measured
+
+    def forget(self) -> None:
+        """Keep nothing of the last row: it was none of the log."""
+        self._measured = None
+        self.oracle.forget()
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint keeps of the last row, on rank 0."""
+        state = {"oracle_calls": self.calls, "seconds": self.path.seconds}
+        return state | ({} if self._measured is None else {"measured": self._measured})
+
+    def restore(self, state: dict[str, Any], k: int) -> None:
+        """Go on from what `state` returned before round k."""
+        self.path.restore(state["seconds"].tolist())
+        self.oracle.restore(int(state["oracle_calls"]) if self.star.is_server else 0)
+        self._measured, self._resumed = state.get("measured"), k
 
     def _busy_since_last(self) -> tuple[list[float], float]:
         """This rank's compute, compress and encode since the last row; and their sum without the

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import tomllib
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,13 +19,13 @@ from mpisim.core.schema import build, choose, require
 from mpisim.methods.method import UNCOMPRESSED, Method, make_method
 from mpisim.problems import PROBLEMS
 from mpisim.problems.base import Problem
-from mpisim.runs.metrics import MEASURES
+from mpisim.runs.metrics import METRICS
 from mpisim.wire.base import Precision
 
 TABLES = ("problem", "method", "compressor", "run")
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(frozen=True)
 class Run:
     """The ``[run]`` table."""
 
@@ -49,7 +50,7 @@ class Run:
         )
         require(self.log_every >= 1, "run.log_every", self.log_every, "an integer >= 1")
         for name in self.columns or ():
-            choose(MEASURES, name, "run.columns")
+            choose(METRICS, name, "run.columns")
 
     def logs(self, k: int) -> bool:
         """Whether x^k has a row in the log."""
@@ -61,7 +62,7 @@ class Run:
         return Precision(np.dtype(self.wire), np.dtype(self.dtype))
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(frozen=True)
 class Experiment:
     """One run: what an experiment file says, every default filled in."""
 
@@ -70,10 +71,11 @@ class Experiment:
     method: Method
     compressor: Compressor
     run: Run
-    table: dict[str, Any] = dataclasses.field(init=False)
 
-    def __post_init__(self) -> None:
-        self.table = {
+    @cached_property
+    def table(self) -> dict[str, Any]:
+        """All tables, with every default in them."""
+        return {
             "title": self.title,
             "problem": _named(self.problem),
             "method": self.method.table(),

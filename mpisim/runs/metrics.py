@@ -1,48 +1,45 @@
 """Columns that a log has when ``run.columns`` names them, and those of problems with a test set.
 
-A new one is a class with the decorator `measure`; its columns go behind all others.
+A new one is a class with the decorator `metric`; its columns go behind all others.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Iterable
+from typing import ClassVar
 
 import numpy as np
 from numba import njit
 
+from mpisim.comm.star import Star
+from mpisim.comm.upload import Upload
 from mpisim.core.lazy_rows import Vectors
 from mpisim.core.ordered_sums import add_rows
 from mpisim.methods.oracle import Gradients
+from mpisim.problems.base import Problem
+from mpisim.runs.log.schema import Column
 
-if TYPE_CHECKING:
-    from mpisim.comm.star import Star
-    from mpisim.comm.upload import Upload
-    from mpisim.problems.base import Problem
-    from mpisim.runs.experiment import Run
-    from mpisim.runs.log.writer import Column
-
-MEASURES: dict[str, type[Measure]] = {}
+METRICS: dict[str, type[Metric]] = {}
 
 
-def measure(name: str):
-    """Class decorator: makes a measure known under ``name`` in ``run.columns``."""
+def metric(name: str):
+    """Class decorator: makes a metric known under ``name`` in ``run.columns``."""
 
     def register(cls):
-        MEASURES[name] = cls
+        METRICS[name] = cls
         return cls
 
     return register
 
 
-class Measure(ABC):
+class Metric(ABC):
     """Some columns of ``/rounds``; their time is left out of the log's clocks."""
 
     columns: ClassVar[list[Column]]
 
-    def __init__(self, star: Star, problem: Problem, run: Run):
-        self.star, self.problem, self.run = star, problem, run
+    def __init__(self, star: Star, problem: Problem, logged: Callable[[int], bool]):
+        self.star, self.problem, self.logged = star, problem, logged
 
     @abstractmethod
     def values(self, x: np.ndarray) -> tuple[float, ...]:
@@ -61,8 +58,8 @@ class Measure(ABC):
         """Called at the server when it has compressed v (d,) for all."""
 
 
-@measure("pi")
-class Pi(Measure):
+@metric("pi")
+class Pi(Metric):
     """pi of Assumption 4.1 of CD-Adam's paper, measured: |C(v) - v|^2 / |v|^2 (0 for v = 0).
 
     Row k has those of round k - 1; NaN where nothing was compressed in it.
@@ -74,8 +71,8 @@ class Pi(Measure):
         ("pi_down", np.float64, "1", "|C(v) - v|^2 / |v|^2 of round k - 1, at the server"),
     ]
 
-    def __init__(self, star: Star, problem: Problem, run: Run):
-        super().__init__(star, problem, run)
+    def __init__(self, star: Star, problem: Problem, logged: Callable[[int], bool]):
+        super().__init__(star, problem, logged)
         self._forget()
 
     def _forget(self) -> None:
@@ -86,7 +83,7 @@ class Pi(Measure):
         """Whether this round's are written; forgets those of an earlier one."""
         if self.round != self.star.round:
             self._forget()
-        return self.run.logs(self.star.round + 1)
+        return self.logged(self.star.round + 1)
 
     def up(self, v: np.ndarray | Vectors, upload: Upload) -> None:
         if self._due():
@@ -106,8 +103,8 @@ class Pi(Measure):
         return mean, largest, float(self.pi)
 
 
-@measure("adaptive")
-class Adaptive(Measure):
+@metric("adaptive")
+class Adaptive(Metric):
     """(L_+^t)^2 and (L_±^t)^2 of the last step, as the PermK paper's A.8.2 measures them.
 
     With D_i = grad f_i(x^k) - grad f_i(x^{k-1}): the mean of |D_i|^2 and the mean of
@@ -120,8 +117,8 @@ class Adaptive(Measure):
         ("adaptive_L_pm_sq", np.float64, "1", "(L_±^t)^2 of the step from x^{k-1} to x^k"),
     ]
 
-    def __init__(self, star: Star, problem: Problem, run: Run):
-        super().__init__(star, problem, run)
+    def __init__(self, star: Star, problem: Problem, logged: Callable[[int], bool]):
+        super().__init__(star, problem, logged)
         self.last: np.ndarray | None = None
 
     def passed(self, x: np.ndarray) -> None:
@@ -159,7 +156,7 @@ class Adaptive(Measure):
         self.star.relay(total, fold_all)
 
 
-class Tests(Measure):
+class Tests(Metric):
     """What a problem with a test set measures there; not asked for, always logged."""
 
     columns: ClassVar[list[Column]] = [
@@ -176,10 +173,15 @@ class Tests(Measure):
         return (*total[: shares.shape[1]].tolist(), float(gradient @ gradient))
 
 
-def measures_of(star: Star, problem: Problem, run: Run) -> list[Measure]:
-    """Those of the run, in the order of their columns."""
-    kinds = [MEASURES[name] for name in run.columns or ()]
-    return [kind(star, problem, run) for kind in kinds + [Tests] * problem.tested]
+def metrics_of(
+    star: Star, problem: Problem, names: Iterable[str], logged: Callable[[int], bool]
+) -> list[Metric]:
+    """Those called ``names``, in the order of their columns, and those of a test set.
+
+    logged : whether x^k has a row in the log.
+    """
+    kinds = [METRICS[name] for name in names] + [Tests] * problem.tested
+    return [kind(star, problem, logged) for kind in kinds]
 
 
 @njit(cache=True)

@@ -13,7 +13,7 @@ SECONDS = 1.0  # about how long a run goes on without looking
 FASTER = 2  # how much the number of rounds between two looks grows at most
 
 
-class Lookout:
+class Poll:
     """A look about once a second, from round ``first`` on; ``next`` is the round of the next one.
 
     A look is a message of two numbers that passes all ranks. It carries rank 0's guess of the

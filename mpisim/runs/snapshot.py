@@ -1,63 +1,64 @@
 """All that a run holds between two rounds, as arrays by name: what a checkpoint keeps.
 
-The state of workers is gathered in worker order and dealt out again, so that a run may go on with
+The state of workers is gathered in worker order and shared out again, so that a run may resume on
 other ranks than it was started with.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import numpy as np
 
+from mpisim.core.errors import InputError
 from mpisim.methods.oracle import Gradients
 from mpisim.runs.checkpoint import State, flatten, pick
+from mpisim.runs.evaluation import Evaluator
+from mpisim.runs.setup import Setup
 
-if TYPE_CHECKING:
-    from mpisim.runs.engine import Engine
 
-
-def collect(engine: Engine, k: int, x: np.ndarray) -> State | None:
+def collect(setup: Setup, evaluator: Evaluator, k: int, x: np.ndarray) -> State | None:
     """x^k and all state before round k, on rank 0; None elsewhere. Collective."""
-    estimator, star = engine.estimator, engine.star
-    held = {name: getattr(estimator, name) for name in estimator.worker_state if k > 0}
-    points = {name: rows.x for name, rows in held.items() if isinstance(rows, Gradients)}
-    worker: dict[str, Any] = {
-        name: star.gather_workers(rows) for name, rows in held.items() if name not in points
-    }
+    star = setup.star
+    worker: State = {}
+    server: State = {}
+    points: State = {}
+    for name, value in setup.estimator.state().items():
+        if isinstance(value, Gradients):
+            points[name] = value.x
+        elif isinstance(value, np.ndarray) and value.ndim > 1:
+            _check_rows(name, value, star.m)
+            worker[name] = star.gather_workers(value)
+        else:
+            server[name] = value
     if not star.is_server:
         return None
-    server = {name: getattr(estimator, name) for name in estimator.server_state if k > 0}
-    state: State = {
-        "round": k,
-        "x": x,
-        "oracle_calls": engine.evaluator.calls,
-        "seconds": engine.evaluator.path.seconds,
-    }
-    if engine.measured is not None:
-        state["measured"] = engine.measured
-    state |= flatten("worker", worker) | flatten("server", server) | flatten("points", points)
     return (
-        state
-        | flatten("optimizer", engine.optimizer.state)
+        {"round": k, "x": x}
+        | evaluator.state()
+        | flatten("worker", worker)
+        | flatten("server", server)
+        | flatten("points", points)
+        | flatten("optimizer", setup.optimizer.state())
         | flatten("ledger", star.ledger.state())
     )
 
 
-def put_back(engine: Engine, state: State) -> tuple[int, np.ndarray]:
+def put_back(setup: Setup, evaluator: Evaluator, state: State) -> tuple[int, np.ndarray]:
     """The round to go on with and its x, all state put back on this rank."""
-    estimator, star = engine.estimator, engine.star
+    star, k = setup.star, int(state["round"])
     mine = slice(star.first, star.first + star.m)
-    for name, rows in pick("worker", state).items():
-        setattr(estimator, name, rows[mine])
-    for name, point in pick("points", state).items():
-        setattr(estimator, name, Gradients(engine.problem, point))
-    for name, value in pick("server", state).items():
-        setattr(estimator, name, value)
-    engine.optimizer.state = pick("optimizer", state)
+    worker = {name: rows[mine] for name, rows in pick("worker", state).items()}
+    points = {name: Gradients(setup.problem, x) for name, x in pick("points", state).items()}
+    setup.estimator.restore(worker | points | pick("server", state))
+    setup.optimizer.restore(pick("optimizer", state))
     star.ledger.restore(pick("ledger", state))
-    engine.clock.restart()  # this start's set-up exchange repeats the one that was charged
-    engine.evaluator.path.seconds = state["seconds"].tolist()
-    engine.oracle.calls = int(state["oracle_calls"]) if star.is_server else 0
-    engine.measured = state.get("measured")
-    return int(state["round"]), state["x"]
+    setup.clock.restart()  # this start's set-up exchange repeats the one that was charged
+    evaluator.restore(state, k)
+    return k, state["x"]
+
+
+def _check_rows(name: str, value: np.ndarray, m: int) -> None:
+    if value.shape[0] != m:
+        raise InputError(
+            f"method.name: state {name!r} of the estimator has shape {value.shape}; an array with"
+            f" two axes must have a row for each of this rank's {m} workers"
+        )

@@ -10,7 +10,9 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-import mpisim
+from mpisim.core.version import VERSION
+
+PACKAGE = Path(__file__).resolve().parents[1]
 
 LIBRARIES = ("numpy", "scipy", "h5py", "numba", "scikit-learn", "mpi4py")
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -19,7 +21,7 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
 def info_text() -> str:
     """The text of `mpisim info`: one line for each thing a report of a fault should name."""
     rows = {
-        "mpisim": f"{mpisim.__version__} ({Path(mpisim.__file__).parent})",
+        "mpisim": f"{VERSION} ({PACKAGE})",
         "Python": f"{platform.python_version()} on {platform.platform()}",
         "libraries": ", ".join(f"{name} {version(name)}" for name in LIBRARIES),
         "HDF5": _hdf5_version(),
@@ -37,7 +39,7 @@ def provenance() -> dict[str, str | int]:
     """What a log's attributes should say of the software and the machine. Starts no MPI."""
     network = os.environ.get("MPISIM_NETWORK")  # set by run/netlab, the network it made
     found: dict[str, str | int] = {
-        "package_version": mpisim.__version__,
+        "package_version": VERSION,
         "python": platform.python_version(),
         **{name.replace("-", "_"): version(name) for name in LIBRARIES},
         "platform": platform.platform(),
@@ -50,7 +52,7 @@ def provenance() -> dict[str, str | int]:
 def software() -> dict[str, str]:
     """What all ranks of a job must have alike: versions, and the source of mpisim itself."""
     return {
-        "mpisim": f"{mpisim.__version__} with source {source()}",
+        "mpisim": f"{VERSION} with source {source()}",
         "Python": platform.python_version(),
         **{name: version(name) for name in LIBRARIES},
         "MPI": mpi_library(),
@@ -60,7 +62,7 @@ def software() -> dict[str, str]:
 @cache
 def source() -> str:
     """The first digits of the sha256 of the package's files, with their names."""
-    digest, folder = hashlib.sha256(), Path(mpisim.__file__).parent
+    digest, folder = hashlib.sha256(), PACKAGE
     for path in sorted(folder.rglob("*.py")):
         digest.update(f"{path.relative_to(folder)}\0{path.stat().st_size}\0".encode())
         digest.update(path.read_bytes())

@@ -2,38 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 
-from mpisim.problems.base import Matrices
+from mpisim.core.protocols import Collective, Matrices
 
 BLOCK = 1 << 23  # numbers of one exchange, over all workers
 
 
-class Network(Protocol):
-    """What theory needs of `mpisim.comm.star.Star`; both methods are collective."""
-
-    n: int
-    first: int
-    m: int
-    is_server: bool
-
-    def sum_over_workers(self, rows: np.ndarray) -> np.ndarray:
-        """Sum of rows (m, k) over all workers in worker order, (k,), on every rank."""
-        ...
-
-    def all_workers(self, rows: np.ndarray) -> np.ndarray:
-        """Rows (m, ...) of all workers in worker order, (n, ...), on every rank."""
-        ...
-
-
-def mean(star: Network, rows: np.ndarray) -> np.ndarray:
+def mean(star: Collective, rows: np.ndarray) -> np.ndarray:
     """(1/n) sum_i rows_i of rows (m, k), shape (k,), on every rank."""
     return star.sum_over_workers(np.ascontiguousarray(rows, np.float64)) / star.n
 
 
-def mean_matrix(star: Network, matrices: Matrices, d: int) -> np.ndarray:
+def mean_matrix(star: Collective, matrices: Matrices, d: int) -> np.ndarray:
     """(1/n) sum_i H_i, shape (d, d), on every rank; some rows at a time, to bound the memory."""
     height = min(d, max(1, BLOCK // (star.n * d)))
     out = np.empty((d, d))
@@ -46,7 +27,7 @@ def mean_matrix(star: Network, matrices: Matrices, d: int) -> np.ndarray:
     return (out + out.T) / 2
 
 
-def from_first(star: Network, numbers: np.ndarray) -> np.ndarray:
+def from_first(star: Collective, numbers: np.ndarray) -> np.ndarray:
     """``numbers`` (k,) of the rank that has worker 0, on every rank, bit for bit (-0 becomes 0)."""
     rows = np.zeros((star.m, len(numbers)))
     if star.first == 0 and star.m > 0:

@@ -6,7 +6,7 @@ import dataclasses
 from math import ceil, inf, log, log1p
 from typing import Literal
 
-from mpisim.compressors.base import FLOAT_BITS
+from mpisim.theory.compression import FLOAT_BITS
 from mpisim.theory.setting import MarinaTheorem, Setting, Step
 
 

@@ -6,9 +6,8 @@ import dataclasses
 
 import numpy as np
 
-from mpisim.compressors.groups import Groups
-from mpisim.problems.base import Problem
-from mpisim.theory.collective import Network
+from mpisim.core.protocols import Collective, Objective
+from mpisim.theory.compression import Groups
 from mpisim.theory.smoothness import Bound, Constants, joint, variance
 
 
@@ -32,9 +31,9 @@ class GroupConstants:
 
 
 class Members:
-    """The workers of one group, ``members`` (n,), as a network of their own; see `Network`."""
+    """The workers of one group, ``members`` (n,), as a network of their own; see `Collective`."""
 
-    def __init__(self, star: Network, members: np.ndarray):
+    def __init__(self, star: Collective, members: np.ndarray):
         self.star, self.members = star, members
         self.n = int(members.sum())
         self.first, self.m, self.is_server = star.first, star.m, star.is_server
@@ -48,7 +47,7 @@ class Members:
 
 
 def group_constants(
-    groups: Groups, problem: Problem, c: Constants, star: Network, bound: Bound = "sharp"
+    groups: Groups, problem: Objective, c: Constants, star: Collective, bound: Bound = "sharp"
 ) -> GroupConstants:
     """The constants inside each group, as `mpisim.theory.smoothness` has them; collective.
 
@@ -64,7 +63,9 @@ def group_constants(
     return GroupConstants(groups, L_plus, L_pm)
 
 
-def _of_group(problem: Problem, c: Constants, group: Members, bound: Bound) -> tuple[float, float]:
+def _of_group(
+    problem: Objective, c: Constants, group: Members, bound: Bound
+) -> tuple[float, float]:
     if bound == "published":
         rms = float(np.sqrt(np.mean(c.L_i[group.members] ** 2)))
         return rms, rms

@@ -9,7 +9,6 @@ ranks run the same lines on the same numbers.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import hashlib
 import json
 import os
@@ -20,9 +19,9 @@ import h5py
 import numpy as np
 
 from mpisim.core.errors import InputError
-from mpisim.problems.base import Matrices, Problem
+from mpisim.core.protocols import Collective, Matrices, Objective
 from mpisim.problems.data.cache import folder
-from mpisim.theory.collective import Network, from_first, mean, mean_matrix
+from mpisim.theory.collective import from_first, mean, mean_matrix
 
 DENSE_LIMIT = 1500
 ITERATIONS = 200
@@ -30,7 +29,7 @@ CG_ITERATIONS = 5000
 VERSION = 1  # of the algorithm: part of the cache's key
 
 
-def minimiser(problem: Problem, star: Network, cache: bool = True) -> tuple[np.ndarray, float]:
+def minimiser(problem: Objective, star: Collective, cache: bool = True) -> tuple[np.ndarray, float]:
     """x_star, shape (d,), float64, and f_star, the same bits on every rank; collective.
 
     Found once for a problem and kept in the cache folder, or by a formula. `InputError` where f is
@@ -56,7 +55,7 @@ def minimiser(problem: Problem, star: Network, cache: bool = True) -> tuple[np.n
     return found[2:].copy(), float(found[1])
 
 
-def _newton(problem: Problem, star: Network) -> tuple[np.ndarray, float]:
+def _newton(problem: Objective, star: Collective) -> tuple[np.ndarray, float]:
     x = np.zeros(problem.d)
     f, g = _evaluate(problem, star, x)
     start = float(np.linalg.norm(g))
@@ -79,7 +78,7 @@ def _newton(problem: Problem, star: Network) -> tuple[np.ndarray, float]:
     return x, f
 
 
-def _evaluate(problem: Problem, star: Network, x: np.ndarray) -> tuple[float, np.ndarray]:
+def _evaluate(problem: Objective, star: Collective, x: np.ndarray) -> tuple[float, np.ndarray]:
     """f(x) and its gradient, on every rank."""
     losses, gradients = problem.losses_and_gradients(x)
     both = mean(star, np.column_stack([losses, gradients]))
@@ -87,7 +86,7 @@ def _evaluate(problem: Problem, star: Network, x: np.ndarray) -> tuple[float, np
 
 
 def _line_search(
-    problem: Problem, star: Network, x: np.ndarray, f: float, g: np.ndarray, step: np.ndarray
+    problem: Objective, star: Collective, x: np.ndarray, f: float, g: np.ndarray, step: np.ndarray
 ) -> tuple[np.ndarray, float, np.ndarray] | None:
     """The first of x - step, x - step/2, ... that decreases f, or at the end |grad f|."""
     decrease = float(g @ step)
@@ -106,7 +105,7 @@ def _line_search(
     return None
 
 
-def _solve(matrices: Matrices, g: np.ndarray, star: Network) -> np.ndarray:
+def _solve(matrices: Matrices, g: np.ndarray, star: Collective) -> np.ndarray:
     """A solution p of H p = g, the smallest where there are several."""
     if len(g) <= DENSE_LIMIT:
         values, vectors = np.linalg.eigh(mean_matrix(star, matrices, len(g)))
@@ -129,10 +128,13 @@ def _solve(matrices: Matrices, g: np.ndarray, star: Network) -> np.ndarray:
     return p
 
 
-def _path(problem: Problem) -> Path:
+def _path(problem: Objective) -> Path:
     """The cache file: a function of the data's content and of every option."""
-    options = {f.name: getattr(problem, f.name) for f in dataclasses.fields(problem)}  # type: ignore[arg-type]
-    options |= {"workers": problem.n, "seed": problem.seed, "data": problem.identity}
+    options = problem.options() | {
+        "workers": problem.n,
+        "seed": problem.seed,
+        "data": problem.identity,
+    }
     key = json.dumps([VERSION, problem.name, problem.identity, problem.d, options], sort_keys=True)
     return folder() / "minimisers" / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.h5"
 

@@ -15,10 +15,9 @@ from math import ceil, inf, log, sqrt
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from mpisim.compressors.base import FLOAT_BITS
-from mpisim.compressors.permutation import input_variance
 from mpisim.theory import stepsizes
 from mpisim.theory.complexity import Case, rounds
+from mpisim.theory.compression import FLOAT_BITS, input_variance
 from mpisim.theory.setting import Setting
 
 LEAST_P = 1e-4  # of zeta / d: where L_± = 0 and under no PL, no p is too small

@@ -7,10 +7,9 @@ from typing import Literal
 
 import numpy as np
 
-from mpisim.compressors.base import Compressor
 from mpisim.core.errors import InputError
-from mpisim.problems.base import Problem
-from mpisim.theory.collective import Network
+from mpisim.core.protocols import Collective, Objective
+from mpisim.theory.compression import CompressorConstants
 from mpisim.theory.groups import GroupConstants, group_constants
 from mpisim.theory.smoothness import Bound, Constants
 
@@ -84,9 +83,9 @@ class Step:
 
 def setting_of(
     c: Constants,
-    problem: Problem,
-    compressor: Compressor,
-    star: Network,
+    problem: Objective,
+    compressor: CompressorConstants,
+    star: Collective,
     bound: Bound = "sharp",
     condition: Condition = "nonconvex",
 ) -> Setting:

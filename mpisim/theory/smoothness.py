@@ -21,9 +21,9 @@ from typing import Literal
 
 import numpy as np
 
-from mpisim.problems.base import Known, Matrices, Problem
-from mpisim.problems.eigen import largest_eigenvalue
-from mpisim.theory.collective import Network, mean, mean_matrix
+from mpisim.core.eigen import largest_eigenvalue
+from mpisim.core.protocols import Collective, Known, Matrices, Objective
+from mpisim.theory.collective import mean, mean_matrix
 
 Bound = Literal["sharp", "published"]
 
@@ -63,7 +63,7 @@ class Constants:
     sharp: dict[str, bool]
 
 
-def constants(problem: Problem, star: Network, bound: Bound = "sharp") -> Constants:
+def constants(problem: Objective, star: Collective, bound: Bound = "sharp") -> Constants:
     """The constants of a loaded problem; collective. ``"published"``: as the papers' code has them.
 
     `InputError` where nothing is known of the problem's Hessians. Correct to 1e-10, relative.
@@ -87,7 +87,7 @@ def constants(problem: Problem, star: Network, bound: Bound = "sharp") -> Consta
     )
 
 
-def matrices(problem: Problem) -> np.ndarray:
+def matrices(problem: Objective) -> np.ndarray:
     """M_i of this rank's workers, shape (m, d, d).
 
     For logistic regression (1 / (4 r_i)) A_i^T A_i + l2 I, the matrices L_i of SAQ.
@@ -100,7 +100,7 @@ def matrices(problem: Problem) -> np.ndarray:
     return out
 
 
-def _of_samples(problem: Problem, star: Network) -> tuple[np.ndarray, str, bool]:
+def _of_samples(problem: Objective, star: Collective) -> tuple[np.ndarray, str, bool]:
     return star.all_workers(problem.sample_norms()), "sup |phi''| max_t |a_t|^2", False
 
 
@@ -115,7 +115,7 @@ def _constants(**found) -> Constants:
     )
 
 
-def _attained(problem: Problem, formula: str) -> tuple[str, bool]:
+def _attained(problem: Objective, formula: str) -> tuple[str, bool]:
     if problem.attained == "nowhere":
         return f"{formula}, M_i a bound on the Hessians of f_i", False
     where = "everywhere" if problem.attained == "everywhere" else "at x = 0"
@@ -123,19 +123,19 @@ def _attained(problem: Problem, formula: str) -> tuple[str, bool]:
 
 
 def _top(
-    times: Callable[[np.ndarray], np.ndarray], star: Network, d: int, floor: float = 0.0
+    times: Callable[[np.ndarray], np.ndarray], star: Collective, d: int, floor: float = 0.0
 ) -> float:
     """lambda_max of the mean over all workers of the matrices behind ``times``: (d,) -> (m, d)."""
     return largest_eigenvalue(lambda v: mean(star, times(v)), d, floor)
 
 
-def _smooth(problem: Problem, matrices: Matrices, star: Network) -> Found:
+def _smooth(problem: Objective, matrices: Matrices, star: Collective) -> Found:
     norm = matrices.shared + _top(matrices.without_shared().times, star, problem.d)
     return norm, *_attained(problem, "lambda_max(mean M_i)")
 
 
 def joint(
-    problem: Problem, matrices: Matrices, norms: np.ndarray, smooth: Found, star: Network
+    problem: Objective, matrices: Matrices, norms: np.ndarray, smooth: Found, star: Collective
 ) -> Found:
     """L_+ of ``star``'s workers."""
     if problem.identical:
@@ -148,7 +148,7 @@ def joint(
 
 
 def variance(
-    problem: Problem, matrices: Matrices, norms: np.ndarray, plus: float, star: Network
+    problem: Objective, matrices: Matrices, norms: np.ndarray, plus: float, star: Collective
 ) -> Found:
     """L_± of ``star``'s workers."""
     if problem.identical:
@@ -172,7 +172,7 @@ def variance(
     return min(value, bound, plus), "|c| L_±(M) + h L_+, without the penalty", False
 
 
-def _strong_convexity(problem: Problem, star: Network, smooth: float):
+def _strong_convexity(problem: Objective, star: Collective, smooth: float):
     if not problem.convex:
         return None, "not convex", False
     matrices = problem.hessian(problem.initial_point())
@@ -197,7 +197,7 @@ def _known(known: Known) -> Constants:
     )
 
 
-def _published(problem: Problem, star: Network) -> Constants:
+def _published(problem: Objective, star: Collective) -> Constants:
     L_i = star.all_workers(problem.published_norms())
     top = float(L_i.max())
     if problem.published == "one":

@@ -21,9 +21,9 @@ from mpisim.methods.method import METHODS
 from mpisim.problems import PROBLEMS
 from mpisim.problems.data.libsvm import parse as parse_libsvm
 from mpisim.runs import checkpoint
-from mpisim.runs.engine import Engine
 from mpisim.runs.experiment import parse, read
 from mpisim.runs.log.writer import LogWriter, columns
+from mpisim.runs.setup import Setup
 from tests.helpers import run_tables, table
 from tests.malformed import GOOD, LIBSVM
 
@@ -112,7 +112,7 @@ def test_values_of_keys(changes, quadratic, tmp_path):
         assume((key, value) not in [("dimension", n) for n in (2**31, 2**62, 2**63 - 1)])
         tables[name][key] = value
     text = tomli_w.dumps(tables)
-    accept_or_one_line(lambda: Engine(parse(tomllib.loads(text)), MPI.COMM_SELF))
+    accept_or_one_line(lambda: Setup(parse(tomllib.loads(text)), MPI.COMM_SELF))
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from socket import gethostname
 from threading import Barrier
 
-from mpisim.comm.consistency import difference, require_alike
+from mpisim.comm.consistency import difference, require_consistent
 from mpisim.core.errors import Unlike
 from mpisim.runs import sysinfo
 from mpisim.runs.sysinfo import software, source
@@ -40,7 +40,7 @@ def job(*facts):
 
     def check(rank):
         try:
-            require_alike(rank, facts[rank.rank])
+            require_consistent(rank, facts[rank.rank])
         except Unlike as error:
             return str(error)
 
@@ -79,7 +79,7 @@ def test_software_tells_another_source_with_the_same_version(monkeypatch, tmp_pa
     assert {"mpisim", "Python", "numpy", "h5py", "mpi4py", "MPI"} <= own.keys()
     assert own == software() and "\n" not in str(own)
     (tmp_path / "__init__.py").write_text("__version__ = 1")
-    monkeypatch.setattr(sysinfo.mpisim, "__file__", str(tmp_path / "__init__.py"))
+    monkeypatch.setattr(sysinfo, "PACKAGE", tmp_path)
     source.cache_clear()
     try:
         assert software()["mpisim"] != own["mpisim"]
@@ -87,9 +87,11 @@ def test_software_tells_another_source_with_the_same_version(monkeypatch, tmp_pa
         source.cache_clear()
 
 
-def test_an_engine_compares_experiment_and_data(monkeypatch):
+def test_a_set_up_compares_experiment_and_data(monkeypatch):
     seen = {}
-    monkeypatch.setattr("mpisim.runs.engine.require_alike", lambda comm, facts: seen.update(facts))
+    monkeypatch.setattr(
+        "mpisim.runs.setup.require_consistent", lambda comm, facts: seen.update(facts)
+    )
     run_tables(table({"name": "gd", "stepsize": 0.1}, rounds=1))
     assert "sha256:" in seen["data"] and seen["problem.data"] == "'sample'"
     assert seen["run.rounds"] == "1" and seen["method.stepsize"] == "0.1"

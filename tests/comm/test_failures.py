@@ -75,7 +75,7 @@ def test_divergence_is_exit_code_3(tmp_path):
 
 CRASH = """
 import ctypes
-from mpisim.comm.job import guarded
+from mpisim.runs.launch import guarded
 guarded(lambda comm: ctypes.string_at(0))
 """
 

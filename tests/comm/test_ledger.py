@@ -5,8 +5,10 @@ import pytest
 from mpi4py import MPI
 
 from mpisim.comm.clock import COMMUNICATE, COMPUTE, OTHER, Clock, SlowestPath
-from mpisim.runs.engine import Engine, Output
 from mpisim.runs.experiment import parse
+from mpisim.runs.loop import run_rounds
+from mpisim.runs.record import Output
+from mpisim.runs.setup import Setup
 from mpisim.runs.signals import StopSignals
 from tests.helpers import columns, run_tables, table
 
@@ -46,13 +48,13 @@ class CountingComm:
 )
 def test_ledger_counts_the_bytes_handed_to_mpi(compressor):
     tables = table({"name": "ef21", "stepsize": 0.1}, compressor, rounds=9)
-    engine = Engine(parse(tables), MPI.COMM_SELF)
-    engine.star.comm = CountingComm(MPI.COMM_SELF)
+    setup = Setup(parse(tables), MPI.COMM_SELF)
+    setup.star.comm = CountingComm(MPI.COMM_SELF)
     with StopSignals() as signals:
-        engine.run(Output(None), signals)
-    bits = engine.star.ledger.totals
-    assert bits["bits_up"] + bits["framing_bits_up"] == 8 * engine.star.comm.up
-    assert bits["bits_down"] + bits["framing_bits_down"] == 8 * engine.star.comm.down * N
+        run_rounds(setup, Output(None), signals)
+    bits = setup.star.ledger.totals
+    assert bits["bits_up"] + bits["framing_bits_up"] == 8 * setup.star.comm.up
+    assert bits["bits_down"] + bits["framing_bits_down"] == 8 * setup.star.comm.down * N
     assert bits["framing_bits_up"] <= 9 * N * (32 + 8)
 
 

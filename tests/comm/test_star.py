@@ -12,13 +12,14 @@ from mpisim.comm.star import Star
 from mpisim.compressors import make
 from mpisim.core.errors import InputError
 from mpisim.core.rng import Streams
+from mpisim.core.round import Round
 from mpisim.wire.base import Precision
 from tests.wire.string_elias import omega
 
 
-def star(n=4, wire="float32"):
+def star(n=4, wire="float32", round=None):
     precision = Precision(np.dtype(wire), np.dtype("float64"))
-    return Star(MPI.COMM_SELF, n, "shared", Streams(1), precision, Clock())
+    return Star(MPI.COMM_SELF, n, "shared", Streams(1), precision, Clock(), round or Round(9))
 
 
 @given(st.integers(1, 10_000), st.integers(1, 64))
@@ -53,12 +54,12 @@ def test_the_broadcast_can_be_compressed():
 
 
 def test_coin_is_a_function_of_the_round():
-    network = star()
-    coins = []
-    for network.round in range(4000):
+    round = Round(4000)
+    network, coins = star(round=round), []
+    for round.k in range(4000):
         coins.append(network.coin(0.3))
     assert abs(np.mean(coins) - 0.3) < 4 * np.sqrt(0.21 / 4000)
-    network.round = 7
+    round.k = 7
     assert network.coin(0.3) == coins[7]
     assert network.coin(1.0) and not network.coin(0.0)
 

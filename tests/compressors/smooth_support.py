@@ -11,6 +11,7 @@ from mpisim.comm.clock import Clock
 from mpisim.comm.star import Star
 from mpisim.compressors import Compressor, make
 from mpisim.core.rng import Streams
+from mpisim.core.round import Round
 from tests.compressors.cases import SINGLE
 
 SCHEMES = [
@@ -68,7 +69,7 @@ def spd(n: int, d: int, seed: int = 0, rank: int | None = None, shared: float = 
 
 
 def network(n: int, precision=SINGLE) -> Star:
-    return Star(MPI.COMM_SELF, n, "shared", Streams(1), precision, Clock())
+    return Star(MPI.COMM_SELF, n, "shared", Streams(1), precision, Clock(), Round(9))
 
 
 def prepared(

@@ -22,8 +22,8 @@ each_shape = pytest.mark.parametrize("shapes", SHAPES, ids=str)
 
 
 def rank(k, shapes, n=3, precision=DOUBLE):
-    compressor = make({"name": "rank-k", "k": k})
-    compressor.bind(sum(a * b for a, b in shapes), n, precision)
+    d = sum(a * b for a, b in shapes)
+    compressor = make({"name": "rank-k", "k": k}).bind(d, n, precision)
     compressor.prepare(None, SimpleNamespace(shapes=shapes))
     return compressor
 

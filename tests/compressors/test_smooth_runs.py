@@ -9,8 +9,8 @@ from mpi4py import MPI
 
 from mpisim.comm import star as star_module
 from mpisim.core.errors import InputError
-from mpisim.runs.engine import Engine
 from mpisim.runs.experiment import Experiment, parse
+from mpisim.runs.setup import Setup
 from tests.compressors.smooth_support import name_of
 from tests.helpers import columns, run_tables, table
 from tests.wire import string_elias
@@ -256,7 +256,7 @@ def test_the_set_up_takes_seconds_and_the_matrices_do_not(tmp_path):
 def test_where_there_is_no_theorem(method, problem, line):
     tables = table(method, smooth({"name": "quant-plus"}), problem=problem, rounds=1)
     if not line:
-        assert Engine(parse(tables), MPI.COMM_SELF).step.gamma > 0
+        assert Setup(parse(tables), MPI.COMM_SELF).step.gamma > 0
         return
     with pytest.raises(InputError) as error:
         run_tables(tables)

@@ -165,7 +165,7 @@ def test_two_damaged_checkpoints_are_one_line(tmp_path):
 def test_a_run_that_starts_anew_forgets_old_checkpoints(tmp_path):
     log, _, tables = two_checkpoints(tmp_path)
     with pytest.raises(RuntimeError), pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mpisim.runs.engine.Engine._loop", _fails)
+        patch.setattr("mpisim.runs.loop.Loop.run", _fails)
         run_tables(tables, log, force=True)
     assert [p.name for p in tmp_path.glob("log.h5*")] == ["log.h5"]
 

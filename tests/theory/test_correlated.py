@@ -7,11 +7,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from mpisim.compressors.groups import Groups
 from mpisim.core.errors import InputError
 from mpisim.theory import stepsizes as steps
 from mpisim.theory import tables
 from mpisim.theory.complexity import Case
+from mpisim.theory.compression import Groups
 from mpisim.theory.groups import GroupConstants
 from tests.helpers import run_tables, table
 from tests.theory.support import setting

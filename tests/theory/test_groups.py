@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from mpisim.compressors import make
-from mpisim.compressors.groups import Groups, labels
+from mpisim.compressors.groups import labels
 from mpisim.problems.quadratic import Quadratic
 from mpisim.theory import stepsizes
+from mpisim.theory.compression import Groups
 from mpisim.theory.groups import group_constants
 from mpisim.theory.setting import setting_of
 from mpisim.theory.smoothness import constants, matrices
@@ -87,7 +88,7 @@ def test_two_groups_of_alike_workers():
     star, label = LocalStar(6), np.array([0, 1] * 3)
     c = constants(problem, star)
     compressor = make({"name": "permk", "groups": [[0, 2, 4], [1, 3, 5]]})
-    compressor.bind(problem.d, 6, Precision(np.dtype("f4"), np.dtype("f8")))
+    compressor = compressor.bind(problem.d, 6, Precision(np.dtype("f4"), np.dtype("f8")))
     s = setting_of(c, problem, compressor, star)
     assert np.array_equal(compressor.by_group.label, label)
     assert s.groups.L_hat_sq <= 1e-14 * c.L_plus**2 < c.L_pm**2

@@ -16,9 +16,9 @@ import pytest
 from mpi4py import MPI
 
 from mpisim.core.errors import Diverged
-from mpisim.runs.cache import Loaded
-from mpisim.runs.engine import Engine
+from mpisim.runs.cache import ProblemCache
 from mpisim.runs.experiment import parse
+from mpisim.runs.setup import Setup
 from tests.helpers import columns, run_tables, table
 
 SEEDS = 40
@@ -58,22 +58,22 @@ class Round:
         return float(np.sum((self.g - self.gradients.mean(axis=0)) ** 2))
 
 
-def trajectory(engine: Engine, rounds: int, state: str = "") -> Iterator[Round]:
+def trajectory(engine: Setup, rounds: int, state: str = "") -> Iterator[Round]:
     x = engine.problem.initial_point()
     for k in range(rounds + 1):
-        engine.star.round = k
+        engine.round.k = k
         losses, gradients = engine.problem.losses_and_gradients(x)
         shift = getattr(engine.estimator, state, np.zeros_like(gradients)) if state else gradients
         g = engine.estimator.estimate(x) if k else engine.estimator.start(x)
         yield Round(x, losses, gradients, g, shift)
-        x = engine.optimizer.step(x, g)
+        x = engine.optimizer.step(x, g, engine.step.gamma)
 
 
-def engine(method, compressor, problem, loaded, seed=1) -> Engine:
+def engine(method, compressor, problem, loaded, seed=1) -> Setup:
     tables = table(
         method, compressor, workers=5, rounds=0, problem=problem, seed=seed, wire="float64"
     )
-    return Engine(parse(tables), MPI.COMM_SELF, loaded)
+    return Setup(parse(tables), MPI.COMM_SELF, loaded)
 
 
 def at(method: dict, multiple: float, **more) -> dict:
@@ -92,7 +92,7 @@ def smooth_case(method, compressor, problem, multiple) -> float:
 
     At most 1 in expectation (PermK paper, proof of Theorem 4; MARINA, Theorems 2.1, 3.1, 4.1).
     """
-    loaded = Loaded()
+    loaded = ProblemCache()
 
     def run(seed: int) -> np.ndarray:
         e = engine(at(method, multiple), compressor, problem, loaded, seed)
@@ -136,7 +136,7 @@ def pl_case(method, compressor, multiple) -> float:
 
     At most 1 in expectation (PermK paper, Theorem 5; MARINA, Theorems 2.2, D.2, E.2).
     """
-    loaded = Loaded()
+    loaded = ProblemCache()
 
     def run(seed: int) -> np.ndarray:
         e = engine(at(method, multiple, condition="PL"), compressor, LOGISTIC, loaded, seed)
@@ -160,7 +160,7 @@ def test_pl_lyapunov_function_breaks_at_six_times_the_step(method, compressor):
 
 def gd_worst(multiple: float) -> float:
     """max_k (f(x^{k+1}) - f(x^k) + gamma/2 |grad f(x^k)|^2) / f(x^0)."""
-    e = engine(at({"name": "gd"}, multiple), None, LEAST_SQUARES, Loaded())
+    e = engine(at({"name": "gd"}, multiple), None, LEAST_SQUARES, ProblemCache())
     r = list(trajectory(e, 50))
     steps = (b.f - a.f + e.step.gamma / 2 * a.square for a, b in pairwise(r))
     return max(steps) / r[0].f
@@ -177,7 +177,7 @@ def ef21_worst(multiple: float, condition: str) -> float:
     Theorem 6: Phi = f + gamma/(2 theta) G falls by gamma/2 |grad f|^2; Theorem 7: Phi = f - f* +
     gamma/theta G falls to 1 - gamma mu times itself. G is the mean of |g_i - grad f_i|^2.
     """
-    method, loaded = {"name": "ef21"}, Loaded()
+    method, loaded = {"name": "ef21"}, ProblemCache()
     e = engine(
         at(method, multiple, condition=condition), {"name": "topk", "k": 10}, LOGISTIC, loaded
     )
@@ -204,7 +204,7 @@ def diana_case(multiple: float) -> float:
 
     Phi = |x - x*|^2 + (4 omega / (alpha n)) gamma^2 L_max mean |h_i - grad f_i(x*)|^2 / L_i.
     """
-    compressor, loaded = {"name": "randk", "k": 10}, Loaded()
+    compressor, loaded = {"name": "randk", "k": 10}, ProblemCache()
 
     def run(seed: int) -> np.ndarray:
         e = engine(at({"name": "diana"}, multiple), compressor, LOGISTIC, loaded, seed)
@@ -242,7 +242,7 @@ def ratio(method, compressor, problem, multiple, folder) -> float:
             return np.inf
         read = columns(log)
         means.append(read["grad_norm_sq"][:-1].mean())
-        gamma = Engine(parse(tables), MPI.COMM_SELF).step.gamma
+        gamma = Setup(parse(tables), MPI.COMM_SELF).step.gamma
     return float(np.mean(means)) * gamma * rounds / (2 * read["loss"][0])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mpisim.runs.cache import Loaded
+from mpisim.runs.cache import ProblemCache
 from mpisim.theory.smoothness import matrices
 from tests.theory.test_lyapunov import LOGISTIC, Round, at, engine, excess, trajectory
 
@@ -25,7 +25,7 @@ def diana_case(inner: dict, multiple: float) -> float:
     Phi = |x - x*|^2 + (4 cal-L_max / (alpha n)) gamma^2 mean |h_i - grad f_i(x*)|^2 in the norm of
     L_i^†.
     """
-    loaded = Loaded()
+    loaded = ProblemCache()
 
     def run(seed: int) -> np.ndarray:
         e = engine(at({"name": "diana"}, multiple), plus(inner), LOGISTIC, loaded, seed)
@@ -63,7 +63,7 @@ def dcgd_case(inner: dict, multiple: float) -> float:
 
     sigma = mean cal-L_i |grad f_i(x*)|^2 in the norm of L_i^†, here with cal-L_max for cal-L_i.
     """
-    loaded = Loaded()
+    loaded = ProblemCache()
 
     def run(seed: int) -> np.ndarray:
         own = plus(inner | {"scheme": "dcgd"})

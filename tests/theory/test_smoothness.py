@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mpisim.core.eigen import largest_eigenvalue
 from mpisim.core.errors import InputError
 from mpisim.problems import PROBLEMS
 from mpisim.problems.base import Problem
-from mpisim.problems.eigen import largest_eigenvalue
 from mpisim.problems.nonconvex import CURVATURE
 from mpisim.theory.smoothness import constants, matrices
 from tests.problems.support import FORMS, NAMES, LocalStar, attach, make_rows, on_ranks, part

@@ -21,13 +21,13 @@ from mpisim.cli import entry as cli
 # Where a fault can happen: module and function. Those that only rank 0 calls come second.
 EVERYWHERE = {
     "start": ("mpisim.runs.experiment", "read"),
-    "load": ("mpisim.runs.cache", "Loaded.problem"),
+    "load": ("mpisim.runs.cache", "ProblemCache.problem"),
     "set-up exchange": ("mpisim.comm.star", "Star.all_workers"),
     "gather": ("mpisim.comm.star", "Star.gather"),
     "broadcast": ("mpisim.comm.star", "Star.broadcast"),
     "row": ("mpisim.runs.evaluation", "Evaluator.row"),
-    "checkpoint": ("mpisim.runs.engine", "collect"),
-    "end": ("mpisim.runs.engine", "Engine._close"),
+    "checkpoint": ("mpisim.runs.snapshot", "collect"),
+    "end": ("mpisim.runs.record", "Record.close"),
 }
 ON_RANK_0 = {
     "log, reserving": ("os", "posix_fallocate"),

@@ -13,8 +13,8 @@ from mpisim.analysis.guarantees import text
 from mpisim.core.errors import InputError
 from mpisim.methods.estimators.vr_diana import VRDiana
 from mpisim.methods.estimators.vr_marina import OnlineVRMarina, VRMarina
-from mpisim.runs.engine import Engine
 from mpisim.runs.experiment import Experiment
+from mpisim.runs.setup import Setup
 from mpisim.theory import tables
 from mpisim.theory.collective import mean
 from mpisim.theory.complexity import Case, Row
@@ -32,7 +32,7 @@ class Facts:
     f_inf is None, and so is Delta_0, where no lower bound of f is known.
     """
 
-    engine: Engine
+    setup: Setup
     c: Constants
     smooth: Setting
     f_0: float
@@ -64,30 +64,30 @@ def report(experiment: Experiment, epsilon: float, comm: MPI.Intracomm) -> str:
 def _facts(experiment: Experiment, comm: MPI.Intracomm) -> Facts:
     method = dataclasses.replace(experiment.method, stepsize=1.0)  # the theorems' come later
     run = dataclasses.replace(experiment.run, reference=False)
-    engine = Engine(dataclasses.replace(experiment, method=method, run=run), comm)
-    problem, star = engine.problem, engine.star
-    c = engine.loaded.constants(star, method.smoothness)
+    setup = Setup(dataclasses.replace(experiment, method=method, run=run), comm)
+    problem, star = setup.problem, setup.star
+    c = setup.cache.constants(star, method.smoothness)
     f_0 = float(mean(star, problem.losses(problem.initial_point())[:, None])[0])
-    smooth = setting_of(c, problem, engine.compressor, star, method.smoothness)
-    return Facts(engine, c, smooth, f_0, *_lower_bound(engine))
+    smooth = setting_of(c, problem, setup.compressor, star, method.smoothness)
+    return Facts(setup, c, smooth, f_0, *_lower_bound(setup))
 
 
-def _lower_bound(engine: Engine) -> tuple[float | None, str]:
+def _lower_bound(setup: Setup) -> tuple[float | None, str]:
     why = ""
-    if engine.problem.minimum() is not None:
-        return engine.loaded.minimiser(engine.star)[1], "f(x*), by its formula"
-    if engine.problem.convex:
+    if setup.problem.minimum() is not None:
+        return setup.cache.minimiser(setup.star)[1], "f(x*), by its formula"
+    if setup.problem.convex:
         try:
-            return engine.loaded.minimiser(engine.star)[1], "f(x*), by Newton's method"
+            return setup.cache.minimiser(setup.star)[1], "f(x*), by Newton's method"
         except InputError:
             why = ", f has no minimiser"
-    if engine.problem.nonnegative:
+    if setup.problem.nonnegative:
         return 0.0, f"a lower bound, f being nonnegative{why}"
     return None, "no lower bound of f is known, so no rounds can be predicted"
 
 
 def _experiment(facts: Facts, experiment: Experiment) -> list[tuple[str, str]]:
-    problem, rows = facts.engine.problem, facts.engine.rows
+    problem, rows = facts.setup.problem, facts.setup.rows
     least, most = int(rows.min()), int(rows.max())
     samples = f"{least}" if least == most else f"{least} to {most}"
     return [
@@ -116,7 +116,7 @@ def _constants(c: Constants) -> list[tuple[str, ...]]:
 
 
 def _method(facts: Facts, experiment: Experiment) -> list[tuple[str, str]]:
-    compressor, estimator = facts.engine.compressor, facts.engine.estimator
+    compressor, estimator = facts.setup.compressor, facts.setup.estimator
     parts = [f"omega = {text.number(compressor.omega)}", f"alpha = {text.number(compressor.alpha)}"]
     parts.append(f"zeta = {text.number(compressor.density)}")
     if compressor.A is not None:
@@ -156,7 +156,7 @@ def _steps(facts: Facts, experiment: Experiment) -> Iterable[tuple[str, str]]:
     try:
         if not method.optimizer.theorem:
             raise InputError(f"method.stepsize: there is no theorem for {method.optimizer.name!r}")
-        theory = facts.engine.estimator.theory_step(facts.setting(method.condition()))
+        theory = facts.setup.estimator.theory_step(facts.setting(method.condition()))
         yield "theory step", f"{text.number(theory.gamma)}, {theory.source}"
     except InputError as error:
         yield "theory step", f"none: {str(error).removeprefix('method.stepsize: ')}"
@@ -198,10 +198,10 @@ def _table(facts: Facts, condition: Condition, epsilon: float) -> str:
 
 
 def _case(facts: Facts, condition: Condition, epsilon: float) -> Case:
-    estimator, engine = facts.engine.estimator, facts.engine
+    estimator, setup = facts.setup.estimator, facts.setup
     return Case(
         setting=facts.setting(condition),
-        m=engine.oracle.samples,
+        m=setup.oracle.samples,
         delta=max(0.0, facts.f_0 - (facts.f_inf or 0.0)),
         epsilon=epsilon,
         method=estimator.name,

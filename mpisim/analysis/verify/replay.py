@@ -16,10 +16,9 @@ from mpi4py import MPI
 from mpisim.analysis.verify.checks import worker_bits
 from mpisim.comm.clock import Clock
 from mpisim.comm.star import Star
-from mpisim.compressors.base import Compressor
-from mpisim.compressors.composition import Compose
 from mpisim.core.errors import InputError
 from mpisim.core.rng import Streams
+from mpisim.core.round import Round
 from mpisim.methods.oracle import Oracle
 from mpisim.problems.base import Problem
 from mpisim.runs.experiment import Experiment
@@ -58,10 +57,10 @@ def why_not(log: Log, experiment: Experiment) -> str:
     if log.columns["bits_up"][0] or log.columns["bits_down"][0]:
         return "what was exchanged before round 0 depends on the data"
     compressor = experiment.compressor
-    if type(compressor).prepare not in (Compressor.prepare, Compose.prepare):
-        return f"the compressor {compressor.name!r} is fitted to the data"
-    star = _star(log, experiment)
+    star, _ = _star(log, experiment)
     bound = compressor.bind(int(log.attrs["dimension"]), log.n, experiment.run.precision)
+    if bound.fitted:
+        return f"the compressor {compressor.name!r} is fitted to the data"
     if bound.form(star.draw("up")).sizes is None:
         return f"the length of a message of {compressor.name!r} depends on what is in it"
     return ""
@@ -72,7 +71,7 @@ def replay(log: Log, experiment: Experiment) -> list[str]:
 
     `InputError` where the method does not fit: the log was then not written by this mpisim.
     """
-    star = _star(log, experiment)
+    star, round = _star(log, experiment)
     problem = Mute(int(log.attrs["dimension"]), log.workers["rows"], star.precision.arithmetic)
     oracle = Oracle(problem, star.clock, int(problem.rows.min()))
     compressor = experiment.compressor.bind(problem.d, star.n, star.precision)
@@ -81,7 +80,7 @@ def replay(log: Log, experiment: Experiment) -> list[str]:
     rounds = log.columns["round"].tolist()
     wanted = set(rounds)
     for k in range(rounds[-1] + 1):
-        star.round = k
+        round.k = k
         if k in wanted:
             found.append((*star.ledger.totals.values(), oracle.calls))
         if k < rounds[-1]:
@@ -107,11 +106,10 @@ def replay(log: Log, experiment: Experiment) -> list[str]:
     return problems
 
 
-def _star(log: Log, experiment: Experiment) -> Star:
+def _star(log: Log, experiment: Experiment) -> tuple[Star, Round]:
     run = experiment.run
-    streams = Streams(run.seed)
-    star = Star(MPI.COMM_SELF, log.n, "shared", streams, run.precision, Clock())
-    star.rounds = run.rounds
+    streams, round = Streams(run.seed), Round(run.rounds)
+    star = Star(MPI.COMM_SELF, log.n, "shared", streams, run.precision, Clock(), round)
     if log.n < 1 or int(log.attrs["dimension"]) < 1:
         raise InputError(f"{log.path}: has no workers or no dimension")
-    return star
+    return star, round

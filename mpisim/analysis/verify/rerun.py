@@ -12,10 +12,12 @@ import numpy as np
 from mpi4py import MPI
 
 from mpisim.analysis.verify.checks import worker_bits
-from mpisim.runs.engine import Engine, Output
 from mpisim.runs.experiment import parse
 from mpisim.runs.log.isolated import apart
 from mpisim.runs.log.reader import Log, read
+from mpisim.runs.loop import run_rounds
+from mpisim.runs.record import Output
+from mpisim.runs.setup import Setup
 from mpisim.runs.signals import StopSignals
 
 COMPLETE = ("done", "diverged")
@@ -42,7 +44,7 @@ def rerun(tables: dict[str, Any], log: Log | None, comm: MPI.Intracomm) -> tuple
     with ExitStack() as stack, StopSignals() as signals:
         folder = stack.enter_context(tempfile.TemporaryDirectory()) if comm.rank == 0 else ""
         again = Path(comm.bcast(folder)) / "rerun.h5"
-        result = Engine(parse(tables), comm).run(Output(again), signals)
+        result = run_rounds(Setup(parse(tables), comm), Output(again), signals)
         if log is None or result.status not in COMPLETE:
             return result.status, []
         return result.status, differences(log, read(again))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -12,10 +12,10 @@ from mpisim.comm.star import Star, Upload
 from mpisim.compressors.base import Compressor
 from mpisim.core.errors import InputError
 from mpisim.core.lazy_rows import Vectors
+from mpisim.core.registry import named, unfrozen
+from mpisim.core.state import Stateful
 from mpisim.methods.oracle import Oracle
-
-if TYPE_CHECKING:
-    from mpisim.theory.setting import Setting, Step
+from mpisim.theory.setting import Setting, Step
 
 ESTIMATORS: dict[str, type[Estimator]] = {}
 Theory = Literal["theory"]
@@ -25,38 +25,37 @@ Direction = Literal["up", "both"]  # what is compressed: only messages up, or th
 def estimator(name: str):
     """Class decorator: makes an estimator known under ``name``."""
 
-    def register(cls):
-        ESTIMATORS[name] = dataclasses.dataclass(cls)
-        cls.name = name
-        return cls
-
-    return register
+    return named(ESTIMATORS, name)
 
 
-class Estimator(ABC):
+class Estimator(Stateful, ABC):
     """Estimates the gradient of f at the iterates, with compressed messages.
 
     Every rank runs the same lines. Subclasses are dataclasses whose fields are keys of the
-    ``[method]`` table. In `start` and `estimate`, arrays (m, d) belong to this rank's workers,
-    and arrays (d,) are the same on all ranks, but for those that come from ``star.mean``, which
-    the server alone knows: what all ranks may use of them comes back from ``star.broadcast``.
+    ``[method]`` table; what runs is a copy that `bind` makes. In `start` and `estimate`, arrays
+    (m, d) belong to this rank's workers, and arrays (d,) are the same on all ranks, but for those
+    from ``star.mean``: only the server has them, and ``star.broadcast`` brings them to all ranks.
+    Attributes that `start` and `estimate` set are the estimator's state (`Stateful`).
     """
 
     name: ClassVar[str]
-    worker_state: ClassVar[tuple[str, ...]] = ()  # attributes (m, d): one row a worker
-    server_state: ClassVar[tuple[str, ...]] = ()  # attributes (d,): the server's, or everybody's
     star: Star
     oracle: Oracle
     compressor: Compressor
 
     def bind(self, star: Star, oracle: Oracle, compressor: Compressor) -> Estimator:
-        """Attach the estimator to a network, a problem and a compressor; check the parameters."""
-        self.star, self.oracle, self.compressor = star, oracle, compressor
-        self.check()
-        return self
+        """A copy for a network, a problem and a compressor, with its parameters resolved."""
+        bound = unfrozen(self)
+        bound.star, bound.oracle, bound.compressor = star, oracle, compressor
+        bound.check()
+        bound.begin()
+        return bound
 
-    def check(self) -> None:  # noqa: B027 - nothing to check is fine
-        """Resolve "theory" parameters; raise `InputError` if one does not fit the compressor."""
+    def check(self) -> None:
+        """Resolve "theory" parameters; raise `InputError` if one does not fit the compressor.
+
+        Called on the copy that `bind` makes, whose attributes may be set.
+        """
 
     @abstractmethod
     def start(self, x: np.ndarray) -> np.ndarray:

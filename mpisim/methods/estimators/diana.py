@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 
 from mpisim.core.errors import InputError
@@ -29,8 +27,6 @@ class Diana(Estimator):
     """
 
     alpha: float | Theory = "theory"
-    worker_state: ClassVar[tuple[str, ...]] = ("h_i",)
-    server_state: ClassVar[tuple[str, ...]] = ("h",)
 
     def check(self) -> None:
         if self.alpha == "theory":

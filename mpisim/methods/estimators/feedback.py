@@ -28,8 +28,6 @@ class ErrorFeedback(Stochastic):
     """
 
     direction: Direction = "up"
-    worker_state = ("e_i",)
-    server_state = ("e",)
 
     def start(self, x: np.ndarray) -> np.ndarray:
         self.e_i = np.zeros((self.star.m, x.size), self.star.precision.arithmetic)
@@ -66,8 +64,6 @@ class EF21(Stochastic):
 
     direction: Direction = "up"
     start_: Literal["dense", "compressed", "zero"] = "dense"
-    worker_state = ("g_i",)
-    server_state = ("g", "gt")
 
     def start(self, x: np.ndarray) -> np.ndarray:
         arithmetic = self.star.precision.arithmetic

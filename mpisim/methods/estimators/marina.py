@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import ClassVar
-
 import numpy as np
 
 from mpisim.core.schema import require
@@ -13,13 +10,10 @@ from mpisim.theory import stepsizes
 from mpisim.theory.setting import MarinaTheorem, Setting, Step
 
 
-@dataclasses.dataclass
 class MarinaFamily(Estimator):
     """What MARINA and PP-MARINA share: p, and g^0 = grad f(x^0)."""
 
-    p: float | Theory = "theory"
-    worker_state: ClassVar[tuple[str, ...]] = ("grad",)
-    server_state: ClassVar[tuple[str, ...]] = ("g",)
+    p: float | Theory
 
     def check(self) -> None:
         if self.p == "theory":
@@ -45,6 +39,7 @@ class Marina(MarinaFamily):
     the compressed difference, which the server adds to its g^k, not the sum of both.
     """
 
+    p: float | Theory = "theory"
     theorem: MarinaTheorem = "marina"
 
     def check(self) -> None:

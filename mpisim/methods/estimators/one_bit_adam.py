@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from math import inf
 from typing import Literal
 
 import numpy as np
 
-from mpisim.core.schema import require
 from mpisim.methods.estimators.base import estimator
 from mpisim.methods.estimators.batches import Stochastic
+from mpisim.methods.optimizers import warmup_rounds
 
 
 @estimator("1bit-adam")
@@ -35,8 +34,6 @@ class OneBitAdam(Stochastic):
     warmup: int | float = 0.13
     variant: Literal["paper", "code"] = "paper"
     beta1: float = 0.9
-    worker_state = ("e_i",)
-    server_state = ("e", "m")
 
     def check(self) -> None:
         super().check()
@@ -63,12 +60,3 @@ class OneBitAdam(Stochastic):
         self.m = self.star.broadcast(v, self.compressor)
         self.e = v - self.m
         return self.m
-
-
-def warmup_rounds(warmup: int | float, rounds: int) -> int:
-    """The warm-up in rounds; `InputError` where it is negative."""
-    share = isinstance(warmup, float) and 0 < warmup < 1
-    require(
-        share or 0 <= warmup < inf, "method.warmup", warmup, "an integer >= 0 or a share below 1"
-    )
-    return -int(-warmup * rounds // 1) if share else int(warmup)

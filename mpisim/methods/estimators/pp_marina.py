@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mpisim.core.schema import require
-from mpisim.methods.estimators.base import estimator
+from mpisim.methods.estimators.base import Theory, estimator
 from mpisim.methods.estimators.marina import MarinaFamily
 from mpisim.theory import stepsizes
 from mpisim.theory.setting import Setting, Step
@@ -23,9 +23,8 @@ class PPMarina(MarinaFamily):
     drawn client costs 2 m sample gradients.
     """
 
+    p: float | Theory = "theory"
     participants: int = 1
-    worker_state = ()
-    server_state = ("g", "x")
 
     def check(self) -> None:
         r, n = self.participants, self.star.n

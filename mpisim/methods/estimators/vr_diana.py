@@ -34,8 +34,6 @@ class VRDiana(Diana):
 
     batch: int | float = dataclasses.field(kw_only=True)
     p: float | Theory = "theory"
-    worker_state = ("h_i", "mu_i")
-    server_state = ("h", "w")
 
     def check(self) -> None:
         self.b = batch_size(self.batch, self.oracle.samples, "batch")

@@ -25,7 +25,6 @@ class VRMarina(Estimator):
 
     batch: int | float
     p: float | Theory = "theory"
-    server_state = ("g", "x")
 
     def check(self) -> None:
         self.b = batch_size(self.batch, self.oracle.samples, "batch")

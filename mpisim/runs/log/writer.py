@@ -24,7 +24,8 @@ from mpisim.core.atomic_file import image, reserve, write_whole
 from mpisim.core.errors import InputError, OutputError
 from mpisim.runs.log.isolated import DAMAGE, apart
 from mpisim.runs.log.ordered_file import OrderedFile
-from mpisim.runs.metrics import Measure
+from mpisim.runs.log.schema import Column
+from mpisim.runs.metrics import Metric
 
 SCHEMA_VERSION = 1
 FLUSH_SECONDS = 1.0
@@ -34,8 +35,6 @@ BOOKKEEPING = 1 << 16  # bytes of HDF5's own that one flush may add
 AT_THE_END = ("final", "workers")  # groups that are filled when the run ends
 OPEN: dict[str, Any] = {"libver": ("earliest", "v110"), "locking": False}
 OPEN["rdcc_nbytes"] = 1 << 16  # chunks that are full are not needed again
-
-Column = tuple[str, type, str, str]  # name, type, units, description
 
 FIRST: list[Column] = [
     ("round", np.int64, "1", "k, the number of the iterate x^k; row 0 is the starting point"),
@@ -65,9 +64,9 @@ TIMES: list[Column] = [
 ]
 
 
-def columns(reference: bool, more: Iterable[Measure] = ()) -> list[Column]:
+def columns(reference: bool, more: Iterable[Metric] = ()) -> list[Column]:
     """The columns of ``/rounds`` in the order in which `LogWriter.row` takes them."""
-    own = [column for measure in more for column in measure.columns]
+    own = [column for metric in more for column in metric.columns]
     return FIRST + (REFERENCE if reference else []) + LEDGER + ORACLE + TIMES + own
 
 

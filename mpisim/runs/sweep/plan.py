@@ -10,7 +10,7 @@ from typing import Any
 
 import h5py
 
-from mpisim.comm.star import Star
+from mpisim.comm.partition import worker_ranks
 from mpisim.core.errors import InputError
 from mpisim.runs import checkpoint
 from mpisim.runs.cache import problem_key
@@ -61,7 +61,7 @@ def _with_workers(tables: Tables, ranks: int) -> Experiment:
     """The experiment with the number of workers in it, which otherwise the ranks decide."""
     experiment = parse(tables)
     if getattr(experiment.problem, "workers", 0) is None:
-        workers = Star.worker_ranks(ranks, experiment.run.layout)
+        workers = worker_ranks(ranks, experiment.run.layout)
         experiment = parse(tables | {"problem": tables["problem"] | {"workers": workers}})
     return experiment
 

@@ -14,10 +14,12 @@ from mpi4py import MPI
 
 from mpisim.comm.job import on_first, together
 from mpisim.core.errors import InputError
-from mpisim.runs.cache import Loaded
-from mpisim.runs.engine import Engine, Output
+from mpisim.runs.cache import ProblemCache
 from mpisim.runs.experiment import parse
+from mpisim.runs.loop import run_rounds
 from mpisim.runs.progress import duration
+from mpisim.runs.record import Output
+from mpisim.runs.setup import Setup
 from mpisim.runs.signals import StopSignals
 from mpisim.runs.sweep.plan import plan, resumable
 from mpisim.runs.sweep.points import Point, Tables, write_summary
@@ -60,26 +62,27 @@ class _Run:
         self, comm: MPI.Intracomm, control: MPI.Intracomm, signals: StopSignals, command: str
     ):
         self.comm, self.control, self.signals, self.command = comm, control, signals, command
-        self.loaded = Loaded()
+        self.cache = ProblemCache()
 
     def point(self, point: Point) -> None:
         """Run one point and note how it ended."""
         start = monotonic()
         try:
-            engine = together(self.control, lambda: self._set_up(point))
+            setup = together(self.control, lambda: self._set_up(point))
         except InputError as error:
             if not error.agreed:
                 raise
             point.end("skipped", str(error), monotonic() - start)
             return
         log = Path(point.log)
-        every = engine.experiment.run.log_every
-        resume = on_first(self.control, lambda: resumable(log, engine.identity, every))
-        result = engine.run(Output(log, not resume, resume, self.command), self.signals)
-        point.end(result.status, seconds=monotonic() - start)
+        every = setup.experiment.run.log_every
+        resume = on_first(self.control, lambda: resumable(log, setup.identity, every))
+        output = Output(log, not resume, resume, self.command)
+        end = run_rounds(setup, output, self.signals)
+        point.end(end.status, seconds=monotonic() - start)
 
-    def _set_up(self, point: Point) -> Engine:
-        return Engine(parse(tomllib.loads(point.config)), self.comm, self.loaded)
+    def _set_up(self, point: Point) -> Setup:
+        return Setup(parse(tomllib.loads(point.config)), self.comm, self.cache)
 
 
 def counts(points: list[Point]) -> str:

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from mpi4py import MPI
 
-from mpisim.runs.engine import Engine
 from mpisim.runs.sweep import grid, runner
 from mpisim.runs.sweep.points import Point
 
@@ -43,11 +42,11 @@ def run(file: Path, folder: Path, *settings: str) -> list[Point]:
 def count_runs(patch: pytest.MonkeyPatch) -> list[Path]:
     """A list that grows by the log of each run, from now on."""
     ran: list[Path] = []
-    original = Engine.run
+    original = runner.run_rounds
 
-    def counted(self, output, signals):
+    def counted(setup, output, signals):
         ran.append(output.log)
-        return original(self, output, signals)
+        return original(setup, output, signals)
 
-    patch.setattr(Engine, "run", counted)
+    patch.setattr(runner, "run_rounds", counted)
     return ran

@@ -1,0 +1,108 @@
+"""What upper rooms hand down to lower ones, as protocols, so that imports go one way."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar, Literal, Protocol
+
+import numpy as np
+
+
+class Collective(Protocol):
+    """The workers of a run, some of them on this rank; both methods are collective.
+
+    n workers over all ranks; this rank holds m of them, from worker ``first`` on.
+    """
+
+    n: int
+    first: int
+    m: int
+    is_server: bool
+
+    def sum_over_workers(self, rows: np.ndarray) -> np.ndarray:
+        """Sum of rows (m, k) over all workers in worker order, (k,), on every rank."""
+        ...
+
+    def all_workers(self, rows: np.ndarray) -> np.ndarray:
+        """Rows (m, ...) of all workers in worker order, (n, ...), on every rank."""
+        ...
+
+
+class Uplink(Collective, Protocol):
+    """The workers, and their way to the server."""
+
+    def send_once(self, rows: np.ndarray) -> tuple[int, np.ndarray]:
+        """Send ``rows`` (m, k) uncompressed; the first worker known here, and what was decoded.
+
+        The server knows the rows of all workers, (n, k); other ranks know their own, (m, k).
+        """
+        ...
+
+
+class Matrices(Protocol):
+    """A symmetric matrix H_i for each worker of the block, not necessarily stored."""
+
+    @property
+    def shared(self) -> float:
+        """The multiple of the identity that is part of every H_i, whatever the worker."""
+        ...
+
+    def times(self, v: np.ndarray) -> np.ndarray:
+        """H_i v for one vector (d,), or H_i v_i for vectors (m, d): shape (m, d)."""
+        ...
+
+    def rows(self, i: int, start: int, stop: int) -> np.ndarray:
+        """Rows start to stop - 1 of worker i's matrix, shape (stop - start, d)."""
+        ...
+
+    def norms(self) -> np.ndarray:
+        """Largest eigenvalues, shape (m,); each depends on its own worker only."""
+        ...
+
+    def without_shared(self) -> Matrices:
+        """The same without the shared multiple of the identity."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Known:
+    """Smoothness constants that a problem has in closed form, over all n workers and all sharp.
+
+    L_i (n,), L, L_plus, L_pm, mu: as in `mpisim.theory.smoothness.Constants`.
+    """
+
+    L_i: np.ndarray
+    L: float
+    L_plus: float
+    L_pm: float
+    mu: float
+
+
+class Objective(Protocol):
+    """What theory needs of a loaded problem, as `mpisim.problems.base.Problem` explains it."""
+
+    name: ClassVar[str]
+    spread: ClassVar[tuple[float, float]]
+    published: ClassVar[Literal["one", "mean", "sharp"]]
+    n: int
+    m: int
+    d: int
+    seed: int
+    convex: bool
+    identical: bool
+    identity: str
+    attained: Literal["everywhere", "origin", "nowhere"]
+    shapes: tuple[tuple[int, int], ...]
+
+    @property
+    def known(self) -> Known | None: ...
+    def known_of(self, members: np.ndarray) -> Known | None: ...
+    def double(self) -> Objective: ...
+    def options(self) -> dict[str, object]: ...
+    def initial_point(self) -> np.ndarray: ...
+    def minimum(self) -> tuple[np.ndarray, float] | None: ...
+    def losses_and_gradients(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]: ...
+    def largest_hessian(self) -> Matrices: ...
+    def hessian(self, x: np.ndarray) -> Matrices: ...
+    def sample_norms(self) -> np.ndarray: ...
+    def published_norms(self) -> np.ndarray: ...

@@ -1,0 +1,13 @@
+"""How every command starts its job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mpisim.comm.job import run_job
+from mpisim.runs.sysinfo import software
+
+
+def guarded(body: Callable[..., int]) -> int:
+    """`run_job`, on ranks that all have the same software."""
+    return run_job(body, software)

@@ -1,0 +1,118 @@
+"""One experiment, set up on this rank: everything that a run, a report or a check needs of it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from mpi4py import MPI
+
+from mpisim.comm import partition
+from mpisim.comm.clock import Clock
+from mpisim.comm.consistency import require_consistent
+from mpisim.comm.star import Star
+from mpisim.core.errors import InputError
+from mpisim.core.rng import Streams
+from mpisim.core.round import Round
+from mpisim.core.schema import flat
+from mpisim.methods.oracle import Oracle
+from mpisim.runs import checkpoint
+from mpisim.runs.cache import ProblemCache
+from mpisim.runs.experiment import Experiment
+from mpisim.runs.metrics import metrics_of
+from mpisim.theory.setting import Condition, Setting, Step, setting_of
+
+
+class Setup:
+    """An experiment's objects, bound to the ranks of ``comm``. Making one is collective.
+
+    The experiment's own objects are specs and stay as they are. Set-ups that share a ``cache``, one
+    after the other, load equal problems once.
+
+    Attributes
+    ----------
+    star, problem, oracle, compressor, estimator, optimizer, metrics : bound objects
+    round : Round
+        The round in progress, which the loop sets.
+    rows : array, shape (n,)
+        Samples of each worker.
+    step : Step
+        Step size and where it comes from.
+    identity : dict
+        What a checkpoint of this experiment says of it.
+    """
+
+    def __init__(
+        self, experiment: Experiment, comm: MPI.Intracomm, cache: ProblemCache | None = None
+    ):
+        self.experiment, settings = experiment, experiment.run
+        self.clock, self.round = Clock(), Round(settings.rounds)
+        workers = getattr(experiment.problem, "workers", None)
+        if workers is None:
+            workers = partition.worker_ranks(comm.size, settings.layout)
+        self.star = star = Star(
+            comm,
+            workers,
+            settings.layout,
+            Streams(settings.seed),
+            settings.precision,
+            self.clock,
+            self.round,
+        )
+        self.cache = cache or ProblemCache()
+        self.problem = self.cache.problem(experiment, star)
+        self.problem.attach_round(self.round)
+        # before the first exchange whose size depends on it
+        require_consistent(star.side, flat(experiment.table) | {"data": self.problem.identity})
+        self.rows = star.all_workers(self.problem.rows)
+        self.oracle = Oracle(self.problem, self.clock, int(self.rows.min()))
+        self.compressor = experiment.compressor.bind(self.problem.d, star.n, settings.precision)
+        self.compressor.prepare(star, self.problem)
+        star.ledger.end_round()  # the set-up exchange is a round of its own, before round 0
+        method = experiment.method
+        self.estimator = method.estimator.bind(star, self.oracle, self.compressor)
+        self.step = self._step()
+        self.optimizer = method.optimizer.bind(settings.rounds)
+        self.reference = self.cache.minimiser(star) if settings.reference else None
+        self.metrics = metrics_of(star, self.problem, settings.columns or (), settings.logs)
+        for metric in self.metrics:
+            star.attach(metric)
+        starts = {"schedule.at": method.schedule.starts(settings.rounds)}
+        self.identity = checkpoint.identity(
+            experiment.table,
+            self.estimator.parameters() | starts,
+            self.step.gamma,
+            self.problem.identity,
+            star.n,
+        )
+
+    def setting(self, condition: Condition = "nonconvex") -> Setting:
+        """What the theorems see of this experiment. Collective.
+
+        `InputError` where the problem's smoothness constants are not known.
+        """
+        bound = self.experiment.method.smoothness
+        constants = self.cache.constants(self.star, bound)
+        return setting_of(constants, self.problem, self.compressor, self.star, bound, condition)
+
+    def theory_step(self, setting: Setting) -> Step:
+        """The theorem's step size for the method; `InputError` where there is no theorem."""
+        self._need_theorem()
+        return self.estimator.theory_step(setting)
+
+    def _need_theorem(self) -> None:
+        optimizer = self.experiment.method.optimizer
+        if not optimizer.theorem:
+            raise InputError(
+                f"method.stepsize: there is no theorem for {optimizer.name!r};"
+                ' give a number instead of "theory"'
+            )
+
+    def _step(self) -> Step:
+        method = self.experiment.method
+        multiple = method.multiple()
+        if multiple is None:
+            return Step(float(method.stepsize), "given")  # type: ignore[arg-type]
+        self._need_theorem()  # before the constants, which may take long
+        step = self.theory_step(self.setting(method.condition()))
+        source = step.source if multiple == 1 else f"{multiple:g} x {step.source}"
+        return dataclasses.replace(step, gamma=multiple * step.gamma, source=source)
