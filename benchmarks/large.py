@@ -62,9 +62,8 @@ def gradient_seconds() -> float | None:
         "method": {"name": "gd", "stepsize": 0.1},
         "run": {"rounds": 1},
     }
-    problem = parse(tables).problem
     try:
-        problem.load(1, 0, 1, 1, np.dtype("f4"))
+        problem = parse(tables).problem.loaded(1, 0, 1, 1, np.dtype("f4"))
     except InputError as error:
         print(f"left out, messages against a gradient: {error}")
         return None

@@ -12,9 +12,7 @@ GD = {"name": "gd", "stepsize": 0.5}
 
 
 def loaded():
-    problem = parse(table(GD)).problem
-    problem.load(6, 0, 6, 1, np.dtype(float))
-    return problem
+    return parse(table(GD)).problem.loaded(6, 0, 6, 1, np.dtype(float))
 
 
 def test_schedule_and_weight_decay_are_a_plain_loop():

@@ -29,8 +29,8 @@ def test_pi_of_the_scaled_sign_is_its_formula(tmp_path):
     from mpisim.runs.experiment import parse
 
     c = run_pi(tmp_path, CD_ADAM, {"name": "scaled-sign"}, wire="float64")
-    problem = parse(table(CD_ADAM, {"name": "scaled-sign"})).problem
-    problem.load(6, 0, 6, 1, np.dtype(float))
+    spec = parse(table(CD_ADAM, {"name": "scaled-sign"})).problem
+    problem = spec.loaded(6, 0, 6, 1, np.dtype(float))
     v = problem.gradients(np.zeros(problem.d))
 
     def pi(v):
@@ -100,9 +100,8 @@ def test_adaptive_ratios_are_their_formulas(problem, tmp_path):
 
     tables = table(MARINA, PERMK, rounds=2)
     tables |= {"problem": problem} if problem else {}
-    own = parse(tables).problem
     n = 12 if problem else 6
-    own.load(n, 0, n, 1, np.dtype(float))
+    own = parse(tables).problem.loaded(n, 0, n, 1, np.dtype(float))
     x = [own.initial_point()]
     for k in (1, 2):
         run_tables(tables | {"run": {"rounds": k}}, tmp_path / f"{k}.h5")

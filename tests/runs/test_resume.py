@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from mpisim.core.errors import InputError, OutputError
-from mpisim.runs import checkpoint
-from mpisim.runs import poll as lookout
+from mpisim.runs import checkpoint, poll
 from tests.helpers import columns, run_tables, table
 from tests.resumes import FIRST, LAST, differences, experiments
 
@@ -52,7 +51,7 @@ def test_from_each_checkpoint_also_between_rows(problem, log_every, tmp_path, mo
         shutil.copy(path, checkpoint.path_for(found[-1][1]))
 
     monkeypatch.setattr(checkpoint, "save", save_and_keep)
-    monkeypatch.setattr(lookout, "FASTER", 1)  # looks before each round
+    monkeypatch.setattr(poll, "FASTER", 1)  # looks before each round
     run_tables(tables | {"run": settings | {"checkpoint_seconds": 1e-9}}, log)
     monkeypatch.undo()
     assert differences(whole, log) == []
@@ -65,10 +64,8 @@ def test_from_each_checkpoint_also_between_rows(problem, log_every, tmp_path, mo
 def test_looks_become_rare(monkeypatch):
     """Between rows there is about one look a second: few for rounds that take no time."""
     looks = []
-    original = lookout.Lookout.wished
-    monkeypatch.setattr(
-        lookout.Lookout, "wished", lambda s, k, w: looks.append(k) or original(s, k, w)
-    )
+    original = poll.Poll.wished
+    monkeypatch.setattr(poll.Poll, "wished", lambda s, k, w: looks.append(k) or original(s, k, w))
     run_tables(table(GD, rounds=200, log_every=1000))
     assert looks[:4] == [1, 3, 7, 15] and len(looks) < 12
 
@@ -101,7 +98,7 @@ def test_data_that_changed_is_refused(tmp_path):
 def test_another_version_is_refused(tmp_path, monkeypatch):
     log = tmp_path / "log.h5"
     run_tables(table(GD, rounds=3), log)
-    monkeypatch.setattr(checkpoint, "__version__", "99")
+    monkeypatch.setattr(checkpoint, "VERSION", "99")
     with pytest.raises(InputError, match=r"mpisim version = .*, this run has 99"):
         run_tables(table(GD, rounds=5), log, resume=True)
     monkeypatch.setattr(checkpoint, "FORMAT", 99)

@@ -31,11 +31,9 @@ def elsewhere(monkeypatch):
 def test_all_of_a_gradient_is_on_the_device(model, elsewhere):
     tables = network({"name": "cd-adam", "batch": 9}, {"name": "scaled-sign"}, augment=True)
     tables["problem"] |= {"device": "auto", "model": model}
-    problem = parse(tables).problem
-    problem.load(4, 1, 3, 1, np.dtype("float32"))
+    problem = parse(tables).problem.loaded(4, 1, 3, 1, np.dtype("float32"))
     assert problem.identity.endswith("(meta)")
     x, batch = problem.initial_point(), np.zeros((3, 9), np.int64)
-    problem.round = 0
     shapes = [problem.losses_and_gradients(x)[1], problem.batch_gradients(x, batch)]
     assert [g.shape for g in [*shapes, problem.test(x)[1]]] == [(3, problem.d)] * 3
     own = problem.network

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from mpisim.core.errors import InputError
+from mpisim.core.round import Round
 from mpisim.problems.torch import samples
 from mpisim.problems.torch.samples import SAMPLES, Samples
 from mpisim.runs.experiment import parse
@@ -18,9 +19,8 @@ CD_ADAM, SIGN = {"name": "cd-adam", "batch": 9}, {"name": "scaled-sign"}
 
 
 def load(tables, n=4, first=0, count=None, dtype="float64"):
-    problem = parse(tables).problem
-    problem.load(n, first, n - first if count is None else count, 1, np.dtype(dtype))
-    return problem
+    count = n - first if count is None else count
+    return parse(tables).problem.loaded(n, first, count, 1, np.dtype(dtype))
 
 
 def test_without_pytorch_it_is_one_line(monkeypatch):
@@ -160,7 +160,7 @@ def test_minibatches_depend_on_the_round_and_the_dropout_seed():
     x, batch = problem.initial_point(), np.tile(np.arange(9), (4, 1))
     first = problem.batch_gradients(x, batch)
     assert np.array_equal(problem.batch_gradients(x, batch), first)
-    problem.round = 1
+    problem.attach_round(Round(9, 1))
     assert not np.array_equal(problem.batch_gradients(x, batch), first)
 
 
