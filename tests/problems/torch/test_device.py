@@ -61,8 +61,7 @@ def test_mixed_arithmetic_is_bfloat16_in_the_forward_pass_alone():
     for mixed in (False, True):
         tables = network({"name": "gd"})
         tables["problem"] |= {"model": "linear", "mixed": mixed}
-        problem = parse(tables).problem
-        problem.load(4, 0, 4, 1, np.dtype("float32"))
+        problem = parse(tables).problem.loaded(4, 0, 4, 1, np.dtype("float32"))
         losses, g = problem.losses_and_gradients(problem.initial_point())
         assert g.dtype == np.float32 and np.isfinite(losses).all()
         gradients.append(g)
