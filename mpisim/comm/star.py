@@ -30,7 +30,7 @@ from mpisim.comm.upload import Parts, Upload
 from mpisim.compressors.base import Compressor
 from mpisim.compressors.identity import Identity
 from mpisim.core.errors import InputError
-from mpisim.core.lazy_rows import Vectors, blocks
+from mpisim.core.lazy_rows import LazyRows, blocks
 from mpisim.core.ordered_sums import add_rows, ordered_sum, sum_blocks
 from mpisim.core.rng import Draw, Streams
 from mpisim.core.schema import require
@@ -87,7 +87,7 @@ class Star:
     @overload
     def dense(self, v: np.ndarray) -> Upload: ...
     @overload
-    def dense(self, v: np.ndarray | Vectors) -> Upload | Parts: ...
+    def dense(self, v: np.ndarray | LazyRows) -> Upload | Parts: ...
     def dense(self, v):
         """The workers' vectors (m, d), uncompressed."""
         if isinstance(v, np.ndarray):
@@ -97,7 +97,7 @@ class Star:
     def compress(
         self,
         compressor: Compressor,
-        v: np.ndarray | Vectors,
+        v: np.ndarray | LazyRows,
         purpose: str = "up",
         clients: np.ndarray | None = None,
     ) -> Upload:

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 
 from mpisim.compressors.base import Compressor
-from mpisim.core.lazy_rows import Vectors
+from mpisim.core.lazy_rows import LazyRows
 from mpisim.core.ordered_sums import rounded
 from mpisim.core.rng import Draw
 from mpisim.wire.base import Message
@@ -39,7 +39,7 @@ class Parts:
     """
 
     compressor: Compressor
-    vectors: Vectors
+    vectors: LazyRows
 
     def decoded(self) -> np.ndarray:
         """What the server will see, shape (m, d)."""

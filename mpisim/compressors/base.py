@@ -43,7 +43,7 @@ class Compressor(ABC):
     name: ClassVar[str]
     in_words: ClassVar[str] = "a table with the name and keys of a compressor"
     seeded: ClassVar[bool] = False  # are forms `SeededForm`s, and messages those values of v?
-    lazy: ClassVar[bool] = False  # does `compress` take `Vectors`, too? Others get arrays.
+    lazy: ClassVar[bool] = False  # does `compress` take `LazyRows`, too? Others get arrays.
     correlated: bool = False  # do the workers draw together?
     d: int
     n: int

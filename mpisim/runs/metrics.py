@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numba import njit
 
-from mpisim.core.lazy_rows import Vectors
+from mpisim.core.lazy_rows import LazyRows
 from mpisim.core.ordered_sums import add_rows
-from mpisim.methods.oracle import Gradients
+from mpisim.methods.oracle import LazyGradients
 
 if TYPE_CHECKING:
     from mpisim.comm.star import Star
@@ -54,7 +54,7 @@ class Measure(ABC):
     def passed(self, x: np.ndarray) -> None:  # noqa: B027
         """Called with every x^k (d,), logged or not, after its row and before its round."""
 
-    def up(self, v: np.ndarray | Vectors, upload: Upload) -> None:  # noqa: B027
+    def up(self, v: np.ndarray | LazyRows, upload: Upload) -> None:  # noqa: B027
         """Called when this rank's workers have compressed v (senders, d)."""
 
     def down(self, v: np.ndarray, decoded: np.ndarray) -> None:  # noqa: B027
@@ -88,9 +88,9 @@ class Pi(Measure):
             self._forget()
         return self.run.logs(self.star.round + 1)
 
-    def up(self, v: np.ndarray | Vectors, upload: Upload) -> None:
+    def up(self, v: np.ndarray | LazyRows, upload: Upload) -> None:
         if self._due():
-            rows = v.dense() if isinstance(v, Vectors) else v
+            rows = v.dense() if isinstance(v, LazyRows) else v
             self.pi_i[upload.draw.members] = _losses(rows, upload.decoded())
 
     def down(self, v: np.ndarray, decoded: np.ndarray) -> None:
@@ -132,9 +132,9 @@ class Adaptive(Measure):
             return np.nan, np.nan
         moved = (x - self.last).astype(np.float64)
         length = float(moved @ moved)
-        change: np.ndarray | Vectors
+        change: np.ndarray | LazyRows
         if self.problem.explicit:
-            change = Gradients(self.problem, x) - Gradients(self.problem, self.last)
+            change = LazyGradients(self.problem, x) - LazyGradients(self.problem, self.last)
         else:
             change = self.problem.gradients(x) - self.problem.gradients(self.last)
         total = np.zeros(self.problem.d)
@@ -146,7 +146,7 @@ class Adaptive(Measure):
         return plus, pm
 
     def _over_workers(
-        self, rows: np.ndarray | Vectors, total: np.ndarray, fold: Callable[..., None]
+        self, rows: np.ndarray | LazyRows, total: np.ndarray, fold: Callable[..., None]
     ) -> None:
         """``fold`` of all workers' rows into ``total``, worker by worker."""
 

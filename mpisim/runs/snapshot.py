@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mpisim.methods.oracle import Gradients
+from mpisim.methods.oracle import LazyGradients
 from mpisim.runs.checkpoint import State, flatten, pick
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def collect(engine: Engine, k: int, x: np.ndarray) -> State | None:
     """x^k and all state before round k, on rank 0; None elsewhere. Collective."""
     estimator, star = engine.estimator, engine.star
     held = {name: getattr(estimator, name) for name in estimator.worker_state if k > 0}
-    points = {name: rows.x for name, rows in held.items() if isinstance(rows, Gradients)}
+    points = {name: rows.x for name, rows in held.items() if isinstance(rows, LazyGradients)}
     worker: dict[str, Any] = {
         name: star.gather_workers(rows) for name, rows in held.items() if name not in points
     }
@@ -51,7 +51,7 @@ def put_back(engine: Engine, state: State) -> tuple[int, np.ndarray]:
     for name, rows in pick("worker", state).items():
         setattr(estimator, name, rows[mine])
     for name, point in pick("points", state).items():
-        setattr(estimator, name, Gradients(engine.problem, point))
+        setattr(estimator, name, LazyGradients(engine.problem, point))
     for name, value in pick("server", state).items():
         setattr(estimator, name, value)
     engine.optimizer.state = pick("optimizer", state)
