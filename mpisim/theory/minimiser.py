@@ -8,20 +8,18 @@ ranks run the same lines on the same numbers.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import hashlib
 import json
-import os
-import tempfile
 from pathlib import Path
 
 import h5py
 import numpy as np
 
+from mpisim.core import cache_folder
+from mpisim.core.atomic_file import image
 from mpisim.core.errors import InputError
 from mpisim.problems.base import Matrices, Problem
-from mpisim.problems.data.cache import folder
 from mpisim.theory.collective import Network, from_first, mean, mean_matrix
 
 DENSE_LIMIT = 1500
@@ -52,7 +50,7 @@ def minimiser(problem: Problem, star: Network, cache: bool = True) -> tuple[np.n
         x, f = _newton(problem.double(), star)
         found = from_first(star, np.concatenate([[1.0, f], x]))
         if cache and star.is_server:
-            _write(path, found)
+            cache_folder.store(path, image(lambda file: _fill(file, found)))
     return found[2:].copy(), float(found[1])
 
 
@@ -134,7 +132,8 @@ def _path(problem: Problem) -> Path:
     options = {f.name: getattr(problem, f.name) for f in dataclasses.fields(problem)}  # type: ignore[arg-type]
     options |= {"workers": problem.n, "seed": problem.seed, "data": problem.identity}
     key = json.dumps([VERSION, problem.name, problem.identity, problem.d, options], sort_keys=True)
-    return folder() / "minimisers" / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.h5"
+    name = hashlib.sha256(key.encode()).hexdigest()[:32]
+    return cache_folder.folder() / "minimisers" / f"{name}.h5"
 
 
 def _read(path: Path, d: int) -> np.ndarray | None:
@@ -147,17 +146,5 @@ def _read(path: Path, d: int) -> np.ndarray | None:
     return numbers if numbers.shape == (d + 2,) and np.isfinite(numbers).all() else None
 
 
-def _write(path: Path, numbers: np.ndarray) -> None:
-    """Write to a temporary file, then rename; does without where the folder cannot be written."""
-    temporary = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".h5")
-        os.close(handle)
-        with h5py.File(temporary, "w") as file:
-            file["f"], file["x"] = numbers[1], numbers[2:]
-        os.replace(temporary, path)
-    except (OSError, RuntimeError):
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
+def _fill(file: h5py.File, numbers: np.ndarray) -> None:
+    file["f"], file["x"] = numbers[1], numbers[2:]
