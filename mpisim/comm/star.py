@@ -27,7 +27,7 @@ from mpisim.comm.side_channel import SideChannel
 from mpisim.comm.upload import LazyUpload, Observer, Upload
 from mpisim.compressors.base import Compressor
 from mpisim.compressors.identity import Identity
-from mpisim.core.lazy_rows import Vectors, blocks
+from mpisim.core.lazy_rows import LazyRows, blocks
 from mpisim.core.ordered_sums import add_rows, ordered_sum, sum_blocks
 from mpisim.core.rng import Draw, Streams
 from mpisim.core.round import Round
@@ -84,7 +84,7 @@ class Star(SideChannel):
     @overload
     def dense(self, v: np.ndarray) -> Upload: ...
     @overload
-    def dense(self, v: np.ndarray | Vectors) -> Upload | LazyUpload: ...
+    def dense(self, v: np.ndarray | LazyRows) -> Upload | LazyUpload: ...
     def dense(self, v):
         """The workers' vectors (m, d), uncompressed."""
         if isinstance(v, np.ndarray):
@@ -94,7 +94,7 @@ class Star(SideChannel):
     def compress(
         self,
         compressor: Compressor,
-        v: np.ndarray | Vectors,
+        v: np.ndarray | LazyRows,
         purpose: str = "up",
         clients: np.ndarray | None = None,
     ) -> Upload:

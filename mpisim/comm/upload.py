@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from mpisim.compressors.base import Compressor
-from mpisim.core.lazy_rows import Vectors
+from mpisim.core.lazy_rows import LazyRows
 from mpisim.core.ordered_sums import rounded
 from mpisim.core.rng import Draw
 from mpisim.wire.base import Message
@@ -40,7 +40,7 @@ class LazyUpload:
     """
 
     compressor: Compressor
-    vectors: Vectors
+    vectors: LazyRows
 
     def decoded(self) -> np.ndarray:
         """What the server will see, shape (m, d)."""
@@ -54,7 +54,7 @@ class LazyUpload:
 class Observer(Protocol):
     """Sees what is compressed; its time is charged to nobody."""
 
-    def up(self, v: np.ndarray | Vectors, upload: Upload) -> None:
+    def up(self, v: np.ndarray | LazyRows, upload: Upload) -> None:
         """Called when this rank's workers have compressed v (senders, d)."""
         ...
 

@@ -34,7 +34,7 @@ class Compressor(CompressorConstants, ABC):
     in_words: ClassVar[str] = "a table with the name and keys of a compressor"
     seeded: ClassVar[bool] = False  # are forms `SeededForm`s, and messages those values of v?
     fitted: bool = False  # does `prepare` look at the problem? True where a class defines it
-    lazy: ClassVar[bool] = False  # does `compress` take `Vectors`, too? Others get arrays.
+    lazy: ClassVar[bool] = False  # does `compress` take `LazyRows`, too? Others get arrays.
     precision: Precision
 
     def __init_subclass__(cls) -> None:

@@ -24,7 +24,7 @@ from mpisim.compressors.deal import (
 )
 from mpisim.compressors.groups import labels
 from mpisim.core.errors import InputError
-from mpisim.core.lazy_rows import Vectors
+from mpisim.core.lazy_rows import LazyRows
 from mpisim.core.rng import Draw
 from mpisim.core.schema import require
 from mpisim.theory.compression import FLOAT_BITS, Groups, input_variance
@@ -84,7 +84,7 @@ class Permuted(Compressor):
         """What C_i multiplies with: the same for all workers, or one for each, shape (n,)."""
         return self.n / self.copies
 
-    def compress(self, v: np.ndarray | Vectors, draw: Draw) -> Seeded:
+    def compress(self, v: np.ndarray | LazyRows, draw: Draw) -> Seeded:
         return self.form(draw).take(v)
 
     @property

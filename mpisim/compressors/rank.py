@@ -8,7 +8,7 @@ from math import isqrt
 import numpy as np
 
 from mpisim.compressors.base import Compressor, compressor
-from mpisim.core.lazy_rows import Vectors, blocks
+from mpisim.core.lazy_rows import LazyRows, blocks
 from mpisim.core.protocols import Objective, Uplink
 from mpisim.core.rng import Draw
 from mpisim.core.schema import require
@@ -48,10 +48,10 @@ class RankK(Compressor):
     def form(self, draw: Draw) -> FactorsForm:
         return FactorsForm(self.d, draw.workers, self.precision, self.shapes, self.k)
 
-    def compress(self, v: np.ndarray | Vectors, draw: Draw) -> Factors:
+    def compress(self, v: np.ndarray | LazyRows, draw: Draw) -> Factors:
         form = self.form(draw)
         values = np.empty((draw.workers, form.count), self.precision.wire)
-        for which, rows in v.parts() if isinstance(v, Vectors) else _parts(v):
+        for which, rows in v.parts() if isinstance(v, LazyRows) else _parts(v):
             start = 0
             for (a, b), (p, q) in zip(self.shapes, form.parts(values[which]), strict=True):
                 matrices = rows[:, start : start + a * b].reshape(-1, a, b).astype(np.float64)
@@ -94,6 +94,6 @@ def nearly_square(d: int) -> tuple[int, int]:
 
 
 def _parts(v: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-    """Some workers at a time, as `Vectors.parts`."""
+    """Some workers at a time, as `LazyRows.parts`."""
     for first, stop in blocks(*v.shape):
         yield slice(first, stop), v[first:stop]

@@ -6,7 +6,7 @@ import numpy as np
 
 from mpisim.compressors.base import Compressor, compressor
 from mpisim.compressors.select import largest
-from mpisim.core.lazy_rows import Vectors
+from mpisim.core.lazy_rows import LazyRows
 from mpisim.core.rng import Draw
 from mpisim.core.schema import require
 from mpisim.theory.compression import FLOAT_BITS
@@ -41,7 +41,7 @@ class RandK(Compressor):
         scale = self.d / self.K if self.scaled else 1.0
         return SeededForm.of_rows(self.d, self.precision, rows, scale)
 
-    def compress(self, v: np.ndarray | Vectors, draw: Draw) -> Seeded:
+    def compress(self, v: np.ndarray | LazyRows, draw: Draw) -> Seeded:
         return self.form(draw).take(v)
 
     @property
@@ -83,7 +83,7 @@ class TopK(Compressor):
     def form(self, draw: Draw) -> ExplicitForm:
         return ExplicitForm(self.d, draw.workers, self.precision, self.K)
 
-    def compress(self, v: np.ndarray | Vectors, draw: Draw) -> Explicit:
+    def compress(self, v: np.ndarray | LazyRows, draw: Draw) -> Explicit:
         form = self.form(draw)
         if isinstance(v, np.ndarray):
             return form.take(v, largest(v, self.K))
@@ -127,7 +127,7 @@ class Bernoulli(Compressor):
         indices = np.tile(np.arange(self.d), int(sends.sum()))
         return SeededForm(self.d, draw.workers, self.precision, ptr, indices, 1 / self.p)
 
-    def compress(self, v: np.ndarray | Vectors, draw: Draw) -> Seeded:
+    def compress(self, v: np.ndarray | LazyRows, draw: Draw) -> Seeded:
         return self.form(draw).take(v)
 
     @property

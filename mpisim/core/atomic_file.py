@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
+import secrets
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
@@ -19,23 +21,28 @@ import h5py
 FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 
 
-def image(build: Callable[[h5py.File], None]) -> bytes:
-    """The bytes of the HDF5 file that ``build`` fills."""
-    options = {"driver": "core", "backing_store": False, "libver": ("earliest", "v110")}
-    with h5py.File("image", "w", **options) as file:
+def image(build: Callable[[h5py.File], None], oldest: str = "earliest") -> bytes:
+    """The bytes of the HDF5 file that ``build`` fills.
+
+    ``oldest`` is the earliest HDF5 release whose format is used; from "v110" on, metadata has
+    checksums.
+    """
+    memory = io.BytesIO()
+    with h5py.File(memory, "w", libver=(oldest, "v110")) as file:
         build(file)
-        file.flush()
-        return file.id.get_file_image()
+    return memory.getvalue()
 
 
-def write_whole(path: Path, content: bytes, keep: Path | None = None) -> None:
+def write_whole(path: Path, content: bytes, keep: Path | None = None, shared: bool = False) -> None:
     """Write a file without a name, sync it, and give it its name. Raises `OSError`.
 
-    A file that has the name already is kept as ``keep``, or replaced. A process that is killed
-    leaves nothing behind, but where the file system has no files without a name: there it is
-    ``.NAME.new``, which the next call overwrites.
+    A file that already has the name is kept as ``keep``, or replaced. A process that is killed
+    leaves nothing behind, except where the file system has no unnamed files: there it leaves
+    ``.NAME.new``, which the next call overwrites. ``shared`` says that other processes may write
+    the same file at the same time, so that each needs a temporary name of its own.
     """
-    temporary = path.with_name(f".{path.name}.new")
+    unique = f".{secrets.token_hex(8)}" if shared else ""
+    temporary = path.with_name(f".{path.name}{unique}.new")
     try:
         with _new_file(path.parent, temporary) as file:
             file.write(content)
@@ -55,7 +62,7 @@ def _new_file(folder: Path, temporary: Path) -> BinaryIO:
     """A new file, without a name where the system has such files (Linux, most file systems)."""
     try:
         return open(os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o666), "wb")
-    except (AttributeError, OSError):  # other errors come again here
+    except (AttributeError, OSError):  # a real fault of the folder is raised by the next line
         return open(temporary, "wb")
 
 
@@ -64,7 +71,7 @@ def _give_name(file: BinaryIO, path: Path, temporary: Path) -> None:
         try:
             _link(file, path)
             return
-        except FileExistsError:  # a name that is taken can be replaced by another name only
+        except FileExistsError:  # only a file with a name can replace another
             temporary.unlink(missing_ok=True)
             _link(file, temporary)
     os.replace(temporary, path)

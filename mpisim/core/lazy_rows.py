@@ -22,7 +22,7 @@ def blocks(m: int, d: int) -> list[tuple[int, int]]:
     return [(first, min(first + height, m)) for first in range(0, m, height)]
 
 
-class Vectors(ABC):
+class LazyRows(ABC):
     """``shape`` (m, d) and ``dtype`` as of an array."""
 
     shape: tuple[int, int]
@@ -42,7 +42,7 @@ class Vectors(ABC):
         """Worker i's coordinates indices[ptr[i]:ptr[i+1]], for all i, shape (ptr[-1],)."""
 
     def take_less(
-        self, other: Vectors | np.ndarray, ptr: np.ndarray, indices: np.ndarray
+        self, other: LazyRows | np.ndarray, ptr: np.ndarray, indices: np.ndarray
     ) -> np.ndarray:
         """The same minus the coordinates of ``other``, of the same shape."""
         values = self.take(ptr, indices)
@@ -72,14 +72,14 @@ class Vectors(ABC):
             self.fill(first, rows)
             yield slice(first, stop), rows
 
-    def __sub__(self, other: Vectors | np.ndarray) -> Vectors:
-        return Difference(self, other)
+    def __sub__(self, other: LazyRows | np.ndarray) -> LazyRows:
+        return LazyDifference(self, other)
 
 
-class Difference(Vectors):
+class LazyDifference(LazyRows):
     """``first`` - ``second``, both (m, d)."""
 
-    def __init__(self, first: Vectors, second: Vectors | np.ndarray):
+    def __init__(self, first: LazyRows, second: LazyRows | np.ndarray):
         self.first, self.second = first, second
         self.shape, self.dtype = first.shape, first.dtype
 

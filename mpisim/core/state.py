@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mpisim.core.errors import InputError
-from mpisim.core.lazy_rows import Vectors
+from mpisim.core.lazy_rows import LazyRows
 
 
 class Stateful:
@@ -34,7 +34,7 @@ class Stateful:
             and (start.get(name, unknown) is not value or isinstance(value, np.ndarray))
         }
         for name, value in found.items():
-            good = isinstance(value, bool | int | float | np.number | Vectors) or (
+            good = isinstance(value, bool | int | float | np.number | LazyRows) or (
                 isinstance(value, np.ndarray) and value.dtype != object
             )
             if not good:

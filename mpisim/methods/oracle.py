@@ -7,11 +7,11 @@ from time import perf_counter
 import numpy as np
 
 from mpisim.comm.clock import COMPUTE, EVALUATE, Clock
-from mpisim.core.lazy_rows import Vectors
+from mpisim.core.lazy_rows import LazyRows
 from mpisim.problems.base import Problem
 
 
-class Gradients(Vectors):
+class LazyGradients(LazyRows):
     """grad f_i(x) of this rank's workers, of a problem that is ``explicit``."""
 
     def __init__(self, problem: Problem, x: np.ndarray):
@@ -28,9 +28,9 @@ class Gradients(Vectors):
         return self.problem.coordinates(self.x, ptr, indices)
 
     def take_less(
-        self, other: Vectors | np.ndarray, ptr: np.ndarray, indices: np.ndarray
+        self, other: LazyRows | np.ndarray, ptr: np.ndarray, indices: np.ndarray
     ) -> np.ndarray:
-        if isinstance(other, Gradients) and other.problem is self.problem:
+        if isinstance(other, LazyGradients) and other.problem is self.problem:
             return self.problem.coordinate_changes(self.x, other.x, ptr, indices)
         return super().take_less(other, ptr, indices)
 
@@ -70,7 +70,7 @@ class Oracle:
         self.clock.to(COMPUTE)
         return self.problem.gradients(x)
 
-    def later(self, x: np.ndarray) -> np.ndarray | Gradients:
+    def lazy_gradients(self, x: np.ndarray) -> np.ndarray | LazyGradients:
         """The same, for uses that may need little of them: worked out only then if the problem can.
 
         What it gives can be subtracted, compressed and sent like an array, at the cost of what
@@ -80,7 +80,7 @@ class Oracle:
             return self.gradients(x)
         self.calls += self.total
         self.clock.to(COMPUTE)
-        return Gradients(self.problem, x)
+        return LazyGradients(self.problem, x)
 
     def batch_gradients(self, x: np.ndarray, batch: np.ndarray) -> np.ndarray:
         """Minibatch gradients, shape (m, d), for row numbers ``batch``, shape (m, b)."""

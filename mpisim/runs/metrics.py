@@ -14,7 +14,7 @@ from numba import njit
 
 from mpisim.comm.star import Star
 from mpisim.comm.upload import Upload
-from mpisim.core.lazy_rows import Vectors
+from mpisim.core.lazy_rows import LazyRows
 from mpisim.core.ordered_sums import add_rows
 from mpisim.methods.oracle import Gradients
 from mpisim.problems.base import Problem
@@ -51,7 +51,7 @@ class Metric(ABC):
     def passed(self, x: np.ndarray) -> None:  # noqa: B027
         """Called with every x^k (d,), logged or not, after its row and before its round."""
 
-    def up(self, v: np.ndarray | Vectors, upload: Upload) -> None:  # noqa: B027
+    def up(self, v: np.ndarray | LazyRows, upload: Upload) -> None:  # noqa: B027
         """Called when this rank's workers have compressed v (senders, d)."""
 
     def down(self, v: np.ndarray, decoded: np.ndarray) -> None:  # noqa: B027
@@ -85,9 +85,9 @@ class Pi(Metric):
             self._forget()
         return self.logged(self.star.round + 1)
 
-    def up(self, v: np.ndarray | Vectors, upload: Upload) -> None:
+    def up(self, v: np.ndarray | LazyRows, upload: Upload) -> None:
         if self._due():
-            rows = v.dense() if isinstance(v, Vectors) else v
+            rows = v.dense() if isinstance(v, LazyRows) else v
             self.pi_i[upload.draw.members] = _losses(rows, upload.decoded())
 
     def down(self, v: np.ndarray, decoded: np.ndarray) -> None:
@@ -129,7 +129,7 @@ class Adaptive(Metric):
             return np.nan, np.nan
         moved = (x - self.last).astype(np.float64)
         length = float(moved @ moved)
-        change: np.ndarray | Vectors
+        change: np.ndarray | LazyRows
         if self.problem.explicit:
             change = Gradients(self.problem, x) - Gradients(self.problem, self.last)
         else:
@@ -143,7 +143,7 @@ class Adaptive(Metric):
         return plus, pm
 
     def _over_workers(
-        self, rows: np.ndarray | Vectors, total: np.ndarray, fold: Callable[..., None]
+        self, rows: np.ndarray | LazyRows, total: np.ndarray, fold: Callable[..., None]
     ) -> None:
         """``fold`` of all workers' rows into ``total``, worker by worker."""
 

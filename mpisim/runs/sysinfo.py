@@ -105,7 +105,7 @@ def blas_threads() -> str:
 
 def cache_text() -> str:
     """The folder of parsed data sets, and whether it can be written."""
-    from mpisim.problems.data.cache import folder
+    from mpisim.core.cache_folder import folder
 
     path = folder()
     place = next((p for p in (path, *path.parents) if p.exists()), path)

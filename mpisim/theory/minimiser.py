@@ -8,19 +8,17 @@ ranks run the same lines on the same numbers.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import os
-import tempfile
 from pathlib import Path
 
 import h5py
 import numpy as np
 
+from mpisim.core import cache_folder
+from mpisim.core.atomic_file import image
 from mpisim.core.errors import InputError
 from mpisim.core.protocols import Collective, Matrices, Objective
-from mpisim.problems.data.cache import folder
 from mpisim.theory.collective import from_first, mean, mean_matrix
 
 DENSE_LIMIT = 1500
@@ -51,7 +49,7 @@ def minimiser(problem: Objective, star: Collective, cache: bool = True) -> tuple
         x, f = _newton(problem.double(), star)
         found = from_first(star, np.concatenate([[1.0, f], x]))
         if cache and star.is_server:
-            _write(path, found)
+            cache_folder.store(path, image(lambda file: _fill(file, found)))
     return found[2:].copy(), float(found[1])
 
 
@@ -136,7 +134,8 @@ def _path(problem: Objective) -> Path:
         "data": problem.identity,
     }
     key = json.dumps([VERSION, problem.name, problem.identity, problem.d, options], sort_keys=True)
-    return folder() / "minimisers" / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.h5"
+    name = hashlib.sha256(key.encode()).hexdigest()[:32]
+    return cache_folder.folder() / "minimisers" / f"{name}.h5"
 
 
 def _read(path: Path, d: int) -> np.ndarray | None:
@@ -149,17 +148,5 @@ def _read(path: Path, d: int) -> np.ndarray | None:
     return numbers if numbers.shape == (d + 2,) and np.isfinite(numbers).all() else None
 
 
-def _write(path: Path, numbers: np.ndarray) -> None:
-    """Write to a temporary file, then rename; does without where the folder cannot be written."""
-    temporary = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".h5")
-        os.close(handle)
-        with h5py.File(temporary, "w") as file:
-            file["f"], file["x"] = numbers[1], numbers[2:]
-        os.replace(temporary, path)
-    except (OSError, RuntimeError):
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
+def _fill(file: h5py.File, numbers: np.ndarray) -> None:
+    file["f"], file["x"] = numbers[1], numbers[2:]

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numba import njit
 
-from mpisim.core.lazy_rows import Vectors, gather
+from mpisim.core.lazy_rows import LazyRows, gather
 from mpisim.core.ordered_sums import rounded
 from mpisim.wire.base import Form, Message, Packed, Precision, check_sizes, same
 
@@ -50,7 +50,7 @@ class SeededForm(Form):
         ptr, sizes = _even(m, k, precision.wire.itemsize)
         return cls(d, m, precision, ptr, rows.reshape(-1), scale, sizes)
 
-    def take(self, v: np.ndarray | Vectors) -> Seeded:
+    def take(self, v: np.ndarray | LazyRows) -> Seeded:
         """The message with these coordinates of ``v``, shape (workers, d), rounded to the wire."""
         if not isinstance(v, np.ndarray):
             return Seeded(self, rounded(v.take(self.ptr, self.indices), self.precision.wire))

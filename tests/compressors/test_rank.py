@@ -11,7 +11,7 @@ import pytest
 from mpisim.compressors import make
 from mpisim.compressors.rank import nearly_square
 from mpisim.core.errors import InputError
-from mpisim.methods.oracle import Gradients
+from mpisim.methods.oracle import LazyGradients
 from mpisim.problems import PROBLEMS
 from tests.compressors.cases import DOUBLE, SINGLE, draw
 from tests.helpers import columns, run_tables
@@ -129,7 +129,7 @@ def test_later_gradients_give_the_same_message():
     assert compressor.shapes == ((784, 4), (4, 784)) and compressor.alpha == 0.5
     x = problem.initial_point()
     dense = compressor.compress(problem.gradients(x), draw(5))
-    assert contents(compressor.compress(Gradients(problem, x), draw(5))) == contents(dense)
+    assert contents(compressor.compress(LazyGradients(problem, x), draw(5))) == contents(dense)
 
 
 def test_ef21_with_rank_k_learns(tmp_path):

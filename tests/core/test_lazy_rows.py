@@ -7,7 +7,7 @@ import pytest
 
 from mpisim.compressors import make
 from mpisim.core import lazy_rows as vectors
-from mpisim.methods.oracle import Gradients
+from mpisim.methods.oracle import LazyGradients
 from mpisim.problems import PROBLEMS
 from mpisim.wire.base import Precision
 from tests.compressors.cases import draw
@@ -34,10 +34,10 @@ def quadratic(n, d, dtype, first=0, count=None):
 
 
 def both(problem, seed=0):
-    """Dense and later gradients at one point, and those at another."""
+    """Dense and lazy gradients at one point, and those at another."""
     random = np.random.default_rng(seed)
     points = [random.standard_normal(problem.d).astype(problem.dtype) for _ in range(2)]
-    return [problem.gradients(x) for x in points], [Gradients(problem, x) for x in points]
+    return [problem.gradients(x) for x in points], [LazyGradients(problem, x) for x in points]
 
 
 @pytest.fixture

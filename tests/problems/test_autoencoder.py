@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from mpisim.compressors import make
 from mpisim.core.errors import InputError
-from mpisim.methods.oracle import Gradients
+from mpisim.methods.oracle import LazyGradients
 from mpisim.problems import PROBLEMS
 from mpisim.problems.data.homogeneity import split
 from mpisim.problems.data.images import load_pixels
@@ -198,7 +198,7 @@ def test_later_gradients_give_the_same_messages(table):
     problem = autoencoder(homogeneity=0.5, lambda_=0.1)
     points = [point(problem, seed) for seed in (0, 1)]
     new, old = (problem.gradients(x) for x in points)
-    later, before = (Gradients(problem, x) for x in points)
+    later, before = (LazyGradients(problem, x) for x in points)
     precision = Precision(np.dtype("float32"), np.dtype("float64"))
     compressor = make(table).bind(problem.d, 7, precision)
     dense = compressor.compress(new - old, draw(7))

@@ -11,7 +11,7 @@ import numpy as np
 from mpisim.comm.star import Star, Upload
 from mpisim.compressors.base import Compressor
 from mpisim.core.errors import InputError
-from mpisim.core.lazy_rows import Vectors
+from mpisim.core.lazy_rows import LazyRows
 from mpisim.core.registry import named, unfrozen
 from mpisim.core.state import Stateful
 from mpisim.methods.oracle import Oracle
@@ -77,6 +77,6 @@ class Estimator(Stateful, ABC):
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
         return {name: value for name, value in values.items() if value is not None}
 
-    def compress(self, v: np.ndarray | Vectors) -> Upload:
+    def compress(self, v: np.ndarray | LazyRows) -> Upload:
         """C_i(v_i) for this rank's workers."""
         return self.star.compress(self.compressor, v)

@@ -9,7 +9,7 @@ import numpy as np
 
 from mpisim.core.errors import InputError
 from mpisim.methods.estimators.base import Estimator
-from mpisim.methods.oracle import Gradients
+from mpisim.methods.oracle import LazyGradients
 from mpisim.theory.setting import Setting, Step
 
 
@@ -48,9 +48,9 @@ class Stochastic(Estimator):
         batch = self.star.draw("batch").batches(self.oracle.rows, self.tau)
         return self.oracle.batch_gradients(x, batch)
 
-    def later(self, x: np.ndarray) -> np.ndarray | Gradients:
+    def lazy_gradients(self, x: np.ndarray) -> np.ndarray | LazyGradients:
         """The same, full ones worked out where they are needed if the problem can."""
-        return self.oracle.later(x) if self.batch is None else self.gradients(x)
+        return self.oracle.lazy_gradients(x) if self.batch is None else self.gradients(x)
 
     def theory_step(self, setting: Setting) -> Step:
         if self.batch is not None:

@@ -71,7 +71,7 @@ class EF21(Stochastic):
         self.g = self.gt = np.zeros(x.size, arithmetic)
         if self.start_ == "zero":
             return self.estimate(x)
-        gradients = self.later(x)
+        gradients = self.lazy_gradients(x)
         c_i = self.star.dense(gradients) if self.start_ == "dense" else self.compress(gradients)
         self.g_i = c_i.decoded()
         self.g = self.star.mean(c_i)
@@ -79,7 +79,7 @@ class EF21(Stochastic):
         return self.gt
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
-        c_i = self.compress(self.later(x) - self.g_i)
+        c_i = self.compress(self.lazy_gradients(x) - self.g_i)
         self.g_i = c_i.add_to(self.g_i)
         self.g = self.g + self.star.mean(c_i)
         if self.direction == "up":

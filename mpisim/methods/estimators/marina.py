@@ -21,7 +21,7 @@ class MarinaFamily(Estimator):
         require(0 < float(self.p) <= 1, "method.p", self.p, 'a number in (0, 1] or "theory"')
 
     def start(self, x: np.ndarray) -> np.ndarray:  # line 1: g^0 = grad f(x^0)
-        self.grad = self.oracle.later(x)
+        self.grad = self.oracle.lazy_gradients(x)
         self.g = self.star.mean(self.star.dense(self.grad))
         return self.star.broadcast(self.g)
 
@@ -48,7 +48,7 @@ class Marina(MarinaFamily):
             self.theorem = "permk"
 
     def estimate(self, x: np.ndarray) -> np.ndarray:  # lines 3-9
-        old, self.grad = self.grad, self.oracle.later(x)
+        old, self.grad = self.grad, self.oracle.lazy_gradients(x)
         if self.star.coin(float(self.p)):  # c_k = 1
             self.g = self.star.mean(self.star.dense(self.grad))
         else:  # g^{k+1} = g^k + (1/n) sum_i Q(grad f_i(x^{k+1}) - grad f_i(x^k))

@@ -1,9 +1,9 @@
 """The binary cache: parsed, scaled and ordered rows as CSR in HDF5, and digests of source files.
 
-Every file appears at once and whole (temporary file in the same folder, fsync, os.replace) and is
-never changed afterwards, so any number of ranks and jobs may start together: each may parse, the
-last replace wins, nobody waits. Checksums on data and metadata tell a damaged file, which counts
-as absent. The folder may be deleted at any time; where it cannot be written, all is done without.
+Every file appears at once and whole (`mpisim.core.atomic_file`) and never changes afterwards, so
+any number of ranks and jobs may start together: each may parse, the last one replaces the file,
+and nobody waits. Checksums on data and metadata reveal a damaged file, which counts as absent. The
+folder may be deleted at any time; where it cannot be written, the program does without it.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import re
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import h5py
 import numpy as np
 
+from mpisim.core import cache_folder
+from mpisim.core.atomic_file import image
 from mpisim.problems.data.content import read_content, sha256
 from mpisim.problems.data.libsvm import Table
 
@@ -30,14 +30,6 @@ _CHUNK = 1 << 16
 
 class Damaged(Exception):
     """A cache file that is absent or cannot be trusted."""
-
-
-def folder() -> Path:
-    """$MPISIM_CACHE, else $XDG_CACHE_HOME/mpisim, else ~/.cache/mpisim."""
-    if os.environ.get("MPISIM_CACHE"):
-        return Path(os.environ["MPISIM_CACHE"])
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path(os.path.expanduser("~")) / ".cache") / "mpisim"
 
 
 def digest(path: Path) -> tuple[str, bytes | None]:
@@ -51,26 +43,26 @@ def digest(path: Path) -> tuple[str, bytes | None]:
         content = read_content(path)  # the error, as one line
         return sha256(content), content
     stamp = json.dumps([str(path.resolve()), stat.st_size, stat.st_mtime_ns])
-    memo = folder() / f"digest-{hashlib.sha256(stamp.encode()).hexdigest()[:32]}"
+    memo = cache_folder.folder() / f"digest-{hashlib.sha256(stamp.encode()).hexdigest()[:32]}"
     with contextlib.suppress(OSError, UnicodeDecodeError):
         known = memo.read_text(encoding="ascii").strip()
         if re.fullmatch("[0-9a-f]{64}", known):
             return known, None
     content = read_content(path)
     found = sha256(content)
-    _write_whole(memo, lambda temporary: _write_text(temporary, found))
+    cache_folder.store(memo, f"{found}\n".encode("ascii"))
     return found, content
 
 
 def entry(source_digest: str, options: Mapping[str, object]) -> Path:
     """The cache file for a source's content under ``options`` (what changes the stored rows)."""
     key = json.dumps([FORMAT, source_digest, sorted(options.items())])
-    return folder() / f"rows-{hashlib.sha256(key.encode()).hexdigest()[:40]}.h5"
+    return cache_folder.folder() / f"rows-{hashlib.sha256(key.encode()).hexdigest()[:40]}.h5"
 
 
 def store(path: Path, table: Table) -> bool:
     """Write a table whole; False, and nothing left behind, where that is not possible."""
-    return _write_whole(path, lambda temporary: _write_table(temporary, table))
+    return cache_folder.store(path, image(lambda file: _fill(file, table), oldest="v110"))
 
 
 def shape(path: Path) -> tuple[int, int, int]:
@@ -116,35 +108,9 @@ def _rows(file: h5py.File, start: int, stop: int) -> Table:
     return Table(data, indices, indptr - first, file["labels"][start:stop], features)
 
 
-def _write_table(path: Path, table: Table) -> None:
-    # "v110" puts checksums on metadata, fletcher32 on values.
-    with h5py.File(path, "w", libver="v110", locking=False) as file:
-        for name, dtype in _ARRAYS.items():
-            values = getattr(table, name)
-            options = {"chunks": (min(_CHUNK, len(values)),), "fletcher32": True}
-            file.create_dataset(name, data=values, dtype=dtype, **(options if len(values) else {}))
-        file.attrs.update(rows=table.rows, features=table.features, nnz=len(table.data))
-
-
-def _write_text(path: Path, text: str) -> None:
-    path.write_text(text + "\n", encoding="ascii")
-
-
-def _write_whole(path: Path, write: Callable[[Path], None]) -> bool:
-    temporary = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
-        os.close(handle)
-        temporary = Path(name)
-        write(temporary)
-        with temporary.open("rb") as written:
-            os.fsync(written.fileno())
-        os.replace(temporary, path)
-        return True
-    except (OSError, RuntimeError):  # h5py reports a full disk as either
-        return False
-    finally:
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
+def _fill(file: h5py.File, table: Table) -> None:
+    for name, dtype in _ARRAYS.items():
+        values = getattr(table, name)
+        options = {"chunks": (min(_CHUNK, len(values)),), "fletcher32": True}
+        file.create_dataset(name, data=values, dtype=dtype, **(options if len(values) else {}))
+    file.attrs.update(rows=table.rows, features=table.features, nnz=len(table.data))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from mpisim.core.atomic_file import write_whole
 from mpisim.core.errors import InputError, OutputError
 
 Tables = dict[str, Any]
@@ -79,10 +79,9 @@ def read_summary(folder: Path) -> list[Point]:
 
 def write_json(path: Path, content: Any) -> None:
     """A JSON file, whole or not at all; `OutputError` where that fails."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
+    text = json.dumps(content, indent=1, default=_plain) + "\n"
     try:
-        temporary.write_text(json.dumps(content, indent=1, default=_plain) + "\n", encoding="utf-8")
-        os.replace(temporary, path)
+        write_whole(path, text.encode(), shared=True)
     except OSError as error:
         raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
 
