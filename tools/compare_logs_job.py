@@ -20,6 +20,8 @@ from mpi4py import MPI
 
 from mpisim.cli import main as command_line
 
+STOPPED = (130, 143)  # exit codes after a signal from outside
+
 
 def run(arguments: list[str]) -> tuple[int | str, str]:
     """Exit code and output of a command line, without times left and the checkout's place."""
@@ -38,7 +40,10 @@ def main() -> None:
     """Run all command lines on all ranks; rank 0 notes how they ended."""
     comm = MPI.COMM_WORLD
     for key, arguments in json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")):
-        line = json.dumps([key, run(arguments)]) + "\n"
+        ended = run(arguments)
+        if ended[0] in STOPPED:
+            sys.exit(ended[0])
+        line = json.dumps([key, ended]) + "\n"
         if comm.rank == 0:  # in one write, since two jobs share the file
             with open("results.jsonl", "ab", buffering=0) as file:
                 file.write(line.encode())

@@ -1,0 +1,84 @@
+"""Specs are frozen, and what is bound to a run is another object."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+
+from mpisim.core.registry import frozen, unfrozen
+from mpisim.runs.experiment import parse
+from mpisim.runs.setup import Setup
+from tests.helpers import table
+
+MARINA = {"name": "marina", "stepsize": 0.1}
+
+
+def experiment(k: int):
+    return parse(
+        {
+            "problem": {"name": "quadratic", "dimension": 50, "workers": 6},
+            "method": MARINA,
+            "compressor": {"name": "randk", "k": k},
+            "run": {"rounds": 1},
+        }
+    )
+
+
+def probability(experiment) -> float:
+    return Setup(experiment, MPI.COMM_SELF).estimator.p
+
+
+def test_a_spec_can_be_used_again():
+    """p = K / d is worked out for each compressor: it used to stay at the first one's."""
+    few = experiment(5)
+    many = dataclasses.replace(few, compressor=experiment(25).compressor)
+    assert [probability(few), probability(many), probability(few)] == [0.1, 0.5, 0.1]
+
+
+def test_an_estimator_can_be_bound_again():
+    setup = Setup(experiment(5), MPI.COMM_SELF)
+    spec, precision = setup.experiment.method.estimator, setup.star.precision
+    found = []
+    for k in (5, 25):
+        compressor = experiment(k).compressor.bind(50, 6, precision)
+        found.append(spec.bind(setup.star, setup.oracle, compressor).p)
+    assert found == [0.1, 0.5] and spec.p == "theory"
+
+
+@pytest.mark.parametrize("part", ["problem", "compressor", "run"])
+def test_what_a_table_becomes_is_frozen(part):
+    experiment = parse(table(MARINA, {"name": "randk", "k": 5}))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        getattr(experiment, part).k = 7
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        experiment.method.estimator.p = 0.5
+
+
+def test_a_run_leaves_its_specs_as_they_are():
+    smooth = {"name": "smooth", "inner": {"name": "block-quant-plus", "blocks": 2}}
+    tables = table(
+        {"name": "diana", "stepsize": 0.1}, smooth, problem={"name": "logistic"}, workers=2
+    )
+    experiment = parse(tables)
+    parts = (
+        experiment.problem,
+        experiment.compressor,
+        experiment.compressor.inner,
+        experiment.method.estimator,
+    )
+    before = [dict(vars(part)) for part in parts]
+    Setup(experiment, MPI.COMM_SELF)
+    assert [dict(vars(part)) for part in parts] == before
+
+
+def test_unfrozen_is_a_copy_of_the_same_class():
+    class Spec:
+        pass
+
+    spec = Spec()
+    spec.rows = np.zeros(3)
+    copy = unfrozen(frozen(spec))
+    copy.rows = None
+    assert spec.rows is not None and type(copy) is Spec and isinstance(spec, Spec)
+    assert unfrozen(copy) is not copy and repr(type(spec)) == repr(Spec)
