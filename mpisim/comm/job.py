@@ -56,13 +56,35 @@ def run_job(body: Callable[..., int], software: Callable[[], Mapping[str, str]])
             raise
         code, text = _report(error, comm)
         agreed = _all_failed(alarm, code)
-        if agreed is None or comm.rank == 0:
+        if agreed is None:
+            _end_job(comm, code, text)
+            return code
+        if comm.rank == 0:
             print(f"mpisim: {text}", file=sys.stderr, flush=True)
-        if agreed is not None:
-            return agreed
-        time.sleep(DRAIN_SECONDS)
-        comm.Abort(code)
-        return code
+        return agreed
+
+
+def all_or_none(comm: MPI.Intracomm, work: Callable[[], T]) -> T:
+    """work() on every rank: its result, or the exception of each rank where every rank fails.
+
+    Where only some ranks fail, one of them speaks and the job is aborted: nothing hangs.
+    """
+    if comm.size == 1:
+        return work()
+    alarm = comm.Dup()
+    try:
+        return work()
+    except BaseException as error:
+        code, text = _report(error, comm)
+        if _all_failed(alarm, code) is None:
+            _end_job(comm, code, text)
+        raise
+
+
+def _end_job(comm: MPI.Intracomm, code: int, text: str) -> None:
+    print(f"mpisim: {text}", file=sys.stderr, flush=True)
+    time.sleep(DRAIN_SECONDS)
+    comm.Abort(code)
 
 
 def crash_plainly() -> None:

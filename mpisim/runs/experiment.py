@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import tomllib
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -82,6 +84,16 @@ class Experiment:
             "compressor": _named(self.compressor),
             "run": dataclasses.asdict(self.run),
         }
+
+    @classmethod
+    def load(cls, path: str | os.PathLike, settings: Sequence[str] = ()) -> Experiment:
+        """From a TOML file; ``settings`` are ``TABLE.KEY=VALUE`` and win over it."""
+        return read(Path(path), list(settings))
+
+    @classmethod
+    def from_dict(cls, tables: Mapping[str, Any]) -> Experiment:
+        """From tables as a TOML file holds them: problem, method, compressor, run."""
+        return parse(dict(tables))
 
     def to_toml(self) -> str:
         """The resolved experiment; `parse` of it gives the same experiment again."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from time import monotonic
+from typing import Any
 
 import numpy as np
 from mpi4py import MPI
@@ -20,11 +21,16 @@ from mpisim.runs.signals import StopSignals
 
 @dataclasses.dataclass(frozen=True)
 class End:
-    """How a run ended: the status, the last row, and its x^k, shape (d,)."""
+    """How a run ended: the status, the last row, and its x^k, shape (d,).
+
+    Rank 0 has the log's attributes and, with ``Output.keep``, its columns; other ranks have none.
+    """
 
     status: str
     row: Row
     x: np.ndarray
+    columns: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
+    attributes: dict[str, Any] = dataclasses.field(default_factory=dict)
 
 
 def run(experiment: Experiment, output: Output, comm: MPI.Intracomm) -> End:
@@ -52,7 +58,7 @@ def run_rounds(setup: Setup, output: Output, signals: StopSignals) -> End:
             end = Loop(setup, evaluator, record, signals).run(*record.begin())
     finally:
         record.close(end.status if end else "failed", end.x if end else None)
-    return end
+    return dataclasses.replace(end, columns=record.columns(), attributes=record.attributes)
 
 
 class Loop:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from mpi4py import MPI
@@ -24,6 +25,7 @@ class Output:
     """Where a run writes: the log (None: nowhere), and what to do with one that is there.
 
     quiet : show no progress
+    keep : keep the rows in memory, too
     """
 
     log: Path | None
@@ -31,6 +33,7 @@ class Output:
     resume: bool = False
     command: str = ""
     quiet: bool = False
+    keep: bool = False
 
 
 class Record:
@@ -41,6 +44,9 @@ class Record:
         self.path = checkpoint.path_for(output.log) if output.log is not None else None
         self.log: LogWriter | None = None
         self.progress: Progress | None = None
+        self.attributes: dict[str, Any] = {}
+        self._schema = columns(setup.reference is not None, setup.metrics)
+        self._rows: list[tuple] = []
 
     def begin(self) -> tuple[int, np.ndarray]:
         """Open the log; the first round and its x, from the checkpoint of a resumed run."""
@@ -54,13 +60,17 @@ class Record:
 
     def row(self, row: Row, x: np.ndarray, metrics: np.ndarray) -> None:
         """The row of x^k."""
-        if self.log is not None:
+        if self.log is not None or self.output.keep:
             reference: tuple[float, ...] = ()
             if self.setup.reference is not None:
                 x_star, f_star = self.setup.reference
                 reference = (row.loss - f_star, float((x - x_star) @ (x - x_star)))
             values = (row.round, row.loss, row.grad_norm_sq, *reference, *row.bits)
-            self.log.row((*values, row.oracle_calls, *row.seconds, *metrics.tolist()))
+            values = (*values, row.oracle_calls, *row.seconds, *metrics.tolist())
+            if self.log is not None:
+                self.log.row(values)
+            if self.output.keep:
+                self._rows.append(values)
         if self.progress is not None:
             bits = row.bits[0] / self.setup.star.n
             self.progress.update(row.round, row.loss, row.grad_norm_sq, bits)
@@ -87,6 +97,12 @@ class Record:
             }
             self.log.finish(status, x, workers)
 
+    def columns(self) -> dict[str, np.ndarray]:
+        """The rows that were kept, by the name of the column."""
+        values = zip(*self._rows, strict=True) if self._rows else [()] * len(self._schema)
+        named = zip(self._schema, values, strict=True)
+        return {name: np.array(column, kind) for (name, kind, *_), column in named}
+
     def _restore(self) -> tuple[int, np.ndarray]:
         """The round to resume at and its x, with all state put back on this rank."""
         setup, path = self.setup, self.path
@@ -102,13 +118,13 @@ class Record:
     def _open_log(self, first_round: int) -> LogWriter | None:
         setup, output = self.setup, self.output
         hosts = setup.star.side.gather(MPI.Get_processor_name())
+        if hosts is not None:
+            self.attributes = attributes_of(setup, output.command, hosts)
         if output.log is None or hosts is None:
             return None
-        schema = columns(setup.reference is not None, setup.metrics)
-        attributes = attributes_of(setup, output.command, hosts)
         if output.resume:
             every = setup.experiment.run.log_every
-            return LogWriter.reopen(output.log, schema, first_round, every, attributes)
-        log = LogWriter.create(output.log, attributes, schema, output.force)
+            return LogWriter.reopen(output.log, self._schema, first_round, every, self.attributes)
+        log = LogWriter.create(output.log, self.attributes, self._schema, output.force)
         checkpoint.discard(checkpoint.path_for(output.log))
         return log

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import signal
+import threading
 from types import FrameType
+from typing import Any
 
 STATUS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
 
 class StopSignals:
-    """Notes the first signal in ``received`` (0: none); a second one acts as usual."""
+    """Notes the first signal in ``received`` (0: none); a second one acts as usual.
+
+    Python delivers signals to the main thread: in another thread none is noted.
+    """
 
     def __init__(self) -> None:
         self.received = 0
+        self._previous: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> StopSignals:
-        self._previous = {number: signal.signal(number, self._note) for number in STATUS}
+        if threading.current_thread() is threading.main_thread():
+            self._previous = {number: signal.signal(number, self._note) for number in STATUS}
         return self
 
     def __exit__(self, *_: object) -> None:

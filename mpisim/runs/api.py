@@ -1,0 +1,124 @@
+"""Running experiments from Python: what `import mpisim` offers of this room."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+
+from mpisim.comm.job import all_or_none
+from mpisim.runs import loop
+from mpisim.runs.experiment import Experiment
+from mpisim.runs.record import Output
+from mpisim.runs.setup import Setup
+from mpisim.runs.signals import StopSignals
+from mpisim.runs.sweep import grid, runner
+from mpisim.runs.sweep.points import Point
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """How a run ended, and what it recorded: the same on every rank.
+
+    Attributes
+    ----------
+    status : {"done", "diverged", "interrupted", "terminated"}
+    x : array, shape (d,)
+        The last iterate.
+    rows : dict of array, shape (rows,)
+        The columns of the log, by name, as docs/log.md lists them.
+    attributes : dict
+        Those of the log: the step size and its source, versions, the experiment.
+    log : Path or None
+        The log, if one was written.
+    """
+
+    status: str
+    x: np.ndarray
+    rows: dict[str, np.ndarray]
+    attributes: dict[str, Any]
+    log: Path | None
+
+
+def run(
+    experiment: Experiment,
+    comm: MPI.Intracomm | None = None,
+    log: str | os.PathLike | None = None,
+    quiet: bool = True,
+    *,
+    force: bool = False,
+    resume: bool = False,
+) -> Result:
+    """Run an experiment, in one process or, under mpirun, on all ranks. Collective.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    comm : MPI.Intracomm
+        All ranks of the job unless given.
+    log : path
+        Where to write the log; nowhere unless given.
+    quiet : bool
+        Show no progress.
+    force, resume : bool
+        Overwrite a log that is there; go on from its checkpoint.
+
+    Raises
+    ------
+    InputError
+        For what does not fit together. A run whose loss is no longer finite is no error: its status
+        is "diverged".
+    """
+    own = comm is None and MPI.COMM_WORLD.size == 1
+    used = MPI.COMM_SELF.Dup() if own else comm or MPI.COMM_WORLD  # threads do not share one
+    path = None if log is None else Path(log)
+    output = Output(path, force, resume, "mpisim.run", quiet, keep=True)
+
+    def body() -> Result:
+        with StopSignals() as signals:
+            end = loop.run_rounds(Setup(experiment, used), output, signals)
+        rows, attributes = used.bcast((end.columns, end.attributes))
+        return Result(end.status, end.x, rows, attributes, path)
+
+    try:
+        return all_or_none(used, body)
+    finally:
+        if own:
+            used.Free()
+
+
+def sweep(
+    source: str | os.PathLike | Mapping[str, Any],
+    folder: str | os.PathLike | None = None,
+    comm: MPI.Intracomm | None = None,
+    settings: Sequence[str] = (),
+) -> list[Point]:
+    """Run what is missing of a grid of experiments. Collective.
+
+    Parameters
+    ----------
+    source : path or dict
+        A TOML file with a ``[sweep]`` table, or its content.
+    folder : path
+        Of the logs; ``sweep.folder`` unless given.
+    settings : list of str
+        ``TABLE.KEY=VALUE``, as for ``mpisim sweep --set``.
+
+    Returns
+    -------
+    list of Point
+        One for each experiment, with its log and how it ended, in the order in which they ran.
+    """
+    used = comm or MPI.COMM_WORLD
+    if isinstance(source, Mapping):
+        named, points = grid.expand_tables(dict(source), list(settings), "logs/sweep")
+    else:
+        named, points = grid.read(Path(source), list(settings))
+    return all_or_none(
+        used, lambda: runner.sweep(Path(folder or named), points, used, "mpisim.sweep")
+    )
