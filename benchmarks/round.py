@@ -21,7 +21,8 @@ from mpisim.comm.clock import PHASES
 from mpisim.core.errors import InputError
 from mpisim.problems.data.find import find
 from mpisim.runs.experiment import parse
-from mpisim.runs.log.writer import LogWriter, columns
+from mpisim.runs.log.schema import columns
+from mpisim.runs.log.writer import LogWriter
 from mpisim.runs.record import Output
 from mpisim.runs.setup import Setup
 

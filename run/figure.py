@@ -16,13 +16,13 @@ from importlib import import_module
 from pathlib import Path
 
 from mpisim.analysis import papers
-from mpisim.cli.sweep import exit_code
 from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError
 from mpisim.problems.data.find import here
 from mpisim.problems.torch import samples
 from mpisim.runs.launch import guarded
 from mpisim.runs.sweep.grid import read
+from mpisim.runs.sweep.points import exit_code
 from mpisim.runs.sweep.runner import counts, sweep
 
 

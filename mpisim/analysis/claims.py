@@ -1,4 +1,4 @@
-"""What a paper claims, measured in logs: written as JSON, printed as a table."""
+"""Claims of papers, measured in logs, written as JSON and printed as tables."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from typing import Any
 import numpy as np
 
 from mpisim.analysis.curves import Axis
+from mpisim.core.atomic_file import write_json
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import Log
-from mpisim.runs.sweep.points import write_json
 
 SUFFIX = ".claims.json"
 Y = "grad_norm_sq"
 START = {Y: "|grad f(x^0)|^2", "distance_sq": "|x^0 - x*|^2", "loss": "f(x^0)"}
-HARDLY = 0.9  # of what it is at the start: a level above it says little
+HARDLY = 0.9  # share of the value at the start above which a level means little
 KEYS = ("claim", "source", "measured", "holds")
 
 
 @dataclasses.dataclass(frozen=True)
 class Claim:
-    """A claim and what logs say of it.
+    """A claim and the evidence for it in logs.
 
     Attributes
     ----------
     claim : str
     source : str
-        Where the paper says so, or from which of its theorems it follows.
+        Where the paper makes the claim, or the theorem from which it follows.
     measured : str
-        The numbers, in words.
+        The evidence as text.
     holds : bool
     details : dict
         More numbers, for programs.
@@ -46,14 +46,14 @@ class Claim:
 
 
 def write(path: Path, claims: Sequence[Claim]) -> Path:
-    """The claims as a JSON list; returns ``path``. `OutputError` where that fails."""
+    """Write the claims as a JSON list; returns ``path``. `OutputError` where that fails."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_json(path, [dataclasses.asdict(claim) for claim in claims])
     return path
 
 
 def read(path: Path) -> list[Claim]:
-    """The claims that `write` wrote; `InputError` for anything else."""
+    """Read the claims that `write` wrote; `InputError` for any other file."""
     try:
         claims = [Claim(**claim) for claim in json.loads(path.read_text(encoding="utf-8"))]
         if not all(isinstance(claim.holds, bool) for claim in claims):
@@ -68,7 +68,7 @@ def read(path: Path) -> list[Claim]:
 
 
 def table(name: str, claims: Sequence[Claim]) -> str:
-    """The claims by source, with a count of those that hold."""
+    """The claims by source, below a line that counts those that hold."""
     hold = sum(claim.holds for claim in claims)
     lines = [f"{name}: {hold} of {len(claims)} claims hold"]
     width = max((len(claim.claim) for claim in claims), default=0)
@@ -82,15 +82,14 @@ def table(name: str, claims: Sequence[Claim]) -> str:
 
 
 def common_level(logs: Iterable[Log], y: str = Y) -> float:
-    """The smallest level of column ``y`` that all runs reached: the largest of their minima."""
+    """The lowest level of column ``y`` that all runs reached: the largest of their minima."""
     return max(float(np.nanmin(log.column(y))) for log in logs)
 
 
 def needed(log: Log, x: Axis, level: float, y: str = Y) -> float:
-    """What a run had spent, on axis ``x``, in its first logged row with ``y`` <= level; else inf.
+    """The value on axis ``x`` in the first logged row with ``y`` <= level; infinite without one.
 
-    That is where the running minimum of ``y`` reaches the level, later by less than the distance
-    of two logged rows.
+    The running minimum of ``y`` reaches the level there, or up to one logged row before.
     """
     below = np.flatnonzero(log.column(y) <= level)
     return float(x.values(log)[below[0]]) if below.size else float("inf")
@@ -104,10 +103,10 @@ def seed(log: Log) -> int:
 def fewer(
     claim: str, source: str, less: Sequence[Log], more: Sequence[Log], x: Axis, y: str = Y
 ) -> Claim:
-    """That ``less`` spend less on ``x`` than ``more`` until ``y`` is at their common level.
+    """The claim that ``less`` spend less on ``x`` than ``more`` to reach their common level.
 
-    Runs are compared seed by seed, on seeds that both have; the claim holds if the median of the
-    ratios is above 1. It does not where the common level is no lower than ``y`` at the start.
+    Runs are compared on each seed that both have. The claim holds if the median of the ratios is
+    above 1 and the common level is below ``y`` at the start.
     """
     pairs = [(a, b) for a in less for b in more if seed(a) == seed(b)]
     if not pairs:
@@ -135,7 +134,7 @@ def fewer(
 
 
 def ordered(claim: str, source: str, groups: Mapping[str, Sequence[Log]], x: Axis) -> Claim:
-    """That the groups, in this order, need more and more of ``x`` to reach their common level."""
+    """The claim that each group needs more of ``x`` than the one before it to reach their level."""
     logs = [log for group in groups.values() for log in group]
     level, start = common_level(logs), max(float(log.column(Y)[0]) for log in logs)
     medians = {
@@ -150,14 +149,14 @@ def ordered(claim: str, source: str, groups: Mapping[str, Sequence[Log]], x: Axi
 
 
 def _reached(share: float, y: str = Y) -> str:
-    """The common level as a share of ``y`` at the start, and whether that is worth the name."""
+    """The common level as a share of ``y`` at the start, with a remark where it hardly moved."""
     text = f"{share:.3g}" if share < 0.99 else f"1 - {1 - share:.1e}"
     moved = "" if share < HARDLY else " (hardly moved)"
     return f"to {text} of {START[y]}{moved}"
 
 
 def number(value: float) -> str:
-    """Three digits, with a decimal prefix from a million on: ``0.98``, ``103``, ``1.28M``."""
+    """A number with three digits: ``0.98``, ``103``, ``1.28M``."""
     if abs(value) >= 1e6:
         return f"{value / 1e6:.3g}M"
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -1,4 +1,4 @@
-"""From logs to curves: what an axis shows, and mean and band over seeds."""
+"""Turns logs into curves: the values on an axis, and mean and band over seeds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import Log
 
-# Columns that are summed over workers, with the axis label of their share per worker.
+# Columns that are summed over workers, with the labels of their axes.
 SUMMED = {
     "bits_up": "bits sent",
     "bits_down": "bits received",
@@ -34,7 +34,10 @@ GRID_POINTS = 400
 
 @dataclasses.dataclass(frozen=True)
 class Axis:
-    """What an axis shows: a column (or a derived one), a worker's share or all, log or linear."""
+    """A column of the logs on an axis, logarithmic or linear.
+
+    ``per_worker`` divides columns that are summed over workers by the number of workers.
+    """
 
     name: str
     log: bool
@@ -46,7 +49,7 @@ class Axis:
         return values / log.n if self.per_worker and self.name in SUMMED else values
 
     def label(self, log: Log) -> str:
-        """Words and units for the axis."""
+        """The text beside the axis, with units."""
         if self.name in SUMMED:
             return SUMMED[self.name] + (" per worker" if self.per_worker else ", all workers")
         if self.name in LABELS:
@@ -58,7 +61,7 @@ class Axis:
 
 @dataclasses.dataclass(frozen=True)
 class Epochs(Axis):
-    """Gradients of single samples in multiples of all workers' samples: oracle_calls / (n m)."""
+    """Passes over the data: gradients of single samples over the samples of all workers."""
 
     def values(self, log: Log) -> np.ndarray:
         return log.column("oracle_calls") / log.workers["rows"].sum()
@@ -69,7 +72,7 @@ class Epochs(Axis):
 
 @dataclasses.dataclass(frozen=True)
 class Curve:
-    """A curve, shape (points,) each; ``low`` and ``high`` bound the band, None for a single run."""
+    """Arrays of shape (points,); ``low`` and ``high`` bound the band, None for a single run."""
 
     x: np.ndarray
     y: np.ndarray
@@ -78,9 +81,9 @@ class Curve:
 
 
 def points(log: Log, x: Axis, y: Axis) -> tuple[np.ndarray, np.ndarray]:
-    """The points of one log that the axes can show: finite, and positive on a logarithmic axis.
+    """The points of a log that the axes can show: finite, and positive on a logarithmic axis.
 
-    Raises `InputError` where none is left.
+    Raises `InputError` if there is none.
     """
     xs, ys = x.values(log), y.values(log)
     good = np.isfinite(xs) & np.isfinite(ys)
@@ -95,11 +98,11 @@ def points(log: Log, x: Axis, y: Axis) -> tuple[np.ndarray, np.ndarray]:
 
 
 def over_seeds(logs: Sequence[Log], x: Axis, y: Axis) -> Curve:
-    """One curve for the runs of a setting: their mean and +- one standard deviation over seeds.
+    """One curve for runs that differ in the seed: their mean and one standard deviation.
 
-    On a logarithmic y axis both are taken of log y, so that the mean is the geometric one; the
-    runs are interpolated to a common grid over the x that all of them have reached, linearly in
-    what the axes show.
+    On a logarithmic y axis both are taken of log y, so the mean is the geometric one. The runs are
+    interpolated to a common grid over the x that all of them reached, linearly in the scales of
+    the axes.
     """
     runs = [points(log, x, y) for log in logs]
     if len(runs) == 1:
@@ -113,7 +116,7 @@ def over_seeds(logs: Sequence[Log], x: Axis, y: Axis) -> Curve:
 
 
 def common_grid(xs: list[np.ndarray], log: bool) -> np.ndarray:
-    """Places that all runs have reached: their own if these are the same, else an even grid."""
+    """The x that all runs reached: their own if these are equal, else an even grid."""
     if all(len(x) == len(xs[0]) and np.array_equal(x, xs[0]) for x in xs[1:]):
         return xs[0]
     first, last = max(x[0] for x in xs), min(x[-1] for x in xs)

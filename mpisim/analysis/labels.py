@@ -1,4 +1,4 @@
-"""Names of methods, compressors and settings as a reader of a figure expects them."""
+"""Names of methods, compressors and parameters as figures and tables show them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ PARAMETERS = {
     "workers": "n",
     "momentum": "β",
 }
-# Parameters without which a compressor's name says too little.
+# Parameters that are shown with the name of a compressor.
 ESSENTIAL = ("k", "s", "p", "tau", "beta", "blocks", "groups")
 PROBLEMS = {
     "logistic": "logistic loss",
@@ -69,7 +69,7 @@ PROBLEMS = {
 
 
 def method(name: str) -> str:
-    """A method's name, as its paper writes it."""
+    """The name of a method in its paper."""
     return METHODS.get(name, name)
 
 
@@ -84,14 +84,14 @@ def compressor(table: dict[str, Any], also: set[str] | frozenset[str] = frozense
             inner += [item for item in value if isinstance(item, dict)]
     if inner:
         text += " of " + " of ".join(compressor(value, also) for value in inner)
-    settings = [
+    parameters = [
         parameter(key, table[key]) for key in shown if not isinstance(table[key], dict | list)
     ]
-    return text + (f" ({', '.join(settings)})" if settings else "")
+    return text + (f" ({', '.join(parameters)})" if parameters else "")
 
 
 def parameter(key: str, value: Any) -> str:
-    """A setting: ``K = 10``, ``γ = 4 × theory``, ``bias``."""
+    """A parameter and its value: ``K = 10``, ``γ = 4 × theory``, ``bias``."""
     symbol = PARAMETERS.get(key, key.replace("_", " "))
     if isinstance(value, dict) and "theory" in value:
         under = f" ({value['condition']})" if "condition" in value else ""
@@ -102,14 +102,14 @@ def parameter(key: str, value: Any) -> str:
 
 
 def number(value: Any) -> str:
-    """A value as short as it can be told."""
+    """A value, floats with four digits."""
     if isinstance(value, float) and math.isfinite(value):
         return f"{value:.4g}"
     return str(value)
 
 
 def problem(table: dict[str, Any]) -> str:
-    """What is minimised: ``non-convex loss on mushrooms``."""
+    """A problem and its data: ``non-convex loss on mushrooms``."""
     name = str(table.get("name", ""))
     text = PROBLEMS.get(name, name)
     return f"{text} on {Path(str(table['data'])).name}" if table.get("data") else text

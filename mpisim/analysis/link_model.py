@@ -1,17 +1,17 @@
-"""A model of the network: what a run's bits take in seconds, on links that it did not have.
+"""Models how long the bits of a run would take on links that the run did not have.
 
-To the seconds that were measured, on one machine or a network much faster than the model's, comes
-what the links take. A round is one gather, from the workers to the server, and one broadcast back;
-each takes the latency and then the time in which its bytes pass the slowest link they share:
+The modelled seconds are the measured ones, from one machine or from a network much faster than the
+model's, plus the time on the links. A round is one gather, from the workers to the server, and one
+broadcast back. Each takes the latency, then the time in which its bytes pass the slowest link:
 
     gather     latency + (bytes of the busiest host) / up      all bytes / up where shared
     broadcast  latency + (bytes of one copy) / down            all copies / down where shared
 
-A host is a worker, or a rank with all its workers (`ranks`): then one copy of a broadcast goes to
-each, and messages of the server's own workers cross nothing. Bytes are payload and framing, a
-message's envelope, and the headers of Ethernet, IP and TCP of its packets (`on_wire`). Where links
-are token buckets, as those of `run/netlab`, the first bytes after a pause pass at once (`burst`),
-but a round takes at least the time in which its bytes refill each.
+A host is a worker, or a rank with all its workers (`ranks`). In the second case each host receives
+one copy of a broadcast, and the server's own workers use no link. Bytes are payload, framing, the
+envelope of each message, and the headers of Ethernet, IP and TCP (`on_wire`). Token buckets, which
+the network lab uses, let the first bytes after a pause pass at once (`burst`), but a round takes
+at least as long as its bytes take to refill them.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ import numpy as np
 
 from mpisim.core.errors import InputError
 
-SEGMENT, HEADERS = 1448, 66  # bytes: of a full TCP segment on Ethernet, of its headers
+SEGMENT, HEADERS = 1448, 66  # bytes of a full TCP segment on Ethernet, and of its headers
 ENVELOPE = 22  # bytes of a message: 8 of Open MPI's TCP transport, 14 for matching
 RATES = {"bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
 TIMES = {"us": 1e6, "ms": 1e3, "s": 1.0}  # in a second
 SECONDS = {unit: 1 / count for unit, count in TIMES.items()}
 UNLIMITED = "unlimited"
 WORDS = ("shared", "ranks", "bucket")
-FRAME = 1600  # bytes; room for a full Ethernet frame
-SLACK = 125e-6  # seconds by which a timer may be late without a loss of speed
+FRAME = 1600  # bytes, enough for a full Ethernet frame
+SLACK = 125e-6  # seconds by which a timer may be late without loss of speed
 ALLOWED = (
     "RATE[/RATE][,LATENCY][,shared][,ranks][,bucket] with RATE in bit, kbit, mbit, gbit a second or"
     " unlimited, up and down, and LATENCY in us, ms, s, such as 100mbit,1ms or 10mbit/1gbit,shared"
@@ -43,21 +43,21 @@ _TIME = re.compile(rf"{_NUMBER}(us|ms|s)")
 
 
 @dataclasses.dataclass(frozen=True)
-class Network:
-    """Links between the hosts and the server.
+class Links:
+    """The links between the hosts and the server.
 
     Attributes
     ----------
     up, down : float
-        Bits a second of each host's link to the server and back; infinity for no limit.
+        Bits per second of each host's link to the server and back; infinity for no limit.
     latency : float
         Seconds from one host to another, one way.
     shared : bool
-        The server has a link of the same speeds, which all hosts share; else it is no limit.
+        Whether the server has one link of the same speed, which all hosts share.
     ranks : bool
-        The workers of a rank are on one host, as in the run; else each worker has its own.
+        Whether the workers of a rank share a host, as in the run, or each has its own.
     bucket : bool
-        Links are token buckets, which send `burst` at once after a pause; else nothing is at once.
+        Whether links are token buckets, which send `burst` at once after a pause.
     """
 
     up: float = float("inf")
@@ -68,7 +68,7 @@ class Network:
     bucket: bool = False
 
     def __str__(self) -> str:
-        """The text that `parse` reads; the same network has one text."""
+        """The text that `parse` reads; equal links have equal texts."""
         rates = [_rate_text(self.up)] + [_rate_text(self.down)] * (self.down != self.up)
         words = [word for word in WORDS if getattr(self, word)]
         times = [_scaled(self.latency, SECONDS)] * (self.latency > 0)
@@ -76,23 +76,23 @@ class Network:
 
 
 def burst(rate: float) -> float:
-    """Bits that a token bucket of a rate lets pass at once: a frame, and those of `SLACK`."""
+    """Bits that a token bucket of this rate lets pass at once: a frame and `SLACK` seconds."""
     return 8 * FRAME + rate * SLACK
 
 
-def parse(text: str, where: str = "--network") -> Network:
-    """A network from its text, such as ``100mbit,1ms``; `InputError` says what is allowed."""
+def parse(text: str, where: str = "--network") -> Links:
+    """Links from a text such as ``100mbit,1ms``; `InputError` says what is allowed."""
     found: dict[str, Any] = {}
     for part in text.lower().split(","):
         read = _part(part.strip())
         if read is None or found.keys() & read.keys():
             raise InputError(f"{where} {text}: {part!r} is not allowed; it must be {ALLOWED}")
         found |= read
-    return Network(**found)
+    return Links(**found)
 
 
 def _part(part: str) -> dict[str, Any] | None:
-    """What one part of the text says; None for nothing."""
+    """The attributes that one part of the text sets; None if it is not allowed."""
     if part in WORDS:
         return {part: True}
     if time := _TIME.fullmatch(part):
@@ -105,7 +105,7 @@ def _part(part: str) -> dict[str, Any] | None:
 
 
 def _rate(text: str) -> float:
-    """Bits a second; 0 for what is no rate."""
+    """Bits per second; 0 where the text is not a rate."""
     if text == UNLIMITED:
         return float("inf")
     rate = _RATE.fullmatch(text)
@@ -117,7 +117,7 @@ def _rate_text(rate: float) -> str:
 
 
 def _scaled(value: float, units: dict[str, float]) -> str:
-    """A number, to 12 digits, and the largest unit that is not above it."""
+    """A number with 12 digits, in the largest unit that does not exceed it."""
     fitting = [unit for unit, scale in units.items() if scale <= value] or list(units)[:1]
     return f"{value / units[fitting[-1]]:.12g}{fitting[-1]}"
 
@@ -129,13 +129,13 @@ class Traffic:
     Attributes
     ----------
     rounds : array
-        Rounds done.
+        Completed rounds.
     seconds : array
-        As measured.
+        Measured.
     bits_up, bits_down : array
         Payload and framing, summed over workers.
     bits_up_max : array
-        Those of the busiest worker of each round.
+        The same, of the busiest worker of each round.
     workers : array, shape (ranks,), int
         Workers of each rank; rank 0 is the server.
     """
@@ -148,37 +148,37 @@ class Traffic:
     workers: np.ndarray
 
 
-def seconds(network: Network, traffic: Traffic) -> np.ndarray:
-    """Seconds so far under a network, shape (rows,): measured, gathers, broadcasts."""
+def seconds(links: Links, traffic: Traffic) -> np.ndarray:
+    """Cumulative seconds on these links, shape (rows,): measured, gathers and broadcasts."""
     n = int(traffic.workers.sum())
     steps = {name: np.diff(getattr(traffic, name), prepend=0.0) for name in _CUMULATIVE}
-    if network.ranks:
+    if links.ranks:
         away = traffic.workers[1:]
         hosts, all_up = int(np.count_nonzero(away)), steps["bits_up"] * away.sum() / n
         busiest_up = steps["bits_up"] * max(away, default=0) / n
     else:
         hosts, all_up, busiest_up = n, steps["bits_up"], steps["bits_up_max"]
     copy = steps["bits_down"] / n * (hosts > 0)
-    times = np.maximum(steps["rounds"], 1)  # what goes ahead of round 0 is one exchange
-    together = hosts if network.shared else 1
-    gathers = on_wire(all_up if network.shared else busiest_up, together * times) / network.up
-    broadcasts = on_wire(copy * together, together * times) / network.down
-    rest = steps["seconds"] + 2 * network.latency * steps["rounds"] * (hosts > 0)
-    if not network.bucket:
+    times = np.maximum(steps["rounds"], 1)  # the exchange before round 0 counts as one
+    together = hosts if links.shared else 1
+    gathers = on_wire(all_up if links.shared else busiest_up, together * times) / links.up
+    broadcasts = on_wire(copy * together, together * times) / links.down
+    rest = steps["seconds"] + 2 * links.latency * steps["rounds"] * (hosts > 0)
+    if not links.bucket:
         return np.cumsum(rest + gathers + broadcasts)
-    later = rest + _later(gathers, network.up, times) + _later(broadcasts, network.down, times)
+    later = rest + _later(gathers, links.up, times) + _later(broadcasts, links.down, times)
     return np.cumsum(np.max([later, gathers, broadcasts], axis=0))
 
 
 def on_wire(bits: np.ndarray, messages: np.ndarray | int) -> np.ndarray:
-    """Bits that cross a link for so many bits in messages of equal lengths."""
+    """Bits that cross a link for ``bits`` in this number of equally long messages."""
     length = np.divide(bits, 8 * messages, where=bits > 0, out=np.zeros_like(bits)) + ENVELOPE
     packets = np.ceil(length / SEGMENT)
     return np.where(bits > 0, 8.0 * messages * (length + HEADERS * packets), 0.0)
 
 
 def _later(taken: np.ndarray, rate: float, times: np.ndarray) -> np.ndarray:
-    """Of the seconds on a link at full buckets, so many times, those that are waited for."""
+    """The seconds on a link that exceed ``times`` full buckets."""
     return np.maximum(taken - times * burst(rate) / rate, 0.0) if rate < np.inf else taken
 
 

@@ -1,4 +1,4 @@
-"""Seconds of a log under a network that it did not run on."""
+"""An axis of modelled seconds: a log on links that its run did not have."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ import dataclasses
 import numpy as np
 
 from mpisim.analysis.curves import Axis
-from mpisim.analysis.link_model import Network, Traffic, seconds
+from mpisim.analysis.link_model import Links, Traffic, seconds
 from mpisim.comm.partition import starts, worker_ranks
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import Log
 
 
 @dataclasses.dataclass(frozen=True)
-class Modelled(Axis):
-    """Seconds under ``network``: those of the log, and what its bits take by the model."""
+class ModelledSeconds(Axis):
+    """The measured seconds plus those that the bits would take on ``links``."""
 
-    network: Network = dataclasses.field(default_factory=Network)
+    links: Links = dataclasses.field(default_factory=Links)
 
     def values(self, log: Log) -> np.ndarray:
         """Shape (rows,); `InputError` where a column is missing or the ranks do not fit."""
-        return seconds(self.network, traffic(log))
+        return seconds(self.links, traffic(log))
 
     def label(self, log: Log) -> str:
-        return f"modelled seconds, {self.network}"
+        return f"modelled seconds, {self.links}"
 
 
 def traffic(log: Log) -> Traffic:
-    """What the model needs of a log."""
+    """The traffic of a log, as the model needs it."""
     framing = log.column("framing_bits_up")
     return Traffic(
         rounds=log.column("round"),
@@ -41,7 +41,7 @@ def traffic(log: Log) -> Traffic:
 
 
 def _workers_of_ranks(log: Log) -> np.ndarray:
-    """Workers of each rank, shape (ranks,), as the run dealt them."""
+    """The number of workers on each rank of the run, shape (ranks,)."""
     ranks = int(log.attrs.get("ranks", 1))
     layout = str(log.config.get("run", {}).get("layout", "shared"))
     if not 1 <= worker_ranks(ranks, layout) <= log.n:

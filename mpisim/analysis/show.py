@@ -1,12 +1,12 @@
-"""The text of `mpisim show LOG`: what was run, last values, bits, time by phase."""
+"""The text of `mpisim show`: settings, last values, bits and time by phase of one log."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 
-from mpisim.analysis import labels as words
+from mpisim.analysis import labels
+from mpisim.analysis.text import aligned
 from mpisim.runs.log.reader import Log, damaged, read
 from mpisim.runs.progress import duration, quantity
 
@@ -19,33 +19,29 @@ VALUES = ("loss", "grad_norm_sq", "suboptimality", "distance_sq")
 
 
 def show_text(path: Path) -> str:
-    """A page on one log; `InputError` where it cannot be read."""
+    """A page about one log; `InputError` where it cannot be read."""
     log = read(path)
     with damaged(path):
-        blocks = [_table(_what(log))]
+        blocks = [aligned(_settings(log))]
         if log.rows:
-            blocks += [_table(_last(log)), _bits(log), _times(log)]
+            blocks += [aligned(_last_row(log)), _bits(log), _times(log)]
         else:
             blocks.append("no row yet")
     return "\n\n".join(block for block in blocks if block)
 
 
-def _table(rows: Iterable[tuple[str, str]]) -> str:
-    return "\n".join(f"{name:<14}{value}" for name, value in rows if value)
-
-
-def _what(log: Log) -> list[tuple[str, str]]:
+def _settings(log: Log) -> list[tuple[str, str]]:
     attrs, config = log.attrs, log.config
     run = config.get("run", {})
     step = attrs.get("stepsize")
     source = attrs.get("stepsize_source")
-    compressor = words.compressor(config.get("compressor", {"name": attrs.get("compressor", "")}))
+    compressor = labels.compressor(config.get("compressor", {"name": attrs.get("compressor", "")}))
     return [
         ("log", str(log.path)),
         ("title", str(attrs.get("title", ""))),
         ("command", str(attrs.get("command", ""))),
         ("problem", _problem(log)),
-        ("method", words.method(str(attrs.get("method", "")))),
+        ("method", labels.method(str(attrs.get("method", "")))),
         (
             "step size",
             f"{step:.6g}" + (f", {source}" if source else "") if step is not None else "",
@@ -62,7 +58,7 @@ def _what(log: Log) -> list[tuple[str, str]]:
 
 
 def _problem(log: Log) -> str:
-    text = words.problem(log.config.get("problem", {}))
+    text = labels.problem(log.config.get("problem", {}))
     dimension = log.attrs.get("dimension")
     return ", ".join(part for part in (text, f"d = {dimension}" if dimension else "") if part)
 
@@ -76,7 +72,7 @@ def _count(number: object, noun: str) -> str:
 
 
 def _status(log: Log) -> str:
-    """Status with start and duration; a log that never got its end says so."""
+    """The status, with start and duration, or a remark that the log has no end."""
     status = str(log.attrs.get("status", "unknown"))
     start, end = (str(log.attrs.get(key, "")) for key in ("start", "end"))
     if start and not end:
@@ -88,7 +84,7 @@ def _status(log: Log) -> str:
     return f"{status}; started {start}, took {duration(seconds)}"
 
 
-def _last(log: Log) -> list[tuple[str, str]]:
+def _last_row(log: Log) -> list[tuple[str, str]]:
     planned = log.config.get("run", {}).get("rounds")
     columns = log.columns
     rows = []
@@ -103,7 +99,7 @@ def _last(log: Log) -> list[tuple[str, str]]:
 
 
 def _bits(log: Log) -> str:
-    """Bits so far as a table: kind, up, down, for each worker."""
+    """A table of bits per worker: kind, up, down."""
     lines = [f"{'bits per worker':<22}{'up':>16}{'down':>16}"]
     for name, up, down in BITS:
         if up in log.columns:
@@ -119,7 +115,7 @@ def _share(log: Log, column: str | None) -> str:
 
 
 def _times(log: Log) -> str:
-    """Seconds so far by phase, with percentages."""
+    """Seconds by phase, with percentages, the longest first."""
     times = {name: v[-1] for name, v in log.columns.items() if name.startswith("time_")}
     if not times:
         return ""

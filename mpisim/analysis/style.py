@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-# Okabe and Ito's colours, which readers with any colour vision tell apart, without the yellow
-# that white paper swallows.
+# The colours of Okabe and Ito, distinct for readers with any colour vision, without the yellow,
+# which is too pale on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1.2, 1.5)), (0, (6, 2, 1.2, 2)), (0, (3, 1.2)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
-# Inches, of a figure with its legend beside it.
-WIDE = 8.6
+WIDE = 8.6  # inches, with the legend beside the panel
 
-# high / low of an axis up to which even steps, and steps of 1, 3, 10, are labelled; else decades
+# Ratios of the limits of an axis: below the first, labels are evenly spaced; below the second, they
+# are at 1, 3, 10; otherwise at decades.
 EVEN, THIRDS = 4.0, 100.0
 
 RC: dict[Any, Any] = {
@@ -40,9 +40,9 @@ RC: dict[Any, Any] = {
 
 
 def curve(colour: int, dash: int, place: int, places: int) -> dict[str, Any]:
-    """Keyword arguments of curve number ``place`` of ``places`` for matplotlib's ``plot``.
+    """Keyword arguments of matplotlib's ``plot`` for curve number ``place`` of ``places``.
 
-    Markers sit at other places on each curve, so that curves that coincide are all seen.
+    Markers are offset from curve to curve, so that coinciding curves can be seen.
     """
     return {
         "color": COLOURS[colour % len(COLOURS)],
@@ -53,7 +53,7 @@ def curve(colour: int, dash: int, place: int, places: int) -> dict[str, Any]:
 
 
 def log_ticks(axis: Any, low: float, high: float) -> None:
-    """Labels at decades, or, where these are few, more of them in plain numbers."""
+    """Label decades, or more places in plain numbers where the axis spans few decades."""
     from matplotlib import ticker
 
     axis.set_minor_formatter(ticker.NullFormatter())

@@ -1,52 +1,26 @@
-"""The best step of a grid, for each setting, by a stated rule, from the logs alone."""
+"""The best step of a grid for each setting, from the logs alone."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mpisim.core.errors import InputError
+from mpisim.analysis.criteria import BURN_IN, CRITERIA, DEFAULT, Criterion
+from mpisim.core.atomic_file import write_json
+from mpisim.core.schema import choose
 from mpisim.runs.log.reader import Log, damaged, read_experiments
-from mpisim.runs.sweep.points import COMPLETE, Point, differences, flatten, write_json
+from mpisim.runs.status import COMPLETE
+from mpisim.runs.sweep.points import Point
+from mpisim.runs.tables import differences, flatten
 
 SUMMARY = "tune.json"
-BURN_IN = 0.1  # of the rows, left out by the mean
-FREE = ("method.stepsize", "run.seed", "title", "run.layout", "run.checkpoint_seconds")
-TINY = np.finfo(float).tiny  # stands for a gradient of exactly 0 under the logarithm
-
-
-def _mean(log: Log, column: str = "grad_norm_sq") -> float:
-    values = log.column(column)
-    return float(np.mean(_log10(values[int(BURN_IN * len(values)) :])))
-
-
-def _mean_loss(log: Log) -> float:
-    return _mean(log, "loss")
-
-
-def _final(log: Log) -> float:
-    return float(_log10(log.column("grad_norm_sq")[-1:])[0])
-
-
-def _loss(log: Log) -> float:
-    return float(log.column("loss")[-1])
-
-
-def _log10(values: np.ndarray) -> np.ndarray:
-    return np.log10(np.maximum(values, TINY))
-
-
-# name: (the rule in words, the score of one log; the smallest mean over the seeds wins)
-CRITERIA: dict[str, tuple[str, Callable[[Log], float]]] = {
-    "mean": ("mean of log10 |grad f(x^k)|^2 over the last 90% of the rows", _mean),
-    "final": ("log10 |grad f(x^T)|^2 of the last row", _final),
-    "loss": ("f(x^T) of the last row", _loss),
-    "mean-loss": ("mean of log10 f(x^k) over the last 90% of the rows", _mean_loss),
-}
+# Keys that may differ between the runs that are compared.
+FREE = ("method.stepsize", "run.seed", "title", "plugin", "run.layout", "run.checkpoint_seconds")
+TINY = np.finfo(float).tiny  # replaces 0 under the logarithm
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,11 +30,11 @@ class Candidate:
     Attributes
     ----------
     step : float
-        A multiple of the theory step, or the step itself, as `Choice.theory` says.
+        The step size, or a multiple of the theory step: see `TunedSetting.theory`.
     score : float or None
         Mean of the criterion over the seeds; None where the step is out.
     out : str
-        Why it is out: a seed diverged, or is not complete.
+        Why it is out: a seed diverged, or its run is not complete.
     logs : list of str
     """
 
@@ -71,7 +45,7 @@ class Candidate:
 
 
 @dataclasses.dataclass(frozen=True)
-class Choice:
+class TunedSetting:
     """The steps tried for one setting, and the best of them.
 
     Attributes
@@ -79,15 +53,16 @@ class Choice:
     name : str
         method-compressor-data.
     settings : dict
-        {TABLE.KEY: value} of what is not the same in all settings.
+        {TABLE.KEY: value} of the keys that vary between the settings.
     theory : bool
-        Steps are multiples of the theory step.
+        Whether steps are multiples of the theory step.
     candidates : list of Candidate
         By ascending step.
     best : Candidate or None
         None where every step is out.
     edge : bool
-        The best step is the smallest or the largest of several: a wider grid may have a better.
+        The best of several steps is the smallest or the largest, so a wider grid may hold a
+        better one.
     """
 
     name: str
@@ -98,40 +73,37 @@ class Choice:
     edge: bool
 
 
-def best(points: Iterable[Point | Path], criterion: str = "mean") -> list[Choice]:
+def best(points: Iterable[Point | Path], criterion: str = DEFAULT) -> list[TunedSetting]:
     """The best step for each setting among runs that differ in step and seed.
 
     The default is the rule of the PermK paper's code: the smallest mean of log10 |grad f(x^k)|^2
-    over the last 90% of the rows. A step is out if the run of any seed diverged, holds a number
-    that is not finite, or is not complete, or if a seed that another step has is missing. Of
-    equally good steps the smaller wins.
+    over the last 90% of the rows. A step is out if the run of one seed diverged, holds a number
+    that is not finite, is not complete, or is missing although another step has that seed. Of
+    equally good steps the smallest wins.
 
     Parameters
     ----------
-    points : of a sweep, or logs
-    criterion : {"mean", "final", "loss", "mean-loss"}
-        See `CRITERIA`.
+    points : points of a sweep, or paths of logs
+    criterion : a key of `CRITERIA`
     """
-    if criterion not in CRITERIA:
-        known = ", ".join(CRITERIA)
-        raise InputError(f"criterion: {criterion!r} is not allowed; it must be one of {known}")
+    rule = choose(CRITERIA, criterion, "criterion")
     paths = [Path(p.log) if isinstance(p, Point) else Path(p) for p in points if _has_log(p)]
     groups: dict[str, list[Log]] = {}
     for log in read_experiments(list(dict.fromkeys(paths))):
         with damaged(log.path):
             groups.setdefault(repr(_setting(log)), []).append(log)
     settings = differences([_setting(logs[0]) for logs in groups.values()])
-    choices = []
+    tuned = []
     for logs, own in zip(groups.values(), settings, strict=True):
         with damaged(logs[0].path):
-            choices.append(_choice(logs, own, criterion))
-    return choices
+            tuned.append(_tune(logs, own, rule))
+    return tuned
 
 
 def report(points: list[Point], criterion: str, folder: Path) -> str:
-    """Write FOLDER/tune.json; the table for a reader, with warnings."""
+    """Write FOLDER/tune.json; returns the table to print, with warnings."""
     choices = best(points, criterion)
-    rule = CRITERIA[criterion][0]
+    rule = CRITERIA[criterion].rule
     content = {"criterion": criterion, "rule": f"smallest {rule}, mean over the seeds"}
     write_json(folder / SUMMARY, content | {"choices": [dataclasses.asdict(c) for c in choices]})
     lines = [f"best step by the smallest {rule}, mean over the seeds:"]
@@ -145,7 +117,7 @@ def _has_log(point: Point | Path) -> bool:
 
 
 def _setting(log: Log) -> dict[str, Any]:
-    """What must be equal for steps to be compared: all but step, seed and what changes nothing."""
+    """The keys that must agree for steps to be compared."""
     flat = {key: value for key, value in flatten(log.config).items() if key not in FREE}
     step = log.config["method"]["stepsize"]
     if isinstance(step, dict) and "condition" in step:
@@ -161,21 +133,21 @@ def _step(log: Log) -> tuple[bool, float]:
     return (True, float(step["theory"])) if isinstance(step, dict) else (False, float(step))
 
 
-def _choice(logs: list[Log], settings: dict[str, Any], criterion: str) -> Choice:
+def _tune(logs: list[Log], settings: dict[str, Any], rule: Criterion) -> TunedSetting:
     seeds = {log.config["run"]["seed"] for log in logs}
     steps: dict[float, list[Log]] = {}
     for log in logs:
         steps.setdefault(_step(log)[1], []).append(log)
-    candidates = [_candidate(step, steps[step], seeds, criterion) for step in sorted(steps)]
+    candidates = [_candidate(step, steps[step], seeds, rule) for step in sorted(steps)]
     scored = [c for c in candidates if c.score is not None]
     chosen = min(scored, key=lambda c: (c.score, c.step)) if scored else None
     edge = len(candidates) > 1 and chosen in (candidates[0], candidates[-1])
     settings = {key: value for key, value in settings.items() if key != "step is"}
     name = logs[0].path.stem.rpartition("-")[0]
-    return Choice(name, settings, _step(logs[0])[0], candidates, chosen, edge)
+    return TunedSetting(name, settings, _step(logs[0])[0], candidates, chosen, edge)
 
 
-def _candidate(step: float, logs: list[Log], seeds: set[int], criterion: str) -> Candidate:
+def _candidate(step: float, logs: list[Log], seeds: set[int], rule: Criterion) -> Candidate:
     paths = [str(log.path) for log in logs]
     out = next((reason for log in logs if (reason := _out(log))), "")
     missing = sorted(seeds - {log.config["run"]["seed"] for log in logs})
@@ -183,8 +155,13 @@ def _candidate(step: float, logs: list[Log], seeds: set[int], criterion: str) ->
         out = f"seed {missing[0]} is missing"
     if out:
         return Candidate(step, None, out, paths)
-    score = float(np.mean([CRITERIA[criterion][1](log) for log in logs]))
-    return Candidate(step, score, "", paths)
+    return Candidate(step, float(np.mean([_score(log, rule) for log in logs])), "", paths)
+
+
+def _score(log: Log, rule: Criterion) -> float:
+    values = log.column(rule.column)
+    values = values[int(BURN_IN * len(values)) :] if rule.mean else values[-1:]
+    return float(np.mean(np.log10(np.maximum(values, TINY)) if rule.logarithm else values))
 
 
 def _out(log: Log) -> str:
@@ -197,7 +174,7 @@ def _out(log: Log) -> str:
     return "" if finite else f"{seed} is not finite"
 
 
-def _lines(choice: Choice) -> list[str]:
+def _lines(choice: TunedSetting) -> list[str]:
     what = ", ".join(f"{key} = {value}" for key, value in choice.settings.items())
     unit = " x theory" if choice.theory else ""
     lines = [f"{choice.name}" + (f" ({what})" if what else "")]

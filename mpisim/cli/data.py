@@ -1,11 +1,13 @@
-"""The texts of ``mpisim data list | info | fetch | sample``."""
+"""The sub-command `mpisim data`: list, info, fetch, sample."""
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 
 import numpy as np
 
+from mpisim.analysis.text import columns
 from mpisim.core.errors import InputError
 from mpisim.problems.data import arrange, libsvm
 from mpisim.problems.data import fetch as fetching
@@ -15,15 +17,39 @@ from mpisim.problems.data.registry import DataFile, Dataset, lookup, registry
 from mpisim.problems.data.sample import write_sample
 
 
+def add(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `mpisim data`."""
+    actions = parser.add_subparsers(required=True, metavar="ACTION")
+    listed = actions.add_parser("list", help="what is known, and what is here")
+    listed.set_defaults(texts=lambda args: [list_text()])
+    for action, function, text in (
+        ("info", info_text, "describe and verify data sets"),
+        ("fetch", fetch, "download and verify data sets"),
+    ):
+        named = actions.add_parser(action, help=text)
+        named.add_argument("names", metavar="NAME", nargs="+")
+        named.set_defaults(texts=lambda args, function=function: map(function, args.names))
+    generated = actions.add_parser(
+        "sample", help="generate the small sample, shaped like a small a9a"
+    )
+    generated.add_argument("file", metavar="FILE", nargs="?", default="datasets/sample")
+    generated.set_defaults(texts=lambda args: [sample(args.file)])
+    parser.set_defaults(command=data_command)
+
+
+def data_command(args: argparse.Namespace, argv: list[str]) -> int:
+    """Run ``mpisim data``."""
+    for text in args.texts(args):
+        print(text)
+    return 0
+
+
 def list_text() -> str:
     """A table of the registered sets: name, rows, features, and where each was found."""
     lines = [("name", "rows", "features", "where")]
     for dataset in registry().values():
         lines.append((dataset.name, str(dataset.rows), str(dataset.features), _where(dataset)))
-    widths = [max(len(line[i]) for line in lines) for i in range(3)]
-    return "\n".join(
-        f"{n:<{widths[0]}}  {r:>{widths[1]}}  {f:>{widths[2]}}  {w}" for n, r, f, w in lines
-    )
+    return columns(lines, right=(1, 2), indent="")
 
 
 def _where(dataset: Dataset) -> str:
@@ -37,7 +63,7 @@ def _where(dataset: Dataset) -> str:
 
 
 def info_text(name: str) -> str:
-    """What is known of a registered set, or of a LibSVM file; read and checked where it is here."""
+    """A description of a registered set or a LibSVM file, which is read and checked if present."""
     dataset = lookup(name)
     if dataset is None or Path(name).is_file():
         path = find(name)
@@ -50,7 +76,7 @@ def info_text(name: str) -> str:
 
 
 def _describe(dataset: Dataset, file: DataFile) -> list[str]:
-    """The registry's line for a file, and the file itself where it is here."""
+    """The registry's entry for a file, and the file itself if it is present."""
     path = find_file(dataset, file)
     lines = [
         f"{file.file}",
@@ -71,7 +97,7 @@ def _describe(dataset: Dataset, file: DataFile) -> list[str]:
 
 
 def _measure(content: bytes, path: Path) -> list[str]:
-    """Shape, labels and norms of a LibSVM file, as read."""
+    """Shape, labels and norms of a LibSVM file."""
     table = libsvm.parse(content, str(path))
     norms = arrange.row_norms(table)
     values, counts = np.unique(table.labels, return_counts=True)
@@ -86,12 +112,12 @@ def _measure(content: bytes, path: Path) -> list[str]:
 
 
 def fetch(name: str) -> str:
-    """Download a registered set; says where it lies."""
+    """Download a registered set; returns where it is."""
     paths = fetching.fetch(name)
     return "\n".join(f"{name}: {path}" for path in paths)
 
 
 def sample(path: str) -> str:
-    """Write the small generated set; says where."""
+    """Write the small generated set; returns where it is."""
     write_sample(path)
     return f"sample: {path}"

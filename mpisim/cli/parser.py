@@ -1,13 +1,28 @@
-"""Arguments that several sub-commands share."""
+"""What sub-commands share: the parser, the arguments of an experiment, and the start of a job."""
 
 from __future__ import annotations
 
 import argparse
+import shlex
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from mpisim.core.errors import InputError
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+
+class Parser(argparse.ArgumentParser):
+    """Raises a mistake as `InputError`, one line like every other bad input."""
+
+    def error(self, message: str) -> NoReturn:
+        raise InputError(f"{message} (see {self.prog} --help)")
 
 
 def add_experiment(parser: argparse.ArgumentParser) -> None:
-    """FILE.toml, --set and --plugin: an experiment, from a file or not."""
+    """Add FILE.toml, --set and --plugin: an experiment, with or without a file."""
     parser.add_argument(
         "file", metavar="FILE.toml", nargs="?", type=Path, help="the experiment file"
     )
@@ -15,17 +30,34 @@ def add_experiment(parser: argparse.ArgumentParser) -> None:
 
 
 def add_settings(parser: argparse.ArgumentParser, help: str) -> None:
-    """--set, explained by ``help``, and --plugin."""
+    """Add --set, explained by ``help``, and --plugin."""
     parser.add_argument("--set", metavar="TABLE.KEY=VALUE", action="append", default=[], help=help)
     add_plugin(parser)
 
 
 def add_plugin(parser: argparse.ArgumentParser) -> None:
-    """--plugin."""
+    """Add --plugin."""
     parser.add_argument(
         "--plugin",
-        metavar="MODULE",
+        metavar="MODULE|FILE.py",
         action="append",
         default=[],
-        help="import a module with own compressors, problems, ...",
+        help="import a module or a file with compressors, problems, ... of your own; repeatable",
     )
+
+
+def command_line(argv: list[str]) -> str:
+    """The command as a shell takes it, for the log."""
+    return shlex.join(["mpisim", *argv])
+
+
+def on_all_ranks(args: argparse.Namespace, body: Callable[[MPI.Intracomm], int]) -> int:
+    """Load the plugins and call ``body`` on all ranks; the exit code."""
+    from mpisim.runs import plugins
+    from mpisim.runs.launch import guarded
+
+    def with_plugins(comm: MPI.Intracomm) -> int:
+        plugins.load(args.plugin)
+        return body(comm)
+
+    return guarded(with_plugins)

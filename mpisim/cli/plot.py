@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The flags of `mpisim plot`."""
+def add(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `mpisim plot`."""
     parser.add_argument("logs", metavar="LOG", nargs="+", type=Path, help="HDF5 logs of runs")
     parser.add_argument(
         "--x",
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--network",
         metavar="RATE,LATENCY",
-        help="x is seconds on such a network, by a model: 100mbit,1ms; see docs/netlab.md",
+        help="x is the modelled seconds on such a network: 100mbit,1ms; see docs/netlab.md",
     )
     parser.add_argument("--title", help="above the figure (default: what the logs share)")
     parser.add_argument("--linear-x", action="store_true", default=None, help="no logarithmic x")
@@ -38,10 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="bits and gradients of all workers together, not of each",
     )
+    parser.set_defaults(command=plot_command)
 
 
-def run(args: argparse.Namespace) -> int:
-    """Draw the figure and name the file; returns the exit code."""
+def plot_command(args: argparse.Namespace, argv: list[str]) -> int:
+    """Run ``mpisim plot``."""
     from mpisim.analysis.link_model import parse
     from mpisim.analysis.plot import plot
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import argparse
 from math import isfinite
+from typing import TYPE_CHECKING
 
-from mpisim.cli.parser import add_experiment
+from mpisim.cli.parser import add_experiment, on_all_ranks
 from mpisim.core.schema import require
 
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
-def add_theory(parser: argparse.ArgumentParser) -> None:
-    """The flags of `mpisim theory`."""
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `mpisim theory`."""
     add_experiment(parser)
     parser.add_argument(
         "--epsilon",
@@ -23,22 +27,17 @@ def add_theory(parser: argparse.ArgumentParser) -> None:
 
 
 def theory_command(args: argparse.Namespace, argv: list[str]) -> int:
-    """``mpisim theory``."""
-    from mpisim.runs.launch import guarded
-
+    """Run ``mpisim theory``."""
     epsilon = args.epsilon
     require(isfinite(epsilon) and epsilon > 0, "--epsilon", epsilon, "a number > 0")
 
-    def body(comm) -> int:
+    def body(comm: MPI.Intracomm) -> int:
         from mpisim.analysis.guarantees.report import report
-        from mpisim.cli.entry import import_plugin
         from mpisim.runs.experiment import read
 
-        for module in args.plugin:
-            import_plugin(module)
         text = report(read(args.file, args.set), epsilon, comm)
         if comm.rank == 0:
             print(text, flush=True)
         return 0
 
-    return guarded(body)
+    return on_all_ranks(args, body)

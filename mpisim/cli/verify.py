@@ -6,16 +6,16 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mpisim.cli.parser import add_plugin
+from mpisim.cli.parser import add_plugin, on_all_ranks
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-STOPPED = {"interrupted": 130, "terminated": 143}
+    from mpisim.runs.log.reader import Log
 
 
-def add_verify(parser: argparse.ArgumentParser) -> None:
-    """The flags of `mpisim verify`."""
+def add(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `mpisim verify`."""
     parser.add_argument("log", metavar="LOG", type=Path)
     parser.add_argument(
         "--rerun", action="store_true", help="repeat the run, too, with or without mpirun"
@@ -25,32 +25,27 @@ def add_verify(parser: argparse.ArgumentParser) -> None:
 
 
 def verify_command(args: argparse.Namespace, argv: list[str]) -> int:
-    """``mpisim verify``: 0 where nothing is wrong, 1 where something is, 2 for what is no log."""
-    from mpisim.runs.launch import guarded
+    """Run ``mpisim verify``: 0 if all checks pass, 1 if one fails, 2 if there is no log."""
 
-    return guarded(lambda comm: _verify(args, comm))
+    def body(comm: MPI.Intracomm) -> int:
+        from mpisim.comm.job import on_first
+        from mpisim.runs.status import EXIT_CODES, STOPPED
 
+        log, failed = on_first(comm, lambda: _check(args.log))
+        if args.rerun and log.rows:
+            status, failed_again = _rerun(log, comm)
+            if status in STOPPED:
+                return EXIT_CODES[status]
+            failed += failed_again
+        if comm.rank == 0:
+            print(f"{args.log}: {f'{failed} checks failed' if failed else 'nothing is wrong'}")
+        return int(failed > 0)
 
-def _verify(args: argparse.Namespace, comm: MPI.Intracomm) -> int:
-    from mpisim.analysis.verify.rerun import tables_of
-    from mpisim.cli.entry import import_plugin
-    from mpisim.comm.job import on_first
-
-    for module in args.plugin:
-        import_plugin(module)
-    log, wrong = on_first(comm, lambda: _by_itself(args.log))
-    if args.rerun and log.rows:
-        status, again = _again(tables_of(log), log, comm)
-        if status in STOPPED:
-            return STOPPED[status]
-        wrong += again
-    if comm.rank == 0:
-        print(f"{args.log}: {'nothing is wrong' if not wrong else f'{wrong} checks failed'}")
-    return int(wrong > 0)
+    return on_all_ranks(args, body)
 
 
-def _by_itself(path: Path):
-    """The log, and how many checks failed that need nothing but it."""
+def _check(path: Path) -> tuple[Log, int]:
+    """The log, and the number of failed checks that need nothing else."""
     from mpisim.analysis.verify.checks import checks
     from mpisim.analysis.verify.replay import COLUMNS, replay, why_not
     from mpisim.analysis.verify.rerun import tables_of
@@ -60,29 +55,31 @@ def _by_itself(path: Path):
     log = read(path)
     print(f"{path}: {log.rows} rows, {log.attrs.get('status', 'unknown')}")
     with damaged(path):
-        wrong = sum(_said(text, problems) for text, problems in checks(log))
-        if not wrong and log.rows:
+        failed = sum(_print(text, problems) for text, problems in checks(log))
+        if not failed and log.rows:
             experiment = parse(tables_of(log))
             reason = why_not(log, experiment)
             text = f"{', '.join(COLUMNS)}: recomputed from the seed"
             if reason:
                 print(f"  --  {text}: no, {reason}; --rerun checks them")
             else:
-                wrong += _said(text, replay(log, experiment))
-    return log, wrong
+                failed += _print(text, replay(log, experiment))
+    return log, failed
 
 
-def _again(tables: dict, log, comm: MPI.Intracomm) -> tuple[str, int]:
-    from mpisim.analysis.verify.rerun import rerun
+def _rerun(log: Log, comm: MPI.Intracomm) -> tuple[str, int]:
+    """The status of a second run, and the number of failed checks. Collective."""
+    from mpisim.analysis.verify.rerun import rerun, tables_of
+    from mpisim.runs.status import STOPPED
 
-    status, problems = rerun(tables, log if comm.rank == 0 else None, comm)
+    status, problems = rerun(tables_of(log), log if comm.rank == 0 else None, comm)
     text = f"every row of a second run on {comm.size} ranks, clocks apart"
-    failed = _said(text, problems) if comm.rank == 0 and status not in STOPPED else 0
+    failed = _print(text, problems) if comm.rank == 0 and status not in STOPPED else 0
     return status, comm.bcast(failed)
 
 
-def _said(text: str, problems: list[str]) -> int:
-    """Print one check; 1 if it failed."""
+def _print(text: str, problems: list[str]) -> int:
+    """Print one check; returns 1 if it failed."""
     print(f"  {'!!' if problems else 'ok'}  {text}", flush=True)
     for problem in problems:
         print(f"      {problem}")

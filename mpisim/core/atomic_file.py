@@ -10,13 +10,17 @@ from __future__ import annotations
 import contextlib
 import errno
 import io
+import json
 import os
 import secrets
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import h5py
+import numpy as np
+
+from mpisim.core.errors import OutputError
 
 FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 
@@ -96,3 +100,17 @@ def reserve(path: Path, size: int) -> None:
             raise
     finally:
         os.close(descriptor)
+
+
+def write_json(path: Path, content: Any) -> None:
+    """A JSON file, whole or not at all; `OutputError` where that fails."""
+    text = json.dumps(content, indent=1, default=_json_value) + "\n"
+    try:
+        write_whole(path, text.encode())
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _json_value(value: Any) -> Any:
+    """Numbers and arrays of NumPy as JSON has them; anything else as text."""
+    return value.tolist() if isinstance(value, np.generic | np.ndarray) else str(value)

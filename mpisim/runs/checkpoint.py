@@ -21,7 +21,8 @@ from mpisim.core.version import VERSION
 from mpisim.runs.sysinfo import version
 
 FORMAT = 2
-FREE = ("run.rounds", "run.checkpoint_seconds", "run.layout", "title")  # may differ on resume
+# What may differ on resume.
+FREE = ("run.rounds", "run.checkpoint_seconds", "run.layout", "title", "plugin")
 ARITHMETIC = ("numpy", "scipy", "numba")  # libraries whose version may change the last bits
 HEADER = 512  # bytes; HDF5 looks for its signature there, too
 TITLE = b"mpisim checkpoint, sha256 "

@@ -21,10 +21,12 @@ from mpisim.core.schema import build, choose, require
 from mpisim.methods.method import UNCOMPRESSED, Method, make_method
 from mpisim.problems import PROBLEMS
 from mpisim.problems.base import Problem
+from mpisim.runs import plugins
 from mpisim.runs.metrics import METRICS
 from mpisim.wire.base import Precision
 
 TABLES = ("problem", "method", "compressor", "run")
+KEYS = ("title", "plugin", *TABLES)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,12 +75,14 @@ class Experiment:
     method: Method
     compressor: Compressor
     run: Run
+    plugin: list[str] = dataclasses.field(default_factory=list)
 
     @cached_property
     def table(self) -> dict[str, Any]:
         """All tables, with every default in them."""
         return {
             "title": self.title,
+            **({"plugin": self.plugin} if self.plugin else {}),
             "problem": _named(self.problem),
             "method": self.method.table(),
             "compressor": _named(self.compressor),
@@ -111,13 +115,14 @@ def read(path: Path | None, settings: list[str]) -> Experiment:
 def parse(tables: dict[str, Any]) -> Experiment:
     """An Experiment from the content of a TOML file, or `InputError`."""
     for key in tables:
-        if key != "title" and key not in TABLES:
-            raise InputError(f"{key}: unknown table; allowed: title, {', '.join(TABLES)}")
+        if key not in KEYS:
+            raise InputError(f"{key}: unknown table; allowed: {', '.join(KEYS)}")
     for key in TABLES:
         if not isinstance(tables.get(key, {}), dict):
             raise InputError(f"{key}: {tables[key]!r} is not allowed; it must be a table")
     title = tables.get("title", "")
     require(isinstance(title, str), "title", title, "a string")
+    plugin = plugins.load(tables.get("plugin", []))
     problem = dict(tables.get("problem", {}))
     kind = choose(PROBLEMS, problem.pop("name", None), "problem.name")
     method = make_method(tables.get("method", {}))
@@ -137,6 +142,7 @@ def parse(tables: dict[str, Any]) -> Experiment:
         method,
         compressor,
         build(Run, tables.get("run", {}), "run"),
+        plugin,
     )
 
 
@@ -155,20 +161,23 @@ def _without_none(table: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The tables of a TOML file, or `InputError`."""
+    """The tables of a TOML file, or `InputError`; plugins are relative to its folder."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: not a TOML file: {error}") from None
+    if "plugin" in tables:
+        tables["plugin"] = plugins.located(tables["plugin"], path.parent)
+    return tables
 
 
 def apply(tables: dict[str, Any], setting: str) -> None:
     """One ``TABLE.KEY=VALUE``; a value that is not TOML is a string as it stands."""
     key, equals, text = setting.partition("=")
     names = key.strip().split(".")
-    if not equals or not all(names) or (len(names) == 1 and names[0] not in ("title", *TABLES)):
+    if not equals or not all(names) or (len(names) == 1 and names[0] not in KEYS):
         raise InputError(f"--set {setting}: it must be TABLE.KEY=VALUE")
     value: Any = text.strip()
     with contextlib.suppress(tomllib.TOMLDecodeError):

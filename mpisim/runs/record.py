@@ -14,7 +14,8 @@ from mpisim.comm.job import on_first
 from mpisim.core.schema import require
 from mpisim.runs import checkpoint, snapshot
 from mpisim.runs.evaluation import Evaluator, Row
-from mpisim.runs.log.writer import LogWriter, columns
+from mpisim.runs.log.schema import columns
+from mpisim.runs.log.writer import LogWriter
 from mpisim.runs.progress import Progress
 from mpisim.runs.provenance import attributes_of
 from mpisim.runs.setup import Setup
@@ -45,7 +46,8 @@ class Record:
         self.log: LogWriter | None = None
         self.progress: Progress | None = None
         self.attributes: dict[str, Any] = {}
-        self._schema = columns(setup.reference is not None, setup.metrics)
+        more = [column for metric in setup.metrics for column in metric.columns]
+        self._schema = columns(setup.reference is not None, more)
         self._rows: list[tuple] = []
 
     def begin(self) -> tuple[int, np.ndarray]:
@@ -90,11 +92,8 @@ class Record:
         if self.progress is not None:
             self.progress.close(status)
         if self.log is not None:
-            bits = self.setup.star.ledger.worker_bits_up
-            workers = {
-                "rows": (self.setup.rows, "1", "samples of the worker"),
-                "bits_up": (bits, "bit", "payload bits sent by the worker"),
-            }
+            setup = self.setup
+            workers = {"rows": setup.rows, "bits_up": setup.star.ledger.worker_bits_up}
             self.log.finish(status, x, workers)
 
     def columns(self) -> dict[str, np.ndarray]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpisim.analysis.link_model import Network, Traffic, on_wire, parse, seconds
+from mpisim.analysis.link_model import Links, Traffic, on_wire, parse, seconds
 from mpisim.core.errors import InputError
 
 
@@ -20,14 +20,14 @@ def wire(bits, messages=1):
 @pytest.mark.parametrize(
     ("text", "network"),
     [
-        ("100mbit,1ms", Network(1e8, 1e8, 1e-3)),
-        ("10mbit/1gbit,50us,shared", Network(1e7, 1e9, 5e-5, shared=True)),
-        ("1.5Gbit, ranks", Network(1.5e9, 1.5e9, ranks=True)),
-        ("10mbit,shared,ranks,bucket", Network(1e7, 1e7, shared=True, ranks=True, bucket=True)),
-        ("unlimited,2s", Network(latency=2.0)),
-        ("64kbit/unlimited", Network(up=64e3)),
-        ("9600bit,0ms", Network(9600.0, 9600.0)),
-        ("3ms", Network(latency=3e-3)),
+        ("100mbit,1ms", Links(1e8, 1e8, 1e-3)),
+        ("10mbit/1gbit,50us,shared", Links(1e7, 1e9, 5e-5, shared=True)),
+        ("1.5Gbit, ranks", Links(1.5e9, 1.5e9, ranks=True)),
+        ("10mbit,shared,ranks,bucket", Links(1e7, 1e7, shared=True, ranks=True, bucket=True)),
+        ("unlimited,2s", Links(latency=2.0)),
+        ("64kbit/unlimited", Links(up=64e3)),
+        ("9600bit,0ms", Links(9600.0, 9600.0)),
+        ("3ms", Links(latency=3e-3)),
     ],
 )
 def test_text_of_a_network(text, network):
@@ -53,7 +53,7 @@ RATES = st.floats(1e-3, 1e15) | st.just(float("inf"))
 
 @given(RATES, RATES, st.floats(0, 1e6), st.tuples(*[st.booleans()] * 3))
 def test_every_network_has_a_text(up, down, latency, words):
-    network = Network(up, down, latency, *words)
+    network = Links(up, down, latency, *words)
     back = parse(str(network))
     assert (back.shared, back.ranks, back.bucket) == words
     numbers = back.up, back.down, back.latency
@@ -86,14 +86,14 @@ def test_a_link_for_each_worker():
     # one round: 0.25 s there, 1000 bits up, 0.25 s back, 800 bits down
     first = 0.5 + 2 * 0.25 + wire(1000) / 100 + wire(800) / 50
     second = 0.25 + 2 * (2 * 0.25 + wire(600) / 100 + wire(800) / 50)
-    found = seconds(Network(100.0, 50.0, 0.25), traffic())
+    found = seconds(Links(100.0, 50.0, 0.25), traffic())
     assert found == pytest.approx([first, first + second], rel=1e-14)
 
 
 def test_a_link_of_the_server_that_all_share():
     first = 0.5 + wire(3000, 3) / 100 + 3 * wire(800) / 50
     second = 0.25 + 2 * (wire(1200, 3) / 100 + 3 * wire(800) / 50)
-    found = seconds(Network(100.0, 50.0, shared=True), traffic())
+    found = seconds(Links(100.0, 50.0, shared=True), traffic())
     assert found == pytest.approx([first, first + second], rel=1e-14)
 
 
@@ -114,14 +114,14 @@ def test_headers_of_the_packets_of_a_message():
     ],
 )
 def test_workers_of_a_rank_on_one_host(workers, shared, up, hosts):
-    network = Network(100.0, 50.0, 0.125, shared, ranks=True)
+    network = Links(100.0, 50.0, 0.125, shared, ranks=True)
     expected = 0.5 + 2 * 0.125 + wire(up, hosts) / 100 + hosts * wire(800) / 50
     assert seconds(network, traffic(workers))[0] == pytest.approx(expected, rel=1e-14)
 
 
 @pytest.mark.parametrize("bucket", [False, True])
 def test_a_host_alone_waits_for_no_link(bucket):
-    network = Network(100.0, 50.0, 0.125, True, ranks=True, bucket=bucket)
+    network = Links(100.0, 50.0, 0.125, True, ranks=True, bucket=bucket)
     assert np.array_equal(seconds(network, traffic((3,))), [0.5, 0.75])
 
 
@@ -139,22 +139,22 @@ def large(own):
 
 def test_what_a_bucket_holds_passes_at_once():
     # 1600 bytes and 125 us: 12,800 + 125 bits at 1 Mbit/s
-    network = Network(1e6, 1e6, shared=True, bucket=True)
+    network = Links(1e6, 1e6, shared=True, bucket=True)
     a_round = 0.5 + (3 * wire(20_000) + 3 * wire(40_000) - 2 * (12_800 + 125)) / 1e6
     found = seconds(network, large(0.5))
     assert found == pytest.approx([a_round, 3 * a_round], rel=1e-14)
     # all of them: a round takes its own time
-    within = Network(1e6, np.inf, bucket=True)
+    within = Links(1e6, np.inf, bucket=True)
     assert seconds(within, traffic()) == pytest.approx([0.5, 0.75], rel=1e-14)
 
 
 def test_a_bucket_refills_at_the_rate_of_its_link():
     # 10 kbit/s and 1 Gbit/s: a round takes what its bits take to pass, not less
-    network = Network(1e9, 1e4, bucket=True)
+    network = Links(1e9, 1e4, bucket=True)
     found = seconds(network, large(1e-9))
     assert found == pytest.approx(np.array([1, 3]) * wire(40_000) / 1e4, rel=1e-9)
 
 
 def test_without_limits_the_measured_seconds_are_left():
-    assert np.array_equal(seconds(Network(), traffic()), [0.5, 0.75])
-    assert np.array_equal(seconds(Network(bucket=True), traffic()), [0.5, 0.75])
+    assert np.array_equal(seconds(Links(), traffic()), [0.5, 0.75])
+    assert np.array_equal(seconds(Links(bucket=True), traffic()), [0.5, 0.75])

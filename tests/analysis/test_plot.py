@@ -1,6 +1,5 @@
 """The picture itself: what is on it, and which files can be written."""
 
-import argparse
 import subprocess
 import sys
 
@@ -9,7 +8,7 @@ import pytest
 from mpisim.analysis import plot as plot_module
 from mpisim.analysis import style
 from mpisim.analysis.plot import plot
-from mpisim.cli import plot as command
+from mpisim.cli import main
 from mpisim.core.errors import InputError
 
 
@@ -99,11 +98,9 @@ def test_unwritable_output_is_one_line(make_log, tmp_path):
 
 
 def test_command(make_log, tmp_path, capsys):
-    parser = argparse.ArgumentParser()
-    command.add_arguments(parser)
     output = tmp_path / "f.png"
     flags = ["--x", "round", "--y", "loss", "--linear-y", "-o", str(output)]
-    assert command.run(parser.parse_args([str(make_log()), *flags])) == 0
+    assert main(["plot", str(make_log()), *flags]) == 0
     assert output.is_file() and capsys.readouterr().out.strip() == str(output)
 
 

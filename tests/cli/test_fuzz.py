@@ -22,7 +22,8 @@ from mpisim.problems import PROBLEMS
 from mpisim.problems.data.libsvm import parse as parse_libsvm
 from mpisim.runs import checkpoint
 from mpisim.runs.experiment import parse, read
-from mpisim.runs.log.writer import LogWriter, columns
+from mpisim.runs.log.schema import columns
+from mpisim.runs.log.writer import LogWriter
 from mpisim.runs.setup import Setup
 from tests.helpers import run_tables, table
 from tests.malformed import GOOD, LIBSVM

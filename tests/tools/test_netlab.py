@@ -6,7 +6,7 @@ import signal
 import numpy as np
 import pytest
 
-from mpisim.analysis.link_model import Network
+from mpisim.analysis.link_model import Links
 from tools.netlab import command, lab
 from tools.netlab.job import Stopped, stoppable
 from tools.netlab.lab import Lab
@@ -46,8 +46,8 @@ def test_a_signal_ends_the_job_and_what_is_around_it():
 
 
 def test_links_of_server_and_workers():
-    assert Lab(3, Network(1e6, 2e6))._rates(0) == (np.inf, np.inf)
-    shared = Lab(3, Network(1e6, 2e6, shared=True))
+    assert Lab(3, Links(1e6, 2e6))._rates(0) == (np.inf, np.inf)
+    shared = Lab(3, Links(1e6, 2e6, shared=True))
     assert shared._rates(0) == (2e6, 1e6)  # what leaves the server goes down to the workers
     assert shared._rates(1) == shared._rates(2) == (1e6, 2e6)
 

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from mpisim.analysis.link_model import Network
+from mpisim.analysis.link_model import Links
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import read
 from tests.comm.jobs import ROOT
@@ -33,7 +33,7 @@ def leftover():
     """A namespace in which a process still runs; skips where no lab can be made."""
     try:
         require_open_mpi()
-        with Lab(1, Network(1e6, 1e6)):
+        with Lab(1, Links(1e6, 1e6)):
             pass
     except InputError as error:
         pytest.skip(str(error))
@@ -47,7 +47,7 @@ def leftover():
 def test_the_kernel_counts_what_the_ledger_says(leftover, monkeypatch):
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    with Lab(3, Network(2e8, 2e8, shared=True)) as lab:
+    with Lab(3, Links(2e8, 2e8, shared=True)) as lab:
         assert leftover.wait(timeout=5) == -9 and LEFTOVER not in spaces()
         assert spaces().count(lab.name) == 4  # three hosts and the bridge
         counts = measure(lab, CASE)

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from mpisim.analysis.claims import SUFFIX, Claim, table, write
-from mpisim.analysis.link_model import ENVELOPE, HEADERS, Network
+from mpisim.analysis.link_model import ENVELOPE, HEADERS, Links
 from mpisim.analysis.modelled import traffic
 from mpisim.core.errors import MpisimError
 from mpisim.runs.log.reader import Log, read
@@ -30,7 +30,7 @@ from tools.netlab.job import mpirun, stoppable
 from tools.netlab.lab import Counters, Lab
 
 HOSTS = 3  # the server and two that hold the workers
-SHAPED = Network(1e8, 1e8, shared=True)
+SHAPED = Links(1e8, 1e8, shared=True)
 TOLERANCE = 0.05
 FEW = 10  # rounds of the first run
 SOURCE = f"what left and reached the hosts' interfaces at {SHAPED}, by the kernel"

@@ -25,7 +25,7 @@ import time
 from pathlib import Path
 from typing import IO
 
-from mpisim.analysis.link_model import FRAME, Network, burst
+from mpisim.analysis.link_model import FRAME, Links, burst
 from mpisim.core.errors import InputError
 
 FOLDER = Path("/run/mpisim-netlab")  # a folder for each lab, whose lock its process holds
@@ -58,11 +58,11 @@ class Lab:
     by ``latency``. Raises `InputError` where that cannot be made.
     """
 
-    def __init__(self, hosts: int, network: Network | None = None):
+    def __init__(self, hosts: int, network: Links | None = None):
         if not 1 <= hosts <= MOST_HOSTS:
             raise InputError(f"netlab: {hosts} hosts; allowed: 1 to {MOST_HOSTS}")
         self.hosts = hosts
-        self.network = dataclasses.replace(network or Network(), ranks=True, bucket=True)
+        self.network = dataclasses.replace(network or Links(), ranks=True, bucket=True)
         self.name = f"mpisim-{os.getpid()}"
         self.folder = FOLDER / self.name
         self._lock: IO[str] | None = None

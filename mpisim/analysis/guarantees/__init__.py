@@ -1,0 +1,1 @@
+"""What `mpisim theory` prints: what the theorems guarantee for an experiment."""

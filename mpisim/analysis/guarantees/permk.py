@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mpisim.analysis.guarantees import text
+from mpisim.analysis import text
 from mpisim.theory import permk_tables
 from mpisim.theory.complexity import Case
 from mpisim.theory.permk_tables import LETTERS, Choice
@@ -31,7 +31,7 @@ def _rounds(case: Case) -> str:
 
 
 def _optimized(case: Case, number: str) -> str:
-    """A line at the lemma's parameters, and one at the best."""
+    """For each method, a line with the lemma's parameters and one with the best."""
     lemma = f"Lemma {(13 if number == '4' else 15) + (case.setting.d < case.setting.n)}"
     head = ("method", "p", "K", "rounds", "bits/worker", "", "O(.) with constant 1")
     lines: list[tuple[str, ...]] = [head]

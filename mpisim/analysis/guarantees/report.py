@@ -1,4 +1,4 @@
-"""The text of `mpisim theory FILE.toml`: what the theorems say about an experiment."""
+"""The text of `mpisim theory`: what the theorems guarantee for an experiment."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from math import isinf
 
 from mpi4py import MPI
 
+from mpisim.analysis import text
 from mpisim.analysis.guarantees import permk as report_permk
-from mpisim.analysis.guarantees import text
 from mpisim.core.errors import InputError
 from mpisim.methods.estimators.vr_diana import VRDiana
 from mpisim.methods.estimators.vr_marina import OnlineVRMarina, VRMarina
@@ -27,9 +27,9 @@ LETTERS = {"batch": "b'", "big_batch": "b", "participants": "r"}
 
 @dataclasses.dataclass(frozen=True)
 class Facts:
-    """What all parts of the report are written from, the same on every rank.
+    """The numbers behind all parts of the report, the same on every rank.
 
-    f_inf is None, and so is Delta_0, where no lower bound of f is known.
+    f_inf is None where no lower bound of f is known.
     """
 
     setup: Setup
@@ -40,14 +40,14 @@ class Facts:
     f_inf_source: str
 
     def setting(self, condition: Condition) -> Setting:
-        """What the theorems under ``condition`` see."""
+        """The constants as theorems under ``condition`` need them."""
         return dataclasses.replace(self.smooth, condition=condition)
 
 
 def report(experiment: Experiment, epsilon: float, comm: MPI.Intracomm) -> str:
-    """The whole text, on every rank; collective. Runs no round and writes no log.
+    """The whole text, on every rank. Collective; runs no round and writes no log.
 
-    `InputError` where the experiment does not fit together or its problem has no constants.
+    Raises `InputError` if the experiment is inconsistent or its problem has no known constants.
     """
     facts = _facts(experiment, comm)
     blocks = [
@@ -62,7 +62,7 @@ def report(experiment: Experiment, epsilon: float, comm: MPI.Intracomm) -> str:
 
 
 def _facts(experiment: Experiment, comm: MPI.Intracomm) -> Facts:
-    method = dataclasses.replace(experiment.method, stepsize=1.0)  # the theorems' come later
+    method = dataclasses.replace(experiment.method, stepsize=1.0)  # theory steps come later
     run = dataclasses.replace(experiment.run, reference=False)
     setup = Setup(dataclasses.replace(experiment, method=method, run=run), comm)
     problem, star = setup.problem, setup.star
@@ -140,7 +140,7 @@ def _method(facts: Facts, experiment: Experiment) -> list[tuple[str, str]]:
 
 
 def _groups(facts: Facts) -> Iterable[tuple[str, str]]:
-    """The constants inside groups of workers that draw apart."""
+    """The constants inside groups of workers that compress independently."""
     own = facts.smooth.groups
     if own is not None:
         sizes = f"{own.L_pm.size} groups of {text.span(own.groups.sizes)} workers"
@@ -149,7 +149,7 @@ def _groups(facts: Facts) -> Iterable[tuple[str, str]]:
 
 
 def _steps(facts: Facts, experiment: Experiment) -> Iterable[tuple[str, str]]:
-    """The theory step, and the experiment's own where it is another."""
+    """The theory step, and the experiment's own step if it differs."""
     method = experiment.method
     multiple = method.multiple()
     theory = None
@@ -180,7 +180,7 @@ def _gap(facts: Facts) -> list[tuple[str, str]]:
 
 
 def _table(facts: Facts, condition: Condition, epsilon: float) -> str:
-    """Table 1 or 2 for the experiment, or why there is none."""
+    """Table 1 or 2 for the experiment, or the reason why there is none."""
     number, goal = "1", f"E|grad f|^2 <= epsilon^2 = {text.number(epsilon**2)}"
     if condition == "PL":
         number, goal = "2", f"E f - f(x*) <= epsilon = {text.number(epsilon)}, f being PL"

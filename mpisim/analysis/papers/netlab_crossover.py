@@ -15,8 +15,8 @@ from mpisim.analysis import labels as words
 from mpisim.analysis import panels, style
 from mpisim.analysis.claims import Claim, needed, number, seed
 from mpisim.analysis.curves import Axis
-from mpisim.analysis.link_model import Network, parse
-from mpisim.analysis.modelled import Modelled
+from mpisim.analysis.link_model import Links, parse
+from mpisim.analysis.modelled import ModelledSeconds
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import Log
 
@@ -40,7 +40,7 @@ SECONDS, GRADIENT = Axis("seconds", log=True), Axis("grad_norm_sq", log=True)
 class Runs:
     """The logs of one network: {method: {seed: log}}."""
 
-    network: Network
+    network: Links
     logs: dict[str, dict[int, Log]]
 
     @property
@@ -73,9 +73,9 @@ def _needed(log: Log, axis: Axis) -> float:
     return needed(log, axis, ACCURACY * float(log.column("grad_norm_sq")[0]))
 
 
-def predicted(log: Log, network: Network) -> float:
+def predicted(log: Log, network: Links) -> float:
     """Seconds to the accuracy that the model makes of a log for another network."""
-    return _needed(log, Modelled("seconds", True, network=network))
+    return _needed(log, ModelledSeconds("seconds", True, links=network))
 
 
 def draw(logs: list[Log]) -> Any:
@@ -124,7 +124,7 @@ def _seconds(panel: Any, found: list[Runs]) -> None:
     panel.set_title("measured, and model")
 
 
-def _modelled(logs: dict[int, Log], kind: Network, rate: float) -> float:
+def _modelled(logs: dict[int, Log], kind: Links, rate: float) -> float:
     network = dataclasses.replace(kind, up=rate, down=rate)
     return float(np.median([predicted(log, network) for log in logs.values()]))
 
@@ -201,7 +201,7 @@ def _model(found: list[Runs]) -> Iterator[Claim]:
 
 
 def _pairs(
-    base: dict[int, Log], logs: dict[int, Log], network: Network
+    base: dict[int, Log], logs: dict[int, Log], network: Links
 ) -> dict[int, tuple[float, float]]:
     """{seed: (modelled, measured) seconds} of the seeds whose runs got there."""
     both = sorted(base.keys() & logs.keys())

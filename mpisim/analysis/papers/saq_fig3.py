@@ -19,7 +19,7 @@ from mpisim.analysis import panels, style
 from mpisim.analysis.claims import Claim
 from mpisim.analysis.curves import Axis
 from mpisim.core.errors import InputError
-from mpisim.runs.log.isolated import DAMAGE, apart
+from mpisim.runs.log.isolated import DAMAGE, run_isolated
 
 SCALES = {"quick": 10, "paper": 100}  # sparse vectors for each h, lambda and density
 SOURCE = "SAQ, Appendix B.5 and Figure 3 (Assumption 3)"
@@ -62,7 +62,7 @@ def read(folder: Path) -> Measured:
     """What run/saq_fig3.py measured; `InputError` where it is not there."""
     path = folder / FILE
     try:
-        return apart(path, lambda: _measured(path))
+        return run_isolated(path, lambda: _measured(path))
     except DAMAGE:
         raise InputError(f"{path}: cannot be read; run/figure.py saq-fig3 measures it") from None
 

@@ -1,1 +1,1 @@
-"""`mpisim verify`: what a log says, against what can be worked out again."""
+"""`mpisim verify`: checks a log by itself, by its seed, and by running its experiment again."""

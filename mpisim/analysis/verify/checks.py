@@ -1,4 +1,4 @@
-"""What must hold in every log, whatever was run."""
+"""Checks that every log must pass, whatever was run."""
 
 from __future__ import annotations
 
@@ -7,15 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from mpisim.runs.log.reader import Log
-from mpisim.runs.log.writer import FIRST, LEDGER, ORACLE, SCHEMA_VERSION, TIMES
-
-CUMULATIVE = [name for name, *_ in LEDGER + ORACLE + TIMES]
-BITS = ("bits_up", "bits_down", "framing_bits_up", "framing_bits_down", "paper_bits_up")
+from mpisim.runs.log.schema import CUMULATIVE, LEDGER, REQUIRED, SCHEMA_VERSION
 
 
 def checks(log: Log) -> Iterator[tuple[str, list[str]]]:
-    """(what is checked, what is wrong) for each check; the columns come first."""
-    missing = [name for name, *_ in FIRST + LEDGER + ORACLE + TIMES if name not in log.columns]
+    """(description, failures) for each check; where columns are missing, the first one only."""
+    missing = [name for name, *_ in REQUIRED if name not in log.columns]
     version = log.attrs.get("schema_version")
     wrong = [f"there is no column {name}" for name in missing]
     if version != SCHEMA_VERSION:
@@ -31,7 +28,7 @@ def checks(log: Log) -> Iterator[tuple[str, list[str]]]:
 
 
 def expected_rounds(last: int, every: int) -> np.ndarray:
-    """The rounds of a log whose last row is that of x^last."""
+    """The rounds of a log whose last row belongs to x^last."""
     multiples = np.arange(0, last + 1, every)
     return multiples if last % every == 0 else np.append(multiples, last)
 
@@ -47,7 +44,7 @@ def _rounds(log: Log) -> list[str]:
 
 
 def _falls(log: Log) -> Iterator[str]:
-    for name in CUMULATIVE:
+    for name, *_ in CUMULATIVE:
         steps = np.diff(log.columns[name], prepend=0)
         if not np.all(steps >= 0):
             row = int(np.argmin(steps >= 0))
@@ -55,8 +52,16 @@ def _falls(log: Log) -> Iterator[str]:
 
 
 def worker_bits(log: Log) -> np.ndarray | None:
-    """workers/bits_up; None where it goes beyond the last row, as in a run that failed."""
+    """workers/bits_up; None in a run that failed, where it may include bits after the last row."""
     return None if log.attrs.get("status") == "failed" else log.workers.get("bits_up")
+
+
+def worker_difference(log: Log, bits: np.ndarray, source: str) -> Iterator[str]:
+    """The first worker whose bits in the log are not ``bits`` (n,), those of ``source``."""
+    sent = worker_bits(log)
+    if sent is not None and not np.array_equal(sent, bits):
+        i = int(np.argmax(sent != bits))
+        yield f"worker {i}, bits_up: the log has {sent[i]}, {source} {bits[i]}"
 
 
 def _totals(log: Log) -> Iterator[str]:

@@ -1,8 +1,8 @@
-"""The bits of a run without its data: who sent what follows from the seed where sizes are known.
+"""Recomputes the bits of a run from its seed alone, without its data.
 
-The method is run once more on a problem whose gradients are all zero. Which rounds are compressed,
-who takes part and which coordinates travel is shared randomness; where the messages' lengths do not
-depend on what is in them, every bit of the log follows.
+The method runs again on a problem whose gradients are zero. Shared randomness decides which rounds
+are compressed, which workers take part and which coordinates travel, so if the length of a message
+does not depend on its values, all columns of bits follow.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from time import monotonic
 import numpy as np
 from mpi4py import MPI
 
-from mpisim.analysis.verify.checks import worker_bits
+from mpisim.analysis.verify.checks import worker_difference
 from mpisim.comm.clock import Clock
 from mpisim.comm.star import Star
 from mpisim.core.errors import InputError
@@ -23,25 +23,25 @@ from mpisim.methods.oracle import Oracle
 from mpisim.problems.base import Problem
 from mpisim.runs.experiment import Experiment
 from mpisim.runs.log.reader import Log
-from mpisim.runs.log.writer import LEDGER, ORACLE
+from mpisim.runs.log.schema import LEDGER, ORACLE
 
 COLUMNS = [name for name, *_ in LEDGER + ORACLE]
-SAY_SECONDS = 5.0
+PROGRESS_SECONDS = 5.0
 
 
-class Mute(Problem):
+class ZeroGradients(Problem):
     """A problem whose gradients are zero; ``rows``: samples of each worker."""
 
-    name = "mute"
+    name = "zero-gradients"
     identical = True
-    identity = "mute"
+    identity = "zero-gradients"
 
     def __init__(self, d: int, rows: np.ndarray, dtype: np.dtype):
         self.n = self.m = rows.size
         self.first, self.d, self.rows, self.dtype = 0, d, rows, dtype
 
     def load(self, n: int, first: int, count: int, seed: int, dtype: np.dtype) -> None:
-        raise TypeError("it is made, not loaded")
+        raise TypeError("there is nothing to load")
 
     def losses_and_gradients(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.zeros(self.m), np.zeros((self.m, self.d), self.dtype)
@@ -51,9 +51,9 @@ class Mute(Problem):
 
 
 def why_not(log: Log, experiment: Experiment) -> str:
-    """Why the bits cannot be worked out; empty if they can."""
+    """Why the bits cannot be recomputed; empty if they can."""
     if "rows" not in log.workers:
-        return "the log does not say how many samples each worker has, as the run did not end"
+        return "the run did not end, so its log lacks the number of samples of each worker"
     if log.columns["bits_up"][0] or log.columns["bits_down"][0]:
         return "what was exchanged before round 0 depends on the data"
     compressor = experiment.compressor
@@ -62,21 +62,22 @@ def why_not(log: Log, experiment: Experiment) -> str:
     if bound.fitted:
         return f"the compressor {compressor.name!r} is fitted to the data"
     if bound.form(star.draw("up")).sizes is None:
-        return f"the length of a message of {compressor.name!r} depends on what is in it"
+        return f"the length of a message of {compressor.name!r} depends on its values"
     return ""
 
 
 def replay(log: Log, experiment: Experiment) -> list[str]:
     """The first difference of each column of bits, and of ``oracle_calls``.
 
-    `InputError` where the method does not fit: the log was then not written by this mpisim.
+    Raises `InputError` where the method does not fit the log, which another version then wrote.
     """
     star, round = _star(log, experiment)
-    problem = Mute(int(log.attrs["dimension"]), log.workers["rows"], star.precision.arithmetic)
+    rows = log.workers["rows"]
+    problem = ZeroGradients(int(log.attrs["dimension"]), rows, star.precision.arithmetic)
     oracle = Oracle(problem, star.clock, int(problem.rows.min()))
     compressor = experiment.compressor.bind(problem.d, star.n, star.precision)
     estimator = experiment.method.estimator.bind(star, oracle, compressor)
-    x, found, said = problem.initial_point(), [], monotonic()
+    x, found, shown = problem.initial_point(), [], monotonic()
     rounds = log.columns["round"].tolist()
     wanted = set(rounds)
     for k in range(rounds[-1] + 1):
@@ -89,21 +90,17 @@ def replay(log: Log, experiment: Experiment) -> list[str]:
             else:
                 estimator.estimate(x)
             star.ledger.end_round()
-        if monotonic() - said > SAY_SECONDS:
-            said = monotonic()
+        if monotonic() - shown > PROGRESS_SECONDS:
+            shown = monotonic()
             print(f"  bits of round {k} of {rounds[-1]}", file=sys.stderr, flush=True)
     problems = []
     for name, ours in zip(COLUMNS, np.array(found).T, strict=True):
         theirs = log.columns[name]
         if not np.array_equal(ours, theirs):
             row = int(np.argmax(ours != theirs))
-            values = f"the log has {theirs[row]}, by the seed it is {ours[row]}"
+            values = f"the log has {theirs[row]}, the seed gives {ours[row]}"
             problems.append(f"round {rounds[row]}, {name}: {values}")
-    ours, sent = star.ledger.worker_bits_up, worker_bits(log)
-    if sent is not None and not np.array_equal(ours, sent):
-        i = int(np.argmax(ours != sent))
-        problems.append(f"worker {i}, bits_up: the log has {sent[i]}, by the seed it is {ours[i]}")
-    return problems
+    return problems + list(worker_difference(log, star.ledger.worker_bits_up, "the seed gives"))
 
 
 def _star(log: Log, experiment: Experiment) -> tuple[Star, Round]:

@@ -1,4 +1,4 @@
-"""The run of a log once more, and the first round and column in which both differ."""
+"""Runs the experiment of a log again and finds the first round and column that differ."""
 
 from __future__ import annotations
 
@@ -11,23 +11,22 @@ import h5py
 import numpy as np
 from mpi4py import MPI
 
-from mpisim.analysis.verify.checks import worker_bits
+from mpisim.analysis.verify.checks import worker_difference
 from mpisim.runs.experiment import parse
-from mpisim.runs.log.isolated import apart
+from mpisim.runs.log.isolated import run_isolated
 from mpisim.runs.log.reader import Log, read
 from mpisim.runs.loop import run_rounds
 from mpisim.runs.record import Output
 from mpisim.runs.setup import Setup
 from mpisim.runs.signals import StopSignals
-
-COMPLETE = ("done", "diverged")
+from mpisim.runs.status import COMPLETE
 
 
 def tables_of(log: Log) -> dict[str, Any]:
-    """The experiment of a log, as far as the log goes.
+    """The experiment of a log, up to its last row.
 
-    A run that did not end is repeated up to its last row, with the parameters that it had
-    resolved: some depend on ``run.rounds``.
+    For a run that did not end, parameters are those that it had resolved, as some depend on
+    ``run.rounds``.
     """
     tables = {name: dict(t) if isinstance(t, dict) else t for name, t in log.config.items()}
     tables["problem"].setdefault("workers", log.n)
@@ -40,18 +39,18 @@ def tables_of(log: Log) -> dict[str, Any]:
 
 
 def rerun(tables: dict[str, Any], log: Log | None, comm: MPI.Intracomm) -> tuple[str, list[str]]:
-    """Status of the second run, and what differs. Collective; ``log`` counts on rank 0 alone."""
+    """The status of a second run, and the differences. Collective; ``log`` is rank 0's."""
     with ExitStack() as stack, StopSignals() as signals:
         folder = stack.enter_context(tempfile.TemporaryDirectory()) if comm.rank == 0 else ""
         again = Path(comm.bcast(folder)) / "rerun.h5"
         result = run_rounds(Setup(parse(tables), comm), Output(again), signals)
         if log is None or result.status not in COMPLETE:
             return result.status, []
-        return result.status, differences(log, read(again))
+        return result.status, compare(log, read(again))
 
 
-def differences(log: Log, again: Log) -> list[str]:
-    """What differs, the first round first; clocks apart."""
+def compare(log: Log, again: Log) -> list[str]:
+    """What differs in the first row that does, in the bits of a worker and in x; no clocks."""
     found = []
     rows = min(log.rows, again.rows)
     names = [n for n in log.columns if n in again.columns and not n.startswith("time_")]
@@ -64,23 +63,16 @@ def differences(log: Log, again: Log) -> list[str]:
             found.append(f"round {round}, {name}: the log has {one!r}, the rerun {two!r}")
     elif log.rows != again.rows:
         found.append(f"the log has {log.rows} rows, the rerun {again.rows}")
-    sent, sent_again = worker_bits(log), again.workers["bits_up"]
-    if sent is not None and not np.array_equal(sent, sent_again):
-        i = int(np.argmax(sent != sent_again))
-        found.append(f"worker {i}, bits_up: the log has {sent[i]}, the rerun {sent_again[i]}")
+    found += worker_difference(log, again.workers["bits_up"], "the rerun")
     one, two = _final(log.path), _final(again.path)
-    if (
-        not found
-        and one is not None
-        and two is not None
-        and not np.array_equal(one, two, equal_nan=True)
-    ):
+    same = one is None or two is None or np.array_equal(one, two, equal_nan=True)
+    if not found and not same:
         found.append("final/x differs, and no column does")
     return found + _versions(log, again) if found else []
 
 
 def _first(one: np.ndarray, two: np.ndarray) -> int:
-    """Where they differ first; their length if they do not."""
+    """The first place where they differ; their length if they do not."""
     equal = (one == two) | ((one != one) & (two != two))
     return int(np.argmin(np.append(equal, False)))
 
@@ -90,11 +82,11 @@ def _final(path: Path) -> np.ndarray | None:
         with h5py.File(path, "r", locking=False) as file:
             return file["final/x"][()] if "final/x" in file else None
 
-    return apart(path, read)
+    return run_isolated(path, read)
 
 
 def _versions(log: Log, again: Log) -> list[str]:
-    """Libraries that have changed since."""
+    """Versions of software that have changed since."""
     names = ("package_version", "python", "numpy", "scipy", "numba", "platform")
     return [
         f"{name} was {log.attrs.get(name)}, is {again.attrs.get(name)}"

@@ -1,4 +1,4 @@
-"""Reading what may crash its reader: HDF5 does not survive every damaged file."""
+"""Reads files in a process of its own, because HDF5 crashes on some damaged ones."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from typing import TypeVar
 from mpisim.comm.job import crash_plainly
 from mpisim.core.errors import InputError
 
-CPU_SECONDS = 60  # of the process; far more than reading takes, so that a loop has an end
+CPU_SECONDS = 60  # far more than reading takes; ends a process that loops
 
-# What reading a file may raise whose content is not what it should be.
+# What may be raised by reading a file with unexpected content.
 DAMAGE = (
     ArithmeticError,
     AttributeError,
@@ -36,15 +36,15 @@ class Crashed(InputError):
     """The process that read a file died."""
 
 
-def apart(path: Path | str, read: Callable[[], T]) -> T:
-    """What ``read`` returns or raises, called in a process of its own.
+def run_isolated(path: Path | str, read: Callable[[], T]) -> T:
+    """Call ``read`` in a process of its own; returns what it returns and raises what it raises.
 
-    `Crashed` says in one line that the process died, of ``path``. What is returned must be
-    picklable. Where no process can be had, for want of memory, it is called here.
+    The result must be picklable. Raises `Crashed`, one line that names ``path``, if the process
+    dies. If no process can be started, for want of memory, ``read`` is called in this one.
     """
     ours, theirs = os.pipe()
     with warnings.catch_warnings():
-        # Python warns of threads that hold a lock; reading a file needs none of theirs
+        # Python warns of locks that other threads hold; reading a file needs none of them
         warnings.simplefilter("ignore", DeprecationWarning)
         try:
             pid = os.fork()
@@ -72,7 +72,7 @@ def apart(path: Path | str, read: Callable[[], T]) -> T:
 
 
 def _answer(read: Callable[[], object], pipe: int) -> None:
-    """In the new process: call, write the pickled answer, and end."""
+    """In the new process: call ``read``, write the pickled answer and exit."""
     try:
         faulthandler.disable()
         crash_plainly()
@@ -80,7 +80,7 @@ def _answer(read: Callable[[], object], pipe: int) -> None:
             signal.signal(number, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 1))
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # last words of the C library
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # silence the C library
         try:
             answer: tuple[bool, object] = True, read()
         except Exception as error:

@@ -1,10 +1,10 @@
-"""A file under HDF5 that can be read whenever the process may be killed.
+"""The file below HDF5, written so that it can be read even if the process is killed.
 
-HDF5 writes a flush in the order of addresses: what refers to new space may be on the disk before
-that space is. Here the writes of a flush are collected and then made in an order in which each of
-them leaves a file that can be read: first new space, which nothing refers to yet, then the end of
-the file in the superblock, then names and indices, and last data in space that was there and the
-headers of the data sets with their lengths.
+HDF5 writes a flush in the order of addresses, so a reference may reach the disk before the space
+that it refers to. Here the writes of a flush are collected and then made in an order in which the
+file stays readable after each of them: first new space, which nothing refers to yet; then the end
+of the file in the superblock; then names and indices; last, data in existing space and the headers
+of the data sets, which hold their lengths.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ END = slice(40, 48)  # its end-of-file address
 
 
 class OrderedFile(io.RawIOBase):
-    """What h5py takes in place of a path; reads see what was written, the disk sees flushes."""
+    """A file object for h5py; reads see every write, the disk only flushed ones."""
 
     def __init__(self, path: Path):
         self._descriptor = os.open(path, os.O_RDWR)
@@ -70,7 +70,7 @@ class OrderedFile(io.RawIOBase):
         return len(content)
 
     def truncate(self, size: int | None = None) -> int:
-        """The disk keeps what is reserved behind the end."""
+        """Set the size that reads see; space reserved on the disk behind it stays."""
         self._size = self._position if size is None else size
         return self._size
 

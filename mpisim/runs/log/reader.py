@@ -1,4 +1,4 @@
-"""Reading a log: its attributes, its columns, its experiment."""
+"""Reads logs: their attributes, columns and experiments."""
 
 from __future__ import annotations
 
@@ -14,27 +14,21 @@ import h5py
 import numpy as np
 
 from mpisim.core.errors import InputError
-from mpisim.runs.log.isolated import DAMAGE, Crashed, apart
+from mpisim.runs.log.isolated import DAMAGE, Crashed, run_isolated
 
-# Columns that are sums of others, each found by its beginning or its whole name.
-DERIVED = {
-    "seconds": "sum of time_*",
-    "bits_total": "bits_up + bits_down",
-}
-
-
+DERIVED = ("seconds", "bits_total")  # sums of columns: of time_*, of bits_up and bits_down
 KEYS = {  # that every resolved experiment has
     "problem": ("name",),
     "method": ("name", "stepsize"),
     "compressor": ("name",),
     "run": ("rounds", "seed"),
 }
-UNWRITTEN = 1 << 20  # bytes of a column that a run has not written yet, at most
+UNWRITTEN = 1 << 20  # bytes that a column may have beyond the size of a growing file
 
 
 @dataclasses.dataclass
 class Log:
-    """One run as its log tells it.
+    """The content of one log.
 
     Attributes
     ----------
@@ -42,13 +36,13 @@ class Log:
     attrs : dict
         Root attributes, as plain Python values.
     columns : dict of array, shape (rows,)
-        ``/rounds``: row k belongs to a logged round.
+        ``/rounds``, one row for each logged round.
     workers : dict of array, shape (workers,)
-        ``/workers``; empty while the run goes on.
+        ``/workers``; empty until the run ends.
     units, descriptions : dict of str
-        Of the columns.
+        Those of the columns.
     config : dict
-        The resolved experiment.
+        The resolved experiment; empty where the log has none.
     """
 
     path: Path
@@ -61,7 +55,7 @@ class Log:
 
     @property
     def rows(self) -> int:
-        """Rows that every column has."""
+        """Number of rows, the same in every column."""
         return len(next(iter(self.columns.values())))
 
     @property
@@ -70,9 +64,9 @@ class Log:
         return max(int(self.attrs.get("workers", 1)), 1)
 
     def column(self, name: str) -> np.ndarray:
-        """A column, or one derived from others (`DERIVED`), shape (rows,), float64.
+        """A column of the log or of `DERIVED`, shape (rows,), float64.
 
-        Raises `InputError` with the columns that exist.
+        Raises `InputError` with a list of the columns where there is none of this name.
         """
         if name == "bits_total":
             return self.column("bits_up") + self.column("bits_down")
@@ -89,22 +83,22 @@ class Log:
 def read(path: Path) -> Log:
     """The log at ``path``, finished or not.
 
-    Raises `InputError` for a file that is missing, is not HDF5, is cut short, is no log, or on
-    which HDF5 crashes.
+    Raises `InputError` for a file that is missing, is not HDF5, is cut short, is not a log, or
+    makes HDF5 crash.
     """
-    return apart(path, lambda: _open(path))
+    return run_isolated(path, lambda: _open(path))
 
 
 def read_all(paths: Sequence[Path]) -> list[Log]:
-    """The logs at ``paths``, as `read` reads each, sooner."""
+    """The logs at ``paths``, faster than with `read` for each."""
     try:
-        return apart("logs", lambda: [_open(path) for path in paths])
-    except Crashed:  # which one says `read`
+        return run_isolated("logs", lambda: [_open(path) for path in paths])
+    except Crashed:  # `read` names the file
         return [read(path) for path in paths]
 
 
 def read_experiments(paths: Sequence[Path]) -> list[Log]:
-    """`read_all`, and an `InputError` for a log that does not tell its experiment."""
+    """`read_all`, with an `InputError` for a log that does not hold its experiment."""
     logs = read_all(paths)
     for log in logs:
         if not log.config:
@@ -114,12 +108,12 @@ def read_experiments(paths: Sequence[Path]) -> list[Log]:
 
 def _open(path: Path) -> Log:
     try:
-        # Without a lock, so that a running experiment and a network file system do not mind.
+        # No lock: the run may still be writing, and some network file systems have none.
         with h5py.File(path, "r", locking=False) as file:
             return _read(Path(path), file)
     except FileNotFoundError:
         raise InputError(f"{path}: no such log") from None
-    except (IsADirectoryError, PermissionError) as error:  # whose text is HDF5's, several lines
+    except (IsADirectoryError, PermissionError) as error:  # HDF5's message has several lines
         raise InputError(f"{path}: cannot be read: {os.strerror(error.errno or 0)}") from None
     except DAMAGE as error:
         raise InputError(f"{path}: {_why(Path(path), str(error))}") from None
@@ -127,7 +121,7 @@ def _open(path: Path) -> Log:
 
 @contextmanager
 def damaged(path: Path) -> Iterator[None]:
-    """Turns what goes wrong with the content of a log into one line."""
+    """Turns errors caused by the content of a log into one `InputError`."""
     try:
         yield
     except DAMAGE as error:
@@ -149,7 +143,7 @@ def _read(path: Path, file: h5py.File) -> Log:
             raise InputError(f"{path}: the log is damaged: {name} is not a row of numbers")
         if values.nbytes > path.stat().st_size + UNWRITTEN:
             raise InputError(f"{path}: the log is damaged: {name} is larger than the file")
-    # A run that was killed between two columns leaves them of different lengths.
+    # A run that was killed between two columns leaves them with different lengths.
     rows = min(len(values) for values in data.values())
     return Log(
         path=path,
@@ -165,7 +159,7 @@ def _read(path: Path, file: h5py.File) -> Log:
 
 
 def _config(path: Path, text: str) -> dict[str, Any]:
-    """The experiment; empty where the log tells none."""
+    """The experiment; empty where the log has none."""
     try:
         config = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -181,13 +175,13 @@ def _config(path: Path, text: str) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.decode(errors="replace")
-    if isinstance(value, str):  # bytes that are no text are half of a pair in h5py's
+    if isinstance(value, str):  # h5py turns bytes that are not text into lone surrogates
         return value.encode(errors="replace").decode()
     return value.item() if isinstance(value, np.generic) else value
 
 
 def _why(path: Path, message: str) -> str:
-    """HDF5's message in a reader's words."""
+    """HDF5's message in plain words."""
     if "signature not found" in message:
         empty = path.stat().st_size == 0
         return "not a log: the file is empty" if empty else "not a log: not an HDF5 file"

@@ -1,5 +1,56 @@
-"""The columns of a log."""
+"""The columns of a log, and the version of its layout; docs/log.md describes both."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+import numpy as np
+
+from mpisim.comm.clock import PHASES
+from mpisim.comm.ledger import COLUMNS as BITS
+
+SCHEMA_VERSION = 1
+
+
 Column = tuple[str, type, str, str]  # name, type, units, description
+
+ITERATE: list[Column] = [
+    ("round", np.int64, "1", "k, the number of the iterate x^k; row 0 is the starting point"),
+    ("loss", np.float64, "1", "f(x^k)"),
+    ("grad_norm_sq", np.float64, "1", "|grad f(x^k)|^2, of the average over workers"),
+]
+REFERENCE: list[Column] = [
+    ("suboptimality", np.float64, "1", "f(x^k) - f(x*)"),
+    ("distance_sq", np.float64, "1", "|x^k - x*|^2"),
+]
+LEDGER: list[Column] = [(name, np.int64, "bit", text) for name, text in BITS.items()]
+ORACLE: list[Column] = [
+    ("oracle_calls", np.int64, "1", "gradients of single samples so far, summed over workers"),
+]
+PHASE_TEXT = {
+    "compute": "gradients and the workers' vector arithmetic, slowest rank",
+    "compress": "compressing, slowest rank",
+    "encode": "encoding messages to bytes, slowest rank",
+    "communicate": "bytes crossing MPI, up and down, without waiting for the slowest rank",
+    "decode": "decoding messages, rank 0",
+    "server": "averaging and the server's own arithmetic, rank 0",
+    "optimizer": "the step from x^k to x^{k+1}, rank 0",
+    "other": "the rest of a round, rank 0",
+}
+TIMES: list[Column] = [
+    (f"time_{phase}", np.float64, "s", f"seconds so far: {PHASE_TEXT[phase]}") for phase in PHASES
+]
+WORKERS: list[Column] = [
+    ("rows", np.int64, "1", "samples of the worker"),
+    ("bits_up", np.int64, "bit", "payload bits sent by the worker"),
+]
+CUMULATIVE = LEDGER + ORACLE + TIMES
+REQUIRED = ITERATE + CUMULATIVE
+
+
+def columns(reference: bool, more: Iterable[Column] = ()) -> list[Column]:
+    """The columns of ``/rounds`` in the order of a row.
+
+    reference : whether the minimiser is known; more : columns of metrics, which come last
+    """
+    return ITERATE + (REFERENCE if reference else []) + CUMULATIVE + list(more)

@@ -1,7 +1,7 @@
-"""The HDF5 log: written by rank 0, readable with plain h5py at any moment, also after a kill.
+"""Writes the HDF5 log on rank 0, so that plain h5py can read it at any moment, even after a kill.
 
-All data sets are made at the start and appended to in blocks, each followed by a flush: no
-metadata changes while the run goes on, but for the lengths.
+All data sets are created at the start and appended to in blocks, each followed by a flush. During
+the run no metadata changes except their lengths.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
@@ -18,60 +17,26 @@ from typing import Any
 import h5py
 import numpy as np
 
-from mpisim.comm.clock import PHASES
-from mpisim.comm.ledger import COLUMNS as BITS
 from mpisim.core.atomic_file import image, reserve, write_whole
 from mpisim.core.errors import InputError, OutputError
-from mpisim.runs.log.isolated import DAMAGE, apart
+from mpisim.runs.log.isolated import DAMAGE, run_isolated
 from mpisim.runs.log.ordered_file import OrderedFile
-from mpisim.runs.log.schema import Column
-from mpisim.runs.metrics import Metric
+from mpisim.runs.log.schema import SCHEMA_VERSION, WORKERS, Column
 
-SCHEMA_VERSION = 1
 FLUSH_SECONDS = 1.0
 BLOCK_ROWS = 4096
 CHUNK_ROWS = 1024
 BOOKKEEPING = 1 << 16  # bytes of HDF5's own that one flush may add
 AT_THE_END = ("final", "workers")  # groups that are filled when the run ends
-OPEN: dict[str, Any] = {"libver": ("earliest", "v110"), "locking": False}
-OPEN["rdcc_nbytes"] = 1 << 16  # chunks that are full are not needed again
-
-FIRST: list[Column] = [
-    ("round", np.int64, "1", "k, the number of the iterate x^k; row 0 is the starting point"),
-    ("loss", np.float64, "1", "f(x^k)"),
-    ("grad_norm_sq", np.float64, "1", "|grad f(x^k)|^2, of the average over workers"),
-]
-REFERENCE: list[Column] = [
-    ("suboptimality", np.float64, "1", "f(x^k) - f(x*)"),
-    ("distance_sq", np.float64, "1", "|x^k - x*|^2"),
-]
-LEDGER: list[Column] = [(name, np.int64, "bit", text) for name, text in BITS.items()]
-ORACLE: list[Column] = [
-    ("oracle_calls", np.int64, "1", "gradients of single samples so far, summed over workers"),
-]
-PHASE_TEXT = {
-    "compute": "gradients and the workers' vector arithmetic, slowest rank",
-    "compress": "compressing, slowest rank",
-    "encode": "encoding messages to bytes, slowest rank",
-    "communicate": "bytes crossing MPI, up and down, without waiting for the slowest rank",
-    "decode": "decoding messages, rank 0",
-    "server": "averaging and the server's own arithmetic, rank 0",
-    "optimizer": "the step from x^k to x^{k+1}, rank 0",
-    "other": "the rest of a round, rank 0",
+OPEN: dict[str, Any] = {
+    "libver": ("earliest", "v110"),
+    "locking": False,
+    "rdcc_nbytes": 1 << 16,  # a full chunk is not needed again
 }
-TIMES: list[Column] = [
-    (f"time_{p}", np.float64, "s", f"seconds so far: {PHASE_TEXT[p]}") for p in PHASES
-]
-
-
-def columns(reference: bool, more: Iterable[Metric] = ()) -> list[Column]:
-    """The columns of ``/rounds`` in the order in which `LogWriter.row` takes them."""
-    own = [column for metric in more for column in metric.columns]
-    return FIRST + (REFERENCE if reference else []) + LEDGER + ORACLE + TIMES + own
 
 
 class LogWriter:
-    """Writes one log. Made by `create` or `reopen`; ``schema`` comes from `columns`."""
+    """Writes one log. Made by `create` or `reopen`; ``schema`` comes from `schema.columns`."""
 
     def __init__(
         self, path: Path, raw: OrderedFile, file: h5py.File, schema: list[Column], written: int
@@ -88,7 +53,7 @@ class LogWriter:
     ) -> LogWriter:
         """A new log; an existing file is an `InputError` unless ``force``.
 
-        It takes its name only when it is complete, so an old one is never half replaced.
+        The file gets its name once it is complete, so that an old log is never half replaced.
         """
         if path.exists() and not force:
             raise InputError(
@@ -107,8 +72,8 @@ class LogWriter:
         state = {"schema_version": SCHEMA_VERSION, "status": "running", "start": now(), "end": ""}
         file.attrs.update(state | attributes)
         for column in schema:
-            cls._column(file.require_group("rounds"), column, (0,), (None,))
-        for group in AT_THE_END:  # so that the root never changes while the run goes on
+            cls._create(file.require_group("rounds"), column, (0,), (None,))
+        for group in AT_THE_END:  # now, so that the root does not change during the run
             file.require_group(group)
 
     @classmethod
@@ -120,13 +85,13 @@ class LogWriter:
         every: int = 1,
         attributes: dict[str, Any] | None = None,
     ) -> LogWriter:
-        """An existing log, cut back to the rows before ``first_round``, to be gone on with.
+        """An existing log, cut back to the rows before ``first_round``, to be continued there.
 
-        every : how many rounds lie between rows; attributes : those of the run that goes on
+        every : rounds from one row to the next; attributes : of the run that continues
         """
         try:
             state = (attributes or {}) | {"status": "running", "end": ""}
-            rows, content = apart(
+            rows, content = run_isolated(
                 path, lambda: cls._cut_back(path, schema, first_round, every, state)
             )
             write_whole(path, content)
@@ -134,23 +99,22 @@ class LogWriter:
             file = h5py.File(raw, "r+", **OPEN)
         except DAMAGE as error:
             reason = " ".join(str(error).split())
-            raise InputError(
-                f"{path}: cannot be gone on with: {reason}; --force starts anew"
-            ) from None
+            raise InputError(f"{path}: cannot be resumed: {reason}; --force starts anew") from None
         return cls(path, raw, file, schema, rows)
 
     @staticmethod
     def _cut_back(
         path: Path, schema: list[Column], first_round: int, every: int, state: dict[str, Any]
     ) -> tuple[int, bytes]:
-        """How many rows are before a round, and the log with these alone, not ended."""
+        """The number of rows before a round, and the log with only these, marked as running."""
         content = io.BytesIO(path.read_bytes())
         with h5py.File(content, "r+", **OPEN) as file:
             rows = rows_before(file["rounds/round"][:], first_round, every)
             for name, *_ in schema:
-                if file["rounds"][name].size < rows:
+                data = file["rounds"][name]
+                if data.size < rows:
                     raise OSError(f"column {name} is too short")
-                file["rounds"][name].resize((rows,))
+                data.resize((rows,))
             for group in AT_THE_END:
                 for name in list(file.require_group(group)):
                     del file[group][name]
@@ -158,7 +122,7 @@ class LogWriter:
         return rows, content.getvalue()
 
     @staticmethod
-    def _column(
+    def _create(
         group: h5py.Group, column: Column, shape: tuple, maxshape: tuple | None
     ) -> h5py.Dataset:
         name, dtype, units, description = column
@@ -174,8 +138,10 @@ class LogWriter:
             self.flush()
 
     def flush(self) -> None:
-        """Write and flush the rows so far; `OutputError` on a full disk, where the log stays as
-        it was after the last flush."""
+        """Write and flush the rows so far.
+
+        Raises `OutputError` on a full disk; the log then stays as the last flush left it.
+        """
         rows, self._block = self._block, []
         if rows:
             end = self._written + len(rows)
@@ -185,7 +151,7 @@ class LogWriter:
                 for data, values in zip(self.sets, zip(*rows, strict=True), strict=True):
                     data.resize((end,))
                     data[self._written : end] = values
-            except BaseException:  # columns are equally long, whatever happens
+            except BaseException:  # keep the columns equally long
                 for data in self.sets:
                     data.resize((self._written,))
                 raise
@@ -193,25 +159,22 @@ class LogWriter:
         self.file.flush()
         self._flushed = monotonic()
 
-    def finish(
-        self, status: str, x: np.ndarray | None, workers: dict[str, tuple[np.ndarray, str, str]]
-    ) -> None:
-        """The last rows, ``/final/x``, the status, and the ``workers`` columns; closes the log.
+    def finish(self, status: str, x: np.ndarray | None, workers: dict[str, np.ndarray]) -> None:
+        """Write the last rows, ``/final/x``, ``/workers`` and the status, and close the log.
 
-        workers : {name: (values (n,), units, description)}
+        workers : columns of `schema.WORKERS`, shape (n,), by name
 
-        `OutputError` where there is no room for all of it; the log then has failed.
+        Raises `OutputError` where there is no room; the status is then "failed".
         """
         try:
             self.flush()
-            size = sum(values.nbytes for values, *_ in workers.values())
+            size = sum(values.nbytes for values in workers.values())
             self._reserve(size + (0 if x is None else x.nbytes))
             if x is not None:
                 self.file.create_dataset("final/x", data=x)
-            for name, (values, units, text) in workers.items():
-                column = (name, values.dtype.type, units, text)
-                group = self.file.require_group("workers")
-                self._column(group, column, values.shape, None)[:] = values
+            for column in (column for column in WORKERS if column[0] in workers):
+                values = workers[column[0]]
+                self._create(self.file["workers"], column, values.shape, None)[:] = values
             self._end(status)
         except OutputError:
             with contextlib.suppress(OutputError):
@@ -221,7 +184,7 @@ class LogWriter:
             self._close()
 
     def _end(self, status: str) -> None:
-        """Note the status, if there is room for it."""
+        """Write the status, if there is room for it."""
         self._reserve(0)
         self.file.attrs.update({"status": status, "end": now()})
 
@@ -234,7 +197,7 @@ class LogWriter:
             os.truncate(self.path, used)
 
     def _reserve(self, size: int) -> None:
-        """Room for ``size`` more bytes and some bookkeeping, or `OutputError`."""
+        """Reserve room for ``size`` more bytes and HDF5's own, or raise `OutputError`."""
         try:
             reserve(self.path, self.file.id.get_filesize() + size + BOOKKEEPING)
         except OSError as error:
@@ -242,10 +205,10 @@ class LogWriter:
 
 
 def rows_before(rounds: np.ndarray, first_round: int, every: int) -> int:
-    """How many rows lie before ``first_round``; `OSError` unless ``rounds`` has all of them."""
+    """The number of rows before ``first_round``; `OSError` if ``rounds`` lacks one of them."""
     expected = np.arange(0, first_round, every)
     if not np.array_equal(rounds[: expected.size], expected):
-        raise OSError(f"it lacks rows before round {first_round}, where the checkpoint goes on")
+        raise OSError(f"it lacks rows before round {first_round}, where the checkpoint resumes")
     return expected.size
 
 

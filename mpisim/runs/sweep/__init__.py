@@ -1,1 +1,9 @@
-"""Many experiments from one file, each run once: `mpisim sweep` and what others need of it."""
+"""Sweeps: a grid of experiments in one file, of which only what is missing is run.
+
+`grid` turns a file into the tables of its points, `plan` finds the logs that they have already,
+`runner` runs the rest, and `points` keeps the summary.
+"""
+
+from mpisim.runs.sweep.points import Point, exit_code, read_summary
+
+__all__ = ["Point", "exit_code", "read_summary"]

@@ -1,4 +1,4 @@
-"""From the ``[sweep]`` table of an experiment file to the tables of every point of its grid."""
+"""Expands the ``[sweep]`` table of an experiment file into the tables of every point."""
 
 from __future__ import annotations
 
@@ -10,17 +10,22 @@ from typing import Any
 
 from mpisim.core.errors import InputError
 from mpisim.runs.experiment import TABLES, apply, read_toml
-from mpisim.runs.sweep.points import Tables
+from mpisim.runs.tables import Tables
 
 
 def read(file: Path, settings: list[str]) -> tuple[Path, list[Tables]]:
-    """The folder for the logs, and the tables of all points, in the order of the file.
+    """`points` of the content of a file; the folder is logs/STEM unless the file says so."""
+    return points(read_toml(file), settings, f"logs/{file.stem}")
 
+
+def points(tables: Tables, settings: list[str], folder: str) -> tuple[Path, list[Tables]]:
+    """The folder for the logs, and the tables of all points, in the order of the grid.
+
+    ``tables``: an experiment and its grid; ``folder``: for logs, unless ``sweep.folder`` says so.
     ``settings`` are ``TABLE.KEY=VALUE`` and win over the file: those of ``sweep.`` change the grid,
-    all others hold at each of its points. `InputError` for what is wrong with ``[sweep]`` alone;
-    a point's own mistakes come out when it is parsed.
+    all others hold at each of its points. Raises `InputError` for mistakes in ``[sweep]``; those
+    in an experiment appear when its point is parsed.
     """
-    tables = read_toml(file)
     of_grid = [s for s in settings if s.strip().startswith("sweep.")]
     of_points = [s for s in settings if s not in of_grid]
     for setting in of_grid:
@@ -29,16 +34,16 @@ def read(file: Path, settings: list[str]) -> tuple[Path, list[Tables]]:
     if not isinstance(sweep, dict):
         raise InputError(f"sweep: {sweep!r} is not allowed; it must be a table")
     if any(s.partition("=")[0].strip() == "sweep.multiples" for s in of_grid):
-        _forget_own_multiples(sweep)
-    folder = sweep.pop("folder", f"logs/{file.stem}")
+        _drop_own_multiples(sweep)
+    folder = sweep.pop("folder", folder)
     if not isinstance(folder, str) or not folder:
         raise InputError(f"sweep.folder: {folder!r} is not allowed; it must be a string, not empty")
-    points = expand(tables, sweep)
-    for point in points:
+    found = expand(tables, sweep)
+    for point in found:
         for setting in of_points:
             apply(point, setting)
         _canonical_step(point)
-    return Path(folder), points
+    return Path(folder), found
 
 
 def expand(base: Tables, sweep: Tables) -> list[Tables]:
@@ -59,7 +64,7 @@ def expand(base: Tables, sweep: Tables) -> list[Tables]:
 
 
 def _values(path: tuple[str, ...], node: Any) -> list[list[Tables]]:
-    """A dimension for each ``TABLE.KEY = [values]``; KEY may lie in tables of its own."""
+    """A dimension for each ``TABLE.KEY = [values]``; KEY may be nested, as in ``inner.k``."""
     if isinstance(node, dict) and (node or len(path) == 1):
         return [d for key, inner in node.items() for d in _values((*path, key), inner)]
     if not isinstance(node, list) or not node:
@@ -76,7 +81,7 @@ def _values(path: tuple[str, ...], node: Any) -> list[list[Tables]]:
 
 
 def _alternatives(key: str, node: Any) -> list[Tables]:
-    """A dimension ``[[sweep.KEY]]``: whole tables, merged over those of the file."""
+    """The dimension ``[[sweep.KEY]]``: whole tables, merged over those of the file."""
     allowed = f"{', '.join(TABLES)}, multiples"
     if not isinstance(node, list) or not node or not all(isinstance(one, dict) for one in node):
         raise InputError(
@@ -97,8 +102,8 @@ def _alternatives(key: str, node: Any) -> list[Tables]:
     return node
 
 
-def _forget_own_multiples(sweep: Tables) -> None:
-    """Those of the alternatives: ``--set`` wins over the file."""
+def _drop_own_multiples(sweep: Tables) -> None:
+    """Remove the alternatives' ``multiples``, because ``--set`` wins over the file."""
     for alternatives in sweep.values():
         for one in alternatives if isinstance(alternatives, list) else []:
             if isinstance(one, dict):
@@ -135,7 +140,7 @@ def _at_multiples(point: Tables, multiples: list[float]) -> list[Tables]:
 
 
 def _canonical_step(point: Tables) -> None:
-    """One way to write a step: equal experiments must have equal names."""
+    """Write equal steps in one way, so that equal experiments have equal names."""
     method = point.get("method")
     if not isinstance(method, dict):
         return
@@ -153,7 +158,7 @@ def _canonical_step(point: Tables) -> None:
 
 
 def _merge(tables: Tables, change: Tables) -> None:
-    """``change`` over ``tables``, key by key, in tables within tables, too."""
+    """Merge ``change`` into ``tables``, key by key, also inside nested tables."""
     for key, value in change.items():
         if isinstance(value, dict) and isinstance(tables.get(key), dict):
             _merge(tables[key], value)

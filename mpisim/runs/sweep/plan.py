@@ -1,8 +1,7 @@
-"""What a sweep has to do: names of the points, and what their logs already hold."""
+"""What a sweep has to do: the points of its grid, and which of them have a complete log."""
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,17 +14,19 @@ from mpisim.core.errors import InputError
 from mpisim.runs import checkpoint
 from mpisim.runs.cache import problem_key
 from mpisim.runs.experiment import Experiment, parse
-from mpisim.runs.log import reader as figures_read
-from mpisim.runs.log.isolated import DAMAGE, Crashed, apart
+from mpisim.runs.log import reader
+from mpisim.runs.log.isolated import DAMAGE, Crashed, run_isolated
 from mpisim.runs.log.writer import rows_before
-from mpisim.runs.sweep.points import COMPLETE, Point, Tables, differences, read_summary
+from mpisim.runs.status import COMPLETE
+from mpisim.runs.sweep.points import Point, read_summary
+from mpisim.runs.tables import Tables, differences, digest
 
 
 def plan(folder: Path, grid: list[Tables], ranks: int) -> list[Point]:
-    """The points of a grid, without repetitions, those with the same problem together.
+    """The points of a grid without repetitions, grouped by problem.
 
-    Complete logs in ``folder`` are found, and what cannot be an experiment is skipped already. The
-    first such mistake is an `InputError` if there is no other point.
+    Points that have a complete log in ``folder`` or are not an experiment have ended already; the
+    latter come first. If no point is an experiment, the first mistake is raised as `InputError`.
     """
     points: dict[str, Point] = {}
     groups: dict[Any, int] = {}
@@ -38,27 +39,24 @@ def plan(folder: Path, grid: list[Tables], ranks: int) -> list[Point]:
             point = Point(_label(tables), "", settings, "")
             point.end("skipped", str(error))
             refused = refused or error
-            key: Any = point.name + repr(settings)
-            points.setdefault(key, point)
+            points.setdefault(point.name + repr(settings), point)
         else:
             config = experiment.to_toml()
-            digest = hashlib.sha256(config.encode()).hexdigest()[:8]
-            key = f"{_label(experiment.table)}-{digest}"
-            points.setdefault(key, Point(key, str(folder / f"{key}.h5"), settings, config))
-            order[key] = groups.setdefault(problem_key(experiment), len(groups))
+            name = f"{_label(experiment.table)}-{digest(config)}"
+            points.setdefault(name, Point(name, str(folder / f"{name}.h5"), settings, config))
+            order[name] = groups.setdefault(problem_key(experiment), len(groups))
     if refused is not None and not order:
         raise refused
-    former = {point.name: point.seconds for point in _former(folder)}
+    seconds = {point.name: point.seconds for point in _last_summary(folder)}
     logs = [Path(point.log) for point in points.values() if point.log]
     found = dict(zip(map(str, logs), _attributes(logs), strict=True))
     for point in points.values():
-        _look(point, found.get(point.log, {}), former)
-    # What is skipped already comes first, what has the same problem stands together.
+        _end_if_complete(point, found.get(point.log, {}), seconds.get(point.name))
     return [points[key] for key in sorted(points, key=lambda k: order.get(k, -1))]
 
 
 def _with_workers(tables: Tables, ranks: int) -> Experiment:
-    """The experiment with the number of workers in it, which otherwise the ranks decide."""
+    """The experiment, with the number of workers filled in where the ranks decide it."""
     experiment = parse(tables)
     if getattr(experiment.problem, "workers", 0) is None:
         workers = worker_ranks(ranks, experiment.run.layout)
@@ -67,7 +65,7 @@ def _with_workers(tables: Tables, ranks: int) -> Experiment:
 
 
 def _label(tables: Tables) -> str:
-    """method-compressor-data, for a reader."""
+    """method-compressor-data, the readable part of a point's name."""
     words = []
     for table, key, otherwise in (
         ("method", "name", "method"),
@@ -81,28 +79,28 @@ def _label(tables: Tables) -> str:
     return "-".join(words)
 
 
-def _look(point: Point, attributes: dict[str, Any], former: dict[str, float | None]) -> None:
-    """Note what is complete; skip where the log's name is taken by something else."""
+def _end_if_complete(point: Point, attributes: dict[str, Any], seconds: float | None) -> None:
+    """End a point whose log is complete, or whose log's name is taken by another experiment."""
     if not attributes:
         return
     if attributes.get("config") != point.config:
         point.end("skipped", f"{point.log}: is the log of another experiment; move it away")
     elif attributes.get("status") in COMPLETE:
-        point.end(str(attributes["status"]), seconds=former.get(point.name))
+        point.end(str(attributes["status"]), seconds=seconds)
         point.before = True
 
 
 def _attributes(logs: Sequence[Path]) -> list[dict[str, Any]]:
-    """Those of each log's root; none where there is no log or none that can be read."""
+    """The root attributes of each log; empty where there is no readable log."""
     if not any(log.exists() for log in logs):
         return [{} for _ in logs]
     try:
-        return apart("logs", lambda: [_root(log) for log in logs])
+        return run_isolated("logs", lambda: [_root_attributes(log) for log in logs])
     except Crashed:
         return [{}] if len(logs) == 1 else [_attributes([log])[0] for log in logs]
 
 
-def _root(log: Path) -> dict[str, Any]:
+def _root_attributes(log: Path) -> dict[str, Any]:
     try:
         with h5py.File(log, "r", locking=False) as file:
             return dict(file.attrs)
@@ -111,17 +109,17 @@ def _root(log: Path) -> dict[str, Any]:
 
 
 def resumable(log: Path, identity: dict[str, str], every: int) -> bool:
-    """Whether the log has a checkpoint of the same experiment, and all rows before it."""
+    """Whether the log has a checkpoint of the same experiment and all rows before it."""
     try:
         content, _ = checkpoint.load(checkpoint.path_for(log), identity)
-        rounds = figures_read.read(log).column("round")
+        rounds = reader.read(log).column("round")
         rows_before(rounds, int(checkpoint.state_of(content)["round"]), every)
     except (InputError, OSError):
         return False
     return True
 
 
-def _former(folder: Path) -> list[Point]:
+def _last_summary(folder: Path) -> list[Point]:
     try:
         return read_summary(folder)
     except InputError:

@@ -1,11 +1,11 @@
-"""Running the points of a sweep, all ranks together, each point at most once."""
+"""Runs the points of a sweep on all ranks together, each point at most once."""
 
 from __future__ import annotations
 
 import fcntl
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
@@ -21,31 +21,31 @@ from mpisim.runs.progress import duration
 from mpisim.runs.record import Output
 from mpisim.runs.setup import Setup
 from mpisim.runs.signals import StopSignals
+from mpisim.runs.status import STOPPED
 from mpisim.runs.sweep.plan import plan, resumable
-from mpisim.runs.sweep.points import Point, Tables, write_summary
-
-STOPPED = ("interrupted", "terminated")
+from mpisim.runs.sweep.points import Point, write_summary
+from mpisim.runs.tables import Tables
 
 
 def sweep(folder: Path, grid: list[Tables], comm: MPI.Intracomm, command: str = "") -> list[Point]:
-    """Run what is missing of a grid; all points on every rank, in the order in which they ran.
+    """Run what is missing of a grid; returns all points, on every rank, in the order of running.
 
-    A point whose log is complete is not run; an incomplete one goes on from its checkpoint, or
-    starts anew without. Impossible points are skipped, a diverging run is noted, SIGINT and
-    SIGTERM end the sweep with the run: the points after it have no status. Rank 0 keeps
-    FOLDER/sweep.json up to date. Collective; `InputError` where nothing can be run at all.
+    A point with a complete log is not run; an incomplete one is resumed from its checkpoint, or
+    run again without one. Points that cannot run are skipped, and divergence is recorded. SIGINT
+    and SIGTERM end the sweep with the current run; later points keep no status. Rank 0 keeps
+    FOLDER/sweep.json up to date. Collective; raises `InputError` if no point can run at all.
     """
     control = comm.Dup()
     with StopSignals() as signals, _lock(folder, control):
         points = on_first(control, lambda: plan(folder, grid, comm.size))
-        run, said = _Run(comm, control, signals, command), _Said(points)
+        runner, progress = _PointRunner(comm, control, signals, command), _SweepProgress(points)
         for number, point in enumerate(points, 1):
             if comm.rank == 0:
-                said.beginning(number, point)
+                progress.begin(number, point)
             if not point.status:
-                run.point(point)
+                runner.run(point)
                 if comm.rank == 0:
-                    said.end(point)
+                    progress.end(point)
                     write_summary(folder, points)
             if point.status in STOPPED:
                 break
@@ -55,8 +55,8 @@ def sweep(folder: Path, grid: list[Tables], comm: MPI.Intracomm, command: str = 
     return points
 
 
-class _Run:
-    """What the points of a sweep have in common on this rank."""
+class _PointRunner:
+    """Runs one point after the other on this rank; equal problems are loaded once."""
 
     def __init__(
         self, comm: MPI.Intracomm, control: MPI.Intracomm, signals: StopSignals, command: str
@@ -64,8 +64,8 @@ class _Run:
         self.comm, self.control, self.signals, self.command = comm, control, signals, command
         self.cache = ProblemCache()
 
-    def point(self, point: Point) -> None:
-        """Run one point and note how it ended."""
+    def run(self, point: Point) -> None:
+        """Run a point and record how it ended."""
         start = monotonic()
         try:
             setup = together(self.control, lambda: self._set_up(point))
@@ -85,40 +85,40 @@ class _Run:
         return Setup(parse(tomllib.loads(point.config)), self.comm, self.cache)
 
 
-def counts(points: list[Point]) -> str:
-    """How many points ended how, in words."""
+def counts(points: Sequence[Point]) -> str:
+    """How many points ended with which status, as text."""
     ended = Counter(point.status or "not run" for point in points)
     before = sum(point.before for point in points)
     words = [f"{number} {status}" for status, number in ended.items()]
     return f"{len(points)} points: {', '.join(words)}; {before} of them complete before"
 
 
-class _Said:
-    """What rank 0 says of each point, a reason in full once."""
+class _SweepProgress:
+    """The lines that rank 0 prints; a reason is given in full once."""
 
-    def __init__(self, points: list[Point]):
+    def __init__(self, points: Sequence[Point]):
         self.points = len(points)
         self.waiting = sum(not point.status for point in points)
         self.ran, self.start = 0, monotonic()
         self.reasons: set[str] = set()
 
-    def beginning(self, number: int, point: Point) -> None:
-        """The point's line, with its end where that is known."""
+    def begin(self, number: int, point: Point) -> None:
+        """The line of a point, with its status if it has ended already."""
         ended = f": {point.status}" if point.status else ""
         why = " before" if point.before else self._why(point)
         name = Path(point.log).name or point.name
-        left = "" if point.status else self._left()
+        left = "" if point.status else self._time_left()
         print(f"[{number}/{self.points}] {name}{ended}{why}{left}", flush=True)
 
-    def _left(self) -> str:
-        """Time left, if the points to come take as long as those that ran."""
+    def _time_left(self) -> str:
+        """Time left, if the remaining points take as long as those that ran."""
         if not self.ran:
             return ""
         seconds = (monotonic() - self.start) / self.ran * (self.waiting - self.ran)
         return f", about {duration(seconds)} left"
 
     def end(self, point: Point) -> None:
-        """A line below for what never ran, which has no other."""
+        """A second line for a point that turned out not to run; a run prints its own."""
         self.ran += 1
         if point.status == "skipped":
             print(f"  skipped{self._why(point)}", flush=True)
@@ -133,7 +133,7 @@ class _Said:
 
 @contextmanager
 def _lock(folder: Path, control: MPI.Intracomm) -> Iterator[None]:
-    """Two sweeps at a time would write the same logs; the system frees the lock of a killed one."""
+    """Allow one sweep at a time in a folder; the system frees the lock of a killed one."""
     file = None
 
     def take() -> None:

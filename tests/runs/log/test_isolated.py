@@ -11,15 +11,15 @@ import pytest
 
 from mpisim.core.errors import InputError
 from mpisim.runs.log import isolated as module
-from mpisim.runs.log.isolated import Crashed, apart
+from mpisim.runs.log.isolated import Crashed, run_isolated
 
 
 def test_what_is_returned_and_raised_comes_back():
     big = np.arange(1 << 20)  # more than a pipe holds
-    assert np.array_equal(apart("x", lambda: big), big)
-    assert apart("x", os.getpid) != os.getpid()
+    assert np.array_equal(run_isolated("x", lambda: big), big)
+    assert run_isolated("x", os.getpid) != os.getpid()
     with pytest.raises(InputError, match="one line") as error:
-        apart("x", lambda: (_ for _ in ()).throw(InputError("one line")))
+        run_isolated("x", lambda: (_ for _ in ()).throw(InputError("one line")))
     assert not isinstance(error.value, Crashed)
 
 
@@ -29,7 +29,7 @@ def test_without_another_process_it_is_read_here(monkeypatch):
 
     monkeypatch.setattr(os, "fork", fork)
     before = os.listdir("/dev/fd")
-    assert apart("x", os.getpid) == os.getpid()
+    assert run_isolated("x", os.getpid) == os.getpid()
     assert len(os.listdir("/dev/fd")) == len(before)
 
 
@@ -51,7 +51,7 @@ def loop():
 def test_a_process_that_dies_is_one_line(action, why, monkeypatch, capfd):
     monkeypatch.setattr(module, "CPU_SECONDS", 1)
     with pytest.raises(Crashed, match=rf"^some\.h5: .*crashed on it \({why}\)$") as error:
-        apart("some.h5", action)
+        run_isolated("some.h5", action)
     assert "\n" not in str(error.value) and error.value.exit_code == 2
     assert capfd.readouterr().err == ""
 
@@ -65,7 +65,7 @@ def test_an_interrupt_leaves_no_process_behind():
     start = time.monotonic()
     try:
         with pytest.raises(KeyboardInterrupt):
-            apart("x", lambda: time.sleep(60))
+            run_isolated("x", lambda: time.sleep(60))
     finally:
         signal.signal(signal.SIGALRM, before)
     assert time.monotonic() - start < 30

@@ -8,7 +8,8 @@ import pytest
 
 from mpisim.runs.log import ordered_file as ordered
 from mpisim.runs.log import writer as logs
-from mpisim.runs.log.writer import LogWriter, columns
+from mpisim.runs.log.schema import columns
+from mpisim.runs.log.writer import LogWriter
 
 MORE = 1 << 20  # bytes that are reserved behind the end
 
@@ -35,7 +36,7 @@ def written(tmp_path, monkeypatch, resume):
     if resume:
         for k in range(40):
             log.row(row(k))
-        log.finish("done", np.zeros(200), {"rows": (np.ones(6, int), "1", "text")})
+        log.finish("done", np.zeros(200), {"rows": np.ones(6, int)})
     else:
         log.finish("done", None, {})
 
@@ -53,7 +54,7 @@ def written(tmp_path, monkeypatch, resume):
             log._block.append(row(k))
             k += 1
         log.flush()
-    log.finish("done", np.zeros(200), {"rows": (np.ones(6, int), "1", "text")})
+    log.finish("done", np.zeros(200), {"rows": np.ones(6, int)})
     check(path.read_bytes())
     return before, writes, path.read_bytes()
 

@@ -1,4 +1,4 @@
-"""The log's schema, its blocks, and what stays when writing fails."""
+"""The schema of a log, its blocks, and what remains when writing fails."""
 
 import subprocess
 import sys
@@ -9,7 +9,8 @@ import pytest
 
 from mpisim.core.errors import InputError, OutputError
 from mpisim.runs.log import writer as logs
-from mpisim.runs.log.writer import LogWriter, columns
+from mpisim.runs.log.schema import columns
+from mpisim.runs.log.writer import LogWriter
 from tests.helpers import run_tables, table
 
 
@@ -24,7 +25,7 @@ def row(k):
 def test_every_column_has_units_and_a_description(tmp_path):
     log = writer(tmp_path / "a" / "log.h5")
     log.row(row(0))
-    log.finish("done", np.arange(3.0), {"rows": (np.array([1, 2]), "1", "text")})
+    log.finish("done", np.arange(3.0), {"rows": np.array([1, 2])})
     with h5py.File(tmp_path / "a" / "log.h5") as file:
         assert file.attrs["status"] == "done" and file.attrs["title"] == "t"
         assert set(file["rounds"]) == {name for name, *_ in columns(False)}
@@ -39,7 +40,7 @@ def test_documented_columns_are_those_there_are():
         assert f"`{name}`" in text or (name.startswith("time_") and f"`{name[5:]}`" in text), name
 
 
-def test_rows_can_be_read_while_the_run_goes_on(tmp_path, monkeypatch):
+def test_rows_can_be_read_during_the_run(tmp_path, monkeypatch):
     monkeypatch.setattr(logs, "BLOCK_ROWS", 10)
     log = writer(tmp_path / "log.h5")
     for k in range(25):
@@ -80,7 +81,7 @@ def test_reopen_cuts_back(tmp_path):
 
 
 @pytest.mark.parametrize("share", [0.2, 0.6, 0.9, 0.999])
-def test_a_log_that_was_cut_short_is_not_gone_on_with(share, tmp_path):
+def test_a_log_that_was_cut_short_is_not_resumed(share, tmp_path):
     """Space that is reserved for new rows must not stand in for what is missing."""
     path = tmp_path / "log.h5"
     log = writer(path)
@@ -89,7 +90,7 @@ def test_a_log_that_was_cut_short_is_not_gone_on_with(share, tmp_path):
     log.finish("done", np.zeros(2), {})
     content = path.read_bytes()[: int(share * path.stat().st_size)]
     path.write_bytes(content)
-    with pytest.raises(InputError, match="cannot be gone on with"):
+    with pytest.raises(InputError, match="cannot be resumed"):
         LogWriter.reopen(path, columns(False), 2)
     assert path.read_bytes() == content
 

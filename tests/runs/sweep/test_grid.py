@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mpisim.core.errors import InputError
 from mpisim.runs.sweep.grid import expand, read
-from mpisim.runs.sweep.points import differences, flatten
+from mpisim.runs.tables import differences, flatten
 from tests.runs.sweep.support import write
 
 

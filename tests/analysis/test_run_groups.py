@@ -2,7 +2,7 @@
 
 import pytest
 
-from mpisim.analysis.settings import group
+from mpisim.analysis.run_groups import group_runs
 from mpisim.runs.log.reader import read
 
 TOPK = 'name = "topk"\nk = 10'
@@ -10,13 +10,13 @@ NONE = 'name = "identity"'
 
 
 def labels(*paths, **options):
-    return [setting.label for setting in group(map(read, paths), **options)]
+    return [group.label for group in group_runs(map(read, paths), **options)]
 
 
-def test_seeds_make_one_setting(make_log):
-    settings = group(read(make_log(seed=s, rounds=50 + s)) for s in range(3))
-    assert [len(s.logs) for s in settings] == [3]
-    assert settings[0].label == ""
+def test_seeds_make_one_group(make_log):
+    groups = group_runs(read(make_log(seed=s, rounds=50 + s)) for s in range(3))
+    assert [len(group.logs) for group in groups] == [3]
+    assert groups[0].label == ""
 
 
 def test_methods_and_compressors_have_their_papers_names(make_log):
@@ -38,7 +38,12 @@ def test_a_common_method_is_not_in_the_legend(make_log):
 
 
 @pytest.mark.parametrize(
-    ("step", "text"), [("0.5", "γ = 0.5"), ("{ theory = 4.0 }", "γ = 4 × theory")]
+    ("step", "text"),
+    [
+        ("0.5", "γ = 0.5"),
+        ("{ theory = 4.0 }", "γ = 4 × theory"),
+        ('{ theory = 4.0, condition = "PL" }', "γ = 4 × theory (PL)"),
+    ],
 )
 def test_steps_are_told(make_log, step, text):
     assert labels(make_log(), make_log(stepsize=step)) == ["γ = theory", text]
@@ -66,7 +71,7 @@ def test_ranks_are_a_setting_only_for_clocks(make_log):
     assert labels(*paths, by_ranks=True) == ["2 ranks", "6 ranks"]
 
 
-def test_no_two_settings_share_a_label(make_log):
+def test_no_two_groups_share_a_label(make_log):
     smooth = 'name = "smooth"\ninner = {{ name = "qsgd", s = 2, norm = "{}" }}'
     paths = [make_log(compressor=smooth.format(norm)) for norm in ("2", "inf")]
     paths += [

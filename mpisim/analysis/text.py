@@ -1,14 +1,14 @@
-"""Numbers and tables as `mpisim theory` prints them."""
+"""Numbers and tables in plain text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 UNKNOWN = "-"
 
 
 def span(values) -> str:
-    """The least and the largest of an array, or the one value that all are."""
+    """The least and the largest value of an array, or its only one."""
     least, most = number(float(values.min())), number(float(values.max()))
     return least if least == most else f"{least} to {most}"
 
@@ -21,12 +21,14 @@ def number(value: object) -> str:
 
 
 def aligned(lines: Iterable[tuple[str, str]]) -> str:
-    """Names and values below each other, without those that have no value."""
+    """A name and a value per line, without those whose value is empty."""
     return "\n".join(f"{name:<14}{value}" for name, value in lines if value)
 
 
-def columns(lines: list[tuple[str, ...]], right: tuple[int, ...] = ()) -> str:
-    """Cells below each other, the columns ``right`` flush right."""
+def columns(
+    lines: Sequence[tuple[str, ...]], right: tuple[int, ...] = (), indent: str = "  "
+) -> str:
+    """A table of cells; the columns numbered in ``right`` are flush right."""
     widths = [max(len(cell) for cell in column) for column in zip(*lines, strict=True)]
     out = []
     for line in lines:
@@ -34,5 +36,5 @@ def columns(lines: list[tuple[str, ...]], right: tuple[int, ...] = ()) -> str:
             cell.rjust(widths[i]) if i in right else cell.ljust(widths[i])
             for i, cell in enumerate(line)
         )
-        out.append("  " + "  ".join(cells).rstrip())
+        out.append(indent + "  ".join(cells).rstrip())
     return "\n".join(out)

@@ -1,0 +1,29 @@
+"""The rules by which `mpisim tune` calls one step the best."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+BURN_IN = 0.1  # share of the rows that a mean leaves out
+
+
+class Criterion(NamedTuple):
+    """The mean over the last rows, or the last row, of a column or its log10; smaller is better."""
+
+    rule: str
+    column: str
+    logarithm: bool
+    mean: bool
+
+
+CRITERIA = {
+    "mean": Criterion(
+        "mean of log10 |grad f(x^k)|^2 over the last 90% of the rows", "grad_norm_sq", True, True
+    ),
+    "final": Criterion("log10 |grad f(x^T)|^2 of the last row", "grad_norm_sq", True, False),
+    "loss": Criterion("f(x^T) of the last row", "loss", False, False),
+    "mean-loss": Criterion(
+        "mean of log10 f(x^k) over the last 90% of the rows", "loss", True, True
+    ),
+}
+DEFAULT = "mean"

@@ -1,0 +1,122 @@
+"""Groups runs that differ only in the seed, and labels each group by what sets it apart."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from mpisim.analysis import labels
+from mpisim.runs.log.reader import Log
+from mpisim.runs.tables import flatten, varying
+
+# Keys that do not set runs apart: what they are called, how long they are, how often they log.
+IGNORED = {"title", "plugin", "run.seed", "run.rounds", "run.log_every", "run.checkpoint_seconds"}
+FORMATS = {
+    "problem.split": "{} split",
+    "run.layout": "{} layout",
+    "run.wire": "{} sent",
+    "run.dtype": "{} arithmetic",
+    "ranks": "{} ranks",
+}
+
+
+@dataclasses.dataclass
+class RunGroup:
+    """Logs whose experiments differ only in the seed.
+
+    ``method`` and ``variant`` are the two halves of the label in a legend; either may be empty.
+    """
+
+    logs: list[Log]
+    keys: dict[str, Any]
+    method: str = ""
+    variant: str = ""
+
+    @property
+    def label(self) -> str:
+        """The text in the legend."""
+        return ", ".join(part for part in (self.method, self.variant) if part)
+
+
+def group_runs(logs: Iterable[Log], by_ranks: bool = False) -> list[RunGroup]:
+    """Groups in the order of their first logs, labelled by exactly what differs between them.
+
+    With ``by_ranks``, for figures that show time, runs on other numbers of ranks or on another
+    network of the lab are groups of their own.
+    """
+    found: dict[str, RunGroup] = {}
+    for log in logs:
+        keys = {k: v for k, v in flatten(log.config).items() if k not in IGNORED}
+        if by_ranks:
+            keys |= {key: log.attrs[key] for key in ("ranks", "network") if key in log.attrs}
+        if not log.config:
+            keys["file"] = log.path.stem
+        identity = json.dumps(keys, sort_keys=True, default=str)
+        found.setdefault(identity, RunGroup([], keys)).logs.append(log)
+    groups = list(found.values())
+    _label(groups)
+    return groups
+
+
+def _varying(groups: Sequence[RunGroup]) -> list[str]:
+    return varying([group.keys for group in groups])
+
+
+def _sharing(groups: Sequence[RunGroup], group: RunGroup, key: str) -> list[RunGroup]:
+    """The groups with the same value of ``key`` as ``group``."""
+    return [g for g in groups if g.keys.get(key) == group.keys.get(key)]
+
+
+def _label(groups: list[RunGroup]) -> None:
+    keys = _varying(groups)
+    methods = "method.name" in keys
+    compressors = any(key.startswith("compressor.") for key in keys)
+    others = [key for key in keys if key.partition(".")[0] not in ("method", "compressor")]
+    for group in groups:
+        group.method = _method_text(group, groups, methods)
+        parts = [_compressor_text(group, groups)] if compressors else []
+        parts += [_other_text(key, group.keys[key]) for key in others if key in group.keys]
+        group.variant = ", ".join(parts)
+    _make_unique(groups)
+
+
+def _method_text(group: RunGroup, groups: list[RunGroup], named: bool) -> str:
+    """The method, if ``named``, and its parameters that vary among groups with this method."""
+    parameters = ", ".join(
+        labels.parameter(key.partition(".")[2], group.keys[key])
+        for key in _varying(_sharing(groups, group, "method.name"))
+        if key.startswith("method.") and key in group.keys
+    )
+    if not named:
+        return parameters
+    name = labels.method(str(group.keys.get("method.name", "")))
+    return f"{name} ({parameters})" if parameters else name
+
+
+def _compressor_text(group: RunGroup, groups: list[RunGroup]) -> str:
+    keys = _varying(_sharing(groups, group, "compressor.name"))
+    also = {key.rpartition(".")[2] for key in keys if key.startswith("compressor.")}
+    return labels.compressor(group.logs[0].config.get("compressor", {}), also)
+
+
+def _other_text(key: str, value: Any) -> str:
+    """A key of the problem or the run."""
+    if key in ("problem.name", "problem.data", "file"):
+        return labels.PROBLEMS.get(str(value), str(value))
+    if key in FORMATS:
+        return FORMATS[key].format(value)
+    return labels.parameter(key.rpartition(".")[2], value)
+
+
+def _make_unique(groups: list[RunGroup]) -> None:
+    """Add every key that varies to the labels of groups that would share one."""
+    by_label: dict[str, list[RunGroup]] = {}
+    for group in groups:
+        by_label.setdefault(group.label, []).append(group)
+    for sharing in by_label.values():
+        keys = _varying(sharing)
+        for group in sharing if len(sharing) > 1 else ():
+            extra = [f"{key} = {group.keys.get(key, '-')}" for key in keys]
+            group.variant = ", ".join([group.variant, *extra] if group.variant else extra)

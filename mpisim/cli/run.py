@@ -1,0 +1,60 @@
+"""The sub-command `mpisim run`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mpisim.cli.parser import add_experiment, command_line, on_all_ranks
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+    from mpisim.runs.experiment import Experiment
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `mpisim run`."""
+    add_experiment(parser)
+    parser.add_argument(
+        "--workers", metavar="N", type=int, help="the same as --set problem.workers=N"
+    )
+    parser.add_argument(
+        "--out", metavar="LOG.h5", type=Path, help="the log (default: logs/NAME-HASH.h5)"
+    )
+    parser.add_argument("--resume", action="store_true", help="continue from the log's checkpoint")
+    parser.add_argument("--force", action="store_true", help="overwrite an existing log")
+    parser.set_defaults(command=run_command)
+
+
+def run_command(args: argparse.Namespace, argv: list[str]) -> int:
+    """Run ``mpisim run``."""
+
+    def body(comm: MPI.Intracomm) -> int:
+        from mpisim.runs.experiment import read
+        from mpisim.runs.loop import run
+        from mpisim.runs.record import Output
+        from mpisim.runs.status import EXIT_CODES
+
+        workers = [] if args.workers is None else [f"problem.workers={args.workers}"]
+        experiment = read(args.file, args.set + workers)
+        out = args.out or default_log(args.file, experiment)
+        result = run(experiment, Output(out, args.force, args.resume, command_line(argv)), comm)
+        if comm.rank == 0:
+            row = result.row
+            print(
+                f"{result.status}: round {row.round}, loss {row.loss:.6g},"
+                f" |grad f|^2 {row.grad_norm_sq:.6g}, log {out}"
+            )
+        return EXIT_CODES[result.status]
+
+    return on_all_ranks(args, body)
+
+
+def default_log(file: Path | None, experiment: Experiment) -> Path:
+    """logs/NAME-HASH.h5, with the hash of the experiment: other experiments have other names."""
+    from mpisim.runs.tables import digest
+
+    stem = file.stem if file else experiment.method.name
+    return Path("logs") / f"{stem}-{digest(experiment.to_toml())}.h5"

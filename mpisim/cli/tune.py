@@ -1,0 +1,48 @@
+"""The sub-command `mpisim tune`."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from mpisim.analysis.criteria import CRITERIA, DEFAULT
+from mpisim.cli.parser import on_all_ranks
+from mpisim.cli.sweep import add_grid, run_grid
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `mpisim tune`."""
+    add_grid(parser)
+    parser.add_argument(
+        "--multiples",
+        metavar="M,M,...",
+        help="of the theory step, such as 0.25,0.5,1,2,4 (default: the grid of the file)",
+    )
+    parser.add_argument(
+        "--criterion",
+        choices=CRITERIA,
+        default=DEFAULT,
+        help="the rule that picks the best step; see docs/sweeps.md",
+    )
+    parser.set_defaults(command=tune_command)
+
+
+def tune_command(args: argparse.Namespace, argv: list[str]) -> int:
+    """Run ``mpisim tune``."""
+    if args.multiples is not None:
+        args.set.append(f"sweep.multiples=[{args.multiples}]")
+
+    def body(comm: MPI.Intracomm) -> int:
+        from mpisim.analysis.tune import report
+        from mpisim.runs.sweep.points import exit_code
+
+        folder, points = run_grid(args, argv, comm)
+        code = exit_code(points)
+        if comm.rank == 0 and code == 0:
+            print(report(points, args.criterion, folder))
+        return code
+
+    return on_all_ranks(args, body)

@@ -1,0 +1,151 @@
+"""Plugins: modules and files, by flag and by key, and what is wrong with them in one line."""
+
+import sys
+import tomllib
+
+import h5py
+import pytest
+
+from mpisim.cli import main
+from mpisim.compressors.base import COMPRESSORS
+from mpisim.core.errors import InputError
+from mpisim.runs import plugins
+from mpisim.runs.experiment import parse, read
+from tests.runs.sweep.support import BASE
+
+PLUGIN = """
+import numpy as np
+from mpisim.compressors.base import Compressor, compressor
+from mpisim.core.schema import require
+from mpisim.wire.sparse import SeededForm
+
+
+@compressor("firstk")
+class FirstK(Compressor):
+    k: int
+
+    def check(self):
+        require(1 <= self.k <= self.d, "compressor.k", self.k, f"from 1 to d = {self.d}")
+
+    def form(self, draw):
+        indices = np.tile(np.arange(self.k), (draw.workers, 1))
+        return SeededForm.of_rows(self.d, self.precision, indices, scale=1.0)
+
+    def compress(self, v, draw):
+        return self.form(draw).take(v)
+"""
+FIRSTK = BASE.replace("randk", "firstk").replace("marina", "ef21").replace('"theory"', "0.1")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The current folder, with a plugin there and in sub/; modules are forgotten afterwards."""
+    (tmp_path / "sub").mkdir()
+    for place in (tmp_path, tmp_path / "sub"):
+        (place / "first_k.py").write_text(PLUGIN)
+    monkeypatch.chdir(tmp_path)
+    before = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+    COMPRESSORS.pop("firstk", None)
+
+
+@pytest.mark.parametrize("name", ["first_k", "./first_k.py", "sub/first_k.py"])
+def test_by_flag(name, folder, capsys):
+    (folder / "x.toml").write_text(FIRSTK)
+    assert main(["run", "x.toml", "--plugin", name, "--out", "log.h5"]) == 0
+    assert main(["show", "log.h5"]) == 0
+    assert "firstk" in capsys.readouterr().out
+    with h5py.File("log.h5") as log:
+        assert "plugin" not in tomllib.loads(log.attrs["config"])
+
+
+def test_by_key_wherever_a_table_is_parsed(folder, capfd):
+    (folder / "sub" / "x.toml").write_text("plugin = ['first_k.py']\n" + FIRSTK)
+    grid = "[sweep]\nmethod.stepsize = [0.1, 0.2]\n"
+    (folder / "sub" / "grid.toml").write_text("plugin = 'first_k.py'\n" + FIRSTK + grid)
+    assert main(["run", "sub/x.toml", "--out", "log.h5"]) == 0
+    with h5py.File("log.h5") as log:
+        assert tomllib.loads(log.attrs["config"])["plugin"] == ["sub/first_k.py"]
+    for command in (
+        ["verify", "log.h5", "--rerun"],
+        ["sweep", "sub/grid.toml"],
+        ["tune", "sub/grid.toml"],
+        ["theory", "sub/x.toml"],
+    ):
+        sys.modules.pop("first_k", None)
+        COMPRESSORS.pop("firstk")
+        assert main(command) == 0, capfd.readouterr().err
+
+
+def test_paths_are_relative_to_the_file_or_the_current_folder(folder, monkeypatch):
+    path = folder / "sub" / "x.toml"
+    path.write_text("plugin = 'first_k.py'\n" + FIRSTK)
+    assert read(path, []).table["plugin"] == ["sub/first_k.py"]
+    assert read(path, ["plugin=first_k.py"]).table["plugin"] == ["first_k.py"]
+    monkeypatch.chdir(folder / "sub")
+    assert read(path, []).table["plugin"] == ["first_k.py"]
+    assert parse(tomllib.loads(read(path, []).to_toml())).table["plugin"] == ["first_k.py"]
+    assert plugins.located(["/a/b.py", "a.b"], path.parent) == ["/a/b.py", "a.b"]
+
+
+def test_a_run_is_resumed_from_another_folder(folder, monkeypatch):
+    path, log = folder / "sub" / "x.toml", str(folder / "log.h5")
+    path.write_text("plugin = 'first_k.py'\n" + FIRSTK)
+    assert main(["run", str(path), "--out", log]) == 0
+    monkeypatch.chdir(folder / "sub")
+    assert main(["run", "x.toml", "--out", log, "--resume", "--set", "run.rounds=20"]) == 0
+
+
+def test_a_file_is_loaded_once_and_may_import_its_neighbours(folder):
+    (folder / "sub" / "neighbour.py").write_text("VALUE = 3\n")
+    (folder / "sub" / "counted.py").write_text("import neighbour\nneighbour.VALUE += 1\n")
+    plugins.load(["sub/counted.py", "./sub/counted.py"])
+    assert sys.modules["counted"].neighbour.VALUE == 4
+    assert str(folder / "sub") not in sys.path
+
+
+def test_files_of_the_same_name_take_turns(folder):
+    for place in (".", "sub"):
+        (folder / place / "turn.py").write_text(f"PLACE = {place!r}\n")
+    for place in (".", "sub", "."):
+        plugins.load(f"{place}/turn.py")
+        assert place == sys.modules["turn"].PLACE
+
+
+BROKEN = {
+    "syntax.py": ("x = 1\ny = = 2\n", r"syntax\.py:2: invalid syntax"),
+    "raises.py": ("\n\n1 / 0\n", r"raises\.py:3: ZeroDivisionError: division by zero"),
+    "exits.py": ("import sys\nsys.exit(3)\n", r"exits\.py:2: SystemExit: 3"),
+    "lacks.py": ("import no_such_module\n", r"lacks\.py:1: No module named 'no_such_module'"),
+    "refuses.py": (
+        "from mpisim.core.errors import InputError\nraise InputError('not\\nthis')\n",
+        r"refuses\.py:2: not this",
+    ),
+    "json.py": ("", "there is another module 'json'; rename the file"),
+    "pytest.py": ("", "there is another module 'pytest'; rename the file"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_cannot_be_loaded_is_one_line(name, folder):
+    text, said = BROKEN[name]
+    (folder / name).write_text(text)
+    for _ in range(2):  # nothing is left behind by the first
+        with pytest.raises(InputError, match=f"^plugin {name}: cannot be loaded: .*{said}$"):
+            plugins.load(name)
+
+
+@pytest.mark.parametrize("name", ["nowhere.py", "no_such_module", ".", "a/b", "a\0.py"])
+def test_what_is_missing_is_one_line(name, folder):
+    with pytest.raises(InputError) as error:
+        plugins.load(name)
+    assert "cannot be loaded" in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("value", [3, "", [""], ["a", 1], {"a": 1}, True])
+def test_other_values_are_refused(value):
+    with pytest.raises(InputError, match=r"^plugin: .* is not allowed; it must be the name of a"):
+        parse({"plugin": value})
