@@ -12,7 +12,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from mpisim.methods.method import METHODS
+from mpisim.methods.names import METHODS
 from tests.helpers import table
 
 RANDK, TOPK = {"name": "randk", "k": 4}, {"name": "topk", "k": 4}

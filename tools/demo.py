@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from mpisim.analysis.plot import plot
+from mpisim.analysis.api import plot
 from mpisim.analysis.targets import table
 from mpisim.core.errors import InputError
 from mpisim.problems.data.fetch import fetch

@@ -19,7 +19,7 @@ from pathlib import Path
 from mpisim.cli import main as command_line
 from mpisim.compressors.base import COMPRESSORS
 from mpisim.methods.estimators import ESTIMATORS
-from mpisim.methods.method import METHODS, UNCOMPRESSED
+from mpisim.methods.names import METHODS, UNCOMPRESSED
 from mpisim.methods.optimizers import OPTIMIZERS
 from mpisim.problems.data.sample import write_sample
 from mpisim.runs.experiment import PROBLEMS

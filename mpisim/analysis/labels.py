@@ -6,25 +6,8 @@ import math
 from pathlib import Path
 from typing import Any
 
-METHODS = {
-    "gd": "GD",
-    "heavy-ball": "heavy ball",
-    "dcgd": "DCGD",
-    "diana": "DIANA",
-    "vr-diana": "VR-DIANA",
-    "marina": "MARINA",
-    "vr-marina": "VR-MARINA",
-    "vr-marina-online": "VR-MARINA (online)",
-    "pp-marina": "PP-MARINA",
-    "ef": "EF",
-    "ef21": "EF21",
-    "ef21-2way": "EF21 (two-way)",
-    "amsgrad": "AMSGrad",
-    "naive-amsgrad": "AMSGrad (naive)",
-    "ef-amsgrad": "AMSGrad (EF)",
-    "cd-adam": "CD-Adam",
-    "1bit-adam": "1-bit Adam",
-}
+from mpisim.methods.names import METHODS
+
 COMPRESSORS = {
     "identity": "no compression",
     "randk": "RandK",
@@ -70,7 +53,7 @@ PROBLEMS = {
 
 def method(name: str) -> str:
     """The name of a method in its paper."""
-    return METHODS.get(name, name)
+    return METHODS[name].label if name in METHODS else name
 
 
 def compressor(table: dict[str, Any], also: set[str] | frozenset[str] = frozenset()) -> str:

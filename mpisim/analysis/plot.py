@@ -19,28 +19,26 @@ SUFFIXES = (".png", ".pdf")
 LEGEND_INSIDE = 6
 
 
-def plot(
+def draw(
     logs: Sequence[Path],
     x: str = "bits_up",
     y: str = "grad_norm_sq",
-    output: Path = Path("figure.png"),
     *,
     per_worker: bool = True,
     linear_x: bool | None = None,
     linear_y: bool = False,
     title: str | None = None,
     network: Links | None = None,
-) -> None:
-    """Draw column ``y`` of the logs against column ``x`` into ``output`` (.png or .pdf).
+) -> Any:
+    """A matplotlib figure of column ``y`` of the logs against column ``x``.
 
     Logs whose experiments differ only in the seed make one curve: the mean of log y (of y with
     ``linear_y``) and a band of one standard deviation. Axes are logarithmic, except x = round and
     those that ``linear_x`` and ``linear_y`` name. With ``per_worker``, columns that are summed
     over workers are divided by their number. With a ``network``, x must be "seconds", and shows
     the seconds that the runs would take there by `link_model`. Raises `InputError` for logs that
-    cannot be read or drawn, and for an output that cannot be written.
+    cannot be read or drawn.
     """
-    check_output(output)
     linear = x == "round" if linear_x is None else linear_x
     axes = Axis(x, not linear, per_worker), Axis(y, not linear_y, per_worker)
     if network is not None:
@@ -49,8 +47,7 @@ def plot(
     timed = any(axis.name == "seconds" or axis.name.startswith("time_") for axis in axes)
     groups = group_runs(read_all(logs), by_ranks=timed)
     curves = [over_seeds(group.logs, *axes) for group in groups]
-    figure = _draw(groups, curves, axes, common_title(groups) if title is None else title)
-    save(figure, output)
+    return _draw(groups, curves, axes, common_title(groups) if title is None else title)
 
 
 def check_output(output: Path) -> None:

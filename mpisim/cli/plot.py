@@ -43,8 +43,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def plot_command(args: argparse.Namespace, argv: list[str]) -> int:
     """Run ``mpisim plot``."""
+    from mpisim.analysis.api import plot
     from mpisim.analysis.link_model import parse
-    from mpisim.analysis.plot import plot
 
     plot(
         args.logs,

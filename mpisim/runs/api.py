@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import os
 from collections.abc import Mapping, Sequence
@@ -116,9 +117,8 @@ def sweep(
     """
     used = comm or MPI.COMM_WORLD
     if isinstance(source, Mapping):
-        named, points = grid.expand_tables(dict(source), list(settings), "logs/sweep")
+        named, points = grid.points(copy.deepcopy(dict(source)), list(settings), "logs/sweep")
     else:
         named, points = grid.read(Path(source), list(settings))
-    return all_or_none(
-        used, lambda: runner.sweep(Path(folder or named), points, used, "mpisim.sweep")
-    )
+    place = Path(folder) if folder is not None else named
+    return all_or_none(used, lambda: runner.sweep(place, points, used, "mpisim.sweep"))

@@ -18,7 +18,8 @@ from mpisim.compressors import make as make_compressor
 from mpisim.compressors.base import Compressor
 from mpisim.core.errors import InputError
 from mpisim.core.schema import build, choose, require
-from mpisim.methods.method import UNCOMPRESSED, Method, make_method
+from mpisim.methods.method_table import Method, make_method
+from mpisim.methods.names import UNCOMPRESSED
 from mpisim.problems import PROBLEMS
 from mpisim.problems.base import Problem
 from mpisim.runs import plugins

@@ -7,7 +7,7 @@ import pytest
 
 from mpisim.analysis import plot as plot_module
 from mpisim.analysis import style
-from mpisim.analysis.plot import plot
+from mpisim.analysis.api import plot
 from mpisim.cli import main
 from mpisim.core.errors import InputError
 

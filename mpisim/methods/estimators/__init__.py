@@ -10,12 +10,13 @@ from mpisim.methods.estimators import (
     vr_diana,
     vr_marina,
 )
-from mpisim.methods.estimators.base import ESTIMATORS, Estimator
+from mpisim.methods.estimators.base import ESTIMATORS, Estimator, estimator
 
 __all__ = [
     "ESTIMATORS",
     "Estimator",
     "diana",
+    "estimator",
     "feedback",
     "marina",
     "naive",

@@ -3,39 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any, TypeVar, get_args
 
 from mpisim.core.errors import InputError
 from mpisim.core.schema import build, check_type, choose, require
-from mpisim.methods.estimators import ESTIMATORS, Estimator
+from mpisim.methods.estimators import ESTIMATORS, Estimator, estimator
+from mpisim.methods.names import METHODS, Pair
 from mpisim.methods.optimizers import OPTIMIZERS, Optimizer
 from mpisim.methods.schedules import Schedule, make_schedule
 from mpisim.theory.setting import Condition
 from mpisim.theory.smoothness import Bound
-
-BOTH = {"direction": "both"}
-# name: estimator, optimizer, and keys that have other defaults than the estimator's
-METHODS: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "gd": ("naive", "gd", {}),
-    "heavy-ball": ("naive", "heavy-ball", {}),
-    "dcgd": ("naive", "gd", {}),
-    "diana": ("diana", "gd", {}),
-    "vr-diana": ("vr-diana", "gd", {}),
-    "marina": ("marina", "gd", {}),
-    "vr-marina": ("vr-marina", "gd", {}),
-    "vr-marina-online": ("vr-marina-online", "gd", {}),
-    "pp-marina": ("pp-marina", "gd", {}),
-    "ef": ("ef", "gd", {}),
-    "ef21": ("ef21", "gd", {}),
-    "ef21-2way": ("ef21", "gd", BOTH),
-    "amsgrad": ("naive", "amsgrad", {}),
-    "naive-amsgrad": ("naive", "amsgrad", BOTH),
-    "ef-amsgrad": ("ef", "amsgrad", BOTH),
-    "cd-adam": ("ef21", "amsgrad", BOTH | {"start": "zero"}),
-    "1bit-adam": ("1bit-adam", "1bit-adam", {}),
-}
-# methods that send dense vectors unless a compressor is named
-UNCOMPRESSED = ("gd", "heavy-ball", "amsgrad")
 
 CONDITIONS = get_args(Condition)
 STEPSIZES = (
@@ -90,6 +68,21 @@ class Method:
         return table
 
 
+def method(
+    name: str, label: str = "", optimizer: str = "gd", **defaults: Any
+) -> Callable[[type[Estimator]], type[Estimator]]:
+    """Class decorator for an estimator: a method of its own, with ``optimizer``.
+
+    label : its name in figures and tables; defaults : of its keys
+    """
+
+    def register(cls: type[Estimator]) -> type[Estimator]:
+        METHODS[name] = Pair(name, optimizer, label or name, defaults)
+        return estimator(name)(cls)
+
+    return register
+
+
 def make_method(table: dict[str, Any]) -> Method:
     """A Method from a ``[method]`` table, or `InputError`."""
     name, first, second, defaults = _pair(table)
@@ -102,22 +95,23 @@ def make_method(table: dict[str, Any]) -> Method:
         known = ", ".join(sorted(allowed))
         raise InputError(f"method.{key}: unknown key for {name!r}; allowed here: {known}")
     table = {key: value for key, value in defaults.items() if key in allowed} | table
-    estimator, optimizer = _half(estimator_class, table), _half(optimizer_class, table)
+    halves = _half(estimator_class, table), _half(optimizer_class, table)
     bound = check_type(table.get("smoothness", "sharp"), Bound, "method.smoothness")
     schedule = make_schedule(check_type(table.get("schedule"), dict | None, "method.schedule"))
     decay = check_type(table.get("weight_decay"), float | None, "method.weight_decay")
     require(decay is None or decay >= 0, "method.weight_decay", decay, "a number >= 0")
-    return Method(name, _stepsize(table), bound, estimator, optimizer, schedule, decay)
+    return Method(name, _stepsize(table), bound, *halves, schedule, decay)
 
 
 def _pair(table: dict[str, Any]) -> tuple[str, Any, Any, dict[str, Any]]:
     """Name, estimator, optimizer and own defaults; a pair without a name is called "a+b"."""
-    estimator, optimizer = table.get("estimator"), table.get("optimizer")
-    unnamed = f"{estimator}+{optimizer}"
-    if estimator and optimizer and table.get("name", unnamed) == unnamed:
-        return unnamed, estimator, optimizer, {}
+    first, second = table.get("estimator"), table.get("optimizer")
+    unnamed = f"{first}+{second}"
+    if first and second and table.get("name", unnamed) == unnamed:
+        return unnamed, first, second, {}
     name: Any = table.get("name")
-    return name, *choose(METHODS, name, "method.name")
+    pair = choose(METHODS, name, "method.name")
+    return name, pair.estimator, pair.optimizer, pair.defaults
 
 
 def _keys(half: type) -> set[str]:

@@ -1,0 +1,96 @@
+"""Reading, drawing and predicting from Python: what `import mpisim` offers of this room."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from mpisim.analysis import targets
+from mpisim.analysis.plot import check_output, draw, save
+from mpisim.runs.log.reader import Log, read_all
+
+PathLike = str | os.PathLike
+
+
+class Runs(Sequence[Log]):
+    """Logs of runs, in the order in which they were named."""
+
+    def __init__(self, logs: Iterable[Log]):
+        self.logs = list(logs)
+
+    def __len__(self) -> int:
+        return len(self.logs)
+
+    def __getitem__(self, i: Any) -> Any:
+        return Runs(self.logs[i]) if isinstance(i, slice) else self.logs[i]
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} runs: {', '.join(str(log.path) for log in self.logs)}>"
+
+    def to_pandas(self) -> Any:
+        """A DataFrame with a row for each logged round of each run. Needs pandas.
+
+        Besides the columns of the logs it has ``log``, ``method``, ``compressor`` and ``seed``.
+        """
+        import pandas
+
+        frames = []
+        for log in self.logs:
+            own = {name: log.attrs.get(name) for name in ("method", "compressor", "seed")}
+            frames.append(pandas.DataFrame(log.columns).assign(log=str(log.path), **own))
+        return pandas.concat(frames, ignore_index=True) if frames else pandas.DataFrame()
+
+
+def load(paths: PathLike | Iterable[PathLike]) -> Runs:
+    """Read logs, finished or not.
+
+    paths : a log, a folder of logs, or several of these
+
+    Raises `InputError` for a file that is missing or no log.
+    """
+    return Runs(read_all(_logs_in(paths)))
+
+
+def plot(
+    paths: PathLike | Iterable[PathLike],
+    x: str = "bits_up",
+    y: str = "grad_norm_sq",
+    output: PathLike | None = None,
+    **options: Any,
+) -> Any:
+    """Draw column ``y`` of logs against column ``x``; returns the matplotlib figure.
+
+    ``output``: a .png or .pdf to write, too. Options are those of `mpisim.analysis.plot.draw`.
+    """
+    if output is not None:
+        check_output(Path(output))
+    figure = draw(_logs_in(paths), x, y, **options)
+    if output is not None:
+        save(figure, Path(output))
+    return figure
+
+
+def table(
+    paths: PathLike | Iterable[PathLike], target: float, y: str = "grad_norm_sq"
+) -> list[targets.TargetCost]:
+    """The rounds, bits and seconds of each log until ``y`` first falls to ``target``."""
+    return [targets.cost_to_reach(log, target, y) for log in load(paths)]
+
+
+def guarantees(experiment: Any, epsilon: float = 1e-2, comm: Any = None) -> str:
+    """What the theorems say of an experiment: what ``mpisim theory`` prints. Collective."""
+    from mpi4py import MPI
+
+    from mpisim.analysis.guarantees.report import report
+
+    return report(experiment, epsilon, comm or MPI.COMM_WORLD)
+
+
+def _logs_in(paths: PathLike | Iterable[PathLike]) -> list[Path]:
+    named = [paths] if isinstance(paths, str | os.PathLike) else paths
+    found: list[Path] = []
+    for path in map(Path, named):
+        found += sorted(path.glob("*.h5")) if path.is_dir() else [path]
+    return found
