@@ -5,27 +5,18 @@ import sys
 
 import pytest
 
-from mpisim.analysis import plot as plot_module
 from mpisim.analysis import style
 from mpisim.analysis.api import plot
 from mpisim.cli import main
 from mpisim.core.errors import InputError
 
 
-@pytest.fixture
-def panel(monkeypatch, tmp_path):
-    """A function that plots and returns the axes that were drawn."""
-    kept = []
-    monkeypatch.setattr(plot_module, "save", lambda figure, output: kept.append(figure))
-
-    def draw(*args, **kwargs):
-        plot(*args, output=tmp_path / "f.png", **kwargs)
-        return kept[-1].axes[0]
-
-    return draw
+def panel(logs, **options):
+    """The axes that are drawn."""
+    return plot(logs, **options).axes[0]
 
 
-def test_axes_labels_scales_and_legend(panel, make_log):
+def test_axes_labels_scales_and_legend(make_log):
     axes = panel([make_log(), make_log(method="diana"), make_log(method="diana", seed=2)])
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
     assert axes.get_xlabel() == "bits sent per worker"
@@ -42,13 +33,13 @@ def test_axes_labels_scales_and_legend(panel, make_log):
         ({"x": "seconds", "linear_x": True, "linear_y": True}, ("linear", "linear")),
     ],
 )
-def test_scales(panel, make_log, options, scales):
+def test_scales(make_log, options, scales):
     axes = panel([make_log()], **options)
     assert (axes.get_xscale(), axes.get_yscale()) == scales
     assert axes.get_legend() is None
 
 
-def test_titles(panel, make_log):
+def test_titles(make_log):
     path = make_log(title="MARINA on mushrooms")
     assert panel([path]).get_title() == "MARINA on mushrooms"
     other = make_log(method="gd", compressor='name = "identity"')
@@ -56,7 +47,7 @@ def test_titles(panel, make_log):
     assert panel([path], title="mine").get_title() == "mine"
 
 
-def test_where_methods_cross_compressors_colour_says_the_compressor(panel, make_log):
+def test_where_methods_cross_compressors_colour_says_the_compressor(make_log):
     paths = [
         make_log(method=method, compressor=f'name = "randk"\nk = {k}')
         for method in ("marina", "diana")

@@ -1,0 +1,226 @@
+"""The public face: what `import mpisim` offers, and what it costs."""
+
+import ast
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mpisim
+from tests.comm.jobs import mpirun, needs_mpirun
+from tests.helpers import columns, table
+
+ROOT = Path(__file__).parents[1]
+TABLES = table({"name": "diana", "stepsize": 0.1}, {"name": "qsgd", "s": 4}, workers=4)
+
+
+def experiment(**changes) -> mpisim.Experiment:
+    return mpisim.Experiment.from_dict(TABLES | changes)
+
+
+def python(code: str, **options) -> str:
+    job = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, **options
+    )
+    assert job.returncode == 0, job.stderr
+    return job.stdout
+
+
+def test_the_import_loads_nothing_heavy():
+    heavy = "{'numpy', 'numba', 'h5py', 'scipy', 'mpi4py', 'matplotlib', 'sklearn'}"
+    assert python(f"import sys, mpisim; print(sorted({heavy} & set(sys.modules)))") == "[]\n"
+
+
+def test_every_name_is_there_and_has_a_docstring():
+    for name in mpisim.__all__:
+        assert getattr(mpisim, name).__doc__, name
+    assert set(mpisim.__all__) <= set(dir(mpisim)) and mpisim.__version__
+
+
+def test_no_module_inside_imports_the_root():
+    for path in (ROOT / "mpisim").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [node.module] if isinstance(node, ast.ImportFrom) else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            assert "mpisim" not in names, path
+
+
+def test_a_run_returns_what_its_log_holds(tmp_path):
+    result = mpisim.run(experiment(), log=tmp_path / "log.h5")
+    assert result.status == "done" and result.log == tmp_path / "log.h5"
+    assert result.attributes["stepsize"] == 0.1 and result.attributes["workers"] == 4
+    logged = columns(result.log)
+    assert result.rows.keys() == logged.keys()
+    for name, values in result.rows.items():
+        assert np.array_equal(values, logged[name]) and values.dtype == logged[name].dtype, name
+
+
+def test_a_run_without_a_log_is_the_same_and_quiet(tmp_path, capfd):
+    logged = mpisim.run(experiment(), log=tmp_path / "log.h5")
+    kept = mpisim.run(experiment())
+    assert capfd.readouterr() == ("", "")
+    assert kept.log is None and np.array_equal(kept.x, logged.x)
+    assert np.array_equal(kept.rows["bits_up"], logged.rows["bits_up"])
+    mpisim.run(experiment(), quiet=False)
+    assert "done: round 20 of 20" in capfd.readouterr().err
+
+
+def test_runs_in_threads_are_the_same():
+    alone, found = mpisim.run(experiment()), []
+    threads = [
+        threading.Thread(target=lambda: found.append(mpisim.run(experiment()))) for _ in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [np.array_equal(result.x, alone.x) for result in found] == [True] * 3
+
+
+def test_divergence_is_a_status_and_bad_input_an_error(tmp_path):
+    fast = TABLES["method"] | {"name": "gd", "stepsize": 1e9}
+    tables = TABLES | {
+        "method": fast,
+        "compressor": {},
+        "problem": {"name": "least-squares", "data": "sample", "workers": 4},
+    }
+    result = mpisim.run(mpisim.Experiment.from_dict(tables | {"run": {"rounds": 90}}))
+    assert result.status == "diverged" and not np.isfinite(result.rows["loss"][-1])
+    with pytest.raises(mpisim.InputError, match=r"compressor\.s"):
+        mpisim.run(experiment(compressor={"name": "qsgd", "s": 0}))
+
+
+@needs_mpirun
+@pytest.mark.mpi
+def test_a_script_under_mpirun_has_the_same_result_on_every_rank(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import mpisim\nfrom mpi4py import MPI\n"
+        f"result = mpisim.run(mpisim.Experiment.from_dict({TABLES!r}))\n"
+        "values = result.x.sum().hex(), int(result.rows['bits_up'][-1]), result.status\n"
+        "print(MPI.COMM_WORLD.gather(values)) if MPI.COMM_WORLD.rank == 0 else "
+        "MPI.COMM_WORLD.gather(values)\n"
+    )
+    job = mpirun(3, str(script), cwd=ROOT)
+    assert job.returncode == 0, job.stderr
+    alone = mpisim.run(experiment())
+    values = alone.x.sum().hex(), int(alone.rows["bits_up"][-1]), "done"
+    assert ast.literal_eval(job.stdout.strip()) == [values] * 3
+
+
+@needs_mpirun
+@pytest.mark.mpi
+def test_a_rank_that_fails_alone_ends_the_job(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import mpisim\nfrom mpi4py import MPI\n"
+        "from mpisim.methods.estimators.diana import Diana\n"
+        "original = Diana.estimate\n"
+        "def estimate(self, x):\n"
+        "    if self.star.round == 5 and MPI.COMM_WORLD.rank == 1:\n"
+        "        raise ValueError('one bad rank')\n"
+        "    return original(self, x)\n"
+        "Diana.estimate = estimate\n"
+        f"mpisim.run(mpisim.Experiment.from_dict({TABLES!r}))\n"
+    )
+    job = mpirun(3, str(script), cwd=ROOT)
+    assert job.returncode != 0 and "one bad rank" in job.stderr
+
+
+def test_sweep_load_table_and_plot(tmp_path, capfd):
+    grid = TABLES | {"sweep": {"run": {"seed": [1, 2]}}}
+    points = mpisim.sweep(grid, tmp_path)
+    assert [point.status for point in points] == ["done", "done"]
+    runs = mpisim.load(tmp_path)
+    assert [log.attrs["seed"] for log in runs] == [1, 2] or len(runs) == 2
+    costs = mpisim.table(tmp_path, 10.0)
+    assert [cost.round for cost in costs] == [0, 0]
+    figure = mpisim.plot(tmp_path, "round", "loss", output=tmp_path / "f.png")
+    assert (tmp_path / "f.png").stat().st_size > 1000 and len(figure.axes[0].lines) == 1
+    assert all(point.before for point in mpisim.sweep(grid, tmp_path))
+
+
+def test_to_pandas(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    mpisim.run(experiment(), log=tmp_path / "a.h5")
+    mpisim.run(experiment(run={"rounds": 5}), log=tmp_path / "b.h5")
+    frame = mpisim.load([tmp_path / "a.h5", tmp_path / "b.h5"]).to_pandas()
+    assert isinstance(frame, pandas.DataFrame) and len(frame) == 21 + 6
+    assert set(frame["method"]) == {"diana"} and frame["round"].max() == 20
+
+
+def test_guarantees_are_what_the_command_prints(capfd):
+    from mpisim.cli import main
+
+    text = mpisim.guarantees(experiment())
+    settings = [f"{t}.{k}={v}" for t, keys in TABLES.items() for k, v in keys.items()]
+    assert main(["theory", *(word for s in settings for word in ("--set", s))]) == 0
+    assert capfd.readouterr().out.strip() == text.strip()
+
+
+def test_a_method_of_ones_own():
+    @mpisim.method("half-dcgd", label="DCGD, halved", optimizer="heavy-ball", momentum=0.5)
+    class HalfDcgd(mpisim.Estimator):
+        share: float = 0.5
+
+        def start(self, x):
+            return self.estimate(x)
+
+        def estimate(self, x):
+            return self.share * self.star.average(self.compress(self.oracle.gradients(x)))
+
+        def theory_step(self, setting):
+            return mpisim.Step(1 / setting.c.L, "half of what gradient descent takes")
+
+    from mpisim.analysis import labels
+
+    own = {"name": "half-dcgd", "stepsize": "theory"}
+    result = mpisim.run(experiment(method=own | {"share": 0.25}, compressor={"name": "identity"}))
+    assert result.attributes["method_share"] == 0.25
+    assert result.attributes["stepsize_source"] == "half of what gradient descent takes"
+    assert labels.method("half-dcgd") == "DCGD, halved"
+    heavy = {"name": "heavy-ball", "momentum": 0.5, "stepsize": result.attributes["stepsize"] / 4}
+    other = mpisim.run(experiment(method=heavy, compressor={"name": "identity"}))
+    assert np.allclose(result.x, other.x, rtol=1e-5)
+
+
+def test_an_estimator_outside_resumes_without_saying_its_state(tmp_path):
+    @mpisim.estimator("averaging")
+    class Averaging(mpisim.Estimator):
+        def start(self, x):
+            self.k, self.mean = 0, np.zeros(x.size)
+            self.shift = np.zeros((self.star.m, x.size))
+            return self.estimate(x)
+
+        def estimate(self, x):
+            upload = self.compress(self.oracle.gradients(x) - self.shift)
+            self.shift = self.shift + 0.1 * upload.decoded()
+            self.k, self.mean = self.k + 1, 0.9 * self.mean + self.star.average(upload)
+            return self.mean / self.k
+
+    own = {"name": "averaging+gd", "estimator": "averaging", "optimizer": "gd", "stepsize": 0.05}
+    whole = mpisim.run(experiment(method=own))
+    log = tmp_path / "log.h5"
+    mpisim.run(experiment(method=own, run={"rounds": 9}), log=log)
+    resumed = mpisim.run(experiment(method=own), log=log, resume=True)
+    assert np.array_equal(resumed.x, whole.x) and columns(log)["round"].size == 21
+
+
+def test_state_that_no_checkpoint_can_hold_is_one_line(tmp_path):
+    @mpisim.estimator("forgetful")
+    class Forgetful(mpisim.Estimator):
+        def start(self, x):
+            self.history = []
+            return self.estimate(x)
+
+        def estimate(self, x):
+            self.history.append(x)
+            return self.star.average(self.compress(self.oracle.gradients(x)))
+
+    own = {"name": "forgetful+gd", "estimator": "forgetful", "optimizer": "gd", "stepsize": 0.05}
+    with pytest.raises(mpisim.InputError, match="Forgetful: its attribute 'history' changes"):
+        mpisim.run(experiment(method=own), log=tmp_path / "log.h5")
