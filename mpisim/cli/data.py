@@ -20,7 +20,7 @@ from mpisim.problems.data.sample import write_sample
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `mpisim data`."""
     actions = parser.add_subparsers(required=True, metavar="ACTION")
-    listed = actions.add_parser("list", help="what is known, and what is here")
+    listed = actions.add_parser("list", help="list the known data sets and where they are")
     listed.set_defaults(texts=lambda args: [list_text()])
     for action, function, text in (
         ("info", info_text, "describe and verify data sets"),
@@ -29,9 +29,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         named = actions.add_parser(action, help=text)
         named.add_argument("names", metavar="NAME", nargs="+")
         named.set_defaults(texts=lambda args, function=function: map(function, args.names))
-    generated = actions.add_parser(
-        "sample", help="generate the small sample, shaped like a small a9a"
-    )
+    generated = actions.add_parser("sample", help="generate the sample, shaped like a small a9a")
     generated.add_argument("file", metavar="FILE", nargs="?", default="datasets/sample")
     generated.set_defaults(texts=lambda args: [sample(args.file)])
     parser.set_defaults(command=data_command)

@@ -15,12 +15,12 @@ from mpisim.core.version import VERSION
 # Each sub-command: the function that adds its arguments, imported when it is needed, and its help.
 COMMANDS = {
     "run": ("run:add", "run an experiment, with or without mpirun in front"),
-    "sweep": ("sweep:add", "run what is missing of a grid"),
-    "tune": ("tune:add", "run a grid of steps and pick the best"),
+    "sweep": ("sweep:add", "run the missing points of a grid"),
+    "tune": ("tune:add", "run a grid of step sizes and pick the best"),
     "theory": ("theory:add", "what the theorems say about an experiment"),
     "plot": ("plot:add", "draw curves from logs"),
-    "show": ("show:add", "what a log holds: settings, last values, bits, time by phase"),
-    "verify": ("verify:add", "check a log; with --rerun, repeat the run"),
+    "show": ("show:add", "settings, last values, bits and time by phase of a log"),
+    "verify": ("verify:add", "check a log; with --rerun, repeat its run"),
     "figure": ("figure:add_figure", "a paper's figure and claims from logs"),
     "claims": ("figure:add_claims", "what the figures' logs say of claims"),
     "data": ("data:add", "list, describe, fetch or generate data sets"),

@@ -6,12 +6,9 @@ import argparse
 import shlex
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from mpisim.core.errors import InputError
-
-if TYPE_CHECKING:
-    from mpi4py import MPI
 
 
 class Parser(argparse.ArgumentParser):
@@ -51,12 +48,12 @@ def command_line(argv: list[str]) -> str:
     return shlex.join(["mpisim", *argv])
 
 
-def on_all_ranks(args: argparse.Namespace, body: Callable[[MPI.Intracomm], int]) -> int:
+def on_all_ranks(args: argparse.Namespace, body: Callable[..., int]) -> int:
     """Load the plugins and call ``body`` on all ranks; the exit code."""
     from mpisim.runs import plugins
     from mpisim.runs.launch import guarded
 
-    def with_plugins(comm: MPI.Intracomm) -> int:
+    def with_plugins(comm) -> int:
         plugins.load(args.plugin)
         return body(comm)
 

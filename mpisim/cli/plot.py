@@ -30,13 +30,13 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="RATE,LATENCY",
         help="x is the modelled seconds on such a network: 100mbit,1ms; see docs/netlab.md",
     )
-    parser.add_argument("--title", help="above the figure (default: what the logs share)")
-    parser.add_argument("--linear-x", action="store_true", default=None, help="no logarithmic x")
-    parser.add_argument("--linear-y", action="store_true", help="no logarithmic y")
+    parser.add_argument("--title", help="the title (default: what the logs share)")
+    parser.add_argument("--linear-x", action="store_true", default=None, help="a linear x axis")
+    parser.add_argument("--linear-y", action="store_true", help="a linear y axis")
     parser.add_argument(
         "--all-workers",
         action="store_true",
-        help="bits and gradients of all workers together, not of each",
+        help="bits and gradients summed over workers, not per worker",
     )
     parser.set_defaults(command=plot_command)
 

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 from mpisim.cli.parser import add_experiment, command_line, on_all_ranks
 
 if TYPE_CHECKING:
-    from mpi4py import MPI
-
     from mpisim.runs.experiment import Experiment
 
 
@@ -31,7 +29,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run_command(args: argparse.Namespace, argv: list[str]) -> int:
     """Run ``mpisim run``."""
 
-    def body(comm: MPI.Intracomm) -> int:
+    def body(comm) -> int:
         from mpisim.runs.experiment import read
         from mpisim.runs.loop import run
         from mpisim.runs.record import Output

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 from mpisim.cli.parser import add_settings, command_line, on_all_ranks
 
 if TYPE_CHECKING:
-    from mpi4py import MPI
-
     from mpisim.runs.sweep.points import Point
 
 
@@ -32,7 +30,7 @@ def add_grid(parser: argparse.ArgumentParser) -> None:
 def sweep_command(args: argparse.Namespace, argv: list[str]) -> int:
     """Run ``mpisim sweep``."""
 
-    def body(comm: MPI.Intracomm) -> int:
+    def body(comm) -> int:
         from mpisim.runs.sweep.points import exit_code
 
         return exit_code(run_grid(args, argv, comm)[1])
@@ -40,9 +38,7 @@ def sweep_command(args: argparse.Namespace, argv: list[str]) -> int:
     return on_all_ranks(args, body)
 
 
-def run_grid(
-    args: argparse.Namespace, argv: list[str], comm: MPI.Intracomm
-) -> tuple[Path, list[Point]]:
+def run_grid(args: argparse.Namespace, argv: list[str], comm) -> tuple[Path, list[Point]]:
     """Run what is missing of the grid; the folder of the logs, and all points."""
     from mpisim.comm.job import on_first
     from mpisim.runs.sweep.grid import read

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import argparse
 from math import isfinite
-from typing import TYPE_CHECKING
 
 from mpisim.cli.parser import add_experiment, on_all_ranks
 from mpisim.core.schema import require
-
-if TYPE_CHECKING:
-    from mpi4py import MPI
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +27,7 @@ def theory_command(args: argparse.Namespace, argv: list[str]) -> int:
     epsilon = args.epsilon
     require(isfinite(epsilon) and epsilon > 0, "--epsilon", epsilon, "a number > 0")
 
-    def body(comm: MPI.Intracomm) -> int:
+    def body(comm) -> int:
         from mpisim.analysis.guarantees.report import report
         from mpisim.runs.experiment import read
 

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
 from mpisim.analysis.criteria import CRITERIA, DEFAULT
 from mpisim.cli.parser import on_all_ranks
 from mpisim.cli.sweep import add_grid, run_grid
-
-if TYPE_CHECKING:
-    from mpi4py import MPI
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +31,7 @@ def tune_command(args: argparse.Namespace, argv: list[str]) -> int:
     if args.multiples is not None:
         args.set.append(f"sweep.multiples=[{args.multiples}]")
 
-    def body(comm: MPI.Intracomm) -> int:
+    def body(comm) -> int:
         from mpisim.analysis.tune import report
         from mpisim.runs.sweep.points import exit_code
 

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 from mpisim.cli.parser import add_plugin, on_all_ranks
 
 if TYPE_CHECKING:
-    from mpi4py import MPI
-
     from mpisim.runs.log.reader import Log
 
 
@@ -18,7 +16,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `mpisim verify`."""
     parser.add_argument("log", metavar="LOG", type=Path)
     parser.add_argument(
-        "--rerun", action="store_true", help="repeat the run, too, with or without mpirun"
+        "--rerun", action="store_true", help="also repeat the run, with or without mpirun"
     )
     add_plugin(parser)
     parser.set_defaults(command=verify_command)
@@ -27,7 +25,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def verify_command(args: argparse.Namespace, argv: list[str]) -> int:
     """Run ``mpisim verify``: 0 if all checks pass, 1 if one fails, 2 if there is no log."""
 
-    def body(comm: MPI.Intracomm) -> int:
+    def body(comm) -> int:
         from mpisim.comm.job import on_first
         from mpisim.runs.status import EXIT_CODES, STOPPED
 
@@ -67,13 +65,13 @@ def _check(path: Path) -> tuple[Log, int]:
     return log, failed
 
 
-def _rerun(log: Log, comm: MPI.Intracomm) -> tuple[str, int]:
+def _rerun(log: Log, comm) -> tuple[str, int]:
     """The status of a second run, and the number of failed checks. Collective."""
     from mpisim.analysis.verify.rerun import rerun, tables_of
     from mpisim.runs.status import STOPPED
 
     status, problems = rerun(tables_of(log), log if comm.rank == 0 else None, comm)
-    text = f"every row of a second run on {comm.size} ranks, clocks apart"
+    text = f"every row of a second run on {comm.size} ranks, except clocks"
     failed = _print(text, problems) if comm.rank == 0 and status not in STOPPED else 0
     return status, comm.bcast(failed)
 

@@ -76,14 +76,14 @@ class Experiment:
     method: Method
     compressor: Compressor
     run: Run
-    plugin: list[str] = dataclasses.field(default_factory=list)
+    plugin: tuple[str, ...] = ()
 
     @cached_property
     def table(self) -> dict[str, Any]:
         """All tables, with every default in them."""
         return {
             "title": self.title,
-            **({"plugin": self.plugin} if self.plugin else {}),
+            **({"plugin": list(self.plugin)} if self.plugin else {}),
             "problem": _named(self.problem),
             "method": self.method.table(),
             "compressor": _named(self.compressor),
@@ -143,7 +143,7 @@ def parse(tables: dict[str, Any]) -> Experiment:
         method,
         compressor,
         build(Run, tables.get("run", {}), "run"),
-        plugin,
+        tuple(plugin),
     )
 
 
