@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.common import after_the_first, result, seconds, write
 from benchmarks.permk import turns
-from mpisim.problems.data.find import here
+from mpisim.problems.data.find import available
 from mpisim.runs.cache import ProblemCache
 
 ROUNDS = 6
@@ -51,7 +51,7 @@ def products(data: str, gradients: bool) -> float:
 
 def main(path: str) -> None:
     """A row for MARINA + PermK, and one for EF21 + TopK."""
-    data, loaded, rows = "mnist" if here("mnist") else "sample", ProblemCache(), []
+    data, loaded, rows = "mnist" if available("mnist") else "sample", ProblemCache(), []
     for method, compressor in (("marina", "permk"), ("ef21", "topk")):
         own = tables(data, method, compressor)
         elapsed, least = turns(

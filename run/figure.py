@@ -18,7 +18,7 @@ from pathlib import Path
 from mpisim.analysis import papers
 from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError
-from mpisim.problems.data.find import here
+from mpisim.problems.data.find import available
 from mpisim.problems.torch import samples
 from mpisim.runs.launch import guarded
 from mpisim.runs.sweep.grid import read
@@ -65,8 +65,8 @@ def _data(point: dict) -> str:
 def _here(point: dict) -> bool:
     data = _data(point)
     if point["problem"].get("name") == "torch":
-        return samples.here(data)
-    return not data or here(data)
+        return samples.available(data)
+    return not data or available(data)
 
 
 def main() -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mpisim.problems.data.find import here
+from mpisim.problems.data.find import available
 
 pytest_plugins = ["tests.handmade_logs"]
 
@@ -23,7 +23,7 @@ def need_data():
     """need_data(name) skips the test where the data set is not here."""
 
     def need(name: str) -> None:
-        if not here(name):
+        if not available(name):
             pytest.skip(f"{name} is not here (MPISIM_DATA)")
 
     return need

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from time import perf_counter
+from typing import cast
 
 import numpy as np
 
 from mpisim.comm.clock import COMPUTE, EVALUATE, Clock
 from mpisim.core.lazy_rows import LazyRows
-from mpisim.problems.base import Problem
+from mpisim.problems.base import ExplicitProblem, Problem
 
 
 class LazyGradients(LazyRows):
     """grad f_i(x) of this rank's workers, of a problem that is ``explicit``."""
 
     def __init__(self, problem: Problem, x: np.ndarray):
-        self.problem, self.x = problem, x
+        self.problem, self.x = cast(ExplicitProblem, problem), x
         self.shape, self.dtype = (problem.m, problem.d), problem.dtype
 
     def fill(self, first: int, out: np.ndarray) -> None:
@@ -97,7 +98,7 @@ class Oracle:
     def whole(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """f(x) and its gradient (d,) for the log, not counted, from a problem that knows f."""
         self.clock.to(EVALUATE)
-        return self.problem.whole(x)
+        return cast(ExplicitProblem, self.problem).whole(x)
 
     def evaluate(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Losses (m,) and gradients (m, d) for the log, not counted."""

@@ -1,16 +1,29 @@
-"""f_i, their gradients and what is known of their Hessians, for a block of workers."""
+"""Problems: the f_i of a block of workers, their gradients, and what is known of their Hessians.
 
-from mpisim.problems import autoencoder, least_squares, logistic, nonconvex, quadratic
-from mpisim.problems.base import PROBLEMS, Problem
-from mpisim.problems.torch import problem as deep
+A problem is a subclass of `Problem` with the decorator `problem`, which puts it into `PROBLEMS`
+under the name that experiments give. `ProblemWithTestSet` adds test metrics. An `ExplicitProblem`
+gives single coordinates of its gradients, so that no array of size m x d is needed.
+"""
+
+from mpisim.problems import autoencoder, least_squares, logistic, nonconvex, quadratic, torch
+from mpisim.problems.base import (
+    PROBLEMS,
+    ExplicitProblem,
+    Problem,
+    ProblemWithTestSet,
+    problem,
+)
 
 __all__ = [
     "PROBLEMS",
+    "ExplicitProblem",
     "Problem",
+    "ProblemWithTestSet",
     "autoencoder",
-    "deep",
     "least_squares",
     "logistic",
     "nonconvex",
+    "problem",
     "quadratic",
+    "torch",
 ]

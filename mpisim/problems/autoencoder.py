@@ -6,44 +6,42 @@ f_i(D, E) = tr((D E - I) S_i (D E - I)^T), and
     grad_D f_i = 2 (D q_i - S_i E^T),   q_i = E S_i E^T,
     grad_E f_i = 2 (S_i K)^T,           K = E^T D^T D - D.
 
-A worker's 60 images are far fewer than d_f = 784: S_i is never formed, but multiplied through the
-images themselves, of which only the pixels above 0 are kept. f and its gradient come from
+A worker's 60 images are far fewer than d_f = 784, so S_i is never formed: products with it go
+through the images, of which only the pixels above 0 are stored. f and its gradient come from
 the second moments of all images, (d_f, d_f), whose integer sums are exact on every rank.
 """
 
 from __future__ import annotations
 
-from functools import cached_property
-from math import isfinite, prod, sqrt
-from typing import ClassVar, Literal
+from math import inf, prod, sqrt
+from typing import Literal
 
 import numpy as np
-from numpy.typing import DTypeLike
-from scipy.special import ndtri
 
-from mpisim.core.rng import Streams
 from mpisim.core.schema import require
 from mpisim.problems import autoencoder_kernels as kernels
-from mpisim.problems.base import Problem, problem
-from mpisim.problems.data.homogeneity import Mix, Split, split
+from mpisim.problems.autoencoder_codes import Codes, Parameters
+from mpisim.problems.base import ExplicitProblem, problem
+from mpisim.problems.data.homogeneity import ImageSplit, Mix, split
 from mpisim.problems.data.images import load_pixels
-from mpisim.problems.image_shards import WHITE, Shards
+from mpisim.problems.image_shards import WHITE, ImageShards
+from mpisim.problems.normals import standard_normals
 
-TOGETHER = 2048  # images whose second moments are added at a time
+BLOCK = 2048  # images whose second moments are added at a time
 
 
 @problem("autoencoder")
-class Autoencoder(Problem):
+class Autoencoder(ExplicitProblem):
     """f_i(D, E) = (1/|D_i|) sum_j |D E a_j - a_j|^2 + lambda/2 |D E - I|_F^2 (Appendix A.5).
 
-    x is D (d_f, d_e), then E (d_e, d_f), row by row. a_j are images with pixels in [0, 1]. x^0 has
-    independent normal numbers of variance 2 / (d_f + d_e), as in the published code.
+    x is D (d_f, d_e), then E (d_e, d_f), each row by row. a_j are images with pixels in [0, 1].
+    x^0 has independent normal entries of variance 2 / (d_f + d_e), as in the published code.
 
     data : an image set (`mpisim data list`), an idx file, or "sample", which is generated
     homogeneity : p-hat in [0, 1], see `mpisim.problems.data.homogeneity.split`
     code_size : d_e
     lambda : >= 0
-    images : use so many of the images only
+    images : how many of the images to use; all by default
     mix : "samples" mixes D_0 into the shards image by image, as in the published code
     reduction : "mean" divides the loss, not the regulariser, by d_f, as in the published code
     """
@@ -57,19 +55,16 @@ class Autoencoder(Problem):
     mix: Mix = "workers"
     reduction: Literal["sum", "mean"] = "sum"
 
-    explicit = True
-    nonnegative: ClassVar[bool] = True
+    nonnegative = True
 
     def check(self) -> None:
-        n, p = self.workers, self.homogeneity
-        require(n is None or n >= 1, "problem.workers", n, "at least 1")
+        p, lambda_ = self.homogeneity, self.lambda_
         require(0 <= p <= 1, "problem.homogeneity", p, "a number from 0 to 1")
         require(self.code_size >= 1, "problem.code_size", self.code_size, "at least 1")
-        allowed = isfinite(self.lambda_) and self.lambda_ >= 0
-        require(allowed, "problem.lambda", self.lambda_, "finite and at least 0")
+        require(0 <= lambda_ < inf, "problem.lambda", lambda_, "finite and at least 0")
 
     def load(self, n: int, first: int, count: int, seed: int, dtype: np.dtype) -> None:
-        """See `Problem.load`; `InputError` where the images are absent or too few."""
+        """See `Problem.load`; `InputError` if the images are missing or too few."""
         pixels, digest = load_pixels(self.data)
         used = len(pixels) if self.images is None else self.images
         allowed = f"from n + 1 = {n + 1} to the {len(pixels)} images of {self.data}"
@@ -81,12 +76,17 @@ class Autoencoder(Problem):
         self.identity = f"autoencoder on {self.data} sha256:{digest}, seed = {seed}"
 
     def attach(
-        self, pixels: np.ndarray, parts: Split, first: int, count: int, seed: int, dtype: np.dtype
+        self,
+        pixels: np.ndarray,
+        parts: ImageSplit,
+        first: int,
+        count: int,
+        seed: int,
+        dtype: np.dtype,
     ) -> None:
-        """Take the images (rows, d_f), uint8, of a block of ``count`` workers from ``first`` on."""
-        self.n, self.first, self.m, self.seed, self.dtype = (
-            len(parts.sizes), first, count, seed, dtype,
-        )  # fmt: skip
+        """Take the images (rows, d_f), uint8, of workers first, ..., first + count - 1."""
+        self.n, self.first, self.m = len(parts.sizes), first, count
+        self.seed, self.dtype = seed, dtype
         self.d_f, self.d_e = pixels.shape[1], self.code_size
         require(self.d_e <= self.d_f, "problem.code_size", self.d_e, f"at most d_f = {self.d_f}")
         self.shapes = ((self.d_f, self.d_e), (self.d_e, self.d_f))
@@ -96,60 +96,42 @@ class Autoencoder(Problem):
         self.weight = 1.0 if self.reduction == "sum" else 1 / self.d_f
         self.moments = self._moments(pixels, parts)
         self.moments[np.diag_indices(self.d_f)] += self.lambda_ / 2
-        self.shards = Shards.of(pixels, parts, first, count, self.weight, dtype)
+        self.shards = ImageShards.of(pixels, parts, first, count, self.weight, dtype)
         self._codes: list[Codes] = []
 
-    def _moments(self, pixels: np.ndarray, parts: Split) -> np.ndarray:
-        """(1/n) sum_i (1/|D_i|) sum_j a_j a_j^T, (d_f, d_f): integers until the last line."""
+    def _moments(self, pixels: np.ndarray, parts: ImageSplit) -> np.ndarray:
+        """(1/n) sum_i (1/|D_i|) sum_j a_j a_j^T, (d_f, d_f); sums of integers, scaled last."""
         total = np.zeros((self.d_f, self.d_f))
         worker = np.repeat(np.arange(self.n), parts.sizes)
         for size in np.unique(parts.sizes):
             images = parts.images[parts.sizes[worker] == size]
             used, times = np.unique(images, return_counts=True)
             integers = np.zeros((self.d_f, self.d_f))
-            for start in range(0, len(used), TOGETHER):
-                some = slice(start, start + TOGETHER)
+            for start in range(0, len(used), BLOCK):
+                some = slice(start, start + BLOCK)
                 block = pixels[used[some]].astype(np.float64)
                 integers += block.T @ (block * times[some, None])
             total += integers * (self.weight / (WHITE**2 * self.n * size))
         return total
 
     def initial_point(self) -> np.ndarray:
-        words = Streams(self.seed).raw("autoencoder start", 0, 0, 1, self.d)[0]
-        normal = ndtri(((words >> np.uint64(11)) + 0.5) * 2.0**-53)
+        normal = standard_normals(self.seed, "autoencoder start", 1, self.d)[0]
         return (sqrt(2 / (self.d_f + self.d_e)) * normal).astype(self.dtype)
-
-    def matrices(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """D and E."""
-        decoder, encoder = x[: self.d_f * self.d_e], x[self.d_f * self.d_e :]
-        return decoder.reshape(self.d_f, self.d_e), encoder.reshape(self.d_e, self.d_f)
-
-    def ridge(self, point: Point) -> tuple[np.ndarray, np.ndarray]:
-        """What lambda adds to S_i b and to E S_i E^T."""
-        half = self.dtype.type(self.lambda_ / 2)
-        return half * point.b, half * point.encoder_gram
 
     # f_i of this rank's workers
 
     def codes(self, x: np.ndarray) -> Codes:
-        """What the gradients at x have in common; that of the last two points is kept."""
-        for known in self._codes:
-            if np.array_equal(known.x, x):
-                return known
-        found = Codes(self, x)
-        self._codes = [*self._codes[-1:], found]
-        return found
+        """What the gradients at x have in common; kept for the last two points."""
+        for codes in self._codes:
+            if np.array_equal(codes.x, x):
+                return codes
+        codes = Codes(x, self.shards, self.lambda_)
+        self._codes = [*self._codes[-1:], codes]
+        return codes
 
     def losses(self, x: np.ndarray) -> np.ndarray:
-        return self.codes(x).losses() + self.lambda_ / 2 * Point(self, x, np.float64).distance
-
-    def gradients(self, x: np.ndarray) -> np.ndarray:
-        out = np.empty((self.m, self.d), self.dtype)
-        self.write_gradients(x, 0, out)
-        return out
-
-    def losses_and_gradients(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return self.losses(x), self.gradients(x)
+        distance = Parameters(x, self.d_f, np.float64).distance
+        return self.codes(x).losses() + self.lambda_ / 2 * distance
 
     def write_gradients(self, x: np.ndarray, first: int, out: np.ndarray) -> None:
         self.codes(x).write_gradients(first, out)
@@ -160,12 +142,12 @@ class Autoencoder(Problem):
     def batch_gradients(self, x: np.ndarray, batch: np.ndarray) -> np.ndarray:
         if batch.size and (batch.min() < 0 or (batch >= self.rows[:, None]).any()):
             raise IndexError("a batch names an image that its worker does not have")
-        point, shards = Point(self, x, self.dtype), self.shards
-        ridge, start_q = self.ridge(point)
+        point, shards = Parameters(x, self.d_f, self.dtype), self.shards
+        ridge, start_q = point.ridge(self.lambda_)
         out = np.empty((self.m, self.d), self.dtype)
-        share = self.dtype.type(self.weight / max(batch.shape[1], 1))
+        weight = self.dtype.type(self.weight / max(batch.shape[1], 1))
         kernels.batch_gradients(
-            shards.store, shards.levels, np.ascontiguousarray(batch), share, point.b,
+            shards.store, shards.levels, np.ascontiguousarray(batch), weight, point.b,
             start_q, point.decoder, ridge, shards.slots, out,
         )  # fmt: skip
         return out
@@ -173,7 +155,7 @@ class Autoencoder(Problem):
     # f itself
 
     def whole(self, x: np.ndarray) -> tuple[float, np.ndarray]:
-        point = Point(self, x, np.float64)
+        point = Parameters(x, self.d_f, np.float64)
         decoder, times = point.decoder, kernels.product(self.moments, point.b)
         s_e, s_k = times[:, : self.d_e], times[:, self.d_e :]
         q = kernels.product(point.encoder, s_e.copy())
@@ -182,71 +164,10 @@ class Autoencoder(Problem):
         return float(f), 2 * np.concatenate([first.ravel(), s_k.T.ravel()])
 
     def minimum(self) -> tuple[np.ndarray, float]:
-        """Principal components: D = E^T = the eigenvectors of (1/n) sum S_i with the largest
-        eigenvalues (Eckart and Young). D T, T^-1 E are minimisers, too."""
+        """D = E^T = the leading d_e eigenvectors of (1/n) sum S_i: principal components.
+
+        By Eckart and Young. D T and T^-1 E are minimisers too, for every invertible T.
+        """
         largest = np.linalg.eigh(self.moments)[1][:, : -self.d_e - 1 : -1]
         x = np.concatenate([largest.ravel(), largest.T.ravel()])
         return x, self.whole(x)[0]
-
-
-class Point:
-    """What depends on x = (D, E) alone: D, E, D^T D, E E^T, b = [E^T, K]."""
-
-    def __init__(self, problem: Autoencoder, x: np.ndarray, dtype: DTypeLike):
-        self.x = x.astype(dtype)
-        self.decoder, self.encoder = problem.matrices(self.x)
-        transposed = np.ascontiguousarray(self.encoder.T)
-        self.gram = kernels.product(np.ascontiguousarray(self.decoder.T), self.decoder)
-        self.encoder_gram = kernels.product(self.encoder, transposed)
-        k = kernels.product(transposed, self.gram) - self.decoder
-        self.b = np.hstack([transposed, k])
-
-    @property
-    def distance(self) -> float:
-        """|D E - I|_F^2."""
-        both = np.sum(self.gram * self.encoder_gram) - 2 * np.sum(self.decoder * self.encoder.T)
-        return float(both + len(self.decoder))
-
-
-class Codes(Point):
-    """The codes [E a, K^T a] of all images of the rank at a point, and q_i of all shards."""
-
-    def __init__(self, problem: Autoencoder, x: np.ndarray):
-        super().__init__(problem, x, problem.dtype)
-        self.ridge, self.start_q = problem.ridge(self)
-        self.shards = shards = problem.shards
-        self.codes = np.empty((len(shards.weights), self.b.shape[1]), problem.dtype)
-        self.q = np.empty((len(shards.store[0]), *self.start_q.shape), problem.dtype)
-        kernels.encode_all(
-            shards.store, shards.levels, shards.weights, self.b, self.start_q, self.codes, self.q
-        )
-        self._known = (shards.store, shards.levels, shards.weights, self.codes, self.q,
-                       self.decoder, self.ridge)  # fmt: skip
-
-    def losses(self) -> np.ndarray:
-        """f_i(x) without the regulariser, shape (m,), float64."""
-        shards = self.shards
-        out = np.empty(len(shards.slots))
-        kernels.losses(
-            shards.store[3], shards.norms, shards.weights, self.codes, self.gram, shards.slots, out
-        )
-        return out
-
-    @cached_property
-    def common(self) -> np.ndarray:
-        """The gradient of the workers that have D_0, (d,); empty where they are not several."""
-        out = np.empty((int(self.shards.shared), self.x.size), self.x.dtype)
-        slots = np.zeros(len(out), np.int64)
-        kernels.write_gradients(*self._known, slots, np.empty(0, self.x.dtype), out)
-        return out.ravel()
-
-    def write_gradients(self, first: int, out: np.ndarray) -> None:
-        """See `Problem.write_gradients`."""
-        slots = self.shards.slots[first : first + len(out)]
-        kernels.write_gradients(*self._known, slots, self.common, out)
-
-    def coordinates(self, ptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
-        """See `Problem.coordinates`."""
-        out = np.empty(indices.size, self.x.dtype)
-        kernels.write_coordinates(*self._known, self.shards.slots, ptr, indices, out)
-        return out

@@ -1,9 +1,9 @@
 """Compiled loops of the linear autoencoder, worker by worker: no result depends on the block.
 
-Images are mostly background, so a shard keeps the pixels above 0 alone, column by column as in CSC:
-those of column j of shard u are the entries e in ptr[u, j]:ptr[u, j + 1], at image rows[e] of the
-shard, with the grey level values[e]. Image t of all shards counts with weights[t]; those of shard
-u are starts[u]:starts[u + 1]. With b = [E^T, K] (d_f, 2 d_e), an image's code is a^T b.
+Images are mostly background, so a shard stores only the pixels above 0, column by column as in
+CSC. Column j of shard u has the entries e in ptr[u, j]:ptr[u, j + 1]; entry e is a pixel of the
+shard's image rows[e] and has grey level values[e]. Shard u has the images starts[u]:starts[u + 1],
+and image t has weight weights[t]. With b = [E^T, K] (d_f, 2 d_e), an image's code is a^T b.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numba import njit
 
 @njit(cache=True)
 def product(a, b):
-    """a b, summed in the order of b's rows. (BLAS' bits depend on its number of threads.)"""
+    """a b, summed in the order of b's rows. (The bits of BLAS depend on its number of threads.)"""
     out = np.zeros((a.shape[0], b.shape[1]), a.dtype)
     for i in range(a.shape[0]):
         row = out[i]
@@ -42,8 +42,10 @@ def count_pixels(pixels, images, starts, ptr):
 
 @njit(cache=True)
 def place_pixels(pixels, images, starts, ptr, rows, values, norms):
-    """Fill rows and values, image by image, so that the entries of a column ascend by image; and
-    norms[t] = |a_t|^2 of pixels from 0 to 255."""
+    """Fill rows and values, and norms[t] = |a_t|^2 of pixels from 0 to 255.
+
+    Goes image by image, so that the entries of a column ascend by image.
+    """
     for u in range(starts.size - 1):
         free = ptr[u, :-1].copy()
         for t in range(starts[u + 1] - starts[u]):
@@ -124,7 +126,7 @@ def write_some(ptr, rows, values, levels, weights, codes, q, decoder, ridge, ind
 
 @njit(cache=True)
 def encode_all(shards, levels, weights, b, start_q, codes, qs):
-    """`encode` and `add_moment`, onto ``start_q``, for every shard (ptr, rows, values, starts)."""
+    """`encode`, and `add_moment` to ``start_q``, for every shard (ptr, rows, values, starts)."""
     ptr, rows, values, starts = shards
     for u in range(starts.size - 1):
         own = slice(starts[u], starts[u + 1])
@@ -135,7 +137,7 @@ def encode_all(shards, levels, weights, b, start_q, codes, qs):
 
 @njit(cache=True)
 def write_gradients(shards, levels, weights, codes, qs, decoder, ridge, slots, known, out):
-    """out[i] of the worker with shard slots[i]; that of shard 0 is ``known`` unless empty."""
+    """out[i]: the gradient for shard slots[i]; ``known``, unless empty, is that for shard 0."""
     ptr, rows, values, starts = shards
     for i in range(slots.size):
         u = slots[i]
@@ -166,7 +168,7 @@ def write_coordinates(
 
 @njit(cache=True)
 def pick(ptr, rows, values, times):
-    """The entries of one shard's images with times[t] > 0, numbered anew: ptr, rows, values."""
+    """The entries of a shard's images with times[t] > 0, renumbered: (ptr, rows, values)."""
     number = np.cumsum(times > 0) - 1
     ends = np.zeros(ptr.size, np.int64)
     most = ptr[-1] - ptr[0]
@@ -182,8 +184,8 @@ def pick(ptr, rows, values, times):
 
 
 @njit(cache=True)
-def batch_gradients(shards, levels, batch, share, b, start_q, decoder, ridge, slots, out):
-    """out[i] with weight ``share`` for each time that batch[i] names an image of worker i."""
+def batch_gradients(shards, levels, batch, weight, b, start_q, decoder, ridge, slots, out):
+    """out[i]: the gradient with weight ``weight`` for each image that batch[i] names."""
     ptr, rows, values, starts = shards
     for i in range(slots.size):
         u = slots[i]
@@ -191,7 +193,7 @@ def batch_gradients(shards, levels, batch, share, b, start_q, decoder, ridge, sl
         for t in batch[i]:
             times[t] += 1
         own_ptr, own_rows, own_values = pick(ptr[u], rows, values, times)
-        weights = times[times > 0] * share
+        weights = times[times > 0] * weight
         codes, q = np.empty((weights.size, b.shape[1]), b.dtype), start_q.copy()
         encode(own_ptr, own_rows, own_values, levels, b, codes)
         add_moment(weights, codes, q)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mpisim.problems.kernels import CHUNK, DENSE, GRADIENT, add_to, dense_chunk_rows, dots_of, phi
+from mpisim.problems.loss_kernels import GRADIENT, phi
+from mpisim.problems.row_kernels import add_to, chunk_rows, dots_of
 
 
 @njit(cache=True)
@@ -24,11 +25,11 @@ def batch_ids(batch, starts, stops, ids):
 def batch_changes(form, kind, batch, starts, stops, store, labels, x, y, scale, shift, out):
     """out (m, d) = scale_i sum_j (phi'(a_j . x) - phi'(a_j . y)) a_j + shift, j in batch[i].
 
-    The rows are read once for both points. Arguments as of `kernels.sweep`; ``batch`` (m, b) as of
-    `batch_ids`, False likewise.
+    The rows are read once for both points. The other arguments are those of `row_kernels.sweep`;
+    ``batch`` (m, b) and the return value are those of `batch_ids`.
     """
     indptr, indices, data, dense = store
-    chunk = dense_chunk_rows(x.size) if form == DENSE else CHUNK
+    chunk = chunk_rows(form, x.size)
     buffers = np.empty((8, chunk))
     z, c, w, v, loss, t, p, s = (
         buffers[0], buffers[1], buffers[2], buffers[3], buffers[4], buffers[5], buffers[6],

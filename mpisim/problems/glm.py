@@ -3,74 +3,71 @@
 from __future__ import annotations
 
 import dataclasses
-from math import isfinite
+from math import inf
 from typing import ClassVar, Literal
 
 import numpy as np
-from scipy.linalg import eigh
 
-from mpisim.core.eigen import largest_eigenvalue
 from mpisim.core.schema import require
-from mpisim.problems import kernels
 from mpisim.problems.base import Problem
-from mpisim.problems.data.shards import DataOptions, Shards, load_shards, prepare
-from mpisim.problems.rows import DENSE_FROM, Rows, lay_out
-
-GRAM_LIMIT = 1500  # up to this many rows or columns a worker's eigenvalues come from LAPACK
+from mpisim.problems.data.arrange import Remainder, Scale, Split
+from mpisim.problems.data.prepared import DataOptions, prepare
+from mpisim.problems.data.shards import Shards, load_shards
+from mpisim.problems.design import DENSE_FROM, DesignMatrix
+from mpisim.problems.gram import WeightedGram
+from mpisim.problems.loss_kernels import DOTS, GRADIENT, LOSS
 
 
 @dataclasses.dataclass(eq=False)
 class Glm(Problem):
     """What the models share; a model names its phi and bounds its second derivative.
 
-    Class attributes: ``kind``, the kernels' phi; ``curvature``, sup |phi''| over z; ``labels``.
+    Class attributes: ``kind``, the phi of `loss_kernels`; ``curvature``, sup |phi''| over z;
+    ``labels``.
     """
 
     data: str
     workers: int | None = None
-    split: Literal["contiguous", "shuffled", "sorted-by-norm", "homogeneous"] = "contiguous"
-    remainder: Literal["drop", "spread"] = "drop"
+    split: Split = "contiguous"
+    remainder: Remainder = "drop"
     bias: bool = False
-    scale: Literal["none", "row-max-abs", "feature-max-abs"] = "none"
+    scale: Scale = "none"
     l2: float = 0.0
 
-    nonnegative = True  # so are phi and the penalties of all models
+    nonnegative = True  # phi and the penalties of all models are
     kind: ClassVar[int]
     curvature: ClassVar[float]
     labels: ClassVar[Literal["binary", "real"]] = "binary"
 
     def check(self) -> None:
-        require(
-            self.workers is None or self.workers >= 1, "problem.workers", self.workers, "at least 1"
-        )
-        require(isfinite(self.l2) and self.l2 >= 0, "problem.l2", self.l2, "finite and at least 0")
+        require(0 <= self.l2 < inf, "problem.l2", self.l2, "finite and at least 0")
 
     def load(self, n: int, first: int, count: int, seed: int, dtype: np.dtype) -> None:
-        """See `Problem.load`; `InputError` where the data is absent or malformed."""
+        """See `Problem.load`; `InputError` if the data is missing or malformed."""
         options = DataOptions(
             self.data, n, self.split, self.remainder, self.bias, self.scale, seed, self.labels
         )
         prepared = prepare(options)
         entries = prepared.nnz + self.bias * prepared.rows
         dense = entries >= DENSE_FROM * prepared.rows * prepared.features
-        shards = load_shards(prepared, options, first, count)
+        shards = load_shards(prepared, first, count)
         self.seed = seed
         self.attach(shards, n, first, dtype, dense)
 
     def attach(self, shards: Shards, n: int, first: int, dtype: np.dtype, dense: bool) -> None:
         """Take the rows of a block that starts at worker ``first`` of ``n``.
 
-        ``dense``: keep them as dense rows; the same on all ranks.
+        ``dense``: store them as dense rows; the same on all ranks.
         """
-        self.table = lay_out(shards, np.dtype(dtype), dense)
-        self.n, self.first, self.m, self.d = n, first, self.table.m, shards.d
-        self.dtype, self.rows = np.dtype(dtype), self.table.counts
+        self.design = DesignMatrix.of(shards, np.dtype(dtype), dense)
+        self.n, self.first, self.m, self.d = n, first, self.design.m, shards.d
+        self.dtype, self.rows = np.dtype(dtype), self.design.counts
         self.identical = n == 1 or self.split == "homogeneous"
         self.identity = f"{self.name} on {shards.name} sha256:{shards.sha256}"
         self._scale = self.weight(self.rows)
 
     def weight(self, count: np.ndarray) -> np.ndarray:
-        """What the sum over ``count`` rows is multiplied with: 1 / count, or as the model says."""
+        """The factor of the sum over ``count`` rows: 1 / count, unless the model says otherwise."""
         return 1.0 / np.maximum(count, 1)
 
     def penalty(self, x: np.ndarray) -> tuple[float, np.ndarray]:
@@ -87,18 +84,18 @@ class Glm(Problem):
         return self.l2
 
     def losses(self, x: np.ndarray) -> np.ndarray:
-        return self._evaluate(x, kernels.LOSS)[0]
+        return self._evaluate(x, LOSS)[0]
 
     def gradients(self, x: np.ndarray) -> np.ndarray:
-        return self._evaluate(x, kernels.GRADIENT)[1]
+        return self._evaluate(x, GRADIENT)[1]
 
     def losses_and_gradients(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return self._evaluate(x, kernels.LOSS | kernels.GRADIENT)
+        return self._evaluate(x, LOSS | GRADIENT)
 
     def batch_gradients(self, x: np.ndarray, batch: np.ndarray) -> np.ndarray:
         point = self.point(x)
         _, shift = self.penalty(point.astype(np.float64))
-        return self.table.sweep_batch(
+        return self.design.sweep_batch(
             self.kind, point[None], batch, self._batch_scale(batch), shift.astype(self.dtype)
         )
 
@@ -108,14 +105,14 @@ class Glm(Problem):
         if self.shared_curvature > 0:  # there is a penalty
             of_x, of_y = (self.penalty(v.astype(np.float64))[1] for v in (x, y))
             shift[:] = of_x - of_y
-        return self.table.batch_changes(self.kind, x, y, batch, self._batch_scale(batch), shift)
+        return self.design.batch_changes(self.kind, x, y, batch, self._batch_scale(batch), shift)
 
     def _batch_scale(self, batch: np.ndarray) -> np.ndarray:
-        """The mean over the batch stands for the mean over all of the worker's rows."""
+        """The factor of a batch's sum, whose mean stands for the mean over the worker's rows."""
         return self._scale * self.rows / max(batch.shape[1], 1)
 
     def point(self, x: np.ndarray) -> np.ndarray:
-        """x as the kernels want it: contiguous, aligned, writable, of the arithmetic's type."""
+        """x as the kernels need it: contiguous, aligned, writable, of the arithmetic's type."""
         if x.dtype == self.dtype and x.flags.carray:
             return x
         return np.require(x, self.dtype, ["C", "A", "W"])
@@ -123,7 +120,7 @@ class Glm(Problem):
     def _evaluate(self, x: np.ndarray, want: int) -> tuple[np.ndarray, np.ndarray]:
         point = self.point(x)
         value, shift = self.penalty(point.astype(np.float64))
-        losses, gradients, _ = self.table.sweep(
+        losses, gradients, _ = self.design.sweep(
             self.kind, want, point[None], self._scale, shift.astype(self.dtype)
         )
         return losses + value, gradients
@@ -131,72 +128,14 @@ class Glm(Problem):
     def margins(self, x: np.ndarray) -> np.ndarray:
         """a_t . x for all rows of the block, shape (rows,)."""
         point, none = self.point(x)[None], np.empty(0, self.dtype)
-        _, _, dots = self.table.sweep(self.kind, kernels.DOTS, point, self._scale, none)
-        return dots
+        return self.design.sweep(self.kind, DOTS, point, self._scale, none)[2]
 
     def sample_norms(self) -> np.ndarray:
-        """sup |phi''| max_t |a_t|^2, and the penalty's curvature."""
-        norms, scale = self.table.norms_sq(), self._scale * self.rows
-        pairs = zip(self.table.starts, self.table.stops, strict=True)
-        largest = np.array([norms[start:stop].max(initial=0.0) for start, stop in pairs])
-        return self.curvature * scale * largest.reshape(self.m) + self.shared_curvature
+        """sup |phi''| max_t |a_t|^2 plus the penalty's curvature."""
+        scale = self._scale * self.rows
+        return self.curvature * scale * self.design.largest_norms_sq() + self.shared_curvature
 
-    def largest_hessian(self) -> Weighted:
+    def largest_hessian(self) -> WeightedGram:
         """M_i = (sup |phi''| / r_i) A_i^T A_i + (the penalty's largest curvature) I."""
-        weights = np.full(len(self.table.labels), self.curvature)
-        return Weighted(self.table, self._scale, weights, self.shared_curvature)
-
-
-@dataclasses.dataclass(frozen=True)
-class Weighted:
-    """H_i = scale_i sum_t weights_t a_t a_t^T + shared I; see `mpisim.problems.base.Matrices`.
-
-    ``weights``, shape (rows,), must be >= 0 for `norms`.
-    """
-
-    table: Rows
-    scale: np.ndarray
-    weights: np.ndarray
-    shared: float
-
-    def times(self, v: np.ndarray) -> np.ndarray:
-        v = np.ascontiguousarray(v, self.table.dtype)
-        xs = v.reshape(-1, self.table.d)
-        zero = np.zeros(self.table.d, self.table.dtype)
-        want = kernels.GRADIENT
-        product = self.table.sweep(
-            kernels.PRODUCT, want, xs, self.scale, zero, labels=self.weights
-        )[1]
-        return product + self.shared * v
-
-    def rows(self, i: int, start: int, stop: int) -> np.ndarray:
-        out = self.table.gram(i, self.weights, start, stop) * self.scale[i]
-        out[np.arange(stop - start), np.arange(start, stop)] += self.shared
-        return out
-
-    def norms(self) -> np.ndarray:
-        if self.table.one_copy:
-            return np.repeat(self._norm(0), self.table.m)
-        return np.array([self._norm(i) for i in range(self.table.m)])
-
-    def without_shared(self) -> Weighted:
-        return dataclasses.replace(self, shared=0.0)
-
-    def _norm(self, i: int) -> float:
-        """Of the smaller of A^T W A and W^1/2 A A^T W^1/2, which have the same eigenvalues."""
-        count, d = int(self.table.counts[i]), self.table.d
-        if d <= min(count, GRAM_LIMIT):
-            gram = self.table.gram(i, self.weights, 0, d)
-        elif count <= GRAM_LIMIT:
-            roots = np.sqrt(self.weights[self.table.starts[i] : self.table.stops[i]])
-            a = self.table.dense_rows(i) * roots[:, None]
-            gram = a @ a.T
-        else:
-            own = dataclasses.replace(
-                self, table=self.table.worker(i), scale=np.ones(1), shared=0.0
-            )
-            top = largest_eigenvalue(lambda v: own.times(v)[0], d)
-            return top * float(self.scale[i]) + self.shared
-        size = len(gram)
-        top = eigh(gram, eigvals_only=True, subset_by_index=[size - 1, size - 1])[0]
-        return float(top) * float(self.scale[i]) + self.shared
+        weights = np.full(len(self.design.labels), self.curvature)
+        return WeightedGram(self.design, self._scale, weights, self.shared_curvature)

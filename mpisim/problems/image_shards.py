@@ -1,4 +1,4 @@
-"""The images of a block of workers, as the compiled loops of the autoencoder want them."""
+"""The images of a block of workers, laid out for the compiled loops of the autoencoder."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ import dataclasses
 import numpy as np
 
 from mpisim.problems import autoencoder_kernels as kernels
-from mpisim.problems.data.homogeneity import Split
+from mpisim.problems.data.homogeneity import ImageSplit
 
 WHITE = 255
 
 
 @dataclasses.dataclass(frozen=True)
-class Shards:
-    """The different shards of a rank's workers, as `autoencoder_kernels` has them.
+class ImageShards:
+    """The different shards of a rank's workers, as `autoencoder_kernels` stores them.
 
     store : (ptr, rows, values, starts)
         int64 (shards, d_f + 1), uint32 (pixels,), uint8 (pixels,), int64 (shards + 1,).
     slots : array, shape (m,), int64
-        Each worker's shard. Shard 0 is D_0, with no image where no worker has it.
+        Each worker's shard. Shard 0 is D_0, and is empty if no worker has it.
     shared : bool
         Several workers have D_0.
     levels : array, shape (256,)
         Grey levels as numbers in [0, 1].
     weights, norms : arrays, shape (images of all shards,)
-        What each image counts, and |a_t|^2.
+        The weight of each image in its worker's mean, and |a_t|^2.
     """
 
     store: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -39,12 +39,12 @@ class Shards:
     def of(
         cls,
         pixels: np.ndarray,
-        parts: Split,
+        parts: ImageSplit,
         first: int,
         count: int,
         weight: float,
         dtype: np.dtype,
-    ) -> Shards:
+    ) -> ImageShards:
         """The shards of workers first, ..., first + count - 1."""
         workers = np.arange(first, first + count)
         common = parts.common[workers]
@@ -62,3 +62,8 @@ class Shards:
         shared = bool(common.sum() > 1)
         store = ptr, rows, values, starts
         return cls(store, slots, shared, levels.astype(dtype), weights, norms / WHITE**2)
+
+    @property
+    def d_f(self) -> int:
+        """Pixels of an image."""
+        return self.store[0].shape[1] - 1

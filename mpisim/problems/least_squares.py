@@ -6,22 +6,23 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from mpisim.problems import kernels
 from mpisim.problems.base import problem
-from mpisim.problems.glm import Glm, Weighted
+from mpisim.problems.glm import Glm
+from mpisim.problems.gram import WeightedGram
+from mpisim.problems.loss_kernels import SQUARES
 
 
 @problem("least-squares")
 class LeastSquares(Glm):
     """f_i(x) = (1 / 2) mean (a . x - y)^2 + (l2 / 2) |x|^2, or the sum over the rows.
 
-    With ``reduction = "sum"`` (PermK paper, A.8.1) a minibatch's mean is multiplied by the
-    worker's number of rows, so that it stays an unbiased estimate of the gradient.
+    With ``reduction = "sum"`` (PermK paper, A.8.1) the mean over a minibatch is multiplied by the
+    worker's number of rows, so that it remains an unbiased estimate of the gradient.
     """
 
     reduction: Literal["mean", "sum"] = "mean"
 
-    kind = kernels.SQUARES
+    kind = SQUARES
     curvature = 1.0
     labels = "real"
     convex = True
@@ -31,6 +32,6 @@ class LeastSquares(Glm):
     def weight(self, count: np.ndarray) -> np.ndarray:
         return np.ones(len(count)) if self.reduction == "sum" else super().weight(count)
 
-    def hessian(self, x: np.ndarray) -> Weighted:
+    def hessian(self, x: np.ndarray) -> WeightedGram:
         """(1 / r_i) A_i^T A_i + l2 I, at every x."""
         return self.largest_hessian()

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from math import isfinite
+from math import inf
 
 import numpy as np
 from scipy.special import expit
 
 from mpisim.core.schema import require
-from mpisim.problems import kernels
 from mpisim.problems.base import problem
-from mpisim.problems.glm import Glm, Weighted
+from mpisim.problems.glm import Glm
+from mpisim.problems.gram import WeightedGram
+from mpisim.problems.loss_kernels import LOGISTIC
 
 
 class _Logistic(Glm):
-    kind = kernels.LOGISTIC
+    kind = LOGISTIC
     curvature = 0.25  # sigma (1 - sigma), largest for every row at once at x = 0
     spread = (0.0, 1.0)
     attained = "origin"
@@ -26,10 +27,10 @@ class Logistic(_Logistic):
 
     convex = True
 
-    def hessian(self, x: np.ndarray) -> Weighted:
+    def hessian(self, x: np.ndarray) -> WeightedGram:
         """(1 / r_i) sum_t sigma(z_t) sigma(-z_t) a_t a_t^T + l2 I."""
         z = self.margins(x)
-        return Weighted(self.table, self._scale, expit(z) * expit(-z), self.l2)
+        return WeightedGram(self.design, self._scale, expit(z) * expit(-z), self.l2)
 
 
 @problem("logistic-nonconvex-reg")
@@ -40,17 +41,12 @@ class LogisticNonconvexReg(_Logistic):
 
     def check(self) -> None:
         super().check()
-        require(
-            isfinite(self.lambda_) and self.lambda_ >= 0,
-            "problem.lambda",
-            self.lambda_,
-            "finite and at least 0",
-        )
+        require(0 <= self.lambda_ < inf, "problem.lambda", self.lambda_, "finite and at least 0")
 
     def penalty(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = super().penalty(x)
         with np.errstate(over="ignore"):
-            t = 1 / (1 + x * x)  # 0 where x^2 is beyond the floats
+            t = 1 / (1 + x * x)  # 0 where x^2 overflows
         small = np.where(np.abs(x) < 1, x, 0.0)
         terms = np.where(np.abs(x) < 1, small * small * t, 1 - t)
         return value + self.lambda_ * float(terms.sum()), gradient + 2 * self.lambda_ * x * t * t

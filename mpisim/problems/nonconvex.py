@@ -7,9 +7,9 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from mpisim.problems import kernels
 from mpisim.problems.base import problem
 from mpisim.problems.glm import Glm
+from mpisim.problems.loss_kernels import NONCONVEX
 
 
 # phi = (1 - s)^2 with s = sigma(z): phi'' = 2 s (1 - s)^2 (3 s - 1), and its derivative vanishes
@@ -27,14 +27,11 @@ PUBLISHED_CURVATURE = 0.15405
 class NonconvexLoss(Glm):
     """f_i(x) = mean (1 - 1 / (1 + exp(-y a . x)))^2 + (l2 / 2) |x|^2 (MARINA, (11), has l2 = 0)."""
 
-    kind = kernels.NONCONVEX
+    kind = NONCONVEX
     curvature = CURVATURE
     spread = (LEAST_CURVATURE / CURVATURE, 1.0)
     published: ClassVar[Literal["one", "mean", "sharp"]] = "one"
 
     def published_norms(self) -> np.ndarray:
-        """0.15405 max_t |a_t|^2 + l2: what the MARINA experiments took."""
-        norms = self.table.norms_sq()
-        pairs = zip(self.table.starts, self.table.stops, strict=True)
-        largest = np.array([norms[start:stop].max(initial=0.0) for start, stop in pairs])
-        return PUBLISHED_CURVATURE * largest.reshape(self.m) + self.l2
+        """0.15405 max_t |a_t|^2 + l2, as in the MARINA experiments."""
+        return PUBLISHED_CURVATURE * self.design.largest_norms_sq() + self.l2

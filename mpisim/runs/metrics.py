@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 from numba import njit
@@ -17,7 +17,7 @@ from mpisim.comm.upload import Upload
 from mpisim.core.lazy_rows import LazyRows
 from mpisim.core.ordered_sums import add_rows
 from mpisim.methods.oracle import LazyGradients
-from mpisim.problems.base import Problem
+from mpisim.problems.base import Problem, ProblemWithTestSet
 from mpisim.runs.log.schema import Column
 
 METRICS: dict[str, type[Metric]] = {}
@@ -167,7 +167,7 @@ class Tests(Metric):
     ]
 
     def values(self, x: np.ndarray) -> tuple[float, ...]:
-        shares, gradients = self.problem.test(x)
+        shares, gradients = cast(ProblemWithTestSet, self.problem).test(x)
         total = self.star.sum_over_workers(np.concatenate([shares, gradients], axis=1))
         gradient = total[shares.shape[1] :]
         return (*total[: shares.shape[1]].tolist(), float(gradient @ gradient))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mpisim.core.errors import InputError
 from mpisim.core.schema import build
-from mpisim.problems import PROBLEMS, kernels
+from mpisim.problems import PROBLEMS, loss_kernels
 from tests.helpers import dense as dense_file
 from tests.problems.support import FORMS, NAMES, attach, make_rows, part
 
@@ -54,7 +54,7 @@ def check(problem, a, y, ranges, x, tolerance=1e-13, **keys):
 def test_formulas(name, form, l2):
     a, y = make_rows(form)
     problem = attach(name, a, y, RANGES, dense=form == "dense", l2=l2)
-    assert problem.table.form == {"ones": 0, "sparse": 1, "dense": 2}[form]
+    assert problem.design.form == {"ones": 0, "sparse": 1, "dense": 2}[form]
     for seed in range(3):
         x = np.random.default_rng(seed).normal(size=a.shape[1]) * 10.0 ** (seed - 1)
         check(problem, a, y, RANGES, x, l2=l2, tolerance=1e-12)
@@ -195,10 +195,10 @@ def test_divergence_is_seen(name, form):
 def test_exp_and_log(z, e):
     buffers = np.zeros((5, 4))
     buffers[0], buffers[1] = z, 1
-    kernels._exp_minus_abs(4, *buffers)
+    loss_kernels._exp_minus_abs(4, *buffers)
     expected = np.exp(-abs(z)) if abs(z) <= 708 else 0.0
     assert np.abs(buffers[3] - expected).max() <= 2 * np.spacing(expected)
-    assert kernels._log1p(e) == pytest.approx(np.log1p(e), rel=4e-16)
+    assert loss_kernels._log1p(e) == pytest.approx(np.log1p(e), rel=4e-16)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,8 +1,9 @@
-"""Scale, order and split of samples (DESIGN, "Conventions"), each a pure function."""
+"""Scale, order and split of samples, each a pure function."""
 
 from __future__ import annotations
 
 import dataclasses
+from typing import Literal
 
 import numpy as np
 
@@ -10,13 +11,13 @@ from mpisim.core.errors import InputError
 from mpisim.core.rng import Streams
 from mpisim.problems.data.libsvm import Table
 
-SPLITS = ("contiguous", "shuffled", "sorted-by-norm", "homogeneous")
-REMAINDERS = ("drop", "spread")
-SCALES = ("none", "row-max-abs", "feature-max-abs")
+Split = Literal["contiguous", "shuffled", "sorted-by-norm", "homogeneous"]
+Remainder = Literal["drop", "spread"]
+Scale = Literal["none", "row-max-abs", "feature-max-abs"]
 
 
 def scale_rows(table: Table, scale: str) -> Table:
-    """Every entry divided by the largest |entry| of its row or column; all-zero ones stay."""
+    """Divide every entry by the largest |entry| of its row or column, unless that is 0."""
     if scale == "none":
         return table
     rows = row_numbers(table)
@@ -30,7 +31,7 @@ def scale_rows(table: Table, scale: str) -> Table:
 def row_norms(table: Table) -> np.ndarray:
     """Euclidean norm of each row, shape (rows,).
 
-    bincount adds entry by entry, so that the last bits, and the order they decide, are the same
+    bincount adds entry by entry, so the last bits, and the order that they decide, are the same
     on every machine.
     """
     return np.sqrt(np.bincount(row_numbers(table), table.data**2, minlength=table.rows))
@@ -42,7 +43,7 @@ def row_numbers(table: Table) -> np.ndarray:
 
 
 def order_rows(table: Table, split: str, seed: int) -> Table:
-    """Rows in the order in which ``split`` deals them out."""
+    """The rows in the order in which ``split`` assigns them to workers."""
     if split == "shuffled":
         order = shuffle(table.rows, seed)
     elif split == "sorted-by-norm":
@@ -66,11 +67,11 @@ def shuffle(rows: int, seed: int) -> np.ndarray:
 def row_ranges(
     rows: int, workers: int, split: str, remainder: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """First row and one past the last row of every worker, each shape (workers,), int64.
+    """The first row of every worker and the one after its last, each shape (workers,), int64.
 
-    Contiguous blocks of floor(N / n) rows; the N mod n rows left over are dropped from the end,
-    or one more goes to each of the first N mod n workers ("spread"). Homogeneous: f_i = f, so
-    every worker has all rows.
+    Contiguous blocks of floor(N / n) rows. The N mod n rows left over are dropped from the end
+    ("drop"), or the first N mod n workers get one more each ("spread"). With "homogeneous" every
+    worker has all rows, so f_i = f. `InputError` if there are fewer rows than workers.
     """
     if split == "homogeneous":
         return np.zeros(workers, np.int64), np.full(workers, rows, np.int64)
@@ -88,7 +89,7 @@ def row_ranges(
 
 
 def add_bias(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray) -> tuple[np.ndarray, ...]:
-    """The same rows behind a constant feature 1 in column 0: (data, indices, indptr)."""
+    """The same rows after a constant feature 1 in column 0: (data, indices, indptr)."""
     rows = len(indptr) - 1
     longer = indptr + np.arange(rows + 1)
     kept = np.ones(len(data) + rows, bool)

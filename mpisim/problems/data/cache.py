@@ -1,9 +1,9 @@
 """The binary cache: parsed, scaled and ordered rows as CSR in HDF5, and digests of source files.
 
-Every file appears at once and whole (`mpisim.core.atomic_file`) and never changes afterwards, so
-any number of ranks and jobs may start together: each may parse, the last one replaces the file,
-and nobody waits. Checksums on data and metadata reveal a damaged file, which counts as absent. The
-folder may be deleted at any time; where it cannot be written, the program does without it.
+Every file appears at once and whole (`mpisim.core.atomic_file`) and never changes afterwards. So
+any number of ranks and jobs may start together without waiting: each may parse, and the last file
+written wins. Checksums on data and metadata reveal a damaged file, which counts as missing. The
+folder may be deleted at any time; if it cannot be written, mpisim does without it.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ _CHUNK = 1 << 16
 
 
 class Damaged(Exception):
-    """A cache file that is absent or cannot be trusted."""
+    """A cache file is missing or cannot be trusted."""
 
 
 def digest(path: Path) -> tuple[str, bytes | None]:
     """sha256 of the uncompressed content of ``path``, and the content if it had to be read.
 
-    Remembered under (path, size, mtime in ns), so that a large file is hashed once.
+    Cached under (path, size, mtime in ns), so that a large file is hashed once.
     """
     try:
         stat = path.stat()
     except OSError:
-        content = read_content(path)  # the error, as one line
+        content = read_content(path)  # raises the error as one line
         return sha256(content), content
     stamp = json.dumps([str(path.resolve()), stat.st_size, stat.st_mtime_ns])
     memo = cache_folder.folder() / f"digest-{hashlib.sha256(stamp.encode()).hexdigest()[:32]}"
@@ -55,29 +55,29 @@ def digest(path: Path) -> tuple[str, bytes | None]:
 
 
 def entry(source_digest: str, options: Mapping[str, object]) -> Path:
-    """The cache file for a source's content under ``options`` (what changes the stored rows)."""
+    """The cache file for a source's content; ``options`` are those that change the stored rows."""
     key = json.dumps([FORMAT, source_digest, sorted(options.items())])
     return cache_folder.folder() / f"rows-{hashlib.sha256(key.encode()).hexdigest()[:40]}.h5"
 
 
 def store(path: Path, table: Table) -> bool:
-    """Write a table whole; False, and nothing left behind, where that is not possible."""
+    """Write a table whole; False, and nothing left behind, if that is not possible."""
     return cache_folder.store(path, image(lambda file: _fill(file, table), oldest="v110"))
 
 
 def shape(path: Path) -> tuple[int, int, int]:
-    """Rows, features and nnz of a stored table; `Damaged` where it is absent or broken."""
+    """Rows, features and nnz of a stored table; `Damaged` if it is missing or broken."""
     return _with_file(path, _shape)
 
 
 def read_rows(path: Path, start: int, stop: int) -> Table:
-    """Rows start to stop - 1 of a stored table, and only those; `Damaged` where it is broken."""
+    """Rows start to stop - 1 of a stored table, and no others; `Damaged` if it is broken."""
     return _with_file(path, lambda file: _rows(file, start, stop))
 
 
 def _with_file(path: Path, read: Callable):
     try:
-        # Files here are complete and never change: no lock needed, and network folders have none.
+        # Cache files never change, so they need no lock, which network folders may not have.
         with h5py.File(path, "r", locking=False) as file:
             return read(file)
     except (OSError, RuntimeError, KeyError, ValueError, TypeError) as error:
@@ -89,7 +89,7 @@ def _shape(file: h5py.File) -> tuple[int, int, int]:
     lengths = {"data": nnz, "indices": nnz, "indptr": rows + 1, "labels": rows}
     for name, dtype in _ARRAYS.items():
         if file[name].shape != (lengths[name],) or file[name].dtype != dtype:
-            raise ValueError(f"{name} is not as the attributes say")
+            raise ValueError(f"{name} does not agree with the attributes")
     return rows, features, nnz
 
 
@@ -100,7 +100,7 @@ def _rows(file: h5py.File, start: int, stop: int) -> Table:
     indptr = file["indptr"][start : stop + 1]
     first, last = int(indptr[0]), int(indptr[-1])
     data, indices = file["data"][first:last], file["indices"][first:last]
-    # Compiled loops trust these without looking.
+    # Compiled loops do not check these.
     if first < 0 or last > nnz or (np.diff(indptr) < 0).any():
         raise ValueError("indptr does not ascend")
     if len(indices) and not (indices.min() >= 0 and indices.max() < features):

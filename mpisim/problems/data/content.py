@@ -1,4 +1,4 @@
-"""The uncompressed content of a data file, and whether it is what the registry says."""
+"""The uncompressed content of a data file, and its check against the registry."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from mpisim.core.errors import InputError
-from mpisim.problems.data import images, libsvm
+from mpisim.problems.data import libsvm
+from mpisim.problems.data.image_formats import parse_cifar, parse_idx
 from mpisim.problems.data.registry import DataFile, Dataset
 
-# The first bytes decide, not the file's name: downloads may arrive unpacked under a packed name.
+# By a file's first bytes, not its name: a download may be unpacked and keep its packed name.
 _DECOMPRESS: dict[bytes, Callable[[bytes], bytes]] = {
     b"\x1f\x8b": gzip.decompress,
     b"BZh": bz2.decompress,
@@ -23,9 +24,9 @@ _DECOMPRESS: dict[bytes, Callable[[bytes], bytes]] = {
 
 
 def read_content(path: Path, source: str | None = None) -> bytes:
-    """The uncompressed bytes of a plain, gz, bz2 or xz file; `InputError` where it is damaged.
+    """The uncompressed bytes of a plain, gz, bz2 or xz file; `InputError` if it is damaged.
 
-    ``source`` is the file's name in errors, the path unless given.
+    ``source`` is the file's name in errors, by default the path.
     """
     source = source or str(path)
     try:
@@ -50,9 +51,9 @@ def sha256(content: bytes | memoryview) -> str:
 
 
 def verify(dataset: Dataset, file: DataFile, content: bytes, source: str) -> str:
-    """What was checked, in words; `InputError` where ``content`` is not the registered file.
+    """Say what was checked; `InputError` if ``content`` is not that of the registered file.
 
-    The sha256 is compared where the registry has one; otherwise the shape is all there is.
+    Compares the sha256 if the registry has one, else rows and features.
     """
     if file.sha256 is not None:
         digest = sha256(content)
@@ -77,7 +78,7 @@ def shape(dataset: Dataset, file: DataFile, content: bytes, source: str) -> tupl
         table = libsvm.parse(content, source)
         return table.rows, table.features
     if dataset.kind == "idx":
-        array = images.parse_idx(content, source)
+        array = parse_idx(content, source)
         return len(array), dataset.features
-    pixels, _ = images.parse_cifar(content, source, images.CIFAR_CLASSES[dataset.kind])
+    pixels, _ = parse_cifar(content, source, dataset.kind)
     return len(pixels), dataset.features

@@ -1,4 +1,4 @@
-"""Downloads of registered data sets into datasets/, checked before they appear there."""
+"""Downloads of registered data sets into datasets/; each is checked before it appears there."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ STALL_SECONDS = 60.0  # a started download may pause this long
 
 
 def fetch(name: str, start_timeout: float = 20.0, folder: Path | None = None) -> list[Path]:
-    """Download the files of a registered set, unless they are there; returns where they lie.
+    """Download the files of a registered set, unless they are there; return their paths.
 
-    Each is checked (sha256 of the uncompressed content; rows and features where the registry has
-    none) before it appears in ``folder`` (datasets/ unless given). `InputError` where no byte
-    arrives within ``start_timeout`` seconds, or where the content is wrong; then nothing is left.
+    Each is checked (sha256 of the uncompressed content, or rows and features if the registry has
+    none) before it appears in ``folder``, by default datasets/. `InputError` if no byte arrives
+    within ``start_timeout`` seconds, or if the content is wrong; then nothing is left behind.
     """
     dataset = choose(registry(), name, "data fetch")
     folder = folder or datasets_folder()
@@ -43,7 +43,7 @@ def fetch(name: str, start_timeout: float = 20.0, folder: Path | None = None) ->
 
 
 def _work_folder(folder: Path) -> tempfile.TemporaryDirectory:
-    # A download that was left behind may still hold a file there.
+    # A download that was abandoned may still have a file open there.
     return tempfile.TemporaryDirectory(dir=folder, prefix=".get-", ignore_cleanup_errors=True)
 
 
@@ -66,7 +66,7 @@ def _fetch_file(
         except InputError as error:  # names the URL
             failures.append(str(error))
             continue
-        except Exception as error:  # whatever the network layers raise, the next source may work
+        except Exception as error:  # the network layers raise many; the next source may work
             failures.append(f"{url}: {_reason(error)}")
             continue
         target = folder / (stem + _suffix(url))
@@ -83,7 +83,7 @@ def _fetch_file(
 
 
 def _present(dataset: Dataset, file: DataFile, folder: Path, stem: str) -> Path | None:
-    """The file if it is already in ``folder`` and right."""
+    """The file, if it is already in ``folder`` and has the right content."""
     for suffix in SUFFIXES:
         path = folder / (stem + suffix)
         with contextlib.suppress(InputError):
@@ -93,7 +93,10 @@ def _present(dataset: Dataset, file: DataFile, folder: Path, stem: str) -> Path 
 
 
 def _get(url: str, file: DataFile, work: Path, start_timeout: float) -> Path:
-    """Download ``url`` into ``work``; of a tar archive (kept there) the member ``file``."""
+    """Download ``url`` into ``work``, and extract the member ``file`` if it is a tar archive.
+
+    The archive stays in ``work``, for its other members.
+    """
     download = work / sha256(url.encode())[:16]  # mirrors use the same file name
     if not download.exists():
         _download(url, download, start_timeout)
@@ -109,10 +112,10 @@ def _get(url: str, file: DataFile, work: Path, start_timeout: float) -> Path:
 
 
 def _download(url: str, target: Path, start_timeout: float) -> None:
-    """Download with a bound on the time to the first byte, name resolution included.
+    """Download with a limit on the time to the first byte, name resolution included.
 
-    No library bounds that whole time, so the download has a thread, which is left behind if
-    nothing comes.
+    No library limits that whole time, so the download runs in a thread, which is abandoned if
+    nothing arrives.
     """
     from pooch import HTTPDownloader
 
@@ -140,7 +143,7 @@ def _download(url: str, target: Path, start_timeout: float) -> None:
 
 
 class _Progress:
-    """What pooch takes for a progress bar: notes the first byte, and shows counts on a terminal."""
+    """A progress bar for pooch: notes the first byte, and shows counts on a terminal."""
 
     def __init__(self, name: str):
         self.name, self.total, self.done, self.shown = name, 0, 0, 0

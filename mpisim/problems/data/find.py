@@ -1,4 +1,4 @@
-"""Where a data set lies on this machine."""
+"""Where data sets are on this machine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mpisim.core.errors import InputError
 from mpisim.problems.data.registry import DataFile, Dataset, lookup, registry
 
 SUFFIXES = ("", ".xz", ".bz2", ".gz")
-ROOT = Path(__file__).resolve().parents[3]  # the repository, where mpisim runs from one
+ROOT = Path(__file__).resolve().parents[3]  # the repository, if mpisim runs from one
 
 
 def datasets_folder() -> Path:
@@ -18,19 +18,19 @@ def datasets_folder() -> Path:
 
 
 def folders() -> list[Path]:
-    """Where data sets are looked for: each folder of MPISIM_DATA, then `datasets_folder`."""
+    """Where to look for data sets: each folder of MPISIM_DATA, then `datasets_folder`."""
     named = [Path(f).expanduser() for f in os.environ.get("MPISIM_DATA", "").split(":") if f]
     return [*named, datasets_folder()]
 
 
 def find(name: str) -> Path:
-    """The LibSVM file for ``problem.data``: a path to a file, or a name looked for in `folders`.
+    """The LibSVM file for ``problem.data``: a path to a file, or a name to look for in `folders`.
 
-    A name is looked for as NAME, NAME.xz, NAME.bz2 and NAME.gz in each folder, a registered one
-    also under its official file name. `InputError` tells where it was looked for.
+    NAME is found as NAME, NAME.xz, NAME.bz2 or NAME.gz, and a registered set also under its
+    official file name. `InputError` says where it was looked for.
     """
     path = os.path.expanduser(name)
-    if os.path.isfile(path):  # False for what cannot be a path at all
+    if os.path.isfile(path):  # also False for a name that cannot be a path
         return Path(path)
     if not name or os.sep in name:
         what = "is a folder" if os.path.isdir(path) else "no such file"
@@ -41,13 +41,13 @@ def find(name: str) -> Path:
     dataset = lookup(name)
     if dataset is not None and dataset.kind != "libsvm":
         raise InputError(f"data {name!r}: an image set; allowed here: a LibSVM file or set")
-    found = look(name) if dataset is None else find_file(dataset, dataset.files[0])
+    found = locate(name) if dataset is None else find_file(dataset, dataset.files[0])
     if found is None:
         raise missing(name)
     return found
 
 
-def here(name: str) -> bool:
+def available(name: str) -> bool:
     """Whether a data set, of rows or of (training) images, is on this machine."""
     dataset = lookup(name)
     if dataset is not None and dataset.kind != "libsvm":
@@ -60,12 +60,12 @@ def here(name: str) -> bool:
 
 
 def find_file(dataset: Dataset, file: DataFile) -> Path | None:
-    """The place of one file of a registered set, or None where it is not on this machine."""
+    """Where one file of a registered set is, or None if it is not on this machine."""
     names = (dataset.name, file.file) if dataset.kind == "libsvm" else (file.file,)
-    return look(*names)
+    return locate(*names)
 
 
-def look(*names: str) -> Path | None:
+def locate(*names: str) -> Path | None:
     """The first file called NAME or NAME.xz, .bz2, .gz for any of ``names`` in `folders`."""
     for folder in folders():
         for name in names:
@@ -77,7 +77,7 @@ def look(*names: str) -> Path | None:
 
 
 def missing(name: str) -> InputError:
-    """The error for a data set that is not here: where it was looked for and how to get it."""
+    """The error for a data set that is not found: where it was looked for and how to get it."""
     places = ", ".join(str(f) for f in folders())
     looked = (
         f"data {name!r}: not found (plain, .xz, .bz2 or .gz) in the folders of MPISIM_DATA and"

@@ -1,4 +1,4 @@
-"""Labels of samples as the problems want them."""
+"""Labels of samples as the problems need them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from mpisim.core.errors import InputError
 
 
 def binary_labels(labels: np.ndarray, source: str) -> np.ndarray:
-    """Two distinct labels to -1 (the smaller) and +1, shape (rows,), float64.
+    """Map two distinct labels to -1 (the smaller) and +1, shape (rows,), float64.
 
     Raises `InputError` unless there are exactly two.
     """

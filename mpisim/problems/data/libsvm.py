@@ -1,7 +1,7 @@
 """LibSVM text: ``LABEL INDEX:VALUE INDEX:VALUE ...``, one sample a line, indices from 1 ascending.
 
-scikit-learn parses. Where it refuses, or where its result cannot be right, a slow second scan
-finds the line to blame, so that every error is ``FILE:LINE: what; allowed: ...``.
+scikit-learn parses it. If it refuses, or if its result cannot be right, a slow second scan finds
+the bad line, so that every error is ``FILE:LINE: what; allowed: ...``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Table:
     indptr : array, shape (rows + 1,), int64
     labels : array, shape (rows,), float64
     features : int
-        Columns that the table itself needs: the largest 1-based index.
+        Columns that the rows need: the largest 1-based index.
     """
 
     data: np.ndarray
@@ -57,7 +57,7 @@ def parse(content: bytes, source: str) -> Table:
 
     ``source`` is the file's name in errors. Raises `InputError`.
     """
-    # Odd characters: a comment, nan, rubbish, or notations that only some parsers accept.
+    # Other characters: a comment, nan, rubbish, or a notation that not every parser accepts.
     if content.translate(None, _USUAL):
         scan(content, source)
     table = _load(content, source)
@@ -69,7 +69,7 @@ def parse(content: bytes, source: str) -> Table:
 
 
 def _load(content: bytes, source: str) -> Table:
-    from sklearn.datasets import load_svmlight_file  # 1.4 s to import, not needed with a cache
+    from sklearn.datasets import load_svmlight_file  # takes 1.4 s; not needed with a cache
 
     if not any(line.split(b"#")[0].strip() for line in io.BytesIO(content)):
         return Table(np.empty(0), np.empty(0, np.int32), np.zeros(1, np.int64), np.empty(0), 0)
@@ -86,7 +86,7 @@ def _load(content: bytes, source: str) -> Table:
 
 
 def scan(content: bytes, source: str) -> None:
-    """Raise `InputError` for the first line that is not LibSVM text, if there is one."""
+    """Raise `InputError` for the first line that is not LibSVM text, if any."""
     for number, line in enumerate(io.BytesIO(content), 1):
         words = line.split(b"#", 1)[0].split()
         problem = _problem(words) if words else None
@@ -95,7 +95,7 @@ def scan(content: bytes, source: str) -> None:
 
 
 def _problem(words: list[bytes]) -> str | None:
-    """What is wrong with one line, in words."""
+    """What is wrong with a line, or None."""
     if not _is_number(words[0]):
         return f"label {_show(words[0])} is not a finite number"
     last = 0
@@ -105,12 +105,12 @@ def _problem(words: list[bytes]) -> str | None:
             return f"{_show(word)} has no colon"
         if not _INDEX.fullmatch(index_text):
             return f"index {_show(index_text)} is not an integer"
-        # Long digit strings are not converted: int() refuses some thousands of digits.
+        # int() refuses thousands of digits, so long strings are not converted.
         index = int(index_text) if len(index_text) < 20 else LARGEST_INDEX + 1
         if not 1 <= index <= LARGEST_INDEX:
             return f"index {_show(index_text)} is not between 1 and {LARGEST_INDEX}"
         if index <= last:
-            how = "is given twice" if index == last else f"comes after {last}"
+            how = "occurs twice" if index == last else f"comes after {last}"
             return f"index {index} {how}"
         if not _is_number(value):
             return f"value {_show(value)} of index {index} is not a finite number"

@@ -1,6 +1,6 @@
-"""The registry of data sets: names, files, shapes, checksums and sources (registry.tsv here).
+"""The registry of data sets: names, files, shapes, checksums and sources, read from registry.tsv.
 
-A tab-separated table with one line per file; the lines of one name are one data set.
+That is a tab-separated table with one line per file. The lines with one name are one data set.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ class DataFile:
         The official file name without a compression suffix, relative to a data folder.
     rows : int
     nnz : int or None
-        Stored entries of a LibSVM file, where known.
+        Stored entries of a LibSVM file, if known.
     labels : str
-        The labels and how many rows have each, in words.
+        The labels and how many rows have each, as text.
     sha256 : str or None
-        Of the uncompressed content, where known.
+        Of the uncompressed content, if known.
     urls : tuple of str
-        Where to download it; a ``.tar.gz`` holds it as a member called ``file``.
+        Where to download it; from a ``.tar.gz`` the member ``file``.
     """
 
     part: str
@@ -73,7 +73,7 @@ def lookup(name: str) -> Dataset | None:
 
 
 def by_digest(sha256: str) -> Dataset | None:
-    """The registered LibSVM set whose file has this sha256, if there is one."""
+    """The registered set whose first file has this sha256, if there is one."""
     return next((d for d in registry().values() if d.files[0].sha256 == sha256), None)
 
 

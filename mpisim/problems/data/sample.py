@@ -1,17 +1,17 @@
-"""A small LibSVM file, shaped like a small a9a, so that everything runs with no network.
+"""A small generated LibSVM file, similar to a9a, so that everything runs without a network.
 
-Like a9a it has one-hot groups of binary features (the sizes of the Adult census attributes), about
-14 entries a row and about 24% positive labels; the labels come from a planted logistic model.
+Like a9a it has one-hot groups of binary features (of the sizes of the Adult census attributes),
+about 14 entries a row and about 24% positive labels. The labels come from a planted logistic model.
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
+from math import prod
 from pathlib import Path
 
 import numpy as np
 
+from mpisim.core.atomic_file import write_whole
 from mpisim.core.errors import InputError
 
 GROUPS = (5, 8, 5, 16, 5, 7, 14, 6, 5, 2, 2, 2, 5, 41)  # 123 features
@@ -24,12 +24,12 @@ def sample_text(rows: int = 1600, features: int = 123, seed: int = 0) -> str:
     """LibSVM text, the same on every machine: labels +1 and -1, entries INDEX:1."""
     edges = np.unique(np.round(np.cumsum((0, *GROUPS)) * features / sum(GROUPS)).astype(int))
     columns = np.stack([_categories(rows, a, b, g, seed) for g, (a, b) in _pairs(edges)], axis=1)
-    present = _uniforms(_PRESENT, rows, len(edges) - 1, seed) >= MISSING
+    present = uniforms(_PRESENT, (rows, len(edges) - 1), seed) >= MISSING
     present[:, 0] = True
-    weights = 3.0 * _uniforms(_WEIGHTS, 1, features, seed)[0] - 1.5
+    weights = 3.0 * uniforms(_WEIGHTS, (features,), seed) - 1.5
     margins = np.where(present, weights[columns], 0.0).sum(axis=1)
     chances = _sigmoid(margins + _intercept(margins))
-    labels = _uniforms(_LABELS, rows, 1, seed)[:, 0] < chances
+    labels = uniforms(_LABELS, (rows,), seed) < chances
     lines = []
     for label, row, keep in zip(labels, columns, present, strict=True):
         entries = " ".join(f"{j + 1}:1" for j in row[keep])
@@ -38,18 +38,13 @@ def sample_text(rows: int = 1600, features: int = 123, seed: int = 0) -> str:
 
 
 def write_sample(path: Path | str, rows: int = 1600, features: int = 123, seed: int = 0) -> None:
-    """Write `sample_text` to ``path``, whole or not at all; `InputError` where that fails."""
+    """Write `sample_text` to ``path``, whole or not at all; `InputError` if that fails."""
     if rows < 1 or features < 1:
         raise InputError(f"sample: {rows} rows, {features} features; both must be at least 1")
-    path = Path(path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(sample_text(rows, features, seed).encode())
-        os.replace(temporary, path)
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        write_whole(Path(path), sample_text(rows, features, seed).encode(), shared=True)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
         raise InputError(
             f"{path}: {error.strerror or error}; allowed: a path that can be written"
         ) from None
@@ -60,19 +55,21 @@ def _pairs(edges: np.ndarray) -> list[tuple[int, tuple[int, int]]]:
 
 
 def _categories(rows: int, start: int, stop: int, group: int, seed: int) -> np.ndarray:
-    """A column of the group start, ..., stop - 1 for each row; the k-th with chance ~ 1 / k."""
+    """A column of start, ..., stop - 1 for each row, the k-th with probability ~ 1 / k."""
     weights = 1.0 / np.arange(1, stop - start + 1)
     limits = np.cumsum(weights / weights.sum())[:-1]
-    draws = _uniforms(_GROUP + group, rows, 1, seed)[:, 0]
+    draws = uniforms(_GROUP + group, (rows,), seed)
     return start + np.searchsorted(limits, draws, side="right")
 
 
-def _uniforms(purpose: int, rows: int, count: int, seed: int) -> np.ndarray:
-    """Uniform numbers in [0, 1), shape (rows, count); another ``purpose``, other numbers."""
-    # Raw Philox words: NumPy keeps those for ever, but may change what it makes of them, and a
-    # run's own streams may change, too, while this file stays as it is.
-    words = np.random.Philox(key=np.array([seed, purpose], np.uint64)).random_raw(rows * count)
-    return (words >> np.uint64(11)).reshape(rows, count) * 2.0**-53
+def uniforms(purpose: int, shape: tuple[int, ...], seed: int) -> np.ndarray:
+    """Uniform numbers in [0, 1), independent for each ``purpose``, the same in every version.
+
+    NumPy never changes raw Philox words, but may change what it makes of them. The streams of runs
+    may change too.
+    """
+    words = np.random.Philox(key=np.array([seed, purpose], np.uint64)).random_raw(prod(shape))
+    return (words >> np.uint64(11)).reshape(shape) * 2.0**-53
 
 
 def _sigmoid(z: np.ndarray) -> np.ndarray:
@@ -80,7 +77,7 @@ def _sigmoid(z: np.ndarray) -> np.ndarray:
 
 
 def _intercept(margins: np.ndarray) -> float:
-    """The shift that makes the mean chance POSITIVE, by bisection."""
+    """The shift that makes the mean probability POSITIVE, by bisection."""
     low, high = -50.0, 50.0
     for _ in range(60):
         middle = (low + high) / 2

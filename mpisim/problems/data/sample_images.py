@@ -1,8 +1,8 @@
-"""Small generated images, shaped like MNIST, so that everything runs with no network.
+"""Small generated images, similar to MNIST, so that everything runs without a network.
 
-Ten strokes through random places stand for the digits; each image is one of them, moved a little
-and drawn with a soft pen. Like MNIST's, images are 28 x 28, about a fifth of the pixels is above 0,
-and a few dozen principal components hold most of them.
+Ten strokes through random places stand for the digits. Each image is one of them, moved a little
+and drawn with a soft pen. As in MNIST, images are 28 x 28, about a fifth of the pixels are above 0,
+and a few dozen principal components explain most of the variance.
 """
 
 from __future__ import annotations
@@ -11,19 +11,21 @@ from functools import lru_cache
 
 import numpy as np
 
-CLASSES, PLACES = 10, 5  # kinds of strokes, and places that one goes through
+from mpisim.problems.data.sample import uniforms
+
+CLASSES, PLACES = 10, 5  # kinds of strokes, and places on the way of each
 JITTER, PEN = 0.05, 0.075  # of the side
-_STROKES, _KINDS, _MOVES, _WIDTHS = range(4)  # purposes
+_STROKES, _KINDS, _MOVES, _WIDTHS = range(100, 104)  # purposes
 
 
 @lru_cache(maxsize=1)
 def sample_images(count: int = 1200, side: int = 28, seed: int = 0) -> np.ndarray:
-    """Shape (count, side, side), uint8, the same on every machine up to roundings of a level."""
-    strokes = 0.2 + 0.6 * _uniforms(_STROKES, CLASSES * PLACES * 2, seed).reshape(-1, PLACES, 2)
-    kinds = (CLASSES * _uniforms(_KINDS, count, seed)).astype(int)
-    moves = JITTER * (2 * _uniforms(_MOVES, count * PLACES * 2, seed) - 1)
-    places = strokes[kinds] + moves.reshape(count, PLACES, 2)
-    widths = PEN * (0.75 + 0.5 * _uniforms(_WIDTHS, count, seed))
+    """Shape (count, side, side), uint8, the same on every machine up to the rounding of a level."""
+    strokes = 0.2 + 0.6 * uniforms(_STROKES, (CLASSES, PLACES, 2), seed)
+    kinds = (CLASSES * uniforms(_KINDS, (count,), seed)).astype(int)
+    moves = JITTER * (2 * uniforms(_MOVES, (count, PLACES, 2), seed) - 1)
+    places = strokes[kinds] + moves
+    widths = PEN * (0.75 + 0.5 * uniforms(_WIDTHS, (count,), seed))
     distances = np.full((count, side, side), np.inf)
     for k in range(PLACES - 1):
         np.minimum(distances, _distances(places[:, k], places[:, k + 1], side), out=distances)
@@ -34,16 +36,10 @@ def sample_images(count: int = 1200, side: int = 28, seed: int = 0) -> np.ndarra
 
 
 def _distances(start: np.ndarray, stop: np.ndarray, side: int) -> np.ndarray:
-    """Of all pixels from the line from ``start`` to ``stop`` (count, 2): (count, side, side)."""
+    """Of all pixels to the lines from ``start`` to ``stop`` (count, 2): (count, side, side)."""
     centres = (np.arange(side) + 0.5) / side
     down, right = (stop - start).T[:, :, None, None]
     y = centres[:, None] - start[:, 0, None, None]
     x = centres[None, :] - start[:, 1, None, None]
     along = np.clip((y * down + x * right) / (down**2 + right**2), 0, 1)
     return np.hypot(y - along * down, x - along * right)
-
-
-def _uniforms(purpose: int, count: int, seed: int) -> np.ndarray:
-    """Uniform numbers in [0, 1); each ``purpose`` has its own (see `sample`)."""
-    words = np.random.Philox(key=np.array([seed, 100 + purpose], np.uint64)).random_raw(count)
-    return (words >> np.uint64(11)) * 2.0**-53

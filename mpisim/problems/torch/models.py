@@ -1,6 +1,6 @@
-"""ResNet-18, VGG-16 and WideResNet-16-4 for small images, by name; PyTorch's own random start.
+"""ResNet-18, VGG-16 and WideResNet-16-4 for small images, by name, initialised as in PyTorch.
 
-They are here because torchvision's and timm's are for 224 x 224 pixels; see docs/dependencies.md.
+The networks of torchvision and timm are for 224 x 224 pixels; see docs/dependencies.md.
 ``width`` multiplies the channels of every layer: 1 is the paper's network.
 """
 
@@ -15,7 +15,7 @@ MODELS: dict[str, Callable[[tuple[int, ...], int, float], nn.Module]] = {}
 
 
 def model(name: str):
-    """Decorator of a function (shape of a sample, classes, width) -> Module: names it."""
+    """Decorator of a function (shape of a sample, classes, width) -> Module: registers it."""
 
     def register(function):
         MODELS[name] = function
@@ -32,7 +32,7 @@ class Residual(nn.Module):
     """Two 3 x 3 convolutions with batch norm around a shortcut.
 
     ``early``: normalise and activate before each convolution (He et al., 2016b; WideResNet), not
-    behind it (He et al., 2016a; ResNet-18).
+    after it (He et al., 2016a; ResNet-18).
     """
 
     def __init__(self, inputs: int, outputs: int, stride: int, early: bool):
@@ -79,7 +79,7 @@ def _channels(count: int, width: float) -> int:
 
 @model("resnet18")
 def resnet18(shape: tuple[int, ...], classes: int, width: float) -> nn.Module:
-    """ResNet-18 with a 3 x 3 stem and no pooling behind it: 11,173,962 parameters on CIFAR-10."""
+    """ResNet-18 with a 3 x 3 stem and no pooling after it: 11,173,962 parameters on CIFAR-10."""
     widths = [_channels(count, width) for count in (64, 128, 256, 512)]
     stem = [_conv(shape[0], widths[0], 3), nn.BatchNorm2d(widths[0]), nn.ReLU()]
     body = _stages(widths[0], widths, 2, early=False)
@@ -107,7 +107,7 @@ def vgg16(shape: tuple[int, ...], classes: int, width: float) -> nn.Module:
             conv = nn.Conv2d(inputs, outputs, 3, padding=1)
             layers += [conv, nn.BatchNorm2d(outputs), nn.ReLU()]
             inputs = outputs
-        layers.append(nn.MaxPool2d(2, ceil_mode=True))  # one pixel stays one
+        layers.append(nn.MaxPool2d(2, ceil_mode=True))  # a single pixel is kept
     return nn.Sequential(*layers, MeanPool(), nn.Linear(inputs, classes))
 
 

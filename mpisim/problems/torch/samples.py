@@ -1,4 +1,4 @@
-"""Training and test samples of the problem ``torch``, found by name; here nothing needs PyTorch."""
+"""Training and test samples for the problem ``torch``, by name. Nothing here needs PyTorch."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import numpy as np
 from mpisim.core.errors import InputError
 from mpisim.core.rng import Streams
 from mpisim.core.schema import choose
-from mpisim.problems.data.find import look, missing
+from mpisim.problems.data.find import locate, missing
 from mpisim.problems.data.images import load_images, read_cifar
 
-PART = ("cifar10_train_first4000.bin", "cifar10_test_first1000.bin")
+CIFAR10_PART = ("cifar10_train_first4000.bin", "cifar10_test_first1000.bin")
 GENERATED = (4000, 1000)  # training and test images
 SIZE, CLASSES, NOISE, SHIFT = 32, 10, 40.0, 4
 
@@ -27,7 +27,7 @@ class Samples:
     Attributes
     ----------
     features, test_features : arrays, shape (N, ...) and (N_test, ...)
-        uint8 images (N, channels, height, width), or numbers of any shape as they are.
+        uint8 images (N, channels, height, width), or floats of any shape, which stay as they are.
     labels, test_labels : arrays, shape (N,) and (N_test,), int64, in 0, ..., classes - 1
     classes : int
     """
@@ -40,7 +40,7 @@ class Samples:
 
     @property
     def sha256(self) -> str:
-        """Of all its arrays."""
+        """Of all arrays."""
         digest = hashlib.sha256()
         for name in ("features", "labels", "test_features", "test_labels"):
             digest.update(np.ascontiguousarray(getattr(self, name)).tobytes())
@@ -51,7 +51,7 @@ SAMPLES: dict[str, Callable[[], Samples]] = {}
 
 
 def data_set(name: str):
-    """Decorator of a function () -> `Samples`: makes it known under ``name``."""
+    """Decorator of a function () -> `Samples`: registers it under ``name``."""
 
     def register(function: Callable[[], Samples]) -> Callable[[], Samples]:
         SAMPLES[name] = function
@@ -62,12 +62,12 @@ def data_set(name: str):
 
 @lru_cache(maxsize=2)
 def load(name: str) -> Samples:
-    """The samples called ``name``; `InputError` where they are unknown or not here."""
+    """The samples called ``name``; `InputError` if they are unknown or missing."""
     return choose(SAMPLES, name, "problem.data")()
 
 
 def first(whole: Samples, count: int) -> Samples:
-    """Its first ``count`` training samples and as many test samples; all of them for 0."""
+    """The first ``count`` training samples and as many test samples; all of them for 0."""
     if count == 0:
         return whole
     return dataclasses.replace(
@@ -79,8 +79,8 @@ def first(whole: Samples, count: int) -> Samples:
     )
 
 
-def here(name: str) -> bool:
-    """Whether they can be loaded."""
+def available(name: str) -> bool:
+    """Whether the samples called ``name`` can be loaded."""
     try:
         return bool(load(name).classes)
     except InputError:
@@ -88,9 +88,7 @@ def here(name: str) -> bool:
 
 
 def _registered(name: str, classes: int) -> Samples:
-    images, labels = load_images(name, "train")
-    test_images, test_labels = load_images(name, "test")
-    return _of_images(images, labels, test_images, test_labels, classes)
+    return _of_images(*load_images(name, "train"), *load_images(name, "test"), classes)
 
 
 def _of_images(images, labels, test_images, test_labels, classes: int) -> Samples:
@@ -122,18 +120,23 @@ def mnist() -> Samples:
 @data_set("cifar10-part")
 def cifar10_part() -> Samples:
     """The first 4,000 training and 1,000 test images of CIFAR-10."""
-    paths = [look(name) for name in PART]
-    if paths[0] is None or paths[1] is None:
-        raise missing(PART[0 if paths[0] is None else 1])
-    return _of_images(*read_cifar(paths[0]), *read_cifar(paths[1]), 10)
+    train, test = (_read(name) for name in CIFAR10_PART)
+    return _of_images(*train, *test, 10)
+
+
+def _read(name: str) -> tuple[np.ndarray, np.ndarray]:
+    path = locate(name)
+    if path is None:
+        raise missing(name)
+    return read_cifar(path)
 
 
 @data_set("generated")
 def generated() -> Samples:
     """4,000 and 1,000 images, 3 x 32 x 32, 10 classes: the same on every machine.
 
-    A class is a smooth random picture; an image is its class's picture, moved by up to 4 pixels
-    around the edges, at half to full contrast, in noise.
+    A class is a coarse random picture. An image is that picture, shifted cyclically by up to 4
+    pixels, at half to full contrast, plus noise.
     """
     random = Streams(0).generator("generated images")
     coarse = random.uniform(-1, 1, (CLASSES, 3, 4, 4))
@@ -147,5 +150,5 @@ def generated() -> Samples:
     values = 128 + 60 * contrast * images.transpose(0, 3, 1, 2)
     values += NOISE * random.standard_normal(values.shape)
     pixels = np.clip(values, 0, 255).astype(np.uint8)
-    train = slice(0, GENERATED[0]), slice(GENERATED[0], count)
-    return Samples(pixels[train[0]], labels[train[0]], pixels[train[1]], labels[train[1]], CLASSES)
+    first = GENERATED[0]
+    return Samples(pixels[:first], labels[:first], pixels[first:], labels[first:], CLASSES)

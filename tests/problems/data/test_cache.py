@@ -10,9 +10,8 @@ import sys
 import pytest
 
 from mpisim.core.errors import InputError
+from mpisim.problems.data import DataOptions, libsvm, load_shards, prepare, prepared
 from mpisim.problems.data import cache as caching
-from mpisim.problems.data import libsvm, shards
-from mpisim.problems.data.shards import DataOptions, load_shards, prepare
 from tests.problems.data.conftest import random_dense, to_text
 
 
@@ -28,12 +27,12 @@ def parses(monkeypatch):
     """How often text was parsed."""
     calls = []
     parse = libsvm.parse
-    monkeypatch.setattr(shards.libsvm, "parse", lambda *a: calls.append(a) or parse(*a))
+    monkeypatch.setattr(prepared.libsvm, "parse", lambda *a: calls.append(a) or parse(*a))
     return calls
 
 
 def rows(options):
-    block = load_shards(prepare(options), options, 0, options.workers)
+    block = load_shards(prepare(options), 0, options.workers)
     return [a.tobytes() for a in (block.data, block.indices, block.indptr, block.labels)]
 
 
@@ -94,7 +93,7 @@ def test_damaged_is_rebuilt(path, cache, parses, damage, when):
     if when == "before":
         assert rows(options) == good
     else:
-        block = load_shards(prepared, options, 0, 3)
+        block = load_shards(prepared, 0, 3)
         assert block.data.tobytes() == good[0] and block.labels.tobytes() == good[3]
     assert len(parses) == 2
     assert rows(options) == good and len(parses) == 2
@@ -123,11 +122,11 @@ def test_deleted_between(path, cache):
     options = DataOptions(str(path), 3)
     good, prepared = rows(options), prepare(options)
     prepared.cache.unlink()
-    assert load_shards(prepared, options, 0, 3).data.tobytes() == good[0]
+    assert load_shards(prepared, 0, 3).data.tobytes() == good[0]
     prepared.cache.unlink()
     path.write_text("1 1:1\n2 1:1\n3 1:2\n")
     with pytest.raises(InputError, match="changed while it was in use"):
-        load_shards(prepared, options, 0, 3)
+        load_shards(prepared, 0, 3)
 
 
 def test_damaged_digest_is_read_again(path, cache, parses):
@@ -162,10 +161,10 @@ def test_full_disk(path, cache):
 
 JOB = """
 import hashlib, sys
-from mpisim.problems.data.shards import DataOptions, load_shards, prepare
+from mpisim.problems.data import DataOptions, load_shards, prepare
 options = DataOptions(sys.argv[1], 3, "sorted-by-norm")
 print("ready", flush=True); sys.stdin.readline()
-block = load_shards(prepare(options), options, 0, 3)
+block = load_shards(prepare(options), 0, 3)
 print(hashlib.sha256(block.data.tobytes() + block.indices.tobytes()).hexdigest())
 """
 

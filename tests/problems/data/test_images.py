@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mpisim.core.errors import InputError
-from mpisim.problems.data import images
 from mpisim.problems.data import registry as registering
-from mpisim.problems.data.images import load_images, parse_cifar, parse_idx, read_cifar, read_idx
+from mpisim.problems.data.image_formats import CIFAR_CLASSES, parse_cifar, parse_idx
+from mpisim.problems.data.images import load_images, read_cifar, read_idx
 
 
 def idx(array: np.ndarray) -> bytes:
@@ -67,7 +67,7 @@ def test_idx_is_total(content):
         assert idx(array) == bytes_
 
 
-@pytest.mark.parametrize(("kind", "classes"), images.CIFAR_CLASSES.items())
+@pytest.mark.parametrize(("kind", "classes"), CIFAR_CLASSES.items())
 def test_cifar(tmp_path, kind, classes):
     labels = np.stack([some(6, top, seed=top) for top in classes], axis=1)
     pixels = some((6, 3072))
@@ -80,12 +80,12 @@ def test_cifar(tmp_path, kind, classes):
 @pytest.mark.parametrize("content", [b"", bytes(3072), bytes(3073 * 2 - 1), b"\x0a" + bytes(3072)])
 def test_bad_cifar(content):
     with pytest.raises(InputError, match=r"^f: .*allowed"):
-        parse_cifar(content, "f", (10,))
+        parse_cifar(content, "f", "cifar10")
 
 
 def test_cifar_names_the_record():
     with pytest.raises(InputError, match="label 77 in record 1; allowed: 0 to 9"):
-        parse_cifar(bytes(3073) + b"\x4d" + bytes(3072), "f", (10,))
+        parse_cifar(bytes(3073) + b"\x4d" + bytes(3072), "f", "cifar10")
 
 
 @pytest.fixture

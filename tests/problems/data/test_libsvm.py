@@ -52,7 +52,7 @@ BAD = {
     "index 0": (b"1 0:3", "index '0'"),
     "negative index": (b"1 -2:3", "index '-2'"),
     "descending": (b"1 3:1 2:1", "index 2 comes after 3"),
-    "duplicate": (b"1 3:1 3:1", "index 3 is given twice"),
+    "duplicate": (b"1 3:1 3:1", "index 3 occurs twice"),
     "index too large": (b"1 2147483647:1", "index '2147483647'"),
     "index far too large": (b"1 " + b"9" * 5000 + b":1", "index '9999"),
     "fractional index": (b"1 1.0:3", "index '1.0'"),

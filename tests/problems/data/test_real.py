@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from mpisim.core.errors import InputError
-from mpisim.problems.data import libsvm
+from mpisim.problems.data import DataOptions, libsvm, load_shards, prepare
 from mpisim.problems.data.content import read_content, verify
-from mpisim.problems.data.find import find, look
+from mpisim.problems.data.find import find, locate
 from mpisim.problems.data.images import load_images, read_cifar
 from mpisim.problems.data.registry import lookup, registry
-from mpisim.problems.data.shards import DataOptions, load_shards, prepare
 
 pytestmark = pytest.mark.real
 SMALL = [
@@ -59,7 +58,7 @@ def test_marina_shards(name, need_data):
     need_data(name)
     dataset = lookup(name)
     options = DataOptions(name, 5, bias=True)
-    shards = load_shards(prepare(options), options, 1, 2)
+    shards = load_shards(prepare(options), 1, 2)
     size = dataset.rows // 5
     assert shards.d == dataset.features + 1
     assert (shards.stops - shards.starts).tolist() == [size, size]
@@ -79,7 +78,7 @@ def test_regression_needs_real_labels(need_data):
 
 
 def test_mnist():
-    if any(look(f.file) is None for f in registry()["mnist"].files):
+    if any(locate(f.file) is None for f in registry()["mnist"].files):
         pytest.skip("mnist is not here (MPISIM_DATA)")
     pixels, labels = load_images("mnist", "test")
     assert pixels.shape == (10000, 28, 28) and np.count_nonzero(pixels) == 1511219
@@ -87,7 +86,7 @@ def test_mnist():
 
 
 def test_cifar_records():
-    path = look("cifar10_test_first1000.bin")
+    path = locate("cifar10_test_first1000.bin")
     if path is None:
         pytest.skip("no CIFAR-10 records here (MPISIM_DATA)")
     pixels, labels = read_cifar(path)

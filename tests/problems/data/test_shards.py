@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from mpisim.core.errors import InputError
 from mpisim.core.rng import Streams
-from mpisim.problems.data.shards import DataOptions, load_shards, prepare
+from mpisim.problems.data import DataOptions, load_shards, prepare
+from mpisim.problems.data import registry as registering
 from tests.problems.data.conftest import random_dense, to_dense, to_text
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -77,7 +80,7 @@ SPLITS = ["contiguous", "shuffled", "sorted-by-norm", "homogeneous"]
 def test_against_dense(path, split, remainder, scale, bias):
     options = DataOptions(path, 5, split, remainder, bias, scale, seed=3)
     prepared = prepare(options)
-    shards = load_shards(prepared, options, 0, 5)
+    shards = load_shards(prepared, 0, 5)
     check(options, 0, 5, shards)
     assert shards.d == prepared.features == D + bias
     assert shards.total_rows == prepared.rows == N
@@ -97,19 +100,19 @@ def test_blocks_are_slices_of_the_whole(path, split, writable, tmp_path, monkeyp
     assert (prepared.cache is not None) == writable == (prepared.table is None)
     for cuts in ([0, 7], [0, 1, 7], [0, 2, 3, 5, 7], list(range(8)), [0, 0, 4, 4, 7]):
         for a, b in itertools.pairwise(cuts):
-            check(options, a, b - a, load_shards(prepared, options, a, b - a))
+            check(options, a, b - a, load_shards(prepared, a, b - a))
 
 
 def test_homogeneous_rows_are_there_once(path):
     options = DataOptions(path, 1000, "homogeneous")  # more workers than rows is fine here
-    shards = load_shards(prepare(options), options, 200, 300)
+    shards = load_shards(prepare(options), 200, 300)
     assert len(shards.labels) == N
     assert (shards.starts == 0).all() and (shards.stops == N).all() and len(shards.stops) == 300
 
 
 def test_no_workers(path):
     options = DataOptions(path, 5, bias=True)
-    shards = load_shards(prepare(options), options, 0, 0)
+    shards = load_shards(prepare(options), 0, 0)
     sizes = [shards.data, shards.indices, shards.labels, shards.starts, shards.stops]
     assert [len(a) for a in sizes] == [0] * 5
     assert shards.indptr.tolist() == [0] and shards.d == D + 1 and shards.total_rows == N
@@ -117,7 +120,7 @@ def test_no_workers(path):
 
 def test_real_labels_stay(path):
     options = DataOptions(path, 2, labels="real")
-    shards = load_shards(prepare(options), options, 0, 2)
+    shards = load_shards(prepare(options), 0, 2)
     assert set(shards.labels) == {1.0, 2.0}
 
 
@@ -125,7 +128,7 @@ def test_seed_decides_the_shuffle(path):
     orders = set()
     for seed in (0, 1, 2):
         options = DataOptions(path, 1, "shuffled", seed=seed)
-        shards = load_shards(prepare(options), options, 0, 1)
+        shards = load_shards(prepare(options), 0, 1)
         check(options, 0, 1, shards)
         orders.add(shards.data.tobytes())
     assert len(orders) == 3
@@ -135,7 +138,7 @@ def test_equal_norms_keep_their_order(tmp_path):
     path = tmp_path / "ties"
     path.write_text("1 1:2\n-1 2:1\n1 3:2\n-1 4:1\n1 5:-2\n")
     options = DataOptions(str(path), 1, "sorted-by-norm")
-    assert load_shards(prepare(options), options, 0, 1).indices.tolist() == [1, 3, 0, 2, 4]
+    assert load_shards(prepare(options), 0, 1).indices.tolist() == [1, 3, 0, 2, 4]
 
 
 def test_features(path, here):
@@ -149,18 +152,18 @@ def test_features(path, here):
     assert prepare(DataOptions("splice", 2)).features == 99
 
 
-def test_registered_content_is_recognised_under_any_name(tmp_path):
-    from mpisim.problems.data.sample import write_sample
-
-    write_sample(tmp_path / "other")
-    prepared = prepare(DataOptions(str(tmp_path / "other"), 2))
-    assert (prepared.registered, prepared.features) == ("sample", 123)
+def test_registered_content_is_recognised_under_any_name(path, monkeypatch):
+    digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    file = registering.DataFile("-", "other", N, None, "", digest, ())
+    sets = {"other": registering.Dataset("other", "libsvm", 50, (file,))}
+    monkeypatch.setattr(registering, "registry", lambda: sets)
+    assert prepare(DataOptions(path, 2)).features == 50
 
 
 @pytest.mark.parametrize("remainder", ["drop", "spread"])
 def test_as_many_workers_as_rows(path, remainder):
     options = DataOptions(path, N, remainder=remainder)
-    check(options, 0, N, load_shards(prepare(options), options, 0, N))
+    check(options, 0, N, load_shards(prepare(options), 0, N))
     with pytest.raises(InputError, match=r"^problem\.workers: 24 .* at most 23"):
         prepare(DataOptions(path, N + 1, remainder=remainder))
 
@@ -176,4 +179,4 @@ def test_unknown_options(path, key):
 def test_workers_out_of_range(path):
     options = DataOptions(path, 5)
     with pytest.raises(ValueError, match="of 5"):
-        load_shards(prepare(options), options, 3, 3)
+        load_shards(prepare(options), 3, 3)

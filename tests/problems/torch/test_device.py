@@ -18,7 +18,7 @@ def elsewhere(monkeypatch):
     It computes no values, but refuses operations on tensors of two devices, as an accelerator
     does. What would be copied from it is zeros.
     """
-    from mpisim.problems.torch import network as module
+    from mpisim.problems.torch import flat_model as module
 
     monkeypatch.setattr(module, "device_of", lambda name, first: torch.device("meta"))
     monkeypatch.setattr(torch.Tensor, "cpu", lambda t: torch.zeros(t.shape, dtype=t.dtype))
@@ -36,14 +36,14 @@ def test_all_of_a_gradient_is_on_the_device(model, elsewhere):
     x, batch = problem.initial_point(), np.zeros((3, 9), np.int64)
     shapes = [problem.losses_and_gradients(x)[1], problem.batch_gradients(x, batch)]
     assert [g.shape for g in [*shapes, problem.test(x)[1]]] == [(3, problem.d)] * 3
-    own = problem.network
+    own = problem.flat_model
     tensors = [own.x, own.grad, *own.model.buffers()]
     tensors += [t for p in own.model.parameters() for t in (p, p.grad)]
     assert {t.device.type for t in tensors} == {"meta"}
 
 
 def test_ranks_share_the_accelerators(monkeypatch):
-    from mpisim.problems.torch.network import device_of
+    from mpisim.problems.torch.flat_model import device_of
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert device_of("cpu", 3) == device_of("auto", 3) == torch.device("cpu")

@@ -25,7 +25,7 @@ def load(tables, n=4, first=0, count=None, dtype="float64"):
 
 def test_without_pytorch_it_is_one_line(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    monkeypatch.delitem(sys.modules, "mpisim.problems.torch.network", raising=False)
+    monkeypatch.delitem(sys.modules, "mpisim.problems.torch.flat_model", raising=False)
     with pytest.raises(InputError, match=r'needs PyTorch: pip install "mpisim\[torch\]"'):
         load(network(GD))
 
@@ -35,7 +35,7 @@ def test_generated_images():
     assert whole.features.shape == (4000, 3, 32, 32) and whole.features.dtype == np.uint8
     assert whole.test_features.shape == (1000, 3, 32, 32)
     assert np.bincount(whole.labels, minlength=10).min() > 300
-    assert samples.here("generated") and not samples.here("nowhere")
+    assert samples.available("generated") and not samples.available("nowhere")
 
 
 def test_bad_values_are_one_line():
@@ -142,7 +142,7 @@ def test_blocks_of_workers_have_the_same_bits():
 
 
 def test_augmented_images_are_cut_and_mirrored():
-    from mpisim.problems.torch.problem import augmented
+    from mpisim.problems.torch.transforms import augmented
 
     image = np.arange(1, 3 * 6 * 6 + 1, dtype=np.uint8).reshape(1, 3, 6, 6)
     same = augmented(image, np.array([[0.5, 0.5, 0.9]]))

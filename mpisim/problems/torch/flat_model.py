@@ -13,9 +13,9 @@ os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read when CUDA st
 
 
 def device_of(name: str, first: int) -> torch.device:
-    """The device called ``name``; "auto": an accelerator if there is one, else the CPU.
+    """The device called ``name``; "auto" is an accelerator if there is one, else the CPU.
 
-    Ranks, told apart by their ``first`` worker, share several accelerators.
+    Ranks, told apart by their ``first`` worker, share the accelerators if there are several.
     """
     if name == "cpu":
         return torch.device("cpu")
@@ -26,22 +26,21 @@ def device_of(name: str, first: int) -> torch.device:
     raise RuntimeError(f"there is no device {name!r}")
 
 
-class Network:
-    """Mean losses and gradients of a model over samples, worker by worker.
+class FlatModel:
+    """Mean losses and gradients of a model over samples.
 
-    Parameters and gradient are stretches of two flat tensors, shape (d,), in the order of
-    ``model.parameters()``. Batch norm always takes the statistics of the samples that go through
-    together in training, and averages them over one call of `gradient`; in `test` it takes such an
-    average.
+    Parameters and gradient are views of two flat tensors, shape (d,), in the order of
+    ``model.parameters()``. In training, batch norm uses the statistics of the samples that go
+    through together, and averages them over one call of `gradient`. `test` uses such an average.
 
-    model : on the CPU, in the arithmetic wanted; moved to ``device``.
-    mixed : forward passes under bfloat16 autocast.
+    model : on the CPU, with parameters of the arithmetic's type; moved to ``device``.
+    mixed : run forward passes under bfloat16 autocast.
     """
 
     def __init__(self, model: nn.Module, device: torch.device, mixed: bool):
         torch.use_deterministic_algorithms(True, warn_only=device.type != "cpu")
         if device.type == "cpu":
-            torch.set_num_threads(1)  # the order of every sum
+            torch.set_num_threads(1)  # fixes the order of every sum
         self.model, self.device, self.mixed = model.to(device), device, mixed
         parameters = list(self.model.parameters())
         self.d = sum(p.numel() for p in parameters)
@@ -55,7 +54,7 @@ class Network:
             start = stop
         self.norms = [m for m in self.model.modules() if isinstance(m, _BatchNorm)]
         for norm in self.norms:
-            norm.momentum = None  # averages, all with the same weight
+            norm.momentum = None  # a cumulative average with equal weights
 
     def point(self) -> np.ndarray:
         """The parameters, shape (d,)."""
@@ -68,25 +67,25 @@ class Network:
     def gradient(
         self, features: np.ndarray, labels: np.ndarray, chunk: int, seed: int
     ) -> tuple[float, int, np.ndarray]:
-        """In training: mean loss, samples classified rightly, and the gradient (d,).
+        """In training mode: mean loss, number of samples classified correctly, gradient (d,).
 
         features (r, ...) in the model's arithmetic, labels (r,): they go through in as few parts
-        of as equal sizes as there can be with at most ``chunk`` samples. seed : of dropout.
+        of at most ``chunk`` samples as possible, of sizes as equal as possible. seed : of dropout.
         """
         self.model.train()
         for norm in self.norms:
             norm.reset_running_stats()
         torch.manual_seed(seed)
-        return self._passes(features, labels, -(-len(labels) // chunk))
+        return self._passes(features, labels, chunk)
 
     def test(
         self, statistics: list[torch.Tensor], features: np.ndarray, labels: np.ndarray, chunk: int
     ) -> tuple[float, int, np.ndarray]:
-        """The same in evaluation, with `statistics` that a call of `gradient` left."""
+        """The same in evaluation mode, with the `statistics` that a call of `gradient` left."""
         self.model.eval()
         for own, saved in zip(self._running(), statistics, strict=True):
             own.copy_(saved)
-        return self._passes(features, labels, -(-len(labels) // chunk))
+        return self._passes(features, labels, chunk)
 
     def statistics(self) -> list[torch.Tensor]:
         """Batch norm's averages over the last call of `gradient`."""
@@ -97,9 +96,10 @@ class Network:
         return [tensor for tensor in tensors if tensor is not None]
 
     def _passes(
-        self, features: np.ndarray, labels: np.ndarray, parts: int
+        self, features: np.ndarray, labels: np.ndarray, chunk: int
     ) -> tuple[float, int, np.ndarray]:
-        rows, total, right = len(labels), 0.0, 0
+        rows, total, correct = len(labels), 0.0, 0
+        parts = -(-rows // chunk)
         self.grad.zero_()
         for part in range(parts):
             which = slice(rows * part // parts, rows * (part + 1) // parts)
@@ -110,5 +110,5 @@ class Network:
             loss = nn.functional.cross_entropy(outputs.to(self.x.dtype), wanted, reduction="sum")
             (loss / rows).backward()
             total += loss.item()
-            right += int((outputs.argmax(1) == wanted).sum())
-        return total / max(rows, 1), right, self.grad.cpu().numpy().copy()
+            correct += int((outputs.argmax(1) == wanted).sum())
+        return total / max(rows, 1), correct, self.grad.cpu().numpy().copy()

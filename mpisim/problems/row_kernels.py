@@ -1,9 +1,8 @@
-"""Compiled loops of generalized linear models: sum_t phi(a_t . x, y_t) over rows a_t.
+"""Compiled loops over the rows of generalized linear models: sum_t phi(a_t . x, y_t).
 
-Rows are taken in chunks that stay in the cache: first all dot products z_t = a_t . x of a chunk,
-then phi and phi' for the whole chunk in loops that the compiler turns into vector instructions,
-then the gradient's rows. Everything goes worker by worker, and chunks start at a worker's first
-row, so that no bit depends on the other workers of a block.
+They take rows in chunks that stay in the cache: first all dot products z_t = a_t . x of a chunk,
+then phi and phi' for the whole chunk, then the rows' part of the gradient. They go worker by
+worker, and a chunk starts at a worker's first row, so no bit depends on the rest of the block.
 """
 
 from __future__ import annotations
@@ -11,92 +10,21 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-LOGISTIC, NONCONVEX, SQUARES, PRODUCT = range(4)  # phi
+from mpisim.problems.loss_kernels import DOTS, GRADIENT, LOSS, phi
+
 ONES, SPARSE, DENSE = range(3)  # how rows are stored; ONES: sparse, and all stored entries are 1
-LOSS, GRADIENT, DOTS = 1, 2, 4  # what is wanted, added up
 
 CHUNK = 256  # rows of a chunk, sparse
 DENSE_BYTES = 1 << 18  # of a chunk, dense: a fraction of the second-level cache
-LOG2_E = 1.4426950408889634
-LN2_HIGH = 6.93147180369123816490e-01  # 32 bits: its product with a small integer is exact
-LN2_LOW = 1.90821492927058770002e-10
-ROUND = 6755399441055744.0  # 1.5 * 2**52: adding it rounds to an integer, kept in the low bits
 ONE = np.uint64(1)
 
 
-def dense_chunk(d: int) -> int:
-    """Rows of a chunk of dense rows of length ``d``: a multiple of 4."""
+@njit(cache=True)
+def chunk_rows(form, d):
+    """Rows of a chunk; a multiple of 4 for dense rows, whose length is ``d``."""
+    if form != DENSE:
+        return CHUNK
     return max(4, min(128, DENSE_BYTES // 8 // max(d, 1) // 4 * 4))
-
-
-@njit(cache=True, fastmath={"contract"}, error_model="numpy")
-def _exp_minus_abs(n, z, y, t, p, s):
-    """p = exp(-|y z|): Taylor to degree 13 on [-ln 2 / 2, ln 2 / 2], times a power of two.
-
-    ``t`` and ``s`` are scratch. Within 2 ulp down to exp(-708), and 0 below; NaN stays NaN.
-    """
-    t_bits = t.view(np.int64)
-    s_bits = s.view(np.int64)
-    for j in range(n):
-        a = -abs(y[j] * z[j])
-        a = -708.0 if a < -708.0 else a
-        k = a * LOG2_E + ROUND
-        t[j] = k
-        k -= ROUND
-        r = (a - k * LN2_HIGH) - k * LN2_LOW
-        q = 1 / 479001600 + r * (1 / 6227020800)
-        q = 1 / 3628800 + r * (1 / 39916800 + r * q)
-        q = 1 / 40320 + r * (1 / 362880 + r * q)
-        q = 1 / 720 + r * (1 / 5040 + r * q)
-        q = 1 / 24 + r * (1 / 120 + r * q)
-        p[j] = 1 + r * (1 + r * (1 / 2 + r * (1 / 6 + r * q)))
-    for j in range(n):
-        s_bits[j] = (t_bits[j] + 1023) << 52
-    for j in range(n):
-        p[j] = 0.0 if abs(y[j] * z[j]) > 708.0 else p[j] * s[j]
-
-
-@njit(cache=True, fastmath={"contract"}, error_model="numpy")
-def _log1p(e):
-    """log(1 + e) = 2 artanh(e / (2 + e)), 0 <= e <= 1: the series, to 2e-18 relative."""
-    v = e / (2 + e)
-    u = v * v
-    q = 1 / 29 + u * (1 / 31 + u * (1 / 33))
-    q = 1 / 21 + u * (1 / 23 + u * (1 / 25 + u * (1 / 27 + u * q)))
-    q = 1 / 13 + u * (1 / 15 + u * (1 / 17 + u * (1 / 19 + u * q)))
-    q = 1 / 5 + u * (1 / 7 + u * (1 / 9 + u * (1 / 11 + u * q)))
-    return 2 * v * (1 + u * (1 / 3 + u * q))
-
-
-@njit(cache=True, fastmath={"contract"}, error_model="numpy")
-def phi(kind, n, z, y, w, loss, want, t, p, s):
-    """w = d phi / d z and, if wanted, loss = phi, for the first ``n`` rows of a chunk."""
-    if kind == LOGISTIC:
-        _exp_minus_abs(n, z, y, t, p, s)
-        for j in range(n):
-            inverse = 1 / (1 + p[j])
-            w[j] = -y[j] * (p[j] * inverse if y[j] * z[j] >= 0 else inverse)
-        if want & LOSS:
-            for j in range(n):
-                margin = y[j] * z[j]
-                loss[j] = _log1p(p[j]) + (-margin if margin < 0 else 0.0)
-    elif kind == NONCONVEX:
-        _exp_minus_abs(n, z, y, t, p, s)
-        for j in range(n):
-            large = 1 / (1 + p[j])
-            small = p[j] * large
-            positive = y[j] * z[j] >= 0
-            sigma = large if positive else small
-            rest = small if positive else large
-            loss[j] = rest * rest
-            w[j] = -2 * y[j] * sigma * loss[j]
-    elif kind == SQUARES:
-        for j in range(n):
-            w[j] = z[j] - y[j]
-            loss[j] = 0.5 * w[j] * w[j]
-    else:
-        for j in range(n):
-            w[j] = y[j] * z[j]
 
 
 @njit(cache=True, fastmath={"reassoc", "contract"}, error_model="numpy")
@@ -202,17 +130,17 @@ def add_to(form, ids, indptr, indices, data, dense, w, g):
 
 @njit(cache=True)
 def sweep(form, kind, want, ids, bounds, store, labels, xs, scale, shift, losses, grads, dots):
-    """One pass over the rows of m workers.
+    """Losses, gradients or dot products of m workers, in one pass over their rows.
 
     Parameters
     ----------
     form, kind, want : int
-        Storage, phi and what to compute, as above.
+        How rows are stored (see above); phi and what to compute (see `loss_kernels`).
     ids : array, uint64
         Rows, worker after worker: worker i has ids[bounds[i]:bounds[i + 1]].
     bounds : array, shape (m + 1,), int64
     store : (indptr, indices, data, dense)
-        Of all rows; what ``form`` does not use is empty. indptr uint64, indices uint32.
+        All rows; arrays that ``form`` does not use are empty. indptr uint64, indices uint32.
     labels : array, shape (rows,), float64
         y; for PRODUCT the weights.
     xs : array, shape (1, d) or (m, d)
@@ -220,10 +148,11 @@ def sweep(form, kind, want, ids, bounds, store, labels, xs, scale, shift, losses
     scale : array, shape (m,), float64
         losses = scale * sum of phi; gradients = scale * sum of phi' a + shift.
     shift : array, shape (d,)
-    losses (m,), grads (m, d), dots (rows,) : arrays, written where wanted
+    losses (m,), grads (m, d), dots (rows,) : arrays
+        Those that ``want`` names are written.
     """
     indptr, indices, data, dense = store
-    chunk = dense_chunk_rows(xs.shape[1]) if form == DENSE else CHUNK
+    chunk = chunk_rows(form, xs.shape[1])
     buffers = np.empty((7, chunk))
     z, y, w, loss, t, p, s = (
         buffers[0], buffers[1], buffers[2], buffers[3], buffers[4], buffers[5], buffers[6],
@@ -256,14 +185,11 @@ def sweep(form, kind, want, ids, bounds, store, labels, xs, scale, shift, losses
                 grads[i, j] = c * grads[i, j] + shift[j]
 
 
-dense_chunk_rows = njit(cache=True)(dense_chunk)
-
-
 @njit(cache=True)
 def gram_rows(ids, indptr, indices, data, weights, start, stop, out):
     """out (stop - start, d) += rows start to stop - 1 of sum_t weights_t a_t a_t^T, sparse a_t.
 
-    ``data`` may be empty: all ones.
+    An empty ``data`` stands for entries that are all 1.
     """
     ones = data.shape[0] == 0
     for t in range(ids.shape[0]):

@@ -1,0 +1,199 @@
+"""A whole data set: found, parsed, scaled, put in order, and cached.
+
+The steps, in this order: labels; scale; order. `shards` then takes each worker's rows from it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Literal, get_args
+
+import numpy as np
+
+from mpisim.core.errors import InputError
+from mpisim.core.schema import require
+from mpisim.problems.data import arrange, cache, libsvm, registry
+from mpisim.problems.data.content import read_content, sha256
+from mpisim.problems.data.find import find
+from mpisim.problems.data.labels import binary_labels
+from mpisim.problems.data.libsvm import Table
+
+Labels = Literal["binary", "real"]
+ALLOWED = {
+    "split": arrange.Split,
+    "remainder": arrange.Remainder,
+    "scale": arrange.Scale,
+    "labels": Labels,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class DataOptions:
+    """What decides every worker's rows; `InputError` for a value that is not allowed.
+
+    Attributes
+    ----------
+    data : str
+        A path to a LibSVM file, or a name (see `mpisim.problems.data.find`).
+    workers : int
+        n, over all ranks.
+    split : str
+        contiguous, shuffled, sorted-by-norm, or homogeneous (every worker has all rows).
+    remainder : str
+        drop or spread: what becomes of the N mod n rows left over.
+    bias : bool
+        Add a constant feature 1 in column 0.
+    scale : str
+        none, row-max-abs or feature-max-abs.
+    seed : int
+        Of the shuffle.
+    labels : str
+        binary (mapped to -1 and +1) or real (left as they are).
+    features : int or None
+        Columns, without the bias, if more than the file's largest index.
+    """
+
+    data: str
+    workers: int
+    split: str = "contiguous"
+    remainder: str = "drop"
+    bias: bool = False
+    scale: str = "none"
+    seed: int = 0
+    labels: str = "binary"
+    features: int | None = None
+
+    def __post_init__(self) -> None:
+        for key, kind in ALLOWED.items():
+            value, allowed = getattr(self, key), get_args(kind)
+            require(value in allowed, f"problem.{key}", value, " or ".join(allowed))
+        require(self.workers >= 1, "problem.workers", self.workers, "at least 1")
+
+
+@dataclasses.dataclass(frozen=True)
+class Prepared:
+    """A data set that is ready to be read by rows.
+
+    Attributes
+    ----------
+    options : DataOptions
+    source : Path
+        The file.
+    sha256 : str
+        Of its uncompressed content.
+    rows, features, nnz : int
+        Of the whole set before the split; ``features`` counts the bias column, ``nnz`` does not.
+    cache : Path or None
+        The cache file; None if the cache folder cannot be written.
+    table : Table or None
+        The rows, if there is no cache file.
+    """
+
+    options: DataOptions
+    source: Path
+    sha256: str
+    rows: int
+    features: int
+    nnz: int
+    cache: Path | None
+    table: Table | None
+
+    def read(self, start: int, stop: int) -> Table:
+        """Rows start to stop - 1, in order; `InputError` if the file has changed meanwhile.
+
+        A cache file that was damaged meanwhile is written again.
+        """
+        table = self.table
+        if self.cache is not None:
+            try:
+                return cache.read_rows(self.cache, start, stop)
+            except cache.Damaged:
+                table = self._parse_again()
+                cache.store(self.cache, table)
+        assert table is not None
+        entries = slice(table.indptr[start], table.indptr[stop])
+        return Table(
+            data=table.data[entries].copy(),
+            indices=table.indices[entries].copy(),
+            indptr=table.indptr[start : stop + 1] - table.indptr[start],
+            labels=table.labels[start:stop].copy(),
+            features=table.features,
+        )
+
+    def ranges(self) -> tuple[np.ndarray, np.ndarray]:
+        """See `arrange.row_ranges`."""
+        options = self.options
+        return arrange.row_ranges(self.rows, options.workers, options.split, options.remainder)
+
+    def _parse_again(self) -> Table:
+        content = read_content(self.source)
+        if sha256(content) != self.sha256:
+            raise InputError(
+                f"{self.source}: changed while it was in use; allowed: the content with"
+                f" sha256 {self.sha256}"
+            )
+        return _arrange(content, self.source, self.options)
+
+
+def prepare(options: DataOptions) -> Prepared:
+    """Find, parse, scale and order a data set, or find it in the cache; `InputError` on bad input.
+
+    The cache has rows without the bias, for any number of workers.
+    """
+    source = find(options.data)
+    digest, content = cache.digest(source)
+    entry = cache.entry(digest, _cached(options))
+    table, kept = None, True
+    try:
+        rows, largest, nnz = cache.shape(entry)
+    except cache.Damaged:
+        table = _arrange(read_content(source) if content is None else content, source, options)
+        rows, largest, nnz = table.rows, table.features, len(table.data)
+        kept = cache.store(entry, table)
+    dataset = registry.lookup(options.data) or registry.by_digest(digest)
+    prepared = Prepared(
+        options=options,
+        source=source,
+        sha256=digest,
+        rows=rows,
+        features=_features(options, largest, dataset, source) + options.bias,
+        nnz=nnz,
+        cache=entry if kept else None,
+        table=None if kept else table,
+    )
+    prepared.ranges()  # raises if there are fewer rows than workers
+    return prepared
+
+
+def _arrange(content: bytes, source: Path, options: DataOptions) -> Table:
+    table = libsvm.parse(content, str(source))
+    if options.labels == "binary":
+        table = dataclasses.replace(table, labels=binary_labels(table.labels, str(source)))
+    table = arrange.scale_rows(table, options.scale)
+    return arrange.order_rows(table, options.split, options.seed)
+
+
+def _cached(options: DataOptions) -> dict[str, object]:
+    """The options that change the cached rows."""
+    order = options.split if options.split in ("shuffled", "sorted-by-norm") else "file"
+    # The seed alone would not do: another version of NumPy, or of the streams, may make another
+    # permutation of it. So the key has the beginning of a permutation, too.
+    mark = arrange.shuffle(64, options.seed).tolist() if order == "shuffled" else None
+    key = {"seed": options.seed if mark else None, "mark": mark}
+    return {"labels": options.labels, "scale": options.scale, "order": order} | key
+
+
+def _features(
+    options: DataOptions, largest: int, dataset: registry.Dataset | None, source: Path
+) -> int:
+    """Columns without the bias: the option, else the registered number; at least the file's."""
+    if options.features is not None:
+        require(
+            options.features >= largest,
+            "problem.features",
+            options.features,
+            f"at least {largest}, the largest index in {source}",
+        )
+        return options.features
+    return max(largest, dataset.features if dataset else 0, 1)

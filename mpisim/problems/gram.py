@@ -1,0 +1,65 @@
+"""Weighted Gram matrices A_i^T W_i A_i: the Hessians of generalized linear models."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from scipy.linalg import eigh
+
+from mpisim.core.eigen import largest_eigenvalue
+from mpisim.problems.design import DesignMatrix
+from mpisim.problems.loss_kernels import GRADIENT, PRODUCT
+
+GRAM_LIMIT = 1500  # up to this many rows or columns a worker's eigenvalues come from LAPACK
+
+
+@dataclasses.dataclass(frozen=True)
+class WeightedGram:
+    """H_i = scale_i sum_t weights_t a_t a_t^T + shared I; see `mpisim.core.protocols.Matrices`.
+
+    ``weights``, shape (rows,), must be >= 0 for `norms`.
+    """
+
+    design: DesignMatrix
+    scale: np.ndarray
+    weights: np.ndarray
+    shared: float
+
+    def times(self, v: np.ndarray) -> np.ndarray:
+        v = np.ascontiguousarray(v, self.design.dtype)
+        xs = v.reshape(-1, self.design.d)
+        zero = np.zeros(self.design.d, self.design.dtype)
+        product = self.design.sweep(PRODUCT, GRADIENT, xs, self.scale, zero, self.weights)[1]
+        return product + self.shared * v
+
+    def rows(self, i: int, start: int, stop: int) -> np.ndarray:
+        out = self.design.gram(i, self.weights, start, stop) * self.scale[i]
+        out[np.arange(stop - start), np.arange(start, stop)] += self.shared
+        return out
+
+    def norms(self) -> np.ndarray:
+        if self.design.one_copy:
+            return np.repeat(self._norm(0), self.design.m)
+        return np.array([self._norm(i) for i in range(self.design.m)])
+
+    def without_shared(self) -> WeightedGram:
+        return dataclasses.replace(self, shared=0.0)
+
+    def _norm(self, i: int) -> float:
+        return self._largest(i) * float(self.scale[i]) + self.shared
+
+    def _largest(self, i: int) -> float:
+        """The largest eigenvalue of A^T W A, or of W^1/2 A A^T W^1/2, which has the same ones."""
+        count, d = int(self.design.counts[i]), self.design.d
+        if d <= min(count, GRAM_LIMIT):
+            gram = self.design.gram(i, self.weights, 0, d)
+        elif count <= GRAM_LIMIT:
+            roots = np.sqrt(self.weights[self.design.starts[i] : self.design.stops[i]])
+            a = self.design.dense_rows(i) * roots[:, None]
+            gram = a @ a.T
+        else:
+            own = WeightedGram(self.design.worker(i), np.ones(1), self.weights, 0.0)
+            return largest_eigenvalue(lambda v: own.times(v)[0], d)
+        size = len(gram)
+        return float(eigh(gram, eigvals_only=True, subset_by_index=[size - 1, size - 1])[0])

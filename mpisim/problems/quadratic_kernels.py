@@ -1,0 +1,68 @@
+"""Compiled loops of the quadratic tasks: gradients (t_i T + c I) x - b_i e_1, worker by worker."""
+
+from __future__ import annotations
+
+from numba import njit
+
+
+@njit(cache=True)
+def forms(x):
+    """x^T T x / 2, as a sum of squares, and |x|^2 / 2."""
+    bend = norm = before = 0.0
+    for value in x:
+        bend += (value - before) ** 2
+        norm += value**2
+        before = value
+    return (bend + before**2) / 2, norm / 2
+
+
+@njit(cache=True)
+def write_gradients(out, t, b, tx, cx):
+    """out (m, d): t_i tx + cx - b_i e_1, rounded once to its type, with tx = T x and cx = c x."""
+    for i in range(out.shape[0]):
+        row, factor = out[i], t[i]
+        for j in range(row.size):
+            row[j] = factor * tx[j] + cx[j]
+        row[0] = factor * tx[0] + cx[0] - b[i]
+
+
+@njit(cache=True)
+def subtract_gradients(out, t, b, tx, cx, less):
+    """The gradients, rounded to out's type, minus ``less`` (m, d) of the same type, in one pass."""
+    kind = out.dtype.type
+    for i in range(out.shape[0]):
+        row, own, factor = out[i], less[i], t[i]
+        for j in range(row.size):
+            row[j] = kind(factor * tx[j] + cx[j]) - own[j]
+        row[0] = kind(factor * tx[0] + cx[0] - b[i]) - own[0]
+
+
+@njit(cache=True)
+def _coordinate(t, b, c, x, j):
+    """The operations of `tridiagonal.second_difference` and `write_gradients` for coordinate j."""
+    tx = 2 * x[j]
+    if j > 0:
+        tx -= x[j - 1]
+    if j < x.size - 1:
+        tx -= x[j + 1]
+    value = t * tx + c * x[j]
+    return value - b if j == 0 else value
+
+
+@njit(cache=True)
+def write_coordinates(values, t, b, c, x, ptr, indices):
+    """Worker i's coordinates indices[ptr[i]:ptr[i+1]], rounded once to the type of ``values``."""
+    for i in range(t.size):
+        for k in range(ptr[i], ptr[i + 1]):
+            values[k] = _coordinate(t[i], b[i], c, x, indices[k])
+
+
+@njit(cache=True)
+def write_changes(values, t, b, c, x, y, ptr, indices):
+    """The coordinates at x minus those at y, each rounded to the type of ``values`` first."""
+    kind = values.dtype.type
+    for i in range(t.size):
+        for k in range(ptr[i], ptr[i + 1]):
+            j = indices[k]
+            at_x = kind(_coordinate(t[i], b[i], c, x, j))
+            values[k] = at_x - kind(_coordinate(t[i], b[i], c, y, j))
