@@ -112,4 +112,4 @@ def test_a_part_of_the_coordinates_has_the_same_number_of_levels():
     table = {"name": "compose", "outer": {"name": "randk", "k": 5}, "inner": {"name": "qsgd"}}
     compressor = make(table).bind(400, 2, SINGLE)
     message = compressor.compress(np.ones((2, 400)), draw(2))
-    assert message.messages[0].form.rows.tolist() == [[10]]
+    assert message.messages[0].form.s_by_worker.tolist() == [[10]]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, Protocol, get_args
+from types import ModuleType
+from typing import Literal, get_args
 
 import numpy as np
 
-from mpisim.wire.codecs import elias, enumerative
-from mpisim.wire.codecs.ans import Entropy
+from mpisim.wire.codecs import ans, elias, enumerative
 from mpisim.wire.codecs.bits import fail
 
 __all__ = ["CODECS", "Codec", "CodecName"]
@@ -16,27 +16,31 @@ __all__ = ["CODECS", "Codec", "CodecName"]
 CodecName = Literal["elias", "e1", "entropy"]
 
 
-class Codec(Protocol):
+class Codec:
     """Writes and reads the messages of m workers: B norms and d levels each.
 
+    ``code`` is a module with the functions `payload_bits`, `encode` and `decode`. ``check()``
+    raises `InputError` where a library is missing.
+
+    In all methods
     norms : array, shape (m, B), uint64
-        Their bits, as floats of ``bits`` (32 or 64) bits.
+        Floats of ``bits`` (32 or 64) bits, as unsigned integers.
     levels : array, shape (m, d), int32 or int64
     """
 
-    def check(self) -> None:
-        """`InputError` where a library is missing."""
-        ...
+    def __init__(self, code: ModuleType, check: Callable[[], object] = lambda: None):
+        self.code, self.check = code, check
 
     def payload_bits(self, norms: np.ndarray, bits: int, levels: np.ndarray) -> np.ndarray:
         """Bits of each message without padding, norms included, shape (m,), int64."""
-        ...
+        return self.code.payload_bits(norms, bits, levels)
 
     def encode(
         self, norms: np.ndarray, bits: int, levels: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """The bytes of the messages, each padded to whole bytes, and `payload_bits`."""
-        ...
+        payload = np.empty(len(levels), np.int64)
+        return self.code.encode(norms, bits, levels, payload), payload
 
     def decode(
         self,
@@ -56,45 +60,17 @@ class Codec(Protocol):
         limits : the largest level allowed, shape (1 or m, 1 or d), int64
         starts : shape (B + 1,); norm b belongs to the levels starts[b] to starts[b+1] - 1
         """
-        ...
-
-
-class Compiled:
-    """A codec that consists of kernels which treat all workers at once."""
-
-    def __init__(self, payload_bits: Callable, encode: Callable, decode: Callable):
-        self.payload_bits, self._encode, self._decode = payload_bits, encode, decode
-
-    def check(self) -> None:
-        pass
-
-    def encode(
-        self, norms: np.ndarray, bits: int, levels: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        payload = np.empty(len(levels), np.int64)
-        return self._encode(norms, bits, levels, payload), payload
-
-    def decode(
-        self,
-        data: np.ndarray,
-        sizes: np.ndarray,
-        bits: int,
-        limits: np.ndarray,
-        starts: np.ndarray,
-        norms: np.ndarray,
-        levels: np.ndarray,
-    ) -> np.ndarray:
         payload = np.empty(len(sizes), np.int64)
         data = np.ascontiguousarray(data)
-        worker, status = self._decode(data, sizes, bits, limits, starts, norms, levels, payload)
+        worker, status = self.code.decode(data, sizes, bits, limits, starts, norms, levels, payload)
         if status < 0:
             raise fail(worker, status)
         return payload
 
 
-CODECS: dict[str, Codec] = {
-    "elias": Compiled(elias.payload_bits, elias.encode, elias.decode),
-    "e1": Compiled(enumerative.payload_bits, enumerative.encode, enumerative.decode),
-    "entropy": Entropy(),
+CODECS = {
+    "elias": Codec(elias),
+    "e1": Codec(enumerative),
+    "entropy": Codec(ans, check=ans.library),
 }
 assert CODECS.keys() == set(get_args(CodecName))

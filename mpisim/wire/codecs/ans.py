@@ -13,6 +13,9 @@ Levels are sorted into classes (`mpisim.wire.codecs.level_classes`). The message
 That number holds, on top of a one, the norms, for each non-zero level its sign (1: negative) and
 lower digits, and then all classes. It starts from the norms' bits and not from nothing, so it takes
 less than a bit more than the entropy of the classes.
+
+The functions `payload_bits`, `encode` and `decode` are those of a `mpisim.wire.codecs.Codec`. They
+go worker by worker, because the library works on one message at a time.
 """
 
 from __future__ import annotations
@@ -21,8 +24,8 @@ from types import ModuleType
 
 import numpy as np
 
-from mpisim.core.errors import InputError, WireError
-from mpisim.wire.codecs.bits import fail, new_words, to_bytes, to_words
+from mpisim.core.errors import InputError
+from mpisim.wire.codecs.bits import ENTROPY, new_words, to_bytes, to_words
 from mpisim.wire.codecs.level_classes import (
     CLASSES,
     classify,
@@ -34,45 +37,6 @@ from mpisim.wire.codecs.level_classes import (
     take_details,
 )
 from mpisim.wire.codecs.norms import check_levels
-
-
-class Entropy:
-    """The `Codec`; worker by worker, because its library works on one message at a time."""
-
-    def check(self) -> None:
-        library()
-
-    def payload_bits(self, norms: np.ndarray, bits: int, levels: np.ndarray) -> np.ndarray:
-        return self.encode(norms, bits, levels)[1]
-
-    def encode(
-        self, norms: np.ndarray, bits: int, levels: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        coded = [_write(own, bits, row) for own, row in zip(norms, levels, strict=True)]
-        data = np.frombuffer(b"".join(message for message, _ in coded), np.uint8)
-        return data, np.array([payload for _, payload in coded], np.int64)
-
-    def decode(
-        self,
-        data: np.ndarray,
-        sizes: np.ndarray,
-        bits: int,
-        limits: np.ndarray,
-        starts: np.ndarray,
-        norms: np.ndarray,
-        levels: np.ndarray,
-    ) -> np.ndarray:
-        payload = np.empty(len(sizes), np.int64)
-        ends = np.cumsum(sizes).tolist()
-        for i, (end, size) in enumerate(zip(ends, sizes.tolist(), strict=True)):
-            row = np.zeros(levels.shape[1], np.int64)
-            payload[i] = _read(data[end - size : end].tobytes(), bits, norms[i], row, i)
-            own = limits[min(i, len(limits) - 1)]
-            status = check_levels(norms[i], bits, own, starts, row)
-            if status < 0:
-                raise fail(i, status)
-            levels[i] = row
-        return payload
 
 
 def library() -> ModuleType:
@@ -87,8 +51,42 @@ def library() -> ModuleType:
     return constriction
 
 
+def payload_bits(norms: np.ndarray, bits: int, levels: np.ndarray) -> np.ndarray:
+    """Bits of each message without padding, shape (m,), int64."""
+    payload = np.empty(len(levels), np.int64)
+    encode(norms, bits, levels, payload)
+    return payload
+
+
+def encode(norms: np.ndarray, bits: int, levels: np.ndarray, payload: np.ndarray) -> np.ndarray:
+    """The bytes of all messages; fills ``payload`` (m,) with the bits of each."""
+    messages = []
+    for i, (own, row) in enumerate(zip(norms, levels, strict=True)):
+        message, payload[i] = _write(own, bits, row)
+        messages.append(message)
+    return np.frombuffer(b"".join(messages), np.uint8)
+
+
+def decode(data, sizes, bits, limits, starts, norms, levels, payload):
+    """Read all messages into ``norms``, ``levels`` (zero before) and ``payload`` (bits of each).
+
+    Returns (worker, status); a status below 0 says why the worker's bytes are no message.
+    """
+    ends = np.cumsum(sizes).tolist()
+    for i, (end, size) in enumerate(zip(ends, sizes.tolist(), strict=True)):
+        row = np.zeros(levels.shape[1], np.int64)
+        payload[i] = _read(data[end - size : end].tobytes(), bits, norms[i], row)
+        if payload[i] < 0:
+            return i, int(payload[i])
+        status = check_levels(norms[i], bits, limits[min(i, len(limits) - 1)], starts, row)
+        if status < 0:
+            return i, status
+        levels[i] = row
+    return 0, 0
+
+
 def _write(norms: np.ndarray, bits: int, row: np.ndarray) -> tuple[bytes, int]:
-    """One worker's message, with ``norms`` (B,) and levels (d,), and its bits without padding."""
+    """The message of one worker with ``norms`` (B,) and levels (d,), and its unpadded bits."""
     classes, counts = np.empty(row.size, np.int32), np.zeros(CLASSES, np.int64)
     classify(row, classes, counts)
     words = new_words(1 + norms.size * bits + detail_bits(counts))
@@ -105,12 +103,12 @@ def _write(norms: np.ndarray, bits: int, row: np.ndarray) -> tuple[bytes, int]:
     return (_to_int(words, used) << (8 * size - used) | number).to_bytes(size, "big"), payload
 
 
-def _read(data: bytes, bits: int, norms: np.ndarray, row: np.ndarray, worker: int) -> int:
-    """Fill ``norms`` (B,) and ``row`` (d,), zero before; returns the bits without padding."""
+def _read(data: bytes, bits: int, norms: np.ndarray, row: np.ndarray) -> int:
+    """Fill ``norms`` (B,) and ``row`` (d,), zero before; returns the unpadded bits or a status."""
     counts, end = np.zeros(CLASSES, np.int64), 8 * len(data)
     kinds, start = read_counts(to_words(np.frombuffer(data, np.uint8)), end, row.size, counts)
     if kinds < 0:
-        raise fail(worker, kinds)
+        return kinds
     number = int.from_bytes(data, "big") & ((1 << (end - start)) - 1)
     payload = start + number.bit_length()
     classes = np.zeros(row.size, np.int32)
@@ -121,7 +119,7 @@ def _read(data: bytes, bits: int, norms: np.ndarray, row: np.ndarray, worker: in
     details = 1 + norms.size * bits + detail_bits(counts)
     counted = np.array_equal(np.bincount(classes, minlength=CLASSES), counts)
     if end - payload >= 8 or number.bit_length() != details or not counted:
-        raise WireError(f"message {worker} of the block is not valid: it is no entropy code")
+        return ENTROPY
     size = -(-details // 8)
     whole = (number << (8 * size - details)).to_bytes(size, "big")
     take_details(to_words(np.frombuffer(whole, np.uint8)), norms, bits, row, classes)

@@ -14,7 +14,7 @@ from numba import njit
 from mpisim.core.errors import WireError
 
 # What a kernel returns instead of a position when the bytes are not a message.
-SHORT, LARGE, RANGE, PADDING, LEVEL, EMPTY, CHOICE = -1, -2, -3, -4, -5, -6, -7
+SHORT, LARGE, RANGE, PADDING, LEVEL, EMPTY, CHOICE, ENTROPY = -1, -2, -3, -4, -5, -6, -7, -8
 REASONS = {
     SHORT: "it ends inside a number",
     LARGE: "a number is too large",
@@ -23,6 +23,7 @@ REASONS = {
     LEVEL: "a level is above the allowed maximum",
     EMPTY: "levels follow a norm that is zero or not a number",
     CHOICE: "its indices are not in the shorter of the two codes",
+    ENTROPY: "it is no entropy code",
 }
 
 UNSIGNED = {size: np.dtype(f"u{size}") for size in (4, 8)}  # parsing a type's name takes 1 us

@@ -9,7 +9,7 @@ with gap = index - previous non-zero index (index + 1 for the first), and ones u
 (QSGD's Code_s, Alistarh et al. 2017; as charged in the smoothness-aware quantization paper). There
 is no count: at most 7 ones are no such triple, because omega words end with a zero.
 
-The arguments of `payload_bits`, `encode` and `decode` are those of `mpisim.wire.codecs.Codec`.
+The functions `payload_bits`, `encode` and `decode` are those of a `mpisim.wire.codecs.Codec`.
 """
 
 from __future__ import annotations
