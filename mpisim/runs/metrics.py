@@ -16,7 +16,7 @@ from mpisim.comm.star import Star
 from mpisim.comm.upload import Upload
 from mpisim.core.lazy_rows import LazyRows
 from mpisim.core.ordered_sums import add_rows
-from mpisim.methods.oracle import Gradients
+from mpisim.methods.oracle import LazyGradients
 from mpisim.problems.base import Problem
 from mpisim.runs.log.schema import Column
 
@@ -131,7 +131,7 @@ class Adaptive(Metric):
         length = float(moved @ moved)
         change: np.ndarray | LazyRows
         if self.problem.explicit:
-            change = Gradients(self.problem, x) - Gradients(self.problem, self.last)
+            change = LazyGradients(self.problem, x) - LazyGradients(self.problem, self.last)
         else:
             change = self.problem.gradients(x) - self.problem.gradients(self.last)
         total = np.zeros(self.problem.d)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from mpisim.core.errors import InputError
-from mpisim.methods.oracle import Gradients
+from mpisim.methods.oracle import LazyGradients
 from mpisim.runs.checkpoint import State, flatten, pick
 from mpisim.runs.evaluation import Evaluator
 from mpisim.runs.setup import Setup
@@ -22,7 +22,7 @@ def collect(setup: Setup, evaluator: Evaluator, k: int, x: np.ndarray) -> State 
     server: State = {}
     points: State = {}
     for name, value in setup.estimator.state().items():
-        if isinstance(value, Gradients):
+        if isinstance(value, LazyGradients):
             points[name] = value.x
         elif isinstance(value, np.ndarray) and value.ndim > 1:
             _check_rows(name, value, star.m)
@@ -47,7 +47,7 @@ def put_back(setup: Setup, evaluator: Evaluator, state: State) -> tuple[int, np.
     star, k = setup.star, int(state["round"])
     mine = slice(star.first, star.first + star.m)
     worker = {name: rows[mine] for name, rows in pick("worker", state).items()}
-    points = {name: Gradients(setup.problem, x) for name, x in pick("points", state).items()}
+    points = {name: LazyGradients(setup.problem, x) for name, x in pick("points", state).items()}
     setup.estimator.restore(worker | points | pick("server", state))
     setup.optimizer.restore(pick("optimizer", state))
     star.ledger.restore(pick("ledger", state))
