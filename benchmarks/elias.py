@@ -1,4 +1,4 @@
-"""Elias omega against a plain Python string coder, on QSGD levels of a Gaussian vector."""
+"""Messages in Elias omega words against a plain Python string coder: QSGD of a Gaussian vector."""
 
 from __future__ import annotations
 
@@ -8,50 +8,39 @@ from math import isqrt
 import numpy as np
 
 from benchmarks.common import result, seconds, write
-from mpisim.wire.codecs.omega import omega_decode, omega_encode
+from mpisim.wire import Levels, LevelsForm, Precision
 from tests.wire import string_elias
 
 D = 100_000
+WHAT = "Elias omega, {} 1e5 levels / a Python string coder"
 
 
-def levels(d: int) -> np.ndarray:
-    """Levels + 1 of QSGD with s = sqrt(d) on a Gaussian vector: integers >= 1, shape (d,)."""
+def message(d: int) -> Levels:
+    """QSGD with s = sqrt(d) of a Gaussian vector; about half of the levels are zero."""
     random = np.random.default_rng(0)
-    v = np.abs(random.normal(size=d))
-    return np.floor(isqrt(d) * v / np.linalg.norm(v) + random.uniform(size=d)).astype(np.int64) + 1
+    v = random.normal(size=d)
+    sizes = np.floor(isqrt(d) * np.abs(v) / np.linalg.norm(v) + random.uniform(size=d))
+    levels = (np.sign(v) * sizes).astype(np.int32)[None]
+    precision = Precision(np.dtype("float32"), np.dtype("float64"))
+    return Levels(LevelsForm.uniform(d, 1, precision, isqrt(d)), np.ones((1, 1), "f4"), levels)
 
 
 def main(path: str) -> None:
     """Encode and decode with both."""
-    values = levels(D)
-    data, bits = omega_encode(values)
-    text = string_elias.encode(values.tolist())
-    assert len(text) == bits
-    assert np.array_equal(omega_decode(data, bits, D), values)
-    assert string_elias.decode(text, D) == values.tolist()
-    encode = seconds(lambda: omega_encode(values), 200) * 1e3
-    decode = seconds(lambda: omega_decode(data, bits, D), 200) * 1e3
-    plain = values.tolist()
-    slow_encode = seconds(lambda: string_elias.encode(plain), 3) * 1e3
-    slow_decode = seconds(lambda: string_elias.decode(text, D), 3) * 1e3
+    own = message(D)
+    packed, plain = own.encode(), own.levels[0].tolist()
+    text = string_elias.triples(plain)
+    assert len(text) == packed.payload_bits[0] - 32
+    assert np.array_equal(own.form.decode(packed.data, packed.sizes).levels, own.levels)
+    assert string_elias.levels(text, D) == plain
+    encode = seconds(own.encode, 200) * 1e3
+    decode = seconds(lambda: own.form.decode(packed.data, packed.sizes), 200) * 1e3
+    slow_encode = seconds(lambda: string_elias.triples(plain), 3) * 1e3
+    slow_decode = seconds(lambda: string_elias.levels(text, D), 3) * 1e3
     write(
         [
-            result(
-                "Elias omega, encode 1e5 levels / a Python string coder",
-                encode,
-                slow_encode,
-                "ms",
-                ">= 60",
-                True,
-            ),
-            result(
-                "Elias omega, decode 1e5 levels / a Python string coder",
-                decode,
-                slow_decode,
-                "ms",
-                ">= 30",
-                True,
-            ),
+            result(WHAT.format("encode"), encode, slow_encode, "ms", ">= 60", True),
+            result(WHAT.format("decode"), decode, slow_decode, "ms", ">= 30", True),
         ],
         path,
     )

@@ -18,7 +18,7 @@ from mpisim.compressors.block_quant import Stepped
 from mpisim.core.errors import WireError
 from mpisim.core.rng import Draw, Streams
 from mpisim.wire.base import Precision
-from mpisim.wire.codecs.registry import CODECS
+from mpisim.wire.codecs import CODECS
 
 STEPS, D = 1000, 50
 PRECISION = Precision(np.dtype("float32"), np.dtype("float64"))

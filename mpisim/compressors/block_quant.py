@@ -22,7 +22,7 @@ from mpisim.core.schema import require
 from mpisim.theory import quantization as theory
 from mpisim.theory.compression import FLOAT_BITS
 from mpisim.wire.base import Message
-from mpisim.wire.codecs.registry import CODECS, CodecName
+from mpisim.wire.codecs import CODECS, CodecName
 from mpisim.wire.levels import Levels, LevelsForm
 from mpisim.wire.scales import round_scales
 
@@ -66,7 +66,7 @@ class Stepped(Compressor):
         norms = round_scales(block_norms(v, self.starts), self.precision.wire, up=True)
         levels = np.empty(v.shape, form.dtype)
         words = draw.words(self.d)
-        round_steps(v, norms.astype(np.float64), self.starts, form.rows, words, levels)
+        round_steps(v, norms.astype(np.float64), self.starts, form.s_by_worker, words, levels)
         return Levels(form, norms, levels)
 
     def paper_bits(self, message: Message) -> np.ndarray:

@@ -14,7 +14,7 @@ from mpisim.core.protocols import Objective, Uplink
 from mpisim.core.rng import Draw, Streams
 from mpisim.theory.compression import Groups
 from mpisim.wire.base import Message
-from mpisim.wire.composed import Composed, ComposedForm, Part
+from mpisim.wire.composed import Composed, ComposedForm, Stratum
 
 
 @compressor("compose")
@@ -69,18 +69,18 @@ class Compose(Compressor):
     def form(self, draw: Draw) -> ComposedForm:
         kept = self.outer.form(draw)
         counts = kept.counts  # type: ignore[attr-defined]
-        parts = []
+        strata = []
         for k in np.unique(counts[counts > 0]).tolist():
             rows = np.flatnonzero(counts == k)
-            parts.append(Part(rows, self._inner(k).form(_part_of(draw, rows, k))))
-        return ComposedForm(kept, tuple(parts), self._sized)  # type: ignore[arg-type]
+            strata.append(Stratum(rows, self._inner(k).form(_part_of(draw, rows, k))))
+        return ComposedForm(kept, tuple(strata), self._sized)  # type: ignore[arg-type]
 
     def compress(self, v: np.ndarray, draw: Draw) -> Composed:
         form = self.form(draw)
         messages: list[Message] = []
-        for part in form.parts:
-            rows, k = part.rows, part.form.d
-            at = form.kept.indices[form.kept.ptr[rows][:, None] + np.arange(k)]
+        for stratum in form.strata:
+            rows, k = stratum.rows, stratum.form.d
+            at = form.kept.indices[form.places(stratum)]
             own, kept = _part_of(draw, rows, k), v[rows[:, None], at]
             inner = self._inner(k)
             if isinstance(inner, Qsgd):
@@ -121,8 +121,8 @@ class Compose(Compressor):
         """What the inner one's paper charges for a vector of the kept coordinates."""
         assert isinstance(message, Composed)
         bits = np.zeros(message.form.workers, np.int64)
-        for part, own in zip(message.form.parts, message.messages, strict=True):
-            bits[part.rows] = self._inner(part.form.d).paper_bits(own)
+        for stratum, own in zip(message.form.strata, message.messages, strict=True):
+            bits[stratum.rows] = self._inner(stratum.form.d).paper_bits(own)
         return bits
 
 

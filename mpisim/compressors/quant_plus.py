@@ -10,7 +10,7 @@ from mpisim.compressors.base import compressor
 from mpisim.compressors.block_quant import BETA, Fitted, Scheme
 from mpisim.core.schema import require
 from mpisim.theory import quantization as theory
-from mpisim.wire.codecs.registry import CodecName
+from mpisim.wire.codecs import CodecName
 
 
 @compressor("quant-plus")

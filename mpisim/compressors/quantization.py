@@ -15,7 +15,7 @@ from mpisim.core.schema import require
 from mpisim.theory.compression import FLOAT_BITS
 from mpisim.theory.quantization import cal_L_varying
 from mpisim.wire.base import Message
-from mpisim.wire.codecs.registry import CODECS, CodecName
+from mpisim.wire.codecs import CODECS, CodecName
 from mpisim.wire.exponents import NAN_CODE, Exponents, ExponentsForm
 from mpisim.wire.levels import Levels, LevelsForm
 from mpisim.wire.scales import round_scales

@@ -53,7 +53,7 @@ class RankK(Compressor):
         values = np.empty((draw.workers, form.count), self.precision.wire)
         for which, rows in v.parts() if isinstance(v, LazyRows) else _parts(v):
             start = 0
-            for (a, b), (p, q) in zip(self.shapes, form.parts(values[which]), strict=True):
+            for (a, b), (p, q) in zip(self.shapes, form.pairs(values[which]), strict=True):
                 matrices = rows[:, start : start + a * b].reshape(-1, a, b).astype(np.float64)
                 start += a * b
                 with np.errstate(over="ignore"):

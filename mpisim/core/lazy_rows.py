@@ -1,8 +1,8 @@
-"""Vectors of a block of workers that are worked out where they are needed, and only there.
+"""Vectors of a block of workers that are computed only where they are needed.
 
-A compressor that knows its coordinates before it sees v asks for those alone; others, and messages
-without compression, take some workers at a time. Nothing of size n x d needs to be there, and what
-comes out has the bits that it would have from the dense array (m, d).
+A compressor that knows its coordinates before it sees v asks for those alone. Others, and messages
+without compression, take some workers at a time. So no array of size n x d is needed, and the
+result has the bits that it would have from the dense array (m, d).
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from collections.abc import Iterator
 import numpy as np
 from numba import njit
 
-BLOCK = 1 << 16  # numbers of the rows that are worked out together
+from mpisim.core.ordered_sums import rounded
+
+BLOCK = 1 << 16  # numbers that are computed together
 
 
 def blocks(m: int, d: int) -> list[tuple[int, int]]:
@@ -45,12 +47,7 @@ class LazyRows(ABC):
         self, other: LazyRows | np.ndarray, ptr: np.ndarray, indices: np.ndarray
     ) -> np.ndarray:
         """The same minus the coordinates of ``other``, of the same shape."""
-        values = self.take(ptr, indices)
-        if not isinstance(other, np.ndarray):
-            return values - other.take(ptr, indices)
-        taken = np.empty_like(values)
-        gather(other, ptr, indices, taken)
-        return values - taken
+        return self.take(ptr, indices) - coordinates(other, ptr, indices, self.dtype)
 
     def dense(self) -> np.ndarray:
         """All of them, shape (m, d)."""
@@ -92,9 +89,19 @@ class LazyDifference(LazyRows):
         return self.first.take_less(self.second, ptr, indices)
 
 
+def coordinates(
+    v: np.ndarray | LazyRows, ptr: np.ndarray, indices: np.ndarray, dtype: np.dtype
+) -> np.ndarray:
+    """As `LazyRows.take`, of an array (m, d), too, and rounded to ``dtype``."""
+    if isinstance(v, LazyRows):
+        return rounded(v.take(ptr, indices), dtype)
+    values = np.empty(indices.size, dtype)
+    _gather(np.ascontiguousarray(v), ptr, indices, values)
+    return values
+
+
 @njit(cache=True)
-def gather(v, ptr, indices, values):
-    """values[t] = v[i, indices[t]] for worker i's stretch of t, rounded to the type of values."""
+def _gather(v, ptr, indices, values):
     for i in range(ptr.size - 1):
-        for t in range(ptr[i], ptr[i + 1]):
-            values[t] = v[i, indices[t]]
+        for t in range(np.uint64(ptr[i]), np.uint64(ptr[i + 1])):
+            values[t] = v[i, np.uint64(indices[t])]  # unsigned: no test for a negative index

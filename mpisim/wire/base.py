@@ -3,7 +3,7 @@
 A `Form` is the common knowledge: dimension, precision, seeded coordinates, how many workers. A
 `Message` holds, worker axis first, what only the sender knows. Encoding is lossless for the
 message: ``form.decode(*message.encode())`` equals the message, bit for bit. Both are made several
-times a round, so their classes are plain dataclasses: frozen ones take microseconds to make.
+times a round, so their classes are plain dataclasses: a frozen one takes microseconds to make.
 """
 
 from __future__ import annotations
@@ -67,7 +67,10 @@ class Form(ABC):
 
     @abstractmethod
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Message:
-        """The messages in ``data`` (uint8), or `WireError`: total, linear in time and memory."""
+        """The messages in ``data`` (uint8); `WireError` for any bytes that are not messages.
+
+        Linear in time and memory.
+        """
 
 
 class Message(ABC):
@@ -104,11 +107,10 @@ def check_sizes(form: Form, data: np.ndarray, sizes: np.ndarray) -> None:
         raise WireError(f"messages are {data.dtype} {data.shape}, not a row of bytes")
     if sizes.shape != (form.workers,):
         raise WireError(f"there are sizes {sizes.shape} for the messages of {form.workers} workers")
-    total = _sum_of_sizes(sizes, data.size)
-    if total != data.size:
-        raise WireError(f"messages have {data.size} bytes, which is not what their sizes add up to")
+    if _sum_of_sizes(sizes, data.size) != data.size:
+        raise WireError(f"messages have {data.size} bytes, and their sizes do not add up to that")
     known = form.sizes
-    if known is not None and known is not sizes and not _same(known, sizes):
+    if known is not None and known is not sizes and not _equal(known, sizes):
         raise WireError("messages do not have the sizes that sender and receiver agreed on")
 
 
@@ -139,7 +141,7 @@ def _sum_of_sizes(sizes, most):
 
 
 @njit(cache=True)
-def _same(first, second):
+def _equal(first, second):
     different = 0
     for i in range(first.size):
         different += first[i] != second[i]

@@ -1,7 +1,7 @@
 """Sparse vectors with indices that only the worker knows: k of d coordinates, TopK's message.
 
 One flag bit (framing), k indices in the shorter of the two index codes (0: fixed width, also when
-both are as long; 1: Elias gaps), k values, and ones up to the next byte.
+both have the same length; 1: Elias gaps), k values, and ones up to the next byte.
 """
 
 from __future__ import annotations
@@ -12,19 +12,21 @@ from functools import cached_property
 import numpy as np
 from numba import njit
 
-from mpisim.wire.base import Form, Message, Packed, Precision, bit_bounds, check_sizes
+from mpisim.core.lazy_rows import coordinates
+from mpisim.wire.base import Form, Packed, Precision, bit_bounds, check_sizes
 from mpisim.wire.codecs.bits import (
     CHOICE,
     PADDING,
     SHORT,
-    UNSIGNED,
     fail,
+    from_raw,
     is_padding,
     new_words,
     pad,
     put,
     take,
     to_bytes,
+    to_raw,
     to_words,
 )
 from mpisim.wire.codecs.indices import (
@@ -35,12 +37,12 @@ from mpisim.wire.codecs.indices import (
     read_fixed,
     read_gaps,
 )
-from mpisim.wire.sparse import scatter, scatter_add, scatter_onto
+from mpisim.wire.scatter import Entries, SparseMessage, even_ptr, scaled
 
 
 @dataclasses.dataclass(eq=False)
 class ExplicitForm(Form):
-    """``k`` coordinates of each worker, 1 <= k <= d; sizes are the sender's to tell."""
+    """``k`` coordinates of each worker, 1 <= k <= d; only the sender knows the sizes."""
 
     d: int
     workers: int
@@ -52,28 +54,29 @@ class ExplicitForm(Form):
         return None
 
     def take(self, v: np.ndarray, indices: np.ndarray) -> Explicit:
-        """The message with the coordinates ``indices`` (workers, k) of ``v`` (workers, d)."""
-        values = np.empty(indices.shape, self.precision.wire)
-        take_rows(np.ascontiguousarray(v), indices, values)
-        return Explicit(self, indices, values)
+        """The message with the coordinates ``indices`` (m, k) of ``v`` (m, d)."""
+        ptr = even_ptr(*indices.shape)
+        values = coordinates(v, ptr, indices.reshape(-1), self.precision.wire)
+        return Explicit(self, indices, values.reshape(indices.shape))
 
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Explicit:
         check_sizes(self, data, sizes)
-        shortest = -(-self.k * (self.precision.bits + min(1, fixed_width(self.d))) // 8)
-        if np.any(np.asarray(sizes) < shortest):  # before any memory is taken
-            raise fail(int(np.argmax(np.asarray(sizes) < shortest)), SHORT)
+        sizes = np.asarray(sizes, np.int64)
+        bits, width = self.precision.bits, fixed_width(self.d)
+        short = sizes < -(-self.k * (bits + min(1, width)) // 8)
+        if short.any():  # before any memory is taken
+            raise fail(int(short.argmax()), SHORT)
         indices = np.empty((self.workers, self.k), np.int64)
         raw = np.empty((self.workers, self.k), np.uint64)
-        bits, width = self.precision.bits, fixed_width(self.d)
-        worker, status = _read(to_words(data), bit_bounds(sizes), indices, raw, self.d, width, bits)
+        words = to_words(np.ascontiguousarray(data))
+        worker, status = _read(words, bit_bounds(sizes), indices, raw, self.d, width, bits)
         if status < 0:
             raise fail(worker, status)
-        values = raw.astype(UNSIGNED[bits // 8]).view(self.precision.wire)
-        return Explicit(self, indices, values)
+        return Explicit(self, indices, from_raw(raw, self.precision.wire))
 
 
 @dataclasses.dataclass(eq=False)
-class Explicit(Message):
+class Explicit(SparseMessage):
     """The message of k coordinates.
 
     indices : array, shape (m, k), int64, ascending in each row
@@ -97,38 +100,14 @@ class Explicit(Message):
         payload = self.payload_bits
         sizes = (1 + payload + 7) // 8
         words = new_words(8 * int(sizes.sum()))
-        bits = self.form.precision.bits
-        raw = self.values.view(UNSIGNED[bits // 8]).astype(np.uint64)
-        _write(words, self.indices, raw, fixed_width(self.form.d), bits)
+        width, bits = fixed_width(self.form.d), self.form.precision.bits
+        _write(words, self.indices, to_raw(self.values), width, bits)
         return Packed(to_bytes(words, int(sizes.sum())), sizes, payload)
 
-    def decoded(self) -> np.ndarray:
+    def entries(self) -> Entries:
         form = self.form
-        out = np.zeros((form.workers, form.d), form.precision.arithmetic)
-        ptr = np.arange(form.workers + 1) * form.k
-        scatter(out, ptr, self.indices.reshape(-1), *self._arithmetic())
-        return out
-
-    def add_to(self, rows: np.ndarray) -> None:
-        ptr = np.arange(self.form.workers + 1) * self.form.k
-        scatter_onto(rows, ptr, self.indices.reshape(-1), *self._arithmetic())
-
-    def total(self) -> np.ndarray:
-        total = np.zeros(self.form.d, self.form.precision.arithmetic)
-        scatter_add(total, self.indices.reshape(-1), *self._arithmetic())
-        return total
-
-    def _arithmetic(self) -> tuple[np.ndarray, np.floating]:
-        arithmetic = self.form.precision.arithmetic
-        return self.values.astype(arithmetic, copy=False).reshape(-1), arithmetic.type(1)
-
-
-@njit(cache=True)
-def take_rows(v, indices, values):
-    """values[i, t] = v[i, indices[i, t]], rounded to the type of values."""
-    for i in range(indices.shape[0]):
-        for t in range(indices.shape[1]):
-            values[i, t] = v[i, indices[i, t]]
+        values, scale = scaled(self.values.reshape(-1), 1.0, form.precision.arithmetic)
+        return even_ptr(*self.indices.shape), self.indices.reshape(-1), values, scale
 
 
 @njit(cache=True)

@@ -1,9 +1,9 @@
 """Vectors of signed powers of two: natural compression's message, 9 bits a coordinate.
 
 A code is one sign bit and 8 exponent bits e: e = 1, ..., 255 means +-2**(e - 127), from the
-smallest normal float32 up to 2**128, one power above the largest, so that rounding up is possible
-for every float32; e = 0 is zero with the sign bit 0, and NaN with the sign bit 1. In float32
-arithmetic 2**128 is infinite. Codes follow each other, with ones up to the next byte behind them.
+smallest normal float32 up to 2**128, one power above the largest, so that every float32 can be
+rounded up; e = 0 is zero with the sign bit 0, and NaN with the sign bit 1. In float32 arithmetic
+2**128 is infinite. Codes follow each other, with ones up to the next byte behind them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from numba import njit
 
-from mpisim.wire.base import Form, Message, Packed, Precision, bit_bounds, check_sizes
+from mpisim.wire.base import Form, Message, Packed, Precision, bit_bounds, check_sizes, same
 from mpisim.wire.codecs.bits import (
     PADDING,
     fail,
@@ -51,7 +51,7 @@ class ExponentsForm(Form):
 
     @property
     def sizes(self) -> np.ndarray:
-        return np.full(self.workers, -(-CODE_BITS * self.d // 8), np.int64)
+        return same(self.workers, -(-CODE_BITS * self.d // 8))
 
     @cached_property
     def values(self) -> np.ndarray:
@@ -62,7 +62,7 @@ class ExponentsForm(Form):
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Exponents:
         check_sizes(self, data, sizes)
         codes = np.empty((self.workers, self.d), np.uint16)
-        worker, status = _read(to_words(data), bit_bounds(sizes), codes)
+        worker, status = _read(to_words(np.ascontiguousarray(data)), bit_bounds(sizes), codes)
         if status < 0:
             raise fail(worker, status)
         return Exponents(self, codes)
@@ -77,7 +77,7 @@ class Exponents(Message):
 
     @property
     def payload_bits(self) -> np.ndarray:
-        return np.full(self.form.workers, CODE_BITS * self.form.d, np.int64)
+        return same(self.form.workers, CODE_BITS * self.form.d)
 
     def encode(self) -> Packed:
         sizes = self.form.sizes

@@ -9,7 +9,7 @@ levels, not necessarily whole, for a coordinate as large as the norm. A level is
 ceil(s_ij): senders see to it, readers check it. A zero norm means that all levels of its block are
 zero. The one norm that is not finite is the quiet NaN, for a vector that has no finite norm on the
 wire: no level follows in its block, and the block's value is NaN, so that a run that diverges ends
-as such on all ranks.
+as diverged on all ranks.
 
 Codes (`mpisim.wire.codecs`): "elias", Elias omega words of gaps and levels, the default and what
 the smoothness-aware quantization paper charges; "e1", that paper's Appendix E.1; "entropy", an
@@ -22,17 +22,17 @@ import dataclasses
 from functools import cached_property
 
 import numpy as np
+from numba import njit
 
 from mpisim.wire.base import Form, Message, Packed, Precision, check_sizes
-from mpisim.wire.codecs.bits import UNSIGNED
-from mpisim.wire.codecs.elias import add_values, set_values
-from mpisim.wire.codecs.registry import CODECS, Codec
+from mpisim.wire.codecs import CODECS
+from mpisim.wire.codecs.bits import from_raw, to_raw
 from mpisim.wire.scales import check_raw_scales
 
 
 @dataclasses.dataclass(eq=False)
 class LevelsForm(Form):
-    """What is known of quantized vectors; their sizes are the sender's to tell.
+    """What is known of quantized vectors; only the sender knows the sizes.
 
     s : array, shape (1,), (d,) or (workers, d), float64
         Levels per unit of the norm: for all coordinates, for each, or for each of each worker.
@@ -65,32 +65,29 @@ class LevelsForm(Form):
         return self.starts.size - 1
 
     @cached_property
-    def rows(self) -> np.ndarray:
+    def s_by_worker(self) -> np.ndarray:
         """``s`` with an axis of workers: shape (1 or workers, 1 or d)."""
         return np.atleast_2d(self.s)
 
     @cached_property
     def limits(self) -> np.ndarray:
-        """The largest level allowed, shape of ``rows``, int64."""
-        return np.ceil(self.rows).astype(np.int64)
+        """The largest level allowed, shape of ``s_by_worker``, int64."""
+        return np.ceil(self.s_by_worker).astype(np.int64)
 
     @cached_property
     def dtype(self) -> np.dtype:
         """Type of levels: int32, or int64 where a level may be larger."""
         return np.dtype(np.int32 if self.limits.max(initial=0) < 2**31 else np.int64)
 
-    @property
-    def code(self) -> Codec:
-        """What writes and reads the messages."""
-        return CODECS[self.codec]
-
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Levels:
         check_sizes(self, data, sizes)
-        bits = self.precision.bits
-        raw, levels, payload = self.code.decode(self, data, np.asarray(sizes, np.int64))
+        sizes, bits = np.asarray(sizes, np.int64), self.precision.bits
+        raw = np.empty((self.workers, self.norms), np.uint64)
+        levels = np.zeros((self.workers, self.d), self.dtype)
+        codec = CODECS[self.codec]
+        payload = codec.decode(data, sizes, bits, self.limits, self.starts, raw, levels)
         check_raw_scales(raw, bits // 8)
-        norms = raw.astype(UNSIGNED[bits // 8]).view(self.precision.wire)
-        message = Levels(self, norms, levels)
+        message = Levels(self, from_raw(raw, self.precision.wire), levels)
         message.__dict__["payload_bits"] = payload  # what was read is what is charged
         return message
 
@@ -109,26 +106,52 @@ class Levels(Message):
 
     @cached_property
     def payload_bits(self) -> np.ndarray:  # type: ignore[override]
-        return self.form.code.payload_bits(self.form, self._raw, self.levels)
+        codec = CODECS[self.form.codec]
+        return codec.payload_bits(to_raw(self.norms), self.form.precision.bits, self.levels)
 
     def encode(self) -> Packed:
-        packed = self.form.code.encode(self.form, self._raw, self.levels)
-        self.__dict__["payload_bits"] = packed.payload_bits
-        return packed
-
-    @property
-    def _raw(self) -> np.ndarray:
-        """The bits of the norms, shape (m, B), uint64."""
-        return self.norms.view(UNSIGNED[self.norms.itemsize]).astype(np.uint64)
+        codec, bits = CODECS[self.form.codec], self.form.precision.bits
+        data, payload = codec.encode(to_raw(self.norms), bits, self.levels)
+        self.__dict__["payload_bits"] = payload
+        return Packed(data, (payload + 7) // 8, payload)
 
     def decoded(self) -> np.ndarray:
         out = np.empty(self.levels.shape, self.form.precision.arithmetic)
-        norms = self.norms.astype(np.float64)
-        set_values(out, norms, self.levels, self.form.rows, self.form.starts)
+        norms, form = self.norms.astype(np.float64), self.form
+        _set(out, norms, self.levels, form.s_by_worker, form.starts)
         return out
 
     def total(self) -> np.ndarray:
         total = np.zeros(self.form.d, self.form.precision.arithmetic)
-        norms = self.norms.astype(np.float64)
-        add_values(total, norms, self.levels, self.form.rows, self.form.starts)
+        norms, form = self.norms.astype(np.float64), self.form
+        _sum(total, norms, self.levels, form.s_by_worker, form.starts)
         return total
+
+
+@njit(cache=True, error_model="numpy")
+def _values(out, norms, levels, s, starts):
+    """out[j] = norm * (level / s), for one worker."""
+    for b in range(norms.size):
+        if s.size == 1:
+            for j in range(starts[b], starts[b + 1]):
+                out[j] = norms[b] * (levels[j] / s[0])
+        else:
+            for j in range(starts[b], starts[b + 1]):
+                out[j] = norms[b] * (levels[j] / s[j])
+
+
+@njit(cache=True, error_model="numpy")
+def _set(out, norms, levels, s, starts):
+    """out[i] = the values of worker i; ``s``: shape (1 or m, 1 or d)."""
+    for i in range(levels.shape[0]):
+        _values(out[i], norms[i], levels[i], s[min(i, s.shape[0] - 1)], starts)
+
+
+@njit(cache=True, error_model="numpy")
+def _sum(total, norms, levels, s, starts):
+    """total (d,) += the values of worker 0, 1, ..."""
+    row = np.empty_like(total)
+    for i in range(levels.shape[0]):
+        _values(row, norms[i], levels[i], s[min(i, s.shape[0] - 1)], starts)
+        for j in range(total.size):
+            total[j] += row[j]

@@ -1,4 +1,4 @@
-"""Norms and scales as they cross the wire: rounded once, and never to something misleading."""
+"""Norms and scales as they cross the wire: rounded once, and NaN where they are not finite."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def check_scales(scales: np.ndarray) -> None:
 
 
 def check_raw_scales(raw: np.ndarray, size: int) -> None:
-    """The same of their bits, shape (workers, ...), unsigned; ``size``: bytes of a scale."""
+    """`check_scales` of the bits, shape (workers, ...), unsigned; ``size``: bytes of a scale."""
     wrong = _first_wrong(raw.reshape(-1), INFINITY[size], QUIET_NAN[size])
     if wrong >= 0:
         worker = wrong * len(raw) // raw.size
@@ -41,7 +41,7 @@ def check_raw_scales(raw: np.ndarray, size: int) -> None:
 
 @njit(cache=True)
 def _round(scales, out, unsigned, up):
-    """``unsigned``: the memory of ``out``; the bits of numbers >= 0 ascend as they do."""
+    """``unsigned``: the memory of ``out``; for numbers >= 0 its order is that of the numbers."""
     for i in range(scales.size):
         out[i] = scales[i]
         if up and out[i] < scales[i]:
@@ -52,7 +52,7 @@ def _round(scales, out, unsigned, up):
 
 @njit(cache=True)
 def _first_wrong(unsigned, infinity, nan):
-    """Where the first one is that is neither the quiet NaN nor below infinity without a sign."""
+    """The first place of bits that are neither the quiet NaN's nor of a number >= 0; else -1."""
     for i in range(unsigned.size):
         if unsigned[i] >= infinity and unsigned[i] != nan:
             return i

@@ -12,13 +12,11 @@ import dataclasses
 import numpy as np
 from numba import njit
 
-from mpisim.wire.base import Form, Message, Packed, Precision, check_sizes
+from mpisim.wire.base import Form, Message, Packed, Precision, check_sizes, same
 from mpisim.wire.codecs.bits import PADDING, fail
 from mpisim.wire.scales import check_scales
 
-STRETCH = (
-    1 << 15
-)  # coordinates whose signs are packed together, a multiple of 8: they stay in cache
+STRETCH = 1 << 15  # coordinates packed together so that they stay in cache, a multiple of 8
 
 
 @dataclasses.dataclass(eq=False)
@@ -31,8 +29,7 @@ class SignsForm(Form):
 
     @property
     def sizes(self) -> np.ndarray:
-        size = self.precision.wire.itemsize + -(-self.d // 8)
-        return np.full(self.workers, size, np.int64)
+        return same(self.workers, self.precision.wire.itemsize + -(-self.d // 8))
 
     @property
     def padding(self) -> int:
@@ -74,7 +71,7 @@ class Signs(Message):
 
     @property
     def payload_bits(self) -> np.ndarray:
-        return np.full(self.form.workers, self.form.precision.bits + self.form.d, np.int64)
+        return same(self.form.workers, self.form.precision.bits + self.form.d)
 
     def encode(self) -> Packed:
         first = self.form.precision.wire.itemsize

@@ -45,9 +45,9 @@ def _kept(message, i):
 
 
 def _inner_qsgd_bits(x, b, message, i):
-    for part, own in zip(message.form.parts, message.messages, strict=True):
-        if i in part.rows:
-            row = own.levels[np.flatnonzero(part.rows == i)[0]]
+    for stratum, own in zip(message.form.strata, message.messages, strict=True):
+        if i in stratum.rows:
+            row = own.levels[np.flatnonzero(stratum.rows == i)[0]]
             return b + len(string_elias.triples(row))
     return 0
 

@@ -81,12 +81,12 @@ def test_composition_takes_the_norm_of_the_whole_vector():
     v = np.array([[3.0, 4.0, 12.0]] * 3)
     compressor = make(composed({"name": "qsgd", "s": 13})).bind(3, 3, DOUBLE)
     message = compressor.compress(v, draw(3))
-    (part,), (inner,) = message.form.parts, message.messages
+    (stratum,), (inner,) = message.form.strata, message.messages
     assert np.all(inner.norms == 13) and np.all(inner.norms >= 13)
     kept = message.form.kept
     assert np.array_equal(inner.levels[:, 0], v[0, kept.indices].astype(int))
     np.testing.assert_allclose(message.total() / 3, v[0], rtol=1e-15)
-    assert part.form.d == 1
+    assert stratum.form.d == 1
 
 
 def test_outer_and_inner_draw_apart():

@@ -162,7 +162,7 @@ def test_exact_moments_over_all_roundings(inner):
     compressor, _ = prepared(smooth(inner), np.repeat(one, 8, axis=0), DOUBLE)
     root = roots_of(compressor)[0]
     L = root @ root
-    h = 1 / compressor.inner.form(draw(8)).rows[0] * np.ones(3)
+    h = 1 / compressor.inner.form(draw(8)).s_by_worker[0] * np.ones(3)
     true, worst = true_cal_L(L.diagonal(), h)
     assert true <= compressor.cal_L_max * (1 + 1e-12)
     for r in (vectors(1, 3)[0], worst, worst * [-2, 2, -2], np.array([0.0, 3.0, 0.0])):

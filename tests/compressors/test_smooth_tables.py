@@ -95,12 +95,16 @@ def test_biased_inner_compressors_have_no_omega():
 def test_the_baselines_of_the_paper_are_the_defaults(d, n, s):
     """s = floor(sqrt(d) / n), at least 1, and B = n, at most d: SAQ's published code."""
     plain, blocks = (make({"name": name}).bind(d, n, SINGLE) for name in ("qsgd", "block-quant"))
-    assert plain.form(draw(2)).rows.tolist() == blocks.form(draw(2)).rows.tolist() == [[s]]
+    assert (
+        plain.form(draw(2)).s_by_worker.tolist()
+        == blocks.form(draw(2)).s_by_worker.tolist()
+        == [[s]]
+    )
     assert plain.omega == min(d / s**2, d**0.5 / s)
     assert blocks.form(draw(2)).norms == min(n, d)
     plus = make({"name": "block-quant-plus"}).bind(d, n, SINGLE)
     assert plus.form(draw(2)).norms == min(n, d)
-    h = 1 / plus.form(draw(2)).rows
+    h = 1 / plus.form(draw(2)).s_by_worker
     sizes = np.diff(plus.starts)
     steps = h.reshape(-1)[plus.starts[:-1]]
     spent = (1 / steps**2 + np.sqrt(sizes) / steps).sum() + sizes.size
@@ -112,4 +116,4 @@ def test_a_part_of_the_coordinates_has_the_same_number_of_levels():
     table = {"name": "compose", "outer": {"name": "randk", "k": 5}, "inner": {"name": "qsgd"}}
     compressor = make(table).bind(400, 2, SINGLE)
     message = compressor.compress(np.ones((2, 400)), draw(2))
-    assert message.messages[0].form.rows.tolist() == [[10]]
+    assert message.messages[0].form.s_by_worker.tolist() == [[10]]

@@ -6,7 +6,7 @@ import numpy as np
 
 from mpisim.compressors.rank import nearly_square
 from mpisim.wire.base import Message, Precision
-from mpisim.wire.codecs.registry import CODECS
+from mpisim.wire.codecs import CODECS
 from mpisim.wire.dense import Dense, DenseForm
 from mpisim.wire.explicit import Explicit, ExplicitForm
 from mpisim.wire.exponents import Exponents, ExponentsForm

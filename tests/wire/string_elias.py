@@ -1,4 +1,4 @@
-"""Elias codes as strings of "0" and "1", written from the definitions: slow, and independent.
+"""Elias omega words as strings of "0" and "1", written from the definition: slow, and independent.
 
 The reference for `mpisim.wire` in tests and benchmarks.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 
 def omega(n: int) -> str:
-    """Start with "0"; while n > 1, prepend the digits of n and go on with their number less one."""
+    """Start with "0"; while n > 1, prepend the digits of n, and let n be their number less 1."""
     if n < 1:
         raise ValueError(n)
     word = "0"
@@ -18,33 +18,17 @@ def omega(n: int) -> str:
     return word
 
 
-def gamma(n: int) -> str:
-    """As many zeros as n has digits after the first, then the digits of n."""
-    digits = format(n, "b")
-    return "0" * (len(digits) - 1) + digits
-
-
-def delta(n: int) -> str:
-    """The number of digits in gamma, then the digits without the leading one."""
-    digits = format(n, "b")
-    return gamma(len(digits)) + digits[1:]
-
-
-def encode(values, code=omega) -> str:
+def encode(values) -> str:
     """The code words of all values, one behind the other."""
-    return "".join([code(int(n)) for n in values])
+    return "".join([omega(int(n)) for n in values])
 
 
-def decode(bits: str, count: int) -> list[int]:
-    """``count`` omega numbers from the start of ``bits``."""
-    values, pos = [], 0
-    for _ in range(count):
-        n = 1
-        while bits[pos] == "1":
-            n, pos = int(bits[pos : pos + n + 1], 2), pos + n + 1
-        pos += 1
-        values.append(n)
-    return values
+def decode(bits: str, pos: int) -> tuple[int, int]:
+    """The omega number at ``pos``, and the position behind it."""
+    n = 1
+    while bits[pos] == "1":
+        n, pos = int(bits[pos : pos + n + 1], 2), pos + n + 1
+    return n, pos + 1
 
 
 def gaps(indices) -> list[int]:
@@ -63,6 +47,18 @@ def triples(levels) -> str:
     for gap, j in zip(gaps(nonzero), nonzero, strict=True):
         word += omega(gap) + ("1" if levels[j] < 0 else "0") + omega(abs(int(levels[j])))
     return word
+
+
+def levels(bits: str, d: int) -> list[int]:
+    """The d levels of which ``bits`` are the triples."""
+    out, j, pos = [0] * d, -1, 0
+    while pos < len(bits):
+        gap, pos = decode(bits, pos)
+        sign = -1 if bits[pos] == "1" else 1
+        size, pos = decode(bits, pos + 1)
+        j += gap
+        out[j] = sign * size
+    return out
 
 
 def pad(bits: str) -> str:

@@ -1,9 +1,9 @@
-"""Bits in a buffer, most significant bit first, for use inside compiled kernels.
+"""Bits in a buffer, most significant bit first, for compiled kernels.
 
-A buffer is an array of 64-bit words; a place in it is a bit position. `put` and `peek` move up to
-64 bits with two memory accesses and no branch, so a coder is a plain loop over positions. Buffers
-end with two spare words, so that peeking near the end stays inside; what was read is valid only if
-the position reached is not beyond the end of the message, and every reader checks that.
+A buffer is an array of 64-bit words, and a position in it counts bits. `put` and `peek` move up to
+64 bits with two memory accesses and no branch, so a coder is a plain loop over positions. A buffer
+ends with two spare words, so that a read near its end stays inside. What was read is valid only if
+the position reached is not beyond the end of the message; every reader checks that.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numba import njit
 from mpisim.core.errors import WireError
 
 # What a kernel returns instead of a position when the bytes are not a message.
-SHORT, LARGE, RANGE, PADDING, LEVEL, EMPTY, CHOICE = -1, -2, -3, -4, -5, -6, -7
+SHORT, LARGE, RANGE, PADDING, LEVEL, EMPTY, CHOICE, ENTROPY = -1, -2, -3, -4, -5, -6, -7, -8
 REASONS = {
     SHORT: "it ends inside a number",
     LARGE: "a number is too large",
@@ -23,41 +23,38 @@ REASONS = {
     LEVEL: "a level is above the allowed maximum",
     EMPTY: "levels follow a norm that is zero or not a number",
     CHOICE: "its indices are not in the shorter of the two codes",
+    ENTROPY: "it is no entropy code",
 }
 
-
-# parsed once: a type from its name takes a microsecond
-UNSIGNED = {size: np.dtype(f"u{size}") for size in (4, 8)}
-HIGHEST_FIRST = np.dtype(">u8")
+UNSIGNED = {size: np.dtype(f"u{size}") for size in (4, 8)}  # parsing a type's name takes 1 us
 
 
 def fail(worker: int, status: int) -> WireError:
-    """The error for the message of ``worker`` (counted within the block)."""
+    """The error for the message of ``worker``, counted within the block."""
     return WireError(f"message {worker} of the block is not valid: {REASONS[status]}")
 
 
-def new_words(bits: int) -> np.ndarray:
+def to_raw(values: np.ndarray) -> np.ndarray:
+    """The bits of floats, in the low bits of uint64 of the same shape."""
+    return values.view(UNSIGNED[values.itemsize]).astype(np.uint64)
+
+
+def from_raw(raw: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """The floats with these bits."""
+    return raw.astype(UNSIGNED[dtype.itemsize]).view(dtype)
+
+
+@njit(cache=True)
+def new_words(bits):
     """A buffer for at least ``bits`` bits, uint64; only its first word is set (to zero)."""
     words = np.empty(bits // 64 + 3, np.uint64)
     words[0] = 0
     return words
 
 
-def to_bytes(words: np.ndarray, size: int) -> np.ndarray:
-    """The first ``size`` bytes of a buffer, shape (size,), uint8."""
-    return words[: -(-size // 8)].astype(HIGHEST_FIRST).view(np.uint8)[:size]
-
-
-def to_words(data: np.ndarray) -> np.ndarray:
-    """A buffer with the bytes ``data`` (uint8) and at least 64 zero bits behind them."""
-    words = np.empty(data.size // 8 + 3, np.uint64)
-    load(np.ascontiguousarray(data), words)
-    return words
-
-
 @njit(cache=True)
-def store(words, size):
-    """`to_bytes` for kernels."""
+def to_bytes(words, size):
+    """The first ``size`` bytes of a buffer, shape (size,), uint8."""
     out = np.empty(size, np.uint8)
     for i in range(size // 8):
         word = words[i]
@@ -69,9 +66,10 @@ def store(words, size):
 
 
 @njit(cache=True)
-def load(data, words):
-    """`to_words` for kernels: eight bytes a word, the first one highest, then zeros."""
+def to_words(data):
+    """A buffer with the bytes ``data`` (uint8, C order) and at least 64 zero bits behind them."""
     whole = data.size // 8
+    words = np.empty(whole + 3, np.uint64)
     for i in range(whole):
         word = np.uint64(0)
         for j in range(8):
@@ -80,13 +78,15 @@ def load(data, words):
     words[whole:] = 0
     for j in range(data.size - 8 * whole):
         words[whole] |= np.uint64(data[8 * whole + j]) << np.uint64(56 - 8 * j)
+    return words
 
 
 @njit(cache=True)
 def put(words, pos, value, length):
     """Write the ``length`` low bits of ``value`` (1 <= length <= 64, higher bits zero) at ``pos``.
 
-    Writing goes upwards: what lies behind the new position is set to zero. Returns that position.
+    Buffers are written from the start on: what lies behind the new position is set to zero.
+    Returns that position.
     """
     word, offset = pos >> 6, pos & 63
     left = np.uint64(value) << np.uint64(64 - length)

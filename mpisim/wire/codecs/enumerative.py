@@ -9,10 +9,9 @@ wire), then, for each stretch of at most 1024 coordinates, of d' coordinates wit
     each |level| as |level| - 1 ones and a zero;
 
 and ones up to the next byte. For d <= 1024 that is the paper's 31 + log d + log C(d, n0) + signs +
-levels; longer vectors are cut, as ranks are numbers of up to d bits and would take quadratic time.
-Sets are ranked in the combinatorial number system: rank = sum_t C(j_t, t), j_1 < ... < j_k.
+levels. Longer vectors are cut, as ranks are numbers of up to d bits and would take quadratic time.
 
-Large numbers are arrays of 32-bit digits, the lowest first.
+The functions `payload_bits`, `encode` and `decode` are those of a `mpisim.wire.codecs.Codec`.
 """
 
 from __future__ import annotations
@@ -21,161 +20,63 @@ import numpy as np
 from numba import njit
 
 from mpisim.wire.codecs.bits import (
-    EMPTY,
     LEVEL,
     PADDING,
     RANGE,
     SHORT,
     bit_length,
     is_padding,
+    new_words,
     pad,
     peek,
     put,
     take,
+    to_bytes,
+    to_words,
 )
-from mpisim.wire.codecs.elias import means_no_levels
-
-STRETCH = 1024
-DIGITS = STRETCH // 32 + 2  # of C(1024, 512) times 1024
-ALL = np.uint64(0xFFFFFFFF)
-
-
-@njit(cache=True)
-def _scale(number, size, factor, divisor):
-    """number = number * factor / divisor, a whole number; both below 2^31. Returns its new size."""
-    carry = np.uint64(0)
-    for i in range(size):
-        carry += number[i] * np.uint64(factor)
-        number[i] = carry & ALL
-        carry >>= np.uint64(32)
-    if carry:
-        number[size] = carry
-        size += 1
-    rest, by = np.uint64(0), np.uint64(divisor)
-    for i in range(size - 1, -1, -1):
-        rest = rest << np.uint64(32) | number[i]
-        number[i] = rest // by
-        rest -= number[i] * by
-    while size > 0 and number[size - 1] == 0:
-        size -= 1
-    return size
+from mpisim.wire.codecs.combinations import (
+    DIGITS,
+    LONGEST,
+    at_least,
+    choose,
+    rank_bits,
+    set_places,
+    set_rank,
+)
+from mpisim.wire.codecs.norms import check_levels, put_norms, take_norms
 
 
 @njit(cache=True)
-def _choose(number, d, k):
-    """number = C(d, k); returns its size."""
-    k = min(k, d - k)
-    number[0], size = 1, 1
-    for i in range(1, k + 1):
-        size = _scale(number, size, d - k + i, i)
-    return size
-
-
-@njit(cache=True)
-def _rank_bits(number, size):
-    """ceil(log2 number), number >= 1."""
-    top = np.int64(number[size - 1])
-    bits = 32 * (size - 1) + bit_length(top)
-    power = (top & (top - 1)) == 0
-    for i in range(size - 1):
-        power = power and number[i] == 0
-    return bits - int(power)
-
-
-@njit(cache=True)
-def _at_least(first, second, size):
-    """Whether first >= second, which has ``size`` digits; first may have DIGITS."""
-    for i in range(first.size - 1, -1, -1):
-        other = second[i] if i < size else np.uint64(0)
-        if first[i] != other:
-            return first[i] > other
-    return True
-
-
-@njit(cache=True)
-def _add(total, number, size):
-    carry = np.uint64(0)
-    for i in range(total.size):
-        if i >= size and carry == 0:
-            break
-        carry += total[i] + (number[i] if i < size else np.uint64(0))
-        total[i] = carry & ALL
-        carry >>= np.uint64(32)
-
-
-@njit(cache=True)
-def _subtract(total, number, size):
-    borrow = np.uint64(0)
-    for i in range(total.size):
-        if i >= size and borrow == 0:
-            break
-        take_off = (number[i] if i < size else np.uint64(0)) + borrow
-        borrow = np.uint64(1) if total[i] < take_off else np.uint64(0)
-        total[i] = (total[i] + (borrow << np.uint64(32))) - take_off
-
-
-@njit(cache=True)
-def _set_rank(row, k, number, rank):
-    """rank = that of the non-zero places of ``row``; ``number`` is overwritten."""
-    rank[:] = 0
-    size = _choose(number, row.size, k)
-    j = row.size
-    while 0 < k < j:
-        size = _scale(number, size, j - k, j)  # C(j - 1, k)
-        j -= 1
-        if row[j] != 0:
-            _add(rank, number, size)
-            size = _scale(number, size, k, j - k + 1)  # C(j, k - 1)
-            k -= 1
-
-
-@njit(cache=True)
-def _set_places(places, k, number, size, rank):
-    """places (d',) = 1 where the set of ``rank`` has its k members; ``number`` is C(d', k)."""
-    places[:] = 0
-    j = places.size
-    while 0 < k < j:
-        size = _scale(number, size, j - k, j)
-        j -= 1
-        if _at_least(rank, number, size):
-            _subtract(rank, number, size)
-            places[j] = 1
-            size = _scale(number, size, k, j - k + 1)
-            k -= 1
-    for i in range(k):
-        places[i] = 1
-
-
-@njit(cache=True)
-def count_bits(levels):
-    """Bits of each message without norms and padding, shape (m,), int64."""
+def payload_bits(norms, bits, levels):
+    """Bits of each message without padding, shape (m,), int64."""
     m, d = levels.shape
-    bits = np.zeros(m, np.int64)
+    payload = np.full(m, norms.shape[1] * (bits - 1), np.int64)
     number = np.empty(DIGITS, np.uint64)
     for i in range(m):
-        for start in range(0, d, STRETCH):
-            row = levels[i, start : start + STRETCH]
+        for start in range(0, d, LONGEST):
+            row = levels[i, start : start + LONGEST]
             k = 0
             for level in row:
                 k += level != 0
-                bits[i] += abs(np.int64(level))
-            bits[i] += bit_length(row.size) + k + _rank_bits(number, _choose(number, row.size, k))
-    return bits
+                payload[i] += abs(np.int64(level))
+            payload[i] += bit_length(row.size) + k + rank_bits(number, choose(number, row.size, k))
+    return payload
 
 
 @njit(cache=True)
-def write(words, norms, bits, levels):
-    """All messages of a block; ``norms``: shape (m, B), uint64, their ``bits`` low bits."""
+def encode(norms, bits, levels, payload):
+    """The bytes of all messages; fills ``payload`` (m,) with the bits of each."""
     m, d = levels.shape
+    payload[:] = payload_bits(norms, bits, levels)
+    words = new_words((payload + 7).sum())
     number, rank = np.empty(DIGITS, np.uint64), np.empty(DIGITS, np.uint64)
     pos = 0
     for i in range(m):
-        for norm in norms[i]:
-            pos = put(words, pos, norm, bits)
-        for start in range(0, d, STRETCH):
-            pos = _write_stretch(words, pos, levels[i, start : start + STRETCH], number, rank)
+        pos = put_norms(words, pos, norms[i], bits - 1)
+        for start in range(0, d, LONGEST):
+            pos = _write_stretch(words, pos, levels[i, start : start + LONGEST], number, rank)
         pos = pad(words, pos)
-    return pos
+    return to_bytes(words, pos // 8)
 
 
 @njit(cache=True)
@@ -184,11 +85,10 @@ def _write_stretch(words, pos, row, number, rank):
     for level in row:
         k += level != 0
     pos = put(words, pos, k, bit_length(row.size))
-    width = _rank_bits(number, _choose(number, row.size, k))
-    _set_rank(row, k, number, rank)
+    width = rank_bits(number, choose(number, row.size, k))
+    set_rank(row, k, number, rank)
     for i in range((width + 31) // 32 - 1, -1, -1):
-        length = min(32, width - 32 * i)
-        pos = put(words, pos, rank[i], length)
+        pos = put(words, pos, rank[i], min(32, width - 32 * i))
     for level in row:
         if level != 0:
             pos = put(words, pos, int(level < 0), 1)
@@ -204,34 +104,32 @@ def _write_stretch(words, pos, row, number, rank):
 
 
 @njit(cache=True)
-def read(words, sizes, bits, limits, starts, norms, levels, payload):
-    """All messages of a block into ``norms``, ``levels`` (zero before) and ``payload`` (bits).
+def decode(data, sizes, bits, limits, starts, norms, levels, payload):
+    """Read all messages into ``norms``, ``levels`` (zero before) and ``payload`` (bits of each).
 
-    sizes : bytes of each message, shape (m,); limits : shape (1 or m, 1 or d).
     Returns (worker, status); a status below 0 says why the worker's bytes are no message.
     """
-    m, d = levels.shape
+    words = to_words(data)
     number, rank = np.empty(DIGITS, np.uint64), np.empty(DIGITS, np.uint64)
     end = 0
-    for i in range(m):
-        pos, end = end, end + 8 * sizes[i]
-        if end - pos < norms.shape[1] * bits:
+    for i in range(levels.shape[0]):
+        first, end = end, end + 8 * sizes[i]
+        if end - first < norms.shape[1] * (bits - 1):
             return i, SHORT
-        for b in range(norms.shape[1]):
-            norms[i, b] = take(words, pos, bits)
-            pos += bits
+        pos = take_norms(words, first, norms[i], bits - 1)
         own = limits[min(i, limits.shape[0] - 1)]
-        for start in range(0, d, STRETCH):
-            row = levels[i, start : start + STRETCH]
-            most = own[start : start + STRETCH] if own.size > 1 else own
+        for start in range(0, levels.shape[1], LONGEST):
+            row = levels[i, start : start + LONGEST]
+            most = own[start : start + LONGEST] if own.size > 1 else own
             pos = _read_stretch(words, pos, end, row, most, number, rank)
             if pos < 0:
                 return i, pos
         if not is_padding(words, pos, end):
             return i, PADDING
-        if not _levels_fit(norms[i], bits + 1, starts, levels[i]):
-            return i, EMPTY
-        payload[i] = pos - (end - 8 * sizes[i])
+        status = check_levels(norms[i], bits, own, starts, levels[i])
+        if status < 0:
+            return i, status
+        payload[i] = pos - first
     return 0, 0
 
 
@@ -244,8 +142,8 @@ def _read_stretch(words, pos, end, row, most, number, rank):
     pos += width
     if k > row.size:
         return RANGE
-    size = _choose(number, row.size, k)
-    width = _rank_bits(number, size)
+    size = choose(number, row.size, k)
+    width = rank_bits(number, size)
     if pos + width + 2 * k > end:  # a sign and a level take two bits at least
         return SHORT
     rank[:] = 0
@@ -253,9 +151,9 @@ def _read_stretch(words, pos, end, row, most, number, rank):
         length = min(32, width - 32 * i)
         rank[i] = take(words, pos, length)
         pos += length
-    if _at_least(rank, number, size):
+    if at_least(rank, number, size):
         return RANGE
-    _set_places(row, k, number, size, rank)
+    set_places(row, k, number, size, rank)
     for j in range(row.size):
         if row[j]:
             row[j] = -1 if take(words, pos, 1) == 1 else 1
@@ -284,14 +182,3 @@ def _read_unary(words, pos, end, most):
             pos += 1
             return (level if pos <= end else SHORT), pos
     return SHORT, pos
-
-
-@njit(cache=True)
-def _levels_fit(norms, bits, starts, row):
-    """No level follows a norm that is zero or not a number."""
-    for b in range(norms.size):
-        if means_no_levels(norms[b], bits):
-            for j in range(starts[b], starts[b + 1]):
-                if row[j] != 0:
-                    return False
-    return True

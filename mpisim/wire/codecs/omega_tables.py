@@ -1,8 +1,6 @@
 """Tables for small Elias omega numbers, computed once with NumPy when the package is imported.
 
 * `OMEGA[n]`, 1 <= n < SMALL: code word << 5 | its length (at most 19 bits).
-* `MANY[window]`: all code words that end within the next MANY_BITS bits, at most 6: bits used
-  (4 bits), how many (4 bits), then the numbers, 8 bits each. All of them are below 64.
 * `TRIPLE[window]`: one (gap, sign, level) within the next TRIPLE_BITS bits, as omega(gap), a sign
   bit, omega(|level|): bits used (4 bits), gap (8 bits), level + 128 (8 bits); 0 if it is longer.
 """
@@ -12,9 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 SMALL = 4096
-MANY_BITS = 11
 TRIPLE_BITS = 12
-_FAR = 64  # the position of a scan that ran out of its window
+_OUTSIDE = 64  # the position of a scan that has left its window
 
 
 def _omega_words() -> np.ndarray:
@@ -28,44 +25,30 @@ def _omega_words() -> np.ndarray:
     return table
 
 
-def _scan(window: np.ndarray, width: int, pos: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _scan(window: np.ndarray, pos: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Decode one omega number in each window from ``pos`` on: (numbers, new positions)."""
     n = np.ones_like(window)
     for _ in range(4):
-        more = (pos < width) & (_bits(window, width, pos, 1) == 1)
+        more = (pos < TRIPLE_BITS) & (_bits(window, pos, 1) == 1)
         after = np.where(more, pos + n + 1, pos)
-        n = np.where(more & (after <= width), _bits(window, width, pos, n + 1), n)
-        pos = np.where(after <= width, after, _FAR)
-    return n, np.where(pos < width, pos + 1, _FAR)
+        n = np.where(more & (after <= TRIPLE_BITS), _bits(window, pos, n + 1), n)
+        pos = np.where(after <= TRIPLE_BITS, after, _OUTSIDE)
+    return n, np.where(pos < TRIPLE_BITS, pos + 1, _OUTSIDE)
 
 
-def _bits(window: np.ndarray, width: int, pos: np.ndarray, length: np.ndarray | int) -> np.ndarray:
-    shift = np.clip(width - pos - length, 0, 62)
+def _bits(window: np.ndarray, pos: np.ndarray, length: np.ndarray | int) -> np.ndarray:
+    shift = np.clip(TRIPLE_BITS - pos - length, 0, 62)
     return (window >> shift) & ((1 << np.clip(length, 0, 62)) - 1)
 
 
-def _many() -> np.ndarray:
-    window = np.arange(1 << MANY_BITS)
-    pos, used = np.zeros_like(window), np.zeros_like(window)
-    count, table = np.zeros_like(window), np.zeros_like(window)
-    for j in range(6):
-        n, pos = _scan(window, MANY_BITS, pos)
-        found = pos <= MANY_BITS
-        table |= np.where(found, n, 0) << (8 + 8 * j)
-        count += found
-        used = np.where(found, pos, used)
-    return table | count << 4 | used
-
-
-def _triple() -> np.ndarray:
+def _triples() -> np.ndarray:
     window = np.arange(1 << TRIPLE_BITS)
-    gap, pos = _scan(window, TRIPLE_BITS, np.zeros_like(window))
-    negative = _bits(window, TRIPLE_BITS, pos, 1)
-    level, pos = _scan(window, TRIPLE_BITS, pos + 1)
+    gap, pos = _scan(window, np.zeros_like(window))
+    negative = _bits(window, pos, 1)
+    level, pos = _scan(window, pos + 1)
     signed = np.where(negative == 1, -level, level)
     return np.where(pos <= TRIPLE_BITS, (signed + 128) << 12 | gap << 4 | pos, 0)
 
 
 OMEGA = _omega_words()
-MANY = _many()
-TRIPLE = _triple()
+TRIPLE = _triples()

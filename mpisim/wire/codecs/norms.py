@@ -1,0 +1,47 @@
+"""The norms at the start of a message, and which levels they allow."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from mpisim.wire.codecs.bits import EMPTY, LEVEL, put, take
+
+
+@njit(cache=True)
+def put_norms(words, pos, norms, bits):
+    """Write the ``bits`` low bits of each of ``norms`` (B,), uint64; returns the new position."""
+    for norm in norms:
+        pos = put(words, pos, norm, bits)
+    return pos
+
+
+@njit(cache=True)
+def take_norms(words, pos, norms, bits):
+    """Fill ``norms`` (B,), uint64; returns the new position."""
+    for b in range(norms.size):
+        norms[b] = take(words, pos, bits)
+        pos += bits
+    return pos
+
+
+@njit(cache=True)
+def means_no_levels(norm, bits):
+    """Whether a float of ``bits`` (32 or 64) bits is zero, or NaN or infinite."""
+    exponent = 0xFF if bits == 32 else 0x7FF
+    digits = 23 if bits == 32 else 52
+    return norm == 0 or (norm >> np.uint64(digits)) & np.uint64(exponent) == np.uint64(exponent)
+
+
+@njit(cache=True)
+def check_levels(norms, bits, limits, starts, row):
+    """LEVEL or EMPTY where ``norms`` (B,) and ``limits`` (1,) or (d,) forbid the levels, else 0."""
+    stride = int(limits.size > 1)
+    for b in range(norms.size):
+        empty = means_no_levels(norms[b], bits)
+        for j in range(starts[b], starts[b + 1]):
+            if abs(row[j]) > limits[j * stride]:
+                return LEVEL
+            if empty and row[j] != 0:
+                return EMPTY
+    return 0
