@@ -84,10 +84,11 @@ trial: $(STAMP) ## faults in 200 real jobs, 10 million corrupted messages, 1 mil
 	@$(ENV) && .venv/bin/python -m tests.trials.messages
 	@$(ENV) && .venv/bin/python -m tests.trials.soak
 
-lint: $(STAMP) ## ruff and mypy
+lint: $(STAMP) ## ruff, mypy, and the order of the rooms
 	@.venv/bin/python -m ruff check .
 	@.venv/bin/python -m ruff format --check .
 	@.venv/bin/python -m mypy
+	@.venv/bin/lint-imports --no-logo --no-cache
 
 bench: $(STAMP) ## what is timed, and against what
 	@$(ENV) && .venv/bin/python -m benchmarks $(ARGS)

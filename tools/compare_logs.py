@@ -4,7 +4,8 @@
 
 OLD and NEW are checkouts. The experiments are those of compare_logs.toml, on one rank and on three,
 in both layouts. Only the command line of mpisim is used, so modules may move between the two. Logs
-go to FOLDER/old and FOLDER/new; what has run already with the same source is not run again.
+go to FOLDER/old and FOLDER/new-PATH-OF-NEW; what has run already with the same source is not run
+again. Several comparisons may use FOLDER at a time.
 
 Compared are exit codes, what is printed, and all that a log holds (columns, their units and
 descriptions, the last iterate, attributes) but for the clocks (`time_*`) and the attributes in
@@ -17,6 +18,7 @@ After a change to a compiled function that another file calls, delete the caches
 from __future__ import annotations
 
 import argparse
+import fcntl
 import fnmatch
 import hashlib
 import importlib.util
@@ -135,11 +137,29 @@ class Side:
         return dict(json.loads(line) for line in text.splitlines())
 
     def run(self, wanted: Experiments) -> None:
-        """Run the experiments that are not there yet."""
-        self.prepare()
+        """Run what is missing. The folder stays locked, shared with those that only read it."""
+        self.folder.parent.mkdir(parents=True, exist_ok=True)
+        self.lock = open(f"{self.folder}.lock", "w")
+        fcntl.flock(self.lock, fcntl.LOCK_SH)
+        if not self.fits() or self.missing(wanted):
+            fcntl.flock(self.lock, fcntl.LOCK_EX)
+            self.prepare()
+            self.run_missing(self.missing(wanted))
+            fcntl.flock(self.lock, fcntl.LOCK_SH)
+
+    def fits(self) -> bool:
+        """Whether the logs come from the checkout as it is now."""
+        return self.stamp.exists() and self.stamp.read_text() == self.source()
+
+    def missing(self, wanted: Experiments) -> list[list[Step]]:
+        """The command lines of the experiments that have not run to their end."""
         known = self.results()
-        missing = [steps for steps in wanted.values() if any(s.key not in known for s in steps)]
-        print(f"{self.checkout}: {len(missing)} of {len(wanted)} experiments to run", flush=True)
+        return [steps for steps in wanted.values() if any(s.key not in known for s in steps)]
+
+    def run_missing(self, missing: list[list[Step]]) -> None:
+        """Run all command lines of these experiments, stage by stage."""
+        print(f"{self.checkout}: {len(missing)} experiments to run", flush=True)
+        known = self.results()
         for s in itertools.chain(*missing):
             known.pop(s.key, None)
             for file in (word for word in s.argv if word.endswith(".toml")):
@@ -148,18 +168,17 @@ class Side:
         self.journal.write_text("".join(lines), encoding="utf-8")
         for stage in range(len(STAGES)):
             self.run_stage([[s for s in steps if s.stage == stage] for steps in missing], stage)
-        if self.source() != self.stamp.read_text():
+        if not self.fits():
             sys.exit(f"{self.checkout}: the package was changed meanwhile; start again")
 
     def prepare(self) -> None:
         """Empty the folder unless its logs come from this source; see that the package is found."""
-        now = self.source()
-        if not self.stamp.exists() or self.stamp.read_text() != now:
-            if not self.stamp.exists() and self.folder.exists() and any(self.folder.iterdir()):
+        if not self.fits():
+            if self.folder.exists() and not self.stamp.exists():
                 sys.exit(f"{self.folder}: holds something else than logs of this tool")
             shutil.rmtree(self.folder, ignore_errors=True)
-            self.folder.mkdir(parents=True)
-            self.stamp.write_text(now)
+            self.folder.mkdir()
+            self.stamp.write_text(self.source())
         command = [sys.executable, "-P", "-c", "import mpisim.cli; print(mpisim.__file__)"]
         said = subprocess.run(command, env=self.environment, capture_output=True, text=True)
         if not Path(said.stdout.strip()).is_relative_to(self.checkout):
@@ -261,19 +280,21 @@ def compare(old: Side, new: Side, wanted: Experiments) -> int:
     first, second = old.results(), new.results()
     keys = [s.key for s in itertools.chain(*wanted.values())]
     ends = [(key, *pair) for key in keys for pair in zip(first[key], second[key], strict=True)]
-    lines = [f"{key}: {unlike(str(a), str(b))}" for key, a, b in ends if a != b]
+    said = [f"{key}: {unlike(str(a), str(b))}" for key, a, b in ends if a != b]
     logs = set()
     for name, folder in itertools.product(wanted, (old.folder, new.folder)):
         paths = [folder / f"{name}.h5", *(folder / name).glob("*.h5")]
         logs |= {path.relative_to(folder) for path in paths if path.exists()}
     pairs = zip(*[(old.folder / log, new.folder / log) for log in sorted(logs)], strict=True)
     with ProcessPoolExecutor(2) as pool:
-        lines += itertools.chain(*pool.map(compare_logs, *pairs, chunksize=20))
-    print(*lines, sep="\n", end="\n" if lines else "")
+        lines = list(itertools.chain(*pool.map(compare_logs, *pairs, chunksize=20)))
+    for line in said + lines:
+        print(line)
     ended = sorted(Counter(str(second[key][0]) for key in keys).items())
     print("exit codes:", ", ".join(f"{code} ({count} times)" for code, count in ended))
-    print(f"{len(wanted)} experiments, {len(logs)} logs, {len(lines)} differences")
-    return int(bool(lines))
+    print(f"{len(wanted)} experiments, {len(logs)} logs")
+    print(f"differences: {len(lines)} in logs, {len(said)} in exit codes and printed lines")
+    return int(bool(said + lines))
 
 
 def main() -> int:
@@ -285,7 +306,8 @@ def main() -> int:
     parser.add_argument("--only", metavar="PATTERN", default="*", help="such as 'smooth-*-3d'")
     args = parser.parse_args()
     wanted = experiments(args.only)
-    old, new = Side(args.old, args.logs / "old"), Side(args.new, args.logs / "new")
+    name = "-".join(["new", *args.new.resolve().parts[1:]])
+    old, new = Side(args.old, args.logs / "old"), Side(args.new, args.logs / name)
     for side in (old, new):
         side.run(wanted)
     return compare(old, new, wanted)

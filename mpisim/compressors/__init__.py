@@ -1,4 +1,8 @@
-"""Compressors, each found by the name it has in an experiment file."""
+"""Compressors: what a worker makes of a vector, and the message that carries it.
+
+A compressor is a subclass of `Compressor` with the decorator `compressor`, which puts it into
+`COMPRESSORS` under the name that experiments give. `make` builds one from its table.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ from mpisim.compressors import (
     smooth,
     sparse,
 )
-from mpisim.compressors.base import COMPRESSORS, Compressor
+from mpisim.compressors.base import COMPRESSORS, Compressor, compressor
 from mpisim.core.errors import InputError
 from mpisim.core.schema import build, choose
 
@@ -27,6 +31,7 @@ __all__ = [
     "Compressor",
     "block_quant",
     "composition",
+    "compressor",
     "identity",
     "make",
     "permutation",

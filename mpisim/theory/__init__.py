@@ -1,1 +1,11 @@
-"""Constants of problems and compressors, and the theorems' step sizes."""
+"""What the papers prove: constants of compressors and problems, step sizes, rates and tables.
+
+A theorem sees a `Setting` and gives a `Step`. The constants of a compressor are
+`CompressorConstants`, which each compressor fills.
+"""
+
+from mpisim.theory.compression import CompressorConstants
+from mpisim.theory.setting import Setting, Step, setting_of
+from mpisim.theory.smoothness import Constants, constants
+
+__all__ = ["CompressorConstants", "Constants", "Setting", "Step", "constants", "setting_of"]

@@ -1,0 +1,10 @@
+from .api import Result as Result
+from .api import run as run
+from .experiment import Experiment as Experiment
+from .loop import End as End
+from .loop import run_rounds as run_rounds
+from .metrics import METRICS as METRICS
+from .metrics import Metric as Metric
+from .metrics import metric as metric
+from .record import Output as Output
+from .setup import Setup as Setup

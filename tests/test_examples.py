@@ -1,0 +1,44 @@
+"""The examples of the documents run as they stand there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import mpisim
+from mpisim.cli import main
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def examples(page: str) -> list[str]:
+    """The Python examples of a page, in order."""
+    return re.findall(r"^```python\n(.*?)^```", (DOCS / page).read_text(), re.M | re.S)
+
+
+def test_python(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    for example in examples("python.md"):
+        exec(example, names)
+    assert names["result"].status == "done" and len(names["runs"]) == 4
+    assert (tmp_path / "logs" / "first.png").is_file()
+    assert capsys.readouterr().out.startswith("done ")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ["method.name=ef21", "method.stepsize=0.1", "compressor.name=firstk", "compressor.k=10"],
+        ["method.name=scaled-dcgd", "method.stepsize=theory", "compressor.name=identity"],
+    ],
+)
+def test_extending(settings, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    stem = f"mine_{settings[0].rpartition('=')[2].replace('-', '_')}"
+    Path(f"{stem}.py").write_text("\n\n".join(examples("extending.md")))
+    settings = [*settings, "problem.name=logistic", "problem.data=sample", "problem.workers=4"]
+    flags = [word for s in [*settings, "run.rounds=20"] for word in ("--set", s)]
+    assert main(["run", "--plugin", f"{stem}.py", *flags, "--out", "log.h5"]) == 0
+    log = mpisim.load("log.h5")[0]
+    assert log.columns["loss"][-1] < log.columns["loss"][0]
