@@ -19,9 +19,7 @@ from __future__ import annotations
 
 import argparse
 import fcntl
-import fnmatch
 import hashlib
-import importlib.util
 import itertools
 import json
 import os
@@ -30,88 +28,20 @@ import shutil
 import subprocess
 import sys
 import time
-import tomllib
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import h5py
 import numpy as np
 import tomli_w
+from compare_logs_table import STAGES, Experiments, Step, experiments
 
 TOOLS = Path(__file__).resolve().parent
-TABLES = ("problem", "method", "compressor", "run", "sweep")
-LAYOUTS = {"s": "shared", "d": "dedicated"}
-STAGES = (1, 3, 1)  # ranks of the jobs, one stage after the other
 # Attributes that tell of the machine, the moment and the software, not of the experiment.
 VARIES = {"start", "end", "command", "host", "hosts", "network", "platform", "cores", "python"}
 VARIES |= {"mpi_library", "package_version", "mpi4py", "numpy", "scipy", "h5py", "numba"}
-
-
-class Step(NamedTuple):
-    """A command line, what its experiment file holds, and the stage at which it runs."""
-
-    key: str
-    argv: list[str]
-    tables: dict[str, Any]
-    stage: int
-
-
-# The command lines that write a log, or a folder of logs, by its name.
-Experiments = dict[str, list[Step]]
-
-
-def experiments(pattern: str) -> Experiments:
-    """The experiments whose name matches ``pattern``."""
-    found: Experiments = {}
-    for grid in tomllib.loads((TOOLS / "compare_logs.toml").read_text(encoding="utf-8"))["grid"]:
-        named = {n: steps for n, steps in of_grid(grid) if fnmatch.fnmatch(n, pattern)}
-        if named and "needs" in grid and importlib.util.find_spec(grid["needs"]) is None:
-            print(f"{grid['needs']} is not installed: {len(named)} experiments skipped")
-        else:
-            found |= named
-    return found
-
-
-def of_grid(grid: dict[str, Any]) -> Iterator[tuple[str, list[Step]]]:
-    """The product of a grid's alternatives, at each of its places."""
-    axes = grid.get("vary", {}).items()
-    for choice in itertools.product(*([{k: c} if k in TABLES else c for c in v] for k, v in axes)):
-        tables = {name: grid[name] for name in TABLES if name in grid}
-        for change in choice:
-            tables |= {name: tables.get(name, {}) | keys for name, keys in change.items()}
-        words = [grid["name"], *(tables.get(t, {}).get("name") for t in ("method", "compressor"))]
-        name = "-".join([*filter(None, words), digest(tables)])
-        either = ["1s", "3s" if int(digest(tables), 16) % 2 else "3d"]
-        for place in grid.get("places", either):
-            full = f"{name}-{re.sub(':[0-9]+ ?', '', place)}"
-            commands = grid.get("commands", ["run FILE --out LOG --force"])
-            yield full, list(steps(full, tables, place.split(), commands))
-
-
-def steps(
-    name: str, tables: dict[str, Any], parts: list[str], commands: list[str]
-) -> Iterator[Step]:
-    """All commands at one place, or a run in several parts, each gone on with from a checkpoint."""
-    if len(parts) > 1:
-        commands = [f"run FILE --out LOG --{'resume' if i else 'force'}" for i in range(len(parts))]
-    stage = 0
-    for number, (command, part) in enumerate(zip(commands, itertools.cycle(parts), strict=False)):
-        place, _, rounds = part.partition(":")
-        stage = STAGES.index(int(place[0]), stage)
-        run = tables["run"] | {"layout": LAYOUTS[place[1]]}
-        run |= {"rounds": int(rounds)} if rounds else {}
-        files = {"FILE": f"{name}.{number}.toml", "LOG": f"{name}.h5", "FOLDER": name}
-        argv = [files.get(word, word) for word in command.split()]
-        experiment = tables | {"run": run}
-        yield Step(f"{' '.join(argv)} #{digest(experiment)}", argv, experiment, stage)
-
-
-def digest(tables: dict[str, Any]) -> str:
-    """A few digits that stand for an experiment."""
-    return hashlib.sha256(json.dumps(tables, sort_keys=True).encode()).hexdigest()[:8]
 
 
 class Side:
@@ -139,7 +69,7 @@ class Side:
     def run(self, wanted: Experiments) -> None:
         """Run what is missing. The folder stays locked, shared with those that only read it."""
         self.folder.parent.mkdir(parents=True, exist_ok=True)
-        self.lock = open(f"{self.folder}.lock", "w")
+        self.lock = os.open(f"{self.folder}.lock", os.O_RDWR | os.O_CREAT)
         fcntl.flock(self.lock, fcntl.LOCK_SH)
         if not self.fits() or self.missing(wanted):
             fcntl.flock(self.lock, fcntl.LOCK_EX)

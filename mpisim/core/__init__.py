@@ -1,4 +1,8 @@
-"""What every room stands on: errors, tables of an experiment, random numbers, sums in worker order.
+"""What every room uses: errors, tables of the experiment, random numbers, sums, files, protocols.
 
-`schema` makes frozen objects of tables, `rng` draws, `protocols` says what rooms hand down.
+Importing it loads no other package, not even NumPy, so that `import mpisim` takes no time.
 """
+
+from mpisim.core.errors import InputError, MpisimError, OutputError, WireError
+
+__all__ = ["InputError", "MpisimError", "OutputError", "WireError"]

@@ -25,17 +25,17 @@ def blocks(m: int, d: int) -> list[tuple[int, int]]:
 
 
 class LazyRows(ABC):
-    """``shape`` (m, d) and ``dtype`` as of an array."""
+    """The vectors of m workers; ``shape`` (m, d) and ``dtype`` are as of an array."""
 
     shape: tuple[int, int]
     dtype: np.dtype
 
     @abstractmethod
     def fill(self, first: int, out: np.ndarray) -> None:
-        """The vectors of workers first, first + 1, ... of the block into ``out`` (any, d)."""
+        """Write the vectors of workers first, first + 1, ... of the block to ``out`` (any, d)."""
 
     def fill_less(self, first: int, less: np.ndarray, out: np.ndarray) -> None:
-        """The same minus the rows ``less`` (any, d)."""
+        """`fill`, minus the rows ``less`` (any, d)."""
         self.fill(first, out)
         out -= less
 
@@ -46,7 +46,7 @@ class LazyRows(ABC):
     def take_less(
         self, other: LazyRows | np.ndarray, ptr: np.ndarray, indices: np.ndarray
     ) -> np.ndarray:
-        """The same minus the coordinates of ``other``, of the same shape."""
+        """`take`, minus the same coordinates of ``other`` (m, d)."""
         return self.take(ptr, indices) - coordinates(other, ptr, indices, self.dtype)
 
     def dense(self) -> np.ndarray:
@@ -60,7 +60,10 @@ class LazyRows(ABC):
         return out
 
     def parts(self) -> Iterator[tuple[slice, np.ndarray]]:
-        """All of them, some workers at a time: which, and their vectors until the next ones."""
+        """All of them, some workers at a time: (workers, their vectors).
+
+        The vectors are overwritten by the next ones.
+        """
         m, d = self.shape
         stretches = blocks(m, d)
         buffer = np.empty((stretches[0][1] if stretches else 0, d), self.dtype)
@@ -92,7 +95,7 @@ class LazyDifference(LazyRows):
 def coordinates(
     v: np.ndarray | LazyRows, ptr: np.ndarray, indices: np.ndarray, dtype: np.dtype
 ) -> np.ndarray:
-    """As `LazyRows.take`, of an array (m, d), too, and rounded to ``dtype``."""
+    """`LazyRows.take` rounded to ``dtype``; ``v`` (m, d) may also be an array."""
     if isinstance(v, LazyRows):
         return rounded(v.take(ptr, indices), dtype)
     values = np.empty(indices.size, dtype)

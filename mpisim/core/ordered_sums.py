@@ -1,5 +1,4 @@
-"""Compiled loops that several rooms share. All go worker by worker, so that no result depends on
-how the workers are split into blocks."""
+"""Sums worker by worker, whose results do not depend on how the workers are split into blocks."""
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ from numba import njit
 
 @njit(cache=True)
 def add_rows(total: np.ndarray, rows: np.ndarray) -> None:
-    """total (d,) += rows[0], then rows[1], ...: worker order, whatever the block."""
+    """total (d,) += rows[0], then rows[1], and so on."""
     for i in range(rows.shape[0]):
         for j in range(rows.shape[1]):
             total[j] += rows[i, j]
@@ -24,7 +23,7 @@ def ordered_sum(rows: np.ndarray) -> np.ndarray:
 
 @njit(cache=True)
 def sum_blocks(values: np.ndarray, starts: np.ndarray, sums: np.ndarray) -> int:
-    """sums[r] = sum of values[starts[r]:starts[r + 1]], integers, for all r; the sum of all."""
+    """sums[r] = sum of values[starts[r]:starts[r + 1]] for all r, integers; returns their sum."""
     whole = 0
     for r in range(sums.size):
         total = 0
@@ -38,7 +37,7 @@ def sum_blocks(values: np.ndarray, starts: np.ndarray, sums: np.ndarray) -> int:
 def rounded(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """A copy of ``values``, any shape, in C order and of another float type.
 
-    What is beyond the type's range becomes infinite, without a warning.
+    Numbers beyond the type's range become infinite, without a warning.
     """
     out = np.empty(values.shape, dtype)
     _cast(values.reshape(-1), out.reshape(-1))

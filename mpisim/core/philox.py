@@ -1,7 +1,7 @@
 """Philox-4x64-10 (Salmon et al., 2011), compiled: words at an address, without a generator's state.
 
-The same words as `numpy.random.Philox` gives, which costs ten times as much to set to an address
-as it then takes to draw the few words of a round.
+The words are those of `numpy.random.Philox`. Setting that generator to an address takes ten times
+as long as drawing the few words of a round.
 """
 
 from __future__ import annotations
@@ -16,15 +16,12 @@ from numba.extending import intrinsic
 MULTIPLIERS = np.uint64(0xD2E7470EE14C6C93), np.uint64(0xCA5A826395121157)
 WEYL = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBB67AE8584CAA73B)
 ROUNDS = 10
-WORDS = 4  # that one step of the counter gives
+WORDS = 4  # in one step of the counter
 
 
 @intrinsic
 def _high_product(typing_context, a, b):
-    """The upper 64 bits of the product of two 64-bit numbers: one instruction, which Python lacks.
-
-    Both are uint64.
-    """
+    """The upper 64 bits of the product of two uint64: one instruction, which Python lacks."""
 
     def code(context, builder, signature, arguments):
         wide = ir.IntType(128)
@@ -35,7 +32,7 @@ def _high_product(typing_context, a, b):
     return types.uint64(types.uint64, types.uint64), code
 
 
-_high: Any = _high_product  # numba types what mypy cannot
+_high: Any = _high_product  # mypy cannot see the type that numba gives it
 
 
 @njit(cache=True)
@@ -49,7 +46,7 @@ def words(seed, purpose, round, first, workers, count):
     out = np.empty((workers, steps * WORDS), np.uint64)
     flat = out.reshape(-1)
     for step in range(workers * steps):
-        c0 = np.uint64(first * steps + step + 1)  # NumPy counts before it draws
+        c0 = np.uint64(first * steps + step + 1)  # NumPy increments before it draws
         c1, c2, c3 = np.uint64(0), np.uint64(round), np.uint64(0)
         k0, k1 = np.uint64(seed), np.uint64(purpose)
         for _ in range(ROUNDS):

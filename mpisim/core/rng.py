@@ -1,9 +1,9 @@
-"""Randomness is addressed, not consumed (rule 4).
+"""Random numbers that have an address, so that no draw depends on the draws before it.
 
-A draw is a function of (seed, purpose, round, worker). NumPy's Philox-4x64 is a keyed function of
-a 256-bit counter: the key is (seed, purpose), the counter's third word is the round, and each
-worker owns a fixed stretch of the counter's lower words, so one call draws for a block of
-consecutive workers and gives the numbers that any other split of the workers into blocks gives.
+A draw is a function of (seed, purpose, round, worker). Philox-4x64 is a keyed function of a 256-bit
+counter: the key is (seed, purpose), the counter's third word is the round, and each worker owns a
+fixed stretch of the counter's lower words. One call draws for a block of consecutive workers, and
+gives the same numbers for any split of the workers into blocks.
 """
 
 from __future__ import annotations
@@ -49,18 +49,19 @@ class Streams:
         return philox.uniform(self.seed, purpose_key(purpose), round)
 
     def generator(self, purpose: str, round: int = 0) -> np.random.Generator:
-        """A Generator at an address, for draws that all ranks make alike and not every round."""
+        """A Generator at an address, for draws that are the same on all ranks and seldom made."""
         key = np.array([self.seed, purpose_key(purpose)], np.uint64)
         counter = np.array([0, 0, round, 0], np.uint64)
         return np.random.Generator(np.random.Philox(key=key, counter=counter))
 
 
-@dataclasses.dataclass(eq=False)  # not frozen: it is made several times a round
+@dataclasses.dataclass(eq=False)  # not frozen, because it is made several times a round
 class Draw:
     """The random numbers of one compression: an address and a block of ``count`` workers.
 
-    With ``clients`` (ascending numbers of workers, over all ranks) only those of the block draw;
-    what they draw does not depend on who else does.
+    ``first`` is the number of the block's first worker, over all ranks. With ``clients`` (ascending
+    numbers of workers, over all ranks) only those of them in the block draw; what a worker draws
+    does not depend on the others.
     """
 
     streams: Streams
@@ -88,7 +89,7 @@ class Draw:
         return self.streams.seed, purpose_key(self.purpose), self.round
 
     def block(self, first: int, count: int) -> Draw:
-        """The same draw for another block of workers (the server redraws everybody's)."""
+        """The same draw for another block of workers; the server repeats the draws of all."""
         return Draw(self.streams, self.purpose, self.round, first, count, self.clients)
 
     def words(self, count: int) -> np.ndarray:
@@ -107,9 +108,9 @@ class Draw:
         return _draw_subsets(*self._address, self.first, self.count, _pool(d), k)
 
     def batches(self, rows: np.ndarray, b: int) -> np.ndarray:
-        """Shape (workers, b), int64: b of each worker's ``rows`` samples without replacement,
+        """Shape (workers, b), int64: b of each worker's ``rows`` samples without replacement.
 
-        in the order in which they were drawn.
+        They come in the order in which they were drawn.
         """
         if self.clients is not None:
             return _subsets(self.words(b), rows, _pool(rows.max(initial=0)), False)
@@ -138,7 +139,7 @@ def below(word, bound):
 
 @njit(cache=True)
 def _sort(row):
-    """In place; by insertion where that is faster."""
+    """In place; insertion sort for short rows, where it is faster."""
     if row.size > 16:
         row.sort()
         return
@@ -152,15 +153,15 @@ def _sort(row):
 
 @lru_cache(maxsize=8)
 def _pool(size: int) -> np.ndarray:
-    """0, ..., size - 1, for `_subsets`, which puts back what it swaps."""
+    """0, ..., size - 1, for `_subsets`, which undoes its swaps."""
     return np.arange(size)
 
 
 @njit(cache=True)
 def _subsets(words: np.ndarray, sizes: np.ndarray, pool: np.ndarray, ascending: bool) -> np.ndarray:
-    """Fisher-Yates, stopped after k swaps and undone for the next worker: O(k log k) each.
+    """Fisher-Yates, stopped after k swaps and undone for the next worker: O(k log k) for each.
 
-    ``pool``: 0, 1, ..., up to the largest of ``sizes`` at least; as it was when this returns.
+    ``pool`` is 0, 1, ..., at least up to the largest of ``sizes``, before and after the call.
     """
     m, k = words.shape
     out = np.empty((m, k), np.int64)

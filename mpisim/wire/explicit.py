@@ -24,7 +24,9 @@ from mpisim.wire.codecs.bits import (
     new_words,
     pad,
     put,
+    put_all,
     take,
+    take_all,
     to_bytes,
     to_raw,
     to_words,
@@ -126,9 +128,7 @@ def _write(words, indices, raw, width, bits):
         pos = put(words, pos, int(gaps), 1)
         row = indices[i]
         pos = put_gaps(words, pos, row) if gaps else put_fixed(words, pos, row, width)
-        for value in raw[i]:
-            pos = put(words, pos, value, bits)
-        pos = pad(words, pos)
+        pos = pad(words, put_all(words, pos, raw[i], bits))
 
 
 @njit(cache=True)
@@ -148,9 +148,7 @@ def _read(words, bounds, indices, raw, d, width, bits):
             return i, CHOICE
         if pos + indices.shape[1] * bits > end:
             return i, SHORT
-        for t in range(indices.shape[1]):
-            raw[i, t] = take(words, pos, bits)
-            pos += bits
+        pos = take_all(words, pos, raw[i], bits)
         if not is_padding(words, pos, end):
             return i, PADDING
     return 0, 0

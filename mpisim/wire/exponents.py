@@ -21,8 +21,8 @@ from mpisim.wire.codecs.bits import (
     is_padding,
     new_words,
     pad,
-    put,
-    take,
+    put_all,
+    take_all,
     to_bytes,
     to_words,
 )
@@ -99,18 +99,13 @@ class Exponents(Message):
 def _write(words, codes):
     pos = 0
     for i in range(codes.shape[0]):
-        for code in codes[i]:
-            pos = put(words, pos, code, CODE_BITS)
-        pos = pad(words, pos)
+        pos = pad(words, put_all(words, pos, codes[i], CODE_BITS))
 
 
 @njit(cache=True)
 def _read(words, bounds, codes):
     for i in range(codes.shape[0]):
-        pos = bounds[i]
-        for j in range(codes.shape[1]):
-            codes[i, j] = take(words, pos, CODE_BITS)
-            pos += CODE_BITS
+        pos = take_all(words, bounds[i], codes[i], CODE_BITS)
         if not is_padding(words, pos, bounds[i + 1]):
             return i, PADDING
     return 0, 0

@@ -26,7 +26,9 @@ REASONS = {
     ENTROPY: "it is no entropy code",
 }
 
-UNSIGNED = {size: np.dtype(f"u{size}") for size in (4, 8)}  # parsing a type's name takes 1 us
+# types that are parsed once, because that takes a microsecond
+UNSIGNED = {size: np.dtype(f"u{size}") for size in (4, 8)}
+HIGHEST_FIRST = np.dtype(">u8")
 
 
 def fail(worker: int, status: int) -> WireError:
@@ -52,17 +54,9 @@ def new_words(bits):
     return words
 
 
-@njit(cache=True)
-def to_bytes(words, size):
+def to_bytes(words: np.ndarray, size: int) -> np.ndarray:
     """The first ``size`` bytes of a buffer, shape (size,), uint8."""
-    out = np.empty(size, np.uint8)
-    for i in range(size // 8):
-        word = words[i]
-        for j in range(8):
-            out[8 * i + j] = word >> np.uint64(56 - 8 * j)
-    for j in range(size // 8 * 8, size):
-        out[j] = words[j >> 3] >> np.uint64(56 - 8 * (j & 7))
-    return out
+    return words[: -(-size // 8)].astype(HIGHEST_FIRST).view(np.uint8)[:size]
 
 
 @njit(cache=True)
@@ -116,6 +110,23 @@ def peek(words, pos):
 def take(words, pos, length):
     """The ``length`` bits at ``pos`` (1 <= length <= 64) as uint64."""
     return peek(words, pos) >> np.uint64(64 - length)
+
+
+@njit(cache=True)
+def put_all(words, pos, values, length):
+    """`put` each of ``values``, unsigned; returns the new position."""
+    for value in values:
+        pos = put(words, pos, value, length)
+    return pos
+
+
+@njit(cache=True)
+def take_all(words, pos, values, length):
+    """Fill ``values``, unsigned, by `take`; returns the new position."""
+    for t in range(values.size):
+        values[t] = take(words, pos, length)
+        pos += length
+    return pos
 
 
 @njit(cache=True)

@@ -27,11 +27,13 @@ from mpisim.wire.codecs.bits import (
     pad,
     peek,
     put,
+    put_all,
     take,
+    take_all,
     to_bytes,
     to_words,
 )
-from mpisim.wire.codecs.norms import means_no_levels, put_norms, take_norms
+from mpisim.wire.codecs.norms import means_no_levels
 from mpisim.wire.codecs.omega import omega_bits, put_omega, read_omega
 from mpisim.wire.codecs.omega_tables import OMEGA, SMALL, TRIPLE, TRIPLE_BITS
 
@@ -52,16 +54,22 @@ def payload_bits(norms, bits, levels):
     return payload
 
 
-@njit(cache=True)
-def encode(norms, bits, levels, payload):
+def encode(norms: np.ndarray, bits: int, levels: np.ndarray, payload: np.ndarray) -> np.ndarray:
     """The bytes of all messages; fills ``payload`` (m,) with the bits of each."""
+    words, end = _write(norms, bits, levels, payload)
+    return to_bytes(words, end // 8)
+
+
+@njit(cache=True)
+def _write(norms, bits, levels, payload):
+    """(a buffer with all messages, where they end); fills ``payload``."""
     m, d = levels.shape
     words = new_words(_most_bits(levels) + m * (norms.shape[1] * bits + 7))
     where = np.empty(d + 1, np.int64)
     pos = 0
     for i in range(m):
         start, last = pos, -1
-        pos = put_norms(words, pos, norms[i], bits)
+        pos = put_all(words, pos, norms[i], bits)
         row = levels[i]
         for t in range(_nonzeros(row, where)):
             j = where[t]
@@ -69,7 +77,7 @@ def encode(norms, bits, levels, payload):
             last = j
         payload[i] = pos - start
         pos = pad(words, pos)
-    return to_bytes(words, pos // 8)
+    return words, pos
 
 
 @njit(cache=True)
@@ -119,7 +127,7 @@ def decode(data, sizes, bits, limits, starts, norms, levels, payload):
         start, end = end, end + 8 * sizes[i]
         if end - start < norms.shape[1] * bits:
             return i, SHORT
-        pos = take_norms(words, start, norms[i], bits)
+        pos = take_all(words, start, norms[i], bits)
         for b in range(norms.shape[1]):
             empty[b] = means_no_levels(norms[i, b], bits)
         own = limits[min(i, limits.shape[0] - 1)]

@@ -30,7 +30,9 @@ from mpisim.wire.codecs.bits import (
     pad,
     peek,
     put,
+    put_all,
     take,
+    take_all,
     to_bytes,
     to_words,
 )
@@ -43,7 +45,7 @@ from mpisim.wire.codecs.combinations import (
     set_places,
     set_rank,
 )
-from mpisim.wire.codecs.norms import check_levels, put_norms, take_norms
+from mpisim.wire.codecs.norms import check_levels
 
 
 @njit(cache=True)
@@ -63,20 +65,26 @@ def payload_bits(norms, bits, levels):
     return payload
 
 
-@njit(cache=True)
-def encode(norms, bits, levels, payload):
+def encode(norms: np.ndarray, bits: int, levels: np.ndarray, payload: np.ndarray) -> np.ndarray:
     """The bytes of all messages; fills ``payload`` (m,) with the bits of each."""
+    words, end = _write(norms, bits, levels, payload)
+    return to_bytes(words, end // 8)
+
+
+@njit(cache=True)
+def _write(norms, bits, levels, payload):
+    """(a buffer with all messages, where they end); fills ``payload``."""
     m, d = levels.shape
     payload[:] = payload_bits(norms, bits, levels)
     words = new_words((payload + 7).sum())
     number, rank = np.empty(DIGITS, np.uint64), np.empty(DIGITS, np.uint64)
     pos = 0
     for i in range(m):
-        pos = put_norms(words, pos, norms[i], bits - 1)
+        pos = put_all(words, pos, norms[i], bits - 1)
         for start in range(0, d, LONGEST):
             pos = _write_stretch(words, pos, levels[i, start : start + LONGEST], number, rank)
         pos = pad(words, pos)
-    return to_bytes(words, pos // 8)
+    return words, pos
 
 
 @njit(cache=True)
@@ -116,7 +124,7 @@ def decode(data, sizes, bits, limits, starts, norms, levels, payload):
         first, end = end, end + 8 * sizes[i]
         if end - first < norms.shape[1] * (bits - 1):
             return i, SHORT
-        pos = take_norms(words, first, norms[i], bits - 1)
+        pos = take_all(words, first, norms[i], bits - 1)
         own = limits[min(i, limits.shape[0] - 1)]
         for start in range(0, levels.shape[1], LONGEST):
             row = levels[i, start : start + LONGEST]

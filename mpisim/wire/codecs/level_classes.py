@@ -9,8 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mpisim.wire.codecs.bits import RANGE, bit_length, put, take
-from mpisim.wire.codecs.norms import put_norms, take_norms
+from mpisim.wire.codecs.bits import RANGE, bit_length, put, put_all, take, take_all
 from mpisim.wire.codecs.omega import omega_bits, put_omega, read_omega
 
 PLAIN = 16  # levels below have a class each
@@ -45,7 +44,7 @@ def detail_bits(counts):
 @njit(cache=True)
 def put_details(words, norms, bits, row, classes):
     """Write a one, the norms (B,) and all details; returns the number of bits."""
-    pos = put_norms(words, put(words, 0, 1, 1), norms, bits)
+    pos = put_all(words, put(words, 0, 1, 1), norms, bits)
     for j in range(row.size):
         if row[j] != 0:
             pos = put(words, pos, int(row[j] < 0), 1)
@@ -58,7 +57,7 @@ def put_details(words, norms, bits, row, classes):
 @njit(cache=True)
 def take_details(words, norms, bits, row, classes):
     """Fill ``norms`` (B,) and the levels ``row`` (d,), zero before."""
-    pos = take_norms(words, 1, norms, bits)
+    pos = take_all(words, 1, norms, bits)
     for j in range(row.size):
         kind = np.int64(classes[j])
         if kind > 0:

@@ -1,28 +1,11 @@
-"""The norms at the start of a message, and which levels they allow."""
+"""Which levels a norm and a limit allow."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
-from mpisim.wire.codecs.bits import EMPTY, LEVEL, put, take
-
-
-@njit(cache=True)
-def put_norms(words, pos, norms, bits):
-    """Write the ``bits`` low bits of each of ``norms`` (B,), uint64; returns the new position."""
-    for norm in norms:
-        pos = put(words, pos, norm, bits)
-    return pos
-
-
-@njit(cache=True)
-def take_norms(words, pos, norms, bits):
-    """Fill ``norms`` (B,), uint64; returns the new position."""
-    for b in range(norms.size):
-        norms[b] = take(words, pos, bits)
-        pos += bits
-    return pos
+from mpisim.wire.codecs.bits import EMPTY, LEVEL
 
 
 @njit(cache=True)
