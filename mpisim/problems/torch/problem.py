@@ -82,7 +82,7 @@ class Torch(ProblemWithTestSet):
         self.flat_model = self._make_model(shape, data.classes)
         self.d, self.identical = self.flat_model.d, n == 1
         self.start = self.flat_model.point()
-        self.evaluated: np.ndarray | None = None
+        self._last: tuple[np.ndarray, np.ndarray, list[Any]] | None = None  # see _evaluated
         where = self.flat_model.device.type
         self.identity = f"{self.model} on {self.data} sha256:{data.sha256} ({where})"
 
@@ -112,15 +112,15 @@ class Torch(ProblemWithTestSet):
 
     def losses_and_gradients(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         losses, gradients = np.empty(self.m), np.empty((self.m, self.d), self.dtype)
-        self.correct, self.statistics = np.empty(self.m), []
+        correct, statistics = np.empty(self.m), []
         self.flat_model.to_point(x)
         for i, (features, labels) in enumerate(self.shards):
             values = self._normalised(features)
-            losses[i], self.correct[i], gradients[i] = self.flat_model.gradient(
+            losses[i], correct[i], gradients[i] = self.flat_model.gradient(
                 values, labels, self.chunk, 0
             )
-            self.statistics.append(self.flat_model.statistics())
-        self.evaluated = x
+            statistics.append(self.flat_model.statistics())
+        self._last = x, correct, statistics
         return losses, gradients
 
     def batch_gradients(self, x: np.ndarray, batch: np.ndarray) -> np.ndarray:
@@ -140,19 +140,24 @@ class Torch(ProblemWithTestSet):
         return gradients
 
     def test(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        if self.evaluated is not x:
-            self.losses_and_gradients(x)
+        correct, statistics = self._evaluated(x)
         metrics, gradients = np.empty((self.m, 3)), np.empty((self.m, self.d), self.dtype)
         self.flat_model.to_point(x)
         for i, (features, labels) in enumerate(self.test_shards):
-            loss, correct, gradients[i] = self.flat_model.test(
-                self.statistics[i], self._normalised(features), labels, self.chunk
+            loss, right, gradients[i] = self.flat_model.test(
+                statistics[i], self._normalised(features), labels, self.chunk
             )
             share = len(labels) / self.tests
-            train_accuracy = self.correct[i] / self.rows[i] / self.n
-            metrics[i] = train_accuracy, loss * share, correct / self.tests
+            metrics[i] = correct[i] / self.rows[i] / self.n, loss * share, right / self.tests
             gradients[i] *= self.dtype.type(share)
         return metrics, gradients
+
+    def _evaluated(self, x: np.ndarray) -> tuple[np.ndarray, list[Any]]:
+        """Each worker's number of samples classified correctly, and batch norm's statistics."""
+        if self._last is None or self._last[0] is not x:
+            self.losses_and_gradients(x)
+        assert self._last is not None
+        return self._last[1:]
 
     def _draw(self, purpose: str) -> Draw:
         return Draw(self.streams, purpose, self.round, self.first, self.m)
