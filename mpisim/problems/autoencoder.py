@@ -21,9 +21,10 @@ import numpy as np
 from mpisim.core.schema import require
 from mpisim.problems import autoencoder_kernels as kernels
 from mpisim.problems.autoencoder_codes import Codes, Parameters
-from mpisim.problems.base import ExplicitProblem, problem
+from mpisim.problems.base import problem
 from mpisim.problems.data.homogeneity import ImageSplit, Mix, split
 from mpisim.problems.data.images import load_pixels
+from mpisim.problems.explicit import ExplicitProblem
 from mpisim.problems.image_shards import WHITE, ImageShards
 from mpisim.problems.normals import standard_normals
 

@@ -155,7 +155,7 @@ class DesignMatrix:
         return losses, gradients, dots
 
     def worker(self, i: int) -> DesignMatrix:
-        """Worker i alone, on the same storage."""
+        """The design matrix of worker i, on the same storage."""
         starts, stops = self.starts[i : i + 1], self.stops[i : i + 1]
         if self.one_copy:
             ids, bounds = self.ids, self.bounds
@@ -217,8 +217,8 @@ def _all_equal(starts: np.ndarray, stops: np.ndarray) -> bool:
 def _order(starts: np.ndarray, stops: np.ndarray, lengths: np.ndarray | None):
     """Visit the rows of each chunk from the shortest to the longest.
 
-    The processor then mispredicts far fewer ends of rows. The order depends on the worker's own
-    rows alone.
+    The processor then mispredicts far fewer ends of rows. The order depends only on the worker's
+    own rows.
     """
     if _all_equal(starts, stops):
         starts, stops = starts[:1], stops[:1]  # see DesignMatrix.one_copy

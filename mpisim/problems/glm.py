@@ -108,7 +108,7 @@ class Glm(Problem):
         return self.design.batch_changes(self.kind, x, y, batch, self._batch_scale(batch), shift)
 
     def _batch_scale(self, batch: np.ndarray) -> np.ndarray:
-        """The factor of a batch's sum, whose mean stands for the mean over the worker's rows."""
+        """The factor of the sum over a batch: that of the sum over all rows, times rows / b."""
         return self._scale * self.rows / max(batch.shape[1], 1)
 
     def point(self, x: np.ndarray) -> np.ndarray:

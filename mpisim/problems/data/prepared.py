@@ -177,8 +177,8 @@ def _arrange(content: bytes, source: Path, options: DataOptions) -> Table:
 def _cached(options: DataOptions) -> dict[str, object]:
     """The options that change the cached rows."""
     order = options.split if options.split in ("shuffled", "sorted-by-norm") else "file"
-    # The seed alone would not do: another version of NumPy, or of the streams, may make another
-    # permutation of it. So the key has the beginning of a permutation, too.
+    # Another version of NumPy, or of the streams, may make another permutation from the same seed.
+    # So the key also has the beginning of a permutation.
     mark = arrange.shuffle(64, options.seed).tolist() if order == "shuffled" else None
     key = {"seed": options.seed if mark else None, "mark": mark}
     return {"labels": options.labels, "scale": options.scale, "order": order} | key

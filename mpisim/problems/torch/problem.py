@@ -31,10 +31,10 @@ class Torch(ProblemWithTestSet):
     mixed : forward passes in bfloat16
     device : "auto" uses an accelerator if there is one
 
-    Samples that go through together share batch norm's statistics. So f_i is what a model in
-    training mode gives for the worker's samples in their order, chunk by chunk: a function of x
-    alone. Every worker measures an equal share of the test set, with the means of the statistics
-    over its training chunks at the same x.
+    Samples that go through together share batch norm's statistics. So f_i is the loss of a model in
+    training mode on the worker's samples in their order, chunk by chunk, which depends on x only.
+    Every worker measures an equal share of the test set, with the means of the statistics over its
+    training chunks at the same x.
     """
 
     model: str = "resnet18"
