@@ -71,7 +71,7 @@ def _rerun(log: Log, comm) -> tuple[str, int]:
     from mpisim.runs.status import STOPPED
 
     status, problems = rerun(tables_of(log), log if comm.rank == 0 else None, comm)
-    text = f"every row of a second run on {comm.size} ranks, except clocks"
+    text = f"every row of a second run on {comm.size} ranks, clocks apart"
     failed = _print(text, problems) if comm.rank == 0 and status not in STOPPED else 0
     return status, comm.bcast(failed)
 

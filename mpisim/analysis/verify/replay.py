@@ -62,7 +62,7 @@ def why_not(log: Log, experiment: Experiment) -> str:
     if bound.fitted:
         return f"the compressor {compressor.name!r} is fitted to the data"
     if bound.form(star.draw("up")).sizes is None:
-        return f"the length of a message of {compressor.name!r} depends on its values"
+        return f"the length of a message of {compressor.name!r} depends on what is in it"
     return ""
 
 
