@@ -39,7 +39,7 @@ def main(path: str) -> None:
     slow_decode = seconds(lambda: string_elias.levels(text, D), 3) * 1e3
     write(
         [
-            result(WHAT.format("encode"), encode, slow_encode, "ms", ">= 40", True),
+            result(WHAT.format("encode"), encode, slow_encode, "ms", ">= 60", True),
             result(WHAT.format("decode"), decode, slow_decode, "ms", ">= 30", True),
         ],
         path,
