@@ -1,6 +1,6 @@
-"""Started by compare_logs.py, with or without mpirun: command lines of mpisim, one after the other.
+"""Started by the comparison, with or without mpirun: command lines of mpisim, one after the other.
 
-    python -P compare_logs_job.py TODO.json
+    python -P job.py TODO.json
 
 TODO.json holds pairs [key, arguments]. For each of them a line [key, [exit code, output]] is added
 to results.jsonl in the current folder. The package is the one that PYTHONPATH names.

@@ -1,4 +1,4 @@
-"""From compare_logs.toml to the command lines that compare_logs.py runs."""
+"""From experiments.toml to the command lines that are compared."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Experiments = dict[str, list[Step]]
 def experiments(pattern: str) -> Experiments:
     """The experiments whose name matches ``pattern``."""
     found: Experiments = {}
-    text = Path(__file__).with_name("compare_logs.toml").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("experiments.toml").read_text(encoding="utf-8")
     for grid in tomllib.loads(text)["grid"]:
         named = {n: steps for n, steps in of_grid(grid) if fnmatch.fnmatch(n, pattern)}
         if named and "needs" in grid and importlib.util.find_spec(grid["needs"]) is None:

@@ -1,8 +1,8 @@
 """Run the same experiments with two checkouts of mpisim and compare their logs bit for bit.
 
-    .venv/bin/python tools/compare_logs.py OLD NEW [--logs FOLDER] [--only PATTERN]
+    .venv/bin/python -m tests.compare OLD NEW [--logs FOLDER] [--only PATTERN]
 
-OLD and NEW are checkouts. The experiments are those of compare_logs.toml, on one rank and on three,
+OLD and NEW are checkouts. The experiments are those of experiments.toml, on one rank and on three,
 in both layouts. Only the command line of mpisim is used, so modules may move between the two. Logs
 go to FOLDER/old and FOLDER/new-PATH-OF-NEW; what has run already with the same source is not run
 again. Several comparisons may use FOLDER at a time.
@@ -37,9 +37,11 @@ from typing import Any
 import h5py
 import numpy as np
 import tomli_w
-from compare_logs_table import STAGES, Experiments, Step, experiments
 
-TOOLS = Path(__file__).resolve().parent
+from tests.compare.table import STAGES, Experiments, Step, experiments
+
+HERE = Path(__file__).resolve().parent
+TOOLS = HERE.parents[1] / "tools"
 # Attributes that tell of the machine, the moment and the software, not of the experiment.
 VARIES = {"start", "end", "command", "host", "hosts", "network", "platform", "cores", "python"}
 VARIES |= {"mpi_library", "package_version", "mpi4py", "numpy", "scipy", "h5py", "numba"}
@@ -128,7 +130,7 @@ class Side:
     def run_job(self, number: int, steps: list[Step], ranks: int) -> None:
         """Run command lines in one job; one that ends early is started again after the culprit."""
         todo = self.folder / f"job-{number}.json"
-        command = [sys.executable, "-P", str(TOOLS / "compare_logs_job.py"), todo.name]
+        command = [sys.executable, "-P", str(HERE / "job.py"), todo.name]
         if ranks > 1:
             start = ["sh", "-c", '. "$0" && exec mpirun "$@"', settings(self.environment)]
             command = [*start, "-n", str(ranks), *command]
@@ -152,7 +154,7 @@ def settings(environment: dict[str, str]) -> str:
     """The file in this checkout with the settings of the mpirun that is on PATH."""
     said = subprocess.run(["mpirun", "--version"], env=environment, capture_output=True, text=True)
     vendor = "openmpi" if re.search("open.?mpi|prrte", said.stdout, re.I) else "mpich"
-    places = [TOOLS / f"env.{vendor}", TOOLS.parent / "run" / f"env.{vendor}"]
+    places = [TOOLS / f"env.{vendor}", HERE.parents[1] / "run" / f"env.{vendor}"]
     return next(str(place) for place in places if place.is_file())
 
 
