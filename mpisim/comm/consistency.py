@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mpisim.core.errors import Unlike
+from mpisim.core.errors import InconsistentRanks
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -19,7 +19,7 @@ Facts = Mapping[str, str]
 
 
 def require_consistent(comm: MPI.Intracomm, facts: Facts) -> None:
-    """`Unlike`, the same one on every rank, unless all ranks have the same ``facts``.
+    """`InconsistentRanks`, the same one on every rank, unless all ranks have the same ``facts``.
 
     Collective. Ranks compare 32 bytes; the facts themselves travel only where these differ.
     """
@@ -32,7 +32,7 @@ def require_consistent(comm: MPI.Intracomm, facts: Facts) -> None:
     if (digests == digests[0]).all():
         return
     gathered = comm.allgather((dict(facts), socket.gethostname()))
-    raise Unlike(difference(*zip(*gathered, strict=True)))
+    raise InconsistentRanks(difference(*zip(*gathered, strict=True)))
 
 
 def difference(facts: Sequence[Facts], hosts: Sequence[str]) -> str:
@@ -46,7 +46,7 @@ def difference(facts: Sequence[Facts], hosts: Sequence[str]) -> str:
         if len(ranks) > 1:
             values = (f"{value} on {_named(where, hosts)}" for value, where in ranks.items())
             parts.append(f"{name} is {', '.join(values)}")
-    return f"the ranks of this job are not alike: {'; '.join(parts)}; all must have the same"
+    return f"the ranks of this job differ: {'; '.join(parts)}; all must have the same"
 
 
 def _named(ranks: list[int], hosts: Sequence[str]) -> str:
