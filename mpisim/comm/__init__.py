@@ -1,6 +1,6 @@
-"""The star: who holds which workers, what they exchange, and what it costs.
+"""The star network: which rank holds which workers, what they exchange, and what it costs.
 
-`Star` is the network as an estimator sees it, `Ledger` counts its bits, `Clock` its seconds.
+Estimators see the network as a `Star`. A `Ledger` counts its bits, a `Clock` its seconds.
 """
 
 import lazy_loader

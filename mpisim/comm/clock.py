@@ -1,4 +1,4 @@
-"""Where the seconds of a round go, on one rank."""
+"""How one rank spends the seconds of a round."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from time import perf_counter
 
 PHASES = ("compute", "compress", "encode", "communicate", "decode", "server", "optimizer", "other")
 COMPUTE, COMPRESS, ENCODE, COMMUNICATE, DECODE, SERVER, OPTIMIZER, OTHER = range(8)
-EVALUATE = 8  # f and its gradient for the log: timed apart and left out, as in the papers
+EVALUATE = 8  # f and its gradient for the log: timed separately and left out, as in the papers
 
 
 class Clock:
-    """A stopwatch that is always in exactly one phase; `to` costs about 0.1 microseconds."""
+    """A stopwatch that is always in one phase; `to` takes about 0.1 microseconds."""
 
     def __init__(self) -> None:
         self.seconds = [0.0] * (len(PHASES) + 1)
-        self.phase = EVALUATE  # set-up is left out, too, but for what it exchanges
+        self.phase = EVALUATE  # set-up is left out, too, except for its exchanges
         self._since = perf_counter()
 
     def to(self, phase: int) -> None:
-        """Charge the time since the last call to the phase that was on, and go on in ``phase``."""
+        """Charge the time since the last call to the current phase, then switch to ``phase``."""
         now = perf_counter()
         self.seconds[self.phase] += now - self._since
         self.phase = phase
         self._since = now
 
-    def restart(self) -> None:
-        """Forget all seconds."""
+    def reset(self) -> None:
+        """Set all seconds to zero."""
         self.seconds = [0.0] * len(self.seconds)
 
     def move(self, seconds: float, source: int, target: int) -> None:
@@ -37,24 +37,20 @@ class Clock:
 class SlowestPath:
     """Cumulative seconds of the slowest path, kept on rank 0.
 
-    In a round all ranks compute, compress and encode side by side, so the slowest rank counts;
-    decoding, averaging and stepping follow one behind the other, so rank 0's count. What is left
-    of rank 0's time is communication: transfer and latency, without waiting for the slowest rank.
+    All ranks compute, compress and encode at the same time, so the slowest rank counts. Rank 0 then
+    decodes, averages and steps, so its own seconds count. The rest of rank 0's time is
+    communication: transfer and latency, without waiting for the slowest rank.
     """
 
     def __init__(self) -> None:
         self.seconds = [0.0] * len(PHASES)
         self._last = [0.0] * len(PHASES)
 
-    def restore(self, seconds: list[float]) -> None:
-        """Go on from these seconds."""
-        self.seconds = seconds
-
     def add(self, own: list[float], slowest: list[float], waited: float) -> None:
-        """One step of the path.
+        """Add the seconds since the last call.
 
-        own : rank 0's clock; slowest : compute, compress, encode of the slowest rank since the last
-        call; waited : how long rank 0 waited for the slowest rank in its communication.
+        own : rank 0's clock; slowest : compute, compress and encode of the slowest rank since the
+        last call; waited : how long rank 0's communication waited for the slowest rank.
         """
         step = [now - last for now, last in zip(own, self._last, strict=False)]
         self._last = list(own[: len(PHASES)])

@@ -1,7 +1,7 @@
-"""Starting MPI, and ending the whole job when one rank fails.
+"""Start MPI, and end the whole job when one rank fails.
 
-An exception that leaves one rank while others wait in MPI would hang them all, so every way out of
-a command goes through `run_job`: the exit code is agreed on or the job is aborted with it.
+An exception on one rank would leave the others waiting in MPI. So every command runs inside
+`run_job`: either all ranks agree on an exit code, or the job is aborted.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -23,26 +23,24 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 T = TypeVar("T")
-SIZE_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")  # how many ranks mpirun has started
-CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGABRT, signal.SIGILL)
-GRACE_SECONDS = 1.0  # how long a rank that fails waits for the others to fail, too
-DRAIN_SECONDS = 0.3  # mpirun passes on what was printed before it kills the job
+GRACE_SECONDS = 1.0  # how long a rank that fails waits for the others to fail
 PATIENCE_SECONDS = 60.0  # how long a rank with an error waits for the others to agree on it
 
 
 def run_job(body: Callable[..., int], software: Callable[[], Mapping[str, str]]) -> int:
-    """body(comm) on the world communicator; its exit code, or the job's end with one clear line.
+    """Return the exit code of body(comm) on the world communicator, or end the job with one line.
 
-    `MpisimError`: one line. Any other exception: one traceback that names the rank. Where all ranks
-    fail, rank 0 speaks and all return the same code; where some do, one of them speaks and the
-    job is aborted. Ranks do not start unless ``software()``, by name, is the same on all.
+    An `MpisimError` prints one line, any other exception a traceback that names the rank. If all
+    ranks fail, rank 0 prints its message and all return the same code. If only some fail, one of
+    them prints its message and aborts the job. ``body`` runs only if ``software()`` is the same on
+    all ranks.
     """
     from mpi4py import MPI
 
     from mpisim.comm.consistency import require_consistent
 
     if not faulthandler.is_enabled():
-        crash_plainly()
+        reset_crash_handlers()
         faulthandler.enable(2)
     comm = MPI.COMM_WORLD
     alarm = comm.Dup()
@@ -54,20 +52,16 @@ def run_job(body: Callable[..., int], software: Callable[[], Mapping[str, str]])
     except BaseException as error:
         if isinstance(error, SystemExit) and error.code in (0, None):
             raise
-        code, text = _report(error, comm)
-        agreed = _all_failed(alarm, code)
-        if agreed is None:
-            _end_job(comm, code, text)
-            return code
+        code, text = _agree_or_abort(comm, alarm, error)
         if comm.rank == 0:
-            print(f"mpisim: {text}", file=sys.stderr, flush=True)
-        return agreed
+            print(text, file=sys.stderr, flush=True)
+        return code
 
 
 def all_or_none(comm: MPI.Intracomm, work: Callable[[], T]) -> T:
-    """work() on every rank: its result, or the exception of each rank where every rank fails.
+    """Return work() on every rank, or raise each rank's own exception if every rank fails.
 
-    Where only some ranks fail, one of them speaks and the job is aborted: nothing hangs.
+    If only some ranks fail, one of them prints its message and aborts the job: nothing hangs.
     """
     if comm.size == 1:
         return work()
@@ -75,33 +69,51 @@ def all_or_none(comm: MPI.Intracomm, work: Callable[[], T]) -> T:
     try:
         return work()
     except BaseException as error:
-        code, text = _report(error, comm)
-        if _all_failed(alarm, code) is None:
-            _end_job(comm, code, text)
+        _agree_or_abort(comm, alarm, error)
         raise
 
 
-def _end_job(comm: MPI.Intracomm, code: int, text: str) -> None:
-    print(f"mpisim: {text}", file=sys.stderr, flush=True)
-    time.sleep(DRAIN_SECONDS)
-    comm.Abort(code)
+def together(comm: MPI.Intracomm, work: Callable[[], T]) -> T:
+    """Return work() on every rank, or raise the same `InputError` on all of them.
 
-
-def crash_plainly() -> None:
-    """Take back the handlers of crashes that Open MPI has set.
-
-    They allocate memory, so a process that crashed while it did so would hang in them.
+    Nothing else may use ``comm`` meanwhile. A rank whose work raises an `InputError` waits for the
+    others. If they do not come, because their work needs that rank, it raises its own error, and
+    `run_job` ends the job. Other exceptions are raised at once.
     """
-    for number in CRASHES:
+    from mpi4py import MPI
+
+    result, message = _attempt(work)
+    first = np.array([comm.rank if message else comm.size])
+    request = comm.Iallreduce(MPI.IN_PLACE, first, MPI.MIN)
+    if message and not _completes(request, PATIENCE_SECONDS):
+        raise InputError(message)
+    request.Wait()
+    if first[0] < comm.size:
+        message = comm.bcast(message, int(first[0]))
+    return _agreed(result, message)
+
+
+def on_first(comm: MPI.Intracomm, work: Callable[[], T]) -> T:
+    """Run work() on rank 0 alone, and return its result or raise its `InputError` on every rank."""
+    return _agreed(*comm.bcast(_attempt(work) if comm.rank == 0 else None))
+
+
+def reset_crash_handlers() -> None:
+    """Remove Open MPI's handlers of crashes.
+
+    They allocate memory, so a process that crashes while allocating would hang in them.
+    """
+    crashes = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGABRT, signal.SIGILL)
+    for number in crashes:
         signal.signal(number, signal.SIG_DFL)
 
 
 def _require_whole_job(comm: MPI.Intracomm) -> None:
-    """`InputError` for a rank that MPI left alone, and that would run the whole job by itself.
+    """Raise `InputError` if mpirun started several ranks but MPI knows of this one only.
 
-    So it is with the mpirun of another MPI than mpi4py's, and where mpirun dies before MPI starts.
+    This happens if mpirun belongs to another MPI than mpi4py, or dies before MPI starts.
     """
-    started = next((os.environ[v] for v in SIZE_VARIABLES if v in os.environ), "")
+    started = os.environ.get("OMPI_COMM_WORLD_SIZE", os.environ.get("PMI_SIZE", ""))
     if comm.size == 1 and started.isdigit() and int(started) > 1:
         raise InputError(
             f"mpirun started {started} ranks, but this one is alone: mpirun is gone, or belongs to"
@@ -109,74 +121,52 @@ def _require_whole_job(comm: MPI.Intracomm) -> None:
         )
 
 
-def _report(error: BaseException, comm: MPI.Intracomm) -> tuple[int, str]:
-    """Exit code and what to print."""
-    if isinstance(error, MpisimError):
-        return error.exit_code, str(error)
-    if isinstance(error, MemoryError):
-        return 1, f"rank {comm.rank} of {comm.size} is out of memory: {error}"
-    lines = "".join(traceback.format_exception(error)).rstrip()
-    code = 130 if isinstance(error, KeyboardInterrupt) else 1
-    return code, f"rank {comm.rank} of {comm.size} failed\n{lines}"
-
-
-def _all_failed(alarm: MPI.Intracomm, code: int) -> int | None:
-    """The largest exit code if every rank fails within a grace period, else None."""
+def _agree_or_abort(
+    comm: MPI.Intracomm, alarm: MPI.Intracomm, error: BaseException
+) -> tuple[int, str]:
+    """The largest exit code and this rank's message, if every rank fails; else abort the job."""
     from mpi4py import MPI
 
-    codes = np.array([code])
+    code, text = 1, f"rank {comm.rank} of {comm.size}"
+    if isinstance(error, MpisimError):
+        code, text = error.exit_code, str(error)
+    elif isinstance(error, MemoryError):
+        text += f" is out of memory: {error}"
+    else:
+        code = 130 if isinstance(error, KeyboardInterrupt) else 1
+        text += " failed\n" + "".join(traceback.format_exception(error)).rstrip()
+    text, codes = f"mpisim: {text}", np.array([code])
     request = alarm.Iallreduce(MPI.IN_PLACE, codes, MPI.MAX)
-    # rank 0 gives up first, so that one rank speaks where several fail
-    end = time.monotonic() + GRACE_SECONDS * (1 if alarm.rank == 0 else 2)
+    # rank 0 gives up first, so that only one of several failing ranks prints
+    if not _completes(request, GRACE_SECONDS * (1 if comm.rank == 0 else 2)):
+        print(text, file=sys.stderr, flush=True)
+        time.sleep(0.3)  # for mpirun to forward what was printed before it kills the job
+        comm.Abort(code)
+    return int(codes[0]), text
+
+
+def _completes(request: MPI.Request, seconds: float) -> bool:
+    """Whether a non-blocking exchange completes in time."""
+    end = time.monotonic() + seconds
     while not request.Test():
         if time.monotonic() > end:
-            return None
+            return False
         time.sleep(1e-3)
-    return int(codes[0])
+    return True
 
 
-def together(comm: MPI.Intracomm, work: Callable[[], T]) -> T:
-    """work() on every rank: its result, or an `InputError` that all ranks raise alike.
-
-    ``comm`` is used for nothing else meanwhile. A rank whose work raises an `InputError` waits for
-    the others. If they do not come, because they need that rank to end their work, its error goes
-    out as it is, and `run_job` ends the job. Other exceptions are not waited with.
-    """
-    from mpi4py import MPI
-
-    said = ""
+def _attempt(work: Callable[[], T]) -> tuple[T | None, str]:
+    """The result of work() and "", or None and the message of its `InputError`."""
     try:
-        result = work()
+        return work(), ""
     except InputError as error:
-        said = str(error)
-    first = np.array([comm.rank if said else comm.size])
-    request = comm.Iallreduce(MPI.IN_PLACE, first, MPI.MIN)
-    end = time.monotonic() + PATIENCE_SECONDS
-    while said and not request.Test():
-        if time.monotonic() > end:
-            raise InputError(said)
-        time.sleep(1e-3)
-    request.Wait()
-    if first[0] < comm.size:
-        raise _agreed(comm.bcast(said, int(first[0])))
+        return None, str(error)
+
+
+def _agreed(result: Any, message: str) -> Any:
+    """``result``, or the `InputError` that all ranks raise at this point."""
+    if message:
+        error = InputError(message)
+        error.agreed = True
+        raise error
     return result
-
-
-def on_first(comm: MPI.Intracomm, work: Callable[[], T]) -> T:
-    """work() on rank 0 alone: its result, or its `InputError`, on every rank."""
-    said, result = "", None
-    if comm.rank == 0:
-        try:
-            result = work()
-        except InputError as error:
-            said = str(error)
-    said, result = comm.bcast((said, result))
-    if said:
-        raise _agreed(said)
-    return result  # type: ignore[return-value]
-
-
-def _agreed(said: str) -> InputError:
-    error = InputError(said)
-    error.agreed = True
-    return error

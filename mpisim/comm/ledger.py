@@ -1,4 +1,4 @@
-"""Bits and bytes: what was sent up and down, kept on the server, in whole numbers."""
+"""The bits sent up and down, counted on the server as integers."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Ledger:
     def up(
         self, payload: np.ndarray, sent: int, paper: np.ndarray, clients: np.ndarray | None = None
     ) -> None:
-        """One gather: ``payload`` and ``paper`` bits of each client (all workers); ``sent`` in all.
+        """Charge one gather: ``payload`` and ``paper`` bits of each client (default: all workers).
 
-        What was sent beside the payload is framing.
+        ``sent`` : all bits sent; those beyond the payload are framing.
         """
         if clients is not None:
             every = np.zeros((2, self.n), np.int64)
@@ -41,16 +41,16 @@ class Ledger:
         self.totals["paper_bits_up"] += paper_sum
 
     def down(self, payload: int, sent: int) -> None:
-        """One broadcast: every worker receives ``sent`` bits, of which ``payload`` are charged."""
+        """Charge one broadcast of ``sent`` bits to every worker, ``payload`` of them as payload."""
         self.totals["bits_down"] += self.n * payload
         self.totals["framing_bits_down"] += self.n * (sent - payload)
 
     def end_round(self) -> None:
-        """Close the round: the worker that sent most in it counts in ``bits_up_max``."""
+        """Close the round: add the bits of the worker that sent most to ``bits_up_max``."""
         self.totals["bits_up_max"] += _close(self.worker_bits_up, self._round_up)
 
     def state(self) -> dict[str, np.ndarray]:
-        """What a checkpoint keeps, taken between rounds."""
+        """What a checkpoint keeps between rounds."""
         return {
             "totals": np.array(list(self.totals.values())),
             "worker_bits_up": self.worker_bits_up,
@@ -64,7 +64,7 @@ class Ledger:
 
 @njit(cache=True)
 def _charge(round_up, payload, paper):
-    """round_up += payload; the sums of payload and paper."""
+    """Add payload to round_up; return the sums of payload and paper."""
     payload_sum = paper_sum = 0
     for i in range(round_up.size):
         round_up[i] += payload[i]
@@ -75,7 +75,7 @@ def _charge(round_up, payload, paper):
 
 @njit(cache=True)
 def _close(total, round_up):
-    """total += round_up, which is then 0; its largest entry before."""
+    """Move round_up to total; return its largest entry."""
     largest = 0
     for i in range(total.size):
         largest = max(largest, round_up[i])

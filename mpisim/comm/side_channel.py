@@ -1,4 +1,4 @@
-"""The workers of a run over its ranks, and messages between ranks that are charged to nobody."""
+"""The workers of a run over its ranks, and messages between ranks that are not charged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mpisim.core.schema import require
 
 
 class SideChannel:
-    """Losses for the log, constants, control: what a user of the methods would never send.
+    """Carries what no user of the methods would send: losses for the log, constants, control.
 
     n : workers over all ranks; this rank has m of them, from worker ``first`` on
     starts : array, shape (ranks + 1,)
@@ -39,9 +39,9 @@ class SideChannel:
         self.is_server = self.rank == 0
 
     def relay(self, total: np.ndarray, fold: Callable[[np.ndarray], None]) -> None:
-        """``total`` passes from rank to rank, each folds its part in, and all get the result.
+        """Pass ``total`` from rank to rank, each folding in its part; all ranks get the result.
 
-        Rank by rank is worker by worker: the sum has the same bits for any number of ranks.
+        Rank order is worker order, so the sum has the same bits on any number of ranks.
         """
         if self.rank > 0:
             self.side.Recv(total, self.rank - 1)
@@ -81,7 +81,7 @@ class SideChannel:
 def side_of(comm: MPI.Intracomm) -> MPI.Intracomm:
     """A second communicator of the same ranks, made once for each ``comm``.
 
-    MPI libraries have some thousands of communicators, and a sweep may have more runs.
+    MPI libraries allow some thousands of communicators, and a sweep may have more runs.
     """
     side: Any = comm.Get_attr(_side_key())
     if side is None:

@@ -1,8 +1,8 @@
 """The star network: the exchanges between the workers and the server.
 
 Rank 0 is the server. Each rank holds a contiguous block of workers, as even as possible; in the
-layout "dedicated" rank 0 holds none. Messages travel as bytes on a communicator of their own, and
-every bit is charged.
+layout "dedicated" rank 0 holds none. Messages travel as bytes on their own communicator, and every
+bit is charged.
 """
 
 from __future__ import annotations
@@ -31,20 +31,16 @@ from mpisim.core.lazy_rows import LazyRows, blocks
 from mpisim.core.ordered_sums import add_rows, ordered_sum, sum_blocks
 from mpisim.core.rng import Draw, Streams
 from mpisim.core.round import Round
-from mpisim.wire.base import Form, Message, Packed, Precision
+from mpisim.wire.base import Message, Precision
 
-LENGTH_BITS = 32  # the length of a message, sent where the receiver cannot know it
+LENGTH_BITS = 32  # a message's length, sent only if the receiver cannot know it
 
 
 class Star(SideChannel):
-    """The network as an estimator sees it: it never learns how many ranks there are.
+    """The network as an estimator sees it: nothing depends on the number of ranks.
 
-    Parameters
-    ----------
-    comm : MPI.Intracomm
-    n : int
-        Workers over all ranks.
-    layout : {"shared", "dedicated"}
+    n : workers over all ranks
+    layout : "shared" or "dedicated"
     streams, precision, clock, round : the run's
     """
 
@@ -66,7 +62,7 @@ class Star(SideChannel):
         self._observers: list[Observer] = []
 
     def attach(self, observer: Observer) -> None:
-        """Show ``observer`` what is compressed from now on."""
+        """Report to ``observer`` what is compressed from now on."""
         self._observers.append(observer)
 
     @property
@@ -100,7 +96,7 @@ class Star(SideChannel):
     ) -> Upload:
         """The workers' vectors (m, d), compressed with this round's draw for ``purpose``.
 
-        With ``clients`` (numbers of workers over all ranks, ascending) only those take part.
+        With ``clients`` (ascending, numbered over all ranks) only those workers take part.
         """
         self.clock.to(COMPRESS)
         draw = self.draw(purpose, clients)
@@ -118,10 +114,10 @@ class Star(SideChannel):
     def mean(self, upload: Upload | LazyUpload, times: np.ndarray | None = None) -> np.ndarray:
         """Gather, decode and average at the server: (d,) there, zeros on all other ranks.
 
-        ``times`` (n,): how often each worker counts; all once unless given.
+        ``times`` (n,): how often each worker counts; once unless given.
         """
         if isinstance(upload, LazyUpload):
-            return self._sum_of_parts(upload) / self.n
+            return self._lazy_sum(upload) / self.n
         message = self.gather(upload)
         if message is None:
             self.clock.to(COMPUTE)
@@ -132,7 +128,7 @@ class Star(SideChannel):
         return ordered_sum(message.decoded() * weights[:, None]) / times.sum()
 
     def broadcast(self, v: np.ndarray, compressor: Compressor | None = None) -> np.ndarray:
-        """The server's vector (d,) sent to all workers; returns, everywhere, what they decode."""
+        """Send the server's vector (d,) to all workers; returns what they decode, on every rank."""
         self.clock.to(SERVER)
         dense, compressor = compressor is None, compressor or self._identity(v.shape[0])
         draw = Draw(self.streams, "down", self.round, 0, 1)
@@ -142,7 +138,13 @@ class Star(SideChannel):
         else:
             form, packed = compressor.form(draw), None
         self.clock.to(COMMUNICATE)
-        data, sizes, length_bits = self._broadcast_bytes(packed, form)
+        sizes, length_bits = form.sizes, 0
+        if sizes is None:
+            length = np.array([packed.sizes[0] if packed else 0], np.uint32)
+            self.comm.Bcast(length)
+            sizes, length_bits = length.astype(np.int64), LENGTH_BITS
+        data = packed.data if packed else np.empty(int(sizes[0]), np.uint8)
+        self.comm.Bcast(data)
         self.clock.to(DECODE)
         message = form.decode(data, sizes)
         decoded = message.decoded()[0]
@@ -159,13 +161,13 @@ class Star(SideChannel):
         return self.broadcast(self.mean(upload))
 
     def coin(self, p: float) -> bool:
-        """True with probability p: the same on all ranks, drawn from shared randomness, no bits."""
+        """True with probability p: shared randomness, the same on all ranks, no bits."""
         return self.streams.uniform("coin", self.round) < p
 
     def sample(self, r: int) -> np.ndarray:
         """How often each worker is among r uniform draws with replacement, shape (n,), int64.
 
-        The same on all ranks, drawn from shared randomness, no bits.
+        Shared randomness, the same on all ranks, no bits.
         """
         draw = Draw(self.streams, "sample", self.round, 0, 1)
         drawn = draw.samples(np.array([self.n]), r)[0]
@@ -175,45 +177,45 @@ class Star(SideChannel):
         """This round's random numbers of this rank's workers for ``purpose``."""
         return Draw(self.streams, purpose, self.round, self.first, self.m, clients)
 
-    # The exchanges below them
+    # The exchanges behind them
 
     def gather(self, upload: Upload) -> Message | None:
         """All workers' messages, decoded, at the server; None on other ranks."""
         self.clock.to(ENCODE)
-        packed = upload.message.encode()
+        packed, form = upload.message.encode(), upload.message.form
         self.clock.to(COMMUNICATE)
-        clients = upload.draw.clients
-        starts = self.starts if clients is None else np.searchsorted(clients, self.starts)
-        known = upload.message.form.sizes is not None
-        form: Form | None = None
-        if self.is_server:
-            self.clock.to(DECODE)  # redrawing what is known to both sides
-            form = self._form_of_all(upload)
-            self.clock.to(COMMUNICATE)
-        sizes = form.sizes if form is not None else None
-        if not known:
-            sizes = self._gather_sizes(packed, starts)
-        data = self._gather_bytes(packed, sizes, starts)
-        if form is None:
+        own_sizes = packed.sizes.astype(np.uint32) if form.sizes is None else None
+        if not self.is_server:
+            if own_sizes is not None:
+                self.comm.Gatherv(own_sizes, None)
+            self.comm.Gatherv(packed.data, None)
             return None
-        assert sizes is not None
+        if self.m < self.n:
+            self.clock.to(DECODE)  # the server redraws what both sides know
+            form = upload.compressor.form(upload.draw.block(0, self.n))
+            self.clock.to(COMMUNICATE)
+        clients, sizes, length_bits = upload.draw.clients, form.sizes, 0
+        starts = self.starts if clients is None else np.searchsorted(clients, self.starts)
+        if sizes is None:
+            lengths = np.empty(starts[-1], np.uint32)
+            into = [lengths, starts[1:] - starts[:-1], starts[:-1], MPI.UINT32_T]
+            self.comm.Gatherv(own_sizes, into)
+            sizes, length_bits = lengths.astype(np.int64), LENGTH_BITS * lengths.size
+        counts = np.empty(self.ranks, np.int64)
+        data = np.empty(sum_blocks(sizes, starts, counts), np.uint8)
+        self.comm.Gatherv(packed.data, [data, counts])  # in rank order
         self.clock.to(DECODE)
         message = form.decode(data, sizes)
         self.clock.to(SERVER)
-        sent = 8 * data.size + (0 if known else LENGTH_BITS * sizes.size)
-        self.ledger.up(message.payload_bits, sent, upload.compressor.paper_bits(message), clients)
+        paper_bits = upload.compressor.paper_bits(message)
+        self.ledger.up(message.payload_bits, 8 * data.size + length_bits, paper_bits, clients)
         return message
 
-    def _form_of_all(self, upload: Upload) -> Form:
-        """What is known beforehand of all workers' messages: this rank's own where it has all."""
-        if self.m == self.n:
-            return upload.message.form
-        return upload.compressor.form(upload.draw.block(0, self.n))
-
-    def _sum_of_parts(self, upload: LazyUpload) -> np.ndarray:
+    def _lazy_sum(self, upload: LazyUpload) -> np.ndarray:
+        """Compute, send and add up a few workers' vectors at a time; zeros off the server."""
         compressor, v, d = upload.compressor, upload.vectors, upload.compressor.d
         total = np.zeros(d, self.precision.arithmetic)
-        for start, stop in blocks(self.n, d):  # over all ranks: no bit depends on the layout
+        for start, stop in blocks(self.n, d):  # blocks over all ranks: the same in every layout
             self.clock.to(COMPUTE)
             own = v.rows(*np.clip([start - self.first, stop - self.first], 0, self.m).tolist())
             self.clock.to(COMPRESS)
@@ -224,50 +226,16 @@ class Star(SideChannel):
         self.clock.to(SERVER if self.is_server else COMPUTE)
         return total
 
-    def _gather_sizes(self, packed: Packed, starts: np.ndarray) -> np.ndarray | None:
-        own = packed.sizes.astype(np.uint32)
-        if self.is_server:
-            sizes = np.empty(starts[-1], np.uint32)
-            self.comm.Gatherv(own, [sizes, starts[1:] - starts[:-1], starts[:-1], MPI.UINT32_T])
-            return sizes.astype(np.int64)
-        self.comm.Gatherv(own, None)
-        return None
-
-    def _gather_bytes(
-        self, packed: Packed, sizes: np.ndarray | None, starts: np.ndarray
-    ) -> np.ndarray:
-        if not self.is_server:
-            self.comm.Gatherv(packed.data, None)
-            return packed.data
-        assert sizes is not None
-        counts = np.empty(self.ranks, np.int64)
-        data = np.empty(sum_blocks(sizes, starts, counts), np.uint8)
-        self.comm.Gatherv(packed.data, [data, counts])  # one rank's bytes behind another's
-        return data
-
-    def _broadcast_bytes(
-        self, packed: Packed | None, form: Form
-    ) -> tuple[np.ndarray, np.ndarray, int]:
-        sizes, length_bits = form.sizes, 0
-        if sizes is None:
-            length = np.array([packed.sizes[0] if packed else 0], np.uint32)
-            self.comm.Bcast(length)
-            sizes, length_bits = length.astype(np.int64), LENGTH_BITS
-        data = packed.data if packed else np.empty(int(sizes[0]), np.uint8)
-        self.comm.Bcast(data)
-        return data, sizes, length_bits
-
     def _identity(self, d: int) -> Compressor:
         if d not in self._dense:
             self._dense[d] = Identity().bind(d, self.n, self.precision)
         return self._dense[d]
 
     def send_once(self, rows: np.ndarray) -> tuple[int, np.ndarray]:
-        """Send ``rows`` (m, k) before round 0: the first worker known here, and what was decoded.
+        """Send ``rows`` (m, k) before round 0; see `mpisim.core.protocols.Uplink`. Collective.
 
-        The server knows the rows of all workers, (n, k); other ranks know their own, (m, k). Rows
-        are charged like any message, and so are the seconds, but not those of waiting for ranks
-        that were not ready. Workers go on with the decoded values, too. Collective.
+        Bits and seconds are charged like those of any message, except for waiting until all ranks
+        are ready. Workers use the decoded values, too.
         """
         self.side.Barrier()
         upload = self.dense(rows)

@@ -1,4 +1,4 @@
-"""What workers have for the server: compressed, or uncompressed and sent some workers at a time."""
+"""What workers send to the server: compressed, or uncompressed and a few workers at a time."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class Upload:
         return self.message.decoded()
 
     def add_to(self, rows: np.ndarray) -> np.ndarray:
-        """``rows`` (m, d), to which what the server will see was added, in place."""
+        """Add what the server will see to ``rows`` (m, d) in place, and return them."""
         self.message.add_to(rows)
         return rows
 
 
 @dataclasses.dataclass(eq=False)
 class LazyUpload:
-    """Uncompressed vectors of this rank's workers that are not worked out yet.
+    """Uncompressed vectors of this rank's workers that are not computed yet.
 
-    Each stretch of workers is worked out, encoded, sent and decoded before the next one.
+    A few workers at a time are computed, encoded, sent and decoded.
     """
 
     compressor: Compressor
@@ -52,7 +52,7 @@ class LazyUpload:
 
 
 class Observer(Protocol):
-    """Sees what is compressed; its time is charged to nobody."""
+    """Sees what is compressed; its time is not charged."""
 
     def up(self, v: np.ndarray | LazyRows, upload: Upload) -> None:
         """Called when this rank's workers have compressed v (senders, d)."""

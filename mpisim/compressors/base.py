@@ -31,7 +31,7 @@ class Compressor(CompressorConstants, ABC):
     compresses is another object, which `bind` makes with what the run knows.
     """
 
-    in_words: ClassVar[str] = "a table with the name and keys of a compressor"
+    description: ClassVar[str] = "a table with the name and keys of a compressor"
     seeded: ClassVar[bool] = False  # are forms `SeededForm`s, and messages those values of v?
     fitted: bool = False  # does `prepare` look at the problem? True where a class defines it
     lazy: ClassVar[bool] = False  # does `compress` take `LazyRows`, too? Others get arrays.

@@ -1,6 +1,6 @@
-"""What every room uses: errors, tables of the experiment, random numbers, sums, files, protocols.
+"""What every room uses: errors, TOML schemas, random numbers, sums, files, protocols.
 
-Importing it loads no other package, not even NumPy, so that `import mpisim` takes no time.
+Importing it loads no other package, not even NumPy, which keeps `import mpisim` fast.
 """
 
 from mpisim.core.errors import InputError, MpisimError, OutputError, WireError

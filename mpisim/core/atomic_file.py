@@ -1,8 +1,8 @@
-"""Files that are written whole or not at all, and HDF5 files that never meet a full disk.
+"""Write files whole or not at all, and keep HDF5 from ever seeing a full disk.
 
 HDF5 does not survive a failed write: the file is lost, and the process may crash when it closes
-it. So new files are built in memory and written as bytes, and a file that grows has its space
-reserved before HDF5 is asked to write.
+it. So new files are built in memory and written as bytes, and space for a growing file is
+reserved before HDF5 writes.
 """
 
 from __future__ import annotations
@@ -22,14 +22,11 @@ import numpy as np
 
 from mpisim.core.errors import OutputError
 
-FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
-
 
 def image(build: Callable[[h5py.File], None], oldest: str = "earliest") -> bytes:
     """The bytes of the HDF5 file that ``build`` fills.
 
-    ``oldest`` is the earliest HDF5 release whose format is used; from "v110" on, metadata has
-    checksums.
+    ``oldest`` is the earliest HDF5 format to use; from "v110" on, metadata has checksums.
     """
     memory = io.BytesIO()
     with h5py.File(memory, "w", libver=(oldest, "v110")) as file:
@@ -38,12 +35,12 @@ def image(build: Callable[[h5py.File], None], oldest: str = "earliest") -> bytes
 
 
 def write_whole(path: Path, content: bytes, keep: Path | None = None, shared: bool = False) -> None:
-    """Write a file without a name, sync it, and give it its name. Raises `OSError`.
+    """Write an unnamed file, sync it, then name it. Raises `OSError`.
 
-    A file that already has the name is kept as ``keep``, or replaced. A process that is killed
-    leaves nothing behind, except where the file system has no unnamed files: there it leaves
-    ``.NAME.new``, which the next call overwrites. ``shared`` says that other processes may write
-    the same file at the same time, so that each needs a temporary name of its own.
+    An existing file of that name is kept as ``keep``, or replaced. A killed process leaves nothing
+    behind, except on a file system without unnamed files: there it leaves ``.NAME.new``, which the
+    next call overwrites. With ``shared``, other processes may write the same file at the same
+    time, so each uses its own temporary name.
     """
     unique = f".{secrets.token_hex(8)}" if shared else ""
     temporary = path.with_name(f".{path.name}{unique}.new")
@@ -63,10 +60,10 @@ def write_whole(path: Path, content: bytes, keep: Path | None = None, shared: bo
 
 
 def _new_file(folder: Path, temporary: Path) -> BinaryIO:
-    """A new file, without a name where the system has such files (Linux, most file systems)."""
+    """A new file, unnamed where the system allows it (Linux, most file systems)."""
     try:
         return open(os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o666), "wb")
-    except (AttributeError, OSError):  # a real fault of the folder is raised by the next line
+    except (AttributeError, OSError):  # if the folder is at fault, the next line raises
         return open(temporary, "wb")
 
 
@@ -75,7 +72,7 @@ def _give_name(file: BinaryIO, path: Path, temporary: Path) -> None:
         try:
             _link(file, path)
             return
-        except FileExistsError:  # only a file with a name can replace another
+        except FileExistsError:  # only a named file can replace another
             temporary.unlink(missing_ok=True)
             _link(file, temporary)
     os.replace(temporary, path)
@@ -91,26 +88,28 @@ def _link(file: BinaryIO, path: Path) -> None:
 
 
 def reserve(path: Path, size: int) -> None:
-    """Make sure that the file can grow to ``size`` bytes; raises `OSError` where it cannot."""
+    """Make sure that the file can grow to ``size`` bytes; raises `OSError` if the disk is full."""
     descriptor = os.open(path, os.O_WRONLY)
     try:
         os.posix_fallocate(descriptor, 0, size)
     except OSError as error:
-        if error.errno in FULL:
+        if error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
             raise
     finally:
         os.close(descriptor)
 
 
 def write_json(path: Path, content: Any) -> None:
-    """A JSON file, whole or not at all; `OutputError` where that fails."""
-    text = json.dumps(content, indent=1, default=_json_value) + "\n"
+    """Write a JSON file whole or not at all; raises `OutputError`.
+
+    NumPy's numbers and arrays become JSON's; any other object becomes text.
+    """
+
+    def encode(value: Any) -> Any:
+        return value.tolist() if isinstance(value, np.generic | np.ndarray) else str(value)
+
+    text = json.dumps(content, indent=1, default=encode) + "\n"
     try:
         write_whole(path, text.encode())
     except OSError as error:
         raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
-
-
-def _json_value(value: Any) -> Any:
-    """Numbers and arrays of NumPy as JSON has them; anything else as text."""
-    return value.tolist() if isinstance(value, np.generic | np.ndarray) else str(value)

@@ -1,4 +1,4 @@
-"""The user's cache folder: files that can be made again, and that many processes share."""
+"""The user's cache folder: files that can be recreated and that processes share."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ def folder() -> Path:
     """$MPISIM_CACHE, else $XDG_CACHE_HOME/mpisim, else ~/.cache/mpisim."""
     if os.environ.get("MPISIM_CACHE"):
         return Path(os.environ["MPISIM_CACHE"])
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path(os.path.expanduser("~")) / ".cache") / "mpisim"
+    return Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "mpisim"
 
 
 def store(path: Path, content: bytes) -> bool:
-    """Write a file whole; False, and nothing left behind, where that is not possible."""
+    """Write a file whole; if that fails, return False and leave nothing behind."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, content, shared=True)

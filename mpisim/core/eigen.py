@@ -1,4 +1,4 @@
-"""The largest eigenvalue of a symmetric positive semidefinite matrix that is known by products."""
+"""The largest eigenvalue of a symmetric positive semidefinite matrix, from its products."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def largest_eigenvalue(
     """lambda_max of a (d, d) matrix from products ``times(v)``, v of shape (d,).
 
     The Lanczos method with full reorthogonalisation, from a fixed random vector: the same products
-    give the same bits, also when the Krylov space is exhausted early (where ARPACK would go on
-    from a random vector that differs between processes). Products may be collective: their number
-    depends on their values alone. The result is within 1e-12 of lambda_max, relative, or within
-    ``floor`` of it (for a matrix that may be rounding errors and nothing else).
+    give the same bits. (When the Krylov space is exhausted early, ARPACK would restart from a
+    random vector that differs between processes.) Products may be collective: their number
+    depends only on their values. The result is within 1e-12 of lambda_max, relative, or within
+    ``floor`` of it (for a matrix that may hold nothing but rounding errors).
     """
     q = np.random.Generator(np.random.Philox(key=1)).standard_normal(d)
     q /= np.linalg.norm(q)

@@ -2,20 +2,20 @@
 
 
 class MpisimError(Exception):
-    """Base of the errors that are reported as one line, without a traceback."""
+    """Base of the errors reported as one line, without a traceback."""
 
     exit_code = 1
     agreed = False  # True: every rank raises it at the same point
 
 
 class InputError(MpisimError):
-    """Bad usage or bad input: says what, where and what is allowed. Exit code 2."""
+    """Bad usage or bad input; the message says what, where and what is allowed. Exit code 2."""
 
     exit_code = 2
 
 
-class Unlike(MpisimError):
-    """The ranks of a job have other software, another experiment or other data. Exit code 2."""
+class InconsistentRanks(MpisimError):
+    """The ranks of a job differ in software, experiment or data. Exit code 2."""
 
     exit_code = 2
     agreed = True
@@ -26,7 +26,7 @@ class WireError(MpisimError):
 
 
 class OutputError(MpisimError):
-    """What a run writes cannot be written: a full disk, say. Exit code 1."""
+    """A file cannot be written, because the disk is full, say. Exit code 1."""
 
 
 class Diverged(MpisimError):

@@ -1,8 +1,8 @@
-"""Vectors of a block of workers that are computed only where they are needed.
+"""Vectors of a block of workers, computed only where they are needed.
 
-A compressor that knows its coordinates before it sees v asks for those alone. Others, and messages
-without compression, take some workers at a time. So no array of size n x d is needed, and the
-result has the bits that it would have from the dense array (m, d).
+A compressor that knows its coordinates before it sees v asks for those alone. Other compressors,
+and uncompressed messages, take a few workers at a time. So no n x d array is needed, and the
+result has the same bits as from the dense array (m, d).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numba import njit
 
 from mpisim.core.ordered_sums import rounded
 
-BLOCK = 1 << 16  # numbers that are computed together
+BLOCK = 1 << 16  # numbers computed together
 
 
 def blocks(m: int, d: int) -> list[tuple[int, int]]:
@@ -25,7 +25,7 @@ def blocks(m: int, d: int) -> list[tuple[int, int]]:
 
 
 class LazyRows(ABC):
-    """The vectors of m workers; ``shape`` (m, d) and ``dtype`` are as of an array."""
+    """The vectors of m workers; ``shape`` (m, d) and ``dtype`` are those of an array."""
 
     shape: tuple[int, int]
     dtype: np.dtype
@@ -60,10 +60,7 @@ class LazyRows(ABC):
         return out
 
     def parts(self) -> Iterator[tuple[slice, np.ndarray]]:
-        """All of them, some workers at a time: (workers, their vectors).
-
-        The vectors are overwritten by the next ones.
-        """
+        """All of them, a few workers at a time: (workers, vectors), in a buffer that is reused."""
         m, d = self.shape
         stretches = blocks(m, d)
         buffer = np.empty((stretches[0][1] if stretches else 0, d), self.dtype)

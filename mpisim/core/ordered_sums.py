@@ -1,4 +1,4 @@
-"""Sums worker by worker, whose results do not depend on how the workers are split into blocks."""
+"""Sums taken worker by worker, so that the split into blocks does not change the result."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def sum_blocks(values: np.ndarray, starts: np.ndarray, sums: np.ndarray) -> int:
 
 
 def rounded(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """A copy of ``values``, any shape, in C order and of another float type.
+    """A C-ordered copy of ``values``, any shape, in another float type.
 
-    Numbers beyond the type's range become infinite, without a warning.
+    Numbers beyond its range become infinite, without a warning.
     """
     out = np.empty(values.shape, dtype)
     _cast(values.reshape(-1), out.reshape(-1))

@@ -1,7 +1,7 @@
-"""Philox-4x64-10 (Salmon et al., 2011), compiled: words at an address, without a generator's state.
+"""Philox-4x64-10 (Salmon et al., 2011), compiled: 64-bit words at an address, without a state.
 
-The words are those of `numpy.random.Philox`. Setting that generator to an address takes ten times
-as long as drawing the few words of a round.
+The words are those of `numpy.random.Philox`. Setting NumPy's generator to an address takes ten
+times as long as drawing the few words of a round.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What upper rooms hand down to lower ones, as protocols, so that imports go one way."""
+"""Protocols of what upper rooms pass to lower ones, so that imports go one way."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 
 
 class Collective(Protocol):
-    """The workers of a run, some of them on this rank; both methods are collective.
+    """The n workers of a run; this rank holds m of them, from worker ``first`` on.
 
-    n workers over all ranks; this rank holds m of them, from worker ``first`` on.
+    Both methods are collective.
     """
 
     n: int
@@ -29,10 +29,10 @@ class Collective(Protocol):
 
 
 class Uplink(Collective, Protocol):
-    """The workers, and their way to the server."""
+    """The workers, and their link to the server."""
 
     def send_once(self, rows: np.ndarray) -> tuple[int, np.ndarray]:
-        """Send ``rows`` (m, k) uncompressed; the first worker known here, and what was decoded.
+        """Send ``rows`` (m, k) uncompressed; returns the first worker known here, and the decoded.
 
         The server knows the rows of all workers, (n, k); other ranks know their own, (m, k).
         """
@@ -44,7 +44,7 @@ class Matrices(Protocol):
 
     @property
     def shared(self) -> float:
-        """The multiple of the identity that is part of every H_i, whatever the worker."""
+        """The multiple of the identity contained in every H_i."""
         ...
 
     def times(self, v: np.ndarray) -> np.ndarray:
@@ -60,13 +60,13 @@ class Matrices(Protocol):
         ...
 
     def without_shared(self) -> Matrices:
-        """The same without the shared multiple of the identity."""
+        """The matrices without the shared multiple of the identity."""
         ...
 
 
 @dataclasses.dataclass(frozen=True)
 class Known:
-    """Smoothness constants that a problem has in closed form, over all n workers and all sharp.
+    """Smoothness constants that a problem has in closed form, all sharp.
 
     L_i (n,), L, L_plus, L_pm, mu: as in `mpisim.theory.smoothness.Constants`.
     """
@@ -79,7 +79,7 @@ class Known:
 
 
 class Objective(Protocol):
-    """What theory needs of a loaded problem, as `mpisim.problems.base.Problem` explains it."""
+    """What theory needs of a loaded problem; see `mpisim.problems.base.Problem`."""
 
     name: ClassVar[str]
     spread: ClassVar[tuple[float, float]]

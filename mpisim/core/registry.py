@@ -1,7 +1,7 @@
-"""Named classes, and the frozen objects that tables of an experiment become.
+"""Register classes by name, and freeze the objects built from an experiment's tables.
 
-A table becomes a `frozen` object, a spec. `bind` and `load` work on an `unfrozen` copy of it, which
-holds what was resolved, so that a spec can be used any number of times.
+A table becomes a `frozen` object, a spec. `bind` and `load` work on an `unfrozen` copy, which holds
+what was resolved, so a spec can be used any number of times.
 """
 
 from __future__ import annotations
@@ -16,10 +16,7 @@ T = TypeVar("T")
 
 
 def named(kinds: dict[str, Any], name: str) -> Callable[[type[T]], type[T]]:
-    """Class decorator: a dataclass that ``kinds`` has under ``name``.
-
-    Its fields are the keys of its table.
-    """
+    """Class decorator: make a dataclass, whose fields are its table's keys, and register it."""
 
     def register(cls: type[T]) -> type[T]:
         made = dataclasses.dataclass(eq=False)(cls)
@@ -31,7 +28,7 @@ def named(kinds: dict[str, Any], name: str) -> Callable[[type[T]], type[T]]:
 
 
 def frozen(made: T) -> T:
-    """``made`` itself, whose attributes can no longer be set."""
+    """Freeze ``made`` in place: its attributes can no longer be set."""
     kind: Any = type(made)
     object.__setattr__(made, "__class__", _frozen_class(kind))
     return made
@@ -53,6 +50,6 @@ def _refuse(self: object, name: str, value: object = None) -> NoReturn:
 
 @cache
 def _frozen_class(cls: type) -> type:
-    """A subclass of ``cls`` that refuses to set attributes, and looks like it otherwise."""
+    """A subclass of ``cls`` that refuses to set attributes and otherwise looks like it."""
     same = {name: getattr(cls, name) for name in ("__module__", "__qualname__", "__doc__")}
     return type(cls.__name__, (cls,), same | {"__setattr__": _refuse, "__delattr__": _refuse})

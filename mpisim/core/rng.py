@@ -1,9 +1,8 @@
-"""Random numbers that have an address, so that no draw depends on the draws before it.
+"""Addressed random numbers: a draw is a function of (seed, purpose, round, worker).
 
-A draw is a function of (seed, purpose, round, worker). Philox-4x64 is a keyed function of a 256-bit
-counter: the key is (seed, purpose), the counter's third word is the round, and each worker owns a
-fixed stretch of the counter's lower words. One call draws for a block of consecutive workers, and
-gives the same numbers for any split of the workers into blocks.
+Philox-4x64 is a keyed function of a 256-bit counter: the key is (seed, purpose), the counter's
+third word is the round, and each worker owns a fixed range of the counter's lower words. One call
+draws for a block of consecutive workers; splitting the workers into other blocks changes nothing.
 """
 
 from __future__ import annotations
@@ -26,13 +25,7 @@ def purpose_key(purpose: str) -> np.uint64:
 
 
 class Streams:
-    """All random numbers of one run.
-
-    Parameters
-    ----------
-    seed : int
-        ``run.seed``, 0 <= seed < 2**63.
-    """
+    """All random numbers of one run, from ``run.seed``, 0 <= seed < 2**63."""
 
     def __init__(self, seed: int):
         self.seed = seed
@@ -40,7 +33,7 @@ class Streams:
     def raw(self, purpose: str, round: int, first: int, workers: int, count: int) -> np.ndarray:
         """Random words, shape (workers, count), uint64, for workers first, first+1, ...
 
-        ``count`` is part of the address: a purpose always draws the same number for every worker.
+        ``count`` is part of the address: each purpose always draws the same number for a worker.
         """
         return philox.words(self.seed, purpose_key(purpose), round, first, workers, count)
 
@@ -49,19 +42,18 @@ class Streams:
         return philox.uniform(self.seed, purpose_key(purpose), round)
 
     def generator(self, purpose: str, round: int = 0) -> np.random.Generator:
-        """A Generator at an address, for draws that are the same on all ranks and seldom made."""
+        """A Generator at an address, for rare draws that are the same on all ranks."""
         key = np.array([self.seed, purpose_key(purpose)], np.uint64)
         counter = np.array([0, 0, round, 0], np.uint64)
         return np.random.Generator(np.random.Philox(key=key, counter=counter))
 
 
-@dataclasses.dataclass(eq=False)  # not frozen, because it is made several times a round
+@dataclasses.dataclass(eq=False)  # not frozen: several are made every round, and freezing is slow
 class Draw:
-    """The random numbers of one compression: an address and a block of ``count`` workers.
+    """The random numbers of one compression, for ``count`` workers from worker ``first`` on.
 
-    ``first`` is the number of the block's first worker, over all ranks. With ``clients`` (ascending
-    numbers of workers, over all ranks) only those of them in the block draw; what a worker draws
-    does not depend on the others.
+    With ``clients`` (ascending) only those in the block draw; a worker's draw does not depend on
+    the others. Workers are numbered over all ranks.
     """
 
     streams: Streams
@@ -73,7 +65,7 @@ class Draw:
 
     @property
     def members(self) -> np.ndarray:
-        """The drawing workers of the block, counted from its first, ascending."""
+        """The drawing workers, ascending, counted from the block's first."""
         if self.clients is None:
             return np.arange(self.count)
         inside = (self.clients >= self.first) & (self.clients < self.first + self.count)
@@ -89,7 +81,7 @@ class Draw:
         return self.streams.seed, purpose_key(self.purpose), self.round
 
     def block(self, first: int, count: int) -> Draw:
-        """The same draw for another block of workers; the server repeats the draws of all."""
+        """The same draw for another block of workers, as the server needs it."""
         return Draw(self.streams, self.purpose, self.round, first, count, self.clients)
 
     def words(self, count: int) -> np.ndarray:
@@ -110,7 +102,7 @@ class Draw:
     def batches(self, rows: np.ndarray, b: int) -> np.ndarray:
         """Shape (workers, b), int64: b of each worker's ``rows`` samples without replacement.
 
-        They come in the order in which they were drawn.
+        In the order drawn.
         """
         if self.clients is not None:
             return _subsets(self.words(b), rows, _pool(rows.max(initial=0)), False)
@@ -131,7 +123,7 @@ class Draw:
 
 @njit(cache=True)
 def below(word, bound):
-    """A 64-bit word scaled to {0, ..., bound-1}; bound < 2**32, bias below 2**-32 per value."""
+    """Scale a 64-bit word to {0, ..., bound-1}; bound < 2**32, bias below 2**-32 per value."""
     high = (word >> np.uint64(32)) * np.uint64(bound)
     low = (word & np.uint64(0xFFFFFFFF)) * np.uint64(bound)
     return np.int64((high + (low >> np.uint64(32))) >> np.uint64(32))
@@ -139,7 +131,7 @@ def below(word, bound):
 
 @njit(cache=True)
 def _sort(row):
-    """In place; insertion sort for short rows, where it is faster."""
+    """Sort in place; short rows by insertion, which is faster."""
     if row.size > 16:
         row.sort()
         return

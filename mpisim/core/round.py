@@ -7,10 +7,10 @@ import dataclasses
 
 @dataclasses.dataclass
 class Round:
-    """The context of a round, made once for a run and handed to its parts, which only read it.
+    """The rounds of a run and the current one; the parts of a run share it and only read it.
 
     rounds : of the whole run
-    k : of the round that turns x^k into x^{k+1}; the loop alone sets it
+    k : the round that turns x^k into x^{k+1}; only the loop sets it
     """
 
     rounds: int

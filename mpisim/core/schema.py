@@ -1,7 +1,7 @@
-"""From a TOML table to an object: every name and type checked, every mistake one clear line.
+"""Build objects from TOML tables: check every name and type, report a mistake in one line.
 
-A class that can be named in an experiment file is a dataclass; its fields are the keys of its
-table. Supported annotations: bool, int, float, str, Literal[...], list[...], dict, None and unions.
+A class that an experiment file can name is a dataclass; its fields are the keys of its table.
+Supported annotations: bool, int, float, str, Literal[...], list[...], dict, None and unions.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 def choose(kinds: Mapping[str, T], name: object, where: str) -> T:
-    """The entry of ``kinds`` called ``name``; `InputError` lists what there is."""
+    """The entry of ``kinds`` called ``name``, or `InputError`."""
     if not isinstance(name, str) or name not in kinds:
         raise InputError(f"{where}: unknown name {name!r}; known: {', '.join(sorted(kinds))}")
     return kinds[name]
@@ -37,16 +37,14 @@ def build(cls: type[T], table: Mapping[str, Any], where: str) -> T:
         name = fields[key].name
         values[name] = check_type(value, hints[name], f"{where}.{key}")
     for key, field in fields.items():
-        required = (
-            field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-        )
-        if required and field.name not in values:
+        defaults = field.default, field.default_factory
+        if defaults == (dataclasses.MISSING, dataclasses.MISSING) and field.name not in values:
             raise InputError(f"{where}.{key}: missing; it must be {describe(hints[field.name])}")
     return frozen(cls(**values))
 
 
 def check_type(value: Any, hint: Any, where: str) -> Any:
-    """``value`` as the annotation ``hint`` wants it (an int is a float, too), or `InputError`."""
+    """``value`` if it fits the annotation ``hint`` (an int is also a float), or `InputError`."""
     for option in _options(hint):
         ok, converted = _match(value, option)
         if ok:
@@ -55,7 +53,7 @@ def check_type(value: Any, hint: Any, where: str) -> Any:
 
 
 def describe(hint: Any) -> str:
-    """What an annotation allows, in words."""
+    """What an annotation allows, as text."""
     names = {
         int: "an integer",
         float: "a number",
@@ -73,7 +71,7 @@ def describe(hint: Any) -> str:
             parts.append("a list")
         else:
             kind = typing.get_origin(option) or option
-            parts.append(str(names.get(kind) or getattr(kind, "in_words", option)))
+            parts.append(str(names.get(kind) or getattr(kind, "description", option)))
     return " or ".join(parts)
 
 
@@ -107,7 +105,7 @@ def require(condition: bool, where: str, value: object, allowed: str) -> None:
 
 
 def flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
-    """``{"a": {"b": 1}}`` as ``{"a.b": "1"}``: the values of tables in tables, as text."""
+    """``{"a": {"b": 1}}`` as ``{"a.b": "1"}``: nested tables flattened, values as text."""
     out: dict[str, str] = {}
     for key, value in table.items():
         inner = isinstance(value, dict)

@@ -116,7 +116,7 @@ class Evaluator:
 
     def restore(self, state: dict[str, Any], k: int) -> None:
         """Go on from what `state` returned before round k."""
-        self.path.restore(state["seconds"].tolist())
+        self.path.seconds = state["seconds"].tolist()
         self.oracle.restore(int(state["oracle_calls"]) if self.star.is_server else 0)
         self._measured, self._resumed = state.get("measured"), k
 

@@ -51,7 +51,7 @@ def put_back(setup: Setup, evaluator: Evaluator, state: State) -> tuple[int, np.
     setup.estimator.restore(worker | points | pick("server", state))
     setup.optimizer.restore(pick("optimizer", state))
     star.ledger.restore(pick("ledger", state))
-    setup.clock.restart()  # this start's set-up exchange repeats the one that was charged
+    setup.clock.reset()  # this start's set-up exchange repeats the one that was charged
     evaluator.restore(state, k)
     return k, state["x"]
 

@@ -1,4 +1,4 @@
-"""The star network on one rank, and how workers are dealt."""
+"""The star network on one rank, and the partition of the workers."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mpi4py import MPI
 
+from mpisim.comm import partition
 from mpisim.comm.clock import Clock
-from mpisim.comm.partition import deal
 from mpisim.comm.star import Star
 from mpisim.compressors import make
 from mpisim.core.errors import InputError
@@ -24,7 +24,7 @@ def star(n=4, wire="float32", round=None):
 
 @given(st.integers(1, 10_000), st.integers(1, 64))
 def test_blocks_are_contiguous_and_even(n, ranks):
-    starts = deal(n, ranks)
+    starts = partition.starts(n, ranks, "shared")
     sizes = np.diff(starts)
     assert starts[0] == 0 and starts[-1] == n
     assert sizes.max() - sizes.min() <= 1

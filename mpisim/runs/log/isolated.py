@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from mpisim.comm.job import crash_plainly
+from mpisim.comm.job import reset_crash_handlers
 from mpisim.core.errors import InputError
 
 CPU_SECONDS = 60  # far more than reading takes; ends a process that loops
@@ -75,7 +75,7 @@ def _answer(read: Callable[[], object], pipe: int) -> None:
     """In the new process: call ``read``, write the pickled answer and exit."""
     try:
         faulthandler.disable()
-        crash_plainly()
+        reset_crash_handlers()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
