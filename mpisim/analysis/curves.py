@@ -71,6 +71,21 @@ class Epochs(Axis):
 
 
 @dataclasses.dataclass(frozen=True)
+class Named(Axis):
+    """A column with a label of its own; with ``root``, the square root of the column."""
+
+    text: str = ""
+    root: bool = False
+
+    def values(self, log: Log) -> np.ndarray:
+        values = log.column(self.name)
+        return np.sqrt(values) if self.root else values
+
+    def label(self, log: Log) -> str:
+        return self.text
+
+
+@dataclasses.dataclass(frozen=True)
 class Curve:
     """Arrays of shape (points,); ``low`` and ``high`` bound the band, None for a single run."""
 
@@ -95,6 +110,19 @@ def points(log: Log, x: Axis, y: Axis) -> tuple[np.ndarray, np.ndarray]:
         hint = f"; {flag} shows values that are not positive" if flag and log.rows else ""
         raise InputError(f"{log.path}: nothing to draw of {y.name} against {x.name}{hint}")
     return xs[good], ys[good]
+
+
+def crossing(log: Log, x: Axis, y: Axis, level: float) -> float:
+    """x where y first falls to ``level``, between rows by log y; infinity where it never does."""
+    values = np.log(np.minimum.accumulate(y.values(log)))
+    below = np.flatnonzero(values <= np.log(level))
+    if not below.size:
+        return float("inf")
+    k, xs = int(below[0]), x.values(log)
+    if k == 0:
+        return float(xs[0])
+    share = (values[k - 1] - np.log(level)) / (values[k - 1] - values[k])
+    return float(xs[k - 1] + share * (xs[k] - xs[k - 1]))
 
 
 def over_seeds(logs: Sequence[Log], x: Axis, y: Axis) -> Curve:

@@ -1,0 +1,21 @@
+"""Studies: a folder with grids of runs and a list of figures, drawn from logs, with claims."""
+
+from mpisim.analysis.study.load import find, load, studies
+from mpisim.analysis.study.logs import best_runs, by_data, complete_logs, data_sets, grouped
+from mpisim.analysis.study.sources import Measured, Runs
+from mpisim.analysis.study.spec import Figure, Study
+
+__all__ = [
+    "Figure",
+    "Measured",
+    "Runs",
+    "Study",
+    "best_runs",
+    "by_data",
+    "complete_logs",
+    "data_sets",
+    "find",
+    "grouped",
+    "load",
+    "studies",
+]
