@@ -14,10 +14,15 @@ def add_figure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--logs", metavar="FOLDER", type=Path, help="of a sweep (default: the figure's own)"
     )
+    add_out(parser)
+    parser.set_defaults(command=lambda args, argv: figure(args.name, args.logs, args.out))
+
+
+def add_out(parser: argparse.ArgumentParser) -> None:
+    """--out."""
     parser.add_argument(
         "--out", metavar="FOLDER", type=Path, default=PICTURES, help="of pictures and claims"
     )
-    parser.set_defaults(command=lambda args, argv: figure(args.name, args.logs, args.out))
 
 
 def add_claims(parser: argparse.ArgumentParser) -> None:

@@ -35,7 +35,7 @@ FIGURES = [
     _images("fig1", "training ResNet-18: bits of CD-Adam, AMSGrad, 1-bit Adam", RESNET, FIG1),
     Figure(
         "fig2",
-        "four ways of compressing AMSGrad, scaled sign, with claims",
+        "four ways of compressing AMSGrad, scaled sign",
         Runs("fig2", {"quick": [], "paper": LONG}),
         logistic.draw,
         logistic.claims,

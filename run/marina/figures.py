@@ -7,7 +7,7 @@ from . import fig1, fig2
 FIGURES = [
     Figure(
         "fig1",
-        "MARINA against DIANA, VR-MARINA against VR-DIANA, with claims",
+        "MARINA against DIANA, VR-MARINA against VR-DIANA",
         Runs("fig1", {"quick": [], "paper": ["run.rounds=40000", "run.log_every=10"]}),
         fig1.draw,
         fig1.claims,

@@ -5,13 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-
-from mpi4py import MPI
+from typing import TYPE_CHECKING
 
 from mpisim.analysis.link_model import parse
-from mpisim.analysis.study import Figure, Runs, Study
+from mpisim.analysis.study import Runs
 from mpisim.core.errors import InputError, MpisimError
 from mpisim.runs.sweep.points import Point
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # tools/ is no part of the package
 
@@ -28,19 +30,19 @@ class OnNetworks(Runs):
     """A sweep on each network; the logs are in a folder for each, below the grid's."""
 
     def complete(
-        self, study: Study, figure: Figure, scale: str, comm: MPI.Intracomm, command: str
+        self, study: Path, scale: str, comm: MPI.Intracomm, command: str
     ) -> Sequence[Point]:
         """Run what is missing, in hosts that are made for it. Without mpirun, which it starts."""
         from tools.netlab.job import mpirun, stoppable
         from tools.netlab.lab import Lab
 
         if comm.size > 1:
-            raise InputError(f"{study.full_name(figure)}: starts mpirun itself; run it without")
-        folder, _ = self.points(study, scale)
+            raise InputError("netlab: starts mpirun itself; run it without mpirun")
+        folder, *_ = self.points(study, scale)
         for number, speeds in enumerate(PASSES, 1):
             for speed, seeds in speeds.items():
                 print(f"links: {speed}", flush=True)
-                sweep = ["sweep", str(study.folder / f"{self.grid}.toml")]
+                sweep = ["sweep", str(study / f"{self.grid}.toml")]
                 sweep += ["--set", f"sweep.run.seed={seeds}"]
                 sweep += ["--out", str(folder / f"{speed}-{number}")]
                 with stoppable(), Lab(HOSTS, parse(f"{speed},shared")) as lab:
@@ -51,9 +53,9 @@ class OnNetworks(Runs):
                     raise error
         return []
 
-    def state(self, study: Study, figure: Figure, scale: str, ranks: int) -> str:
+    def state(self, study: Path, scale: str, ranks: int) -> str:
         """How many runs there are."""
         try:
-            return f"{len(self.read(self.folder(study, figure))[0])} runs done"
+            return f"{len(self.read(self.folder(study))[0])} runs done"
         except InputError:
             return "never run"

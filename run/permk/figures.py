@@ -37,6 +37,7 @@ WHOLE = [
 MNIST = Runs("autoencoder", {"quick": [], "paper": WHOLE})
 PUBLISHED_STEPS = [2.0**i / 784 for i in range(-5, 4)]  # 784 features
 TABLE5 = Runs("table5", {"quick": [], "paper": [f"sweep.method.stepsize={PUBLISHED_STEPS}"]})
+SPLITS = {"quick": 200, "paper": 2000}
 
 # How many of the best steps of each compressor are shown.
 best = partial(quadratic.draw, {"randk": 1, "permk": 1, "topk": 1})
@@ -56,14 +57,14 @@ fig10 = partial(autoencoder.draw_steps, "PermK paper, Figure 10", ("permk", "top
 FIGURES = [
     Figure(
         "fig1",
-        "MARINA with RandK and PermK, EF21 with TopK on quadratic tasks, with claims",
+        "MARINA with RandK and PermK, EF21 with TopK on quadratic tasks",
         QUADRATIC,
         best,
         best_steps,
     ),
     Figure(
         "fig2",
-        "PermK, RandK and TopK on the autoencoder by homogeneity, with claims",
+        "PermK, RandK and TopK on the autoencoder by homogeneity",
         MNIST,
         fig2,
         claimed.fig2,
@@ -79,7 +80,7 @@ FIGURES = [
     Figure(
         "mg",
         "L_+ and L_± of linear regression over random splits of mg",
-        Measured("measure_mg", {"quick": 200, "paper": 2000}, mg.read),  # splits
+        Measured(f"{__package__}.measure_mg", "logs/permk-mg", SPLITS, mg.read),
         mg.draw,
         mg.claims,
     ),

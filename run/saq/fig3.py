@@ -13,7 +13,6 @@ from typing import Any
 
 import h5py
 import numpy as np
-from scipy.stats import spearmanr
 
 from mpisim.analysis import panels, style
 from mpisim.analysis.claims import Claim
@@ -123,6 +122,8 @@ def claims(measured: Measured) -> Iterator[Claim]:
 
 
 def _correlations(measured: Measured) -> Iterator[Claim]:
+    from scipy.stats import spearmanr  # a second to import
+
     for a, mean in enumerate(LAMBDAS):
         for b, density in enumerate(DENSITIES):
             found = {c: spearmanr(measured.inverse_norm, v[a, b]) for c, v in measured.bits.items()}

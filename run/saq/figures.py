@@ -11,6 +11,7 @@ from .curves import SPENT
 
 SEEDS = "sweep.seeds=[{run={seed=1}}, {run={seed=2}}, {run={seed=3}}]"
 LONG = ["run.rounds=5000", "run.log_every=10"]
+VECTORS = {"quick": 10, "paper": 100}  # sparse x for each h
 SCHEMES = Runs("schemes", {"quick": [SEEDS], "paper": LONG})
 
 
@@ -27,14 +28,14 @@ def _figure(
 FIGURES = [
     Figure(
         "fig3",
-        "bits of a quantized message against |h^-1|, with claims",
-        Measured("measure_fig3", {"quick": 10, "paper": 100}, fig3.read),  # x for each h
+        "bits of a quantized message against |h^-1|",
+        Measured(f"{__package__}.measure_fig3", "logs/saq-fig3", VECTORS, fig3.read),
         fig3.draw,
         fig3.claims,
     ),
     _figure(
         "fig4",
-        "DCGD+ and DIANA+ (block quant+) against DCGD and DIANA (quant), with claims",
+        "DCGD+ and DIANA+ (block quant+) against DCGD and DIANA (quant)",
         "B.2: block quant+ against quant (Figure 4 by its caption, 6 in the text)",
         "B.2 (the caption's Figure 4, Figure 6 in the text)",
         ("DCGD (quant)", "DIANA (quant)", "DCGD+ (block quant+)", "DIANA+ (block quant+)"),

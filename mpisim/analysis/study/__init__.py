@@ -5,17 +5,6 @@ from mpisim.analysis.study.logs import best_runs, by_data, complete_logs, data_s
 from mpisim.analysis.study.sources import Measured, Runs
 from mpisim.analysis.study.spec import Figure, Study
 
-__all__ = [
-    "Figure",
-    "Measured",
-    "Runs",
-    "Study",
-    "best_runs",
-    "by_data",
-    "complete_logs",
-    "data_sets",
-    "find",
-    "grouped",
-    "load",
-    "studies",
-]
+__all__ = ["Figure", "Measured", "Runs", "Study"]
+__all__ += ["best_runs", "by_data", "complete_logs", "data_sets", "grouped"]
+__all__ += ["find", "load", "studies"]

@@ -16,34 +16,29 @@ def draw(study: Study, figure: Figure, logs: Path | None, out: Path) -> str:
     none.
     """
     name = study.full_name(figure)
-    found, left = figure.source.read(logs or figure.source.folder(study, figure))
-    drawn = figure.draw(found)
-    pictures = [out / f"{name}{suffix}" for suffix in SUFFIXES]
+    found, left = figure.source.read(logs or figure.source.folder(study.folder))
+    drawn, pictures = figure.draw(found), [out / f"{name}{suffix}" for suffix in SUFFIXES]
     for picture in pictures:
         save(drawn, picture)
     claims = list(figure.claims(found))
-    path = write(out / f"{name}{SUFFIX}", claims)
-    files = ", ".join(map(str, [*pictures, path]))
-    return "\n".join([*left, f"{table(name, claims)}\n\n{files}"])
+    files = [*pictures, write(out / f"{name}{SUFFIX}", claims)]
+    return "\n".join([*left, table(name, claims), "", ", ".join(map(str, files))])
 
 
 def overview(study: Study, scale: str, out: Path, ranks: int) -> str:
-    """The study's figures, what has run of each, and what is drawn in ``out``."""
-    ran: dict[int, str] = {}  # figures share what is run
+    """The study's figures: what has run at this scale, and what is drawn in ``out``."""
+    ran: dict[int, str] = {}  # figures share their runs
     lines = [f"{study.folder}: {study.title}"]
     for figure in study.figures.values():
-        source = figure.source
-        if id(source) not in ran:
-            ran[id(source)] = source.state(study, figure, scale, ranks)
-        drawn = _drawn(study.full_name(figure), out)
-        lines += [f"  {figure.name:<12} {figure.title}", f"{'':15}{drawn}{ran[id(source)]}"]
+        own = id(figure.source)
+        ran[own] = ran.get(own) or figure.source.state(study.folder, scale, ranks)
+        drawn = _drawn(out / f"{study.full_name(figure)}{SUFFIX}")
+        lines += [f"  {figure.name:<12} {figure.title}", f"{'':15}{drawn}{ran[own]}"]
     return "\n".join(lines)
 
 
-def _drawn(name: str, out: Path) -> str:
-    """``drawn, 3 of 4 claims hold; ``, or nothing."""
-    claims = out / f"{name}{SUFFIX}"
-    if not claims.is_file() or not (out / f"{name}{SUFFIXES[0]}").is_file():
+def _drawn(claims: Path) -> str:
+    if not claims.is_file():
         return ""
     found = read(claims)
     return f"drawn, {sum(claim.holds for claim in found)} of {len(found)} claims hold; "

@@ -1,4 +1,8 @@
-"""Where the numbers of a figure come from: the runs of a grid, or a measurement."""
+"""Where the numbers of a figure come from: the runs of a grid, or a measurement.
+
+What runs needs MPI and compiled kernels, so it is imported when something runs: lists and figures
+need neither.
+"""
 
 from __future__ import annotations
 
@@ -9,36 +13,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mpisim.analysis.study.logs import complete_logs
-from mpisim.analysis.study.spec import Figure, Study
 from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError
 from mpisim.core.schema import require
-from mpisim.problems.data.find import here
-from mpisim.problems.torch import samples
-from mpisim.runs.log.reader import Log
-from mpisim.runs.sweep.grid import read
 from mpisim.runs.sweep.points import COMPLETE, Point, Tables
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
+Found = tuple[Any, list[str]]  # what is drawn, and a line for each run that is not
+
 
 @dataclasses.dataclass(frozen=True)
 class Runs:
-    """The runs of a grid. Several figures may show the same: whichever is first runs them.
+    """The runs of a grid, which several figures may share.
 
     Attributes
     ----------
     grid : str
-        The file GRID.toml of the study, with a table ``[sweep]``. It says where the logs go.
-    scales : dict
-        {scale: settings over the grid, as for ``mpisim sweep --set``}.
-    grids : dict
-        {scale: another grid}, where a scale has one of its own.
-    methods : collection of str
-        The methods of the grid that are run; all if empty.
-    instead : dict
-        {data set: the one that takes its place where it is not on this machine}.
+        The file GRID.toml of the study, with a table ``[sweep]`` that says where the logs go.
+    scales : {scale: settings over the grid, as for ``mpisim sweep --set``}
+    grids : {scale: another grid}, where a scale has one of its own
+    methods : those of the grid's methods that are run; all if empty
+    instead : {data set: the one that takes its place where it is not on this machine}
     """
 
     grid: str
@@ -47,19 +44,17 @@ class Runs:
     methods: Collection[str] = ()
     instead: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
-    def folder(self, study: Study, figure: Figure) -> Path:
-        """Where `mpisim sweep` puts the logs of the grid."""
-        return self.whole(study, next(iter(self.scales)))[0]
-
-    def whole(self, study: Study, scale: str) -> tuple[Path, list[Tables]]:
+    def whole(self, study: Path, scale: str) -> tuple[Path, list[Tables]]:
         """The folder of the logs, and the points of the grid whatever data is here."""
-        settings = _of_scale(self.scales, scale)
-        folder, grid = read(study.folder / f"{self.grids.get(scale, self.grid)}.toml", settings)
+        from mpisim.runs.sweep.grid import read
+
+        file = study / f"{self.grids.get(scale, self.grid)}.toml"
+        folder, grid = read(file, list(_of_scale(self.scales, scale)))
         own = [p for p in grid if not self.methods or p["method"]["name"] in self.methods]
         return folder, own
 
-    def points(self, study: Study, scale: str, say: bool = True) -> tuple[Path, list[Tables]]:
-        """The folder, and the points whose data is here; prints what is left out with ``say``.
+    def points(self, study: Path, scale: str) -> tuple[Path, list[Tables], list[str]]:
+        """The folder, the points whose data is here, and the data sets that are not.
 
         Raises `InputError` where no data is here.
         """
@@ -68,93 +63,92 @@ class Runs:
             if _data(point) in self.instead and not _here(point):
                 point["problem"]["data"] = self.instead[_data(point)]
         gone = list(dict.fromkeys(_data(point) for point in grid if not _here(point)))
-        for data in gone if say else ():
-            print(f"{data}: left out, it is not here; `mpisim data fetch {data}` downloads it")
         grid = [point for point in grid if _data(point) not in gone]
         if not grid:
             raise InputError("none of the data is here; MPISIM_DATA names folders with data sets")
-        return folder, grid
+        return folder, grid, gone
 
-    def read(self, folder: Path) -> tuple[list[Log], list[str]]:
-        """The complete logs, and a line for each run that is not drawn."""
+    def folder(self, study: Path) -> Path:
+        """Where `mpisim sweep` puts the logs of the grid."""
+        return self.whole(study, next(iter(self.scales)))[0]
+
+    def read(self, folder: Path) -> Found:
+        """The complete logs."""
         return complete_logs(folder)
 
     def complete(
-        self, study: Study, figure: Figure, scale: str, comm: MPI.Intracomm, command: str
+        self, study: Path, scale: str, comm: MPI.Intracomm, command: str
     ) -> Sequence[Point]:
         """Sweep the points whose data is here. Collective."""
         from mpisim.runs.sweep.runner import counts, sweep
 
-        folder, grid = on_first(comm, lambda: self.points(study, scale))
+        folder, grid, gone = on_first(comm, lambda: self.points(study, scale))
+        for data in gone if comm.rank == 0 else ():
+            print(f"{data}: left out, it is not here; `mpisim data fetch {data}` downloads it")
         points = sweep(folder, grid, comm, command)
         if comm.rank == 0:
             print(f"{counts(points)}; logs in {folder}", flush=True)
         return points
 
-    def state(self, study: Study, figure: Figure, scale: str, ranks: int) -> str:
+    def state(self, study: Path, scale: str, ranks: int) -> str:
         """How many of the points are done."""
         from mpisim.runs.sweep.plan import plan
 
         try:
-            folder, grid = self.points(study, scale, say=False)
+            folder, grid, _ = self.points(study, scale)
         except InputError as error:
             return str(error)
         points = plan(folder, grid, ranks) if folder.is_dir() else []
         done = sum(point.status in COMPLETE for point in points)
         return f"{done} of {len(points)} runs done" if done else "never run"
 
-    def extras(self, study: Study, scale: str) -> list[str]:
-        """``torch``, where networks are trained."""
-        return ["torch"] * any(map(_trains, self.whole(study, scale)[1]))
+    def extras(self, study: Path, scale: str) -> str:
+        """The extra of mpisim (setup.cfg) that the runs need: ``torch``, or nothing."""
+        return "torch" if any(map(_trains, self.whole(study, scale)[1])) else ""
 
 
 @dataclasses.dataclass(frozen=True)
 class Measured:
-    """Numbers that a module of the study measures without runs.
+    """Numbers that a module measures without runs.
 
     Attributes
     ----------
     module : str
-        Its ``measure(folder, size)`` leaves them in a folder. Rank 0 alone calls it.
-    scales : dict
-        {scale: size}.
-    load : callable
-        From the folder to what is drawn; `InputError` where nothing was measured.
+        Rank 0 calls its ``measure(folder, size)``. It is imported only then.
+    where : str
+        The folder.
+    scales : {scale: size}
+    load : from the folder to what is drawn; `InputError` where nothing was measured
     """
 
     module: str
+    where: str
     scales: Mapping[str, Any]
     load: Callable[[Path], Any]
 
-    def folder(self, study: Study, figure: Figure) -> Path:
-        """``logs/STUDY-FIGURE``."""
-        return Path("logs") / study.full_name(figure)
+    def folder(self, study: Path) -> Path:
+        """Where the numbers are kept."""
+        return Path(self.where)
 
-    def read(self, folder: Path) -> tuple[Any, list[str]]:
+    def read(self, folder: Path) -> Found:
         """What was measured."""
         return self.load(folder), []
 
     def complete(
-        self, study: Study, figure: Figure, scale: str, comm: MPI.Intracomm, command: str
+        self, study: Path, scale: str, comm: MPI.Intracomm, command: str
     ) -> Sequence[Point]:
-        """Measure anew on rank 0. Collective."""
-        size, folder = _of_scale(self.scales, scale), self.folder(study, figure)
-        on_first(
-            comm, lambda: import_module(f"{study.package}.{self.module}").measure(folder, size)
-        )
+        """Measure anew. Collective."""
+        size, folder = _of_scale(self.scales, scale), self.folder(study)
+        on_first(comm, lambda: import_module(self.module).measure(folder, size))
         return []
 
-    def state(self, study: Study, figure: Figure, scale: str, ranks: int) -> str:
+    def state(self, study: Path, scale: str, ranks: int) -> str:
         """Whether anything was measured."""
-        try:
-            self.load(self.folder(study, figure))
-        except InputError:
-            return "never measured"
-        return "measured"
+        return "measured" if self.folder(study).is_dir() else "never measured"
 
-    def extras(self, study: Study, scale: str) -> list[str]:
-        """None."""
-        return []
+    def extras(self, study: Path, scale: str) -> str:
+        """Nothing."""
+        return ""
 
 
 def _of_scale(scales: Mapping[str, Any], scale: str) -> Any:
@@ -171,5 +165,8 @@ def _trains(point: Tables) -> bool:
 
 
 def _here(point: Tables) -> bool:
+    from mpisim.problems.data.find import here
+    from mpisim.problems.torch import samples
+
     data = _data(point)
     return samples.here(data) if _trains(point) else not data or here(data)
