@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -72,14 +72,13 @@ class Epochs(Axis):
 
 @dataclasses.dataclass(frozen=True)
 class Named(Axis):
-    """A column with a label of its own; with ``root``, the square root of the column."""
+    """A column, or a function of it, with a label of its own."""
 
     text: str = ""
-    root: bool = False
+    of: Callable[[np.ndarray], np.ndarray] = np.asarray
 
     def values(self, log: Log) -> np.ndarray:
-        values = log.column(self.name)
-        return np.sqrt(values) if self.root else values
+        return self.of(log.column(self.name))
 
     def label(self, log: Log) -> str:
         return self.text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -99,6 +99,11 @@ def dress(panel: Any, x: Axis, y: Axis, label: str) -> None:
     ):
         if shown.log:
             style.log_ticks(axis, *limits)
+
+
+def entries_of(looks: Mapping[str, tuple[str, Any]]) -> list[Entry]:
+    """The entries of a legend from {text: (colour, dash)}."""
+    return [(text, {"color": c, "linestyle": dash}) for text, (c, dash) in looks.items()]
 
 
 def legend(

@@ -12,10 +12,10 @@ from mpisim.runs.log.reader import Log
 EPOCHS, BITS = Epochs("epochs", log=False), Axis("bits_total", log=True)
 ROUNDS = Axis("round", log=False)
 LOSS = Named("loss", log=False, text="training loss")
-GRADIENT = Named("grad_norm_sq", log=True, text="training gradient norm", root=True)
+GRADIENT = Named("grad_norm_sq", log=True, text="training gradient norm", of=np.sqrt)
 ACCURACY = Named("train_accuracy", log=False, text="training accuracy")
 TEST_LOSS = Named("test_loss", log=False, text="test loss")
-TEST_GRADIENT = Named("test_grad_norm_sq", log=True, text="test gradient norm", root=True)
+TEST_GRADIENT = Named("test_grad_norm_sq", log=True, text="test gradient norm", of=np.sqrt)
 TEST_ACCURACY = Named("test_accuracy", log=False, text="test accuracy")
 COSTS = {EPOCHS: "epochs", BITS: "bits"}
 

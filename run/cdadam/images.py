@@ -82,9 +82,8 @@ class Curves:
                     panels.curve(panel, [log], x, y, *LOOKS[method])
                 panels.dress(panel, x, y, x.label(first))
                 panel.set_ylabel(y.label(first))
-            looks = [(labels.method(method), *LOOKS[method]) for method in found]
-            entries = [(text, {"color": colour, "linestyle": dash}) for text, colour, dash in looks]
-            panels.legend(figure, entries)
+            looks = {labels.method(method): LOOKS[method] for method in found}
+            panels.legend(figure, panels.entries_of(looks))
             panels.caption(figure, labels.training(first.config, first.n), self.columns)
         return figure
 

@@ -25,7 +25,7 @@ SAME = 3.0  # two gradient norms are "roughly the same" within this factor
 STALL = 2.0  # a method stalls that gains less than this factor in the second half of its rounds
 
 ROUNDS, BITS = Axis("round", log=False), Axis("bits_total", log=True)
-NORM = Named("grad_norm_sq", log=True, text="gradient norm", root=True)
+NORM = Named("grad_norm_sq", log=True, text="gradient norm", of=np.sqrt)
 
 Found = dict[tuple, Log]  # {(data, method): run}
 
@@ -56,10 +56,7 @@ def draw(logs: list[Log]) -> Any:
         fill,
         labels=[NORM.label(logs[0])] * 2,
         titles=names,
-        entries=[
-            (labels.method(method), {"color": colour, "linestyle": dash})
-            for method, (colour, dash) in LOOKS.items()
-        ],
+        entries=panels.entries_of({labels.method(name): look for name, look in LOOKS.items()}),
     )
 
 

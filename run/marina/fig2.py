@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from mpisim.analysis import labels, panels, style
 from mpisim.analysis.claims import Claim, number
 from mpisim.analysis.curves import Axis, Epochs, Named, crossing
@@ -13,7 +15,7 @@ from mpisim.runs.log.reader import Log
 SOURCE = "MARINA, Section 5.2 and Figure 2"
 DASHES = {"vr-marina": "-", "vr-diana": (0, (4, 1.5))}
 LOSS = Named("loss", log=False, text="training loss")
-GRADIENT = Named("grad_norm_sq", log=True, text="training gradient norm", root=True)
+GRADIENT = Named("grad_norm_sq", log=True, text="training gradient norm", of=np.sqrt)
 EPOCHS, BITS = Epochs("epochs", log=False), Axis("bits_up", log=False)
 COSTS = {EPOCHS: "sample gradients", BITS: "bits"}
 AXES = tuple((x, y) for y in (LOSS, GRADIENT) for x in COSTS)

@@ -1,13 +1,17 @@
-"""Numbers for docs/marina-fig1.md: what the published MARINA code's deviations change.
+"""Numbers for README.md: what the published MARINA code's deviations from the paper change.
 
-`mpirun -n 2 python run/marina_fig1_evidence.py`: runs MARINA and DIANA with coordinates as the
-workers of that code draw them (all alike), and its DIANA (which steps with the shifts' mean),
-beside the papers', in logs/marina-fig1-evidence; then evaluates its y axis and its VR-DIANA.
+    mpirun -n 2 python run/marina/measure_evidence.py
+
+In that code all workers draw the same coordinates, and DIANA steps with the mean of the shifts.
+Both are run here beside the paper's algorithms, in logs/marina-fig1-evidence. The y axis of its
+figures and its VR-DIANA are evaluated afterwards.
 """
 
 from __future__ import annotations
 
+import shlex
 import sys
+from functools import cache
 from pathlib import Path
 
 import h5py
@@ -31,6 +35,7 @@ from mpisim.wire.sparse import SeededForm
 FOLDER = Path("logs/marina-fig1-evidence")
 DATA = {"mushrooms": 3.3891e-6, "a9a": 2.31075e-6}  # with l2 = 1e-6 L
 COUNTS, SEEDS, ROUNDS, N = (1, 10), (1, 2, 3, 4, 5), 1000, 5
+CELLS = [(data, k) for data in DATA for k in COUNTS]
 LONG = {"marina": (0, 10, 100, 1000, 10000), "vr-diana": (1000, 10000)}
 VARIANTS = {
     "MARINA": ("marina", "randk"),
@@ -67,115 +72,101 @@ def grid() -> list[dict]:
         "run": {"rounds": ROUNDS},
     }
     data = [{"problem": {"data": name, "l2": l2}} for name, l2 in DATA.items()]
-    counts = {"compressor": {"k": list(COUNTS)}}
+    counts = {"data": data, "compressor": {"k": list(COUNTS)}}
     points = []
     for method, name in VARIANTS.values():
         names = {"name": method.removesuffix("-by-shifts"), "estimator": method}
-        change = [{"method": names, "compressor": {"name": name}}]
-        points += expand(base, {"data": data, "how": change, "run": {"seed": list(SEEDS)}} | counts)
+        change = {"how": [{"method": names, "compressor": {"name": name}}]}
+        points += expand(base, counts | change | {"run": {"seed": list(SEEDS)}})
     for method, rounds in LONG.items():
         batch = {"batch": 0.01} if method.startswith("vr") else {}
-        change = [{"method": {"name": method} | batch, "compressor": {"name": "randk"}}]
-        run = {"run": {"rounds": list(rounds), "log_every": [1000]}}
-        points += expand(base, {"data": data, "how": change} | run | counts)
+        change = {"how": [{"method": {"name": method} | batch, "compressor": {"name": "randk"}}]}
+        points += expand(
+            base, counts | change | {"run": {"rounds": list(rounds), "log_every": [1000]}}
+        )
     return points
 
 
 def pick(logs: list[Log], data: str, k: int, method: str, name: str, **run: int) -> list[Log]:
     """The logs of a setting; ``run`` are keys of its table."""
-    wanted = (data, k, method, name)
     return [
         log
         for log in logs
-        if wanted
-        == (
-            log.config["problem"]["data"],
-            log.config["compressor"]["k"],
-            log.config["method"]["estimator"],
-            log.config["compressor"]["name"],
-        )
+        if log.config["problem"]["data"] == data
+        and log.config["compressor"] | {"k": k, "name": name} == log.config["compressor"]
+        and log.config["method"]["estimator"] == method
         and run.items() <= log.config["run"].items()
     ]
 
 
-def variants(logs: list[Log]) -> list[str]:
+def variants(logs: list[Log]) -> None:
     """What a deviation costs in rounds, and where 1000 rounds lead."""
-    lines = [header("", "rounds, relative", "|grad f(x^T)|^2", "spread")]
-    for data in DATA:
-        for k in COUNTS:
-            for name, pair in VARIANTS.items():
-                proper = (pair[0].removesuffix("-by-shifts"), "randk")
-                runs, own = (
-                    pick(logs, data, k, *p, rounds=ROUNDS, log_every=1) for p in (pair, proper)
-                )
-                level, rounds = common_level([*runs, *own]), Axis("round", log=False)
-                mine, theirs = (
-                    np.median([needed(r, rounds, level) for r in s]) for s in (runs, own)
-                )
-                last = np.log([run.column("grad_norm_sq")[-1] for run in runs])
-                numbers = mine / theirs, np.exp(last.mean()), np.exp(last.std(ddof=1))
-                lines.append(line(f"{data}, K = {k}, {name}", *numbers))
-    return lines
+    header("", "rounds, relative", "|grad f(x^T)|^2", "spread")
+    axis = Axis("round", log=False)
+    for data, k in CELLS:
+        for name, pair in VARIANTS.items():
+            proper = pair[0].removesuffix("-by-shifts"), "randk"
+            runs, own = (
+                pick(logs, data, k, *p, rounds=ROUNDS, log_every=1) for p in (pair, proper)
+            )
+            level = common_level([*runs, *own])
+            mine, theirs = (np.median([needed(r, axis, level) for r in s]) for s in (runs, own))
+            last = np.log([run.column("grad_norm_sq")[-1] for run in runs])
+            ends = np.exp(last.mean()), np.exp(last.std(ddof=1))
+            line(f"{data}, K = {k}, {name}", mine / theirs, *ends)
 
 
-def variances() -> list[str]:
+def variances() -> None:
     """E|mean C_i(v_i) - mean v|^2 / |mean v|^2 at v_i = grad f_i(0), over 4000 draws."""
-    lines = [header("error of the mean message", "independent", "alike", "ratio")]
-    for data in DATA:
-        v = gradients(data, np.zeros(problem(data).d))
-        for k in COUNTS:
-            errors = [_error(kind(k), v) for kind in (RandK, AlikeRandK)]
-            lines.append(line(f"{data}, K = {k}", *errors, errors[1] / errors[0]))
-    return lines
+    header("error of the mean message", "independent", "alike", "ratio")
+    for data, k in CELLS:
+        v = problem(data).gradients(np.zeros(problem(data).d))
+        errors = [_error(kind(k), v) for kind in (RandK, AlikeRandK)]
+        line(f"{data}, K = {k}", *errors, errors[1] / errors[0])
 
 
 def _error(c: Compressor, v: np.ndarray) -> float:
     c.bind(v.shape[1], N, Precision(np.dtype("float64"), np.dtype("float64")))
     mean, streams = v.mean(axis=0), Streams(1)
-    errors = [
-        np.sum((c.compress(v, Draw(streams, "up", k, 0, N)).total() / N - mean) ** 2)
-        for k in range(4000)
-    ]
+    draws = (Draw(streams, "up", k, 0, N) for k in range(4000))
+    errors = [np.sum((c.compress(v, draw).total() / N - mean) ** 2) for draw in draws]
     return float(np.mean(errors) / (mean @ mean))
 
 
-def local_norms(logs: list[Log]) -> list[str]:
+def local_norms(logs: list[Log]) -> None:
     """The published y axis, (1/n) sum |grad f_i(x)|^2, at iterates of MARINA with K = 10."""
-    lines = [header("MARINA, K = 10", "|grad f(x)|^2", "mean |grad f_i(x)|^2", "ratio")]
+    header("MARINA, K = 10", "|grad f(x)|^2", "mean |grad f_i(x)|^2", "ratio")
     for data in DATA:
         for rounds in LONG["marina"]:
             run = pick(logs, data, 10, "marina", "randk", rounds=rounds, log_every=1000)[0]
             with h5py.File(run.path, "r") as file:
-                g = gradients(data, file["final/x"][:])
+                g = problem(data).gradients(file["final/x"][:])
             y, local = square(g), float(np.mean(np.sum(g**2, axis=1)))
-            lines.append(line(f"{data}, round {rounds}", y, local, local / y))
-    return lines
+            line(f"{data}, round {rounds}", y, local, local / y)
 
 
-def one_direction(logs: list[Log]) -> list[str]:
+def one_direction(logs: list[Log]) -> None:
     """VR-DIANA, and the published one, whose iterates are x^k = -k gamma grad f(0)."""
-    lines = [header("|grad f(x^k)|^2, f(x^k)", "VR-DIANA", "-k gamma grad f(0)", "f", "f there")]
-    for data in DATA:
-        start = gradients(data, np.zeros(problem(data).d)).mean(axis=0)
-        for k in COUNTS:
-            for rounds in LONG["vr-diana"]:
-                run = pick(logs, data, k, "vr-diana", "randk", rounds=rounds)[0]
-                x = -rounds * run.attrs["stepsize"] * start
-                own, loss = (run.column(y)[-1] for y in ("grad_norm_sq", "loss"))
-                there, loss_there = square(gradients(data, x)), problem(data).losses(x).mean()
-                text = f"{data}, K = {k}, round {rounds}"
-                lines.append(line(text, own, there, loss, loss_there))
-    return lines
+    header("|grad f(x^k)|^2, f(x^k)", "VR-DIANA", "-k gamma grad f(0)", "f", "f there")
+    for data, k in CELLS:
+        own = problem(data)
+        start = own.gradients(np.zeros(own.d)).mean(axis=0)
+        for rounds in LONG["vr-diana"]:
+            run = pick(logs, data, k, "vr-diana", "randk", rounds=rounds)[0]
+            x = -rounds * run.attrs["stepsize"] * start
+            norm, loss = (run.column(y)[-1] for y in ("grad_norm_sq", "loss"))
+            there = square(own.gradients(x)), loss, own.losses(x).mean()
+            line(f"{data}, K = {k}, round {rounds}", norm, *there)
 
 
-def header(*words: str) -> str:
+def header(text: str, *words: str) -> None:
     """The first line of a table."""
-    return f"{words[0]:34}" + "".join(f"{word:>22}" for word in words[1:])
+    print(f"\n{text:34}" + "".join(f"{word:>22}" for word in words))
 
 
-def line(text: str, *numbers: float) -> str:
+def line(text: str, *numbers: float) -> None:
     """A line of a table."""
-    return f"{text:34}" + "".join(f"{number:22.4g}" for number in numbers)
+    print(f"{text:34}" + "".join(f"{number:22.4g}" for number in numbers))
 
 
 def square(g: np.ndarray) -> float:
@@ -184,11 +175,7 @@ def square(g: np.ndarray) -> float:
     return float(mean @ mean)
 
 
-def gradients(data: str, x: np.ndarray) -> np.ndarray:
-    """grad f_i(x) of all workers, shape (n, d)."""
-    return problem(data).gradients(x)
-
-
+@cache
 def problem(data: str):
     """The figure's problem, loaded here for all workers."""
     table = {"name": "nonconvex-loss", "data": data, "l2": DATA[data], "bias": True, "workers": N}
@@ -200,11 +187,13 @@ def problem(data: str):
 
 def body(comm) -> int:
     """Run what is missing; rank 0 prints the numbers."""
-    points = sweep(FOLDER, grid(), comm, " ".join(sys.argv))
+    points = sweep(FOLDER, grid(), comm, shlex.join(sys.argv))
     if comm.rank == 0:
         logs = [read(Path(point.log)) for point in points]
-        for lines in (variants(logs), variances(), local_norms(logs), one_direction(logs)):
-            print("\n" + "\n".join(lines))
+        variants(logs)
+        variances()
+        local_norms(logs)
+        one_direction(logs)
     return 0
 
 

@@ -87,9 +87,8 @@ def draw(logs: list[Log]) -> Any:
             panels.dress(panel, SECONDS, GRADIENT, "seconds")
             panel.set_title(one.name)
         grid[0, 1].set_ylabel(GRADIENT.label(logs[0]))
-        texts = {method: _text(found[-1].logs[method]) for method in METHODS}
-        entries = [(texts[m], {"color": LOOKS[m][0], "linestyle": LOOKS[m][1]}) for m in METHODS]
-        panels.legend(figure, entries)
+        looks = {_text(found[-1].logs[method]): LOOKS[method][:2] for method in METHODS}
+        panels.legend(figure, panels.entries_of(looks))
     return figure
 
 

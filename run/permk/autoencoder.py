@@ -78,15 +78,14 @@ def _draw(title: str, logs: Sequence[Log], compressors: Sequence[str], curves: A
         fill,
         labels=[f"λ = {lambda_:g}\n{LOSS.label(logs[0])}" for lambda_ in lambdas],
         titles=[rf"$\hat{{p}}$ = {p:g}" for p in sorted(ps)],
-        entries=[_entry(name) for name in compressors],
+        entries=panels.entries_of({_pair(name): LOOKS[name] for name in compressors}),
         title=f"{title}: {_setting(logs[0])}",
     )
 
 
-def _entry(compressor: str) -> panels.Entry:
-    method = labels.method("ef21" if compressor == "topk" else "marina")
-    colour, dash = LOOKS[compressor]
-    return f"{method} + {NAMES[compressor]}", {"color": colour, "linestyle": dash}
+def _pair(compressor: str) -> str:
+    method = "ef21" if compressor == "topk" else "marina"
+    return f"{labels.method(method)} + {NAMES[compressor]}"
 
 
 def _setting(log: Log) -> str:

@@ -21,7 +21,11 @@ FILE = "splits.json"
 UNSCALED, INFERRED = "mg", "mg, told from mg_scale"
 PAPER = {"L_plus": 3609.6653, "L_pm": 34.58}
 NAMES = {"L_plus": r"$L_+$", "L_pm": r"$L_\pm$"}
-SIDES = 5, 95  # percent of the splits
+# What is claimed of a constant: between which percentiles of the splits the paper's value lies.
+CONSTANTS = (
+    ("L_plus", "L_+", "random split", (0, 100), "over", ".6g"),
+    ("L_pm", "L_±", "typical random split", (5, 95), "in 90% of", ".4g"),
+)
 ORDERS = 2  # of magnitude, to the nearest
 
 Measured = dict[str, dict[str, np.ndarray]]
@@ -59,40 +63,18 @@ def draw(found: Measured) -> Any:
 
 def claims(found: Measured) -> Iterator[Claim]:
     """The paper's two numbers, for mg or what stands for it, and their distance in all data."""
-    own = UNSCALED if UNSCALED in found else INFERRED
-    yield _reproduced(own, found[own])
-    yield _typical(own, found[own])
-    yield from _orders(found)
-
-
-def _reproduced(data: str, own: dict[str, np.ndarray]) -> Claim:
-    values, paper = own["L_plus"], PAPER["L_plus"]
-    low, high = float(values.min()), float(values.max())
-    text = f"{data}: L_+ = {paper} is that of a random split"
-    return Claim(
-        text,
-        SOURCE,
-        f"{low:.6g} to {high:.6g} over {len(values)} splits, median {np.median(values):.6g}",
-        low <= paper <= high,
-        {"low": low, "high": high},
-    )
-
-
-def _typical(data: str, own: dict[str, np.ndarray]) -> Claim:
-    values, paper = own["L_pm"], PAPER["L_pm"]
-    low, high = (float(v) for v in np.percentile(values, SIDES))
-    text = f"{data}: L_± = {paper} is that of a typical random split"
-    return Claim(
-        text,
-        SOURCE,
-        f"{low:.4g} to {high:.4g} in {SIDES[1] - SIDES[0]}% of {len(values)} splits,"
-        f" median {np.median(values):.4g}",
-        low <= paper <= high,
-        {"low": low, "high": high},
-    )
-
-
-def _orders(found: Measured) -> Iterator[Claim]:
+    data = UNSCALED if UNSCALED in found else INFERRED
+    for key, name, what, within, share, digits in CONSTANTS:
+        values = found[data][key]
+        low, high = (float(v) for v in np.percentile(values, within))
+        measured = f"{low:{digits}} to {high:{digits}} {share} {len(values)} splits"
+        yield Claim(
+            f"{data}: {name} = {PAPER[key]} is that of a {what}",
+            SOURCE,
+            f"{measured}, median {np.median(values):{digits}}",
+            low <= PAPER[key] <= high,
+            {"low": low, "high": high},
+        )
     for data, own in found.items():
         ratio = float(np.median(own["L_plus"] / own["L_pm"]))
         text = f"{data}: L_± is two orders of magnitude smaller than L_+"

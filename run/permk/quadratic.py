@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 from mpisim.analysis import panels, style
@@ -30,41 +29,16 @@ TIGHT: dict[str, Any] = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class Tuned:
-    """A method on a task: {multiple of the theory step: run}, the best first.
-
-    Steps with which the run diverged or ended above |grad f(x^0)|^2 are left out.
-    """
-
-    runs: dict[float, Log]
-
-    @property
-    def best(self) -> Log:
-        """The run with the best step."""
-        return next(iter(self.runs.values()))
-
-    @property
-    def multiple(self) -> float:
-        """The best multiple."""
-        return next(iter(self.runs))
-
-    @property
-    def tolerated(self) -> float:
-        """The largest of the steps that end below ``FAR`` |grad f(x^0)|^2, 0 without one."""
-        far = (log for log in self.runs.values() if _share(log) <= FAR)
-        return max((float(log.attrs["stepsize"]) for log in far), default=0.0)
-
-
 Task = tuple[int, float]  # n, noise
-Found = dict[Task, dict[str, Tuned]]
+Steps = dict[float, Log]  # {multiple of the theory step: run}, the best first
+Found = dict[Task, dict[str, Steps]]
 
 
 def tuned(logs: list[Log]) -> Found:
-    """{(n, noise): {compressor: runs}}, by n and noise.
+    """{(n, noise): {compressor: its steps}}, by n and noise.
 
     The best step has the smallest mean of log10 |grad f(x^k)|^2 over the last 90% of the rows, as
-    in the published code.
+    in the published code. Steps whose run ended above |grad f(x^0)|^2 are left out.
     """
     found: Found = {}
     for steps in best_runs(logs):
@@ -72,7 +46,7 @@ def tuned(logs: list[Log]) -> Found:
         if runs:
             config = next(iter(runs.values())).config
             task = int(config["problem"]["workers"]), float(config["problem"]["noise"])
-            found.setdefault(task, {})[str(config["compressor"]["name"])] = Tuned(runs)
+            found.setdefault(task, {})[str(config["compressor"]["name"])] = runs
     return {task: found[task] for task in sorted(found)}
 
 
@@ -80,6 +54,12 @@ def _share(log: Log) -> float:
     """|grad f|^2 at the end over that at the start."""
     values = GRADIENT.values(log)
     return float(values[-1] / values[0])
+
+
+def tolerated(steps: Steps) -> float:
+    """The largest of the steps that end below ``FAR`` |grad f(x^0)|^2, 0 without one."""
+    far = (log for log in steps.values() if _share(log) <= FAR)
+    return max((float(log.attrs["stepsize"]) for log in far), default=0.0)
 
 
 def draw(shown: dict[str, int], logs: list[Log]) -> Any:
@@ -103,14 +83,14 @@ def draw(shown: dict[str, int], logs: list[Log]) -> Any:
     )
 
 
-def _panel(panel: Any, own: dict[str, Tuned], shown: dict[str, int]) -> None:
+def _panel(panel: Any, own: dict[str, Steps], shown: dict[str, int]) -> None:
     """The best steps, the best of them strongest; their multiples stand in the corner."""
     if not own:
         panel.set_axis_off()
         return
     handles = []
     for name, most in shown.items():
-        runs = list(own[name].runs.items())[:most] if name in own else []
+        runs = list(own.get(name, {}).items())[:most]
         for place, (multiple, log) in reversed(list(enumerate(runs))):
             xs, ys = BITS.values(log), GRADIENT.values(log)
             handles += panel.plot(xs, ys, **_look(name, place), label=f"×{multiple:g}")

@@ -9,7 +9,7 @@ from itertools import pairwise
 from mpisim.analysis.claims import Claim, fewer, number
 from mpisim.runs.log.reader import Log
 
-from .quadratic import BITS, METHODS, Found, Task, tuned
+from .quadratic import BITS, METHODS, Found, Steps, Task, tolerated, tuned
 
 HOMOGENEOUS = 0.2  # noise up to which the paper has L_± <= 0.21
 SOME, MANY = 1000, 10000
@@ -62,8 +62,8 @@ def _larger_steps(found: Found, task: Task) -> Claim:
     own, text = found[task], f"{name_of(task)}: PermK tolerates larger steps"
     if "permk" not in own or "randk" not in own:
         return Claim(text, RANDK, NOWHERE, False)
-    largest = {name: own[name].tolerated for name in ("permk", "randk")}
-    best = {name: float(own[name].best.attrs["stepsize"]) for name in largest}
+    largest = {name: tolerated(own[name]) for name in ("permk", "randk")}
+    best = {name: float(_best(own[name])[1].attrs["stepsize"]) for name in largest}
     measured = (
         f"largest {largest['permk']:.3g} and {largest['randk']:.3g},"
         f" best {best['permk']:.3g} and {best['randk']:.3g}"
@@ -104,10 +104,15 @@ def compared(found: Found, task: Task, less: str, more: str, source: str) -> Cla
     own = found[task]
     if less not in own or more not in own:
         return Claim(text, source, NOWHERE, False)
-    claim = fewer(text, source, [own[less].best], [own[more].best], BITS)
-    measured = f"{claim.measured}; steps ×{own[less].multiple:g}, ×{own[more].multiple:g}"
-    details = claim.details | {name: own[name].multiple for name in (less, more)}
+    (first, low), (second, high) = _best(own[less]), _best(own[more])
+    claim = fewer(text, source, [low], [high], BITS)
+    measured = f"{claim.measured}; steps ×{first:g}, ×{second:g}"
+    details = claim.details | {less: first, more: second}
     return dataclasses.replace(claim, measured=measured, details=details)
+
+
+def _best(steps: Steps) -> tuple[float, Log]:
+    return next(iter(steps.items()))
 
 
 def gain(found: Found, task: Task) -> float:

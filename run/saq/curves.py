@@ -6,14 +6,11 @@ sent before round 0 counts in the latter two.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from mpisim.analysis import labels, panels, style
-from mpisim.analysis.curves import Axis
+from mpisim.analysis.curves import Axis, Named
 from mpisim.analysis.study import data_sets, grouped
 from mpisim.runs.log.reader import Log
 
@@ -45,32 +42,11 @@ LOOKS: dict[str, tuple[str, Any]] = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class RelativeError(Axis):
-    """|x^k - x*|^2 / |x^0 - x*|^2."""
-
-    def values(self, log: Log) -> np.ndarray:
-        distance = log.column(DISTANCE)
-        return distance / distance[0]
-
-    def label(self, log: Log) -> str:
-        return r"$\|x^k - x^\star\|^2 / \|x^0 - x^\star\|^2$"
-
-
-@dataclasses.dataclass(frozen=True)
-class Megabytes(Axis):
-    """Payload that all workers sent, in 10^6 bytes."""
-
-    def values(self, log: Log) -> np.ndarray:
-        return log.column("bits_up") / MEGABYTE
-
-    def label(self, log: Log) -> str:
-        return "megabytes sent, all workers"
-
-
-ERROR = RelativeError(DISTANCE, log=True)
+RATIO = r"$\|x^k - x^\star\|^2 / \|x^0 - x^\star\|^2$"
+ERROR = Named(DISTANCE, log=True, text=RATIO, of=lambda distance: distance / distance[0])
 ROUNDS = Axis("round", log=False)
-BYTES = Megabytes("bits_up", log=True)
+SENT = "megabytes sent, all workers"  # payload
+BYTES = Named("bits_up", log=True, text=SENT, of=lambda bits: bits / MEGABYTE)
 SECONDS = Axis("seconds", log=True)
 SPENT: dict[Axis, str] = {BYTES: "megabytes", SECONDS: "seconds"}
 COSTS = {ROUNDS: "rounds"} | SPENT
@@ -113,10 +89,8 @@ def draw(title: str, shown: Sequence[str], logs: Sequence[Log]) -> Any:
         list(COSTS),
         names,
         fill,
-        labels=[ERROR.label(logs[0])] * len(COSTS),
+        labels=[RATIO] * len(COSTS),
         titles=[f"{name}, d = {dimension(found, name)}" for name in names],
-        entries=[
-            (curve, {"color": LOOKS[curve][0], "linestyle": LOOKS[curve][1]}) for curve in shown
-        ],
+        entries=panels.entries_of({curve: LOOKS[curve] for curve in shown}),
         title=title,
     )
