@@ -9,7 +9,7 @@ PICTURES = Path("figures")
 
 
 def add_figure(parser: argparse.ArgumentParser) -> None:
-    """The flags of `mpisim figure`."""
+    """Add the arguments of `mpisim figure`."""
     parser.add_argument("name", metavar="STUDY-FIGURE", help="as `mpisim study` lists it")
     parser.add_argument(
         "--logs", metavar="FOLDER", type=Path, help="of a sweep (default: the figure's own)"
@@ -19,14 +19,14 @@ def add_figure(parser: argparse.ArgumentParser) -> None:
 
 
 def add_out(parser: argparse.ArgumentParser) -> None:
-    """--out."""
+    """Add --out."""
     parser.add_argument(
         "--out", metavar="FOLDER", type=Path, default=PICTURES, help="of pictures and claims"
     )
 
 
 def add_claims(parser: argparse.ArgumentParser) -> None:
-    """The flags of `mpisim claims`."""
+    """Add the arguments of `mpisim claims`."""
     parser.add_argument(
         "folder", metavar="FOLDER", nargs="?", type=Path, default=PICTURES, help="of the claims"
     )

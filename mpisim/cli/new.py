@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 
 
-def add_new(parser: argparse.ArgumentParser) -> None:
-    """What `mpisim new` can make."""
+def add(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `mpisim new`."""
     kinds = parser.add_subparsers(required=True, metavar="KIND")
     study = kinds.add_parser("study", help="a folder with a grid of runs, a figure and its claims")
     study.add_argument("folder", metavar="FOLDER", type=Path, help="new, or empty")
@@ -15,7 +15,7 @@ def add_new(parser: argparse.ArgumentParser) -> None:
 
 
 def new_study(folder: Path) -> int:
-    """``mpisim new study``."""
+    """Run ``mpisim new study``."""
     from mpisim.analysis.study.new import create
 
     for path in create(folder):

@@ -3,34 +3,44 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mpisim.cli.figure import add_out
+from mpisim.cli.parser import add_plugin, command_line, on_all_ranks
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
 
-def add_study(parser: argparse.ArgumentParser) -> None:
-    """The flags of `mpisim study`."""
-    add = parser.add_argument
-    help = "a study, or a folder of studies, which are listed (default: run)"
-    add("folder", metavar="FOLDER", nargs="?", type=Path, default=Path("run"), help=help)
-    help = "run what it lacks and draw it; without FIGURE the study's figures are listed"
-    add("figure", metavar="FIGURE", nargs="?", help=help)
-    add("--scale", default="quick", help="how much is run: quick (default) or paper")
+def add(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `mpisim study`."""
+    parser.add_argument(
+        "folder",
+        metavar="FOLDER",
+        nargs="?",
+        type=Path,
+        default=Path("run"),
+        help="a study, or a folder of studies, which are listed (default: run)",
+    )
+    parser.add_argument(
+        "figure",
+        metavar="FIGURE",
+        nargs="?",
+        help="run what it lacks and draw it; without FIGURE the study's figures are listed",
+    )
+    parser.add_argument("--scale", default="quick", help="of the runs: quick (default) or paper")
     add_out(parser)
-    add("--extras", action="store_true", help="only print what extras of mpisim FIGURE needs")
+    parser.add_argument(
+        "--extras", action="store_true", help="only print what extras of mpisim FIGURE needs"
+    )
+    add_plugin(parser)
     parser.set_defaults(command=study_command)
 
 
 def study_command(args: argparse.Namespace, argv: list[str]) -> int:
-    """``mpisim study``: lists studies, or the figures of one, or runs and draws a figure."""
-    from mpisim.analysis.study import studies
-    from mpisim.analysis.study.load import FILE
-    from mpisim.comm.job import guarded
+    """Run ``mpisim study``: list studies, or the figures of one, or run and draw a figure."""
+    from mpisim.analysis.study.load import FILE, studies
 
     if args.figure is None and args.folder.is_dir() and not (args.folder / FILE).exists():
         for study in studies(args.folder):
@@ -38,14 +48,14 @@ def study_command(args: argparse.Namespace, argv: list[str]) -> int:
             for figure in study.figures.values():
                 print(f"  {study.full_name(figure):<16} {figure.title}")
         return 0
-    return guarded(lambda comm: _study(args, shlex.join(["mpisim", *argv]), comm))
+    return on_all_ranks(args, lambda comm: _study(args, command_line(argv), comm))
 
 
 def _study(args: argparse.Namespace, command: str, comm: MPI.Intracomm) -> int:
     from mpisim.analysis.study import load
     from mpisim.analysis.study.draw import draw, overview
-    from mpisim.cli.sweep import exit_code
     from mpisim.comm.job import on_first
+    from mpisim.runs.sweep.points import exit_code
 
     study, code = load(args.folder), 0  # on every rank: it may define compressors of its own
     if args.figure is None:

@@ -1,6 +1,6 @@
 """CD-Adam: communication-compressed adaptive gradient method for distributed optimisation."""
 
-from mpisim.analysis.study import Figure, Runs
+from mpisim.analysis.study import Figure, Grid
 
 from . import fig11, logistic, pi, table2
 from .images import FIG1, FIG3, LOOKS, RIVALS, Curves, by_bits, by_epochs
@@ -12,13 +12,13 @@ BIG = ["problem.width=1.0", "problem.pool=1", "run.rounds=4882", "run.log_every=
 START = ["problem.workers=8", "method.batch=128", "run.rounds=490", "run.log_every=10"]
 
 
-def _trained(model: str) -> Runs:
+def _trained(model: str) -> Grid:
     """The runs of a network, which its figures share. Only ResNet-18's figures show AMSGrad."""
     settings = [f"problem.model={model}", f"sweep.folder=logs/cdadam-{model}"]
-    return Runs(
+    return Grid(
         "images",
         {"quick": settings, "paper": settings},
-        grids={"paper": "images-paper"},
+        files={"paper": "images-paper"},
         methods=tuple(LOOKS) if model == "resnet18" else ("cd-adam", *RIVALS),
         instead=INSTEAD,
     )
@@ -27,7 +27,7 @@ def _trained(model: str) -> Runs:
 RESNET, VGG, WIDE = map(_trained, ("resnet18", "vgg16", "wrn-16-4"))
 
 
-def _images(name: str, title: str, runs: Runs, shown: Curves) -> Figure:
+def _images(name: str, title: str, runs: Grid, shown: Curves) -> Figure:
     return Figure(name, title, runs, shown.draw, shown.claims)
 
 
@@ -36,7 +36,7 @@ FIGURES = [
     Figure(
         "fig2",
         "four ways of compressing AMSGrad, scaled sign",
-        Runs("fig2", {"quick": [], "paper": LONG}),
+        Grid("fig2", {"quick": [], "paper": LONG}),
         logistic.draw,
         logistic.claims,
     ),
@@ -44,7 +44,7 @@ FIGURES = [
     Figure(
         "fig4",
         "the four ways of Figure 2 with Top-1",
-        Runs("fig4", {"quick": [], "paper": LONG}),
+        Grid("fig4", {"quick": [], "paper": LONG}),
         logistic.draw,
         logistic.claims,
     ),
@@ -57,14 +57,14 @@ FIGURES = [
     Figure(
         "fig11",
         "the number of workers and the batch size",
-        Runs("fig11", {"quick": [], "paper": [*CIFAR, *BIG]}, instead=INSTEAD),
+        Grid("fig11", {"quick": [], "paper": [*CIFAR, *BIG]}, instead=INSTEAD),
         fig11.draw,
         fig11.claims,
     ),
     Figure(
         "pi",
         "the measured pi of the scaled sign on ResNet-18",
-        Runs("pi", {"quick": [], "paper": [*CIFAR, *START]}, instead=INSTEAD),
+        Grid("pi", {"quick": [], "paper": [*CIFAR, *START]}, instead=INSTEAD),
         pi.draw,
         pi.claims,
     ),

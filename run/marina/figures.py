@@ -1,6 +1,6 @@
 """MARINA: faster non-convex distributed learning with compression."""
 
-from mpisim.analysis.study import Figure, Runs
+from mpisim.analysis.study import Figure, Grid
 
 from . import fig1, fig2
 
@@ -8,17 +8,17 @@ FIGURES = [
     Figure(
         "fig1",
         "MARINA against DIANA, VR-MARINA against VR-DIANA",
-        Runs("fig1", {"quick": [], "paper": ["run.rounds=40000", "run.log_every=10"]}),
+        Grid("fig1", {"quick": [], "paper": ["run.rounds=40000", "run.log_every=10"]}),
         fig1.draw,
         fig1.claims,
     ),
     Figure(
         "fig2",
         "VR-MARINA against VR-DIANA, training a network",
-        Runs(
+        Grid(
             "fig2",
             {"quick": [], "paper": []},
-            grids={"paper": "fig2-paper"},
+            files={"paper": "fig2-paper"},
             instead={"cifar10-part": "generated"},
         ),
         fig2.draw,

@@ -16,10 +16,12 @@ from pathlib import Path
 
 import h5py
 import numpy as np
+from mpi4py import MPI
 
 from mpisim.analysis.claims import common_level, needed
 from mpisim.analysis.curves import Axis
-from mpisim.compressors.base import Compressor, compressor
+from mpisim.compressors import make
+from mpisim.compressors.base import compressor
 from mpisim.compressors.sparse import RandK
 from mpisim.core.rng import Draw, Streams
 from mpisim.methods.estimators.base import estimator
@@ -27,6 +29,7 @@ from mpisim.methods.estimators.diana import Diana
 from mpisim.runs.experiment import parse
 from mpisim.runs.launch import guarded
 from mpisim.runs.log.reader import Log, read
+from mpisim.runs.setup import Setup
 from mpisim.runs.sweep.grid import expand
 from mpisim.runs.sweep.runner import sweep
 from mpisim.wire.base import Precision
@@ -79,8 +82,8 @@ def grid() -> list[dict]:
         change = {"how": [{"method": names, "compressor": {"name": name}}]}
         points += expand(base, counts | change | {"run": {"seed": list(SEEDS)}})
     for method, rounds in LONG.items():
-        batch = {"batch": 0.01} if method.startswith("vr") else {}
-        change = {"how": [{"method": {"name": method} | batch, "compressor": {"name": "randk"}}]}
+        own: dict = {"name": method} | ({"batch": 0.01} if method.startswith("vr") else {})
+        change = {"how": [{"method": own, "compressor": {"name": "randk"}}]}
         points += expand(
             base, counts | change | {"run": {"rounds": list(rounds), "log_every": [1000]}}
         )
@@ -121,12 +124,12 @@ def variances() -> None:
     header("error of the mean message", "independent", "alike", "ratio")
     for data, k in CELLS:
         v = problem(data).gradients(np.zeros(problem(data).d))
-        errors = [_error(kind(k), v) for kind in (RandK, AlikeRandK)]
+        errors = [_error({"name": name, "k": k}, v) for name in ("randk", "randk-alike")]
         line(f"{data}, K = {k}", *errors, errors[1] / errors[0])
 
 
-def _error(c: Compressor, v: np.ndarray) -> float:
-    c.bind(v.shape[1], N, Precision(np.dtype("float64"), np.dtype("float64")))
+def _error(table: dict, v: np.ndarray) -> float:
+    c = make(table).bind(v.shape[1], N, Precision(np.dtype("float64"), np.dtype("float64")))
     mean, streams = v.mean(axis=0), Streams(1)
     draws = (Draw(streams, "up", k, 0, N) for k in range(4000))
     errors = [np.sum((c.compress(v, draw).total() / N - mean) ** 2) for draw in draws]
@@ -180,9 +183,7 @@ def problem(data: str):
     """The figure's problem, loaded here for all workers."""
     table = {"name": "nonconvex-loss", "data": data, "l2": DATA[data], "bias": True, "workers": N}
     tables = {"problem": table, "method": {"name": "gd", "stepsize": 1.0}, "run": {"rounds": 0}}
-    loaded = parse(tables).problem
-    loaded.load(N, 0, N, 1, np.dtype(np.float64))
-    return loaded
+    return Setup(parse(tables), MPI.COMM_SELF).problem
 
 
 def body(comm) -> int:

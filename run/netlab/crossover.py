@@ -32,7 +32,7 @@ SECONDS, GRADIENT = Axis("seconds", log=True), Axis("grad_norm_sq", log=True)
 
 
 @dataclasses.dataclass(frozen=True)
-class Links:
+class Speed:
     """The logs of one network: {method: {seed: log}}."""
 
     network: Links
@@ -48,14 +48,14 @@ class Links:
         return float(np.median([_needed(log, SECONDS) for log in self.logs[method].values()]))
 
 
-def runs(logs: list[Log]) -> list[Links]:
+def runs(logs: list[Log]) -> list[Speed]:
     """Networks with all methods, the slowest first, the unlimited one last; `InputError` if not."""
-    found: dict[str, Links] = {}
+    found: dict[str, Speed] = {}
     for log in logs:
         text = str(log.attrs.get("network", ""))
         if not text:
             raise InputError(f"{log.path}: not from the lab; `make netlab-crossover` runs it")
-        one = found.setdefault(text, Links(parse(text, f"{log.path}:"), {}))
+        one = found.setdefault(text, Speed(parse(text, f"{log.path}:"), {}))
         one.logs.setdefault(str(log.attrs["method"]), {})[seed(log)] = log
     whole = [one for one in found.values() if one.logs.keys() >= set(METHODS)]
     whole.sort(key=lambda one: one.network.up)
@@ -99,7 +99,7 @@ def _text(logs: dict[int, Log]) -> str:
     return text if compressor["name"] == "identity" else f"{text} + {labels.compressor(compressor)}"
 
 
-def _seconds(panel: Any, found: list[Links]) -> None:
+def _seconds(panel: Any, found: list[Speed]) -> None:
     rates = np.geomspace(SLOWEST, FASTEST, 100)
     for method in METHODS:
         colour, dash, marker = LOOKS[method]
@@ -131,7 +131,7 @@ def claims(logs: list[Log]) -> Iterator[Claim]:
     yield from _model(found)
 
 
-def _ahead(found: list[Links]) -> Iterator[Claim]:
+def _ahead(found: list[Speed]) -> Iterator[Claim]:
     """That compression pays on the slowest links and does not on unlimited ones."""
     for one, pays in ((found[0], True), (found[-1], False)):
         for method in METHODS[1:]:
@@ -142,7 +142,7 @@ def _ahead(found: list[Links]) -> Iterator[Claim]:
             yield Claim(text, SOURCE, measured, (own < plain) == pays, {"gd": plain, method: own})
 
 
-def _starts(found: list[Links]) -> Iterator[Claim]:
+def _starts(found: list[Speed]) -> Iterator[Claim]:
     """That the speed from which the model sees no gain lies where the measured order turns."""
     for method in METHODS[1:]:
         paid = [one for one in found if one.median(method) < one.median("gd")]
@@ -160,7 +160,7 @@ def _starts(found: list[Links]) -> Iterator[Claim]:
         )
 
 
-def _turn(found: list[Links], method: str) -> float:
+def _turn(found: list[Speed], method: str) -> float:
     """The smallest speed at which the model has GD ahead, bits a second; infinity without any."""
     rates = np.geomspace(1e5, 1e12, 1401)
     for rate in rates:
@@ -179,7 +179,7 @@ def _rate(value: float) -> str:
     return f"{value / 1e6:.3g} Mbit/s" if value < 1e9 else f"{value / 1e9:.3g} Gbit/s"
 
 
-def _model(found: list[Links]) -> Iterator[Claim]:
+def _model(found: list[Speed]) -> Iterator[Claim]:
     """That the model predicts the seconds on each network, from logs of the unlimited one."""
     base = found[-1]
     for one in found[:-1]:

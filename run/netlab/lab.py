@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mpisim.analysis.link_model import parse
-from mpisim.analysis.study import Runs
+from mpisim.analysis.study import Grid
 from mpisim.core.errors import InputError, MpisimError
 from mpisim.runs.sweep.points import Point
 
@@ -26,7 +26,7 @@ PASSES: list[dict[str, str]] = [
 ]
 
 
-class OnNetworks(Runs):
+class OnNetworks(Grid):
     """A sweep on each network; the logs are in a folder for each, below the grid's."""
 
     def complete(
@@ -42,7 +42,7 @@ class OnNetworks(Runs):
         for number, speeds in enumerate(PASSES, 1):
             for speed, seeds in speeds.items():
                 print(f"links: {speed}", flush=True)
-                sweep = ["sweep", str(study / f"{self.grid}.toml")]
+                sweep = ["sweep", str(study / f"{self.file}.toml")]
                 sweep += ["--set", f"sweep.run.seed={seeds}"]
                 sweep += ["--out", str(folder / f"{speed}-{number}")]
                 with stoppable(), Lab(HOSTS, parse(f"{speed},shared")) as lab:

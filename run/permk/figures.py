@@ -1,8 +1,10 @@
 """Permutation compressors for provably faster distributed non-convex optimisation."""
 
 from functools import partial
+from typing import Any
 
-from mpisim.analysis.study import Figure, Measured, Runs
+from mpisim.analysis.study import Figure, Grid, Measurement
+from mpisim.runs.log.reader import Log
 
 from . import autoencoder, mg, quadratic, table5
 from . import autoencoder_claims as claimed
@@ -15,8 +17,8 @@ PL = [
     "title=PermK paper, Figures 3, 5 and 7",
     "sweep.folder=logs/permk-fig3",
 ]
-QUADRATIC = Runs("quadratic", {"quick": [], "paper": LONG})
-QUADRATIC_PL = Runs("quadratic", {"quick": PL, "paper": [*PL, *LONG]})
+QUADRATIC = Grid("quadratic", {"quick": [], "paper": LONG})
+QUADRATIC_PL = Grid("quadratic", {"quick": PL, "paper": [*PL, *LONG]})
 
 # As in the paper: all of MNIST, n = 1000, d = 25,088, K = 26. The steps of its code, 2^-5 to 2^3
 # for a loss that is divided by 784, are 2^-14.6 to 2^-6.6 here; the smallest are left out.
@@ -34,9 +36,9 @@ WHOLE = [
     f"sweep.methods=[{', '.join(PAIRS)}]",
     f"sweep.method.stepsize=[{STEPS}]",
 ]
-MNIST = Runs("autoencoder", {"quick": [], "paper": WHOLE})
+MNIST = Grid("autoencoder", {"quick": [], "paper": WHOLE})
 PUBLISHED_STEPS = [2.0**i / 784 for i in range(-5, 4)]  # 784 features
-TABLE5 = Runs("table5", {"quick": [], "paper": [f"sweep.method.stepsize={PUBLISHED_STEPS}"]})
+TABLE5 = Grid("table5", {"quick": [], "paper": [f"sweep.method.stepsize={PUBLISHED_STEPS}"]})
 SPLITS = {"quick": 200, "paper": 2000}
 
 # How many of the best steps of each compressor are shown.
@@ -45,7 +47,7 @@ randk = partial(quadratic.draw, {"randk": 3, "permk": 3})
 topk = partial(quadratic.draw, {"topk": 3, "permk": 3})
 
 
-def fig2(logs):
+def fig2(logs: list[Log]) -> Any:
     """Figure 8 without a regulariser."""
     return autoencoder.draw_best("PermK paper, Figure 2", autoencoder.unregularised(logs))
 
@@ -80,7 +82,7 @@ FIGURES = [
     Figure(
         "mg",
         "L_+ and L_± of linear regression over random splits of mg",
-        Measured(f"{__package__}.measure_mg", "logs/permk-mg", SPLITS, mg.read),
+        Measurement(f"{__package__}.measure_mg", "logs/permk-mg", SPLITS, mg.read),
         mg.draw,
         mg.claims,
     ),

@@ -8,74 +8,66 @@ are values of one time series, so every feature gets the range of the labels bac
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from mpi4py import MPI
 
-from mpisim.comm.clock import Clock
-from mpisim.comm.star import Star
+from mpisim.core.atomic_file import write_json
 from mpisim.core.errors import InputError
-from mpisim.core.rng import Streams
-from mpisim.core.round import Round
-from mpisim.problems.data import arrange, libsvm
+from mpisim.problems.data import libsvm
 from mpisim.problems.data.content import read_content
-from mpisim.problems.data.find import find
-from mpisim.problems.data.libsvm import Table
-from mpisim.problems.data.shards import Shards
-from mpisim.problems.least_squares import LeastSquares
-from mpisim.runs.sweep.points import write_json
+from mpisim.problems.data.find import find, here
+from mpisim.runs.experiment import parse
+from mpisim.runs.setup import Setup
 from mpisim.theory.smoothness import Constants, constants
-from mpisim.wire.base import Precision
 
 from .mg import FILE, INFERRED, UNSCALED
 
-WORKERS = 2
-DOUBLE = np.dtype(np.float64)
+FEATURES = 6
 
 
 def measure(folder: Path, splits: int) -> None:
     """FOLDER/splits.json: {data: {"L_plus": [...], "L_pm": [...]}}, an entry for each split."""
-    scaled = load("mg_scale")
-    tables = {"mg_scale": scaled, INFERRED: unscaled(scaled)}
-    try:
-        tables[UNSCALED] = load(UNSCALED)
-    except InputError:
-        print(f"{UNSCALED}: left out, it is not here; `mpisim data fetch {UNSCALED}` downloads it")
-    streams = Streams(0)
-    precision, round = Precision(DOUBLE, DOUBLE), Round(0)
-    star = Star(MPI.COMM_SELF, WORKERS, "shared", streams, precision, Clock(), round)
-    found = {}
-    for name, table in tables.items():
-        every = [of_split(table, seed, star) for seed in range(1, splits + 1)]
-        found[name] = {"L_plus": [c.L_plus for c in every], "L_pm": [c.L_pm for c in every]}
-        print(f"{name}: {splits} splits of {table.rows} rows", flush=True)
+    with TemporaryDirectory() as temporary:
+        inferred = Path(temporary) / "mg"
+        features, labels = unscaled()
+        lines = (
+            " ".join([repr(y), *(f"{j}:{value!r}" for j, value in enumerate(row, 1))])
+            for y, row in zip(labels.tolist(), features.tolist(), strict=True)
+        )
+        inferred.write_text("\n".join(lines) + "\n")
+        data = {"mg_scale": "mg_scale", INFERRED: str(inferred)}
+        if here(UNSCALED):
+            data[UNSCALED] = UNSCALED
+        else:
+            print(f"{UNSCALED}: left out; `mpisim data fetch {UNSCALED}` downloads it")
+        found = {}
+        for name, path in data.items():
+            every = [of_split(path, seed) for seed in range(1, splits + 1)]
+            found[name] = {"L_plus": [c.L_plus for c in every], "L_pm": [c.L_pm for c in every]}
+            print(f"{name}: {splits} splits of {len(labels)} rows", flush=True)
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / FILE, found)
 
 
-def load(name: str) -> Table:
-    """The rows of a data set; `InputError` where it is not here."""
-    path = find(name)
-    return libsvm.parse(read_content(path), str(path))
-
-
-def unscaled(table: Table) -> Table:
-    """Every feature from [-1, 1] to the range of the labels."""
+def unscaled() -> tuple[np.ndarray, np.ndarray]:
+    """mg_scale, (rows, 6) and (rows,), features from [-1, 1] to the range of the labels."""
+    path = find("mg_scale")
+    table = libsvm.parse(read_content(path), str(path))
     low, high = table.labels.min(), table.labels.max()
-    if len(table.data) != table.rows * table.features:
+    if len(table.data) != table.rows * FEATURES:
         raise InputError("mg_scale: has features that are left out; all must be there")
-    return dataclasses.replace(table, data=low + (table.data + 1) / 2 * (high - low))
+    scaled = table.data.reshape(table.rows, FEATURES)
+    return low + (scaled + 1) / 2 * (high - low), table.labels
 
 
-def of_split(table: Table, seed: int, star: Star) -> Constants:
-    """The constants with ``split = "shuffled"``, ``remainder = "spread"`` and this seed."""
-    rows = arrange.order_rows(table, "shuffled", seed)
-    starts, stops = arrange.row_ranges(rows.rows, WORKERS, "shuffled", "spread")
-    where = (rows.features, "mg", "", rows.rows)
-    shards = Shards(rows.data, rows.indices, rows.indptr, rows.labels, starts, stops, *where)
-    problem = LeastSquares(data="mg", workers=WORKERS, reduction="sum")
-    problem.seed = seed
-    problem.attach(shards, WORKERS, 0, DOUBLE, dense=True)
-    return constants(problem, star)
+def of_split(data: str, seed: int) -> Constants:
+    """The constants of a random split with this seed."""
+    problem = {"name": "least-squares", "data": data, "reduction": "sum", "workers": 2}
+    split = {"split": "shuffled", "remainder": "spread"}
+    method = {"name": "gd", "stepsize": 1.0}
+    tables = {"problem": problem | split, "method": method, "run": {"rounds": 0, "seed": seed}}
+    setup = Setup(parse(tables), MPI.COMM_SELF)
+    return constants(setup.problem, setup.star)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 
-from mpisim.analysis.study import Figure, Measured, Runs
+from mpisim.analysis.study import Figure, Grid, Measurement
 
 from . import curves, fig3, table2
 from .claims import Comparison, always, claims, mostly, when_larger
@@ -12,7 +12,7 @@ from .curves import SPENT
 SEEDS = "sweep.seeds=[{run={seed=1}}, {run={seed=2}}, {run={seed=3}}]"
 LONG = ["run.rounds=5000", "run.log_every=10"]
 VECTORS = {"quick": 10, "paper": 100}  # sparse x for each h
-SCHEMES = Runs("schemes", {"quick": [SEEDS], "paper": LONG})
+SCHEMES = Grid("schemes", {"quick": [SEEDS], "paper": LONG})
 
 
 def _figure(
@@ -29,7 +29,7 @@ FIGURES = [
     Figure(
         "fig3",
         "bits of a quantized message against |h^-1|",
-        Measured(f"{__package__}.measure_fig3", "logs/saq-fig3", VECTORS, fig3.read),
+        Measurement(f"{__package__}.measure_fig3", "logs/saq-fig3", VECTORS, fig3.read),
         fig3.draw,
         fig3.claims,
     ),
@@ -84,7 +84,7 @@ FIGURES = [
     Figure(
         "table2",
         "the data, what is sent before round 0, and the bits of three codes",
-        Runs("table2", {"quick": [], "paper": LONG}),
+        Grid("table2", {"quick": [], "paper": LONG}),
         table2.draw,
         table2.claims,
     ),

@@ -8,6 +8,7 @@ decoded. The bits are those that were read.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 import h5py
 import numpy as np
@@ -18,22 +19,26 @@ from mpisim.core.errors import WireError
 from mpisim.core.rng import Draw, Streams
 from mpisim.wire.base import Precision
 from mpisim.wire.codecs import CODECS
+from mpisim.wire.levels import Levels, LevelsForm
 
 from .fig3 import DENSITIES, FILE, LAMBDAS
 
 STEPS, D = 1000, 50
 PRECISION = Precision(np.dtype("float32"), np.dtype("float64"))
+ONE_BLOCK = np.array([0, D])
 
 
 class Given(Stepped):
     """Quantization with given steps, a row of ``h`` for each worker: SAQ, Definition 4."""
 
-    def __init__(self, h: np.ndarray, codec: str):
-        self.s, self.codec = 1 / h, codec  # type: ignore[assignment]
-        self.starts = np.array([0, h.shape[1]])
+    codec = "elias"
+    starts = ONE_BLOCK
+
+    def __init__(self, h: np.ndarray):
+        self.s = 1 / h
 
     def scales(self, draw: Draw) -> np.ndarray:
-        return self.s[draw.first : draw.first + draw.workers]
+        return self.s
 
 
 def measure(folder: Path, vectors: int) -> None:
@@ -44,20 +49,20 @@ def measure(folder: Path, vectors: int) -> None:
     """
     streams = Streams(1)
     h = np.abs(streams.generator("steps").standard_normal((STEPS, D)))
-    codes = {codec: Given(h, codec).bind(D, STEPS, PRECISION) for codec in CODECS}
+    quantizer = cast(Stepped, Given(h).bind(D, STEPS, PRECISION))
+    forms = {c: LevelsForm(D, STEPS, PRECISION, 1 / h, ONE_BLOCK, c) for c in CODECS}
     shape = (len(LAMBDAS), len(DENSITIES), STEPS)
-    bits = {codec: np.zeros(shape) for codec in CODECS}
-    support, entropy = np.zeros(shape), np.zeros(shape)
+    bits = {codec: np.zeros(shape) for codec in (*CODECS, "none")}
+    support = np.zeros(shape)
     for a, mean in enumerate(LAMBDAS):
         for b, density in enumerate(DENSITIES):
             for t in range(vectors):
                 x = sparse_poisson(streams, (a * len(DENSITIES) + b) * vectors + t, mean, density)
-                draw = Draw(streams, "up", t, 0, STEPS)
-                for codec, compressor in codes.items():
-                    levels, spent = sent(compressor, x, draw)
-                    bits[codec][a, b] += spent / vectors
-                entropy[a, b] += empirical_entropy(levels) / vectors
-                k = np.count_nonzero(levels, axis=1)
+                message = quantizer.compress(x, Draw(streams, "up", t, 0, STEPS))
+                for codec, form in forms.items():
+                    bits[codec][a, b] += bits_read(message, form) / vectors
+                bits["none"][a, b] += empirical_entropy(message.levels) / vectors
+                k = np.count_nonzero(message.levels, axis=1)
                 support[a, b] += (31 + np.log2(D) + np.log2(binom(D, k)) + k) / vectors
         print(f"lambda = {mean}: {vectors} vectors for each h and density", flush=True)
     folder.mkdir(parents=True, exist_ok=True)
@@ -65,7 +70,7 @@ def measure(folder: Path, vectors: int) -> None:
         file.attrs.update({"d": D, "vectors": vectors})
         file["inverse_norm"] = np.linalg.norm(1 / h, axis=1)
         file["support"] = support
-        for codec, values in (bits | {"none": entropy}).items():
+        for codec, values in bits.items():
             file[f"bits/{codec}"] = values
 
 
@@ -83,13 +88,14 @@ def empirical_entropy(levels: np.ndarray) -> np.ndarray:
     return 32 + np.count_nonzero(levels, axis=1) + np.log2(D / alike).sum(axis=1)
 
 
-def sent(compressor: Stepped, x: np.ndarray, draw: Draw) -> tuple[np.ndarray, np.ndarray]:
-    """Levels (1000, 50) and bits (1000,) as a receiver reads them; `WireError` if they differ."""
-    message = compressor.compress(x, draw)
-    packed = message.encode()
-    read = compressor.form(draw).decode(packed.data, packed.sizes)
-    if not np.array_equal(read.levels, message.levels) or not np.array_equal(
-        read.norms, message.norms
-    ):
-        raise WireError(f"code {compressor.codec}: what was decoded is not what was encoded")
-    return read.levels, read.payload_bits
+def bits_read(message: Levels, form: LevelsForm) -> np.ndarray:
+    """Bits, shape (1000,), that a receiver reads in the code of ``form``.
+
+    Raises `WireError` where what it reads is not the message.
+    """
+    packed = Levels(form, message.norms, message.levels).encode()
+    read = form.decode(packed.data, packed.sizes)
+    parts = (read.levels, message.levels), (read.norms, message.norms)
+    if not all(np.array_equal(*pair) for pair in parts):
+        raise WireError(f"code {form.codec}: what was decoded is not what was encoded")
+    return read.payload_bits

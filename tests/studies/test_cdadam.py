@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from mpisim.analysis.papers import cdadam_fig2
 
 from mpisim.analysis import papers
-from mpisim.analysis.papers import cdadam_fig2
 from mpisim.runs.log.reader import read
 from tests.helpers import run_tables, table
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from mpisim.analysis.papers import marina_fig1
 
 from mpisim.analysis import papers
-from mpisim.analysis.papers import marina_fig1
 from mpisim.cli import main
 from mpisim.core.errors import InputError
 from mpisim.runs.experiment import parse

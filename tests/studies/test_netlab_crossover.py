@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-
 from mpisim.analysis.papers import logs_of
 from mpisim.analysis.papers.netlab_crossover import claims, draw, runs
+
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import read
 

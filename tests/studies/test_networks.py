@@ -4,10 +4,10 @@ import dataclasses
 
 import numpy as np
 import pytest
-
-from mpisim.analysis import papers
 from mpisim.analysis.papers import cdadam_images, marina_fig2
 from mpisim.analysis.papers import networks as nets
+
+from mpisim.analysis import papers
 from mpisim.runs.experiment import parse
 from mpisim.runs.log.reader import Log
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from mpisim.analysis.papers import permk_fig1, permk_fig4, permk_fig6, permk_mg, permk_quadratic
 
 from mpisim.analysis import papers
-from mpisim.analysis.papers import permk_fig1, permk_fig4, permk_fig6, permk_mg, permk_quadratic
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import read
 from mpisim.runs.sweep.grid import read as grid

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tomli_w
-
-from mpisim.analysis import papers
 from mpisim.analysis.papers import permk_autoencoder as common
 from mpisim.analysis.papers import permk_fig2, permk_fig8, permk_fig9, permk_fig10
+
+from mpisim.analysis import papers
 from mpisim.runs.experiment import parse
 from mpisim.runs.log.reader import read
 from mpisim.runs.sweep.grid import read as read_grid

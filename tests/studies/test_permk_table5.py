@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-
 from mpisim.analysis.papers import permk_table5
+
 from mpisim.runs.log.reader import read
 
 CONFIG = """

@@ -6,9 +6,9 @@ import h5py
 import numpy as np
 import pytest
 import tomli_w
+from mpisim.analysis.papers import saq, saq_fig4, saq_fig7, saq_table2
 
 from mpisim.analysis import papers
-from mpisim.analysis.papers import saq, saq_fig4, saq_fig7, saq_table2
 from mpisim.runs.experiment import parse
 from mpisim.runs.log.reader import read
 from mpisim.runs.sweep.grid import read as read_grid

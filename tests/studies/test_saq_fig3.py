@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from mpisim.analysis.papers import saq_fig3
+
 from mpisim.cli import main
 from mpisim.core.errors import InputError, WireError
 from mpisim.core.rng import Draw, Streams

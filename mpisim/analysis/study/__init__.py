@@ -2,9 +2,9 @@
 
 from mpisim.analysis.study.load import find, load, studies
 from mpisim.analysis.study.logs import best_runs, by_data, complete_logs, data_sets, grouped
-from mpisim.analysis.study.sources import Measured, Runs
+from mpisim.analysis.study.sources import Grid, Measurement
 from mpisim.analysis.study.spec import Figure, Study
 
-__all__ = ["Figure", "Measured", "Runs", "Study"]
+__all__ = ["Figure", "Grid", "Measurement", "Study"]
 __all__ += ["best_runs", "by_data", "complete_logs", "data_sets", "grouped"]
 __all__ += ["find", "load", "studies"]

@@ -6,12 +6,12 @@ import hashlib
 import importlib
 import re
 import sys
-import traceback
 from pathlib import Path
 from types import ModuleType
 
 from mpisim.analysis.study.spec import Figure, Study
-from mpisim.core.errors import InputError, MpisimError
+from mpisim.core.errors import InputError
+from mpisim.runs.plugins import reason
 
 FILE = "figures.py"
 STUDIES = Path("run")  # where `mpisim figure` and make look for studies
@@ -31,7 +31,7 @@ def load(folder: Path) -> Study:
     try:
         module = importlib.import_module(f"{_package(folder.resolve())}.{file.stem}")
     except Exception as error:
-        raise InputError(_where(error, file)) from None
+        raise InputError(f"{file}: cannot be loaded: {reason(error, __file__)}") from None
     figures = getattr(module, "FIGURES", None)
     if not isinstance(figures, list) or not all(isinstance(one, Figure) for one in figures):
         raise InputError(f"{file}: FIGURES: {figures!r}; it must be a list of Figure(...)")
@@ -67,14 +67,3 @@ def _package(folder: Path) -> str:
         sys.modules[name].__path__ = [str(folder)]
     importlib.invalidate_caches()
     return name
-
-
-def _where(error: Exception, file: Path) -> str:
-    """One line: the file and line of the study that failed, and why."""
-    if isinstance(error, SyntaxError):
-        return f"{error.filename}, line {error.lineno}: {error.msg}"
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [f for f in frames if Path(f.filename).parent == file.parent.resolve()]
-    at = f"{own[-1].filename}, line {own[-1].lineno}" if own else str(file)
-    kind = "" if isinstance(error, MpisimError) else f"{type(error).__name__}: "
-    return f"{at}: {kind}{' '.join(str(error).split())}"

@@ -16,7 +16,9 @@ from mpisim.analysis.study.logs import complete_logs
 from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError
 from mpisim.core.schema import require
-from mpisim.runs.sweep.points import COMPLETE, Point, Tables
+from mpisim.runs.status import COMPLETE
+from mpisim.runs.sweep.points import Point
+from mpisim.runs.tables import Tables
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -25,22 +27,22 @@ Found = tuple[Any, list[str]]  # what is drawn, and a line for each run that is 
 
 
 @dataclasses.dataclass(frozen=True)
-class Runs:
-    """The runs of a grid, which several figures may share.
+class Grid:
+    """A grid of runs, which several figures may share.
 
     Attributes
     ----------
-    grid : str
-        The file GRID.toml of the study, with a table ``[sweep]`` that says where the logs go.
+    file : str
+        The study's FILE.toml, whose table ``[sweep]`` also says where the logs go.
     scales : {scale: settings over the grid, as for ``mpisim sweep --set``}
-    grids : {scale: another grid}, where a scale has one of its own
+    files : {scale: another file}, where a scale has one of its own
     methods : those of the grid's methods that are run; all if empty
     instead : {data set: the one that takes its place where it is not on this machine}
     """
 
-    grid: str
+    file: str
     scales: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=lambda: {"quick": ()})
-    grids: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    files: Mapping[str, str] = dataclasses.field(default_factory=dict)
     methods: Collection[str] = ()
     instead: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
@@ -48,8 +50,8 @@ class Runs:
         """The folder of the logs, and the points of the grid whatever data is here."""
         from mpisim.runs.sweep.grid import read
 
-        file = study / f"{self.grids.get(scale, self.grid)}.toml"
-        folder, grid = read(file, list(_of_scale(self.scales, scale)))
+        file = self.files.get(scale, self.file)
+        folder, grid = read(study / f"{file}.toml", list(_of_scale(self.scales, scale)))
         own = [p for p in grid if not self.methods or p["method"]["name"] in self.methods]
         return folder, own
 
@@ -108,7 +110,7 @@ class Runs:
 
 
 @dataclasses.dataclass(frozen=True)
-class Measured:
+class Measurement:
     """Numbers that a module measures without runs.
 
     Attributes

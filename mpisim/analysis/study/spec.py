@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mpisim.analysis.claims import Claim
-from mpisim.analysis.study.sources import Measured, Runs
+from mpisim.analysis.study.sources import Grid, Measurement
 from mpisim.core.errors import InputError
 from mpisim.core.schema import require
 
@@ -26,7 +26,7 @@ class Figure:
         Within the study: ``fig1``. ``STUDY-fig1`` names its picture and its make target.
     title : str
         One line for lists of figures.
-    source : Runs or Measured
+    source : Grid or Measurement
         Where its numbers come from.
     draw, claims : callable
         From what ``source.read`` finds to a matplotlib figure, and to what is claimed of it.
@@ -34,7 +34,7 @@ class Figure:
 
     name: str
     title: str
-    source: Runs | Measured
+    source: Grid | Measurement
     draw: Callable[[Any], Any]
     claims: Callable[[Any], Iterable[Claim]]
 
@@ -43,7 +43,11 @@ class Figure:
         require(named, "a figure's name", self.name, "lower-case letters, digits, '.' and '-'")
         for field, right, allowed in (
             ("title", isinstance(self.title, str), "a string"),
-            ("source", isinstance(self.source, Runs | Measured), "Runs(...) or Measured(...)"),
+            (
+                "source",
+                isinstance(self.source, Grid | Measurement),
+                "Grid(...) or Measurement(...)",
+            ),
             ("draw", callable(self.draw), "a function of what is drawn"),
             ("claims", callable(self.claims), "a function of what is drawn"),
         ):

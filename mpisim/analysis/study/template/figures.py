@@ -8,7 +8,7 @@ from typing import Any
 from mpisim.analysis import labels, panels, style
 from mpisim.analysis.claims import Claim, fewer
 from mpisim.analysis.curves import Axis
-from mpisim.analysis.study import Figure, Runs
+from mpisim.analysis.study import Figure, Grid
 from mpisim.runs.log.reader import Log
 
 COLOURS = {"marina": style.COLOURS[0], "diana": style.COLOURS[1]}
@@ -52,7 +52,7 @@ FIGURES = [
     Figure(
         "fig1",
         "MARINA against DIANA",
-        Runs("fig1", {"quick": [], "paper": ["run.rounds=2000"]}),
+        Grid("fig1", {"quick": [], "paper": ["run.rounds=2000"]}),
         draw,
         claims,
     )
