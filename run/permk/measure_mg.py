@@ -18,7 +18,7 @@ from mpisim.core.atomic_file import write_json
 from mpisim.core.errors import InputError
 from mpisim.problems.data import libsvm
 from mpisim.problems.data.content import read_content
-from mpisim.problems.data.find import find, here
+from mpisim.problems.data.find import available, find
 from mpisim.runs.experiment import parse
 from mpisim.runs.setup import Setup
 from mpisim.theory.smoothness import Constants, constants
@@ -39,7 +39,7 @@ def measure(folder: Path, splits: int) -> None:
         )
         inferred.write_text("\n".join(lines) + "\n")
         data = {"mg_scale": "mg_scale", INFERRED: str(inferred)}
-        if here(UNSCALED):
+        if available(UNSCALED):
             data[UNSCALED] = UNSCALED
         else:
             print(f"{UNSCALED}: left out; `mpisim data fetch {UNSCALED}` downloads it")

@@ -167,8 +167,8 @@ def _trains(point: Tables) -> bool:
 
 
 def _here(point: Tables) -> bool:
-    from mpisim.problems.data.find import here
+    from mpisim.problems.data.find import available
     from mpisim.problems.torch import samples
 
     data = _data(point)
-    return samples.here(data) if _trains(point) else not data or here(data)
+    return samples.available(data) if _trains(point) else not data or available(data)
