@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from mpisim.analysis.claims import SUFFIX, read, table, write
 from mpisim.analysis.plot import SUFFIXES, save
@@ -27,13 +28,14 @@ def draw(study: Study, figure: Figure, logs: Path | None, out: Path) -> str:
 
 def overview(study: Study, scale: str, out: Path, ranks: int) -> str:
     """The study's figures: what has run at this scale, and what is drawn in ``out``."""
-    ran: dict[int, str] = {}  # figures share their runs
+    ran: dict[Any, str] = {}  # figures share their runs
     lines = [f"{study.folder}: {study.title}"]
     for figure in study.figures.values():
-        own = id(figure.source)
-        ran[own] = ran.get(own) or figure.source.state(study.folder, scale, ranks)
+        source = figure.source
+        if source not in ran:
+            ran[source] = source.state(study.folder, scale, ranks)
         drawn = _drawn(out / f"{study.full_name(figure)}{SUFFIX}")
-        lines += [f"  {figure.name:<12} {figure.title}", f"{'':15}{drawn}{ran[own]}"]
+        lines += [f"  {figure.name:<12} {figure.title}", f"{'':15}{drawn}{ran[source]}"]
     return "\n".join(lines)
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Found = tuple[Any, list[str]]  # what is drawn, and a line for each run that is not
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Grid:
     """A grid of runs, which several figures may share.
 
@@ -109,7 +109,7 @@ class Grid:
         return "torch" if any(map(_trains, self.whole(study, scale)[1])) else ""
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Measurement:
     """Numbers that a module measures without runs.
 
@@ -150,6 +150,7 @@ class Measurement:
 
     def extras(self, study: Path, scale: str) -> str:
         """Nothing."""
+        _of_scale(self.scales, scale)
         return ""
 
 
