@@ -36,20 +36,20 @@ VENDOR := $(MPI)
 endif
 ENV := . tools/env.$(VENDOR)
 
-# Figures of papers: run/NAME.toml says what is run, mpisim/figures/papers what is drawn.
-FIGURES := marina-fig1 cdadam-fig2 cdadam-fig4 permk-fig1 permk-fig2 permk-fig3 permk-fig4 permk-fig5 permk-fig6 permk-fig7 \
-  permk-fig8 permk-fig9 permk-fig10 permk-mg permk-table5 saq-fig3 saq-fig4 saq-fig5 saq-fig6 saq-fig7 saq-fig8 saq-table2
-# Those that train networks; they install PyTorch (TORCH) into .venv the first time.
-NETWORKS := cdadam-fig1 cdadam-fig3 cdadam-fig5 cdadam-fig6 cdadam-fig7 cdadam-fig8 cdadam-fig9 cdadam-fig10 \
-	cdadam-fig11 cdadam-table2 cdadam-pi marina-fig2
+# The studies in run/: `make STUDY-FIGURE` runs what a figure lacks and draws it.
+STUDIES := $(patsubst run/%/figures.py,%,$(wildcard run/*/figures.py))
 TORCH ?= torch >= 2.3
 SCALE ?= quick
 RANKS ?= 2
+LAUNCH = mpirun -n $(RANKS)
+netlab-%: LAUNCH = # these figures start mpirun themselves, on hosts of their own
 
-.PHONY: help setup demo test trial lint bench data claims $(FIGURES) $(NETWORKS) netlab-check netlab-crossover clean
+.PHONY: help setup demo test trial lint bench data claims netlab-check clean FORCE
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
+	@if test -x .venv/bin/mpisim; then .venv/bin/python -m mpisim study run | sed -n 's/^  /  make /p'; \
+	else echo "  make STUDY-FIGURE     figures of $(STUDIES); listed here after make setup"; fi
 
 setup: $(STAMP) ## make .venv with everything (MPI=site: use the machine's own mpirun)
 
@@ -97,37 +97,14 @@ data: $(STAMP) ## fetch every data set of the registry into datasets/
 	@$(ENV) && failed=0; for name in $$(mpisim data list | awk 'NR > 1 {print $$1}'); do \
 	  mpisim data fetch $$name || failed=1; done; mpisim data list; exit $$failed
 
-cdadam-fig2: ## four ways of compressing AMSGrad, scaled sign, with claims
-cdadam-fig4: ## the same with Top-1
-permk-fig1: ## MARINA with RandK and PermK, EF21 with TopK on quadratic tasks, with claims (docs/permutation.md)
-permk-fig2: ## PermK, RandK and TopK on the autoencoder by homogeneity, with claims (docs/autoencoder.md)
-permk-fig3: ## Figure 1 with lambda = 1e-4
-permk-fig4: ## RandK and PermK over step sizes
-permk-fig5: ## the same with lambda = 1e-4
-permk-fig6: ## TopK and PermK over step sizes
-permk-fig7: ## the same with lambda = 1e-4
-permk-fig8: ## the autoencoder by the regulariser, too
-permk-fig9: ## RandK and PermK on the autoencoder over step sizes
-permk-fig10: ## TopK and PermK on the autoencoder over step sizes
-permk-mg: ## L_+ and L_± of linear regression over random splits of mg
-permk-table5: ## the adaptive ratios of the autoencoder
-saq-fig3: ## bits of a quantized message against |h^-1|, with claims (docs/smoothness-aware.md)
-saq-fig4: ## DCGD+ and DIANA+ (block quant+) against DCGD and DIANA (quant), with claims
-saq-fig5: ## what blocks and what smoothness matrices bring
-saq-fig6: ## DCGD+ and DIANA+ (quant+) against DCGD and DIANA (quant)
-saq-fig7: ## varying against fixed numbers of levels
-saq-fig8: ## quant+, block quant+ and the sparsification rand-tau+
-saq-table2: ## the data, what is sent before round 0, and the bits of three codes
-marina-fig1: ## MARINA against DIANA, VR-MARINA against VR-DIANA, with claims (docs/marina-fig1.md)
-
-cdadam-fig1: ## training ResNet-18: bits of CD-Adam, AMSGrad, 1-bit Adam (docs/deep-learning.md)
-cdadam-fig3: ## the same network: CD-Adam, EF21, 1-bit Adam; also cdadam-fig5 to -fig10 (VGG-16, WideResNet)
-cdadam-fig11: ## the number of workers and the batch size
-cdadam-table2: ## seconds and bits of a round
-cdadam-pi: ## the measured pi of the scaled sign on ResNet-18
-marina-fig2: ## VR-MARINA against VR-DIANA, training a network
-
-$(NETWORKS): .venv/.torch
+# A figure may need an extra: those that train networks install PyTorch (TORCH) the first time.
+define FIGURE
+$(1)-%: $(STAMP) FORCE
+	@extras=$$$$(.venv/bin/python -m mpisim study run/$(1) $$* --extras --scale $$(SCALE)) && \
+	  { test "$$$$extras" != torch || $$(MAKE) .venv/.torch; }
+	@$$(ENV) && $$(LAUNCH) .venv/bin/python -m mpisim study run/$(1) $$* --scale $$(SCALE)
+endef
+$(foreach study,$(STUDIES),$(eval $(call FIGURE,$(study))))
 
 .venv/.torch: $(STAMP)
 	@.venv/bin/python -c 'import torch' 2>/dev/null || { echo "installing PyTorch ($(TORCH)) ..." && \
@@ -135,18 +112,11 @@ $(NETWORKS): .venv/.torch
 	  "TORCH='torch==...', or install one into .venv by hand: .venv/bin/python -m pip install ..." >&2; exit 2; }
 	@touch $@
 
-$(FIGURES) $(NETWORKS): $(STAMP)
-	@$(ENV) && mpirun -n $(RANKS) .venv/bin/python run/figure.py $@ $(SCALE) && \
-	  .venv/bin/python -m mpisim figure $@
-
 claims: $(STAMP) ## what the figures drawn so far say of the papers' claims
 	@.venv/bin/python -m mpisim claims
 
 netlab-check: $(STAMP) ## root on Linux: do the bytes that the kernel counts agree with the ledger's (docs/netlab.md)
 	@$(ENV) && .venv/bin/python -m tools.netlab.check
-
-netlab-crossover: $(STAMP) ## root on Linux: seconds to an accuracy at several speeds of the network: where compression pays
-	@$(ENV) && .venv/bin/python run/netlab_crossover.py && .venv/bin/python -m mpisim figure $@
 
 clean: ## remove .venv and all that tools leave behind
 	@rm -rf .venv build dist *.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache

@@ -2,21 +2,22 @@
 
 Usage: .venv/bin/python tools/warm_up.py
 
-Runs a few rounds of every problem, method and compressor, in this one process, on a generated
-sample. Needs no network. Compiled kernels lie in __pycache__ beside their sources; what is not
-compiled here is compiled when it is first used, so a failure is only told.
+Runs a few rounds of every problem, method and compressor in this process, on a generated sample,
+without a network. Compiled kernels lie in __pycache__ beside their sources. What is not compiled
+here is compiled when it is first used, so a run that fails here is only counted.
 """
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import os
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from mpisim.cli import main as command_line
+import mpisim
 from mpisim.compressors.base import COMPRESSORS
 from mpisim.methods.estimators import ESTIMATORS
 from mpisim.methods.names import METHODS, UNCOMPRESSED
@@ -24,77 +25,68 @@ from mpisim.methods.optimizers import OPTIMIZERS
 from mpisim.problems.data.sample import write_sample
 from mpisim.runs.experiment import PROBLEMS
 
-# Something for every key that has no default, by its type.
+Table = dict[str, Any]
+# A value for every key without a default, by its type. Wrappers need a table and are left out.
 VALUES = {"int": 1, "int | float": 1, "float": 0.5}
-
-# Problems on something else than the sample.
-IMAGES = ["problem.data=sample", "problem.images=40", "problem.code_size=2"]
-DATA = {
-    "problem.name=quadratic": [],
-    "problem.name=autoencoder": [*IMAGES, "method.stepsize=1e-4"],
+RANDK = {"name": "randk", "k": 1}
+SAMPLE = {"data": "sample"}
+DATA: dict[str, Table] = {
+    "quadratic": {},
+    "autoencoder": {"data": "sample", "images": 40, "code_size": 2},
 }
 
 
-def required(cls: type) -> dict[str, str]:
-    """Keys of a named class that have no default, and their types."""
-    fields = dataclasses.fields(cls)  # type: ignore[arg-type]
+def required(*kinds: type) -> dict[str, str]:
+    """The keys of these classes that have no default, and their types."""
     return {
         f.name.rstrip("_"): getattr(f.type, "__name__", str(f.type))
-        for f in fields
+        for kind in kinds
+        for f in dataclasses.fields(kind)  # type: ignore[arg-type]
         if f.init and f.default is f.default_factory is dataclasses.MISSING
     }
 
 
-def compressor_settings(name: str) -> list[str]:
-    """``--set`` values that make a compressor."""
-    keys = required(COMPRESSORS[name])
-    return [f"compressor.name={name}", *(f"compressor.{k}={VALUES[t]}" for k, t in keys.items())]
+def table(name: str, *kinds: type) -> Table:
+    """A table for what is called ``name``."""
+    return {"name": name} | {key: VALUES[kind] for key, kind in required(*kinds).items()}
 
 
-def method_settings(name: str) -> list[str]:
-    """``--set`` values that make a method."""
-    keys = required(ESTIMATORS[METHODS[name][0]]) | required(OPTIMIZERS[METHODS[name][1]])
-    return [f"method.name={name}", *(f"method.{k}={VALUES[t]}" for k, t in keys.items())]
-
-
-def experiments() -> list[list[str]]:
-    """Settings that together use every kernel of a usual run."""
-    runs = [
-        ["method.name=gd", f"problem.name={problem}"] for problem in PROBLEMS if problem != "torch"
-    ]
+def experiments() -> Iterator[tuple[Table, Table, Table]]:
+    """Problem, method and compressor of runs that together use every kernel of a usual run."""
+    gd, logistic = {"name": "gd", "stepsize": 1e-4}, {"name": "logistic"} | SAMPLE
+    for name in PROBLEMS:
+        if name != "torch":
+            yield {"name": name} | DATA.get(name, SAMPLE), gd, {}
     # "theory" uses the kernels of smoothness constants; one worker has arrays of another layout
-    theory = ["method.name=marina", "method.stepsize=theory", "problem.name=nonconvex-loss"]
     for workers in (1, 2):
-        runs.append([*theory, f"problem.workers={workers}", *compressor_settings("randk")])
-    for method in METHODS:
-        compressor = [] if method in UNCOMPRESSED else compressor_settings("randk")
-        runs.append([*method_settings(method), "problem.name=logistic", *compressor])
-    for name in COMPRESSORS:
-        if not set(required(COMPRESSORS[name]).values()) <= VALUES.keys():
-            continue  # a wrapper, which needs a table
-        for method in ("dcgd", "ef21"):
-            settings = compressor_settings(name)
-            runs.append([f"method.name={method}", "problem.name=logistic", *settings])
-    return runs
+        problem = {"name": "nonconvex-loss", "workers": workers} | SAMPLE
+        yield problem, {"name": "marina", "stepsize": "theory"}, RANDK
+    for name, pair in METHODS.items():
+        method = table(name, ESTIMATORS[pair.estimator], OPTIMIZERS[pair.optimizer])
+        yield logistic, method, {} if name in UNCOMPRESSED else RANDK
+    for name, kind in COMPRESSORS.items():
+        if set(required(kind).values()) <= VALUES.keys():
+            yield logistic, {"name": "dcgd"}, table(name, kind)
+            yield logistic, {"name": "ef21"}, table(name, kind)
 
 
 def main() -> int:
+    """Run all of them; always 0."""
     failed = 0
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        open(os.devnull, "w") as nowhere,
-        contextlib.redirect_stdout(nowhere),
-        contextlib.redirect_stderr(nowhere),
-    ):
-        data = Path(folder) / "sample"
-        write_sample(data)
-        common = ["problem.workers=2", "method.stepsize=0.01", "run.rounds=20"]
-        for number, settings in enumerate(experiments()):
-            problem = next(word for word in settings if word.startswith("problem.name="))
-            words = [*common, *DATA.get(problem, [f"problem.data={data}"]), *settings]
-            flags = [word for setting in words for word in ("--set", setting)]
-            code = command_line(["run", *flags, "--out", str(Path(folder) / f"{number}.h5")])
-            failed += code != 0
+    with tempfile.TemporaryDirectory() as folder:
+        write_sample(Path(folder) / "sample")
+        os.environ["MPISIM_DATA"] = folder
+        for problem, method, compressor in experiments():
+            tables = {
+                "problem": {"workers": 2} | problem,
+                "method": {"stepsize": 0.01} | method,
+                "compressor": compressor,
+                "run": {"rounds": 20},
+            }
+            try:
+                mpisim.run(mpisim.Experiment.from_dict(tables))
+            except Exception:
+                failed += 1
     if failed:
         print(f"warm_up.py: {failed} runs failed; their kernels compile later", file=sys.stderr)
     return 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -71,6 +71,20 @@ class Epochs(Axis):
 
 
 @dataclasses.dataclass(frozen=True)
+class Named(Axis):
+    """A column, or a function of it, with a label of its own."""
+
+    text: str = ""
+    of: Callable[[np.ndarray], np.ndarray] = np.asarray
+
+    def values(self, log: Log) -> np.ndarray:
+        return self.of(log.column(self.name))
+
+    def label(self, log: Log) -> str:
+        return self.text
+
+
+@dataclasses.dataclass(frozen=True)
 class Curve:
     """Arrays of shape (points,); ``low`` and ``high`` bound the band, None for a single run."""
 
@@ -95,6 +109,19 @@ def points(log: Log, x: Axis, y: Axis) -> tuple[np.ndarray, np.ndarray]:
         hint = f"; {flag} shows values that are not positive" if flag and log.rows else ""
         raise InputError(f"{log.path}: nothing to draw of {y.name} against {x.name}{hint}")
     return xs[good], ys[good]
+
+
+def crossing(log: Log, x: Axis, y: Axis, level: float) -> float:
+    """x where y first falls to ``level``, between rows by log y; infinity where it never does."""
+    values = np.log(np.minimum.accumulate(y.values(log)))
+    below = np.flatnonzero(values <= np.log(level))
+    if not below.size:
+        return float("inf")
+    k, xs = int(below[0]), x.values(log)
+    if k == 0:
+        return float(xs[0])
+    share = (values[k - 1] - np.log(level)) / (values[k - 1] - values[k])
+    return float(xs[k - 1] + share * (xs[k] - xs[k - 1]))
 
 
 def over_seeds(logs: Sequence[Log], x: Axis, y: Axis) -> Curve:

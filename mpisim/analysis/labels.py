@@ -49,6 +49,13 @@ PROBLEMS = {
     "least-squares": "least squares",
     "autoencoder": "linear autoencoder",
 }
+NETWORKS = {"resnet18": "ResNet-18", "vgg16": "VGG-16", "wrn-16-4": "WideResNet-16-4"}
+IMAGES = {
+    "cifar10": "CIFAR-10",
+    "cifar100": "CIFAR-100",
+    "cifar10-part": "part of CIFAR-10",
+    "generated": "generated images",
+}
 
 
 def method(name: str) -> str:
@@ -96,3 +103,17 @@ def problem(table: dict[str, Any]) -> str:
     name = str(table.get("name", ""))
     text = PROBLEMS.get(name, name)
     return f"{text} on {Path(str(table['data'])).name}" if table.get("data") else text
+
+
+def training(config: dict[str, Any], n: int) -> str:
+    """What n workers train: ``ResNet-18 on part of CIFAR-10 (1000 images), n = 8, batch 32``."""
+    table = config["problem"]
+    width, pool = float(table["width"]), int(table["pool"])
+    name = NETWORKS.get(table["model"], str(table["model"]))
+    data = IMAGES.get(table["data"], str(table["data"]))
+    less = [] if width == 1 else [f"{width:g} of its channels"]
+    less += [] if pool == 1 else [f"images averaged over {pool} x {pool} pixels"]
+    less += [f"{table['samples']} images"] if table["samples"] else []
+    small = f" ({', '.join(less)})" if less else ""
+    batch = config["method"].get("batch")
+    return f"{name} on {data}{small}, n = {n}, batch {batch}"

@@ -1,14 +1,19 @@
-"""Grids of panels, in the style of the other figures, for the figures of the papers."""
+"""Grids of panels for the figures of studies, in the style of all other figures."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from mpisim.analysis import style
 from mpisim.analysis.curves import Axis, over_seeds
 from mpisim.runs.log.reader import Log
+
+Entry = tuple[str, dict[str, Any]]  # of a legend: a text, and the look of its line
+R = TypeVar("R")
+C = TypeVar("C")
 
 PANEL = (2.35, 2.0)  # inches
 RC = style.RC | {
@@ -24,7 +29,7 @@ RC = style.RC | {
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """Drawing in here looks the same whatever the user's matplotlibrc says."""
+    """Drawing in this context looks the same whatever the user's matplotlibrc says."""
     import matplotlib
 
     with matplotlib.rc_context():
@@ -40,6 +45,33 @@ def grid(rows: int, columns: int, panel: tuple[float, float] = PANEL) -> tuple[A
     size = (panel[0] * columns + 0.8, panel[1] * rows + 0.7)
     figure = Figure(figsize=size, layout="constrained")
     return figure, figure.subplots(rows, columns, squeeze=False)
+
+
+def matrix(
+    rows: Sequence[R],
+    columns: Sequence[C],
+    fill: Callable[[Any, R, C], None],
+    *,
+    labels: Iterable[str],
+    titles: Iterable[str],
+    entries: Sequence[Entry],
+    title: str = "",
+) -> Any:
+    """A figure with a panel for each row and column, which ``fill(panel, row, column)`` draws.
+
+    ``labels`` stand at the left of the rows, ``titles`` above the columns, and ``entries`` under
+    ``title`` in one legend above all.
+    """
+    with styled():
+        figure, panels = grid(len(rows), len(columns))
+        for line, row, label in zip(panels, rows, labels, strict=True):
+            for panel, column in zip(line, columns, strict=True):
+                fill(panel, row, column)
+            line[0].set_ylabel(label)
+        for panel, text in zip(panels[0], titles, strict=True):
+            panel.set_title(text)
+        legend(figure, entries, title)
+    return figure
 
 
 def curve(panel: Any, logs: Sequence[Log], x: Axis, y: Axis, colour: str, dash: Any) -> None:
@@ -69,15 +101,17 @@ def dress(panel: Any, x: Axis, y: Axis, label: str) -> None:
             style.log_ticks(axis, *limits)
 
 
-def legend(
-    figure: Any,
-    entries: Sequence[tuple[str, dict[str, Any]]],
-    title: str = "",
-    columns: int | None = None,
-) -> None:
-    """One legend above all panels; each entry a text and the look of its line.
+def entries_of(looks: Mapping[str, tuple[str, Any]]) -> list[Entry]:
+    """The entries of a legend from {text: (colour, dash)}."""
+    return [(text, {"color": c, "linestyle": dash}) for text, (c, dash) in looks.items()]
 
-    ``columns``: entries beside each other, as many as fit unless given.
+
+def legend(
+    figure: Any, entries: Sequence[Entry], title: str = "", columns: int | None = None
+) -> None:
+    """One legend above all panels.
+
+    ``columns`` is the number of entries side by side; as many as fit if None.
     """
     from matplotlib.lines import Line2D
 
@@ -94,3 +128,8 @@ def legend(
         if columns or count == 1 or extent.width <= figure.bbox.width:
             return
         legend.remove()
+
+
+def caption(figure: Any, text: str, columns: int) -> None:
+    """A text below ``columns`` panels side by side."""
+    figure.supxlabel(textwrap.fill(text, 40 * columns), fontsize=8, color="#555555")

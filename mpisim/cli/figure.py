@@ -5,51 +5,40 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from mpisim.analysis import papers
-
-FOLDER = Path("figures")
+PICTURES = Path("figures")
 
 
 def add_figure(parser: argparse.ArgumentParser) -> None:
-    """The flags of `mpisim figure`."""
-    parser.add_argument("name", metavar="NAME", help=f"one of {', '.join(papers.FIGURES)}")
+    """Add the arguments of `mpisim figure`."""
+    parser.add_argument("name", metavar="STUDY-FIGURE", help="as `mpisim study` lists it")
     parser.add_argument(
         "--logs", metavar="FOLDER", type=Path, help="of a sweep (default: the figure's own)"
     )
-    parser.add_argument(
-        "--out", metavar="FOLDER", type=Path, default=FOLDER, help="of pictures and claims"
-    )
+    add_out(parser)
     parser.set_defaults(command=lambda args, argv: figure(args.name, args.logs, args.out))
 
 
-def add_claims(parser: argparse.ArgumentParser) -> None:
-    """The flags of `mpisim claims`."""
+def add_out(parser: argparse.ArgumentParser) -> None:
+    """Add --out."""
     parser.add_argument(
-        "folder", metavar="FOLDER", nargs="?", type=Path, default=FOLDER, help="of the claims"
+        "--out", metavar="FOLDER", type=Path, default=PICTURES, help="of pictures and claims"
+    )
+
+
+def add_claims(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `mpisim claims`."""
+    parser.add_argument(
+        "folder", metavar="FOLDER", nargs="?", type=Path, default=PICTURES, help="of the claims"
     )
     parser.set_defaults(command=lambda args, argv: claims(args.folder))
 
 
 def figure(name: str, logs: Path | None, out: Path) -> int:
     """Draw OUT/NAME.png and .pdf, write OUT/NAME.claims.json, print the claims."""
-    from mpisim.analysis.claims import table, write
-    from mpisim.analysis.plot import save
+    from mpisim.analysis.study import find
+    from mpisim.analysis.study.draw import draw
 
-    module = papers.load(name)
-    folder = papers.folder_of(name) if logs is None else logs
-    if hasattr(module, "read"):
-        found = module.read(folder)
-    else:
-        found, left = papers.logs_of(folder)
-        for line in left:
-            print(line)
-    drawn = module.draw(found)
-    pictures = [out / f"{name}{suffix}" for suffix in (".png", ".pdf")]
-    for picture in pictures:
-        save(drawn, picture)
-    checked = module.claims(found)
-    path = write(out / f"{name}.claims.json", checked)
-    print(f"{table(name, checked)}\n\n{', '.join(map(str, [*pictures, path]))}")
+    print(draw(*find(name), logs, out))
     return 0
 
 
@@ -60,6 +49,6 @@ def claims(folder: Path) -> int:
 
     paths = sorted(folder.glob(f"*{SUFFIX}"))
     if not paths:
-        raise InputError(f"{folder}: no *{SUFFIX} there; draw a figure of a paper first")
+        raise InputError(f"{folder}: no *{SUFFIX} there; draw a figure of a study first")
     print("\n\n".join(table(path.name.removesuffix(SUFFIX), read(path)) for path in paths))
     return 0

@@ -41,7 +41,9 @@ def load(value: object) -> list[str]:
                 with _first_on_path(Path.cwd()):
                     importlib.import_module(name)
         except (Exception, SystemExit) as error:
-            raise InputError(f"plugin {name}: cannot be loaded: {_reason(error)}") from None
+            raise InputError(
+                f"plugin {name}: cannot be loaded: {reason(error, __file__)}"
+            ) from None
     return found
 
 
@@ -84,15 +86,15 @@ def _first_on_path(folder: Path) -> Iterator[None]:
             sys.path.remove(str(folder))
 
 
-def _reason(error: BaseException) -> str:
-    """What went wrong, and in which line of the plugin."""
+def reason(error: BaseException, loader: str) -> str:
+    """What went wrong, and in which line of what the file ``loader`` imported."""
     if isinstance(error, SyntaxError):
         return f"{error.filename}:{error.lineno}: {error.msg}"
     text = " ".join(str(error).split())
     if not isinstance(error, MpisimError | ImportError):
         text = f"{type(error).__name__}: {text}" if text else type(error).__name__
     frames = traceback.extract_tb(error.__traceback__)
-    ours = (__file__, importlib.__file__)
+    ours = (loader, importlib.__file__)
     lines = [
         f"{frame.filename}:{frame.lineno}"
         for frame in frames

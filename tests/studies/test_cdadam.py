@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from mpisim.analysis import papers
-from mpisim.analysis.papers import cdadam_fig2
+from mpisim.analysis.study import find
 from mpisim.runs.log.reader import read
+from run.cdadam import logistic
 from tests.helpers import run_tables, table
 
 PROBLEM = {"name": "logistic-nonconvex-reg", "lambda": 0.1}
@@ -15,7 +15,7 @@ PROBLEM = {"name": "logistic-nonconvex-reg", "lambda": 0.1}
 def logs(tmp_path_factory):
     """Two steps for each of the four methods."""
     folder = tmp_path_factory.mktemp("cdadam")
-    for method in cdadam_fig2.METHODS:
+    for method in logistic.LOOKS:
         for step in (0.001, 0.009):
             compressor = {"name": "identity" if method == "amsgrad" else "scaled-sign"}
             tables = table(
@@ -26,8 +26,8 @@ def logs(tmp_path_factory):
 
 
 def test_the_best_step_is_drawn(logs):
-    found = cdadam_fig2.runs(logs)
-    assert [method for _, method in found] == sorted(cdadam_fig2.METHODS)
+    found = logistic.runs(logs)
+    assert [method for _, method in found] == sorted(logistic.LOOKS)
     for (_, method), log in found.items():
         rivals = [other for other in logs if other.attrs["method"] == method]
         last = [other.column("grad_norm_sq")[-1] for other in rivals]
@@ -35,8 +35,8 @@ def test_the_best_step_is_drawn(logs):
 
 
 def test_claims_are_computed_from_the_logs(logs):
-    bits, rounds, ef, naive = cdadam_fig2.claims(logs)
-    found = {method: log for (_, method), log in cdadam_fig2.runs(logs).items()}
+    bits, rounds, ef, naive = logistic.claims(logs)
+    found = {method: log for (_, method), log in logistic.runs(logs).items()}
     cd_adam = found["cd-adam"]
     assert bits.details["bits_per_worker"] == 120 * 2 * (32 + 123)
     assert bits.details["norms"]["cd-adam"] == np.sqrt(cd_adam.column("grad_norm_sq")[-1])
@@ -45,18 +45,18 @@ def test_claims_are_computed_from_the_logs(logs):
         np.sqrt(found["amsgrad"].column("grad_norm_sq")[120 * 155 // (32 * 123)])
     )
     assert bits.holds == (min(bits.details["norms"].values()) == bits.details["norms"]["cd-adam"])
-    assert rounds.holds == (rounds.details["ratio"] <= cdadam_fig2.SAME)
+    assert rounds.holds == (rounds.details["ratio"] <= logistic.SAME)
     assert "AMSGrad (EF) stalls" in ef.claim and "AMSGrad (naive) stalls" in naive.claim
 
 
 def test_a_missing_method_is_said(logs):
     some = [log for log in logs if log.attrs["method"] != "ef-amsgrad"]
-    [claim] = cdadam_fig2.claims(some)
+    [claim] = logistic.claims(some)
     assert not claim.holds and "no complete run of AMSGrad (EF)" in claim.measured
 
 
 @pytest.mark.parametrize("name", ["cdadam-fig2", "cdadam-fig4"])
 def test_it_draws(name, logs, tmp_path):
-    figure = papers.load(name).draw(logs)
+    figure = find(name)[1].draw(logs)
     figure.savefig(tmp_path / "figure.png")
     assert (tmp_path / "figure.png").stat().st_size > 10_000

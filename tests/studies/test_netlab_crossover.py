@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from mpisim.analysis.papers import logs_of
-from mpisim.analysis.papers.netlab_crossover import claims, draw, runs
+from mpisim.analysis.study import complete_logs
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import read
+from run.netlab.crossover import claims, draw, runs
 
 EXTRA = 8 * (22 + 66)  # bits of a message that fits a packet
 ROUNDS = 100
@@ -45,7 +45,7 @@ def make_logs(make_log):
 
 
 def test_the_model_is_exact_where_links_are_as_it_says(make_logs):
-    found = claims(make_logs())
+    found = list(claims(make_logs()))
     assert all(claim.holds for claim in found), [c for c in found if not c.holds]
     assert len(found) == 4 + 2 + 2 * 3
     # a round of GD and of MARINA take equally long where 4 (8000 - 2000) / rate = 0.5 ms
@@ -85,5 +85,5 @@ def test_logs_of_folders_below(make_log, tmp_path):
         make_log().rename(folder / "one.h5")
         make_log().rename(folder / "stale.h5")  # not of the last sweep
         write_summary(folder, [Point("one", str(folder / "one.h5"), {}, "")])
-    logs, left = logs_of(tmp_path / "swept")
+    logs, left = complete_logs(tmp_path / "swept")
     assert [log.path.parent.name for log in logs] == ["1mbit", "unlimited"] and left == []

@@ -5,15 +5,21 @@ import dataclasses
 import numpy as np
 import pytest
 
-from mpisim.analysis import papers
-from mpisim.analysis.papers import cdadam_images, marina_fig2
-from mpisim.analysis.papers import networks as nets
+from mpisim.analysis import labels
+from mpisim.analysis.study import find
 from mpisim.runs.experiment import parse
 from mpisim.runs.log.reader import Log
+from run.cdadam import pi
+from run.marina import fig2
 
 D, N, ROWS = 1000, 8, 11
 NAMES = ["cdadam-fig1", "cdadam-fig3", "cdadam-fig5", "cdadam-fig10", "cdadam-table2"]
 MESSAGES = {"amsgrad": 32 * D, "cd-adam": 32 + D, "1bit-adam": 32 + D, "ef21-2way": 60 * 16}
+
+
+def figure(name):
+    """The figure called STUDY-NAME."""
+    return find(name)[1]
 
 
 def log_of(method, rate, k=0.016, **more):
@@ -77,7 +83,7 @@ def logs():
 
 
 def test_the_bits_saved_are_interpolated(logs):
-    amsgrad, one_bit, pi = papers.load("cdadam-fig1").claims(logs)
+    amsgrad, one_bit, pi = figure("cdadam-fig1").claims(logs)
     assert amsgrad.details["ratio"] == pytest.approx(32 * D / (32 + D), rel=1e-9)
     # to each row's loss between the first and the last, too, and so it is said
     assert amsgrad.details["ratios"] == pytest.approx([32 * D / (32 + D)] * (ROWS - 2), rel=1e-9)
@@ -87,11 +93,11 @@ def test_the_bits_saved_are_interpolated(logs):
     wanted = (2 * 32 * D + (rounds - 2) * (32 + D)) / (10 * (32 + D))
     assert one_bit.details["ratio"] == pytest.approx(wanted, rel=1e-9)
     slow = [log_of("cd-adam", 0.01), *logs[1:]]
-    assert not papers.load("cdadam-fig1").claims(slow)[0].holds
+    assert not next(iter(figure("cdadam-fig1").claims(slow))).holds
 
 
 def test_claims_at_equal_cost(logs):
-    claims = papers.load("cdadam-fig3").claims(logs)
+    claims = list(figure("cdadam-fig3").claims(logs))
     assert len(claims) == 8
     held = {claim.claim: claim.holds for claim in claims}
     assert held["CD-Adam has the smaller training gradient norm than EF21 (two-way) at equal bits"]
@@ -101,7 +107,7 @@ def test_claims_at_equal_cost(logs):
 
 
 def test_table_2_counts(logs):
-    claims = {claim.claim: claim for claim in papers.load("cdadam-table2").claims(logs)}
+    claims = {claim.claim: claim for claim in figure("cdadam-table2").claims(logs)}
     for method in ("AMSGrad", "CD-Adam", "1-bit Adam"):
         assert claims[f"{method} sends the bits of the table"].holds
     assert claims["EF21 sends at most the bits of the table"].details["formula"] == 2 * 64 * 16 * 10
@@ -109,16 +115,16 @@ def test_table_2_counts(logs):
 
 
 def test_pi_outside_the_range_is_said(logs):
-    assert papers.load("cdadam-pi").claims(logs)[0].holds
+    assert figure("cdadam-pi").claims(logs)[0].holds
     low = dataclasses.replace(logs[0], columns=logs[0].columns | {"pi_up": np.full(ROWS, 0.5)})
-    assert not cdadam_images.pi_claim(low, "").holds
+    assert not pi.in_range(low).holds
 
 
 def test_marina_takes_the_best_step(monkeypatch):
     logs = [log_of("vr-marina", 0.3), log_of("vr-diana", 0.1)]
     found = {("vr-diana", 0.016): logs[1], ("vr-marina", 0.016): logs[0]}
-    monkeypatch.setattr(marina_fig2, "runs", lambda _: found)
-    epochs, bits = marina_fig2.claims(logs)
+    monkeypatch.setattr(fig2, "runs", lambda _: found)
+    epochs, bits = fig2.claims(logs)
     assert epochs.holds and bits.holds
     assert epochs.details["costs"][1] / epochs.details["costs"][0] == pytest.approx(3, rel=1e-9)
 
@@ -131,31 +137,31 @@ def test_larger_n_and_tau():
         log.config["method"]["batch"] = batch
         return dataclasses.replace(log, attrs=log.attrs | {"workers": n})
 
-    figure = papers.load("cdadam-fig11")
+    fig11 = figure("cdadam-fig11")
     logs = [sized(2, 16, 0.05), sized(4, 16, 0.07), sized(8, 16, 0.1), sized(8, 4, 0.06)]
-    assert [claim.holds for claim in figure.claims(logs)] == [True, True]
+    assert [claim.holds for claim in fig11.claims(logs)] == [True, True]
     logs[1] = sized(4, 16, 0.02)
-    assert [claim.holds for claim in figure.claims(logs)] == [False, True]
-    assert nets.trained(base) == "ResNet-18 on CIFAR-10, n = 8, batch 16"
+    assert [claim.holds for claim in fig11.claims(logs)] == [False, True]
+    assert labels.training(base.config, base.n) == "ResNet-18 on CIFAR-10, n = 8, batch 16"
 
 
 @pytest.mark.parametrize("name", [*NAMES, "cdadam-pi", "cdadam-fig11"])
 def test_it_draws(name, logs, tmp_path):
-    figure = papers.load(name).draw(logs if name != "cdadam-fig11" else logs[:1])
-    figure.savefig(tmp_path / "figure.png")
+    drawn = figure(name).draw(logs if name != "cdadam-fig11" else logs[:1])
+    drawn.savefig(tmp_path / "figure.png")
     assert (tmp_path / "figure.png").stat().st_size > 10_000
-    for legend in figure.legends:
+    for legend in drawn.legends:
         extent = legend.get_window_extent()
-        assert extent.x0 >= 0 and extent.x1 <= figure.bbox.width
+        assert extent.x0 >= 0 and extent.x1 <= drawn.bbox.width
 
 
 def test_a_missing_method_is_said(logs):
-    figure = papers.load("cdadam-fig5")
+    fig5 = figure("cdadam-fig5")
     for few, names in ((logs[:2], ("EF21", "1-bit Adam")), (logs[1:], ("CD-Adam",))):
-        claims = figure.claims(few)
+        claims = list(fig5.claims(few))
         assert len(claims) == len(names) and not any(claim.holds for claim in claims)
         for claim, name in zip(claims, names, strict=True):
             assert claim.measured.startswith(f"not measured: no complete run of {name}")
-    *others, last = figure.claims([logs[0], logs[3]])
+    *others, last = fig5.claims([logs[0], logs[3]])
     assert "1-bit Adam" in last.measured and not last.holds
     assert len(others) == 6 and all("EF21" in claim.claim for claim in others)

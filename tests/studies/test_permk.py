@@ -1,20 +1,18 @@
 """The PermK paper's figures of quadratic tasks, from real short runs; its A.8.1 by hand."""
 
-import importlib
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from mpisim.analysis import papers
-from mpisim.analysis.papers import permk_fig1, permk_fig4, permk_fig6, permk_mg, permk_quadratic
+from mpisim.analysis.study import find
 from mpisim.core.errors import InputError
+from mpisim.problems.data import arrange
 from mpisim.runs.log.reader import read
-from mpisim.runs.sweep.grid import read as grid
+from run.permk import measure_mg, mg, quadratic, quadratic_claims
 from tests.helpers import run_tables
 
-ROOT = Path(__file__).parents[2]
 SIZES, NOISES, MULTIPLES = (4, 40), (0.0, 0.8), (1.0, 8.0, 512.0)
 MARINA = {"name": "marina", "theorem": "permk", "smoothness": "published"}
 PAIRS = {
@@ -59,11 +57,11 @@ def share(log):
 
 
 def test_the_best_step_comes_first_and_what_got_nowhere_is_out(logs):
-    found = permk_quadratic.tuned(logs)
+    found = quadratic.tuned(logs)
     assert list(found) == [(4, 0.0), (4, 0.8), (40, 0.0), (40, 0.8)]
     for (n, noise), own in found.items():
         assert set(own) == set(PAIRS)
-        for name, tuned in own.items():
+        for name, steps in own.items():
             rivals = [
                 log
                 for log in logs
@@ -72,16 +70,17 @@ def test_the_best_step_comes_first_and_what_got_nowhere_is_out(logs):
                 and log.config["compressor"]["name"] == name
                 and log.column("grad_norm_sq")[-1] < log.column("grad_norm_sq")[0]
             ]
-            assert score(tuned.best) == min(map(score, rivals)) and len(tuned.runs) == len(rivals)
-            far = [log for log in rivals if share(log) <= permk_quadratic.FAR]
-            assert tuned.tolerated == max((log.attrs["stepsize"] for log in far), default=0)
-            assert tuned.best is tuned.runs[tuned.multiple]
+            assert score(next(iter(steps.values()))) == min(map(score, rivals))
+            assert set(map(score, steps.values())) == set(map(score, rivals))
+            far = [log for log in rivals if share(log) <= quadratic.FAR]
+            largest = max((log.attrs["stepsize"] for log in far), default=0)
+            assert quadratic.tolerated(steps) == largest
 
 
 def test_claims_compare_bits_at_the_common_level(logs):
-    found = permk_quadratic.tuned(logs)
-    claim = permk_quadratic.compared(found, (4, 0.8), "permk", "randk", "there")
-    less, more = (found[4, 0.8][name].best for name in ("permk", "randk"))
+    found = quadratic.tuned(logs)
+    claim = quadratic_claims.compared(found, (4, 0.8), "permk", "randk", "there")
+    less, more = (next(iter(found[4, 0.8][name].values())) for name in ("permk", "randk"))
     level = max(log.column("grad_norm_sq").min() for log in (less, more))
     bits = [
         log.column("paper_bits_up")[np.argmax(log.column("grad_norm_sq") <= level)] / 4
@@ -90,20 +89,19 @@ def test_claims_compare_bits_at_the_common_level(logs):
     assert claim.details["level"] == level and claim.source == "there"
     assert claim.details["median_ratio"] == pytest.approx(bits[1] / bits[0])
     assert claim.holds == (bits[1] > bits[0])
-    assert permk_quadratic.gain(found, (4, 0.8)) == claim.details["median_ratio"]
+    assert quadratic_claims.gain(found, (4, 0.8)) == claim.details["median_ratio"]
 
 
 def test_which_claims_there_are(logs, monkeypatch):
     """n = 4 and 40 in the places of n = 10 and 10,000."""
-    for module in (permk_fig1, permk_fig6):
-        monkeypatch.setattr(module, "MANY", 40)
-    texts = [claim.claim for claim in permk_fig1.claims(logs)]
+    monkeypatch.setattr(quadratic_claims, "MANY", 40)
+    texts = [claim.claim for claim in quadratic_claims.best_steps(logs)]
     assert sum("than MARINA, RandK" in text for text in texts) == 4
     assert "n = 4, noise 0.8: EF21, TopK needs fewer bits than MARINA, PermK" in texts
     assert "n = 40, noise 0: MARINA, PermK needs fewer bits than EF21, TopK" in texts
     assert not any("n = 4, noise 0: MARINA, PermK needs fewer bits than EF21" in t for t in texts)
-    assert len(permk_fig6.claims(logs)) == 3
-    over_steps = permk_fig4.claims(logs)
+    assert len(list(quadratic_claims.against_topk(logs))) == 3
+    over_steps = list(quadratic_claims.against_randk(logs))
     for claim, noise in zip(over_steps[-2:], NOISES, strict=True):
         low, high = claim.details["gains"].values()
         assert claim.holds == (low < high) and f"noise {noise:g}:" in claim.claim
@@ -116,37 +114,37 @@ def test_which_claims_there_are(logs, monkeypatch):
 
 def test_a_missing_method_is_said(logs):
     some = [log for log in logs if log.config["compressor"]["name"] != "randk"]
-    found = permk_quadratic.tuned(some)
-    claim = permk_quadratic.compared(found, (4, 0.0), "permk", "randk", "")
+    found = quadratic.tuned(some)
+    claim = quadratic_claims.compared(found, (4, 0.0), "permk", "randk", "")
     assert not claim.holds and "not measured" in claim.measured
-    assert np.isnan(permk_quadratic.gain(found, (4, 0.0)))
-    assert not any(claim.holds for claim in permk_quadratic.growing(found, ""))
+    assert np.isnan(quadratic_claims.gain(found, (4, 0.0)))
+    assert not any(claim.holds for claim in quadratic_claims.growing(found))
 
 
 def test_it_draws(logs, tmp_path):
-    figure = papers.load("permk-fig4").draw(logs)
+    figure = find("permk-fig4")[1].draw(logs)
     figure.savefig(tmp_path / "figure.png", dpi=50)
     assert (tmp_path / "figure.png").stat().st_size > 10_000
     corner = figure.axes[0].get_legend().get_texts()
     assert {text.get_text() for text in corner} <= {f"×{m:g}" for m in MULTIPLES}
-    colours = {line.get_color() for line in permk_fig6.draw(logs).axes[0].get_lines()}
-    assert colours == {permk_quadratic.LOOKS[name][0] for name in ("permk", "topk")}
+    colours = {line.get_color() for line in find("permk-fig6")[1].draw(logs).axes[0].get_lines()}
+    assert colours == {quadratic.LOOKS[name][0] for name in ("permk", "topk")}
 
 
 @pytest.mark.parametrize(("number", "whole"), [(1, 1), (3, 3), (4, 1), (5, 3), (6, 1), (7, 3)])
 def test_figures_share_their_logs(number, whole):
     """Figures 4 and 6 show runs of Figure 1, 5 and 7 those of Figure 3: all n, noises, pairs."""
-    assert papers.grid_name(f"permk-fig{number}") == f"permk-fig{whole}"
-    settings = papers.load(f"permk-fig{number}").SCALES["paper"]
-    for scale in ([], settings):
-        _, points = grid(ROOT / "run" / f"permk-fig{whole}.toml", scale)
+    study, figure = find(f"permk-fig{number}")
+    for scale in ("quick", "paper"):
+        folder, points = figure.source.whole(study.folder, scale)
+        assert folder == Path(f"logs/permk-fig{whole}")
         tasks = {(p["problem"]["workers"], p["problem"]["noise"]) for p in points}
         assert len(tasks) == 15
         assert all(p["problem"]["lambda"] == (1e-6 if whole == 1 else 1e-4) for p in points)
     assert len(points) == 15 * 3 * 20
 
 
-def measured(L_plus, L_pm, name=permk_mg.INFERRED):
+def measured(L_plus, L_pm, name=mg.INFERRED):
     scaled = {"L_plus": [488.0, 488.2], "L_pm": [19.0, 20.0]}
     return {"mg_scale": scaled, name: {"L_plus": L_plus, "L_pm": L_pm}}
 
@@ -154,7 +152,7 @@ def measured(L_plus, L_pm, name=permk_mg.INFERRED):
 def test_mg_by_hand(tmp_path):
     def claims(content):
         (tmp_path / "splits.json").write_text(json.dumps(content))
-        return permk_mg.claims(permk_mg.read(tmp_path))
+        return list(mg.claims(mg.read(tmp_path)))
 
     plus, pm, scaled, own = claims(measured([3609.5, 3609.7, 3609.6], [20.0, 30.0, 40.0]))
     assert plus.holds and pm.holds and own.holds and not scaled.holds
@@ -163,25 +161,21 @@ def test_mg_by_hand(tmp_path):
     assert not plus.holds and not pm.holds and not own.holds
     both = measured([3609.5, 3609.7], [20.0, 40.0]) | {"mg": {"L_plus": [1.0], "L_pm": [1.0]}}
     assert claims(both)[0].claim.startswith("mg: ") and not claims(both)[0].holds
-    with pytest.raises(InputError, match="make permk-mg"):
-        permk_mg.read(tmp_path / "nowhere")
+    with pytest.raises(InputError, match="mpisim study run/permk mg"):
+        mg.read(tmp_path / "nowhere")
 
 
-def test_mg_against_dense_eigenvalues(need_data, monkeypatch, tmp_path):
-    """Three splits of what can be told of mg: A_i = X_i^T X_i."""
+def test_mg_against_dense_eigenvalues(need_data, tmp_path):
+    """Three splits of what can be inferred of mg: A_i = X_i^T X_i."""
     need_data("mg_scale")
-    monkeypatch.syspath_prepend(ROOT / "run")
-    script = importlib.import_module("permk_mg")
-    script.measure(tmp_path, 3)
-    found = permk_mg.read(tmp_path)
-    table = script.load("mg_scale")
-    own = script.unscaled(table)
-    x = own.data.reshape(table.rows, 6)
-    assert x.min() == table.labels.min() and x.max() == table.labels.max()
+    measure_mg.measure(tmp_path, 3)
+    found = mg.read(tmp_path)
+    x, labels = measure_mg.unscaled()
+    assert x.min() == labels.min() and x.max() == labels.max()
     for seed in (1, 2, 3):
-        order = script.arrange.shuffle(table.rows, seed)
+        order = arrange.shuffle(len(x), seed)
         first, second = (x[rows].T @ x[rows] for rows in np.array_split(order, 2))
         square = np.linalg.eigvalsh(first @ first + second @ second)[-1] / 2
         apart = np.abs(np.linalg.eigvalsh(first - second)).max() / 2
-        assert found[permk_mg.INFERRED]["L_plus"][seed - 1] == pytest.approx(np.sqrt(square))
-        assert found[permk_mg.INFERRED]["L_pm"][seed - 1] == pytest.approx(apart, rel=1e-6)
+        assert found[mg.INFERRED]["L_plus"][seed - 1] == pytest.approx(np.sqrt(square))
+        assert found[mg.INFERRED]["L_pm"][seed - 1] == pytest.approx(apart, rel=1e-6)

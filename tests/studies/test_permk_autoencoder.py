@@ -1,19 +1,15 @@
 """The PermK paper's figures of the autoencoder, from logs made by hand; their grids of runs."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import tomli_w
 
-from mpisim.analysis import papers
-from mpisim.analysis.papers import permk_autoencoder as common
-from mpisim.analysis.papers import permk_fig2, permk_fig8, permk_fig9, permk_fig10
+from mpisim.analysis.study import find
 from mpisim.runs.experiment import parse
 from mpisim.runs.log.reader import read
-from mpisim.runs.sweep.grid import read as read_grid
+from run.permk import autoencoder, autoencoder_claims
 
-ROOT = Path(__file__).parents[2]
+NAMES = [f"permk-fig{number}" for number in (2, 8, 9, 10)]
 BITS = {"permk": 2.0, "randk": 2.0, "topk": 1.0}  # of a round, the same with and without indices
 
 
@@ -60,10 +56,12 @@ def test_the_best_step_and_its_ratio(make):
         make("randk", speed=0.05),
         make("topk", speed=0.1),
     ]
-    found = common.runs(logs)
+    found = autoencoder.runs(logs)
     panel = (0.0, 0.5)
-    assert [float(log.attrs["stepsize"]) for log in common.finest(found, panel, "permk")] == [2**-8]
-    claims = by_text(permk_fig2.claims(logs))
+    assert [float(log.attrs["stepsize"]) for log in autoencoder.finest(found, panel, "permk")] == [
+        2**-8
+    ]
+    claims = by_text(autoencoder_claims.fig2(logs))
     permk = claims["λ = 0, p-hat = 0.5: PermK needs fewer bits than RandK"]
     assert permk.holds and permk.details["median_ratio"] == pytest.approx(2, rel=0.05)
     assert permk.details["paper_ratio"] == pytest.approx(2, rel=0.05)
@@ -71,7 +69,7 @@ def test_the_best_step_and_its_ratio(make):
     assert topk.holds and topk.details["median_ratio"] == pytest.approx(2)
     assert claims["λ = 0, p-hat = 0.5: TopK significantly outperforms RandK"].holds
     slow = [log for log in logs if log.attrs["compressor"] != "topk"]
-    claims = by_text(permk_fig2.claims([*slow, make("topk", speed=0.02)]))
+    claims = by_text(autoencoder_claims.fig2([*slow, make("topk", speed=0.02)]))
     assert not claims["λ = 0, p-hat = 0.5: TopK needs fewer bits than PermK"].holds
     assert not claims["λ = 0, p-hat = 0.5: TopK significantly outperforms RandK"].holds
 
@@ -79,7 +77,7 @@ def test_the_best_step_and_its_ratio(make):
 @pytest.mark.parametrize(("speed", "holds"), [(0.05, True), (0.1, False), (0.02, False)])
 def test_almost_the_same(make, speed, holds):
     logs = [make("permk", 0.75), make("randk", 0.75, 0.01), make("topk", 0.75, speed)]
-    [claim] = [c for c in permk_fig2.claims(logs) if "almost the same" in c.claim]
+    [claim] = [c for c in autoencoder_claims.fig2(logs) if "almost the same" in c.claim]
     assert claim.holds == holds
 
 
@@ -90,7 +88,7 @@ def test_homogeneous_panels_and_larger_lambda(make):
             logs.append(make("permk", p, speed, lambda_=lambda_))
             logs.append(make("randk", p, 0.05, lambda_=lambda_))
             logs.append(make("topk", p, 0.1 if lambda_ and p == 0.5 else 0.04, lambda_=lambda_))
-    claims = by_text(permk_fig8.claims(logs))
+    claims = by_text(autoencoder_claims.fig8(logs))
     assert claims["λ = 0.0001, p-hat = 0.9: PermK needs fewer bits than TopK"].holds
     assert claims["p-hat = 0.9: the larger λ, the fewer bits PermK needs compared to RandK"].holds
     text = "p-hat = 0.5: the larger λ, the fewer bits PermK needs compared to TopK"
@@ -107,37 +105,40 @@ def test_tolerated_steps(make):
         make("permk", 0.0, exponent=-8),
         make("topk", 0.0, exponent=-7),
     ]
-    ninth = by_text(permk_fig9.claims(logs))
+    ninth = by_text(autoencoder_claims.fig9(logs))
     claim = ninth["λ = 0, p-hat = 0.9: PermK tolerates larger steps than RandK"]
     assert claim.holds and claim.details["steps"] == [2**-7, 2**-9]
     assert not ninth["λ = 0, p-hat = 0: PermK tolerates larger steps than RandK"].holds
-    tenth = by_text(permk_fig10.claims(logs))
+    tenth = by_text(autoencoder_claims.fig10(logs))
     assert tenth["λ = 0, p-hat = 0.9: PermK tolerates larger steps than TopK"].holds
     assert tenth["λ = 0, p-hat = 0: PermK tolerates about the same steps as TopK"].holds
     logs[-1] = make("topk", 0.0, exponent=-5)
-    tenth = by_text(permk_fig10.claims(logs))
+    tenth = by_text(autoencoder_claims.fig10(logs))
     assert not tenth["λ = 0, p-hat = 0: PermK tolerates about the same steps as TopK"].holds
 
 
 def test_missing_runs_do_not_hold(make):
-    for module in (permk_fig2, permk_fig8, permk_fig9, permk_fig10):
-        claims = module.claims([make("permk", 0.9), make("permk", 0.0), make("permk", 0.75)])
+    for name in NAMES:
+        logs = [make("permk", 0.9), make("permk", 0.0), make("permk", 0.75)]
+        claims = list(find(name)[1].claims(logs))
         assert claims and not any(claim.holds for claim in claims)
 
 
-@pytest.mark.parametrize("module", [permk_fig2, permk_fig8, permk_fig9, permk_fig10])
-def test_it_draws(make, tmp_path, module):
+@pytest.mark.parametrize(
+    ("name", "panels", "lines"),
+    [("permk-fig2", 2, 3), ("permk-fig8", 4, 3), ("permk-fig9", 4, 4), ("permk-fig10", 4, 4)],
+)
+def test_it_draws(make, tmp_path, name, panels, lines):
     logs = [
         make(compressor, p, exponent=e, lambda_=lambda_)
-        for compressor in common.COMPRESSORS
+        for compressor in autoencoder.COMPRESSORS
         for p in (0.0, 0.9)
         for e in (-8, -7)
         for lambda_ in (0.0, 1e-3)
     ]
-    figure = module.draw(logs)
+    figure = find(name)[1].draw(logs)
     figure.savefig(tmp_path / "figure.png")
-    lines = {permk_fig2: 3, permk_fig8: 3, permk_fig9: 4, permk_fig10: 4}[module]
-    assert len(figure.axes) == (2 if module is permk_fig2 else 4)
+    assert len(figure.axes) == panels
     assert all(len(panel.lines) == lines for panel in figure.axes)
     assert figure.axes[0].get_title() == r"$\hat{p}$ = 0"
     labels = [panel.get_xlabel() for panel in figure.axes]
@@ -148,10 +149,9 @@ def test_it_draws(make, tmp_path, module):
 @pytest.mark.parametrize("scale", ["quick", "paper"])
 def test_the_grid(scale):
     """Section A.5's p-hat and lambda, and K = ceil(d / n)."""
-    names = [f"permk-fig{number}" for number in (2, 8, 9, 10)]
-    assert {papers.folder_of(name) for name in names} == {Path("logs/permk-autoencoder")}
-    folder, grid = read_grid(ROOT / "run" / "permk-autoencoder.toml", common.SCALES[scale])
-    assert folder == papers.folder_of(names[0])
+    (source,) = {figure.source for _, figure in map(find, NAMES)}
+    folder, grid = source.whole(find(NAMES[0])[0].folder, scale)
+    assert str(folder) == "logs/permk-autoencoder"
     experiments = [parse(point) for point in grid]
     for experiment in experiments:
         problem, n = experiment.problem, experiment.problem.workers
@@ -161,6 +161,6 @@ def test_the_grid(scale):
         assert experiment.run.dtype == "float32"
         if scale == "paper":
             assert (n, d, problem.images, experiment.run.rounds) == (1000, 25_088, 60_000, 4000)
-    assert {e.compressor.name for e in experiments} == set(common.COMPRESSORS)
+    assert {e.compressor.name for e in experiments} == set(autoencoder.COMPRESSORS)
     assert {e.problem.homogeneity for e in experiments} == {0, 0.5, 0.75, 0.9, 1}
     assert {e.problem.lambda_ for e in experiments} == {0, 1e-4, 1e-3}

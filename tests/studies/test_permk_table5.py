@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from mpisim.analysis.papers import permk_table5
 from mpisim.runs.log.reader import read
+from run.permk import table5
 
 CONFIG = """
 title = ""
@@ -43,7 +43,7 @@ def logs(make_log, first, loss=(1.0,), drop=()):
 
 
 def test_ratios_of_both_lengths_and_the_best_step_first(make_log):
-    found = permk_table5.ratios(logs(make_log, {0.9: 100.0, 0.0: 20.0}, loss=(2.0, 1.0)))
+    found = table5.ratios(logs(make_log, {0.9: 100.0, 0.0: 20.0}, loss=(2.0, 1.0)))
     assert list(found) == [0.9, 0.0] and list(found[0.9]) == [0.002, 0.001]
     own = found[0.9][0.001]
     assert list(own) == [10, *range(100, 1000, 100)]
@@ -52,21 +52,21 @@ def test_ratios_of_both_lengths_and_the_best_step_first(make_log):
 
 
 def test_claims(make_log):
-    claims = permk_table5.claims(logs(make_log, {0.9: 200.0, 0.0: 20.0}))
+    claims = list(table5.claims(logs(make_log, {0.9: 200.0, 0.0: 20.0})))
     assert [claim.holds for claim in claims] == [True] * 7
     mean = 2000 / (10 * 300 * 600 * 900) ** 0.25
     assert claims[-1].details["mean"] == pytest.approx(mean)
     assert "t = 300: 6.67 (paper 9.96)" in claims[0].measured
-    turned = permk_table5.claims(logs(make_log, {0.9: 2.0, 0.0: 20.0}))
+    turned = table5.claims(logs(make_log, {0.9: 2.0, 0.0: 20.0}))
     assert [claim.holds for claim in turned] == [True, True] + [False] * 5
 
 
 def test_a_missing_run_is_said(make_log):
-    [claim] = permk_table5.claims(logs(make_log, {0.9: 200.0}))
+    [claim] = table5.claims(logs(make_log, {0.9: 200.0}))
     assert not claim.holds and "missing" in claim.measured
 
 
 def test_it_draws(make_log, tmp_path):
-    figure = permk_table5.draw(logs(make_log, {0.9: 200.0, 0.0: 20.0}, loss=(1.0, 2.0)))
+    figure = table5.draw(logs(make_log, {0.9: 200.0, 0.0: 20.0}, loss=(1.0, 2.0)))
     figure.savefig(tmp_path / "figure.png")
     assert (tmp_path / "figure.png").stat().st_size > 10_000

@@ -1,20 +1,15 @@
 """SAQ's Figures 4 to 8 and Table 2, from logs made by hand; their grids of runs."""
 
-from pathlib import Path
-
 import h5py
 import numpy as np
 import pytest
 import tomli_w
 
-from mpisim.analysis import papers
-from mpisim.analysis.papers import saq, saq_fig4, saq_fig7, saq_table2
+from mpisim.analysis.study import find
 from mpisim.runs.experiment import parse
 from mpisim.runs.log.reader import read
-from mpisim.runs.sweep.grid import read as read_grid
+from run.saq import claims, curves, table2
 
-ROOT = Path(__file__).parents[2]
-FIGURES = [name for name in papers.FIGURES if name.startswith("saq-fig") and name != "saq-fig3"]
 WORKERS = {"german.numer": 4, "svmguide3": 4, "splice": 6, "a9a": 8, "w8a": 8, "covtype": 6}
 SPEED = {"quant": 0.05, "block quant+": 0.2, "quant+": 0.5}
 INNER = {
@@ -66,10 +61,10 @@ def logs_of(*paths):
 
 def test_axes(make):
     [log] = logs_of(make("diana+", "quant+", start=2))
-    assert saq.label(log) == "DIANA+ (quant+)"
-    assert saq.BYTES.values(log)[:2] == pytest.approx([2, 2.001])
-    assert saq.SECONDS.values(log)[:2] == pytest.approx([1, 1.001])
-    assert saq.ERROR.values(log)[[0, 10]] == pytest.approx([1, np.exp(-5)])
+    assert curves.label(log) == "DIANA+ (quant+)"
+    assert curves.BYTES.values(log)[:2] == pytest.approx([2, 2.001])
+    assert curves.SECONDS.values(log)[:2] == pytest.approx([1, 1.001])
+    assert curves.ERROR.values(log)[[0, 10]] == pytest.approx([1, np.exp(-5)])
 
 
 def test_ratios_and_what_is_sent_before_round_0(make):
@@ -83,9 +78,8 @@ def test_ratios_and_what_is_sent_before_round_0(make):
                 make("diana+", "block quant+", start=start, seed=seed),
             )
         ]
-        rounds, sent, seconds = saq.pairs(
-            saq.runs(logs), "DIANA+ (block quant+)", "DIANA (quant)", ""
-        )
+        compared = claims.Comparison("DIANA+ (block quant+)", "DIANA (quant)")
+        rounds, sent, seconds = claims.pairs(curves.runs(logs), compared, "")
         assert rounds.holds and rounds.details["median_ratio"] == pytest.approx(4)
         assert sent.details["median_ratio"] == pytest.approx(bits)
         assert sent.details["ratio_without_start"] == pytest.approx(4)
@@ -107,38 +101,44 @@ def figure_4(make, starts):
     )
 
 
+def claims_of(name, logs):
+    return list(find(f"saq-{name}")[1].claims(logs))
+
+
 def test_claims_over_all_data_sets(make):
     logs = figure_4(make, {"svmguide3": 1, "splice": 0, "w8a": 0})
-    claims = {c.claim: c for c in saq_fig4.claims(logs)}
+    found = {c.claim: c for c in claims_of("fig4", logs)}
     text = "DIANA+ (block quant+) needs fewer {} than DIANA (quant) when d is larger"
-    assert claims[text.format("megabytes")].holds
-    assert claims[text.format("rounds")].details["ratios"] == pytest.approx(
+    assert found[text.format("megabytes")].holds
+    assert found[text.format("rounds")].details["ratios"] == pytest.approx(
         {"svmguide3": 4, "splice": 4, "w8a": 4}
     )
-    assert not claims[
+    assert not found[
         "w8a, d = 300: DCGD+ (block quant+) needs fewer rounds than DCGD (quant)"
     ].holds
     logs = figure_4(make, {"svmguide3": 0, "splice": 0, "w8a": 1})
-    claims = {c.claim: c for c in saq_fig4.claims(logs)}
-    assert not claims[text.format("megabytes")].holds
+    found = {c.claim: c for c in claims_of("fig4", logs)}
+    assert not found[text.format("megabytes")].holds
 
 
 def test_words_for_many_data_sets():
-    assert saq.when_larger([0.1, 0.1, 0.9, 1.1, 1.2]) and not saq.when_larger([2, 2, 2, 2, 0.9])
-    assert saq.when_larger([0.5, 2]) and saq.when_larger([2]) and not saq.when_larger([])
-    assert saq.mostly([2, 2, 2, 0, 0]) and not saq.mostly([2, 2, 0, 0])
-    assert saq.always([1.1, 2]) and not saq.always([1.1, 1.0]) and not saq.always([])
+    assert claims.when_larger([0.1, 0.1, 0.9, 1.1, 1.2]) and not claims.when_larger(
+        [2, 2, 2, 2, 0.9]
+    )
+    assert claims.when_larger([0.5, 2]) and claims.when_larger([2]) and not claims.when_larger([])
+    assert claims.mostly([2, 2, 2, 0, 0]) and not claims.mostly([2, 2, 0, 0])
+    assert claims.always([1.1, 2]) and not claims.always([1.1, 1.0]) and not claims.always([])
 
 
 def test_missing_runs_do_not_hold(make):
-    claims = saq_fig7.claims(logs_of(make("diana+", "quant+")))
-    assert len(claims) == 6 and not any(claim.holds for claim in claims)
-    assert "not measured" in claims[0].measured
+    found = claims_of("fig7", logs_of(make("diana+", "quant+")))
+    assert len(found) == 6 and not any(claim.holds for claim in found)
+    assert "not measured" in found[0].measured
 
 
 def test_it_draws(make, tmp_path):
     logs = figure_4(make, {"svmguide3": 1, "splice": 0, "w8a": 0})
-    figure = saq_fig4.draw(logs)
+    figure = find("saq-fig4")[1].draw(logs)
     figure.savefig(tmp_path / "figure.png")
     assert len(figure.axes) == 9
     assert figure.axes[0].get_title() == "svmguide3, d = 22"
@@ -157,34 +157,32 @@ def test_table_2(make, tmp_path):
         for codec, rounds in (("elias", 100), ("e1", 100), ("entropy", 40))
     ]
     logs = logs_of(*paths)
-    found = saq_table2.runs(logs)
+    found = table2.runs(logs)
     assert len(found) == 6
-    assert saq_table2.message_bits(logs[:3]) == pytest.approx([8e3 / 5] * 3)
-    sizes, sent, seconds = saq_table2.claims(logs)
+    assert table2.message_bits(logs[:3]) == pytest.approx([8e3 / 5] * 3)
+    sizes, sent, seconds = table2.claims(logs)
     assert not sizes.holds and sizes.measured == "d = 123, n = 5, m = 200"
     assert sent.holds and sent.details["share"] == pytest.approx(0.005 / 0.105)
     assert sent.details["rounds_for_a_tenth"] == pytest.approx(45)
     assert seconds.holds and seconds.details["share"] == pytest.approx(0.0025 / 0.1025)
-    saq_table2.draw(logs).savefig(tmp_path / "table.png")
+    table2.draw(logs).savefig(tmp_path / "table.png")
 
 
 def test_figures_that_share_runs():
     """One grid, and so one folder of logs; each figure draws labels that are in it."""
-    assert {papers.folder_of(name) for name in FIGURES} == {Path("logs/saq")}
-    assert len(FIGURES) == 5 and {papers.grid_name(name) for name in FIGURES} == {"saq"}
-    assert papers.folder_of("saq-table2") == Path("logs/saq-table2")
-    drawn = {label for name in FIGURES for label in papers.load(name).LABELS}
-    assert drawn == set(saq.LOOKS)
+    figures = [find(f"saq-fig{number}")[1] for number in (4, 5, 6, 7, 8)]
+    assert len({figure.source for figure in figures}) == 1
+    drawn = {label for figure in figures for label in figure.draw.args[1]}
+    assert drawn == set(curves.LOOKS)
 
 
 @pytest.mark.parametrize("scale", ["quick", "paper"])
 @pytest.mark.parametrize("name", ["saq-fig4", "saq-table2"])
 def test_the_grid(name, scale):
     """Table 2's data and workers, Section B.1's setting, 5 seeds and 5,000 rounds."""
-    module = papers.load(name)
-    file = ROOT / "run" / f"{papers.grid_name(name)}.toml"
-    folder, grid = read_grid(file, module.SCALES[scale])
-    assert folder == papers.folder_of(name)
+    study, figure = find(name)
+    folder, grid = figure.source.whole(study.folder, scale)
+    assert str(folder) == ("logs/saq" if name == "saq-fig4" else "logs/saq-table2")
     assert {p["problem"]["data"]: p["problem"]["workers"] for p in grid} == WORKERS
     seeds = {point["run"].get("seed", 1) for point in grid}
     number = 1 if name == "saq-table2" else 3 if scale == "quick" else 5
@@ -196,5 +194,5 @@ def test_the_grid(name, scale):
         assert (problem["split"], problem["scale"]) == ("sorted-by-norm", "row-max-abs")
         assert problem["l2"] == 1e-3 and point["run"]["reference"]
         assert scale == "quick" or point["run"]["rounds"] == 5000
-        labels.add(saq.label(type("Log", (), {"config": experiment.table})))
-    assert labels == (set(saq.LOOKS) if name == "saq-fig4" else set(module.LABELS))
+        labels.add(curves.label(type("Log", (), {"config": experiment.table})))
+    assert labels == (set(curves.LOOKS) if name == "saq-fig4" else set(table2.LABELS))

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from mpisim.analysis.link_model import Links
-from tools.netlab import command, lab
+from tools.netlab import __main__ as command
+from tools.netlab import lab
 from tools.netlab.job import Stopped, stoppable
 from tools.netlab.lab import Lab
 

@@ -1,0 +1,46 @@
+"""Drawing the figures of a study, and telling how they stand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from mpisim.analysis.claims import SUFFIX, read, table, write
+from mpisim.analysis.plot import SUFFIXES, save
+from mpisim.analysis.study.spec import Figure, Study
+
+
+def draw(study: Study, figure: Figure, logs: Path | None, out: Path) -> str:
+    """Write OUT/STUDY-FIGURE.png, .pdf and .claims.json; the claims as a table.
+
+    ``logs`` is the folder of the numbers, the figure's own if None. `InputError` where there are
+    none.
+    """
+    name = study.full_name(figure)
+    found, left = figure.source.read(logs or figure.source.folder(study.folder))
+    drawn, pictures = figure.draw(found), [out / f"{name}{suffix}" for suffix in SUFFIXES]
+    for picture in pictures:
+        save(drawn, picture)
+    claims = list(figure.claims(found))
+    files = [*pictures, write(out / f"{name}{SUFFIX}", claims)]
+    return "\n".join([*left, table(name, claims), "", ", ".join(map(str, files))])
+
+
+def overview(study: Study, scale: str, out: Path, ranks: int) -> str:
+    """The study's figures: what has run at this scale, and what is drawn in ``out``."""
+    ran: dict[Any, str] = {}  # figures share their runs
+    lines = [f"{study.folder}: {study.title}"]
+    for figure in study.figures.values():
+        source = figure.source
+        if source not in ran:
+            ran[source] = source.state(study.folder, scale, ranks)
+        drawn = _drawn(out / f"{study.full_name(figure)}{SUFFIX}")
+        lines += [f"  {figure.name:<12} {figure.title}", f"{'':15}{drawn}{ran[source]}"]
+    return "\n".join(lines)
+
+
+def _drawn(claims: Path) -> str:
+    if not claims.is_file():
+        return ""
+    found = read(claims)
+    return f"drawn, {sum(claim.holds for claim in found)} of {len(found)} claims hold; "

@@ -1,0 +1,69 @@
+"""Loading studies: figures.py of a folder, imported as a module of a package of its own."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from mpisim.analysis.study.spec import Figure, Study
+from mpisim.core.errors import InputError
+from mpisim.runs.plugins import reason
+
+FILE = "figures.py"
+STUDIES = Path("run")  # where `mpisim figure` and make look for studies
+ROOT = Path(__file__).resolve().parents[3]  # the repository, where mpisim runs from one
+
+
+def load(folder: Path) -> Study:
+    """The study in ``folder``; `InputError` with file and line where its figures.py is wrong.
+
+    The folder is imported as a package under a name of its own, so that its modules may import
+    each other (``from . import claims``) and two studies may both have a module ``claims``.
+    """
+    file = folder / FILE
+    if not file.is_file():
+        new = "`mpisim new study FOLDER` makes one"
+        raise InputError(f"{folder}: not a study, it has no {FILE}; {new}")
+    try:
+        module = importlib.import_module(f"{_package(folder.resolve())}.{file.stem}")
+    except Exception as error:
+        raise InputError(f"{file}: cannot be loaded: {reason(error, __file__)}") from None
+    figures = getattr(module, "FIGURES", None)
+    if not isinstance(figures, list) or not all(isinstance(one, Figure) for one in figures):
+        raise InputError(f"{file}: FIGURES: {figures!r}; it must be a list of Figure(...)")
+    by_name = {figure.name: figure for figure in figures}
+    if len(by_name) < len(figures):
+        raise InputError(f"{file}: FIGURES: two figures have the same name")
+    return Study(folder, (module.__doc__ or "").strip().partition("\n")[0], by_name)
+
+
+def studies(folder: Path) -> list[Study]:
+    """The studies that are folders of ``folder``, by name; `InputError` without any."""
+    files = sorted(folder.glob(f"*/{FILE}"))
+    if not files:
+        raise InputError(f"{folder}: no study there, that is a folder with {FILE}")
+    return [load(file.parent) for file in files]
+
+
+def find(name: str) -> tuple[Study, Figure]:
+    """The figure ``STUDY-FIGURE``, in run/ of the current folder, else of the repository."""
+    home = STUDIES if STUDIES.is_dir() else ROOT / STUDIES
+    known = {s.full_name(one): (s, one) for s in studies(home) for one in s.figures.values()}
+    if name not in known:
+        raise InputError(f"figure {name!r}: unknown; known: {', '.join(known)}")
+    return known[name]
+
+
+def _package(folder: Path) -> str:
+    """A package whose modules are the files of ``folder``."""
+    digest = hashlib.sha256(str(folder).encode()).hexdigest()[:8]
+    name = re.sub(r"\W", "_", f"study_{folder.name}_{digest}")
+    if name not in sys.modules:
+        sys.modules[name] = ModuleType(name)
+        sys.modules[name].__path__ = [str(folder)]
+    importlib.invalidate_caches()
+    return name

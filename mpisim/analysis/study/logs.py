@@ -1,0 +1,70 @@
+"""The logs that a figure shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from mpisim.analysis.tune import best
+from mpisim.core.errors import InputError
+from mpisim.runs.log.reader import Log, read_experiments
+from mpisim.runs.sweep.points import SUMMARY, read_summary
+
+T = TypeVar("T")
+
+
+def complete_logs(folder: Path) -> tuple[list[Log], list[str]]:
+    """The complete logs of a folder, and a line for each run that is not drawn.
+
+    They are those of the last sweep in the folder and in each folder below it. Without the summary
+    of a sweep they are all logs of the folder. `InputError` if there is none.
+    """
+    swept = [summary.parent for summary in sorted(folder.glob(f"**/{SUMMARY}"))]
+    paths = [one / Path(p.log).name for one in swept for p in read_summary(one) if p.log]
+    if not swept:
+        paths = sorted(folder.glob("*.h5"))
+    logs = read_experiments([path for path in paths if path.is_file()])
+    done = [log for log in logs if log.attrs.get("status") == "done"]
+    if not done:
+        raise InputError(f"{folder}: no complete log of a run there")
+    left = [f"{log.path}: not drawn, {log.attrs.get('status')}" for log in logs if log not in done]
+    left += [f"{path}: not drawn, not run" for path in paths if not path.is_file()]
+    return done, left
+
+
+def best_runs(logs: Iterable[Log], criterion: str = "mean") -> Iterator[dict[float, list[Log]]]:
+    """For each setting {step: its runs, one for each seed}, the best step first.
+
+    Steps are ranked as `mpisim tune` does by ``criterion``; those that are out are left out, and
+    so are settings without any step.
+    """
+    by_path = {str(log.path): log for log in logs}
+    for choice in best(map(Path, by_path), criterion):
+        scored = [c for c in choice.candidates if c.score is not None]
+        scored.sort(key=lambda c: (c.score, c.step))
+        if scored:
+            yield {c.step: [by_path[path] for path in c.logs] for c in scored}
+
+
+def by_data(found: dict[tuple, T], order: Sequence[str]) -> dict[tuple, T]:
+    """Sorted by keys that begin with a data set: those of ``order`` first, in that order."""
+    place = {name: i for i, name in enumerate(order)}
+    return {
+        key: found[key] for key in sorted(found, key=lambda k: (place.get(k[0], len(place)), k))
+    }
+
+
+def data_sets(found: Iterable[tuple]) -> list[str]:
+    """The data sets that the keys begin with, each once."""
+    return list(dict.fromkeys(key[0] for key in found))
+
+
+def grouped(
+    logs: Iterable[Log], key: Callable[[Log], tuple], order: Sequence[str]
+) -> dict[tuple, list[Log]]:
+    """{key(log): logs}, sorted as `by_data` does."""
+    found: dict[tuple, list[Log]] = {}
+    for log in logs:
+        found.setdefault(key(log), []).append(log)
+    return by_data(found, order)

@@ -1,0 +1,175 @@
+"""Where the numbers of a figure come from: the runs of a grid, or a measurement.
+
+What runs needs MPI and compiled kernels, so it is imported when something runs: lists and figures
+need neither.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Collection, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mpisim.analysis.study.logs import complete_logs
+from mpisim.comm.job import on_first
+from mpisim.core.errors import InputError
+from mpisim.core.schema import require
+from mpisim.runs.status import COMPLETE
+from mpisim.runs.sweep.points import Point
+from mpisim.runs.tables import Tables
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+Found = tuple[Any, list[str]]  # what is drawn, and a line for each run that is not
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Grid:
+    """A grid of runs, which several figures may share.
+
+    Attributes
+    ----------
+    file : str
+        The study's FILE.toml, whose table ``[sweep]`` also says where the logs go.
+    scales : {scale: settings over the grid, as for ``mpisim sweep --set``}
+    files : {scale: another file}, where a scale has one of its own
+    methods : those of the grid's methods that are run; all if empty
+    instead : {data set: the one that takes its place where it is not on this machine}
+    """
+
+    file: str
+    scales: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=lambda: {"quick": ()})
+    files: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    methods: Collection[str] = ()
+    instead: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    def whole(self, study: Path, scale: str) -> tuple[Path, list[Tables]]:
+        """The folder of the logs, and the points of the grid whatever data is here."""
+        from mpisim.runs.sweep.grid import read
+
+        file = self.files.get(scale, self.file)
+        folder, grid = read(study / f"{file}.toml", list(_of_scale(self.scales, scale)))
+        own = [p for p in grid if not self.methods or p["method"]["name"] in self.methods]
+        return folder, own
+
+    def points(self, study: Path, scale: str) -> tuple[Path, list[Tables], list[str]]:
+        """The folder, the points whose data is here, and the data sets that are not.
+
+        Raises `InputError` where no data is here.
+        """
+        folder, grid = self.whole(study, scale)
+        for point in grid:
+            if _data(point) in self.instead and not _here(point):
+                point["problem"]["data"] = self.instead[_data(point)]
+        gone = list(dict.fromkeys(_data(point) for point in grid if not _here(point)))
+        grid = [point for point in grid if _data(point) not in gone]
+        if not grid:
+            raise InputError("none of the data is here; MPISIM_DATA names folders with data sets")
+        return folder, grid, gone
+
+    def folder(self, study: Path) -> Path:
+        """Where `mpisim sweep` puts the logs of the grid."""
+        return self.whole(study, next(iter(self.scales)))[0]
+
+    def read(self, folder: Path) -> Found:
+        """The complete logs."""
+        return complete_logs(folder)
+
+    def complete(
+        self, study: Path, scale: str, comm: MPI.Intracomm, command: str
+    ) -> Sequence[Point]:
+        """Sweep the points whose data is here. Collective."""
+        from mpisim.runs.sweep.runner import counts, sweep
+
+        folder, grid, gone = on_first(comm, lambda: self.points(study, scale))
+        for data in gone if comm.rank == 0 else ():
+            print(f"{data}: left out, it is not here; `mpisim data fetch {data}` downloads it")
+        points = sweep(folder, grid, comm, command)
+        if comm.rank == 0:
+            print(f"{counts(points)}; logs in {folder}", flush=True)
+        return points
+
+    def state(self, study: Path, scale: str, ranks: int) -> str:
+        """How many of the points are done."""
+        from mpisim.runs.sweep.plan import plan
+
+        try:
+            folder, grid, _ = self.points(study, scale)
+        except InputError as error:
+            return str(error)
+        points = plan(folder, grid, ranks) if folder.is_dir() else []
+        done = sum(point.status in COMPLETE for point in points)
+        return f"{done} of {len(points)} runs done" if done else "never run"
+
+    def extras(self, study: Path, scale: str) -> str:
+        """The extra of mpisim (setup.cfg) that the runs need: ``torch``, or nothing."""
+        return "torch" if any(map(_trains, self.whole(study, scale)[1])) else ""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Measurement:
+    """Numbers that a module measures without runs.
+
+    Attributes
+    ----------
+    module : str
+        Rank 0 calls its ``measure(folder, size)``. It is imported only then.
+    where : str
+        The folder.
+    scales : {scale: size}
+    load : from the folder to what is drawn; `InputError` where nothing was measured
+    """
+
+    module: str
+    where: str
+    scales: Mapping[str, Any]
+    load: Callable[[Path], Any]
+
+    def folder(self, study: Path) -> Path:
+        """Where the numbers are kept."""
+        return Path(self.where)
+
+    def read(self, folder: Path) -> Found:
+        """What was measured."""
+        return self.load(folder), []
+
+    def complete(
+        self, study: Path, scale: str, comm: MPI.Intracomm, command: str
+    ) -> Sequence[Point]:
+        """Measure anew. Collective."""
+        size, folder = _of_scale(self.scales, scale), self.folder(study)
+        on_first(comm, lambda: import_module(self.module).measure(folder, size))
+        return []
+
+    def state(self, study: Path, scale: str, ranks: int) -> str:
+        """Whether anything was measured."""
+        return "measured" if self.folder(study).is_dir() else "never measured"
+
+    def extras(self, study: Path, scale: str) -> str:
+        """Nothing."""
+        _of_scale(self.scales, scale)
+        return ""
+
+
+def _of_scale(scales: Mapping[str, Any], scale: str) -> Any:
+    require(scale in scales, "--scale", scale, " or ".join(scales))
+    return scales[scale]
+
+
+def _data(point: Tables) -> str:
+    return point["problem"].get("data", "")
+
+
+def _trains(point: Tables) -> bool:
+    return point["problem"].get("name") == "torch"
+
+
+def _here(point: Tables) -> bool:
+    from mpisim.problems.data.find import available
+    from mpisim.problems.torch import samples
+
+    data = _data(point)
+    return samples.available(data) if _trains(point) else not data or available(data)

@@ -1,0 +1,69 @@
+"""Networks compared at equal cost: the axes of the figures, and claims of two runs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mpisim.analysis import labels
+from mpisim.analysis.claims import Claim, number
+from mpisim.analysis.curves import Axis, Epochs, Named, crossing
+from mpisim.runs.log.reader import Log
+
+EPOCHS, BITS = Epochs("epochs", log=False), Axis("bits_total", log=True)
+ROUNDS = Axis("round", log=False)
+LOSS = Named("loss", log=False, text="training loss")
+GRADIENT = Named("grad_norm_sq", log=True, text="training gradient norm", of=np.sqrt)
+ACCURACY = Named("train_accuracy", log=False, text="training accuracy")
+TEST_LOSS = Named("test_loss", log=False, text="test loss")
+TEST_GRADIENT = Named("test_grad_norm_sq", log=True, text="test gradient norm", of=np.sqrt)
+TEST_ACCURACY = Named("test_accuracy", log=False, text="test accuracy")
+COSTS = {EPOCHS: "epochs", BITS: "bits"}
+
+
+def better(own: Log, rival: Log, y: Axis, x: Axis, source: str) -> Claim:
+    """That ``own`` ends better in y than ``rival`` stood when it had spent as much of x."""
+    budget = min(float(x.values(own)[-1]), float(x.values(rival)[-1]))
+    ours, theirs = (_value_at(log, y, x, budget) for log in (own, rival))
+    higher = y.name.endswith("accuracy")
+    names = [labels.method(str(log.attrs["method"])) for log in (own, rival)]
+    return Claim(
+        f"{names[0]} has the {'higher' if higher else 'smaller'} {y.label(own)} than {names[1]}"
+        f" at equal {COSTS[x]}",
+        source,
+        f"{ours:.3g} and {theirs:.3g}",
+        bool(ours > theirs if higher else ours < theirs),
+        {"budget": budget, "own": ours, "rival": theirs},
+    )
+
+
+def _value_at(log: Log, y: Axis, x: Axis, budget: float) -> float:
+    """y in the last row in which no more than ``budget`` had been spent on x."""
+    within = np.flatnonzero(x.values(log) <= budget * (1 + 1e-9))
+    return float(y.values(log)[within[-1]])
+
+
+def times_fewer(
+    less: Log, more: Log, x: Axis, y: Axis, wanted: float, within: float, source: str
+) -> Claim:
+    """That ``more`` spends about ``wanted`` times as much of x until both reach a level of y.
+
+    The level is the smallest that both reached; "about" is up to a factor ``within``. What is
+    spent to the levels before, those of the rows of ``less``, is told, too.
+    """
+    level = max(float(y.values(log).min()) for log in (less, more))
+    start = min(float(y.values(log)[0]) for log in (less, more))
+    before = [float(value) for value in y.values(less) if level < value < start]
+    ratio, *ratios = (
+        crossing(more, x, y, value) / crossing(less, x, y, value) for value in [level, *before]
+    )
+    told = f"; {number(min(ratios))} to {number(max(ratios))} times before" if ratios else ""
+    names = [labels.method(str(log.attrs["method"])) for log in (less, more)]
+    return Claim(
+        f"{names[0]} needs about {wanted:g} times fewer {COSTS[x]} than {names[1]} at equal"
+        f" {y.label(less)}",
+        source,
+        f"{number(ratio)} times, at {y.label(less)} {level:.3g}"
+        f" ({wanted / within:.3g} to {wanted * within:.3g} holds){told}",
+        bool(wanted / within <= ratio <= wanted * within),
+        {"level": level, "ratio": ratio, "levels": before, "ratios": ratios},
+    )

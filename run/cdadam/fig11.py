@@ -1,0 +1,64 @@
+"""Figure 11: how the number of workers n and the batch size tau change CD-Adam's convergence."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from statistics import mode
+from typing import Any
+
+from mpisim.analysis import labels, panels, style
+from mpisim.analysis.claims import Claim
+from mpisim.runs.log.reader import Log
+
+from .equal_cost import LOSS, ROUNDS
+
+SOURCE = "CD-Adam, Appendix E.3 and Figure 11"
+DASHES = ((0, (1, 1.2)), (0, (4, 1.5)), "-")
+WORDS = {"n": "A larger n", "τ": "A larger batch size"}
+
+
+def groups(logs: list[Log]) -> dict[str, dict[int, Log]]:
+    """{"n": runs by workers, at the most common batch; "τ": runs by batch, at the most n}."""
+    n, tau = mode(log.n for log in logs), mode(map(_batch, logs))
+    by_n = {log.n: log for log in sorted(logs, key=lambda log: log.n) if _batch(log) == tau}
+    by_tau = {_batch(log): log for log in sorted(logs, key=_batch) if log.n == n}
+    return {"n": by_n, "τ": by_tau}
+
+
+def _batch(log: Log) -> int:
+    return int(log.config["method"]["batch"])
+
+
+def draw(logs: list[Log]) -> Any:
+    """Training loss over rounds, for each n and for each tau."""
+    with panels.styled():
+        figure, drawn = panels.grid(1, 2)
+        for panel, (name, runs) in zip(drawn[0], groups(logs).items(), strict=True):
+            looks = zip(runs.items(), style.COLOURS, DASHES, strict=False)
+            for (value, log), colour, dash in looks:
+                panels.curve(panel, [log], ROUNDS, LOSS, colour, dash)
+                panel.lines[-1].set_label(f"{name} = {value}")
+            panels.dress(panel, ROUNDS, LOSS, "round")
+            panel.legend(fontsize=8)
+        drawn[0, 0].set_ylabel("training loss")
+        trained = labels.training(logs[0].config, logs[0].n)
+        panels.caption(figure, trained.split(", n =")[0], 2)
+    return figure
+
+
+def claims(logs: list[Log]) -> list[Claim]:
+    """Larger n and larger tau: a faster decrease of the training loss."""
+    return [_faster(WORDS[name], runs) for name, runs in groups(logs).items()]
+
+
+def _faster(what: str, runs: dict[int, Log]) -> Claim:
+    """By the mean of the training loss over the logged rounds after the first."""
+    means = {value: float(LOSS.values(log)[1:].mean()) for value, log in runs.items()}
+    values = list(means.values())
+    return Claim(
+        f"{what} decreases the training loss faster",
+        SOURCE,
+        "mean loss over the rounds " + ", ".join(f"{v}: {mean:.3g}" for v, mean in means.items()),
+        len(values) > 1 and all(a > b for a, b in pairwise(values)),
+        {"means": {str(value): mean for value, mean in means.items()}},
+    )

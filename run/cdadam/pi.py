@@ -1,0 +1,59 @@
+"""The measured pi of the scaled sign on ResNet-18 (Appendix D)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mpisim.analysis import labels, panels, style
+from mpisim.analysis.claims import Claim
+from mpisim.analysis.curves import Named
+from mpisim.runs.log.reader import Log
+
+from .equal_cost import ROUNDS
+
+SOURCE = "CD-Adam, Appendix D"
+LOW, HIGH = 0.597, 0.713
+SHADE = "#dddddd"
+CURVES = {
+    "pi_up": ("workers, mean", "-"),
+    "pi_up_max": ("workers, largest", (0, (1, 1.2))),
+    "pi_down": ("server", (0, (4, 1.5))),
+}
+
+
+def draw(logs: list[Log]) -> Any:
+    """Over the rounds: workers' mean and largest, the server's, and the paper's range."""
+    log, y = logs[0], Named("pi_up", log=False, text="pi")
+    entries: list[panels.Entry] = []
+    with panels.styled():
+        figure, ((panel,),) = panels.grid(1, 1, (5.6, 3.0))
+        panel.axhspan(LOW, HIGH, color=SHADE, linewidth=0)
+        for (name, (text, dash)), colour in zip(CURVES.items(), style.COLOURS, strict=False):
+            panels.curve(panel, [log], ROUNDS, Named(name, log=False), colour, dash)
+            entries.append((text, {"color": colour, "linestyle": dash}))
+        panels.dress(panel, ROUNDS, y, "round")
+        panel.set_ylabel(y.text)
+        panels.legend(figure, [*entries, ("the paper's range", {"color": SHADE, "linewidth": 6})])
+        panels.caption(figure, labels.training(log.config, log.n), 2)
+    return figure
+
+
+def claims(logs: list[Log]) -> list[Claim]:
+    """That pi stays in the paper's range."""
+    return [in_range(logs[0])]
+
+
+def in_range(log: Log) -> Claim:
+    """pi within [0.597, 0.713], mean over the workers, in every logged round."""
+    pi = log.column("pi_up")
+    pi = pi[np.isfinite(pi)]
+    low, high = float(pi.min()), float(pi.max())
+    return Claim(
+        f"pi of the scaled sign is within [{LOW}, {HIGH}] in the whole training",
+        SOURCE,
+        f"{low:.3f} to {high:.3f}, {len(pi)} rounds, {labels.training(log.config, log.n)}",
+        low >= LOW and high <= HIGH,
+        {"low": low, "high": high},
+    )

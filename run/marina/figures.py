@@ -1,0 +1,27 @@
+"""MARINA: faster non-convex distributed learning with compression."""
+
+from mpisim.analysis.study import Figure, Grid
+
+from . import fig1, fig2
+
+FIGURES = [
+    Figure(
+        "fig1",
+        "MARINA against DIANA, VR-MARINA against VR-DIANA",
+        Grid("fig1", {"quick": [], "paper": ["run.rounds=40000", "run.log_every=10"]}),
+        fig1.draw,
+        fig1.claims,
+    ),
+    Figure(
+        "fig2",
+        "VR-MARINA against VR-DIANA, training a network",
+        Grid(
+            "fig2",
+            {"quick": [], "paper": []},
+            files={"paper": "fig2-paper"},
+            instead={"cifar10-part": "generated"},
+        ),
+        fig2.draw,
+        fig2.claims,
+    ),
+]

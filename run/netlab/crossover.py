@@ -1,0 +1,205 @@
+"""Where compression starts to pay: seconds to an accuracy, at several speeds of the links."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from mpisim.analysis import labels, panels, style
+from mpisim.analysis.claims import Claim, needed, number, seed
+from mpisim.analysis.curves import Axis
+from mpisim.analysis.link_model import Links, parse
+from mpisim.analysis.modelled import ModelledSeconds
+from mpisim.core.errors import InputError
+from mpisim.runs.log.reader import Log
+
+SOURCE = "measured in run/netlab, to 3e-4 of |grad f(x^0)|^2"
+MODEL = "the network model, applied to the logs of unlimited links"
+METHODS = ("gd", "marina", "diana")
+LOOKS: dict[str, tuple[str, Any, str]] = {
+    "gd": (style.COLOURS[6], "-", "o"),
+    "marina": (style.COLOURS[0], (0, (4, 1.5)), "s"),
+    "diana": (style.COLOURS[1], (0, (1.5, 1)), "^"),
+}
+ACCURACY = 3e-4
+CLOSE = 0.15
+SLOWEST, FASTEST = 3e6, 1e11  # bits a second: the ends of the axis; unlimited is the right one
+TICKS = {1e7: "10M", 1e8: "100M", 1e9: "1G", FASTEST: "∞"}
+SECONDS, GRADIENT = Axis("seconds", log=True), Axis("grad_norm_sq", log=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class Speed:
+    """The logs of one network: {method: {seed: log}}."""
+
+    network: Links
+    logs: dict[str, dict[int, Log]]
+
+    @property
+    def name(self) -> str:
+        """The links' speed, for a reader."""
+        return _rate(self.network.up)
+
+    def median(self, method: str) -> float:
+        """Median seconds to the accuracy over the seeds; infinity where it is not reached."""
+        return float(np.median([_needed(log, SECONDS) for log in self.logs[method].values()]))
+
+
+def runs(logs: list[Log]) -> list[Speed]:
+    """Networks with all methods, the slowest first, the unlimited one last; `InputError` if not."""
+    found: dict[str, Speed] = {}
+    for log in logs:
+        text = str(log.attrs.get("network", ""))
+        if not text:
+            raise InputError(f"{log.path}: not from the lab; `make netlab-crossover` runs it")
+        one = found.setdefault(text, Speed(parse(text, f"{log.path}:"), {}))
+        one.logs.setdefault(str(log.attrs["method"]), {})[seed(log)] = log
+    whole = [one for one in found.values() if one.logs.keys() >= set(METHODS)]
+    whole.sort(key=lambda one: one.network.up)
+    if len(whole) < 2 or whole[-1].network.up < float("inf"):
+        raise InputError("the logs need two networks or more, one of them with unlimited links")
+    return whole
+
+
+def _needed(log: Log, axis: Axis) -> float:
+    return needed(log, axis, ACCURACY * float(log.column("grad_norm_sq")[0]))
+
+
+def predicted(log: Log, network: Links) -> float:
+    """Seconds to the accuracy that the model makes of a log for another network."""
+    return _needed(log, ModelledSeconds("seconds", True, links=network))
+
+
+def draw(logs: list[Log]) -> Any:
+    """Seconds over the links' speed, measured and modelled; |grad f|^2 over seconds at each."""
+    found = runs(logs)
+    with panels.styled():
+        figure, grid = panels.grid(1, 1 + len(found))
+        _seconds(grid[0, 0], found)
+        for panel, one in zip(grid[0, 1:], found, strict=True):
+            for method in METHODS:
+                colour, dash, _ = LOOKS[method]
+                first = min(one.logs[method].values(), key=seed)
+                panels.curve(panel, [first], SECONDS, GRADIENT, colour, dash)
+            panels.dress(panel, SECONDS, GRADIENT, "seconds")
+            panel.set_title(one.name)
+        grid[0, 1].set_ylabel(GRADIENT.label(logs[0]))
+        looks = {_text(found[-1].logs[method]): LOOKS[method][:2] for method in METHODS}
+        panels.legend(figure, panels.entries_of(looks))
+    return figure
+
+
+def _text(logs: dict[int, Log]) -> str:
+    log = next(iter(logs.values()))
+    text = labels.method(str(log.attrs["method"]))
+    compressor = log.config["compressor"]
+    return text if compressor["name"] == "identity" else f"{text} + {labels.compressor(compressor)}"
+
+
+def _seconds(panel: Any, found: list[Speed]) -> None:
+    rates = np.geomspace(SLOWEST, FASTEST, 100)
+    for method in METHODS:
+        colour, dash, marker = LOOKS[method]
+        base = found[-1].logs[method]
+        modelled = [_modelled(base, found[0].network, float(rate)) for rate in rates]
+        panel.plot(rates, modelled, color=colour, linestyle=dash)
+        for one in found:
+            at = min(one.network.up, FASTEST)
+            panel.plot(at, one.median(method), color=colour, marker=marker, linestyle="")
+    panel.set_xscale("log")
+    panel.set_xticks(list(TICKS), list(TICKS.values()))
+    panel.minorticks_off()
+    panel.set_yscale("log")
+    panel.set_xlabel("speed of the links, bit/s")
+    panel.set_ylabel("seconds to the accuracy")
+    panel.set_title("measured, and model")
+
+
+def _modelled(logs: dict[int, Log], kind: Links, rate: float) -> float:
+    network = dataclasses.replace(kind, up=rate, down=rate)
+    return float(np.median([predicted(log, network) for log in logs.values()]))
+
+
+def claims(logs: list[Log]) -> Iterator[Claim]:
+    """Which method is ahead at which speed, and how well the model tells the seconds."""
+    found = runs(logs)
+    yield from _ahead(found)
+    yield from _starts(found)
+    yield from _model(found)
+
+
+def _ahead(found: list[Speed]) -> Iterator[Claim]:
+    """That compression pays on the slowest links and does not on unlimited ones."""
+    for one, pays in ((found[0], True), (found[-1], False)):
+        for method in METHODS[1:]:
+            plain, own = one.median("gd"), one.median(method)
+            name = labels.method(method)
+            text = f"{one.name}: {name} is there {'before' if pays else 'after'} GD"
+            measured = f"{number(own)} s against {number(plain)} s, {number(plain / own)} times"
+            yield Claim(text, SOURCE, measured, (own < plain) == pays, {"gd": plain, method: own})
+
+
+def _starts(found: list[Speed]) -> Iterator[Claim]:
+    """That the speed from which the model sees no gain lies where the measured order turns."""
+    for method in METHODS[1:]:
+        paid = [one for one in found if one.median(method) < one.median("gd")]
+        lost = [one for one in found if one not in paid]
+        low = max((one.network.up for one in paid), default=0.0)
+        high = min((one.network.up for one in lost), default=float("inf"))
+        turn = _turn(found, method)
+        shown = f"the model says {_rate(turn)}, measured between {_rate(low)} and {_rate(high)}"
+        yield Claim(
+            f"{labels.method(method)} pays up to the speed that the model gives",
+            MODEL,
+            shown,
+            low <= turn <= high,
+            {"model": turn, "from": low, "to": high},
+        )
+
+
+def _turn(found: list[Speed], method: str) -> float:
+    """The smallest speed at which the model has GD ahead, bits a second; infinity without any."""
+    rates = np.geomspace(1e5, 1e12, 1401)
+    for rate in rates:
+        own, plain = (
+            _modelled(found[-1].logs[name], found[0].network, float(rate))
+            for name in (method, "gd")
+        )
+        if own >= plain:
+            return float(rate)
+    return float("inf")
+
+
+def _rate(value: float) -> str:
+    if value == float("inf"):
+        return "no limit"
+    return f"{value / 1e6:.3g} Mbit/s" if value < 1e9 else f"{value / 1e9:.3g} Gbit/s"
+
+
+def _model(found: list[Speed]) -> Iterator[Claim]:
+    """That the model predicts the seconds on each network, from logs of the unlimited one."""
+    base = found[-1]
+    for one in found[:-1]:
+        for method in METHODS:
+            name = f"{one.name}, {labels.method(method)}: the model is within {CLOSE:.0%}"
+            pairs = _pairs(base.logs[method], one.logs[method], one.network)
+            if not pairs:
+                yield Claim(name, MODEL, "not measured: no seed reached it in both runs", False)
+                continue
+            model, own = map(list, zip(*pairs.values(), strict=True))
+            error = float(np.median(np.divide(model, own))) - 1
+            measured = f"{number(float(np.median(model)))} s for {number(float(np.median(own)))} s"
+            details = {"measured": own, "model": model, "seeds": list(pairs)}
+            yield Claim(name, MODEL, f"{measured}, {error:+.1%}", abs(error) <= CLOSE, details)
+
+
+def _pairs(
+    base: dict[int, Log], logs: dict[int, Log], network: Links
+) -> dict[int, tuple[float, float]]:
+    """{seed: (modelled, measured) seconds} of the seeds whose runs got there."""
+    both = sorted(base.keys() & logs.keys())
+    pairs = {s: (predicted(base[s], network), _needed(logs[s], SECONDS)) for s in both}
+    return {s: pair for s, pair in pairs.items() if np.isfinite(pair).all()}

@@ -1,0 +1,61 @@
+"""The runs of the crossover: its grid, in the lab, at several speeds of the links."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mpisim.analysis.link_model import parse
+from mpisim.analysis.study import Grid
+from mpisim.core.errors import InputError, MpisimError
+from mpisim.runs.sweep.points import Point
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # tools/ is no part of the package
+
+HOSTS = 3
+# Seeds at each speed. Short runs are repeated, as their seconds scatter more, and in two passes, so
+# that what is compared was measured within a minute or two.
+PASSES: list[dict[str, str]] = [
+    {"10mbit": "[1]", "unlimited": "[1,2,3]", "1gbit": "[1,2,3]", "100mbit": "[1,2,3]"},
+    {"1gbit": "[4,5,6]", "unlimited": "[4,5,6]"},
+]
+
+
+class OnNetworks(Grid):
+    """A sweep on each network; the logs are in a folder for each, below the grid's."""
+
+    def complete(
+        self, study: Path, scale: str, comm: MPI.Intracomm, command: str
+    ) -> Sequence[Point]:
+        """Run what is missing, in hosts that are made for it. Without mpirun, which it starts."""
+        from tools.netlab.job import mpirun, stoppable
+        from tools.netlab.lab import Lab
+
+        if comm.size > 1:
+            raise InputError("netlab: starts mpirun itself; run it without mpirun")
+        folder, *_ = self.points(study, scale)
+        for number, speeds in enumerate(PASSES, 1):
+            for speed, seeds in speeds.items():
+                print(f"links: {speed}", flush=True)
+                sweep = ["sweep", str(study / f"{self.file}.toml")]
+                sweep += ["--set", f"sweep.run.seed={seeds}"]
+                sweep += ["--out", str(folder / f"{speed}-{number}")]
+                with stoppable(), Lab(HOSTS, parse(f"{speed},shared")) as lab:
+                    code = mpirun(lab, [sys.executable, "-m", "mpisim", *sweep]).returncode
+                if code:
+                    error = MpisimError(f"the sweep at {speed} ended with exit code {code}")
+                    error.exit_code = code
+                    raise error
+        return []
+
+    def state(self, study: Path, scale: str, ranks: int) -> str:
+        """How many runs there are."""
+        try:
+            return f"{len(self.read(self.folder(study))[0])} runs done"
+        except InputError:
+            return "never run"

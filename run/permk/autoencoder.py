@@ -1,0 +1,119 @@
+"""Figures 2 and 8 to 10: the autoencoder, f(x^k) over the bits that every node has sent.
+
+MARINA + PermK, MARINA + RandK and EF21 + TopK with steps that are powers of two; the best step is
+that of the paper's code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import log2
+from typing import Any
+
+from mpisim.analysis import labels, panels, style
+from mpisim.analysis.curves import Axis
+from mpisim.analysis.study import best_runs
+from mpisim.runs.log.reader import Log
+
+COMPRESSORS = ("permk", "randk", "topk")
+NAMES = {"permk": "PermK", "randk": "RandK", "topk": "TopK"}
+LOOKS: dict[str, tuple[str, Any]] = {
+    "permk": (style.COLOURS[2], "-"),
+    "randk": (style.COLOURS[1], (0, (1, 1.2))),
+    "topk": (style.COLOURS[0], (0, (4, 1.5))),
+}
+F = "loss"
+BITS, LOSS = Axis("bits_up", log=False), Axis(F, log=True)
+
+Panel = tuple[float, float]  # lambda, p-hat
+Steps = dict[float, Log]  # {step: run}
+Runs = dict[Panel, dict[str, Steps]]
+
+
+def runs(logs: Sequence[Log]) -> Runs:
+    """{(lambda, p-hat): {compressor: {step: run}}}, all ascending."""
+    found: Runs = {}
+    for log in sorted(logs, key=lambda log: float(log.attrs["stepsize"])):
+        problem = log.config["problem"]
+        panel = float(problem["lambda"]), float(problem["homogeneity"])
+        own = found.setdefault(panel, {})
+        own.setdefault(str(log.attrs["compressor"]), {})[float(log.attrs["stepsize"])] = log
+    return {panel: found[panel] for panel in sorted(found)}
+
+
+def unregularised(logs: Sequence[Log]) -> list[Log]:
+    """The runs with lambda = 0, which Figure 2 shows."""
+    return [log for log in logs if log.config["problem"]["lambda"] == 0]
+
+
+def finest(found: Runs, panel: Panel, compressor: str) -> list[Log]:
+    """The run with the best step, by the rule of the paper's code; none where there is none."""
+    steps = found.get(panel, {}).get(compressor, {})
+    ranked = best_runs(steps.values(), "mean-loss")
+    return [log for own in ranked for log in next(iter(own.values()))]
+
+
+def draw_best(title: str, logs: Sequence[Log]) -> Any:
+    """The best step of each method."""
+    return _draw(title, logs, COMPRESSORS, _best)
+
+
+def draw_steps(title: str, compressors: Sequence[str], logs: Sequence[Log]) -> Any:
+    """All steps of two methods."""
+    return _draw(title, logs, compressors, _all_steps)
+
+
+def _draw(title: str, logs: Sequence[Log], compressors: Sequence[str], curves: Any) -> Any:
+    """A row for each lambda, a column for each p-hat."""
+    found = runs(logs)
+    lambdas, ps = (list(dict.fromkeys(panel[i] for panel in found)) for i in (0, 1))
+
+    def fill(panel: Any, lambda_: float, p: float) -> None:
+        curves(panel, found, (lambda_, p), compressors)
+        panels.dress(panel, BITS, LOSS, BITS.label(logs[0]) if lambda_ == lambdas[-1] else "")
+
+    return panels.matrix(
+        lambdas,
+        sorted(ps),
+        fill,
+        labels=[f"λ = {lambda_:g}\n{LOSS.label(logs[0])}" for lambda_ in lambdas],
+        titles=[rf"$\hat{{p}}$ = {p:g}" for p in sorted(ps)],
+        entries=panels.entries_of({_pair(name): LOOKS[name] for name in compressors}),
+        title=f"{title}: {_setting(logs[0])}",
+    )
+
+
+def _pair(compressor: str) -> str:
+    method = "ef21" if compressor == "topk" else "marina"
+    return f"{labels.method(method)} + {NAMES[compressor]}"
+
+
+def _setting(log: Log) -> str:
+    """Size and length of the runs, for a title."""
+    problem, run = log.config["problem"], log.config["run"]
+    d, code = log.attrs["dimension"], problem["code_size"]
+    size = f"n = {log.n}, {problem['images']} images, $d_e$ = {code}, d = {d}"
+    return f"{size}, {run['rounds']} rounds; runs that diverged are left out"
+
+
+def _best(panel: Any, found: Runs, key: Panel, compressors: Sequence[str]) -> None:
+    for name in compressors:
+        for log in finest(found, key, name):
+            panels.curve(panel, [log], BITS, LOSS, *LOOKS[name])
+            panel.lines[-1].set_label(f"γ = {_step(log)}")
+    panel.legend(fontsize=7, loc="upper right", handlelength=1.8)
+
+
+def _all_steps(panel: Any, found: Runs, key: Panel, compressors: Sequence[str]) -> None:
+    for name in compressors:
+        steps = found.get(key, {}).get(name, {})
+        for place, log in enumerate(steps.values()):
+            panels.curve(panel, [log], BITS, LOSS, *LOOKS[name])
+            line = panel.lines[-1]  # the larger the step the darker
+            line.set(alpha=0.35 + 0.65 * (place + 1) / len(steps), label=f"γ = {_step(log)}")
+    panel.legend(fontsize=6, loc="lower left", handlelength=1.8, labelspacing=0.2)
+
+
+def _step(log: Log) -> str:
+    """``2^-7``, for a legend."""
+    return f"$2^{{{log2(float(log.attrs['stepsize'])):g}}}$"

@@ -1,0 +1,90 @@
+"""Permutation compressors for provably faster distributed non-convex optimisation."""
+
+from functools import partial
+from typing import Any
+
+from mpisim.analysis.study import Figure, Grid, Measurement
+from mpisim.runs.log.reader import Log
+
+from . import autoencoder, mg, quadratic, table5
+from . import autoencoder_claims as claimed
+from .quadratic_claims import against_randk, against_topk, best_steps
+
+MULTIPLES = [2**i for i in range(20)]  # the published runs'
+LONG = ["run.rounds=20000", "run.log_every=100", f"sweep.multiples={MULTIPLES}"]
+PL = [
+    "problem.lambda=1e-4",
+    "title=PermK paper, Figures 3, 5 and 7",
+    "sweep.folder=logs/permk-fig3",
+]
+QUADRATIC = Grid("quadratic", {"quick": [], "paper": LONG})
+QUADRATIC_PL = Grid("quadratic", {"quick": PL, "paper": [*PL, *LONG]})
+
+# As in the paper: all of MNIST, n = 1000, d = 25,088, K = 26. The steps of its code, 2^-5 to 2^3
+# for a loss that is divided by 784, are 2^-14.6 to 2^-6.6 here; the smallest are left out.
+STEPS = ", ".join(repr(2.0**i) for i in range(-12, -5))
+PAIRS = (
+    '{method = {name = "marina"}, compressor = {name = "permk"}}',
+    '{method = {name = "marina"}, compressor = {name = "randk", k = 26}}',
+    '{method = {name = "ef21"}, compressor = {name = "topk", k = 26}}',
+)
+WHOLE = [
+    "problem.workers=1000",
+    "problem.images=60000",
+    "problem.code_size=16",
+    "run.rounds=4000",
+    f"sweep.methods=[{', '.join(PAIRS)}]",
+    f"sweep.method.stepsize=[{STEPS}]",
+]
+MNIST = Grid("autoencoder", {"quick": [], "paper": WHOLE})
+PUBLISHED_STEPS = [2.0**i / 784 for i in range(-5, 4)]  # 784 features
+TABLE5 = Grid("table5", {"quick": [], "paper": [f"sweep.method.stepsize={PUBLISHED_STEPS}"]})
+SPLITS = {"quick": 200, "paper": 2000}
+
+# How many of the best steps of each compressor are shown.
+best = partial(quadratic.draw, {"randk": 1, "permk": 1, "topk": 1})
+randk = partial(quadratic.draw, {"randk": 3, "permk": 3})
+topk = partial(quadratic.draw, {"topk": 3, "permk": 3})
+
+
+def fig2(logs: list[Log]) -> Any:
+    """Figure 8 without a regulariser."""
+    return autoencoder.draw_best("PermK paper, Figure 2", autoencoder.unregularised(logs))
+
+
+fig8 = partial(autoencoder.draw_best, "PermK paper, Figure 8")
+fig9 = partial(autoencoder.draw_steps, "PermK paper, Figure 9", ("permk", "randk"))
+fig10 = partial(autoencoder.draw_steps, "PermK paper, Figure 10", ("permk", "topk"))
+
+FIGURES = [
+    Figure(
+        "fig1",
+        "MARINA with RandK and PermK, EF21 with TopK on quadratic tasks",
+        QUADRATIC,
+        best,
+        best_steps,
+    ),
+    Figure(
+        "fig2",
+        "PermK, RandK and TopK on the autoencoder by homogeneity",
+        MNIST,
+        fig2,
+        claimed.fig2,
+    ),
+    Figure("fig3", "Figure 1 with lambda = 1e-4", QUADRATIC_PL, best, best_steps),
+    Figure("fig4", "RandK and PermK over step sizes", QUADRATIC, randk, against_randk),
+    Figure("fig5", "Figure 4 with lambda = 1e-4", QUADRATIC_PL, randk, against_randk),
+    Figure("fig6", "TopK and PermK over step sizes", QUADRATIC, topk, against_topk),
+    Figure("fig7", "Figure 6 with lambda = 1e-4", QUADRATIC_PL, topk, against_topk),
+    Figure("fig8", "the autoencoder by the regulariser, too", MNIST, fig8, claimed.fig8),
+    Figure("fig9", "RandK and PermK on the autoencoder by step", MNIST, fig9, claimed.fig9),
+    Figure("fig10", "TopK and PermK on the autoencoder by step", MNIST, fig10, claimed.fig10),
+    Figure(
+        "mg",
+        "L_+ and L_± of linear regression over random splits of mg",
+        Measurement(f"{__package__}.measure_mg", "logs/permk-mg", SPLITS, mg.read),
+        mg.draw,
+        mg.claims,
+    ),
+    Figure("table5", "the adaptive ratios of the autoencoder", TABLE5, table5.draw, table5.claims),
+]

@@ -1,0 +1,110 @@
+"""Figures 1 and 3 to 7: quadratic tasks, each method with its best steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mpisim.analysis import panels, style
+from mpisim.analysis.curves import Axis
+from mpisim.analysis.study import best_runs
+from mpisim.runs.log.reader import Log
+
+METHODS = {"randk": "MARINA, RandK", "permk": "MARINA, PermK", "topk": "EF21, TopK"}
+LOOKS: dict[str, tuple[str, Any]] = {
+    "randk": (style.COLOURS[1], (0, (1.2, 1.2))),
+    "permk": (style.COLOURS[2], "-"),
+    "topk": (style.COLOURS[0], (0, (4, 1.5))),
+}
+# What a worker has sent as the paper charges it: values alone, no indices.
+BITS = Axis("paper_bits_up", log=False)
+GRADIENT = Axis("grad_norm_sq", log=True)
+FAR = 1e-4  # of |grad f(x^0)|^2: a step that ends below it is tolerated
+TIGHT: dict[str, Any] = {
+    "handlelength": 1.6,
+    "borderaxespad": 0.1,
+    "labelspacing": 0.2,
+    "columnspacing": 0.7,
+    "handletextpad": 0.3,
+    "framealpha": 0.7,
+}
+
+
+Task = tuple[int, float]  # n, noise
+Steps = dict[float, Log]  # {multiple of the theory step: run}, the best first
+Found = dict[Task, dict[str, Steps]]
+
+
+def tuned(logs: list[Log]) -> Found:
+    """{(n, noise): {compressor: its steps}}, by n and noise.
+
+    The best step has the smallest mean of log10 |grad f(x^k)|^2 over the last 90% of the rows, as
+    in the published code. Steps whose run ended above |grad f(x^0)|^2 are left out.
+    """
+    found: Found = {}
+    for steps in best_runs(logs):
+        runs = {step: own[0] for step, own in steps.items() if _share(own[0]) < 1}
+        if runs:
+            config = next(iter(runs.values())).config
+            task = int(config["problem"]["workers"]), float(config["problem"]["noise"])
+            found.setdefault(task, {})[str(config["compressor"]["name"])] = runs
+    return {task: found[task] for task in sorted(found)}
+
+
+def _share(log: Log) -> float:
+    """|grad f|^2 at the end over that at the start."""
+    values = GRADIENT.values(log)
+    return float(values[-1] / values[0])
+
+
+def tolerated(steps: Steps) -> float:
+    """The largest of the steps that end below ``FAR`` |grad f(x^0)|^2, 0 without one."""
+    far = (log for log in steps.values() if _share(log) <= FAR)
+    return max((float(log.attrs["stepsize"]) for log in far), default=0.0)
+
+
+def draw(shown: dict[str, int], logs: list[Log]) -> Any:
+    """A row for each n, a column for each noise; ``shown`` best steps of each compressor."""
+    found = tuned(logs)
+    sizes = list(dict.fromkeys(n for n, _ in found))
+    noises = sorted({noise for _, noise in found})
+
+    def fill(panel: Any, n: int, noise: float) -> None:
+        _panel(panel, found.get((n, noise), {}), shown)
+        if n == sizes[-1]:
+            panel.set_xlabel("bits sent per worker")
+
+    return panels.matrix(
+        sizes,
+        noises,
+        fill,
+        labels=[f"n = {n}\n{GRADIENT.label(logs[0])}" for n in sizes],
+        titles=[f"noise {noise:g}" for noise in noises],
+        entries=[(METHODS[name], _look(name, 0)) for name in shown],
+    )
+
+
+def _panel(panel: Any, own: dict[str, Steps], shown: dict[str, int]) -> None:
+    """The best steps, the best of them strongest; their multiples stand in the corner."""
+    if not own:
+        panel.set_axis_off()
+        return
+    handles = []
+    for name, most in shown.items():
+        runs = list(own.get(name, {}).items())[:most]
+        for place, (multiple, log) in reversed(list(enumerate(runs))):
+            xs, ys = BITS.values(log), GRADIENT.values(log)
+            handles += panel.plot(xs, ys, **_look(name, place), label=f"×{multiple:g}")
+    panels.dress(panel, BITS, GRADIENT, "")
+    panel.set_ylim(bottom=max(panel.get_ylim()[0], 1e-13))
+    handles.sort(key=lambda line: (line.get_color(), float(line.get_label()[1:])))
+    panel.legend(handles=handles, fontsize=6, loc="upper right", ncols=len(shown), **TIGHT)
+
+
+def _look(name: str, place: int) -> dict[str, Any]:
+    colour, dash = LOOKS[name]
+    return {
+        "color": colour,
+        "linestyle": dash,
+        "alpha": (1.0, 0.55, 0.3)[place],
+        "linewidth": 1.6 if place == 0 else 1.1,
+    }

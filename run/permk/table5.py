@@ -1,0 +1,126 @@
+"""Table 5: (L_+^t)^2 / (L_±^t)^2 along MARINA with PermK on the autoencoder."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from mpisim.analysis import panels, style
+from mpisim.analysis.claims import Claim, number
+from mpisim.analysis.curves import Axis
+from mpisim.analysis.study import best_runs
+from mpisim.runs.log.reader import Log
+
+SOURCE = "PermK paper, A.8.2 and Table 5"
+PAPER = {  # homogeneity: {t: ratio}
+    0.9: {10: 104.73, 300: 9.96, 600: 5.69, 900: 3.61},
+    0.0: {10: 18.83, 300: 2.31, 600: 1.69, 900: 1.30},
+}
+ABOUT = 3.0  # "about 10 times" is within this factor of 10
+NAMES = {0.9: "homogeneous", 0.0: "heterogeneous"}
+COLOURS = {0.9: style.COLOURS[2], 0.0: style.COLOURS[1]}
+
+
+@dataclasses.dataclass(frozen=True)
+class Ratio(Axis):
+    """(L_+^t)^2 / (L_±^t)^2."""
+
+    def values(self, log: Log) -> np.ndarray:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return log.column("adaptive_L_plus_sq") / log.column("adaptive_L_pm_sq")
+
+    def label(self, log: Log) -> str:
+        return r"$(L_+^t)^2 / (L_\pm^t)^2$"
+
+
+RATIO, ROUNDS = Ratio("ratio", log=True), Axis("round", log=False)
+Ratios = dict[int, float]
+
+
+def ratios(logs: list[Log]) -> dict[float, dict[float, Ratios]]:
+    """{homogeneity: {step: {k: ratio in row k}}}, the best step of each first: the least last f."""
+    longest = max(int(log.config["run"]["rounds"]) for log in logs)
+    found: dict[float, dict[float, Ratios]] = {}
+    for steps in best_runs(logs, "loss"):
+        config = next(iter(steps.values()))[0].config
+        if int(config["run"]["rounds"]) == longest:
+            own = found.setdefault(float(config["problem"]["homogeneity"]), {})
+            own |= {step: _of_step(logs, runs[0]) for step, runs in steps.items()}
+    return {p: found[p] for p in sorted(found, reverse=True)}
+
+
+def _of_step(logs: list[Log], long: Log) -> Ratios:
+    """All rows of the runs with this step and homogeneity, however long."""
+    rows: Ratios = {}
+    for log in logs:
+        same = log.config["problem"] == long.config["problem"]
+        if same and log.config["method"] == long.config["method"]:
+            pairs = zip(ROUNDS.values(log), RATIO.values(log), strict=True)
+            rows |= {int(k): float(value) for k, value in pairs if np.isfinite(value)}
+    return {k: rows[k] for k in sorted(rows)}
+
+
+def draw(logs: list[Log]) -> Any:
+    """The ratio over the rounds: the best step, the others thinner, and the paper's table."""
+    found = ratios(logs)
+    with panels.styled():
+        figure, ((panel,),) = panels.grid(1, 1, (5.2, 3.4))
+        for p, steps in found.items():
+            for place, (step, own) in reversed(list(enumerate(steps.items()))):
+                look: dict[str, Any] = {"color": COLOURS.get(p, "black")}
+                look |= {"linewidth": 2.0} if place == 0 else {"linewidth": 0.8, "alpha": 0.5}
+                panel.plot(list(own), list(own.values()), **look, label=f"{p:g}: {step:.3g}")
+            table = PAPER.get(p, {})
+            panel.plot(list(table), list(table.values()), "o", color=COLOURS.get(p, "black"))
+        panels.dress(panel, ROUNDS, RATIO, "t")
+        panel.set_ylabel(RATIO.label(logs[0]))
+        entries: list[panels.Entry] = [
+            (rf"$\hat p$ = {p:g}", {"color": COLOURS.get(p, "black")}) for p in found
+        ]
+        dots = {"color": "black", "marker": "o", "linestyle": ""}
+        panels.legend(figure, [*entries, ("Table 5", dots)])
+    return figure
+
+
+def claims(logs: list[Log]) -> Iterator[Claim]:
+    """Both ratios fall along the run, and the homogeneous one is the larger and about 10."""
+    found = {p: next(iter(steps.values())) for p, steps in ratios(logs).items()}
+    if set(PAPER) - set(found):
+        text = "the ratio in the homogeneous and in the heterogeneous case"
+        yield Claim(text, SOURCE, "not measured: a complete run is missing", False)
+        return
+    yield from _falling(found)
+    yield from _ordered(found)
+    yield _about_ten(found[0.9])
+
+
+def _at(own: Ratios, t: int) -> float:
+    return own.get(t, float("nan"))
+
+
+def _falling(found: dict[float, Ratios]) -> Iterator[Claim]:
+    for p, table in PAPER.items():
+        values = {t: _at(found[p], t) for t in table}
+        shown = ", ".join(f"t = {t}: {number(v)} (paper {table[t]:g})" for t, v in values.items())
+        holds = all(a > b for a, b in pairwise(values.values()))
+        text = f"{NAMES[p]} (p = {p:g}): the ratio falls along the run"
+        yield Claim(text, SOURCE, shown, holds, {"ratios": values})
+
+
+def _ordered(found: dict[float, Ratios]) -> Iterator[Claim]:
+    for t in PAPER[0.9]:
+        high, low = _at(found[0.9], t), _at(found[0.0], t)
+        text = f"t = {t}: the ratio is larger in the homogeneous case"
+        yield Claim(text, SOURCE, f"{number(high)} and {number(low)}", high > low)
+
+
+def _about_ten(own: Ratios) -> Claim:
+    """On average, taken in logarithms, over the table's four iterations."""
+    mean = float(np.exp(np.mean([np.log(_at(own, t)) for t in PAPER[0.9]])))
+    text = "homogeneous: (L_±^t)^2 is about 10 times smaller on average"
+    measured = f"{number(mean)} times (within a factor {ABOUT:g} of 10 holds)"
+    return Claim(text, SOURCE, measured, 10 / ABOUT <= mean <= 10 * ABOUT, {"mean": mean})

@@ -1,0 +1,118 @@
+"""What the SAQ paper claims of Figures 4 to 8: pairs of schemes, compared on all data sets."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from mpisim.analysis.claims import Claim, fewer, needed, number
+from mpisim.analysis.curves import Axis
+from mpisim.analysis.study import data_sets
+from mpisim.runs.log.reader import Log
+
+from .curves import COSTS, DISTANCE, ROUNDS, Found, dimension, runs
+
+
+def when_larger(ratios: list[float]) -> bool:
+    """Above 1 for the larger half of the data sets."""
+    return bool(ratios) and min(ratios[(len(ratios) + 1) // 2 :] or ratios) > 1
+
+
+def mostly(ratios: list[float]) -> bool:
+    """Above 1 for more than half of the data sets."""
+    return 2 * sum(r > 1 for r in ratios) > len(ratios)
+
+
+def always(ratios: list[float]) -> bool:
+    """Above 1 for every data set."""
+    return bool(ratios) and min(ratios) > 1
+
+
+WORDS: dict[Callable[[list[float]], bool], str] = {
+    when_larger: "when d is larger",
+    mostly: "on most data sets",
+    always: "on every data set",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """That ``less`` needs fewer of each cost than ``more``.
+
+    ``where`` tells on which of the data sets the paper says so, if it does; ``brings`` what makes
+    the difference, for the source.
+    """
+
+    less: str
+    more: str
+    where: Callable[[list[float]], bool] | None = None
+    brings: str = ""
+    costs: dict[Axis, str] = dataclasses.field(default_factory=lambda: COSTS)
+
+
+def claims(source: str, comparisons: Sequence[Comparison], logs: Sequence[Log]) -> Iterator[Claim]:
+    """Each comparison on each data set, and over all of them where the paper says on which."""
+    found = runs(logs)
+    for one in comparisons:
+        own = f"{source}: what {one.brings} bring" if one.brings else source
+        yield from pairs(found, one, own)
+        yield from together(found, one, own)
+
+
+def pairs(found: Found, one: Comparison, source: str) -> Iterator[Claim]:
+    """For each data set and cost, that ``less`` needs less than ``more`` to their common level."""
+    for name in data_sets(found):
+        own = found.get((name, one.less), []), found.get((name, one.more), [])
+        for cost, unit in one.costs.items():
+            text = f"{name}, d = {dimension(found, name)}: {one.less} needs fewer {unit} than"
+            claim = fewer(f"{text} {one.more}", source, *own, cost, DISTANCE)
+            yield claim if cost is ROUNDS else _with_later(claim, *own, cost)
+
+
+@dataclasses.dataclass(frozen=True)
+class Later(Axis):
+    """An axis without what had been spent in row 0: the exchange before round 0."""
+
+    of: Axis = dataclasses.field(kw_only=True)
+
+    def values(self, log: Log) -> np.ndarray:
+        values = self.of.values(log)
+        return values - values[0]
+
+
+def _with_later(claim: Claim, less: list[Log], more: list[Log], cost: Axis) -> Claim:
+    """With the ratio without the exchange before round 0; in words where that turns the claim."""
+    if "ratios" not in claim.details:
+        return claim
+    level, later = float(claim.details["level"]), Later(cost.name, log=cost.log, of=cost)
+    low, high = (
+        np.median([needed(log, later, level, DISTANCE) for log in logs]) for logs in (less, more)
+    )
+    ratio = float(high / low) if low > 0 else None
+    measured = claim.measured
+    if not claim.holds and ratio is not None and ratio > 1:
+        measured += f"; without what is sent before round 0: {number(ratio)} times"
+    details = claim.details | {"ratio_without_start": ratio}
+    return dataclasses.replace(claim, measured=measured, details=details)
+
+
+def together(found: Found, one: Comparison, source: str) -> Iterator[Claim]:
+    """For each cost, ``where`` of the ratios of `pairs`, as d grows.
+
+    A ratio that was not measured counts as 0.
+    """
+    if one.where is None:
+        return
+    for cost, unit in one.costs.items():
+        ratios = {name: _ratio(found, name, one, cost) for name in data_sets(found)}
+        said = (f"{name} (d = {dimension(found, name)}) {number(r)}" for name, r in ratios.items())
+        text = f"{one.less} needs fewer {unit} than {one.more} {WORDS[one.where]}"
+        holds = one.where([*ratios.values()])
+        yield Claim(text, source, ", ".join(said), holds, {"ratios": ratios})
+
+
+def _ratio(found: Found, name: str, one: Comparison, cost: Axis) -> float:
+    own = found.get((name, one.less), []), found.get((name, one.more), [])
+    return float(fewer("", "", *own, cost, DISTANCE).details.get("median_ratio", 0.0))

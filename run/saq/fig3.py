@@ -1,0 +1,160 @@
+"""Figure 3 and Appendix B.5: do bits grow with |h^-1|, as Assumption 3 has it?
+
+measure_fig3.py encodes the messages of 1,000 random step vectors; the file that it writes is what
+is drawn.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from mpisim.analysis import panels, style
+from mpisim.analysis.claims import Claim
+from mpisim.analysis.curves import Axis
+from mpisim.core.errors import InputError
+from mpisim.runs.log.isolated import DAMAGE, run_isolated
+
+SOURCE = "SAQ, Appendix B.5 and Figure 3 (Assumption 3)"
+LAMBDAS, DENSITIES = (1, 10, 100), (0.25, 0.5, 0.75, 1.0)
+FILE = "bits.h5"
+# "none" is no code: norm, signs and empirical entropy, without what tells the frequencies.
+CODES = {
+    "elias": "Elias omega",
+    "e1": "Appendix E.1",
+    "entropy": "entropy coder",
+    "none": "empirical entropy",
+}
+DASHES = {
+    "elias": "-",
+    "e1": (0, (1, 1.2)),
+    "entropy": (0, (4, 1.5)),
+    "none": (0, (5, 1.5, 1, 1.5)),
+}
+LINEAR, LOGARITHMIC = Axis("bits", log=False), Axis("bits", log=True)
+NORM = r"$\|h^{-1}\|$"
+BINS = 20
+SURE = 1e-3  # p-value of a rank correlation that is there
+ROUNDED_UP = 2  # the logarithms of E.1 are whole bits in a message
+
+
+@dataclasses.dataclass(frozen=True)
+class Measured:
+    """|h^-1|, shape (1000,), and bits {code: (lambdas, densities, 1000)}, means over x.
+
+    support : the same shape, 31 + log d + log C(d, n0) + d - n0 of Appendix E.1
+    """
+
+    inverse_norm: np.ndarray
+    bits: dict[str, np.ndarray]
+    support: np.ndarray
+    vectors: int
+
+
+def read(folder: Path) -> Measured:
+    """What measure_fig3.py measured; `InputError` where it is not there."""
+    path = folder / FILE
+    try:
+        return run_isolated(path, lambda: _measured(path))
+    except DAMAGE:
+        raise InputError(
+            f"{path}: cannot be read; `mpisim study run/saq fig3` measures it"
+        ) from None
+
+
+def _measured(path: Path) -> Measured:
+    with h5py.File(path, "r", locking=False) as file:
+        return Measured(
+            file["inverse_norm"][:],
+            {code: file[f"bits/{code}"][:] for code in CODES},
+            file["support"][:],
+            int(file.attrs["vectors"]),
+        )
+
+
+def draw(measured: Measured) -> Any:
+    """A column for each lambda; Elias' bits of every h, and medians in all codes."""
+    with panels.styled():
+        figure, grid = panels.grid(2, len(LAMBDAS), (3.4, 2.6))
+        for a, mean in enumerate(LAMBDAS):
+            grid[0, a].set_title(f"Poisson, λ = {mean}")
+            for b in range(len(DENSITIES)):
+                _dots(grid[0, a], measured, (a, b), style.COLOURS[b])
+            for b in (0, len(DENSITIES) - 1):
+                _medians(grid[1, a], measured, (a, b), style.COLOURS[b])
+            panels.dress(grid[0, a], LOGARITHMIC, LINEAR, NORM)
+            panels.dress(grid[1, a], LOGARITHMIC, LOGARITHMIC, NORM)
+        grid[0, 0].set_ylabel("bits, Elias omega")
+        grid[1, 0].set_ylabel("bits, medians")
+        looks: list[panels.Entry] = [
+            (f"density {density}", {"color": colour, "linewidth": 4})
+            for density, colour in zip(DENSITIES, style.COLOURS, strict=False)
+        ]
+        looks += [(CODES[c], {"color": "black", "linestyle": DASHES[c]}) for c in CODES]
+        panels.legend(figure, looks, "SAQ, Figure 3: bits of a message, d = 50", len(DENSITIES))
+    return figure
+
+
+def _dots(panel: Any, measured: Measured, at: tuple[int, int], colour: str) -> None:
+    values = measured.bits["elias"][at]
+    look = {"markersize": 2.5, "markeredgewidth": 0, "alpha": 0.5, "rasterized": True}
+    panel.plot(measured.inverse_norm, values, ".", color=colour, **look)
+
+
+def _medians(panel: Any, measured: Measured, at: tuple[int, int], colour: str) -> None:
+    """Of bins with equally many h each."""
+    bins = np.array_split(np.argsort(measured.inverse_norm), BINS)
+    x = [np.median(measured.inverse_norm[own]) for own in bins]
+    for code, dash in DASHES.items():
+        y = [np.median(measured.bits[code][at][own]) for own in bins]
+        panel.plot(x, y, color=colour, linestyle=dash)
+
+
+def claims(measured: Measured) -> Iterator[Claim]:
+    """B.5: bits and |h^-1| are positively correlated; E.1: the bound of its own code."""
+    yield from _correlations(measured)
+    yield from _bounds(measured)
+
+
+def _correlations(measured: Measured) -> Iterator[Claim]:
+    from scipy.stats import spearmanr  # a second to import
+
+    for a, mean in enumerate(LAMBDAS):
+        for b, density in enumerate(DENSITIES):
+            found = {c: spearmanr(measured.inverse_norm, v[a, b]) for c, v in measured.bits.items()}
+            ranks = {code: float(result.statistic) for code, result in found.items()}
+            elias = found["elias"]
+            said = ", ".join(f"{CODES[code]} {rank:.2f}" for code, rank in ranks.items())
+            more = _more(measured, (a, b))
+            yield Claim(
+                f"λ = {mean}, density {density}: bits (Elias) grow with |h^-1|",
+                SOURCE,
+                f"Spearman's rank correlation: {said}; Elias takes {more:.0%} more than the"
+                " empirical entropy",
+                elias.statistic > 0 and elias.pvalue < SURE,
+                {"spearman": ranks, "p_value": float(elias.pvalue), "elias_above_entropy": more},
+            )
+
+
+def _more(measured: Measured, at: tuple[int, int]) -> float:
+    """Elias' bits over norm, signs and empirical entropy, less 1: the median over h."""
+    return float(np.median(measured.bits["elias"][at] / measured.bits["none"][at])) - 1
+
+
+def _bounds(measured: Measured) -> Iterator[Claim]:
+    bound = measured.support + measured.inverse_norm + ROUNDED_UP
+    for a, mean in enumerate(LAMBDAS):
+        share = measured.bits["e1"][a] / bound[a]
+        yield Claim(
+            f"λ = {mean}: E.1's code takes at most 31 + log d + log C(d, n0) + d - n0 + |h^-1|",
+            "SAQ, Appendix E.1",
+            f"{share.max():.3f} of it at most, over all h and densities, means over"
+            f" {measured.vectors} vectors",
+            bool(share.max() <= 1),
+            {"largest_share": float(share.max())},
+        )

@@ -1,0 +1,174 @@
+"""Table 2: the data as it is here, what is sent before round 0, and what three codes take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from mpisim.analysis import panels, style
+from mpisim.analysis.claims import Claim, number
+from mpisim.analysis.curves import Axis
+from mpisim.analysis.study import data_sets
+from mpisim.runs.log.reader import Log
+
+from . import curves
+
+# d, n and m, the rows of a worker, as Table 2 has them.
+PAPER = {
+    "german.numer": (24, 4, 250),
+    "svmguide3": (21, 4, 310),
+    "covtype": (54, 6, 145_253),
+    "splice": (60, 6, 166),
+    "w8a": (300, 8, 6_218),
+    "a9a": (123, 8, 2_837),
+}
+PLUS = "DIANA+ (quant+)"
+LABELS = ("DIANA (quant)", PLUS, "DIANA+ (block quant+)")
+CODECS = {"elias": "Elias omega", "e1": "Appendix E.1", "entropy": "entropy coder"}
+HEADS = {  # and the widths of the columns, shares of the figure's
+    "data": 0.13,
+    "d": 0.06,
+    "n": 0.05,
+    "m": 0.08,
+    "d, n, m in the paper": 0.18,
+    "MB before round 0": 0.16,
+    "of all MB": 0.18,
+    "seconds a round": 0.15,
+}
+NEGLIGIBLE = 0.1  # share of all megabytes, or seconds
+
+Runs = dict[tuple[str, str, str], Log]
+
+
+def runs(logs: Sequence[Log]) -> Runs:
+    """{(data, label, codec): run}, data sets in the order of the figures."""
+    by_label = curves.runs(logs)
+    return {(*key, codec(log)): log for key, own in by_label.items() for log in own}
+
+
+def codec(log: Log) -> str:
+    """The code of a run's levels."""
+    table = log.config["compressor"]
+    return str(table.get("inner", table)["codec"])
+
+
+def message_bits(logs: Sequence[Log]) -> list[float]:
+    """Mean bits of a message after round 0, for runs with other codes: rounds that all have."""
+    last = min(int(log.column("round")[-1]) for log in logs)
+    found = []
+    for log in logs:
+        rounds, bits = log.column("round"), log.column("bits_up")
+        found.append((bits[rounds == last][0] - bits[0]) / (last * log.n))
+    return found
+
+
+def draw(logs: Sequence[Log]) -> Any:
+    """The table; below it the bits of a message in each code, for three compressors."""
+    from matplotlib.figure import Figure
+
+    found = runs(logs)
+    names = data_sets(found)
+    with panels.styled():
+        figure = Figure(figsize=(11, 2.9 + 0.35 * len(names)), layout="constrained")
+        places = figure.add_gridspec(2, len(LABELS), height_ratios=(0.35 + 0.28 * len(names), 2.2))
+        top = figure.add_subplot(places[0, :])
+        top.axis("off")
+        cells = [_row(found, name) for name in names]
+        widths = list(HEADS.values())
+        table = top.table(cells, colLabels=_heads(found), colWidths=widths, loc="center")
+        table.auto_set_font_size(False)
+        table.set_fontsize(9)
+        table.scale(1, 1.25)
+        for column, scheme in enumerate(LABELS):
+            _bars(figure.add_subplot(places[1, column]), found, names, scheme)
+        looks = [
+            (text, {"color": colour, "linewidth": 6})
+            for text, colour in zip(CODECS.values(), style.COLOURS, strict=False)
+        ]
+        panels.legend(figure, looks, "SAQ, Table 2, and the bits of a message in three codes")
+    return figure
+
+
+def _heads(found: Runs) -> list[str]:
+    rounds = max((int(log.column("round")[-1]) for log in found.values()), default=0)
+    return [head + f", {rounds} rounds" * (head == "of all MB") for head in HEADS]
+
+
+def _row(found: Runs, name: str) -> list[str]:
+    log = next(log for (data, _, _), log in found.items() if data == name)
+    sizes = [f"{size:,}" for size in _sizes(log)]
+    paper = ", ".join(f"{size:,}" for size in PAPER[name]) if name in PAPER else "not there"
+    plus = found.get((name, PLUS, "elias"))
+    if plus is None:
+        return [name, *sizes, paper, "", "", ""]
+    seconds, rounds = curves.SECONDS.values(plus), plus.column("round")
+    each = (seconds[-1] - seconds[0]) / rounds[-1]
+    start = number(curves.BYTES.values(plus)[0])
+    return [name, *sizes, paper, start, f"{_share(plus, curves.BYTES):.0%}", f"{each:.2g}"]
+
+
+def _sizes(log: Log) -> tuple[int, int, int]:
+    """d, n and the most rows that a worker has."""
+    return int(log.attrs["dimension"]), log.n, int(log.workers["rows"].max())
+
+
+def _share(log: Log, cost: Axis) -> float:
+    """What was spent before round 0, of all."""
+    values = cost.values(log)
+    return float(values[0] / values[-1])
+
+
+def _bars(panel: Any, found: Runs, names: list[str], scheme: str) -> None:
+    here = [name for name in names if all((name, scheme, c) in found for c in CODECS)]
+    bits = np.array([message_bits([found[name, scheme, c] for c in CODECS]) for name in here])
+    for i, colour in zip(range(len(CODECS)), style.COLOURS, strict=False):
+        where = np.arange(len(here)) + (i - 1) * 0.27
+        bars = panel.bar(where, bits[:, i] if here else [], 0.27, color=colour)
+        panel.bar_label(bars, fmt="%.0f", fontsize=5.5, padding=1)
+    panel.set_xticks(range(len(here)), here, fontsize=7, rotation=12)
+    panel.set_axisbelow(True)
+    panel.set_title(scheme)
+    panel.set_ylabel("bits of a message")
+    panel.grid(visible=False, axis="x")
+
+
+def claims(logs: Sequence[Log]) -> Iterator[Claim]:
+    """The data is Table 2's; what is sent ahead is negligible in the long run (A.3, B.1)."""
+    found = runs(logs)
+    for name in data_sets(found):
+        yield from _claims(name, found)
+
+
+def _claims(name: str, found: Runs) -> Iterator[Claim]:
+    log = next(log for (data, _, _), log in found.items() if data == name)
+    sizes = _sizes(log)
+    text = "d = {:,}, n = {:,}, m = {:,}"
+    paper = PAPER.get(name)
+    if paper:
+        yield Claim(
+            f"{name}: {text.format(*paper)}",
+            "SAQ, Table 2",
+            text.format(*sizes),
+            sizes == paper,
+        )
+    plus = found.get((name, PLUS, "elias"))
+    if plus is not None:
+        for cost, unit in ((curves.BYTES, "megabytes"), (curves.SECONDS, "seconds")):
+            yield _negligible(name, plus, cost, unit)
+
+
+def _negligible(name: str, log: Log, cost: Axis, unit: str) -> Claim:
+    values, rounds = cost.values(log), int(log.column("round")[-1])
+    each = (values[-1] - values[0]) / rounds
+    enough = values[0] * (1 / NEGLIGIBLE - 1) / each
+    share = _share(log, cost)
+    return Claim(
+        f"{name}: {PLUS}: what is sent before round 0 is negligible in {unit}",
+        'SAQ, Appendix A.3: "negligible when the number of iterations is large"',
+        f"{share:.1%} of {number(values[-1])} {unit} after {rounds} rounds;"
+        f" {NEGLIGIBLE:.0%} after about {enough:,.0f}",
+        share <= NEGLIGIBLE,
+        {"share": share, "rounds_for_a_tenth": float(enough)},
+    )

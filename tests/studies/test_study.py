@@ -1,0 +1,159 @@
+"""Studies: loaded, listed, run, drawn, and made from the template."""
+
+import re
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from mpisim.analysis.study import Grid, find, load, studies
+from mpisim.cli import main
+from mpisim.core.errors import InputError
+from mpisim.problems.data import find as data_sets
+from tests.comm.jobs import mpirun, needs_mpirun
+
+ROOT = Path(__file__).parents[2]
+FIGURE = "Figure('fig1', 'title', Grid('fig1'), print, list)"
+
+
+@pytest.fixture
+def made(tmp_path, monkeypatch):
+    """A function that writes a study with this figures.py, and loads it."""
+
+    def make(text, name="mine", **modules):
+        folder = tmp_path / name
+        folder.mkdir()
+        imports = "from mpisim.analysis.study import Figure, Grid\n"
+        (folder / "figures.py").write_text(f'"""A title.\n\nMore."""\n{imports}{text}')
+        for module, content in modules.items():
+            (folder / f"{module}.py").write_text(content)
+        return load(folder)
+
+    return make
+
+
+def test_a_study_is_a_package_of_its_own(made):
+    text = f"from . import values\nvalue = values.VALUE\nFIGURES = [{FIGURE}]"
+    one = made(text, "one", values="VALUE = 1")
+    two = made(text.replace("title", "two"), "two-2", values="VALUE = 2")
+    assert (one.title, two.figure("fig1").title) == ("A title.", "two")
+    assert one.full_name(one.figure("fig1")) == "one-fig1"
+    with pytest.raises(InputError, match=r"one: no figure 'fig2'; known: fig1"):
+        one.figure("fig2")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("FIGURES = [", r"figures\.py:5: '\[' was never closed"),
+        ("import nothing_of_that_name", r"figures\.py:5: No module named 'nothing_of_that_name'"),
+        ("1 / 0", r"figures\.py:5: ZeroDivisionError: division by zero"),
+        ("from . import missing", r"figures\.py:5: cannot import name 'missing'"),
+        ("", r"figures\.py: FIGURES: None; it must be a list of Figure"),
+        ("FIGURES = []\nFIGURES = 3", r"FIGURES: 3; it must be a list of Figure"),
+        ("FIGURES = ['fig1']", r"FIGURES: \['fig1'\]; it must be a list of Figure"),
+        (f"FIGURES = [{FIGURE}, {FIGURE}]", r"figures\.py: FIGURES: two figures .* same name"),
+        (f"{FIGURE.replace('fig1', 'Fig 1')}", r"figures\.py:5: a figure's name: 'Fig 1' is not"),
+        (f"{FIGURE.replace('print', '3')}", r"figures\.py:5: figure fig1: draw: 3 is not allowed"),
+        (f"{FIGURE.replace('Grid', 'str')}", r"source: 'fig1' is not allowed; it must be Grid"),
+    ],
+)
+def test_what_is_wrong_is_one_line(made, text, said):
+    with pytest.raises(InputError, match=said) as error:
+        made(text)
+    assert "\n" not in str(error.value)
+
+
+def test_what_is_missing_is_one_line(tmp_path, capsys):
+    assert main(["study", str(tmp_path / "nowhere")]) == 2
+    assert "not a study, it has no figures.py" in capsys.readouterr().err
+    assert main(["study", str(tmp_path)]) == 2
+    assert "no study there" in capsys.readouterr().err
+    assert main(["study", str(ROOT / "run" / "permk"), "fig99"]) == 2
+    assert "no figure 'fig99'; known: fig1" in capsys.readouterr().err
+
+
+def test_names_of_figures_are_those_of_make(capsys):
+    """All studies of run/ are listed; their figures keep the names that they have had."""
+    assert main(["study", str(ROOT / "run")]) == 0
+    listed = re.findall(r"^  (\S+) +\S", capsys.readouterr().out, re.MULTILINE)
+    numbers = {"marina": (1, 2), "permk": range(1, 11), "saq": range(3, 9), "cdadam": range(1, 12)}
+    names = {f"{study}-fig{n}" for study, all_ in numbers.items() for n in all_}
+    names |= {"permk-mg", "permk-table5", "saq-table2", "cdadam-table2", "cdadam-pi"}
+    assert set(listed) == names | {"netlab-crossover"} and len(listed) == len(names) + 1
+
+
+def test_make_asks_the_study_for_extras(capsys):
+    for name, extras in (("fig1", "torch\n"), ("fig2", "")):
+        assert main(["study", str(ROOT / "run" / "cdadam"), name, "--extras"]) == 0
+        assert capsys.readouterr().out == extras
+
+
+@pytest.mark.parametrize("scale", ["quick", "paper"])
+def test_every_grid_is_read(scale):
+    for study in studies(ROOT / "run"):
+        for figure in study.figures.values():
+            if isinstance(figure.source, Grid) and scale in figure.source.scales:
+                folder, points = figure.source.whole(study.folder, scale)
+                assert folder.parent == Path("logs") and points
+
+
+def test_data_that_is_not_here_is_left_out(monkeypatch):
+    study, figure = find("marina-fig1")
+    monkeypatch.setattr(data_sets, "available", lambda name: name in ("a9a", "duke"))
+    folder, grid, gone = figure.source.points(study.folder, "paper")
+    assert folder == Path("logs/marina-fig1") and len(gone) == 5
+    assert {point["problem"]["data"] for point in grid} == {"a9a", "duke"}
+    monkeypatch.setattr(data_sets, "available", lambda name: False)
+    with pytest.raises(InputError, match=r"none of the data is here"):
+        figure.source.points(study.folder, "quick")
+
+
+def test_other_data_takes_its_place(monkeypatch):
+    from mpisim.problems.torch import samples
+
+    study, figure = find("cdadam-fig9")
+    for there, used in ((True, "cifar10-part"), (False, "generated")):
+        monkeypatch.setattr(samples, "available", lambda name, t=there: t or name == "generated")
+        _, grid, gone = figure.source.points(study.folder, "quick")
+        assert {point["problem"]["data"] for point in grid} == {used} and not gone
+        assert {point["method"]["name"] for point in grid} == set(figure.source.methods)
+
+
+def test_a_new_study_runs_as_it_is(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", "study", "papers/mine"]) == 0
+    assert "mpisim study papers/mine fig1" in capsys.readouterr().out
+    assert main(["study", "papers/mine"]) == 0
+    assert "never run" in capsys.readouterr().out
+    assert main(["study", "papers/mine", "fig1"]) == 0
+    assert "2 of 2 claims hold" in capsys.readouterr().out
+    assert len(list(Path("logs/mine-fig1").glob("*.h5"))) == 6
+    assert Path("figures/mine-fig1.png").stat().st_size > 10_000
+    assert main(["study", "papers/mine", "fig1"]) == 0
+    assert "6 of them complete before" in capsys.readouterr().out
+    assert main(["study", "papers/mine"]) == 0
+    assert "drawn, 2 of 2 claims hold; 6 of 6 runs done" in capsys.readouterr().out
+    assert main(["new", "study", "papers/mine"]) == 2
+    assert "papers/mine: exists already" in capsys.readouterr().err
+
+
+@needs_mpirun
+@pytest.mark.mpi
+def test_a_study_under_mpirun(tmp_path):
+    """All ranks run, one draws; a mistake is said once."""
+    assert main(["new", "study", str(tmp_path / "mine")]) == 0
+    few = (tmp_path / "mine" / "fig1.toml").read_text().replace("rounds = 200", "rounds = 20")
+    (tmp_path / "mine" / "fig1.toml").write_text(few)
+    job = mpirun(2, "-m", "mpisim", "study", "mine", "fig1", cwd=tmp_path)
+    assert job.returncode == 0 and job.stdout.count("claims hold") == 1
+    assert (tmp_path / "figures" / "mine-fig1.pdf").is_file()
+    job = mpirun(2, "-m", "mpisim", "study", "mine", "fig2", cwd=tmp_path)
+    assert job.returncode == 2 and job.stderr.count("no figure 'fig2'") == 1
+
+
+def test_the_template_is_package_data():
+    """setup.cfg packs the files that `mpisim new study` reads."""
+    names = {path.name for path in files("mpisim.analysis.study").joinpath("template").iterdir()}
+    assert names - {"__pycache__"} == {"README.md", "figures.py", "fig1.toml"}
+    assert "mpisim.analysis.study = template/*" in (ROOT / "setup.cfg").read_text()
