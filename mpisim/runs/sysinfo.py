@@ -37,7 +37,7 @@ def info_text() -> str:
 
 def provenance() -> dict[str, str | int]:
     """What a log's attributes should say of the software and the machine. Starts no MPI."""
-    network = os.environ.get("MPISIM_NETWORK")  # set by run/netlab, the network it made
+    network = os.environ.get("MPISIM_NETWORK")  # set by tools.netlab, the network it made
     found: dict[str, str | int] = {
         "package_version": VERSION,
         "python": platform.python_version(),
