@@ -32,7 +32,7 @@ ACTIVATE = (
 
 
 def end_with(path: Path, lines: tuple[str, ...]) -> None:
-    """Make a marked block the end of a file, in place of the one that is there."""
+    """End a file with a marked block, in place of the one that it may have."""
     text = path.read_text().partition(MARK)[0]
     path.write_text("\n".join([text.rstrip("\n"), "", MARK, *lines, ""]))
 

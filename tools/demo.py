@@ -26,7 +26,7 @@ RUNS = {
 
 
 def data_set() -> str:
-    """mushrooms where it is or can be had, else the sample; says which."""
+    """mushrooms if it is at hand or can be downloaded, else the sample; prints which."""
     try:
         print(f"data: {DATA}, {find(DATA)}")
         return DATA
@@ -37,7 +37,7 @@ def data_set() -> str:
         print(f"data: {DATA}, downloaded")
         return DATA
     except InputError as error:
-        print(f"data: the sample, because {DATA} is not here and no download started ({error})")
+        print(f"data: the sample, because {DATA} is not at hand and no download started ({error})")
         return "sample"
 
 
@@ -57,7 +57,7 @@ def run(name: str, settings: list[str], data: str) -> Path:
 
 
 def main() -> None:
-    """Run, draw, tell."""
+    """Run the four, draw them and print the table."""
     data = data_set()
     logs = [run(name, settings, data) for name, settings in RUNS.items()]
     picture = Path("figures/demo.png")

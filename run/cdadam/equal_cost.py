@@ -21,7 +21,7 @@ COSTS = {EPOCHS: "epochs", BITS: "bits"}
 
 
 def better(own: Log, rival: Log, y: Axis, x: Axis, source: str) -> Claim:
-    """That ``own`` ends better in y than ``rival`` stood when it had spent as much of x."""
+    """Claim that ``own`` has the better y when both have spent the same on x."""
     budget = min(float(x.values(own)[-1]), float(x.values(rival)[-1]))
     ours, theirs = (_value_at(log, y, x, budget) for log in (own, rival))
     higher = y.name.endswith("accuracy")
@@ -37,7 +37,7 @@ def better(own: Log, rival: Log, y: Axis, x: Axis, source: str) -> Claim:
 
 
 def _value_at(log: Log, y: Axis, x: Axis, budget: float) -> float:
-    """y in the last row in which no more than ``budget`` had been spent on x."""
+    """y in the last row at which at most ``budget`` was spent on x."""
     within = np.flatnonzero(x.values(log) <= budget * (1 + 1e-9))
     return float(y.values(log)[within[-1]])
 
@@ -45,10 +45,10 @@ def _value_at(log: Log, y: Axis, x: Axis, budget: float) -> float:
 def times_fewer(
     less: Log, more: Log, x: Axis, y: Axis, wanted: float, within: float, source: str
 ) -> Claim:
-    """That ``more`` spends about ``wanted`` times as much of x until both reach a level of y.
+    """Claim that ``more`` spends about ``wanted`` times as much of x to reach a level of y.
 
-    The level is the smallest that both reached; "about" is up to a factor ``within``. What is
-    spent to the levels before, those of the rows of ``less``, is told, too.
+    The level is the smallest that both reached; "about" is up to a factor ``within``. The ratios at
+    the earlier rows of ``less`` are in the text and in the details.
     """
     level = max(float(y.values(log).min()) for log in (less, more))
     start = min(float(y.values(log)[0]) for log in (less, more))

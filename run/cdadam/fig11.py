@@ -47,12 +47,12 @@ def draw(logs: list[Log]) -> Any:
 
 
 def claims(logs: list[Log]) -> list[Claim]:
-    """Larger n and larger tau: a faster decrease of the training loss."""
+    """The larger n or tau, the faster the training loss falls."""
     return [_faster(WORDS[name], runs) for name, runs in groups(logs).items()]
 
 
 def _faster(what: str, runs: dict[int, Log]) -> Claim:
-    """By the mean of the training loss over the logged rounds after the first."""
+    """Compares means of the training loss over the logged rounds after the first."""
     means = {value: float(LOSS.values(log)[1:].mean()) for value, log in runs.items()}
     values = list(means.values())
     return Claim(

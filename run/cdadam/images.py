@@ -32,14 +32,14 @@ LOOKS: dict[str, tuple[str, Any]] = {
     "1bit-adam": (style.COLOURS[3], (0, (5, 1.5, 1, 1.5))),
 }
 RIVALS = ("ef21-2way", "1bit-adam")
-ABOUT = 1.6  # "around" 32 times, and 5 times: up to this factor
+ABOUT = 1.6  # "around" 32 and 5 times means up to this factor
 ALL: tuple[Axis, ...] = (LOSS, GRADIENT, ACCURACY, TEST_LOSS, TEST_GRADIENT, TEST_ACCURACY)
 
-Pairs = tuple[tuple[Axis, str, Axis], ...]  # what CD-Adam is better in, than whom, at equal what
+Pairs = tuple[tuple[Axis, str, Axis], ...]  # (y, rival, x): CD-Adam has the better y at equal x
 
 
 def pairs(x: Axis, rivals: Mapping[str, tuple[Axis, ...]]) -> Pairs:
-    """Claims at equal x: for each rival, in what CD-Adam is better."""
+    """The claims at equal x, from {rival: each y in which CD-Adam is better}."""
     return tuple((y, rival, x) for rival, ys in rivals.items() for y in ys)
 
 
@@ -60,7 +60,7 @@ class Curves:
     axes : pairs of x and y, row by row, ``columns`` in a row
     better : see `Pairs`
     fewer : (rival, y, times) that CD-Adam saves bits against
-    pi : the paper's range of pi is checked, too
+    pi : whether the paper's range of pi is checked
     """
 
     source: str
@@ -88,7 +88,7 @@ class Curves:
         return figure
 
     def claims(self, logs: list[Log]) -> Iterator[Claim]:
-        """What the paper says of the figure; one that does not hold for a rival without a run."""
+        """What the paper says of the figure. A claim without its runs does not hold."""
         found = of_method(logs, self.methods)
         if "cd-adam" not in found:
             yield self._missing("cd-adam")

@@ -22,7 +22,7 @@ LOOKS: dict[str, tuple[str, Any]] = {
     "naive-amsgrad": (style.COLOURS[3], (0, (5, 1.5, 1, 1.5))),
 }
 SAME = 3.0  # two gradient norms are "roughly the same" within this factor
-STALL = 2.0  # a method stalls that gains less than this factor in the second half of its rounds
+STALL = 2.0  # a method that gains less in the second half of its rounds stalls
 
 ROUNDS, BITS = Axis("round", log=False), Axis("bits_total", log=True)
 NORM = Named("grad_norm_sq", log=True, text="gradient norm", of=np.sqrt)

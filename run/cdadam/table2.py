@@ -18,7 +18,7 @@ HEAD = ("Method", "time (s / round)", "bits of a worker, both ways", "by the for
 
 
 def rows(logs: list[Log]) -> list[tuple[str, float, float, float]]:
-    """Method, seconds of a round, bits of a worker, the table's formula for them."""
+    """Method, seconds of a round, bits of a worker, and those bits by the table's formula."""
     return [
         (method, float(log.column("seconds")[-1] / log.column("round")[-1]), *_bits(log))
         for method, log in of_method(logs, METHODS).items()

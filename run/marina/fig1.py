@@ -23,7 +23,7 @@ WIRE_BITS = 32
 
 @dataclasses.dataclass(frozen=True)
 class LaterBits(Axis):
-    """bits_up per worker without the 32 d bits of MARINA's g^0, which its own code leaves out."""
+    """bits_up per worker without the 32 d bits of g^0, which MARINA's published code leaves out."""
 
     def values(self, log: Log) -> np.ndarray:
         return np.maximum(super().values(log) - WIRE_BITS * int(log.attrs["dimension"]), 0)
@@ -90,7 +90,7 @@ def _legend(counts: list[int]) -> list[panels.Entry]:
 
 
 def claims(logs: list[Log]) -> Iterator[Claim]:
-    """MARINA and VR-MARINA need less than DIANA and VR-DIANA; what K does to each cost."""
+    """MARINA needs less than DIANA, VR-MARINA less than VR-DIANA; how K changes each cost."""
     found = runs(logs)
     yield from _pairs(found)
     yield from _orders(found)
@@ -108,7 +108,7 @@ def _pairs(found: Found) -> Iterator[Claim]:
 
 
 def _with_later_bits(claim: Claim, less: list[Log], more: list[Log]) -> Claim:
-    """With the ratio of bits without g^0; in words where g^0 alone turns the claim."""
+    """Adds the ratio of bits without g^0, in words where g^0 alone turns the claim."""
     if "ratios" not in claim.details:
         return claim
     level = float(claim.details["level"])

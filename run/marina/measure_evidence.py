@@ -63,7 +63,7 @@ class DianaByShifts(Diana):
     """The published DIANA: workers send h_i^{k+1}, and the server steps with their mean."""
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
-        super().estimate(x)  # m_i crosses the network, as was charged; h is h^{k+1} now
+        super().estimate(x)  # sends m_i, which is charged, and sets h to h^{k+1}
         return self.star.broadcast(self.h)
 
 
@@ -103,7 +103,7 @@ def pick(logs: list[Log], data: str, k: int, method: str, name: str, **run: int)
 
 
 def variants(logs: list[Log]) -> None:
-    """What a deviation costs in rounds, and where 1000 rounds lead."""
+    """The rounds that a deviation costs, and the gradient norm after 1000 rounds."""
     header("", "rounds, relative", "|grad f(x^T)|^2", "spread")
     axis = Axis("round", log=False)
     for data, k in CELLS:

@@ -26,7 +26,10 @@ LOOKS: dict[str, tuple[str, Any, str]] = {
 }
 ACCURACY = 3e-4
 CLOSE = 0.15
-SLOWEST, FASTEST = 3e6, 1e11  # bits a second: the ends of the axis; unlimited is the right one
+SLOWEST, FASTEST = (
+    3e6,
+    1e11,
+)  # ends of the axis, bits a second; unlimited links are at the right
 TICKS = {1e7: "10M", 1e8: "100M", 1e9: "1G", FASTEST: "∞"}
 SECONDS, GRADIENT = Axis("seconds", log=True), Axis("grad_norm_sq", log=True)
 
@@ -49,7 +52,7 @@ class Speed:
 
 
 def runs(logs: list[Log]) -> list[Speed]:
-    """Networks with all methods, the slowest first, the unlimited one last; `InputError` if not."""
+    """The networks with runs of all methods, slowest first; `InputError` without unlimited ones."""
     found: dict[str, Speed] = {}
     for log in logs:
         text = str(log.attrs.get("network", ""))
@@ -69,7 +72,7 @@ def _needed(log: Log, axis: Axis) -> float:
 
 
 def predicted(log: Log, network: Links) -> float:
-    """Seconds to the accuracy that the model makes of a log for another network."""
+    """Seconds to the accuracy on another network, which the model predicts from a log."""
     return _needed(log, ModelledSeconds("seconds", True, links=network))
 
 
@@ -132,7 +135,7 @@ def claims(logs: list[Log]) -> Iterator[Claim]:
 
 
 def _ahead(found: list[Speed]) -> Iterator[Claim]:
-    """That compression pays on the slowest links and does not on unlimited ones."""
+    """Compression pays on the slowest links and does not on unlimited ones."""
     for one, pays in ((found[0], True), (found[-1], False)):
         for method in METHODS[1:]:
             plain, own = one.median("gd"), one.median(method)
@@ -143,7 +146,7 @@ def _ahead(found: list[Speed]) -> Iterator[Claim]:
 
 
 def _starts(found: list[Speed]) -> Iterator[Claim]:
-    """That the speed from which the model sees no gain lies where the measured order turns."""
+    """The speed at which the model sees no gain any more lies where the measured order turns."""
     for method in METHODS[1:]:
         paid = [one for one in found if one.median(method) < one.median("gd")]
         lost = [one for one in found if one not in paid]
@@ -162,15 +165,12 @@ def _starts(found: list[Speed]) -> Iterator[Claim]:
 
 def _turn(found: list[Speed], method: str) -> float:
     """The smallest speed at which the model has GD ahead, bits a second; infinity without any."""
-    rates = np.geomspace(1e5, 1e12, 1401)
-    for rate in rates:
-        own, plain = (
-            _modelled(found[-1].logs[name], found[0].network, float(rate))
-            for name in (method, "gd")
-        )
-        if own >= plain:
-            return float(rate)
-    return float("inf")
+
+    def seconds(name: str, rate: float) -> float:
+        return _modelled(found[-1].logs[name], found[0].network, rate)
+
+    rates = np.geomspace(1e5, 1e12, 1401).tolist()
+    return next((r for r in rates if seconds(method, r) >= seconds("gd", r)), float("inf"))
 
 
 def _rate(value: float) -> str:
@@ -180,7 +180,7 @@ def _rate(value: float) -> str:
 
 
 def _model(found: list[Speed]) -> Iterator[Claim]:
-    """That the model predicts the seconds on each network, from logs of the unlimited one."""
+    """The model predicts the seconds on each network from the logs of unlimited links."""
     base = found[-1]
     for one in found[:-1]:
         for method in METHODS:
@@ -199,7 +199,7 @@ def _model(found: list[Speed]) -> Iterator[Claim]:
 def _pairs(
     base: dict[int, Log], logs: dict[int, Log], network: Links
 ) -> dict[int, tuple[float, float]]:
-    """{seed: (modelled, measured) seconds} of the seeds whose runs got there."""
+    """{seed: (modelled, measured) seconds}, where both runs reached the accuracy."""
     both = sorted(base.keys() & logs.keys())
     pairs = {s: (predicted(base[s], network), _needed(logs[s], SECONDS)) for s in both}
     return {s: pair for s, pair in pairs.items() if np.isfinite(pair).all()}

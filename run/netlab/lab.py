@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # tools/ is no part of the package
 
 HOSTS = 3
-# Seeds at each speed. Short runs are repeated, as their seconds scatter more, and in two passes, so
-# that what is compared was measured within a minute or two.
+# Seeds at each speed. Short runs are repeated, since their seconds scatter more, in two passes, so
+# that runs that are compared are made within a minute or two.
 PASSES: list[dict[str, str]] = [
     {"10mbit": "[1]", "unlimited": "[1,2,3]", "1gbit": "[1,2,3]", "100mbit": "[1,2,3]"},
     {"1gbit": "[4,5,6]", "unlimited": "[4,5,6]"},
@@ -27,12 +27,12 @@ PASSES: list[dict[str, str]] = [
 
 
 class OnNetworks(Grid):
-    """A sweep on each network; the logs are in a folder for each, below the grid's."""
+    """A grid that is swept on several networks. Each has a folder of logs below the grid's."""
 
     def complete(
         self, study: Path, scale: str, comm: MPI.Intracomm, command: str
     ) -> Sequence[Point]:
-        """Run what is missing, in hosts that are made for it. Without mpirun, which it starts."""
+        """Sweep on one network after the other. Starts mpirun itself."""
         from tools.netlab.job import mpirun, stoppable
         from tools.netlab.lab import Lab
 

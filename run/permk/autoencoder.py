@@ -47,7 +47,7 @@ def unregularised(logs: Sequence[Log]) -> list[Log]:
 
 
 def finest(found: Runs, panel: Panel, compressor: str) -> list[Log]:
-    """The run with the best step, by the rule of the paper's code; none where there is none."""
+    """The runs with the best step, by the rule of the paper's code; empty without any."""
     steps = found.get(panel, {}).get(compressor, {})
     ranked = best_runs(steps.values(), "mean-loss")
     return [log for own in ranked for log in next(iter(own.values()))]

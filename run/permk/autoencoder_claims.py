@@ -18,7 +18,7 @@ FIG8 = "PermK paper, Appendix A.5 and Figure 8"
 FIG9 = "PermK paper, Appendix A.6 and Figure 9"
 FIG10 = "PermK paper, Appendix A.7 and Figure 10"
 ALIKE = 0.9  # p-hat from which shards count as alike
-SAME = 1.25  # two needs of bits are "almost the same" within this factor
+SAME = 1.25  # numbers of bits are "almost the same" within this factor
 SIGNIFICANT = 1.5  # from this factor on a gain is "significant"
 SMALL = 1e-4  # A.7 says lambda in {0, 0.00001}, of which the figures have 0
 PAPER_BITS = Axis("paper_bits_up", log=False)
@@ -97,7 +97,7 @@ def fig10(logs: Sequence[Log]) -> Iterator[Claim]:
 
 
 def better(found: Runs, panel: Panel, less: str, more: str, source: str) -> Claim:
-    """That ``less`` needs fewer bits than ``more`` to the smallest f that both reached."""
+    """Claim that ``less`` needs fewer bits than ``more`` to the smallest f that both reached."""
     text = f"{where(panel)}: {NAMES[less]} needs fewer bits than {NAMES[more]}"
     own = finest(found, panel, less), finest(found, panel, more)
     claim = fewer(text, source, *own, BITS, F)
@@ -113,7 +113,7 @@ def better(found: Runs, panel: Panel, less: str, more: str, source: str) -> Clai
 
 
 def bits_ratio(found: Runs, panel: Panel, less: str, more: str) -> float:
-    """What `better` measured; NaN where it did not."""
+    """The ratio that `better` measures; NaN where it measures none."""
     return float(better(found, panel, less, more, "").details.get("median_ratio", np.nan))
 
 
@@ -125,7 +125,7 @@ def where(panel: Panel) -> str:
 def steps_claim(
     found: Runs, panel: Panel, other: str, source: str, *, alike: bool = False
 ) -> Claim:
-    """That PermK tolerates larger steps than ``other``, or about the same (within 2 times)."""
+    """Claim that PermK tolerates larger steps than ``other``, or about the same (a factor of 2)."""
     what = "about the same steps as" if alike else "larger steps than"
     text = f"{where(panel)}: PermK tolerates {what} {NAMES[other]}"
     first, second = (_tolerated(found, panel, name) for name in ("permk", other))

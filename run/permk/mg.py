@@ -21,7 +21,7 @@ FILE = "splits.json"
 UNSCALED, INFERRED = "mg", "mg, told from mg_scale"
 PAPER = {"L_plus": 3609.6653, "L_pm": 34.58}
 NAMES = {"L_plus": r"$L_+$", "L_pm": r"$L_\pm$"}
-# What is claimed of a constant: between which percentiles of the splits the paper's value lies.
+# Of each constant: the percentiles of the splits between which the paper's value should lie.
 CONSTANTS = (
     ("L_plus", "L_+", "random split", (0, 100), "over", ".6g"),
     ("L_pm", "L_±", "typical random split", (5, 95), "in 90% of", ".4g"),
@@ -45,7 +45,7 @@ def read(folder: Path) -> Measured:
 
 
 def draw(found: Measured) -> Any:
-    """A row for each data set: both constants, and the paper's value where it is for that data."""
+    """A row for each data set with both constants, and the paper's values where they apply."""
     with panels.styled():
         figure, grid = panels.grid(len(found), len(NAMES))
         for row, (data, own) in zip(grid, found.items(), strict=True):
@@ -62,7 +62,7 @@ def draw(found: Measured) -> Any:
 
 
 def claims(found: Measured) -> Iterator[Claim]:
-    """The paper's two numbers, for mg or what stands for it, and their distance in all data."""
+    """The paper's two numbers, for mg or what is inferred of it, and their ratio in all data."""
     data = UNSCALED if UNSCALED in found else INFERRED
     for key, name, what, within, share, digits in CONSTANTS:
         values = found[data][key]

@@ -15,7 +15,7 @@ LOOKS: dict[str, tuple[str, Any]] = {
     "permk": (style.COLOURS[2], "-"),
     "topk": (style.COLOURS[0], (0, (4, 1.5))),
 }
-# What a worker has sent as the paper charges it: values alone, no indices.
+# Bits that a worker has sent as the paper charges them: values without indices.
 BITS = Axis("paper_bits_up", log=False)
 GRADIENT = Axis("grad_norm_sq", log=True)
 FAR = 1e-4  # of |grad f(x^0)|^2: a step that ends below it is tolerated
@@ -84,7 +84,7 @@ def draw(shown: dict[str, int], logs: list[Log]) -> Any:
 
 
 def _panel(panel: Any, own: dict[str, Steps], shown: dict[str, int]) -> None:
-    """The best steps, the best of them strongest; their multiples stand in the corner."""
+    """The best steps, the first drawn strongest, with their multiples in the corner."""
     if not own:
         panel.set_axis_off()
         return

@@ -73,7 +73,7 @@ def _larger_steps(found: Found, task: Task) -> Claim:
 
 
 def growing(found: Found) -> Iterator[Claim]:
-    """That what PermK gains over RandK in bits grows with n, for each noise."""
+    """Claims that PermK's gain over RandK in bits grows with n, for each noise."""
     for noise in sorted({noise for _, noise in found}):
         gains = {n: gain(found, (n, noise)) for n, own in found if own == noise}
         values = list(gains.values())
@@ -99,7 +99,7 @@ def name_of(task: Task) -> str:
 
 
 def compared(found: Found, task: Task, less: str, more: str, source: str) -> Claim:
-    """That ``less`` needs fewer bits than ``more`` on a task, each with its best step."""
+    """Claim that ``less`` needs fewer bits than ``more`` on a task, each with its best step."""
     text = f"{name_of(task)}: {METHODS[less]} needs fewer bits than {METHODS[more]}"
     own = found[task]
     if less not in own or more not in own:
@@ -116,6 +116,6 @@ def _best(steps: Steps) -> tuple[float, Log]:
 
 
 def gain(found: Found, task: Task) -> float:
-    """Bits of RandK over those of PermK to their common level; NaN where it was not measured."""
+    """Bits of RandK over those of PermK to their common level; NaN without both runs."""
     claim = compared(found, task, "permk", "randk", "")
     return float(claim.details.get("median_ratio", float("nan")))

@@ -39,9 +39,9 @@ WORDS: dict[Callable[[list[float]], bool], str] = {
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-    """That ``less`` needs fewer of each cost than ``more``.
+    """Says that ``less`` needs fewer of each cost than ``more``.
 
-    ``where`` tells on which of the data sets the paper says so, if it does; ``brings`` what makes
+    ``where`` is on which of the data sets the paper says so, if it does, and ``brings`` what makes
     the difference, for the source.
     """
 
@@ -53,7 +53,7 @@ class Comparison:
 
 
 def claims(source: str, comparisons: Sequence[Comparison], logs: Sequence[Log]) -> Iterator[Claim]:
-    """Each comparison on each data set, and over all of them where the paper says on which."""
+    """Each comparison on each data set, and over all of them where the paper names some."""
     found = runs(logs)
     for one in comparisons:
         own = f"{source}: what {one.brings} bring" if one.brings else source
@@ -62,7 +62,7 @@ def claims(source: str, comparisons: Sequence[Comparison], logs: Sequence[Log]) 
 
 
 def pairs(found: Found, one: Comparison, source: str) -> Iterator[Claim]:
-    """For each data set and cost, that ``less`` needs less than ``more`` to their common level."""
+    """For each data set and cost: ``less`` needs less than ``more`` to their common level."""
     for name in data_sets(found):
         own = found.get((name, one.less), []), found.get((name, one.more), [])
         for cost, unit in one.costs.items():
@@ -73,7 +73,7 @@ def pairs(found: Found, one: Comparison, source: str) -> Iterator[Claim]:
 
 @dataclasses.dataclass(frozen=True)
 class Later(Axis):
-    """An axis without what had been spent in row 0: the exchange before round 0."""
+    """An axis without what was spent in row 0, the exchange before round 0."""
 
     of: Axis = dataclasses.field(kw_only=True)
 
@@ -83,7 +83,7 @@ class Later(Axis):
 
 
 def _with_later(claim: Claim, less: list[Log], more: list[Log], cost: Axis) -> Claim:
-    """With the ratio without the exchange before round 0; in words where that turns the claim."""
+    """Adds the ratio without the exchange before round 0, in words where that turns the claim."""
     if "ratios" not in claim.details:
         return claim
     level, later = float(claim.details["level"]), Later(cost.name, log=cost.log, of=cost)

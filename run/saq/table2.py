@@ -1,4 +1,4 @@
-"""Table 2: the data as it is here, what is sent before round 0, and what three codes take."""
+"""Table 2: the sizes of the data, what is sent before round 0, and the bits of three codes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PAPER = {
 PLUS = "DIANA+ (quant+)"
 LABELS = ("DIANA (quant)", PLUS, "DIANA+ (block quant+)")
 CODECS = {"elias": "Elias omega", "e1": "Appendix E.1", "entropy": "entropy coder"}
-HEADS = {  # and the widths of the columns, shares of the figure's
+HEADS = {  # of the columns, with their shares of the figure's width
     "data": 0.13,
     "d": 0.06,
     "n": 0.05,
@@ -55,7 +55,7 @@ def codec(log: Log) -> str:
 
 
 def message_bits(logs: Sequence[Log]) -> list[float]:
-    """Mean bits of a message after round 0, for runs with other codes: rounds that all have."""
+    """Mean bits of a message after round 0, over the rounds that all runs have."""
     last = min(int(log.column("round")[-1]) for log in logs)
     found = []
     for log in logs:
@@ -115,7 +115,7 @@ def _sizes(log: Log) -> tuple[int, int, int]:
 
 
 def _share(log: Log, cost: Axis) -> float:
-    """What was spent before round 0, of all."""
+    """The share that was spent before round 0."""
     values = cost.values(log)
     return float(values[0] / values[-1])
 
@@ -135,7 +135,7 @@ def _bars(panel: Any, found: Runs, names: list[str], scheme: str) -> None:
 
 
 def claims(logs: Sequence[Log]) -> Iterator[Claim]:
-    """The data is Table 2's; what is sent ahead is negligible in the long run (A.3, B.1)."""
+    """The data is that of Table 2, and what is sent first is negligible in long runs (A.3, B.1)."""
     found = runs(logs)
     for name in data_sets(found):
         yield from _claims(name, found)

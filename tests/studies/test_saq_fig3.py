@@ -118,4 +118,4 @@ def test_from_the_command_to_the_picture(monkeypatch, tmp_path, capsys):
     assert "15 claims hold" in capsys.readouterr().out
     assert (tmp_path / "figures" / "saq-fig3.png").stat().st_size > 10_000
     assert main(["study", folder, "fig3", "--scale", "huge"]) == 2
-    assert "--scale: 'huge' is not allowed; it must be quick or paper" in capsys.readouterr().err
+    assert "--scale: unknown name 'huge'; known: paper, quick" in capsys.readouterr().err

@@ -1,14 +1,14 @@
-"""`make netlab-check`: the kernel's counts of what crossed the network, against the ledger's.
+"""`make netlab-check`: compares the kernel's counts of bytes on the network with the ledger's.
 
-Each case runs twice, the second time with more rounds; the difference of the two runs' counts is
-that of these rounds alone, without the start of MPI, evaluation, and the end. Of the bytes that
-left (or reached) a worker host's interface go
+Each case runs twice, the second time with more rounds. The difference between the two runs' counts
+is that of these rounds, without the start of MPI, evaluation and the end. From the bytes that left
+(or reached) a worker host's interface these are subtracted:
 
 * the headers: Ethernet 14, IP 20, TCP 20 and its time stamps 12, for every packet that the kernel
   counted, acknowledgements among them;
 * MPI's envelopes: 22 bytes of every message (8 of Open MPI's TCP transport, 14 for matching).
 
-What is left must be the ledger's payload and framing.
+The rest must be the ledger's payload and framing.
 """
 
 from __future__ import annotations
@@ -99,8 +99,11 @@ class Count:
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """What one run sent: by the ledger, bytes up of each worker host and down to each; by the
-    kernel, how each worker host's counters grew."""
+    """What one run sent.
+
+    ``up`` and ``down`` are the ledger's bytes from each worker host and to each of them;
+    ``counters`` is how each worker host's counters grew.
+    """
 
     up: np.ndarray
     down: float
@@ -135,7 +138,7 @@ def measure(lab: Lab, case: Case) -> dict[str, Count]:
 
 
 def run(lab: Lab, case: Case, rounds: int) -> Run:
-    """Run a case across the lab, with rows of rounds 0 and last alone."""
+    """Run a case across the lab; the log has rows for round 0 and the last round only."""
     log, hosts = lab.folder / "check.h5", range(1, lab.hosts)
     settings = (*case.settings, f"run.rounds={rounds}", "run.log_every=1000000")
     sets = [word for setting in settings for word in ("--set", setting)]
@@ -166,7 +169,7 @@ def claims_of(case: Case, counts: dict[str, Count]) -> Iterator[Claim]:
 
 
 def main() -> int:
-    """Run all cases, print and write the claims; 1 where one does not hold."""
+    """Run all cases, print and write the claims; the exit code is 1 if one does not hold."""
     claims: list[Claim] = []
     try:
         with stoppable(), Lab(HOSTS, SHAPED) as lab:

@@ -17,7 +17,7 @@ from tools.netlab.lab import Lab
 
 GRACE_SECONDS = 10.0  # between SIGTERM and SIGKILL to mpirun
 
-# Stands in for ssh: AGENT ADDRESS COMMAND. A host has its own name and its own temporary files.
+# Takes the place of ssh: AGENT ADDRESS COMMAND. Each host has its own name and temporary files.
 AGENT = """\
 #!/bin/sh
 host=$((${{1##*.}} - 1)); shift
@@ -32,8 +32,8 @@ OPEN_MPI = {
     # a broadcast goes from the server to each host, not along a chain of hosts
     "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
     "OMPI_MCA_coll_tuned_bcast_algorithm": "1",
-    # what a host sends goes at once: larger messages would wait until the server asks for them,
-    # one host after the other
+    # send at once: larger messages would wait until the server asks for them, one host after the
+    # other
     "OMPI_MCA_btl_tcp_eager_limit": EAGER,
     "OMPI_MCA_btl_tcp_rndv_eager_limit": EAGER,
     "OMPI_MCA_btl_tcp_max_send_size": EAGER,
@@ -53,7 +53,7 @@ class Stopped(MpisimError):
 
 @contextlib.contextmanager
 def stoppable() -> Iterator[None]:
-    """In here the first SIGINT, SIGTERM or SIGHUP raises `Stopped`; further ones change nothing."""
+    """Within, the first SIGINT, SIGTERM or SIGHUP raises `Stopped`; later ones are ignored."""
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
     def stop(number: int, _: object) -> None:
@@ -72,8 +72,8 @@ def stoppable() -> Iterator[None]:
 def mpirun(lab: Lab, command: Sequence[str], **options: Any) -> subprocess.CompletedProcess[str]:
     """Run ``mpirun COMMAND`` on host 0, with one rank on each host, and wait for its end.
 
-    ``options`` are those of `subprocess.Popen`. The job ends where this is interrupted. Raises
-    `InputError` where mpirun is not Open MPI's.
+    ``options`` are those of `subprocess.Popen`. An exception ends the job. Raises `InputError` if
+    mpirun is not Open MPI's.
     """
     require_open_mpi()
     agent, hosts = _files(lab)
@@ -102,12 +102,12 @@ def environment(lab: Lab, agent: Path) -> dict[str, str]:
 
 
 def require_open_mpi() -> None:
-    """`InputError` unless the mpirun on PATH is Open MPI's, whose agent can be replaced."""
+    """Raise `InputError` unless mpirun is Open MPI's, whose launch agent can be replaced."""
     if shutil.which("mpirun") is None:
         raise InputError("netlab: there is no mpirun on PATH")
     said = subprocess.run(["mpirun", "--version"], capture_output=True, text=True, check=False)
     if "open mpi" not in said.stdout.lower() and "prrte" not in said.stdout.lower():
-        raise InputError("netlab: needs the mpirun of Open MPI; the one on PATH is another's")
+        raise InputError("netlab: needs the mpirun of Open MPI; the one on PATH is not")
 
 
 def _files(lab: Lab) -> tuple[Path, Path]:
@@ -120,7 +120,7 @@ def _files(lab: Lab) -> tuple[Path, Path]:
 
 
 def _end(job: subprocess.Popen[str]) -> None:
-    """SIGTERM, which mpirun passes on, and SIGKILL where that is not enough."""
+    """Send SIGTERM, which mpirun passes on, and SIGKILL if that is not enough."""
     job.terminate()
     try:
         job.wait(GRACE_SECONDS)

@@ -4,8 +4,8 @@
     host 1 eth0 ──── port1 ┤ bridge in a namespace of its own
     host 2 eth0 ──── port2 ┘
 
-What leaves a host is shaped at its eth0, what comes to it at its port. Nothing outside of the
-namespaces is touched, so labs do not meet each other or the machine's network.
+Traffic from a host is shaped at its eth0, traffic to it at its port. Nothing outside the namespaces
+is touched, so labs meet neither each other nor the machine's network.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ GRACE_SECONDS = 5.0
 
 @dataclasses.dataclass(frozen=True)
 class Counters:
-    """What the kernel saw pass a host's interface, Ethernet headers included."""
+    """The kernel's counts at a host's interface, Ethernet headers included."""
 
     tx_bytes: int
     tx_packets: int
@@ -51,11 +51,11 @@ class Counters:
 
 
 class Lab:
-    """``hosts`` hosts; host 0 is the server's. A context manager: all is removed at its end.
+    """A network of hosts, of which host 0 is the server's: a context manager that removes it.
 
     A host's link sends ``network.up`` to the bridge and receives ``network.down``; that of host 0
     is unlimited, or where ``network.shared``, sends ``down`` and receives ``up``. Each port delays
-    by ``latency``. Raises `InputError` where that cannot be made.
+    by ``latency``. Raises `InputError` if the machine cannot make it.
     """
 
     def __init__(self, hosts: int, network: Links | None = None):
@@ -97,11 +97,11 @@ class Lab:
         return f"10.77.0.{host + 1}"
 
     def home(self, host: int) -> Path:
-        """A folder for the host's temporary files: what hosts must not share."""
+        """The folder for the host's temporary files, which hosts must not share."""
         return self.folder / f"host{host}"
 
     def counters(self, host: int) -> Counters:
-        """Of the host's eth0, since the lab began."""
+        """The counters of the host's eth0 since the lab began."""
         shown = _tool("ip", "-n", self.space(host), "-s", "-j", "link", "show", "dev", "eth0")
         stats = json.loads(shown)[0]["stats64"]
         tx, rx = stats["tx"], stats["rx"]
@@ -119,7 +119,7 @@ class Lab:
             _shape(switch, f"port{host}", down, self.network.latency)
 
     def _plug(self, host: int, switch: str) -> None:
-        """A host with a link to the bridge, and nothing of IPv6, which would chat on its own."""
+        """Make a host with a link to the bridge, without IPv6, which would add packets."""
         space, port = self.space(host), f"port{host}"
         self.home(host).mkdir()
         _tool("ip", "netns", "add", space)
@@ -133,7 +133,7 @@ class Lab:
         _tool("ip", "-n", switch, "link", "set", port, "master", "bridge", "up")
 
     def _rates(self, host: int) -> tuple[float, float]:
-        """Bits a second that leave a host, and that come to it."""
+        """A host's limits, bits a second out and in."""
         network = self.network
         if host > 0:
             return network.up, network.down
@@ -141,7 +141,7 @@ class Lab:
 
 
 def _shape(space: str, device: str, rate: float, delay: float) -> None:
-    """What leaves ``device``: delayed by netem, then sent at a rate by tbf."""
+    """Shape what leaves ``device``: netem delays it, then tbf sends it at a rate."""
     add: tuple[str, ...] = ("tc", "-n", space, "qdisc", "add", "dev", device)
     parent: tuple[str, ...] = ("root",)
     if delay > 0:
@@ -158,14 +158,14 @@ def _shape(space: str, device: str, rate: float, delay: float) -> None:
         bucket = int(burst(rate) / 8)
         tbf = ("tbf", "rate", f"{rate:.0f}bit", "burst", str(bucket), "limit", str(QUEUE))
         _tool(*add, *parent, *tbf)
-        # TCP's packets for a device may be larger than a frame, but tbf takes to pieces those that
-        # are larger than its burst, which costs time
+        # TCP hands the device packets larger than a frame, but tbf splits those above its burst,
+        # which costs time
         whole = str(min(max(FRAME, bucket - FRAME), LARGEST))
         _tool("ip", "-n", space, "link", "set", device, "gso_max_size", whole)
 
 
 def refuse() -> None:
-    """`InputError` where no lab can be made."""
+    """Raise `InputError` where no lab can be made."""
     if sys.platform != "linux":
         raise InputError("netlab: needs Linux: it makes network namespaces")
     if os.geteuid() != 0:
@@ -176,7 +176,7 @@ def refuse() -> None:
 
 
 def remove_leftovers() -> None:
-    """Remove the labs of processes that ended without doing it: a kill -9, say."""
+    """Remove the labs of processes that were killed before they could."""
     names = {match[0] for space in _spaces() if (match := re.match(r"mpisim-\d+", space))}
     names |= {path.name for path in FOLDER.glob("mpisim-*")}
     for name in names:

@@ -1,4 +1,4 @@
-"""Drawing the figures of a study, and telling how they stand."""
+"""Draws the figures of a study and reports their state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loading studies: figures.py of a folder, imported as a module of a package of its own."""
+"""Loads studies: imports a folder's figures.py as a module of a package of its own."""
 
 from __future__ import annotations
 

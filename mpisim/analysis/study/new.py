@@ -1,4 +1,4 @@
-"""A study of one's own, from the template."""
+"""Makes a study from the template."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mpisim.core.errors import InputError, OutputError
 
 
 def create(folder: Path) -> list[Path]:
-    """Write a study that runs as it is into a new or empty folder; the files it consists of."""
+    """Write a study that runs as it is into a new or empty folder; returns its files."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{folder}: exists already; name a new folder")
     written = []

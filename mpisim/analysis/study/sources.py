@@ -1,7 +1,7 @@
 """Where the numbers of a figure come from: the runs of a grid, or a measurement.
 
-What runs needs MPI and compiled kernels, so it is imported when something runs: lists and figures
-need neither.
+Running needs MPI and compiled kernels, so those modules are imported when something runs. Lists and
+figures need neither.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from mpisim.analysis.study.logs import complete_logs
 from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError
-from mpisim.core.schema import require
+from mpisim.core.schema import choose
 from mpisim.runs.status import COMPLETE
 from mpisim.runs.sweep.points import Point
 from mpisim.runs.tables import Tables
@@ -47,18 +47,18 @@ class Grid:
     instead: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def whole(self, study: Path, scale: str) -> tuple[Path, list[Tables]]:
-        """The folder of the logs, and the points of the grid whatever data is here."""
+        """The folder of the logs, and all points of the grid."""
         from mpisim.runs.sweep.grid import read
 
         file = self.files.get(scale, self.file)
-        folder, grid = read(study / f"{file}.toml", list(_of_scale(self.scales, scale)))
+        folder, grid = read(study / f"{file}.toml", list(choose(self.scales, scale, "--scale")))
         own = [p for p in grid if not self.methods or p["method"]["name"] in self.methods]
         return folder, own
 
     def points(self, study: Path, scale: str) -> tuple[Path, list[Tables], list[str]]:
-        """The folder, the points whose data is here, and the data sets that are not.
+        """The folder, the points whose data is at hand, and the missing data sets.
 
-        Raises `InputError` where no data is here.
+        Raises `InputError` if all data is missing.
         """
         folder, grid = self.whole(study, scale)
         for point in grid:
@@ -81,7 +81,7 @@ class Grid:
     def complete(
         self, study: Path, scale: str, comm: MPI.Intracomm, command: str
     ) -> Sequence[Point]:
-        """Sweep the points whose data is here. Collective."""
+        """Sweep the points whose data is at hand. Collective."""
         from mpisim.runs.sweep.runner import counts, sweep
 
         folder, grid, gone = on_first(comm, lambda: self.points(study, scale))
@@ -140,7 +140,7 @@ class Measurement:
         self, study: Path, scale: str, comm: MPI.Intracomm, command: str
     ) -> Sequence[Point]:
         """Measure anew. Collective."""
-        size, folder = _of_scale(self.scales, scale), self.folder(study)
+        size, folder = choose(self.scales, scale, "--scale"), self.folder(study)
         on_first(comm, lambda: import_module(self.module).measure(folder, size))
         return []
 
@@ -149,14 +149,9 @@ class Measurement:
         return "measured" if self.folder(study).is_dir() else "never measured"
 
     def extras(self, study: Path, scale: str) -> str:
-        """Nothing."""
-        _of_scale(self.scales, scale)
+        """Nothing, at any of the scales."""
+        choose(self.scales, scale, "--scale")
         return ""
-
-
-def _of_scale(scales: Mapping[str, Any], scale: str) -> Any:
-    require(scale in scales, "--scale", scale, " or ".join(scales))
-    return scales[scale]
 
 
 def _data(point: Tables) -> str:

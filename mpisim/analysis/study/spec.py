@@ -1,4 +1,4 @@
-"""What a study consists of: figures, and for each its numbers, its drawing and its claims."""
+"""What a study consists of: its figures, each with its numbers, drawing and claims."""
 
 from __future__ import annotations
 
