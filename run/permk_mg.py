@@ -72,8 +72,7 @@ def of_split(table: Table, seed: int, star: Star) -> Constants:
     """The constants with ``split = "shuffled"``, ``remainder = "spread"`` and this seed."""
     rows = arrange.order_rows(table, "shuffled", seed)
     starts, stops = arrange.row_ranges(rows.rows, WORKERS, "shuffled", "spread")
-    where = (rows.features, "mg", "", rows.rows)
-    shards = Shards(rows.data, rows.indices, rows.indptr, rows.labels, starts, stops, *where)
+    shards = Shards(**vars(rows), starts=starts, stops=stops, name="mg", sha256="")
     problem = LeastSquares(data="mg", workers=WORKERS, reduction="sum")
     problem.seed = seed
     problem.attach(shards, WORKERS, 0, DOUBLE, dense=True)

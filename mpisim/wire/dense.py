@@ -1,4 +1,4 @@
-"""Messages that are values of a known number, one behind the other; whole vectors are the first.
+"""Messages that are values of a known number, one behind the other.
 
 `mpisim.wire.sparse` and `mpisim.wire.factors` send some coordinates, or the factors of matrices.
 """
