@@ -7,10 +7,9 @@ import dataclasses
 import numpy as np
 from numba import njit
 
-from mpisim.wire.base import Form, Message, Packed, Precision
+from mpisim.wire.base import Form, Message, Packed
 
 
-@dataclasses.dataclass(eq=False)
 class MappedForm(Form):
     """Messages of the form ``inner``; worker t's decoded vector is matrices[which[t]] times it.
 
@@ -18,21 +17,9 @@ class MappedForm(Form):
     which : array, shape (workers,), int64
     """
 
-    inner: Form
-    matrices: np.ndarray
-    which: np.ndarray
-
-    @property
-    def d(self) -> int:  # type: ignore[override]
-        return self.inner.d
-
-    @property
-    def workers(self) -> int:  # type: ignore[override]
-        return self.inner.workers
-
-    @property
-    def precision(self) -> Precision:  # type: ignore[override]
-        return self.inner.precision
+    def __init__(self, inner: Form, matrices: np.ndarray, which: np.ndarray):
+        super().__init__(inner.d, inner.workers, inner.precision)
+        self.inner, self.matrices, self.which = inner, matrices, which
 
     @property
     def sizes(self) -> np.ndarray | None:

@@ -49,10 +49,10 @@ class DesignMatrix:
         indptr = shards.indptr.astype(np.uint64)
         indices = shards.indices.astype(np.uint32)
         data = shards.data.astype(dtype)
-        matrix = np.empty((0, shards.d), dtype)
+        matrix = np.empty((0, shards.features), dtype)
         if dense:
             form = DENSE
-            matrix = np.zeros((len(shards.labels), shards.d), dtype)
+            matrix = np.zeros((len(shards.labels), shards.features), dtype)
             rows = np.repeat(np.arange(len(shards.labels)), np.diff(shards.indptr))
             matrix[rows, shards.indices] = data
             indptr, indices, data = (np.empty(0, a.dtype) for a in (indptr, indices, data))
@@ -64,7 +64,7 @@ class DesignMatrix:
         ids, bounds = _order(starts, stops, None if dense else np.diff(shards.indptr))
         labels = shards.labels.astype(np.float64)
         return cls(form, (indptr, indices, data, matrix), labels, starts, stops, ids, bounds,
-                   shards.d)  # fmt: skip
+                   shards.features)  # fmt: skip
 
     @property
     def m(self) -> int:

@@ -60,7 +60,7 @@ class Glm(Problem):
         ``dense``: store them as dense rows; the same on all ranks.
         """
         self.design = DesignMatrix.of(shards, np.dtype(dtype), dense)
-        self.n, self.first, self.m, self.d = n, first, self.design.m, shards.d
+        self.n, self.first, self.m, self.d = n, first, self.design.m, shards.features
         self.dtype, self.rows = np.dtype(dtype), self.design.counts
         self.identical = n == 1 or self.split == "homogeneous"
         self.identity = f"{self.name} on {shards.name} sha256:{shards.sha256}"

@@ -26,7 +26,6 @@ class Stratum:
     form: Form
 
 
-@dataclasses.dataclass(eq=False)
 class ComposedForm(Form):
     """What is known of quantized sparse vectors.
 
@@ -35,13 +34,9 @@ class ComposedForm(Form):
     sized : whether the strata's forms know their sizes; needed where there is no stratum
     """
 
-    kept: SeededForm
-    strata: tuple[Stratum, ...]
-    sized: bool
-
-    def __post_init__(self) -> None:
-        kept = self.kept
-        self.d, self.workers, self.precision = kept.d, kept.workers, kept.precision
+    def __init__(self, kept: SeededForm, strata: tuple[Stratum, ...], sized: bool):
+        super().__init__(kept.d, kept.workers, kept.precision)
+        self.kept, self.strata, self.sized = kept, strata, sized
 
     @cached_property
     def sizes(self) -> np.ndarray | None:  # type: ignore[override]

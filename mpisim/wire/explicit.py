@@ -13,32 +13,8 @@ import numpy as np
 from numba import njit
 
 from mpisim.core.lazy_rows import coordinates
-from mpisim.wire.base import Form, Packed, Precision, bit_bounds, check_sizes
-from mpisim.wire.codecs.bits import (
-    CHOICE,
-    PADDING,
-    SHORT,
-    fail,
-    from_raw,
-    is_padding,
-    new_words,
-    pad,
-    put,
-    put_all,
-    take,
-    take_all,
-    to_bytes,
-    to_raw,
-    to_words,
-)
-from mpisim.wire.codecs.indices import (
-    fixed_width,
-    gap_bits,
-    put_fixed,
-    put_gaps,
-    read_fixed,
-    read_gaps,
-)
+from mpisim.wire.base import Form, Packed, bit_bounds, check_sizes
+from mpisim.wire.codecs import buffer, index_codes
 from mpisim.wire.scatter import Entries, SparseMessage, even_ptr, scaled
 
 
@@ -46,9 +22,6 @@ from mpisim.wire.scatter import Entries, SparseMessage, even_ptr, scaled
 class ExplicitForm(Form):
     """``k`` coordinates of each worker, 1 <= k <= d; only the sender knows the sizes."""
 
-    d: int
-    workers: int
-    precision: Precision
     k: int
 
     @property
@@ -64,17 +37,15 @@ class ExplicitForm(Form):
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Explicit:
         check_sizes(self, data, sizes)
         sizes = np.asarray(sizes, np.int64)
-        bits, width = self.precision.bits, fixed_width(self.d)
+        bits, width = self.precision.bits, index_codes.fixed_width(self.d)
         short = sizes < -(-self.k * (bits + min(1, width)) // 8)
         if short.any():  # before any memory is taken
-            raise fail(int(short.argmax()), SHORT)
+            buffer.check(int(short.argmax()), buffer.SHORT)
         indices = np.empty((self.workers, self.k), np.int64)
         raw = np.empty((self.workers, self.k), np.uint64)
-        words = to_words(np.ascontiguousarray(data))
-        worker, status = _read(words, bit_bounds(sizes), indices, raw, self.d, width, bits)
-        if status < 0:
-            raise fail(worker, status)
-        return Explicit(self, indices, from_raw(raw, self.precision.wire))
+        words = buffer.to_words(np.ascontiguousarray(data))
+        buffer.check(*_read(words, bit_bounds(sizes), indices, raw, self.d, width, bits))
+        return Explicit(self, indices, buffer.from_raw(raw, self.precision.wire))
 
 
 @dataclasses.dataclass(eq=False)
@@ -92,7 +63,7 @@ class Explicit(SparseMessage):
     @cached_property
     def index_bits(self) -> np.ndarray:
         """Bits of the indices, shape (m,), int64."""
-        return _index_bits(self.indices, fixed_width(self.form.d))
+        return _index_bits(self.indices, index_codes.fixed_width(self.form.d))
 
     @property
     def payload_bits(self) -> np.ndarray:
@@ -101,10 +72,10 @@ class Explicit(SparseMessage):
     def encode(self) -> Packed:
         payload = self.payload_bits
         sizes = (1 + payload + 7) // 8
-        words = new_words(8 * int(sizes.sum()))
-        width, bits = fixed_width(self.form.d), self.form.precision.bits
-        _write(words, self.indices, to_raw(self.values), width, bits)
-        return Packed(to_bytes(words, int(sizes.sum())), sizes, payload)
+        words = buffer.new_words(8 * int(sizes.sum()))
+        width, bits = index_codes.fixed_width(self.form.d), self.form.precision.bits
+        _write(words, self.indices, buffer.to_raw(self.values), width, bits)
+        return Packed(buffer.to_bytes(words, int(sizes.sum())), sizes, payload)
 
     def entries(self) -> Entries:
         form = self.form
@@ -116,7 +87,7 @@ class Explicit(SparseMessage):
 def _index_bits(indices, width):
     bits = np.empty(indices.shape[0], np.int64)
     for i in range(indices.shape[0]):
-        bits[i] = min(indices.shape[1] * width, gap_bits(indices[i]))
+        bits[i] = min(indices.shape[1] * width, index_codes.gap_bits(indices[i]))
     return bits
 
 
@@ -124,11 +95,14 @@ def _index_bits(indices, width):
 def _write(words, indices, raw, width, bits):
     pos = 0
     for i in range(indices.shape[0]):
-        gaps = gap_bits(indices[i]) < indices.shape[1] * width
-        pos = put(words, pos, int(gaps), 1)
         row = indices[i]
-        pos = put_gaps(words, pos, row) if gaps else put_fixed(words, pos, row, width)
-        pos = pad(words, put_all(words, pos, raw[i], bits))
+        gaps = index_codes.gap_bits(row) < row.size * width
+        pos = buffer.put(words, pos, int(gaps), 1)
+        if gaps:
+            pos = index_codes.put_gaps(words, pos, row)
+        else:
+            pos = index_codes.put_fixed(words, pos, row, width)
+        pos = buffer.pad(words, buffer.put_all(words, pos, raw[i], bits))
 
 
 @njit(cache=True)
@@ -136,19 +110,19 @@ def _read(words, bounds, indices, raw, d, width, bits):
     for i in range(indices.shape[0]):
         pos, end = bounds[i], bounds[i + 1]
         if pos == end:
-            return i, SHORT
-        gaps = take(words, pos, 1) == 1
+            return i, buffer.SHORT
+        gaps = buffer.take(words, pos, 1) == 1
         if gaps:
-            pos = read_gaps(words, pos + 1, end, indices[i], d)
+            pos = index_codes.read_gaps(words, pos + 1, end, indices[i], d)
         else:
-            pos = read_fixed(words, pos + 1, end, indices[i], d, width)
+            pos = index_codes.read_fixed(words, pos + 1, end, indices[i], d, width)
         if pos < 0:
             return i, pos
-        if gaps != (gap_bits(indices[i]) < indices.shape[1] * width):
-            return i, CHOICE
+        if gaps != (index_codes.gap_bits(indices[i]) < indices.shape[1] * width):
+            return i, buffer.CHOICE
         if pos + indices.shape[1] * bits > end:
-            return i, SHORT
-        pos = take_all(words, pos, raw[i], bits)
-        if not is_padding(words, pos, end):
-            return i, PADDING
+            return i, buffer.SHORT
+        pos = buffer.take_all(words, pos, raw[i], bits)
+        if not buffer.is_padding(words, pos, end):
+            return i, buffer.PADDING
     return 0, 0

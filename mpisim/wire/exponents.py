@@ -14,18 +14,8 @@ from functools import cached_property
 import numpy as np
 from numba import njit
 
-from mpisim.wire.base import Form, Message, Packed, Precision, bit_bounds, check_sizes, same
-from mpisim.wire.codecs.bits import (
-    PADDING,
-    fail,
-    is_padding,
-    new_words,
-    pad,
-    put_all,
-    take_all,
-    to_bytes,
-    to_words,
-)
+from mpisim.wire.base import Form, Message, Packed, bit_bounds, check_sizes, same
+from mpisim.wire.codecs import buffer
 
 CODE_BITS = 9
 NAN_CODE = 1 << 8
@@ -41,13 +31,8 @@ def _values() -> np.ndarray:
 VALUES = _values()
 
 
-@dataclasses.dataclass(eq=False)
 class ExponentsForm(Form):
     """Messages of 9 d bits; sizes are known."""
-
-    d: int
-    workers: int
-    precision: Precision
 
     @property
     def sizes(self) -> np.ndarray:
@@ -62,9 +47,8 @@ class ExponentsForm(Form):
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Exponents:
         check_sizes(self, data, sizes)
         codes = np.empty((self.workers, self.d), np.uint16)
-        worker, status = _read(to_words(np.ascontiguousarray(data)), bit_bounds(sizes), codes)
-        if status < 0:
-            raise fail(worker, status)
+        words = buffer.to_words(np.ascontiguousarray(data))
+        buffer.check(*_read(words, bit_bounds(sizes), codes))
         return Exponents(self, codes)
 
 
@@ -82,9 +66,9 @@ class Exponents(Message):
     def encode(self) -> Packed:
         sizes = self.form.sizes
         size = int(sizes.sum())
-        words = new_words(8 * size)
+        words = buffer.new_words(8 * size)
         _write(words, self.codes)
-        return Packed(to_bytes(words, size), sizes, self.payload_bits)
+        return Packed(buffer.to_bytes(words, size), sizes, self.payload_bits)
 
     def decoded(self) -> np.ndarray:
         return self.form.values[self.codes]
@@ -99,15 +83,15 @@ class Exponents(Message):
 def _write(words, codes):
     pos = 0
     for i in range(codes.shape[0]):
-        pos = pad(words, put_all(words, pos, codes[i], CODE_BITS))
+        pos = buffer.pad(words, buffer.put_all(words, pos, codes[i], CODE_BITS))
 
 
 @njit(cache=True)
 def _read(words, bounds, codes):
     for i in range(codes.shape[0]):
-        pos = take_all(words, bounds[i], codes[i], CODE_BITS)
-        if not is_padding(words, pos, bounds[i + 1]):
-            return i, PADDING
+        pos = buffer.take_all(words, bounds[i], codes[i], CODE_BITS)
+        if not buffer.is_padding(words, pos, bounds[i + 1]):
+            return i, buffer.PADDING
     return 0, 0
 
 

@@ -13,8 +13,8 @@ from functools import cached_property
 import numpy as np
 from numba import njit
 
-from mpisim.wire.base import Precision, same
-from mpisim.wire.values import ValuesForm, ValuesMessage
+from mpisim.wire.base import same
+from mpisim.wire.dense import ValuesForm, ValuesMessage
 
 Shapes = tuple[tuple[int, int], ...]
 
@@ -23,9 +23,6 @@ Shapes = tuple[tuple[int, int], ...]
 class FactorsForm(ValuesForm):
     """Matrices of the given ``shapes`` and of rank k at most."""
 
-    d: int
-    workers: int
-    precision: Precision
     shapes: Shapes
     k: int
 

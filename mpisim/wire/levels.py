@@ -26,8 +26,8 @@ from numba import njit
 
 from mpisim.wire.base import Form, Message, Packed, Precision, check_sizes
 from mpisim.wire.codecs import CODECS
-from mpisim.wire.codecs.bits import from_raw, to_raw
-from mpisim.wire.scales import check_raw_scales
+from mpisim.wire.codecs.buffer import check, from_raw, to_raw
+from mpisim.wire.scales import check_scales
 
 
 @dataclasses.dataclass(eq=False)
@@ -41,9 +41,6 @@ class LevelsForm(Form):
     codec : {"elias", "e1", "entropy"}
     """
 
-    d: int
-    workers: int
-    precision: Precision
     s: np.ndarray
     starts: np.ndarray
     codec: str = "elias"
@@ -84,10 +81,12 @@ class LevelsForm(Form):
         sizes, bits = np.asarray(sizes, np.int64), self.precision.bits
         raw = np.empty((self.workers, self.norms), np.uint64)
         levels = np.zeros((self.workers, self.d), self.dtype)
-        codec = CODECS[self.codec]
-        payload = codec.decode(data, sizes, bits, self.limits, self.starts, raw, levels)
-        check_raw_scales(raw, bits // 8)
-        message = Levels(self, from_raw(raw, self.precision.wire), levels)
+        payload, decode = np.empty(self.workers, np.int64), CODECS[self.codec].decode
+        data = np.ascontiguousarray(data)
+        check(*decode(data, sizes, bits, self.limits, self.starts, raw, levels, payload))
+        norms = from_raw(raw, self.precision.wire)
+        check_scales(norms)
+        message = Levels(self, norms, levels)
         message.__dict__["payload_bits"] = payload  # what was read is what is charged
         return message
 
@@ -111,7 +110,8 @@ class Levels(Message):
 
     def encode(self) -> Packed:
         codec, bits = CODECS[self.form.codec], self.form.precision.bits
-        data, payload = codec.encode(to_raw(self.norms), bits, self.levels)
+        payload = np.empty(len(self.levels), np.int64)
+        data = codec.encode(to_raw(self.norms), bits, self.levels, payload)
         self.__dict__["payload_bits"] = payload
         return Packed(data, (payload + 7) // 8, payload)
 

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from mpisim.core.errors import WireError
-from mpisim.wire.codecs.bits import UNSIGNED
+from mpisim.wire.codecs.buffer import UNSIGNED
 
 INFINITY = {4: np.uint64(0x7F800000), 8: np.uint64(0x7FF0 << 48)}
 QUIET_NAN = {4: np.uint64(0x7FC00000), 8: np.uint64(0x7FF8 << 48)}
@@ -24,16 +24,12 @@ def round_scales(scales: np.ndarray, wire: np.dtype, up: bool = False) -> np.nda
 
 
 def check_scales(scales: np.ndarray) -> None:
-    """`WireError` unless each scale is finite and >= 0 (not -0), or the quiet NaN."""
-    unsigned = np.ascontiguousarray(scales).view(UNSIGNED[scales.itemsize])
-    check_raw_scales(unsigned, scales.itemsize)
-
-
-def check_raw_scales(raw: np.ndarray, size: int) -> None:
-    """`check_scales` of the bits, shape (workers, ...), unsigned; ``size``: bytes of a scale."""
-    wrong = _first_wrong(raw.reshape(-1), INFINITY[size], QUIET_NAN[size])
+    """`WireError` unless all scales (workers, ...) are finite and >= 0 (not -0), or quiet NaNs."""
+    size = scales.itemsize
+    unsigned = np.ascontiguousarray(scales).view(UNSIGNED[size]).reshape(-1)
+    wrong = _first_wrong(unsigned, INFINITY[size], QUIET_NAN[size])
     if wrong >= 0:
-        worker = wrong * len(raw) // raw.size
+        worker = wrong * len(scales) // scales.size
         raise WireError(
             f"message {worker} of the block is not valid: its norm is not finite and >= 0"
         )

@@ -12,20 +12,15 @@ import dataclasses
 import numpy as np
 from numba import njit
 
-from mpisim.wire.base import Form, Message, Packed, Precision, check_sizes, same
-from mpisim.wire.codecs.bits import PADDING, fail
+from mpisim.wire.base import Form, Message, Packed, check_sizes, same
+from mpisim.wire.codecs.buffer import PADDING, check
 from mpisim.wire.scales import check_scales
 
 STRETCH = 1 << 15  # coordinates packed together so that they stay in cache, a multiple of 8
 
 
-@dataclasses.dataclass(eq=False)
 class SignsForm(Form):
     """Sizes are known: the scale and ceil(d / 8) bytes."""
-
-    d: int
-    workers: int
-    precision: Precision
 
     @property
     def sizes(self) -> np.ndarray:
@@ -53,7 +48,7 @@ class SignsForm(Form):
         check_scales(scales)
         wrong = rows[:, -1] & self.padding != self.padding
         if wrong.any():
-            raise fail(int(wrong.argmax()), PADDING)
+            check(int(wrong.argmax()), PADDING)
         return Signs(self, scales, rows[:, first:])
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from mpisim.core.lazy_rows import LazyRows, coordinates
 from mpisim.wire.base import Precision, same
+from mpisim.wire.dense import ValuesForm, ValuesMessage
 from mpisim.wire.scatter import Entries, SparseMessage, even_ptr, scaled
-from mpisim.wire.values import ValuesForm, ValuesMessage
 
 
 @dataclasses.dataclass(eq=False)
@@ -25,9 +25,6 @@ class SeededForm(ValuesForm):
         Bytes of each message; from ``ptr`` unless given.
     """
 
-    d: int
-    workers: int
-    precision: Precision
     ptr: np.ndarray
     indices: np.ndarray
     scale: float | np.ndarray = 1.0

@@ -32,7 +32,7 @@ def attach(name, a, y, ranges, n=None, first=0, dtype=np.float64, dense=False, *
     starts, stops = np.array(ranges, np.int64).reshape(-1, 2).T
     shards = Shards(
         csr.data, csr.indices.astype(np.int32), csr.indptr.astype(np.int64), np.asarray(y, float),
-        starts, stops, a.shape[1], "made", "0" * 64, len(a),
+        a.shape[1], starts, stops, "made", "0" * 64,
     )  # fmt: skip
     problem = PROBLEMS[name](data="made", **keys)
     problem.seed = 0

@@ -1,4 +1,4 @@
-"""Scale, order and split of samples, each a pure function."""
+"""Labels, scale, order and split of samples, each a pure function."""
 
 from __future__ import annotations
 
@@ -9,11 +9,27 @@ import numpy as np
 
 from mpisim.core.errors import InputError
 from mpisim.core.rng import Streams
+from mpisim.core.schema import require
 from mpisim.problems.data.libsvm import Table
 
 Split = Literal["contiguous", "shuffled", "sorted-by-norm", "homogeneous"]
 Remainder = Literal["drop", "spread"]
 Scale = Literal["none", "row-max-abs", "feature-max-abs"]
+
+
+def binary_labels(labels: np.ndarray, source: str) -> np.ndarray:
+    """Map two distinct labels to -1 (the smaller) and +1, shape (rows,), float64.
+
+    Raises `InputError` unless there are exactly two.
+    """
+    values = np.unique(labels)
+    if len(values) != 2:
+        shown = ", ".join(f"{v:g}" for v in values[:4]) + (", ..." if len(values) > 4 else "")
+        raise InputError(
+            f"{source}: {len(values)} distinct label{'s' * (len(values) != 1)} ({shown}); allowed"
+            " for classification: exactly two"
+        )
+    return np.where(labels == values[1], 1.0, -1.0)
 
 
 def scale_rows(table: Table, scale: str) -> Table:
@@ -75,11 +91,8 @@ def row_ranges(
     """
     if split == "homogeneous":
         return np.zeros(workers, np.int64), np.full(workers, rows, np.int64)
-    if workers > rows:
-        raise InputError(
-            f"problem.workers: {workers} is not allowed; it must be at most {rows}, the rows of the"
-            " data set"
-        )
+    allowed = f"at most {rows}, the rows of the data set"
+    require(workers <= rows, "problem.workers", workers, allowed)
     size, left = divmod(rows, workers)
     sizes = np.full(workers, size, np.int64)
     if remainder == "spread":
@@ -88,13 +101,13 @@ def row_ranges(
     return stops - sizes, stops
 
 
-def add_bias(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray) -> tuple[np.ndarray, ...]:
-    """The same rows after a constant feature 1 in column 0: (data, indices, indptr)."""
-    rows = len(indptr) - 1
-    longer = indptr + np.arange(rows + 1)
-    kept = np.ones(len(data) + rows, bool)
-    kept[longer[:-1]] = False
-    new_data, new_indices = np.ones(len(kept)), np.zeros(len(kept), np.int32)
-    new_data[kept] = data
-    new_indices[kept] = indices + 1
-    return new_data, new_indices, longer
+def add_bias(table: Table) -> Table:
+    """The same rows after a constant feature 1 in column 0."""
+    starts = table.indptr[:-1]
+    return dataclasses.replace(
+        table,
+        data=np.insert(table.data, starts, 1.0),
+        indices=np.insert(table.indices + 1, starts, 0),
+        indptr=table.indptr + np.arange(table.rows + 1),
+        features=table.features + 1,
+    )

@@ -16,7 +16,6 @@ from mpisim.core.schema import require
 from mpisim.problems.data import arrange, cache, libsvm, registry
 from mpisim.problems.data.content import read_content, sha256
 from mpisim.problems.data.find import find
-from mpisim.problems.data.labels import binary_labels
 from mpisim.problems.data.libsvm import Table
 
 Labels = Literal["binary", "real"]
@@ -50,8 +49,6 @@ class DataOptions:
         Of the shuffle.
     labels : str
         binary (mapped to -1 and +1) or real (left as they are).
-    features : int or None
-        Columns, without the bias, if more than the file's largest index.
     """
 
     data: str
@@ -62,7 +59,6 @@ class DataOptions:
     scale: str = "none"
     seed: int = 0
     labels: str = "binary"
-    features: int | None = None
 
     def __post_init__(self) -> None:
         for key, kind in ALLOWED.items():
@@ -113,12 +109,12 @@ class Prepared:
                 cache.store(self.cache, table)
         assert table is not None
         entries = slice(table.indptr[start], table.indptr[stop])
-        return Table(
+        return dataclasses.replace(
+            table,
             data=table.data[entries].copy(),
             indices=table.indices[entries].copy(),
             indptr=table.indptr[start : stop + 1] - table.indptr[start],
             labels=table.labels[start:stop].copy(),
-            features=table.features,
         )
 
     def ranges(self) -> tuple[np.ndarray, np.ndarray]:
@@ -157,7 +153,7 @@ def prepare(options: DataOptions) -> Prepared:
         source=source,
         sha256=digest,
         rows=rows,
-        features=_features(options, largest, dataset, source) + options.bias,
+        features=max(largest, dataset.features if dataset else 0, 1) + options.bias,
         nnz=nnz,
         cache=entry if kept else None,
         table=None if kept else table,
@@ -169,7 +165,7 @@ def prepare(options: DataOptions) -> Prepared:
 def _arrange(content: bytes, source: Path, options: DataOptions) -> Table:
     table = libsvm.parse(content, str(source))
     if options.labels == "binary":
-        table = dataclasses.replace(table, labels=binary_labels(table.labels, str(source)))
+        table = dataclasses.replace(table, labels=arrange.binary_labels(table.labels, str(source)))
     table = arrange.scale_rows(table, options.scale)
     return arrange.order_rows(table, options.split, options.seed)
 
@@ -182,18 +178,3 @@ def _cached(options: DataOptions) -> dict[str, object]:
     mark = arrange.shuffle(64, options.seed).tolist() if order == "shuffled" else None
     key = {"seed": options.seed if mark else None, "mark": mark}
     return {"labels": options.labels, "scale": options.scale, "order": order} | key
-
-
-def _features(
-    options: DataOptions, largest: int, dataset: registry.Dataset | None, source: Path
-) -> int:
-    """Columns without the bias: the option, else the registered number; at least the file's."""
-    if options.features is not None:
-        require(
-            options.features >= largest,
-            "problem.features",
-            options.features,
-            f"at least {largest}, the largest index in {source}",
-        )
-        return options.features
-    return max(largest, dataset.features if dataset else 0, 1)

@@ -25,17 +25,8 @@ from types import ModuleType
 import numpy as np
 
 from mpisim.core.errors import InputError
-from mpisim.wire.codecs.bits import ENTROPY, new_words, to_bytes, to_words
-from mpisim.wire.codecs.level_classes import (
-    CLASSES,
-    classify,
-    count_bits,
-    detail_bits,
-    put_counts,
-    put_details,
-    read_counts,
-    take_details,
-)
+from mpisim.wire.codecs import level_classes
+from mpisim.wire.codecs.buffer import ENTROPY, new_words, to_bytes, to_words
 from mpisim.wire.codecs.norms import check_levels
 
 
@@ -52,14 +43,12 @@ def library() -> ModuleType:
 
 
 def payload_bits(norms: np.ndarray, bits: int, levels: np.ndarray) -> np.ndarray:
-    """Bits of each message without padding, shape (m,), int64."""
     payload = np.empty(len(levels), np.int64)
     encode(norms, bits, levels, payload)
     return payload
 
 
 def encode(norms: np.ndarray, bits: int, levels: np.ndarray, payload: np.ndarray) -> np.ndarray:
-    """The bytes of all messages; fills ``payload`` (m,) with the bits of each."""
     messages = []
     for i, (own, row) in enumerate(zip(norms, levels, strict=True)):
         message, payload[i] = _write(own, bits, row)
@@ -68,10 +57,6 @@ def encode(norms: np.ndarray, bits: int, levels: np.ndarray, payload: np.ndarray
 
 
 def decode(data, sizes, bits, limits, starts, norms, levels, payload):
-    """Read all messages into ``norms``, ``levels`` (zero before) and ``payload`` (bits of each).
-
-    Returns (worker, status); a status below 0 says why the worker's bytes are no message.
-    """
     ends = np.cumsum(sizes).tolist()
     for i, (end, size) in enumerate(zip(ends, sizes.tolist(), strict=True)):
         row = np.zeros(levels.shape[1], np.int64)
@@ -87,17 +72,17 @@ def decode(data, sizes, bits, limits, starts, norms, levels, payload):
 
 def _write(norms: np.ndarray, bits: int, row: np.ndarray) -> tuple[bytes, int]:
     """The message of one worker with ``norms`` (B,) and levels (d,), and its unpadded bits."""
-    classes, counts = np.empty(row.size, np.int32), np.zeros(CLASSES, np.int64)
-    classify(row, classes, counts)
-    words = new_words(1 + norms.size * bits + detail_bits(counts))
-    number = _to_int(words, put_details(words, norms, bits, row, classes))
+    classes, counts = np.empty(row.size, np.int32), np.zeros(level_classes.CLASSES, np.int64)
+    level_classes.classify(row, classes, counts)
+    words = new_words(1 + norms.size * bits + level_classes.detail_bits(counts))
+    number = _to_int(words, level_classes.put_details(words, norms, bits, row, classes))
     counts = counts[: np.flatnonzero(counts)[-1] + 1]
     if counts.size > 1:
         coder = library().stream.stack.AnsCoder(_to_array(number))
         coder.encode_reverse(classes, _model(counts))
         number = _from_array(coder.get_compressed())
-    words = new_words(count_bits(counts))
-    used = put_counts(words, counts)
+    words = new_words(level_classes.count_bits(counts))
+    used = level_classes.put_counts(words, counts)
     payload = used + number.bit_length()
     size = (payload + 7) // 8
     return (_to_int(words, used) << (8 * size - used) | number).to_bytes(size, "big"), payload
@@ -105,8 +90,9 @@ def _write(norms: np.ndarray, bits: int, row: np.ndarray) -> tuple[bytes, int]:
 
 def _read(data: bytes, bits: int, norms: np.ndarray, row: np.ndarray) -> int:
     """Fill ``norms`` (B,) and ``row`` (d,), zero before; returns the unpadded bits or a status."""
-    counts, end = np.zeros(CLASSES, np.int64), 8 * len(data)
-    kinds, start = read_counts(to_words(np.frombuffer(data, np.uint8)), end, row.size, counts)
+    counts, end = np.zeros(level_classes.CLASSES, np.int64), 8 * len(data)
+    words = to_words(np.frombuffer(data, np.uint8))
+    kinds, start = level_classes.read_counts(words, end, row.size, counts)
     if kinds < 0:
         return kinds
     number = int.from_bytes(data, "big") & ((1 << (end - start)) - 1)
@@ -116,13 +102,13 @@ def _read(data: bytes, bits: int, norms: np.ndarray, row: np.ndarray) -> int:
         coder = library().stream.stack.AnsCoder(_to_array(number))
         classes = coder.decode(_model(counts[:kinds]), row.size)
         number = _from_array(coder.get_compressed())
-    details = 1 + norms.size * bits + detail_bits(counts)
-    counted = np.array_equal(np.bincount(classes, minlength=CLASSES), counts)
+    details = 1 + norms.size * bits + level_classes.detail_bits(counts)
+    counted = np.array_equal(np.bincount(classes, minlength=level_classes.CLASSES), counts)
     if end - payload >= 8 or number.bit_length() != details or not counted:
         return ENTROPY
     size = -(-details // 8)
     whole = (number << (8 * size - details)).to_bytes(size, "big")
-    take_details(to_words(np.frombuffer(whole, np.uint8)), norms, bits, row, classes)
+    level_classes.take_details(to_words(np.frombuffer(whole, np.uint8)), norms, bits, row, classes)
     return payload
 
 

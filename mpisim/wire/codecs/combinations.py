@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mpisim.wire.codecs.bits import bit_length
+from mpisim.wire.codecs.buffer import bit_length
 
 LONGEST = 1024  # places at most
 DIGITS = LONGEST // 32 + 2  # of C(1024, 512) times 1024

@@ -17,30 +17,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mpisim.wire.codecs.bits import (
-    EMPTY,
-    LEVEL,
-    RANGE,
-    SHORT,
-    is_padding,
-    new_words,
-    pad,
-    peek,
-    put,
-    put_all,
-    take,
-    take_all,
-    to_bytes,
-    to_words,
-)
+from mpisim.wire.codecs import buffer, omega
 from mpisim.wire.codecs.norms import means_no_levels
-from mpisim.wire.codecs.omega import omega_bits, put_omega, read_omega
-from mpisim.wire.codecs.omega_tables import OMEGA, SMALL, TRIPLE, TRIPLE_BITS
 
 
 @njit(cache=True)
 def payload_bits(norms, bits, levels):
-    """Bits of each message without padding, shape (m,), int64."""
     m, d = levels.shape
     payload = np.empty(m, np.int64)
     where = np.empty(d + 1, np.int64)
@@ -48,35 +30,34 @@ def payload_bits(norms, bits, levels):
         last, total = -1, norms.shape[1] * bits
         for t in range(_nonzeros(levels[i], where)):
             j = where[t]
-            total += omega_bits(j - last) + 1 + omega_bits(abs(np.int64(levels[i, j])))
+            total += omega.omega_bits(j - last) + 1 + omega.omega_bits(abs(np.int64(levels[i, j])))
             last = j
         payload[i] = total
     return payload
 
 
 def encode(norms: np.ndarray, bits: int, levels: np.ndarray, payload: np.ndarray) -> np.ndarray:
-    """The bytes of all messages; fills ``payload`` (m,) with the bits of each."""
     words, end = _write(norms, bits, levels, payload)
-    return to_bytes(words, end // 8)
+    return buffer.to_bytes(words, end // 8)
 
 
 @njit(cache=True)
 def _write(norms, bits, levels, payload):
     """(a buffer with all messages, where they end); fills ``payload``."""
     m, d = levels.shape
-    words = new_words(_most_bits(levels) + m * (norms.shape[1] * bits + 7))
+    words = buffer.new_words(_most_bits(levels) + m * (norms.shape[1] * bits + 7))
     where = np.empty(d + 1, np.int64)
     pos = 0
     for i in range(m):
         start, last = pos, -1
-        pos = put_all(words, pos, norms[i], bits)
+        pos = buffer.put_all(words, pos, norms[i], bits)
         row = levels[i]
         for t in range(_nonzeros(row, where)):
             j = where[t]
             pos = _put_triple(words, pos, j - last, np.int64(row[j]))
             last = j
         payload[i] = pos - start
-        pos = pad(words, pos)
+        pos = buffer.pad(words, pos)
     return words, pos
 
 
@@ -99,35 +80,31 @@ def _most_bits(levels):
             count += level != 0
             size = abs(np.int64(level))
             top = size if size > top else top
-    return count * (omega_bits(max(1, levels.shape[1])) + 1 + omega_bits(top))
+    return count * (omega.omega_bits(max(1, levels.shape[1])) + 1 + omega.omega_bits(top))
 
 
 @njit(cache=True)
 def _put_triple(words, pos, gap, level):
     size, negative = abs(level), int(level < 0)
-    if (gap | size) < SMALL:  # one word of at most 39 bits
-        first, second = OMEGA[gap], OMEGA[size]
+    if (gap | size) < omega.SMALL:  # one word of at most 39 bits
+        first, second = omega.OMEGA[gap], omega.OMEGA[size]
         length = second & 31
         word = ((first >> 5 << 1) | negative) << length | second >> 5
-        return put(words, pos, word, (first & 31) + 1 + length)
-    pos = put(words, put_omega(words, pos, gap), negative, 1)
-    return put_omega(words, pos, size)
+        return buffer.put(words, pos, word, (first & 31) + 1 + length)
+    pos = buffer.put(words, omega.put_omega(words, pos, gap), negative, 1)
+    return omega.put_omega(words, pos, size)
 
 
 @njit(cache=True)
 def decode(data, sizes, bits, limits, starts, norms, levels, payload):
-    """Read all messages into ``norms``, ``levels`` (zero before) and ``payload`` (bits of each).
-
-    Returns (worker, status); a status below 0 says why the worker's bytes are no message.
-    """
-    words = to_words(data)
+    words = buffer.to_words(data)
     empty = np.empty(norms.shape[1], np.bool_)
     end = 0
     for i in range(levels.shape[0]):
         start, end = end, end + 8 * sizes[i]
         if end - start < norms.shape[1] * bits:
-            return i, SHORT
-        pos = take_all(words, start, norms[i], bits)
+            return i, buffer.SHORT
+        pos = buffer.take_all(words, start, norms[i], bits)
         for b in range(norms.shape[1]):
             empty[b] = means_no_levels(norms[i, b], bits)
         own = limits[min(i, limits.shape[0] - 1)]
@@ -142,8 +119,8 @@ def decode(data, sizes, bits, limits, starts, norms, levels, payload):
 def _read_triples(words, pos, end, limits, starts, empty, row):
     j, block = -1, 0
     stride = int(limits.size > 1)  # limits of this worker: one, or one for each coordinate
-    while not is_padding(words, pos, end):
-        entry = TRIPLE[peek(words, pos) >> np.uint64(64 - TRIPLE_BITS)]
+    while not buffer.is_padding(words, pos, end):
+        entry = omega.TRIPLE[buffer.peek(words, pos) >> np.uint64(64 - omega.TRIPLE_BITS)]
         if entry:
             gap, level = (entry >> 4) & 255, (entry >> 12) - 128
             pos += entry & 15
@@ -152,27 +129,27 @@ def _read_triples(words, pos, end, limits, starts, empty, row):
             if gap < 1:
                 return gap
         if pos > end:
-            return SHORT
+            return buffer.SHORT
         if gap >= row.size - j:
-            return RANGE
+            return buffer.RANGE
         j += gap
         if abs(level) > limits[j * stride]:
-            return LEVEL
+            return buffer.LEVEL
         while starts[block + 1] <= j:
             block += 1
         if empty[block]:
-            return EMPTY
+            return buffer.EMPTY
         row[j] = level
     return pos
 
 
 @njit(cache=True)
 def _read_triple(words, pos, end):
-    gap, pos = read_omega(words, pos, end)
+    gap, pos = omega.read_omega(words, pos, end)
     if gap < 1 or pos >= end:
-        return min(gap, SHORT), 0, pos
-    negative = take(words, pos, 1) == 1
-    level, pos = read_omega(words, pos + 1, end)
+        return min(gap, buffer.SHORT), 0, pos
+    negative = buffer.take(words, pos, 1) == 1
+    level, pos = omega.read_omega(words, pos + 1, end)
     if level < 1:
         return level, 0, pos
     return gap, (-level if negative else level), pos

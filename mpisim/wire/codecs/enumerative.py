@@ -19,23 +19,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mpisim.wire.codecs.bits import (
-    LEVEL,
-    PADDING,
-    RANGE,
-    SHORT,
-    bit_length,
-    is_padding,
-    new_words,
-    pad,
-    peek,
-    put,
-    put_all,
-    take,
-    take_all,
-    to_bytes,
-    to_words,
-)
+from mpisim.wire.codecs import buffer
 from mpisim.wire.codecs.combinations import (
     DIGITS,
     LONGEST,
@@ -50,7 +34,6 @@ from mpisim.wire.codecs.norms import check_levels
 
 @njit(cache=True)
 def payload_bits(norms, bits, levels):
-    """Bits of each message without padding, shape (m,), int64."""
     m, d = levels.shape
     payload = np.full(m, norms.shape[1] * (bits - 1), np.int64)
     number = np.empty(DIGITS, np.uint64)
@@ -61,14 +44,14 @@ def payload_bits(norms, bits, levels):
             for level in row:
                 k += level != 0
                 payload[i] += abs(np.int64(level))
-            payload[i] += bit_length(row.size) + k + rank_bits(number, choose(number, row.size, k))
+            width = rank_bits(number, choose(number, row.size, k))
+            payload[i] += buffer.bit_length(row.size) + k + width
     return payload
 
 
 def encode(norms: np.ndarray, bits: int, levels: np.ndarray, payload: np.ndarray) -> np.ndarray:
-    """The bytes of all messages; fills ``payload`` (m,) with the bits of each."""
     words, end = _write(norms, bits, levels, payload)
-    return to_bytes(words, end // 8)
+    return buffer.to_bytes(words, end // 8)
 
 
 @njit(cache=True)
@@ -76,14 +59,14 @@ def _write(norms, bits, levels, payload):
     """(a buffer with all messages, where they end); fills ``payload``."""
     m, d = levels.shape
     payload[:] = payload_bits(norms, bits, levels)
-    words = new_words((payload + 7).sum())
+    words = buffer.new_words((payload + 7).sum())
     number, rank = np.empty(DIGITS, np.uint64), np.empty(DIGITS, np.uint64)
     pos = 0
     for i in range(m):
-        pos = put_all(words, pos, norms[i], bits - 1)
+        pos = buffer.put_all(words, pos, norms[i], bits - 1)
         for start in range(0, d, LONGEST):
             pos = _write_stretch(words, pos, levels[i, start : start + LONGEST], number, rank)
-        pos = pad(words, pos)
+        pos = buffer.pad(words, pos)
     return words, pos
 
 
@@ -92,39 +75,35 @@ def _write_stretch(words, pos, row, number, rank):
     k = 0
     for level in row:
         k += level != 0
-    pos = put(words, pos, k, bit_length(row.size))
+    pos = buffer.put(words, pos, k, buffer.bit_length(row.size))
     width = rank_bits(number, choose(number, row.size, k))
     set_rank(row, k, number, rank)
     for i in range((width + 31) // 32 - 1, -1, -1):
-        pos = put(words, pos, rank[i], min(32, width - 32 * i))
+        pos = buffer.put(words, pos, rank[i], min(32, width - 32 * i))
     for level in row:
         if level != 0:
-            pos = put(words, pos, int(level < 0), 1)
+            pos = buffer.put(words, pos, int(level < 0), 1)
     for level in row:
         ones = abs(np.int64(level)) - 1
         if ones < 0:
             continue
         while ones > 62:
-            pos = put(words, pos, (1 << 62) - 1, 62)
+            pos = buffer.put(words, pos, (1 << 62) - 1, 62)
             ones -= 62
-        pos = put(words, pos, (1 << (ones + 1)) - 2, ones + 1)
+        pos = buffer.put(words, pos, (1 << (ones + 1)) - 2, ones + 1)
     return pos
 
 
 @njit(cache=True)
 def decode(data, sizes, bits, limits, starts, norms, levels, payload):
-    """Read all messages into ``norms``, ``levels`` (zero before) and ``payload`` (bits of each).
-
-    Returns (worker, status); a status below 0 says why the worker's bytes are no message.
-    """
-    words = to_words(data)
+    words = buffer.to_words(data)
     number, rank = np.empty(DIGITS, np.uint64), np.empty(DIGITS, np.uint64)
     end = 0
     for i in range(levels.shape[0]):
         first, end = end, end + 8 * sizes[i]
         if end - first < norms.shape[1] * (bits - 1):
-            return i, SHORT
-        pos = take_all(words, first, norms[i], bits - 1)
+            return i, buffer.SHORT
+        pos = buffer.take_all(words, first, norms[i], bits - 1)
         own = limits[min(i, limits.shape[0] - 1)]
         for start in range(0, levels.shape[1], LONGEST):
             row = levels[i, start : start + LONGEST]
@@ -132,8 +111,8 @@ def decode(data, sizes, bits, limits, starts, norms, levels, payload):
             pos = _read_stretch(words, pos, end, row, most, number, rank)
             if pos < 0:
                 return i, pos
-        if not is_padding(words, pos, end):
-            return i, PADDING
+        if not buffer.is_padding(words, pos, end):
+            return i, buffer.PADDING
         status = check_levels(norms[i], bits, own, starts, levels[i])
         if status < 0:
             return i, status
@@ -143,28 +122,28 @@ def decode(data, sizes, bits, limits, starts, norms, levels, payload):
 
 @njit(cache=True)
 def _read_stretch(words, pos, end, row, most, number, rank):
-    width = bit_length(row.size)
+    width = buffer.bit_length(row.size)
     if pos + width > end:
-        return SHORT
-    k = np.int64(take(words, pos, width))
+        return buffer.SHORT
+    k = np.int64(buffer.take(words, pos, width))
     pos += width
     if k > row.size:
-        return RANGE
+        return buffer.RANGE
     size = choose(number, row.size, k)
     width = rank_bits(number, size)
     if pos + width + 2 * k > end:  # a sign and a level take two bits at least
-        return SHORT
+        return buffer.SHORT
     rank[:] = 0
     for i in range((width + 31) // 32 - 1, -1, -1):
         length = min(32, width - 32 * i)
-        rank[i] = take(words, pos, length)
+        rank[i] = buffer.take(words, pos, length)
         pos += length
     if at_least(rank, number, size):
-        return RANGE
+        return buffer.RANGE
     set_places(row, k, number, size, rank)
     for j in range(row.size):
         if row[j]:
-            row[j] = -1 if take(words, pos, 1) == 1 else 1
+            row[j] = -1 if buffer.take(words, pos, 1) == 1 else 1
             pos += 1
     stride = int(most.size > 1)
     for j in range(row.size):
@@ -181,12 +160,13 @@ def _read_unary(words, pos, end, most):
     """(level, new position), or (status, pos)."""
     level = 1
     while pos < end:
-        ones = 63 - bit_length(np.int64(~peek(words, pos) >> np.uint64(1)))  # 63: all, at least
+        zeros = np.int64(~buffer.peek(words, pos) >> np.uint64(1))
+        ones = 63 - buffer.bit_length(zeros)  # 63: all, at least
         level += ones
         pos += ones
         if level > most:
-            return LEVEL, pos
+            return buffer.LEVEL, pos
         if ones < 63:
             pos += 1
-            return (level if pos <= end else SHORT), pos
-    return SHORT, pos
+            return (level if pos <= end else buffer.SHORT), pos
+    return buffer.SHORT, pos

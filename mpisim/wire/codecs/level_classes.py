@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mpisim.wire.codecs.bits import RANGE, bit_length, put, put_all, take, take_all
+from mpisim.wire.codecs.buffer import RANGE, bit_length, put, put_all, take, take_all
 from mpisim.wire.codecs.omega import omega_bits, put_omega, read_omega
 
 PLAIN = 16  # levels below have a class each

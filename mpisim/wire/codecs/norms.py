@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mpisim.wire.codecs.bits import EMPTY, LEVEL
+from mpisim.wire.codecs.buffer import EMPTY, LEVEL
 
 
 @njit(cache=True)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from mpisim.core.errors import InputError
 from mpisim.problems.data import libsvm
+from mpisim.problems.data.arrange import binary_labels
 from mpisim.problems.data.content import read_content
-from mpisim.problems.data.labels import binary_labels
 from tests.problems.data.conftest import to_dense
 
 GOOD = b"+1 1:0.5 3:-2\n-1 2:1e-3\n"

@@ -60,7 +60,7 @@ def test_marina_shards(name, need_data):
     options = DataOptions(name, 5, bias=True)
     shards = load_shards(prepare(options), 1, 2)
     size = dataset.rows // 5
-    assert shards.d == dataset.features + 1
+    assert shards.features == dataset.features + 1
     assert (shards.stops - shards.starts).tolist() == [size, size]
     assert set(shards.labels) == {-1.0, 1.0}
     table = libsvm.parse(read_content(find(name)), name)

@@ -53,7 +53,7 @@ def reference(options: DataOptions) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def workers_of(shards):
-    dense = to_dense(shards.data, shards.indices, shards.indptr, shards.d)
+    dense = to_dense(shards.data, shards.indices, shards.indptr, shards.features)
     for start, stop in zip(shards.starts, shards.stops, strict=True):
         yield dense[start:stop], shards.labels[start:stop]
 
@@ -82,8 +82,8 @@ def test_against_dense(path, split, remainder, scale, bias):
     prepared = prepare(options)
     shards = load_shards(prepared, 0, 5)
     check(options, 0, 5, shards)
-    assert shards.d == prepared.features == D + bias
-    assert shards.total_rows == prepared.rows == N
+    assert shards.features == prepared.features == D + bias
+    assert prepared.rows == N
     assert prepared.nnz == np.count_nonzero(random_dense(N, D)[0])
     dtypes = [shards.data, shards.indices, shards.indptr, shards.labels, shards.starts]
     assert [a.dtype for a in dtypes] == ["f8", "i4", "i8", "f8", "i8"]
@@ -115,7 +115,7 @@ def test_no_workers(path):
     shards = load_shards(prepare(options), 0, 0)
     sizes = [shards.data, shards.indices, shards.labels, shards.starts, shards.stops]
     assert [len(a) for a in sizes] == [0] * 5
-    assert shards.indptr.tolist() == [0] and shards.d == D + 1 and shards.total_rows == N
+    assert shards.indptr.tolist() == [0] and shards.features == D + 1
 
 
 def test_real_labels_stay(path):
@@ -142,9 +142,7 @@ def test_equal_norms_keep_their_order(tmp_path):
 
 
 def test_features(path, here):
-    assert prepare(DataOptions(path, 2, features=50, bias=True)).features == 51
-    with pytest.raises(InputError, match=r"^problem\.features: 6 .* at least 7"):
-        prepare(DataOptions(path, 2, features=6))
+    assert prepare(DataOptions(path, 2, bias=True)).features == D + 1
     (here / "a1a").write_text("1 5:1\n-1 2:1\n")  # registered with 123
     assert prepare(DataOptions("a1a", 2)).features == 123
     assert prepare(DataOptions(str(here / "a1a"), 2)).features == 5

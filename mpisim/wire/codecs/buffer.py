@@ -31,9 +31,10 @@ UNSIGNED = {size: np.dtype(f"u{size}") for size in (4, 8)}
 HIGHEST_FIRST = np.dtype(">u8")
 
 
-def fail(worker: int, status: int) -> WireError:
-    """The error for the message of ``worker``, counted within the block."""
-    return WireError(f"message {worker} of the block is not valid: {REASONS[status]}")
+def check(worker: int, status: int) -> None:
+    """`WireError` if ``status`` says that the message of ``worker`` of the block is not valid."""
+    if status < 0:
+        raise WireError(f"message {worker} of the block is not valid: {REASONS[status]}")
 
 
 def to_raw(values: np.ndarray) -> np.ndarray:

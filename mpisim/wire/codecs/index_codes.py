@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from numba import njit
 
-from mpisim.wire.codecs.bits import RANGE, SHORT, put, take
+from mpisim.wire.codecs.buffer import RANGE, SHORT, put, take
 from mpisim.wire.codecs.omega import omega_bits, put_omega, read_omega
 
 
