@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `mpisim run`."""
     add_experiment(parser)
     parser.add_argument(
         "--workers", metavar="N", type=int, help="the same as --set problem.workers=N"
@@ -27,7 +26,6 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run_command(args: argparse.Namespace, argv: list[str]) -> int:
-    """Run ``mpisim run``."""
 
     def body(comm) -> int:
         from mpisim.runs.experiment import read

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `mpisim sweep`."""
     add_grid(parser)
     parser.set_defaults(command=sweep_command)
 
@@ -28,7 +27,6 @@ def add_grid(parser: argparse.ArgumentParser) -> None:
 
 
 def sweep_command(args: argparse.Namespace, argv: list[str]) -> int:
-    """Run ``mpisim sweep``."""
 
     def body(comm) -> int:
         from mpisim.runs.sweep.points import exit_code

@@ -10,7 +10,6 @@ from mpisim.cli.sweep import add_grid, run_grid
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `mpisim tune`."""
     add_grid(parser)
     parser.add_argument(
         "--multiples",
@@ -27,7 +26,6 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def tune_command(args: argparse.Namespace, argv: list[str]) -> int:
-    """Run ``mpisim tune``."""
     if args.multiples is not None:
         args.set.append(f"sweep.multiples=[{args.multiples}]")
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `mpisim verify`."""
     parser.add_argument("log", metavar="LOG", type=Path)
     parser.add_argument(
         "--rerun", action="store_true", help="also repeat the run, with or without mpirun"
