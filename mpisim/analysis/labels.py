@@ -62,9 +62,8 @@ def compressor(table: dict[str, Any], also: set[str] | frozenset[str] = frozense
     shown = [key for key in table if key in ESSENTIAL or key in also]
     text = COMPRESSORS.get(name, name)
     inner = [value for value in table.values() if isinstance(value, dict)]
-    for value in table.values():
-        if isinstance(value, list):
-            inner += [item for item in value if isinstance(item, dict)]
+    lists = [value for value in table.values() if isinstance(value, list)]
+    inner += [item for value in lists for item in value if isinstance(item, dict)]
     if inner:
         text += " of " + " of ".join(compressor(value, also) for value in inner)
     parameters = [

@@ -30,7 +30,8 @@ class ModelledSeconds(Axis):
 def traffic(log: Log) -> Traffic:
     """The traffic of a log, as the model needs it."""
     framing = log.column("framing_bits_up")
-    ranks, layout = int(log.attrs.get("ranks", 1)), log.config.get("run", {}).get("layout", "shared")
+    ranks = int(log.attrs.get("ranks", 1))
+    layout = str(log.config.get("run", {}).get("layout", "shared"))
     if not 1 <= worker_ranks(ranks, layout) <= log.n:
         raise InputError(f"{log.path}: attribute ranks = {ranks} for {log.n} workers")
     return Traffic(
