@@ -105,8 +105,7 @@ def _look(groups: list[RunGroup], place: int) -> tuple[int, int]:
 def _dress(panel: Any, groups: list[RunGroup], axes: tuple[Axis, Axis], title: str) -> None:
     x, y = axes
     log = groups[0].logs[0]
-    scales = ("log" if axis.log else "linear" for axis in axes)
-    panel.set(**dict(zip(("xscale", "yscale"), scales, strict=True)))
+    panel.set(xscale="log" if x.log else "linear", yscale="log" if y.log else "linear")
     panel.set(xlabel=x.label(log), ylabel=y.label(log), title=title)
     panel.margins(x=0.02)
     if x.log:

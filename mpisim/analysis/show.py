@@ -31,7 +31,8 @@ def _settings(log: Log) -> list[tuple[str, str]]:
     attrs, config = log.attrs, log.config
 
     def attribute(name: str, before: str = "") -> str:
-        return f"{before}{attrs[name]}" if attrs.get(name) else ""
+        value = str(attrs.get(name, ""))
+        return before + value if value else ""
 
     run, step = config.get("run", {}), attrs.get("stepsize")
     problem = labels.problem(config.get("problem", {})), attribute("dimension", "d = ")
@@ -42,13 +43,13 @@ def _settings(log: Log) -> list[tuple[str, str]]:
         ("title", attribute("title")),
         ("command", attribute("command")),
         ("problem", ", ".join(filter(None, problem))),
-        ("method", labels.method(str(attrs.get("method", "")))),
+        ("method", labels.method(attribute("method"))),
         ("step size", "" if step is None else f"{step:.6g}{attribute('stepsize_source', ', ')}"),
         ("compressor", compressor),
         ("workers", f"{log.n} on {_count(attrs.get('ranks', '?'), 'rank')}{layout}"),
         ("hosts", attribute("hosts")),
         ("network", attribute("network")),
-        ("seed", str(attrs.get("seed", ""))),
+        ("seed", attribute("seed")),
         ("MPI", attribute("mpi_library")),
         ("mpisim", attribute("package_version")),
         ("status", _status(log)),

@@ -7,6 +7,7 @@ import argparse
 from mpisim.analysis.criteria import CRITERIA, DEFAULT
 from mpisim.cli.parser import on_all_ranks
 from mpisim.cli.sweep import add_grid, run_grid
+from mpisim.runs.sweep.points import exit_code
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +32,6 @@ def tune_command(args: argparse.Namespace, argv: list[str]) -> int:
 
     def body(comm) -> int:
         from mpisim.analysis.tune import report
-        from mpisim.runs.sweep.points import exit_code
 
         folder, points = run_grid(args, argv, comm)
         code = exit_code(points)
