@@ -47,11 +47,8 @@ def run(name: str, settings: list[str], data: str) -> Path:
     settings = [f"method.name={name}", f"problem.data={data}", *settings]
     arguments = [word for setting in settings for word in ("--set", setting)]
     command = ["mpirun", "-n", "6", sys.executable, "-m", "mpisim", "run", "tools/demo.toml"]
-    print(
-        f"\n{name}: mpirun -n 6 python -m mpisim run tools/demo.toml",
-        " ".join(map(repr, arguments)),
-        flush=True,
-    )
+    shown = " ".join(map(repr, arguments))
+    print(f"\n{name}: mpirun -n 6 python -m mpisim run tools/demo.toml {shown}", flush=True)
     subprocess.run([*command, *arguments, "--out", str(log), "--force"], check=True)
     return log
 

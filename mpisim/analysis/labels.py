@@ -66,17 +66,15 @@ def method(name: str) -> str:
 def compressor(table: dict[str, Any], also: set[str] | frozenset[str] = frozenset()) -> str:
     """A compressor with its essential parameters and those in ``also``: ``RandK (K = 10)``."""
     name = str(table.get("name", ""))
-    shown = [key for key in table if key in ESSENTIAL or key in also]
-    text = COMPRESSORS.get(name, name)
     inner = [value for value in table.values() if isinstance(value, dict)]
-    for value in table.values():
-        if isinstance(value, list):
-            inner += [item for item in value if isinstance(item, dict)]
-    if inner:
-        text += " of " + " of ".join(compressor(value, also) for value in inner)
+    lists = [value for value in table.values() if isinstance(value, list)]
+    inner += [item for value in lists for item in value if isinstance(item, dict)]
     parameters = [
-        parameter(key, table[key]) for key in shown if not isinstance(table[key], dict | list)
+        parameter(key, value)
+        for key, value in table.items()
+        if (key in ESSENTIAL or key in also) and not isinstance(value, dict | list)
     ]
+    text = COMPRESSORS.get(name, name) + "".join(f" of {compressor(one, also)}" for one in inner)
     return text + (f" ({', '.join(parameters)})" if parameters else "")
 
 

@@ -46,18 +46,11 @@ _TIME = re.compile(rf"{_NUMBER}(us|ms|s)")
 class Links:
     """The links between the hosts and the server.
 
-    Attributes
-    ----------
-    up, down : float
-        Bits per second of each host's link to the server and back; infinity for no limit.
-    latency : float
-        Seconds from one host to another, one way.
-    shared : bool
-        Whether the server has one link of the same speed, which all hosts share.
-    ranks : bool
-        Whether the workers of a rank share a host, as in the run, or each has its own.
-    bucket : bool
-        Whether links are token buckets, which send `burst` at once after a pause.
+    up, down : bits per second of each host's link to the server and back; infinity for no limit
+    latency : seconds from one host to another, one way
+    shared : whether the server has one link of the same speed, which all hosts share
+    ranks : whether the workers of a rank share a host, as in the run, or each has its own
+    bucket : whether links are token buckets, which send `burst` at once after a pause
     """
 
     up: float = float("inf")
@@ -69,7 +62,7 @@ class Links:
 
     def __str__(self) -> str:
         """The text that `parse` reads; equal links have equal texts."""
-        rates = [_rate_text(self.up)] + [_rate_text(self.down)] * (self.down != self.up)
+        rates = dict.fromkeys(_scaled(rate, RATES) for rate in (self.up, self.down))
         words = [word for word in WORDS if getattr(self, word)]
         times = [_scaled(self.latency, SECONDS)] * (self.latency > 0)
         return ",".join(["/".join(rates), *times, *words])
@@ -99,9 +92,8 @@ def _part(part: str) -> dict[str, Any] | None:
         latency = float(time[1]) / TIMES[time[2]]
         return {"latency": latency} if np.isfinite(latency) else None
     up, slash, down = part.partition("/")
-    rates = [up, down if slash else up]
-    values = [_rate(rate) for rate in rates]
-    return {"up": values[0], "down": values[1]} if min(values) > 0 else None
+    rates = _rate(up), _rate(down if slash else up)
+    return {"up": rates[0], "down": rates[1]} if min(rates) > 0 else None
 
 
 def _rate(text: str) -> float:
@@ -112,32 +104,22 @@ def _rate(text: str) -> float:
     return float(rate[1]) * RATES[rate[2]] if rate else 0.0
 
 
-def _rate_text(rate: float) -> str:
-    return UNLIMITED if rate == float("inf") else _scaled(rate, RATES)
-
-
 def _scaled(value: float, units: dict[str, float]) -> str:
     """A number with 12 digits, in the largest unit that does not exceed it."""
+    if value == float("inf"):
+        return UNLIMITED
     fitting = [unit for unit, scale in units.items() if scale <= value] or list(units)[:1]
     return f"{value / units[fitting[-1]]:.12g}{fitting[-1]}"
 
 
 @dataclasses.dataclass(frozen=True)
 class Traffic:
-    """What a run sent and how long it took, cumulative, shape (rows,) each.
+    """What a run sent and how long it took: cumulative arrays, of shape (rows,) but for the last.
 
-    Attributes
-    ----------
-    rounds : array
-        Completed rounds.
-    seconds : array
-        Measured.
-    bits_up, bits_down : array
-        Payload and framing, summed over workers.
-    bits_up_max : array
-        The same, of the busiest worker of each round.
-    workers : array, shape (ranks,), int
-        Workers of each rank; rank 0 is the server.
+    rounds, seconds : completed, and measured
+    bits_up, bits_down : payload and framing, summed over workers
+    bits_up_max : the same, of the busiest worker of each round
+    workers : of each rank, of which rank 0 is the server, shape (ranks,)
     """
 
     rounds: np.ndarray
@@ -151,19 +133,20 @@ class Traffic:
 def seconds(links: Links, traffic: Traffic) -> np.ndarray:
     """Cumulative seconds on these links, shape (rows,): measured, gathers and broadcasts."""
     n = int(traffic.workers.sum())
-    steps = {name: np.diff(getattr(traffic, name), prepend=0.0) for name in _CUMULATIVE}
+    cumulative = (traffic.rounds, traffic.seconds, traffic.bits_up, traffic.bits_down)
+    rounds, measured, up, down = (np.diff(values, prepend=0.0) for values in cumulative)
     if links.ranks:
         away = traffic.workers[1:]
-        hosts, all_up = int(np.count_nonzero(away)), steps["bits_up"] * away.sum() / n
-        busiest_up = steps["bits_up"] * max(away, default=0) / n
+        hosts, all_up = int(np.count_nonzero(away)), up * away.sum() / n
+        busiest_up = up * max(away, default=0) / n
     else:
-        hosts, all_up, busiest_up = n, steps["bits_up"], steps["bits_up_max"]
-    copy = steps["bits_down"] / n * (hosts > 0)
-    times = np.maximum(steps["rounds"], 1)  # the exchange before round 0 counts as one
+        hosts, all_up, busiest_up = n, up, np.diff(traffic.bits_up_max, prepend=0.0)
+    copy = down / n * (hosts > 0)
+    times = np.maximum(rounds, 1)  # the exchange before round 0 counts as one
     together = hosts if links.shared else 1
     gathers = on_wire(all_up if links.shared else busiest_up, together * times) / links.up
     broadcasts = on_wire(copy * together, together * times) / links.down
-    rest = steps["seconds"] + 2 * links.latency * steps["rounds"] * (hosts > 0)
+    rest = measured + 2 * links.latency * rounds * (hosts > 0)
     if not links.bucket:
         return np.cumsum(rest + gathers + broadcasts)
     later = rest + _later(gathers, links.up, times) + _later(broadcasts, links.down, times)
@@ -180,6 +163,3 @@ def on_wire(bits: np.ndarray, messages: np.ndarray | int) -> np.ndarray:
 def _later(taken: np.ndarray, rate: float, times: np.ndarray) -> np.ndarray:
     """The seconds on a link that exceed ``times`` full buckets."""
     return np.maximum(taken - times * burst(rate) / rate, 0.0) if rate < np.inf else taken
-
-
-_CUMULATIVE = ("rounds", "seconds", "bits_up", "bits_down", "bits_up_max")

@@ -30,20 +30,15 @@ class ModelledSeconds(Axis):
 def traffic(log: Log) -> Traffic:
     """The traffic of a log, as the model needs it."""
     framing = log.column("framing_bits_up")
+    ranks = int(log.attrs.get("ranks", 1))
+    layout = str(log.config.get("run", {}).get("layout", "shared"))
+    if not 1 <= worker_ranks(ranks, layout) <= log.n:
+        raise InputError(f"{log.path}: attribute ranks = {ranks} for {log.n} workers")
     return Traffic(
         rounds=log.column("round"),
         seconds=log.column("seconds"),
         bits_up=log.column("bits_up") + framing,
         bits_down=log.column("bits_down") + log.column("framing_bits_down"),
         bits_up_max=log.column("bits_up_max") + framing / log.n,
-        workers=_workers_of_ranks(log),
+        workers=np.diff(starts(log.n, ranks, layout)),
     )
-
-
-def _workers_of_ranks(log: Log) -> np.ndarray:
-    """The number of workers on each rank of the run, shape (ranks,)."""
-    ranks = int(log.attrs.get("ranks", 1))
-    layout = str(log.config.get("run", {}).get("layout", "shared"))
-    if not 1 <= worker_ranks(ranks, layout) <= log.n:
-        raise InputError(f"{log.path}: attribute ranks = {ranks} for {log.n} workers")
-    return np.diff(starts(log.n, ranks, layout))

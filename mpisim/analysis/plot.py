@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,22 +62,15 @@ def common_title(groups: list[RunGroup]) -> str:
     titles = {str(log.attrs.get("title", "")) for log in logs}
     if len(titles) == 1 and "" not in titles:
         return titles.pop()
-    how = [
-        _shared(labels.method(str(log.config.get("method", {}).get("name", ""))) for log in logs),
-        _shared(labels.compressor(log.config.get("compressor", {})) for log in logs),
-    ]
-    what = [
-        _shared(labels.problem(log.config.get("problem", {})) for log in logs),
-        _shared(f"{log.n} worker{'s' if log.n > 1 else ''}" for log in logs),
-    ]
-    lines = (", ".join(part for part in parts if part) for parts in (how, what))
-    return "\n".join(line for line in lines if line)
-
-
-def _shared(texts: Iterable[str]) -> str:
-    """The text, if all are the same."""
-    different = set(texts)
-    return different.pop() if len(different) == 1 else ""
+    methods = {labels.method(str(log.config.get("method", {}).get("name", ""))) for log in logs}
+    compressors = {labels.compressor(log.config.get("compressor", {})) for log in logs}
+    problems = {labels.problem(log.config.get("problem", {})) for log in logs}
+    workers = {f"{log.n} worker{'s' if log.n > 1 else ''}" for log in logs}
+    lines = (
+        ", ".join(text for texts in line if len(texts) == 1 for text in texts if text)
+        for line in ((methods, compressors), (problems, workers))
+    )
+    return "\n".join(filter(None, lines))
 
 
 def _draw(groups: list[RunGroup], curves: list[Any], axes: tuple[Axis, Axis], title: str) -> Any:
@@ -112,11 +105,8 @@ def _look(groups: list[RunGroup], place: int) -> tuple[int, int]:
 def _dress(panel: Any, groups: list[RunGroup], axes: tuple[Axis, Axis], title: str) -> None:
     x, y = axes
     log = groups[0].logs[0]
-    panel.set_xscale("log" if x.log else "linear")
-    panel.set_yscale("log" if y.log else "linear")
-    panel.set_xlabel(x.label(log))
-    panel.set_ylabel(y.label(log))
-    panel.set_title(title)
+    panel.set(xscale="log" if x.log else "linear", yscale="log" if y.log else "linear")
+    panel.set(xlabel=x.label(log), ylabel=y.label(log), title=title)
     panel.margins(x=0.02)
     if x.log:
         style.log_ticks(panel.xaxis, *panel.get_xlim())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from mpisim.analysis import labels
@@ -37,7 +37,7 @@ class RunGroup:
     @property
     def label(self) -> str:
         """The text in the legend."""
-        return ", ".join(part for part in (self.method, self.variant) if part)
+        return ", ".join(filter(None, (self.method, self.variant)))
 
 
 def group_runs(logs: Iterable[Log], by_ranks: bool = False) -> list[RunGroup]:
@@ -60,17 +60,13 @@ def group_runs(logs: Iterable[Log], by_ranks: bool = False) -> list[RunGroup]:
     return groups
 
 
-def _varying(groups: Sequence[RunGroup]) -> list[str]:
-    return varying([group.keys for group in groups])
-
-
-def _sharing(groups: Sequence[RunGroup], group: RunGroup, key: str) -> list[RunGroup]:
-    """The groups with the same value of ``key`` as ``group``."""
-    return [g for g in groups if g.keys.get(key) == group.keys.get(key)]
+def _varying_with(groups: list[RunGroup], group: RunGroup, key: str) -> list[str]:
+    """The keys that vary among the groups with the same value of ``key`` as ``group``."""
+    return varying([g.keys for g in groups if g.keys.get(key) == group.keys.get(key)])
 
 
 def _label(groups: list[RunGroup]) -> None:
-    keys = _varying(groups)
+    keys = varying([group.keys for group in groups])
     methods = "method.name" in keys
     compressors = any(key.startswith("compressor.") for key in keys)
     others = [key for key in keys if key.partition(".")[0] not in ("method", "compressor")]
@@ -86,7 +82,7 @@ def _method_text(group: RunGroup, groups: list[RunGroup], named: bool) -> str:
     """The method, if ``named``, and its parameters that vary among groups with this method."""
     parameters = ", ".join(
         labels.parameter(key.partition(".")[2], group.keys[key])
-        for key in _varying(_sharing(groups, group, "method.name"))
+        for key in _varying_with(groups, group, "method.name")
         if key.startswith("method.") and key in group.keys
     )
     if not named:
@@ -96,7 +92,7 @@ def _method_text(group: RunGroup, groups: list[RunGroup], named: bool) -> str:
 
 
 def _compressor_text(group: RunGroup, groups: list[RunGroup]) -> str:
-    keys = _varying(_sharing(groups, group, "compressor.name"))
+    keys = _varying_with(groups, group, "compressor.name")
     also = {key.rpartition(".")[2] for key in keys if key.startswith("compressor.")}
     return labels.compressor(group.logs[0].config.get("compressor", {}), also)
 
@@ -116,7 +112,7 @@ def _make_unique(groups: list[RunGroup]) -> None:
     for group in groups:
         by_label.setdefault(group.label, []).append(group)
     for sharing in by_label.values():
-        keys = _varying(sharing)
-        for group in sharing if len(sharing) > 1 else ():
+        keys = varying([group.keys for group in sharing])  # none for a group alone
+        for group in sharing:
             extra = [f"{key} = {group.keys.get(key, '-')}" for key in keys]
-            group.variant = ", ".join([group.variant, *extra] if group.variant else extra)
+            group.variant = ", ".join(filter(None, [group.variant, *extra]))

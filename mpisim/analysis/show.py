@@ -22,49 +22,38 @@ def show_text(path: Path) -> str:
     """A page about one log; `InputError` where it cannot be read."""
     log = read(path)
     with damaged(path):
-        blocks = [aligned(_settings(log))]
-        if log.rows:
-            blocks += [aligned(_last_row(log)), _bits(log), _times(log)]
-        else:
-            blocks.append("no row yet")
-    return "\n\n".join(block for block in blocks if block)
+        settings = _settings(log)
+        last = [aligned(_last_row(log)), _bits(log), _times(log)] if log.rows else ["no row yet"]
+    return "\n\n".join(filter(None, [aligned(settings), *last]))
 
 
 def _settings(log: Log) -> list[tuple[str, str]]:
     attrs, config = log.attrs, log.config
-    run = config.get("run", {})
-    step = attrs.get("stepsize")
-    source = attrs.get("stepsize_source")
+
+    def attribute(name: str, before: str = "") -> str:
+        value = str(attrs.get(name, ""))
+        return before + value if value else ""
+
+    run, step = config.get("run", {}), attrs.get("stepsize")
+    problem = labels.problem(config.get("problem", {})), attribute("dimension", "d = ")
+    layout = f", {run['layout']} layout" if "layout" in run else ""
     compressor = labels.compressor(config.get("compressor", {"name": attrs.get("compressor", "")}))
     return [
         ("log", str(log.path)),
-        ("title", str(attrs.get("title", ""))),
-        ("command", str(attrs.get("command", ""))),
-        ("problem", _problem(log)),
-        ("method", labels.method(str(attrs.get("method", "")))),
-        (
-            "step size",
-            f"{step:.6g}" + (f", {source}" if source else "") if step is not None else "",
-        ),
+        ("title", attribute("title")),
+        ("command", attribute("command")),
+        ("problem", ", ".join(filter(None, problem))),
+        ("method", labels.method(attribute("method"))),
+        ("step size", "" if step is None else f"{step:.6g}{attribute('stepsize_source', ', ')}"),
         ("compressor", compressor),
-        ("workers", f"{log.n} on {_count(attrs.get('ranks', '?'), 'rank')}{_layout(run)}"),
-        ("hosts", str(attrs.get("hosts", ""))),
-        ("network", str(attrs.get("network", ""))),
-        ("seed", str(attrs.get("seed", ""))),
-        ("MPI", str(attrs.get("mpi_library", ""))),
-        ("mpisim", str(attrs.get("package_version", ""))),
+        ("workers", f"{log.n} on {_count(attrs.get('ranks', '?'), 'rank')}{layout}"),
+        ("hosts", attribute("hosts")),
+        ("network", attribute("network")),
+        ("seed", attribute("seed")),
+        ("MPI", attribute("mpi_library")),
+        ("mpisim", attribute("package_version")),
         ("status", _status(log)),
     ]
-
-
-def _problem(log: Log) -> str:
-    text = labels.problem(log.config.get("problem", {}))
-    dimension = log.attrs.get("dimension")
-    return ", ".join(part for part in (text, f"d = {dimension}" if dimension else "") if part)
-
-
-def _layout(run: dict) -> str:
-    return f", {run['layout']} layout" if "layout" in run else ""
 
 
 def _count(number: object, noun: str) -> str:
@@ -85,9 +74,7 @@ def _status(log: Log) -> str:
 
 
 def _last_row(log: Log) -> list[tuple[str, str]]:
-    planned = log.config.get("run", {}).get("rounds")
-    columns = log.columns
-    rows = []
+    columns, planned, rows = log.columns, log.config.get("run", {}).get("rounds"), []
     if "round" in columns:
         of = f" of {planned}" if planned is not None else ""
         rows.append(("round", f"{columns['round'][-1]}{of} ({_count(log.rows, 'row')} logged)"))
@@ -103,15 +90,10 @@ def _bits(log: Log) -> str:
     lines = [f"{'bits per worker':<22}{'up':>16}{'down':>16}"]
     for name, up, down in BITS:
         if up in log.columns:
-            cells = [_share(log, column) for column in (up, down)]
-            lines.append(f"  {name:<20}{cells[0]:>16}{cells[1]:>16}".rstrip())
+            shown = [log.columns[column][-1] for column in (up, down) if column in log.columns]
+            cells = [f"{quantity(bits / log.n, 'bit'):>16}" for bits in shown]
+            lines.append(f"  {name:<20}{''.join(cells)}")
     return "\n".join(lines) if len(lines) > 1 else ""
-
-
-def _share(log: Log, column: str | None) -> str:
-    if column is None or column not in log.columns:
-        return ""
-    return quantity(log.columns[column][-1] / log.n, "bit")
 
 
 def _times(log: Log) -> str:

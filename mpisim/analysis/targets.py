@@ -15,18 +15,10 @@ from mpisim.runs.log.reader import Log, damaged, read_experiments
 class TargetCost:
     """What a run had spent in its first logged row with ``y`` <= target.
 
-    Attributes
-    ----------
-    name : str
-        Method and compressor.
-    round : int or None
-        None where the run never reached the target.
-    bits_per_worker : float
-        Payload bits up; NaN where the target was not reached.
-    seconds : float
-        NaN where the target was not reached.
-    last : float
-        ``y`` in the last row.
+    name : method and compressor
+    round : None where the run never reached the target
+    bits_per_worker, seconds : payload bits up, and the time; NaN where it was not reached
+    last : ``y`` in the last row
     """
 
     name: str

@@ -9,7 +9,7 @@ UNKNOWN = "-"
 
 def span(values) -> str:
     """The least and the largest value of an array, or its only one."""
-    least, most = number(float(values.min())), number(float(values.max()))
+    least, most = number(values.min().item()), number(values.max().item())
     return least if least == most else f"{least} to {most}"
 
 

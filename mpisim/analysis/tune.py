@@ -20,6 +20,7 @@ from mpisim.runs.tables import differences, flatten
 SUMMARY = "tune.json"
 # Keys that may differ between the runs that are compared.
 FREE = ("method.stepsize", "run.seed", "title", "plugin", "run.layout", "run.checkpoint_seconds")
+STEP_IS = "step is"  # sets multiples of the theory step apart from numbers
 TINY = np.finfo(float).tiny  # replaces 0 under the logarithm
 
 
@@ -27,15 +28,9 @@ TINY = np.finfo(float).tiny  # replaces 0 under the logarithm
 class Candidate:
     """One step of a setting, with all its seeds.
 
-    Attributes
-    ----------
-    step : float
-        The step size, or a multiple of the theory step: see `TunedSetting.theory`.
-    score : float or None
-        Mean of the criterion over the seeds; None where the step is out.
-    out : str
-        Why it is out: a seed diverged, or its run is not complete.
-    logs : list of str
+    step : the step size, or a multiple of the theory step: see `TunedSetting.theory`
+    score : mean of the criterion over the seeds; None where the step is out
+    out : why it is out: a seed diverged, or its run is not complete
     """
 
     step: float
@@ -48,21 +43,12 @@ class Candidate:
 class TunedSetting:
     """The steps tried for one setting, and the best of them.
 
-    Attributes
-    ----------
-    name : str
-        method-compressor-data.
-    settings : dict
-        {TABLE.KEY: value} of the keys that vary between the settings.
-    theory : bool
-        Whether steps are multiples of the theory step.
-    candidates : list of Candidate
-        By ascending step.
-    best : Candidate or None
-        None where every step is out.
-    edge : bool
-        The best of several steps is the smallest or the largest, so a wider grid may hold a
-        better one.
+    name : method-compressor-data
+    settings : {TABLE.KEY: value} of the keys that vary between the settings
+    theory : whether steps are multiples of the theory step
+    candidates : by ascending step
+    best : None where every step is out
+    edge : the best of several steps is the smallest or the largest: try a wider grid
     """
 
     name: str
@@ -81,13 +67,12 @@ def best(points: Iterable[Point | Path], criterion: str = DEFAULT) -> list[Tuned
     that is not finite, is not complete, or is missing although another step has that seed. Of
     equally good steps the smallest wins.
 
-    Parameters
-    ----------
-    points : points of a sweep, or paths of logs
+    points : of a sweep, or paths of logs
     criterion : a key of `CRITERIA`
     """
     rule = choose(CRITERIA, criterion, "criterion")
-    paths = [Path(p.log) if isinstance(p, Point) else Path(p) for p in points if _has_log(p)]
+    logged = (p for p in points if not isinstance(p, Point) or p.status not in ("skipped", ""))
+    paths = [Path(p.log if isinstance(p, Point) else p) for p in logged]
     groups: dict[str, list[Log]] = {}
     for log in read_experiments(list(dict.fromkeys(paths))):
         with damaged(log.path):
@@ -106,14 +91,8 @@ def report(points: list[Point], criterion: str, folder: Path) -> str:
     rule = CRITERIA[criterion].rule
     content = {"criterion": criterion, "rule": f"smallest {rule}, mean over the seeds"}
     write_json(folder / SUMMARY, content | {"choices": [dataclasses.asdict(c) for c in choices]})
-    lines = [f"best step by the smallest {rule}, mean over the seeds:"]
-    for choice in choices:
-        lines += _lines(choice)
-    return "\n".join(lines)
-
-
-def _has_log(point: Point | Path) -> bool:
-    return not isinstance(point, Point) or point.status not in ("skipped", "")
+    head = f"best step by the smallest {rule}, mean over the seeds:"
+    return "\n".join([head, *(line for choice in choices for line in _lines(choice))])
 
 
 def _setting(log: Log) -> dict[str, Any]:
@@ -122,7 +101,7 @@ def _setting(log: Log) -> dict[str, Any]:
     step = log.config["method"]["stepsize"]
     if isinstance(step, dict) and "condition" in step:
         flat["condition"] = step["condition"]
-    return flat | {"step is": "a multiple" if _step(log)[0] else "a number"}
+    return flat | {STEP_IS: "a multiple" if _step(log)[0] else "a number"}
 
 
 def _step(log: Log) -> tuple[bool, float]:
@@ -142,7 +121,7 @@ def _tune(logs: list[Log], settings: dict[str, Any], rule: Criterion) -> TunedSe
     scored = [c for c in candidates if c.score is not None]
     chosen = min(scored, key=lambda c: (c.score, c.step)) if scored else None
     edge = len(candidates) > 1 and chosen in (candidates[0], candidates[-1])
-    settings = {key: value for key, value in settings.items() if key != "step is"}
+    settings = {key: value for key, value in settings.items() if key != STEP_IS}
     name = logs[0].path.stem.rpartition("-")[0]
     return TunedSetting(name, settings, _step(logs[0])[0], candidates, chosen, edge)
 
@@ -170,14 +149,14 @@ def _out(log: Log) -> str:
         return f"{seed} diverged"
     if log.attrs.get("status") not in COMPLETE or log.rows == 0:
         return f"{seed} is not complete"
-    finite = np.isfinite(log.column("grad_norm_sq")).all() and np.isfinite(log.column("loss")).all()
+    finite = np.isfinite([log.column("grad_norm_sq"), log.column("loss")]).all()
     return "" if finite else f"{seed} is not finite"
 
 
 def _lines(choice: TunedSetting) -> list[str]:
     what = ", ".join(f"{key} = {value}" for key, value in choice.settings.items())
     unit = " x theory" if choice.theory else ""
-    lines = [f"{choice.name}" + (f" ({what})" if what else "")]
+    lines = [choice.name + (f" ({what})" if what else "")]
     for candidate in choice.candidates:
         mark = "*" if candidate is choice.best else " "
         score = candidate.out if candidate.score is None else f"{candidate.score:.6g}"

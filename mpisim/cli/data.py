@@ -10,33 +10,31 @@ import numpy as np
 from mpisim.analysis.text import columns
 from mpisim.core.errors import InputError
 from mpisim.problems.data import arrange, libsvm
-from mpisim.problems.data import fetch as fetching
 from mpisim.problems.data.content import read_content, sha256, verify
+from mpisim.problems.data.fetch import fetch
 from mpisim.problems.data.find import find, find_file
 from mpisim.problems.data.registry import DataFile, Dataset, lookup, registry
 from mpisim.problems.data.sample import write_sample
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `mpisim data`."""
     actions = parser.add_subparsers(required=True, metavar="ACTION")
     listed = actions.add_parser("list", help="list the known data sets and where they are")
     listed.set_defaults(texts=lambda args: [list_text()])
     for action, function, text in (
         ("info", info_text, "describe and verify data sets"),
-        ("fetch", fetch, "download and verify data sets"),
+        ("fetch", _fetch, "download and verify data sets"),
     ):
         named = actions.add_parser(action, help=text)
         named.add_argument("names", metavar="NAME", nargs="+")
         named.set_defaults(texts=lambda args, function=function: map(function, args.names))
     generated = actions.add_parser("sample", help="generate the sample, shaped like a small a9a")
     generated.add_argument("file", metavar="FILE", nargs="?", default="datasets/sample")
-    generated.set_defaults(texts=lambda args: [sample(args.file)])
+    generated.set_defaults(texts=lambda args: [_sample(args.file)])
     parser.set_defaults(command=data_command)
 
 
 def data_command(args: argparse.Namespace, argv: list[str]) -> int:
-    """Run ``mpisim data``."""
     for text in args.texts(args):
         print(text)
     return 0
@@ -44,19 +42,16 @@ def data_command(args: argparse.Namespace, argv: list[str]) -> int:
 
 def list_text() -> str:
     """A table of the registered sets: name, rows, features, and where each was found."""
-    lines = [("name", "rows", "features", "where")]
-    for dataset in registry().values():
-        lines.append((dataset.name, str(dataset.rows), str(dataset.features), _where(dataset)))
-    return columns(lines, right=(1, 2), indent="")
+    lines = [(d.name, str(d.rows), str(d.features), _where(d)) for d in registry().values()]
+    return columns([("name", "rows", "features", "where"), *lines], right=(1, 2), indent="")
 
 
 def _where(dataset: Dataset) -> str:
-    paths = [find_file(dataset, file) for file in dataset.files]
-    found = [p for p in paths if p is not None]
+    found = [path for file in dataset.files if (path := find_file(dataset, file)) is not None]
     if not found:
         return "not here"
-    if len(found) < len(paths):
-        return f"{len(found)} of {len(paths)} files in {found[0].parent}"
+    if len(found) < len(dataset.files):
+        return f"{len(found)} of {len(dataset.files)} files in {found[0].parent}"
     return str(found[0]) if len(found) == 1 else f"{found[0].parent} ({len(found)} files)"
 
 
@@ -67,17 +62,15 @@ def info_text(name: str) -> str:
         path = find(name)
         content = read_content(path)
         return "\n".join([str(path), f"  sha256    {sha256(content)}", *_measure(content, path)])
-    lines = [f"{name} ({dataset.kind}): {dataset.rows} rows, {dataset.features} features"]
-    for file in dataset.files:
-        lines += _describe(dataset, file)
-    return "\n".join(lines)
+    head = f"{name} ({dataset.kind}): {dataset.rows} rows, {dataset.features} features"
+    return "\n".join([head, *(line for f in dataset.files for line in _describe(dataset, f))])
 
 
 def _describe(dataset: Dataset, file: DataFile) -> list[str]:
     """The registry's entry for a file, and the file itself if it is present."""
     path = find_file(dataset, file)
     lines = [
-        f"{file.file}",
+        file.file,
         f"  source    {' or '.join(file.urls) or 'python -m mpisim data sample'}",
         f"  labels    {file.labels}",
         f"  sha256    {file.sha256 or 'not known: only rows and features can be checked'}",
@@ -109,13 +102,10 @@ def _measure(content: bytes, path: Path) -> list[str]:
     ]
 
 
-def fetch(name: str) -> str:
-    """Download a registered set; returns where it is."""
-    paths = fetching.fetch(name)
-    return "\n".join(f"{name}: {path}" for path in paths)
+def _fetch(name: str) -> str:
+    return "\n".join(f"{name}: {path}" for path in fetch(name))
 
 
-def sample(path: str) -> str:
-    """Write the small generated set; returns where it is."""
+def _sample(path: str) -> str:
     write_sample(path)
     return f"sample: {path}"

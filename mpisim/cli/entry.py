@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+import pkgutil
 import sys
 import time
-from importlib import import_module
 from typing import NoReturn
 
 from mpisim.cli.parser import Parser
@@ -70,6 +70,5 @@ def _parser(argv: list[str]) -> Parser:
     for name, (place, text) in COMMANDS.items():
         command = commands.add_parser(name, help=text)
         if name == chosen:
-            module, _, function = place.partition(":")
-            getattr(import_module(f"mpisim.cli.{module}"), function)(command)
+            pkgutil.resolve_name(f"mpisim.cli.{place}")(command)
     return parser

@@ -6,12 +6,10 @@ import argparse
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `mpisim info`: there are none."""
     parser.set_defaults(command=info_command)
 
 
 def info_command(args: argparse.Namespace, argv: list[str]) -> int:
-    """Run ``mpisim info``."""
     from mpisim.runs.sysinfo import info_text
 
     print(info_text())

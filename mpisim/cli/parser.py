@@ -33,7 +33,6 @@ def add_settings(parser: argparse.ArgumentParser, help: str) -> None:
 
 
 def add_plugin(parser: argparse.ArgumentParser) -> None:
-    """Add --plugin."""
     parser.add_argument(
         "--plugin",
         metavar="MODULE|FILE.py",

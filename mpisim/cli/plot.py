@@ -7,7 +7,6 @@ from pathlib import Path
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `mpisim plot`."""
     parser.add_argument("logs", metavar="LOG", nargs="+", type=Path, help="HDF5 logs of runs")
     parser.add_argument(
         "--x",
@@ -42,7 +41,6 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def plot_command(args: argparse.Namespace, argv: list[str]) -> int:
-    """Run ``mpisim plot``."""
     from mpisim.analysis.api import plot
     from mpisim.analysis.link_model import parse
 

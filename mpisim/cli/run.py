@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mpisim.cli.parser import add_experiment, command_line, on_all_ranks
 
-if TYPE_CHECKING:
-    from mpisim.runs.experiment import Experiment
-
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `mpisim run`."""
     add_experiment(parser)
     parser.add_argument(
         "--workers", metavar="N", type=int, help="the same as --set problem.workers=N"
@@ -27,17 +22,19 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run_command(args: argparse.Namespace, argv: list[str]) -> int:
-    """Run ``mpisim run``."""
 
     def body(comm) -> int:
         from mpisim.runs.experiment import read
         from mpisim.runs.loop import run
         from mpisim.runs.record import Output
         from mpisim.runs.status import EXIT_CODES
+        from mpisim.runs.tables import digest
 
         workers = [] if args.workers is None else [f"problem.workers={args.workers}"]
         experiment = read(args.file, args.set + workers)
-        out = args.out or default_log(args.file, experiment)
+        stem = args.file.stem if args.file else experiment.method.name
+        # with the hash of the experiment: other experiments have other logs
+        out = args.out or Path("logs") / f"{stem}-{digest(experiment.to_toml())}.h5"
         result = run(experiment, Output(out, args.force, args.resume, command_line(argv)), comm)
         if comm.rank == 0:
             row = result.row
@@ -48,11 +45,3 @@ def run_command(args: argparse.Namespace, argv: list[str]) -> int:
         return EXIT_CODES[result.status]
 
     return on_all_ranks(args, body)
-
-
-def default_log(file: Path | None, experiment: Experiment) -> Path:
-    """logs/NAME-HASH.h5, with the hash of the experiment: other experiments have other names."""
-    from mpisim.runs.tables import digest
-
-    stem = file.stem if file else experiment.method.name
-    return Path("logs") / f"{stem}-{digest(experiment.to_toml())}.h5"

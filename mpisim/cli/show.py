@@ -7,13 +7,11 @@ from pathlib import Path
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `mpisim show`."""
     parser.add_argument("log", metavar="LOG", type=Path)
     parser.set_defaults(command=show_command)
 
 
 def show_command(args: argparse.Namespace, argv: list[str]) -> int:
-    """Run ``mpisim show``."""
     from mpisim.analysis.show import show_text
 
     print(show_text(args.log))

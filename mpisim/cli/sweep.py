@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mpisim.cli.parser import add_settings, command_line, on_all_ranks
-
-if TYPE_CHECKING:
-    from mpisim.runs.sweep.points import Point
+from mpisim.runs.sweep.points import Point, exit_code
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `mpisim sweep`."""
     add_grid(parser)
     parser.set_defaults(command=sweep_command)
 
@@ -28,14 +24,8 @@ def add_grid(parser: argparse.ArgumentParser) -> None:
 
 
 def sweep_command(args: argparse.Namespace, argv: list[str]) -> int:
-    """Run ``mpisim sweep``."""
 
-    def body(comm) -> int:
-        from mpisim.runs.sweep.points import exit_code
-
-        return exit_code(run_grid(args, argv, comm)[1])
-
-    return on_all_ranks(args, body)
+    return on_all_ranks(args, lambda comm: exit_code(run_grid(args, argv, comm)[1]))
 
 
 def run_grid(args: argparse.Namespace, argv: list[str], comm) -> tuple[Path, list[Point]]:

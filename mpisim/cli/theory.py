@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from math import isfinite
+from math import inf
 
 from mpisim.cli.parser import add_experiment, on_all_ranks
 from mpisim.core.schema import require
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `mpisim theory`."""
     add_experiment(parser)
     parser.add_argument(
         "--epsilon",
@@ -23,15 +22,13 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def theory_command(args: argparse.Namespace, argv: list[str]) -> int:
-    """Run ``mpisim theory``."""
-    epsilon = args.epsilon
-    require(isfinite(epsilon) and epsilon > 0, "--epsilon", epsilon, "a number > 0")
+    require(0 < args.epsilon < inf, "--epsilon", args.epsilon, "a number > 0")
 
     def body(comm) -> int:
         from mpisim.analysis.guarantees.report import report
         from mpisim.runs.experiment import read
 
-        text = report(read(args.file, args.set), epsilon, comm)
+        text = report(read(args.file, args.set), args.epsilon, comm)
         if comm.rank == 0:
             print(text, flush=True)
         return 0

@@ -7,10 +7,10 @@ import argparse
 from mpisim.analysis.criteria import CRITERIA, DEFAULT
 from mpisim.cli.parser import on_all_ranks
 from mpisim.cli.sweep import add_grid, run_grid
+from mpisim.runs.sweep.points import exit_code
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `mpisim tune`."""
     add_grid(parser)
     parser.add_argument(
         "--multiples",
@@ -27,13 +27,11 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def tune_command(args: argparse.Namespace, argv: list[str]) -> int:
-    """Run ``mpisim tune``."""
     if args.multiples is not None:
         args.set.append(f"sweep.multiples=[{args.multiples}]")
 
     def body(comm) -> int:
         from mpisim.analysis.tune import report
-        from mpisim.runs.sweep.points import exit_code
 
         folder, points = run_grid(args, argv, comm)
         code = exit_code(points)

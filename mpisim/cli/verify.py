@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `mpisim verify`."""
     parser.add_argument("log", metavar="LOG", type=Path)
     parser.add_argument(
         "--rerun", action="store_true", help="also repeat the run, with or without mpirun"
@@ -26,15 +25,19 @@ def verify_command(args: argparse.Namespace, argv: list[str]) -> int:
     """Run ``mpisim verify``: 0 if all checks pass, 1 if one fails, 2 if there is no log."""
 
     def body(comm) -> int:
+        from mpisim.analysis.verify.rerun import rerun, tables_of
         from mpisim.comm.job import on_first
         from mpisim.runs.status import EXIT_CODES, STOPPED
 
         log, failed = on_first(comm, lambda: _check(args.log))
         if args.rerun and log.rows:
-            status, failed_again = _rerun(log, comm)
+            status, problems = rerun(tables_of(log), log if comm.rank == 0 else None, comm)
             if status in STOPPED:
                 return EXIT_CODES[status]
-            failed += failed_again
+            if comm.rank == 0:
+                text = f"every row of a second run on {comm.size} ranks, clocks apart"
+                failed += _print(text, problems)
+            failed = comm.bcast(failed)
         if comm.rank == 0:
             print(f"{args.log}: {f'{failed} checks failed' if failed else 'nothing is wrong'}")
         return int(failed > 0)
@@ -63,17 +66,6 @@ def _check(path: Path) -> tuple[Log, int]:
             else:
                 failed += _print(text, replay(log, experiment))
     return log, failed
-
-
-def _rerun(log: Log, comm) -> tuple[str, int]:
-    """The status of a second run, and the number of failed checks. Collective."""
-    from mpisim.analysis.verify.rerun import rerun, tables_of
-    from mpisim.runs.status import STOPPED
-
-    status, problems = rerun(tables_of(log), log if comm.rank == 0 else None, comm)
-    text = f"every row of a second run on {comm.size} ranks, clocks apart"
-    failed = _print(text, problems) if comm.rank == 0 and status not in STOPPED else 0
-    return status, comm.bcast(failed)
 
 
 def _print(text: str, problems: list[str]) -> int:

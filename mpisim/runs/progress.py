@@ -23,16 +23,10 @@ class Progress:
     and then every minute. A closing line ends both. A stream that can no longer be written is
     left alone: it must not end the run.
 
-    Parameters
-    ----------
-    rounds : int
-        Rounds of the whole run; a resumed run starts at the round of its first `update`.
-    stream : text stream, optional
-        Standard error unless given.
-    interactive : bool, optional
-        Whether the stream is a terminal; asked of the stream unless given.
-    clock : callable, optional
-        Seconds, never going back.
+    rounds : of the whole run; a resumed run starts at the round of its first `update`
+    stream : standard error unless given
+    interactive : whether the stream is a terminal; asked of the stream unless given
+    clock : seconds, never going back
     """
 
     def __init__(
@@ -123,11 +117,11 @@ def duration(seconds: float) -> str:
 
 def quantity(value: float, unit: str) -> str:
     """A value with a decimal prefix: ``384 kbit``, ``1.2 Mbit``."""
-    prefixes = ["", "k", "M", "G", "T"]
-    while abs(value) >= 999.5 and len(prefixes) > 1:
-        value /= 1000.0
-        prefixes.pop(0)
-    return f"{value:.3g} {prefixes[0]}{unit}"
+    prefix = ""
+    for larger in "kMGT":
+        if abs(value) >= 999.5:
+            value, prefix = value / 1000.0, larger
+    return f"{value:.3g} {prefix}{unit}"
 
 
 def _is_terminal(stream: TextIO) -> bool:

@@ -62,9 +62,9 @@ def software() -> dict[str, str]:
 @cache
 def source() -> str:
     """The first digits of the sha256 of the package's files, with their names."""
-    digest, folder = hashlib.sha256(), PACKAGE
-    for path in sorted(folder.rglob("*.py")):
-        digest.update(f"{path.relative_to(folder)}\0{path.stat().st_size}\0".encode())
+    digest = hashlib.sha256()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        digest.update(f"{path.relative_to(PACKAGE)}\0{path.stat().st_size}\0".encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
 
@@ -92,8 +92,7 @@ def blas_threads() -> str:
     try:
         from threadpoolctl import threadpool_info
     except ImportError:
-        settings = (f"{name}={os.environ.get(name, 'unset')}" for name in THREAD_VARIABLES)
-        return ", ".join(settings)
+        return ", ".join(f"{name}={os.environ.get(name, 'unset')}" for name in THREAD_VARIABLES)
     pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
     texts = (
         f"{pool['internal_api']} {pool['version'] or ''}".strip()

@@ -75,14 +75,9 @@ CASES = (
 class Count:
     """Bytes of some rounds in one direction between a host and the network.
 
-    Attributes
-    ----------
-    ledger : float
-        Payload and framing.
-    kernel, packets : int
-        Bytes, and packets in which they came.
-    messages : int
-        MPI messages.
+    ledger : payload and framing
+    kernel, packets : bytes, and the packets in which they came
+    messages : of MPI
     """
 
     ledger: float
@@ -117,10 +112,8 @@ def ledger_bytes(log: Log) -> tuple[np.ndarray, float]:
     """
     sent = traffic(log)
     own = log.workers["bits_up"] + log.column("framing_bits_up")[-1] / log.n
-    ends = np.cumsum(sent.workers)
-    pairs = zip(ends - sent.workers, ends, strict=True)
-    up = np.array([own[start:end].sum() for start, end in pairs])
-    return up / 8, float(sent.bits_down[-1]) / log.n / 8
+    ranks = np.split(own, np.cumsum(sent.workers)[:-1])
+    return np.array([part.sum() for part in ranks]) / 8, float(sent.bits_down[-1]) / log.n / 8
 
 
 def measure(lab: Lab, case: Case) -> dict[str, Count]:

@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from mpisim.core.errors import InputError, MpisimError
@@ -76,12 +75,16 @@ def mpirun(lab: Lab, command: Sequence[str], **options: Any) -> subprocess.Compl
     mpirun is not Open MPI's.
     """
     require_open_mpi()
-    agent, hosts = _files(lab)
+    agent, hosts = lab.folder / "agent", lab.folder / "hosts"
+    agent.write_text(AGENT.format(name=lab.name, folder=lab.folder))
+    agent.chmod(0o755)
+    hosts.write_text("".join(f"{lab.address(host)} slots=1\n" for host in range(lab.hosts)))
     launch = ["mpirun", "--hostfile", str(hosts), "--map-by", "ppr:1:node", "-n", str(lab.hosts)]
+    agents = dict.fromkeys(("PRTE_MCA_plm_ssh_agent", "OMPI_MCA_plm_rsh_agent"), str(agent))
     # a session of its own: Ctrl-C comes to this process alone, which then ends the job
     job = subprocess.Popen(
         [str(agent), lab.address(0), f"exec {shlex.join([*launch, *command])}"],
-        env=os.environ | environment(lab, agent),
+        env=os.environ | OPEN_MPI | agents | {"MPISIM_NETWORK": str(lab.network)},
         stdin=subprocess.DEVNULL,
         start_new_session=True,
         text=True,
@@ -95,12 +98,6 @@ def mpirun(lab: Lab, command: Sequence[str], **options: Any) -> subprocess.Compl
     return subprocess.CompletedProcess(job.args, job.returncode, out, err)
 
 
-def environment(lab: Lab, agent: Path) -> dict[str, str]:
-    """What mpirun and its ranks need to know of the lab."""
-    agents = {"PRTE_MCA_plm_ssh_agent": str(agent), "OMPI_MCA_plm_rsh_agent": str(agent)}
-    return OPEN_MPI | agents | {"MPISIM_NETWORK": str(lab.network)}
-
-
 def require_open_mpi() -> None:
     """Raise `InputError` unless mpirun is Open MPI's, whose launch agent can be replaced."""
     if shutil.which("mpirun") is None:
@@ -108,15 +105,6 @@ def require_open_mpi() -> None:
     said = subprocess.run(["mpirun", "--version"], capture_output=True, text=True, check=False)
     if "open mpi" not in said.stdout.lower() and "prrte" not in said.stdout.lower():
         raise InputError("netlab: needs the mpirun of Open MPI; the one on PATH is not")
-
-
-def _files(lab: Lab) -> tuple[Path, Path]:
-    """The launch agent and the hostfile, in the lab's folder."""
-    agent, hosts = lab.folder / "agent", lab.folder / "hosts"
-    agent.write_text(AGENT.format(name=lab.name, folder=lab.folder))
-    agent.chmod(0o755)
-    hosts.write_text("".join(f"{lab.address(host)} slots=1\n" for host in range(lab.hosts)))
-    return agent, hosts
 
 
 def _end(job: subprocess.Popen[str]) -> None:

@@ -15,6 +15,7 @@ import dataclasses
 import fcntl
 import json
 import math
+import operator
 import os
 import re
 import shutil
@@ -23,7 +24,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 from mpisim.analysis.link_model import FRAME, Links, burst
 from mpisim.core.errors import InputError
@@ -36,8 +37,7 @@ LARGEST = 65536  # bytes of a packet
 GRACE_SECONDS = 5.0
 
 
-@dataclasses.dataclass(frozen=True)
-class Counters:
+class Counters(NamedTuple):
     """The kernel's counts at a host's interface, Ethernet headers included."""
 
     tx_bytes: int
@@ -46,8 +46,7 @@ class Counters:
     rx_packets: int
 
     def __sub__(self, other: Counters) -> Counters:
-        mine, theirs = dataclasses.astuple(self), dataclasses.astuple(other)
-        return Counters(*(a - b for a, b in zip(mine, theirs, strict=True)))
+        return Counters(*map(operator.sub, self, other))
 
 
 class Lab:
@@ -74,14 +73,11 @@ class Lab:
         try:
             self._build()
         except BaseException:
-            self.close()
+            self.__exit__()
             raise
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
         """Kill what still runs on the hosts, and remove them."""
         remove(self.name)
         if self._lock is not None:
@@ -104,19 +100,20 @@ class Lab:
         """The counters of the host's eth0 since the lab began."""
         shown = _tool("ip", "-n", self.space(host), "-s", "-j", "link", "show", "dev", "eth0")
         stats = json.loads(shown)[0]["stats64"]
-        tx, rx = stats["tx"], stats["rx"]
-        return Counters(tx["bytes"], tx["packets"], rx["bytes"], rx["packets"])
+        return Counters(*(stats[way][of] for way in ("tx", "rx") for of in ("bytes", "packets")))
 
     def _build(self) -> None:
         switch = f"{self.name}-switch"
         _tool("ip", "netns", "add", switch)
         _tool("ip", "-n", switch, "link", "add", "bridge", "type", "bridge")
         _tool("ip", "-n", switch, "link", "set", "bridge", "up")
+        net = self.network
         for host in range(self.hosts):
             self._plug(host, switch)
-            up, down = self._rates(host)
+            servers = (net.down, net.up) if net.shared else (math.inf, math.inf)
+            up, down = servers if host == 0 else (net.up, net.down)
             _shape(self.space(host), "eth0", up, 0.0)
-            _shape(switch, f"port{host}", down, self.network.latency)
+            _shape(switch, f"port{host}", down, net.latency)
 
     def _plug(self, host: int, switch: str) -> None:
         """Make a host with a link to the bridge, without IPv6, which would add packets."""
@@ -132,13 +129,6 @@ class Lab:
         _tool("ip", "-n", space, "link", "set", "eth0", "up")
         _tool("ip", "-n", switch, "link", "set", port, "master", "bridge", "up")
 
-    def _rates(self, host: int) -> tuple[float, float]:
-        """A host's limits, bits a second out and in."""
-        network = self.network
-        if host > 0:
-            return network.up, network.down
-        return (network.down, network.up) if network.shared else (math.inf, math.inf)
-
 
 def _shape(space: str, device: str, rate: float, delay: float) -> None:
     """Shape what leaves ``device``: netem delays it, then tbf sends it at a rate."""
@@ -149,10 +139,8 @@ def _shape(space: str, device: str, rate: float, delay: float) -> None:
         try:
             _tool(*add, "root", "handle", "1:", *netem)
         except InputError as error:
-            why = str(error).rpartition(": ")[2]
-            raise InputError(
-                f"netlab: a latency needs netem in the kernel ({why}); leave the latency out"
-            ) from None
+            needed = f"netem in the kernel ({str(error).rpartition(': ')[2]})"
+            raise InputError(f"netlab: a latency needs {needed}; leave the latency out") from None
         parent = ("parent", "1:1")
     if rate < math.inf:
         bucket = int(burst(rate) / 8)

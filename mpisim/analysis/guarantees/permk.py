@@ -12,14 +12,13 @@ def tables(case: Case) -> str:
     """Tables 1, 3 and 4 of the PermK paper, or, under PL, Tables 3 and 6."""
     if case.setting.condition == "nonconvex":
         return "\n\n".join([_constants(case), _rounds(case), _optimized(case, "4")])
-    return "\n\n".join([_rounds(case), _optimized(case, "6")])
+    return f"{_rounds(case)}\n\n{_optimized(case, '6')}"
 
 
 def _constants(case: Case) -> str:
-    head = ("compressor", "A", "B", "source")
-    found = permk_tables.constants(case)
-    lines = [(name, text.number(A), text.number(B), source) for name, A, B, source in found]
-    return f"PermK paper, Table 1\n{text.columns([head, *lines], right=(1, 2))}"
+    lines = [tuple(map(text.number, row)) for row in permk_tables.constants(case)]
+    table = text.columns([("compressor", "A", "B", "source"), *lines], right=(1, 2))
+    return f"PermK paper, Table 1\n{table}"
 
 
 def _rounds(case: Case) -> str:

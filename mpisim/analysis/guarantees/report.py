@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 from math import isinf
+from typing import Any
 
 from mpi4py import MPI
 
@@ -87,12 +88,10 @@ def _lower_bound(setup: Setup) -> tuple[float | None, str]:
 
 
 def _experiment(facts: Facts, experiment: Experiment) -> list[tuple[str, str]]:
-    problem, rows = facts.setup.problem, facts.setup.rows
-    least, most = int(rows.min()), int(rows.max())
-    samples = f"{least}" if least == most else f"{least} to {most}"
+    problem, samples = facts.setup.problem, text.span(facts.setup.rows)
     return [
         ("title", experiment.title),
-        ("problem", f"{problem.identity}"),
+        ("problem", problem.identity),
         ("", f"n = {problem.n}, d = {problem.d}, m = {samples}"),
     ]
 
@@ -117,26 +116,30 @@ def _constants(c: Constants) -> list[tuple[str, ...]]:
 
 def _method(facts: Facts, experiment: Experiment) -> list[tuple[str, str]]:
     compressor, estimator = facts.setup.compressor, facts.setup.estimator
-    parts = [f"omega = {text.number(compressor.omega)}", f"alpha = {text.number(compressor.alpha)}"]
-    parts.append(f"zeta = {text.number(compressor.density)}")
+    c: dict[str, float | None] = {"omega": compressor.omega, "alpha": compressor.alpha}
+    c["zeta"] = compressor.density
     if compressor.A is not None:
-        parts.append(f"A = {text.number(compressor.A)}, B = {text.number(compressor.B)}")
+        c |= {"A": compressor.A, "B": compressor.B}
     if compressor.cal_L_max is not None:
-        parts.append(f"cal-L_max = {text.number(compressor.cal_L_max)}")
+        c["cal-L_max"] = compressor.cal_L_max
     numbers = {LETTERS.get(key, key): value for key, value in estimator.parameters().items()}
     if isinstance(estimator, VRMarina | VRDiana):
         numbers["b'"] = estimator.b
     if isinstance(estimator, OnlineVRMarina):
         numbers["b"] = estimator.big_b
-    shown = (f"{key.rstrip('_')} = {text.number(value)}" for key, value in numbers.items())
     return [
         ("compressor", compressor.name),
-        ("", ", ".join(parts)),
+        ("", _equations(c)),
         *_groups(facts),
         ("method", experiment.method.name),
-        ("", ", ".join(shown)),
+        ("", _equations(numbers)),
         *_steps(facts, experiment),
     ]
+
+
+def _equations(numbers: dict[str, Any]) -> str:
+    """``p = 0.1, b' = 8``."""
+    return ", ".join(f"{key.rstrip('_')} = {text.number(x)}" for key, x in numbers.items())
 
 
 def _groups(facts: Facts) -> Iterable[tuple[str, str]]:
@@ -164,10 +167,8 @@ def _steps(facts: Facts, experiment: Experiment) -> Iterable[tuple[str, str]]:
         times = f", {text.number(method.stepsize / theory.gamma)} x theory" if theory else ""  # type: ignore[operator]
         yield "step size", f"{text.number(method.stepsize)}{times}"
     elif multiple != 1 and theory is not None:
-        yield (
-            "step size",
-            f"{text.number(multiple * theory.gamma)}, {text.number(multiple)} x theory",
-        )
+        step = text.number(multiple * theory.gamma)
+        yield "step size", f"{step}, {text.number(multiple)} x theory"
 
 
 def _gap(facts: Facts) -> list[tuple[str, str]]:

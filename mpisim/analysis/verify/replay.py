@@ -85,10 +85,7 @@ def replay(log: Log, experiment: Experiment) -> list[str]:
         if k in wanted:
             found.append((*star.ledger.totals.values(), oracle.calls))
         if k < rounds[-1]:
-            if k == 0:
-                estimator.start(x)
-            else:
-                estimator.estimate(x)
+            (estimator.estimate if k else estimator.start)(x)
             star.ledger.end_round()
         if monotonic() - shown > PROGRESS_SECONDS:
             shown = monotonic()
@@ -100,7 +97,7 @@ def replay(log: Log, experiment: Experiment) -> list[str]:
             row = int(np.argmax(ours != theirs))
             values = f"the log has {theirs[row]}, the seed gives {ours[row]}"
             problems.append(f"round {rounds[row]}, {name}: {values}")
-    return problems + list(worker_difference(log, star.ledger.worker_bits_up, "the seed gives"))
+    return [*problems, *worker_difference(log, star.ledger.worker_bits_up, "the seed gives")]
 
 
 def _star(log: Log, experiment: Experiment) -> tuple[Star, Round]:

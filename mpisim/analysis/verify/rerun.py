@@ -57,9 +57,9 @@ def compare(log: Log, again: Log) -> list[str]:
     first = {name: _first(log.columns[name][:rows], again.columns[name][:rows]) for name in names}
     row = min(first.values())
     if row < rows:
+        round = log.columns["round"][row]
         for name in (name for name in names if first[name] == row):
             one, two = log.columns[name][row], again.columns[name][row]
-            round = log.columns["round"][row]
             found.append(f"round {round}, {name}: the log has {one!r}, the rerun {two!r}")
     elif log.rows != again.rows:
         found.append(f"the log has {log.rows} rows, the rerun {again.rows}")
@@ -88,8 +88,5 @@ def _final(path: Path) -> np.ndarray | None:
 def _versions(log: Log, again: Log) -> list[str]:
     """Versions of software that have changed since."""
     names = ("package_version", "python", "numpy", "scipy", "numba", "platform")
-    return [
-        f"{name} was {log.attrs.get(name)}, is {again.attrs.get(name)}"
-        for name in names
-        if log.attrs.get(name) != again.attrs.get(name)
-    ]
+    versions = ((name, log.attrs.get(name), again.attrs.get(name)) for name in names)
+    return [f"{name} was {old}, is {new}" for name, old, new in versions if old != new]

@@ -28,7 +28,6 @@ DAMAGE = (
     TypeError,
     ValueError,
 )
-
 T = TypeVar("T")
 
 
@@ -64,7 +63,9 @@ def run_isolated(path: Path | str, read: Callable[[], T]) -> T:
     finally:
         status = os.waitpid(pid, 0)[1]
     if status:
-        raise Crashed(f"{path}: the file is damaged: HDF5 crashed on it ({_name(status)})")
+        code = os.waitstatus_to_exitcode(status)
+        how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        raise Crashed(f"{path}: the file is damaged: HDF5 crashed on it ({how})")
     returned, value = pickle.loads(answer)
     if not returned:
         raise value
@@ -90,9 +91,3 @@ def _answer(read: Callable[[], object], pipe: int) -> None:
         os._exit(0)
     finally:
         os._exit(1)
-
-
-def _name(status: int) -> str:
-    if os.WIFSIGNALED(status):
-        return signal.Signals(os.WTERMSIG(status)).name
-    return f"exit code {os.waitstatus_to_exitcode(status)}"

@@ -35,11 +35,7 @@ class OrderedFile(io.RawIOBase):
     def seekable(self) -> bool:
         return True
 
-    def readable(self) -> bool:
-        return True
-
-    def writable(self) -> bool:
-        return True
+    readable = writable = seekable
 
     def tell(self) -> int:
         return self._position

@@ -30,19 +30,11 @@ UNWRITTEN = 1 << 20  # bytes that a column may have beyond the size of a growing
 class Log:
     """The content of one log.
 
-    Attributes
-    ----------
-    path : Path
-    attrs : dict
-        Root attributes, as plain Python values.
-    columns : dict of array, shape (rows,)
-        ``/rounds``, one row for each logged round.
-    workers : dict of array, shape (workers,)
-        ``/workers``; empty until the run ends.
-    units, descriptions : dict of str
-        Those of the columns.
-    config : dict
-        The resolved experiment; empty where the log has none.
+    attrs : root attributes, as plain Python values
+    columns : ``/rounds``, one row for each logged round, shape (rows,) each
+    workers : ``/workers``, shape (workers,) each; empty until the run ends
+    units, descriptions : of the columns
+    config : the resolved experiment; empty where the log has none
     """
 
     path: Path
@@ -107,16 +99,9 @@ def read_experiments(paths: Sequence[Path]) -> list[Log]:
 
 
 def _open(path: Path) -> Log:
-    try:
-        # No lock: the run may still be writing, and some network file systems have none.
-        with h5py.File(path, "r", locking=False) as file:
-            return _read(Path(path), file)
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such log") from None
-    except (IsADirectoryError, PermissionError) as error:  # HDF5's message has several lines
-        raise InputError(f"{path}: cannot be read: {os.strerror(error.errno or 0)}") from None
-    except DAMAGE as error:
-        raise InputError(f"{path}: {_why(Path(path), str(error))}") from None
+    # No lock: the run may still be writing, and some network file systems have none.
+    with damaged(path), h5py.File(path, "r", locking=False) as file:
+        return _read(Path(path), file)
 
 
 @contextmanager
@@ -125,7 +110,7 @@ def damaged(path: Path) -> Iterator[None]:
     try:
         yield
     except DAMAGE as error:
-        raise InputError(f"{path}: {_why(path, str(error))}") from None
+        raise InputError(f"{path}: {_why(Path(path), error)}") from None
 
 
 def _read(path: Path, file: h5py.File) -> Log:
@@ -135,27 +120,21 @@ def _read(path: Path, file: h5py.File) -> Log:
     data = {name: file["rounds"][name] for name in file["rounds"]}
     workers = {name: file["workers"][name] for name in file.get("workers", {})}
     for name, values in (data | workers).items():
-        if (
-            not isinstance(values, h5py.Dataset)
-            or values.ndim != 1
-            or values.dtype.kind not in "if"
-        ):
+        numbers = isinstance(values, h5py.Dataset) and values.dtype.kind in "if"
+        if not numbers or values.ndim != 1:
             raise InputError(f"{path}: the log is damaged: {name} is not a row of numbers")
         if values.nbytes > path.stat().st_size + UNWRITTEN:
             raise InputError(f"{path}: the log is damaged: {name} is larger than the file")
     # A run that was killed between two columns leaves them with different lengths.
     rows = min(len(values) for values in data.values())
-    return Log(
-        path=path,
-        attrs=attrs,
-        columns={name: values[:rows] for name, values in data.items()},
-        workers={name: values[:] for name, values in workers.items()},
-        units={name: str(_plain(v.attrs.get("units", ""))) for name, v in data.items()},
-        descriptions={
-            name: str(_plain(v.attrs.get("description", ""))) for name, v in data.items()
-        },
-        config=_config(path, attrs.get("config", "")),
+    units, descriptions = (
+        {name: str(_plain(values.attrs.get(text, ""))) for name, values in data.items()}
+        for text in ("units", "description")
     )
+    columns = {name: values[:rows] for name, values in data.items()}
+    ended = {name: values[:] for name, values in workers.items()}
+    config = _config(path, attrs.get("config", ""))
+    return Log(path, attrs, columns, ended, units, descriptions, config)
 
 
 def _config(path: Path, text: str) -> dict[str, Any]:
@@ -180,11 +159,16 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _why(path: Path, message: str) -> str:
-    """HDF5's message in plain words."""
+def _why(path: Path, error: BaseException) -> str:
+    """Python's or HDF5's message in plain words."""
+    if isinstance(error, FileNotFoundError):
+        return "no such log"
+    if isinstance(error, IsADirectoryError | PermissionError):  # HDF5's message has several lines
+        return f"cannot be read: {os.strerror(error.errno or 0)}"
+    message = " ".join(str(error).split())
     if "signature not found" in message:
         empty = path.stat().st_size == 0
         return "not a log: the file is empty" if empty else "not a log: not an HDF5 file"
     if "truncated" in message:
         return "the file is cut short; copy it again"
-    return f"the log is damaged: {' '.join(message.split()) or 'something is missing'}"
+    return f"the log is damaged: {message or 'something is missing'}"

@@ -56,9 +56,8 @@ class LogWriter:
         The file gets its name once it is complete, so that an old log is never half replaced.
         """
         if path.exists() and not force:
-            raise InputError(
-                f"{path}: exists already; --force overwrites it, --out names another file"
-            )
+            hint = "--force overwrites it, --out names another file"
+            raise InputError(f"{path}: exists already; {hint}")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_whole(path, image(lambda file: cls._fill(file, attributes, schema)))
@@ -67,12 +66,12 @@ class LogWriter:
         except OSError as error:
             raise InputError(f"{path}: cannot be written: {error}") from None
 
-    @classmethod
-    def _fill(cls, file: h5py.File, attributes: dict[str, Any], schema: list[Column]) -> None:
+    @staticmethod
+    def _fill(file: h5py.File, attributes: dict[str, Any], schema: list[Column]) -> None:
         state = {"schema_version": SCHEMA_VERSION, "status": "running", "start": now(), "end": ""}
         file.attrs.update(state | attributes)
         for column in schema:
-            cls._create(file.require_group("rounds"), column, (0,), (None,))
+            _add_column(file.require_group("rounds"), column, (0,), (None,))
         for group in AT_THE_END:  # now, so that the root does not change during the run
             file.require_group(group)
 
@@ -121,16 +120,6 @@ class LogWriter:
             file.attrs.update(state)
         return rows, content.getvalue()
 
-    @staticmethod
-    def _create(
-        group: h5py.Group, column: Column, shape: tuple, maxshape: tuple | None
-    ) -> h5py.Dataset:
-        name, dtype, units, description = column
-        chunks = (CHUNK_ROWS,) if maxshape else None
-        data = group.create_dataset(name, shape, dtype, maxshape=maxshape, chunks=chunks)
-        data.attrs["units"], data.attrs["description"] = units, description
-        return data
-
     def row(self, values: tuple) -> None:
         """One row, in the order of the schema; written with the next block."""
         self._block.append(values)
@@ -168,13 +157,13 @@ class LogWriter:
         """
         try:
             self.flush()
-            size = sum(values.nbytes for values in workers.values())
-            self._reserve(size + (0 if x is None else x.nbytes))
+            arrays = [*workers.values(), *([] if x is None else [x])]
+            self._reserve(sum(array.nbytes for array in arrays))
             if x is not None:
                 self.file.create_dataset("final/x", data=x)
-            for column in (column for column in WORKERS if column[0] in workers):
-                values = workers[column[0]]
-                self._create(self.file["workers"], column, values.shape, None)[:] = values
+            for column in WORKERS:
+                if (values := workers.get(column[0])) is not None:
+                    _add_column(self.file["workers"], column, values.shape)[:] = values
             self._end(status)
         except OutputError:
             with contextlib.suppress(OutputError):
@@ -202,6 +191,16 @@ class LogWriter:
             reserve(self.path, self.file.id.get_filesize() + size + BOOKKEEPING)
         except OSError as error:
             raise OutputError(f"{self.path}: cannot be written: {error.strerror}") from None
+
+
+def _add_column(
+    group: h5py.Group, column: Column, shape: tuple, maxshape: tuple | None = None
+) -> h5py.Dataset:
+    name, dtype, units, description = column
+    chunks = (CHUNK_ROWS,) if maxshape else None
+    data = group.create_dataset(name, shape, dtype, maxshape=maxshape, chunks=chunks)
+    data.attrs["units"], data.attrs["description"] = units, description
+    return data
 
 
 def rows_before(rounds: np.ndarray, first_round: int, every: int) -> int:

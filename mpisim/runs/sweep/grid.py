@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mpisim.core.errors import InputError
+from mpisim.core.schema import require
 from mpisim.runs.experiment import TABLES, apply, read_toml
 from mpisim.runs.tables import Tables
 
@@ -31,13 +32,15 @@ def points(tables: Tables, settings: list[str], folder: str) -> tuple[Path, list
     for setting in of_grid:
         apply(tables, setting)
     sweep = tables.pop("sweep", {})
-    if not isinstance(sweep, dict):
-        raise InputError(f"sweep: {sweep!r} is not allowed; it must be a table")
+    require(isinstance(sweep, dict), "sweep", sweep, "a table")
     if any(s.partition("=")[0].strip() == "sweep.multiples" for s in of_grid):
-        _drop_own_multiples(sweep)
+        # --set wins over the file, so the multiples of alternatives go
+        for one in (one for table in sweep.values() if isinstance(table, list) for one in table):
+            if isinstance(one, dict):
+                one.pop("multiples", None)
     folder = sweep.pop("folder", folder)
-    if not isinstance(folder, str) or not folder:
-        raise InputError(f"sweep.folder: {folder!r} is not allowed; it must be a string, not empty")
+    named = isinstance(folder, str) and folder != ""
+    require(named, "sweep.folder", folder, "a string, not empty")
     found = expand(tables, sweep)
     for point in found:
         for setting in of_points:
@@ -54,8 +57,7 @@ def expand(base: Tables, sweep: Tables) -> list[Tables]:
     values = [d for key in rest if key in TABLES for d in _values((key,), rest[key])]
     points = []
     for changes in itertools.product(*alternatives, *values):
-        point = copy.deepcopy(base)
-        own = multiples
+        point, own = copy.deepcopy(base), multiples
         for change in changes:
             _merge(point, {key: value for key, value in change.items() if key in TABLES})
             own = change.get("multiples", own)
@@ -67,17 +69,11 @@ def _values(path: tuple[str, ...], node: Any) -> list[list[Tables]]:
     """A dimension for each ``TABLE.KEY = [values]``; KEY may be nested, as in ``inner.k``."""
     if isinstance(node, dict) and (node or len(path) == 1):
         return [d for key, inner in node.items() for d in _values((*path, key), inner)]
-    if not isinstance(node, list) or not node:
-        where = ".".join(("sweep", *path))
-        raise InputError(
-            f"{where}: {node!r} is not allowed; it must be a list of values, not empty"
-        )
-    changes = []
-    for value in node:
-        for name in reversed(path):
-            value = {name: value}
-        changes.append(value)
-    return [changes]
+    values = isinstance(node, list) and node != []
+    require(values, ".".join(("sweep", *path)), node, "a list of values, not empty")
+    for name in reversed(path):
+        node = [{name: value} for value in node]
+    return [node]
 
 
 def _alternatives(key: str, node: Any) -> list[Tables]:
@@ -89,25 +85,13 @@ def _alternatives(key: str, node: Any) -> list[Tables]:
             f" [[sweep.{key}]] with tables among {allowed}"
         )
     for number, one in enumerate(node, 1):
-        if "multiples" in one:
-            _multiples(f"sweep.{key}, number {number}", one)
+        where = f"sweep.{key}, number {number}"
+        _multiples(where, one)
         for name, table in one.items():
-            if name == "multiples":
-                continue
-            if name not in TABLES or not isinstance(table, dict):
-                raise InputError(
-                    f"sweep.{key}, number {number}: {name} = {table!r} is not allowed;"
-                    f" it must be a table among {allowed}"
-                )
+            if name != "multiples" and (name not in TABLES or not isinstance(table, dict)):
+                given = f"{name} = {table!r} is not allowed"
+                raise InputError(f"{where}: {given}; it must be a table among {allowed}")
     return node
-
-
-def _drop_own_multiples(sweep: Tables) -> None:
-    """Remove the alternatives' ``multiples``, because ``--set`` wins over the file."""
-    for alternatives in sweep.values():
-        for one in alternatives if isinstance(alternatives, list) else []:
-            if isinstance(one, dict):
-                one.pop("multiples", None)
 
 
 def _multiples(where: str, table: Tables) -> list[float]:
@@ -116,10 +100,8 @@ def _multiples(where: str, table: Tables) -> list[float]:
         isinstance(m, int | float) and not isinstance(m, bool) and isfinite(m) and m > 0
         for m in multiples
     )
-    if not numbers or ("multiples" in table and not multiples):
-        raise InputError(
-            f"{where}.multiples: {multiples!r} is not allowed; it must be a list of numbers > 0"
-        )
+    given = numbers and (multiples != [] or "multiples" not in table)
+    require(given, f"{where}.multiples", multiples, "a list of numbers > 0")
     return [float(m) for m in multiples]
 
 
@@ -131,11 +113,10 @@ def _at_multiples(point: Tables, multiples: list[float]) -> list[Tables]:
     step = method.get("stepsize", "theory")
     if step != "theory" and not isinstance(step, dict):
         return [point]
-    points = []
-    for multiple in multiples:
-        points.append(copy.deepcopy(point))
+    points = [copy.deepcopy(point) for _ in multiples]
+    for own, multiple in zip(points, multiples, strict=True):
         given = step if isinstance(step, dict) else {}
-        points[-1].setdefault("method", {})["stepsize"] = given | {"theory": multiple}
+        own.setdefault("method", {})["stepsize"] = given | {"theory": multiple}
     return points
 
 

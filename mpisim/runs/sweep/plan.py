@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,9 @@ def plan(folder: Path, grid: list[Tables], ranks: int) -> list[Point]:
             order[name] = groups.setdefault(problem_key(experiment), len(groups))
     if refused is not None and not order:
         raise refused
-    seconds = {point.name: point.seconds for point in _last_summary(folder)}
+    seconds: dict[str, float | None] = {}
+    with suppress(InputError):  # no sweep has run there
+        seconds = {point.name: point.seconds for point in read_summary(folder)}
     logs = [Path(point.log) for point in points.values() if point.log]
     found = dict(zip(map(str, logs), _attributes(logs), strict=True))
     for point in points.values():
@@ -72,8 +75,7 @@ def _label(tables: Tables) -> str:
         ("compressor", "name", "identity"),
         ("problem", "data", ""),
     ):
-        part = tables.get(table)
-        part = part if isinstance(part, dict) else {}
+        part = given if isinstance(given := tables.get(table), dict) else {}
         word = part.get(key) or otherwise or part.get("name", "problem")
         words.append(re.sub(r"[^\w.+-]+", "_", Path(str(word)).name) or table)
     return "-".join(words)
@@ -81,9 +83,7 @@ def _label(tables: Tables) -> str:
 
 def _end_if_complete(point: Point, attributes: dict[str, Any], seconds: float | None) -> None:
     """End a point whose log is complete, or whose log's name is taken by another experiment."""
-    if not attributes:
-        return
-    if attributes.get("config") != point.config:
+    if attributes and attributes.get("config") != point.config:
         point.end("skipped", f"{point.log}: is the log of another experiment; move it away")
     elif attributes.get("status") in COMPLETE:
         point.end(str(attributes["status"]), seconds=seconds)
@@ -117,10 +117,3 @@ def resumable(log: Path, identity: dict[str, str], every: int) -> bool:
     except (InputError, OSError):
         return False
     return True
-
-
-def _last_summary(folder: Path) -> list[Point]:
-    try:
-        return read_summary(folder)
-    except InputError:
-        return []

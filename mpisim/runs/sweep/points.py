@@ -19,27 +19,16 @@ SUMMARY = "sweep.json"
 class Point:
     """One point of a grid.
 
-    Attributes
-    ----------
-    name : str
-        method-compressor-data-hash, the name of the log without ``.h5``; no hash where the point
-        is not an experiment.
-    log : str
-        The path of the log; empty where there can be none.
-    settings : dict
-        {TABLE.KEY: value} of the keys that vary over the grid.
-    config : str
-        The resolved experiment as TOML; empty where the point is not an experiment.
-    status : str
-        done, diverged, skipped, interrupted, terminated; empty before the point has run.
-    exit_code : int or None
-        What `mpisim run` would exit with; None before the point has run.
-    reason : str
-        Why the point was skipped.
-    seconds : float or None
-        From set-up to the end of the log; None if no sweep has timed the run.
-    before : bool
-        The log was complete when the sweep started.
+    name : method-compressor-data-hash, the name of the log without ``.h5``; no hash where the
+        point is not an experiment
+    log : the path of the log; empty where there can be none
+    settings : {TABLE.KEY: value} of the keys that vary over the grid
+    config : the resolved experiment as TOML; empty where the point is not an experiment
+    status : done, diverged, skipped, interrupted, terminated; empty before the point has run
+    exit_code : what `mpisim run` would exit with; None before the point has run
+    reason : why the point was skipped
+    seconds : from set-up to the end of the log; None if no sweep has timed the run
+    before : the log was complete when the sweep started
     """
 
     name: str

@@ -38,12 +38,12 @@ def sweep(folder: Path, grid: list[Tables], comm: MPI.Intracomm, command: str = 
     control = comm.Dup()
     with StopSignals() as signals, _lock(folder, control):
         points = on_first(control, lambda: plan(folder, grid, comm.size))
-        runner, progress = _PointRunner(comm, control, signals, command), _SweepProgress(points)
+        cache, progress = ProblemCache(), _SweepProgress(points)
         for number, point in enumerate(points, 1):
             if comm.rank == 0:
                 progress.begin(number, point)
             if not point.status:
-                runner.run(point)
+                _run(point, comm, control, cache, signals, command)
                 if comm.rank == 0:
                     progress.end(point)
                     write_summary(folder, points)
@@ -55,34 +55,28 @@ def sweep(folder: Path, grid: list[Tables], comm: MPI.Intracomm, command: str = 
     return points
 
 
-class _PointRunner:
-    """Runs one point after the other on this rank; equal problems are loaded once."""
-
-    def __init__(
-        self, comm: MPI.Intracomm, control: MPI.Intracomm, signals: StopSignals, command: str
-    ):
-        self.comm, self.control, self.signals, self.command = comm, control, signals, command
-        self.cache = ProblemCache()
-
-    def run(self, point: Point) -> None:
-        """Run a point and record how it ended."""
-        start = monotonic()
-        try:
-            setup = together(self.control, lambda: self._set_up(point))
-        except InputError as error:
-            if not error.agreed:
-                raise
-            point.end("skipped", str(error), monotonic() - start)
-            return
-        log = Path(point.log)
-        every = setup.experiment.run.log_every
-        resume = on_first(self.control, lambda: resumable(log, setup.identity, every))
-        output = Output(log, not resume, resume, self.command)
-        end = run_rounds(setup, output, self.signals)
-        point.end(end.status, seconds=monotonic() - start)
-
-    def _set_up(self, point: Point) -> Setup:
-        return Setup(parse(tomllib.loads(point.config)), self.comm, self.cache)
+def _run(
+    point: Point,
+    comm: MPI.Intracomm,
+    control: MPI.Intracomm,
+    cache: ProblemCache,
+    signals: StopSignals,
+    command: str,
+) -> None:
+    """Run a point and record how it ended."""
+    start = monotonic()
+    try:
+        config = tomllib.loads(point.config)
+        setup = together(control, lambda: Setup(parse(config), comm, cache))
+    except InputError as error:
+        if not error.agreed:
+            raise
+        point.end("skipped", str(error), monotonic() - start)
+        return
+    log, every = Path(point.log), setup.experiment.run.log_every
+    resume = on_first(control, lambda: resumable(log, setup.identity, every))
+    end = run_rounds(setup, Output(log, not resume, resume, command), signals)
+    point.end(end.status, seconds=monotonic() - start)
 
 
 def counts(points: Sequence[Point]) -> str:
@@ -107,15 +101,11 @@ class _SweepProgress:
         ended = f": {point.status}" if point.status else ""
         why = " before" if point.before else self._why(point)
         name = Path(point.log).name or point.name
-        left = "" if point.status else self._time_left()
+        left = ""
+        if self.ran and not point.status:  # if the remaining points take as long as those that ran
+            seconds = (monotonic() - self.start) / self.ran * (self.waiting - self.ran)
+            left = f", about {duration(seconds)} left"
         print(f"[{number}/{self.points}] {name}{ended}{why}{left}", flush=True)
-
-    def _time_left(self) -> str:
-        """Time left, if the remaining points take as long as those that ran."""
-        if not self.ran:
-            return ""
-        seconds = (monotonic() - self.start) / self.ran * (self.waiting - self.ran)
-        return f", about {duration(seconds)} left"
 
     def end(self, point: Point) -> None:
         """A second line for a point that turned out not to run; a run prints its own."""
