@@ -51,7 +51,8 @@ def studies(folder: Path) -> list[Study]:
 
 def find(name: str) -> tuple[Study, Figure]:
     """The figure ``STUDY-FIGURE``, in run/ of the current folder, else of the repository."""
-    home = STUDIES if STUDIES.is_dir() else ROOT / STUDIES
+    places = (place for place in (STUDIES, ROOT / STUDIES) if any(place.glob(f"*/{FILE}")))
+    home = next(places, STUDIES)
     known = {s.full_name(one): (s, one) for s in studies(home) for one in s.figures.values()}
     if name not in known:
         raise InputError(f"figure {name!r}: unknown; known: {', '.join(known)}")
