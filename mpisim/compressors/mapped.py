@@ -1,4 +1,4 @@
-"""Messages that receivers map with a symmetric matrix of each worker: L_i^{1/2} C(...)."""
+"""Messages that receivers multiply by a symmetric matrix of each worker: L_i^{1/2} C(...)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import dataclasses
 import numpy as np
 from numba import njit
 
-from mpisim.wire.base import Form, Message, Packed, Precision
+from mpisim.wire.base import Form, Message, Packed
 
 
 @dataclasses.dataclass(eq=False)
 class MappedForm(Form):
-    """Messages of the form ``inner``; worker t's decoded vector is matrices[which[t]] times it.
+    """Messages of the form ``inner``, decoded and multiplied by matrices[which[t]] for worker t.
 
     matrices : array, shape (workers known, d, d), symmetric, arithmetic precision
     which : array, shape (workers,), int64
@@ -22,17 +22,9 @@ class MappedForm(Form):
     matrices: np.ndarray
     which: np.ndarray
 
-    @property
-    def d(self) -> int:  # type: ignore[override]
-        return self.inner.d
-
-    @property
-    def workers(self) -> int:  # type: ignore[override]
-        return self.inner.workers
-
-    @property
-    def precision(self) -> Precision:  # type: ignore[override]
-        return self.inner.precision
+    def __post_init__(self) -> None:
+        inner = self.inner
+        self.d, self.workers, self.precision = inner.d, inner.workers, inner.precision
 
     @property
     def sizes(self) -> np.ndarray | None:
@@ -60,19 +52,14 @@ class Mapped(Message):
         return products(self.form.matrices, self.form.which, self.message.decoded())
 
 
-def products(matrices: np.ndarray, which: np.ndarray, v: np.ndarray) -> np.ndarray:
+@njit(cache=True)
+def products(matrices, which, v):
     """matrices[which[t]] v_t for vectors ``v`` (m, d), shape (m, d).
 
-    Row after row of the symmetric matrix, times its coordinate, in ascending order: the same bits
+    Adds the rows of the symmetric matrix times their coordinates, in ascending order: the same bits
     for any block, and coordinates that are 0 cost nothing.
     """
     out = np.zeros(v.shape, v.dtype)
-    _products(matrices, which, np.ascontiguousarray(v), out)
-    return out
-
-
-@njit(cache=True)
-def _products(matrices, which, v, out):
     for t in range(v.shape[0]):
         matrix, row = matrices[which[t]], out[t]
         for j in range(v.shape[1]):
@@ -81,3 +68,4 @@ def _products(matrices, which, v, out):
                 line = matrix[j]
                 for k in range(row.size):
                     row[k] += x * line[k]
+    return out
