@@ -1,7 +1,7 @@
-"""Compressors: what a worker makes of a vector, and the message that carries it.
+"""Compressors: maps of a worker's vector, and the messages that carry the result.
 
-A compressor is a subclass of `Compressor` with the decorator `compressor`, which puts it into
-`COMPRESSORS` under the name that experiments give. `make` builds one from its table.
+A compressor is a subclass of `Compressor` with the decorator `compressor`, which registers it in
+`COMPRESSORS` under its name in experiments. `make` builds one from its table.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ __all__ = [
 
 
 def make(table: Mapping[str, Any], where: str = "compressor") -> Compressor:
-    """The compressor that a ``[compressor]`` table describes, not yet bound to a dimension.
+    """Build the compressor of a ``[compressor]`` table, not yet bound to a dimension.
 
     ``where`` names the table in errors. Raises `InputError` for unknown names and keys, missing
-    keys and wrong types; values are checked when it is bound. A key that wants a `Compressor` (the
-    ``inner`` of a wrapper) takes a table of its own.
+    keys and wrong types; `bind` checks values. A key of type `Compressor` (the ``inner`` of a
+    wrapper) takes a table.
     """
     if "name" not in table:
         raise InputError(f"{where}.name: missing; known: {', '.join(sorted(COMPRESSORS))}")

@@ -1,4 +1,4 @@
-"""The interface of a compressor: one class, found by its name in the experiment file."""
+"""The interface of a compressor."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def compressor(name: str):
 class Compressor(CompressorConstants, ABC):
     """A map C: R^d -> R^d applied to each worker's vector, and the message that carries it.
 
-    Subclasses are dataclasses whose fields are the keys of the ``[compressor]`` table. What
-    compresses is another object, which `bind` makes with what the run knows.
+    Subclasses are dataclasses whose fields are the keys of the ``[compressor]`` table. `bind` makes
+    the object that compresses.
     """
 
     description: ClassVar[str] = "a table with the name and keys of a compressor"
-    seeded: ClassVar[bool] = False  # are forms `SeededForm`s, and messages those values of v?
-    fitted: bool = False  # does `prepare` look at the problem? True where a class defines it
-    lazy: ClassVar[bool] = False  # does `compress` take `LazyRows`, too? Others get arrays.
+    seeded: ClassVar[bool] = False  # a form is a `SeededForm`, and a message those values of v
+    fitted: bool = False  # `prepare` uses the problem: set for each class that defines it
+    lazy: ClassVar[bool] = False  # `compress` also takes `LazyRows`
     precision: Precision
 
     def __init_subclass__(cls) -> None:
@@ -45,7 +45,7 @@ class Compressor(CompressorConstants, ABC):
     def bind(self, d: int, n: int, precision: Precision) -> Compressor:
         """A copy for dimension ``d``, ``n`` workers over all ranks, and a precision.
 
-        Raises `InputError` where a parameter does not fit (K > d, say).
+        Raises `InputError` if a parameter does not fit (K > d, say).
         """
         bound = unfrozen(self)
         bound.d, bound.n, bound.precision = d, n, precision
@@ -55,7 +55,7 @@ class Compressor(CompressorConstants, ABC):
     def check(self) -> None:
         """Resolve the parameters; raise `InputError` if they do not fit the dimension.
 
-        Called on the copy that `bind` makes, whose attributes may be set.
+        `bind` calls it on its copy, so it may set attributes.
         """
 
     def bind_inner(self, key: str) -> Compressor:
@@ -67,21 +67,21 @@ class Compressor(CompressorConstants, ABC):
             raise InputError(line) from None
 
     def prepare(self, star: Uplink, problem: Objective) -> None:
-        """Exchange what has to be known before round 0 (smoothness matrices, say). Collective.
+        """Exchange what must be known before round 0 (smoothness matrices, say). Collective.
 
-        Called once, after `bind`; what is sent goes through ``star`` and is charged in row 0.
+        Called once, after `bind`; ``star`` charges what it sends in row 0.
         """
 
     def fit(self, star: Uplink, diagonals: WorkerRows, n_mu: float) -> None:
         """Fit the parameters to each worker's Diag(L_i), and send what is fitted. Collective.
 
-        Called by the wrapper `smooth` from its `prepare`. diagonals : row i is Diag(L_i), shape
-        (d,), of each worker that this rank knows; n_mu : n times the penalty's strong convexity.
+        `smooth` calls it from its `prepare`. diagonals : Diag(L_i), shape (d,), of each worker that
+        this rank knows; n_mu : n times the penalty's strong convexity.
         """
 
     @abstractmethod
     def form(self, draw: Draw) -> Form:
-        """What server and workers both know of this round's messages for ``draw``'s workers."""
+        """What server and workers both know of the messages of ``draw``'s workers."""
 
     @abstractmethod
     def compress(self, v: np.ndarray, draw: Draw) -> Message:

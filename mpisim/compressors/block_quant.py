@@ -1,7 +1,7 @@
-"""Quantization with steps: block quantization, with the same steps or with smoothness-aware ones.
+"""Quantization with steps: block quantization, with equal or smoothness-aware steps.
 
 C(v)_j = |v^l| sign(v_j) k_j h_j for j in block l, with k_j = |v_j| / (|v^l| h_j) rounded at random,
-unbiased: the levels of QSGD with 1 / h_j for s, which need not be whole.
+unbiased: the levels of QSGD with s = 1 / h_j, which need not be an integer.
 """
 
 from __future__ import annotations
@@ -27,15 +27,14 @@ from mpisim.wire.levels import Levels, LevelsForm
 from mpisim.wire.scales import round_scales
 
 Scheme = Literal["dcgd", "diana"]
-BETA = "a finite number above {}"
 
 
 class Stepped(Compressor):
-    """Quantization with steps: B norms, and s_ij = 1 / h_ij levels for each coordinate.
+    """Quantization with B norms, and s_ij = 1 / h_ij levels for coordinate j of worker i.
 
-    The norms are rounded up to wire precision before anything else, and the levels are those of
-    the norms that receivers see, as with QSGD. Messages: `mpisim.wire.levels`. Paper bits: the
-    same with 32 bits for each norm.
+    The norms are first rounded up to wire precision, and the levels are those of the norms that
+    receivers see, as with QSGD. Messages: `mpisim.wire.levels`. Paper bits: the same with 32 bits
+    for each norm.
     """
 
     codec: CodecName
@@ -50,16 +49,14 @@ class Stepped(Compressor):
         CODECS[self.codec].check()
 
     def form(self, draw: Draw) -> LevelsForm:
-        if draw.clients is not None:
-            return self._new_form(draw)
         block = draw.first, draw.count
-        if block not in self._forms:  # the same in every round
-            self._forms[block] = self._new_form(draw)
-        return self._forms[block]
-
-    def _new_form(self, draw: Draw) -> LevelsForm:
+        if draw.clients is None and block in self._forms:  # the same in every round
+            return self._forms[block]
         s = self.scales(draw)
-        return LevelsForm(self.d, draw.workers, self.precision, s, self.starts, self.codec)
+        form = LevelsForm(self.d, draw.workers, self.precision, s, self.starts, self.codec)
+        if draw.clients is None:
+            self._forms[block] = form
+        return form
 
     def compress(self, v: np.ndarray, draw: Draw) -> Levels:
         form, v = self.form(draw), np.ascontiguousarray(v)
@@ -74,49 +71,11 @@ class Stepped(Compressor):
         return message.payload_bits - norms * (self.precision.bits - FLOAT_BITS)
 
 
-@compressor("block-quant")
-class BlockQuant(Stepped):
-    """QSGD of each of B blocks of coordinates, with its own norm and the same s.
-
-    blocks : B, from 1 to d; n unless given; blocks of floor(d / B) coordinates, the last one with
-        the rest
-    s : number of levels, 1 to 2**31 - 1; as for ``qsgd`` unless given
-
-    omega = max_l min(d_l / s^2, sqrt(d_l) / s); zeta = sum_l min(d_l, s sqrt(d_l)).
-    """
-
-    blocks: int | None = None
-    s: int | None = None
-    codec: CodecName = "elias"
-
-    def check(self) -> None:
-        super().check()
-        blocks = _blocks(self.blocks, self.d, self.n)
-        self._s = levels_or_saq(self.s, self.d, self.n)
-        self.starts = theory.block_starts(self.d, blocks)
-        self._h = np.full(blocks, 1 / self._s)
-
-    def scales(self, draw: Draw) -> np.ndarray:
-        return np.array([float(self._s)])
-
-    @property
-    def omega(self) -> float:
-        return theory.cal_L_blocks(np.ones(self.d), self.starts, self._h)
-
-    @property
-    def density(self) -> float:
-        return _density(self.starts, self._h)
-
-    def cal_L(self, matrix: np.ndarray, worker: int) -> float:
-        return theory.cal_L_blocks(matrix.diagonal(), self.starts, self._h)
-
-
 class Fitted(Stepped):
-    """Steps h_i of each worker's own, fitted to Diag(L_i) inside `smooth` and sent once.
+    """Steps that `smooth` fits to Diag(L_i) and sends once, unless they are ``fixed``.
 
-    Outside `smooth` no L_i is known: steps are those of L_i = I, alike for all workers, and
-    nothing is sent before round 0. Steps cross the wire as values do, and both sides go on with
-    what was decoded.
+    Workers and server use the decoded steps. Outside `smooth` no L_i is known: steps are those of
+    L_i = I for all workers, and nothing is sent before round 0.
     """
 
     scheme: Scheme
@@ -124,7 +83,7 @@ class Fitted(Stepped):
 
     @abstractmethod
     def resolve(self) -> None:
-        """Set ``starts`` and ``fixed``; `InputError` if a parameter does not fit."""
+        """Set ``starts`` and what `steps_of` needs; `InputError` if a parameter does not fit."""
 
     @abstractmethod
     def steps_of(self, diagonal: np.ndarray, n_mu: float) -> np.ndarray:
@@ -157,21 +116,19 @@ class Fitted(Stepped):
         self.h = send_once(star, rows).map(lambda h: h.astype(np.float64))
         self._s = np.array([self._levels(h) for h in self.h.rows])
         self._forms.clear()
-        known = [self._seen(diagonals.one(i), n_mu, self.h.one(i)) for i in own]
-        whole = star.all_workers(np.array(known).reshape(star.m, 2)).max(axis=0)
-        self._worst = float(whole[0]), float(whole[1])
-
-    def _seen(self, diagonal: np.ndarray, n_mu: float, h: np.ndarray) -> tuple[float, float]:
-        return self.bound(theory.sent_ones(diagonal, n_mu), h), self.nonzeros(h)
+        bounds = []
+        for i in own:
+            ones, h = theory.sent_ones(diagonals.one(i), n_mu), self.h.one(i)
+            bounds.append((self.bound(ones, h), self.nonzeros(h)))
+        worst = star.all_workers(np.array(bounds).reshape(star.m, 2)).max(axis=0)
+        self._worst = float(worst[0]), float(worst[1])
 
     def _levels(self, h: np.ndarray) -> np.ndarray:
         """s_j = 1 / h_j, shape (d,)."""
         return np.repeat(1 / h, np.diff(self.starts)) if h.size < self.d else 1 / h
 
     def scales(self, draw: Draw) -> np.ndarray:
-        if self.h is None:
-            return self._s
-        return WorkerRows(self.h.first, self._s).of(draw)
+        return self._s if self.h is None else WorkerRows(self.h.first, self._s).of(draw)
 
     @property
     def omega(self) -> float:
@@ -187,18 +144,67 @@ class Fitted(Stepped):
         return self.bound(matrix.diagonal(), h)
 
 
+class Blocks(Fitted):
+    """The same step for all coordinates of a block.
+
+    B is ``blocks``, from 1 to d, or n unless given; blocks have floor(d / B) coordinates, the last
+    one also the rest.
+    """
+
+    blocks: int | None
+
+    def resolve(self) -> None:
+        count = min(self.n, self.d) if self.blocks is None else self.blocks
+        allowed = f"an integer from 1 to d = {self.d}"
+        require(1 <= count <= self.d, "compressor.blocks", count, allowed)
+        self.starts = theory.block_starts(self.d, count)
+
+    def bound(self, diagonal: np.ndarray, h: np.ndarray) -> float:
+        return theory.cal_L_blocks(diagonal, self.starts, h)
+
+    def nonzeros(self, h: np.ndarray) -> float:
+        """sum_l min(d_l, sqrt(d_l) / h_l), as E|C(v^l)|_0 <= |v^l|_1 / (|v^l| h_l)."""
+        sizes = np.diff(self.starts)
+        return float(np.minimum(sizes, np.sqrt(sizes) / h).sum())
+
+
+@compressor("block-quant")
+class BlockQuant(Blocks):
+    """QSGD of each of B blocks of coordinates, each with its own norm, all with the same s.
+
+    blocks : B, from 1 to d; n unless given
+    s : number of levels, 1 to 2**31 - 1; as for ``qsgd`` unless given
+
+    omega = max_l min(d_l / s^2, sqrt(d_l) / s); zeta = sum_l min(d_l, s sqrt(d_l)).
+    """
+
+    blocks: int | None = None
+    s: int | None = None
+    codec: CodecName = "elias"
+    fixed = True
+
+    def resolve(self) -> None:
+        super().resolve()
+        self._scale = levels_or_saq(self.s, self.d, self.n)
+
+    def steps_of(self, diagonal: np.ndarray, n_mu: float) -> np.ndarray:
+        return np.full(self.starts.size - 1, 1 / self._scale)
+
+    def scales(self, draw: Draw) -> np.ndarray:
+        return np.array([float(self._scale)])
+
+
 @compressor("block-quant-plus")
-class BlockQuantPlus(Fitted):
+class BlockQuantPlus(Blocks):
     """Block quantization with smoothness-aware steps: SAQ, Definition 3, Appendices D.2 and D.3.
 
-    blocks : B, from 1 to d; n unless given; blocks of floor(d / B) coordinates, the last one with
-        the rest
-    beta : controls the bits: sum_l (1/h_l^2 + sqrt(d_l) / h_l) + B = beta; above B, and
-        d / n + B unless given
+    blocks : B, from 1 to d; n unless given
+    beta : sets the bits, sum_l (1/h_l^2 + sqrt(d_l) / h_l) + B = beta; above B; d / n + B unless
+        given
     scheme : "diana": steps for DIANA+ (D.3), "dcgd": for DCGD+ (D.2)
     steps : "root": with equality above; "stated": the formula of D.3 (the published code's for
-        DIANA+); "bound": the upper bound of D.2 and D.3 (its for DCGD+); "fixed": the same step for
-        all blocks, without smoothness
+        DIANA+); "bound": the upper bound of D.2 and D.3 (the code's for DCGD+); "fixed": the same
+        step for all blocks, without smoothness
 
     omega_i = max_l min(h_l^2 d_l, h_l sqrt(d_l)); cal-L_i by (10).
     """
@@ -210,35 +216,15 @@ class BlockQuantPlus(Fitted):
     codec: CodecName = "elias"
 
     def resolve(self) -> None:
-        blocks = _blocks(self.blocks, self.d, self.n)
+        super().resolve()
+        blocks = self.starts.size - 1
         beta = self.d / self.n + blocks if self.beta is None else self.beta
-        allowed = BETA.format(f"blocks = {blocks}")
+        allowed = f"a finite number above blocks = {blocks}"
         require(blocks < beta < np.inf, "compressor.beta", beta, allowed)
         self._beta, self.fixed = float(beta), self.steps == "fixed"
-        self.starts = theory.block_starts(self.d, blocks)
 
     def steps_of(self, diagonal: np.ndarray, n_mu: float) -> np.ndarray:
         return theory.block_steps(diagonal, self.starts, self._beta, n_mu, self.steps)
-
-    def bound(self, diagonal: np.ndarray, h: np.ndarray) -> float:
-        return theory.cal_L_blocks(diagonal, self.starts, h)
-
-    def nonzeros(self, h: np.ndarray) -> float:
-        return _density(self.starts, h)
-
-
-def _density(starts: np.ndarray, h: np.ndarray) -> float:
-    """sum_l min(d_l, sqrt(d_l) / h_l), as E|C(v^l)|_0 <= |v^l|_1 / (|v^l| h_l)."""
-    sizes = np.diff(starts)
-    return float(np.minimum(sizes, np.sqrt(sizes) / h).sum())
-
-
-def _blocks(given: int | None, d: int, n: int) -> int:
-    """B: as given, else n, at most d."""
-    if given is None:
-        return min(n, d)
-    require(1 <= given <= d, "compressor.blocks", given, f"an integer from 1 to d = {d}")
-    return given
 
 
 @njit(cache=True, error_model="numpy")

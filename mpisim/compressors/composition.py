@@ -26,16 +26,17 @@ class Compose(Compressor):
     inner : an unbiased one that rounds each coordinate for itself, given the norm of the whole v:
         qsgd, natural, identity
 
-    The message holds what the outer one keeps, as the inner one writes it; a worker that keeps
-    nothing sends nothing. What is not kept is not rounded either, Q's roundings being independent.
-    omega = (1 + omega_C) (1 + omega_Q) - 1. With V = E|(1/n) sum Q_i(a_i) - (1/n) sum a_i|^2,
-    at most (omega_Q / n) (1/n) sum |a_i|^2 as workers round independently,
+    The message holds the coordinates that the outer one keeps, as the inner one writes them; a
+    worker that keeps nothing sends nothing. Only kept coordinates are rounded, which is equivalent
+    because Q rounds them independently. omega = (1 + omega_C) (1 + omega_Q) - 1. With
+    V = E|(1/n) sum Q_i(a_i) - (1/n) sum a_i|^2, at most (omega_Q / n) (1/n) sum |a_i|^2 because
+    workers round independently,
 
         A = (1 + omega_Q) A_C + (1 - B_C) omega_Q / n,   B = B_C.
 
-    Where this differs from the paper: the proof of Lemma 9 bounds the distance to the mean of the
-    Q_i(a_i), not to the mean of the a_i, and so lacks (1 - B_C) V. Nothing is missing for B_C = 1:
-    PermK with d >= n.
+    This differs from the paper: the proof of Lemma 9 bounds the distance to the mean of the
+    Q_i(a_i), not to the mean of the a_i, and so lacks (1 - B_C) V, which is 0 for B_C = 1: PermK
+    with d >= n.
     """
 
     outer: Compressor
@@ -118,7 +119,7 @@ class Compose(Compressor):
         return self.outer.density * self.inner.density / self.d
 
     def paper_bits(self, message: Message) -> np.ndarray:
-        """What the inner one's paper charges for a vector of the kept coordinates."""
+        """What the inner compressor's paper charges for a vector of the kept coordinates."""
         assert isinstance(message, Composed)
         bits = np.zeros(message.form.workers, np.int64)
         for stratum, own in zip(message.form.strata, message.messages, strict=True):
@@ -127,6 +128,6 @@ class Compose(Compressor):
 
 
 def _part_of(draw: Draw, rows: np.ndarray, k: int) -> Draw:
-    """The draw of Q for those workers of ``draw`` that keep k coordinates."""
+    """Q's draw for those workers of ``draw`` that keep k coordinates."""
     numbers = draw.first + draw.members[rows]
     return dataclasses.replace(draw, purpose=f"{draw.purpose}/inner/{k}", clients=numbers)

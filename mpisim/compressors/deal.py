@@ -1,4 +1,4 @@
-"""Dealing coordinates to workers by shared permutations: CSR rows, a worker each."""
+"""Assign coordinates to workers by shared permutations, as CSR rows with one row per worker."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ Rows = tuple[np.ndarray, np.ndarray]  # ptr (rows + 1,) and indices (ptr[-1],), 
 
 
 def singles(d: int, n: int) -> Rows:
-    """n slots for d coordinates: q = n // d with coordinate 0, q with 1, ..., n mod d empty."""
+    """n slots for d coordinates: q = n // d slots for each coordinate in turn, n mod d empty."""
     q = n // d
     ptr = np.minimum(np.arange(n + 1), q * d)
     return ptr, np.repeat(np.arange(d), q)
 
 
 def stacked(parts: list[Rows]) -> Rows:
-    """The CSR rows of all parts, one part after the other."""
+    """The CSR rows of all parts, in order."""
     ends = np.cumsum([0, *(ptr[-1] for ptr, _ in parts)])
     ptr = [ptr[:-1] + end for (ptr, _), end in zip(parts, ends[:-1], strict=True)]
     return np.concatenate([*ptr, ends[-1:]]), np.concatenate([indices for _, indices in parts])
@@ -26,7 +26,7 @@ def stacked(parts: list[Rows]) -> Rows:
 
 @njit(cache=True)
 def shuffle(words, items):
-    """Fisher-Yates with one word for each swap; words fewer than items shuffle the first ones."""
+    """Fisher-Yates, one word for each swap; with fewer words, only the first items are drawn."""
     for t in range(words.size):
         j = t + below(words[t], items.size - t)
         items[t], items[j] = items[j], items[t]
@@ -34,7 +34,7 @@ def shuffle(words, items):
 
 @njit(cache=True)
 def deal_coordinates(words, n, d):
-    """Definition 5 for each group of n <= d workers; ``words`` (groups, d + d mod n), uint64."""
+    """Definition 5 for each group of n <= d workers; ``words``: (groups, d + d mod n), uint64."""
     groups, k = words.shape[0], d // n
     ptr = np.empty(groups * n + 1, np.int64)
     indices = np.empty(groups * d, np.int64)
@@ -62,10 +62,7 @@ def deal_coordinates(words, n, d):
 
 @njit(cache=True)
 def deal_slots(words, slot_ptr, slot_indices):
-    """Row ``slot`` of CSR rows for each worker, by a permutation of them for each group.
-
-    ``words``: (groups, n), uint64, for n slots.
-    """
+    """Permute CSR rows, the n slots, in each group; ``words``: (groups, n), uint64."""
     groups, n = words.shape
     ptr = np.empty(groups * n + 1, np.int64)
     indices = np.empty(groups * slot_indices.size, np.int64)

@@ -12,7 +12,7 @@ def labels(groups: int | list[list[int]], n: int) -> np.ndarray:
     """The group of each of n workers, shape (n,), int64.
 
     groups : g from 1 to n, for neighbouring workers, as even as possible; or lists of workers,
-        counted from 0. `InputError` where these are not a partition into non-empty groups.
+        numbered from 0. `InputError` if these are not a partition into non-empty groups.
     """
     key = "compressor.groups"
     if isinstance(groups, int):

@@ -20,7 +20,7 @@ class Identity(Compressor):
         return DenseForm(self.d, draw.workers, self.precision)
 
     def compress(self, v: np.ndarray, draw: Draw) -> Dense:
-        # always a copy, in C order: the message must not change when the caller's vectors do
+        # a copy: the message must not change with the caller's vectors
         return Dense(self.form(draw), rounded(v, self.precision.wire))
 
     @property

@@ -1,4 +1,4 @@
-"""Messages that receivers map with a symmetric matrix of each worker: L_i^{1/2} C(...)."""
+"""Messages that receivers multiply by a symmetric matrix of each worker: L_i^{1/2} C(...)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mpisim.wire.base import Form, Message, Packed
 
 
 class MappedForm(Form):
-    """Messages of the form ``inner``; worker t's decoded vector is matrices[which[t]] times it.
+    """Messages of the form ``inner``, decoded and multiplied by matrices[which[t]] for worker t.
 
     matrices : array, shape (workers known, d, d), symmetric, arithmetic precision
     which : array, shape (workers,), int64
@@ -47,19 +47,14 @@ class Mapped(Message):
         return products(self.form.matrices, self.form.which, self.message.decoded())
 
 
-def products(matrices: np.ndarray, which: np.ndarray, v: np.ndarray) -> np.ndarray:
+@njit(cache=True)
+def products(matrices, which, v):
     """matrices[which[t]] v_t for vectors ``v`` (m, d), shape (m, d).
 
-    Row after row of the symmetric matrix, times its coordinate, in ascending order: the same bits
+    Adds the rows of the symmetric matrix times their coordinates, in ascending order: the same bits
     for any block, and coordinates that are 0 cost nothing.
     """
     out = np.zeros(v.shape, v.dtype)
-    _products(matrices, which, np.ascontiguousarray(v), out)
-    return out
-
-
-@njit(cache=True)
-def _products(matrices, which, v, out):
     for t in range(v.shape[0]):
         matrix, row = matrices[which[t]], out[t]
         for j in range(v.shape[1]):
@@ -68,3 +63,4 @@ def _products(matrices, which, v, out):
                 line = matrix[j]
                 for k in range(row.size):
                     row[k] += x * line[k]
+    return out

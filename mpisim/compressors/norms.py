@@ -1,7 +1,7 @@
 """Norms of each worker's vector, in an order of operations that no block or machine changes.
 
-Sums have four partial sums, coordinate j in sum j mod 4, in float64. That is the definition, and it
-also lets the processor work on four coordinates at a time.
+Coordinate j is added to partial sum j mod 4, in float64. This defines the result, and lets the
+processor work on four coordinates at a time.
 """
 
 from __future__ import annotations
@@ -11,18 +11,22 @@ from numba import njit
 
 
 @njit(cache=True)
-def _abs_sum(row):
-    a = b = c = e = 0.0
-    whole = row.size - row.size % 4
-    for j in range(0, whole, 4):
-        a += abs(np.float64(row[j]))
-        b += abs(np.float64(row[j + 1]))
-        c += abs(np.float64(row[j + 2]))
-        e += abs(np.float64(row[j + 3]))
-    total = (a + b) + (c + e)
-    for j in range(whole, row.size):
-        total += abs(np.float64(row[j]))
-    return total
+def one_norms(v):
+    """|v_i|_1 of each row, shape (m,), float64."""
+    out = np.empty(v.shape[0])
+    for i in range(v.shape[0]):
+        row = v[i]
+        a = b = c = e = 0.0
+        whole = row.size - row.size % 4
+        for j in range(0, whole, 4):
+            a += abs(np.float64(row[j]))
+            b += abs(np.float64(row[j + 1]))
+            c += abs(np.float64(row[j + 2]))
+            e += abs(np.float64(row[j + 3]))
+        out[i] = (a + b) + (c + e)
+        for j in range(whole, row.size):
+            out[i] += abs(np.float64(row[j]))
+    return out
 
 
 @njit(cache=True)
@@ -57,15 +61,6 @@ def _largest(row):
 
 
 @njit(cache=True)
-def one_norms(v):
-    """|v_i|_1 of each row, shape (m,), float64."""
-    out = np.empty(v.shape[0])
-    for i in range(v.shape[0]):
-        out[i] = _abs_sum(v[i])
-    return out
-
-
-@njit(cache=True)
 def _two_norm(row):
     norm, largest = np.sqrt(_square_sum(row, 1.0)), _largest(row)
     if 1e-300 < largest < np.inf and not 1e-140 < norm < 1e150:
@@ -75,7 +70,7 @@ def _two_norm(row):
 
 @njit(cache=True)
 def two_norms(v):
-    """|v_i|_2 of each row, at least the largest |v_ij|, without overflow; shape (m,), float64."""
+    """|v_i|_2 of each row, not below the largest |v_ij|, without overflow; shape (m,), float64."""
     out = np.empty(v.shape[0])
     for i in range(v.shape[0]):
         out[i] = _two_norm(v[i])

@@ -1,13 +1,12 @@
 """Compressors that share a random permutation: PermK, block permutation, permuted subsets.
 
-Worker i keeps coordinates that no worker draws for itself: one permutation of the round, known to
-all, says who keeps what. The indices cost no bits, the compressors are correlated, and the error
-of the mean depends on how different the workers' vectors are (PermK paper, Szlendak et al., 2022).
+One permutation of the round, known to all, gives each worker its coordinates. The indices cost no
+bits, the compressors are correlated, and the error of the mean depends on how different the
+workers' vectors are (PermK paper, Szlendak et al., 2022).
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from itertools import pairwise
 from typing import Any
 
@@ -33,10 +32,10 @@ from mpisim.wire.sparse import Seeded, SeededForm
 
 
 class Permuted(Compressor):
-    """What they share: a round's permutation gives the coordinates of all n workers at once.
+    """A round's permutation gives the coordinates of all n workers at once.
 
-    `whole` makes that table in O(n + numbers sent); every block of workers has its slice of it.
-    Each coordinate is kept by ``copies`` of the n workers, so C(v) is v n / copies there, unbiased.
+    `whole` makes this table in O(n + numbers sent), and a block of workers takes its slice.
+    ``copies`` of the n workers keep each coordinate, so C(v) is v n / copies there, unbiased.
 
     With E|C_i(x)|^2 = (n / copies) |x|^2 and, for i != j, E<C_i(x), C_j(y)> =
     n (copies - 1) / ((n - 1) copies) <x, y>, as in the proofs of Theorems 8 and 9 and Lemma 10,
@@ -46,14 +45,18 @@ class Permuted(Compressor):
     seeded = lazy = True
     correlated = True
     copies: int
-    _last: tuple[Any, SeededForm] | None = None  # the last round's, for all workers
+    _slots: Any  # CSR rows of coordinates, n of them, which are permuted
+    _last: tuple[Any, SeededForm] | None = None  # the last round's form of all workers
 
-    @abstractmethod
     def whole(self, draw: Draw) -> Rows:
         """The coordinates of all n workers, ascending for each, in the round of ``draw``."""
+        return deal_slots(draw.group_words(1, self.n), *self._slots)
 
     def form(self, draw: Draw) -> SeededForm:
-        every = self._of_all(draw)
+        key = (draw.streams, draw.purpose, draw.round)
+        if self._last is None or self._last[0] != key:
+            self._last = key, self._made(slice(None), self.n, *self.whole(draw))
+        every = self._last[1]
         ptr, indices = every.ptr, every.indices
         workers: Any = slice(draw.first, draw.first + draw.count)
         if draw.clients is not None:
@@ -66,13 +69,6 @@ class Permuted(Compressor):
             return every
         return self._made(workers, draw.workers, ptr, indices)
 
-    def _of_all(self, draw: Draw) -> SeededForm:
-        """All n workers' form, made once a round, for a rank's workers and for the server."""
-        key = (draw.streams, draw.purpose, draw.round)
-        if self._last is None or self._last[0] != key:
-            self._last = key, self._made(slice(None), self.n, *self.whole(draw))
-        return self._last[1]
-
     def _made(self, workers: Any, count: int, ptr: np.ndarray, indices: np.ndarray) -> SeededForm:
         scale = self.scale
         if isinstance(scale, np.ndarray):
@@ -81,7 +77,7 @@ class Permuted(Compressor):
 
     @property
     def scale(self) -> float | np.ndarray:
-        """What C_i multiplies with: the same for all workers, or one for each, shape (n,)."""
+        """The factor of C_i: the same for all workers, or one for each, shape (n,)."""
         return self.n / self.copies
 
     def compress(self, v: np.ndarray | LazyRows, draw: Draw) -> Seeded:
@@ -110,10 +106,10 @@ class Permuted(Compressor):
 
 @compressor("permk")
 class PermK(Permuted):
-    """PermK: every coordinate is kept by one worker, or by q workers where n > d.
+    """PermK: one worker keeps each coordinate, or q workers if n > d.
 
-    n <= d, d = k n + r: a permutation of the coordinates deals k to each worker, and the r left
-    over to r workers drawn at random; C_i(v) = n v there (PermK paper, Definitions 2 and 5).
+    n <= d, d = k n + r: a permutation of the coordinates gives k to each worker, and the other r to
+    r workers drawn at random; C_i(v) = n v there (PermK paper, Definitions 2 and 5).
     n >= d, n = q d + r: each coordinate goes to q workers, and r workers drawn at random are idle;
     C_i(v) = (n / q) v there (Definitions 3 and 6).
 
@@ -121,11 +117,11 @@ class PermK(Permuted):
     (Theorems 2 and 9). The paper charges 32 bits a value.
 
     groups : g from 1 to n: groups of neighbouring workers, as even as possible; or lists of workers
-        (counted from 0), each worker in one of them. Each group has a PermK of its own, with a
-        permutation of its own (Appendix M). omega and zeta are the largest of the groups', and A
-        and B for all workers follow from Lemma 17.
+        (numbered from 0), each worker in one of them. Each group has its own PermK with its own
+        permutation (Appendix M). omega and zeta are the largest of the groups', and A and B for all
+        workers follow from Lemma 17.
 
-    Where this differs from the published code: there, n > d must be a multiple of d.
+    This differs from the published code: there, n > d must be a multiple of d.
     """
 
     groups: int | list[list[int]] = 1
@@ -152,7 +148,7 @@ class PermK(Permuted):
         return rows if self._in_order else chosen_rows(*rows, self._place)
 
     def _count(self, m: int) -> int:
-        """Words that the permutation of a group of m takes."""
+        """Words for the permutation of a group of m."""
         return m if m > self.d else self.d + self.d % m
 
     def _deal(self, words: np.ndarray, m: int) -> Rows:
@@ -197,8 +193,8 @@ class PermK(Permuted):
 class BlockPermutation(Permuted):
     """Worker i keeps one of the blocks of a fixed partition of the coordinates.
 
-    blocks : m <= min(n, d); the partition has m intervals, as even as possible. n = m q + r: each
-        block goes to q workers, r drawn at random are idle, C_i(v) = (n / q) v on the block.
+    blocks : m <= min(n, d), intervals as even as possible. n = m q + r: each block goes to q
+        workers, r drawn at random are idle, C_i(v) = (n / q) v on the block.
 
     PermK paper, Definition 7; Lemma 10: A = B = 1 - n (q-1) / ((n-1) q). omega = n / q - 1.
     """
@@ -216,15 +212,12 @@ class BlockPermutation(Permuted):
         parts = [np.tile(np.arange(a, b), self.copies) for a, b in pairwise(bounds)]
         self._slots = np.concatenate([[0], np.cumsum(sizes)]), np.concatenate(parts)
 
-    def whole(self, draw: Draw) -> Rows:
-        return deal_slots(draw.group_words(1, self.n), *self._slots)
-
 
 @compressor("permuted-subsets")
 class PermutedSubsets(Permuted):
     """Worker i gets mapping pi_i of n given ones, Q_j(v) = (n / q) v on subset j, 0 elsewhere.
 
-    subsets : n lists of coordinates, counted from 0; each coordinate is in the same number q of
+    subsets : n lists of coordinates, numbered from 0; each coordinate is in the same number q of
         them. A list may be empty.
 
     PermK paper, Definition 8, for mappings that keep coordinates: omega = n / q - 1 and
@@ -252,6 +245,3 @@ class PermutedSubsets(Permuted):
         sizes = [0, *(len(subset) for subset in given)]
         rows = [np.sort(np.array(subset, np.int64)) for subset in given]
         self._slots = np.cumsum(sizes), np.concatenate(rows)
-
-    def whole(self, draw: Draw) -> Rows:
-        return deal_slots(draw.group_words(1, self.n), *self._slots)

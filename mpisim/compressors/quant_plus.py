@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from mpisim.compressors.base import compressor
-from mpisim.compressors.block_quant import BETA, Fitted, Scheme
+from mpisim.compressors.block_quant import Fitted, Scheme
 from mpisim.core.schema import require
 from mpisim.theory import quantization as theory
 from mpisim.wire.codecs import CodecName
@@ -17,10 +17,10 @@ from mpisim.wire.codecs import CodecName
 class QuantPlus(Fitted):
     """C(v)_j = |v| sign(v_j) k_j h_ij, k_j rounded at random: SAQ, Definition 4, Appendix E.
 
-    beta : |h_i^-1|, the expected sum of levels is at most that; d / n unless given
+    beta : |h_i^-1|, a bound of the expected sum of levels; d / n unless given
     scheme : "diana": steps for DIANA+ (28), "dcgd": for DCGD+ (25)
     steps : "varying"; "fixed": one step for all coordinates, sqrt(d) / beta, which is n / sqrt(d)
-        for beta = d / n (no smoothness; nothing but L_i^{1/2} is sent before round 0)
+        for beta = d / n (no smoothness; only L_i^{1/2} is sent before round 0)
 
     omega_i = min(sum_j h_ij^2, |h_i|), cal-L_i by (14); zeta = min(d, |h^-1|), as
     E|C(v)|_0 <= sum_j |v_j| / (|v| h_j).
@@ -33,7 +33,7 @@ class QuantPlus(Fitted):
 
     def resolve(self) -> None:
         beta = self.d / self.n if self.beta is None else self.beta
-        require(0 < beta < np.inf, "compressor.beta", beta, BETA.format(0))
+        require(0 < beta < np.inf, "compressor.beta", beta, "a finite number above 0")
         self._beta, self.fixed = float(beta), self.steps == "fixed"
         self.starts = np.array([0, self.d])
 

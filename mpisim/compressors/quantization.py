@@ -21,18 +21,12 @@ from mpisim.wire.levels import Levels, LevelsForm
 from mpisim.wire.scales import round_scales
 
 
-def saq_levels(d: int, n: int) -> int:
-    """s = floor(sqrt(d) / n), at least 1: about d / n levels of a message are not zero.
-
-    The baselines of the smoothness-aware quantization paper's published code.
-    """
-    return max(1, int(sqrt(d) // n))
-
-
 def levels_or_saq(s: int | None, d: int, n: int) -> int:
-    """The key ``s``, or `saq_levels` where it is not given; `InputError` for what is no number."""
-    if s is None:
-        return saq_levels(d, n)
+    """The key ``s``, or floor(sqrt(d) / n), at least 1: about d / n levels are not zero.
+
+    The default is that of the baselines in SAQ's published code.
+    """
+    s = max(1, int(sqrt(d) // n)) if s is None else s
     require(1 <= s < 2**31, "compressor.s", s, "an integer from 1 to 2**31 - 1")
     return s
 
@@ -41,26 +35,26 @@ def levels_or_saq(s: int | None, d: int, n: int) -> int:
 class Qsgd(Compressor):
     """C(v)_j = |v| sign(v_j) l_j / s, with l_j = s |v_j| / |v| rounded at random, unbiased.
 
-    s : number of levels, 1 to 2**31 - 1; `saq_levels` unless given
-    norm : "2" (Alistarh et al., 2017, and the smoothness-aware quantization paper) or "inf" (that
-        paper's published code)
+    s : number of levels, 1 to 2**31 - 1; `levels_or_saq` unless given
+    norm : "2" (Alistarh et al., 2017, and SAQ, the smoothness-aware quantization paper) or "inf"
+        (SAQ's published code)
     codec : "elias", "e1" or "entropy": `mpisim.wire.levels`
 
-    The norm is rounded up to wire precision before anything else, and the levels are those of the
-    norm that receivers see: C(v) is unbiased for that norm, and no level exceeds s. With the
-    Euclidean norm omega = min(d / s^2, sqrt(d) / s) and zeta = min(d, s sqrt(d)), since
+    The norm is first rounded up to wire precision, and the levels are those of the norm that
+    receivers see: C(v) is unbiased for that norm, and no level exceeds s. With the Euclidean norm
+    omega = min(d / s^2, sqrt(d) / s) and zeta = min(d, s sqrt(d)), since
     E|C(v)|_0 = sum_j min(1, s |v_j| / |v|) <= s |v|_1 / |v|. With the infinity norm
 
         omega = (sqrt(1 + (d - 1) / s^2) - 1) / 2,   zeta = d.
 
-    This is the supremum: let y_j = s |v_j| / |v|_inf, one of them s (its rounding is exact). The
+    This is the supremum: let y_j = s |v_j| / |v|_inf, one of them s, which is rounded exactly. The
     variance over |v|^2 is sum_j f(y_j) / (s^2 + sum_j y_j^2) over the other d - 1, f(y) = r (1 - r)
     with r the fraction of y; it is below w for all y if (d - 1) max_y (f(y) - w y^2) <= w s^2. The
     maximum is at y = 1 / (2 (1 + w)) < 1, with value 1 / (4 (1 + w)), so the smallest such w solves
     4 s^2 w (1 + w) = d - 1.
 
-    Messages: ``mpisim.wire.levels``, in Elias omega codes unless said. Paper bits: the same with 32
-    bits for the norm. A vector without a finite norm on the wire decodes to NaN.
+    Messages: ``mpisim.wire.levels``. Paper bits: the same with 32 bits for the norm. A vector
+    without a finite norm on the wire decodes to NaN.
     """
 
     s: int | None = None
@@ -68,7 +62,7 @@ class Qsgd(Compressor):
     codec: CodecName = "elias"
 
     def check(self) -> None:
-        self.s = self._s = levels_or_saq(self.s, self.d, self.n)  # copies keep this d's
+        self.s = self._s = levels_or_saq(self.s, self.d, self.n)  # copies for other d keep this s
         CODECS[self.codec].check()
 
     def form(self, draw: Draw) -> LevelsForm:
@@ -84,7 +78,7 @@ class Qsgd(Compressor):
         return round_scales(exact, self.precision.wire, up=True)
 
     def compress_with(self, norms: np.ndarray, v: np.ndarray, draw: Draw) -> Levels:
-        """`compress` with norms that are at least those of ``v``, which is in C order."""
+        """`compress` with norms not below those of ``v``, which is in C order."""
         form = self.form(draw)
         levels = np.empty(v.shape, form.dtype)
         round_levels(v, norms.astype(np.float64), float(self._s), draw.words(self.d), levels)
@@ -115,8 +109,8 @@ class Natural(Compressor):
 
     omega = 1/8 and E C(v) = v for coordinates that are 0 or normal float32,
     2^-126 <= |v_j| < 2^128. Below, v_j is rounded to 0 or 2^-126, still unbiased, with more
-    relative variance; from 2^128 on there is no code, and C(v)_j is NaN. 9 bits a coordinate: sign
-    and exponent.
+    relative variance. From 2^128 on there is no code, and C(v)_j is NaN. A coordinate takes 9 bits:
+    sign and exponent.
     """
 
     def form(self, draw: Draw) -> ExponentsForm:
@@ -133,12 +127,12 @@ class Natural(Compressor):
         return 1 / 8
 
     def cal_L(self, matrix: np.ndarray, worker: int) -> float:
-        return float(matrix.diagonal().max()) / 8  # coordinates err independently of each other
+        return float(matrix.diagonal().max()) / 8  # coordinates err independently
 
 
 @njit(cache=True)
 def uniform(word):
-    """A 64-bit word as a float64 in [0, 1), as `Draw.uniforms` has it."""
+    """A 64-bit word as a float64 in [0, 1), as in `Draw.uniforms`."""
     return np.float64(np.int64(word >> np.uint64(11))) * 2.0**-53
 
 

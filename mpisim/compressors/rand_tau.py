@@ -1,4 +1,4 @@
-"""Independent coordinates: each one is sent with a probability of its own, and scaled by it."""
+"""Independent coordinates, each sent with its own probability and divided by it."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class RandTau(Compressor):
     tau : expected number of coordinates sent, above 0 and at most d; d / n unless given
 
     omega = d / tau - 1, zeta = tau, cal-L(C, L) = (d / tau - 1) max_j L_jj, exactly. Workers draw
-    independently of each other, and the server redraws their coordinates: a message is the values.
-    The papers charge 32 tau bits, whatever was drawn.
+    independently, and the server redraws their coordinates: a message is the values. The papers
+    charge 32 tau bits for any draw.
     """
 
     seeded = True
@@ -32,9 +32,8 @@ class RandTau(Compressor):
 
     def check(self) -> None:
         self._tau = self.d / self.n if self.tau is None else float(self.tau)
-        require(
-            0 < self._tau <= self.d, "compressor.tau", self._tau, f"above 0, at most d = {self.d}"
-        )
+        allowed = f"above 0, at most d = {self.d}"
+        require(0 < self._tau <= self.d, "compressor.tau", self._tau, allowed)
         self.p: WorkerRows | None = None
         self._common = np.full(self.d, self._tau / self.d)
         self._omega = theory.cal_L_independent(np.ones(self.d), self._common)
@@ -74,12 +73,11 @@ class RandTauPlus(RandTau):
     tau : sum_j p_ij, above 0 and at most d; d / n unless given
     scheme : "diana": probabilities for DIANA+, "dcgd": for DCGD+
 
-    Inside `smooth` the p_ij are the best for Diag(L_i), where receivers know L_i^{1/2}: the server
-    works out the same ones and nothing more is sent. Outside they are those of L_i = I: rand-tau.
+    Inside `smooth` the p_ij are optimal for Diag(L_i). The server knows L_i^{1/2} and computes the
+    same p_ij, so nothing more is sent. Outside they are those of L_i = I: rand-tau.
     omega_i = max_j 1/p_ij - 1 and cal-L_i = max_j (1/p_ij - 1) L_i;jj.
 
-    Where this differs from the published code: there, sent values are not divided by p_ij, which
-    is biased.
+    This differs from the published code, which does not divide by p_ij and is biased.
     """
 
     scheme: Scheme = "diana"

@@ -1,14 +1,13 @@
-"""Rank-K: matrices of low rank in place of matrices (PermK paper, Appendix G.1)."""
+"""Rank-K: approximate matrices by matrices of low rank (PermK paper, Appendix G.1)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import isqrt
 
 import numpy as np
 
 from mpisim.compressors.base import Compressor, compressor
-from mpisim.core.lazy_rows import LazyRows, blocks
+from mpisim.core.lazy_rows import LazyRows, row_blocks
 from mpisim.core.protocols import Objective, Uplink
 from mpisim.core.rng import Draw
 from mpisim.core.schema import require
@@ -22,14 +21,13 @@ class RankK(Compressor):
     """The best approximation of each matrix by one of rank k, sent as its two factors.
 
     |C(X) - X|_F^2 is the sum of the squared singular values from the (k+1)-th on, so that
-    alpha = k / min(a, b) for an a x b matrix (Safaryan et al., 2021, A.3.2), with equality where
-    all singular values are equal; for several matrices it is the least of them. Nothing is drawn,
-    nothing shared by the workers: C is biased, and A and B are not defined for it.
+    alpha = k / min(a, b) for an a x b matrix (Safaryan et al., 2021, A.3.2), with equality if all
+    singular values are equal; for several matrices it is the least of them. Nothing is drawn or
+    shared by the workers: C is biased, and A and B are not defined.
 
-    The matrices are those that the problem's x consists of, and x in the shape a x b = d that is
-    closest to a square where the problem knows of none. A message has k (a + b) values; as many
-    times 32 bits is what is taken for the paper's charge, which it does not tell. Decoded is the
-    product of the factors as rounded on the wire.
+    The matrices are those of the problem's x or, if the problem has none, x in the shape a x b = d
+    closest to a square. A message has k (a + b) values, charged with 32 bits each, as the paper
+    does not say. It decodes to the product of the factors as rounded on the wire.
     """
 
     k: int
@@ -51,7 +49,7 @@ class RankK(Compressor):
     def compress(self, v: np.ndarray | LazyRows, draw: Draw) -> Factors:
         form = self.form(draw)
         values = np.empty((draw.workers, form.count), self.precision.wire)
-        for which, rows in v.parts() if isinstance(v, LazyRows) else _parts(v):
+        for which, rows in row_blocks(v):
             start = 0
             for (a, b), (p, q) in zip(self.shapes, form.pairs(values[which]), strict=True):
                 matrices = rows[:, start : start + a * b].reshape(-1, a, b).astype(np.float64)
@@ -91,9 +89,3 @@ def nearly_square(d: int) -> tuple[int, int]:
     """(a, b) with a b = d, a <= b, and a as large as possible."""
     a = next(a for a in range(isqrt(d), 0, -1) if d % a == 0)
     return a, d // a
-
-
-def _parts(v: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-    """Some workers at a time, as `LazyRows.parts`."""
-    for first, stop in blocks(*v.shape):
-        yield slice(first, stop), v[first:stop]

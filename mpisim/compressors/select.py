@@ -1,4 +1,4 @@
-"""The k largest of each worker's numbers, in linear time and with ties in a fixed order."""
+"""The k largest of each worker's numbers, in linear time, with ties in a fixed order."""
 
 from __future__ import annotations
 
@@ -6,22 +6,21 @@ import numpy as np
 from numba import njit
 
 DIGIT = 12  # bits of a key that one pass looks at
-FEW = 16  # so many candidates are sorted
+FEW = 16  # this many candidates are sorted
 STRIDE = 64
-FEWEST = 8  # up to so many are kept in order
-# by the bytes of a float: its key's type, and the mask that takes the sign away
+# by the bytes of a float: the type of its key, and the mask that removes the sign
 KEYS = {4: (np.dtype(np.int32), np.int32(2**31 - 1)), 8: (np.dtype(np.int64), np.int64(2**63 - 1))}
 
 
 def largest(v: np.ndarray, k: int) -> np.ndarray:
-    """Where the k largest |v_j| of each row of ``v`` (m, d) are: (m, k), int64, ascending.
+    """The indices of the k largest |v_j| of each row of ``v`` (m, d): (m, k), int64, ascending.
 
     Among equal ones the lower index comes first. NaN counts as larger than any number.
     """
-    # As integers, absolute values of floats have the same order, and NaN is the largest.
+    # The bits of absolute values, as integers, have the order of the floats; NaN is the largest.
     v, kind, unsigned = np.ascontiguousarray(v), *KEYS[v.itemsize]
     indices = np.empty((v.shape[0], k), np.int64)
-    if k <= FEWEST:
+    if k <= 8:  # so few can be kept in order
         _scan(v.view(kind), unsigned, indices)
     else:
         _select(np.abs(v).view(kind), 8 * v.itemsize - 1, indices)
@@ -30,7 +29,7 @@ def largest(v: np.ndarray, k: int) -> np.ndarray:
 
 @njit(cache=True)
 def _scan(bits, unsigned, indices):
-    """Row i: the k largest so far, in order; a key, bits & unsigned, meets the least of them."""
+    """Row i: keep the k largest in order; compare each key, bits & unsigned, to the least one."""
     m, k = indices.shape
     best, where = np.empty(k, bits.dtype), np.empty(k, np.int64)
     for i in range(m):
@@ -40,7 +39,7 @@ def _scan(bits, unsigned, indices):
         for start in range(0, row.size, STRIDE):
             if start + STRIDE <= row.size:
                 above = 0
-                for j in range(start, start + STRIDE):  # without a sign: several at a time
+                for j in range(start, start + STRIDE):  # unsigned indices: the loop vectorises
                     above += (row[np.uint64(j)] & unsigned) > least
                 if above == 0:
                     continue
@@ -58,7 +57,7 @@ def _scan(bits, unsigned, indices):
 
 @njit(cache=True)
 def _select(keys, bits, indices):
-    """Row i: the keys above the k-th largest, and the first ones equal to it that fill it up."""
+    """Row i: the keys above the k-th largest, then the first ones equal to it, up to k."""
     m, k = indices.shape
     counts = np.zeros(1 << DIGIT, np.int64)
     scratch = np.empty(keys.shape[1] + 1, keys.dtype)
@@ -78,7 +77,7 @@ def _select(keys, bits, indices):
 
 @njit(cache=True)
 def _kth_largest(row, k, bits, counts, scratch):
-    """Digit by digit from the highest: count, find the digit of the k-th, keep its candidates.
+    """From the highest digit down: count, find the digit of the k-th, keep its candidates.
 
     ``counts`` is zero before and after.
     """

@@ -20,8 +20,7 @@ class ScaledSign(Compressor):
     |C(v) - v|^2 = |v|^2 - |v|_1^2 / d, so alpha(v) = |v|_1^2 / (d |v|^2) >= 1/d = alpha, with
     equality for vectors with one non-zero. The papers charge 32 + d bits.
 
-    Where this differs from the published CD-Adam code: there, sign(0) = 0, which needs more than
-    one bit.
+    This differs from the published CD-Adam code: there, sign(0) = 0, which needs more than one bit.
     """
 
     def form(self, draw: Draw) -> SignsForm:

@@ -1,4 +1,4 @@
-"""The wrapper that makes DCGD+ and DIANA+ of DCGD and DIANA: every worker has its own metric."""
+"""The wrapper that turns DCGD and DIANA into DCGD+ and DIANA+: each worker has its own metric."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from mpisim.wire.base import Message
 class Smooth(Compressor):
     """S_i(v) = L_i^{1/2} C(L_i^{†1/2} v), C = ``inner``: SAQ, Algorithms 1 and 2 (DCGD+, DIANA+).
 
-    inner : any compressor whose workers draw independently of each other
+    inner : any compressor whose workers draw independently
     rank : r, 1 <= r < d: L_i is replaced by the over-approximation of SAQ, A.3, with the top r
         eigenpairs, sum_{k <= r} (lambda_k - l) u_k u_k^T + l I, l = lambda_{r+1}
 
     L_i are the smoothness matrices of the problem (`mpisim.theory.smoothness.matrices`). Before
-    round 0 every worker sends L_i^{1/2} as d^2 values, or with ``rank`` the r d + 1 values that
-    make it, L_i^{1/2} = V V^T + c I; then C sends what it fits to Diag(L_i). From there on L_i is
-    the square of what was decoded, for workers and server alike: it is that of the problem to
-    within the wire's precision. The message of a round is C's, and so are its paper bits.
+    round 0 each worker sends L_i^{1/2} as d^2 values or, with ``rank``, as the r d + 1 values of
+    L_i^{1/2} = V V^T + c I. Then C sends what it fits to Diag(L_i). Workers and server use the
+    square of the decoded root as L_i, which is the problem's to within wire precision. The message
+    of a round and its paper bits are C's.
 
     With |v|^2 in the metric of L_i^†, S_i is unbiased with C's omega on the range of L_i, where
-    gradients and their differences are; that omega is ``shift_omega``, for DIANA+'s alpha.
+    gradients and their differences lie; that omega is ``shift_omega``, for DIANA+'s alpha.
     ``omega``, of the Euclidean norm, is max_i cal-L_i / (the least non-zero eigenvalue of L_i).
-    ``density`` is C's: that of what travels.
+    ``density`` is C's.
 
     L_i may be singular. Eigenvalues of L_i below max(d eps_64, (d eps)^2) lambda_max, eps that of
-    the wire, count as 0: L_i^{†1/2} is 0 there, and C sees nothing of what is there.
+    the wire, count as 0: there L_i^{†1/2} is 0, and C compresses 0.
     """
 
     inner: Compressor
@@ -50,7 +50,7 @@ class Smooth(Compressor):
         if self.inner.correlated:
             raise InputError(
                 f"compressor.inner.name: {self.inner.name!r} is not allowed inside 'smooth': its"
-                " workers draw together"
+                " workers do not draw independently"
             )
         self._roots: WorkerRows | None = None
         self._blocks: dict[tuple[int, int], np.ndarray] = {}
@@ -58,23 +58,29 @@ class Smooth(Compressor):
         self._omega: float | None = None
 
     def prepare(self, star: Uplink, problem: Objective) -> None:
-        """The exchange of L_i^{1/2}, and of what ``inner`` fits to L_i. Collective."""
-        self._roots = self._send(star, _matrices_of(problem))
+        """Exchange L_i^{1/2}, and what ``inner`` fits to L_i. Collective."""
+        try:
+            own_matrices = matrices(problem)
+        except InputError:
+            raise InputError(
+                f"compressor.name: 'smooth' needs smoothness matrices L_i, and problem"
+                f" {problem.name!r} has none known"
+            ) from None
+        self._roots = self._send(star, own_matrices)
         self._blocks.clear()
         own = range(star.first, star.first + star.m)
-        wire = self.precision.wire
-        pairs = [pseudo_inverse(self._roots.one(i), wire) for i in own]
+        pairs = [pseudo_inverse(self._roots.one(i), self.precision.wire) for i in own]
         shape, arithmetic = (star.m, self.d, self.d), self.precision.arithmetic
-        self._inverses = np.array([p for p, _, _ in pairs], arithmetic).reshape(shape)
+        self._inverses = np.array([inverse for inverse, _ in pairs], arithmetic).reshape(shape)
         self._first = star.first
         shared = problem.double().largest_hessian().shared
         mu = shared if problem.convex else 0.0
         diagonals = WorkerRows(self._roots.first, _diagonals(self._roots.rows))
         self.inner.fit(star, diagonals, star.n * mu)
-        self._bounds(star, [least for _, least, _ in pairs])
+        self._bounds(star, [least for _, least in pairs])
 
     def _send(self, star: Uplink, own: np.ndarray) -> WorkerRows:
-        """L_i^{1/2} of the workers that this rank knows, shape (known, d, d), decoded."""
+        """Send L_i^{1/2}; returns the decoded ones that this rank knows, shape (known, d, d)."""
         d, wire = self.d, self.precision.wire
         if self.rank is None:
             roots = [square_root(matrix, wire) for matrix in own]
@@ -104,7 +110,7 @@ class Smooth(Compressor):
         return MappedForm(self.inner.form(draw), self._known().rows, self._which(draw))
 
     def _which(self, draw: Draw) -> np.ndarray:
-        """The rows of the workers that draw: the same in every round in which all do."""
+        """The rows of the workers that draw, kept if all do: the same in every round."""
         if draw.clients is not None or draw.purpose == "down":
             return self._known().which(draw)
         block = draw.first, draw.count
@@ -147,8 +153,8 @@ class Smooth(Compressor):
 def cut_off(d: int, wire: np.dtype) -> float:
     """Eigenvalues of L_i below this multiple of the largest count as 0.
 
-    d eps in float64 is what rounding leaves of a zero. Those of L_i^{1/2} come from the wire, where
-    d eps of its precision is, and L_i has their squares.
+    Rounding leaves d eps of a zero in float64. In L_i^{1/2} the wire leaves d eps of its own, and
+    L_i has the square.
     """
     return float(max(d * np.finfo(np.float64).eps, (d * np.finfo(wire).eps) ** 2))
 
@@ -172,39 +178,25 @@ def low_rank_root(matrix: np.ndarray, rank: int, wire: np.dtype) -> np.ndarray:
     return np.concatenate([roots[rank:], top.T.ravel()])
 
 
-def pseudo_inverse(root: np.ndarray, wire: np.dtype) -> tuple[np.ndarray, float, float]:
-    """L^{†1/2} from L^{1/2} as it was decoded, and L's least non-zero and largest eigenvalue.
-
-    L = 0 has the pseudo-inverse 0, and no eigenvalue: 0, 0.
-    """
+def pseudo_inverse(root: np.ndarray, wire: np.dtype) -> tuple[np.ndarray, float]:
+    """L^{†1/2} from the decoded L^{1/2}, and L's least non-zero eigenvalue (0 for L = 0)."""
     values, vectors = np.linalg.eigh(root.astype(np.float64))
     kept = values > np.sqrt(cut_off(len(root), wire)) * values[-1]
     values, vectors = values[kept], vectors[:, kept]
     if not values.size:
-        return np.zeros(root.shape), 0.0, 0.0
-    inverse = _symmetric((vectors / values) @ vectors.T, root)
-    return inverse, float(values[0] ** 2), float(values[-1] ** 2)
+        return np.zeros(root.shape), 0.0
+    return _symmetric((vectors / values) @ vectors.T, root), float(values[0] ** 2)
 
 
 def _symmetric(matrix: np.ndarray, source: np.ndarray) -> np.ndarray:
-    """``matrix``, a function of ``source``: symmetric, and 0 where a row of ``source`` is 0.
+    """``matrix``, a function of ``source``, made symmetric to the bit, and 0 where its rows are 0.
 
-    Both to the bit. So features that no sample of a worker has never cost a bit.
+    So features that no sample of a worker has cost no bits.
     """
     out = (matrix + matrix.T) / 2
     unused = ~source.any(axis=1)
     out[unused], out[:, unused] = 0.0, 0.0
     return out
-
-
-def _matrices_of(problem: Objective) -> np.ndarray:
-    try:
-        return matrices(problem)
-    except InputError:
-        raise InputError(
-            f"compressor.name: 'smooth' needs smoothness matrices L_i, and problem"
-            f" {problem.name!r} has none known"
-        ) from None
 
 
 @njit(cache=True)

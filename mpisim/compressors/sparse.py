@@ -16,25 +16,42 @@ from mpisim.wire.explicit import Explicit, ExplicitForm
 from mpisim.wire.sparse import Seeded, SeededForm
 
 
+class KCoordinates(Compressor):
+    """Keeps K coordinates: ``k``, or if that is below 1, its share of d, at least one."""
+
+    k: int | float
+
+    def check(self) -> None:
+        k, d = self.k, self.d
+        share = isinstance(k, float) and 0 < k < 1
+        allowed = f"an integer from 1 to d = {d}, or a share of d below 1"
+        require(share or (isinstance(k, int) and 1 <= k <= d), "compressor.k", k, allowed)
+        self.K = max(1, int(k * d)) if share else int(k)
+
+    @property
+    def density(self) -> float:
+        return float(self.K)
+
+    def paper_bits(self, message: Message) -> np.ndarray:
+        return same(message.form.workers, FLOAT_BITS * self.K)
+
+
 @compressor("randk")
-class RandK(Compressor):
+class RandK(KCoordinates):
     """C(v) = (d / k) v on k coordinates drawn without replacement, 0 elsewhere.
 
-    omega = d/k - 1, zeta = k (MARINA, Section 1.2). Workers draw independently of each other, and
-    the server redraws their coordinates: a message is k values. The papers charge 32 k bits.
+    omega = d/k - 1, zeta = k (MARINA, Section 1.2). Workers draw independently, and the server
+    redraws their coordinates: a message is k values. The papers charge 32 k bits.
 
     k : the number of coordinates, or a share of d below 1.
     scaled : false leaves out the d / k: then C is biased and contractive, alpha = k/d.
 
-    Where this differs from the published MARINA code: there, all workers drew alike.
+    This differs from the published MARINA code: there, all workers drew the same coordinates.
     """
 
     k: int | float
     scaled: bool = True
     seeded = lazy = True
-
-    def check(self) -> None:
-        self.K = count(self.k, self.d)
 
     def form(self, draw: Draw) -> SeededForm:
         rows = draw.subsets(self.d, self.K)
@@ -52,33 +69,23 @@ class RandK(Compressor):
     def alpha(self) -> float | None:
         return super().alpha if self.scaled else self.K / self.d
 
-    @property
-    def density(self) -> float:
-        return float(self.K)
-
     def cal_L(self, matrix: np.ndarray, worker: int) -> float | None:
         return cal_L_subsets(matrix, self.K) if self.scaled else None
 
-    def paper_bits(self, message: Message) -> np.ndarray:
-        return same(message.form.workers, FLOAT_BITS * self.K)
-
 
 @compressor("topk")
-class TopK(Compressor):
+class TopK(KCoordinates):
     """C(v) = v on the k coordinates largest in absolute value, 0 elsewhere; ties: the lower index.
 
     k : the number of coordinates, or a share of d below 1.
 
     alpha = k / d (PermK paper, Appendix F). NaN counts as larger than any number. The message
-    carries the indices; the paper bits are 32 k all the same, which is what the permutation
-    compressors' and EF21's experiments charge.
+    carries the indices, but the paper bits are 32 k, as in the experiments of the PermK paper and
+    of EF21.
     """
 
     k: int | float
     lazy = True
-
-    def check(self) -> None:
-        self.K = count(self.k, self.d)
 
     def form(self, draw: Draw) -> ExplicitForm:
         return ExplicitForm(self.d, draw.workers, self.precision, self.K)
@@ -98,17 +105,10 @@ class TopK(Compressor):
     def alpha(self) -> float:
         return self.K / self.d
 
-    @property
-    def density(self) -> float:
-        return float(self.K)
-
-    def paper_bits(self, message: Message) -> np.ndarray:
-        return same(message.form.workers, FLOAT_BITS * self.K)
-
 
 @compressor("bernoulli")
 class Bernoulli(Compressor):
-    """C(v) = v / p with probability p, else 0: the worker sends all or nothing.
+    """C(v) = v / p with probability p, else 0: a worker sends all or nothing.
 
     omega = 1/p - 1, zeta = p d. The coin is shared randomness and costs no bits. The paper bits are
     32 d for a worker that sends.
@@ -141,12 +141,3 @@ class Bernoulli(Compressor):
     def paper_bits(self, message: Message) -> np.ndarray:
         assert isinstance(message, Seeded)
         return FLOAT_BITS * message.form.counts
-
-
-def count(k: int | float, d: int) -> int:
-    """K from the key ``k``: a number of coordinates, or a share of d below 1, at least one."""
-    if isinstance(k, float) and 0 < k < 1:
-        return max(1, int(k * d))
-    whole = isinstance(k, int) and 1 <= k <= d
-    require(whole, "compressor.k", k, f"an integer from 1 to d = {d}, or a share of d below 1")
-    return int(k)

@@ -1,4 +1,4 @@
-"""What worker and server know of each worker, sent once before round 0."""
+"""Data of each worker, sent once before round 0, that the worker and the server both know."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from mpisim.core.rng import Draw
 
 @dataclasses.dataclass(frozen=True)
 class WorkerRows:
-    """A row for each worker that this rank knows of: all at the server, its own elsewhere.
+    """A row for each worker that this rank knows: all at the server, its own elsewhere.
 
-    first : int
-        The worker of row 0.
+    first : the worker of row 0
     rows : array, shape (workers known, ...)
     """
 
@@ -28,30 +27,29 @@ class WorkerRows:
         start = draw.first - self.first
         if start < 0 or start + draw.count > len(self.rows) or draw.purpose == "down":
             raise InputError(
-                "compressor.name: 'smooth' is fitted to each worker's L_i, and is not for messages"
-                " of the server"
+                "compressor.name: 'smooth' is fitted to each worker's L_i and cannot compress"
+                " messages of the server"
             )
         return start + draw.members
 
     def of(self, draw: Draw) -> np.ndarray:
         """The rows of the workers that draw, shape (draw.workers, ...)."""
         which = self.which(draw)
-        if draw.clients is None:  # without a copy
-            start = draw.first - self.first
-            return self.rows[start : start + draw.count]
-        return self.rows[which]
+        if draw.clients is not None:
+            return self.rows[which]
+        return self.rows[draw.first - self.first :][: draw.count]  # without a copy
 
     def one(self, worker: int) -> np.ndarray:
-        """The row of a worker, counted over all ranks."""
+        """The row of a worker, numbered over all ranks."""
         return self.rows[worker - self.first]
 
     def map(self, function) -> WorkerRows:
-        """The same of ``function`` of each row: alike on all ranks that know the row."""
+        """``function`` of each row."""
         rows = [function(row) for row in self.rows]
         shape = function(np.ones(self.rows.shape[1:])).shape if not rows else rows[0].shape
         return WorkerRows(self.first, np.array(rows, np.float64).reshape(len(rows), *shape))
 
 
 def send_once(star: Uplink, rows: np.ndarray) -> WorkerRows:
-    """``rows`` (m, k) of this rank's workers, sent to the server: what it decodes. Collective."""
+    """Send ``rows`` (m, k) of this rank's workers; returns the decoded rows. Collective."""
     return WorkerRows(*star.send_once(rows))

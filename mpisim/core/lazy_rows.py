@@ -73,6 +73,14 @@ class LazyRows(ABC):
         return LazyDifference(self, other)
 
 
+def row_blocks(v: np.ndarray | LazyRows) -> Iterator[tuple[slice, np.ndarray]]:
+    """`LazyRows.parts`; ``v`` (m, d) may also be an array."""
+    if isinstance(v, LazyRows):
+        yield from v.parts()
+    else:
+        yield from ((slice(first, stop), v[first:stop]) for first, stop in blocks(*v.shape))
+
+
 class LazyDifference(LazyRows):
     """``first`` - ``second``, both (m, d)."""
 

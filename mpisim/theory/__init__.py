@@ -1,7 +1,6 @@
 """What the papers prove: constants of compressors and problems, step sizes, rates and tables.
 
-A theorem sees a `Setting` and gives a `Step`. The constants of a compressor are
-`CompressorConstants`, which each compressor fills.
+A theorem takes a `Setting` and gives a `Step`. Each compressor fills in its `CompressorConstants`.
 """
 
 from mpisim.theory.compression import CompressorConstants

@@ -1,4 +1,4 @@
-"""Means over all workers, from what each rank knows of its own."""
+"""Means over all workers, computed collectively by the ranks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def mean(star: Collective, rows: np.ndarray) -> np.ndarray:
 
 
 def mean_matrix(star: Collective, matrices: Matrices, d: int) -> np.ndarray:
-    """(1/n) sum_i H_i, shape (d, d), on every rank; some rows at a time, to bound the memory."""
+    """(1/n) sum_i H_i, shape (d, d), on every rank; a few rows at a time, to bound the memory."""
     height = min(d, max(1, BLOCK // (star.n * d)))
     out = np.empty((d, d))
     for start in range(0, d, height):
@@ -28,7 +28,7 @@ def mean_matrix(star: Collective, matrices: Matrices, d: int) -> np.ndarray:
 
 
 def from_first(star: Collective, numbers: np.ndarray) -> np.ndarray:
-    """``numbers`` (k,) of the rank that has worker 0, on every rank, bit for bit (-0 becomes 0)."""
+    """``numbers`` (k,) of worker 0's rank, on every rank, bit for bit, but -0 becomes 0."""
     rows = np.zeros((star.m, len(numbers)))
     if star.first == 0 and star.m > 0:
         rows[0] = numbers

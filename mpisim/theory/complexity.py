@@ -1,4 +1,4 @@
-"""How many rounds a guarantee needs, and what those rounds cost a worker."""
+"""How many rounds a guarantee needs, and what these rounds cost a worker."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from mpisim.theory.setting import MarinaTheorem, Setting, Step
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """An experiment as the rows of the tables see it, in the papers' letters.
+    """An experiment as the tables see it, in the papers' letters.
 
-    m : samples of a worker; delta : Delta_0 = f(x^0) - f_inf; epsilon : the accuracy asked for,
+    m : samples of a worker; delta : Delta_0 = f(x^0) - f_inf; epsilon : the accuracy,
     E|grad f(x^hat)|^2 <= epsilon^2 or, under PL, E f(x^K) - f(x*) <= epsilon.
-    method : name of the experiment's estimator; p, b (b'), big_b (b), r : its parameters, None
-    where it has none. theorem : whose, of MARINA's step. whole : its minibatches are
-    whole shards, which have no sampling noise.
+    method : name of the experiment's estimator; p, b (b'), big_b (b), r : its parameters, or None;
+    theorem : of which paper, for MARINA's step; whole : minibatches are whole shards, without
+    sampling noise.
     """
 
     setting: Setting
@@ -33,25 +33,30 @@ class Case:
     theorem: MarinaTheorem = "marina"
     whole: bool = False
 
+    @property
+    def log_ratio(self) -> float:
+        """log(Delta_0 / epsilon), at least 0."""
+        return max(0.0, log(self.delta / self.epsilon)) if self.delta > 0 else 0.0
+
 
 @dataclasses.dataclass(frozen=True)
 class Cost:
-    """What one exchange costs a worker, expected: numbers sent and gradients of single samples."""
+    """Expected cost of one exchange for a worker: numbers sent and gradients of single samples."""
 
     floats: float
     calls: float
 
     def mixed(self, p: float, other: Cost) -> Cost:
-        """This one with probability p, else the other."""
+        """This cost with probability p, else the other."""
         floats = p * self.floats + (1 - p) * other.floats
         return Cost(floats, p * self.calls + (1 - p) * other.calls)
 
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """A row of Table 1 or 2: rounds K, and expected bits and sample gradients of a worker in them.
+    """A row of Table 1 or 2: rounds K, and a worker's expected bits and sample gradients in them.
 
-    kind : "bound" where the theorem's constants are in it, "order" for an O(.) with constant 1.
+    kind : "bound" with the theorem's constants, "order" for an O(.) with constant 1.
     """
 
     setup: str
@@ -93,4 +98,4 @@ def rounds(case: Case, step: Step) -> float:
         return 2 * case.delta / (step.gamma * case.epsilon**2)
     if case.delta <= case.epsilon or step.gamma * case.setting.mu >= 1:
         return 1.0
-    return log(case.delta / case.epsilon) / -log1p(-step.gamma * case.setting.mu)
+    return case.log_ratio / -log1p(-step.gamma * case.setting.mu)

@@ -7,18 +7,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from mpisim.core.errors import InputError
-
 FLOAT_BITS = 32  # what the papers charge for one value, whatever the wire precision
 
 
 class CompressorConstants:
-    """Constants of C_1, ..., C_n: R^d -> R^d; a compressor overrides what it knows."""
+    """Constants of C_1, ..., C_n: R^d -> R^d; a compressor overrides those it knows."""
 
     name: ClassVar[str]
     d: int
     n: int
-    correlated: bool = False  # do the workers draw together?
+    correlated: bool = False  # do the workers' draws depend on each other?
 
     @property
     def omega(self) -> float | None:
@@ -27,14 +25,14 @@ class CompressorConstants:
 
     @property
     def shift_omega(self) -> float | None:
-        """omega in the norm in which DIANA learns its shifts; another one inside `smooth`."""
+        """omega in the norm in which DIANA learns its shifts; `smooth` has another norm."""
         return self.omega
 
     @property
     def alpha(self) -> float | None:
         """E|C(v) - v|^2 <= (1 - alpha) |v|^2, or None if C is not contractive.
 
-        An unbiased C with omega < 1 is contractive as it is, with alpha = 1 - omega.
+        An unbiased C with omega < 1 is contractive, with alpha = 1 - omega.
         """
         return 1 - self.omega if self.omega is not None and self.omega < 1 else None
 
@@ -55,7 +53,7 @@ class CompressorConstants:
 
     @property
     def by_group(self) -> Groups | None:
-        """A and B inside groups of workers that draw apart, or None where there is one group."""
+        """A and B inside groups of workers that draw independently, or None for one group."""
         return None
 
     @property
@@ -65,26 +63,18 @@ class CompressorConstants:
 
     @property
     def cal_L_max(self) -> float | None:
-        """max_i cal-L_i of the smoothness-aware quantization paper; None: omega max_i L_i."""
+        """max_i cal-L_i of SAQ, the smoothness-aware quantization paper; None: omega max_i L_i."""
         return None
 
     def cal_L(self, matrix: np.ndarray, worker: int) -> float | None:
-        """cal-L(C_i, L_i), or a bound, for a worker of this rank (counted over all ranks).
+        """cal-L(C_i, L_i), or a bound, for a worker of this rank (numbered over all ranks).
 
-        E|C_i(x) - x|_L^2 <= cal-L |x|^2; ``matrix`` is L, shape (d, d). omega lambda_max(L) unless
-        the compressor knows better; None if C is biased.
+        E|C_i(x) - x|_L^2 <= cal-L |x|^2; ``matrix`` is L, shape (d, d). By default
+        omega lambda_max(L), or None if C is biased.
         """
         if self.omega is None:
             return None
         return self.omega * max(0.0, float(np.linalg.eigvalsh(matrix)[-1]))
-
-    def need_omega(self, who: str) -> float:
-        """omega, or `InputError` where ``who`` needs an unbiased compressor."""
-        if self.omega is None:
-            raise InputError(
-                f"compressor.name: {self.name!r} is biased, and {who} needs an unbiased one"
-            )
-        return self.omega
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,12 +98,12 @@ class Groups:
 
     @property
     def whole_A(self) -> float:
-        """An A for all workers together: max_k A_{G_k} |G_k| / n, by Lemma 17."""
+        """An A for all workers: max_k A_{G_k} |G_k| / n, by Lemma 17."""
         return float((self.A * self.sizes).max()) / self.label.size
 
     @property
     def whole_B(self) -> float:
-        """A B for all workers together: 1 / sum_k (1 / B_{G_k}), by Lemma 17 and Cauchy-Schwarz:
+        """A B for all workers: 1 / sum_k (1 / B_{G_k}), by Lemma 17 and Cauchy-Schwarz:
 
         |sum_k w_k a_k|^2 <= (sum_k 1 / B_k) (sum_k B_k w_k^2 |a_k|^2), with w_k = |G_k| / n.
         """
@@ -121,8 +111,8 @@ class Groups:
 
 
 def input_variance(n: int, copies: int) -> float:
-    """A = B = (n - q) / ((n - 1) q) where q = ``copies`` of n workers keep each coordinate.
+    """A = B = (n - q) / ((n - 1) q) if q = ``copies`` of n workers keep each coordinate.
 
-    A single worker keeps all, without error: 0, where the formula (and Theorem 1, with 1) has 0/0.
+    A single worker keeps all without error: 0, where the formula is 0/0 (and Theorem 1 has 1).
     """
     return (n - copies) / ((n - 1) * copies) if n > 1 else 0.0

@@ -1,4 +1,4 @@
-"""L_+ and L_± inside groups of workers, and what Theorem 10 makes of them (PermK paper, App. M)."""
+"""L_+ and L_± inside groups of workers, for Theorem 10 (PermK paper, Appendix M)."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class GroupConstants:
 
     @property
     def L_hat_sq(self) -> float:
-        """L̂_G^2 = sum_k |G_k|^2 / n^2 ((A_{G_k} - B_{G_k}) (L_+^{G_k})^2 + B_{G_k} (L_±^{G_k})^2).
+        """L̂_G^2, before Theorem 10.
 
-        Before Theorem 10.
+        sum_k |G_k|^2 / n^2 ((A_{G_k} - B_{G_k}) (L_+^{G_k})^2 + B_{G_k} (L_±^{G_k})^2)
         """
         A, B, n = self.groups.A, self.groups.B, self.groups.label.size
         share = (self.groups.sizes / n) ** 2
@@ -31,7 +31,7 @@ class GroupConstants:
 
 
 class Members:
-    """The workers of one group, ``members`` (n,), as a network of their own; see `Collective`."""
+    """A `Collective` of the workers of one group, ``members`` (n,), bool."""
 
     def __init__(self, star: Collective, members: np.ndarray):
         self.star, self.members = star, members
@@ -49,10 +49,10 @@ class Members:
 def group_constants(
     groups: Groups, problem: Objective, c: Constants, star: Collective, bound: Bound = "sharp"
 ) -> GroupConstants:
-    """The constants inside each group, as `mpisim.theory.smoothness` has them; collective.
+    """The constants of `mpisim.theory.smoothness` inside each group; collective.
 
     ``c``: those of all workers. With ``bound`` = "published" both are (mean L_i^2)^(1/2).
-    Takes g times what L_+ and L_± of all workers take, unless the problem has a formula.
+    Takes g times as long as L_+ and L_± of all workers, unless the problem has a formula.
     """
     problem = problem.double()
     found = [
@@ -74,6 +74,6 @@ def _of_group(
         return known.L_plus, known.L_pm
     matrices = problem.largest_hessian()
     norms = c.L_i[group.first : group.first + group.m]
-    smooth = (c.L, "", False)  # of identical f_i, the same in every group
+    smooth = (c.L, "", False)  # used if all f_i are the same, as then is L in every group
     plus = joint(problem, matrices, norms, smooth, group)[0]
     return plus, variance(problem, matrices, norms, plus, group)[0]

@@ -1,9 +1,9 @@
 """The minimiser of a convex f, to machine precision, for suboptimality and distance.
 
-Newton's method. Up to `DENSE_LIMIT` dimensions the Hessian is formed and a step solves with its
-eigenvectors (components that rounding cannot tell from the null space stay untouched, so the
-iterates stay in the span of the rows); beyond, a step is conjugate gradients on products. All
-ranks run the same lines on the same numbers.
+Newton's method. Up to `DENSE_LIMIT` dimensions a step forms the Hessian and solves with its
+eigenvectors, without those that rounding cannot tell from the null space; so the iterates stay in
+the span of the rows. Beyond, a step uses conjugate gradients. All ranks run the same lines on the
+same numbers.
 """
 
 from __future__ import annotations
@@ -22,16 +22,13 @@ from mpisim.core.protocols import Collective, Matrices, Objective
 from mpisim.theory.collective import from_first, mean, mean_matrix
 
 DENSE_LIMIT = 1500
-ITERATIONS = 200
-CG_ITERATIONS = 5000
-VERSION = 1  # of the algorithm: part of the cache's key
 
 
 def minimiser(problem: Objective, star: Collective, cache: bool = True) -> tuple[np.ndarray, float]:
     """x_star, shape (d,), float64, and f_star, the same bits on every rank; collective.
 
-    Found once for a problem and kept in the cache folder, or by a formula. `InputError` where f is
-    not convex or has no minimiser (separable data without l2).
+    Computed once for a problem and kept in the cache folder, unless there is a formula.
+    `InputError` if f is not convex or has no minimiser (separable data without l2).
     """
     closed = problem.minimum()
     if closed is not None:
@@ -48,8 +45,12 @@ def minimiser(problem: Objective, star: Collective, cache: bool = True) -> tuple
     if found[0] == 0:
         x, f = _newton(problem.double(), star)
         found = from_first(star, np.concatenate([[1.0, f], x]))
+
+        def fill(file: h5py.File) -> None:
+            file["f"], file["x"] = found[1], found[2:]
+
         if cache and star.is_server:
-            cache_folder.store(path, image(lambda file: _fill(file, found)))
+            cache_folder.store(path, image(fill))
     return found[2:].copy(), float(found[1])
 
 
@@ -58,20 +59,20 @@ def _newton(problem: Objective, star: Collective) -> tuple[np.ndarray, float]:
     f, g = _evaluate(problem, star, x)
     start = float(np.linalg.norm(g))
     step = np.zeros(problem.d)
-    for _ in range(ITERATIONS):
+    for _ in range(200):
         if not g.any():
             break
         step = _solve(problem.hessian(x), g, star)
         better = _line_search(problem, star, x, f, g, step)
         if better is None:
-            break  # nothing but rounding is left
+            break  # only rounding is left
         x, f, g = better
     far = np.linalg.norm(g) > 1e-6 * start
-    running_away = np.linalg.norm(step) > 1e-3 * np.linalg.norm(x)
-    if start > 0 and (far or (running_away and problem.attained != "everywhere")):
+    unbounded = np.linalg.norm(step) > 1e-3 * np.linalg.norm(x)
+    if start > 0 and (far or (unbounded and problem.attained != "everywhere")):
         raise InputError(
             f"run.reference: no minimiser was found for problem {problem.name!r} with"
-            f" {problem.identity}; without l2 separable data has none: set problem.l2 above 0"
+            f" {problem.identity}; separable data has none without l2: set problem.l2 above 0"
         )
     return x, f
 
@@ -86,9 +87,9 @@ def _evaluate(problem: Objective, star: Collective, x: np.ndarray) -> tuple[floa
 def _line_search(
     problem: Objective, star: Collective, x: np.ndarray, f: float, g: np.ndarray, step: np.ndarray
 ) -> tuple[np.ndarray, float, np.ndarray] | None:
-    """The first of x - step, x - step/2, ... that decreases f, or at the end |grad f|."""
+    """The first of x - step, x - step/2, ... that decreases f or, near the minimum, |grad f|."""
     decrease = float(g @ step)
-    visible = 1e-13 * abs(f)  # smaller decreases of f are lost in its rounding
+    visible = 1e-13 * abs(f)  # rounding hides smaller decreases of f
     t = 1.0
     while t > 1e-12:
         new = x - t * step
@@ -104,7 +105,7 @@ def _line_search(
 
 
 def _solve(matrices: Matrices, g: np.ndarray, star: Collective) -> np.ndarray:
-    """A solution p of H p = g, the smallest where there are several."""
+    """A solution p of H p = g, the smallest if there are several."""
     if len(g) <= DENSE_LIMIT:
         values, vectors = np.linalg.eigh(mean_matrix(star, matrices, len(g)))
         kept = values > len(g) * np.finfo(float).eps * values[-1]
@@ -112,7 +113,7 @@ def _solve(matrices: Matrices, g: np.ndarray, star: Collective) -> np.ndarray:
     p, residual = np.zeros_like(g), g.copy()
     direction, square = g.copy(), float(g @ g)
     stop = 1e-20 * square
-    for _ in range(min(CG_ITERATIONS, 2 * len(g))):
+    for _ in range(min(5000, 2 * len(g))):
         product = mean(star, matrices.times(direction))
         curvature = float(direction @ product)
         if not curvature > 0:
@@ -127,26 +128,20 @@ def _solve(matrices: Matrices, g: np.ndarray, star: Collective) -> np.ndarray:
 
 
 def _path(problem: Objective) -> Path:
-    """The cache file: a function of the data's content and of every option."""
-    options = problem.options() | {
-        "workers": problem.n,
-        "seed": problem.seed,
-        "data": problem.identity,
-    }
-    key = json.dumps([VERSION, problem.name, problem.identity, problem.d, options], sort_keys=True)
+    """The cache file, named by the data's content and every option."""
+    data, options = problem.identity, problem.options()
+    options |= {"workers": problem.n, "seed": problem.seed, "data": data}
+    version = 1  # of the algorithm
+    key = json.dumps([version, problem.name, data, problem.d, options], sort_keys=True)
     name = hashlib.sha256(key.encode()).hexdigest()[:32]
     return cache_folder.folder() / "minimisers" / f"{name}.h5"
 
 
 def _read(path: Path, d: int) -> np.ndarray | None:
-    """(1, f, x), shape (d + 2,), from a whole cache file, else None."""
+    """(1, f, x), shape (d + 2,), from the cache file; None if there is no sound one."""
     try:
         with h5py.File(path, "r") as file:
             numbers = np.concatenate([[1.0, file["f"][()]], file["x"][:]])
     except (OSError, KeyError, ValueError, RuntimeError):
         return None
     return numbers if numbers.shape == (d + 2,) and np.isfinite(numbers).all() else None
-
-
-def _fill(file: h5py.File, numbers: np.ndarray) -> None:
-    file["f"], file["x"] = numbers[1], numbers[2:]

@@ -3,14 +3,14 @@
 MARINA with PermK, MARINA with independent RandK and EF21 with TopK, each with the largest step of
 its theorem and all its constants: 2 Delta_0 M / epsilon^2 rounds with gamma = 1 / M (Theorems 4 and
 6), log(Delta_0 / epsilon) / -log(1 - gamma mu) under PL (Theorems 5 and 7), and p d + (1 - p) zeta
-numbers a round. As in the paper the first exchange, d numbers, is left out.
+numbers a round. As in the paper, the d numbers of the first exchange are left out.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from math import ceil, inf, log, sqrt
+from math import ceil, inf, sqrt
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -20,16 +20,15 @@ from mpisim.theory.complexity import Case, rounds
 from mpisim.theory.compression import FLOAT_BITS, input_variance
 from mpisim.theory.setting import Setting
 
-LEAST_P = 1e-4  # of zeta / d: where L_± = 0 and under no PL, no p is too small
-GRID = 60  # values of K, and of p before it is refined
+GRID = 60  # values of K, and of p before refinement
 LETTERS = {"permk": "MARINA, PermK", "randk": "MARINA, RandK", "topk": "EF21, TopK"}
 
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """A method with its parameters, p = 1 for EF21, and what the theorems say of it.
+    """A method, its parameters (p = 1 for EF21), and its cost by the theorems.
 
-    rounds, bits : until the accuracy, not rounded; bits of a worker at 32 a number.
+    rounds, bits : to reach the accuracy, not rounded; bits of a worker, 32 for each number.
     """
 
     method: str
@@ -40,7 +39,7 @@ class Choice:
 
 
 def constants(case: Case) -> list[tuple[str, float, float, str]]:
-    """Table 1: compressors, A, B, and where from; RandK with the K of A.1."""
+    """Table 1: compressor, A, B, source; RandK with the K of A.1."""
     s = case.setting
     omega, permk = s.d / _k(s) - 1, permuted(s)
     assert permk.A is not None and permk.B is not None
@@ -64,9 +63,9 @@ def table_3(case: Case) -> list[tuple[Choice, str]]:
 
 
 def optimized(case: Case) -> list[tuple[Choice, Choice, float]]:
-    """Table 4 or, under PL, 6: a method at the lemma's p and K, at the best, and the table's bits.
+    """Table 4 or, under PL, 6: each method with the lemma's p and K, with the best, and the order.
 
-    The table's O(.) has constant 1. Lemmas 13 and 14 (PL: 15 and 16).
+    Lemmas 13 and 14 (PL: 15 and 16).
     """
     return [(of_lemma(case, m), best(case, m), order(case, m)) for m in LETTERS]
 
@@ -82,10 +81,7 @@ def of_lemma(case: Case, method: str) -> Choice:
 
 
 def best(case: Case, method: str) -> Choice:
-    """The fewest bits over p in (0, 1] and K in {1, ..., d}.
-
-    p is not below ``LEAST_P`` zeta / d, and for d above ``GRID`` a grid of K is tried.
-    """
+    """The fewest bits over p in (0, 1] and K in {1, ..., d}; a grid of K if d exceeds ``GRID``."""
     s = case.setting
     if method == "permk":
         return _best_p(lambda p: at(case, method, p, _k(s)), permuted(s).zeta / s.d)
@@ -98,8 +94,11 @@ def best(case: Case, method: str) -> Choice:
 
 
 def _best_p(choice: Callable[[float], Choice], share: float) -> Choice:
-    """Over p, by a grid in log p and a search around its best."""
-    grid = np.geomspace(LEAST_P * share, 1.0, GRID)
+    """The fewest bits over p >= 1e-4 zeta / d, by a grid in log p and a search around its best.
+
+    share : zeta / d. Without a bound p may tend to 0, if L_± = 0 and not under PL.
+    """
+    grid = np.geomspace(1e-4 * share, 1.0, GRID)
     tried = [choice(p) for p in grid.tolist()]
     i = int(np.argmin([one.bits for one in tried]))
     low, high = np.log(grid[max(i - 1, 0)]), np.log(grid[min(i + 1, GRID - 1)])
@@ -124,7 +123,7 @@ def at(case: Case, method: str, p: float, k: int) -> Choice:
 
 
 def order(case: Case, method: str) -> float:
-    """The table's bits, O(.) with constant 1, where 1/epsilon means Delta_0 / epsilon^2.
+    """The table's bits, an O(.) with constant 1, where 1/epsilon means Delta_0 / epsilon^2.
 
     Under PL the factor is log(Delta_0 / epsilon).
     """
@@ -139,15 +138,13 @@ def order(case: Case, method: str) -> float:
         floats = d * L.L
     if s.condition == "nonconvex":
         return FLOAT_BITS * floats * case.delta / case.epsilon**2
-    factor = max(0.0, log(case.delta / case.epsilon)) if case.delta > 0 else 0.0
-    return FLOAT_BITS * max(floats / s.mu, 0.0 if method == "topk" else d) * factor
+    return FLOAT_BITS * max(floats / s.mu, 0.0 if method == "topk" else d) * case.log_ratio
 
 
 def permuted(s: Setting) -> Setting:
     """The same workers with PermK."""
     copies = max(1, s.n // s.d)
-    A = input_variance(s.n, copies)
-    zeta = s.d * copies / s.n
+    A, zeta = input_variance(s.n, copies), s.d * copies / s.n
     return dataclasses.replace(s, A=A, B=A, zeta=zeta, correlated=True, groups=None)
 
 

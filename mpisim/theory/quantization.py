@@ -1,21 +1,21 @@
-"""Quantization that knows a smoothness matrix: steps, omega, and the calligraphic L(C, L).
+"""Quantization fitted to a smoothness matrix: steps, omega, and the calligraphic L(C, L).
 
 SAQ is the smoothness-aware quantization paper. cal-L(C, L) is the least number with
-E|C(x) - x|_L^2 <= cal-L |x|^2 for all x, and omega is cal-L(C, I). Of L only the diagonal counts
-for all compressors here, whose coordinates err independently of each other. Everything is of one
-worker: ``diagonal`` is Diag(L_i), shape (d,), float64, >= 0.
+E|C(x) - x|_L^2 <= cal-L |x|^2 for all x, and omega is cal-L(C, I). Only the diagonal of L matters,
+because the coordinates of all compressors here err independently of each other. Each function is
+for one worker: ``diagonal`` is Diag(L_i), shape (d,), float64, >= 0.
 
-The steps for DIANA+ minimise omega_i + cal-L_i / (n mu), those for DCGD+ cal-L_i alone, which is
-the limit of the former as mu goes to 0. So there is one function for both, with
-``n_mu`` = n mu for DIANA+ and 0 for DCGD+: weights are n mu times the paper's, which leaves the
-steps as they are.
+The steps for DIANA+ minimise omega_i + cal-L_i / (n mu), those for DCGD+ cal-L_i, the limit as mu
+goes to 0. So one function serves both, with ``n_mu`` = n mu for DIANA+ and 0 for DCGD+: its weights
+are n mu times the paper's, which does not change the steps.
 
-Where the weight of a coordinate or block is 0, nothing is ever sent there (the row of L_i is 0,
-and so is what the worker compresses): the step is 1 by convention, and counts nowhere.
+If the weight of a coordinate or block is 0, nothing is ever sent there (the row of L_i is 0, and so
+is what the worker compresses). Its step is 1 by convention and has no effect.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import sqrt
 from typing import Literal
 
@@ -68,10 +68,10 @@ def block_steps(
     h_l = delta / A_l, with A_l = |Diag(L^ll)| for DCGD+ and sqrt(d_l) + |Diag(L^ll)| / (n mu) for
     DIANA+, where sum_l (1/h_l^2 + sqrt(d_l) / h_l) + B <= beta. ``rule``:
 
-    * "root": the delta with equality there;
-    * "stated": the formula of D.3, which puts d T_1^2 for sum_l A_l^2. The two are equal for
-      DCGD+; for DIANA+ with B > 1 the former is larger, so steps are longer than need be;
-    * "bound": d / (beta - B) T_B + sqrt(d / (beta - B)) T_1, the upper bound both appendices state;
+    * "root": the delta that attains equality;
+    * "stated": the formula of D.3, which has d T_1^2 instead of sum_l A_l^2. The two are equal for
+      DCGD+; for DIANA+ with B > 1 the former is larger, so steps are longer than necessary;
+    * "bound": d / (beta - B) T_B + sqrt(d / (beta - B)) T_1, the upper bound of both appendices;
     * "fixed": the same h for all blocks, with equality (no smoothness).
     """
     room = beta - (starts.size - 1)
@@ -90,9 +90,9 @@ def block_steps(
 def probabilities(diagonal: np.ndarray, tau: float, n_mu: float = 0.0) -> np.ndarray:
     """p_j of rand-tau+, sum_j p_j = tau, shape (d,): Safaryan et al. (2021), Section 5.3.
 
-    p_j = L'_j / (L'_j + rho), L'_j = L_jj for DCGD+ and 1 + L_jj / (n mu) for DIANA+: that makes
-    (1/p_j - 1) L'_j the same for all j. Coordinates with L'_j = 0 have p_j = 0, and where no more
-    than tau are left, those have p_j = 1.
+    p_j = L'_j / (L'_j + rho), L'_j = L_jj for DCGD+ and 1 + L_jj / (n mu) for DIANA+, which makes
+    (1/p_j - 1) L'_j the same for all j. Coordinates with L'_j = 0 have p_j = 0; if at most tau
+    others are left, these have p_j = 1.
     """
     weights = n_mu + diagonal
     sent = weights > 0
@@ -128,7 +128,7 @@ def cal_L_blocks(diagonal: np.ndarray, starts: np.ndarray, h: np.ndarray) -> flo
 def cal_L_independent(diagonal: np.ndarray, p: np.ndarray) -> float:
     """max_j (1/p_j - 1) L_jj, cal-L itself, for C(x)_j = x_j / p_j with probability p_j: SAQ, A.1.
 
-    Coordinates with p_j = 0 are never sent, and left out.
+    Coordinates with p_j = 0 are never sent and do not count.
     """
     sent = p > 0
     return float(((1 / p[sent] - 1) * diagonal[sent]).max(initial=0.0))
@@ -148,7 +148,7 @@ def cal_L_subsets(matrix: np.ndarray, k: int) -> float:
 
 
 def sent_ones(diagonal: np.ndarray, n_mu: float = 0.0) -> np.ndarray:
-    """Diag(I) without the coordinates at which nothing is ever sent: omega is cal-L with it."""
+    """Diag(I) without the coordinates that are never sent: cal-L of it is omega."""
     return ((diagonal + n_mu) > 0).astype(np.float64)
 
 
@@ -158,7 +158,8 @@ def _root(first: float, second: float, room: float) -> float:
     return half + sqrt(half**2 + second / room)
 
 
-def _where_sent(weights: np.ndarray, steps) -> np.ndarray:
+def _where_sent(weights: np.ndarray, steps: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """steps(weights) where a weight is positive, 1 elsewhere."""
     out = np.ones(weights.size)
     sent = weights > 0
     if sent.any():

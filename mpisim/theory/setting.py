@@ -1,4 +1,4 @@
-"""What a theorem needs to know, and what it gives."""
+"""What a theorem takes and gives: a `Setting` and a `Step`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mpisim.theory.groups import GroupConstants, group_constants
 from mpisim.theory.smoothness import Bound, Constants
 
 Condition = Literal["nonconvex", "PL"]
-MarinaTheorem = Literal["marina", "permk"]  # whose theorem a step of MARINA comes from
+MarinaTheorem = Literal["marina", "permk"]  # the paper whose theorem gives MARINA's step
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,13 +22,13 @@ class Setting:
     """A problem and a compressor as the theorems see them, in the papers' letters.
 
     n workers, dimension d; ``c``: smoothness constants; omega and alpha of the compressor, None
-    where it is biased or not contractive; zeta: its expected density; condition: which of a
-    method's theorems, those for smooth f or those under the Polyak-Lojasiewicz condition
+    if it is biased or not contractive; zeta: its expected density; condition: selects a method's
+    theorem for smooth f, or that under the Polyak-Lojasiewicz condition
     |grad f(x)|^2 >= 2 mu (f(x) - f(x*)).
 
-    A, B : of the AB inequality (PermK paper, Assumption 4), None where the compressor is biased.
-    correlated : workers draw together, and what takes their draws as independent does not apply.
-    groups : L_+ and L_± inside groups of workers that draw apart, None where there is one group.
+    A, B : of the AB inequality (PermK paper, Assumption 4), None if the compressor is biased.
+    correlated : workers do not draw independently; theorems that assume it do not apply.
+    groups : L_+ and L_± inside groups of workers that draw independently, None for one group.
     cal_L_max : max_i cal-L(C_i, L_i) of the smoothness-aware quantization paper, None for
         compressors that do not know the L_i.
     """
@@ -49,7 +49,7 @@ class Setting:
 
     @property
     def mu(self) -> float:
-        """mu of the Polyak-Lojasiewicz condition: that of strong convexity, which implies it."""
+        """mu of the Polyak-Lojasiewicz condition, from strong convexity, which implies it."""
         if self.c.mu is None:
             raise InputError(
                 'method.stepsize: condition = "PL" is not allowed: the problem has no known mu;'
@@ -89,24 +89,14 @@ def setting_of(
     bound: Bound = "sharp",
     condition: Condition = "nonconvex",
 ) -> Setting:
-    """The setting of a loaded problem and a bound compressor; collective.
+    """The setting of a loaded problem with constants ``c``, and a bound compressor; collective.
 
-    ``c``: the problem's constants with ``bound``.
+    ``bound``: that of ``c``.
     """
-    apart = compressor.by_group
-    groups = None if apart is None else group_constants(apart, problem, c, star, bound)
-    return Setting(
-        problem.n,
-        problem.d,
-        problem.convex,
-        c,
-        compressor.omega,
-        compressor.alpha,
-        compressor.density,
-        condition,
-        compressor.A,
-        compressor.B,
-        compressor.correlated,
-        groups,
-        compressor.cal_L_max,
-    )
+    by_group = compressor.by_group
+    groups = None if by_group is None else group_constants(by_group, problem, c, star, bound)
+    names = ("omega", "alpha", "A", "B", "correlated", "cal_L_max")
+    constants = {name: getattr(compressor, name) for name in names}
+    zeta = compressor.density
+    shape = problem.n, problem.d, problem.convex
+    return Setting(*shape, c, zeta=zeta, condition=condition, groups=groups, **constants)

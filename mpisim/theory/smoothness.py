@@ -1,15 +1,15 @@
 """Smoothness constants: L_i of f_i, L_- of f, L_+ and the Hessian variance L_± (PermK paper).
 
-With M_i such that -M_i <= Hessian of f_i <= M_i everywhere, M_i = B_i^T B_i and the Hessian
-B_i^T C_i B_i with |C_i| <= 1, so for every averaged Hessian H_i of Theorem 3
+Let -M_i <= Hessian of f_i <= M_i everywhere. With M_i = B_i^T B_i, the Hessian is B_i^T C_i B_i,
+|C_i| <= 1. So for every averaged Hessian H_i of Theorem 3
 
     |H_i u|^2 <= |B_i|^2 |B_i u|^2 = lambda_max(M_i) u^T M_i u,
 
-which gives L_+^2 <= lambda_max((1/n) sum_i lambda_max(M_i) M_i): never more than (1/n) sum L_i^2.
-In L_± a penalty that all f_i share cancels, so there M_i stands for the data's part alone. If the
+which gives L_+^2 <= lambda_max((1/n) sum_i lambda_max(M_i) M_i), at most (1/n) sum L_i^2.
+In L_± a penalty shared by all f_i cancels, so there M_i stands for the data's part alone. If the
 Hessians lie between low M_i and high M_i, H_i = c M_i + E_i with c = (low + high) / 2 and
--h M_i <= E_i <= h M_i, h = (high - low) / 2; the standard deviation over the workers of a sum is at
-most the sum of the two, so L_± <= |c| L_±(M) + h L_+, with L_±(M) of the quadratics u^T M_i u / 2.
+-h M_i <= E_i <= h M_i, h = (high - low) / 2. The standard deviation of a sum is at most the sum of
+the standard deviations, so L_± <= |c| L_±(M) + h L_+, with L_±(M) of the quadratics u^T M_i u / 2.
 """
 
 from __future__ import annotations
@@ -26,9 +26,7 @@ from mpisim.core.protocols import Collective, Known, Matrices, Objective
 from mpisim.theory.collective import mean, mean_matrix
 
 Bound = Literal["sharp", "published"]
-
-MU_LIMIT = 1500  # up to this dimension the smallest eigenvalue is computed
-VARIANCE_FLOOR = 1e-15  # of L_pm^2, relative to L_+^2: what rounding leaves
+Found = tuple[float, str, bool]  # a constant, its source, and whether it is sharp
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,13 +42,13 @@ class Constants:
     L_plus, L_pm : float
         L_+ and L_± of the PermK paper, Assumption 2 and Definition 4.
     cal_L_i : array, shape (n,)
-        max_j L_ij over a worker's samples: cal-L_i of MARINA's Assumption 3.1 is at most that.
+        max_j L_ij over a worker's samples, an upper bound of cal-L_i of MARINA's Assumption 3.1.
     mu : float or None
-        Of strong convexity; None where f is not known to be strongly convex.
+        Of strong convexity; None if f is not known to be strongly convex.
     source : dict
-        Constant's name -> where it comes from.
+        Constant's name -> its source.
     sharp : dict
-        Constant's name -> True if no smaller (for mu: larger) number would do, False for a bound.
+        Constant's name -> True if no smaller (for mu: larger) number is valid, False for a bound.
     """
 
     L_i: np.ndarray
@@ -64,9 +62,9 @@ class Constants:
 
 
 def constants(problem: Objective, star: Collective, bound: Bound = "sharp") -> Constants:
-    """The constants of a loaded problem; collective. ``"published"``: as the papers' code has them.
+    """The constants of a loaded problem; collective. ``"published"``: those of the papers' code.
 
-    `InputError` where nothing is known of the problem's Hessians. Correct to 1e-10, relative.
+    `InputError` if nothing is known of the problem's Hessians. Correct to 1e-10, relative.
     """
     problem = problem.double()
     if bound == "published":
@@ -82,15 +80,15 @@ def constants(problem: Objective, star: Collective, bound: Bound = "sharp") -> C
         L=smooth,
         L_plus=plus,
         L_pm=variance(problem, matrices, norms, plus[0], star),
-        cal_L_i=_of_samples(problem, star),
+        cal_L_i=(star.all_workers(problem.sample_norms()), "sup |phi''| max_t |a_t|^2", False),
         mu=_strong_convexity(problem, star, smooth[0]),
     )
 
 
 def matrices(problem: Objective) -> np.ndarray:
-    """M_i of this rank's workers, shape (m, d, d).
+    """M_i of this rank's workers, shape (m, d, d): the matrices L_i of SAQ.
 
-    For logistic regression (1 / (4 r_i)) A_i^T A_i + l2 I, the matrices L_i of SAQ.
+    For logistic regression (1 / (4 r_i)) A_i^T A_i + l2 I.
     """
     problem = problem.double()
     largest = problem.largest_hessian()
@@ -98,13 +96,6 @@ def matrices(problem: Objective) -> np.ndarray:
     for i in range(problem.m):
         out[i] = largest.rows(i, 0, problem.d)
     return out
-
-
-def _of_samples(problem: Objective, star: Collective) -> tuple[np.ndarray, str, bool]:
-    return star.all_workers(problem.sample_norms()), "sup |phi''| max_t |a_t|^2", False
-
-
-Found = tuple[float, str, bool]
 
 
 def _constants(**found) -> Constants:
@@ -154,10 +145,10 @@ def variance(
     if problem.identical:
         return 0.0, "PermK paper, Example 1: all f_i are the same", True
     data = matrices.without_shared()
-    floor = VARIANCE_FLOOR * plus**2
+    floor = 1e-15 * plus**2  # rounding leaves this much of L_±^2
 
     def times(v: np.ndarray) -> np.ndarray:
-        # (1/n) sum (M_i - M)^2 v, with the products of M taken off before they can cancel
+        # (1/n) sum (M_i - M)^2 v, subtracting the products of M before they can cancel
         product = data.times(v)
         away = product - mean(star, product)
         return data.times(away) - data.times(mean(star, away))
@@ -177,7 +168,7 @@ def _strong_convexity(problem: Objective, star: Collective, smooth: float):
         return None, "not convex", False
     matrices = problem.hessian(problem.initial_point())
     shared = matrices.shared
-    if problem.attained != "everywhere" or problem.d > MU_LIMIT:
+    if problem.attained != "everywhere" or problem.d > 1500:  # eigenvalues would take too long
         return shared or None, "the penalty's l2", False
     values = np.linalg.eigvalsh(mean_matrix(star, matrices.without_shared(), problem.d))
     rounding = problem.d * np.finfo(float).eps * smooth
@@ -207,10 +198,9 @@ def _published(problem: Objective, star: Collective) -> Constants:
         smooth = (float(L_i.mean()), "mean L_i: the PermK paper's code", False)
     else:
         smooth = _smooth(problem, problem.largest_hessian(), star)
-    if problem.known is not None:
-        mu = problem.known.mu
-    else:
-        mu = problem.largest_hessian().shared if problem.convex else 0.0
+    mu = problem.known.mu if problem.known is not None else 0.0
+    if problem.known is None and problem.convex:
+        mu = problem.largest_hessian().shared
     rms = float(np.sqrt(np.mean(L_i**2)))
     return _constants(
         L_i=(L_i, "published code", False),

@@ -1,7 +1,7 @@
-"""The theorems' largest step sizes, for gradient descent on the estimate, and probabilities.
+"""The theorems' probabilities, and their largest step sizes for gradient descent on the estimate.
 
-Each function takes the `Setting` and returns the step under its ``condition``: for smooth f, or
-under the Polyak-Lojasiewicz (PL) condition where the method has a theorem for it.
+A step is that of the setting's ``condition``: for smooth f, or under the Polyak-Lojasiewicz (PL)
+condition, if the method has a theorem for it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def pp_marina_probability(zeta: float, d: int, r: int, n: int) -> float:
 
 
 def gradient_descent(setting: Setting) -> Step:
-    """gamma = 1 / L, under PL, too: there f(x^k) - f(x*) <= (1 - gamma mu)^k Delta_0."""
+    """gamma = 1 / L; under PL f(x^k) - f(x*) <= (1 - gamma mu)^k Delta_0 with the same gamma."""
     under = " (PL)" if setting.condition == "PL" and setting.mu else ""
     return Step(1 / setting.c.L, f"gradient descent{under}: 1 / L")
 
@@ -48,8 +48,10 @@ def diana_convex(setting: Setting) -> Step:
 
 
 def _smoothness_aware(setting: Setting, who: str, theorem: int, factor: int) -> Step:
-    """1 / (L + factor cal-L_max / n), cal-L_max = max_i cal-L(C_i, L_i) inside `smooth` (DCGD+,
-    DIANA+), and omega L_max, where cal-L_i = omega L_i, for other compressors."""
+    """1 / (L + factor cal-L_max / n).
+
+    cal-L_max is max_i cal-L(C_i, L_i) inside `smooth` (DCGD+, DIANA+), else omega L_max.
+    """
     cal_L_max, letters = setting.cal_L_max, "cal-L_max"
     _no_pl(setting, who)
     if cal_L_max is None:
@@ -63,21 +65,20 @@ def _smoothness_aware(setting: Setting, who: str, theorem: int, factor: int) -> 
 def diana_nonconvex(setting: Setting) -> Step:
     """gamma = 1 / (10 L sqrt(1 + omega/n) (1 + omega + 1)), L = max L_i.
 
-    VR-DIANA's non-convex step (Horvath et al., 2019) with m = 1, as the published MARINA
-    experiments take it for DIANA.
+    VR-DIANA's non-convex step (Horvath et al., 2019) with m = 1, as in the published MARINA
+    experiments.
     """
     omega = _omega(setting, "DIANA")
     _no_pl(setting, "DIANA")
     gamma = 1 / (10 * setting.L_max * sqrt(1 + omega / setting.n) * (omega + 2))
-    return Step(
-        gamma, "VR-DIANA with m = 1, non-convex: 1 / (10 L_max sqrt(1 + omega/n) (omega + 2))"
-    )
+    formula = "1 / (10 L_max sqrt(1 + omega/n) (omega + 2))"
+    return Step(gamma, f"VR-DIANA with m = 1, non-convex: {formula}")
 
 
 def vr_diana(setting: Setting, m: float) -> Step:
     """gamma = 1 / (10 L sqrt(1 + omega/n) (m^(2/3) + omega + 1)), L = max L_i.
 
-    VR-DIANA, non-convex (Horvath et al., 2019), as the published MARINA experiments take it:
+    VR-DIANA, non-convex (Horvath et al., 2019), as in the published MARINA experiments:
     ``m`` counts minibatches, m / b'.
     """
     omega = _omega(setting, "VR-DIANA")
@@ -92,33 +93,30 @@ def marina(setting: Setting, p: float, theorem: MarinaTheorem = "marina") -> Ste
     """gamma = 1 / (L (1 + sqrt((1-p) omega / (p n)))), L^2 = (1/n) sum L_i^2.
 
     MARINA, Theorem 2.1; under PL Theorem 2.2:
-    min(1 / (L (1 + sqrt(2 (1-p) omega / (p n)))), p / (2 mu)). With ``theorem`` = "permk", and
-    where workers draw together, the PermK paper's Theorems 4 and 5: see `marina_ab`.
+    min(1 / (L (1 + sqrt(2 (1-p) omega / (p n)))), p / (2 mu)). With ``theorem`` = "permk", and for
+    correlated compressors, `marina_ab`.
     """
     if setting.correlated or theorem == "permk":
         return marina_ab(setting, p)
-    omega = _omega(setting, "MARINA")
-
-    def gamma(factor: float) -> float:
-        spread = factor * (1 - p) * omega / (p * setting.n)
-        return 1 / (setting.L_rms * (1 + sqrt(spread)))
-
-    formula = "1 / (L (1 + sqrt({}(1-p) omega / (p n))))"
-    theorems = ("MARINA, Theorem 2.1", "MARINA, Theorem 2.2 (PL)")
-    return _either(setting, gamma, formula, theorems, ("p", p))
+    omega, L = _omega(setting, "MARINA"), setting.L_rms
+    return _step(
+        setting,
+        "1 / (L (1 + sqrt({}(1-p) omega / (p n))))",
+        lambda factor: 1 / (L * (1 + sqrt(factor * (1 - p) * omega / (p * setting.n)))),
+        ("p", p),
+        ("MARINA, Theorem 2.1", "MARINA, Theorem 2.2 (PL)"),
+    )
 
 
 def marina_ab(setting: Setting, p: float) -> Step:
     """gamma = 1 / (L_- + sqrt((1-p)/p ((A - B) L_+^2 + B L_±^2))): PermK paper, Theorem 4.
 
-    A, B of the compressors' AB inequality: omega / n and 0 for independent ones (Lemma 1). Under PL
-    Theorem 5: min(the same with 2 (1-p) for 1-p, p / (2 mu)). With groups of workers that draw
-    apart 1 / (L_- + sqrt((1-p)/p) L̂_G), Theorem 10 (PL: 11), where that is more.
+    A, B of the AB inequality: omega / n and 0 for independent compressors (Lemma 1). Under PL
+    Theorem 5: min(the same with 2 (1-p) for 1-p, p / (2 mu)). With independent groups of workers
+    1 / (L_- + sqrt((1-p)/p) L̂_G), Theorem 10 (PL: 11), if that is larger.
     """
     if setting.A is None or setting.B is None:
-        raise InputError(
-            "method.stepsize: MARINA has a theorem for unbiased compressors only; give a number"
-        )
+        raise theorem_only_for("MARINA", "unbiased compressors")
     c, A, B = setting.c, setting.A, setting.B
     variance = (A - B) * c.L_plus**2 + B * c.L_pm**2
     formula = "1 / (L_- + sqrt({}(1-p)/p ((A - B) L_+^2 + B L_±^2)))"
@@ -127,30 +125,31 @@ def marina_ab(setting: Setting, p: float) -> Step:
         variance = setting.groups.L_hat_sq
         formula = "1 / (L_- + sqrt({}(1-p)/p) L̂_G)"
         theorems = ("PermK paper, Theorem 10", "PermK paper, Theorem 11 (PL)")
-
-    def gamma(factor: float) -> float:
-        return 1 / (c.L + sqrt(factor * (1 - p) / p * variance))
-
-    return _either(setting, gamma, formula, theorems, ("p", p))
+    return _step(
+        setting,
+        formula,
+        lambda factor: 1 / (c.L + sqrt(factor * (1 - p) / p * variance)),
+        ("p", p),
+        theorems,
+    )
 
 
 def vr_marina(setting: Setting, p: float, b: float) -> Step:
     """gamma = 1 / (L + sqrt((omega L^2 + (1+omega) cal-L^2 / b') (1-p) / (p n))).
 
     MARINA, Theorems 3.1 and 3.2; L^2 and cal-L^2 are the means of L_i^2 and cal-L_i^2. ``b`` is
-    b', or infinity where a minibatch is all samples, so that cal-L = 0 (below Assumption 3.1).
+    b', or infinity if a minibatch is all samples, so that cal-L = 0 (below Assumption 3.1).
     Under PL Theorems D.2 and D.4: min(the same with 2 (1-p) for 1-p, p / (2 mu)).
     """
-    omega = _omega(setting, "VR-MARINA")
-    variance = omega * setting.L_rms**2 + (1 + omega) * setting.cal_L_rms**2 / b
-
-    def gamma(factor: float) -> float:
-        spread = factor * variance * (1 - p) / (p * setting.n)
-        return 1 / (setting.L_rms + sqrt(spread))
-
-    formula = "1 / (L + sqrt({}(omega L^2 + (1+omega) cal-L^2 / b') (1-p) / (p n)))"
-    theorems = ("MARINA, Theorem 3.1 (3.2 online)", "MARINA, Theorem D.2 (D.4 online, PL)")
-    return _either(setting, gamma, formula, theorems, ("p", p))
+    omega, L = _omega(setting, "VR-MARINA"), setting.L_rms
+    variance = omega * L**2 + (1 + omega) * setting.cal_L_rms**2 / b
+    return _step(
+        setting,
+        "1 / (L + sqrt({}(omega L^2 + (1+omega) cal-L^2 / b') (1-p) / (p n)))",
+        lambda factor: 1 / (L + sqrt(factor * variance * (1 - p) / (p * setting.n))),
+        ("p", p),
+        ("MARINA, Theorem 3.1 (3.2 online)", "MARINA, Theorem D.2 (D.4 online, PL)"),
+    )
 
 
 def pp_marina(setting: Setting, p: float, r: int) -> Step:
@@ -158,15 +157,14 @@ def pp_marina(setting: Setting, p: float, r: int) -> Step:
 
     Under PL Theorem E.2: min(1 / (L (1 + sqrt(2 (1-p) (1+omega) / (p r)))), p / (2 mu)).
     """
-    omega = _omega(setting, "PP-MARINA")
-
-    def gamma(factor: float) -> float:
-        spread = factor * (1 - p) * (1 + omega) / (p * r)
-        return 1 / (setting.L_rms * (1 + sqrt(spread)))
-
-    formula = "1 / (L (1 + sqrt({}(1-p) (1+omega) / (p r))))"
-    theorems = ("MARINA, Theorem 4.1", "MARINA, Theorem E.2 (PL)")
-    return _either(setting, gamma, formula, theorems, ("p", p))
+    omega, L = _omega(setting, "PP-MARINA"), setting.L_rms
+    return _step(
+        setting,
+        "1 / (L (1 + sqrt({}(1-p) (1+omega) / (p r))))",
+        lambda factor: 1 / (L * (1 + sqrt(factor * (1 - p) * (1 + omega) / (p * r)))),
+        ("p", p),
+        ("MARINA, Theorem 4.1", "MARINA, Theorem E.2 (PL)"),
+    )
 
 
 def ef21(setting: Setting) -> Step:
@@ -177,31 +175,34 @@ def ef21(setting: Setting) -> Step:
     min(1 / (L_- + L_+ sqrt(2 beta/theta)), theta / (2 mu)).
     """
     if setting.alpha is None:
-        raise InputError(
-            "method.stepsize: EF21 has a theorem for contractive compressors only; give a number"
-        )
-    root = sqrt(1 - setting.alpha)
+        raise theorem_only_for("EF21", "contractive compressors")
+    c, root = setting.c, sqrt(1 - setting.alpha)
     theta = 1 - root
+    return _step(
+        setting,
+        "1 / (L_- + L_+ sqrt({}beta/theta))",
+        lambda factor: 1 / (c.L + c.L_plus * sqrt(factor) * root / theta),
+        ("theta", theta),
+        ("PermK paper, Theorem 6 (EF21)", "PermK paper, Theorem 7 (EF21, PL)"),
+    )
 
-    def gamma(factor: float) -> float:
-        return 1 / (setting.c.L + setting.c.L_plus * sqrt(factor) * root / theta)
 
-    formula = "1 / (L_- + L_+ sqrt({}beta/theta))"
-    theorems = ("PermK paper, Theorem 6 (EF21)", "PermK paper, Theorem 7 (EF21, PL)")
-    return _either(setting, gamma, formula, theorems, ("theta", theta))
+def theorem_only_for(method: str, cases: str) -> InputError:
+    """The error of a method whose theorem does not cover this setting."""
+    return InputError(f"method.stepsize: {method} has a theorem for {cases} only; give a number")
 
 
-def _either(
+def _step(
     setting: Setting,
-    gamma: Callable[[float], float],
     formula: str,
-    theorems: tuple[str, str],
+    gamma: Callable[[float], float],
     rate: tuple[str, float],
+    theorems: tuple[str, str],
 ) -> Step:
     """gamma(1) or, under PL, the minimum of gamma(2) and ``rate`` / (2 mu).
 
-    The factor 2 and ``rate``, at which the estimate forgets its error, leave room in the Lyapunov
-    function for it to contract by 1 - gamma mu.
+    The factor 2 and ``rate``, at which the estimate's error decays, let the Lyapunov function
+    contract by 1 - gamma mu.
     """
     if setting.condition == "nonconvex":
         return Step(gamma(1), f"{theorems[0]}: {formula.format('')}")
@@ -212,14 +213,9 @@ def _either(
 
 def _omega(setting: Setting, who: str) -> float:
     if setting.correlated:
-        raise InputError(
-            f"method.stepsize: {who} has a theorem for workers that compress independently of each"
-            " other only; give a number"
-        )
+        raise theorem_only_for(who, "workers that compress independently of each other")
     if setting.omega is None:
-        raise InputError(
-            f"method.stepsize: {who} has a theorem for unbiased compressors only; give a number"
-        )
+        raise theorem_only_for(who, "unbiased compressors")
     return setting.omega
 
 

@@ -16,7 +16,7 @@ from tests.compressors.smooth_support import Only, network, prepared, smooth, sp
     [
         (
             smooth({"name": "permk"}),
-            "compressor.inner.name: 'permk' is not allowed inside 'smooth': its workers draw",
+            "compressor.inner.name: 'permk' is not allowed inside 'smooth': its workers do not",
         ),
         (smooth({"name": "randk", "k": 9}), "compressor.inner.k: 9 is not allowed; it must be"),
         (
@@ -81,7 +81,7 @@ def test_it_needs_matrices_and_workers():
     with pytest.raises(InputError, match="must be prepared"):
         compressor.form(draw(2))
     compressor, star = prepared(smooth({"name": "quant-plus"}), spd(2, 5))
-    with pytest.raises(InputError, match="not for messages of the server"):
+    with pytest.raises(InputError, match="cannot compress messages of the server"):
         star.broadcast(np.ones(5), compressor)
 
 

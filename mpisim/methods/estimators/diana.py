@@ -30,9 +30,13 @@ class Diana(Estimator):
 
     def check(self) -> None:
         if self.alpha == "theory":
-            self.compressor.need_omega('method.alpha = "theory"')
-            assert self.compressor.shift_omega is not None
-            self.alpha = 1 / (1 + self.compressor.shift_omega)
+            omega = self.compressor.shift_omega
+            if omega is None:
+                raise InputError(
+                    f"compressor.name: {self.compressor.name!r} is biased, and"
+                    ' method.alpha = "theory" needs an unbiased one'
+                )
+            self.alpha = 1 / (1 + omega)
         require(float(self.alpha) >= 0, "method.alpha", self.alpha, 'a number >= 0 or "theory"')
 
     def start(self, x: np.ndarray) -> np.ndarray:
@@ -61,7 +65,5 @@ class Diana(Estimator):
         if setting.convex:
             return stepsizes.diana_convex(setting)
         if setting.cal_L_max is not None:
-            raise InputError(
-                "method.stepsize: DIANA+ has a theorem for convex problems only; give a number"
-            )
+            raise stepsizes.theorem_only_for("DIANA+", "convex problems")
         return stepsizes.diana_nonconvex(setting)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from mpisim.core.errors import InputError
 from mpisim.methods.estimators.base import Direction, estimator
 from mpisim.methods.estimators.batches import Stochastic
 from mpisim.theory import stepsizes
@@ -36,7 +35,5 @@ class Naive(Stochastic):
         if setting.omega == 0:
             return stepsizes.gradient_descent(setting)
         if not setting.convex:
-            raise InputError(
-                "method.stepsize: DCGD has a theorem for convex problems only; give a number"
-            )
+            raise stepsizes.theorem_only_for("DCGD", "convex problems")
         return stepsizes.dcgd(setting)
