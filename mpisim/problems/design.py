@@ -21,17 +21,12 @@ DENSE_FROM = 1 / 3  # from this share of non-zeros on, dense rows are faster tha
 class DesignMatrix:
     """Rows a_t of m workers; worker i has rows starts[i] to stops[i] - 1, which may overlap.
 
-    Attributes
-    ----------
-    form : int
-        `row_kernels.ONES`, `row_kernels.SPARSE` or `row_kernels.DENSE`.
-    store : (indptr, indices, data, dense)
-        uint64 (rows + 1,), uint32 (nnz,), (nnz,), (rows, d); those not in use are empty.
-    labels : array, shape (rows,), float64
-    starts, stops : arrays, shape (m,), int64
-    ids, bounds : arrays
-        The order in which each worker's rows are visited, as in `row_kernels.sweep`.
-    d : int
+    form : `row_kernels.ONES`, `row_kernels.SPARSE` or `row_kernels.DENSE`
+    store : (indptr, indices, data, dense), uint64 (rows + 1,), uint32 (nnz,), (nnz,), (rows, d);
+        those not in use are empty
+    labels : shape (rows,), float64
+    starts, stops : shape (m,), int64
+    ids, bounds : the order in which each worker's rows are visited, as in `row_kernels.sweep`
     """
 
     form: int
