@@ -186,19 +186,16 @@ class DesignMatrix:
 
     def largest_norms_sq(self) -> np.ndarray:
         """max_t |a_t|^2 over each worker's rows, shape (m,), float64; 0 for a worker without."""
-        norms, pairs = self._norms_sq(), zip(self.starts, self.stops, strict=True)
-        largest = [norms[start:stop].max(initial=0.0) for start, stop in pairs]
-        return np.array(largest).reshape(self.m)
-
-    def _norms_sq(self) -> np.ndarray:
         indptr, _, data, dense = self.store
         if self.form == DENSE:
-            return np.einsum("ij,ij->i", dense, dense)
-        lengths = _lengths(indptr)
-        if self.form == ONES:
-            return lengths.astype(np.float64)
-        row = np.repeat(np.arange(len(lengths)), lengths)
-        return np.bincount(row, data.astype(np.float64) ** 2, len(lengths))
+            norms = np.einsum("ij,ij->i", dense, dense)
+        else:
+            lengths = _lengths(indptr)
+            row = np.repeat(np.arange(len(lengths)), lengths)
+            squares = None if self.form == ONES else data.astype(np.float64) ** 2
+            norms = np.bincount(row, squares, len(lengths)).astype(np.float64, copy=False)
+        pairs = zip(self.starts, self.stops, strict=True)
+        return np.array([norms[start:stop].max(initial=0.0) for start, stop in pairs])
 
 
 def _lengths(indptr: np.ndarray) -> np.ndarray:
