@@ -9,8 +9,7 @@ import numpy as np
 
 from mpisim.comm.clock import COMPUTE, EVALUATE, Clock
 from mpisim.core.lazy_rows import LazyRows
-from mpisim.problems.base import Problem
-from mpisim.problems.explicit import ExplicitProblem
+from mpisim.problems.base import ExplicitProblem, Problem
 
 
 class LazyGradients(LazyRows):

@@ -6,8 +6,7 @@ gives single coordinates of its gradients, so that no array of size m x d is nee
 """
 
 from mpisim.problems import autoencoder, least_squares, logistic, nonconvex, quadratic, torch
-from mpisim.problems.base import PROBLEMS, Problem, ProblemWithTestSet, problem
-from mpisim.problems.explicit import ExplicitProblem
+from mpisim.problems.base import PROBLEMS, ExplicitProblem, Problem, ProblemWithTestSet, problem
 
 __all__ = [
     "PROBLEMS",

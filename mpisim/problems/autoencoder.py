@@ -21,10 +21,9 @@ import numpy as np
 from mpisim.core.schema import require
 from mpisim.problems import autoencoder_kernels as kernels
 from mpisim.problems.autoencoder_codes import Codes, Parameters
-from mpisim.problems.base import problem
+from mpisim.problems.base import ExplicitProblem, problem
 from mpisim.problems.data.homogeneity import ImageSplit, Mix, split
 from mpisim.problems.data.images import load_pixels
-from mpisim.problems.explicit import ExplicitProblem
 from mpisim.problems.image_shards import WHITE, ImageShards
 from mpisim.problems.normals import standard_normals
 
@@ -73,21 +72,16 @@ class Autoencoder(ExplicitProblem):
             require(used > n, "problem.workers", n, f"below the {used} images of {self.data}")
         require(n < used <= len(pixels), "problem.images", used, allowed)
         parts = split(len(pixels), used, n, self.homogeneity, self.mix, seed)
-        self.attach(pixels, parts, first, count, seed, np.dtype(dtype))
+        self.seed = seed
+        self.attach(pixels, parts, first, count, dtype)
         self.identity = f"autoencoder on {self.data} sha256:{digest}, seed = {seed}"
 
     def attach(
-        self,
-        pixels: np.ndarray,
-        parts: ImageSplit,
-        first: int,
-        count: int,
-        seed: int,
-        dtype: np.dtype,
+        self, pixels: np.ndarray, parts: ImageSplit, first: int, count: int, dtype: np.dtype
     ) -> None:
         """Take the images (rows, d_f), uint8, of workers first, ..., first + count - 1."""
         self.n, self.first, self.m = len(parts.sizes), first, count
-        self.seed, self.dtype = seed, dtype
+        self.dtype = np.dtype(dtype)
         self.d_f, self.d_e = pixels.shape[1], self.code_size
         require(self.d_e <= self.d_f, "problem.code_size", self.d_e, f"at most d_f = {self.d_f}")
         self.shapes = ((self.d_f, self.d_e), (self.d_e, self.d_f))
@@ -97,7 +91,7 @@ class Autoencoder(ExplicitProblem):
         self.weight = 1.0 if self.reduction == "sum" else 1 / self.d_f
         self.moments = self._moments(pixels, parts)
         self.moments[np.diag_indices(self.d_f)] += self.lambda_ / 2
-        self.shards = ImageShards.of(pixels, parts, first, count, self.weight, dtype)
+        self.shards = ImageShards.of(pixels, parts, first, count, self.weight, self.dtype)
         self._codes: list[Codes] = []
 
     def _moments(self, pixels: np.ndarray, parts: ImageSplit) -> np.ndarray:

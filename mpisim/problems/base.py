@@ -40,43 +40,27 @@ class Problem(ABC):
     A worker's results have the same bits for every split of the workers into blocks. They belong to
     the caller: no later call overwrites them.
 
-    Attributes
-    ----------
-    workers : int or None
-        n, where the problem has this key and it is set.
-    n : int
-        Workers over all ranks.
-    first, m : int
-        The block consists of workers first, ..., first + m - 1; m may be 0.
-    d : int
-        Length of x.
-    seed : int
-        ``run.seed``.
-    dtype : numpy.dtype
-        Type of the arithmetic and of the gradients. Losses are always float64.
-    rows : array, shape (m,), int64
-        Samples of each worker.
-    identical : bool
-        All f_i, over all ranks, are the same function.
-    identity : str
-        What the problem was made of, for logs.
-    convex : bool
-        Every f_i is convex.
-    nonnegative : bool
-        f(x) >= 0 at all x.
-    attained : {"everywhere", "origin", "nowhere"}
-        Where the Hessian of every f_i equals `largest_hessian`, which makes its eigenvalues sharp.
-    spread : (float, float)
-        (low, high) with low M_i <= Hessian of f_i <= high M_i, both without the penalty.
-    published : {"one", "mean", "sharp"}
-        How published code gets L from the L_i: "one" takes their maximum, for every L_i too;
-        "mean" takes their mean.
-    shapes : tuple of (int, int)
-        The matrices that make up x, each stored row by row; empty if x is a vector.
+    workers : n, where the problem has this key and it is set
+    n : workers over all ranks
+    first, m : the block consists of workers first, ..., first + m - 1; m may be 0
+    d : length of x
+    seed : ``run.seed``
+    dtype : of the arithmetic and of the gradients; losses are always float64
+    rows : samples of each worker, shape (m,), int64
+    identical : all f_i, over all ranks, are the same function
+    identity : what the problem was made of, for logs
+    convex : every f_i is convex
+    nonnegative : f(x) >= 0 at all x
+    attained : where the Hessian of every f_i equals `largest_hessian`, so that its eigenvalues are
+        sharp
+    spread : (low, high) with low M_i <= Hessian of f_i <= high M_i, both without the penalty
+    published : how published code gets L from the L_i: "one" takes their maximum, for every L_i
+        too; "mean" takes their mean
+    shapes : the matrices that make up x, each stored row by row; empty if x is a vector
     """
 
     name: ClassVar[str]
-    explicit: ClassVar[bool] = False  # whether it is an `explicit.ExplicitProblem`
+    explicit: ClassVar[bool] = False  # whether it is an `ExplicitProblem`
     tested: ClassVar[bool] = False  # whether it is a `ProblemWithTestSet`
     nonnegative: ClassVar[bool] = False
     spread: ClassVar[tuple[float, float]] = (-1.0, 1.0)
@@ -219,3 +203,42 @@ class ProblemWithTestSet(Problem):
         accuracy; and, shape (m, d), the gradient of the test loss. Called after
         `losses_and_gradients` at the same x.
         """
+
+
+class ExplicitProblem(Problem):
+    """A problem that gives f and single coordinates of its gradients without an (m, d) array."""
+
+    explicit = True
+
+    @abstractmethod
+    def whole(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        """f(x) and its gradient (d,), float64, over all n workers and the same on every rank."""
+
+    @abstractmethod
+    def coordinates(self, x: np.ndarray, ptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
+        """The coordinates indices[ptr[i]:ptr[i+1]] of worker i's gradient at x, shape (ptr[-1],).
+
+        They have the bits of `gradients`, and the cost of each does not grow with d.
+        """
+
+    @abstractmethod
+    def write_gradients(self, x: np.ndarray, first: int, out: np.ndarray) -> None:
+        """Write rows first, ... of `gradients` into ``out`` (rows, d), rounded once to its type."""
+
+    def gradients(self, x: np.ndarray) -> np.ndarray:
+        out = np.empty((self.m, self.d), self.dtype)
+        self.write_gradients(x, 0, out)
+        return out
+
+    def coordinate_changes(
+        self, x: np.ndarray, y: np.ndarray, ptr: np.ndarray, indices: np.ndarray
+    ) -> np.ndarray:
+        """`coordinates` at x minus those at y, to the bit."""
+        return self.coordinates(x, ptr, indices) - self.coordinates(y, ptr, indices)
+
+    def subtract_gradients(
+        self, x: np.ndarray, first: int, less: np.ndarray, out: np.ndarray
+    ) -> None:
+        """Write rows first, ... of `gradients` minus the rows ``less`` into ``out`` (rows, d)."""
+        self.write_gradients(x, first, out)
+        out -= less

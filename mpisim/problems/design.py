@@ -21,17 +21,12 @@ DENSE_FROM = 1 / 3  # from this share of non-zeros on, dense rows are faster tha
 class DesignMatrix:
     """Rows a_t of m workers; worker i has rows starts[i] to stops[i] - 1, which may overlap.
 
-    Attributes
-    ----------
-    form : int
-        `row_kernels.ONES`, `row_kernels.SPARSE` or `row_kernels.DENSE`.
-    store : (indptr, indices, data, dense)
-        uint64 (rows + 1,), uint32 (nnz,), (nnz,), (rows, d); those not in use are empty.
-    labels : array, shape (rows,), float64
-    starts, stops : arrays, shape (m,), int64
-    ids, bounds : arrays
-        The order in which each worker's rows are visited, as in `row_kernels.sweep`.
-    d : int
+    form : `row_kernels.ONES`, `row_kernels.SPARSE` or `row_kernels.DENSE`
+    store : (indptr, indices, data, dense), uint64 (rows + 1,), uint32 (nnz,), (nnz,), (rows, d);
+        those not in use are empty
+    labels : shape (rows,), float64
+    starts, stops : shape (m,), int64
+    ids, bounds : the order in which each worker's rows are visited, as in `row_kernels.sweep`
     """
 
     form: int
@@ -191,19 +186,16 @@ class DesignMatrix:
 
     def largest_norms_sq(self) -> np.ndarray:
         """max_t |a_t|^2 over each worker's rows, shape (m,), float64; 0 for a worker without."""
-        norms, pairs = self._norms_sq(), zip(self.starts, self.stops, strict=True)
-        largest = [norms[start:stop].max(initial=0.0) for start, stop in pairs]
-        return np.array(largest).reshape(self.m)
-
-    def _norms_sq(self) -> np.ndarray:
         indptr, _, data, dense = self.store
         if self.form == DENSE:
-            return np.einsum("ij,ij->i", dense, dense)
-        lengths = _lengths(indptr)
-        if self.form == ONES:
-            return lengths.astype(np.float64)
-        row = np.repeat(np.arange(len(lengths)), lengths)
-        return np.bincount(row, data.astype(np.float64) ** 2, len(lengths))
+            norms = np.einsum("ij,ij->i", dense, dense)
+        else:
+            lengths = _lengths(indptr)
+            row = np.repeat(np.arange(len(lengths)), lengths)
+            squares = None if self.form == ONES else data.astype(np.float64) ** 2
+            norms = np.bincount(row, squares, len(lengths)).astype(np.float64, copy=False)
+        pairs = zip(self.starts, self.stops, strict=True)
+        return np.array([norms[start:stop].max(initial=0.0) for start, stop in pairs])
 
 
 def _lengths(indptr: np.ndarray) -> np.ndarray:

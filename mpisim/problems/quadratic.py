@@ -17,9 +17,8 @@ from scipy.linalg import solve_banded
 from mpisim.core.protocols import Known
 from mpisim.core.schema import require
 from mpisim.problems import quadratic_kernels as kernels
-from mpisim.problems.base import problem
+from mpisim.problems.base import ExplicitProblem, problem
 from mpisim.problems.design import NO_SUCH_ROW
-from mpisim.problems.explicit import ExplicitProblem
 from mpisim.problems.normals import standard_normals
 from mpisim.problems.tridiagonal import Tridiagonal, extreme_eigenvalues, second_difference
 

@@ -132,24 +132,16 @@ def add_to(form, ids, indptr, indices, data, dense, w, g):
 def sweep(form, kind, want, ids, bounds, store, labels, xs, scale, shift, losses, grads, dots):
     """Losses, gradients or dot products of m workers, in one pass over their rows.
 
-    Parameters
-    ----------
-    form, kind, want : int
-        How rows are stored (see above); phi and what to compute (see `loss_kernels`).
-    ids : array, uint64
-        Rows, worker after worker: worker i has ids[bounds[i]:bounds[i + 1]].
-    bounds : array, shape (m + 1,), int64
-    store : (indptr, indices, data, dense)
-        All rows; arrays that ``form`` does not use are empty. indptr uint64, indices uint32.
-    labels : array, shape (rows,), float64
-        y; for PRODUCT the weights.
-    xs : array, shape (1, d) or (m, d)
-        One point for all workers, or one for each.
-    scale : array, shape (m,), float64
-        losses = scale * sum of phi; gradients = scale * sum of phi' a + shift.
-    shift : array, shape (d,)
-    losses (m,), grads (m, d), dots (rows,) : arrays
-        Those that ``want`` names are written.
+    form, kind, want : how rows are stored (see above); phi and what to compute (`loss_kernels`)
+    ids : rows, worker after worker: worker i has ids[bounds[i]:bounds[i + 1]]; uint64
+    bounds : shape (m + 1,), int64
+    store : (indptr, indices, data, dense), all rows; arrays that ``form`` does not use are empty;
+        indptr uint64, indices uint32
+    labels : y, shape (rows,), float64; for PRODUCT the weights
+    xs : one point for all workers, shape (1, d), or one for each, (m, d)
+    scale : losses = scale * sum of phi; gradients = scale * sum of phi' a + shift; (m,), float64
+    shift : shape (d,)
+    losses (m,), grads (m, d), dots (rows,) : those that ``want`` names are written
     """
     indptr, indices, data, dense = store
     chunk = chunk_rows(form, xs.shape[1])

@@ -36,13 +36,10 @@ class Precision:
 class Packed:
     """Encoded messages of a block of m workers, each padded to bytes, one behind the other.
 
-    Attributes
-    ----------
-    data : array, shape (total bytes,), uint8
-    sizes : array, shape (m,), int64
-        Bytes of each message.
-    payload_bits : array, shape (m,), int64
-        Bits of each message without headers and padding: what is charged.
+    data : shape (total bytes,), uint8
+    sizes : bytes of each message, shape (m,), int64
+    payload_bits : bits of each message without headers and padding, which are what is charged,
+        shape (m,), int64
     """
 
     data: np.ndarray

@@ -86,15 +86,14 @@ class Composed(SparseMessage):
 
     def encode(self) -> Packed:
         sizes = np.zeros(self.form.workers, np.int64)
-        payload = np.zeros(self.form.workers, np.int64)
         pieces = [message.encode() for message in self.messages]
         for stratum, piece in zip(self.form.strata, pieces, strict=True):
-            sizes[stratum.rows], payload[stratum.rows] = piece.sizes, piece.payload_bits
+            sizes[stratum.rows] = piece.sizes
         starts = _starts(sizes)
         data = np.empty(sizes.sum(), np.uint8)
         for stratum, piece in zip(self.form.strata, pieces, strict=True):
             _copy(piece.data, _starts(piece.sizes), data, starts[stratum.rows], piece.sizes)
-        return Packed(data, sizes, payload)
+        return Packed(data, sizes, self.payload_bits)
 
     @cached_property
     def values(self) -> np.ndarray:

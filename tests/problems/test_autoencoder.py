@@ -34,7 +34,8 @@ def autoencoder(n=7, first=0, count=None, dtype="float64", seed=3, images=61, **
     """On small generated images, of SIDE x SIDE pixels."""
     problem = PROBLEMS["autoencoder"](data="made", images=images, **({"code_size": 3} | keys))
     count = n if count is None else count
-    problem.attach(made(images), parts_of(problem, n, seed), first, count, seed, np.dtype(dtype))
+    problem.seed = seed
+    problem.attach(made(images), parts_of(problem, n, seed), first, count, dtype)
     return problem
 
 

@@ -12,7 +12,7 @@ import contextlib
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import h5py
@@ -67,19 +67,33 @@ def store(path: Path, table: Table) -> bool:
 
 def shape(path: Path) -> tuple[int, int, int]:
     """Rows, features and nnz of a stored table; `Damaged` if it is missing or broken."""
-    return _with_file(path, _shape)
+    with _opened(path) as file:
+        return _shape(file)
 
 
 def read_rows(path: Path, start: int, stop: int) -> Table:
     """Rows start to stop - 1 of a stored table, and no others; `Damaged` if it is broken."""
-    return _with_file(path, lambda file: _rows(file, start, stop))
+    with _opened(path) as file:
+        rows, features, nnz = _shape(file)
+        if not 0 <= start <= stop <= rows:
+            raise ValueError(f"rows {start} to {stop} of {rows}")
+        indptr = file["indptr"][start : stop + 1]
+        first, last = int(indptr[0]), int(indptr[-1])
+        data, indices = file["data"][first:last], file["indices"][first:last]
+        # Compiled loops do not check these.
+        if first < 0 or last > nnz or (np.diff(indptr) < 0).any():
+            raise ValueError("indptr does not ascend")
+        if len(indices) and not (indices.min() >= 0 and indices.max() < features):
+            raise ValueError("indices out of range")
+        return Table(data, indices, indptr - first, file["labels"][start:stop], features)
 
 
-def _with_file(path: Path, read: Callable):
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[h5py.File]:
     try:
         # Cache files never change, so they need no lock, which network folders may not have.
         with h5py.File(path, "r", locking=False) as file:
-            return read(file)
+            yield file
     except (OSError, RuntimeError, KeyError, ValueError, TypeError) as error:
         raise Damaged(f"{path}: {error}") from None
 
@@ -91,21 +105,6 @@ def _shape(file: h5py.File) -> tuple[int, int, int]:
         if file[name].shape != (lengths[name],) or file[name].dtype != dtype:
             raise ValueError(f"{name} does not agree with the attributes")
     return rows, features, nnz
-
-
-def _rows(file: h5py.File, start: int, stop: int) -> Table:
-    rows, features, nnz = _shape(file)
-    if not 0 <= start <= stop <= rows:
-        raise ValueError(f"rows {start} to {stop} of {rows}")
-    indptr = file["indptr"][start : stop + 1]
-    first, last = int(indptr[0]), int(indptr[-1])
-    data, indices = file["data"][first:last], file["indices"][first:last]
-    # Compiled loops do not check these.
-    if first < 0 or last > nnz or (np.diff(indptr) < 0).any():
-        raise ValueError("indptr does not ascend")
-    if len(indices) and not (indices.min() >= 0 and indices.max() < features):
-        raise ValueError("indices out of range")
-    return Table(data, indices, indptr - first, file["labels"][start:stop], features)
 
 
 def _fill(file: h5py.File, table: Table) -> None:

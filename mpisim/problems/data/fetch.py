@@ -9,6 +9,7 @@ import sys
 import tarfile
 import tempfile
 import threading
+from concurrent.futures import Future
 from pathlib import Path
 
 from mpisim.core.errors import InputError
@@ -33,18 +34,16 @@ def fetch(name: str, start_timeout: float = 20.0, folder: Path | None = None) ->
     if name == "sample":
         write_sample(folder / name)
         return [folder / name]
-    with contextlib.ExitStack() as stack:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            work = Path(stack.enter_context(_work_folder(folder)))
-        except OSError as error:
-            raise _unwritable(folder, error) from None
-        return [_fetch_file(dataset, file, folder, work, start_timeout) for file in dataset.files]
-
-
-def _work_folder(folder: Path) -> tempfile.TemporaryDirectory:
-    # A download that was abandoned may still have a file open there.
-    return tempfile.TemporaryDirectory(dir=folder, prefix=".get-", ignore_cleanup_errors=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        # A download that was abandoned may still have a file open there.
+        made = tempfile.TemporaryDirectory(dir=folder, prefix=".get-", ignore_cleanup_errors=True)
+    except OSError as error:
+        raise _unwritable(folder, error) from None
+    with made as work:
+        return [
+            _fetch_file(dataset, file, folder, Path(work), start_timeout) for file in dataset.files
+        ]
 
 
 def _fetch_file(
@@ -123,22 +122,20 @@ def _download(url: str, target: Path, start_timeout: float) -> None:
     get = HTTPDownloader(progressbar=progress, timeout=(start_timeout, STALL_SECONDS))
     part = target.with_name(target.name + ".part")
 
+    finished: Future[None] = Future()
+    finished.add_done_callback(lambda _: progress.started.set())
+
     def work() -> None:
         try:
-            get(url, str(part), None)
+            finished.set_result(get(url, str(part), None))
         except BaseException as error:
-            progress.error = error
-        finally:
-            progress.finished.set()
-            progress.started.set()
+            finished.set_exception(error)
 
     threading.Thread(target=work, daemon=True).start()
     if not progress.started.wait(start_timeout):
         progress.abandoned = True
         raise TimeoutError(f"nothing arrived within {start_timeout:g} s")
-    progress.finished.wait()
-    if progress.error is not None:
-        raise progress.error
+    finished.result()
     os.replace(part, target)
 
 
@@ -147,9 +144,7 @@ class _Progress:
 
     def __init__(self, name: str):
         self.name, self.total, self.done, self.shown = name, 0, 0, 0
-        self.started, self.finished = threading.Event(), threading.Event()
-        self.abandoned = False
-        self.error: BaseException | None = None
+        self.started, self.abandoned = threading.Event(), False
 
     def update(self, count: int) -> None:
         """``count`` more bytes have arrived."""

@@ -19,11 +19,8 @@ from mpisim.problems.data.sample_images import sample_images
 def load_images(name: str, part: str = "train") -> tuple[np.ndarray, np.ndarray]:
     """Images and labels of ``part`` (train or test) of a registered image set.
 
-    Returns
-    -------
-    images : array, shape (rows, 28, 28) for mnist, (rows, 3, 32, 32) for cifar, uint8
-    labels : array, shape (rows,), uint8
-        For CIFAR-100 the 100 fine ones.
+    images : shape (rows, 28, 28) for mnist, (rows, 3, 32, 32) for cifar, uint8
+    labels : shape (rows,), uint8; for CIFAR-100 the 100 fine ones
 
     Raises `InputError` if the set is unknown, missing, or damaged.
     """

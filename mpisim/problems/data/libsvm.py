@@ -28,16 +28,11 @@ _LINE = "LABEL INDEX:VALUE ... with finite numbers and indices from 1, ascending
 class Table:
     """Samples in compressed sparse rows.
 
-    Attributes
-    ----------
-    data : array, shape (nnz,), float64
-        Values, explicit zeros included.
-    indices : array, shape (nnz,), int32
-        0-based columns, ascending in each row.
-    indptr : array, shape (rows + 1,), int64
-    labels : array, shape (rows,), float64
-    features : int
-        Columns that the rows need: the largest 1-based index.
+    data : values, explicit zeros included, shape (nnz,), float64
+    indices : 0-based columns, ascending in each row, shape (nnz,), int32
+    indptr : shape (rows + 1,), int64
+    labels : shape (rows,), float64
+    features : columns that the rows need: the largest 1-based index
     """
 
     data: np.ndarray

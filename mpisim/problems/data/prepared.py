@@ -7,63 +7,45 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, get_type_hints
 
 import numpy as np
 
 from mpisim.core.errors import InputError
-from mpisim.core.schema import require
+from mpisim.core.schema import check_type, require
 from mpisim.problems.data import arrange, cache, libsvm, registry
 from mpisim.problems.data.content import read_content, sha256
 from mpisim.problems.data.find import find
 from mpisim.problems.data.libsvm import Table
 
 Labels = Literal["binary", "real"]
-ALLOWED = {
-    "split": arrange.Split,
-    "remainder": arrange.Remainder,
-    "scale": arrange.Scale,
-    "labels": Labels,
-}
 
 
 @dataclasses.dataclass(frozen=True)
 class DataOptions:
     """What decides every worker's rows; `InputError` for a value that is not allowed.
 
-    Attributes
-    ----------
-    data : str
-        A path to a LibSVM file, or a name (see `mpisim.problems.data.find`).
-    workers : int
-        n, over all ranks.
-    split : str
-        contiguous, shuffled, sorted-by-norm, or homogeneous (every worker has all rows).
-    remainder : str
-        drop or spread: what becomes of the N mod n rows left over.
-    bias : bool
-        Add a constant feature 1 in column 0.
-    scale : str
-        none, row-max-abs or feature-max-abs.
-    seed : int
-        Of the shuffle.
-    labels : str
-        binary (mapped to -1 and +1) or real (left as they are).
+    data : a path to a LibSVM file, or a name (see `mpisim.problems.data.find`)
+    workers : n, over all ranks
+    split : "homogeneous" gives every worker all rows
+    remainder : what becomes of the N mod n rows left over
+    bias : add a constant feature 1 in column 0
+    seed : of the shuffle
+    labels : "binary" maps them to -1 and +1, "real" leaves them as they are
     """
 
     data: str
     workers: int
-    split: str = "contiguous"
-    remainder: str = "drop"
+    split: arrange.Split = "contiguous"
+    remainder: arrange.Remainder = "drop"
     bias: bool = False
-    scale: str = "none"
+    scale: arrange.Scale = "none"
     seed: int = 0
-    labels: str = "binary"
+    labels: Labels = "binary"
 
     def __post_init__(self) -> None:
-        for key, kind in ALLOWED.items():
-            value, allowed = getattr(self, key), get_args(kind)
-            require(value in allowed, f"problem.{key}", value, " or ".join(allowed))
+        for key, hint in get_type_hints(DataOptions).items():
+            check_type(getattr(self, key), hint, f"problem.{key}")
         require(self.workers >= 1, "problem.workers", self.workers, "at least 1")
 
 
@@ -71,19 +53,12 @@ class DataOptions:
 class Prepared:
     """A data set that is ready to be read by rows.
 
-    Attributes
-    ----------
-    options : DataOptions
-    source : Path
-        The file.
-    sha256 : str
-        Of its uncompressed content.
-    rows, features, nnz : int
-        Of the whole set before the split; ``features`` counts the bias column, ``nnz`` does not.
-    cache : Path or None
-        The cache file; None if the cache folder cannot be written.
-    table : Table or None
-        The rows, if there is no cache file.
+    source : the file
+    sha256 : of its uncompressed content
+    rows, features, nnz : of the whole set before the split; ``features`` counts the bias column,
+        ``nnz`` does not
+    cache : the cache file; None if the cache folder cannot be written
+    table : the rows, if there is no cache file
     """
 
     options: DataOptions

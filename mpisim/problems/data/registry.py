@@ -21,21 +21,12 @@ KINDS = ("libsvm", "idx", "cifar10", "cifar100")
 class DataFile:
     """One file of a data set.
 
-    Attributes
-    ----------
-    part : str
-        "-" for a LibSVM file; train, test, train-images, ... in an image set.
-    file : str
-        The official file name without a compression suffix, relative to a data folder.
-    rows : int
-    nnz : int or None
-        Stored entries of a LibSVM file, if known.
-    labels : str
-        The labels and how many rows have each, as text.
-    sha256 : str or None
-        Of the uncompressed content, if known.
-    urls : tuple of str
-        Where to download it; from a ``.tar.gz`` the member ``file``.
+    part : "-" for a LibSVM file; train, test, train-images, ... in an image set
+    file : the official file name without a compression suffix, relative to a data folder
+    nnz : stored entries of a LibSVM file, if known
+    labels : the labels and how many rows have each, as text
+    sha256 : of the uncompressed content, if known
+    urls : where to download it; from a ``.tar.gz`` the member ``file``
     """
 
     part: str

@@ -6,6 +6,7 @@ about 14 entries a row and about 24% positive labels. The labels come from a pla
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import prod
 from pathlib import Path
 
@@ -23,7 +24,8 @@ _PRESENT, _WEIGHTS, _LABELS, _GROUP = range(4)  # purposes; the groups follow
 def sample_text(rows: int = 1600, features: int = 123, seed: int = 0) -> str:
     """LibSVM text, the same on every machine: labels +1 and -1, entries INDEX:1."""
     edges = np.unique(np.round(np.cumsum((0, *GROUPS)) * features / sum(GROUPS)).astype(int))
-    columns = np.stack([_categories(rows, a, b, g, seed) for g, (a, b) in _pairs(edges)], axis=1)
+    groups = enumerate(pairwise(edges.tolist()))
+    columns = np.stack([_categories(rows, a, b, g, seed) for g, (a, b) in groups], axis=1)
     present = uniforms(_PRESENT, (rows, len(edges) - 1), seed) >= MISSING
     present[:, 0] = True
     weights = 3.0 * uniforms(_WEIGHTS, (features,), seed) - 1.5
@@ -48,10 +50,6 @@ def write_sample(path: Path | str, rows: int = 1600, features: int = 123, seed: 
         raise InputError(
             f"{path}: {error.strerror or error}; allowed: a path that can be written"
         ) from None
-
-
-def _pairs(edges: np.ndarray) -> list[tuple[int, tuple[int, int]]]:
-    return list(enumerate(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)))
 
 
 def _categories(rows: int, start: int, stop: int, group: int, seed: int) -> np.ndarray:
@@ -81,7 +79,6 @@ def _intercept(margins: np.ndarray) -> float:
     low, high = -50.0, 50.0
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (
-            (middle, high) if _sigmoid(margins + middle).mean() < POSITIVE else (low, middle)
-        )
+        below = _sigmoid(margins + middle).mean() < POSITIVE
+        low, high = (middle, high) if below else (low, middle)
     return low

@@ -15,12 +15,9 @@ from mpisim.problems.data.prepared import Prepared
 class Shards(Table):
     """The rows of a block of m consecutive workers; ``features`` counts the bias.
 
-    Attributes
-    ----------
-    starts, stops : arrays, shape (m,), int64
-        Worker i of the block has rows starts[i] to stops[i] - 1. They overlap if homogeneous.
-    name, sha256 : str
-        The data set and the sha256 of its uncompressed content.
+    starts, stops : worker i of the block has rows starts[i] to stops[i] - 1, which overlap if
+        homogeneous; shape (m,), int64
+    name, sha256 : the data set and the sha256 of its uncompressed content
     """
 
     starts: np.ndarray

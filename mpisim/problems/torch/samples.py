@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from mpisim.problems.data.images import load_images, read_cifar
 
 CIFAR10_PART = ("cifar10_train_first4000.bin", "cifar10_test_first1000.bin")
 GENERATED = (4000, 1000)  # training and test images
+ARRAYS = ("features", "labels", "test_features", "test_labels")
 SIZE, CLASSES, NOISE, SHIFT = 32, 10, 40.0, 4
 
 
@@ -24,12 +25,9 @@ SIZE, CLASSES, NOISE, SHIFT = 32, 10, 40.0, 4
 class Samples:
     """A data set for classification.
 
-    Attributes
-    ----------
-    features, test_features : arrays, shape (N, ...) and (N_test, ...)
-        uint8 images (N, channels, height, width), or floats of any shape, which stay as they are.
-    labels, test_labels : arrays, shape (N,) and (N_test,), int64, in 0, ..., classes - 1
-    classes : int
+    features, test_features : uint8 images (N, channels, height, width), or floats of any shape
+        (N, ...), which stay as they are
+    labels, test_labels : shape (N,), int64, in 0, ..., classes - 1
     """
 
     features: np.ndarray
@@ -42,7 +40,7 @@ class Samples:
     def sha256(self) -> str:
         """Of all arrays."""
         digest = hashlib.sha256()
-        for name in ("features", "labels", "test_features", "test_labels"):
+        for name in ARRAYS:
             digest.update(np.ascontiguousarray(getattr(self, name)).tobytes())
         return digest.hexdigest()
 
@@ -70,13 +68,7 @@ def first(whole: Samples, count: int) -> Samples:
     """The first ``count`` training samples and as many test samples; all of them for 0."""
     if count == 0:
         return whole
-    return dataclasses.replace(
-        whole,
-        features=whole.features[:count],
-        labels=whole.labels[:count],
-        test_features=whole.test_features[:count],
-        test_labels=whole.test_labels[:count],
-    )
+    return dataclasses.replace(whole, **{name: getattr(whole, name)[:count] for name in ARRAYS})
 
 
 def available(name: str) -> bool:
@@ -99,36 +91,20 @@ def _of_images(images, labels, test_images, test_labels, classes: int) -> Sample
     )
 
 
-@data_set("cifar10")
-def cifar10() -> Samples:
-    """50,000 and 10,000 images, 3 x 32 x 32, 10 classes."""
-    return _registered("cifar10", 10)
-
-
-@data_set("cifar100")
-def cifar100() -> Samples:
-    """50,000 and 10,000 images, 3 x 32 x 32, 100 classes."""
-    return _registered("cifar100", 100)
-
-
-@data_set("mnist")
-def mnist() -> Samples:
-    """60,000 and 10,000 images, 1 x 28 x 28, 10 classes."""
-    return _registered("mnist", 10)
+for _name, _classes in (("cifar10", 10), ("cifar100", 100), ("mnist", 10)):
+    data_set(_name)(partial(_registered, _name, _classes))
 
 
 @data_set("cifar10-part")
 def cifar10_part() -> Samples:
     """The first 4,000 training and 1,000 test images of CIFAR-10."""
-    train, test = (_read(name) for name in CIFAR10_PART)
-    return _of_images(*train, *test, 10)
-
-
-def _read(name: str) -> tuple[np.ndarray, np.ndarray]:
-    path = locate(name)
-    if path is None:
-        raise missing(name)
-    return read_cifar(path)
+    parts = []
+    for name in CIFAR10_PART:
+        path = locate(name)
+        if path is None:
+            raise missing(name)
+        parts.append(read_cifar(path))
+    return _of_images(*parts[0], *parts[1], 10)
 
 
 @data_set("generated")

@@ -168,7 +168,7 @@ def test_as_many_workers_as_rows(path, remainder):
 
 @pytest.mark.parametrize("key", ["split", "remainder", "scale", "labels"])
 def test_unknown_options(path, key):
-    with pytest.raises(InputError, match=rf"^problem\.{key}: 'odd' .* it must be \w"):
+    with pytest.raises(InputError, match=rf"^problem\.{key}: 'odd' .* it must be '\w"):
         prepare(DataOptions(path, 2, **{key: "odd"}))
     with pytest.raises(InputError, match=r"^problem\.workers: 0"):
         prepare(DataOptions(path, 0))
