@@ -17,12 +17,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--y", metavar="COLUMN", default="grad_norm_sq", help="the same (default: grad_norm_sq)"
     )
     parser.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        type=Path,
-        required=True,
-        help="the figure, .png or .pdf",
+        "-o", "--output", metavar="FILE", type=Path, required=True, help="the figure, .png or .pdf"
     )
     parser.add_argument(
         "--network",

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mpisim.cli.parser import add_plugin, on_all_ranks
-
-if TYPE_CHECKING:
-    from mpisim.runs.log.reader import Log
+from mpisim.runs.log.reader import Log, damaged, read
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +48,6 @@ def _check(path: Path) -> tuple[Log, int]:
     from mpisim.analysis.verify.replay import COLUMNS, replay, why_not
     from mpisim.analysis.verify.rerun import tables_of
     from mpisim.runs.experiment import parse
-    from mpisim.runs.log.reader import damaged, read
 
     log = read(path)
     print(f"{path}: {log.rows} rows, {log.attrs.get('status', 'unknown')}")

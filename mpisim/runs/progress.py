@@ -44,7 +44,7 @@ class Progress:
         self._first: int | None = None
         self._gap = FIRST_LINE_SECONDS
         self._due = self._begin if self._interactive else self._begin + self._gap
-        self._last: tuple[int, float, float, float] | None = None
+        self._last = (0, math.nan, math.nan, math.nan)
 
     def update(self, round: int, loss: float, grad_norm_sq: float, bits_per_worker: float) -> None:
         """Say where the run is: round, f(x), |grad f(x)|^2, bits sent so far by a worker.
@@ -60,14 +60,14 @@ class Progress:
 
     def close(self, status: str = "done") -> None:
         """Write the closing line, with the status of the run; later calls do nothing."""
-        if self._first is None or self._last is None:
+        if self._first is None:
             return
         seconds = self._clock() - self._begin
         done = self._last[0] - self._first
         rate = f" ({done / seconds:.3g} rounds/s)" if done and seconds > 0 else ""
         text = f"{status}: round {self._last[0]} of {self.rounds} in {duration(seconds)}{rate}"
         self._write((ERASE_LINE if self._interactive else "") + text + self._values() + "\n")
-        self._first = self._last = None
+        self._first = None
         self._due = math.inf
 
     def _show(self, now: float) -> None:
@@ -81,7 +81,7 @@ class Progress:
             self._gap = min(2 * self._gap, LONGEST_GAP_SECONDS)
 
     def _line(self, now: float) -> str:
-        assert self._last is not None and self._first is not None
+        assert self._first is not None
         round = self._last[0]
         line = f"round {round}/{self.rounds} ({round / max(self.rounds, 1):.0%})"
         done, seconds = round - self._first, now - self._begin
@@ -91,7 +91,6 @@ class Progress:
         return line + self._values()
 
     def _values(self) -> str:
-        assert self._last is not None
         _, loss, grad_norm_sq, bits = self._last
         return f", f {loss:.4g}, |grad f|^2 {grad_norm_sq:.2e}, {quantity(bits, 'bit')}/worker"
 

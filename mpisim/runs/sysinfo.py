@@ -38,15 +38,15 @@ def info_text() -> str:
 def provenance() -> dict[str, str | int]:
     """What a log's attributes should say of the software and the machine. Starts no MPI."""
     network = os.environ.get("MPISIM_NETWORK")  # set by tools.netlab, the network it made
-    found: dict[str, str | int] = {
+    return {
         "package_version": VERSION,
         "python": platform.python_version(),
         **{name.replace("-", "_"): version(name) for name in LIBRARIES},
         "platform": platform.platform(),
         "host": socket.gethostname(),
         "cores": len(os.sched_getaffinity(0)),
+        **({"network": network} if network else {}),
     }
-    return found | ({"network": network} if network else {})
 
 
 def software() -> dict[str, str]:

@@ -37,9 +37,6 @@ class OrderedFile(io.RawIOBase):
 
     readable = writable = seekable
 
-    def tell(self) -> int:
-        return self._position
-
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         start = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._size}[whence]
         self._position = start + offset

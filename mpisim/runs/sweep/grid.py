@@ -59,7 +59,7 @@ def expand(base: Tables, sweep: Tables) -> list[Tables]:
     for changes in itertools.product(*alternatives, *values):
         point, own = copy.deepcopy(base), multiples
         for change in changes:
-            _merge(point, {key: value for key, value in change.items() if key in TABLES})
+            point = _merged(point, {key: value for key, value in change.items() if key in TABLES})
             own = change.get("multiples", own)
         points += _at_multiples(point, own)
     return points
@@ -108,16 +108,10 @@ def _multiples(where: str, table: Tables) -> list[float]:
 def _at_multiples(point: Tables, multiples: list[float]) -> list[Tables]:
     """The point at each multiple of the theory step; once where its step is a number."""
     method = point.get("method", {})
-    if not multiples or not isinstance(method, dict):
+    step = method.get("stepsize", "theory") if isinstance(method, dict) else None
+    if not multiples or not (step == "theory" or isinstance(step, dict)):
         return [point]
-    step = method.get("stepsize", "theory")
-    if step != "theory" and not isinstance(step, dict):
-        return [point]
-    points = [copy.deepcopy(point) for _ in multiples]
-    for own, multiple in zip(points, multiples, strict=True):
-        given = step if isinstance(step, dict) else {}
-        own.setdefault("method", {})["stepsize"] = given | {"theory": multiple}
-    return points
+    return [_merged(point, {"method": {"stepsize": {"theory": m}}}) for m in multiples]
 
 
 def _canonical_step(point: Tables) -> None:
@@ -126,22 +120,20 @@ def _canonical_step(point: Tables) -> None:
     if not isinstance(method, dict):
         return
     step = method.get("stepsize")
-    if isinstance(step, dict) and step.get("condition") == "nonconvex":
-        step = {key: value for key, value in step.items() if key != "condition"}
-    inner = step.get("theory") if isinstance(step, dict) else step
-    if not isinstance(inner, int | float) or isinstance(inner, bool):
+    number = step.get("theory") if isinstance(step, dict) else step
+    if not isinstance(number, int | float) or isinstance(number, bool):
         return
+    method["stepsize"] = float(number)
     if isinstance(step, dict):
-        plain = inner == 1 and len(step) == 1
-        method["stepsize"] = "theory" if plain else step | {"theory": float(inner)}
-    else:
-        method["stepsize"] = float(inner)
+        own = {key: v for key, v in step.items() if (key, v) != ("condition", "nonconvex")}
+        own["theory"] = float(number)
+        method["stepsize"] = "theory" if own == {"theory": 1.0} else own
 
 
-def _merge(tables: Tables, change: Tables) -> None:
-    """Merge ``change`` into ``tables``, key by key, also inside nested tables."""
+def _merged(tables: Tables, change: Tables) -> Tables:
+    """A copy of ``tables`` with ``change`` over it, key by key, also inside nested tables."""
+    merged = copy.deepcopy(tables)
     for key, value in change.items():
-        if isinstance(value, dict) and isinstance(tables.get(key), dict):
-            _merge(tables[key], value)
-        else:
-            tables[key] = copy.deepcopy(value)
+        nested = isinstance(value, dict) and isinstance(tables.get(key), dict)
+        merged[key] = _merged(tables[key], value) if nested else copy.deepcopy(value)
+    return merged

@@ -5,8 +5,8 @@ from __future__ import annotations
 import fcntl
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from time import monotonic
 
@@ -36,7 +36,8 @@ def sweep(folder: Path, grid: list[Tables], comm: MPI.Intracomm, command: str = 
     FOLDER/sweep.json up to date. Collective; raises `InputError` if no point can run at all.
     """
     control = comm.Dup()
-    with StopSignals() as signals, _lock(folder, control):
+    with StopSignals() as signals, ExitStack() as stack:
+        on_first(control, lambda: _lock(folder, stack))
         points = on_first(control, lambda: plan(folder, grid, comm.size))
         cache, progress = ProblemCache(), _SweepProgress(points)
         for number, point in enumerate(points, 1):
@@ -121,29 +122,16 @@ class _SweepProgress:
         return ", for the same reason" if known else f": {point.reason}"
 
 
-@contextmanager
-def _lock(folder: Path, control: MPI.Intracomm) -> Iterator[None]:
-    """Allow one sweep at a time in a folder; the system frees the lock of a killed one."""
-    file = None
-
-    def take() -> None:
-        nonlocal file
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            file = (folder / ".lock").open("w")
-        except OSError as error:
-            raise InputError(f"{folder}: cannot be written: {error.strerror}") from None
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.close()
-            raise InputError(f"{folder}: another sweep is running there; wait for it") from None
-        except OSError:
-            pass  # a file system without locks
-
-    on_first(control, take)
+def _lock(folder: Path, stack: ExitStack) -> None:
+    """Allow one sweep at a time in a folder until ``stack`` ends, or the process."""
     try:
-        yield
-    finally:
-        if file is not None:
-            file.close()
+        folder.mkdir(parents=True, exist_ok=True)
+        file = stack.enter_context((folder / ".lock").open("w"))
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be written: {error.strerror}") from None
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise InputError(f"{folder}: another sweep is running there; wait for it") from None
+    except OSError:
+        pass  # a file system without locks
