@@ -67,10 +67,12 @@ def all_or_none(comm: MPI.Intracomm, work: Callable[[], T]) -> T:
         return work()
     alarm = comm.Dup()
     try:
-        return work()
+        result = work()
     except BaseException as error:
         _agree_or_abort(comm, alarm, error)
         raise
+    alarm.Free()  # MPI libraries have some thousands of communicators
+    return result
 
 
 def together(comm: MPI.Intracomm, work: Callable[[], T]) -> T:
