@@ -16,7 +16,7 @@ from mpisim.analysis.modelled import ModelledSeconds
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import Log
 
-SOURCE = "measured in run/netlab, to 3e-4 of |grad f(x^0)|^2"
+SOURCE = "measured in the network lab, to 3e-4 of |grad f(x^0)|^2"
 MODEL = "the network model, applied to the logs of unlimited links"
 METHODS = ("gd", "marina", "diana")
 LOOKS: dict[str, tuple[str, Any, str]] = {
