@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from mpisim.core.errors import InputError
 from mpisim.core.lazy_rows import LazyRows
+from mpisim.core.registry import unfrozen
 
 
 class Stateful:
@@ -18,6 +19,20 @@ class Stateful:
     """
 
     _at_the_start: dict[str, Any]
+
+    def _bind(self, **context: Any) -> Self:
+        """A copy with the attributes ``context``, checked, and without state of a run."""
+        copy = unfrozen(self)
+        vars(copy).update(context)
+        copy.check()
+        copy.begin()
+        return copy
+
+    def check(self) -> None:
+        """Resolve "theory" parameters; raise `InputError` for a value that is not allowed.
+
+        `bind` calls it on its copy, so it may set attributes.
+        """
 
     def begin(self) -> None:
         """Note what is set: an attribute is not state while it stays the same object."""

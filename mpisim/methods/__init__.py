@@ -1,7 +1,7 @@
 """Methods: an estimator of the gradient over the network, and an optimizer that steps with it.
 
-A method of one's own is an `Estimator` with the decorator `method`. `estimator` and `optimizer`
-name the two halves, which can be paired at will.
+A new method is an `Estimator` with the decorator `method`. The decorators `estimator` and
+`optimizer` name the two halves, which an experiment can pair freely.
 """
 
 import lazy_loader

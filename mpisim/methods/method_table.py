@@ -1,9 +1,10 @@
-"""What a paper calls a method: a named pair of an estimator and an optimizer."""
+"""Methods: named pairs of an estimator and an optimizer."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from math import inf
 from typing import Any, TypeVar, get_args
 
 from mpisim.core.errors import InputError
@@ -11,11 +12,10 @@ from mpisim.core.schema import build, check_type, choose, require
 from mpisim.methods.estimators import ESTIMATORS, Estimator, estimator
 from mpisim.methods.names import METHODS, Pair
 from mpisim.methods.optimizers import OPTIMIZERS, Optimizer
-from mpisim.methods.schedules import Schedule, make_schedule
+from mpisim.methods.schedules import Schedule
 from mpisim.theory.setting import Condition
 from mpisim.theory.smoothness import Bound
 
-CONDITIONS = get_args(Condition)
 STEPSIZES = (
     'a number > 0, "theory", { theory = 2.0 } or { theory = 1.0, condition = "PL" }'
     ' ("nonconvex" unless given)'
@@ -27,13 +27,13 @@ StepSize = float | str | dict[str, Any]
 
 @dataclasses.dataclass(frozen=True)
 class Method:
-    """A ``[method]`` table: a pair by ``name``; ``estimator``, ``optimizer`` replace a half.
+    """A ``[method]`` table: a pair by ``name``; ``estimator`` and ``optimizer`` replace a half.
 
-    smoothness : the constants behind a theory step: "sharp" (the best that is known), or
-        "published", as the paper's code bounds them.
-    schedule : by what the step size is multiplied in each round.
-    weight_decay : this multiple of x^k is added to g^k where the step is made, uncompressed, as in
-        CD-Adam's code; None, or a number >= 0.
+    smoothness : the constants behind a theory step: "sharp" (the best known), or "published", the
+        bounds of the paper's code.
+    schedule : the step size's multiple in each round.
+    weight_decay : this multiple of x^k is added to g^k in the step, uncompressed, as in CD-Adam's
+        code; None, or a number >= 0.
     """
 
     name: str
@@ -45,13 +45,13 @@ class Method:
     weight_decay: float | None
 
     def multiple(self) -> float | None:
-        """The multiple of the theory step, or None where the step is a number."""
+        """The multiple of the theory step, or None if the step is a number."""
         if isinstance(self.stepsize, dict):
             return float(self.stepsize["theory"])
         return 1.0 if self.stepsize == "theory" else None
 
     def condition(self) -> Condition:
-        """Of the theorem behind a theory step."""
+        """The condition of the theorem behind a theory step."""
         given = self.stepsize if isinstance(self.stepsize, dict) else {}
         return given.get("condition", "nonconvex")
 
@@ -71,7 +71,7 @@ class Method:
 def method(
     name: str, label: str = "", optimizer: str = "gd", **defaults: Any
 ) -> Callable[[type[Estimator]], type[Estimator]]:
-    """Class decorator for an estimator: a method of its own, with ``optimizer``.
+    """Class decorator: register an estimator, and the method that pairs it with ``optimizer``.
 
     label : its name in figures and tables; defaults : of its keys
     """
@@ -88,23 +88,22 @@ def make_method(table: dict[str, Any]) -> Method:
     name, first, second, defaults = _pair(table)
     estimator_class = choose(ESTIMATORS, table.get("estimator", first), "method.estimator")
     optimizer_class = choose(OPTIMIZERS, table.get("optimizer", second), "method.optimizer")
-    general = {"name", "stepsize", "smoothness", "estimator", "optimizer"}
-    general |= {"schedule", "weight_decay"}
-    allowed = general | _keys(estimator_class) | _keys(optimizer_class)
+    allowed = _keys(Method) | _keys(estimator_class) | _keys(optimizer_class)
     for key in table.keys() - allowed:
         known = ", ".join(sorted(allowed))
         raise InputError(f"method.{key}: unknown key for {name!r}; allowed here: {known}")
     table = {key: value for key, value in defaults.items() if key in allowed} | table
     halves = _half(estimator_class, table), _half(optimizer_class, table)
     bound = check_type(table.get("smoothness", "sharp"), Bound, "method.smoothness")
-    schedule = make_schedule(check_type(table.get("schedule"), dict | None, "method.schedule"))
+    schedule = check_type(table.get("schedule"), dict | None, "method.schedule")
     decay = check_type(table.get("weight_decay"), float | None, "method.weight_decay")
     require(decay is None or decay >= 0, "method.weight_decay", decay, "a number >= 0")
+    schedule = build(Schedule, schedule or {}, "method.schedule")
     return Method(name, _stepsize(table), bound, *halves, schedule, decay)
 
 
 def _pair(table: dict[str, Any]) -> tuple[str, Any, Any, dict[str, Any]]:
-    """Name, estimator, optimizer and own defaults; a pair without a name is called "a+b"."""
+    """Name, estimator, optimizer and defaults; an unnamed pair is called "a+b"."""
     first, second = table.get("estimator"), table.get("optimizer")
     unnamed = f"{first}+{second}"
     if first and second and table.get("name", unnamed) == unnamed:
@@ -127,16 +126,11 @@ def _stepsize(table: dict[str, Any]) -> StepSize:
     if "stepsize" not in table:
         raise InputError(f"method.stepsize: missing; it must be {STEPSIZES}")
     value = check_type(table["stepsize"], float | str | dict, "method.stepsize")
-    number, rest = value, {}
-    if isinstance(value, dict):
-        number = value.get("theory")
-        rest = {key: inner for key, inner in value.items() if key != "theory"}
-    positive = (
-        isinstance(number, int | float)
-        and not isinstance(number, bool)
-        and 0 < number < float("inf")
-    )
-    known = not rest or (rest.keys() == {"condition"} and rest["condition"] in CONDITIONS)
-    if value == "theory" or (positive and known):
-        return value
-    raise InputError(f"method.stepsize: {value!r} is not allowed; it must be {STEPSIZES}")
+    given = value if isinstance(value, dict) else {"theory": value}
+    number: Any = given.get("theory")
+    real = isinstance(number, int | float) and not isinstance(number, bool)
+    known = given.keys() <= {"theory", "condition"}
+    known = known and given.get("condition", "nonconvex") in get_args(Condition)
+    allowed = value == "theory" or (real and 0 < number < inf and known)
+    require(allowed, "method.stepsize", value, STEPSIZES)
+    return value

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 
 class Pair(NamedTuple):
-    """What a method's name stands for.
+    """The halves that a method's name stands for.
 
     label : its name in figures and tables
-    defaults : of its keys, where they differ from the estimator's
+    defaults : of its keys, if they differ from the estimator's
     """
 
     estimator: str
@@ -38,5 +38,5 @@ METHODS = {
     "cd-adam": Pair("ef21", "amsgrad", "CD-Adam", BOTH | {"start": "zero"}),
     "1bit-adam": Pair("1bit-adam", "1bit-adam", "1-bit Adam"),
 }
-# methods that send dense vectors unless a compressor is named
+# these methods send dense vectors unless the experiment names a compressor
 UNCOMPRESSED = ("gd", "heavy-ball", "amsgrad")

@@ -1,4 +1,4 @@
-"""From a point and a gradient estimate to the next point, alike on all ranks."""
+"""Optimizers: from a point and a gradient estimate to the next point, the same on all ranks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from mpisim.core.registry import named, unfrozen
+from mpisim.core.registry import named
 from mpisim.core.schema import require
 from mpisim.core.state import Stateful
 
@@ -24,22 +24,12 @@ class Optimizer(Stateful, ABC):
     """Fields are keys of the ``[method]`` table; attributes that `step` sets are its state."""
 
     name: ClassVar[str]
-    theorem: ClassVar[bool] = False  # do the papers' step sizes hold for it?
+    theorem: ClassVar[bool] = False  # whether the papers' step sizes hold for it
     rounds: int
 
     def bind(self, rounds: int) -> Optimizer:
         """A copy without state, for a run of ``rounds`` rounds."""
-        bound = unfrozen(self)
-        bound.rounds = rounds
-        bound.check()
-        bound.begin()
-        return bound
-
-    def check(self) -> None:
-        """Set the state before the first step; `InputError` for a value that is not allowed.
-
-        Called on the copy that `bind` makes, whose attributes may be set.
-        """
+        return self._bind(rounds=rounds)
 
     @abstractmethod
     def step(self, x: np.ndarray, g: np.ndarray, gamma: float) -> np.ndarray:
@@ -75,7 +65,7 @@ class HeavyBall(Optimizer):
 
 
 class Moments(Optimizer):
-    """First and second moments m and v of the estimates, which start at 0; t counts them."""
+    """First and second moments m and v of the estimates, from 0; t counts the estimates."""
 
     beta1: float
     beta2: float
@@ -96,7 +86,7 @@ class Moments(Optimizer):
         self.t = self.t + 1
 
     def corrected(self, v: np.ndarray) -> np.ndarray:
-        """m / (sqrt(v) + nu), both without the bias of the start at 0."""
+        """m / (sqrt(v) + nu), both corrected for the bias of the start at 0."""
         t = int(self.t)
         m, v = self.m / (1 - self.beta1**t), v / (1 - self.beta2**t)
         return m / (np.sqrt(v) + self.nu)
@@ -108,8 +98,8 @@ class AMSGrad(Moments):
 
     vhat = max(vhat, v),  x^{k+1} = x^k - gamma m / sqrt(vhat + nu), no bias correction.
 
-    variant : "paper", or "code": as the published CD-Adam code steps, m and vhat without the bias
-        of the start at 0, and nu added outside the root.
+    variant : "paper", or "code": as in the published CD-Adam code, m and vhat are bias-corrected,
+        and nu is added outside the root.
     """
 
     beta1: float = 0.9
@@ -146,10 +136,10 @@ class Adam(Moments):
 class OneBitAdamStep(Moments):
     """1-bit Adam (Tang et al., 2021, Algorithm 1); its estimator has the same name.
 
-    Adam without bias correction for ``warmup`` rounds. From then on the estimate is the momentum
-    itself, and v is frozen: x^{k+1} = x^k - gamma m / (sqrt(v) + nu).
+    Adam without bias correction for ``warmup`` rounds. Then the estimate is the momentum, and v is
+    frozen: x^{k+1} = x^k - gamma m / (sqrt(v) + nu).
 
-    variant : "paper", or "code": the estimate is a gradient, whose momentum is taken here.
+    variant : "paper", or "code": the estimate is a gradient, and the momentum is taken here.
     """
 
     warmup: int | float = 0.13
@@ -175,9 +165,8 @@ class OneBitAdamStep(Moments):
 
 
 def warmup_rounds(warmup: int | float, rounds: int) -> int:
-    """The warm-up of 1-bit Adam in rounds: as given, or a share of ``rounds``, rounded up."""
+    """1-bit Adam's warm-up in rounds: as given, or a share of ``rounds``, rounded up."""
     share = isinstance(warmup, float) and 0 < warmup < 1
-    require(
-        share or 0 <= warmup < inf, "method.warmup", warmup, "an integer >= 0 or a share below 1"
-    )
+    allowed = "an integer >= 0 or a share below 1"
+    require(share or 0 <= warmup < inf, "method.warmup", warmup, allowed)
     return -int(-warmup * rounds // 1) if share else int(warmup)

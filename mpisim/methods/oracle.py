@@ -1,4 +1,4 @@
-"""Gradients as an estimator asks for them: counted, timed, and computed once for a point."""
+"""The gradients that an estimator asks for: counted, timed, and computed once for a point."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mpisim.problems.base import ExplicitProblem, Problem
 
 
 class LazyGradients(LazyRows):
-    """grad f_i(x) of this rank's workers, of a problem that is ``explicit``."""
+    """grad f_i(x) of this rank's workers, for a problem that is ``explicit``."""
 
     def __init__(self, problem: Problem, x: np.ndarray):
         self.problem, self.x = cast(ExplicitProblem, problem), x
@@ -37,19 +37,19 @@ class LazyGradients(LazyRows):
 
 
 class Oracle:
-    """The problem's gradients over this rank's workers, with the cost of asking for them.
+    """The problem's gradients over this rank's workers, and their cost.
 
-    ``samples`` is m, the least number of samples that a worker has, over all ranks. ``calls``
-    counts the gradients of single samples that estimators asked for, over this rank's workers.
-    The evaluation for the log is free of charge; where the estimator then asks for the gradients
-    at the same point, it gets those, and their time is charged to it after all.
+    ``samples`` is m, the least number of samples of any worker, over all ranks. ``calls`` counts
+    the gradients of single samples that estimators asked for, over this rank's workers.
+    Evaluation for the log is not charged. If the estimator then asks for the gradients at the same
+    point, it gets the evaluated ones, and their time is charged to it.
     """
 
     def __init__(self, problem: Problem, clock: Clock, samples: int):
         self.problem, self.clock = problem, clock
         self.samples = samples
         self.calls = 0
-        self.credited = 0.0  # seconds of evaluations that were charged to the method after all
+        self.credited = 0.0  # seconds of evaluations that were charged to the method
         self.rows = problem.rows
         self.total = int(problem.rows.sum())
         self._x: np.ndarray | None = None
@@ -59,7 +59,7 @@ class Oracle:
     def gradients(self, x: np.ndarray, clients: np.ndarray | None = None) -> np.ndarray:
         """The full gradients of all f_i of this rank at x, shape (m, d).
 
-        With ``clients`` (numbers within this rank) only theirs are asked for and counted.
+        With ``clients`` (numbered within this rank) only theirs are counted.
         """
         self.calls += self.total if clients is None else int(self.rows[clients].sum())
         if self._x is x and self._gradients is not None:
@@ -72,10 +72,10 @@ class Oracle:
         return self.problem.gradients(x)
 
     def lazy_gradients(self, x: np.ndarray) -> np.ndarray | LazyGradients:
-        """The same, for uses that may need little of them: worked out only then if the problem can.
+        """`gradients`, but computed only where they are needed, if the problem can.
 
-        What it gives can be subtracted, compressed and sent like an array, at the cost of what
-        the compressor keeps. Counted as `gradients`.
+        The result can be subtracted, compressed and sent like an array, at the cost of what the
+        compressor keeps. Counted like `gradients`.
         """
         if not self.problem.explicit:
             return self.gradients(x)
@@ -96,7 +96,7 @@ class Oracle:
         return self.problem.batch_changes(x, y, batch)
 
     def whole(self, x: np.ndarray) -> tuple[float, np.ndarray]:
-        """f(x) and its gradient (d,) for the log, not counted, from a problem that knows f."""
+        """f(x) and its gradient (d,) for the log, not counted, from an ``explicit`` problem."""
         self.clock.to(EVALUATE)
         return cast(ExplicitProblem, self.problem).whole(x)
 
@@ -109,9 +109,9 @@ class Oracle:
         return losses, self._gradients
 
     def restore(self, calls: int) -> None:
-        """Go on counting from ``calls``."""
+        """Continue counting from ``calls``."""
         self.calls = calls
 
     def forget(self) -> None:
-        """Keep nothing of the last evaluation for `gradients`."""
+        """Discard the last evaluation, so that `gradients` does not reuse it."""
         self._x = self._gradients = None

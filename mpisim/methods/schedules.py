@@ -1,11 +1,10 @@
-"""Step sizes that fall during a run: the key ``method.schedule``."""
+"""Step sizes that decrease during a run: the key ``method.schedule``."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
-from mpisim.core.schema import build, require
+from mpisim.core.schema import require
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,16 +24,11 @@ class Schedule:
         require(self.factor > 0, "method.schedule.factor", self.factor, "a number > 0")
 
     def multiple(self, k: int, rounds: int) -> float:
-        """What the step size of round k is multiplied by, of a run of ``rounds`` rounds."""
+        """The factor of the step size in round k, of a run of ``rounds`` rounds."""
         if not self.at:
             return 1.0
         return self.factor ** sum(k >= start for start in self.starts(rounds))
 
     def starts(self, rounds: int) -> list[float]:
-        """``at`` without shares."""
+        """``at``, with shares as rounds."""
         return [v * rounds if v < 1 else v for v in self.at]
-
-
-def make_schedule(table: dict[str, Any] | None) -> Schedule:
-    """A Schedule from a ``[method.schedule]`` table, or `InputError`; constant without one."""
-    return Schedule() if table is None else build(Schedule, table, "method.schedule")

@@ -1,4 +1,4 @@
-"""Gradient estimators: one file a family, found by name."""
+"""Gradient estimators: one file for each family."""
 
 from mpisim.methods.estimators import (
     diana,

@@ -12,30 +12,37 @@ from mpisim.comm.star import Star, Upload
 from mpisim.compressors.base import Compressor
 from mpisim.core.errors import InputError
 from mpisim.core.lazy_rows import LazyRows
-from mpisim.core.registry import named, unfrozen
+from mpisim.core.registry import named
+from mpisim.core.schema import require
 from mpisim.core.state import Stateful
 from mpisim.methods.oracle import Oracle
 from mpisim.theory.setting import Setting, Step
 
 ESTIMATORS: dict[str, type[Estimator]] = {}
 Theory = Literal["theory"]
-Direction = Literal["up", "both"]  # what is compressed: only messages up, or those down, too
+Direction = Literal["up", "both"]  # which messages are compressed: only those up, or all
 
 
 def estimator(name: str):
     """Class decorator: makes an estimator known under ``name``."""
-
     return named(ESTIMATORS, name)
+
+
+def probability(p: float | Theory, theory: float) -> float:
+    """The key ``p``, or ``theory`` for "theory"; `InputError` unless it is in (0, 1]."""
+    value = theory if isinstance(p, str) else p
+    require(0 < value <= 1, "method.p", value, 'a number in (0, 1] or "theory"')
+    return value
 
 
 class Estimator(Stateful, ABC):
     """Estimates the gradient of f at the iterates, with compressed messages.
 
     Every rank runs the same lines. Subclasses are dataclasses whose fields are keys of the
-    ``[method]`` table; what runs is a copy that `bind` makes. In `start` and `estimate`, arrays
-    (m, d) belong to this rank's workers, and arrays (d,) are the same on all ranks, but for those
-    from ``star.mean``: only the server has them, and ``star.broadcast`` brings them to all ranks.
-    Attributes that `start` and `estimate` set are the estimator's state (`Stateful`).
+    ``[method]`` table; a copy made by `bind` runs. In `start` and `estimate`, arrays (m, d) belong
+    to this rank's workers, and arrays (d,) are the same on all ranks, except for the result of
+    ``star.mean``: only the server has it, until ``star.broadcast``. Attributes that `start` and
+    `estimate` set are the estimator's state (`Stateful`).
     """
 
     name: ClassVar[str]
@@ -45,17 +52,7 @@ class Estimator(Stateful, ABC):
 
     def bind(self, star: Star, oracle: Oracle, compressor: Compressor) -> Estimator:
         """A copy for a network, a problem and a compressor, with its parameters resolved."""
-        bound = unfrozen(self)
-        bound.star, bound.oracle, bound.compressor = star, oracle, compressor
-        bound.check()
-        bound.begin()
-        return bound
-
-    def check(self) -> None:
-        """Resolve "theory" parameters; raise `InputError` if one does not fit the compressor.
-
-        Called on the copy that `bind` makes, whose attributes may be set.
-        """
+        return self._bind(star=star, oracle=oracle, compressor=compressor)
 
     @abstractmethod
     def start(self, x: np.ndarray) -> np.ndarray:
@@ -66,14 +63,14 @@ class Estimator(Stateful, ABC):
         """The estimate g^k at x^k, k >= 1, shape (d,)."""
 
     def theory_step(self, setting: Setting) -> Step:
-        """The theorem's largest step size with gradient descent, or `InputError` without one."""
+        """The theorem's largest step size with gradient descent; `InputError` if there is none."""
         raise InputError(
             f"method.stepsize: there is no theorem for {self.name!r};"
             ' give a number instead of "theory"'
         )
 
     def parameters(self) -> dict[str, Any]:
-        """The parameters in use, with "theory" resolved, without those that are absent."""
+        """The parameters that are set, with "theory" resolved."""
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
         return {name: value for name, value in values.items() if value is not None}
 

@@ -1,4 +1,4 @@
-"""Minibatches of the variance-reduced methods, and of those that may take stochastic gradients."""
+"""Minibatches, for variance-reduced methods and for stochastic gradients."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from mpisim.theory.setting import Setting, Step
 
 
 def batch_size(value: int | float, samples: int, key: str) -> int:
-    """b' from a ``[method]`` key: a number of samples, or the share of a worker's samples, ceiled.
+    """b' from a ``[method]`` key: a number of samples, or a share of a worker's, rounded up.
 
-    ``samples``: m, the least number that a worker has. `InputError` unless 1 <= b' <= m.
+    ``samples``: m, the least number of any worker. `InputError` unless 1 <= b' <= m.
     """
     b = ceil(value * samples) if isinstance(value, float) and 0 < value < 1 else value
     if not isinstance(b, int) or not 1 <= b <= samples:
@@ -29,13 +29,14 @@ def batch_size(value: int | float, samples: int, key: str) -> int:
 
 @dataclasses.dataclass
 class Stochastic(Estimator):
-    """An estimator of full or, with the key ``batch``, stochastic gradients.
+    """An estimator with full or, with the key ``batch``, stochastic gradients.
 
-    batch : tau, a number of samples or a share of m, drawn afresh in every round, without
-        replacement (CD-Adam, Algorithm 1, line 4); full gradients unless given.
+    batch : tau, a number of samples or a share of m, drawn in every round, without replacement
+        (CD-Adam, Algorithm 1, line 4); full gradients unless given.
     """
 
     batch: int | float | None = None
+    direction = "up"
 
     def check(self) -> None:
         if self.batch is not None:
@@ -49,14 +50,13 @@ class Stochastic(Estimator):
         return self.oracle.batch_gradients(x, batch)
 
     def lazy_gradients(self, x: np.ndarray) -> np.ndarray | LazyGradients:
-        """The same, full ones worked out where they are needed if the problem can."""
+        """The same, but full gradients are computed where they are needed, if the problem can."""
         return self.oracle.lazy_gradients(x) if self.batch is None else self.gradients(x)
 
     def theory_step(self, setting: Setting) -> Step:
-        if self.batch is not None:
-            return super().theory_step(setting)
-        return self.full_step(setting)
+        full = self.batch is None and self.direction == "up"
+        return self.full_step(setting) if full else super().theory_step(setting)
 
     def full_step(self, setting: Setting) -> Step:
-        """The theorem's step size with full gradients, or `InputError`."""
+        """The step size with full gradients, compressed upwards only; `InputError` if none."""
         return super().theory_step(setting)

@@ -1,4 +1,4 @@
-"""DIANA: workers compress the difference of their gradient to a shift that they learn."""
+"""DIANA: workers compress the difference of their gradient and a shift that they learn."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Diana(Estimator):
     alpha : shift step size; "theory" is 1 / (1 + omega), with the compressor ``smooth`` (DIANA+)
         1 / (1 + omega_max) of the compressor inside. Shifts start at 0.
 
-    Where this differs from the published MARINA experiments: their workers send h_i^{k+1} and
-    the server steps with its mean, instead of h^k plus the mean of the compressed differences.
+    This differs from the published MARINA experiments: there, workers send h_i^{k+1} and the server
+    steps with its mean, instead of h^k plus the mean of the compressed differences.
     """
 
     alpha: float | Theory = "theory"
@@ -53,7 +53,7 @@ class Diana(Estimator):
         self.h = np.zeros(x.size, arithmetic)
 
     def send(self, g_i: np.ndarray) -> np.ndarray:
-        """The three lines above, for gradients or estimates of them g_i, shape (m, d)."""
+        """The three lines above, for gradients or their estimates g_i, shape (m, d)."""
         m_i = self.compress(g_i - self.h_i)
         self.h_i = self.h_i + self.alpha * m_i.decoded()
         m = self.star.mean(m_i)

@@ -1,4 +1,4 @@
-"""Biased compressors made safe: error feedback, and EF21 (Markov compression)."""
+"""Methods for biased compressors: error feedback, and EF21 (Markov compression)."""
 
 from __future__ import annotations
 
@@ -14,17 +14,16 @@ from mpisim.theory.setting import Setting, Step
 
 @estimator("ef")
 class ErrorFeedback(Stochastic):
-    """Error feedback (Seide et al., 2014): what C lost is sent later.
+    """Error feedback (Seide et al., 2014): what C loses is sent later.
 
     c_i^k     = C(e_i^k + grad f_i(x^k))
     e_i^{k+1} = e_i^k + grad f_i(x^k) - c_i^k
     g^k       = (1/n) sum_i c_i^k
 
     direction : "both": the server does the same with the mean of the c_i^k.
-    batch : of stochastic gradients.
 
-    The step size stands outside, as in the CD-Adam paper's comparison; for a constant step this
-    is the classical form with gamma inside C when C is positively homogeneous.
+    The step size is outside of C, as in the CD-Adam paper's comparison. For a constant step and a
+    positively homogeneous C this is the classical form with gamma inside.
     """
 
     direction: Direction = "up"
@@ -54,12 +53,11 @@ class EF21(Stochastic):
     g_i^{k+1} = g_i^k + c_i^k
     g^{k+1}   = g^k + (1/n) sum_i c_i^k
 
-    direction : "up", or "both": CD-Adam, Algorithm 1, lines 5-12. The server compresses its g, too,
-        c = C(g^{k+1} - gt^k), and all take gt^{k+1} = gt^k + c for the gradient.
+    direction : "up", or "both": CD-Adam, Algorithm 1, lines 5-12. The server also compresses its g,
+        c = C(g^{k+1} - gt^k), and the estimate is gt^{k+1} = gt^k + c.
     start : g_i^0 and, at the server, gt^0 are the gradients ("dense"); g_i^0 = C(grad f_i(x^0)) and
         gt^0 is their mean ("compressed"); or all states are 0 before the first exchange ("zero":
         CD-Adam, line 1; with direction "up" that is "compressed").
-    batch : of stochastic gradients.
     """
 
     direction: Direction = "up"
@@ -89,6 +87,4 @@ class EF21(Stochastic):
         return self.gt
 
     def full_step(self, setting: Setting) -> Step:
-        if self.direction == "both":
-            return super().full_step(setting)
         return stepsizes.ef21(setting)

@@ -1,11 +1,10 @@
-"""MARINA: compressed gradient differences, and a full gradient now and then."""
+"""MARINA: compressed gradient differences, and full gradients in some rounds."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from mpisim.core.schema import require
-from mpisim.methods.estimators.base import Estimator, Theory, estimator
+from mpisim.methods.estimators.base import Estimator, Theory, estimator, probability
 from mpisim.theory import stepsizes
 from mpisim.theory.setting import MarinaTheorem, Setting, Step
 
@@ -16,9 +15,11 @@ class MarinaFamily(Estimator):
     p: float | Theory
 
     def check(self) -> None:
-        if self.p == "theory":
-            self.p = stepsizes.marina_probability(self.compressor.density, self.compressor.d)
-        require(0 < float(self.p) <= 1, "method.p", self.p, 'a number in (0, 1] or "theory"')
+        self.p = probability(self.p, self.theory_p())
+
+    def theory_p(self) -> float:
+        """p by the corollary."""
+        return stepsizes.marina_probability(self.compressor.density, self.compressor.d)
 
     def start(self, x: np.ndarray) -> np.ndarray:  # line 1: g^0 = grad f(x^0)
         self.grad = self.oracle.lazy_gradients(x)
@@ -31,12 +32,11 @@ class Marina(MarinaFamily):
     """MARINA, Algorithm 1 (Gorbunov et al., 2021; PermK paper, Algorithm 1).
 
     p : probability of a round with full gradients; "theory" is zeta_Q / d (Corollary 2.1).
-    theorem : whose theorem a "theory" step comes from: "marina", with one L for f and the f_i, or
-        "permk", the PermK paper's with L_-, L_+ and L_±. Compressors that draw together have the
-        latter alone.
+    theorem : of a "theory" step: "marina", with one L for f and the f_i, or "permk", the PermK
+        paper's with L_-, L_+ and L_±; always the latter for correlated compressors.
 
-    Where this differs from the published code: workers draw independently, and what they send is
-    the compressed difference, which the server adds to its g^k, not the sum of both.
+    This differs from the published code: workers draw independently, and they send the compressed
+    difference, which the server adds to its g^k, not the sum of both.
     """
 
     p: float | Theory = "theory"

@@ -1,4 +1,4 @@
-"""Compressed gradients as they are: DCGD, and gradient descent when nothing is compressed."""
+"""Compressed gradients: DCGD, and gradient descent without compression."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from mpisim.theory.setting import Setting, Step
 class Naive(Stochastic):
     """g^k = (1/n) sum_i C_i(grad f_i(x^k)) (Khirirat et al., 2018; SAQ calls it DCGD).
 
-    direction : "both": the server compresses the mean, too.
-    batch : of stochastic gradients.
+    direction : "both": the server also compresses the mean.
     """
 
     direction: Direction = "up"
@@ -30,8 +29,6 @@ class Naive(Stochastic):
         return self.star.broadcast(self.star.mean(c_i), self.compressor)
 
     def full_step(self, setting: Setting) -> Step:
-        if self.direction == "both":
-            return super().full_step(setting)
         if setting.omega == 0:
             return stepsizes.gradient_descent(setting)
         if not setting.convex:

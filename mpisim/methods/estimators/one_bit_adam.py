@@ -15,20 +15,17 @@ from mpisim.methods.optimizers import warmup_rounds
 class OneBitAdam(Stochastic):
     """1-bit Adam's communication (Tang et al., 2021, Algorithm 1); its optimizer has the same name.
 
-    For the first ``warmup`` rounds g is the mean gradient, sent dense both ways. Then the momentum
-    travels, with error feedback at workers and server:
+    For the first ``warmup`` rounds g is the mean gradient, sent dense both ways. Then workers and
+    server send the momentum, with error feedback:
 
     m_i^k = beta1 m^{k-1} + (1 - beta1) grad f_i(x^k)
     c_i^k = C(m_i^k + e_i^k),  e_i^{k+1} = m_i^k + e_i^k - c_i^k
     m^k   = C((1/n) sum_i c_i^k + e^k),  e^{k+1} = (1/n) sum_i c_i^k + e^k - m^k
 
     warmup : rounds, or a share of ``run.rounds``; 0.13 is the CD-Adam paper's (13 of 100 epochs).
-
-    batch : of stochastic gradients.
-
-    variant : "paper", or "code": as in the published CD-Adam code gradients travel where m_i^k
-        stands above, and the optimizer takes their momentum. (Its sign has the scale
-        |x|_2 / sqrt(d); C is any compressor here.)
+    variant : "paper", or "code": as in the published CD-Adam code, workers send gradients instead
+        of m_i^k, and the optimizer takes their momentum. (The code's sign has the scale
+        |x|_2 / sqrt(d); here C is any compressor.)
     """
 
     warmup: int | float = 0.13

@@ -1,4 +1,4 @@
-"""PP-MARINA: MARINA in which only some clients take part in a compressed round."""
+"""PP-MARINA: MARINA with only some clients in a compressed round."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class PPMarina(MarinaFamily):
     """PP-MARINA, Algorithm 4 (Gorbunov et al., 2021, Section 4).
 
     participants : r, clients drawn in a compressed round, i.i.d. uniformly with replacement. A
-        client that is drawn twice sends once and counts twice; who is not drawn sends nothing.
+        client drawn twice sends once and counts twice; the others send nothing.
     p : "theory" is zeta_Q r / (d n) (Corollary 4.1).
 
-    A client may not have taken part before, so it computes both gradients of the difference: a
-    drawn client costs 2 m sample gradients.
+    A drawn client may not have taken part before, so it computes both gradients of the difference:
+    2 m sample gradients.
     """
 
     p: float | Theory = "theory"
@@ -29,10 +29,11 @@ class PPMarina(MarinaFamily):
     def check(self) -> None:
         r, n = self.participants, self.star.n
         require(1 <= r <= n, "method.participants", r, f"an integer from 1 to n = {n}")
-        if self.p == "theory":
-            zeta, d = self.compressor.density, self.compressor.d
-            self.p = stepsizes.pp_marina_probability(zeta, d, r, n)
         super().check()
+
+    def theory_p(self) -> float:
+        zeta, d = self.compressor.density, self.compressor.d
+        return stepsizes.pp_marina_probability(zeta, d, self.participants, self.star.n)
 
     def start(self, x: np.ndarray) -> np.ndarray:
         self.x = x

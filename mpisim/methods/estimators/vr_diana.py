@@ -6,8 +6,7 @@ import dataclasses
 
 import numpy as np
 
-from mpisim.core.schema import require
-from mpisim.methods.estimators.base import Theory, estimator
+from mpisim.methods.estimators.base import Theory, estimator, probability
 from mpisim.methods.estimators.batches import batch_size
 from mpisim.methods.estimators.diana import Diana
 from mpisim.theory import stepsizes
@@ -25,11 +24,11 @@ class VRDiana(Diana):
     w^{k+1}   = x^k with probability p, else w^k
 
     batch : b', a number of samples or a share of m; drawn without replacement.
-    p : "theory" is b' / m. The coin is shared by all workers.
+    p : "theory" is b' / m. All workers share the coin.
     alpha : as for DIANA.
 
-    Shifts start at 0 and w^0 = x^0. Where this differs from the published MARINA experiments:
-    there, workers got x = 0 in every round, so that the iterates moved along -grad f(0) only.
+    Shifts start at 0 and w^0 = x^0. This differs from the published MARINA experiments: there,
+    workers got x = 0 in every round, so that the iterates moved along -grad f(0) only.
     """
 
     batch: int | float = dataclasses.field(kw_only=True)
@@ -37,9 +36,7 @@ class VRDiana(Diana):
 
     def check(self) -> None:
         self.b = batch_size(self.batch, self.oracle.samples, "batch")
-        if self.p == "theory":
-            self.p = self.b / self.oracle.samples
-        require(0 < float(self.p) <= 1, "method.p", self.p, 'a number in (0, 1] or "theory"')
+        self.p = probability(self.p, self.b / self.oracle.samples)
         super().check()
 
     def start(self, x: np.ndarray) -> np.ndarray:

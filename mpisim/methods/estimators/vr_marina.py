@@ -6,8 +6,7 @@ from math import inf
 
 import numpy as np
 
-from mpisim.core.schema import require
-from mpisim.methods.estimators.base import Estimator, Theory, estimator
+from mpisim.methods.estimators.base import Estimator, Theory, estimator, probability
 from mpisim.methods.estimators.batches import batch_size
 from mpisim.theory import stepsizes
 from mpisim.theory.setting import Setting, Step
@@ -17,8 +16,8 @@ from mpisim.theory.setting import Setting, Step
 class VRMarina(Estimator):
     """VR-MARINA, finite-sum case: MARINA, Algorithm 2 (Gorbunov et al., 2021).
 
-    batch : b', a number of samples or a share of m; drawn without replacement, independently at
-        each worker, so that b' = m is MARINA.
+    batch : b', a number of samples or a share of m; each worker draws independently, without
+        replacement, so that b' = m is MARINA.
     p : probability of a round with full gradients; "theory" is min(zeta_Q / d, b' / (m + b'))
         (Corollary 3.1).
     """
@@ -28,10 +27,9 @@ class VRMarina(Estimator):
 
     def check(self) -> None:
         self.b = batch_size(self.batch, self.oracle.samples, "batch")
-        if self.p == "theory":
-            zeta, d = self.compressor.density, self.compressor.d
-            self.p = stepsizes.vr_marina_probability(zeta, d, self.b, self.full_size())
-        require(0 < float(self.p) <= 1, "method.p", self.p, 'a number in (0, 1] or "theory"')
+        zeta, d = self.compressor.density, self.compressor.d
+        theory = stepsizes.vr_marina_probability(zeta, d, self.b, self.full_size())
+        self.p = probability(self.p, theory)
 
     def full_size(self) -> int:
         """Samples in the gradient of a round with c_k = 1."""
@@ -63,7 +61,7 @@ class VRMarina(Estimator):
         return stepsizes.vr_marina(setting, float(self.p), self.noise_batch())
 
     def noise_batch(self) -> float:
-        """b' as the variance of the minibatches sees it: infinite where they are whole shards."""
+        """b' in the variance of the minibatches: infinite if they are whole shards."""
         samples = self.star.sum_over_workers(self.oracle.rows[:, None].astype(float))[0]
         return inf if samples == self.star.n * self.b else self.b
 
@@ -72,7 +70,7 @@ class VRMarina(Estimator):
 class OnlineVRMarina(VRMarina):
     """VR-MARINA, online case: MARINA, Section 3.2 and Algorithm 3 (Gorbunov et al., 2021).
 
-    The distribution D_i is the worker's samples, drawn with replacement, afresh in every round.
+    The distribution D_i is the worker's samples, drawn with replacement in every round.
 
     batch : b', of the compressed differences.
     big_batch : b, of the rounds with c_k = 1 and of g^0.
