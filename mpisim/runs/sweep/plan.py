@@ -70,11 +70,12 @@ def _with_workers(tables: Tables, ranks: int) -> Experiment:
 def _label(tables: Tables) -> str:
     """method-compressor-data, the readable part of a point's name."""
     words = []
-    for table, key, otherwise in (
+    parts = (
         ("method", "name", "method"),
         ("compressor", "name", "identity"),
         ("problem", "data", ""),
-    ):
+    )
+    for table, key, otherwise in parts:
         part = given if isinstance(given := tables.get(table), dict) else {}
         word = part.get(key) or otherwise or part.get("name", "problem")
         words.append(re.sub(r"[^\w.+-]+", "_", Path(str(word)).name) or table)
@@ -101,19 +102,16 @@ def _attributes(logs: Sequence[Path]) -> list[dict[str, Any]]:
 
 
 def _root_attributes(log: Path) -> dict[str, Any]:
-    try:
-        with h5py.File(log, "r", locking=False) as file:
-            return dict(file.attrs)
-    except DAMAGE:
-        return {}
+    with suppress(*DAMAGE), h5py.File(log, "r", locking=False) as file:
+        return dict(file.attrs)
+    return {}
 
 
 def resumable(log: Path, identity: dict[str, str], every: int) -> bool:
     """Whether the log has a checkpoint of the same experiment and all rows before it."""
-    try:
+    with suppress(InputError, OSError):
         content, _ = checkpoint.load(checkpoint.path_for(log), identity)
         rounds = reader.read(log).column("round")
         rows_before(rounds, int(checkpoint.state_of(content)["round"]), every)
-    except (InputError, OSError):
-        return False
-    return True
+        return True
+    return False
