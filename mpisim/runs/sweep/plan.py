@@ -70,12 +70,11 @@ def _with_workers(tables: Tables, ranks: int) -> Experiment:
 def _label(tables: Tables) -> str:
     """method-compressor-data, the readable part of a point's name."""
     words = []
-    parts = (
+    for table, key, otherwise in (
         ("method", "name", "method"),
         ("compressor", "name", "identity"),
         ("problem", "data", ""),
-    )
-    for table, key, otherwise in parts:
+    ):
         part = given if isinstance(given := tables.get(table), dict) else {}
         word = part.get(key) or otherwise or part.get("name", "problem")
         words.append(re.sub(r"[^\w.+-]+", "_", Path(str(word)).name) or table)
