@@ -106,7 +106,7 @@ def ledger_bytes(log: Log) -> tuple[np.ndarray, float]:
 def measure(lab: Lab, case: Case) -> dict[str, Count]:
     """{what: Count} for each worker host, up and down, over the second run's further rounds."""
     few, many = (run(lab, case, rounds) for rounds in (FEW, case.rounds))
-    up, down, kernel = (more - less for less, more in zip(few, many, strict=True))
+    up, down, kernel = many[0] - few[0], many[1] - few[1], many[2] - few[2]
     rounds, found = case.rounds - FEW, {}
     for host, (sent, counters) in enumerate(zip(up, kernel.tolist(), strict=True), 1):
         seen, messages = Counters(*counters), case.messages_up * rounds
