@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from mpisim.analysis.api import plot
@@ -27,11 +28,9 @@ RUNS = {
 
 def data_set() -> str:
     """mushrooms if it is at hand or can be downloaded, else the sample; prints which."""
-    try:
+    with suppress(InputError):
         print(f"data: {DATA}, {find(DATA)}")
         return DATA
-    except InputError:
-        pass
     try:
         fetch(DATA, start_timeout=5.0)
         print(f"data: {DATA}, downloaded")

@@ -144,13 +144,9 @@ def over_seeds(logs: Sequence[Log], x: Axis, y: Axis) -> Curve:
 
 def common_grid(xs: list[np.ndarray], log: bool) -> np.ndarray:
     """The x that all runs reached: their own if these are equal, else an even grid."""
-    if all(len(x) == len(xs[0]) and np.array_equal(x, xs[0]) for x in xs[1:]):
+    if all(np.array_equal(x, xs[0]) for x in xs[1:]):
         return xs[0]
     first, last = max(x[0] for x in xs), min(x[-1] for x in xs)
     if first >= last:
         return np.array([first])
-    if not log:
-        return np.linspace(first, last, GRID_POINTS)
-    grid = np.geomspace(first, last, GRID_POINTS)
-    grid[0], grid[-1] = first, last
-    return grid
+    return (np.geomspace if log else np.linspace)(first, last, GRID_POINTS)

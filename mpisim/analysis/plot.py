@@ -108,10 +108,9 @@ def _dress(panel: Any, groups: list[RunGroup], axes: tuple[Axis, Axis], title: s
     panel.set(xscale="log" if x.log else "linear", yscale="log" if y.log else "linear")
     panel.set(xlabel=x.label(log), ylabel=y.label(log), title=title)
     panel.margins(x=0.02)
-    if x.log:
-        style.log_ticks(panel.xaxis, *panel.get_xlim())
-    if y.log:
-        style.log_ticks(panel.yaxis, *panel.get_ylim())
+    for axis, ticks, limits in ((x, panel.xaxis, panel.get_xlim), (y, panel.yaxis, panel.get_ylim)):
+        if axis.log:
+            style.log_ticks(ticks, *limits())
     if len(groups) > LEGEND_INSIDE:
         panel.figure.set_figwidth(style.WIDE)
         panel.legend(handlelength=3, loc="upper left", bbox_to_anchor=(1.02, 1.0))

@@ -36,7 +36,6 @@ class RunGroup:
 
     @property
     def label(self) -> str:
-        """The text in the legend."""
         return ", ".join(filter(None, (self.method, self.variant)))
 
 
@@ -67,11 +66,10 @@ def _varying_with(groups: list[RunGroup], group: RunGroup, key: str) -> list[str
 
 def _label(groups: list[RunGroup]) -> None:
     keys = varying([group.keys for group in groups])
-    methods = "method.name" in keys
     compressors = any(key.startswith("compressor.") for key in keys)
     others = [key for key in keys if key.partition(".")[0] not in ("method", "compressor")]
     for group in groups:
-        group.method = _method_text(group, groups, methods)
+        group.method = _method_text(group, groups, "method.name" in keys)
         parts = [_compressor_text(group, groups)] if compressors else []
         parts += [_other_text(key, group.keys[key]) for key in others if key in group.keys]
         group.variant = ", ".join(parts)

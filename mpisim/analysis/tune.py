@@ -20,7 +20,6 @@ from mpisim.runs.tables import differences, flatten
 SUMMARY = "tune.json"
 # Keys that may differ between the runs that are compared.
 FREE = ("method.stepsize", "run.seed", "title", "plugin", "run.layout", "run.checkpoint_seconds")
-STEP_IS = "step is"  # sets multiples of the theory step apart from numbers
 TINY = np.finfo(float).tiny  # replaces 0 under the logarithm
 
 
@@ -101,7 +100,7 @@ def _setting(log: Log) -> dict[str, Any]:
     step = log.config["method"]["stepsize"]
     if isinstance(step, dict) and "condition" in step:
         flat["condition"] = step["condition"]
-    return flat | {STEP_IS: "a multiple" if _step(log)[0] else "a number"}
+    return flat | {"step is": "a multiple" if _step(log)[0] else "a number"}
 
 
 def _step(log: Log) -> tuple[bool, float]:
@@ -121,7 +120,7 @@ def _tune(logs: list[Log], settings: dict[str, Any], rule: Criterion) -> TunedSe
     scored = [c for c in candidates if c.score is not None]
     chosen = min(scored, key=lambda c: (c.score, c.step)) if scored else None
     edge = len(candidates) > 1 and chosen in (candidates[0], candidates[-1])
-    settings = {key: value for key, value in settings.items() if key != STEP_IS}
+    settings = {key: value for key, value in settings.items() if key != "step is"}
     name = logs[0].path.stem.rpartition("-")[0]
     return TunedSetting(name, settings, _step(logs[0])[0], candidates, chosen, edge)
 

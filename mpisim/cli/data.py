@@ -10,8 +10,8 @@ import numpy as np
 from mpisim.analysis.text import columns
 from mpisim.core.errors import InputError
 from mpisim.problems.data import arrange, libsvm
+from mpisim.problems.data import fetch as fetching
 from mpisim.problems.data.content import read_content, sha256, verify
-from mpisim.problems.data.fetch import fetch
 from mpisim.problems.data.find import find, find_file
 from mpisim.problems.data.registry import DataFile, Dataset, lookup, registry
 from mpisim.problems.data.sample import write_sample
@@ -23,14 +23,14 @@ def add(parser: argparse.ArgumentParser) -> None:
     listed.set_defaults(texts=lambda args: [list_text()])
     for action, function, text in (
         ("info", info_text, "describe and verify data sets"),
-        ("fetch", _fetch, "download and verify data sets"),
+        ("fetch", fetch, "download and verify data sets"),
     ):
         named = actions.add_parser(action, help=text)
         named.add_argument("names", metavar="NAME", nargs="+")
         named.set_defaults(texts=lambda args, function=function: map(function, args.names))
     generated = actions.add_parser("sample", help="generate the sample, shaped like a small a9a")
     generated.add_argument("file", metavar="FILE", nargs="?", default="datasets/sample")
-    generated.set_defaults(texts=lambda args: [_sample(args.file)])
+    generated.set_defaults(texts=lambda args: [sample(args.file)])
     parser.set_defaults(command=data_command)
 
 
@@ -102,10 +102,12 @@ def _measure(content: bytes, path: Path) -> list[str]:
     ]
 
 
-def _fetch(name: str) -> str:
-    return "\n".join(f"{name}: {path}" for path in fetch(name))
+def fetch(name: str) -> str:
+    """Download a registered set; returns where it is."""
+    return "\n".join(f"{name}: {path}" for path in fetching.fetch(name))
 
 
-def _sample(path: str) -> str:
+def sample(path: str) -> str:
+    """Write the small generated set; returns where it is."""
     write_sample(path)
     return f"sample: {path}"

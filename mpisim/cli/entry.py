@@ -51,7 +51,6 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def console() -> NoReturn:
-    """The console script."""
     sys.exit(main())
 
 

@@ -38,10 +38,8 @@ def run_command(args: argparse.Namespace, argv: list[str]) -> int:
         result = run(experiment, Output(out, args.force, args.resume, command_line(argv)), comm)
         if comm.rank == 0:
             row = result.row
-            print(
-                f"{result.status}: round {row.round}, loss {row.loss:.6g},"
-                f" |grad f|^2 {row.grad_norm_sq:.6g}, log {out}"
-            )
+            found = f"loss {row.loss:.6g}, |grad f|^2 {row.grad_norm_sq:.6g}"
+            print(f"{result.status}: round {row.round}, {found}, log {out}")
         return EXIT_CODES[result.status]
 
     return on_all_ranks(args, body)

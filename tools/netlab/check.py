@@ -92,19 +92,6 @@ class Count:
         return (self.kernel - known) / self.ledger
 
 
-@dataclasses.dataclass(frozen=True)
-class Run:
-    """What one run sent.
-
-    ``up`` and ``down`` are the ledger's bytes from each worker host and to each of them;
-    ``counters`` is how each worker host's counters grew.
-    """
-
-    up: np.ndarray
-    down: float
-    counters: list[Counters]
-
-
 def ledger_bytes(log: Log) -> tuple[np.ndarray, float]:
     """Bytes up of each rank, shape (ranks,), and down to each of them, in a whole run.
 
@@ -119,31 +106,33 @@ def ledger_bytes(log: Log) -> tuple[np.ndarray, float]:
 def measure(lab: Lab, case: Case) -> dict[str, Count]:
     """{what: Count} for each worker host, up and down, over the second run's further rounds."""
     few, many = (run(lab, case, rounds) for rounds in (FEW, case.rounds))
+    up, down, kernel = many[0] - few[0], many[1] - few[1], many[2] - few[2]
     rounds, found = case.rounds - FEW, {}
-    for host in range(1, lab.hosts):
-        seen = many.counters[host - 1] - few.counters[host - 1]
-        sent, messages = many.up[host - 1] - few.up[host - 1], case.messages_up * rounds
+    for host, (sent, counters) in enumerate(zip(up, kernel.tolist(), strict=True), 1):
+        seen, messages = Counters(*counters), case.messages_up * rounds
         found[f"host {host} sends"] = Count(sent, seen.tx_bytes, seen.tx_packets, messages)
-        found[f"host {host} receives"] = Count(
-            many.down - few.down, seen.rx_bytes, seen.rx_packets, rounds
-        )
+        found[f"host {host} receives"] = Count(down, seen.rx_bytes, seen.rx_packets, rounds)
     return found
 
 
-def run(lab: Lab, case: Case, rounds: int) -> Run:
-    """Run a case across the lab; the log has rows for round 0 and the last round only."""
+def run(lab: Lab, case: Case, rounds: int) -> tuple[np.ndarray, float, np.ndarray]:
+    """Run a case across the lab; the log has rows for round 0 and the last round only.
+
+    Returns the ledger's bytes from each worker host, shape (hosts,), and to each of them, and how
+    each worker host's `Counters` grew, shape (hosts, 4).
+    """
     log, hosts = lab.folder / "check.h5", range(1, lab.hosts)
     settings = (*case.settings, f"run.rounds={rounds}", "run.log_every=1000000")
     sets = [word for setting in settings for word in ("--set", setting)]
     command = [sys.executable, "-m", "mpisim", "run", *sets, "--set", "run.layout=dedicated"]
-    before = [lab.counters(host) for host in hosts]
+    before = np.array([lab.counters(host) for host in hosts])
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
     job = mpirun(lab, [*command, "--out", str(log), "--force"], **quiet)
     if job.returncode != 0:
         raise MpisimError(f"netlab-check: {case.name}: {job.stderr.strip()}")
-    after = [lab.counters(host) for host in hosts]
+    grown = np.array([lab.counters(host) for host in hosts]) - before
     up, down = ledger_bytes(read(log))
-    return Run(up[1:], down, [a - b for a, b in zip(after, before, strict=True)])
+    return up[1:], down, grown
 
 
 def claims_of(case: Case, counts: dict[str, Count]) -> Iterator[Claim]:

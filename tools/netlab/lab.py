@@ -15,7 +15,6 @@ import dataclasses
 import fcntl
 import json
 import math
-import operator
 import os
 import re
 import shutil
@@ -45,9 +44,6 @@ class Counters(NamedTuple):
     rx_bytes: int
     rx_packets: int
 
-    def __sub__(self, other: Counters) -> Counters:
-        return Counters(*map(operator.sub, self, other))
-
 
 class Lab:
     """A network of hosts, of which host 0 is the server's: a context manager that removes it.
@@ -64,37 +60,26 @@ class Lab:
         self.network = dataclasses.replace(network or Links(), ranks=True, bucket=True)
         self.name = f"mpisim-{os.getpid()}"
         self.folder = FOLDER / self.name
-        self._lock: IO[str] | None = None
 
     def __enter__(self) -> Lab:
         refuse()
         remove_leftovers()
-        self._lock = _hold(self.folder)
-        try:
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(_hold(self.folder))
+            stack.callback(remove, self.name)
             self._build()
-        except BaseException:
-            self.__exit__()
-            raise
+            self._cleanup = stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Kill what still runs on the hosts, and remove them."""
-        remove(self.name)
-        if self._lock is not None:
-            self._lock.close()
+        self._cleanup.close()
 
     def space(self, host: int) -> str:
-        """The namespace of a host."""
         return f"{self.name}-{host}"
 
     @staticmethod
     def address(host: int) -> str:
-        """The IP address of a host."""
         return f"10.77.0.{host + 1}"
-
-    def home(self, host: int) -> Path:
-        """The folder for the host's temporary files, which hosts must not share."""
-        return self.folder / f"host{host}"
 
     def counters(self, host: int) -> Counters:
         """The counters of the host's eth0 since the lab began."""
@@ -107,18 +92,16 @@ class Lab:
         _tool("ip", "netns", "add", switch)
         _tool("ip", "-n", switch, "link", "add", "bridge", "type", "bridge")
         _tool("ip", "-n", switch, "link", "set", "bridge", "up")
-        net = self.network
         for host in range(self.hosts):
             self._plug(host, switch)
-            servers = (net.down, net.up) if net.shared else (math.inf, math.inf)
-            up, down = servers if host == 0 else (net.up, net.down)
+            up, down = self._rates(host)
             _shape(self.space(host), "eth0", up, 0.0)
-            _shape(switch, f"port{host}", down, net.latency)
+            _shape(switch, f"port{host}", down, self.network.latency)
 
     def _plug(self, host: int, switch: str) -> None:
         """Make a host with a link to the bridge, without IPv6, which would add packets."""
         space, port = self.space(host), f"port{host}"
-        self.home(host).mkdir()
+        (self.folder / f"host{host}").mkdir()  # for temporary files, which hosts must not share
         _tool("ip", "netns", "add", space)
         quiet = "for f in /proc/sys/net/ipv6/conf/*/disable_ipv6; do echo 1 >$f; done 2>/dev/null"
         _tool("ip", "netns", "exec", space, "sh", "-c", f"{quiet}; true")
@@ -128,6 +111,13 @@ class Lab:
         _tool("ip", "-n", space, "link", "set", "lo", "up")
         _tool("ip", "-n", space, "link", "set", "eth0", "up")
         _tool("ip", "-n", switch, "link", "set", port, "master", "bridge", "up")
+
+    def _rates(self, host: int) -> tuple[float, float]:
+        """Bits a second that leave a host, and that come to it."""
+        network = self.network
+        if host > 0:
+            return network.up, network.down
+        return (network.down, network.up) if network.shared else (math.inf, math.inf)
 
 
 def _shape(space: str, device: str, rate: float, delay: float) -> None:
@@ -195,10 +185,9 @@ def _spaces() -> list[str]:
 
 
 def _processes(space: str) -> list[int]:
-    try:
+    with contextlib.suppress(InputError):  # gone already
         return [int(pid) for pid in _tool("ip", "netns", "pids", space).split()]
-    except InputError:  # gone already
-        return []
+    return []
 
 
 def _hold(folder: Path) -> IO[str]:
@@ -217,10 +206,8 @@ def _held(folder: Path) -> bool:
     try:
         with (folder / "lock").open("r+") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
+    except OSError as error:
+        return isinstance(error, BlockingIOError)
     return False
 
 

@@ -40,10 +40,6 @@ class Facts:
     f_inf: float | None
     f_inf_source: str
 
-    def setting(self, condition: Condition) -> Setting:
-        """The constants as theorems under ``condition`` need them."""
-        return dataclasses.replace(self.smooth, condition=condition)
-
 
 def report(experiment: Experiment, epsilon: float, comm: MPI.Intracomm) -> str:
     """The whole text, on every rank. Collective; runs no round and writes no log.
@@ -51,11 +47,23 @@ def report(experiment: Experiment, epsilon: float, comm: MPI.Intracomm) -> str:
     Raises `InputError` if the experiment is inconsistent or its problem has no known constants.
     """
     facts = _facts(experiment, comm)
+    problem, samples = facts.setup.problem, text.span(facts.setup.rows)
+    what = [
+        ("title", experiment.title),
+        ("problem", problem.identity),
+        ("", f"n = {problem.n}, d = {problem.d}, m = {samples}"),
+    ]
+    delta = None if facts.f_inf is None else facts.f_0 - facts.f_inf
+    gap = [
+        ("f(x^0)", text.number(facts.f_0)),
+        ("f_inf", f"{text.number(facts.f_inf)}, {facts.f_inf_source}"),
+        ("Delta_0", f"{text.number(delta)}, f(x^0) - f_inf"),
+    ]
     blocks = [
-        text.aligned(_experiment(facts, experiment)),
+        text.aligned(what),
         "constants\n" + text.columns(_constants(facts.c)),
         text.aligned(_method(facts, experiment)),
-        text.aligned(_gap(facts)),
+        text.aligned(gap),
         _table(facts, "nonconvex", epsilon),
         _table(facts, "PL", epsilon),
     ]
@@ -85,15 +93,6 @@ def _lower_bound(setup: Setup) -> tuple[float | None, str]:
     if setup.problem.nonnegative:
         return 0.0, f"a lower bound, f being nonnegative{why}"
     return None, "no lower bound of f is known, so no rounds can be predicted"
-
-
-def _experiment(facts: Facts, experiment: Experiment) -> list[tuple[str, str]]:
-    problem, samples = facts.setup.problem, text.span(facts.setup.rows)
-    return [
-        ("title", experiment.title),
-        ("problem", problem.identity),
-        ("", f"n = {problem.n}, d = {problem.d}, m = {samples}"),
-    ]
 
 
 def _constants(c: Constants) -> list[tuple[str, ...]]:
@@ -159,7 +158,8 @@ def _steps(facts: Facts, experiment: Experiment) -> Iterable[tuple[str, str]]:
     try:
         if not method.optimizer.theorem:
             raise InputError(f"method.stepsize: there is no theorem for {method.optimizer.name!r}")
-        theory = facts.setup.estimator.theory_step(facts.setting(method.condition()))
+        setting = dataclasses.replace(facts.smooth, condition=method.condition())
+        theory = facts.setup.estimator.theory_step(setting)
         yield "theory step", f"{text.number(theory.gamma)}, {theory.source}"
     except InputError as error:
         yield "theory step", f"none: {str(error).removeprefix('method.stepsize: ')}"
@@ -169,15 +169,6 @@ def _steps(facts: Facts, experiment: Experiment) -> Iterable[tuple[str, str]]:
     elif multiple != 1 and theory is not None:
         step = text.number(multiple * theory.gamma)
         yield "step size", f"{step}, {text.number(multiple)} x theory"
-
-
-def _gap(facts: Facts) -> list[tuple[str, str]]:
-    delta = None if facts.f_inf is None else facts.f_0 - facts.f_inf
-    return [
-        ("f(x^0)", text.number(facts.f_0)),
-        ("f_inf", f"{text.number(facts.f_inf)}, {facts.f_inf_source}"),
-        ("Delta_0", f"{text.number(delta)}, f(x^0) - f_inf"),
-    ]
 
 
 def _table(facts: Facts, condition: Condition, epsilon: float) -> str:
@@ -201,7 +192,7 @@ def _table(facts: Facts, condition: Condition, epsilon: float) -> str:
 def _case(facts: Facts, condition: Condition, epsilon: float) -> Case:
     estimator, setup = facts.setup.estimator, facts.setup
     return Case(
-        setting=facts.setting(condition),
+        setting=dataclasses.replace(facts.smooth, condition=condition),
         m=setup.oracle.samples,
         delta=max(0.0, facts.f_0 - (facts.f_inf or 0.0)),
         epsilon=epsilon,

@@ -68,7 +68,10 @@ def compare(log: Log, again: Log) -> list[str]:
     same = one is None or two is None or np.array_equal(one, two, equal_nan=True)
     if not found and not same:
         found.append("final/x differs, and no column does")
-    return found + _versions(log, again) if found else []
+    software = ("package_version", "python", "numpy", "scipy", "numba", "platform")
+    versions = ((name, log.attrs.get(name), again.attrs.get(name)) for name in software)
+    changed = [f"{name} was {old}, is {new}" for name, old, new in versions if old != new]
+    return found + changed if found else []
 
 
 def _first(one: np.ndarray, two: np.ndarray) -> int:
@@ -83,10 +86,3 @@ def _final(path: Path) -> np.ndarray | None:
             return file["final/x"][()] if "final/x" in file else None
 
     return run_isolated(path, read)
-
-
-def _versions(log: Log, again: Log) -> list[str]:
-    """Versions of software that have changed since."""
-    names = ("package_version", "python", "numpy", "scipy", "numba", "platform")
-    versions = ((name, log.attrs.get(name), again.attrs.get(name)) for name in names)
-    return [f"{name} was {old}, is {new}" for name, old, new in versions if old != new]

@@ -38,11 +38,10 @@ OPEN: dict[str, Any] = {
 class LogWriter:
     """Writes one log. Made by `create` or `reopen`; ``schema`` comes from `schema.columns`."""
 
-    def __init__(
-        self, path: Path, raw: OrderedFile, file: h5py.File, schema: list[Column], written: int
-    ):
-        self.path, self.raw, self.file = path, raw, file
-        self.sets = [file["rounds"][name] for name, *_ in schema]
+    def __init__(self, path: Path, schema: list[Column], written: int):
+        self.path, self.raw = path, OrderedFile(path)
+        self.file = h5py.File(self.raw, "r+", **OPEN)
+        self.sets = [self.file["rounds"][name] for name, *_ in schema]
         self._block: list[tuple] = []
         self._written = written
         self._flushed = monotonic()
@@ -61,8 +60,7 @@ class LogWriter:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_whole(path, image(lambda file: cls._fill(file, attributes, schema)))
-            raw = OrderedFile(path)
-            return cls(path, raw, h5py.File(raw, "r+", **OPEN), schema, 0)
+            return cls(path, schema, 0)
         except OSError as error:
             raise InputError(f"{path}: cannot be written: {error}") from None
 
@@ -94,12 +92,10 @@ class LogWriter:
                 path, lambda: cls._cut_back(path, schema, first_round, every, state)
             )
             write_whole(path, content)
-            raw = OrderedFile(path)
-            file = h5py.File(raw, "r+", **OPEN)
+            return cls(path, schema, rows)
         except DAMAGE as error:
             reason = " ".join(str(error).split())
             raise InputError(f"{path}: cannot be resumed: {reason}; --force starts anew") from None
-        return cls(path, raw, file, schema, rows)
 
     @staticmethod
     def _cut_back(
@@ -170,20 +166,17 @@ class LogWriter:
                 self._end("failed")
             raise
         finally:
-            self._close()
+            self.file.flush()
+            used = self.file.id.get_filesize()
+            self.file.close()
+            self.raw.close()
+            with contextlib.suppress(OSError):
+                os.truncate(self.path, used)
 
     def _end(self, status: str) -> None:
         """Write the status, if there is room for it."""
         self._reserve(0)
         self.file.attrs.update({"status": status, "end": now()})
-
-    def _close(self) -> None:
-        self.file.flush()
-        used = self.file.id.get_filesize()
-        self.file.close()
-        self.raw.close()
-        with contextlib.suppress(OSError):
-            os.truncate(self.path, used)
 
     def _reserve(self, size: int) -> None:
         """Reserve room for ``size`` more bytes and HDF5's own, or raise `OutputError`."""

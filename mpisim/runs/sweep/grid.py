@@ -39,8 +39,7 @@ def points(tables: Tables, settings: list[str], folder: str) -> tuple[Path, list
             if isinstance(one, dict):
                 one.pop("multiples", None)
     folder = sweep.pop("folder", folder)
-    named = isinstance(folder, str) and folder != ""
-    require(named, "sweep.folder", folder, "a string, not empty")
+    require(isinstance(folder, str) and folder != "", "sweep.folder", folder, "a string, not empty")
     found = expand(tables, sweep)
     for point in found:
         for setting in of_points:

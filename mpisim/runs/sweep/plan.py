@@ -101,19 +101,16 @@ def _attributes(logs: Sequence[Path]) -> list[dict[str, Any]]:
 
 
 def _root_attributes(log: Path) -> dict[str, Any]:
-    try:
-        with h5py.File(log, "r", locking=False) as file:
-            return dict(file.attrs)
-    except DAMAGE:
-        return {}
+    with suppress(*DAMAGE), h5py.File(log, "r", locking=False) as file:
+        return dict(file.attrs)
+    return {}
 
 
 def resumable(log: Path, identity: dict[str, str], every: int) -> bool:
     """Whether the log has a checkpoint of the same experiment and all rows before it."""
-    try:
+    with suppress(InputError, OSError):
         content, _ = checkpoint.load(checkpoint.path_for(log), identity)
         rounds = reader.read(log).column("round")
         rows_before(rounds, int(checkpoint.state_of(content)["round"]), every)
-    except (InputError, OSError):
-        return False
-    return True
+        return True
+    return False
