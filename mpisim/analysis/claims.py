@@ -45,6 +45,11 @@ class Claim:
     details: dict[str, Any] = dataclasses.field(default_factory=dict)
 
 
+def missing(claim: str, source: str, why: str) -> Claim:
+    """A claim that does not hold because logs are missing, or have too little in them."""
+    return Claim(claim, source, f"not measured: {why}", False)
+
+
 def write(path: Path, claims: Sequence[Claim]) -> Path:
     """Write the claims as a JSON list; returns ``path``. `OutputError` where that fails."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -110,7 +115,7 @@ def fewer(
     """
     pairs = [(a, b) for a in less for b in more if seed(a) == seed(b)]
     if not pairs:
-        return Claim(claim, source, "not measured: no seed has both runs", False)
+        return missing(claim, source, "no seed has both runs")
     runs = [log for pair in pairs for log in pair]
     level, start = common_level(runs, y), max(float(log.column(y)[0]) for log in runs)
     details = {
@@ -119,8 +124,8 @@ def fewer(
         "seeds": [seed(a) for a, _ in pairs],
     }
     if level >= start:
-        measured = f"not measured: a run never got below {START[y]}"
-        return Claim(claim, source, measured, False, details)
+        not_reached = missing(claim, source, f"a run never got below {START[y]}")
+        return dataclasses.replace(not_reached, details=details)
     low = [needed(a, x, level, y) for a, _ in pairs]
     high = [needed(b, x, level, y) for _, b in pairs]
     ratios = np.array(high) / np.array(low)
@@ -131,6 +136,34 @@ def fewer(
         f" {_reached(level / start, y)}"
     )
     return Claim(claim, source, measured, median > 1, details)
+
+
+def without_start(
+    claim: Claim,
+    pair: Sequence[Sequence[Log]],
+    axes: Sequence[Axis],
+    start: str,
+    alone: str = "",
+    y: str = Y,
+) -> Claim:
+    """A claim of `fewer` with the ratio that leaves ``start`` out, what is sent before round 0.
+
+    ``axes`` are those of both sides without it. The text has the ratio where ``start`` turns the
+    claim, and ``alone`` where ``start`` is all that the one side needed.
+    """
+    if "ratios" not in claim.details:
+        return claim
+    low, high = (
+        np.median([needed(log, axis, claim.details["level"], y) for log in logs])
+        for logs, axis in zip(pair, axes, strict=True)
+    )
+    ratio = float(high / low) if low > 0 else None
+    told = alone if ratio is None else f"{number(ratio)} times" if ratio > 1 else ""
+    measured = claim.measured
+    if told and not claim.holds:
+        measured += f"; without {start}: {told}"
+    details = claim.details | {"ratio_without_start": ratio}
+    return dataclasses.replace(claim, measured=measured, details=details)
 
 
 def ordered(claim: str, source: str, groups: Mapping[str, Sequence[Log]], x: Axis) -> Claim:

@@ -70,6 +70,10 @@ class Epochs(Axis):
         return "epochs"
 
 
+ROUNDS, EPOCHS = Axis("round", log=False), Epochs("epochs", log=False)
+GRADIENT = Axis("grad_norm_sq", log=True)  # |grad f|^2
+
+
 @dataclasses.dataclass(frozen=True)
 class Named(Axis):
     """A column, or a function of it, with a label of its own."""
@@ -82,6 +86,11 @@ class Named(Axis):
 
     def label(self, log: Log) -> str:
         return self.text
+
+
+# Of networks, as papers draw them: the norm itself.
+LOSS = Named("loss", log=False, text="training loss")
+NORM = Named("grad_norm_sq", log=True, text="training gradient norm", of=np.sqrt)
 
 
 @dataclasses.dataclass(frozen=True)

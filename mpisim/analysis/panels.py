@@ -62,15 +62,14 @@ def matrix(
     ``labels`` stand at the left of the rows, ``titles`` above the columns, and ``entries`` under
     ``title`` in one legend above all.
     """
-    with styled():
-        figure, panels = grid(len(rows), len(columns))
-        for line, row, label in zip(panels, rows, labels, strict=True):
-            for panel, column in zip(line, columns, strict=True):
-                fill(panel, row, column)
-            line[0].set_ylabel(label)
-        for panel, text in zip(panels[0], titles, strict=True):
-            panel.set_title(text)
-        legend(figure, entries, title)
+    figure, panels = grid(len(rows), len(columns))
+    for line, row, label in zip(panels, rows, labels, strict=True):
+        for panel, column in zip(line, columns, strict=True):
+            fill(panel, row, column)
+        line[0].set_ylabel(label)
+    for panel, text in zip(panels[0], titles, strict=True):
+        panel.set_title(text)
+    legend(figure, entries, title)
     return figure
 
 
@@ -82,23 +81,23 @@ def curve(panel: Any, logs: Sequence[Log], x: Axis, y: Axis, colour: str, dash: 
         panel.fill_between(drawn.x, drawn.low, drawn.high, color=colour, alpha=0.2, linewidth=0)
 
 
-def dress(panel: Any, x: Axis, y: Axis, label: str) -> None:
-    """Scales, short numbers on the ticks, and the label of x; after the curves are drawn."""
+def dress(panel: Any, x: Axis, y: Axis, xlabel: str, ylabel: str = "") -> None:
+    """Scales, short numbers on the ticks, and labels; after the curves are drawn."""
     from matplotlib import ticker
 
     panel.margins(x=0.02)
     panel.set_xscale("log" if x.log else "linear")
     panel.set_yscale("log" if y.log else "linear")
-    panel.set_xlabel(label)
+    panel.set_xlabel(xlabel)
+    if ylabel:
+        panel.set_ylabel(ylabel)
     if not x.log:
         panel.xaxis.set_major_formatter(ticker.EngFormatter(sep=""))
         panel.xaxis.set_major_locator(ticker.MaxNLocator(4))
-    for axis, shown, limits in (
-        (panel.xaxis, x, panel.get_xlim()),
-        (panel.yaxis, y, panel.get_ylim()),
-    ):
-        if shown.log:
-            style.log_ticks(axis, *limits)
+    if x.log:
+        style.log_ticks(panel.xaxis, *panel.get_xlim())
+    if y.log:
+        style.log_ticks(panel.yaxis, *panel.get_ylim())
 
 
 def entries_of(looks: Mapping[str, tuple[str, Any]]) -> list[Entry]:
@@ -106,24 +105,26 @@ def entries_of(looks: Mapping[str, tuple[str, Any]]) -> list[Entry]:
     return [(text, {"color": c, "linestyle": dash}) for text, (c, dash) in looks.items()]
 
 
+def colours_of(colours: Iterable[tuple[str, str]], linewidth: float = 4) -> list[Entry]:
+    """The entries of a legend that explains colours alone, from pairs (text, colour)."""
+    return [(text, {"color": colour, "linewidth": linewidth}) for text, colour in colours]
+
+
+def dashes_of(dashes: Mapping[str, Any]) -> list[Entry]:
+    """The entries of a legend that explains dashes alone, from {text: dash}."""
+    return entries_of({text: ("black", dash) for text, dash in dashes.items()})
+
+
 def legend(
     figure: Any, entries: Sequence[Entry], title: str = "", columns: int | None = None
 ) -> None:
-    """One legend above all panels.
-
-    ``columns`` is the number of entries side by side; as many as fit if None.
-    """
+    """One legend above all panels, ``columns`` entries side by side; as many as fit if None."""
     from matplotlib.lines import Line2D
 
     handles = [Line2D([], [], label=text, **look) for text, look in entries]
     for count in range(columns or len(handles), 0, -1):
-        legend = figure.legend(
-            handles=handles,
-            loc="outside upper center",
-            ncols=count,
-            handlelength=2.6,
-            title=title or None,
-        )
+        look: dict[str, Any] = {"ncols": count, "handlelength": 2.6, "title": title or None}
+        legend = figure.legend(handles=handles, loc="outside upper center", **look)
         extent = legend.get_window_extent()
         if columns or count == 1 or extent.width <= figure.bbox.width:
             return
@@ -133,3 +134,12 @@ def legend(
 def caption(figure: Any, text: str, columns: int) -> None:
     """A text below ``columns`` panels side by side."""
     figure.supxlabel(textwrap.fill(text, 40 * columns), fontsize=8, color="#555555")
+
+
+def table(panel: Any, cells: Sequence[Sequence[str]], height: float, **look: Any) -> None:
+    """A table in place of axes; ``height`` is that of its lines, against the default."""
+    panel.axis("off")
+    drawn = panel.table(cells, loc="center", **look)
+    drawn.auto_set_font_size(False)
+    drawn.set_fontsize(9)
+    drawn.scale(1, height)

@@ -6,16 +6,13 @@ import numpy as np
 
 from mpisim.analysis import labels
 from mpisim.analysis.claims import Claim, number
-from mpisim.analysis.curves import Axis, Epochs, Named, crossing
+from mpisim.analysis.curves import EPOCHS, Axis, Named, crossing
 from mpisim.runs.log.reader import Log
 
-EPOCHS, BITS = Epochs("epochs", log=False), Axis("bits_total", log=True)
-ROUNDS = Axis("round", log=False)
-LOSS = Named("loss", log=False, text="training loss")
-GRADIENT = Named("grad_norm_sq", log=True, text="training gradient norm", of=np.sqrt)
+BITS = Axis("bits_total", log=True)
 ACCURACY = Named("train_accuracy", log=False, text="training accuracy")
 TEST_LOSS = Named("test_loss", log=False, text="test loss")
-TEST_GRADIENT = Named("test_grad_norm_sq", log=True, text="test gradient norm", of=np.sqrt)
+TEST_NORM = Named("test_grad_norm_sq", log=True, text="test gradient norm", of=np.sqrt)
 TEST_ACCURACY = Named("test_accuracy", log=False, text="test accuracy")
 COSTS = {EPOCHS: "epochs", BITS: "bits"}
 
@@ -23,20 +20,24 @@ COSTS = {EPOCHS: "epochs", BITS: "bits"}
 def better(own: Log, rival: Log, y: Axis, x: Axis, source: str) -> Claim:
     """Claim that ``own`` has the better y when both have spent the same on x."""
     budget = min(float(x.values(own)[-1]), float(x.values(rival)[-1]))
-    ours, theirs = (_value_at(log, y, x, budget) for log in (own, rival))
+    ours, theirs = (value_at(log, y, x, budget) for log in (own, rival))
     higher = y.name.endswith("accuracy")
-    names = [labels.method(str(log.attrs["method"])) for log in (own, rival)]
     return Claim(
-        f"{names[0]} has the {'higher' if higher else 'smaller'} {y.label(own)} than {names[1]}"
-        f" at equal {COSTS[x]}",
+        f"{name(own)} has the {'higher' if higher else 'smaller'} {y.label(own)} than"
+        f" {name(rival)} at equal {COSTS[x]}",
         source,
         f"{ours:.3g} and {theirs:.3g}",
-        bool(ours > theirs if higher else ours < theirs),
+        ours > theirs if higher else ours < theirs,
         {"budget": budget, "own": ours, "rival": theirs},
     )
 
 
-def _value_at(log: Log, y: Axis, x: Axis, budget: float) -> float:
+def name(log: Log) -> str:
+    """The paper's name for a run's method."""
+    return labels.method(str(log.attrs["method"]))
+
+
+def value_at(log: Log, y: Axis, x: Axis, budget: float) -> float:
     """y in the last row at which at most ``budget`` was spent on x."""
     within = np.flatnonzero(x.values(log) <= budget * (1 + 1e-9))
     return float(y.values(log)[within[-1]])
@@ -57,13 +58,13 @@ def times_fewer(
         crossing(more, x, y, value) / crossing(less, x, y, value) for value in [level, *before]
     )
     told = f"; {number(min(ratios))} to {number(max(ratios))} times before" if ratios else ""
-    names = [labels.method(str(log.attrs["method"])) for log in (less, more)]
+    low, high = wanted / within, wanted * within
     return Claim(
-        f"{names[0]} needs about {wanted:g} times fewer {COSTS[x]} than {names[1]} at equal"
+        f"{name(less)} needs about {wanted:g} times fewer {COSTS[x]} than {name(more)} at equal"
         f" {y.label(less)}",
         source,
         f"{number(ratio)} times, at {y.label(less)} {level:.3g}"
-        f" ({wanted / within:.3g} to {wanted * within:.3g} holds){told}",
-        bool(wanted / within <= ratio <= wanted * within),
+        f" ({low:.3g} to {high:.3g} holds){told}",
+        bool(low <= ratio <= high),
         {"level": level, "ratio": ratio, "levels": before, "ratios": ratios},
     )

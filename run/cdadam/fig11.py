@@ -8,9 +8,8 @@ from typing import Any
 
 from mpisim.analysis import labels, panels, style
 from mpisim.analysis.claims import Claim
+from mpisim.analysis.curves import LOSS, ROUNDS
 from mpisim.runs.log.reader import Log
-
-from .equal_cost import LOSS, ROUNDS
 
 SOURCE = "CD-Adam, Appendix E.3 and Figure 11"
 DASHES = ((0, (1, 1.2)), (0, (4, 1.5)), "-")
@@ -31,18 +30,17 @@ def _batch(log: Log) -> int:
 
 def draw(logs: list[Log]) -> Any:
     """Training loss over rounds, for each n and for each tau."""
-    with panels.styled():
-        figure, drawn = panels.grid(1, 2)
-        for panel, (name, runs) in zip(drawn[0], groups(logs).items(), strict=True):
-            looks = zip(runs.items(), style.COLOURS, DASHES, strict=False)
-            for (value, log), colour, dash in looks:
-                panels.curve(panel, [log], ROUNDS, LOSS, colour, dash)
-                panel.lines[-1].set_label(f"{name} = {value}")
-            panels.dress(panel, ROUNDS, LOSS, "round")
-            panel.legend(fontsize=8)
-        drawn[0, 0].set_ylabel("training loss")
-        trained = labels.training(logs[0].config, logs[0].n)
-        panels.caption(figure, trained.split(", n =")[0], 2)
+    figure, drawn = panels.grid(1, 2)
+    for panel, (name, runs) in zip(drawn[0], groups(logs).items(), strict=True):
+        looks = zip(runs.items(), style.COLOURS, DASHES, strict=False)
+        for (value, log), colour, dash in looks:
+            panels.curve(panel, [log], ROUNDS, LOSS, colour, dash)
+            panel.lines[-1].set_label(f"{name} = {value}")
+        panels.dress(panel, ROUNDS, LOSS, "round")
+        panel.legend(fontsize=8)
+    drawn[0, 0].set_ylabel("training loss")
+    trained = labels.training(logs[0].config, logs[0].n)
+    panels.caption(figure, trained.split(", n =")[0], 2)
     return figure
 
 
@@ -53,12 +51,8 @@ def claims(logs: list[Log]) -> list[Claim]:
 
 def _faster(what: str, runs: dict[int, Log]) -> Claim:
     """Compares means of the training loss over the logged rounds after the first."""
-    means = {value: float(LOSS.values(log)[1:].mean()) for value, log in runs.items()}
-    values = list(means.values())
-    return Claim(
-        f"{what} decreases the training loss faster",
-        SOURCE,
-        "mean loss over the rounds " + ", ".join(f"{v}: {mean:.3g}" for v, mean in means.items()),
-        len(values) > 1 and all(a > b for a, b in pairwise(values)),
-        {"means": {str(value): mean for value, mean in means.items()}},
-    )
+    means = {str(value): float(LOSS.values(log)[1:].mean()) for value, log in runs.items()}
+    measured = ", ".join(f"{value}: {mean:.3g}" for value, mean in means.items())
+    falling = len(means) > 1 and all(a > b for a, b in pairwise(means.values()))
+    text = f"{what} decreases the training loss faster"
+    return Claim(text, SOURCE, f"mean loss over the rounds {measured}", falling, {"means": means})

@@ -1,9 +1,11 @@
 """CD-Adam: communication-compressed adaptive gradient method for distributed optimisation."""
 
+from mpisim.analysis.curves import EPOCHS
 from mpisim.analysis.study import Figure, Grid
 
 from . import fig11, logistic, pi, table2
-from .images import FIG1, FIG3, LOOKS, RIVALS, Curves, by_bits, by_epochs
+from .equal_cost import BITS
+from .images import FIG1, FIG3, LOOKS, RIVALS, Curves, over
 
 LONG = ["run.rounds=10000"]
 CIFAR = ["problem.data=cifar10", "problem.samples=0", "problem.augment=true"]
@@ -24,49 +26,31 @@ def _trained(model: str) -> Grid:
     )
 
 
-RESNET, VGG, WIDE = map(_trained, ("resnet18", "vgg16", "wrn-16-4"))
-
-
 def _images(name: str, title: str, runs: Grid, shown: Curves) -> Figure:
     return Figure(name, title, runs, shown.draw, shown.claims)
 
 
+def _four_ways(name: str, title: str) -> Figure:
+    runs = Grid(name, {"quick": [], "paper": LONG})
+    return Figure(name, title, runs, logistic.draw, logistic.claims)
+
+
+RESNET, VGG, WIDE = map(_trained, ("resnet18", "vgg16", "wrn-16-4"))
+SIZES = Grid("fig11", {"quick": [], "paper": [*CIFAR, *BIG]}, instead=INSTEAD)
+PI = Grid("pi", {"quick": [], "paper": [*CIFAR, *START]}, instead=INSTEAD)
+
 FIGURES = [
     _images("fig1", "training ResNet-18: bits of CD-Adam, AMSGrad, 1-bit Adam", RESNET, FIG1),
-    Figure(
-        "fig2",
-        "four ways of compressing AMSGrad, scaled sign",
-        Grid("fig2", {"quick": [], "paper": LONG}),
-        logistic.draw,
-        logistic.claims,
-    ),
+    _four_ways("fig2", "four ways of compressing AMSGrad, scaled sign"),
     _images("fig3", "the same network: CD-Adam, EF21, 1-bit Adam", RESNET, FIG3),
-    Figure(
-        "fig4",
-        "the four ways of Figure 2 with Top-1",
-        Grid("fig4", {"quick": [], "paper": LONG}),
-        logistic.draw,
-        logistic.claims,
-    ),
-    _images("fig5", "ResNet-18 over bits, training and test", RESNET, by_bits(5)),
-    _images("fig6", "ResNet-18 over epochs, training and test", RESNET, by_epochs(6)),
-    _images("fig7", "VGG-16 over bits", VGG, by_bits(7)),
-    _images("fig8", "VGG-16 over epochs", VGG, by_epochs(8)),
-    _images("fig9", "WideResNet-16-4 over bits", WIDE, by_bits(9)),
-    _images("fig10", "WideResNet-16-4 over epochs", WIDE, by_epochs(10)),
-    Figure(
-        "fig11",
-        "the number of workers and the batch size",
-        Grid("fig11", {"quick": [], "paper": [*CIFAR, *BIG]}, instead=INSTEAD),
-        fig11.draw,
-        fig11.claims,
-    ),
-    Figure(
-        "pi",
-        "the measured pi of the scaled sign on ResNet-18",
-        Grid("pi", {"quick": [], "paper": [*CIFAR, *START]}, instead=INSTEAD),
-        pi.draw,
-        pi.claims,
-    ),
+    _four_ways("fig4", "the four ways of Figure 2 with Top-1"),
+    _images("fig5", "ResNet-18 over bits, training and test", RESNET, over(BITS, 5)),
+    _images("fig6", "ResNet-18 over epochs, training and test", RESNET, over(EPOCHS, 6)),
+    _images("fig7", "VGG-16 over bits", VGG, over(BITS, 7)),
+    _images("fig8", "VGG-16 over epochs", VGG, over(EPOCHS, 8)),
+    _images("fig9", "WideResNet-16-4 over bits", WIDE, over(BITS, 9)),
+    _images("fig10", "WideResNet-16-4 over epochs", WIDE, over(EPOCHS, 10)),
+    Figure("fig11", "the number of workers and the batch size", SIZES, fig11.draw, fig11.claims),
+    Figure("pi", "the measured pi of the scaled sign on ResNet-18", PI, pi.draw, pi.claims),
     Figure("table2", "seconds and bits of a round", RESNET, table2.draw, table2.claims),
 ]

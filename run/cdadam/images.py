@@ -7,23 +7,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mpisim.analysis import labels, panels, style
-from mpisim.analysis.claims import Claim
-from mpisim.analysis.curves import Axis
+from mpisim.analysis.claims import Claim, missing
+from mpisim.analysis.curves import EPOCHS, LOSS, NORM, Axis
 from mpisim.runs.log.reader import Log
 
 from . import pi
-from .equal_cost import (
-    ACCURACY,
-    BITS,
-    EPOCHS,
-    GRADIENT,
-    LOSS,
-    TEST_ACCURACY,
-    TEST_GRADIENT,
-    TEST_LOSS,
-    better,
-    times_fewer,
-)
+from .equal_cost import ACCURACY, BITS, TEST_ACCURACY, TEST_LOSS, TEST_NORM, better, times_fewer
 
 LOOKS: dict[str, tuple[str, Any]] = {
     "cd-adam": (style.COLOURS[0], "-"),
@@ -33,7 +22,7 @@ LOOKS: dict[str, tuple[str, Any]] = {
 }
 RIVALS = ("ef21-2way", "1bit-adam")
 ABOUT = 1.6  # "around" 32 and 5 times means up to this factor
-ALL: tuple[Axis, ...] = (LOSS, GRADIENT, ACCURACY, TEST_LOSS, TEST_GRADIENT, TEST_ACCURACY)
+ALL: tuple[Axis, ...] = (LOSS, NORM, ACCURACY, TEST_LOSS, TEST_NORM, TEST_ACCURACY)
 
 Pairs = tuple[tuple[Axis, str, Axis], ...]  # (y, rival, x): CD-Adam has the better y at equal x
 
@@ -75,23 +64,21 @@ class Curves:
         """The panels."""
         found = of_method(logs, self.methods)
         first = next(iter(found.values()))
-        with panels.styled():
-            figure, drawn = panels.grid(-(-len(self.axes) // self.columns), self.columns)
-            for panel, (x, y) in zip(drawn.flat, self.axes, strict=True):
-                for method, log in reversed(found.items()):
-                    panels.curve(panel, [log], x, y, *LOOKS[method])
-                panels.dress(panel, x, y, x.label(first))
-                panel.set_ylabel(y.label(first))
-            looks = {labels.method(method): LOOKS[method] for method in found}
-            panels.legend(figure, panels.entries_of(looks))
-            panels.caption(figure, labels.training(first.config, first.n), self.columns)
+        figure, drawn = panels.grid(-(-len(self.axes) // self.columns), self.columns)
+        for panel, (x, y) in zip(drawn.flat, self.axes, strict=True):
+            for method, log in reversed(found.items()):
+                panels.curve(panel, [log], x, y, *LOOKS[method])
+            panels.dress(panel, x, y, x.label(first), y.label(first))
+        looks = {labels.method(method): LOOKS[method] for method in found}
+        panels.legend(figure, panels.entries_of(looks))
+        panels.caption(figure, labels.training(first.config, first.n), self.columns)
         return figure
 
     def claims(self, logs: list[Log]) -> Iterator[Claim]:
         """What the paper says of the figure. A claim without its runs does not hold."""
         found = of_method(logs, self.methods)
         if "cd-adam" not in found:
-            yield self._missing("cd-adam")
+            yield missing("CD-Adam", self.source, "no complete run of CD-Adam")
             return
         own = found["cd-adam"]
         for rival, y, times in self.fewer:
@@ -102,14 +89,8 @@ class Curves:
         for y, rival, x in self.better:
             if rival in found:
                 yield better(own, found[rival], y, x, self.source)
-        for method in self.methods:
-            if method not in found:
-                yield self._missing(method)
-
-    def _missing(self, method: str) -> Claim:
-        name = labels.method(method)
-        text = name if method == "cd-adam" else f"CD-Adam against {name}"
-        return Claim(text, self.source, f"not measured: no complete run of {name}", False)
+        for name in (labels.method(method) for method in self.methods if method not in found):
+            yield missing(f"CD-Adam against {name}", self.source, f"no complete run of {name}")
 
 
 FIG1 = Curves(
@@ -123,26 +104,22 @@ FIG1 = Curves(
 FIG3 = Curves(
     "CD-Adam, Section 7.2 and Figure 3",
     ("cd-adam", *RIVALS),
-    ((EPOCHS, GRADIENT), (BITS, GRADIENT), (BITS, LOSS), (BITS, TEST_ACCURACY)),
+    ((EPOCHS, NORM), (BITS, NORM), (BITS, LOSS), (BITS, TEST_ACCURACY)),
     4,
-    pairs(EPOCHS, dict.fromkeys(RIVALS, (GRADIENT,)))
-    + pairs(BITS, dict.fromkeys(RIVALS, (GRADIENT, LOSS, TEST_ACCURACY))),
+    pairs(EPOCHS, dict.fromkeys(RIVALS, (NORM,)))
+    + pairs(BITS, dict.fromkeys(RIVALS, (NORM, LOSS, TEST_ACCURACY))),
 )
-VALUES, NORMS = (LOSS, TEST_LOSS, ACCURACY, TEST_ACCURACY), (GRADIENT, TEST_GRADIENT)
-LATER = {"ef21-2way": (*VALUES, *NORMS), "1bit-adam": (TEST_LOSS, TEST_ACCURACY, *NORMS)}
+NORMS = (NORM, TEST_NORM)
+BETTER: dict[Axis, dict[str, tuple[Axis, ...]]] = {
+    BITS: dict.fromkeys(RIVALS, ALL),
+    EPOCHS: {
+        "ef21-2way": (LOSS, TEST_LOSS, ACCURACY, TEST_ACCURACY, *NORMS),
+        "1bit-adam": (TEST_LOSS, TEST_ACCURACY, *NORMS),
+    },
+}
 
 
-def by_bits(number: int) -> Curves:
-    """Figures 5, 7 and 9: training above test; CD-Adam is better in everything."""
-    return _all(number, BITS, dict.fromkeys(RIVALS, ALL))
-
-
-def by_epochs(number: int) -> Curves:
-    """Figures 6, 8 and 10: the same over epochs."""
-    return _all(number, EPOCHS, LATER)
-
-
-def _all(number: int, x: Axis, rivals: Mapping[str, tuple[Axis, ...]]) -> Curves:
-    axes = tuple((x, y) for y in ALL)
-    source = f"CD-Adam, Figure {number}"
-    return Curves(source, ("cd-adam", *RIVALS), axes, 3, pairs(x, rivals))
+def over(x: Axis, number: int) -> Curves:
+    """Figures 5, 7 and 9 over bits, and 6, 8 and 10 over epochs: training above test."""
+    axes, source = tuple((x, y) for y in ALL), f"CD-Adam, Figure {number}"
+    return Curves(source, ("cd-adam", *RIVALS), axes, 3, pairs(x, BETTER[x]))

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from mpisim.analysis import labels, panels, style
-from mpisim.analysis.claims import Claim, number
-from mpisim.analysis.curves import Axis, Named
-from mpisim.analysis.study import best_runs, by_data, data_sets
+from mpisim.analysis.claims import Claim, missing, number
+from mpisim.analysis.curves import ROUNDS, Axis, Named
+from mpisim.analysis.study import best_run, by_data, data_sets
 from mpisim.runs.log.reader import Log
+
+from .equal_cost import BITS, name, value_at
 
 SOURCE = "CD-Adam, Section 7.1 and Figure 2 (Appendix E.1, Figure 4)"
 ORDER = ("phishing", "mushrooms", "a9a", "w8a")
@@ -24,7 +26,6 @@ LOOKS: dict[str, tuple[str, Any]] = {
 SAME = 3.0  # two gradient norms are "roughly the same" within this factor
 STALL = 2.0  # a method that gains less in the second half of its rounds stalls
 
-ROUNDS, BITS = Axis("round", log=False), Axis("bits_total", log=True)
 NORM = Named("grad_norm_sq", log=True, text="gradient norm", of=np.sqrt)
 
 Found = dict[tuple, Log]  # {(data, method): run}
@@ -32,11 +33,10 @@ Found = dict[tuple, Log]  # {(data, method): run}
 
 def runs(logs: list[Log]) -> Found:
     """{(data, method): the run with the best step}: the smallest last gradient norm."""
-    found: Found = {}
-    for steps in best_runs(logs, "final"):
-        log = next(iter(steps.values()))[0]
-        found[str(log.config["problem"]["data"]), str(log.attrs["method"])] = log
-    return by_data(found, ORDER)
+    best = best_run(
+        logs, lambda log: (str(log.config["problem"]["data"]), str(log.attrs["method"])), "final"
+    )
+    return by_data(best, ORDER)
 
 
 def draw(logs: list[Log]) -> Any:
@@ -56,37 +56,37 @@ def draw(logs: list[Log]) -> Any:
         fill,
         labels=[NORM.label(logs[0])] * 2,
         titles=names,
-        entries=panels.entries_of({labels.method(name): look for name, look in LOOKS.items()}),
+        entries=panels.entries_of({labels.method(method): look for method, look in LOOKS.items()}),
     )
 
 
 def claims(logs: list[Log]) -> Iterator[Claim]:
     """What Section 7.1 says of the four strategies, on each data set."""
     found = runs(logs)
-    for name in data_sets(found):
-        yield from _claims(name, found)
+    for data in data_sets(found):
+        yield from _claims(data, found)
 
 
-def _claims(name: str, found: Found) -> Iterator[Claim]:
-    missing = [labels.method(method) for method in LOOKS if (name, method) not in found]
-    if missing:
-        text = f"{name}: the four strategies compared"
-        yield Claim(text, SOURCE, f"not measured: no complete run of {', '.join(missing)}", False)
+def _claims(data: str, found: Found) -> Iterator[Claim]:
+    lacking = [labels.method(method) for method in LOOKS if (data, method) not in found]
+    if lacking:
+        text = f"{data}: the four strategies compared"
+        yield missing(text, SOURCE, f"no complete run of {', '.join(lacking)}")
         return
-    own = {method: found[name, method] for method in LOOKS}
-    yield _at_equal_bits(name, own)
-    yield _at_equal_rounds(name, own["cd-adam"], own["amsgrad"])
+    own = {method: found[data, method] for method in LOOKS}
+    yield _at_equal_bits(data, own)
+    yield _at_equal_rounds(data, own["cd-adam"], own["amsgrad"])
     for method in ("ef-amsgrad", "naive-amsgrad"):
-        yield _stalls(name, own[method], own["cd-adam"])
+        yield _stalls(data, own[method], own["cd-adam"])
 
 
-def _at_equal_bits(name: str, own: dict[str, Log]) -> Claim:
+def _at_equal_bits(data: str, own: dict[str, Log]) -> Claim:
     budget = float(BITS.values(own["cd-adam"])[-1])
-    norms = {method: _norm_at(log, budget) for method, log in own.items()}
+    norms = {method: value_at(log, NORM, BITS, budget) for method, log in own.items()}
     values = ", ".join(f"{labels.method(method)} {norm:.2g}" for method, norm in norms.items())
     steps = {method: float(log.attrs["stepsize"]) for method, log in own.items()}
     return Claim(
-        f"{name}: CD-Adam reaches the smallest gradient norm at equal bits",
+        f"{data}: CD-Adam reaches the smallest gradient norm at equal bits",
         SOURCE,
         f"{values}, with {number(budget)} bits a worker",
         min(norms, key=lambda method: norms[method]) == "cd-adam",
@@ -94,17 +94,11 @@ def _at_equal_bits(name: str, own: dict[str, Log]) -> Claim:
     )
 
 
-def _norm_at(log: Log, budget: float) -> float:
-    """The last gradient norm before the budget of bits is spent."""
-    within = np.flatnonzero(BITS.values(log) <= budget)
-    return float(NORM.values(log)[within[-1]])
-
-
-def _at_equal_rounds(name: str, cd_adam: Log, amsgrad: Log) -> Claim:
+def _at_equal_rounds(data: str, cd_adam: Log, amsgrad: Log) -> Claim:
     last, plain = NORM.values(cd_adam)[-1], NORM.values(amsgrad)[-1]
     ratio = float(last / plain)
     return Claim(
-        f"{name}: CD-Adam ends where uncompressed AMSGrad ends, at equal rounds",
+        f"{data}: CD-Adam ends where uncompressed AMSGrad ends, at equal rounds",
         SOURCE,
         f"{last:.2g} and {plain:.2g}, {ratio:.2g} times (at most {SAME:g} holds)",
         ratio <= SAME,
@@ -112,12 +106,12 @@ def _at_equal_rounds(name: str, cd_adam: Log, amsgrad: Log) -> Claim:
     )
 
 
-def _stalls(name: str, log: Log, cd_adam: Log) -> Claim:
+def _stalls(data: str, log: Log, cd_adam: Log) -> Claim:
     values = NORM.values(log)
     gain = float(values[: len(values) // 2].min() / values.min())
     above = float(values[-1] / NORM.values(cd_adam)[-1])
     return Claim(
-        f"{name}: {labels.method(str(log.attrs['method']))} stalls, above CD-Adam",
+        f"{data}: {name(log)} stalls, above CD-Adam",
         SOURCE,
         f"{gain:.3g} times smaller in the second half (below {STALL:g} holds),"
         f" ends at {above:.2g} times CD-Adam's norm",

@@ -8,35 +8,30 @@ import numpy as np
 
 from mpisim.analysis import labels, panels, style
 from mpisim.analysis.claims import Claim
-from mpisim.analysis.curves import Named
+from mpisim.analysis.curves import ROUNDS, Axis
 from mpisim.runs.log.reader import Log
-
-from .equal_cost import ROUNDS
 
 SOURCE = "CD-Adam, Appendix D"
 LOW, HIGH = 0.597, 0.713
 SHADE = "#dddddd"
-CURVES = {
-    "pi_up": ("workers, mean", "-"),
-    "pi_up_max": ("workers, largest", (0, (1, 1.2))),
-    "pi_down": ("server", (0, (4, 1.5))),
+CURVES: dict[str, tuple[str, str, Any]] = {
+    "pi_up": ("workers, mean", style.COLOURS[0], "-"),
+    "pi_up_max": ("workers, largest", style.COLOURS[1], (0, (1, 1.2))),
+    "pi_down": ("server", style.COLOURS[2], (0, (4, 1.5))),
 }
 
 
 def draw(logs: list[Log]) -> Any:
     """Over the rounds: workers' mean and largest, the server's, and the paper's range."""
-    log, y = logs[0], Named("pi_up", log=False, text="pi")
-    entries: list[panels.Entry] = []
-    with panels.styled():
-        figure, ((panel,),) = panels.grid(1, 1, (5.6, 3.0))
-        panel.axhspan(LOW, HIGH, color=SHADE, linewidth=0)
-        for (name, (text, dash)), colour in zip(CURVES.items(), style.COLOURS, strict=False):
-            panels.curve(panel, [log], ROUNDS, Named(name, log=False), colour, dash)
-            entries.append((text, {"color": colour, "linestyle": dash}))
-        panels.dress(panel, ROUNDS, y, "round")
-        panel.set_ylabel(y.text)
-        panels.legend(figure, [*entries, ("the paper's range", {"color": SHADE, "linewidth": 6})])
-        panels.caption(figure, labels.training(log.config, log.n), 2)
+    log = logs[0]
+    figure, ((panel,),) = panels.grid(1, 1, (5.6, 3.0))
+    panel.axhspan(LOW, HIGH, color=SHADE, linewidth=0)
+    for name, (_, *look) in CURVES.items():
+        panels.curve(panel, [log], ROUNDS, Axis(name, log=False), *look)
+    panels.dress(panel, ROUNDS, Axis("pi_up", log=False), "round", "pi")
+    entries = panels.entries_of({text: (colour, dash) for text, colour, dash in CURVES.values()})
+    panels.legend(figure, entries + panels.colours_of([("the paper's range", SHADE)], 6))
+    panels.caption(figure, labels.training(log.config, log.n), 2)
     return figure
 
 

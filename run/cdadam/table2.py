@@ -43,19 +43,11 @@ def draw(logs: list[Log]) -> Any:
         for method, seconds, bits, formula in rows(logs)
     ]
     log = next(iter(of_method(logs, METHODS).values()))
-    with panels.styled():
-        figure, drawn = panels.grid(1, 3)
-        panel = drawn[0, 0]
-        for other in drawn[0, 1:]:
-            other.remove()
-        figure.set_layout_engine("none")
-        panel.set_position((0.03, 0.15, 0.94, 0.8))
-        panel.axis("off")
-        table = panel.table([HEAD, *cells], loc="center", cellLoc="center")
-        table.scale(1.0, 1.6)
-        table.auto_set_font_size(False)
-        table.set_fontsize(9)
-        panels.caption(figure, labels.training(log.config, log.n), 3)
+    figure, ((panel,),) = panels.grid(1, 1, (3 * panels.PANEL[0], panels.PANEL[1]))
+    figure.set_layout_engine("none")
+    panel.set_position((0.03, 0.15, 0.94, 0.8))
+    panels.table(panel, [HEAD, *cells], 1.6, cellLoc="center")
+    panels.caption(figure, labels.training(log.config, log.n), 3)
     return figure
 
 
@@ -64,7 +56,12 @@ def claims(logs: list[Log]) -> Iterator[Claim]:
     seconds = {}
     for method, time, bits, formula in rows(logs):
         seconds[method] = time
-        yield _of_bits(method, bits, formula)
+        top, share = method == "ef21-2way", bits / formula
+        text = "EF21 sends at most" if top else f"{labels.method(method)} sends"
+        said = f"{bits:.6g} and {formula:.6g}, {share:.6g} times"
+        details = {"bits": bits, "formula": formula}
+        holds = share <= 1 if top else share == 1
+        yield Claim(f"{text} the bits of the table", SOURCE, said, holds, details)
     if {"cd-adam", "amsgrad", "ef21-2way"} <= seconds.keys():
         ratio = seconds["cd-adam"] / seconds["amsgrad"]
         text = "CD-Adam's overhead over uncompressed is small"
@@ -73,16 +70,3 @@ def claims(logs: list[Log]) -> Iterator[Claim]:
         ratio = seconds["ef21-2way"] / seconds["cd-adam"]
         said = f"{ratio:.3g} times the time (paper: 1.24)"
         yield Claim("EF21 takes more time than CD-Adam", SOURCE, said, ratio > 1, {"ratio": ratio})
-
-
-def _of_bits(method: str, bits: float, formula: float) -> Claim:
-    share = bits / formula
-    top = method == "ef21-2way"
-    text = "EF21 sends at most" if top else f"{labels.method(method)} sends"
-    return Claim(
-        f"{text} the bits of the table",
-        SOURCE,
-        f"{bits:.6g} and {formula:.6g}, {share:.6g} times",
-        share <= 1 if top else share == 1,
-        {"bits": bits, "formula": formula},
-    )

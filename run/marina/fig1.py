@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from mpisim.analysis import labels, panels, style
-from mpisim.analysis.claims import Claim, fewer, needed, ordered
-from mpisim.analysis.curves import Axis, Epochs
+from mpisim.analysis.claims import Claim, fewer, ordered, without_start
+from mpisim.analysis.curves import EPOCHS, GRADIENT, ROUNDS, Axis
 from mpisim.analysis.study import data_sets, grouped
 from mpisim.runs.log.reader import Log
 
@@ -29,9 +29,7 @@ class LaterBits(Axis):
         return np.maximum(super().values(log) - WIRE_BITS * int(log.attrs["dimension"]), 0)
 
 
-ROUNDS, BITS = Axis("round", log=False), Axis("bits_up", log=False)
-EPOCHS, LATER_BITS = Epochs("epochs", log=False), LaterBits("bits_up", log=False)
-GRADIENT = Axis("grad_norm_sq", log=True)
+BITS, LATER_BITS = Axis("bits_up", log=False), LaterBits("bits_up", log=False)
 Row = tuple[str, str, Axis]  # less, more, cost
 # The rows of panels, top to bottom. The paper's row 1 is the first two.
 ROWS: tuple[Row, ...] = (
@@ -47,19 +45,18 @@ Found = dict[tuple, list[Log]]
 
 def runs(logs: list[Log]) -> Found:
     """{(data, K, method): logs}, data sets in the order of the figure."""
-    return grouped(logs, _key, ORDER)
 
+    def key(log: Log) -> tuple[str, int, str]:
+        data, compressor, method = (log.config[t] for t in ("problem", "compressor", "method"))
+        return str(data["data"]), int(compressor["k"]), str(method["name"])
 
-def _key(log: Log) -> tuple[str, int, str]:
-    config = log.config
-    k, method = int(config["compressor"]["k"]), str(config["method"]["name"])
-    return str(config["problem"]["data"]), k, method
+    return grouped(logs, key, ORDER)
 
 
 def draw(logs: list[Log]) -> Any:
     """A column for each data set; the paper's two rows take two rows of panels each."""
     found = runs(logs)
-    names = data_sets(found)
+    names, counts = data_sets(found), sorted({k for _, k, _ in found})
     pairs = (f"{labels.method(less)} vs {labels.method(more)}" for less, more, _ in ROWS)
 
     def fill(panel: Any, row: Row, data: str) -> None:
@@ -77,16 +74,9 @@ def draw(logs: list[Log]) -> Any:
         fill,
         labels=[f"{pair}\n{GRADIENT.label(logs[0])}" for pair in pairs],
         titles=names,
-        entries=_legend(sorted({k for _, k, _ in found})),
+        entries=panels.colours_of((f"K = {k}", COLOURS.get(k, "black")) for k in counts)
+        + panels.dashes_of({f"(VR-){name}": DASHES[name.lower()] for name in ("MARINA", "DIANA")}),
     )
-
-
-def _legend(counts: list[int]) -> list[panels.Entry]:
-    methods = [("(VR-)MARINA", DASHES["marina"]), ("(VR-)DIANA", DASHES["diana"])]
-    entries: list[panels.Entry] = [
-        (f"K = {k}", {"color": COLOURS.get(k, "black"), "linewidth": 4}) for k in counts
-    ]
-    return entries + [(text, {"color": "black", "linestyle": dash}) for text, dash in methods]
 
 
 def claims(logs: list[Log]) -> Iterator[Claim]:
@@ -104,23 +94,12 @@ def _pairs(found: Found) -> Iterator[Claim]:
             text = f"{data}, K = {k}: {labels.method(less)} needs fewer {COSTS[cost]} than"
             pair = found.get((data, k, less), []), found.get((data, k, more), [])
             claim = fewer(f"{text} {labels.method(more)}", source, *pair, cost)
-            yield _with_later_bits(claim, *pair) if cost is BITS else claim
-
-
-def _with_later_bits(claim: Claim, less: list[Log], more: list[Log]) -> Claim:
-    """Adds the ratio of bits without g^0, in words where g^0 alone turns the claim."""
-    if "ratios" not in claim.details:
-        return claim
-    level = float(claim.details["level"])
-    low = np.median([needed(log, LATER_BITS, level) for log in less])
-    high = np.median([needed(log, BITS, level) for log in more])
-    ratio = float(high / low) if low > 0 else None
-    measured = claim.measured
-    if not claim.holds and (ratio is None or ratio > 1):
-        said = "g^0 alone took it there" if ratio is None else f"{ratio:.3g} times"
-        measured += f"; without the 32 d bits of g^0: {said}"
-    details = claim.details | {"ratio_without_start": ratio}
-    return dataclasses.replace(claim, measured=measured, details=details)
+            if cost is BITS:
+                start = "the 32 d bits of g^0"
+                claim = without_start(
+                    claim, pair, (LATER_BITS, BITS), start, "g^0 alone took it there"
+                )
+            yield claim
 
 
 def _orders(found: Found) -> Iterator[Claim]:

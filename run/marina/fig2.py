@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from mpisim.analysis import labels, panels, style
-from mpisim.analysis.claims import Claim, number
-from mpisim.analysis.curves import Axis, Epochs, Named, crossing
-from mpisim.analysis.study import best_runs
+from mpisim.analysis.claims import Claim, missing, number
+from mpisim.analysis.curves import EPOCHS, LOSS, NORM, Axis, crossing
+from mpisim.analysis.study import best_run
 from mpisim.runs.log.reader import Log
 
 SOURCE = "MARINA, Section 5.2 and Figure 2"
 DASHES = {"vr-marina": "-", "vr-diana": (0, (4, 1.5))}
-LOSS = Named("loss", log=False, text="training loss")
-GRADIENT = Named("grad_norm_sq", log=True, text="training gradient norm", of=np.sqrt)
-EPOCHS, BITS = Epochs("epochs", log=False), Axis("bits_up", log=False)
+BITS = Axis("bits_up", log=False)
 COSTS = {EPOCHS: "sample gradients", BITS: "bits"}
-AXES = tuple((x, y) for y in (LOSS, GRADIENT) for x in COSTS)
+AXES = tuple((x, y) for y in (LOSS, NORM) for x in COSTS)
 
 Found = dict[tuple[str, float], Log]
 
@@ -31,11 +27,8 @@ def share(log: Log) -> float:
 
 def runs(logs: list[Log]) -> Found:
     """{(method, K / d): the run with the best step}: the smallest last training loss."""
-    found = {}
-    for steps in best_runs(logs, "loss"):
-        log = next(iter(steps.values()))[0]
-        found[str(log.attrs["method"]), share(log)] = log
-    return dict(sorted(found.items()))
+    best = best_run(logs, lambda log: (str(log.attrs["method"]), share(log)), "loss")
+    return dict(sorted(best.items()))
 
 
 def draw(logs: list[Log]) -> Any:
@@ -44,21 +37,15 @@ def draw(logs: list[Log]) -> Any:
     shares = sorted({k for _, k in found})
     colours = dict(zip(shares, style.COLOURS, strict=False))
     log = next(iter(found.values()))
-    with panels.styled():
-        figure, drawn = panels.grid(2, 2)
-        for panel, (x, y) in zip(drawn.flat, AXES, strict=True):
-            for (method, k), own in found.items():
-                panels.curve(panel, [own], x, y, colours[k], DASHES[method])
-            panels.dress(panel, x, y, x.label(log))
-            panel.set_ylabel(y.label(log))
-        entries: list[panels.Entry] = [
-            (_name(k), {"color": colours[k], "linewidth": 4}) for k in shares
-        ]
-        entries += [
-            (labels.method(m), {"color": "black", "linestyle": d}) for m, d in DASHES.items()
-        ]
-        panels.legend(figure, entries)
-        panels.caption(figure, labels.training(log.config, log.n), 2)
+    figure, drawn = panels.grid(2, 2)
+    for panel, (x, y) in zip(drawn.flat, AXES, strict=True):
+        for (method, k), own in found.items():
+            panels.curve(panel, [own], x, y, colours[k], DASHES[method])
+        panels.dress(panel, x, y, x.label(log), y.label(log))
+    entries = panels.colours_of([(_name(k), colour) for k, colour in colours.items()])
+    entries += panels.dashes_of({labels.method(name): dash for name, dash in DASHES.items()})
+    panels.legend(figure, entries)
+    panels.caption(figure, labels.training(log.config, log.n), 2)
     return figure
 
 
@@ -76,17 +63,13 @@ def claims(logs: list[Log]) -> list[Claim]:
 def _faster(found: Found, k: float, x: Axis) -> Claim:
     text = f"{_name(k)}: VR-MARINA needs fewer {COSTS[x]} than VR-DIANA"
     if any((method, k) not in found for method in DASHES):
-        return Claim(text, SOURCE, "not measured: no complete run of both", False)
+        return missing(text, SOURCE, "no complete run of both")
     ours, theirs = (found[method, k] for method in DASHES)
     level = max(float(LOSS.values(log).min()) for log in (ours, theirs))
     start = float(LOSS.values(ours)[0])
     costs = [crossing(log, x, LOSS, level) for log in (ours, theirs)]
     ratio = costs[1] / costs[0] if costs[0] > 0 else float("nan")
     steps = [float(log.attrs["stepsize"]) for log in (ours, theirs)]
-    return Claim(
-        text,
-        SOURCE,
-        f"{number(ratio)} times, to training loss {level:.3g} from {start:.3g}",
-        bool(ratio > 1 and level < start),
-        {"level": level, "costs": costs, "steps": steps},
-    )
+    measured = f"{number(ratio)} times, to training loss {level:.3g} from {start:.3g}"
+    details = {"level": level, "costs": costs, "steps": steps}
+    return Claim(text, SOURCE, measured, bool(ratio > 1 and level < start), details)

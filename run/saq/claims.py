@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from mpisim.analysis.claims import Claim, fewer, needed, number
+from mpisim.analysis.claims import Claim, fewer, number, without_start
 from mpisim.analysis.curves import Axis
 from mpisim.analysis.study import data_sets
 from mpisim.runs.log.reader import Log
@@ -61,16 +61,6 @@ def claims(source: str, comparisons: Sequence[Comparison], logs: Sequence[Log]) 
         yield from together(found, one, own)
 
 
-def pairs(found: Found, one: Comparison, source: str) -> Iterator[Claim]:
-    """For each data set and cost: ``less`` needs less than ``more`` to their common level."""
-    for name in data_sets(found):
-        own = found.get((name, one.less), []), found.get((name, one.more), [])
-        for cost, unit in one.costs.items():
-            text = f"{name}, d = {dimension(found, name)}: {one.less} needs fewer {unit} than"
-            claim = fewer(f"{text} {one.more}", source, *own, cost, DISTANCE)
-            yield claim if cost is ROUNDS else _with_later(claim, *own, cost)
-
-
 @dataclasses.dataclass(frozen=True)
 class Later(Axis):
     """An axis without what was spent in row 0, the exchange before round 0."""
@@ -82,20 +72,18 @@ class Later(Axis):
         return values - values[0]
 
 
-def _with_later(claim: Claim, less: list[Log], more: list[Log], cost: Axis) -> Claim:
-    """Adds the ratio without the exchange before round 0, in words where that turns the claim."""
-    if "ratios" not in claim.details:
-        return claim
-    level, later = float(claim.details["level"]), Later(cost.name, log=cost.log, of=cost)
-    low, high = (
-        np.median([needed(log, later, level, DISTANCE) for log in logs]) for logs in (less, more)
-    )
-    ratio = float(high / low) if low > 0 else None
-    measured = claim.measured
-    if not claim.holds and ratio is not None and ratio > 1:
-        measured += f"; without what is sent before round 0: {number(ratio)} times"
-    details = claim.details | {"ratio_without_start": ratio}
-    return dataclasses.replace(claim, measured=measured, details=details)
+def pairs(found: Found, one: Comparison, source: str) -> Iterator[Claim]:
+    """For each data set and cost: ``less`` needs less than ``more`` to their common level."""
+    for name in data_sets(found):
+        pair = found.get((name, one.less), []), found.get((name, one.more), [])
+        for cost, unit in one.costs.items():
+            text = f"{name}, d = {dimension(found, name)}: {one.less} needs fewer {unit} than"
+            claim = fewer(f"{text} {one.more}", source, *pair, cost, DISTANCE)
+            if cost is not ROUNDS:
+                later = Later(cost.name, log=cost.log, of=cost)
+                start = "what is sent before round 0"
+                claim = without_start(claim, pair, (later, later), start, y=DISTANCE)
+            yield claim
 
 
 def together(found: Found, one: Comparison, source: str) -> Iterator[Claim]:
@@ -106,13 +94,12 @@ def together(found: Found, one: Comparison, source: str) -> Iterator[Claim]:
     if one.where is None:
         return
     for cost, unit in one.costs.items():
-        ratios = {name: _ratio(found, name, one, cost) for name in data_sets(found)}
+        ratios = {}
+        for name in data_sets(found):
+            pair = found.get((name, one.less), []), found.get((name, one.more), [])
+            measured = fewer("", "", *pair, cost, DISTANCE).details
+            ratios[name] = float(measured.get("median_ratio", 0.0))
         said = (f"{name} (d = {dimension(found, name)}) {number(r)}" for name, r in ratios.items())
         text = f"{one.less} needs fewer {unit} than {one.more} {WORDS[one.where]}"
         holds = one.where([*ratios.values()])
         yield Claim(text, source, ", ".join(said), holds, {"ratios": ratios})
-
-
-def _ratio(found: Found, name: str, one: Comparison, cost: Axis) -> float:
-    own = found.get((name, one.less), []), found.get((name, one.more), [])
-    return float(fewer("", "", *own, cost, DISTANCE).details.get("median_ratio", 0.0))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mpisim.analysis import labels, panels, style
-from mpisim.analysis.curves import Axis, Named
+from mpisim.analysis.curves import ROUNDS, Axis, Named
 from mpisim.analysis.study import data_sets, grouped
 from mpisim.runs.log.reader import Log
 
@@ -27,6 +27,7 @@ SCHEMES = {
     ("quant-plus", "varying"): "quant+",
     ("rand-tau-plus", ""): "rand-τ+",
 }
+CODECS = {"elias": "Elias omega", "e1": "Appendix E.1", "entropy": "entropy coder"}
 SOLID, DASHED, DOTTED = "-", (0, (4, 1.5)), (0, (1, 1.2))
 LOOKS: dict[str, tuple[str, Any]] = {
     "DCGD (quant)": (style.COLOURS[3], DASHED),
@@ -41,10 +42,8 @@ LOOKS: dict[str, tuple[str, Any]] = {
     "DIANA+ (rand-τ+)": (style.COLOURS[2], DOTTED),
 }
 
-
 RATIO = r"$\|x^k - x^\star\|^2 / \|x^0 - x^\star\|^2$"
 ERROR = Named(DISTANCE, log=True, text=RATIO, of=lambda distance: distance / distance[0])
-ROUNDS = Axis("round", log=False)
 SENT = "megabytes sent, all workers"  # payload
 BYTES = Named("bits_up", log=True, text=SENT, of=lambda bits: bits / MEGABYTE)
 SECONDS = Axis("seconds", log=True)
@@ -57,11 +56,10 @@ Found = dict[tuple, list[Log]]
 def label(log: Log) -> str:
     """The paper's name for a run: ``DIANA+ (quant+)``."""
     table = log.config["compressor"]
-    plus = table["name"] == "smooth"
-    inner = table["inner"] if plus else table
-    name = str(inner["name"])
-    scheme = SCHEMES.get((name, inner.get("steps", "")), labels.compressor(inner))
-    return f"{labels.method(str(log.config['method']['name']))}{'+' * plus} ({scheme})"
+    inner = table.get("inner", table)
+    scheme = SCHEMES.get((inner["name"], inner.get("steps", "")), labels.compressor(inner))
+    plus = "+" * (table["name"] == "smooth")
+    return f"{labels.method(str(log.config['method']['name']))}{plus} ({scheme})"
 
 
 def runs(logs: Sequence[Log]) -> Found:

@@ -20,22 +20,16 @@ from mpisim.analysis.curves import Axis
 from mpisim.core.errors import InputError
 from mpisim.runs.log.isolated import DAMAGE, run_isolated
 
+from .curves import CODECS
+
 SOURCE = "SAQ, Appendix B.5 and Figure 3 (Assumption 3)"
 LAMBDAS, DENSITIES = (1, 10, 100), (0.25, 0.5, 0.75, 1.0)
 FILE = "bits.h5"
 # "none" is no code: norm, signs and empirical entropy, without what tells the frequencies.
-CODES = {
-    "elias": "Elias omega",
-    "e1": "Appendix E.1",
-    "entropy": "entropy coder",
-    "none": "empirical entropy",
-}
-DASHES = {
-    "elias": "-",
-    "e1": (0, (1, 1.2)),
-    "entropy": (0, (4, 1.5)),
-    "none": (0, (5, 1.5, 1, 1.5)),
-}
+CODES = CODECS | {"none": "empirical entropy"}
+DASHES: dict[str, Any] = dict(
+    zip(CODES, ("-", (0, (1, 1.2)), (0, (4, 1.5)), (0, (5, 1.5, 1, 1.5))), strict=True)
+)
 LINEAR, LOGARITHMIC = Axis("bits", log=False), Axis("bits", log=True)
 NORM = r"$\|h^{-1}\|$"
 BINS = 20
@@ -62,9 +56,8 @@ def read(folder: Path) -> Measured:
     try:
         return run_isolated(path, lambda: _measured(path))
     except DAMAGE:
-        raise InputError(
-            f"{path}: cannot be read; `mpisim study run/saq fig3` measures it"
-        ) from None
+        hint = "`mpisim study run/saq fig3` measures it"
+        raise InputError(f"{path}: cannot be read; {hint}") from None
 
 
 def _measured(path: Path) -> Measured:
@@ -79,31 +72,23 @@ def _measured(path: Path) -> Measured:
 
 def draw(measured: Measured) -> Any:
     """A column for each lambda; Elias' bits of every h, and medians in all codes."""
-    with panels.styled():
-        figure, grid = panels.grid(2, len(LAMBDAS), (3.4, 2.6))
-        for a, mean in enumerate(LAMBDAS):
-            grid[0, a].set_title(f"Poisson, λ = {mean}")
-            for b in range(len(DENSITIES)):
-                _dots(grid[0, a], measured, (a, b), style.COLOURS[b])
-            for b in (0, len(DENSITIES) - 1):
-                _medians(grid[1, a], measured, (a, b), style.COLOURS[b])
-            panels.dress(grid[0, a], LOGARITHMIC, LINEAR, NORM)
-            panels.dress(grid[1, a], LOGARITHMIC, LOGARITHMIC, NORM)
-        grid[0, 0].set_ylabel("bits, Elias omega")
-        grid[1, 0].set_ylabel("bits, medians")
-        looks: list[panels.Entry] = [
-            (f"density {density}", {"color": colour, "linewidth": 4})
-            for density, colour in zip(DENSITIES, style.COLOURS, strict=False)
-        ]
-        looks += [(CODES[c], {"color": "black", "linestyle": DASHES[c]}) for c in CODES]
-        panels.legend(figure, looks, "SAQ, Figure 3: bits of a message, d = 50", len(DENSITIES))
+    figure, grid = panels.grid(2, len(LAMBDAS), (3.4, 2.6))
+    dots = {"markersize": 2.5, "markeredgewidth": 0, "alpha": 0.5, "rasterized": True}
+    for a, mean in enumerate(LAMBDAS):
+        grid[0, a].set_title(f"Poisson, λ = {mean}")
+        for values, colour in zip(measured.bits["elias"][a], style.COLOURS, strict=False):
+            grid[0, a].plot(measured.inverse_norm, values, ".", color=colour, **dots)
+        for b in (0, len(DENSITIES) - 1):
+            _medians(grid[1, a], measured, (a, b), style.COLOURS[b])
+        panels.dress(grid[0, a], LOGARITHMIC, LINEAR, NORM)
+        panels.dress(grid[1, a], LOGARITHMIC, LOGARITHMIC, NORM)
+    grid[0, 0].set_ylabel("bits, Elias omega")
+    grid[1, 0].set_ylabel("bits, medians")
+    densities = (f"density {density}" for density in DENSITIES)
+    looks = panels.colours_of(zip(densities, style.COLOURS, strict=False))
+    looks += panels.dashes_of({CODES[code]: dash for code, dash in DASHES.items()})
+    panels.legend(figure, looks, "SAQ, Figure 3: bits of a message, d = 50", len(DENSITIES))
     return figure
-
-
-def _dots(panel: Any, measured: Measured, at: tuple[int, int], colour: str) -> None:
-    values = measured.bits["elias"][at]
-    look = {"markersize": 2.5, "markeredgewidth": 0, "alpha": 0.5, "rasterized": True}
-    panel.plot(measured.inverse_norm, values, ".", color=colour, **look)
 
 
 def _medians(panel: Any, measured: Measured, at: tuple[int, int], colour: str) -> None:
@@ -130,7 +115,8 @@ def _correlations(measured: Measured) -> Iterator[Claim]:
             ranks = {code: float(result.statistic) for code, result in found.items()}
             elias = found["elias"]
             said = ", ".join(f"{CODES[code]} {rank:.2f}" for code, rank in ranks.items())
-            more = _more(measured, (a, b))
+            ratios = measured.bits["elias"][a, b] / measured.bits["none"][a, b]
+            more = float(np.median(ratios)) - 1
             yield Claim(
                 f"λ = {mean}, density {density}: bits (Elias) grow with |h^-1|",
                 SOURCE,
@@ -139,11 +125,6 @@ def _correlations(measured: Measured) -> Iterator[Claim]:
                 elias.statistic > 0 and elias.pvalue < SURE,
                 {"spearman": ranks, "p_value": float(elias.pvalue), "elias_above_entropy": more},
             )
-
-
-def _more(measured: Measured, at: tuple[int, int]) -> float:
-    """Elias' bits over norm, signs and empirical entropy, less 1: the median over h."""
-    return float(np.median(measured.bits["elias"][at] / measured.bits["none"][at])) - 1
 
 
 def _bounds(measured: Measured) -> Iterator[Claim]:

@@ -12,6 +12,7 @@ from .curves import SPENT
 SEEDS = "sweep.seeds=[{run={seed=1}}, {run={seed=2}}, {run={seed=3}}]"
 LONG = ["run.rounds=5000", "run.log_every=10"]
 VECTORS = {"quick": 10, "paper": 100}  # sparse x for each h
+BITS = Measurement(f"{__package__}.measure_fig3", "logs/saq-fig3", VECTORS, fig3.read)
 SCHEMES = Grid("schemes", {"quick": [SEEDS], "paper": LONG})
 
 
@@ -26,13 +27,7 @@ def _figure(
 # The captions of the appendix and its text number the figures differently; the names here are
 # those of the captions.
 FIGURES = [
-    Figure(
-        "fig3",
-        "bits of a quantized message against |h^-1|",
-        Measurement(f"{__package__}.measure_fig3", "logs/saq-fig3", VECTORS, fig3.read),
-        fig3.draw,
-        fig3.claims,
-    ),
+    Figure("fig3", "bits of a quantized message against |h^-1|", BITS, fig3.draw, fig3.claims),
     _figure(
         "fig4",
         "DCGD+ and DIANA+ (block quant+) against DCGD and DIANA (quant)",

@@ -14,6 +14,7 @@ from mpisim.analysis.study import data_sets
 from mpisim.runs.log.reader import Log
 
 from . import curves
+from .curves import BYTES, CODECS, SECONDS
 
 # d, n and m, the rows of a worker, as Table 2 has them.
 PAPER = {
@@ -26,7 +27,6 @@ PAPER = {
 }
 PLUS = "DIANA+ (quant+)"
 LABELS = ("DIANA (quant)", PLUS, "DIANA+ (block quant+)")
-CODECS = {"elias": "Elias omega", "e1": "Appendix E.1", "entropy": "entropy coder"}
 HEADS = {  # of the columns, with their shares of the figure's width
     "data": 0.13,
     "d": 0.06,
@@ -44,14 +44,12 @@ Runs = dict[tuple[str, str, str], Log]
 
 def runs(logs: Sequence[Log]) -> Runs:
     """{(data, label, codec): run}, data sets in the order of the figures."""
-    by_label = curves.runs(logs)
-    return {(*key, codec(log)): log for key, own in by_label.items() for log in own}
-
-
-def codec(log: Log) -> str:
-    """The code of a run's levels."""
-    table = log.config["compressor"]
-    return str(table.get("inner", table)["codec"])
+    found = {}
+    for key, own in curves.runs(logs).items():
+        for log in own:
+            table = log.config["compressor"]
+            found[*key, str(table.get("inner", table)["codec"])] = log
+    return found
 
 
 def message_bits(logs: Sequence[Log]) -> list[float]:
@@ -70,54 +68,37 @@ def draw(logs: Sequence[Log]) -> Any:
 
     found = runs(logs)
     names = data_sets(found)
-    with panels.styled():
-        figure = Figure(figsize=(11, 2.9 + 0.35 * len(names)), layout="constrained")
-        places = figure.add_gridspec(2, len(LABELS), height_ratios=(0.35 + 0.28 * len(names), 2.2))
-        top = figure.add_subplot(places[0, :])
-        top.axis("off")
-        cells = [_row(found, name) for name in names]
-        widths = list(HEADS.values())
-        table = top.table(cells, colLabels=_heads(found), colWidths=widths, loc="center")
-        table.auto_set_font_size(False)
-        table.set_fontsize(9)
-        table.scale(1, 1.25)
-        for column, scheme in enumerate(LABELS):
-            _bars(figure.add_subplot(places[1, column]), found, names, scheme)
-        looks = [
-            (text, {"color": colour, "linewidth": 6})
-            for text, colour in zip(CODECS.values(), style.COLOURS, strict=False)
-        ]
-        panels.legend(figure, looks, "SAQ, Table 2, and the bits of a message in three codes")
+    figure = Figure(figsize=(11, 2.9 + 0.35 * len(names)), layout="constrained")
+    places = figure.add_gridspec(2, len(LABELS), height_ratios=(0.35 + 0.28 * len(names), 2.2))
+    rounds = max((int(log.column("round")[-1]) for log in found.values()), default=0)
+    heads = [head + f", {rounds} rounds" * (head == "of all MB") for head in HEADS]
+    top, cells = figure.add_subplot(places[0, :]), [_row(found, name) for name in names]
+    panels.table(top, cells, 1.25, colLabels=heads, colWidths=list(HEADS.values()))
+    for column, scheme in enumerate(LABELS):
+        _bars(figure.add_subplot(places[1, column]), found, names, scheme)
+    looks = panels.colours_of(zip(CODECS.values(), style.COLOURS, strict=False), 6)
+    panels.legend(figure, looks, "SAQ, Table 2, and the bits of a message in three codes")
     return figure
 
 
-def _heads(found: Runs) -> list[str]:
-    rounds = max((int(log.column("round")[-1]) for log in found.values()), default=0)
-    return [head + f", {rounds} rounds" * (head == "of all MB") for head in HEADS]
+def _first(found: Runs, name: str) -> Log:
+    return next(log for (data, _, _), log in found.items() if data == name)
 
 
 def _row(found: Runs, name: str) -> list[str]:
-    log = next(log for (data, _, _), log in found.items() if data == name)
-    sizes = [f"{size:,}" for size in _sizes(log)]
+    sizes = [f"{size:,}" for size in _sizes(_first(found, name))]
     paper = ", ".join(f"{size:,}" for size in PAPER[name]) if name in PAPER else "not there"
     plus = found.get((name, PLUS, "elias"))
     if plus is None:
         return [name, *sizes, paper, "", "", ""]
-    seconds, rounds = curves.SECONDS.values(plus), plus.column("round")
-    each = (seconds[-1] - seconds[0]) / rounds[-1]
-    start = number(curves.BYTES.values(plus)[0])
-    return [name, *sizes, paper, start, f"{_share(plus, curves.BYTES):.0%}", f"{each:.2g}"]
+    sent, seconds = BYTES.values(plus), SECONDS.values(plus)
+    each = (seconds[-1] - seconds[0]) / plus.column("round")[-1]
+    return [name, *sizes, paper, number(sent[0]), f"{sent[0] / sent[-1]:.0%}", f"{each:.2g}"]
 
 
 def _sizes(log: Log) -> tuple[int, int, int]:
     """d, n and the most rows that a worker has."""
     return int(log.attrs["dimension"]), log.n, int(log.workers["rows"].max())
-
-
-def _share(log: Log, cost: Axis) -> float:
-    """The share that was spent before round 0."""
-    values = cost.values(log)
-    return float(values[0] / values[-1])
 
 
 def _bars(panel: Any, found: Runs, names: list[str], scheme: str) -> None:
@@ -136,34 +117,22 @@ def _bars(panel: Any, found: Runs, names: list[str], scheme: str) -> None:
 
 def claims(logs: Sequence[Log]) -> Iterator[Claim]:
     """The data is that of Table 2, and what is sent first is negligible in long runs (A.3, B.1)."""
-    found = runs(logs)
+    found, text = runs(logs), "d = {:,}, n = {:,}, m = {:,}"
     for name in data_sets(found):
-        yield from _claims(name, found)
-
-
-def _claims(name: str, found: Runs) -> Iterator[Claim]:
-    log = next(log for (data, _, _), log in found.items() if data == name)
-    sizes = _sizes(log)
-    text = "d = {:,}, n = {:,}, m = {:,}"
-    paper = PAPER.get(name)
-    if paper:
-        yield Claim(
-            f"{name}: {text.format(*paper)}",
-            "SAQ, Table 2",
-            text.format(*sizes),
-            sizes == paper,
-        )
-    plus = found.get((name, PLUS, "elias"))
-    if plus is not None:
-        for cost, unit in ((curves.BYTES, "megabytes"), (curves.SECONDS, "seconds")):
-            yield _negligible(name, plus, cost, unit)
+        sizes, paper = _sizes(_first(found, name)), PAPER.get(name)
+        if paper:
+            own, wanted = text.format(*sizes), f"{name}: {text.format(*paper)}"
+            yield Claim(wanted, "SAQ, Table 2", own, sizes == paper)
+        if (name, PLUS, "elias") in found:
+            for cost, unit in ((BYTES, "megabytes"), (SECONDS, "seconds")):
+                yield _negligible(name, found[name, PLUS, "elias"], cost, unit)
 
 
 def _negligible(name: str, log: Log, cost: Axis, unit: str) -> Claim:
     values, rounds = cost.values(log), int(log.column("round")[-1])
     each = (values[-1] - values[0]) / rounds
     enough = values[0] * (1 / NEGLIGIBLE - 1) / each
-    share = _share(log, cost)
+    share = float(values[0] / values[-1])
     return Claim(
         f"{name}: {PLUS}: what is sent before round 0 is negligible in {unit}",
         'SAQ, Appendix A.3: "negligible when the number of iterations is large"',

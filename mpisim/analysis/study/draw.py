@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from mpisim.analysis import panels
 from mpisim.analysis.claims import SUFFIX, read, table, write
 from mpisim.analysis.plot import SUFFIXES, save
 from mpisim.analysis.study.spec import Figure, Study
@@ -18,7 +19,9 @@ def draw(study: Study, figure: Figure, logs: Path | None, out: Path) -> str:
     """
     name = study.full_name(figure)
     found, left = figure.source.read(logs or figure.source.folder(study.folder))
-    drawn, pictures = figure.draw(found), [out / f"{name}{suffix}" for suffix in SUFFIXES]
+    with panels.styled():
+        drawn = figure.draw(found)
+    pictures = [out / f"{name}{suffix}" for suffix in SUFFIXES]
     for picture in pictures:
         save(drawn, picture)
     claims = list(figure.claims(found))

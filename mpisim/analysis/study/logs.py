@@ -12,6 +12,7 @@ from mpisim.runs.log.reader import Log, read_experiments
 from mpisim.runs.sweep.points import SUMMARY, read_summary
 
 T = TypeVar("T")
+K = TypeVar("K")
 
 
 def complete_logs(folder: Path) -> tuple[list[Log], list[str]]:
@@ -45,6 +46,12 @@ def best_runs(logs: Iterable[Log], criterion: str = "mean") -> Iterator[dict[flo
         scored.sort(key=lambda c: (c.score, c.step))
         if scored:
             yield {c.step: [by_path[path] for path in c.logs] for c in scored}
+
+
+def best_run(logs: Iterable[Log], key: Callable[[Log], K], criterion: str = "mean") -> dict[K, Log]:
+    """{key(log): log}, of each setting the first run with the best step, as `best_runs` ranks."""
+    first = (next(iter(steps.values()))[0] for steps in best_runs(logs, criterion))
+    return {key(log): log for log in first}
 
 
 def by_data(found: dict[tuple, T], order: Sequence[str]) -> dict[tuple, T]:
