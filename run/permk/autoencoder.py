@@ -6,17 +6,18 @@ that of the paper's code.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import log2
 from typing import Any
 
-from mpisim.analysis import labels, panels, style
+from mpisim.analysis import panels, style
 from mpisim.analysis.curves import Axis
 from mpisim.analysis.study import best_runs
 from mpisim.runs.log.reader import Log
 
 COMPRESSORS = ("permk", "randk", "topk")
 NAMES = {"permk": "PermK", "randk": "RandK", "topk": "TopK"}
+PAIRS = {"permk": "MARINA + PermK", "randk": "MARINA + RandK", "topk": "EF21 + TopK"}
 LOOKS: dict[str, tuple[str, Any]] = {
     "permk": (style.COLOURS[2], "-"),
     "randk": (style.COLOURS[1], (0, (1, 1.2))),
@@ -28,6 +29,7 @@ BITS, LOSS = Axis("bits_up", log=False), Axis(F, log=True)
 Panel = tuple[float, float]  # lambda, p-hat
 Steps = dict[float, Log]  # {step: run}
 Runs = dict[Panel, dict[str, Steps]]
+Curves = Callable[[Any, Runs, Panel, Sequence[str]], None]  # draws some methods in a panel
 
 
 def runs(logs: Sequence[Log]) -> Runs:
@@ -38,7 +40,7 @@ def runs(logs: Sequence[Log]) -> Runs:
         panel = float(problem["lambda"]), float(problem["homogeneity"])
         own = found.setdefault(panel, {})
         own.setdefault(str(log.attrs["compressor"]), {})[float(log.attrs["stepsize"])] = log
-    return {panel: found[panel] for panel in sorted(found)}
+    return dict(sorted(found.items()))
 
 
 def unregularised(logs: Sequence[Log]) -> list[Log]:
@@ -53,20 +55,10 @@ def finest(found: Runs, panel: Panel, compressor: str) -> list[Log]:
     return [log for own in ranked for log in next(iter(own.values()))]
 
 
-def draw_best(title: str, logs: Sequence[Log]) -> Any:
-    """The best step of each method."""
-    return _draw(title, logs, COMPRESSORS, _best)
-
-
-def draw_steps(title: str, compressors: Sequence[str], logs: Sequence[Log]) -> Any:
-    """All steps of two methods."""
-    return _draw(title, logs, compressors, _all_steps)
-
-
-def _draw(title: str, logs: Sequence[Log], compressors: Sequence[str], curves: Any) -> Any:
-    """A row for each lambda, a column for each p-hat."""
+def draw(title: str, curves: Curves, compressors: Sequence[str], logs: Sequence[Log]) -> Any:
+    """A row for each lambda, a column for each p-hat; in each the ``curves`` of some methods."""
     found = runs(logs)
-    lambdas, ps = (list(dict.fromkeys(panel[i] for panel in found)) for i in (0, 1))
+    lambdas, ps = (sorted({panel[i] for panel in found}) for i in (0, 1))
 
     def fill(panel: Any, lambda_: float, p: float) -> None:
         curves(panel, found, (lambda_, p), compressors)
@@ -74,18 +66,13 @@ def _draw(title: str, logs: Sequence[Log], compressors: Sequence[str], curves: A
 
     return panels.matrix(
         lambdas,
-        sorted(ps),
+        ps,
         fill,
         labels=[f"λ = {lambda_:g}\n{LOSS.label(logs[0])}" for lambda_ in lambdas],
-        titles=[rf"$\hat{{p}}$ = {p:g}" for p in sorted(ps)],
-        entries=panels.entries_of({_pair(name): LOOKS[name] for name in compressors}),
+        titles=[rf"$\hat{{p}}$ = {p:g}" for p in ps],
+        entries=panels.entries_of({PAIRS[name]: LOOKS[name] for name in compressors}),
         title=f"{title}: {_setting(logs[0])}",
     )
-
-
-def _pair(compressor: str) -> str:
-    method = "ef21" if compressor == "topk" else "marina"
-    return f"{labels.method(method)} + {NAMES[compressor]}"
 
 
 def _setting(log: Log) -> str:
@@ -96,7 +83,8 @@ def _setting(log: Log) -> str:
     return f"{size}, {run['rounds']} rounds; runs that diverged are left out"
 
 
-def _best(panel: Any, found: Runs, key: Panel, compressors: Sequence[str]) -> None:
+def best_step(panel: Any, found: Runs, key: Panel, compressors: Sequence[str]) -> None:
+    """The best step of each method."""
     for name in compressors:
         for log in finest(found, key, name):
             panels.curve(panel, [log], BITS, LOSS, *LOOKS[name])
@@ -104,13 +92,14 @@ def _best(panel: Any, found: Runs, key: Panel, compressors: Sequence[str]) -> No
     panel.legend(fontsize=7, loc="upper right", handlelength=1.8)
 
 
-def _all_steps(panel: Any, found: Runs, key: Panel, compressors: Sequence[str]) -> None:
+def all_steps(panel: Any, found: Runs, key: Panel, compressors: Sequence[str]) -> None:
+    """All steps of each method: the larger the step, the darker."""
     for name in compressors:
         steps = found.get(key, {}).get(name, {})
-        for place, log in enumerate(steps.values()):
+        for place, log in enumerate(steps.values(), 1):
             panels.curve(panel, [log], BITS, LOSS, *LOOKS[name])
-            line = panel.lines[-1]  # the larger the step the darker
-            line.set(alpha=0.35 + 0.65 * (place + 1) / len(steps), label=f"γ = {_step(log)}")
+            alpha = 0.35 + 0.65 * place / len(steps)
+            panel.lines[-1].set(alpha=alpha, label=f"γ = {_step(log)}")
     panel.legend(fontsize=6, loc="lower left", handlelength=1.8, labelspacing=0.2)
 
 

@@ -7,7 +7,7 @@ from math import log2
 
 import numpy as np
 
-from mpisim.analysis.claims import Claim, fewer, number
+from mpisim.analysis.claims import Claim, fewer, missing, number
 from mpisim.analysis.curves import Axis
 from mpisim.runs.log.reader import Log
 
@@ -32,25 +32,17 @@ def fig2(logs: Sequence[Log]) -> Iterator[Claim]:
         if panel[1] >= ALIKE:
             yield better(found, panel, "permk", "topk", FIG2)
         elif panel[1] > 0.5:
-            yield _almost_the_same(found, panel)
+            ratio = bits_ratio(found, panel, "permk", "topk")
+            text = f"{where(panel)}: PermK and TopK need almost the same bits"
+            measured = f"{number(ratio)} times (up to {SAME:g} either way holds)"
+            yield Claim(text, FIG2, measured, 1 / SAME <= ratio <= SAME, {"ratio": ratio})
         else:
             yield better(found, panel, "topk", "permk", FIG2)
             for less in ("topk", "permk"):
-                yield _significantly(found, panel, less)
-
-
-def _almost_the_same(found: Runs, panel: Panel) -> Claim:
-    ratio = bits_ratio(found, panel, "permk", "topk")
-    text = f"{where(panel)}: PermK and TopK need almost the same bits"
-    measured = f"{number(ratio)} times (up to {SAME:g} either way holds)"
-    return Claim(text, FIG2, measured, 1 / SAME <= ratio <= SAME, {"ratio": ratio})
-
-
-def _significantly(found: Runs, panel: Panel, less: str) -> Claim:
-    ratio = bits_ratio(found, panel, less, "randk")
-    text = f"{where(panel)}: {NAMES[less]} significantly outperforms RandK"
-    measured = f"{number(ratio)} times (from {SIGNIFICANT:g} on holds)"
-    return Claim(text, FIG2, measured, ratio >= SIGNIFICANT, {"ratio": ratio})
+                ratio = bits_ratio(found, panel, less, "randk")
+                text = f"{where(panel)}: {NAMES[less]} significantly outperforms RandK"
+                measured = f"{number(ratio)} times (from {SIGNIFICANT:g} on holds)"
+                yield Claim(text, FIG2, measured, ratio >= SIGNIFICANT, {"ratio": ratio})
 
 
 def fig8(logs: Sequence[Log]) -> Iterator[Claim]:
@@ -130,7 +122,7 @@ def steps_claim(
     text = f"{where(panel)}: PermK tolerates {what} {NAMES[other]}"
     first, second = (_tolerated(found, panel, name) for name in ("permk", other))
     if not first or not second:
-        return Claim(text, source, "not measured: no run of one of them went well", False)
+        return missing(text, source, "no run of one of them went well")
     measured = f"2^{log2(first):g} and 2^{log2(second):g} are the largest that went well"
     holds = 0.5 <= first / second <= 2 if alike else first > second
     return Claim(text, source, measured, holds, {"steps": [first, second]})

@@ -8,6 +8,7 @@ from mpisim.runs.log.reader import Log
 
 from . import autoencoder, mg, quadratic, table5
 from . import autoencoder_claims as claimed
+from .autoencoder import COMPRESSORS, all_steps, best_step, unregularised
 from .quadratic_claims import against_randk, against_topk, best_steps
 
 MULTIPLES = [2**i for i in range(20)]  # the published runs'
@@ -40,6 +41,7 @@ MNIST = Grid("autoencoder", {"quick": [], "paper": WHOLE})
 PUBLISHED_STEPS = [2.0**i / 784 for i in range(-5, 4)]  # 784 features
 TABLE5 = Grid("table5", {"quick": [], "paper": [f"sweep.method.stepsize={PUBLISHED_STEPS}"]})
 SPLITS = {"quick": 200, "paper": 2000}
+MG = Measurement(f"{__package__}.measure_mg", "logs/permk-mg", SPLITS, mg.read)
 
 # How many of the best steps of each compressor are shown.
 best = partial(quadratic.draw, {"randk": 1, "permk": 1, "topk": 1})
@@ -49,12 +51,13 @@ topk = partial(quadratic.draw, {"topk": 3, "permk": 3})
 
 def fig2(logs: list[Log]) -> Any:
     """Figure 8 without a regulariser."""
-    return autoencoder.draw_best("PermK paper, Figure 2", autoencoder.unregularised(logs))
+    title = "PermK paper, Figure 2"
+    return autoencoder.draw(title, best_step, COMPRESSORS, unregularised(logs))
 
 
-fig8 = partial(autoencoder.draw_best, "PermK paper, Figure 8")
-fig9 = partial(autoencoder.draw_steps, "PermK paper, Figure 9", ("permk", "randk"))
-fig10 = partial(autoencoder.draw_steps, "PermK paper, Figure 10", ("permk", "topk"))
+fig8 = partial(autoencoder.draw, "PermK paper, Figure 8", best_step, COMPRESSORS)
+fig9 = partial(autoencoder.draw, "PermK paper, Figure 9", all_steps, ("permk", "randk"))
+fig10 = partial(autoencoder.draw, "PermK paper, Figure 10", all_steps, ("permk", "topk"))
 
 FIGURES = [
     Figure(
@@ -65,11 +68,7 @@ FIGURES = [
         best_steps,
     ),
     Figure(
-        "fig2",
-        "PermK, RandK and TopK on the autoencoder by homogeneity",
-        MNIST,
-        fig2,
-        claimed.fig2,
+        "fig2", "PermK, RandK and TopK on the autoencoder by homogeneity", MNIST, fig2, claimed.fig2
     ),
     Figure("fig3", "Figure 1 with lambda = 1e-4", QUADRATIC_PL, best, best_steps),
     Figure("fig4", "RandK and PermK over step sizes", QUADRATIC, randk, against_randk),
@@ -80,11 +79,7 @@ FIGURES = [
     Figure("fig9", "RandK and PermK on the autoencoder by step", MNIST, fig9, claimed.fig9),
     Figure("fig10", "TopK and PermK on the autoencoder by step", MNIST, fig10, claimed.fig10),
     Figure(
-        "mg",
-        "L_+ and L_± of linear regression over random splits of mg",
-        Measurement(f"{__package__}.measure_mg", "logs/permk-mg", SPLITS, mg.read),
-        mg.draw,
-        mg.claims,
+        "mg", "L_+ and L_± of linear regression over random splits of mg", MG, mg.draw, mg.claims
     ),
     Figure("table5", "the adaptive ratios of the autoencoder", TABLE5, table5.draw, table5.claims),
 ]

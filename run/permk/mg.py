@@ -36,28 +36,24 @@ def read(folder: Path) -> Measured:
     try:
         found = json.loads((folder / FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise InputError(
-            f"{folder / FILE}: cannot be read: {error}; `mpisim study run/permk mg` measures it"
-        ) from None
-    return {
-        data: {key: np.array(values) for key, values in own.items()} for data, own in found.items()
-    }
+        hint = "`mpisim study run/permk mg` measures it"
+        raise InputError(f"{folder / FILE}: cannot be read: {error}; {hint}") from None
+    return {data: {key: np.array(own[key]) for key in NAMES} for data, own in found.items()}
 
 
 def draw(found: Measured) -> Any:
     """A row for each data set with both constants, and the paper's values where they apply."""
-    with panels.styled():
-        figure, grid = panels.grid(len(found), len(NAMES))
-        for row, (data, own) in zip(grid, found.items(), strict=True):
-            for panel, (key, name) in zip(row, NAMES.items(), strict=True):
-                panel.hist(own[key], bins=30, color=style.COLOURS[0], zorder=2)
-                panel.set_xlabel(name)
-                if data != "mg_scale":
-                    panel.axvline(PAPER[key], color=style.COLOURS[1])
-                panel.ticklabel_format(axis="x", useOffset=False)
-            row[0].set_ylabel("splits")
-            row[0].set_title(data, loc="left")
-        panels.legend(figure, [("the paper's split", {"color": style.COLOURS[1]})])
+    figure, grid = panels.grid(len(found), len(NAMES))
+    for row, (data, own) in zip(grid, found.items(), strict=True):
+        for panel, (key, name) in zip(row, NAMES.items(), strict=True):
+            panel.hist(own[key], bins=30, color=style.COLOURS[0], zorder=2)
+            panel.set_xlabel(name)
+            if data != "mg_scale":
+                panel.axvline(PAPER[key], color=style.COLOURS[1])
+            panel.ticklabel_format(axis="x", useOffset=False)
+        row[0].set_ylabel("splits")
+        row[0].set_title(data, loc="left")
+    panels.legend(figure, [("the paper's split", {"color": style.COLOURS[1]})])
     return figure
 
 
@@ -68,13 +64,9 @@ def claims(found: Measured) -> Iterator[Claim]:
         values = found[data][key]
         low, high = (float(v) for v in np.percentile(values, within))
         measured = f"{low:{digits}} to {high:{digits}} {share} {len(values)} splits"
-        yield Claim(
-            f"{data}: {name} = {PAPER[key]} is that of a {what}",
-            SOURCE,
-            f"{measured}, median {np.median(values):{digits}}",
-            low <= PAPER[key] <= high,
-            {"low": low, "high": high},
-        )
+        measured += f", median {np.median(values):{digits}}"
+        text = f"{data}: {name} = {PAPER[key]} is that of a {what}"
+        yield Claim(text, SOURCE, measured, low <= PAPER[key] <= high, {"low": low, "high": high})
     for data, own in found.items():
         ratio = float(np.median(own["L_plus"] / own["L_pm"]))
         text = f"{data}: L_± is two orders of magnitude smaller than L_+"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mpisim.analysis import panels, style
-from mpisim.analysis.curves import Axis
+from mpisim.analysis.curves import GRADIENT, Axis
 from mpisim.analysis.study import best_runs
 from mpisim.runs.log.reader import Log
 
@@ -17,7 +17,6 @@ LOOKS: dict[str, tuple[str, Any]] = {
 }
 # Bits that a worker has sent as the paper charges them: values without indices.
 BITS = Axis("paper_bits_up", log=False)
-GRADIENT = Axis("grad_norm_sq", log=True)
 FAR = 1e-4  # of |grad f(x^0)|^2: a step that ends below it is tolerated
 TIGHT: dict[str, Any] = {
     "handlelength": 1.6,
@@ -47,7 +46,7 @@ def tuned(logs: list[Log]) -> Found:
             config = next(iter(runs.values())).config
             task = int(config["problem"]["workers"]), float(config["problem"]["noise"])
             found.setdefault(task, {})[str(config["compressor"]["name"])] = runs
-    return {task: found[task] for task in sorted(found)}
+    return dict(sorted(found.items()))
 
 
 def _share(log: Log) -> float:
@@ -65,7 +64,7 @@ def tolerated(steps: Steps) -> float:
 def draw(shown: dict[str, int], logs: list[Log]) -> Any:
     """A row for each n, a column for each noise; ``shown`` best steps of each compressor."""
     found = tuned(logs)
-    sizes = list(dict.fromkeys(n for n, _ in found))
+    sizes = sorted({n for n, _ in found})
     noises = sorted({noise for _, noise in found})
 
     def fill(panel: Any, n: int, noise: float) -> None:

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterator
 from itertools import pairwise
 
-from mpisim.analysis.claims import Claim, fewer, number
+from mpisim.analysis.claims import Claim, fewer, missing, number
 from mpisim.runs.log.reader import Log
 
 from .quadratic import BITS, METHODS, Found, Steps, Task, tolerated, tuned
@@ -17,7 +17,7 @@ APART = 1.5  # steps a factor of 2 apart in theory's units; theory's own differ 
 BEST = "PermK paper, Section 5.1 and Figure 1 (A.2 and Figure 3)"
 RANDK = "PermK paper, A.3 and Figures 4 and 5"
 TOPK = "PermK paper, A.4 and Figures 6 and 7"
-NOWHERE = "not measured: no step of one got anywhere"
+NOWHERE = "no step of one got anywhere"
 
 
 def best_steps(logs: list[Log]) -> Iterator[Claim]:
@@ -53,15 +53,15 @@ def against_randk(logs: list[Log]) -> Iterator[Claim]:
     found = tuned(logs)
     for task in found:
         yield compared(found, task, "permk", "randk", RANDK)
-    for task in found:
-        yield _larger_steps(found, task)
+    for task, own in found.items():
+        yield _larger_steps(task, own)
     yield from growing(found)
 
 
-def _larger_steps(found: Found, task: Task) -> Claim:
-    own, text = found[task], f"{name_of(task)}: PermK tolerates larger steps"
+def _larger_steps(task: Task, own: dict[str, Steps]) -> Claim:
+    text = f"{name_of(task)}: PermK tolerates larger steps"
     if "permk" not in own or "randk" not in own:
-        return Claim(text, RANDK, NOWHERE, False)
+        return missing(text, RANDK, NOWHERE)
     largest = {name: tolerated(own[name]) for name in ("permk", "randk")}
     best = {name: float(_best(own[name])[1].attrs["stepsize"]) for name in largest}
     measured = (
@@ -103,7 +103,7 @@ def compared(found: Found, task: Task, less: str, more: str, source: str) -> Cla
     text = f"{name_of(task)}: {METHODS[less]} needs fewer bits than {METHODS[more]}"
     own = found[task]
     if less not in own or more not in own:
-        return Claim(text, source, NOWHERE, False)
+        return missing(text, source, NOWHERE)
     (first, low), (second, high) = _best(own[less]), _best(own[more])
     claim = fewer(text, source, [low], [high], BITS)
     measured = f"{claim.measured}; steps ×{first:g}, ×{second:g}"

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from mpisim.analysis import panels, style
-from mpisim.analysis.claims import Claim, number
-from mpisim.analysis.curves import Axis
+from mpisim.analysis.claims import Claim, missing, number
+from mpisim.analysis.curves import ROUNDS, Axis
 from mpisim.analysis.study import best_runs
 from mpisim.runs.log.reader import Log
 
@@ -37,7 +37,7 @@ class Ratio(Axis):
         return r"$(L_+^t)^2 / (L_\pm^t)^2$"
 
 
-RATIO, ROUNDS = Ratio("ratio", log=True), Axis("round", log=False)
+RATIO = Ratio("ratio", log=True)
 Ratios = dict[int, float]
 
 
@@ -50,7 +50,7 @@ def ratios(logs: list[Log]) -> dict[float, dict[float, Ratios]]:
         if int(config["run"]["rounds"]) == longest:
             own = found.setdefault(float(config["problem"]["homogeneity"]), {})
             own |= {step: _of_step(logs, runs[0]) for step, runs in steps.items()}
-    return {p: found[p] for p in sorted(found, reverse=True)}
+    return dict(sorted(found.items(), reverse=True))
 
 
 def _of_step(logs: list[Log], long: Log) -> Ratios:
@@ -61,28 +61,26 @@ def _of_step(logs: list[Log], long: Log) -> Ratios:
         if same and log.config["method"] == long.config["method"]:
             pairs = zip(ROUNDS.values(log), RATIO.values(log), strict=True)
             rows |= {int(k): float(value) for k, value in pairs if np.isfinite(value)}
-    return {k: rows[k] for k in sorted(rows)}
+    return dict(sorted(rows.items()))
 
 
 def draw(logs: list[Log]) -> Any:
     """The ratio over the rounds: the best step, the others thinner, and the paper's table."""
     found = ratios(logs)
-    with panels.styled():
-        figure, ((panel,),) = panels.grid(1, 1, (5.2, 3.4))
-        for p, steps in found.items():
-            for place, (step, own) in reversed(list(enumerate(steps.items()))):
-                look: dict[str, Any] = {"color": COLOURS.get(p, "black")}
-                look |= {"linewidth": 2.0} if place == 0 else {"linewidth": 0.8, "alpha": 0.5}
-                panel.plot(list(own), list(own.values()), **look, label=f"{p:g}: {step:.3g}")
-            table = PAPER.get(p, {})
-            panel.plot(list(table), list(table.values()), "o", color=COLOURS.get(p, "black"))
-        panels.dress(panel, ROUNDS, RATIO, "t")
-        panel.set_ylabel(RATIO.label(logs[0]))
-        entries: list[panels.Entry] = [
-            (rf"$\hat p$ = {p:g}", {"color": COLOURS.get(p, "black")}) for p in found
-        ]
-        dots = {"color": "black", "marker": "o", "linestyle": ""}
-        panels.legend(figure, [*entries, ("Table 5", dots)])
+    figure, ((panel,),) = panels.grid(1, 1, (5.2, 3.4))
+    for p, steps in found.items():
+        colour, table = COLOURS.get(p, "black"), PAPER.get(p, {})
+        for place, (step, own) in reversed(list(enumerate(steps.items()))):
+            look = {"linewidth": 2.0} if place == 0 else {"linewidth": 0.8, "alpha": 0.5}
+            label = f"{p:g}: {step:.3g}"
+            panel.plot(list(own), list(own.values()), color=colour, label=label, **look)
+        panel.plot(list(table), list(table.values()), "o", color=colour)
+    panels.dress(panel, ROUNDS, RATIO, "t", RATIO.label(logs[0]))
+    entries = panels.entries_of(
+        {rf"$\hat p$ = {p:g}": (COLOURS.get(p, "black"), "-") for p in found}
+    )
+    dots = {"color": "black", "marker": "o", "linestyle": ""}
+    panels.legend(figure, [*entries, ("Table 5", dots)])
     return figure
 
 
@@ -91,36 +89,18 @@ def claims(logs: list[Log]) -> Iterator[Claim]:
     found = {p: next(iter(steps.values())) for p, steps in ratios(logs).items()}
     if set(PAPER) - set(found):
         text = "the ratio in the homogeneous and in the heterogeneous case"
-        yield Claim(text, SOURCE, "not measured: a complete run is missing", False)
+        yield missing(text, SOURCE, "a complete run is missing")
         return
-    yield from _falling(found)
-    yield from _ordered(found)
-    yield _about_ten(found[0.9])
-
-
-def _at(own: Ratios, t: int) -> float:
-    return own.get(t, float("nan"))
-
-
-def _falling(found: dict[float, Ratios]) -> Iterator[Claim]:
-    for p, table in PAPER.items():
-        values = {t: _at(found[p], t) for t in table}
-        shown = ", ".join(f"t = {t}: {number(v)} (paper {table[t]:g})" for t, v in values.items())
+    at = {p: {t: found[p].get(t, float("nan")) for t in table} for p, table in PAPER.items()}
+    for p, values in at.items():
+        shown = (f"t = {t}: {number(v)} (paper {PAPER[p][t]:g})" for t, v in values.items())
         holds = all(a > b for a, b in pairwise(values.values()))
         text = f"{NAMES[p]} (p = {p:g}): the ratio falls along the run"
-        yield Claim(text, SOURCE, shown, holds, {"ratios": values})
-
-
-def _ordered(found: dict[float, Ratios]) -> Iterator[Claim]:
-    for t in PAPER[0.9]:
-        high, low = _at(found[0.9], t), _at(found[0.0], t)
-        text = f"t = {t}: the ratio is larger in the homogeneous case"
+        yield Claim(text, SOURCE, ", ".join(shown), holds, {"ratios": values})
+    for t, high in at[0.9].items():
+        text, low = f"t = {t}: the ratio is larger in the homogeneous case", at[0.0][t]
         yield Claim(text, SOURCE, f"{number(high)} and {number(low)}", high > low)
-
-
-def _about_ten(own: Ratios) -> Claim:
-    """On average, taken in logarithms, over the table's four iterations."""
-    mean = float(np.exp(np.mean([np.log(_at(own, t)) for t in PAPER[0.9]])))
+    mean = float(np.exp(np.mean(np.log(list(at[0.9].values())))))
     text = "homogeneous: (L_±^t)^2 is about 10 times smaller on average"
     measured = f"{number(mean)} times (within a factor {ABOUT:g} of 10 holds)"
-    return Claim(text, SOURCE, measured, 10 / ABOUT <= mean <= 10 * ABOUT, {"mean": mean})
+    yield Claim(text, SOURCE, measured, 10 / ABOUT <= mean <= 10 * ABOUT, {"mean": mean})
