@@ -15,7 +15,7 @@ def add_figure(parser: argparse.ArgumentParser) -> None:
         "--logs", metavar="FOLDER", type=Path, help="of a sweep (default: the figure's own)"
     )
     add_out(parser)
-    parser.set_defaults(command=lambda args, argv: figure(args.name, args.logs, args.out))
+    parser.set_defaults(command=figure)
 
 
 def add_out(parser: argparse.ArgumentParser) -> None:
@@ -30,25 +30,25 @@ def add_claims(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "folder", metavar="FOLDER", nargs="?", type=Path, default=PICTURES, help="of the claims"
     )
-    parser.set_defaults(command=lambda args, argv: claims(args.folder))
+    parser.set_defaults(command=claims)
 
 
-def figure(name: str, logs: Path | None, out: Path) -> int:
+def figure(args: argparse.Namespace, argv: list[str]) -> int:
     """Draw OUT/NAME.png and .pdf, write OUT/NAME.claims.json, print the claims."""
     from mpisim.analysis.study import find
     from mpisim.analysis.study.draw import draw
 
-    print(draw(*find(name), logs, out))
+    print(draw(*find(args.name), args.logs, args.out))
     return 0
 
 
-def claims(folder: Path) -> int:
+def claims(args: argparse.Namespace, argv: list[str]) -> int:
     """Print the claims of all figures in a folder."""
     from mpisim.analysis.claims import SUFFIX, read, table
     from mpisim.core.errors import InputError
 
-    paths = sorted(folder.glob(f"*{SUFFIX}"))
+    paths = sorted(args.folder.glob(f"*{SUFFIX}"))
     if not paths:
-        raise InputError(f"{folder}: no *{SUFFIX} there; draw a figure of a study first")
+        raise InputError(f"{args.folder}: no *{SUFFIX} there; draw a figure of a study first")
     print("\n\n".join(table(path.name.removesuffix(SUFFIX), read(path)) for path in paths))
     return 0

@@ -11,16 +11,15 @@ def add(parser: argparse.ArgumentParser) -> None:
     kinds = parser.add_subparsers(required=True, metavar="KIND")
     study = kinds.add_parser("study", help="a folder with a grid of runs, a figure and its claims")
     study.add_argument("folder", metavar="FOLDER", type=Path, help="new, or empty")
-    study.set_defaults(command=lambda args, argv: new_study(args.folder))
+    study.set_defaults(command=new_study)
 
 
-def new_study(folder: Path) -> int:
+def new_study(args: argparse.Namespace, argv: list[str]) -> int:
     """Run ``mpisim new study``."""
     from mpisim.analysis.study.new import create
 
-    for path in create(folder):
+    for path in create(args.folder):
         print(path)
-    print(
-        f"\nmpisim study {folder}         # its figures\nmpisim study {folder} fig1    # run, draw"
-    )
+    print(f"\nmpisim study {args.folder}         # its figures")
+    print(f"mpisim study {args.folder} fig1    # run, draw")
     return 0

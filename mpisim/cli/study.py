@@ -31,9 +31,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--scale", default="quick", help="of the runs: quick (default) or paper")
     add_out(parser)
-    parser.add_argument(
-        "--extras", action="store_true", help="only print what extras of mpisim FIGURE needs"
-    )
+    extras = "only print what extras of mpisim FIGURE needs"
+    parser.add_argument("--extras", action="store_true", help=extras)
     add_plugin(parser)
     parser.set_defaults(command=study_command)
 

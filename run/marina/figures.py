@@ -4,24 +4,15 @@ from mpisim.analysis.study import Figure, Grid
 
 from . import fig1, fig2
 
+FIG1 = Grid("fig1", {"quick": [], "paper": ["run.rounds=40000", "run.log_every=10"]})
+FIG2 = Grid(
+    "fig2",
+    {"quick": [], "paper": []},
+    files={"paper": "fig2-paper"},
+    instead={"cifar10-part": "generated"},
+)
+TITLE = "MARINA against DIANA, VR-MARINA against VR-DIANA"
 FIGURES = [
-    Figure(
-        "fig1",
-        "MARINA against DIANA, VR-MARINA against VR-DIANA",
-        Grid("fig1", {"quick": [], "paper": ["run.rounds=40000", "run.log_every=10"]}),
-        fig1.draw,
-        fig1.claims,
-    ),
-    Figure(
-        "fig2",
-        "VR-MARINA against VR-DIANA, training a network",
-        Grid(
-            "fig2",
-            {"quick": [], "paper": []},
-            files={"paper": "fig2-paper"},
-            instead={"cifar10-part": "generated"},
-        ),
-        fig2.draw,
-        fig2.claims,
-    ),
+    Figure("fig1", TITLE, FIG1, fig1.draw, fig1.claims),
+    Figure("fig2", "VR-MARINA against VR-DIANA, training a network", FIG2, fig2.draw, fig2.claims),
 ]

@@ -19,7 +19,7 @@ import numpy as np
 from mpi4py import MPI
 
 from mpisim.analysis.claims import common_level, needed
-from mpisim.analysis.curves import Axis
+from mpisim.analysis.curves import ROUNDS as ROUND
 from mpisim.compressors import make
 from mpisim.compressors.base import compressor
 from mpisim.compressors.sparse import RandK
@@ -105,7 +105,6 @@ def pick(logs: list[Log], data: str, k: int, method: str, name: str, **run: int)
 def variants(logs: list[Log]) -> None:
     """The rounds that a deviation costs, and the gradient norm after 1000 rounds."""
     header("", "rounds, relative", "|grad f(x^T)|^2", "spread")
-    axis = Axis("round", log=False)
     for data, k in CELLS:
         for name, pair in VARIANTS.items():
             proper = pair[0].removesuffix("-by-shifts"), "randk"
@@ -113,7 +112,7 @@ def variants(logs: list[Log]) -> None:
                 pick(logs, data, k, *p, rounds=ROUNDS, log_every=1) for p in (pair, proper)
             )
             level = common_level([*runs, *own])
-            mine, theirs = (np.median([needed(r, axis, level) for r in s]) for s in (runs, own))
+            mine, theirs = (np.median([needed(r, ROUND, level) for r in s]) for s in (runs, own))
             last = np.log([run.column("grad_norm_sq")[-1] for run in runs])
             ends = np.exp(last.mean()), np.exp(last.std(ddof=1))
             line(f"{data}, K = {k}, {name}", mine / theirs, *ends)

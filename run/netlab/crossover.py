@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from mpisim.analysis import labels, panels, style
-from mpisim.analysis.claims import Claim, needed, number, seed
-from mpisim.analysis.curves import Axis
+from mpisim.analysis.claims import Claim, missing, needed, number, seed
+from mpisim.analysis.curves import GRADIENT, Axis
 from mpisim.analysis.link_model import Links, parse
 from mpisim.analysis.modelled import ModelledSeconds
 from mpisim.core.errors import InputError
@@ -26,12 +26,9 @@ LOOKS: dict[str, tuple[str, Any, str]] = {
 }
 ACCURACY = 3e-4
 CLOSE = 0.15
-SLOWEST, FASTEST = (
-    3e6,
-    1e11,
-)  # ends of the axis, bits a second; unlimited links are at the right
+SLOWEST, FASTEST = 3e6, 1e11  # ends of the axis, bits a second; unlimited links at the right
 TICKS = {1e7: "10M", 1e8: "100M", 1e9: "1G", FASTEST: "∞"}
-SECONDS, GRADIENT = Axis("seconds", log=True), Axis("grad_norm_sq", log=True)
+SECONDS = Axis("seconds", log=True)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,35 +76,30 @@ def predicted(log: Log, network: Links) -> float:
 def draw(logs: list[Log]) -> Any:
     """Seconds over the links' speed, measured and modelled; |grad f|^2 over seconds at each."""
     found = runs(logs)
-    with panels.styled():
-        figure, grid = panels.grid(1, 1 + len(found))
-        _seconds(grid[0, 0], found)
-        for panel, one in zip(grid[0, 1:], found, strict=True):
-            for method in METHODS:
-                colour, dash, _ = LOOKS[method]
-                first = min(one.logs[method].values(), key=seed)
-                panels.curve(panel, [first], SECONDS, GRADIENT, colour, dash)
-            panels.dress(panel, SECONDS, GRADIENT, "seconds")
-            panel.set_title(one.name)
-        grid[0, 1].set_ylabel(GRADIENT.label(logs[0]))
-        looks = {_text(found[-1].logs[method]): LOOKS[method][:2] for method in METHODS}
-        panels.legend(figure, panels.entries_of(looks))
+    figure, grid = panels.grid(1, 1 + len(found))
+    _seconds(grid[0, 0], found)
+    for panel, one in zip(grid[0, 1:], found, strict=True):
+        for method in METHODS:
+            first = min(one.logs[method].values(), key=seed)
+            panels.curve(panel, [first], SECONDS, GRADIENT, *LOOKS[method][:2])
+        panels.dress(panel, SECONDS, GRADIENT, "seconds")
+        panel.set_title(one.name)
+    grid[0, 1].set_ylabel(GRADIENT.label(logs[0]))
+    looks = {}
+    for method in METHODS:
+        compressor = next(iter(found[-1].logs[method].values())).config["compressor"]
+        compressed = compressor["name"] != "identity"
+        sent = f" + {labels.compressor(compressor)}" if compressed else ""
+        looks[labels.method(method) + sent] = LOOKS[method][:2]
+    panels.legend(figure, panels.entries_of(looks))
     return figure
-
-
-def _text(logs: dict[int, Log]) -> str:
-    log = next(iter(logs.values()))
-    text = labels.method(str(log.attrs["method"]))
-    compressor = log.config["compressor"]
-    return text if compressor["name"] == "identity" else f"{text} + {labels.compressor(compressor)}"
 
 
 def _seconds(panel: Any, found: list[Speed]) -> None:
     rates = np.geomspace(SLOWEST, FASTEST, 100)
     for method in METHODS:
         colour, dash, marker = LOOKS[method]
-        base = found[-1].logs[method]
-        modelled = [_modelled(base, found[0].network, float(rate)) for rate in rates]
+        modelled = [_modelled(found, method, float(rate)) for rate in rates]
         panel.plot(rates, modelled, color=colour, linestyle=dash)
         for one in found:
             at = min(one.network.up, FASTEST)
@@ -121,9 +113,10 @@ def _seconds(panel: Any, found: list[Speed]) -> None:
     panel.set_title("measured, and model")
 
 
-def _modelled(logs: dict[int, Log], kind: Links, rate: float) -> float:
-    network = dataclasses.replace(kind, up=rate, down=rate)
-    return float(np.median([predicted(log, network) for log in logs.values()]))
+def _modelled(found: list[Speed], method: str, rate: float) -> float:
+    """Median seconds to the accuracy at ``rate``, by the model of the logs of unlimited links."""
+    network = dataclasses.replace(found[0].network, up=rate, down=rate)
+    return float(np.median([predicted(log, network) for log in found[-1].logs[method].values()]))
 
 
 def claims(logs: list[Log]) -> Iterator[Claim]:
@@ -154,23 +147,17 @@ def _starts(found: list[Speed]) -> Iterator[Claim]:
         high = min((one.network.up for one in lost), default=float("inf"))
         turn = _turn(found, method)
         shown = f"the model says {_rate(turn)}, measured between {_rate(low)} and {_rate(high)}"
-        yield Claim(
-            f"{labels.method(method)} pays up to the speed that the model gives",
-            MODEL,
-            shown,
-            low <= turn <= high,
-            {"model": turn, "from": low, "to": high},
-        )
+        text = f"{labels.method(method)} pays up to the speed that the model gives"
+        details = {"model": turn, "from": low, "to": high}
+        yield Claim(text, MODEL, shown, low <= turn <= high, details)
 
 
 def _turn(found: list[Speed], method: str) -> float:
     """The smallest speed at which the model has GD ahead, bits a second; infinity without any."""
-
-    def seconds(name: str, rate: float) -> float:
-        return _modelled(found[-1].logs[name], found[0].network, rate)
-
-    rates = np.geomspace(1e5, 1e12, 1401).tolist()
-    return next((r for r in rates if seconds(method, r) >= seconds("gd", r)), float("inf"))
+    for rate in np.geomspace(1e5, 1e12, 1401).tolist():
+        if _modelled(found, method, rate) >= _modelled(found, "gd", rate):
+            return rate
+    return float("inf")
 
 
 def _rate(value: float) -> str:
@@ -185,21 +172,17 @@ def _model(found: list[Speed]) -> Iterator[Claim]:
     for one in found[:-1]:
         for method in METHODS:
             name = f"{one.name}, {labels.method(method)}: the model is within {CLOSE:.0%}"
-            pairs = _pairs(base.logs[method], one.logs[method], one.network)
-            if not pairs:
-                yield Claim(name, MODEL, "not measured: no seed reached it in both runs", False)
+            before, after = base.logs[method], one.logs[method]
+            reached = {}  # {seed: (modelled, measured) seconds}
+            for s in sorted(before.keys() & after.keys()):
+                pair = predicted(before[s], one.network), _needed(after[s], SECONDS)
+                if np.isfinite(pair).all():
+                    reached[s] = pair
+            if not reached:
+                yield missing(name, MODEL, "no seed reached it in both runs")
                 continue
-            model, own = map(list, zip(*pairs.values(), strict=True))
+            model, own = map(list, zip(*reached.values(), strict=True))
             error = float(np.median(np.divide(model, own))) - 1
             measured = f"{number(float(np.median(model)))} s for {number(float(np.median(own)))} s"
-            details = {"measured": own, "model": model, "seeds": list(pairs)}
+            details = {"measured": own, "model": model, "seeds": list(reached)}
             yield Claim(name, MODEL, f"{measured}, {error:+.1%}", abs(error) <= CLOSE, details)
-
-
-def _pairs(
-    base: dict[int, Log], logs: dict[int, Log], network: Links
-) -> dict[int, tuple[float, float]]:
-    """{seed: (modelled, measured) seconds}, where both runs reached the accuracy."""
-    both = sorted(base.keys() & logs.keys())
-    pairs = {s: (predicted(base[s], network), _needed(logs[s], SECONDS)) for s in both}
-    return {s: pair for s, pair in pairs.items() if np.isfinite(pair).all()}

@@ -5,12 +5,5 @@ from mpisim.analysis.study import Figure
 from . import crossover
 from .lab import OnNetworks
 
-FIGURES = [
-    Figure(
-        "crossover",
-        "root on Linux: seconds to an accuracy at several speeds: where compression pays",
-        OnNetworks("crossover"),
-        crossover.draw,
-        crossover.claims,
-    )
-]
+TITLE = "root on Linux: seconds to an accuracy at several speeds: where compression pays"
+FIGURES = [Figure("crossover", TITLE, OnNetworks("crossover"), crossover.draw, crossover.claims)]

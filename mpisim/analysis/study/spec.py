@@ -41,13 +41,10 @@ class Figure:
     def __post_init__(self) -> None:
         named = isinstance(self.name, str) and NAME.fullmatch(self.name) is not None
         require(named, "a figure's name", self.name, "lower-case letters, digits, '.' and '-'")
+        sourced = isinstance(self.source, Grid | Measurement)
         for field, right, allowed in (
             ("title", isinstance(self.title, str), "a string"),
-            (
-                "source",
-                isinstance(self.source, Grid | Measurement),
-                "Grid(...) or Measurement(...)",
-            ),
+            ("source", sourced, "Grid(...) or Measurement(...)"),
             ("draw", callable(self.draw), "a function of what is drawn"),
             ("claims", callable(self.claims), "a function of what is drawn"),
         ):
