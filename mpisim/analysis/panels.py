@@ -137,7 +137,7 @@ def caption(figure: Any, text: str, columns: int) -> None:
 
 
 def table(panel: Any, cells: Sequence[Sequence[str]], height: float, **look: Any) -> None:
-    """A table in place of axes; ``height`` is that of its lines, against the default."""
+    """A table in place of axes; ``height`` scales that of its rows."""
     panel.axis("off")
     drawn = panel.table(cells, loc="center", **look)
     drawn.auto_set_font_size(False)

@@ -64,20 +64,16 @@ def claims(logs: list[Log]) -> Iterator[Claim]:
     """What Section 7.1 says of the four strategies, on each data set."""
     found = runs(logs)
     for data in data_sets(found):
-        yield from _claims(data, found)
-
-
-def _claims(data: str, found: Found) -> Iterator[Claim]:
-    lacking = [labels.method(method) for method in LOOKS if (data, method) not in found]
-    if lacking:
-        text = f"{data}: the four strategies compared"
-        yield missing(text, SOURCE, f"no complete run of {', '.join(lacking)}")
-        return
-    own = {method: found[data, method] for method in LOOKS}
-    yield _at_equal_bits(data, own)
-    yield _at_equal_rounds(data, own["cd-adam"], own["amsgrad"])
-    for method in ("ef-amsgrad", "naive-amsgrad"):
-        yield _stalls(data, own[method], own["cd-adam"])
+        lacking = [labels.method(method) for method in LOOKS if (data, method) not in found]
+        if lacking:
+            text = f"{data}: the four strategies compared"
+            yield missing(text, SOURCE, f"no complete run of {', '.join(lacking)}")
+            continue
+        own = {method: found[data, method] for method in LOOKS}
+        yield _at_equal_bits(data, own)
+        yield _at_equal_rounds(data, own["cd-adam"], own["amsgrad"])
+        for method in ("ef-amsgrad", "naive-amsgrad"):
+            yield _stalls(data, own[method], own["cd-adam"])
 
 
 def _at_equal_bits(data: str, own: dict[str, Log]) -> Claim:
@@ -97,13 +93,9 @@ def _at_equal_bits(data: str, own: dict[str, Log]) -> Claim:
 def _at_equal_rounds(data: str, cd_adam: Log, amsgrad: Log) -> Claim:
     last, plain = NORM.values(cd_adam)[-1], NORM.values(amsgrad)[-1]
     ratio = float(last / plain)
-    return Claim(
-        f"{data}: CD-Adam ends where uncompressed AMSGrad ends, at equal rounds",
-        SOURCE,
-        f"{last:.2g} and {plain:.2g}, {ratio:.2g} times (at most {SAME:g} holds)",
-        ratio <= SAME,
-        {"ratio": ratio},
-    )
+    text = f"{data}: CD-Adam ends where uncompressed AMSGrad ends, at equal rounds"
+    measured = f"{last:.2g} and {plain:.2g}, {ratio:.2g} times (at most {SAME:g} holds)"
+    return Claim(text, SOURCE, measured, ratio <= SAME, {"ratio": ratio})
 
 
 def _stalls(data: str, log: Log, cd_adam: Log) -> Claim:

@@ -45,10 +45,6 @@ def in_range(log: Log) -> Claim:
     pi = log.column("pi_up")
     pi = pi[np.isfinite(pi)]
     low, high = float(pi.min()), float(pi.max())
-    return Claim(
-        f"pi of the scaled sign is within [{LOW}, {HIGH}] in the whole training",
-        SOURCE,
-        f"{low:.3f} to {high:.3f}, {len(pi)} rounds, {labels.training(log.config, log.n)}",
-        low >= LOW and high <= HIGH,
-        {"low": low, "high": high},
-    )
+    text = f"pi of the scaled sign is within [{LOW}, {HIGH}] in the whole training"
+    said = f"{low:.3f} to {high:.3f}, {len(pi)} rounds, {labels.training(log.config, log.n)}"
+    return Claim(text, SOURCE, said, low >= LOW and high <= HIGH, {"low": low, "high": high})

@@ -82,11 +82,6 @@ def draw(logs: list[Log]) -> Any:
 def claims(logs: list[Log]) -> Iterator[Claim]:
     """MARINA needs less than DIANA, VR-MARINA less than VR-DIANA; how K changes each cost."""
     found = runs(logs)
-    yield from _pairs(found)
-    yield from _orders(found)
-
-
-def _pairs(found: Found) -> Iterator[Claim]:
     settings = list(dict.fromkeys((data, k) for data, k, _ in found))
     for place, (less, more, cost) in enumerate(ROWS):
         source = f"MARINA, Section 5.1 and Figure 1, row {1 + place // 2}"
@@ -100,9 +95,6 @@ def _pairs(found: Found) -> Iterator[Claim]:
                     claim, pair, (LATER_BITS, BITS), start, "g^0 alone took it there"
                 )
             yield claim
-
-
-def _orders(found: Found) -> Iterator[Claim]:
     counts = sorted({k for _, k, _ in found})
     for method, _, cost in ROWS:
         what, order = ("smaller", counts) if cost is BITS else ("larger", counts[::-1])

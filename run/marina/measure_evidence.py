@@ -163,12 +163,14 @@ def one_direction(logs: list[Log]) -> None:
 
 def header(text: str, *words: str) -> None:
     """The first line of a table."""
-    print(f"\n{text:34}" + "".join(f"{word:>22}" for word in words))
+    print()
+    line(text, *words)
 
 
-def line(text: str, *numbers: float) -> None:
+def line(text: str, *cells: float | str) -> None:
     """A line of a table."""
-    print(f"{text:34}" + "".join(f"{number:22.4g}" for number in numbers))
+    shown = (f"{cell:>22}" if isinstance(cell, str) else f"{cell:22.4g}" for cell in cells)
+    print(f"{text:34}" + "".join(shown))
 
 
 def square(g: np.ndarray) -> float:

@@ -53,17 +53,13 @@ def fig8(logs: Sequence[Log]) -> Iterator[Claim]:
             yield better(found, panel, "permk", "randk", FIG8)
             yield better(found, panel, "permk", "topk", FIG8)
     for p in dict.fromkeys(panel[1] for panel in found):
+        own = [panel for panel in found if panel[1] == p]
         for more in ("randk", "topk"):
-            yield _grows(found, p, more)
-
-
-def _grows(found: Runs, p: float, more: str) -> Claim:
-    text = f"p-hat = {p:g}: the larger λ, the fewer bits PermK needs compared to {NAMES[more]}"
-    own = [panel for panel in found if panel[1] == p]
-    ratios = {panel[0]: bits_ratio(found, panel, "permk", more) for panel in own}
-    measured = ", ".join(f"λ = {at:g}: {number(ratio)} times" for at, ratio in ratios.items())
-    grows = len(ratios) > 1 and bool(np.all(np.diff(list(ratios.values())) > 0))
-    return Claim(text, FIG8, measured, grows, {"ratios": ratios})
+            text = f"p-hat = {p:g}: the larger λ, the fewer bits PermK needs compared to"
+            ratios = {panel[0]: bits_ratio(found, panel, "permk", more) for panel in own}
+            said = ", ".join(f"λ = {at:g}: {number(ratio)} times" for at, ratio in ratios.items())
+            grows = len(ratios) > 1 and bool(np.all(np.diff(list(ratios.values())) > 0))
+            yield Claim(f"{text} {NAMES[more]}", FIG8, said, grows, {"ratios": ratios})
 
 
 def fig9(logs: Sequence[Log]) -> Iterator[Claim]:

@@ -34,11 +34,7 @@ def best_steps(logs: list[Log]) -> Iterator[Claim]:
             yield compared(found, (n, noise), "permk", "topk", BEST)
         elif noise > HOMOGENEOUS:
             yield compared(found, (n, noise), "topk", "permk", BEST)
-    yield from _as_table_4(found)
-
-
-def _as_table_4(found: Found) -> Iterator[Claim]:
-    """What PermK gains over RandK shrinks as L_± grows: Table 4 has L_± in place of L_+."""
+    # What PermK gains over RandK shrinks as L_± grows: Table 4 has L_± in place of L_+.
     for n in dict.fromkeys(n for n, _ in found):
         noises = [noise for own, noise in found if own == n]
         low, high = (gain(found, (n, noise)) for noise in (min(noises), max(noises)))

@@ -57,8 +57,18 @@ def claims(source: str, comparisons: Sequence[Comparison], logs: Sequence[Log]) 
     found = runs(logs)
     for one in comparisons:
         own = f"{source}: what {one.brings} bring" if one.brings else source
-        yield from pairs(found, one, own)
-        yield from together(found, one, own)
+        measured = list(pairs(found, one, own))
+        yield from measured
+        if one.where is None:
+            continue
+        for i, unit in enumerate(one.costs.values()):
+            each = zip(data_sets(found), measured[i :: len(one.costs)], strict=True)
+            # A ratio that was not measured counts as 0.
+            ratios = {name: float(c.details.get("median_ratio", 0)) for name, c in each}
+            said = (f"{n} (d = {dimension(found, n)}) {number(r)}" for n, r in ratios.items())
+            text = f"{one.less} needs fewer {unit} than {one.more} {WORDS[one.where]}"
+            holds = one.where([*ratios.values()])
+            yield Claim(text, own, ", ".join(said), holds, {"ratios": ratios})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,22 +94,3 @@ def pairs(found: Found, one: Comparison, source: str) -> Iterator[Claim]:
                 start = "what is sent before round 0"
                 claim = without_start(claim, pair, (later, later), start, y=DISTANCE)
             yield claim
-
-
-def together(found: Found, one: Comparison, source: str) -> Iterator[Claim]:
-    """For each cost, ``where`` of the ratios of `pairs`, as d grows.
-
-    A ratio that was not measured counts as 0.
-    """
-    if one.where is None:
-        return
-    for cost, unit in one.costs.items():
-        ratios = {}
-        for name in data_sets(found):
-            pair = found.get((name, one.less), []), found.get((name, one.more), [])
-            measured = fewer("", "", *pair, cost, DISTANCE).details
-            ratios[name] = float(measured.get("median_ratio", 0.0))
-        said = (f"{name} (d = {dimension(found, name)}) {number(r)}" for name, r in ratios.items())
-        text = f"{one.less} needs fewer {unit} than {one.more} {WORDS[one.where]}"
-        holds = one.where([*ratios.values()])
-        yield Claim(text, source, ", ".join(said), holds, {"ratios": ratios})

@@ -32,8 +32,7 @@ class Grid:
 
     Attributes
     ----------
-    file : str
-        The study's FILE.toml, whose table ``[sweep]`` also says where the logs go.
+    file : the study's FILE.toml, whose table ``[sweep]`` also says where the logs go
     scales : {scale: settings over the grid, as for ``mpisim sweep --set``}
     files : {scale: another file}, where a scale has one of its own
     methods : those of the grid's methods that are run; all if empty
@@ -115,10 +114,8 @@ class Measurement:
 
     Attributes
     ----------
-    module : str
-        Rank 0 calls its ``measure(folder, size)``. It is imported only then.
-    where : str
-        The folder.
+    module : its ``measure(folder, size)`` is called on rank 0; it is imported only then
+    where : the folder
     scales : {scale: size}
     load : from the folder to what is drawn; `InputError` where nothing was measured
     """

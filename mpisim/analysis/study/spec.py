@@ -22,14 +22,10 @@ class Figure:
 
     Attributes
     ----------
-    name : str
-        Within the study: ``fig1``. ``STUDY-fig1`` names its picture and its make target.
-    title : str
-        One line for lists of figures.
-    source : Grid or Measurement
-        Where its numbers come from.
-    draw, claims : callable
-        From what ``source.read`` finds to a matplotlib figure, and to what is claimed of it.
+    name : within the study: ``fig1``; ``STUDY-fig1`` names its picture and its make target
+    title : one line for lists of figures
+    source : where its numbers come from
+    draw, claims : from what ``source.read`` finds to a matplotlib figure, and to what is claimed
     """
 
     name: str
