@@ -1,7 +1,7 @@
-"""Runs: an experiment is read, set up, run round by round, logged, and resumed after a stop.
+"""Runs: read an experiment, set it up, run it round by round, log it, resume it after a stop.
 
-`Experiment` holds the specs of a run, `Setup` its bound objects. A column of one's own is a
-`Metric` with the decorator `metric`.
+`Experiment` holds the specs of a run, `Setup` its bound objects. New columns are a `Metric` with
+the decorator `metric`.
 """
 
 import lazy_loader

@@ -1,4 +1,4 @@
-"""Running experiments from Python: what `import mpisim` offers of this room."""
+"""Run experiments and sweeps from Python."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from mpisim.runs.sweep.points import Point
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """How a run ended, and what it recorded: the same on every rank.
+    """How a run ended and what it recorded, the same on every rank.
 
     Attributes
     ----------
@@ -32,9 +32,9 @@ class Result:
     x : array, shape (d,)
         The last iterate.
     rows : dict of array, shape (rows,)
-        The columns of the log, by name, as docs/log.md lists them.
+        The columns of the log by name (docs/log.md).
     attributes : dict
-        Those of the log: the step size and its source, versions, the experiment.
+        The attributes of the log: the step size and its source, versions, the experiment.
     log : Path or None
         The log, if one was written.
     """
@@ -67,16 +67,16 @@ def run(
     quiet : bool
         Show no progress.
     force, resume : bool
-        Overwrite a log that is there; go on from its checkpoint.
+        Overwrite an existing log; continue from its checkpoint.
 
     Raises
     ------
     InputError
-        For what does not fit together. A run whose loss is no longer finite is no error: its status
-        is "diverged".
+        If the experiment is not valid. A run whose loss is no longer finite raises nothing; its
+        status is "diverged".
     """
     own = comm is None and MPI.COMM_WORLD.size == 1
-    used = MPI.COMM_SELF.Dup() if own else comm or MPI.COMM_WORLD  # threads do not share one
+    used = MPI.COMM_SELF.Dup() if own else comm or MPI.COMM_WORLD  # each thread has its own
     path = None if log is None else Path(log)
     output = Output(path, force, resume, "mpisim.run", quiet, keep=True)
 
@@ -99,21 +99,21 @@ def sweep(
     comm: MPI.Intracomm | None = None,
     settings: Sequence[str] = (),
 ) -> list[Point]:
-    """Run what is missing of a grid of experiments. Collective.
+    """Run those experiments of a grid that have no complete log. Collective.
 
     Parameters
     ----------
     source : path or dict
         A TOML file with a ``[sweep]`` table, or its content.
     folder : path
-        Of the logs; ``sweep.folder`` unless given.
+        The folder of the logs; ``sweep.folder`` unless given.
     settings : list of str
         ``TABLE.KEY=VALUE``, as for ``mpisim sweep --set``.
 
     Returns
     -------
     list of Point
-        One for each experiment, with its log and how it ended, in the order in which they ran.
+        One for each experiment, with its log and how it ended, in the order of running.
     """
     used = comm or MPI.COMM_WORLD
     if isinstance(source, Mapping):

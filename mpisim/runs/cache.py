@@ -1,4 +1,4 @@
-"""What one run leaves loaded for the next one: its problem, the constants, the minimiser."""
+"""What a run keeps loaded for the next one: its problem, the constants, the minimiser."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from mpisim.theory.smoothness import Bound, Constants, constants
 
 
 class ProblemCache:
-    """The last problem that was loaded on this rank; a run with an equal one takes it over.
+    """The last problem loaded on this rank; a run with an equal problem reuses it.
 
-    Problems are equal where their ``[problem]`` tables, workers, block, arithmetic and, if it
-    matters to the problem, seeds are. All ranks must ask in the same order, as methods that take
-    a ``star`` are collective where they compute.
+    Problems are equal if their ``[problem]`` tables, workers, block, arithmetic and, if it matters
+    to the problem, seeds are equal. Methods that take a ``star`` are collective when they compute,
+    so all ranks must call them in the same order.
     """
 
     def __init__(self) -> None:
@@ -31,21 +31,21 @@ class ProblemCache:
         """The experiment's problem, loaded for this rank's workers; `InputError` as `load` says."""
         key = (*problem_key(experiment), star.n, star.first, star.m)
         if self._problem is None or key != self._key:
-            self.__init__()  # type: ignore[misc]  # what is no longer needed makes room first
+            self.__init__()  # type: ignore[misc]  # free the memory first
             block, run = (star.n, star.first, star.m), experiment.run
             self._problem = experiment.problem.loaded(*block, run.seed, run.precision.arithmetic)
             self._key = key
         return self._problem
 
     def constants(self, star: Star, bound: Bound = "sharp") -> Constants:
-        """The smoothness constants of the problem; `InputError` where it has none known."""
+        """The smoothness constants of the problem; `InputError` if none are known."""
         assert self._problem is not None
         if bound not in self._constants:
             self._constants[bound] = constants(self._problem, star, bound)
         return self._constants[bound]
 
     def minimiser(self, star: Star) -> tuple[np.ndarray, float]:
-        """x* and f(x*); `InputError` where the problem is not convex."""
+        """x* and f(x*); `InputError` if the problem is not convex."""
         assert self._problem is not None
         if self._minimiser is None:
             self._minimiser = minimiser(self._problem, star)
@@ -53,6 +53,6 @@ class ProblemCache:
 
 
 def problem_key(experiment: Experiment) -> tuple[Any, ...]:
-    """What is equal for experiments whose problems are the same on the same ranks."""
+    """Equal for experiments whose problems are the same on the same ranks."""
     seed = experiment.run.seed if experiment.problem.seeded else None
     return repr(experiment.table["problem"]), experiment.run.dtype, seed

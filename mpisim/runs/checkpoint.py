@@ -1,7 +1,7 @@
-"""Checkpoints: all that a run needs to go on as if it had never stopped, on any number of ranks.
+"""Checkpoints: all that a run needs to continue as if it had never stopped, on any number of ranks.
 
-Randomness is addressed, so no generator state is kept: the round is enough. A checkpoint is an
-HDF5 file behind one block of text with its sha256; the one before it is kept beside it.
+Randomness is addressed, so the round replaces the state of a generator. A checkpoint is an HDF5
+file after a block of text with its sha256. The previous checkpoint is kept beside it.
 """
 
 from __future__ import annotations
@@ -23,20 +23,18 @@ from mpisim.runs.sysinfo import version
 FORMAT = 2
 # What may differ on resume.
 FREE = ("run.rounds", "run.checkpoint_seconds", "run.layout", "title", "plugin")
-ARITHMETIC = ("numpy", "scipy", "numba")  # libraries whose version may change the last bits
-HEADER = 512  # bytes; HDF5 looks for its signature there, too
-TITLE = b"mpisim checkpoint, sha256 "
+HEADER = 512  # bytes, a multiple of 512: HDF5 looks for its signature there
 
-State = dict[str, Any]
+State = dict[str, Any]  # arrays and numbers by name, in nested tables
 
 
 def path_for(log: Path) -> Path:
-    """Where the checkpoint of a log lies: beside it."""
+    """The path of a log's checkpoint."""
     return log.with_name(log.name + ".ckpt")
 
 
 def former(path: Path) -> Path:
-    """Where the checkpoint before the one at ``path`` lies."""
+    """The path of the checkpoint before the one at ``path``."""
     return path.with_name(path.name + ".old")
 
 
@@ -47,16 +45,15 @@ def discard(path: Path) -> None:
 
 
 def save(path: Path, identity: dict[str, str], state: State) -> None:
-    """Write a checkpoint whole or not at all; `OutputError` where that fails.
+    """Write a checkpoint whole or not at all; raises `OutputError`.
 
-    The checkpoint that is at ``path`` becomes the `former` one once the new one is on the disk.
+    Once it is on the disk, the checkpoint that was at ``path`` becomes the `former` one.
     """
 
     def fill(file: h5py.File) -> None:
         file.attrs["format"] = FORMAT
         file["identity"] = json.dumps(identity)
-        for name, value in state.items():
-            file[f"state/{name}"] = value
+        _write(file.create_group("state"), state)
 
     content = image(fill)
     try:
@@ -66,7 +63,7 @@ def save(path: Path, identity: dict[str, str], state: State) -> None:
 
 
 def load(path: Path, identity: dict[str, str]) -> tuple[bytes, str]:
-    """The last sound checkpoint, for `state_of`, and a line where it is not the one at ``path``.
+    """The last sound checkpoint, for `state_of`, and a note if it is not the one at ``path``.
 
     `InputError` names a difference to ``identity``, or says why there is no checkpoint.
     """
@@ -80,9 +77,9 @@ def load(path: Path, identity: dict[str, str]) -> tuple[bytes, str]:
         if content[:HEADER] != _header(content[HEADER:]):
             faults.append("damaged: its checksum does not fit")
             continue
-        _refuse_another(file, content, identity)
+        _check_identity(file, content, identity)
         round = int(state_of(content)["round"])
-        note = f"{path}: {faults[0]}; going on from {file}, round {round}" if faults else ""
+        note = f"{path}: {faults[0]}; continuing from {file}, round {round}" if faults else ""
         return content, note
     if path.exists() or former(path).exists():
         raise InputError(f"{path}: not a readable checkpoint: {faults[0]}; --force starts anew")
@@ -90,16 +87,17 @@ def load(path: Path, identity: dict[str, str]) -> tuple[bytes, str]:
 
 
 def state_of(content: bytes) -> State:
-    """The state in a checkpoint that `load` gave."""
+    """The state in a checkpoint that `load` returned."""
     with h5py.File(io.BytesIO(content[HEADER:]), "r") as file:
-        return {name: data[()] for name, data in _datasets(file["state"])}
+        return _read(file["state"])
 
 
 def _header(content: bytes) -> bytes:
-    return (TITLE + hashlib.sha256(content).hexdigest().encode() + b"\n").ljust(HEADER)
+    text = f"mpisim checkpoint, sha256 {hashlib.sha256(content).hexdigest()}\n"
+    return text.encode().ljust(HEADER)
 
 
-def _refuse_another(path: Path, content: bytes, identity: dict[str, str]) -> None:
+def _check_identity(path: Path, content: bytes, identity: dict[str, str]) -> None:
     """`InputError` for the first difference between the checkpoint's identity and the run's."""
     with h5py.File(io.BytesIO(content[HEADER:]), "r") as file:
         found = {"format": str(file.attrs["format"])}
@@ -111,12 +109,19 @@ def _refuse_another(path: Path, content: bytes, identity: dict[str, str]) -> Non
             raise InputError(f"{path}: is a checkpoint with {name} = {theirs}, this run has {ours}")
 
 
-def _datasets(group: h5py.Group) -> list[tuple[str, h5py.Dataset]]:
-    found: list[tuple[str, h5py.Dataset]] = []
-    group.visititems(
-        lambda name, item: found.append((name, item)) if isinstance(item, h5py.Dataset) else None
-    )
-    return found
+def _write(group: h5py.Group, state: State) -> None:
+    for name, value in state.items():
+        if isinstance(value, dict):
+            _write(group.create_group(name), value)
+        else:
+            group[name] = value
+
+
+def _read(group: h5py.Group) -> State:
+    return {
+        name: _read(item) if isinstance(item, h5py.Group) else item[()]
+        for name, item in group.items()
+    }
 
 
 def identity(
@@ -124,26 +129,12 @@ def identity(
 ) -> dict[str, str]:
     """What must agree between a checkpoint and the run that resumes it, by name.
 
-    table : the experiment's; parameters, gamma : the method's and the step, as resolved;
-    problem : the identity of the data; n : workers.
+    table : the experiment's; parameters, gamma : the resolved parameters of the method, and its
+    step; problem : the identity of the data; n : workers.
     """
-    found = {"mpisim version": VERSION}
-    found |= {f"{name} version": version(name) for name in ARITHMETIC}
+    libraries = ("numpy", "scipy", "numba")  # their versions may change the last bits
+    found = {"mpisim version": VERSION} | {f"{name} version": version(name) for name in libraries}
     found |= {"problem identity": problem, "workers": str(n)}
     found |= {name: text for name, text in flat(table).items() if name not in FREE}
     found |= flat({"method": {name.rstrip("_"): value for name, value in parameters.items()}})
     return found | {"step size": repr(float(gamma))}
-
-
-def flatten(prefix: str, arrays: State) -> State:
-    """{prefix/name: array}."""
-    return {f"{prefix}/{name}": value for name, value in arrays.items()}
-
-
-def pick(prefix: str, state: State) -> State:
-    """The inverse of `flatten`."""
-    return {
-        name[len(prefix) + 1 :]: value
-        for name, value in state.items()
-        if name.startswith(prefix + "/")
-    }

@@ -1,4 +1,4 @@
-"""The row of x^k: f and its gradient over all workers, and what was spent until x^k was known."""
+"""The row of x^k: f and its gradient over all workers, and the cost until x^k was known."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from mpisim.core.ordered_sums import add_rows
 from mpisim.methods.oracle import Oracle
 from mpisim.runs.metrics import Metric
 
-SIDE_BY_SIDE = (COMPUTE, COMPRESS, ENCODE)
-NOTHING = np.empty(0), np.empty((0, 0))
+PARALLEL = (COMPUTE, COMPRESS, ENCODE)  # the phases in which all ranks work at the same time
 
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """One row of the log; bits and seconds are rank 0's knowledge, the rest everybody's."""
+    """One row of the log; only rank 0 knows bits and seconds."""
 
     round: int
     loss: float
@@ -33,12 +32,12 @@ class Row:
 
 
 class Evaluator:
-    """Evaluates rows: one message that passes all ranks in worker order, and back to everyone.
+    """Evaluates rows by one message that passes all ranks in worker order, then back to all.
 
-    Behind the gradient (d) it carries the loss, the oracle calls, a signal that some rank has
-    received, rank 0's wish for a checkpoint, the longest time that a rank was busy after the last
-    row (without the gradients of that row's evaluation, after which all ranks start alike), and
-    the clock of the slowest rank. Where the problem knows f itself, gradient and loss are left out.
+    After the gradient (d) it carries the loss, the oracle calls, a signal that a rank has received,
+    rank 0's request for a checkpoint, the longest time that a rank was busy since the last row
+    (without the gradients of that row's evaluation, which precede the common start), and the clock
+    of the slowest rank. An ``explicit`` problem knows f, so gradient and loss are left out.
     """
 
     def __init__(self, star: Star, oracle: Oracle, clock: Clock, metrics: Sequence[Metric] = ()):
@@ -47,16 +46,14 @@ class Evaluator:
         self.calls = 0
         self._measured: np.ndarray | None = None  # by the metrics, in the last row
         self._resumed = 0  # the first round of this run
-        self._busy = [0.0] * (len(SIDE_BY_SIDE) + 1)
+        self._busy = [0.0] * (len(PARALLEL) + 1)
 
     def row(self, k: int, x: np.ndarray, signal: int, checkpoint: bool) -> Row:
-        """The row of x^k. Collective; ``checkpoint`` counts on rank 0 alone. Leaves EVALUATE on."""
+        """The row of x^k. Collective; only rank 0's ``checkpoint`` counts. Leaves EVALUATE on."""
         star = self.star
         known = self.oracle.whole(x) if self.oracle.problem.explicit else None
-        if known is None:
-            losses, gradients = self.oracle.evaluate(x)
-        else:
-            losses, gradients = NOTHING
+        nothing = np.empty(0), np.empty((0, 0))
+        losses, gradients = nothing if known is not None else self.oracle.evaluate(x)
         d = gradients.shape[1]
         busy, own_busy = self._busy_since_last()
         wish = checkpoint and star.is_server
@@ -66,19 +63,11 @@ class Evaluator:
             loss, calls, received, due, longest, *slowest = total[d:].tolist()
             for own in losses.tolist():
                 loss += own
-            if sum(busy) > sum(slowest):
-                slowest = busy
-            calls += self.oracle.calls
-            total[d:] = (
-                loss,
-                calls,
-                received or signal,
-                due or wish,
-                max(longest, own_busy),
-                *slowest,
-            )
+            slowest = busy if sum(busy) > sum(slowest) else slowest
+            requests = received or signal, due or wish
+            total[d:] = loss, calls + self.oracle.calls, *requests, max(longest, own_busy), *slowest
 
-        total = np.zeros(d + 5 + len(SIDE_BY_SIDE))
+        total = np.zeros(d + 5 + len(PARALLEL))
         star.relay(total, fold)
         loss, calls, received, due, longest, *slowest = total[d:].tolist()
         f, grad = known or (loss / star.n, total[:d] / star.n)
@@ -86,26 +75,17 @@ class Evaluator:
         if star.is_server:
             self.path.add(self.clock.seconds, slowest, longest - own_busy)
         bits, seconds = tuple(star.ledger.totals.values()), list(self.path.seconds)
-        return Row(
-            k,
-            f,
-            float(grad @ grad),
-            self.calls,
-            bits,
-            seconds,
-            int(received),
-            bool(due),
-        )
+        return Row(k, f, float(grad @ grad), self.calls, bits, seconds, int(received), bool(due))
 
     def metrics_at(self, k: int, x: np.ndarray) -> np.ndarray:
-        """The values of all metrics at x^k. A resumed run has those of its first row already."""
+        """The values of all metrics at x^k; a resumed run has those of its first row."""
         if self._measured is None or k > self._resumed:
             values = [value for metric in self.metrics for value in metric.values(x)]
             self._measured = np.array(values)
         return self._measured
 
     def forget(self) -> None:
-        """Keep nothing of the last row: it was none of the log."""
+        """Discard the last row, which is not in the log."""
         self._measured = None
         self.oracle.forget()
 
@@ -115,15 +95,15 @@ class Evaluator:
         return state | ({} if self._measured is None else {"measured": self._measured})
 
     def restore(self, state: dict[str, Any], k: int) -> None:
-        """Go on from what `state` returned before round k."""
+        """Restore what `state` returned before round k."""
         self.path.seconds = state["seconds"].tolist()
         self.oracle.restore(int(state["oracle_calls"]) if self.star.is_server else 0)
         self._measured, self._resumed = state.get("measured"), k
 
     def _busy_since_last(self) -> tuple[list[float], float]:
-        """This rank's compute, compress and encode since the last row; and their sum without the
+        """Seconds of this rank's `PARALLEL` phases since the last row, and their sum without the
         gradients of that row's evaluation."""
-        now = [*(self.clock.seconds[p] for p in SIDE_BY_SIDE), self.oracle.credited]
+        now = [*(self.clock.seconds[phase] for phase in PARALLEL), self.oracle.credited]
         *busy, credited = (after - before for after, before in zip(now, self._busy, strict=True))
         self._busy = now
         return busy, sum(busy) - credited

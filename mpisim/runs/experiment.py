@@ -1,4 +1,4 @@
-"""An Experiment, validated, from TOML and the command line, and back to TOML."""
+"""Read and check an Experiment from TOML and the command line, and write it as TOML."""
 
 from __future__ import annotations
 
@@ -47,12 +47,8 @@ class Run:
     def __post_init__(self) -> None:
         require(self.rounds >= 0, "run.rounds", self.rounds, "an integer >= 0")
         require(0 <= self.seed < 2**63, "run.seed", self.seed, "an integer from 0 to 2^63 - 1")
-        require(
-            self.checkpoint_seconds > 0,
-            "run.checkpoint_seconds",
-            self.checkpoint_seconds,
-            "a number > 0",
-        )
+        seconds = self.checkpoint_seconds
+        require(seconds > 0, "run.checkpoint_seconds", seconds, "a number > 0")
         require(self.log_every >= 1, "run.log_every", self.log_every, "an integer >= 1")
         for name in self.columns or ():
             choose(METRICS, name, "run.columns")
@@ -69,7 +65,7 @@ class Run:
 
 @dataclasses.dataclass(frozen=True)
 class Experiment:
-    """One run: what an experiment file says, every default filled in."""
+    """One run: an experiment file with every default filled in."""
 
     title: str
     problem: Problem
@@ -80,7 +76,7 @@ class Experiment:
 
     @cached_property
     def table(self) -> dict[str, Any]:
-        """All tables, with every default in them."""
+        """All tables, with every default."""
         return {
             "title": self.title,
             **({"plugin": list(self.plugin)} if self.plugin else {}),
@@ -92,21 +88,21 @@ class Experiment:
 
     @classmethod
     def load(cls, path: str | os.PathLike, settings: Sequence[str] = ()) -> Experiment:
-        """From a TOML file; ``settings`` are ``TABLE.KEY=VALUE`` and win over it."""
+        """From a TOML file; ``settings``, ``TABLE.KEY=VALUE``, override it."""
         return read(Path(path), list(settings))
 
     @classmethod
     def from_dict(cls, tables: Mapping[str, Any]) -> Experiment:
-        """From tables as a TOML file holds them: problem, method, compressor, run."""
+        """From the tables of a TOML file: problem, method, compressor, run."""
         return parse(dict(tables))
 
     def to_toml(self) -> str:
-        """The resolved experiment; `parse` of it gives the same experiment again."""
+        """The resolved experiment; `parse` of it gives the same experiment."""
         return tomli_w.dumps(_without_none(self.table))
 
 
 def read(path: Path | None, settings: list[str]) -> Experiment:
-    """An Experiment from a file (or none) and ``--set`` settings, which win over the file."""
+    """An Experiment from a file (or none) and ``--set`` settings, which override the file."""
     tables = {} if path is None else read_toml(path)
     for setting in settings:
         apply(tables, setting)
@@ -148,17 +144,15 @@ def parse(tables: dict[str, Any]) -> Experiment:
 
 
 def _named(part: Any) -> dict[str, Any]:
+    """The table of a problem or compressor."""
     fields = {f.name.rstrip("_"): getattr(part, f.name) for f in dataclasses.fields(part) if f.init}
-    return {
-        "name": part.name,
-        **{k: _named(v) if isinstance(v, Compressor) else v for k, v in fields.items()},
-    }
+    tables = {k: _named(v) if isinstance(v, Compressor) else v for k, v in fields.items()}
+    return {"name": part.name, **tables}
 
 
 def _without_none(table: dict[str, Any]) -> dict[str, Any]:
-    return {
-        k: _without_none(v) if isinstance(v, dict) else v for k, v in table.items() if v is not None
-    }
+    given = {k: v for k, v in table.items() if v is not None}
+    return {k: _without_none(v) if isinstance(v, dict) else v for k, v in given.items()}
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -175,7 +169,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def apply(tables: dict[str, Any], setting: str) -> None:
-    """One ``TABLE.KEY=VALUE``; a value that is not TOML is a string as it stands."""
+    """Apply one ``TABLE.KEY=VALUE``; a value that is not TOML is taken as a string."""
     key, equals, text = setting.partition("=")
     names = key.strip().split(".")
     if not equals or not all(names) or (len(names) == 1 and names[0] not in KEYS):

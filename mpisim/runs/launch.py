@@ -1,4 +1,4 @@
-"""How every command starts its job."""
+"""Start the job of a command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loop over the rounds of an experiment, and what ends it."""
+"""The loop over the rounds of an experiment."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class End:
 def run(experiment: Experiment, output: Output, comm: MPI.Intracomm) -> End:
     """Run an experiment on all ranks of ``comm``; rank 0 writes log and checkpoints.
 
-    Raises `InputError` for what does not fit together and `Diverged` when the loss is no longer
-    finite; the log is complete in either case.
+    Raises `InputError` if the experiment is not valid, and `Diverged`, with a complete log, when
+    the loss is no longer finite.
     """
     with StopSignals() as signals:
         end = run_rounds(Setup(experiment, comm), output, signals)
@@ -49,12 +49,12 @@ def run(experiment: Experiment, output: Output, comm: MPI.Intracomm) -> End:
 
 
 def run_rounds(setup: Setup, output: Output, signals: StopSignals) -> End:
-    """The rounds of an experiment that is set up, from its start or its checkpoint. Collective."""
+    """Run an experiment that is set up, from its start or its checkpoint. Collective."""
     evaluator = Evaluator(setup.star, setup.oracle, setup.clock, setup.metrics)
     record = Record(setup, evaluator, output)
     end = None
     try:
-        with np.errstate(over="ignore", invalid="ignore"):  # the status tells of divergence
+        with np.errstate(over="ignore", invalid="ignore"):  # the status reports divergence
             end = Loop(setup, evaluator, record, signals).run(*record.begin())
     finally:
         record.close(end.status if end else "failed", end.x if end else None)
@@ -62,7 +62,7 @@ def run_rounds(setup: Setup, output: Output, signals: StopSignals) -> End:
 
 
 class Loop:
-    """Rounds, rows of the log between them, and the reasons to stop."""
+    """Runs the rounds, evaluates the rows of the log between them, and decides when to stop."""
 
     def __init__(self, setup: Setup, evaluator: Evaluator, record: Record, signals: StopSignals):
         self.setup, self.evaluator = setup, evaluator
@@ -71,14 +71,14 @@ class Loop:
         self.saved = monotonic()
 
     def run(self, first: int, x: np.ndarray) -> End:
-        """Rounds ``first``, first + 1, ... from x^first, shape (d,)."""
+        """Run rounds ``first``, first + 1, ... from x^first, shape (d,)."""
         setup, settings, clock = self.setup, self.settings, self.setup.clock
-        star, estimator = setup.star, setup.estimator
+        star, estimator, method = setup.star, setup.estimator, setup.experiment.method
         poll = Poll(star, first)
         for k in range(first, settings.rounds + 1):
             setup.round.k = k
             logged = settings.logs(k)
-            if logged or (k >= poll.next and poll.wished(k, self._wish())):
+            if logged or (k >= poll.next and poll.wished(k, self._evaluation_due())):
                 end = self._evaluate(k, x, logged)
                 if end is not None:
                     return end
@@ -87,44 +87,36 @@ class Loop:
                 metric.passed(x)
             g = estimator.start(x) if k == 0 else estimator.estimate(x)
             clock.to(OPTIMIZER)
-            x = self._next(k, x, g)
+            gamma = setup.step.gamma * method.schedule.multiple(k, settings.rounds)
+            g = g + method.weight_decay * x if method.weight_decay else g
+            x = setup.optimizer.step(x, g, gamma)
             clock.to(OTHER)
             if star.is_server:
                 star.ledger.end_round()
         raise AssertionError("the last round is evaluated and returns")
 
-    def _next(self, k: int, x: np.ndarray, g: np.ndarray) -> np.ndarray:
-        """x^{k+1}, by the schedule's step size and with weight decay."""
-        method = self.setup.experiment.method
-        gamma = self.setup.step.gamma * method.schedule.multiple(k, self.settings.rounds)
-        g = g + method.weight_decay * x if method.weight_decay else g
-        return self.setup.optimizer.step(x, g, gamma)
-
-    def _wish(self) -> bool:
-        """Whether this rank has a reason to evaluate x^k before the next row of the log."""
+    def _evaluation_due(self) -> bool:
+        """Whether this rank needs an evaluation before the next row of the log."""
         return self.signals.received > 0 or self._checkpoint_due()
 
     def _checkpoint_due(self) -> bool:
         return monotonic() - self.saved > self.settings.checkpoint_seconds
 
     def _evaluate(self, k: int, x: np.ndarray, logged: bool) -> End | None:
-        """Evaluate x^k for the log, a checkpoint or the end; how the run ends, if it does.
-
-        All of it is evaluation, whose seconds are left out.
-        """
+        """Evaluate x^k for the log, a checkpoint or the end, untimed; returns the end, if any."""
         row = self.evaluator.row(k, x, self.signals.received, self._checkpoint_due())
         status = self._status(row, logged)
         if logged or status:
             self.record.row(row, x, self.evaluator.metrics_at(k, x))
         else:
-            self.evaluator.forget()  # what the method computes must not depend on the time of day
+            self.evaluator.forget()  # the method must not depend on when a checkpoint is due
         if status or row.checkpoint:
             self.saved = monotonic()
             self.record.checkpoint(k, x)
         return End(status, row, x) if status else None
 
     def _status(self, row: Row, logged: bool) -> str:
-        """Why the run ends with this row, alike on all ranks; empty when it goes on."""
+        """Why the run ends with this row, the same on all ranks; empty if it continues."""
         if logged and not np.isfinite(row.loss):
             return "diverged"
         if row.signal:

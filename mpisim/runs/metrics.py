@@ -1,6 +1,6 @@
-"""Columns that a log has when ``run.columns`` names them, and those of problems with a test set.
+"""Columns that ``run.columns`` adds to a log, and those of problems with a test set.
 
-A new one is a class with the decorator `metric`; its columns go behind all others.
+A new metric is a class with the decorator `metric`; its columns come last.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numba import njit
 
 from mpisim.comm.star import Star
 from mpisim.comm.upload import Upload
-from mpisim.core.lazy_rows import LazyRows
+from mpisim.core.lazy_rows import LazyRows, row_blocks
 from mpisim.core.ordered_sums import add_rows
 from mpisim.methods.oracle import LazyGradients
 from mpisim.problems.base import Problem, ProblemWithTestSet
@@ -34,7 +34,7 @@ def metric(name: str):
 
 
 class Metric(ABC):
-    """Some columns of ``/rounds``; their time is left out of the log's clocks."""
+    """Some columns of ``/rounds``, whose time is not in the log's clocks."""
 
     columns: ClassVar[list[Column]]
 
@@ -43,9 +43,9 @@ class Metric(ABC):
 
     @abstractmethod
     def values(self, x: np.ndarray) -> tuple[float, ...]:
-        """What stands in the row of x^k, after `losses_and_gradients` there. Collective.
+        """The values in the row of x^k, after `losses_and_gradients` there. Collective.
 
-        What rank 0 returns is written.
+        Rank 0's values are written.
         """
 
     def passed(self, x: np.ndarray) -> None:  # noqa: B027
@@ -62,7 +62,7 @@ class Metric(ABC):
 class Pi(Metric):
     """pi of Assumption 4.1 of CD-Adam's paper, measured: |C(v) - v|^2 / |v|^2 (0 for v = 0).
 
-    Row k has those of round k - 1; NaN where nothing was compressed in it.
+    Row k has the values of round k - 1; NaN if nothing was compressed in it.
     """
 
     columns: ClassVar[list[Column]] = [
@@ -80,7 +80,7 @@ class Pi(Metric):
         self.round = self.star.round
 
     def _due(self) -> bool:
-        """Whether this round's are written; forgets those of an earlier one."""
+        """Whether this round's values are written; forgets those of an earlier round."""
         if self.round != self.star.round:
             self._forget()
         return self.logged(self.star.round + 1)
@@ -108,8 +108,8 @@ class Adaptive(Metric):
     """(L_+^t)^2 and (L_±^t)^2 of the last step, as the PermK paper's A.8.2 measures them.
 
     With D_i = grad f_i(x^k) - grad f_i(x^{k-1}): the mean of |D_i|^2 and the mean of
-    |D_i - mean D|^2, both over |x^k - x^{k-1}|^2, so that row k has t = k - 1. NaN in row 0, and
-    where x did not move. Costs the gradients at both points, in logged rows alone.
+    |D_i - mean D|^2, both over |x^k - x^{k-1}|^2, so that row k has t = k - 1. NaN in row 0, and if
+    x did not move. Each logged row computes the gradients at both points.
     """
 
     columns: ClassVar[list[Column]] = [
@@ -134,30 +134,23 @@ class Adaptive(Metric):
             change = LazyGradients(self.problem, x) - LazyGradients(self.problem, self.last)
         else:
             change = self.problem.gradients(x) - self.problem.gradients(self.last)
-        total = np.zeros(self.problem.d)
-        self._over_workers(change, total, add_rows)
-        squares = np.zeros(2)
-        mean = total / self.star.n
-        self._over_workers(change, squares, lambda t, rows: _spread(t, rows, mean))
-        plus, pm = (squares / self.star.n / length).tolist() if length > 0 else (np.nan, np.nan)
+
+        def over_workers(total: np.ndarray, fold: Callable[..., None], *arguments) -> np.ndarray:
+            def fold_own(total: np.ndarray) -> None:
+                for _, rows in row_blocks(change):
+                    fold(total, rows, *arguments)
+
+            self.star.relay(total, fold_own)
+            return total / self.star.n
+
+        mean = over_workers(np.zeros(self.problem.d), add_rows)
+        squares = over_workers(np.zeros(2), _spread, mean)
+        plus, pm = (squares / length).tolist() if length > 0 else (np.nan, np.nan)
         return plus, pm
-
-    def _over_workers(
-        self, rows: np.ndarray | LazyRows, total: np.ndarray, fold: Callable[..., None]
-    ) -> None:
-        """``fold`` of all workers' rows into ``total``, worker by worker."""
-
-        def fold_all(total: np.ndarray) -> None:
-            for part in (
-                [rows] if isinstance(rows, np.ndarray) else (own for _, own in rows.parts())
-            ):
-                fold(total, part)
-
-        self.star.relay(total, fold_all)
 
 
 class Tests(Metric):
-    """What a problem with a test set measures there; not asked for, always logged."""
+    """Columns of a problem with a test set, which are always logged."""
 
     columns: ClassVar[list[Column]] = [
         ("train_accuracy", np.float64, "1", "share of the training samples classified rightly"),
@@ -176,9 +169,9 @@ class Tests(Metric):
 def metrics_of(
     star: Star, problem: Problem, names: Iterable[str], logged: Callable[[int], bool]
 ) -> list[Metric]:
-    """Those called ``names``, in the order of their columns, and those of a test set.
+    """The metrics called ``names``, in this order, and those of a test set.
 
-    logged : whether x^k has a row in the log.
+    logged : whether x^k has a row in the log
     """
     kinds = [METRICS[name] for name in names] + [Tests] * problem.tested
     return [kind(star, problem, logged) for kind in kinds]
@@ -199,7 +192,7 @@ def _losses(v, decoded):
 
 @njit(cache=True)
 def _spread(total, rows, mean):
-    """total[0] += |row|^2, total[1] += |row - mean|^2 for each row, one after the other."""
+    """total[0] += |row|^2, total[1] += |row - mean|^2, row by row."""
     for i in range(rows.shape[0]):
         square = away = 0.0
         for j in range(rows.shape[1]):

@@ -1,4 +1,4 @@
-"""When all ranks look at clock and signals together between rows of the log that are far apart."""
+"""Let all ranks check clock and signals together while rows of the log are far apart."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ import numpy as np
 
 from mpisim.comm.clock import COMMUNICATE, OTHER
 from mpisim.comm.star import Star
+from mpisim.core.ordered_sums import add_rows
 
-SECONDS = 1.0  # about how long a run goes on without looking
-FASTER = 2  # how much the number of rounds between two looks grows at most
+SECONDS = 1.0  # between two checks, approximately
+FASTER = 2  # the number of rounds between two checks grows by at most this factor
 
 
 class Poll:
-    """A look about once a second, from round ``first`` on; ``next`` is the round of the next one.
+    """A check about once a second, from round ``first`` on; ``next`` is the round of the next one.
 
-    A look is a message of two numbers that passes all ranks. It carries rank 0's guess of the
-    rounds until the next one, so that nobody has to ask when that is.
+    A check is a message of two numbers that passes all ranks. It carries rank 0's estimate of the
+    rounds until the next check, so that all ranks know its round.
     """
 
     def __init__(self, star: Star, first: int):
@@ -28,20 +29,16 @@ class Poll:
         """Whether some rank has a ``wish`` before round k. Collective."""
         clock = self.star.clock
         clock.to(COMMUNICATE)
-        own = np.array([wish, self._measured(k) if self.star.is_server else 0], float)
-
-        def fold(total: np.ndarray) -> None:
-            total += own
-
+        own = np.array([[wish, self._measured(k) if self.star.is_server else 0]], float)
         total = np.zeros(2)
-        self.star.relay(total, fold)
+        self.star.relay(total, lambda total: add_rows(total, own))
         wishes, self._pace = (int(number) for number in total)
         self.next = k + self._pace
         clock.to(OTHER)
         return wishes > 0
 
     def _measured(self, k: int) -> int:
-        """Rounds until the next look, by rank 0's clock since the last one."""
+        """Rounds until the next check, by rank 0's clock since the last one."""
         now = monotonic()
         rounds, seconds = k - self._k, now - self._since
         self._k, self._since = k, now

@@ -1,4 +1,4 @@
-"""What rank 0 shows while it runs: a live line on a terminal, a few full lines in a batch log."""
+"""Progress on rank 0: a live line on a terminal, a few full lines in a batch log."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class Progress:
 
     On a terminal one line overwrites itself a few times a second. Elsewhere (mpirun pipes the
     output of every rank; a batch system writes a file) a full line appears after 10 s, 20 s, 40 s
-    and then every minute. A closing line ends both. A stream that can no longer be written is
-    left alone: it must not end the run.
+    and then every minute. A closing line ends both. A stream that fails is ignored from then on,
+    because it must not end the run.
 
     rounds : of the whole run; a resumed run starts at the round of its first `update`
     stream : standard error unless given
-    interactive : whether the stream is a terminal; asked of the stream unless given
-    clock : seconds, never going back
+    interactive : whether the stream is a terminal; the stream is asked unless given
+    clock : seconds, monotonic
     """
 
     def __init__(
@@ -47,9 +47,9 @@ class Progress:
         self._last = (0, math.nan, math.nan, math.nan)
 
     def update(self, round: int, loss: float, grad_norm_sq: float, bits_per_worker: float) -> None:
-        """Say where the run is: round, f(x), |grad f(x)|^2, bits sent so far by a worker.
+        """Report round, f(x), |grad f(x)|^2, and the bits that a worker has sent so far.
 
-        Costs well below a microsecond when nothing is due.
+        Takes well below a microsecond when nothing is due.
         """
         self._last = (round, loss, grad_norm_sq, bits_per_worker)
         if self._first is None:
@@ -59,7 +59,7 @@ class Progress:
             self._show(now)
 
     def close(self, status: str = "done") -> None:
-        """Write the closing line, with the status of the run; later calls do nothing."""
+        """Write the closing line with the status of the run; later calls do nothing."""
         if self._first is None:
             return
         seconds = self._clock() - self._begin
@@ -98,12 +98,12 @@ class Progress:
         try:
             self._stream.write(text)
             self._stream.flush()
-        except (OSError, ValueError):  # the reader has gone, or the stream is closed
+        except (OSError, ValueError):  # the reader is gone, or the stream is closed
             self._due = math.inf
 
 
 def duration(seconds: float) -> str:
-    """Seconds in a reader's units: ``4.2 s``, ``3 min 05 s``, ``2 h 07 min``."""
+    """Seconds as text: ``4.2 s``, ``3 min 05 s``, ``2 h 07 min``."""
     if not math.isfinite(seconds):
         return "?"
     if seconds < 59.95:

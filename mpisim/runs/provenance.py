@@ -1,4 +1,4 @@
-"""What a log says of its run: the attributes at its root."""
+"""The root attributes of a log, which describe its run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mpisim.runs.sysinfo import provenance
 
 
 def attributes_of(setup: Setup, command: str, hosts: list[str]) -> dict[str, Any]:
-    """The attributes of docs/log.md; ``hosts``: of each rank."""
+    """The attributes in docs/log.md; ``hosts``: the host of each rank."""
     experiment, star, parameters = setup.experiment, setup.star, setup.estimator.parameters()
     return (
         provenance()

@@ -1,4 +1,4 @@
-"""What a run leaves behind: its log and its checkpoints, and its progress while it lasts."""
+"""The output of a run: its log, its checkpoints and its progress."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from mpisim.runs.setup import Setup
 
 @dataclasses.dataclass(frozen=True)
 class Output:
-    """Where a run writes: the log (None: nowhere), and what to do with one that is there.
+    """Where a run writes its log (None: nowhere), and what to do with an existing one.
 
     quiet : show no progress
-    keep : keep the rows in memory, too
+    keep : also keep the rows in memory
     """
 
     log: Path | None
@@ -38,7 +38,7 @@ class Output:
 
 
 class Record:
-    """The record of one run. All ranks have one; rank 0 alone writes."""
+    """The record of one run. All ranks have one, but only rank 0 writes."""
 
     def __init__(self, setup: Setup, evaluator: Evaluator, output: Output):
         self.setup, self.evaluator, self.output = setup, evaluator, output
@@ -51,17 +51,17 @@ class Record:
         self._rows: list[tuple] = []
 
     def begin(self) -> tuple[int, np.ndarray]:
-        """Open the log; the first round and its x, from the checkpoint of a resumed run."""
+        """Open the log; returns the first round and its x, from the checkpoint on resume."""
         k, x = 0, self.setup.problem.initial_point()
         if self.output.resume and self.path is not None:
-            k, x = self._restore()
-        self.log = self._open_log(k)
+            k, x = self._restore(self.path)
+        self._open_log(k)
         if self.setup.star.is_server and not self.output.quiet:
             self.progress = Progress(self.setup.experiment.run.rounds)
         return k, x
 
     def row(self, row: Row, x: np.ndarray, metrics: np.ndarray) -> None:
-        """The row of x^k."""
+        """Record the row of x^k."""
         if self.log is not None or self.output.keep:
             reference: tuple[float, ...] = ()
             if self.setup.reference is not None:
@@ -78,7 +78,7 @@ class Record:
             self.progress.update(row.round, row.loss, row.grad_norm_sq, bits)
 
     def checkpoint(self, k: int, x: np.ndarray) -> None:
-        """Keep x^k and all state before round k. Collective."""
+        """Save x^k and all state before round k. Collective."""
         if self.path is None:
             return
         state = snapshot.collect(self.setup, self.evaluator, k, x)
@@ -92,20 +92,18 @@ class Record:
         if self.progress is not None:
             self.progress.close(status)
         if self.log is not None:
-            setup = self.setup
-            workers = {"rows": setup.rows, "bits_up": setup.star.ledger.worker_bits_up}
-            self.log.finish(status, x, workers)
+            bits_up = self.setup.star.ledger.worker_bits_up
+            self.log.finish(status, x, {"rows": self.setup.rows, "bits_up": bits_up})
 
     def columns(self) -> dict[str, np.ndarray]:
-        """The rows that were kept, by the name of the column."""
+        """The kept rows, by column."""
         values = zip(*self._rows, strict=True) if self._rows else [()] * len(self._schema)
         named = zip(self._schema, values, strict=True)
         return {name: np.array(column, kind) for (name, kind, *_), column in named}
 
-    def _restore(self) -> tuple[int, np.ndarray]:
-        """The round to resume at and its x, with all state put back on this rank."""
-        setup, path = self.setup, self.path
-        assert path is not None
+    def _restore(self, path: Path) -> tuple[int, np.ndarray]:
+        """Restore all state on this rank; returns the round to resume at and its x."""
+        setup = self.setup
         content, note = on_first(setup.star.side, lambda: checkpoint.load(path, setup.identity))
         if note and setup.star.is_server:
             print(f"mpisim: {note}", file=sys.stderr, flush=True)
@@ -114,16 +112,15 @@ class Record:
         require(k <= last, "run.rounds", last, f"at least {k}, the round of {path}")
         return k, x
 
-    def _open_log(self, first_round: int) -> LogWriter | None:
-        setup, output = self.setup, self.output
+    def _open_log(self, first: int) -> None:
+        setup, output, schema = self.setup, self.output, self._schema
         hosts = setup.star.side.gather(MPI.Get_processor_name())
-        if hosts is not None:
-            self.attributes = attributes_of(setup, output.command, hosts)
-        if output.log is None or hosts is None:
-            return None
-        if output.resume:
+        if hosts is None:
+            return
+        self.attributes = attributes_of(setup, output.command, hosts)
+        if output.log is not None and output.resume:
             every = setup.experiment.run.log_every
-            return LogWriter.reopen(output.log, self._schema, first_round, every, self.attributes)
-        log = LogWriter.create(output.log, self.attributes, self._schema, output.force)
-        checkpoint.discard(checkpoint.path_for(output.log))
-        return log
+            self.log = LogWriter.reopen(output.log, schema, first, every, self.attributes)
+        elif output.log is not None:
+            self.log = LogWriter.create(output.log, self.attributes, schema, output.force)
+            checkpoint.discard(checkpoint.path_for(output.log))

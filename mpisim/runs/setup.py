@@ -1,4 +1,4 @@
-"""One experiment, set up on this rank: everything that a run, a report or a check needs of it."""
+"""Set up one experiment on this rank, for a run, a report or a check."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from mpisim.theory.setting import Condition, Setting, Step, setting_of
 
 
 class Setup:
-    """An experiment's objects, bound to the ranks of ``comm``. Making one is collective.
+    """An experiment's objects, bound to the ranks of ``comm``. The constructor is collective.
 
-    The experiment's own objects are specs and stay as they are. Set-ups that share a ``cache``, one
-    after the other, load equal problems once.
+    The experiment's own objects are specs and do not change. Successive set-ups that share a
+    ``cache`` load equal problems once.
 
     Attributes
     ----------
@@ -38,34 +38,26 @@ class Setup:
     step : Step
         Step size and where it comes from.
     identity : dict
-        What a checkpoint of this experiment says of it.
+        What a checkpoint must agree on; see `mpisim.runs.checkpoint.identity`.
     """
 
     def __init__(
         self, experiment: Experiment, comm: MPI.Intracomm, cache: ProblemCache | None = None
     ):
-        self.experiment, settings = experiment, experiment.run
+        self.experiment, settings, layout = experiment, experiment.run, experiment.run.layout
         self.clock, self.round = Clock(), Round(settings.rounds)
         workers = getattr(experiment.problem, "workers", None)
-        if workers is None:
-            workers = partition.worker_ranks(comm.size, settings.layout)
-        self.star = star = Star(
-            comm,
-            workers,
-            settings.layout,
-            Streams(settings.seed),
-            settings.precision,
-            self.clock,
-            self.round,
-        )
+        n = partition.worker_ranks(comm.size, layout) if workers is None else workers
+        streams, precision = Streams(settings.seed), settings.precision
+        self.star = star = Star(comm, n, layout, streams, precision, self.clock, self.round)
         self.cache = cache or ProblemCache()
         self.problem = self.cache.problem(experiment, star)
         self.problem.attach_round(self.round)
-        # before the first exchange whose size depends on it
+        # before the first exchange whose size depends on the experiment
         require_consistent(star.side, flat(experiment.table) | {"data": self.problem.identity})
         self.rows = star.all_workers(self.problem.rows)
         self.oracle = Oracle(self.problem, self.clock, int(self.rows.min()))
-        self.compressor = experiment.compressor.bind(self.problem.d, star.n, settings.precision)
+        self.compressor = experiment.compressor.bind(self.problem.d, n, precision)
         self.compressor.prepare(star, self.problem)
         star.ledger.end_round()  # the set-up exchange is a round of its own, before round 0
         method = experiment.method
@@ -77,42 +69,29 @@ class Setup:
         for metric in self.metrics:
             star.attach(metric)
         starts = {"schedule.at": method.schedule.starts(settings.rounds)}
-        self.identity = checkpoint.identity(
-            experiment.table,
-            self.estimator.parameters() | starts,
-            self.step.gamma,
-            self.problem.identity,
-            star.n,
-        )
+        parameters, data = self.estimator.parameters() | starts, self.problem.identity
+        gamma = self.step.gamma
+        self.identity = checkpoint.identity(experiment.table, parameters, gamma, data, n)
 
     def setting(self, condition: Condition = "nonconvex") -> Setting:
-        """What the theorems see of this experiment. Collective.
+        """The theorems' view of this experiment. Collective.
 
-        `InputError` where the problem's smoothness constants are not known.
+        `InputError` if the problem's smoothness constants are not known.
         """
         bound = self.experiment.method.smoothness
         constants = self.cache.constants(self.star, bound)
         return setting_of(constants, self.problem, self.compressor, self.star, bound, condition)
-
-    def theory_step(self, setting: Setting) -> Step:
-        """The theorem's step size for the method; `InputError` where there is no theorem."""
-        self._need_theorem()
-        return self.estimator.theory_step(setting)
-
-    def _need_theorem(self) -> None:
-        optimizer = self.experiment.method.optimizer
-        if not optimizer.theorem:
-            raise InputError(
-                f"method.stepsize: there is no theorem for {optimizer.name!r};"
-                ' give a number instead of "theory"'
-            )
 
     def _step(self) -> Step:
         method = self.experiment.method
         multiple = method.multiple()
         if multiple is None:
             return Step(float(method.stepsize), "given")  # type: ignore[arg-type]
-        self._need_theorem()  # before the constants, which may take long
-        step = self.theory_step(self.setting(method.condition()))
+        if not method.optimizer.theorem:
+            raise InputError(
+                f"method.stepsize: there is no theorem for {method.optimizer.name!r};"
+                ' give a number instead of "theory"'
+            )
+        step = self.estimator.theory_step(self.setting(method.condition()))
         source = step.source if multiple == 1 else f"{multiple:g} x {step.source}"
         return dataclasses.replace(step, gamma=multiple * step.gamma, source=source)

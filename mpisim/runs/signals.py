@@ -11,9 +11,9 @@ STATUS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
 
 class StopSignals:
-    """Notes the first signal in ``received`` (0: none); a second one acts as usual.
+    """Notes the first signal in ``received`` (0: none); a second one has its usual effect.
 
-    Python delivers signals to the main thread: in another thread none is noted.
+    Python delivers signals to the main thread; another thread notes none.
     """
 
     def __init__(self) -> None:

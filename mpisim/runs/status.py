@@ -1,4 +1,4 @@
-"""How a run ends: the status in its log and in a sweep's summary, and its exit code."""
+"""How a run ends: the status in its log and in a sweep's summary, and the exit code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run ran on: versions, MPI library, threads, cores. For `mpisim info` and for logs."""
+"""Versions, MPI library, threads and cores, for `mpisim info` and for logs."""
 
 from __future__ import annotations
 
@@ -13,13 +13,11 @@ from pathlib import Path
 from mpisim.core.version import VERSION
 
 PACKAGE = Path(__file__).resolve().parents[1]
-
 LIBRARIES = ("numpy", "scipy", "h5py", "numba", "scikit-learn", "mpi4py")
-THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def info_text() -> str:
-    """The text of `mpisim info`: one line for each thing a report of a fault should name."""
+    """The text of `mpisim info`: what a bug report should contain, one item in each line."""
     rows = {
         "mpisim": f"{VERSION} ({PACKAGE})",
         "Python": f"{platform.python_version()} on {platform.platform()}",
@@ -36,8 +34,8 @@ def info_text() -> str:
 
 
 def provenance() -> dict[str, str | int]:
-    """What a log's attributes should say of the software and the machine. Starts no MPI."""
-    network = os.environ.get("MPISIM_NETWORK")  # set by tools.netlab, the network it made
+    """The attributes of a log that describe software and machine. Does not start MPI."""
+    network = os.environ.get("MPISIM_NETWORK")  # set by tools.netlab: the network it made
     return {
         "package_version": VERSION,
         "python": platform.python_version(),
@@ -50,7 +48,7 @@ def provenance() -> dict[str, str | int]:
 
 
 def software() -> dict[str, str]:
-    """What all ranks of a job must have alike: versions, and the source of mpisim itself."""
+    """What must be the same on all ranks of a job: versions, and the source of mpisim itself."""
     return {
         "mpisim": f"{VERSION} with source {source()}",
         "Python": platform.python_version(),
@@ -74,7 +72,7 @@ def mpi_library() -> str:
     try:
         import mpi4py
 
-        # The version may be asked for before MPI_Init, which a plain import would call.
+        # Get_library_version works before MPI_Init, which a plain import would call.
         before, mpi4py.rc.initialize = mpi4py.rc.initialize, False
         try:
             from mpi4py import MPI
@@ -86,24 +84,25 @@ def mpi_library() -> str:
 
 
 def blas_threads() -> str:
-    """The BLAS libraries in use with their threads, or what the environment asks for."""
+    """The BLAS libraries in use with their threads, or the environment's settings."""
     import numpy  # noqa: F401  (loads its BLAS)
 
     try:
         from threadpoolctl import threadpool_info
     except ImportError:
-        return ", ".join(f"{name}={os.environ.get(name, 'unset')}" for name in THREAD_VARIABLES)
-    pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
+        names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+        return ", ".join(f"{name}={os.environ.get(name, 'unset')}" for name in names)
     texts = (
         f"{pool['internal_api']} {pool['version'] or ''}".strip()
         + f", {pool['num_threads']} thread{'s' if pool['num_threads'] != 1 else ''}"
-        for pool in pools
+        for pool in threadpool_info()
+        if pool["user_api"] == "blas"
     )
     return "; ".join(dict.fromkeys(texts)) or "none found"
 
 
 def cache_text() -> str:
-    """The folder of parsed data sets, and whether it can be written."""
+    """The cache folder, and whether it can be written."""
     from mpisim.core.cache_folder import folder
 
     path = folder()
@@ -113,7 +112,7 @@ def cache_text() -> str:
 
 @cache
 def version(distribution: str) -> str:
-    """Of an installed distribution."""
+    """The version of an installed distribution."""
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:

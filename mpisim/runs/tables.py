@@ -1,4 +1,4 @@
-"""Experiments as tables within tables: flattened, compared, and named by their content."""
+"""The nested tables of experiments: flatten, compare and name them."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def varying(many: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def differences(many: Sequence[Tables]) -> list[dict[str, Any]]:
-    """For each of ``many`` its own values of the keys that vary, by TABLE.KEY."""
+    """For each of ``many`` its values of the keys that vary, by TABLE.KEY."""
     flat = [flatten(tables) for tables in many]
     varied = varying(flat)
     return [{n: one[n] for n in varied if n in one} for one in flat]
 
 
 def digest(config: str) -> str:
-    """Eight hexadecimal digits that stand for a resolved experiment in the name of its log."""
+    """Eight hexadecimal digits that identify a resolved experiment in the name of its log."""
     return hashlib.sha256(config.encode()).hexdigest()[:8]
