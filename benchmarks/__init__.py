@@ -1,1 +1,1 @@
-"""What is timed, against what: each figure is a ratio to a bound or a peer in the same run."""
+"""Benchmarks: each result is a ratio to a bound or an alternative, measured in the same run."""

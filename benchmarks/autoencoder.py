@@ -1,10 +1,10 @@
-"""Rounds on the autoencoder (MNIST, n = 1000, d = 25,088) against the bare matrix products in them.
+"""Rounds on the autoencoder (MNIST, n = 1000, d = 25,088) against their bare matrix products.
 
-With images A_i (60, 784) and b = [E^T, K] (784, 32) a round of MARINA needs A_i b for each worker
-(those at the last point are still there), one of EF21 the gradients, so A_i^T (A_i b), too: by
-BLAS, on dense images, worker by worker. Rounds are timed as they elapse, without the first, which
-sends all gradients; rows are logged at the ends only. Both sides in turns, float64, one core.
-Without MNIST, 19 generated images a worker for 60 workers take its place, and the rows say so.
+With images A_i (60, 784) and b = [E^T, K] (784, 32), a round of MARINA needs A_i b for each worker
+(those at the last point are kept), one of EF21 also the gradients, A_i^T (A_i b): by BLAS, on dense
+images, worker by worker. Rounds take wall time, without the first, which sends all gradients; only
+the first and last rows are logged. Both sides alternate, float64, one core. Without MNIST, 60
+workers with 19 generated images each replace it, and the rows say so.
 """
 
 from __future__ import annotations
@@ -13,13 +13,12 @@ import sys
 
 import numpy as np
 
-from benchmarks.common import after_the_first, result, seconds, write
-from benchmarks.permk import turns
+from benchmarks.common import later_round_seconds, result, seconds, turns, write
 from mpisim.problems.data.find import available
 from mpisim.runs.cache import ProblemCache
 
 ROUNDS = 6
-AT_A_TIME = 100  # workers whose images are dense at the same time
+CHUNK = 100  # workers whose images are dense at the same time
 SIZES = {"mnist": (1000, 26), "sample": (60, 419)}  # data: n and K = ceil(d / n)
 
 
@@ -38,15 +37,15 @@ def products(data: str, gradients: bool) -> float:
     """Seconds of the bare products of all workers."""
     n, size = SIZES[data][0], 60 if data == "mnist" else 19
     rng = np.random.default_rng(0)
-    images, b = rng.random((AT_A_TIME, size, 784)), rng.random((784, 32))
-    codes, moments = np.empty((AT_A_TIME, size, 32)), np.empty((AT_A_TIME, 784, 32))
+    images, b = rng.random((CHUNK, size, 784)), rng.random((784, 32))
+    codes, moments = np.empty((CHUNK, size, 32)), np.empty((CHUNK, 784, 32))
 
     def work() -> None:
         np.matmul(images, b, out=codes)
         if gradients:
             np.matmul(images.transpose(0, 2, 1), codes, out=moments)
 
-    return seconds(work, 3) * n / AT_A_TIME
+    return seconds(work, 3) * n / CHUNK
 
 
 def main(path: str) -> None:
@@ -55,7 +54,7 @@ def main(path: str) -> None:
     for method, compressor in (("marina", "permk"), ("ef21", "topk")):
         own = tables(data, method, compressor)
         elapsed, least = turns(
-            lambda own=own: after_the_first(own, loaded),  # type: ignore[misc]
+            lambda own=own: later_round_seconds(own, loaded),  # type: ignore[misc]
             lambda method=method: products(data, method == "ef21"),  # type: ignore[misc]
         )
         what = f"{method.upper()} + {compressor} round, autoencoder on {data}, n = {SIZES[data][0]}"

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import statistics
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import perf_counter
 
 import numpy as np
 from mpi4py import MPI
 
+from mpisim.comm.star import Star
+from mpisim.core.errors import InputError
+from mpisim.problems.data.find import find
 from mpisim.runs.cache import ProblemCache
 from mpisim.runs.experiment import parse
 from mpisim.runs.loop import run_rounds
@@ -17,11 +21,13 @@ from mpisim.runs.record import Output
 from mpisim.runs.setup import Setup
 from mpisim.runs.signals import StopSignals
 
+TURNS = 5
+
 
 def seconds(function: Callable[[], object], repeats: int) -> float:
     """Median seconds of one call over ``repeats`` calls, after one that is not counted.
 
-    Medians, here and below: what interrupts a machine now and then is in neither side of a ratio.
+    Medians, here and below, exclude occasional interruptions from both sides of a ratio.
     """
     function()
     times = [perf_counter()]
@@ -31,15 +37,45 @@ def seconds(function: Callable[[], object], repeats: int) -> float:
     return float(np.median(np.diff(times)))
 
 
-class Watch:
-    """Runs an experiment and keeps, on its server, when each round ended.
+def medians(rows: Sequence[Sequence[float]]) -> list[float]:
+    """The median of each column, in seconds, in microseconds."""
+    return [statistics.median(column) * 1e6 for column in zip(*rows, strict=True)]
 
-    Attributes
-    ----------
-    times : list of float
-        Seconds on the wall.
-    phases : list of list of float
-        The rank's clock, as `mpisim.comm.clock.Clock.seconds`.
+
+def turns(*measures: Callable[[], float]) -> list[float]:
+    """The median of each over alternating turns, in microseconds."""
+    return medians([[measure() for measure in measures] for _ in range(TURNS)])
+
+
+def data_name() -> str:
+    """a9a, or the sample if a9a is not available."""
+    try:
+        find("a9a")
+        return "a9a"
+    except InputError:
+        return "sample"
+
+
+def bare_exchange(star: Star, sizes: np.ndarray, d: int) -> float:
+    """Seconds of one gather of messages of ``sizes`` (n,) bytes and a broadcast of d float32."""
+    comm, bounds = star.comm, np.concatenate([[0], np.cumsum(sizes)])[star.starts]
+    up = np.zeros(bounds[star.rank + 1] - bounds[star.rank], np.uint8)
+    whole = [np.zeros(bounds[-1], np.uint8), np.diff(bounds), bounds[:-1], MPI.BYTE]
+    down = np.zeros(4 * d, np.uint8)
+
+    def exchange() -> None:
+        comm.Gatherv(up, whole if comm.rank == 0 else None)
+        comm.Bcast(down)
+
+    comm.Barrier()
+    return comm.allreduce(seconds(exchange, 500), MPI.MAX)
+
+
+class Watch:
+    """Runs an experiment and records, on its server, when each round ended.
+
+    times : wall seconds at the end of each round
+    phases : the rank's `mpisim.comm.clock.Clock.seconds` then
     """
 
     def __init__(self, job: Setup, output: Output | None = None):
@@ -59,17 +95,17 @@ class Watch:
             run_rounds(job, output or Output(None), signals)
 
     def round_seconds(self) -> float:
-        """Median elapsed seconds of a round after the first; 0 on other ranks than the server."""
+        """Median wall seconds of a round after the first; 0 on ranks other than the server."""
         return float(np.median(np.diff(self.times))) if self.times else 0.0
 
     def phase_seconds(self, *phases: int) -> float:
-        """Median seconds of these phases together in a round after the first; 0 likewise."""
+        """Median seconds of these phases in sum, likewise."""
         spent = [sum(seconds[phase] for phase in phases) for seconds in self.phases]
         return float(np.median(np.diff(spent))) if spent else 0.0
 
 
-def after_the_first(tables: dict, loaded: ProblemCache | None = None) -> float:
-    """Elapsed seconds of a round after the first of an experiment, on this rank alone."""
+def later_round_seconds(tables: dict, loaded: ProblemCache | None = None) -> float:
+    """Wall seconds of an experiment's round after the first, on this rank alone."""
     ends_only = tables["run"] | {"log_every": tables["run"]["rounds"]}
     job = Setup(parse(tables | {"run": ends_only}), MPI.COMM_SELF, loaded)
     return Watch(job).round_seconds()
@@ -78,18 +114,12 @@ def after_the_first(tables: dict, loaded: ProblemCache | None = None) -> float:
 def result(
     what: str, measured: float, against: float, unit: str, bound: str = "", inverse: bool = False
 ) -> dict:
-    """A row of the table; ``inverse``: a rate, how many times faster than ``against``."""
+    """A row of the table; with ``inverse`` the ratio is the speed-up over ``against``."""
     ratio = against / measured if inverse else measured / against
-    return {
-        "what": what,
-        "measured": measured,
-        "against": against,
-        "unit": unit,
-        "ratio": ratio,
-        "bound": bound,
-    }
+    row = {"what": what, "measured": measured, "against": against, "unit": unit}
+    return row | {"ratio": ratio, "bound": bound}
 
 
 def write(rows: list[dict], path: str) -> None:
-    """Hand the rows to `benchmarks.__main__`."""
+    """Write the rows for `benchmarks.__main__`."""
     Path(path).write_text(json.dumps(rows))

@@ -1,4 +1,4 @@
-"""Messages in Elias omega words against a plain Python string coder: QSGD of a Gaussian vector."""
+"""Messages in Elias omega codes against a plain Python string coder: QSGD of a Gaussian vector."""
 
 from __future__ import annotations
 
@@ -37,13 +37,11 @@ def main(path: str) -> None:
     decode = seconds(lambda: own.form.decode(packed.data, packed.sizes), 200) * 1e3
     slow_encode = seconds(lambda: string_elias.triples(plain), 3) * 1e3
     slow_decode = seconds(lambda: string_elias.levels(text, D), 3) * 1e3
-    write(
-        [
-            result(WHAT.format("encode"), encode, slow_encode, "ms", ">= 60", True),
-            result(WHAT.format("decode"), decode, slow_decode, "ms", ">= 30", True),
-        ],
-        path,
-    )
+    rows = [
+        result(WHAT.format("encode"), encode, slow_encode, "ms", ">= 60", True),
+        result(WHAT.format("decode"), decode, slow_decode, "ms", ">= 30", True),
+    ]
+    write(rows, path)
 
 
 if __name__ == "__main__":

@@ -1,19 +1,18 @@
-"""Compressing d = 11 million numbers, as many as ResNet-18 has: packing signs, a round's messages.
+"""Compressing d = 11 million numbers, the size of ResNet-18: packing signs, a round's messages.
 
-Packing signs: against one bare pass that reads every number (NumPy's sum), in turns. Messages of
-the scaled sign and of TopK with K = 0.016 d (CD-Adam's experiments), from vector to vector: against
-ResNet-18's gradient of a minibatch, where PyTorch is installed. The paper's minibatch has 128
-images; that of 32 here is the harder bound.
+Packing signs: against one bare pass that reads every number (NumPy's sum). Messages of the scaled
+sign and of TopK with K = 0.016 d (CD-Adam's experiments), from vector to vector: against
+ResNet-18's gradient of a minibatch, if PyTorch is installed. The paper's minibatch has 128 images;
+32 are a tighter bound.
 """
 
 from __future__ import annotations
 
-import statistics
 import sys
 
 import numpy as np
 
-from benchmarks.common import result, seconds, write
+from benchmarks.common import result, seconds, turns, write
 from mpisim.compressors import make
 from mpisim.core.errors import InputError
 from mpisim.core.rng import Draw, Streams
@@ -21,7 +20,7 @@ from mpisim.runs.experiment import parse
 from mpisim.wire.base import Precision
 from mpisim.wire.signs import SignsForm
 
-D, TURNS, BATCH = 11_000_000, 5, 32
+D, BATCH = 11_000_000, 32
 MESSAGES = {"scaled-sign": {}, "topk": {"k": 0.016}}
 
 
@@ -34,16 +33,13 @@ def packing(dtype: str) -> dict:
     """The row of packing signs."""
     v, precision = vector(dtype), Precision(np.dtype("f4"), np.dtype(dtype))
     form, scales = SignsForm(D, 1, precision), np.ones(1, np.float32)
-    times = [
-        (seconds(lambda: form.pack(scales, v), 5), seconds(lambda: v.sum(), 5))
-        for _ in range(TURNS)
-    ]
-    pack, bare = (1e3 * statistics.median(column) for column in zip(*times, strict=True))
-    return result(f"packing the signs of 1.1e7 {dtype} / a bare pass", pack, bare, "ms", "<= 2")
+    pack, bare = turns(lambda: seconds(lambda: form.pack(scales, v), 5), lambda: seconds(v.sum, 5))
+    what = f"packing the signs of 1.1e7 {dtype} / a bare pass"
+    return result(what, pack / 1e3, bare / 1e3, "ms", "<= 2")
 
 
 def message_seconds(name: str) -> float:
-    """A worker compresses and encodes v, the server decodes and adds it up."""
+    """Seconds to compress and encode v, and to decode it and add it up."""
     v, precision = vector("float32"), Precision(np.dtype("f4"), np.dtype("f4"))
     compressor = make({"name": name} | MESSAGES[name]).bind(D, 1, precision)
     draw = Draw(Streams(1), "up", 0, 0, 1)
@@ -65,7 +61,7 @@ def gradient_seconds() -> float | None:
     try:
         problem = parse(tables).problem.loaded(1, 0, 1, 1, np.dtype("f4"))
     except InputError as error:
-        print(f"left out, messages against a gradient: {error}")
+        print(f"skipped, messages against a gradient: {error}")
         return None
     x, batch = problem.initial_point(), np.arange(BATCH)[None]
     return seconds(lambda: problem.batch_gradients(x, batch), 2)

@@ -1,15 +1,14 @@
-"""Rounds on the quadratic task (d = 1000) at n = 10, 1000, 10000, against the bare work in them.
+"""Rounds on the quadratic task (d = 1000) at n = 10, 1000, 10000, against their bare work.
 
 MARINA + PermK and + RandK: against that round's random numbers, a permutation or each worker's
 subset, and one pass over the coordinates sent. EF21 + TopK: against one pass that reads and writes
-each number of its n x d state. Rounds are timed as they elapse, without the first, which sends all
-gradients; rows are logged at the ends only. Both sides in turns. Peak memory is that of a process
-of its own, with rounds of full gradients in it.
+each number of its n x d state. Rounds take wall time, without the first, which sends all gradients;
+only the first and last rows are logged. Both sides alternate. Peak memory is that of a separate
+process, which also has rounds of full gradients.
 """
 
 from __future__ import annotations
 
-import statistics
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,11 +16,11 @@ from collections.abc import Callable
 import numpy as np
 from numba import njit
 
-from benchmarks.common import after_the_first, result, seconds, write
+from benchmarks.common import later_round_seconds, result, seconds, turns, write
 from mpisim.compressors.deal import shuffle
 from mpisim.core.rng import Draw, Streams
 
-D, TURNS = 1000, 5
+D = 1000
 SIZES = {10: 1000, 1000: 1000, 10_000: 500}  # workers: rounds
 
 
@@ -37,8 +36,8 @@ def tables(method: str, compressor: str, n: int, rounds: int) -> dict:
 
 
 def round_seconds(method: str, compressor: str, n: int, rounds: int) -> float:
-    """Elapsed seconds of a round after the first."""
-    return after_the_first(tables(method, compressor, n, rounds))
+    """Wall seconds of a round after the first."""
+    return later_round_seconds(tables(method, compressor, n, rounds))
 
 
 @njit(cache=True)
@@ -74,7 +73,7 @@ def bare(compressor: str, n: int) -> Callable[[], None]:
 
 
 def peak(method: str, compressor: str, n: int) -> float:
-    """MB that a process of its own took at most: 20 rounds, half of them with full gradients."""
+    """Peak MB of a separate process with 20 rounds, half of them with full gradients."""
     changed = tables(method, compressor, n, 20)
     if method == "marina":
         changed["method"]["p"] = 0.5
@@ -86,12 +85,6 @@ def peak(method: str, compressor: str, n: int) -> float:
     )
     job = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return int(job.stdout.split()[-1]) / 1024
-
-
-def turns(*measures: Callable[[], float]) -> list[float]:
-    """The median of each over turns, in microseconds."""
-    rows = [[measure() for measure in measures] for _ in range(TURNS)]
-    return [statistics.median(column) * 1e6 for column in zip(*rows, strict=True)]
 
 
 def marina(compressor: str) -> list[dict]:

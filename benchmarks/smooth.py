@@ -1,31 +1,38 @@
 """DIANA+ (quant+) on a9a, 8 workers: a round against bare gradients, matrix products and exchange.
 
 Lower bound: the slower rank's bare gradients and its workers' products with L_i^{†1/2} and
-L_i^{1/2}, the server's products with all L_i^{1/2}, one gather of as many bytes as a round has and
-one broadcast of d values. Both are measured in turns, so that a change of the machine's speed
-meets both. Without a9a the sample takes its place, and the row says so.
+L_i^{1/2}, the server's products with all L_i^{1/2}, one gather of a round's bytes and one broadcast
+of d values. Measurements alternate, so that a change of the machine's speed affects both. Without
+a9a the sample replaces it, and the row says so.
 """
 
 from __future__ import annotations
 
-import statistics
 import sys
 
 import numpy as np
 from mpi4py import MPI
 
-from benchmarks.common import Watch, result, seconds, write
-from benchmarks.round import data_name
+from benchmarks.common import (
+    TURNS,
+    Watch,
+    bare_exchange,
+    data_name,
+    medians,
+    result,
+    seconds,
+    write,
+)
 from mpisim.comm.clock import DECODE, ENCODE
 from mpisim.compressors.mapped import products
 from mpisim.runs.experiment import parse
 from mpisim.runs.setup import Setup
 
-ROUNDS, TURNS, WORKERS = 1000, 5, 8
+ROUNDS, WORKERS = 1000, 8
 
 
 def engine(comm: MPI.Intracomm, data: str, rounds: int) -> Setup:
-    """The experiment, set up: the paper's, but for the rounds."""
+    """The paper's experiment, except for the rounds, set up."""
     tables = {
         "problem": {
             "name": "logistic",
@@ -63,46 +70,31 @@ def lower_bound(comm: MPI.Intracomm, job: Setup) -> tuple[float, float, float]:
         all_levels, every = np.vstack(everyone), np.arange(star.n)
         maps += seconds(lambda: products(roots, every, all_levels), 200)
     sizes = star.all_workers(inner.encode().sizes)
-    bounds = np.concatenate([[0], np.cumsum(sizes)])[star.starts]
-    up = np.zeros(bounds[star.rank + 1] - bounds[star.rank], np.uint8)
-    whole = [np.zeros(bounds[-1], np.uint8), np.diff(bounds), bounds[:-1], MPI.BYTE]
-    down = np.zeros(4 * d, np.uint8)
-
-    def exchange() -> None:
-        comm.Gatherv(up, whole if comm.rank == 0 else None)
-        comm.Bcast(down)
-
-    comm.Barrier()
-    return gradients, comm.bcast(maps), comm.allreduce(seconds(exchange, 500), MPI.MAX)
+    return gradients, comm.bcast(maps), bare_exchange(star, sizes, d)
 
 
 def rounds(comm: MPI.Intracomm, data: str) -> tuple[float, float]:
-    """Elapsed seconds of a round, and those of encoding and decoding in it, on the server."""
+    """Wall seconds of a round, and those of its encoding and decoding, on the server."""
     watch = Watch(engine(comm, data, ROUNDS))
     return watch.round_seconds(), watch.phase_seconds(ENCODE, DECODE)
 
 
 def main(path: str) -> None:
     """Measure in turns, write the rows from rank 0."""
-    comm = MPI.COMM_WORLD
-    data = data_name()
+    comm, data = MPI.COMM_WORLD, data_name()
     job = engine(comm, data, 1)
     measured = [(*lower_bound(comm, job), *rounds(comm, data)) for _ in range(TURNS)]
     if comm.rank > 0:
         return
-    gradients, maps, exchange, elapsed, coding = (
-        statistics.median(column) * 1e6 for column in zip(*measured, strict=True)
-    )
+    gradients, maps, exchange, elapsed, coding = medians(measured)
     print(f"bare gradients {gradients:.1f} us, products {maps:.1f} us, exchange {exchange:.1f} us")
     setting = f"({data}, {WORKERS} workers, {comm.size} ranks)"
     bound = gradients + maps + exchange
-    write(
-        [
-            result(f"DIANA+ quant+ round {setting}", elapsed, bound, "us", "<= 2"),
-            result("its encoding and decoding / a round", coding, elapsed, "us", "<= 0.1"),
-        ],
-        path,
-    )
+    rows = [
+        result(f"DIANA+ quant+ round {setting}", elapsed, bound, "us", "<= 2"),
+        result("its encoding and decoding / a round", coding, elapsed, "us", "<= 0.1"),
+    ]
+    write(rows, path)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,9 @@
-"""A sweep of 20 short runs: how much of its time is not spent in rounds.
+"""A sweep of 20 short runs: the share of its time outside of rounds.
 
-Short is 1500 rounds of MARINA or DIANA with RandK-10 on a9a, 5 workers, step by theory, each round
-logged: somewhat less than a second. 10 seeds of each. The time runs from the start of MPI on,
-imports included, to the end of the sweep; rounds are the time in the loop over them, on rank 0.
-Without a9a the sample takes its place, and the row says so; its rounds are so short that the bound
-is not for it.
+A run is 1500 rounds of MARINA or DIANA with RandK-10 on a9a, 5 workers, step by theory, each round
+logged: less than a second. Each method has 10 seeds. The time runs from the start of MPI, including
+imports, to the end of the sweep; rounds are the time in the loop over them, on rank 0. Without a9a
+the sample replaces it, and the row says so; its rounds are too short for the bound.
 """
 
 from __future__ import annotations
@@ -28,15 +27,12 @@ def grid(data: str) -> list[dict]:
         "compressor": {"name": "randk", "k": K},
         "run": {"rounds": ROUNDS},
     }
-    changes = {
-        "method": {"name": ["marina", "diana"]},
-        "run": {"seed": list(range(1, SEEDS + 1))},
-    }
-    return expand(base, changes)
+    seeds = list(range(1, SEEDS + 1))
+    return expand(base, {"method": {"name": ["marina", "diana"]}, "run": {"seed": seeds}})
 
 
 def loop_seconds() -> list[float]:
-    """A list that grows by the seconds of each run's loop, from now on."""
+    """A list to which each later run appends the seconds of its loop."""
     from mpisim.runs.loop import Loop
 
     spent: list[float] = []
@@ -57,8 +53,7 @@ def main(path: str) -> None:
     import tempfile
     from pathlib import Path
 
-    from benchmarks.common import result, write
-    from benchmarks.round import data_name
+    from benchmarks.common import data_name, result, write
     from mpisim.runs.sweep.runner import sweep
 
     comm, data, spent = MPI.COMM_WORLD, data_name(), loop_seconds()
