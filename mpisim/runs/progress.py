@@ -59,7 +59,7 @@ class Progress:
             self._show(now)
 
     def close(self, status: str = "done") -> None:
-        """Write the closing line, with the status of the run; later calls do nothing."""
+        """Write the closing line with the status of the run; later calls do nothing."""
         if self._first is None:
             return
         seconds = self._clock() - self._begin
