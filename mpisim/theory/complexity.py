@@ -53,7 +53,7 @@ class Cost:
 
 
 @dataclasses.dataclass(frozen=True)
-class Row:
+class Guarantee:
     """A row of Table 1 or 2: rounds K, and a worker's expected bits and sample gradients in them.
 
     kind : "bound" with the theorem's constants, "order" for an O(.) with constant 1.
@@ -68,19 +68,19 @@ class Row:
     source: str
 
 
-def row(
+def guarantee(
     setup: str,
     method: str,
     rounds: float,
     costs: tuple[Cost, Cost],
     kind: Literal["bound", "order"],
     source: str,
-) -> Row:
+) -> Guarantee:
     """A row from its rounds and the costs of the first and of each later exchange."""
     first, later = costs
     k = whole(rounds)
     bits = FLOAT_BITS * (first.floats + (k - 1) * later.floats)
-    return Row(setup, method, k, bits, first.calls + (k - 1) * later.calls, kind, source)
+    return Guarantee(setup, method, k, bits, first.calls + (k - 1) * later.calls, kind, source)
 
 
 def whole(rounds: float) -> float:

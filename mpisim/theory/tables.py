@@ -12,13 +12,13 @@ from __future__ import annotations
 from math import inf, sqrt
 
 from mpisim.theory import stepsizes
-from mpisim.theory.complexity import Case, Cost, Row, rounds, row, whole
+from mpisim.theory.complexity import Case, Cost, Guarantee, guarantee, rounds, whole
 from mpisim.theory.setting import Step
 
 ALL, SUM, ONLINE, PART = "(1)", "(1)+(5)", "(1)+(6)", "PP, (1)"
 
 
-def rows(case: Case) -> tuple[list[Row], list[str]]:
+def rows(case: Case) -> tuple[list[Guarantee], list[str]]:
     """The rows of Table 1 (under PL: 2) that apply, and why the others do not.
 
     `InputError` under PL if mu is not known.
@@ -56,14 +56,14 @@ def _missing(case: Case) -> list[str]:
     return reasons
 
 
-def gradient_descent(case: Case) -> Row:
+def gradient_descent(case: Case) -> Guarantee:
     """GD: (1) without compression."""
     dense = Cost(case.setting.d, case.m)
     step = stepsizes.gradient_descent(case.setting)
     return _bound(case, ALL, "GD", step, 1, dense, dense, "1 / L")
 
 
-def marina(case: Case) -> Row:
+def marina(case: Case) -> Guarantee:
     """MARINA: Theorem 2.1, or 2.2 under PL. A worker keeps its last gradient: m calls a round."""
     s = case.setting
     p = _p(case, "marina", stepsizes.marina_probability(s.zeta, s.d))
@@ -71,7 +71,7 @@ def marina(case: Case) -> Row:
     return _bound(case, ALL, "MARINA", step, p, Cost(s.d, case.m), Cost(s.zeta, case.m))
 
 
-def vr_marina(case: Case) -> Row:
+def vr_marina(case: Case) -> Guarantee:
     """VR-MARINA, finite sums: Theorem 3.1, or D.2 under PL; b' = 1 unless the method has one."""
     s, b = case.setting, case.b or 1
     p = _p(case, "vr-marina", stepsizes.vr_marina_probability(s.zeta, s.d, b, case.m))
@@ -80,7 +80,7 @@ def vr_marina(case: Case) -> Row:
     return _bound(case, SUM, name, step, p, Cost(s.d, case.m), Cost(s.zeta, 2 * b))
 
 
-def online(case: Case) -> Row:
+def online(case: Case) -> Guarantee:
     """VR-MARINA, online: Theorem 3.2, or D.4 under PL, for b >= sigma^2 / (n epsilon^2)."""
     s, b, big_b = case.setting, case.b or 1, case.big_b or 1
     p = _p(case, "vr-marina-online", stepsizes.vr_marina_probability(s.zeta, s.d, b, big_b))
@@ -91,10 +91,10 @@ def online(case: Case) -> Row:
         theorem, floor = "Theorem D.4", "mu epsilon"
     name = f"VR-MARINA, b' = {b}, b = {big_b}"
     source = f"{theorem}, if b >= sigma^2 / (n {floor})"
-    return row(ONLINE, name, rounds(case, step), costs, "order", source)
+    return guarantee(ONLINE, name, rounds(case, step), costs, "order", source)
 
 
-def pp_marina(case: Case) -> Row:
+def pp_marina(case: Case) -> Guarantee:
     """PP-MARINA: Theorem 4.1, or E.2 under PL. A client drawn twice sends once."""
     s, r = case.setting, case.r or case.setting.n
     p = _p(case, "pp-marina", stepsizes.pp_marina_probability(s.zeta, s.d, r, s.n))
@@ -104,7 +104,7 @@ def pp_marina(case: Case) -> Row:
     return _bound(case, PART, f"PP-MARINA, r = {r}", step, p, Cost(s.d, case.m), compressed)
 
 
-def ef21(case: Case) -> Row:
+def ef21(case: Case) -> Guarantee:
     """EF21 that starts with the gradients: PermK paper, Theorem 6, or 7 under PL (G^0 = 0)."""
     s, step = case.setting, stepsizes.ef21(case.setting)
     source = step.source.split(":")[0] + ', start = "dense"'
@@ -120,14 +120,14 @@ def _bound(
     dense: Cost,
     compressed: Cost,
     source: str = "",
-) -> Row:
+) -> Guarantee:
     """A row with its theorem's constants; exchanges after the first are dense with probability p.
 
     source : the theorem's number unless given, of "MARINA, Theorem 3.1 (3.2 online): ..."
     """
     source = source or step.source.split(":")[0].split(" (")[0].removeprefix("MARINA, ")
     costs = dense, dense.mixed(p, compressed)
-    return row(setup, name, rounds(case, step), costs, "bound", source)
+    return guarantee(setup, name, rounds(case, step), costs, "bound", source)
 
 
 def _p(case: Case, method: str, theory: float) -> float:
@@ -140,7 +140,7 @@ def _omega(case: Case) -> float:
     return case.setting.omega
 
 
-def _quoted(case: Case) -> list[Row]:
+def _quoted(case: Case) -> list[Guarantee]:
     """What Table 1 quotes or, under PL, Table 2, which lacks two of the rows."""
     s, omega, b, m, zeta = case.setting, _omega(case), case.b or 1, case.m, case.setting.zeta
     n, r, table_1 = s.n, case.r or s.n, s.condition == "nonconvex"
@@ -160,9 +160,11 @@ def _quoted(case: Case) -> list[Row]:
         steph = sqrt(kappa) * unit
         comgate_calls = noise * case.delta / case.epsilon
 
-    def quoted(setup: str, name: str, k: float, first: Cost, later: Cost | None = None) -> Row:
+    def quoted(
+        setup: str, name: str, k: float, first: Cost, later: Cost | None = None
+    ) -> Guarantee:
         source = "Table 1" if table_1 else "Table 2"
-        return row(setup, name, k, (first, later or first), "order", source)
+        return guarantee(setup, name, k, (first, later or first), "order", source)
 
     one_sample = Cost(zeta, 1)
     found = [

@@ -10,7 +10,7 @@ import pytest
 
 from mpisim.cli import main
 from mpisim.theory import stepsizes, tables
-from mpisim.theory.complexity import Case, Cost, row
+from mpisim.theory.complexity import Case, Cost, guarantee
 from tests.helpers import columns, run_tables, table
 from tests.theory.support import setting
 
@@ -27,9 +27,9 @@ def case(omega=8.0, **keys) -> Case:
 
 
 def test_costs_by_hand():
-    one = row("", "", 9.2, (Cost(8, 100), Cost(8, 100).mixed(0.5, Cost(4, 2))), "bound", "")
+    one = guarantee("", "", 9.2, (Cost(8, 100), Cost(8, 100).mixed(0.5, Cost(4, 2))), "bound", "")
     assert (one.rounds, one.bits, one.calls) == (10, 32 * (8 + 9 * 6), 100 + 9 * 51)
-    assert row("", "", 0.3, (Cost(8, 100), Cost(1, 1)), "bound", "").bits == 256
+    assert guarantee("", "", 0.3, (Cost(8, 100), Cost(1, 1)), "bound", "").bits == 256
 
 
 def test_table_1_by_hand():

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from mpisim.runs.log.reader import read
-from tools.netlab.check import Case, Count, claims_of, ledger_bytes
+from tools.netlab.check import Count, Experiment, claims_of, ledger_bytes
 
 
 def test_counts_without_headers_and_envelopes():
     count = Count(ledger=100.0, kernel=100 + 3 * 66 + 2 * 22 + 6, packets=3, messages=2)
     assert count.ratio == pytest.approx(1.06)
-    (claim,) = claims_of(Case("case", 20, ()), {"host 1 sends": count})
+    (claim,) = claims_of(Experiment("case", 20, ()), {"host 1 sends": count})
     assert not claim.holds and "+6.00%" in claim.measured
 
 

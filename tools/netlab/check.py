@@ -37,7 +37,7 @@ SOURCE = f"what left and reached the hosts' interfaces at {SHAPED}, by the kerne
 
 
 @dataclasses.dataclass(frozen=True)
-class Case:
+class Experiment:
     """An experiment, its rounds in the second run, and the MPI messages a host sends in a round."""
 
     name: str
@@ -55,10 +55,10 @@ def _quadratic(d: int, method: str, compressor: str) -> tuple[str, ...]:
 
 
 CASES = (
-    Case("GD, d = 2500", 410, _quadratic(2500, "gd", "identity")),
-    Case("GD, d = 100,000", 30, _quadratic(100_000, "gd", "identity")),
-    Case("DCGD, natural compression, d = 20,000", 110, _quadratic(20_000, "dcgd", "natural")),
-    Case(
+    Experiment("GD, d = 2500", 410, _quadratic(2500, "gd", "identity")),
+    Experiment("GD, d = 100,000", 30, _quadratic(100_000, "gd", "identity")),
+    Experiment("DCGD, natural compression, d = 20,000", 110, _quadratic(20_000, "dcgd", "natural")),
+    Experiment(
         "DIANA, QSGD, Elias code, 400 workers a host",
         310,
         (
@@ -103,7 +103,7 @@ def ledger_bytes(log: Log) -> tuple[np.ndarray, float]:
     return np.array([part.sum() for part in ranks]) / 8, float(sent.bits_down[-1]) / log.n / 8
 
 
-def measure(lab: Lab, case: Case) -> dict[str, Count]:
+def measure(lab: Lab, case: Experiment) -> dict[str, Count]:
     """{what: Count} for each worker host, up and down, over the second run's further rounds."""
     few, many = (run(lab, case, rounds) for rounds in (FEW, case.rounds))
     up, down, kernel = many[0] - few[0], many[1] - few[1], many[2] - few[2]
@@ -115,7 +115,7 @@ def measure(lab: Lab, case: Case) -> dict[str, Count]:
     return found
 
 
-def run(lab: Lab, case: Case, rounds: int) -> tuple[np.ndarray, float, np.ndarray]:
+def run(lab: Lab, case: Experiment, rounds: int) -> tuple[np.ndarray, float, np.ndarray]:
     """Run a case across the lab; the log has rows for round 0 and the last round only.
 
     Returns the ledger's bytes from each worker host, shape (hosts,), and to each of them, and how
@@ -135,7 +135,7 @@ def run(lab: Lab, case: Case, rounds: int) -> tuple[np.ndarray, float, np.ndarra
     return up[1:], down, grown
 
 
-def claims_of(case: Case, counts: dict[str, Count]) -> Iterator[Claim]:
+def claims_of(case: Experiment, counts: dict[str, Count]) -> Iterator[Claim]:
     """One claim for each host and direction."""
     rounds = case.rounds - FEW
     for what, count in counts.items():

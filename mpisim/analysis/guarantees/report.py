@@ -18,7 +18,7 @@ from mpisim.runs.experiment import Experiment
 from mpisim.runs.setup import Setup
 from mpisim.theory import tables
 from mpisim.theory.collective import mean
-from mpisim.theory.complexity import Case, Row
+from mpisim.theory.complexity import Case, Guarantee
 from mpisim.theory.setting import Condition, Setting, setting_of
 from mpisim.theory.smoothness import Constants
 
@@ -206,6 +206,6 @@ def _case(facts: Facts, condition: Condition, epsilon: float) -> Case:
     )
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _cells(row: Guarantee) -> tuple[str, ...]:
     numbers = (f"{value:.3e}" for value in (row.rounds, row.bits, row.calls))
     return row.setup, row.method, *numbers, row.kind, row.source
