@@ -189,7 +189,7 @@ def pseudo_inverse(root: np.ndarray, wire: np.dtype) -> tuple[np.ndarray, float]
 
 
 def _symmetric(matrix: np.ndarray, source: np.ndarray) -> np.ndarray:
-    """``matrix``, a function of ``source``, made symmetric to the bit, and 0 where its rows are 0.
+    """``matrix``, a function of ``source``: exactly symmetric, 0 in the zero rows of ``source``.
 
     So features that no sample of a worker has cost no bits.
     """
