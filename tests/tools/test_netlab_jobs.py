@@ -8,12 +8,12 @@ from mpisim.analysis.link_model import Links
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import read
 from tests.comm.jobs import ROOT
-from tools.netlab.check import TOLERANCE, Case, measure
+from tools.netlab.check import TOLERANCE, Experiment, measure
 from tools.netlab.job import require_open_mpi
 from tools.netlab.lab import Lab
 
 LEFTOVER = "mpisim-999999999-0"  # of a lab that was killed: no process has such a number
-CASE = Case(
+CASE = Experiment(
     "DCGD, RandK",
     110,
     (
