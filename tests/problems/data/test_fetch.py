@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import gc
 import gzip
 import hashlib
 import http.server
@@ -11,6 +12,7 @@ import socket
 import tarfile
 import threading
 import time
+import warnings
 
 import pytest
 
@@ -21,6 +23,18 @@ from mpisim.problems.data.registry import DataFile, Dataset
 
 TEXT = b"1 1:1 2:0.5\n2 3:1\n"
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
+
+
+@pytest.fixture(autouse=True)
+def _no_sockets_left():
+    """An abandoned download closes its socket when it is collected: here, not in a later test."""
+    before = set(threading.enumerate())
+    yield
+    for thread in set(threading.enumerate()) - before:
+        thread.join(3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 def tar(members: dict[str, bytes]) -> bytes:
