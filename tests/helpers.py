@@ -6,6 +6,7 @@ from pathlib import Path
 
 import h5py
 import numpy as np
+import pytest
 from mpi4py import MPI
 from sklearn.datasets import load_svmlight_file
 
@@ -23,6 +24,12 @@ def table(method, compressor=None, data="sample", workers=6, rounds=20, problem=
         "run": {"rounds": rounds} | run,
     }
     return tables | ({"compressor": compressor} if compressor else {})
+
+
+def without_rehearsal(patch: pytest.MonkeyPatch) -> None:
+    """Run what is charged only, for tests that count calls."""
+    patch.setattr("mpisim.runs.loop.rehearse", lambda setup: None)
+    patch.setattr("mpisim.comm.star.Star._rehearse", lambda star, rows: None)
 
 
 def run_tables(tables: dict, log: Path | None = None, comm=MPI.COMM_SELF, **output) -> End:

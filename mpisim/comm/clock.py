@@ -6,14 +6,20 @@ from time import perf_counter
 
 PHASES = ("compute", "compress", "encode", "communicate", "decode", "server", "optimizer", "other")
 COMPUTE, COMPRESS, ENCODE, COMMUNICATE, DECODE, SERVER, OPTIMIZER, OTHER = range(8)
+PARALLEL = (COMPUTE, COMPRESS, ENCODE)  # the phases in which all ranks work at the same time
 EVALUATE = 8  # f and its gradient for the log: timed separately and left out, as in the papers
+COMPILE = 9  # loading or compiling a kernel: left out
 
 
 class Clock:
-    """A stopwatch that is always in one phase; `to` takes about 0.1 microseconds."""
+    """A stopwatch that is always in one phase; `to` takes about 0.1 microseconds.
+
+    seconds : of each phase
+    delayed : seconds of `COMPILE` during `PARALLEL` phases, for which other ranks waited
+    """
 
     def __init__(self) -> None:
-        self.seconds = [0.0] * (len(PHASES) + 1)
+        self.seconds, self.delayed = [0.0] * (len(PHASES) + 2), 0.0
         self.phase = EVALUATE  # set-up is left out, too, except for its exchanges
         self._since = perf_counter()
 
@@ -26,7 +32,7 @@ class Clock:
 
     def reset(self) -> None:
         """Set all seconds to zero."""
-        self.seconds = [0.0] * len(self.seconds)
+        self.seconds, self.delayed = [0.0] * len(self.seconds), 0.0
 
     def move(self, seconds: float, source: int, target: int) -> None:
         """Charge ``seconds`` to ``target`` instead of ``source``."""

@@ -43,7 +43,7 @@ class RandTau(Compressor):
         drawn = draw.uniforms(self.d) < p
         ptr = np.zeros(draw.workers + 1, np.int64)
         np.cumsum(drawn.sum(axis=1), out=ptr[1:])
-        workers, indices = np.nonzero(drawn)
+        workers, indices = (np.ascontiguousarray(axis) for axis in np.nonzero(drawn))
         scale = self.d / self._tau if self.p is None else 1 / p[workers, indices]
         return SeededForm(self.d, draw.workers, self.precision, ptr, indices, scale)
 

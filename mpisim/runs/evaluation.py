@@ -8,13 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from mpisim.comm.clock import COMPRESS, COMPUTE, ENCODE, Clock, SlowestPath
+from mpisim.comm.clock import PARALLEL, Clock, SlowestPath
 from mpisim.comm.star import Star
 from mpisim.core.ordered_sums import add_rows
 from mpisim.methods.oracle import Oracle
 from mpisim.runs.metrics import Metric
-
-PARALLEL = (COMPUTE, COMPRESS, ENCODE)  # the phases in which all ranks work at the same time
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,7 +44,7 @@ class Evaluator:
         self.calls = 0
         self._measured: np.ndarray | None = None  # by the metrics, in the last row
         self._resumed = 0  # the first round of this run
-        self._busy = [0.0] * (len(PARALLEL) + 1)
+        self._busy = [0.0] * (len(PARALLEL) + 2)
 
     def row(self, k: int, x: np.ndarray, signal: int, checkpoint: bool) -> Row:
         """The row of x^k. Collective; only rank 0's ``checkpoint`` counts. Leaves EVALUATE on."""
@@ -101,9 +99,10 @@ class Evaluator:
         self._measured, self._resumed = state.get("measured"), k
 
     def _busy_since_last(self) -> tuple[list[float], float]:
-        """Seconds of this rank's `PARALLEL` phases since the last row, and their sum without the
-        gradients of that row's evaluation."""
-        now = [*(self.clock.seconds[phase] for phase in PARALLEL), self.oracle.credited]
-        *busy, credited = (after - before for after, before in zip(now, self._busy, strict=True))
-        self._busy = now
-        return busy, sum(busy) - credited
+        """Seconds of this rank's `PARALLEL` phases since the last row, and how long others waited
+        for it: without the gradients of that row's evaluation, but with compiling."""
+        clock = self.clock
+        now = [*(clock.seconds[phase] for phase in PARALLEL), self.oracle.credited, clock.delayed]
+        steps = [after - before for after, before in zip(now, self._busy, strict=True)]
+        self._busy, (*busy, credited, delayed) = now, steps
+        return busy, sum(busy) - credited + delayed

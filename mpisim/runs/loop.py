@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
-from mpisim.comm.clock import OPTIMIZER, OTHER
+from mpisim.comm.clock import OTHER
+from mpisim.comm.compilation import uncharged
 from mpisim.core.errors import Diverged
 from mpisim.runs.evaluation import Evaluator, Row
 from mpisim.runs.experiment import Experiment
 from mpisim.runs.poll import Poll
 from mpisim.runs.record import Output, Record
+from mpisim.runs.rehearsal import rehearse
 from mpisim.runs.setup import Setup
 from mpisim.runs.signals import StopSignals
 
@@ -50,11 +52,13 @@ def run(experiment: Experiment, output: Output, comm: MPI.Intracomm) -> End:
 
 def run_rounds(setup: Setup, output: Output, signals: StopSignals) -> End:
     """Run an experiment that is set up, from its start or its checkpoint. Collective."""
+    rehearse(setup)
     evaluator = Evaluator(setup.star, setup.oracle, setup.clock, setup.metrics)
     record = Record(setup, evaluator, output)
     end = None
     try:
-        with np.errstate(over="ignore", invalid="ignore"):  # the status reports divergence
+        # the status reports divergence
+        with np.errstate(over="ignore", invalid="ignore"), uncharged(setup.clock):
             end = Loop(setup, evaluator, record, signals).run(*record.begin())
     finally:
         record.close(end.status if end else "failed", end.x if end else None)
@@ -73,8 +77,7 @@ class Loop:
     def run(self, first: int, x: np.ndarray) -> End:
         """Run rounds ``first``, first + 1, ... from x^first, shape (d,)."""
         setup, settings, clock = self.setup, self.settings, self.setup.clock
-        star, estimator, method = setup.star, setup.estimator, setup.experiment.method
-        poll = Poll(star, first)
+        iteration, poll = setup.iteration, Poll(setup.star, first)
         for k in range(first, settings.rounds + 1):
             setup.round.k = k
             logged = settings.logs(k)
@@ -85,14 +88,7 @@ class Loop:
                 clock.to(OTHER)
             for metric in setup.metrics:
                 metric.passed(x)
-            g = estimator.start(x) if k == 0 else estimator.estimate(x)
-            clock.to(OPTIMIZER)
-            gamma = setup.step.gamma * method.schedule.multiple(k, settings.rounds)
-            g = g + method.weight_decay * x if method.weight_decay else g
-            x = setup.optimizer.step(x, g, gamma)
-            clock.to(OTHER)
-            if star.is_server:
-                star.ledger.end_round()
+            x = iteration.next(k, x)
         raise AssertionError("the last round is evaluated and returns")
 
     def _evaluation_due(self) -> bool:

@@ -18,6 +18,7 @@ from mpisim.methods.oracle import Oracle
 from mpisim.runs import checkpoint
 from mpisim.runs.cache import ProblemCache
 from mpisim.runs.experiment import Experiment
+from mpisim.runs.iteration import Iteration
 from mpisim.runs.metrics import metrics_of
 from mpisim.theory.setting import Condition, Setting, Step, setting_of
 
@@ -30,7 +31,7 @@ class Setup:
 
     Attributes
     ----------
-    star, problem, oracle, compressor, estimator, optimizer, metrics : bound objects
+    star, problem, oracle, compressor, estimator, optimizer, iteration, metrics : bound objects
     round : Round
         The round in progress, which the loop sets.
     rows : array, shape (n,)
@@ -64,6 +65,8 @@ class Setup:
         self.estimator = method.estimator.bind(star, self.oracle, self.compressor)
         self.step = self._step()
         self.optimizer = method.optimizer.bind(settings.rounds)
+        parts = star, self.round, self.estimator, self.optimizer
+        self.iteration = Iteration(*parts, method, self.step.gamma)
         self.reference = self.cache.minimiser(star) if settings.reference else None
         self.metrics = metrics_of(star, self.problem, settings.columns or (), settings.logs)
         for metric in self.metrics:

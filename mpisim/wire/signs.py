@@ -49,7 +49,7 @@ class SignsForm(Form):
         wrong = rows[:, -1] & self.padding != self.padding
         if wrong.any():
             check(int(wrong.argmax()), PADDING)
-        return Signs(self, scales, rows[:, first:])
+        return Signs(self, scales, np.ascontiguousarray(rows[:, first:]))
 
 
 @dataclasses.dataclass(eq=False)

@@ -10,7 +10,7 @@ from mpisim.runs.loop import run_rounds
 from mpisim.runs.record import Output
 from mpisim.runs.setup import Setup
 from mpisim.runs.signals import StopSignals
-from tests.helpers import columns, run_tables, table
+from tests.helpers import columns, run_tables, table, without_rehearsal
 
 D, N = 123, 6
 
@@ -46,7 +46,8 @@ class CountingComm:
     ],
     ids=lambda c: c["name"],
 )
-def test_ledger_counts_the_bytes_handed_to_mpi(compressor):
+def test_ledger_counts_the_bytes_handed_to_mpi(compressor, monkeypatch):
+    without_rehearsal(monkeypatch)
     tables = table({"name": "ef21", "stepsize": 0.1}, compressor, rounds=9)
     setup = Setup(parse(tables), MPI.COMM_SELF)
     setup.star.comm = CountingComm(MPI.COMM_SELF)

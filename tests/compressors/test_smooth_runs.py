@@ -12,7 +12,7 @@ from mpisim.core.errors import InputError
 from mpisim.runs.experiment import Experiment, parse
 from mpisim.runs.setup import Setup
 from tests.compressors.smooth_support import name_of
-from tests.helpers import columns, run_tables, table
+from tests.helpers import columns, run_tables, table, without_rehearsal
 from tests.wire import string_elias
 from tests.wire.test_codecs import e1
 
@@ -64,6 +64,7 @@ def test_bits_of_real_messages(inner, wrapped, monkeypatch, tmp_path):
         return gather(self, upload)
 
     monkeypatch.setattr(star_module.Star, "gather", spy)
+    without_rehearsal(monkeypatch)
     run(DIANA, smooth(inner) if wrapped else inner, tmp_path / "log.h5")
     rounds = [u for u in sent if u.draw.purpose == "up"]
     set_up = 32 * sum(u.message.values.size for u in sent if u.draw.purpose == "dense")

@@ -13,7 +13,7 @@ from mpisim.core.errors import InputError
 from mpisim.runs import checkpoint
 from mpisim.runs.evaluation import Evaluator
 from mpisim.runs.sweep.points import read_summary
-from tests.helpers import columns
+from tests.helpers import columns, without_rehearsal
 from tests.runs.sweep.support import BASE, count_runs, run, write
 
 TWO_METHODS = """
@@ -110,6 +110,7 @@ def test_a_killed_run_is_gone_on_with(harm, tmp_path, monkeypatch):
         log.write_bytes(b"rubbish")
     rows = []
     original = Evaluator.row
+    without_rehearsal(monkeypatch)
     monkeypatch.setattr(Evaluator, "row", lambda s, k, *a: rows.append(k) or original(s, k, *a))
     [point] = run(file, tmp_path / "parts")
     assert point.status == "done" and rows == list(range(HARMS[harm], 13))

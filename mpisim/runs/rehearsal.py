@@ -1,0 +1,65 @@
+"""Rehearse an experiment, so that its clocks start warm.
+
+The first time that a kernel, a module or a block of memory is used takes longer than any later
+time. None of that is a method's work.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mpisim.comm.clock import Clock
+from mpisim.comm.star import Star
+from mpisim.core.round import Round
+from mpisim.methods.oracle import Oracle
+from mpisim.runs.evaluation import Evaluator
+from mpisim.runs.iteration import Iteration
+from mpisim.runs.metrics import metrics_of
+from mpisim.runs.setup import Setup
+
+FIRST = 5  # rounds: the start, and twice each side of a coin
+
+
+class RehearsalStar(Star):
+    """A star whose coins show one side in even rounds and the other side in odd ones."""
+
+    def coin(self, p: float) -> bool:
+        return super().coin(p) and p == 1 or self.round % 2 == 1
+
+
+def rehearse(setup: Setup) -> None:
+    """Run some rounds of the experiment on parts of their own. Collective.
+
+    Their bits and seconds are charged to nobody, and their state is thrown away. The rounds are the
+    first ones and the last one, which may be of another kind (after a warm-up, say).
+    """
+    iteration, evaluator = _parts(setup)
+    rounds, x = setup.experiment.run.rounds, setup.problem.initial_point()
+    setup.problem.attach_round(iteration.round)
+    with np.errstate(over="ignore", invalid="ignore"):  # a step may be too long
+        for k in range(rounds) if rounds <= FIRST else (*range(FIRST), rounds - 1):
+            iteration.round.k = k
+            if k in (0, rounds - 1):
+                evaluator.row(k, x, 0, False)
+                evaluator.metrics_at(k, x)
+            for metric in evaluator.metrics:
+                metric.passed(x)
+            x = iteration.next(k, x)
+    setup.problem.attach_round(setup.round)
+
+
+def _parts(setup: Setup) -> tuple[Iteration, Evaluator]:
+    """Parts like those of the run, with their own clock, ledger and state."""
+    experiment, star = setup.experiment, setup.star
+    settings, method = experiment.run, experiment.method
+    clock, round = Clock(), Round(settings.rounds)
+    parts = star.n, settings.layout, star.streams, star.precision, clock, round
+    stage = RehearsalStar(star.comm, *parts)
+    oracle = Oracle(setup.problem, clock, setup.oracle.samples)
+    metrics = metrics_of(stage, setup.problem, settings.columns or (), settings.logs)
+    for metric in metrics:
+        stage.attach(metric)
+    estimator = method.estimator.bind(stage, oracle, setup.compressor)
+    optimizer = method.optimizer.bind(settings.rounds)
+    iteration = Iteration(stage, round, estimator, optimizer, method, setup.step.gamma)
+    return iteration, Evaluator(stage, oracle, clock, metrics)

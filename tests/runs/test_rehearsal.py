@@ -1,0 +1,138 @@
+"""No kernel is compiled or loaded while a method's clock runs, and a rehearsal leaves no trace."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+from numba import njit
+from numba.core.caching import FunctionCache
+from numba.core.dispatcher import Dispatcher
+
+from mpisim.comm.clock import COMPILE, COMPRESS, ENCODE, EVALUATE, Clock
+from mpisim.comm.compilation import uncharged
+from mpisim.core.errors import InputError
+from mpisim.methods.names import METHODS, UNCOMPRESSED
+from mpisim.runs.experiment import parse
+from mpisim.runs.loop import run_rounds
+from mpisim.runs.record import Output
+from mpisim.runs.setup import Setup
+from mpisim.runs.signals import StopSignals
+from tests.compressors.cases import CASES
+from tests.helpers import table
+from tests.resumes import KEYS, SMOOTH
+
+COMPRESSORS = [case.table for case in CASES] + [SMOOTH, {"name": "topk", "k": 20}]
+PROBLEMS = [
+    {"name": "quadratic", "dimension": 33, "noise": 0.5, "data": None},
+    {"name": "autoencoder", "data": "sample", "images": 30, "code_size": 3},
+    {"name": "logistic"},
+    {"name": "least-squares"},
+]
+
+
+KNOWN: dict = {}  # kernels that a test has loaded
+
+
+@pytest.fixture(autouse=True)
+def loaded_once(monkeypatch):
+    """Loading a kernel again takes no time, but the clock notices it as before."""
+    load = FunctionCache.load_overload
+
+    def remember(self, signature, context):
+        key = self._py_func, signature
+        found = KNOWN.get(key) or load(self, signature, context)
+        return KNOWN.setdefault(key, found) if found else None
+
+    monkeypatch.setattr(FunctionCache, "load_overload", remember)
+
+
+def forget_kernels() -> None:
+    """As in a process that has not used a kernel yet."""
+    modules = [module for name, module in sys.modules.items() if name.startswith("mpisim.")]
+    for one in (value for module in modules for value in vars(module).values()):
+        if isinstance(one, Dispatcher):
+            one.overloads.clear()
+            one._reset_overloads()
+
+
+def seconds(tables: dict) -> list[float]:
+    """The clock at the end of a run in a process that has not used a kernel yet."""
+    experiment = parse(tables)
+    forget_kernels()
+    setup = Setup(experiment, MPI.COMM_SELF)
+    with StopSignals() as signals:
+        run_rounds(setup, Output(None, quiet=True), signals)
+    return setup.clock.seconds
+
+
+def experiments(method: str):
+    keys = {"name": method, "stepsize": 0.01} | KEYS.get(method, {})
+    keys |= {"p": 0.3} if "marina" in method or method == "vr-diana" else {}
+    for compressor in [None] if method in UNCOMPRESSED else COMPRESSORS:
+        yield table(keys, compressor, workers=5, rounds=17, log_every=3)
+    compressor = None if method in UNCOMPRESSED else {"name": "randk", "k": 12}
+    for problem in PROBLEMS:
+        own = {key: value for key, value in problem.items() if value is not None}
+        tables = table(keys, compressor, workers=5, rounds=17, log_every=3)
+        yield tables | {"problem": own | {"workers": 5}}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_all_kernels_are_there_when_the_clock_starts(method):
+    found = {}
+    for tables in experiments(method):
+        try:
+            clock = seconds(tables)
+        except InputError:
+            continue
+        found[str(tables)] = clock[COMPILE]
+    assert len(found) >= (2 if method in UNCOMPRESSED else 12)
+    assert {name for name, lost in found.items() if lost > 0} == set()
+
+
+def test_without_the_rehearsal_kernels_are_loaded_on_the_way(monkeypatch):
+    """Else the test above could not fail."""
+    monkeypatch.setattr("mpisim.runs.loop.rehearse", lambda setup: None)
+    tables = table({"name": "ef21", "stepsize": 0.1}, {"name": "topk", "k": 20})
+    assert seconds(tables)[COMPILE] > 0
+
+
+def test_a_late_kernel_is_charged_to_nobody():
+    @njit
+    def late(x):
+        return np.sort(x)
+
+    clock = Clock()
+    with uncharged(clock):
+        clock.to(COMPRESS)
+        late(np.ones(3))
+        assert clock.phase == COMPRESS
+        clock.to(EVALUATE)
+    assert clock.seconds[COMPRESS] < clock.seconds[COMPILE] == clock.delayed
+    clock.to(ENCODE)
+    late(np.ones(3, np.float32))  # outside: the listener is gone
+    clock.to(EVALUATE)
+    assert clock.seconds[ENCODE] > 0 and clock.seconds[COMPILE] == clock.delayed
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 3, 9])
+def test_a_rehearsal_leaves_no_trace(rounds, monkeypatch):
+    """Neither in bits nor in points, nor in what the parts of the run hold."""
+    tables = table(
+        {"name": "diana", "stepsize": 0.1}, SMOOTH, rounds=rounds, columns=["pi", "adaptive"]
+    )
+
+    def ended() -> tuple[dict, np.ndarray, dict]:
+        setup = Setup(parse(tables), MPI.COMM_SELF)
+        with StopSignals() as signals:
+            end = run_rounds(setup, Output(None, quiet=True, keep=True), signals)
+        kept = {k: v.tolist() for k, v in end.columns.items() if not k.startswith("time_")}
+        return kept, end.x, setup.star.ledger.totals
+
+    with_one = ended()
+    monkeypatch.setattr("mpisim.runs.loop.rehearse", lambda setup: None)
+    without = ended()
+    np.testing.assert_equal(with_one, without)
