@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 ON_TWO_RANKS = ("round", "vr_round", "smooth", "sweep")
-ALONE = ("elias", "permk", "autoencoder", "large")
+ALONE = ("elias", "permk", "autoencoder", "large", "start")
 
 
 def main() -> int:

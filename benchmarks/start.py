@@ -1,0 +1,91 @@
+"""The first rounds of a run against later ones of the same kind, with kernels compiled and not.
+
+Each run is a process of its own, with an empty cache of kernels or with a full one. Seconds are
+those that the log charges. Of the same round in several turns the least counts, because a process
+is interrupted now and then; of the first five rounds, the one that took longest. A round is dense
+or compressed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+FIRST, ROUNDS = 5, 60
+TURNS = {"cold": 2, "warm": 3}
+METHODS = {
+    "MARINA": (
+        {"name": "marina", "p": 0.3, "stepsize": 0.1},
+        {"name": "randk", "k": 20},
+    ),
+    "EF21": ({"name": "ef21", "stepsize": 0.1}, {"name": "topk", "k": 10}),
+    "DIANA+": (
+        {"name": "diana", "stepsize": 0.1},
+        {"name": "smooth", "inner": {"name": "quant-plus"}},
+    ),
+}
+
+
+def measure(method: str) -> None:
+    """In a process of its own: run, and print the seconds of each row and its dense rounds."""
+    from benchmarks.common import data_name
+    from mpisim import Experiment, run
+
+    keys, compressor = METHODS[method]
+    problem = {"name": "logistic", "data": data_name(), "workers": 8, "l2": 1e-3}
+    tables = {
+        "problem": problem,
+        "method": keys,
+        "compressor": compressor,
+        "run": {"rounds": ROUNDS},
+    }
+    result = run(Experiment.from_dict(tables))
+    rows = result.rows
+    seconds = sum(values for name, values in rows.items() if name.startswith("time_"))
+    dense = np.diff(rows["bits_up"]) == 8 * 32 * result.x.size
+    print(json.dumps({"seconds": seconds.tolist(), "dense": dense.tolist()}))
+
+
+def runs(method: str, cache: str, turns: int) -> tuple[float, float]:
+    """Seconds of the set-up exchange, and the ratio of the slowest of the first rounds."""
+    job = [sys.executable, "-m", "benchmarks.start", method]
+    found = []
+    for _ in range(turns):
+        with tempfile.TemporaryDirectory() as folder:
+            own = {"NUMBA_CACHE_DIR": folder} if cache == "cold" else {}
+            done = subprocess.run(job, env=os.environ | own, check=True, capture_output=True)
+        found.append(json.loads(done.stdout))
+    rows = np.min([run["seconds"] for run in found], axis=0)
+    spent = np.min([np.diff(run["seconds"]) for run in found], axis=0)
+    dense = np.array(found[0]["dense"])
+    later = dense[FIRST:]
+    kinds = {kind: np.median(spent[FIRST:][later == kind]) for kind in set(later.tolist())}
+    first = [spent[k] / kinds[dense[k]] for k in range(FIRST) if dense[k] in kinds]
+    return float(rows[0]), float(max(first))
+
+
+def main(path: str) -> None:
+    """Measure, and write the rows."""
+    from benchmarks.common import result, write
+
+    table = []
+    for method in METHODS:
+        found = {cache: runs(method, cache, turns) for cache, turns in TURNS.items()}
+        if method == "DIANA+":
+            exchange = {cache: seconds for cache, (seconds, _) in found.items()}
+            what = "set-up exchange, kernels compiled in this run"
+            table.append(result(what, exchange["cold"], exchange["warm"], "s", "<= 1.5"))
+        for cache, (_, ratio) in found.items():
+            what = f"{method}: slowest of the first {FIRST} rounds, {cache}"
+            table.append(result(what, ratio, 1.0, "x", "<= 3"))
+    write(table, path)
+
+
+if __name__ == "__main__":
+    measure(sys.argv[1]) if sys.argv[1] in METHODS else main(sys.argv[1])
