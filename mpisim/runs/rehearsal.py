@@ -24,7 +24,7 @@ class RehearsalStar(Star):
     """A star whose coins show one side in even rounds and the other side in odd ones."""
 
     def coin(self, p: float) -> bool:
-        return super().coin(p) and p == 1 or self.round % 2 == 1
+        return (super().coin(p) and p == 1) or self.round % 2 == 1
 
 
 def rehearse(setup: Setup) -> None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
 from mpi4py import MPI
 from numba import njit
 from numba.core.caching import FunctionCache
-from numba.core.dispatcher import Dispatcher
 
 from mpisim.comm.clock import COMPILE, COMPRESS, ENCODE, EVALUATE, Clock
 from mpisim.comm.compilation import uncharged
@@ -23,6 +20,7 @@ from mpisim.runs.signals import StopSignals
 from tests.compressors.cases import CASES
 from tests.helpers import table
 from tests.resumes import KEYS, SMOOTH
+from tests.runs.kernels import forget_kernels
 
 COMPRESSORS = [case.table for case in CASES] + [SMOOTH, {"name": "topk", "k": 20}]
 PROBLEMS = [
@@ -47,15 +45,6 @@ def loaded_once(monkeypatch):
         return KNOWN.setdefault(key, found) if found else None
 
     monkeypatch.setattr(FunctionCache, "load_overload", remember)
-
-
-def forget_kernels() -> None:
-    """As in a process that has not used a kernel yet."""
-    modules = [module for name, module in sys.modules.items() if name.startswith("mpisim.")]
-    for one in (value for module in modules for value in vars(module).values()):
-        if isinstance(one, Dispatcher):
-            one.overloads.clear()
-            one._reset_overloads()
 
 
 def seconds(tables: dict) -> list[float]:

@@ -1,0 +1,151 @@
+"""Which code an experiment executes, against the interpreter's own account of it."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+
+import pytest
+from mpi4py import MPI
+
+from mpisim.core.errors import InputError
+from mpisim.methods.names import METHODS, UNCOMPRESSED
+from mpisim.runs import code, plugins
+from mpisim.runs.experiment import parse
+from mpisim.runs.loop import run_rounds
+from mpisim.runs.record import Output
+from mpisim.runs.setup import Setup
+from mpisim.runs.signals import StopSignals
+from tests.compressors.cases import CASES
+from tests.helpers import table
+from tests.resumes import KEYS, SMOOTH
+from tests.runs.kernels import forget_kernels, kernels
+
+COMPRESSORS = [case.table for case in CASES] + [SMOOTH]
+# What writes and reports, and decides no value.
+REPORTS = (
+    "cache",
+    "checkpoint",
+    "experiment",
+    "log.schema",
+    "poll",
+    "progress",
+    "provenance",
+    "record",
+    "rehearsal",
+    "signals",
+    "sysinfo",
+)
+
+
+def executed(tables: dict) -> set[str]:
+    """The package's modules of all functions and kernels that a run calls."""
+    names: set[str] = set()
+
+    def note(frame, event, argument) -> None:
+        if event == "call":
+            names.add(frame.f_globals.get("__name__", ""))
+
+    experiment = parse(tables)
+    forget_kernels()
+    sys.setprofile(note)
+    try:
+        with StopSignals() as signals:
+            run_rounds(Setup(experiment, MPI.COMM_SELF), Output(None, quiet=True), signals)
+    finally:
+        sys.setprofile(None)
+    names |= {kernel.__module__ for kernel in kernels() if kernel.overloads}
+    return {name for name in names if name.startswith("mpisim.")}
+
+
+def experiments():
+    """Every method with one compressor, and every compressor with one method."""
+    for method in METHODS:
+        keys = {"name": method, "stepsize": 0.01} | KEYS.get(method, {})
+        compressor = None if method in UNCOMPRESSED else {"name": "topk", "k": 12}
+        yield table(keys, compressor, workers=5, rounds=3, columns=["pi"])
+    for compressor in COMPRESSORS:
+        yield table({"name": "marina", "stepsize": "theory"}, compressor, workers=5, rounds=3)
+        quadratic = {"name": "quadratic", "workers": 5, "dimension": 12, "noise": 0.1}
+        dcgd = table({"name": "dcgd", "stepsize": 0.1}, compressor, rounds=3)
+        yield dcgd | {"problem": quadratic}
+
+
+def test_no_module_that_runs_is_missing():
+    missing, tried = {}, 0
+    for tables in experiments():
+        try:
+            ran = executed(tables)
+        except InputError:
+            continue
+        tried += 1
+        reports = {f"mpisim.runs.{name}" for name in REPORTS}
+        left = ran - set(code.modules(parse(tables))) - reports
+        if left:
+            missing[str(tables["method"]) + str(tables.get("compressor"))] = left
+    assert tried > 60
+    assert missing == {}
+
+
+def test_no_other_compressor_problem_or_method_counts():
+    randk = table({"name": "dcgd", "stepsize": 0.1}, {"name": "randk", "k": 3})
+    found = set(code.modules(parse(randk)))
+    assert {"mpisim.compressors.sparse", "mpisim.problems.nonconvex", "mpisim.comm.star"} <= found
+    assert not found & {
+        "mpisim.compressors.sign",
+        "mpisim.problems.quadratic",
+        "mpisim.methods.estimators.marina",
+        "mpisim.wire.codecs.elias",
+    }
+    for room in ("analysis", "cli"):
+        assert not any(name.startswith(f"mpisim.{room}") for name in found)
+
+
+def test_an_edit_shows_in_its_module_only(tmp_path, monkeypatch):
+    experiment = parse(table({"name": "dcgd", "stepsize": 0.1}, {"name": "randk", "k": 3}))
+    before = code.modules(experiment)
+    shutil.copytree(code.PACKAGE, tmp_path / "mpisim", ignore=shutil.ignore_patterns("*.nb?"))
+    monkeypatch.setattr(code, "PACKAGE", tmp_path / "mpisim")
+    assert code.modules(experiment) == before
+    edited = tmp_path / "mpisim" / "core" / "ordered_sums.py"
+    edited.write_text(edited.read_text() + "# an edit\n")
+    for cached in (code._digest, code._imports):
+        cached.cache_clear()
+    after = code.modules(experiment)
+    assert {name for name in before if before[name] != after[name]} == {"mpisim.core.ordered_sums"}
+
+
+PLUGIN = """
+from {helper} import scale
+from mpisim import Compressor, compressor
+from mpisim.compressors.identity import Identity
+
+@compressor("{name}")
+class Mine(Identity):
+    pass
+"""
+
+
+@pytest.fixture
+def plugin(tmp_path):
+    """The path of a plugin with a neighbour that it imports, and one that it does not."""
+    name = f"mine_{tmp_path.name.replace('-', '_')}"
+    path, helper = tmp_path / f"{name}.py", f"helper_of_{name}"
+    path.write_text(PLUGIN.format(helper=helper, name=name))
+    (tmp_path / f"{helper}.py").write_text("scale = 2\n")
+    (tmp_path / "stranger.py").write_text("scale = 3\n")
+    return path
+
+
+def test_a_plugin_counts_with_the_neighbours_that_it_imports(plugin):
+    plugins.load([str(plugin)])
+    tables = table({"name": "dcgd", "stepsize": 0.1}, {"name": plugin.stem})
+    found = code.modules(parse(tables))
+    own = {name for name in found if not name.startswith("mpisim")}
+    assert own == {plugin.stem, f"helper_of_{plugin.stem}"}
+    other = code.modules(parse(tables | {"compressor": {"name": "identity"}}))
+    assert all(name.startswith("mpisim") for name in other)
+    named = code.modules(
+        parse(tables | {"compressor": {"name": "identity"}, "plugin": str(plugin)})
+    )
+    assert plugin.stem in named  # it is asked for, whatever it is for
