@@ -1,8 +1,8 @@
-"""Write files whole or not at all, and keep HDF5 from ever seeing a full disk.
+"""Write files whole or not at all, so that they survive a power cut.
 
 HDF5 does not survive a failed write: the file is lost, and the process may crash when it closes
 it. So new files are built in memory and written as bytes, and space for a growing file is
-reserved before HDF5 writes.
+reserved before it is written.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ import os
 import secrets
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import h5py
 import numpy as np
 
 from mpisim.core.errors import OutputError
+
+CANNOT = (errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)  # not on this file system
 
 
 def image(build: Callable[[h5py.File], None], oldest: str = "earliest") -> bytes:
@@ -35,68 +37,113 @@ def image(build: Callable[[h5py.File], None], oldest: str = "earliest") -> bytes
 
 
 def write_whole(path: Path, content: bytes, keep: Path | None = None, shared: bool = False) -> None:
-    """Write an unnamed file, sync it, then name it. Raises `OSError`.
+    """Write an unnamed file, sync it, name it, and sync the folder. Raises `OSError`.
 
     An existing file of that name is kept as ``keep``, or replaced. A killed process leaves nothing
     behind, except on a file system without unnamed files: there it leaves ``.NAME.new``, which the
-    next call overwrites. With ``shared``, other processes may write the same file at the same
+    next call removes. With ``shared``, other processes may write the same file at the same
     time, so each uses its own temporary name.
     """
+    os.close(create_whole(path, content, keep, shared))
+
+
+def create_whole(path: Path, content: bytes, keep: Path | None = None, shared: bool = False) -> int:
+    """`write_whole`; returns the file's descriptor, for reading and writing."""
     unique = f".{secrets.token_hex(8)}" if shared else ""
     temporary = path.with_name(f".{path.name}{unique}.new")
+    descriptor = _new_file(path.parent, temporary)
     try:
-        with _new_file(path.parent, temporary) as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-            if keep is not None:
-                with contextlib.suppress(FileNotFoundError):
-                    os.replace(path, keep)
-            _give_name(file, path, temporary)
-    except OSError:
+        write_at(descriptor, content, 0)
+        os.fsync(descriptor)
+        if keep is not None:
+            with contextlib.suppress(FileNotFoundError):
+                os.replace(path, keep)
+                sync_folder(path.parent)
+        _give_name(descriptor, path, temporary)
+        sync_folder(path.parent)
+    except BaseException:
+        os.close(descriptor)
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
         raise
+    return descriptor
 
 
-def _new_file(folder: Path, temporary: Path) -> BinaryIO:
+def _new_file(folder: Path, temporary: Path) -> int:
     """A new file, unnamed where the system allows it (Linux, most file systems)."""
     try:
-        return open(os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o666), "wb")
-    except (AttributeError, OSError):  # if the folder is at fault, the next line raises
-        return open(temporary, "wb")
+        return os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o666)
+    except (AttributeError, OSError):  # if the folder is at fault, the next lines raise
+        temporary.unlink(missing_ok=True)
+        return os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o666)
 
 
-def _give_name(file: BinaryIO, path: Path, temporary: Path) -> None:
-    if os.fstat(file.fileno()).st_nlink == 0:
+def _give_name(descriptor: int, path: Path, temporary: Path) -> None:
+    if os.fstat(descriptor).st_nlink == 0:
         try:
-            _link(file, path)
+            _link(descriptor, path)
             return
         except FileExistsError:  # only a named file can replace another
             temporary.unlink(missing_ok=True)
-            _link(file, temporary)
+            _link(descriptor, temporary)
     os.replace(temporary, path)
 
 
-def _link(file: BinaryIO, path: Path) -> None:
+def _link(descriptor: int, path: Path) -> None:
     # With a folder's descriptor Python calls linkat, which follows the link to the open file.
     folder = os.open(path.parent, os.O_DIRECTORY)
     try:
-        os.link(f"/proc/self/fd/{file.fileno()}", path, src_dir_fd=folder, follow_symlinks=True)
+        os.link(f"/proc/self/fd/{descriptor}", path, src_dir_fd=folder, follow_symlinks=True)
     finally:
         os.close(folder)
 
 
-def reserve(path: Path, size: int) -> None:
-    """Make sure that the file can grow to ``size`` bytes; raises `OSError` if the disk is full."""
-    descriptor = os.open(path, os.O_WRONLY)
+def write_at(descriptor: int, data: bytes, position: int) -> None:
+    """Write all of ``data``: a single call may write less. Raises `OSError`."""
+    view = memoryview(data)
+    while len(view):
+        written = os.pwrite(descriptor, view, position)
+        view, position = view[written:], position + written
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable; raises `OSError`."""
     try:
-        os.posix_fallocate(descriptor, 0, size)
+        descriptor = os.open(folder, os.O_DIRECTORY)
+    except PermissionError:  # a folder that may be written but not listed
+        return
+    try:
+        os.fsync(descriptor)
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
+        if error.errno not in CANNOT:
             raise
     finally:
         os.close(descriptor)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder, and those above it, durably; raises `OSError`."""
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for one in missing:
+        sync_folder(one.parent)
+
+
+def leads_to(path: Path, descriptor: int) -> bool:
+    """Whether ``path`` still names the open file; raises `OSError`."""
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(descriptor))
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+
+
+def reserve(descriptor: int, size: int) -> None:
+    """Make sure that the file can grow to ``size`` bytes; raises `OSError` if the disk is full."""
+    try:
+        os.posix_fallocate(descriptor, 0, size)
+    except OSError as error:
+        if error.errno not in CANNOT:
+            raise
 
 
 def write_json(path: Path, content: Any) -> None:

@@ -15,6 +15,7 @@ from mpi4py import MPI
 from mpisim.comm.job import all_or_none
 from mpisim.runs import loop
 from mpisim.runs.experiment import Experiment
+from mpisim.runs.log.lock import locked
 from mpisim.runs.record import Output
 from mpisim.runs.setup import Setup
 from mpisim.runs.signals import StopSignals
@@ -67,7 +68,8 @@ def run(
     quiet : bool
         Show no progress.
     force, resume : bool
-        Overwrite an existing log; continue from its checkpoint.
+        Overwrite an existing log; continue from its checkpoint, or start where there is nothing.
+        A log that is complete stays, and its end is returned.
 
     Raises
     ------
@@ -81,7 +83,7 @@ def run(
     output = Output(path, force, resume, "mpisim.run", quiet, keep=True)
 
     def body() -> Result:
-        with StopSignals() as signals:
+        with StopSignals() as signals, locked(used, path):
             end = loop.run_rounds(Setup(experiment, used), output, signals)
         rows, attributes = used.bcast((end.columns, end.attributes))
         return Result(end.status, end.x, rows, attributes, path)

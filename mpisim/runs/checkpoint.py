@@ -6,9 +6,11 @@ file after a block of text with its sha256. The previous checkpoint is kept besi
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import io
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +20,27 @@ from mpisim.core.atomic_file import image, write_whole
 from mpisim.core.errors import InputError, OutputError
 from mpisim.core.schema import flat
 from mpisim.core.version import VERSION
+from mpisim.runs.log.isolated import DAMAGE, Crashed, run_isolated
 from mpisim.runs.sysinfo import version
 
-FORMAT = 2
+FORMAT = 3
 # What may differ on resume.
 FREE = ("run.rounds", "run.checkpoint_seconds", "run.layout", "title", "plugin")
 HEADER = 512  # bytes, a multiple of 512: HDF5 looks for its signature there
 
 State = dict[str, Any]  # arrays and numbers by name, in nested tables
+
+
+@dataclasses.dataclass(frozen=True)
+class Checkpoint:
+    """The content of a checkpoint.
+
+    state : before a round, as `snapshot.collect` returns it; empty before the first one is saved
+    log : the mark of the log's rows before that round, as `Mark.to_state` returns it
+    """
+
+    state: State
+    log: State
 
 
 def path_for(log: Path) -> Path:
@@ -38,58 +53,76 @@ def former(path: Path) -> Path:
     return path.with_name(path.name + ".old")
 
 
-def discard(path: Path) -> None:
-    """Remove the checkpoints of a log that starts anew."""
-    for file in (path, former(path)):
-        file.unlink(missing_ok=True)
-
-
-def save(path: Path, identity: dict[str, str], state: State) -> None:
+def save(path: Path, identity: dict[str, str], state: State, log: State, keep: bool = True) -> None:
     """Write a checkpoint whole or not at all; raises `OutputError`.
 
-    Once it is on the disk, the checkpoint that was at ``path`` becomes the `former` one.
+    Once it is on the disk, the checkpoint that was at ``path`` becomes the `former` one, or, if
+    not ``keep``, is replaced.
     """
 
     def fill(file: h5py.File) -> None:
         file.attrs["format"] = FORMAT
         file["identity"] = json.dumps(identity)
         _write(file.create_group("state"), state)
+        _write(file.create_group("log"), log)
 
     content = image(fill)
     try:
-        write_whole(path, _header(content) + content, keep=former(path))
+        write_whole(path, _header(content) + content, keep=former(path) if keep else None)
     except OSError as error:
         raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
 
 
-def load(path: Path, identity: dict[str, str]) -> tuple[bytes, str]:
-    """The last sound checkpoint, for `state_of`, and a note if it is not the one at ``path``.
+def load(
+    path: Path, identity: dict[str, str], require: Callable[[Checkpoint], None] = lambda _: None
+) -> tuple[Checkpoint, str]:
+    """The last checkpoint that can be used, and a note if it is not the one at ``path``.
 
-    `InputError` names a difference to ``identity``, or says why there is no checkpoint.
+    A checkpoint is not used if it is damaged, or if ``require`` raises `InputError` for it.
+    `InputError` names a difference to ``identity``, or says why none can be used.
     """
     faults = []
     for file in (path, former(path)):
         try:
-            content = file.read_bytes()
-        except OSError as error:
-            faults.append(error.strerror)
+            found = _read_checked(file, identity, require)
+        except (OSError, _Unusable) as error:
+            faults.append(getattr(error, "strerror", None) or str(error))
             continue
-        if content[:HEADER] != _header(content[HEADER:]):
-            faults.append("damaged: its checksum does not fit")
-            continue
-        _check_identity(file, content, identity)
-        round = int(state_of(content)["round"])
-        note = f"{path}: {faults[0]}; continuing from {file}, round {round}" if faults else ""
-        return content, note
-    if path.exists() or former(path).exists():
-        raise InputError(f"{path}: not a readable checkpoint: {faults[0]}; --force starts anew")
-    raise InputError(f"{path}: there is no checkpoint to resume from; leave out --resume")
+        round = int(found.state["round"]) if found.state else 0
+        note = f"{path}: {faults[0]}; going on from {file}, round {round}" if faults else ""
+        return found, note
+    raise InputError(f"{path}: cannot be resumed from: {faults[0]}")
 
 
-def state_of(content: bytes) -> State:
-    """The state in a checkpoint that `load` returned."""
+class _Unusable(Exception):
+    """Why a checkpoint cannot be used."""
+
+
+def _read_checked(
+    path: Path, identity: dict[str, str], require: Callable[[Checkpoint], None]
+) -> Checkpoint:
+    """The checkpoint at ``path``.
+
+    Raises `OSError`, `_Unusable`, or `InputError` for a difference to ``identity``.
+    """
+    content = path.read_bytes()
+    if content[:HEADER] != _header(content[HEADER:]):
+        raise _Unusable("damaged: its checksum does not fit")
+    try:
+        found = run_isolated(path, lambda: _parse(content))
+        _check_identity(path, content, identity)
+    except (*DAMAGE, Crashed) as error:
+        raise _Unusable(f"damaged: {error}") from None
+    try:
+        require(found)
+    except InputError as error:
+        raise _Unusable(str(error)) from None
+    return found
+
+
+def _parse(content: bytes) -> Checkpoint:
     with h5py.File(io.BytesIO(content[HEADER:]), "r") as file:
-        return _read(file["state"])
+        return Checkpoint(*(_read(file[name]) if name in file else {} for name in ("state", "log")))
 
 
 def _header(content: bytes) -> bytes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from time import monotonic
-from typing import Any
 
 import numpy as np
 from mpi4py import MPI
@@ -12,27 +11,15 @@ from mpi4py import MPI
 from mpisim.comm.clock import OTHER
 from mpisim.comm.compilation import uncharged
 from mpisim.core.errors import Diverged
+from mpisim.runs.end import End
 from mpisim.runs.evaluation import Evaluator, Row
 from mpisim.runs.experiment import Experiment
+from mpisim.runs.log.lock import locked
 from mpisim.runs.poll import Poll
 from mpisim.runs.record import Output, Record
 from mpisim.runs.rehearsal import rehearse
 from mpisim.runs.setup import Setup
 from mpisim.runs.signals import StopSignals
-
-
-@dataclasses.dataclass(frozen=True)
-class End:
-    """How a run ended: the status, the last row, and its x^k, shape (d,).
-
-    Rank 0 has the log's attributes and, with ``Output.keep``, its columns; other ranks have none.
-    """
-
-    status: str
-    row: Row
-    x: np.ndarray
-    columns: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
-    attributes: dict[str, Any] = dataclasses.field(default_factory=dict)
 
 
 def run(experiment: Experiment, output: Output, comm: MPI.Intracomm) -> End:
@@ -41,7 +28,7 @@ def run(experiment: Experiment, output: Output, comm: MPI.Intracomm) -> End:
     Raises `InputError` if the experiment is not valid, and `Diverged`, with a complete log, when
     the loss is no longer finite.
     """
-    with StopSignals() as signals:
+    with StopSignals() as signals, locked(comm, output.log):
         end = run_rounds(Setup(experiment, comm), output, signals)
     if end.status == "diverged":
         raise Diverged(
@@ -51,15 +38,21 @@ def run(experiment: Experiment, output: Output, comm: MPI.Intracomm) -> End:
 
 
 def run_rounds(setup: Setup, output: Output, signals: StopSignals) -> End:
-    """Run an experiment that is set up, from its start or its checkpoint. Collective."""
-    rehearse(setup)
+    """Run an experiment that is set up, from its start or its checkpoint. Collective.
+
+    The caller holds the lock of the log. A complete log that is resumed stays as it is.
+    """
     evaluator = Evaluator(setup.star, setup.oracle, setup.clock, setup.metrics)
     record = Record(setup, evaluator, output)
     end = None
     try:
+        first, x = record.begin()
+        if record.ended is not None:
+            return record.ended
+        rehearse(setup)
         # the status reports divergence
         with np.errstate(over="ignore", invalid="ignore"), uncharged(setup.clock):
-            end = Loop(setup, evaluator, record, signals).run(*record.begin())
+            end = Loop(setup, evaluator, record, signals).run(first, x)
     finally:
         record.close(end.status if end else "failed", end.x if end else None)
     return dataclasses.replace(end, columns=record.columns(), attributes=record.attributes)

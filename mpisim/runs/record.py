@@ -10,21 +10,30 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
-from mpisim.comm.job import on_first
+from mpisim.comm.job import on_first, together
+from mpisim.core.atomic_file import make_folder
+from mpisim.core.errors import InputError, OutputError
 from mpisim.core.schema import require
-from mpisim.runs import checkpoint, snapshot
+from mpisim.runs import checkpoint
+from mpisim.runs.checkpoint import State
+from mpisim.runs.end import End
 from mpisim.runs.evaluation import Evaluator, Row
+from mpisim.runs.log.draft import Draft
 from mpisim.runs.log.schema import columns
-from mpisim.runs.log.writer import LogWriter
+from mpisim.runs.log.writer import LogWriter, require_new
 from mpisim.runs.progress import Progress
 from mpisim.runs.provenance import attributes_of
+from mpisim.runs.resume import Found, find
 from mpisim.runs.setup import Setup
+from mpisim.runs.snapshot import collect, put_back
 
 
 @dataclasses.dataclass(frozen=True)
 class Output:
     """Where a run writes its log (None: nowhere), and what to do with an existing one.
 
+    force : replace it; with resume: where it cannot be resumed
+    resume : go on from its checkpoint; where there is nothing, start
     quiet : show no progress
     keep : also keep the rows in memory
     """
@@ -44,6 +53,8 @@ class Record:
         self.setup, self.evaluator, self.output = setup, evaluator, output
         self.path = checkpoint.path_for(output.log) if output.log is not None else None
         self.log: LogWriter | None = None
+        self.ended: End | None = None  # by the log, which was complete
+        self._found = Found()
         self.progress: Progress | None = None
         self.attributes: dict[str, Any] = {}
         more = [column for metric in setup.metrics for column in metric.columns]
@@ -51,11 +62,18 @@ class Record:
         self._rows: list[tuple] = []
 
     def begin(self) -> tuple[int, np.ndarray]:
-        """Open the log; returns the first round and its x, from the checkpoint on resume."""
-        k, x = 0, self.setup.problem.initial_point()
-        if self.output.resume and self.path is not None:
-            k, x = self._restore(self.path)
-        self._open_log(k)
+        """Open the log; returns the first round and its x, from the checkpoint on resume.
+
+        A complete log is not opened; then `ended` is set.
+        """
+        k, x, side = 0, self.setup.problem.initial_point(), self.setup.star.side
+        if self.output.resume and self.output.log is not None:
+            state, self.ended = on_first(side, self._find)
+            if self.ended is not None:
+                return self.ended.row.round, self.ended.x
+            k, x = self._restore(state) if state else (k, x)
+        hosts = side.gather(MPI.Get_processor_name())
+        on_first(side, lambda: self._open_log(hosts))
         if self.setup.star.is_server and not self.output.quiet:
             self.progress = Progress(self.setup.experiment.run.rounds)
         return k, x
@@ -81,11 +99,11 @@ class Record:
         """Save x^k and all state before round k. Collective."""
         if self.path is None:
             return
-        state = snapshot.collect(self.setup, self.evaluator, k, x)
+        state = collect(self.setup, self.evaluator, k, x)
         if state is not None:
             assert self.log is not None
-            self.log.flush()
-            checkpoint.save(self.path, self.setup.identity, state)
+            mark = self.log.mark(k)
+            checkpoint.save(self.path, self.setup.identity, state, mark.to_state())
 
     def close(self, status: str, x: np.ndarray | None) -> None:
         """End log and progress with a status; ``x``: the last iterate, unless the run failed."""
@@ -101,26 +119,53 @@ class Record:
         named = zip(self._schema, values, strict=True)
         return {name: np.array(column, kind) for (name, kind, *_), column in named}
 
-    def _restore(self, path: Path) -> tuple[int, np.ndarray]:
+    def _find(self) -> tuple[State, End | None]:
+        """On rank 0: what there is to resume, without what only rank 0 needs."""
+        assert self.output.log is not None
+        try:
+            setup = self.setup
+            found = find(self.output.log, setup.experiment, setup.identity, self._schema)
+        except InputError as error:
+            if not self.output.force:
+                raise InputError(f"{error}; --force starts anew") from None
+            found = Found(f"{error}; starting anew")
+        if found.note:
+            print(f"mpisim: {found.note}", file=sys.stderr, flush=True)
+        self._found = found
+        return found.state, found.ended
+
+    def _restore(self, state: State) -> tuple[int, np.ndarray]:
         """Restore all state on this rank; returns the round to resume at and its x."""
         setup = self.setup
-        content, note = on_first(setup.star.side, lambda: checkpoint.load(path, setup.identity))
-        if note and setup.star.is_server:
-            print(f"mpisim: {note}", file=sys.stderr, flush=True)
-        k, x = snapshot.put_back(setup, self.evaluator, checkpoint.state_of(content))
+        k, x = together(setup.star.side, lambda: put_back(setup, self.evaluator, state))
         last = setup.experiment.run.rounds
-        require(k <= last, "run.rounds", last, f"at least {k}, the round of {path}")
+        require(k <= last, "run.rounds", last, f"at least {k}, the round of {self.path}")
         return k, x
 
-    def _open_log(self, first: int) -> None:
-        setup, output, schema = self.setup, self.output, self._schema
-        hosts = setup.star.side.gather(MPI.Get_processor_name())
-        if hosts is None:
+    def _open_log(self, hosts: list[str] | None) -> None:
+        """On rank 0: the log, with the rows before the checkpoint on resume.
+
+        The checkpoint comes first. Until the log has its name, it fits the log that is there; one
+        without state says that the run starts at round 0.
+        """
+        setup, output, found = self.setup, self.output, self._found
+        self.attributes = attributes_of(setup, output.command, hosts or [])
+        if output.log is None or self.path is None:
             return
-        self.attributes = attributes_of(setup, output.command, hosts)
-        if output.log is not None and output.resume:
-            every = setup.experiment.run.log_every
-            self.log = LogWriter.reopen(output.log, schema, first, every, self.attributes)
-        elif output.log is not None:
-            self.log = LogWriter.create(output.log, self.attributes, schema, output.force)
-            checkpoint.discard(checkpoint.path_for(output.log))
+        if not (output.force or output.resume):
+            require_new(output.log)
+        if found.mark is None:
+            draft = Draft(self.attributes, self._schema)
+        else:
+            draft = Draft(found.mark.attributes | self.attributes, self._schema, found.rows)
+        try:
+            make_folder(output.log.parent)
+            if found.mark is None:
+                checkpoint.former(self.path).unlink(missing_ok=True)
+            mark = draft.mark(found.mark)
+            checkpoint.save(self.path, setup.identity, found.state, mark.to_state(), keep=False)
+        except OSError as error:
+            raise InputError(f"{output.log}: cannot be written: {error.strerror}") from None
+        except OutputError as error:
+            raise InputError(str(error)) from None
+        self.log = LogWriter(output.log, draft)

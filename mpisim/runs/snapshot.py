@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mpisim.comm.clock import PHASES
 from mpisim.core.errors import InputError
 from mpisim.methods.oracle import LazyGradients
 from mpisim.runs.checkpoint import State
@@ -37,7 +38,19 @@ def collect(setup: Setup, evaluator: Evaluator, k: int, x: np.ndarray) -> State 
 
 
 def put_back(setup: Setup, evaluator: Evaluator, state: State) -> tuple[int, np.ndarray]:
-    """Restore all state on this rank; returns the next round and its x."""
+    """Restore all state on this rank; returns the next round and its x.
+
+    Raises `InputError` for what cannot be the state of this run.
+    """
+    try:
+        _require_possible(setup, state)
+        return _put_back(setup, evaluator, state)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        why = f"lacks {error}" if isinstance(error, KeyError) else str(error)
+        raise InputError(f"the checkpoint is not one of this run: its state {why}") from None
+
+
+def _put_back(setup: Setup, evaluator: Evaluator, state: State) -> tuple[int, np.ndarray]:
     star, k = setup.star, int(state["round"])
     mine = slice(star.first, star.first + star.m)
     worker, server, points = (state.get(part, {}) for part in ("worker", "server", "points"))
@@ -49,3 +62,27 @@ def put_back(setup: Setup, evaluator: Evaluator, state: State) -> tuple[int, np.
     setup.clock.reset()  # this start's set-up exchange repeats the one that was charged
     evaluator.restore(state, k)
     return k, state["x"]
+
+
+def _require_possible(setup: Setup, state: State) -> None:
+    """`ValueError` or `KeyError` for wrong shapes or types, and for counts below 0."""
+    d, n, ledger = setup.problem.d, setup.star.n, state["ledger"]
+    _require_array("x", state["x"], "f", (d,))
+    _require_array("seconds", state["seconds"], "f", (len(PHASES),))
+    _require_array("oracle_calls", np.asarray(state["oracle_calls"]), "i", ())
+    _require_array("ledger.totals", ledger["totals"], "i", (len(setup.star.ledger.totals),))
+    _require_array("ledger.worker_bits_up", ledger["worker_bits_up"], "i", (n,))
+    counts = state["seconds"], state["oracle_calls"], *ledger.values()
+    if not all((np.asarray(values) >= 0).all() for values in counts):
+        raise ValueError("counts below 0")
+    for name, x in state.get("points", {}).items():
+        _require_array(name, x, "f", (d,))
+    for name, rows in state.get("worker", {}).items():
+        _require_array(name, rows, "biuf", (n, *rows.shape[1:]))
+    for name, value in (state.get("server", {}) | state.get("optimizer", {})).items():
+        _require_array(name, np.asarray(value), "biuf", np.shape(value)[:1])
+
+
+def _require_array(name: str, value: np.ndarray, kinds: str, shape: tuple[int, ...]) -> None:
+    if value.dtype.kind not in kinds or value.shape != shape:
+        raise ValueError(f"has {name} of type {value.dtype} and shape {value.shape}")

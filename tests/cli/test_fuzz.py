@@ -221,5 +221,5 @@ def test_checkpoints(share, byte, cut, log, tmp_path):
     path = tmp_path / "x.h5.ckpt"
     path.write_bytes(content[:at] if cut else content)
     checkpoint.former(path).unlink(missing_ok=True)
-    with pytest.raises(InputError, match="not a readable checkpoint: damaged"):
+    with pytest.raises(InputError, match="cannot be resumed from: damaged"):
         checkpoint.load(path, {})

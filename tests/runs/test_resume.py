@@ -44,8 +44,10 @@ def test_from_each_checkpoint_also_between_rows(problem, log_every, tmp_path, mo
     found = []
     save = checkpoint.save
 
-    def save_and_keep(path, identity, state):
-        save(path, identity, state)
+    def save_and_keep(path, identity, state, mark, keep=True):
+        save(path, identity, state, mark, keep)
+        if not state:
+            return
         found.append((state["round"], tmp_path / f"{state['round']}.h5"))
         shutil.copy(log, found[-1][1])
         shutil.copy(path, checkpoint.path_for(found[-1][1]))
@@ -81,7 +83,9 @@ def test_another_experiment_is_refused(tmp_path):
     refused("run.seed = 1, this run has 2", seed=2)
     refused("method.stepsize = 0.1, this run has 0.2", GD | {"stepsize": 0.2})
     refused("run.rounds: 2 is not allowed; it must be at least 3", rounds=2)
-    refused("no checkpoint", path=tmp_path / "other.h5")
+    checkpoint.path_for(log).unlink()
+    checkpoint.former(checkpoint.path_for(log)).unlink()
+    refused("log.h5: there is no checkpoint to resume from; --force")
 
 
 def test_data_that_changed_is_refused(tmp_path):
@@ -102,7 +106,7 @@ def test_another_version_is_refused(tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"mpisim version = .*, this run has 99"):
         run_tables(table(GD, rounds=5), log, resume=True)
     monkeypatch.setattr(checkpoint, "FORMAT", 99)
-    with pytest.raises(InputError, match="format = 2, this run has 99"):
+    with pytest.raises(InputError, match="format = 3, this run has 99"):
         run_tables(table(GD, rounds=5), log, resume=True)
 
 
@@ -155,7 +159,7 @@ def test_two_damaged_checkpoints_are_one_line(tmp_path):
     log, _, tables = two_checkpoints(tmp_path)
     for path in (checkpoint.path_for(log), checkpoint.former(checkpoint.path_for(log))):
         path.write_bytes(b"rubbish")
-    with pytest.raises(InputError, match="not a readable checkpoint: damaged"):
+    with pytest.raises(InputError, match="log.h5.ckpt: cannot be resumed from: damaged"):
         run_tables(tables, log, resume=True)
 
 
@@ -164,7 +168,10 @@ def test_a_run_that_starts_anew_forgets_old_checkpoints(tmp_path):
     with pytest.raises(RuntimeError), pytest.MonkeyPatch.context() as patch:
         patch.setattr("mpisim.runs.loop.Loop.run", _fails)
         run_tables(tables, log, force=True)
-    assert [p.name for p in tmp_path.glob("log.h5*")] == ["log.h5"]
+    left = sorted(p.name for p in tmp_path.iterdir() if p.name.startswith("log"))
+    assert left == ["log.h5", "log.h5.ckpt"]
+    found, _ = checkpoint.load(tmp_path / "log.h5.ckpt", {})
+    assert found.state == {} and found.log["rows"] == 0
 
 
 def _fails(*_):
@@ -176,7 +183,9 @@ def test_a_log_without_the_rows_before_the_checkpoint_is_refused(tmp_path):
     with h5py.File(log, "r+") as file:
         for data in file["rounds"].values():
             data.resize((9,))
-    with pytest.raises(InputError, match="lacks rows before round 20"):
+    with pytest.raises(
+        InputError, match="log.h5 is not the log it was written with, or has changed"
+    ):
         run_tables(tables, log, resume=True)
 
 
@@ -188,7 +197,7 @@ def test_plain_h5py_reads_a_checkpoint(tmp_path):
 
 def test_a_full_disk_keeps_the_checkpoint_that_is_there(tmp_path, monkeypatch):
     path, identity = tmp_path / "log.h5.ckpt", {"a": "1"}
-    checkpoint.save(path, identity, {"round": 1})
+    checkpoint.save(path, identity, {"round": 1}, {})
     content = path.read_bytes()
 
     def full(*_):
@@ -196,7 +205,7 @@ def test_a_full_disk_keeps_the_checkpoint_that_is_there(tmp_path, monkeypatch):
 
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(OutputError, match="No space left"):
-        checkpoint.save(path, identity, {"round": 2})
+        checkpoint.save(path, identity, {"round": 2}, {})
     assert path.read_bytes() == content and [p.name for p in tmp_path.iterdir()] == [path.name]
 
 
@@ -206,8 +215,8 @@ def test_files_without_a_name_and_with_one(nameless, tmp_path, monkeypatch):
         monkeypatch.delattr("os.O_TMPFILE", raising=False)
     path = tmp_path / "log.h5.ckpt"
     for round in (1, 2, 3):
-        checkpoint.save(path, {"a": "1"}, {"round": round})
+        checkpoint.save(path, {"a": "1"}, {"round": round}, {})
     assert sorted(p.name for p in tmp_path.iterdir()) == [path.name, path.name + ".old"]
     for file, round in ((path, 3), (checkpoint.former(path), 2)):
-        content, note = checkpoint.load(file, {"a": "1"})
-        assert checkpoint.state_of(content)["round"] == round and not note
+        found, note = checkpoint.load(file, {"a": "1"})
+        assert found.state["round"] == round and not note

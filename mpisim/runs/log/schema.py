@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -54,3 +54,8 @@ def columns(reference: bool, more: Iterable[Column] = ()) -> list[Column]:
     reference : whether the minimiser is known; more : columns of metrics, which come last
     """
     return ITERATE + (REFERENCE if reference else []) + CUMULATIVE + list(more)
+
+
+def row_type(schema: Sequence[Column]) -> np.dtype:
+    """The type of a row in memory, with a field for each column."""
+    return np.dtype([(name, kind) for name, kind, *_ in schema])

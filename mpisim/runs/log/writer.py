@@ -7,9 +7,8 @@ the run no metadata changes except their lengths.
 from __future__ import annotations
 
 import contextlib
-import io
 import os
-from datetime import UTC, datetime
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -17,104 +16,51 @@ from typing import Any
 import h5py
 import numpy as np
 
-from mpisim.core.atomic_file import image, reserve, write_whole
+from mpisim.core.atomic_file import create_whole, leads_to, make_folder
 from mpisim.core.errors import InputError, OutputError
-from mpisim.runs.log.isolated import DAMAGE, run_isolated
+from mpisim.runs.log.draft import CHUNK_ROWS, OPEN, Draft, add_column, addresses, now
+from mpisim.runs.log.isolated import DAMAGE
+from mpisim.runs.log.mark import Mark
 from mpisim.runs.log.ordered_file import OrderedFile
-from mpisim.runs.log.schema import SCHEMA_VERSION, WORKERS, Column
+from mpisim.runs.log.schema import WORKERS, Column, row_type
 
 FLUSH_SECONDS = 1.0
 BLOCK_ROWS = 4096
-CHUNK_ROWS = 1024
 BOOKKEEPING = 1 << 16  # bytes of HDF5's own that one flush may add
-AT_THE_END = ("final", "workers")  # groups that are filled when the run ends
-OPEN: dict[str, Any] = {
-    "libver": ("earliest", "v110"),
-    "locking": False,
-    "rdcc_nbytes": 1 << 16,  # a full chunk is not needed again
-}
 
 
 class LogWriter:
-    """Writes one log. Made by `create` or `reopen`; ``schema`` comes from `schema.columns`."""
+    """Writes one log, from a draft of it; an existing file of that name is replaced.
 
-    def __init__(self, path: Path, schema: list[Column], written: int):
-        self.path, self.raw = path, OrderedFile(path)
-        self.file = h5py.File(self.raw, "r+", **OPEN)
-        self.sets = [self.file["rounds"][name] for name, *_ in schema]
+    The file gets its name once it is complete, so that an old log is never half replaced. Raises
+    `InputError` if it cannot be written. The methods raise `OutputError`; after that, all that is
+    left is `finish`.
+    """
+
+    def __init__(self, path: Path, draft: Draft):
+        self.path, self.attributes = path, draft.attributes
+        self._type, self._digest = row_type(draft.schema), draft.digest
+        self._last = np.empty(0, self._type)  # the last row, not in the digest yet
+        self._written = len(draft.rows)
+        try:
+            make_folder(path.parent)
+            self.raw = OrderedFile(create_whole(path, draft.content))
+            self.file = h5py.File(self.raw, "r+", **OPEN)
+        except OSError as error:
+            raise InputError(f"{path}: cannot be written: {error.strerror or error}") from None
+        self.sets = [self.file["rounds"][name] for name, *_ in draft.schema]
+        self._addresses = addresses(self.sets, 0)
         self._block: list[tuple] = []
-        self._written = written
         self._flushed = monotonic()
 
     @classmethod
     def create(
-        cls, path: Path, attributes: dict[str, Any], schema: list[Column], force: bool
+        cls, path: Path, attributes: dict[str, Any], schema: Sequence[Column], force: bool
     ) -> LogWriter:
-        """A new log; an existing file is an `InputError` unless ``force``.
-
-        The file gets its name once it is complete, so that an old log is never half replaced.
-        """
-        if path.exists() and not force:
-            hint = "--force overwrites it, --out names another file"
-            raise InputError(f"{path}: exists already; {hint}")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(path, image(lambda file: cls._fill(file, attributes, schema)))
-            return cls(path, schema, 0)
-        except OSError as error:
-            raise InputError(f"{path}: cannot be written: {error}") from None
-
-    @staticmethod
-    def _fill(file: h5py.File, attributes: dict[str, Any], schema: list[Column]) -> None:
-        state = {"schema_version": SCHEMA_VERSION, "status": "running", "start": now(), "end": ""}
-        file.attrs.update(state | attributes)
-        for column in schema:
-            _add_column(file.require_group("rounds"), column, (0,), (None,))
-        for group in AT_THE_END:  # now, so that the root does not change during the run
-            file.require_group(group)
-
-    @classmethod
-    def reopen(
-        cls,
-        path: Path,
-        schema: list[Column],
-        first_round: int,
-        every: int = 1,
-        attributes: dict[str, Any] | None = None,
-    ) -> LogWriter:
-        """An existing log, cut back to the rows before ``first_round``, to be continued there.
-
-        every : rounds from one row to the next; attributes : of the run that continues
-        """
-        try:
-            state = (attributes or {}) | {"status": "running", "end": ""}
-            rows, content = run_isolated(
-                path, lambda: cls._cut_back(path, schema, first_round, every, state)
-            )
-            write_whole(path, content)
-            return cls(path, schema, rows)
-        except DAMAGE as error:
-            reason = " ".join(str(error).split())
-            raise InputError(f"{path}: cannot be resumed: {reason}; --force starts anew") from None
-
-    @staticmethod
-    def _cut_back(
-        path: Path, schema: list[Column], first_round: int, every: int, state: dict[str, Any]
-    ) -> tuple[int, bytes]:
-        """The number of rows before a round, and the log with only these, marked as running."""
-        content = io.BytesIO(path.read_bytes())
-        with h5py.File(content, "r+", **OPEN) as file:
-            rows = rows_before(file["rounds/round"][:], first_round, every)
-            for name, *_ in schema:
-                data = file["rounds"][name]
-                if data.size < rows:
-                    raise OSError(f"column {name} is too short")
-                data.resize((rows,))
-            for group in AT_THE_END:
-                for name in list(file.require_group(group)):
-                    del file[group][name]
-            file.attrs.update(state)
-        return rows, content.getvalue()
+        """A log without rows; an existing file is an `InputError` unless ``force``."""
+        if not force:
+            require_new(path)
+        return cls(path, Draft(attributes, schema))
 
     def row(self, values: tuple) -> None:
         """One row, in the order of the schema; written with the next block."""
@@ -125,85 +71,121 @@ class LogWriter:
     def flush(self) -> None:
         """Write and flush the rows so far.
 
-        Raises `OutputError` on a full disk; the log then stays as the last flush left it.
+        On a full disk the log stays as the last flush left it.
         """
         rows, self._block = self._block, []
-        if rows:
-            end = self._written + len(rows)
-            chunks = len(self.sets) * (len(rows) // CHUNK_ROWS + 2)
-            self._reserve(2 * chunks * CHUNK_ROWS * 8)
-            try:
-                for data, values in zip(self.sets, zip(*rows, strict=True), strict=True):
-                    data.resize((end,))
-                    data[self._written : end] = values
-            except BaseException:  # keep the columns equally long
-                for data in self.sets:
-                    data.resize((self._written,))
-                raise
-            self._written = end
-        self.file.flush()
+        with self._one_line():
+            if rows:
+                self._append(np.array(rows, self._type))
+            self._commit()
         self._flushed = monotonic()
+
+    def mark(self, k: int) -> Mark:
+        """Write the rows so far and sync them; describes those before round k."""
+        self.flush()
+        last = self._last[self._last["round"] < k]
+        rows = self._written - len(self._last) + len(last)
+        with self._one_line():
+            self.raw.sync()
+            known = self._addresses.shape[1]
+            more = addresses(self.sets, rows, known)
+            self._addresses = np.hstack([self._addresses, more])
+        found = self._addresses[None, :, : -(-rows // CHUNK_ROWS)]
+        return Mark(rows, self._digest.text(last), CHUNK_ROWS, found, self.attributes)
 
     def finish(self, status: str, x: np.ndarray | None, workers: dict[str, np.ndarray]) -> None:
         """Write the last rows, ``/final/x``, ``/workers`` and the status, and close the log.
 
-        workers : columns of `schema.WORKERS`, shape (n,), by name
+        All is on the disk before the status says so. Where there is no room, the status is
+        "failed".
 
-        Raises `OutputError` where there is no room; the status is then "failed".
+        workers : columns of `schema.WORKERS`, shape (n,), by name
         """
         try:
             self.flush()
-            arrays = [*workers.values(), *([] if x is None else [x])]
-            self._reserve(sum(array.nbytes for array in arrays))
-            if x is not None:
-                self.file.create_dataset("final/x", data=x)
-            for column in WORKERS:
-                if (values := workers.get(column[0])) is not None:
-                    _add_column(self.file["workers"], column, values.shape)[:] = values
-            self._end(status)
+            with self._one_line():
+                self._add_results(x, workers)
+                self._commit()
+                self.raw.sync()
+                self._end(status)
         except OutputError:
-            with contextlib.suppress(OutputError):
+            with contextlib.suppress(OSError):
                 self._end("failed")
             raise
         finally:
-            self.file.flush()
-            used = self.file.id.get_filesize()
-            self.file.close()
-            self.raw.close()
-            with contextlib.suppress(OSError):
-                os.truncate(self.path, used)
+            self._close()
+
+    def _append(self, rows: np.ndarray) -> None:
+        """Append an array of rows to the columns, which stay equally long."""
+        end = self._written + len(rows)
+        chunks = len(self.sets) * (len(rows) // CHUNK_ROWS + 2)
+        self._reserve(2 * chunks * CHUNK_ROWS * 8)
+        try:
+            for data, name in zip(self.sets, self._type.names or (), strict=True):
+                data.resize((end,))
+                data[self._written : end] = rows[name]
+        except BaseException:
+            for data in self.sets:
+                data.resize((self._written,))
+            raise
+        self._written = end
+        joined = np.concatenate([self._last, rows])
+        self._digest.update(joined[:-1])
+        self._last = joined[-1:]
+
+    def _commit(self) -> None:
+        """Write what HDF5 has, if the log is still this one."""
+        self.file.flush()
+        if not leads_to(self.path, self.raw.descriptor):
+            raise OutputError(f"{self.path}: is not this run's log any more: replaced or removed")
+        self.raw.commit()
+
+    def _add_results(self, x: np.ndarray | None, workers: dict[str, np.ndarray]) -> None:
+        arrays = [*workers.values(), *([] if x is None else [x])]
+        self._reserve(sum(array.nbytes for array in arrays))
+        if x is not None:
+            self.file.create_dataset("final/x", data=x)
+        for column in WORKERS:
+            if (values := workers.get(column[0])) is not None:
+                add_column(self.file["workers"], column, values.shape)[:] = values
 
     def _end(self, status: str) -> None:
-        """Write the status, if there is room for it."""
+        """Set the status, if there is room for it."""
         self._reserve(0)
         self.file.attrs.update({"status": status, "end": now()})
 
     def _reserve(self, size: int) -> None:
-        """Reserve room for ``size`` more bytes and HDF5's own, or raise `OutputError`."""
+        """Reserve room for ``size`` more bytes and HDF5's own."""
+        self.raw.reserve(self.file.id.get_filesize() + size + BOOKKEEPING)
+
+    def _close(self) -> None:
+        """Close the file and write what that changes; nothing after a failed write."""
+        used = self.file.id.get_filesize()
         try:
-            reserve(self.path, self.file.id.get_filesize() + size + BOOKKEEPING)
-        except OSError as error:
-            raise OutputError(f"{self.path}: cannot be written: {error.strerror}") from None
+            self.file.close()
+            if self.raw.error is None:
+                with self._one_line():
+                    self.raw.commit()
+                    self.raw.cut(used)
+                    self.raw.sync()
+        finally:
+            self.raw.close()
+
+    @contextlib.contextmanager
+    def _one_line(self) -> Iterator[None]:
+        """Turns a failure to write into one `OutputError`."""
+        try:
+            yield
+        except DAMAGE as error:
+            cause = self.raw.error or error
+            if not isinstance(cause, OSError):
+                raise
+            why = cause.strerror or cause
+            raise OutputError(f"{self.path}: cannot be written: {why}") from None
 
 
-def _add_column(
-    group: h5py.Group, column: Column, shape: tuple, maxshape: tuple | None = None
-) -> h5py.Dataset:
-    name, dtype, units, description = column
-    chunks = (CHUNK_ROWS,) if maxshape else None
-    data = group.create_dataset(name, shape, dtype, maxshape=maxshape, chunks=chunks)
-    data.attrs["units"], data.attrs["description"] = units, description
-    return data
-
-
-def rows_before(rounds: np.ndarray, first_round: int, every: int) -> int:
-    """The number of rows before ``first_round``; `OSError` if ``rounds`` lacks one of them."""
-    expected = np.arange(0, first_round, every)
-    if not np.array_equal(rounds[: expected.size], expected):
-        raise OSError(f"it lacks rows before round {first_round}, where the checkpoint resumes")
-    return expected.size
-
-
-def now() -> str:
-    """UTC time, ISO 8601, to the second."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
+def require_new(path: Path) -> None:
+    """`InputError` if there is something at ``path``."""
+    if os.path.lexists(path):
+        hint = "--resume goes on with it, --force overwrites it, --out names another file"
+        raise InputError(f"{path}: exists already; {hint}")

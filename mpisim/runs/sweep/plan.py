@@ -12,12 +12,9 @@ import h5py
 
 from mpisim.comm.partition import worker_ranks
 from mpisim.core.errors import InputError
-from mpisim.runs import checkpoint
 from mpisim.runs.cache import problem_key
 from mpisim.runs.experiment import Experiment, parse
-from mpisim.runs.log import reader
 from mpisim.runs.log.isolated import DAMAGE, Crashed, run_isolated
-from mpisim.runs.log.writer import rows_before
 from mpisim.runs.status import COMPLETE
 from mpisim.runs.sweep.points import Point, read_summary
 from mpisim.runs.tables import Tables, differences, digest
@@ -104,13 +101,3 @@ def _root_attributes(log: Path) -> dict[str, Any]:
     with suppress(*DAMAGE), h5py.File(log, "r", locking=False) as file:
         return dict(file.attrs)
     return {}
-
-
-def resumable(log: Path, identity: dict[str, str], every: int) -> bool:
-    """Whether the log has a checkpoint of the same experiment and all rows before it."""
-    with suppress(InputError, OSError):
-        content, _ = checkpoint.load(checkpoint.path_for(log), identity)
-        rounds = reader.read(log).column("round")
-        rows_before(rounds, int(checkpoint.state_of(content)["round"]), every)
-        return True
-    return False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import tomllib
 from collections import Counter
 from collections.abc import Sequence
@@ -13,16 +12,19 @@ from time import monotonic
 from mpi4py import MPI
 
 from mpisim.comm.job import on_first, together
+from mpisim.core.atomic_file import make_folder
 from mpisim.core.errors import InputError
+from mpisim.core.file_lock import FileLock, Locked
 from mpisim.runs.cache import ProblemCache
 from mpisim.runs.experiment import parse
+from mpisim.runs.log.lock import locked, require_text
 from mpisim.runs.loop import run_rounds
 from mpisim.runs.progress import duration
 from mpisim.runs.record import Output
 from mpisim.runs.setup import Setup
 from mpisim.runs.signals import StopSignals
 from mpisim.runs.status import STOPPED
-from mpisim.runs.sweep.plan import plan, resumable
+from mpisim.runs.sweep.plan import plan
 from mpisim.runs.sweep.points import Point, write_summary
 from mpisim.runs.tables import Tables
 
@@ -31,7 +33,8 @@ def sweep(folder: Path, grid: list[Tables], comm: MPI.Intracomm, command: str = 
     """Run what is missing of a grid; returns all points, on every rank, in the order of running.
 
     A point with a complete log is not run; an incomplete one is resumed from its checkpoint, or
-    run again without one. Points that cannot run are skipped, and divergence is recorded. SIGINT
+    run again without one. Points that cannot run, or that another run is writing, are skipped, and
+    divergence is recorded. SIGINT
     and SIGTERM end the sweep with the current run; later points keep no status. Rank 0 keeps
     FOLDER/sweep.json up to date. Collective; raises `InputError` if no point can run at all.
     """
@@ -66,17 +69,18 @@ def _run(
 ) -> None:
     """Run a point and record how it ended."""
     start = monotonic()
-    try:
-        config = tomllib.loads(point.config)
-        setup = together(control, lambda: Setup(parse(config), comm, cache))
-    except InputError as error:
-        if not error.agreed:
-            raise
-        point.end("skipped", str(error), monotonic() - start)
-        return
-    log, every = Path(point.log), setup.experiment.run.log_every
-    resume = on_first(control, lambda: resumable(log, setup.identity, every))
-    end = run_rounds(setup, Output(log, not resume, resume, command), signals)
+    log = Path(point.log)
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(comm, log))
+            config = tomllib.loads(point.config)
+            setup = together(control, lambda: Setup(parse(config), comm, cache))
+        except InputError as error:
+            if not error.agreed:
+                raise
+            point.end("skipped", str(error), monotonic() - start)
+            return
+        end = run_rounds(setup, Output(log, force=True, resume=True, command=command), signals)
     point.end(end.status, seconds=monotonic() - start)
 
 
@@ -124,14 +128,12 @@ class _SweepProgress:
 
 def _lock(folder: Path, stack: ExitStack) -> None:
     """Allow one sweep at a time in a folder until ``stack`` ends, or the process."""
+    require_text(folder)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        file = stack.enter_context((folder / ".lock").open("w"))
+        make_folder(folder)
+        stack.enter_context(FileLock(folder / ".lock"))
+    except Locked as holder:
+        who = f" ({holder})" if str(holder) else ""
+        raise InputError(f"{folder}: another sweep is running there{who}; wait for it") from None
     except OSError as error:
         raise InputError(f"{folder}: cannot be written: {error.strerror}") from None
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise InputError(f"{folder}: another sweep is running there; wait for it") from None
-    except OSError:
-        pass  # a file system without locks

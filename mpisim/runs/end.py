@@ -1,0 +1,24 @@
+"""How a run ended."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from mpisim.runs.evaluation import Row
+
+
+@dataclasses.dataclass(frozen=True)
+class End:
+    """How a run ended: the status, the last row, and its x^k, shape (d,).
+
+    Rank 0 has the log's attributes and, with ``Output.keep``, its columns; other ranks have none.
+    """
+
+    status: str
+    row: Row
+    x: np.ndarray
+    columns: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
+    attributes: dict[str, Any] = dataclasses.field(default_factory=dict)
