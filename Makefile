@@ -102,7 +102,7 @@ define FIGURE
 $(1)-%: $(STAMP) FORCE
 	@extras=$$$$(.venv/bin/python -m mpisim study run/$(1) $$* --extras --scale $$(SCALE)) && \
 	  { test "$$$$extras" != torch || $$(MAKE) .venv/.torch; }
-	@$$(ENV) && $$(LAUNCH) .venv/bin/python -m mpisim study run/$(1) $$* --scale $$(SCALE)
+	@$$(ENV) && $$(LAUNCH) .venv/bin/python -m mpisim study run/$(1) $$* --scale $$(SCALE) $$(ARGS)
 endef
 $(foreach study,$(STUDIES),$(eval $(call FIGURE,$(study))))
 

@@ -32,6 +32,14 @@ def add_settings(parser: argparse.ArgumentParser, help: str) -> None:
     add_plugin(parser)
 
 
+def add_accept(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--accept-changes",
+        action="store_true",
+        help="keep, and go on with, what other code, libraries or processors have computed",
+    )
+
+
 def add_plugin(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--plugin",

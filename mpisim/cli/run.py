@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from mpisim.cli.parser import add_experiment, command_line, on_all_ranks
+from mpisim.cli.parser import add_accept, add_experiment, command_line, on_all_ranks
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -18,6 +18,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--resume", action="store_true", help="continue from the log's checkpoint")
     parser.add_argument("--force", action="store_true", help="overwrite an existing log")
+    add_accept(parser)
     parser.set_defaults(command=run_command)
 
 
@@ -35,7 +36,8 @@ def run_command(args: argparse.Namespace, argv: list[str]) -> int:
         stem = args.file.stem if args.file else experiment.method.name
         # with the hash of the experiment: other experiments have other logs
         out = args.out or Path("logs") / f"{stem}-{digest(experiment.to_toml())}.h5"
-        result = run(experiment, Output(out, args.force, args.resume, command_line(argv)), comm)
+        flags = args.force, args.resume, args.accept_changes
+        result = run(experiment, Output(out, *flags, command_line(argv)), comm)
         if comm.rank == 0:
             row = result.row
             found = f"loss {row.loss:.6g}, |grad f|^2 {row.grad_norm_sq:.6g}"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mpisim.cli.figure import add_out
-from mpisim.cli.parser import add_plugin, command_line, on_all_ranks
+from mpisim.cli.parser import add_accept, add_plugin, command_line, on_all_ranks
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -33,6 +33,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_out(parser)
     extras = "only print what extras of mpisim FIGURE needs"
     parser.add_argument("--extras", action="store_true", help=extras)
+    add_accept(parser)
     add_plugin(parser)
     parser.set_defaults(command=study_command)
 
@@ -63,7 +64,8 @@ def _study(args: argparse.Namespace, command: str, comm: MPI.Intracomm) -> int:
         text = study.figure(args.figure).source.extras(study.folder, args.scale)
     else:
         figure = study.figure(args.figure)
-        code = exit_code(list(figure.source.complete(study.folder, args.scale, comm, command)))
+        how = command, args.accept_changes
+        code = exit_code(list(figure.source.complete(study.folder, args.scale, comm, *how)))
         text = on_first(comm, lambda: draw(study, figure, None, args.out)) if code == 0 else ""
     if comm.rank == 0 and text:
         print(text)

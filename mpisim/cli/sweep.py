@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from mpisim.cli.parser import add_settings, command_line, on_all_ranks
+from mpisim.cli.parser import add_accept, add_settings, command_line, on_all_ranks
 from mpisim.runs.sweep.points import Point, exit_code
 
 
@@ -21,6 +21,7 @@ def add_grid(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", metavar="FOLDER", type=Path, help="of the logs (default: sweep.folder)"
     )
+    add_accept(parser)
 
 
 def sweep_command(args: argparse.Namespace, argv: list[str]) -> int:
@@ -36,7 +37,7 @@ def run_grid(args: argparse.Namespace, argv: list[str], comm) -> tuple[Path, lis
 
     folder, grid = on_first(comm, lambda: read(args.file, args.set))
     folder = args.out or folder
-    points = sweep(folder, grid, comm, command_line(argv))
+    points = sweep(folder, grid, comm, command_line(argv), args.accept_changes)
     if comm.rank == 0:
         print(f"{counts(points)}; logs in {folder}", flush=True)
     return folder, points

@@ -55,6 +55,7 @@ def run(
     *,
     force: bool = False,
     resume: bool = False,
+    accept_changes: bool = False,
 ) -> Result:
     """Run an experiment, in one process or, under mpirun, on all ranks. Collective.
 
@@ -70,6 +71,8 @@ def run(
     force, resume : bool
         Overwrite an existing log; continue from its checkpoint, or start where there is nothing.
         A log that is complete stays, and its end is returned.
+    accept_changes : bool
+        Continue although other code, libraries or processors have computed the rows before.
 
     Raises
     ------
@@ -80,7 +83,7 @@ def run(
     own = comm is None and MPI.COMM_WORLD.size == 1
     used = MPI.COMM_SELF.Dup() if own else comm or MPI.COMM_WORLD  # each thread has its own
     path = None if log is None else Path(log)
-    output = Output(path, force, resume, "mpisim.run", quiet, keep=True)
+    output = Output(path, force, resume, accept_changes, "mpisim.run", quiet, keep=True)
 
     def body() -> Result:
         with StopSignals() as signals, locked(used, path):
@@ -100,6 +103,7 @@ def sweep(
     folder: str | os.PathLike | None = None,
     comm: MPI.Intracomm | None = None,
     settings: Sequence[str] = (),
+    accept_changes: bool = False,
 ) -> list[Point]:
     """Run those experiments of a grid that have no complete log. Collective.
 
@@ -111,6 +115,8 @@ def sweep(
         The folder of the logs; ``sweep.folder`` unless given.
     settings : list of str
         ``TABLE.KEY=VALUE``, as for ``mpisim sweep --set``.
+    accept_changes : bool
+        Keep logs that other code, libraries or processors have written.
 
     Returns
     -------
@@ -123,4 +129,6 @@ def sweep(
     else:
         named, points = grid.read(Path(source), list(settings))
     place = Path(folder) if folder is not None else named
-    return all_or_none(used, lambda: runner.sweep(place, points, used, "mpisim.sweep"))
+    return all_or_none(
+        used, lambda: runner.sweep(place, points, used, "mpisim.sweep", accept_changes)
+    )

@@ -18,14 +18,10 @@ import h5py
 
 from mpisim.core.atomic_file import image, write_whole
 from mpisim.core.errors import InputError, OutputError
-from mpisim.core.schema import flat
-from mpisim.core.version import VERSION
+from mpisim.runs.identity import require_same
 from mpisim.runs.log.isolated import DAMAGE, Crashed, run_isolated
-from mpisim.runs.sysinfo import version
 
 FORMAT = 3
-# What may differ on resume.
-FREE = ("run.rounds", "run.checkpoint_seconds", "run.layout", "title", "plugin")
 HEADER = 512  # bytes, a multiple of 512: HDF5 looks for its signature there
 
 State = dict[str, Any]  # arrays and numbers by name, in nested tables
@@ -37,10 +33,12 @@ class Checkpoint:
 
     state : before a round, as `snapshot.collect` returns it; empty before the first one is saved
     log : the mark of the log's rows before that round, as `Mark.to_state` returns it
+    changes : what executed the run then, and was accepted to differ now, as text
     """
 
     state: State
     log: State
+    changes: str = ""
 
 
 def path_for(log: Path) -> Path:
@@ -74,17 +72,21 @@ def save(path: Path, identity: dict[str, str], state: State, log: State, keep: b
 
 
 def load(
-    path: Path, identity: dict[str, str], require: Callable[[Checkpoint], None] = lambda _: None
+    path: Path,
+    identity: dict[str, str],
+    require: Callable[[Checkpoint], None] = lambda _: None,
+    accept: bool = False,
 ) -> tuple[Checkpoint, str]:
     """The last checkpoint that can be used, and a note if it is not the one at ``path``.
 
     A checkpoint is not used if it is damaged, or if ``require`` raises `InputError` for it.
-    `InputError` names a difference to ``identity``, or says why none can be used.
+    `InputError` names a difference to ``identity`` that is not accepted, or says why none can be
+    used.
     """
     faults = []
     for file in (path, former(path)):
         try:
-            found = _read_checked(file, identity, require)
+            found = _read_checked(file, identity, require, accept)
         except (OSError, _Unusable) as error:
             faults.append(getattr(error, "strerror", None) or str(error))
             continue
@@ -99,7 +101,7 @@ class _Unusable(Exception):
 
 
 def _read_checked(
-    path: Path, identity: dict[str, str], require: Callable[[Checkpoint], None]
+    path: Path, identity: dict[str, str], require: Callable[[Checkpoint], None], accept: bool
 ) -> Checkpoint:
     """The checkpoint at ``path``.
 
@@ -110,9 +112,10 @@ def _read_checked(
         raise _Unusable("damaged: its checksum does not fit")
     try:
         found = run_isolated(path, lambda: _parse(content))
-        _check_identity(path, content, identity)
+        theirs = _identity(content)
     except (*DAMAGE, Crashed) as error:
         raise _Unusable(f"damaged: {error}") from None
+    found = dataclasses.replace(found, changes=_compare(path, theirs, identity, accept))
     try:
         require(found)
     except InputError as error:
@@ -122,7 +125,8 @@ def _read_checked(
 
 def _parse(content: bytes) -> Checkpoint:
     with h5py.File(io.BytesIO(content[HEADER:]), "r") as file:
-        return Checkpoint(*(_read(file[name]) if name in file else {} for name in ("state", "log")))
+        state, log = (_read(file[name]) if name in file else {} for name in ("state", "log"))
+        return Checkpoint(state, log)
 
 
 def _header(content: bytes) -> bytes:
@@ -130,16 +134,14 @@ def _header(content: bytes) -> bytes:
     return text.encode().ljust(HEADER)
 
 
-def _check_identity(path: Path, content: bytes, identity: dict[str, str]) -> None:
-    """`InputError` for the first difference between the checkpoint's identity and the run's."""
+def _identity(content: bytes) -> dict[str, str]:
     with h5py.File(io.BytesIO(content[HEADER:]), "r") as file:
-        found = {"format": str(file.attrs["format"])}
-        if "identity" in file:
-            found |= json.loads(file["identity"][()])
-    for name, ours in ({"format": str(FORMAT)} | identity).items():
-        theirs = found.get(name, "nothing")
-        if theirs != ours:
-            raise InputError(f"{path}: is a checkpoint with {name} = {theirs}, this run has {ours}")
+        known = json.loads(file["identity"][()]) if "identity" in file else {}
+        return {"format": str(file.attrs["format"])} | known
+
+
+def _compare(path: Path, theirs: dict[str, str], identity: dict[str, str], accept: bool) -> str:
+    return require_same(path, theirs, {"format": str(FORMAT)} | identity, accept)
 
 
 def _write(group: h5py.Group, state: State) -> None:
@@ -155,19 +157,3 @@ def _read(group: h5py.Group) -> State:
         name: _read(item) if isinstance(item, h5py.Group) else item[()]
         for name, item in group.items()
     }
-
-
-def identity(
-    table: dict[str, Any], parameters: dict[str, Any], gamma: float, problem: str, n: int
-) -> dict[str, str]:
-    """What must agree between a checkpoint and the run that resumes it, by name.
-
-    table : the experiment's; parameters, gamma : the resolved parameters of the method, and its
-    step; problem : the identity of the data; n : workers.
-    """
-    libraries = ("numpy", "scipy", "numba")  # their versions may change the last bits
-    found = {"mpisim version": VERSION} | {f"{name} version": version(name) for name in libraries}
-    found |= {"problem identity": problem, "workers": str(n)}
-    found |= {name: text for name, text in flat(table).items() if name not in FREE}
-    found |= flat({"method": {name.rstrip("_"): value for name, value in parameters.items()}})
-    return found | {"step size": repr(float(gamma))}

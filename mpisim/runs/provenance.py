@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from mpi4py import MPI
 
+from mpisim.core import processor
+from mpisim.runs.git import commit
+from mpisim.runs.identity import executed_by
 from mpisim.runs.setup import Setup
-from mpisim.runs.sysinfo import provenance
+from mpisim.runs.sysinfo import PACKAGE, blas, provenance, source
 
 
 def attributes_of(setup: Setup, command: str, hosts: list[str]) -> dict[str, Any]:
@@ -15,6 +19,9 @@ def attributes_of(setup: Setup, command: str, hosts: list[str]) -> dict[str, Any
     experiment, star, parameters = setup.experiment, setup.star, setup.estimator.parameters()
     return (
         provenance()
+        | processor.facts()
+        | commit(PACKAGE)
+        | {"source": source(), "blas": blas(), "code": json.dumps(executed_by(experiment))}
         | {f"method_{name}": value for name, value in parameters.items()}
         | {
             "title": experiment.title,

@@ -34,6 +34,7 @@ class Output:
 
     force : replace it; with resume: where it cannot be resumed
     resume : go on from its checkpoint; where there is nothing, start
+    accept : go on although other code, libraries or processors executed the rows before
     quiet : show no progress
     keep : also keep the rows in memory
     """
@@ -41,6 +42,7 @@ class Output:
     log: Path | None
     force: bool = False
     resume: bool = False
+    accept: bool = False
     command: str = ""
     quiet: bool = False
     keep: bool = False
@@ -124,7 +126,8 @@ class Record:
         assert self.output.log is not None
         try:
             setup = self.setup
-            found = find(self.output.log, setup.experiment, setup.identity, self._schema)
+            accept = self.output.accept
+            found = find(self.output.log, setup.experiment, setup.identity, self._schema, accept)
         except InputError as error:
             if not self.output.force:
                 raise InputError(f"{error}; --force starts anew") from None
@@ -157,7 +160,10 @@ class Record:
         if found.mark is None:
             draft = Draft(self.attributes, self._schema)
         else:
-            draft = Draft(found.mark.attributes | self.attributes, self._schema, found.rows)
+            before = found.mark.attributes
+            draft = Draft(
+                before | self.attributes | self._changes(before), self._schema, found.rows
+            )
         try:
             make_folder(output.log.parent)
             if found.mark is None:
@@ -169,3 +175,12 @@ class Record:
         except OutputError as error:
             raise InputError(str(error)) from None
         self.log = LogWriter(output.log, draft)
+
+    def _changes(self, before: dict[str, Any]) -> dict[str, str]:
+        """The attribute ``accepted_changes``, a line for each resume, where there is one."""
+        found = self._found
+        if not found.changes:
+            return {}
+        line = f"round {found.state['round']}: {found.changes}"
+        lines = before.get("accepted_changes", "").splitlines()
+        return {"accepted_changes": "\n".join([*lines, line])}

@@ -15,7 +15,7 @@ from mpisim.comm.clock import PHASES
 from mpisim.comm.ledger import COLUMNS as BITS
 from mpisim.core.errors import InputError
 from mpisim.core.schema import flat
-from mpisim.runs import checkpoint
+from mpisim.runs import checkpoint, identity
 from mpisim.runs.checkpoint import Checkpoint, State
 from mpisim.runs.end import End
 from mpisim.runs.evaluation import Row
@@ -33,6 +33,7 @@ class Found:
     note : for the user; empty where there is nothing to say
     state, mark, rows : of the checkpoint, and the rows of the log before its round; no state where
         the run starts at round 0
+    changes : what executed the run before, and was accepted to differ now, as text
     ended : how the run ended, if its log is complete
     """
 
@@ -40,13 +41,20 @@ class Found:
     state: State = dataclasses.field(default_factory=dict)
     mark: Mark | None = None
     rows: np.ndarray | None = None
+    changes: str = ""
     ended: End | None = None
 
 
 def find(
-    log: Path, experiment: Experiment, identity: dict[str, str], schema: Sequence[Column]
+    log: Path,
+    experiment: Experiment,
+    ours: dict[str, str],
+    schema: Sequence[Column],
+    accept: bool = False,
 ) -> Found:
     """What a run that resumes ``log`` has to do.
+
+    ours : the run's identity; accept : whether what executes it may differ
 
     Raises `InputError` if the log or its checkpoints are there, but cannot be resumed by it.
     """
@@ -57,20 +65,22 @@ def find(
         ended = _ended(log, experiment)
         if ended is None:
             raise InputError(f"{log}: there is no checkpoint to resume from")
+        theirs = identity.of_log(ended.attributes)
+        identity.require_same(log, theirs, identity.executed_by(experiment), accept)
         return _complete(log, ended)
     kept: list[tuple[np.ndarray, Mark]] = []
 
     def fits(found: Checkpoint) -> None:
         kept[:] = [_rows_before(log, found, schema, run.log_every)]
 
-    found, note = checkpoint.load(path, identity, fits)
+    found, note = checkpoint.load(path, ours, fits, accept)
     ended = _ended(log, experiment)
     if ended is not None and found.state.get("round", ended.row.round) == ended.row.round:
         return _complete(log, ended)
     if not found.state:
         return Found(note or f"{log}: stopped before its first checkpoint; starting at round 0")
     [(rows, mark)] = kept
-    return Found(note, found.state, mark, rows)
+    return Found(note, found.state, mark, rows, found.changes)
 
 
 def _complete(log: Path, ended: End) -> Found:
@@ -132,5 +142,5 @@ def _last_iterate(log: Path) -> np.ndarray:
 def _same(config: dict, experiment: Experiment) -> bool:
     """Whether a log's experiment is this one, but for what may differ on resume."""
     ours, theirs = flat(tomllib.loads(experiment.to_toml())), flat(config)
-    free = dict.fromkeys(checkpoint.FREE)
+    free = dict.fromkeys(identity.FREE)
     return ours | free == theirs | free

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import cached_property
 
 from mpi4py import MPI
 
@@ -15,9 +16,9 @@ from mpisim.core.rng import Streams
 from mpisim.core.round import Round
 from mpisim.core.schema import flat
 from mpisim.methods.oracle import Oracle
-from mpisim.runs import checkpoint
 from mpisim.runs.cache import ProblemCache
 from mpisim.runs.experiment import Experiment
+from mpisim.runs.identity import executed_by, resolved
 from mpisim.runs.iteration import Iteration
 from mpisim.runs.metrics import metrics_of
 from mpisim.theory.setting import Condition, Setting, Step, setting_of
@@ -38,8 +39,6 @@ class Setup:
         Samples of each worker.
     step : Step
         Step size and where it comes from.
-    identity : dict
-        What a checkpoint must agree on; see `mpisim.runs.checkpoint.identity`.
     """
 
     def __init__(
@@ -72,9 +71,14 @@ class Setup:
         for metric in self.metrics:
             star.attach(metric)
         starts = {"schedule.at": method.schedule.starts(settings.rounds)}
-        parameters, data = self.estimator.parameters() | starts, self.problem.identity
-        gamma = self.step.gamma
-        self.identity = checkpoint.identity(experiment.table, parameters, gamma, data, n)
+        self._parameters = self.estimator.parameters() | starts
+
+    @cached_property
+    def identity(self) -> dict[str, str]:
+        """What a checkpoint must agree on, by name; see `mpisim.runs.identity`."""
+        table, gamma = self.experiment.table, self.step.gamma
+        ours = resolved(table, self._parameters, gamma, self.problem.identity, self.star.n)
+        return ours | executed_by(self.experiment)
 
     def setting(self, condition: Condition = "nonconvex") -> Setting:
         """The theorems' view of this experiment. Collective.

@@ -13,7 +13,7 @@ from pathlib import Path
 from mpisim.core.version import VERSION
 
 PACKAGE = Path(__file__).resolve().parents[1]
-LIBRARIES = ("numpy", "scipy", "h5py", "numba", "scikit-learn", "mpi4py")
+LIBRARIES = ("numpy", "scipy", "h5py", "numba", "llvmlite", "scikit-learn", "mpi4py")
 
 
 def info_text() -> str:
@@ -99,6 +99,20 @@ def blas_threads() -> str:
         if pool["user_api"] == "blas"
     )
     return "; ".join(dict.fromkeys(texts)) or "none found"
+
+
+def blas() -> str:
+    """The BLAS libraries in use, with their versions; empty if this is not known."""
+    import numpy  # noqa: F401  (loads its BLAS)
+
+    try:
+        from threadpoolctl import threadpool_info
+    except ImportError:
+        return ""
+    pools = (pool for pool in threadpool_info() if pool["user_api"] == "blas")
+    return ", ".join(
+        dict.fromkeys(f"{p['internal_api']} {p['version'] or ''}".strip() for p in pools)
+    )
 
 
 def cache_text() -> str:

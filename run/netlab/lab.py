@@ -30,7 +30,7 @@ class OnNetworks(Grid):
     """A grid that is swept on several networks. Each has a folder of logs below the grid's."""
 
     def complete(
-        self, study: Path, scale: str, comm: MPI.Intracomm, command: str
+        self, study: Path, scale: str, comm: MPI.Intracomm, command: str, accept: bool
     ) -> Sequence[Point]:
         """Sweep on one network after the other. Starts mpirun itself."""
         from tools.netlab.job import mpirun, stoppable
@@ -45,6 +45,7 @@ class OnNetworks(Grid):
                 sweep = ["sweep", str(study / f"{self.file}.toml")]
                 sweep += ["--set", f"sweep.run.seed={seeds}"]
                 sweep += ["--out", str(folder / f"{speed}-{number}")]
+                sweep += ["--accept-changes"] if accept else []
                 with stoppable(), Lab(HOSTS, parse(f"{speed},shared")) as lab:
                     code = mpirun(lab, [sys.executable, "-m", "mpisim", *sweep]).returncode
                 if code:

@@ -222,4 +222,4 @@ def test_checkpoints(share, byte, cut, log, tmp_path):
     path.write_bytes(content[:at] if cut else content)
     checkpoint.former(path).unlink(missing_ok=True)
     with pytest.raises(InputError, match="cannot be resumed from: damaged"):
-        checkpoint.load(path, {})
+        checkpoint.load(path, {}, accept=True)

@@ -78,7 +78,7 @@ class Grid:
         return complete_logs(folder)
 
     def complete(
-        self, study: Path, scale: str, comm: MPI.Intracomm, command: str
+        self, study: Path, scale: str, comm: MPI.Intracomm, command: str, accept: bool
     ) -> Sequence[Point]:
         """Sweep the points whose data is at hand. Collective."""
         from mpisim.runs.sweep.runner import counts, sweep
@@ -86,7 +86,7 @@ class Grid:
         folder, grid, gone = on_first(comm, lambda: self.points(study, scale))
         for data in gone if comm.rank == 0 else ():
             print(f"{data}: left out, it is not here; `mpisim data fetch {data}` downloads it")
-        points = sweep(folder, grid, comm, command)
+        points = sweep(folder, grid, comm, command, accept)
         if comm.rank == 0:
             print(f"{counts(points)}; logs in {folder}", flush=True)
         return points
@@ -134,7 +134,7 @@ class Measurement:
         return self.load(folder), []
 
     def complete(
-        self, study: Path, scale: str, comm: MPI.Intracomm, command: str
+        self, study: Path, scale: str, comm: MPI.Intracomm, command: str, accept: bool
     ) -> Sequence[Point]:
         """Measure anew. Collective."""
         size, folder = choose(self.scales, scale, "--scale"), self.folder(study)

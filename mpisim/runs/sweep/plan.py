@@ -12,6 +12,7 @@ import h5py
 
 from mpisim.comm.partition import worker_ranks
 from mpisim.core.errors import InputError
+from mpisim.runs import identity
 from mpisim.runs.cache import problem_key
 from mpisim.runs.experiment import Experiment, parse
 from mpisim.runs.log.isolated import DAMAGE, Crashed, run_isolated
@@ -20,15 +21,17 @@ from mpisim.runs.sweep.points import Point, read_summary
 from mpisim.runs.tables import Tables, differences, digest
 
 
-def plan(folder: Path, grid: list[Tables], ranks: int) -> list[Point]:
+def plan(folder: Path, grid: list[Tables], ranks: int, accept: bool = False) -> list[Point]:
     """The points of a grid without repetitions, grouped by problem.
 
     Points that have a complete log in ``folder`` or are not an experiment have ended already; the
-    latter come first. If no point is an experiment, the first mistake is raised as `InputError`.
+    latter come first. A log by other code is not complete, unless ``accept`` takes it. If no point
+    is an experiment, the first mistake is raised as `InputError`.
     """
     points: dict[str, Point] = {}
     groups: dict[Any, int] = {}
     order: dict[str, int] = {}
+    experiments: dict[str, Experiment] = {}
     refused: InputError | None = None
     for tables, settings in zip(grid, differences(grid), strict=True):
         try:
@@ -42,6 +45,7 @@ def plan(folder: Path, grid: list[Tables], ranks: int) -> list[Point]:
             config = experiment.to_toml()
             name = f"{_label(experiment.table)}-{digest(config)}"
             points.setdefault(name, Point(name, str(folder / f"{name}.h5"), settings, config))
+            experiments[name] = experiment
             order[name] = groups.setdefault(problem_key(experiment), len(groups))
     if refused is not None and not order:
         raise refused
@@ -51,8 +55,15 @@ def plan(folder: Path, grid: list[Tables], ranks: int) -> list[Point]:
     logs = [Path(point.log) for point in points.values() if point.log]
     found = dict(zip(map(str, logs), _attributes(logs), strict=True))
     for point in points.values():
-        _end_if_complete(point, found.get(point.log, {}), seconds.get(point.name))
+        attributes = found.get(point.log, {})
+        if accept or point.name not in experiments or _same(attributes, experiments[point.name]):
+            _end_if_complete(point, attributes, seconds.get(point.name))
     return [points[key] for key in sorted(points, key=lambda k: order.get(k, -1))]
+
+
+def _same(attributes: dict[str, Any], experiment: Experiment) -> bool:
+    """Whether the code that wrote a log is what executes the experiment now."""
+    return identity.of_log(attributes) == identity.executed_by(experiment)
 
 
 def _with_workers(tables: Tables, ranks: int) -> Experiment:

@@ -29,25 +29,31 @@ from mpisim.runs.sweep.points import Point, write_summary
 from mpisim.runs.tables import Tables
 
 
-def sweep(folder: Path, grid: list[Tables], comm: MPI.Intracomm, command: str = "") -> list[Point]:
+def sweep(
+    folder: Path,
+    grid: list[Tables],
+    comm: MPI.Intracomm,
+    command: str = "",
+    accept: bool = False,
+) -> list[Point]:
     """Run what is missing of a grid; returns all points, on every rank, in the order of running.
 
     A point with a complete log is not run; an incomplete one is resumed from its checkpoint, or
-    run again without one. Points that cannot run, or that another run is writing, are skipped, and
-    divergence is recorded. SIGINT
+    run again without one, or if other code wrote its rows and ``accept`` does not take them. Points
+    that cannot run, or that another run is writing, are skipped, and divergence is recorded. SIGINT
     and SIGTERM end the sweep with the current run; later points keep no status. Rank 0 keeps
     FOLDER/sweep.json up to date. Collective; raises `InputError` if no point can run at all.
     """
     control = comm.Dup()
     with StopSignals() as signals, ExitStack() as stack:
         on_first(control, lambda: _lock(folder, stack))
-        points = on_first(control, lambda: plan(folder, grid, comm.size))
+        points = on_first(control, lambda: plan(folder, grid, comm.size, accept))
         cache, progress = ProblemCache(), _SweepProgress(points)
         for number, point in enumerate(points, 1):
             if comm.rank == 0:
                 progress.begin(number, point)
             if not point.status:
-                _run(point, comm, control, cache, signals, command)
+                _run(point, comm, control, cache, signals, command, accept)
                 if comm.rank == 0:
                     progress.end(point)
                     write_summary(folder, points)
@@ -66,6 +72,7 @@ def _run(
     cache: ProblemCache,
     signals: StopSignals,
     command: str,
+    accept: bool,
 ) -> None:
     """Run a point and record how it ended."""
     start = monotonic()
@@ -80,7 +87,8 @@ def _run(
                 raise
             point.end("skipped", str(error), monotonic() - start)
             return
-        end = run_rounds(setup, Output(log, force=True, resume=True, command=command), signals)
+        output = Output(log, force=True, resume=True, accept=accept, command=command)
+        end = run_rounds(setup, output, signals)
     point.end(end.status, seconds=monotonic() - start)
 
 

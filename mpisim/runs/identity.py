@@ -1,0 +1,82 @@
+"""What must agree between two parts of a run, or between a log and the run that would repeat it.
+
+The experiment, as it is resolved, must agree in any case. What executes it (modules, libraries, the
+processor) may differ if a user accepts the change, which is then recorded.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from mpisim.core.errors import InputError
+from mpisim.core.schema import flat
+from mpisim.runs import code
+from mpisim.runs.experiment import Experiment
+from mpisim.runs.sysinfo import version
+
+# What may differ on resume.
+FREE = ("run.rounds", "run.checkpoint_seconds", "run.layout", "title", "plugin")
+LIBRARIES = ("numpy", "scipy", "numba", "llvmlite")  # their versions may change the last bits
+SHOWN = 3  # differences in a message
+ACCEPTABLE = ("module", "library", "processor")  # the first words of what executes an experiment
+
+
+def resolved(
+    table: dict[str, Any], parameters: dict[str, Any], gamma: float, problem: str, n: int
+) -> dict[str, str]:
+    """The experiment, by name.
+
+    table : the experiment's; parameters, gamma : the resolved parameters of the method, and its
+    step; problem : the identity of the data; n : workers.
+    """
+    found = {"problem identity": problem, "workers": str(n)}
+    found |= {name: text for name, text in flat(table).items() if name not in FREE}
+    found |= flat({"method": {name.rstrip("_"): value for name, value in parameters.items()}})
+    return found | {"step size": repr(float(gamma))}
+
+
+def executed_by(experiment: Experiment) -> dict[str, str]:
+    """What executes an experiment in this process, by name."""
+    modules = {f"module {name}": text for name, text in code.modules(experiment).items()}
+    return modules | {f"library {name}": version(name) for name in LIBRARIES}
+
+
+def require_same(
+    where: object, theirs: Mapping[str, str], ours: Mapping[str, str], accept: bool = False
+) -> str:
+    """The accepted differences as one line of text, or `InputError` about what must agree.
+
+    where : the file that holds ``theirs``; accept : whether its user accepts other code
+    """
+    changes = []
+    for name in dict.fromkeys([*ours, *filter(_acceptable, theirs)]):
+        before, now = theirs.get(name, "nothing"), ours.get(name, "nothing")
+        if before != now and not _acceptable(name):
+            raise InputError(f"{where}: has {name} = {before}, this run has {now}")
+        if before != now:
+            changes.append(f"{name} ({before} -> {now})")
+    if changes and not accept:
+        raise InputError(f"{where}: {_other_code(theirs, changes)}; --accept-changes goes on")
+    return ", ".join(changes)
+
+
+def _other_code(theirs: Mapping[str, str], changes: list[str]) -> str:
+    if not any(map(_acceptable, theirs)):
+        return "does not say what code wrote it"
+    more = f", and {len(changes) - SHOWN} more" if len(changes) > SHOWN else ""
+    return f"was written by other code: {', '.join(changes[:SHOWN])}{more}"
+
+
+def of_log(attributes: Mapping[str, Any]) -> dict[str, str]:
+    """`executed_by` as a log's attributes tell it; empty where they do not."""
+    try:
+        found = json.loads(attributes.get("code", "{}"))
+    except (TypeError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _acceptable(name: str) -> bool:
+    return name.split(" ", 1)[0] in ACCEPTABLE
