@@ -43,6 +43,11 @@ class Axis:
     log: bool
     per_worker: bool = True
 
+    @property
+    def timed(self) -> bool:
+        """Whether the axis shows seconds, which depend on ranks and cores."""
+        return self.name == "seconds" or self.name.startswith("time_")
+
     def values(self, log: Log) -> np.ndarray:
         """The column, shape (rows,); `InputError` lists the columns where it is missing."""
         values = log.column(self.name)
@@ -103,21 +108,28 @@ class Curve:
     high: np.ndarray | None = None
 
 
-def points(log: Log, x: Axis, y: Axis) -> tuple[np.ndarray, np.ndarray]:
-    """The points of a log that the axes can show: finite, and positive on a logarithmic axis.
+def points(log: Log, x: Axis, y: Axis) -> tuple[np.ndarray, np.ndarray, float]:
+    """The points of a log that the axes can show, and the y that holds left of the first one.
 
-    Raises `InputError` if there is none.
+    Points are finite, and positive on a logarithmic axis. The y is that of the row before the first
+    point, where x is 0, say, which a logarithmic axis cannot show; else that of the point itself.
+    Raises `InputError` if there is no point.
     """
     xs, ys = x.values(log), y.values(log)
-    good = np.isfinite(xs) & np.isfinite(ys)
-    for axis, values in ((x, xs), (y, ys)):
-        if axis.log:
-            good &= values > 0
+    shown = _can_show(y, ys)
+    good = _can_show(x, xs) & shown
     if not good.any():
         flag = " and ".join(f"--linear-{n}" for n, a in (("x", x), ("y", y)) if a.log)
         hint = f"; {flag} shows values that are not positive" if flag and log.rows else ""
         raise InputError(f"{log.path}: nothing to draw of {y.name} against {x.name}{hint}")
-    return xs[good], ys[good]
+    first = int(np.argmax(good))
+    before = np.flatnonzero(shown[:first])
+    return xs[good], ys[good], float(ys[before[-1] if before.size else first])
+
+
+def _can_show(axis: Axis, values: np.ndarray) -> np.ndarray:
+    finite = np.isfinite(values)
+    return finite & (values > 0) if axis.log else finite
 
 
 def crossing(log: Log, x: Axis, y: Axis, level: float) -> float:
@@ -137,25 +149,31 @@ def over_seeds(logs: Sequence[Log], x: Axis, y: Axis) -> Curve:
     """One curve for runs that differ in the seed: their mean and one standard deviation.
 
     On a logarithmic y axis both are taken of log y, so the mean is the geometric one. The runs are
-    interpolated to a common grid over the x that all of them reached, linearly in the scales of
-    the axes.
+    interpolated to a common grid, linearly in the scales of the axes. It begins with the run that
+    begins first, and ends where all runs still are. Left of its own first row, a run is where it
+    starts: it has nothing better yet.
     """
     runs = [points(log, x, y) for log in logs]
     if len(runs) == 1:
-        return Curve(*runs[0])
+        return Curve(*runs[0][:2])
     to_x, to_y = (np.log if axis.log else np.asarray for axis in (x, y))
     from_y = np.exp if y.log else np.asarray
-    grid = common_grid([run[0] for run in runs], x.log)
-    heights = np.array([np.interp(to_x(grid), to_x(xs), to_y(ys)) for xs, ys in runs])
+    grid = common_grid([xs for xs, *_ in runs], x.log)
+    heights = np.array(
+        [np.interp(to_x(grid), to_x(xs), to_y(ys), left=to_y(start)) for xs, ys, start in runs]
+    )
     mean, spread = heights.mean(axis=0), heights.std(axis=0, ddof=1)
     return Curve(grid, from_y(mean), from_y(mean - spread), from_y(mean + spread))
 
 
 def common_grid(xs: list[np.ndarray], log: bool) -> np.ndarray:
-    """The x that all runs reached: their own if these are equal, else an even grid."""
+    """The x of all runs if these are equal; else an even grid.
+
+    The grid begins where the first run begins, and ends where the first run ends.
+    """
     if all(np.array_equal(x, xs[0]) for x in xs[1:]):
         return xs[0]
-    first, last = max(x[0] for x in xs), min(x[-1] for x in xs)
+    first, last = min(x[0] for x in xs), min(x[-1] for x in xs)
     if first >= last:
         return np.array([first])
     return (np.geomspace if log else np.linspace)(first, last, GRID_POINTS)

@@ -29,14 +29,53 @@ def test_linear_axis_takes_the_arithmetic_mean(make_log):
 
 
 def test_runs_with_other_x_meet_on_a_common_grid(make_log):
-    """y = x^-2 whatever x a run was logged at: the mean must be the same law."""
+    """y = x^-2 whatever x a run was logged at: the mean must be the same law where both are."""
     logs = []
     for factor in (1.0, 1.7):
         bits = 5 * factor * 100 * np.arange(1, 52)
         logs.append(read(make_log(columns={"bits_up": bits, "grad_norm_sq": (bits / 5) ** -2.0})))
     curve = over_seeds(logs, Axis("bits_up", log=True), Y)
-    assert curve.x[0] == pytest.approx(170) and curve.x[-1] == pytest.approx(5100)
-    np.testing.assert_allclose(curve.y, curve.x**-2.0, rtol=1e-9)
+    assert curve.x[0] == pytest.approx(100) and curve.x[-1] == pytest.approx(5100)
+    np.testing.assert_allclose(curve.y, 1 / (curve.x * np.maximum(curve.x, 170)), rtol=1e-9)
+
+
+def test_the_mean_begins_with_the_run_that_begins_first(make_log):
+    """Seconds before row 0 are 1, 3 and 9. Until then a run is at its start; later it falls by 1
+    every second, so each is max(0, x - start) below its start of 100."""
+    starts = np.array([1.0, 3.0, 9.0])
+    k = np.arange(21)
+    phases = [f"time_{p}" for p in ("compute", "compress", "encode", "communicate", "decode")]
+    logs = [
+        read(
+            make_log(
+                rounds=20,
+                columns={"grad_norm_sq": 100.0 - k, "time_other": start + k},
+                drop=[*phases, "time_server", "time_optimizer"],
+            )
+        )
+        for start in starts
+    ]
+    for log_x in (True, False):
+        curve = over_seeds(logs, Axis("seconds", log=log_x), Axis("grad_norm_sq", log=False))
+        assert (curve.x[0], curve.x[-1]) == (pytest.approx(1), pytest.approx(21))
+        fallen = np.maximum(0, curve.x[:, None] - starts)
+        atol = 0.1 if log_x else 1e-9  # between rows, curves are straight in log x
+        np.testing.assert_allclose(curve.y, 100 - fallen.mean(axis=1), atol=atol)
+        assert curve.y[0] == curve.high[0] == 100
+
+
+def test_a_run_is_at_its_start_until_its_first_row_beyond_zero(make_log):
+    """Row 0 has no bits, which a logarithmic axis cannot show: until the bits of row 1 are spent, a
+    run has x^0 and not x^1."""
+    columns = [
+        {"bits_up": 5 * bits * np.arange(3), "grad_norm_sq": np.array([16.0, 4.0, 1.0])}
+        for bits in (10, 40)
+    ]
+    logs = [read(make_log(rounds=2, columns=own)) for own in columns]
+    curve = over_seeds(logs, Axis("bits_up", log=True), Y)
+    assert curve.x[0] == pytest.approx(10) and curve.x[-1] == pytest.approx(20)
+    assert curve.y[0] == pytest.approx(np.sqrt(4 * 16))
+    assert curve.y[-1] == pytest.approx(np.sqrt(1 * 16))
 
 
 def test_a_single_run_is_drawn_as_it_is(make_log):
@@ -67,5 +106,15 @@ def test_nothing_to_draw_names_the_flag(make_log):
         points(log, ROUND, Y)
 
 
-def test_runs_that_do_not_overlap_share_one_point():
-    assert common_grid([np.array([1.0, 2.0]), np.array([3.0, 4.0])], log=True).tolist() == [3.0]
+@pytest.mark.parametrize(
+    ("xs", "ends"),
+    [
+        (([1, 2], [3, 4]), (1, 2)),  # the second is at its start meanwhile
+        (([2, 8], [1, 9]), (1, 8)),
+        (([1], [1, 9]), (1, 1)),
+    ],
+)
+def test_the_grid_begins_with_the_first_run_and_ends_with_the_first(xs, ends):
+    for log in (True, False):
+        grid = common_grid([np.array(x, float) for x in xs], log)
+        assert (grid[0], grid[-1]) == ends and len(grid) == (400 if ends[0] < ends[1] else 1)
