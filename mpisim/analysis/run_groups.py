@@ -11,8 +11,10 @@ from mpisim.analysis import labels
 from mpisim.runs.log.reader import Log
 from mpisim.runs.tables import flatten, varying
 
-# Keys that do not set runs apart: what they are called, how long they are, how often they log.
+# Keys that do not set runs apart: what they are called, how long they are, how often they log. The
+# ranks that a run had are an attribute of its log.
 IGNORED = {"title", "plugin", "run.seed", "run.rounds", "run.log_every", "run.checkpoint_seconds"}
+IGNORED |= {"run.ranks"}
 FORMATS = {
     "problem.split": "{} split",
     "run.layout": "{} layout",

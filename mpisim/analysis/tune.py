@@ -19,7 +19,10 @@ from mpisim.runs.tables import differences, flatten
 
 SUMMARY = "tune.json"
 # Keys that may differ between the runs that are compared.
-FREE = ("method.stepsize", "run.seed", "title", "plugin", "run.layout", "run.checkpoint_seconds")
+FREE = (
+    *("method.stepsize", "run.seed", "title", "plugin"),
+    *("run.layout", "run.ranks", "run.checkpoint_seconds"),
+)
 TINY = np.finfo(float).tiny  # replaces 0 under the logarithm
 
 

@@ -16,6 +16,7 @@ from mpisim.comm.job import all_or_none
 from mpisim.runs import loop
 from mpisim.runs.experiment import Experiment
 from mpisim.runs.log.lock import locked
+from mpisim.runs.ranks import on_own_ranks
 from mpisim.runs.record import Output
 from mpisim.runs.setup import Setup
 from mpisim.runs.signals import StopSignals
@@ -63,7 +64,7 @@ def run(
     ----------
     experiment : Experiment
     comm : MPI.Intracomm
-        All ranks of the job unless given.
+        All ranks of the job unless given. Ranks beyond ``run.ranks`` of the experiment sleep.
     log : path
         Where to write the log; nowhere unless given.
     quiet : bool
@@ -87,7 +88,11 @@ def run(
 
     def body() -> Result:
         with StopSignals() as signals, locked(used, path):
-            end = loop.run_rounds(Setup(experiment, used), output, signals)
+            end = on_own_ranks(
+                experiment,
+                used,
+                lambda own: loop.run_rounds(Setup(experiment, own), output, signals),
+            )
         rows, attributes = used.bcast((end.columns, end.attributes))
         return Result(end.status, end.x, rows, attributes, path)
 

@@ -16,7 +16,7 @@ from mpisim.theory.smoothness import Bound, Constants, constants
 class ProblemCache:
     """The last problem loaded on this rank; a run with an equal problem reuses it.
 
-    Problems are equal if their ``[problem]`` tables, workers, block, arithmetic and, if it matters
+    Problems are equal if their ``[problem]`` tables, workers, blocks, arithmetic and, if it matters
     to the problem, seeds are equal. Methods that take a ``star`` are collective when they compute,
     so all ranks must call them in the same order.
     """
@@ -29,7 +29,9 @@ class ProblemCache:
 
     def problem(self, experiment: Experiment, star: Star) -> Problem:
         """The experiment's problem, loaded for this rank's workers; `InputError` as `load` says."""
-        key = (*problem_key(experiment), star.n, star.first, star.m)
+        # all starts, not this rank's block alone: ranks that keep a problem must all keep it, or
+        # some would skip an exchange that others make
+        key = (*problem_key(experiment), star.rank, *star.starts.tolist())
         if self._problem is None or key != self._key:
             self.__init__()  # type: ignore[misc]  # free the memory first
             block, run = (star.n, star.first, star.m), experiment.run

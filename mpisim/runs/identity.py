@@ -17,7 +17,7 @@ from mpisim.runs.experiment import Experiment
 from mpisim.runs.sysinfo import version
 
 # What may differ on resume.
-FREE = ("run.rounds", "run.checkpoint_seconds", "run.layout", "title", "plugin")
+FREE = ("run.rounds", "run.checkpoint_seconds", "run.layout", "run.ranks", "title", "plugin")
 LIBRARIES = ("numpy", "scipy", "numba", "llvmlite")  # their versions may change the last bits
 SHOWN = 3  # differences in a message
 ACCEPTABLE = ("module", "library", "processor")  # the first words of what executes an experiment

@@ -16,6 +16,7 @@ from mpisim.runs.evaluation import Evaluator, Row
 from mpisim.runs.experiment import Experiment
 from mpisim.runs.log.lock import locked
 from mpisim.runs.poll import Poll
+from mpisim.runs.ranks import on_own_ranks
 from mpisim.runs.record import Output, Record
 from mpisim.runs.rehearsal import rehearse
 from mpisim.runs.setup import Setup
@@ -23,13 +24,15 @@ from mpisim.runs.signals import StopSignals
 
 
 def run(experiment: Experiment, output: Output, comm: MPI.Intracomm) -> End:
-    """Run an experiment on all ranks of ``comm``; rank 0 writes log and checkpoints.
+    """Run an experiment on its ranks of ``comm``; rank 0 writes log and checkpoints.
 
     Raises `InputError` if the experiment is not valid, and `Diverged`, with a complete log, when
     the loss is no longer finite.
     """
     with StopSignals() as signals, locked(comm, output.log):
-        end = run_rounds(Setup(experiment, comm), output, signals)
+        end = on_own_ranks(
+            experiment, comm, lambda own: run_rounds(Setup(experiment, own), output, signals)
+        )
     if end.status == "diverged":
         raise Diverged(
             f"diverged: the loss is {end.row.loss} at round {end.row.round}; log {output.log}"

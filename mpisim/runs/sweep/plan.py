@@ -16,17 +16,18 @@ from mpisim.runs import identity
 from mpisim.runs.cache import problem_key
 from mpisim.runs.experiment import Experiment, parse
 from mpisim.runs.log.isolated import DAMAGE, Crashed, run_isolated
+from mpisim.runs.ranks import ranks_of, too_few
 from mpisim.runs.status import COMPLETE
 from mpisim.runs.sweep.points import Point, read_summary
 from mpisim.runs.tables import Tables, differences, digest
 
 
 def plan(folder: Path, grid: list[Tables], ranks: int, accept: bool = False) -> list[Point]:
-    """The points of a grid without repetitions, grouped by problem.
+    """The points of a grid without repetitions, grouped by problem and number of ranks.
 
-    Points that have a complete log in ``folder`` or are not an experiment have ended already; the
-    latter come first. A log by other code is not complete, unless ``accept`` takes it. If no point
-    is an experiment, the first mistake is raised as `InputError`.
+    Points that have a complete log in ``folder``, need more than the job's ``ranks`` or are not an
+    experiment have ended already; the last come first. A log by other code is not complete, unless
+    ``accept`` takes it. If no point is an experiment, the first mistake is raised as `InputError`.
     """
     points: dict[str, Point] = {}
     groups: dict[Any, int] = {}
@@ -44,9 +45,10 @@ def plan(folder: Path, grid: list[Tables], ranks: int, accept: bool = False) -> 
         else:
             config = experiment.to_toml()
             name = f"{_label(experiment.table)}-{digest(config)}"
-            points.setdefault(name, Point(name, str(folder / f"{name}.h5"), settings, config))
+            own, log = ranks_of(experiment), str(folder / f"{name}.h5")
+            points.setdefault(name, Point(name, log, settings, config, ranks=own))
             experiments[name] = experiment
-            order[name] = groups.setdefault(problem_key(experiment), len(groups))
+            order[name] = groups.setdefault((problem_key(experiment), own), len(groups))
     if refused is not None and not order:
         raise refused
     seconds: dict[str, float | None] = {}
@@ -58,6 +60,8 @@ def plan(folder: Path, grid: list[Tables], ranks: int, accept: bool = False) -> 
         attributes = found.get(point.log, {})
         if accept or point.name not in experiments or _same(attributes, experiments[point.name]):
             _end_if_complete(point, attributes, seconds.get(point.name))
+        if not point.status and (point.ranks or 0) > ranks:
+            point.end("skipped", too_few(point.ranks or 0, ranks))
     return [points[key] for key in sorted(points, key=lambda k: order.get(k, -1))]
 
 
@@ -70,7 +74,7 @@ def _with_workers(tables: Tables, ranks: int) -> Experiment:
     """The experiment, with the number of workers filled in where the ranks decide it."""
     experiment = parse(tables)
     if getattr(experiment.problem, "workers", 0) is None:
-        workers = worker_ranks(ranks, experiment.run.layout)
+        workers = worker_ranks(ranks_of(experiment) or ranks, experiment.run.layout)
         experiment = parse(tables | {"problem": tables["problem"] | {"workers": workers}})
     return experiment
 

@@ -29,6 +29,7 @@ class Point:
     reason : why the point was skipped
     seconds : from set-up to the end of the log; None if no sweep has timed the run
     before : the log was complete when the sweep started
+    ranks : that it runs on; None for all of the job
     """
 
     name: str
@@ -40,6 +41,7 @@ class Point:
     reason: str = ""
     seconds: float | None = None
     before: bool = False
+    ranks: int | None = None
 
     def end(self, status: str, reason: str = "", seconds: float | None = None) -> None:
         """Record how the point ended."""

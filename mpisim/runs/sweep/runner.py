@@ -1,4 +1,4 @@
-"""Runs the points of a sweep on all ranks together, each point at most once."""
+"""Runs the points of a sweep one after the other, each at most once."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from time import monotonic
 
 from mpi4py import MPI
 
 from mpisim.comm.job import on_first, together
+from mpisim.comm.subset import on_subset
 from mpisim.core.atomic_file import make_folder
 from mpisim.core.errors import InputError
 from mpisim.core.file_lock import FileLock, Locked
@@ -38,22 +40,27 @@ def sweep(
 ) -> list[Point]:
     """Run what is missing of a grid; returns all points, on every rank, in the order of running.
 
-    A point with a complete log is not run; an incomplete one is resumed from its checkpoint, or
-    run again without one, or if other code wrote its rows and ``accept`` does not take them. Points
-    that cannot run, or that another run is writing, are skipped, and divergence is recorded. SIGINT
-    and SIGTERM end the sweep with the current run; later points keep no status. Rank 0 keeps
-    FOLDER/sweep.json up to date. Collective; raises `InputError` if no point can run at all.
+    A point runs on all ranks, or on as many as it says, while the others sleep. One with a complete
+    log is not run; an incomplete one is resumed from its checkpoint, or run again without one, or
+    if other code wrote its rows and ``accept`` does not take them. Points that cannot run, or that
+    another run is writing, are skipped, and divergence is recorded. SIGINT and SIGTERM end the
+    sweep with the current run; later points keep no status. Rank 0 keeps FOLDER/sweep.json up to
+    date. Collective; raises `InputError` if no point can run at all.
     """
     control = comm.Dup()
     with StopSignals() as signals, ExitStack() as stack:
         on_first(control, lambda: _lock(folder, stack))
         points = on_first(control, lambda: plan(folder, grid, comm.size, accept))
-        cache, progress = ProblemCache(), _SweepProgress(points)
+        kept, progress = _Kept(), _SweepProgress(points)
         for number, point in enumerate(points, 1):
             if comm.rank == 0:
                 progress.begin(number, point)
             if not point.status:
-                _run(point, comm, control, cache, signals, command, accept)
+                ranks = point.ranks or comm.size
+                log = Path(point.log)
+                output = Output(log, force=True, resume=True, accept=accept, command=command)
+                run = partial(_run, point, output, kept.on(ranks), signals)
+                point.end(*on_subset(comm, ranks, run))
                 if comm.rank == 0:
                     progress.end(point)
                     write_summary(folder, points)
@@ -65,31 +72,40 @@ def sweep(
     return points
 
 
+class _Kept:
+    """What the ranks that run a point keep loaded for the next one.
+
+    A rank that slept would keep what others have replaced. So a change of ranks starts anew.
+    """
+
+    def __init__(self) -> None:
+        self.ranks, self.cache = 0, ProblemCache()
+
+    def on(self, ranks: int) -> ProblemCache:
+        """The cache for the next point, on so many ranks."""
+        if ranks != self.ranks:
+            self.ranks, self.cache = ranks, ProblemCache()
+        return self.cache
+
+
 def _run(
-    point: Point,
-    comm: MPI.Intracomm,
-    control: MPI.Intracomm,
-    cache: ProblemCache,
-    signals: StopSignals,
-    command: str,
-    accept: bool,
-) -> None:
-    """Run a point and record how it ended."""
-    start = monotonic()
-    log = Path(point.log)
+    point: Point, output: Output, cache: ProblemCache, signals: StopSignals, comm: MPI.Intracomm
+) -> tuple[str, str, float]:
+    """Run a point on all ranks of ``comm``; how it ended, why it was skipped, and the seconds."""
+    start, control = monotonic(), comm.Dup()
     with ExitStack() as stack:
         try:
-            stack.enter_context(locked(comm, log))
+            stack.enter_context(locked(comm, output.log))
             config = tomllib.loads(point.config)
             setup = together(control, lambda: Setup(parse(config), comm, cache))
         except InputError as error:
             if not error.agreed:
                 raise
-            point.end("skipped", str(error), monotonic() - start)
-            return
-        output = Output(log, force=True, resume=True, accept=accept, command=command)
-        end = run_rounds(setup, output, signals)
-    point.end(end.status, seconds=monotonic() - start)
+            status, reason = "skipped", str(error)
+        else:
+            status, reason = run_rounds(setup, output, signals).status, ""
+    control.Free()
+    return status, reason, monotonic() - start
 
 
 def counts(points: Sequence[Point]) -> str:

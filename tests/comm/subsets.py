@@ -1,0 +1,170 @@
+"""Started by test_subsets on 4 ranks: runs and sweeps on fewer ranks than the job has.
+
+Every rank prints a line for each thing that is wrong and exits non-zero if there is one.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from pathlib import Path
+
+import h5py
+import numpy as np
+from mpi4py import MPI
+
+import mpisim
+from mpisim.comm.subset import on_subset
+from mpisim.core.errors import Diverged, InputError, MpisimError
+from mpisim.runs.sweep import grid, runner
+from tests.helpers import columns, run_tables, table
+from tests.resumes import differences
+
+WORLD = MPI.COMM_WORLD
+MARINA = {"name": "marina", "stepsize": "theory"}
+RANDK = {"name": "randk", "k": 5}
+
+
+def outcome(work):
+    """What work() returns, or the error that it raises."""
+    try:
+        return work()
+    except MpisimError as error:
+        return error
+
+
+def results_and_errors(folder: Path) -> None:
+    """Of the ranks that work; those that sleep have rank 0's, and take no processor time."""
+    for size in (4, 2, 1, 3, 2):
+        found = on_subset(WORLD, size, lambda part: (part.rank, part.size))
+        assert found == ((WORLD.rank if WORLD.rank < size else 0), size), found
+
+    def refuse(part):
+        raise InputError(f"no, says rank {part.rank}")
+
+    error = outcome(lambda: on_subset(WORLD, 2, refuse))
+    assert isinstance(error, InputError)
+    assert str(error) == f"no, says rank {WORLD.rank if WORLD.rank < 2 else 0}"
+
+    def idle(part):
+        time.sleep(1.0)
+
+    before = time.process_time()
+    on_subset(WORLD, 2, idle)
+    busy = time.process_time() - before
+    assert WORLD.rank < 2 or busy < 0.2, f"a rank that sleeps takes {busy} s of 1 s"
+
+
+def one_run(folder: Path) -> None:
+    """A run on 2 of 4 ranks has the log of 1 rank; the log says 2."""
+    two, one = folder / "two.h5", folder / "one.h5"
+    run_tables(table(MARINA, RANDK, workers=5, ranks=2), two, WORLD)
+    if WORLD.rank == 0:
+        run_tables(table(MARINA, RANDK, workers=5), one)
+        assert differences(one, two) == []
+        with h5py.File(two) as file:
+            assert file.attrs["ranks"] == 2 and "ranks = 2\n" in file.attrs["config"]
+    dedicated = table(MARINA, RANDK, workers=3, ranks="workers", layout="dedicated")
+    result = mpisim.run(mpisim.Experiment.from_dict(dedicated))
+    assert result.attributes["ranks"] == 4  # a server and a rank for each of 3 workers
+    shared = table(MARINA, RANDK, workers=3, ranks="workers")
+    result = mpisim.run(mpisim.Experiment.from_dict(shared))
+    assert result.attributes["ranks"] == 3 and result.rows["loss"].size == 21
+    assert len({x.tobytes() for x in WORLD.allgather(result.x)}) == 1
+    far = table({"name": "gd", "stepsize": 1e9}, problem={"name": "least-squares"}, rounds=60)
+    far["run"]["ranks"] = 2
+    error = outcome(lambda: run_tables(far, folder / "far.h5", WORLD))
+    assert isinstance(error, Diverged), error
+    many = table(MARINA, RANDK, workers=5, ranks="workers")
+    error = outcome(lambda: run_tables(many, folder / "many.h5", WORLD))
+    assert "run.ranks: the run needs 5 ranks, this job has 4" in str(error), error
+
+
+def resumed(folder: Path) -> None:
+    """Begun on 3 ranks, continued on 2, of 4."""
+    whole, parts = folder / "whole.h5", folder / "parts.h5"
+    run_tables(table(MARINA, RANDK, rounds=9, ranks=3), parts, WORLD)
+    run_tables(table(MARINA, RANDK, rounds=20, ranks=2), parts, WORLD, resume=True)
+    if WORLD.rank == 0:
+        run_tables(table(MARINA, RANDK, rounds=20), whole)
+        assert differences(whole, parts) == []
+
+
+SWEEP = {
+    "problem": {"workers": [2, 3, 5]},
+    "run": {"ranks": ["workers", 2, 3], "layout": ["shared", "dedicated"]},
+}
+# A problem comes back after another one on fewer ranks. Its theory step needs exchanges, which a
+# rank must not skip because it slept meanwhile and so still has the constants.
+BACK = [{}, {"run": {"ranks": 2}, "problem": {"split": "shuffled"}}, {"run": {"ranks": 4}}]
+
+
+def sweep(folder: Path) -> None:
+    """Points on 2 to 4 ranks; those that need more are skipped, whatever the others do."""
+    tables = table(MARINA, RANDK, rounds=6)
+    _, points = grid.points(tables | {"sweep": SWEEP}, [], "logs")
+    ended = runner.sweep(folder / "sweep", points, WORLD)
+    assert len({repr([p.status for p in ps]) for ps in WORLD.allgather(ended)}) == 1
+    for point in ended:
+        n, layout = point.settings["problem.workers"], point.settings["run.layout"]
+        wanted, dedicated = point.settings["run.ranks"], layout == "dedicated"
+        needed = n + dedicated if wanted == "workers" else wanted
+        assert point.ranks == needed
+        if needed > 4:
+            assert point.status == "skipped" and f"needs {needed} ranks" in point.reason
+        elif needed - dedicated > n:
+            assert point.status == "skipped" and "at least" in point.reason
+        else:
+            assert point.status == "done", (point.settings, point.reason)
+    if WORLD.rank == 0:
+        losses = {}
+        for point in (p for p in ended if p.status == "done"):
+            with h5py.File(point.log) as file:
+                assert file.attrs["ranks"] == point.ranks
+            own = losses.setdefault(point.settings["problem.workers"], [])
+            own.append(columns(Path(point.log))["loss"])
+        assert sorted(losses) == [2, 3, 5]
+        assert all(np.array_equal(one, own[0]) for own in losses.values() for one in own)
+    again = runner.sweep(folder / "sweep", points, WORLD)
+    assert [p.before for p in again] == [p.status == "done" for p in ended]
+    _, points = grid.points(tables | {"sweep": {"way": BACK}}, [], "logs")
+    ended = runner.sweep(folder / "back", points, WORLD)
+    assert [(p.ranks, p.status) for p in ended] == [(None, "done"), (2, "done"), (4, "done")]
+
+
+def stopped(folder: Path) -> None:
+    """SIGTERM reaches all ranks, also those that sleep; the sweep ends with the run."""
+    tables = table(MARINA, RANDK, rounds=10**7, log_every=10**6, ranks=2)
+    _, points = grid.points(tables | {"sweep": {"run": {"seed": [1, 2]}}}, [], "logs")
+    alarm = threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGTERM))
+    alarm.start()
+    ended = runner.sweep(folder / "stopped", points, WORLD)
+    alarm.join()
+    assert [p.status for p in ended] == ["terminated", ""]
+
+
+def main() -> int:
+    """The number of checks that fail on this rank."""
+    wrong = 0
+    folder = tempfile.TemporaryDirectory() if WORLD.rank == 0 else None
+    place = Path(WORLD.bcast(folder.name if folder else ""))
+    for check in (results_and_errors, one_run, resumed, sweep, stopped):
+        try:
+            check(place)
+        except Exception:
+            wrong += 1
+            print(f"rank {WORLD.rank}: {traceback.format_exc()}", flush=True)
+        WORLD.Barrier()
+    if folder:
+        folder.cleanup()
+        print(f"{WORLD.size} ranks checked", flush=True)
+    return wrong
+
+
+if __name__ == "__main__":
+    sys.exit(main())

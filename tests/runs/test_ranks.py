@@ -1,0 +1,94 @@
+"""The key run.ranks, on one rank; tests/comm/subsets has it on several."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+
+from mpisim.analysis.run_groups import group_runs
+from mpisim.comm import partition
+from mpisim.core.errors import InputError
+from mpisim.runs.cache import ProblemCache
+from mpisim.runs.experiment import parse
+from mpisim.runs.log.reader import read
+from mpisim.runs.ranks import ranks_of
+from tests.helpers import run_tables, table
+from tests.runs.sweep.support import run, write
+
+GD = {"name": "gd", "stepsize": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("workers", "settings", "ranks"),
+    [
+        (6, {}, None),
+        (6, {"ranks": 2}, 2),
+        (6, {"ranks": "workers"}, 6),
+        (6, {"ranks": "workers", "layout": "dedicated"}, 7),
+        (6, {"ranks": 2, "layout": "dedicated"}, 2),
+        (None, {"ranks": "workers"}, None),  # a worker for each rank: as many as there are
+    ],
+)
+def test_how_many(workers, settings, ranks):
+    experiment = parse(table(GD, workers=6, **settings))
+    if workers is None:
+        tables = table(GD, **settings)
+        del tables["problem"]["workers"]
+        experiment = parse(tables)
+    assert ranks_of(experiment) == ranks
+    if settings.get("ranks") == "workers" and ranks:
+        blocks = np.diff(partition.starts(6, ranks, experiment.run.layout))
+        assert blocks.max() == 1 and blocks.sum() == 6
+
+
+@pytest.mark.parametrize("ranks", [0, -1, True, 2.0, "all", [2]])
+def test_what_is_not_allowed(ranks):
+    with pytest.raises(InputError, match=r"^run\.ranks: .* not allowed; it must be .*workers"):
+        parse(table(GD, ranks=ranks))
+
+
+def test_a_run_that_needs_more_ranks_says_how_many(tmp_path):
+    with pytest.raises(InputError, match=r"needs 6 ranks, this job has 1; .* mpirun -n 6"):
+        run_tables(table(GD, ranks="workers"), tmp_path / "x.h5")
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_experiment_without_it_is_what_it_was():
+    """Names of logs are digests of this text."""
+    assert "ranks" not in parse(table(GD)).to_toml()
+
+
+def test_ranks_are_no_part_of_what_is_computed(tmp_path):
+    """A run may be continued with another number, and curves over bits put runs together."""
+    log, other = tmp_path / "x.h5", tmp_path / "y.h5"
+    run_tables(table(GD, rounds=3), log)
+    run_tables(table(GD, rounds=5, ranks=1), log, resume=True)
+    run_tables(table(GD, rounds=5), other)
+    logs = [read(path) for path in (log, other)]
+    assert "ranks = 1\n" in logs[0].attrs["config"]
+    assert len(group_runs(logs)) == 1
+
+
+def test_points_that_need_more_ranks_are_skipped_and_the_others_run(tmp_path):
+    file = write(tmp_path, 'run.ranks = [1, "workers"]\nproblem.workers = [1, 3]')
+    points = run(file, tmp_path / "logs")
+    found = {(p.settings["problem.workers"], p.ranks): (p.status, p.reason) for p in points}
+    assert found[1, 1] == ("done", "") and len(found) == 3  # 1 worker: two points with 1 rank
+    assert found[3, 1] == ("done", "")
+    assert found[3, 3][0] == "skipped" and "needs 3 ranks" in found[3, 3][1]
+
+
+def test_ranks_that_keep_a_problem_must_all_keep_it():
+    """Rank 3 has workers 3 and 4 in both layouts, but the others do not have the same ones."""
+    experiment, cache = parse(table(GD, workers=5)), ProblemCache()
+    stars = [
+        SimpleNamespace(n=5, rank=3, first=3, m=2, starts=partition.starts(5, 4, layout))
+        for layout in ("shared", "dedicated", "dedicated")
+    ]
+    problems = [cache.problem(experiment, star) for star in stars]
+    assert problems[0] is not problems[1] and problems[1] is problems[2]
+
+
+def test_all_ranks_of_a_job_that_has_as_many():
+    assert run_tables(table(GD, workers=1, ranks="workers"), comm=MPI.COMM_SELF).status == "done"
