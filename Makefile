@@ -6,6 +6,7 @@
 # The choice made at `make setup` is remembered. PYTHON=... names the Python for .venv.
 # TORCH=...     what pip installs for targets that train networks, say torch==2.13.0
 # SCALE=quick   figures of papers in minutes (default); SCALE=paper: as long as the paper's runs
+# RANKS=...     how many ranks a figure's runs have (default: as many as its largest run asks for, else 2)
 
 SHELL := /bin/sh
 MAKEFLAGS += --no-builtin-rules --no-print-directory
@@ -40,8 +41,7 @@ ENV := . tools/env.$(VENDOR)
 STUDIES := $(patsubst run/%/figures.py,%,$(wildcard run/*/figures.py))
 TORCH ?= torch >= 2.3
 SCALE ?= quick
-RANKS ?= 2
-LAUNCH = mpirun -n $(RANKS)
+LAUNCH = mpirun -n $$ranks
 netlab-%: LAUNCH = # these figures start mpirun themselves, on hosts of their own
 
 .PHONY: help setup demo test trial lint bench data claims netlab-check clean FORCE
@@ -102,7 +102,9 @@ define FIGURE
 $(1)-%: $(STAMP) FORCE
 	@extras=$$$$(.venv/bin/python -m mpisim study run/$(1) $$* --extras --scale $$(SCALE)) && \
 	  { test "$$$$extras" != torch || $$(MAKE) .venv/.torch; }
-	@$$(ENV) && $$(LAUNCH) .venv/bin/python -m mpisim study run/$(1) $$* --scale $$(SCALE) $$(ARGS)
+	@$$(ENV) && ranks='$$(RANKS)' && { test "$$$$ranks" || \
+	  ranks=$$$$(.venv/bin/python -m mpisim study run/$(1) $$* --ranks --scale $$(SCALE)); } && \
+	  ranks=$$$${ranks:-2} && $$(LAUNCH) .venv/bin/python -m mpisim study run/$(1) $$* --scale $$(SCALE) $$(ARGS)
 endef
 $(foreach study,$(STUDIES),$(eval $(call FIGURE,$(study))))
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from mpisim.analysis.curves import Axis
+from mpisim.analysis.oversubscription import WHY, oversubscribed
 from mpisim.core.atomic_file import write_json
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import Log
@@ -20,6 +21,7 @@ Y = "grad_norm_sq"
 START = {Y: "|grad f(x^0)|^2", "distance_sq": "|x^0 - x*|^2", "loss": "f(x^0)"}
 HARDLY = 0.9  # share of the value at the start above which a level means little
 KEYS = ("claim", "source", "measured", "holds")
+MARKS = {True: "yes", False: "NO ", None: "-- "}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,6 +36,7 @@ class Claim:
     measured : str
         The evidence as text.
     holds : bool
+        None where the evidence is not judged.
     details : dict
         More numbers, for programs.
     """
@@ -41,13 +44,23 @@ class Claim:
     claim: str
     source: str
     measured: str
-    holds: bool
+    holds: bool | None
     details: dict[str, Any] = dataclasses.field(default_factory=dict)
 
 
 def missing(claim: str, source: str, why: str) -> Claim:
     """A claim that does not hold because logs are missing, or have too little in them."""
     return Claim(claim, source, f"not measured: {why}", False)
+
+
+def not_judged(claim: str, source: str) -> Claim:
+    """A claim on the seconds of runs that had more ranks than cores."""
+    return Claim(claim, source, f"not judged: {WHY}", None)
+
+
+def judged(claim: Claim, logs: Iterable[Log]) -> Claim:
+    """A claim on the seconds of ``logs``, or `not_judged` in its place."""
+    return not_judged(claim.claim, claim.source) if oversubscribed(logs) else claim
 
 
 def write(path: Path, claims: Sequence[Claim]) -> Path:
@@ -61,7 +74,7 @@ def read(path: Path) -> list[Claim]:
     """Read the claims that `write` wrote; `InputError` for any other file."""
     try:
         claims = [Claim(**claim) for claim in json.loads(path.read_text(encoding="utf-8"))]
-        if not all(isinstance(claim.holds, bool) for claim in claims):
+        if not all(isinstance(claim.holds, bool | None) for claim in claims):
             raise TypeError
         return claims
     except OSError as error:
@@ -74,16 +87,21 @@ def read(path: Path) -> list[Claim]:
 
 def table(name: str, claims: Sequence[Claim]) -> str:
     """The claims by source, below a line that counts those that hold."""
-    hold = sum(claim.holds for claim in claims)
-    lines = [f"{name}: {hold} of {len(claims)} claims hold"]
+    lines = [f"{name}: {count(claims)}"]
     width = max((len(claim.claim) for claim in claims), default=0)
     for source in dict.fromkeys(claim.source for claim in claims):
         lines.append(f"\n{source}")
         for claim in claims:
             if claim.source == source:
-                mark = "yes" if claim.holds else "NO "
-                lines.append(f"  {mark}  {claim.claim:<{width}}  {claim.measured}")
+                lines.append(f"  {MARKS[claim.holds]}  {claim.claim:<{width}}  {claim.measured}")
     return "\n".join(lines)
+
+
+def count(claims: Sequence[Claim]) -> str:
+    """How many claims hold, and how many are not judged, as text."""
+    verdicts = [claim.holds for claim in claims]
+    left = f", {n} not judged" if (n := verdicts.count(None)) else ""
+    return f"{verdicts.count(True)} of {len(claims)} claims hold{left}"
 
 
 def common_level(logs: Iterable[Log], y: str = Y) -> float:
@@ -111,12 +129,15 @@ def fewer(
     """The claim that ``less`` spend less on ``x`` than ``more`` to reach their common level.
 
     Runs are compared on each seed that both have. The claim holds if the median of the ratios is
-    above 1 and the common level is below ``y`` at the start.
+    above 1 and the common level is below ``y`` at the start. It is not judged where ``x`` is
+    seconds, and a run had more ranks than cores.
     """
     pairs = [(a, b) for a in less for b in more if seed(a) == seed(b)]
     if not pairs:
         return missing(claim, source, "no seed has both runs")
     runs = [log for pair in pairs for log in pair]
+    if x.timed and oversubscribed(runs):
+        return not_judged(claim, source)
     level, start = common_level(runs, y), max(float(log.column(y)[0]) for log in runs)
     details = {
         "level": level,
@@ -169,6 +190,8 @@ def without_start(
 def ordered(claim: str, source: str, groups: Mapping[str, Sequence[Log]], x: Axis) -> Claim:
     """The claim that each group needs more of ``x`` than the one before it to reach their level."""
     logs = [log for group in groups.values() for log in group]
+    if x.timed and oversubscribed(logs):
+        return not_judged(claim, source)
     level, start = common_level(logs), max(float(log.column(Y)[0]) for log in logs)
     medians = {
         name: float(np.median([needed(log, x, level) for log in group]))

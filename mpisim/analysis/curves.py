@@ -160,7 +160,10 @@ def over_seeds(logs: Sequence[Log], x: Axis, y: Axis) -> Curve:
     from_y = np.exp if y.log else np.asarray
     grid = common_grid([xs for xs, *_ in runs], x.log)
     heights = np.array(
-        [np.interp(to_x(grid), to_x(xs), to_y(ys), left=to_y(start)) for xs, ys, start in runs]
+        [
+            np.interp(to_x(grid), to_x(xs), to_y(ys), left=float(to_y(start)))
+            for xs, ys, start in runs
+        ]
     )
     mean, spread = heights.mean(axis=0), heights.std(axis=0, ddof=1)
     return Curve(grid, from_y(mean), from_y(mean - spread), from_y(mean + spread))

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from mpisim.analysis import style
 from mpisim.analysis.curves import Axis, over_seeds
+from mpisim.analysis.oversubscription import WHY, oversubscribed
 from mpisim.runs.log.reader import Log
 
 Entry = tuple[str, dict[str, Any]]  # of a legend: a text, and the look of its line
@@ -74,11 +75,17 @@ def matrix(
 
 
 def curve(panel: Any, logs: Sequence[Log], x: Axis, y: Axis, colour: str, dash: Any) -> None:
-    """The runs of one setting: mean over seeds, in log space on a logarithmic axis, and a band."""
+    """The runs of one setting: mean over seeds, in log space on a logarithmic axis, and a band.
+
+    A panel that shows seconds says so where runs had more ranks than cores.
+    """
     drawn = over_seeds(logs, x, y)
     panel.plot(drawn.x, drawn.y, color=colour, linestyle=dash)
     if drawn.low is not None:
         panel.fill_between(drawn.x, drawn.low, drawn.high, color=colour, alpha=0.2, linewidth=0)
+    if (x.timed or y.timed) and oversubscribed(logs) and not panel.texts:
+        place = {"transform": panel.transAxes, "ha": "right", "va": "top"}
+        panel.text(0.98, 0.98, WHY, fontsize=7, color=style.GREY, **place)
 
 
 def dress(panel: Any, x: Axis, y: Axis, xlabel: str, ylabel: str = "") -> None:
@@ -133,7 +140,7 @@ def legend(
 
 def caption(figure: Any, text: str, columns: int) -> None:
     """A text below ``columns`` panels side by side."""
-    figure.supxlabel(textwrap.fill(text, 40 * columns), fontsize=8, color="#555555")
+    style.remark(figure, textwrap.fill(text, 40 * columns))
 
 
 def table(panel: Any, cells: Sequence[Sequence[str]], height: float, **look: Any) -> None:

@@ -10,6 +10,7 @@ from mpisim.analysis import labels, style
 from mpisim.analysis.curves import Axis, over_seeds
 from mpisim.analysis.link_model import Links
 from mpisim.analysis.modelled import ModelledSeconds
+from mpisim.analysis.oversubscription import note
 from mpisim.analysis.run_groups import RunGroup, group_runs
 from mpisim.core.errors import InputError
 from mpisim.core.schema import require
@@ -44,10 +45,13 @@ def draw(
     if network is not None:
         require(x == "seconds", "--x", x, "seconds, with --network")
         axes = ModelledSeconds(x, not linear, links=network), axes[1]
-    timed = any(axis.name == "seconds" or axis.name.startswith("time_") for axis in axes)
-    groups = group_runs(read_all(logs), by_ranks=timed)
+    timed, found = any(axis.timed for axis in axes), read_all(logs)
+    groups = group_runs(found, by_ranks=timed)
     curves = [over_seeds(group.logs, *axes) for group in groups]
-    return _draw(groups, curves, axes, common_title(groups) if title is None else title)
+    figure = _draw(groups, curves, axes, common_title(groups) if title is None else title)
+    if timed:
+        style.remark(figure, note(found))
+    return figure
 
 
 def check_output(output: Path) -> None:

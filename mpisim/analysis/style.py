@@ -7,6 +7,7 @@ from typing import Any
 # The colours of Okabe and Ito, distinct for readers with any colour vision, without the yellow,
 # which is too pale on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+GREY = "#555555"  # of remarks
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1.2, 1.5)), (0, (6, 2, 1.2, 2)), (0, (3, 1.2)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
@@ -50,6 +51,12 @@ def curve(colour: int, dash: int, place: int, places: int) -> dict[str, Any]:
         "marker": MARKERS[place % len(MARKERS)],
         "markevery": (0.12 * place / places, 0.12),
     }
+
+
+def remark(figure: Any, text: str) -> None:
+    """A small grey text at the bottom of a figure; nothing if it is empty."""
+    if text:
+        figure.supxlabel(text, fontsize=8, color=GREY)
 
 
 def log_ticks(axis: Any, low: float, high: float) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from mpisim.analysis import labels
+from mpisim.analysis.oversubscription import note
 from mpisim.runs.log.reader import Log, damaged, read_experiments
 
 
@@ -45,11 +46,12 @@ def cost_to_reach(log: Log, target: float, y: str = "grad_norm_sq") -> TargetCos
 def table(paths: list[Path], target: float, y: str = "grad_norm_sq") -> str:
     """The costs of several logs as a table in text."""
     lines = [f"{'':34}{'rounds':>8}{'kbit/worker':>14}{'seconds':>10}   until {y} <= {target:g}"]
-    for log in read_experiments(paths):
+    logs = read_experiments(paths)
+    for log in logs:
         with damaged(log.path):
             c = cost_to_reach(log, target, y)
         if c.round is None:
             lines.append(f"{c.name:34}   not reached: ended at {c.last:.2g}")
         else:
             lines.append(f"{c.name:34}{c.round:8d}{c.bits_per_worker / 1e3:14.1f}{c.seconds:10.3f}")
-    return "\n".join(lines)
+    return "\n".join(filter(None, [*lines, note(logs)]))

@@ -33,6 +33,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_out(parser)
     extras = "only print what extras of mpisim FIGURE needs"
     parser.add_argument("--extras", action="store_true", help=extras)
+    ranks = "only print how many ranks FIGURE's runs ask for with run.ranks, if they do"
+    parser.add_argument("--ranks", action="store_true", help=ranks)
     add_accept(parser)
     add_plugin(parser)
     parser.set_defaults(command=study_command)
@@ -62,6 +64,9 @@ def _study(args: argparse.Namespace, command: str, comm: MPI.Intracomm) -> int:
         text = on_first(comm, lambda: overview(study, args.scale, args.out, comm.size))
     elif args.extras:
         text = study.figure(args.figure).source.extras(study.folder, args.scale)
+    elif args.ranks:
+        source = study.figure(args.figure).source
+        text = str(on_first(comm, lambda: source.ranks(study.folder, args.scale)) or "")
     else:
         figure = study.figure(args.figure)
         how = command, args.accept_changes

@@ -10,12 +10,13 @@ from mpi4py import MPI
 from mpisim.core import processor
 from mpisim.runs.git import commit
 from mpisim.runs.identity import executed_by
+from mpisim.runs.placement import Place, hosts, oversubscribed
 from mpisim.runs.setup import Setup
 from mpisim.runs.sysinfo import PACKAGE, blas, provenance, source
 
 
-def attributes_of(setup: Setup, command: str, hosts: list[str]) -> dict[str, Any]:
-    """The attributes in docs/log.md; ``hosts``: the host of each rank."""
+def attributes_of(setup: Setup, command: str, places: list[Place]) -> dict[str, Any]:
+    """The attributes in docs/log.md; ``places``: of the ranks."""
     experiment, star, parameters = setup.experiment, setup.star, setup.estimator.parameters()
     return (
         provenance()
@@ -37,6 +38,7 @@ def attributes_of(setup: Setup, command: str, hosts: list[str]) -> dict[str, Any
             "stepsize": setup.step.gamma,
             "stepsize_source": setup.step.source,
             "mpi_library": MPI.Get_library_version().splitlines()[0].strip("\x00"),
-            "hosts": ", ".join(sorted(set(hosts))),
+            "hosts": hosts(places),
+            "oversubscribed": int(oversubscribed(places)),
         }
     )

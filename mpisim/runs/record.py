@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from mpi4py import MPI
 
 from mpisim.comm.job import on_first, together
 from mpisim.core.atomic_file import make_folder
@@ -21,6 +20,7 @@ from mpisim.runs.evaluation import Evaluator, Row
 from mpisim.runs.log.draft import Draft
 from mpisim.runs.log.schema import columns
 from mpisim.runs.log.writer import LogWriter, require_new
+from mpisim.runs.placement import Place, here
 from mpisim.runs.progress import Progress
 from mpisim.runs.provenance import attributes_of
 from mpisim.runs.resume import Found, find
@@ -74,8 +74,8 @@ class Record:
             if self.ended is not None:
                 return self.ended.row.round, self.ended.x
             k, x = self._restore(state) if state else (k, x)
-        hosts = side.gather(MPI.Get_processor_name())
-        on_first(side, lambda: self._open_log(hosts))
+        places = side.gather(here())
+        on_first(side, lambda: self._open_log(places))
         if self.setup.star.is_server and not self.output.quiet:
             self.progress = Progress(self.setup.experiment.run.rounds)
         return k, x
@@ -145,14 +145,14 @@ class Record:
         require(k <= last, "run.rounds", last, f"at least {k}, the round of {self.path}")
         return k, x
 
-    def _open_log(self, hosts: list[str] | None) -> None:
+    def _open_log(self, places: list[Place] | None) -> None:
         """On rank 0: the log, with the rows before the checkpoint on resume.
 
         The checkpoint comes first. Until the log has its name, it fits the log that is there; one
         without state says that the run starts at round 0.
         """
         setup, output, found = self.setup, self.output, self._found
-        self.attributes = attributes_of(setup, output.command, hosts or [])
+        self.attributes = attributes_of(setup, output.command, places or [])
         if output.log is None or self.path is None:
             return
         if not (output.force or output.resume):

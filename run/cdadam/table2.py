@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from mpisim.analysis import labels, panels
-from mpisim.analysis.claims import Claim
+from mpisim.analysis.claims import Claim, judged
+from mpisim.analysis.oversubscription import note
 from mpisim.runs.log.reader import Log
 
 from .equal_cost import BITS
@@ -47,7 +48,8 @@ def draw(logs: list[Log]) -> Any:
     figure.set_layout_engine("none")
     panel.set_position((0.03, 0.15, 0.94, 0.8))
     panels.table(panel, [HEAD, *cells], 1.6, cellLoc="center")
-    panels.caption(figure, labels.training(log.config, log.n), 3)
+    trained = labels.training(log.config, log.n)
+    panels.caption(figure, "; ".join(filter(None, (trained, note(logs)))), 3)
     return figure
 
 
@@ -66,7 +68,8 @@ def claims(logs: list[Log]) -> Iterator[Claim]:
         ratio = seconds["cd-adam"] / seconds["amsgrad"]
         text = "CD-Adam's overhead over uncompressed is small"
         said = f"{ratio:.3g} times the time (paper: 1.12; up to 1.25 holds)"
-        yield Claim(text, SOURCE, said, ratio <= 1.25, {"ratio": ratio})
+        yield judged(Claim(text, SOURCE, said, ratio <= 1.25, {"ratio": ratio}), logs)
         ratio = seconds["ef21-2way"] / seconds["cd-adam"]
         said = f"{ratio:.3g} times the time (paper: 1.24)"
-        yield Claim("EF21 takes more time than CD-Adam", SOURCE, said, ratio > 1, {"ratio": ratio})
+        text = "EF21 takes more time than CD-Adam"
+        yield judged(Claim(text, SOURCE, said, ratio > 1, {"ratio": ratio}), logs)

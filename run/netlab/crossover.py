@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mpisim.analysis import labels, panels, style
-from mpisim.analysis.claims import Claim, missing, needed, number, seed
+from mpisim.analysis.claims import Claim, judged, missing, needed, number, seed
 from mpisim.analysis.curves import GRADIENT, Axis
 from mpisim.analysis.link_model import Links, parse
 from mpisim.analysis.modelled import ModelledSeconds
@@ -122,9 +122,8 @@ def _modelled(found: list[Speed], method: str, rate: float) -> float:
 def claims(logs: list[Log]) -> Iterator[Claim]:
     """Which method is ahead at which speed, and how well the model tells the seconds."""
     found = runs(logs)
-    yield from _ahead(found)
-    yield from _starts(found)
-    yield from _model(found)
+    for claim in (*_ahead(found), *_starts(found), *_model(found)):
+        yield judged(claim, logs)
 
 
 def _ahead(found: list[Speed]) -> Iterator[Claim]:

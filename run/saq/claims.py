@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from mpisim.analysis.claims import Claim, fewer, number, without_start
+from mpisim.analysis.claims import Claim, fewer, not_judged, number, without_start
 from mpisim.analysis.curves import Axis
 from mpisim.analysis.study import data_sets
 from mpisim.runs.log.reader import Log
@@ -62,11 +62,15 @@ def claims(source: str, comparisons: Sequence[Comparison], logs: Sequence[Log]) 
         if one.where is None:
             continue
         for i, unit in enumerate(one.costs.values()):
-            each = zip(data_sets(found), measured[i :: len(one.costs)], strict=True)
+            of_unit = measured[i :: len(one.costs)]
+            text = f"{one.less} needs fewer {unit} than {one.more} {WORDS[one.where]}"
+            if any(claim.holds is None for claim in of_unit):
+                yield not_judged(text, own)
+                continue
+            each = zip(data_sets(found), of_unit, strict=True)
             # A ratio that was not measured counts as 0.
             ratios = {name: float(c.details.get("median_ratio", 0)) for name, c in each}
             said = (f"{n} (d = {dimension(found, n)}) {number(r)}" for n, r in ratios.items())
-            text = f"{one.less} needs fewer {unit} than {one.more} {WORDS[one.where]}"
             holds = one.where([*ratios.values()])
             yield Claim(text, own, ", ".join(said), holds, {"ratios": ratios})
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from mpisim.analysis import panels, style
-from mpisim.analysis.claims import Claim, number
+from mpisim.analysis.claims import Claim, judged, number
 from mpisim.analysis.curves import Axis
+from mpisim.analysis.oversubscription import note
 from mpisim.analysis.study import data_sets
 from mpisim.runs.log.reader import Log
 
@@ -78,6 +79,7 @@ def draw(logs: Sequence[Log]) -> Any:
         _bars(figure.add_subplot(places[1, column]), found, names, scheme)
     looks = panels.colours_of(zip(CODECS.values(), style.COLOURS, strict=False), 6)
     panels.legend(figure, looks, "SAQ, Table 2, and the bits of a message in three codes")
+    panels.caption(figure, note(logs), len(LABELS))
     return figure
 
 
@@ -125,7 +127,9 @@ def claims(logs: Sequence[Log]) -> Iterator[Claim]:
             yield Claim(wanted, "SAQ, Table 2", own, sizes == paper)
         if (name, PLUS, "elias") in found:
             for cost, unit in ((BYTES, "megabytes"), (SECONDS, "seconds")):
-                yield _negligible(name, found[name, PLUS, "elias"], cost, unit)
+                log = found[name, PLUS, "elias"]
+                claim = _negligible(name, log, cost, unit)
+                yield judged(claim, [log]) if cost.timed else claim
 
 
 def _negligible(name: str, log: Log, cost: Axis, unit: str) -> Claim:

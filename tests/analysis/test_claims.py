@@ -107,3 +107,27 @@ def test_numbers_of_numpy_are_numbers_in_json(tmp_path, holds):
 def test_no_file(tmp_path):
     with pytest.raises(InputError, match=r"cannot be read"):
         read(tmp_path / "x.claims.json")
+
+
+SECONDS = Axis("seconds", log=False)
+
+
+def test_seconds_of_runs_with_more_ranks_than_cores_are_not_judged(make, tmp_path):
+    fair = {"fast": [make(0.4)], "slow": [make(0.1)]}
+    few = fair | {"slow": [make(0.1, attrs={"oversubscribed": 1})]}
+    for axis, groups, verdict in (
+        (SECONDS, fair, True),
+        (SECONDS, few, None),
+        (Axis("time_encode", log=False), few, None),
+        (ROUNDS, few, True),
+        (BITS, few, True),
+    ):
+        less = fewer("", "", groups["fast"], groups["slow"], axis)
+        for claim in (less, ordered("", "", groups, axis)):
+            assert claim.holds is verdict
+            assert ("not judged: more ranks than cores" in claim.measured) == (verdict is None)
+    found = [Claim("a", "b", "c", verdict) for verdict in (True, False, None)]
+    assert read(write(tmp_path / "x.claims.json", found)) == found
+    text = table("x", found)
+    assert "1 of 3 claims hold, 1 not judged" in text
+    assert [line.split()[0] for line in text.splitlines()[3:]] == ["yes", "NO", "--"]

@@ -121,3 +121,11 @@ def test_short_logarithmic_axes_have_few_plain_labels(limits, labels):
     shown = [t.get_text() for t in panel.get_xticklabels() if limits[0] <= t.get_position()[0]]
     assert [text for text in shown if text in labels] == labels
     assert not any(t.get_text() for t in panel.get_xticklabels(minor=True))
+
+
+def test_seconds_of_runs_with_more_ranks_than_cores_have_a_note(make_log):
+    paths = [make_log(), make_log(method="diana", attrs={"oversubscribed": 1})]
+    for x, noted in (("seconds", True), ("time_encode", True), ("bits_up", False)):
+        figure = plot(paths, x=x)
+        assert (figure.get_supxlabel() != "") == noted
+    assert plot(paths, x="seconds").get_supxlabel().startswith("1 of 2 runs had more ranks than")

@@ -8,6 +8,7 @@ import tomli_w
 from mpisim.analysis.study import find
 from mpisim.runs.experiment import parse
 from mpisim.runs.log.reader import read
+from mpisim.runs.ranks import ranks_of
 from run.saq import claims, curves, table2
 
 WORKERS = {"german.numer": 4, "svmguide3": 4, "splice": 6, "a9a": 8, "w8a": 8, "covtype": 6}
@@ -23,7 +24,18 @@ INNER = {
 def make(make_log):
     """make(method, scheme, data, d, start, seed): a log whose |x^k - x*|^2 is 4 exp(-speed k)."""
 
-    def one(method, scheme, data="a9a", d=123, start=0, seed=1, rounds=100, speed=None, codec=None):
+    def one(
+        method,
+        scheme,
+        data="a9a",
+        d=123,
+        start=0,
+        seed=1,
+        rounds=100,
+        speed=None,
+        codec=None,
+        oversubscribed=0,
+    ):
         inner = INNER[scheme] | ({"codec": codec} if codec else {})
         plus = method.endswith("+")
         config = {
@@ -46,7 +58,11 @@ def make(make_log):
             drop=drop,
             seed=seed,
             method=method.rstrip("+"),
-            attrs={"config": tomli_w.dumps(config), "dimension": d},
+            attrs={
+                "config": tomli_w.dumps(config),
+                "dimension": d,
+                "oversubscribed": oversubscribed,
+            },
         )
         with h5py.File(path, "a") as file:
             file["workers/rows"] = np.full(5, 200)
@@ -119,6 +135,28 @@ def test_claims_over_all_data_sets(make):
     logs = figure_4(make, {"svmguide3": 0, "splice": 0, "w8a": 1})
     found = {c.claim: c for c in claims_of("fig4", logs)}
     assert not found[text.format("megabytes")].holds
+
+
+def test_seconds_with_more_ranks_than_cores_are_drawn_with_a_note_and_not_judged(make, tmp_path):
+    """One run of one data set is enough for what is said of all of them; bits are judged."""
+    logs = logs_of(
+        make("diana", "quant", "splice", 60, oversubscribed=1),
+        make("diana+", "block quant+", "splice", 60),
+        make("diana", "quant", "svmguide3", 22),
+        make("diana+", "block quant+", "svmguide3", 22),
+    )
+    verdicts = {c.claim: c.holds for c in claims_of("fig4", logs) if "DIANA+" in c.claim}
+    assert len(verdicts) == 9
+    for claim, holds in verdicts.items():
+        rough = "seconds" in claim and "svmguide3" not in claim
+        assert holds is (None if rough else True), claim
+    figure = find("saq-fig4")[1].draw(logs)
+    figure.savefig(tmp_path / "figure.png")
+    noted = [(p.get_xlabel(), [t.get_text() for t in p.texts]) for p in figure.axes if p.texts]
+    assert noted == [("seconds", ["more ranks than cores"])]
+    rough = logs_of(make("diana+", "quant+", codec="elias", oversubscribed=1))
+    _, sent, seconds = table2.claims(rough)
+    assert sent.holds is not None and seconds.holds is None
 
 
 def test_words_for_many_data_sets():
@@ -194,5 +232,6 @@ def test_the_grid(name, scale):
         assert (problem["split"], problem["scale"]) == ("sorted-by-norm", "row-max-abs")
         assert problem["l2"] == 1e-3 and point["run"]["reference"]
         assert scale == "quick" or point["run"]["rounds"] == 5000
+        assert ranks_of(experiment) == point["problem"]["workers"]
         labels.add(curves.label(type("Log", (), {"config": experiment.table})))
     assert labels == (set(curves.LOOKS) if name == "saq-fig4" else set(table2.LABELS))

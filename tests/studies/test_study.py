@@ -89,6 +89,19 @@ def test_make_asks_the_study_for_extras(capsys):
         assert capsys.readouterr().out == extras
 
 
+def test_make_asks_the_study_for_ranks(capsys, monkeypatch):
+    """As many as the largest run asks for, of the data at hand; most figures ask for none."""
+    for there, study, figure, ranks in (
+        (("svmguide3", "splice"), "saq", "fig4", "6\n"),
+        (("svmguide3", "a9a", "covtype"), "saq", "table2", "8\n"),
+        ((), "saq", "fig3", ""),  # a measurement
+        (("mushrooms",), "marina", "fig1", ""),
+    ):
+        monkeypatch.setattr(data_sets, "available", there.__contains__)
+        assert main(["study", str(ROOT / "run" / study), figure, "--ranks"]) == 0
+        assert capsys.readouterr().out == ranks
+
+
 @pytest.mark.parametrize("scale", ["quick", "paper"])
 def test_every_grid_is_read(scale):
     for study in studies(ROOT / "run"):

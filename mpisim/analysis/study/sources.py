@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -103,6 +104,17 @@ class Grid:
         done = sum(point.status in COMPLETE for point in points)
         return f"{done} of {len(points)} runs done" if done else "never run"
 
+    def ranks(self, study: Path, scale: str) -> int | None:
+        """The ranks of the largest point that says how many it needs; None if none does."""
+        from mpisim.runs.experiment import parse
+        from mpisim.runs.ranks import ranks_of
+
+        needed = []
+        for point in self.points(study, scale)[1]:
+            with suppress(InputError):  # the sweep says what is wrong with the point
+                needed.append(ranks_of(parse(point)) or 0)
+        return max(needed, default=0) or None
+
     def extras(self, study: Path, scale: str) -> str:
         """The extra of mpisim (setup.cfg) that the runs need: ``torch``, or nothing."""
         return "torch" if any(map(_trains, self.whole(study, scale)[1])) else ""
@@ -144,6 +156,10 @@ class Measurement:
     def state(self, study: Path, scale: str, ranks: int) -> str:
         """Whether anything was measured."""
         return "measured" if self.folder(study).is_dir() else "never measured"
+
+    def ranks(self, study: Path, scale: str) -> int | None:
+        """None: rank 0 measures."""
+        return None
 
     def extras(self, study: Path, scale: str) -> str:
         """Nothing, at any of the scales."""
