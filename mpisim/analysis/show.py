@@ -1,4 +1,4 @@
-"""The text of `mpisim show`: settings, last values, bits and time by phase of one log."""
+"""The text of `mpisim show`: settings, last values, bits and seconds of one log."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from datetime import datetime
 from pathlib import Path
 
 from mpisim.analysis import labels
+from mpisim.analysis.show_seconds import elapsed_text, phases_text
 from mpisim.analysis.text import aligned
 from mpisim.runs.log.reader import Log, damaged, read
 from mpisim.runs.progress import duration, quantity
@@ -23,8 +24,12 @@ def show_text(path: Path) -> str:
     log = read(path)
     with damaged(path):
         settings = _settings(log)
-        last = [aligned(_last_row(log)), _bits(log), _times(log)] if log.rows else ["no row yet"]
+        last = _results(log) if log.rows else ["no row yet"]
     return "\n\n".join(filter(None, [aligned(settings), *last]))
+
+
+def _results(log: Log) -> list[str]:
+    return [aligned(_last_row(log)), _bits(log), phases_text(log), elapsed_text(log)]
 
 
 def _settings(log: Log) -> list[tuple[str, str]]:
@@ -70,6 +75,8 @@ def _status(log: Log) -> str:
         seconds = (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
     except (ValueError, TypeError):
         return status
+    if "resumed" in log.attrs:
+        return f"{status}; started {start}, resumed at round {log.attrs['resumed']}, ended {end}"
     return f"{status}; started {start}, took {duration(seconds)}"
 
 
@@ -94,16 +101,3 @@ def _bits(log: Log) -> str:
             cells = [f"{quantity(bits / log.n, 'bit'):>16}" for bits in shown]
             lines.append(f"  {name:<20}{''.join(cells)}")
     return "\n".join(lines) if len(lines) > 1 else ""
-
-
-def _times(log: Log) -> str:
-    """Seconds by phase, with percentages, the longest first."""
-    times = {name: v[-1] for name, v in log.columns.items() if name.startswith("time_")}
-    if not times:
-        return ""
-    total = sum(times.values())
-    lines = [f"{'time':<22}{duration(total):>16}"]
-    for name, seconds in sorted(times.items(), key=lambda item: -item[1]):
-        share = f"{seconds / total:6.1%}" if total > 0 else ""
-        lines.append(f"  {name.removeprefix('time_'):<20}{seconds:>14.3f} s{share:>10}")
-    return "\n".join(lines)

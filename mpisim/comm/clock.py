@@ -41,7 +41,7 @@ class Clock:
 
 
 class SlowestPath:
-    """Cumulative seconds of the slowest path, kept on rank 0.
+    """Cumulative seconds of the slowest path, kept on rank 0; ``waited``: what it leaves out.
 
     All ranks compute, compress and encode at the same time, so the slowest rank counts. Rank 0 then
     decodes, averages and steps, so its own seconds count. The rest of rank 0's time is
@@ -50,6 +50,7 @@ class SlowestPath:
 
     def __init__(self) -> None:
         self.seconds = [0.0] * len(PHASES)
+        self.waited = 0.0
         self._last = [0.0] * len(PHASES)
 
     def add(self, own: list[float], slowest: list[float], waited: float) -> None:
@@ -61,6 +62,8 @@ class SlowestPath:
         step = [now - last for now, last in zip(own, self._last, strict=False)]
         self._last = list(own[: len(PHASES)])
         step[COMPUTE], step[COMPRESS], step[ENCODE] = slowest
-        step[COMMUNICATE] = max(0.0, step[COMMUNICATE] - waited)
+        waited = min(step[COMMUNICATE], waited)
+        step[COMMUNICATE] -= waited
+        self.waited += waited
         for phase, seconds in enumerate(step):
             self.seconds[phase] += seconds

@@ -8,6 +8,7 @@ from typing import Any
 from mpi4py import MPI
 
 from mpisim.core import processor
+from mpisim.runs.durations import PENDING
 from mpisim.runs.git import commit
 from mpisim.runs.identity import executed_by
 from mpisim.runs.placement import Place, hosts, oversubscribed
@@ -40,5 +41,6 @@ def attributes_of(setup: Setup, command: str, places: list[Place]) -> dict[str, 
             "mpi_library": MPI.Get_library_version().splitlines()[0].strip("\x00"),
             "hosts": hosts(places),
             "oversubscribed": int(oversubscribed(places)),
+            **PENDING,
         }
     )

@@ -15,6 +15,7 @@ from mpisim.core.errors import InputError, OutputError
 from mpisim.core.schema import require
 from mpisim.runs import checkpoint
 from mpisim.runs.checkpoint import State
+from mpisim.runs.durations import PENDING, Durations
 from mpisim.runs.end import End
 from mpisim.runs.evaluation import Evaluator, Row
 from mpisim.runs.log.draft import Draft
@@ -59,6 +60,7 @@ class Record:
         self._found = Found()
         self.progress: Progress | None = None
         self.attributes: dict[str, Any] = {}
+        self.durations = Durations(setup.clock, evaluator.path)
         more = [column for metric in setup.metrics for column in metric.columns]
         self._schema = columns(setup.reference is not None, more)
         self._rows: list[tuple] = []
@@ -111,9 +113,12 @@ class Record:
         """End log and progress with a status; ``x``: the last iterate, unless the run failed."""
         if self.progress is not None:
             self.progress.close(status)
+        if self.attributes:
+            self.attributes |= self.durations.attributes()
         if self.log is not None:
-            bits_up = self.setup.star.ledger.worker_bits_up
-            self.log.finish(status, x, {"rows": self.setup.rows, "bits_up": bits_up})
+            workers = {"rows": self.setup.rows, "bits_up": self.setup.star.ledger.worker_bits_up}
+            durations = {name: self.attributes[name] for name in PENDING}
+            self.log.finish(status, x, workers, durations)
 
     def columns(self) -> dict[str, np.ndarray]:
         """The kept rows, by column."""
@@ -141,6 +146,7 @@ class Record:
         """Restore all state on this rank; returns the round to resume at and its x."""
         setup = self.setup
         k, x = together(setup.star.side, lambda: put_back(setup, self.evaluator, state))
+        self.durations.resume()
         last = setup.experiment.run.rounds
         require(k <= last, "run.rounds", last, f"at least {k}, the round of {self.path}")
         return k, x
@@ -153,6 +159,8 @@ class Record:
         """
         setup, output, found = self.setup, self.output, self._found
         self.attributes = attributes_of(setup, output.command, places or [])
+        if found.state:
+            self.attributes["resumed"] = int(found.state["round"])
         if output.log is None or self.path is None:
             return
         if not (output.force or output.resume):

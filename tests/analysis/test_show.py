@@ -1,12 +1,15 @@
 """The page of `mpisim show`."""
 
 import re
+from time import monotonic
 
 import numpy as np
 import pytest
 
 from mpisim.analysis.show import show_text
 from mpisim.core.errors import InputError
+from mpisim.runs.log.reader import read
+from tests.helpers import run_tables, table
 
 
 def test_says_what_was_run_and_how_it_ended(make_log):
@@ -40,6 +43,73 @@ def test_time_by_phase_adds_up_and_is_sorted(make_log):
     assert sum(shares) == pytest.approx(100, abs=0.5)
     assert shares == sorted(shares, reverse=True)
     assert re.search(r"other +0\.400 s +22\.2%", text)
+
+
+DURATIONS = {  # of a run whose phases take 1.8 s
+    "seconds_elapsed": 64.5,
+    "seconds_setup": 2.25,
+    "seconds_evaluation": 60.125,
+    "seconds_waiting": 0.5,
+    "seconds_before": 0.0,
+}
+
+
+def elapsed(text):
+    """The lines of the elapsed time: {name: seconds}."""
+    block = text[text.index("\nelapsed") :]
+    return {name: float(s) for name, s in re.findall(r"^  ([a-z-]+) +(-?[\d.]+) s ", block, re.M)}
+
+
+def test_what_elapsed_is_the_sum_of_its_parts(make_log):
+    text = show_text(make_log(attrs=DURATIONS))
+    parts = {"set-up": 2.25, "method": 1.8, "evaluation": 60.125, "rest": 0.325}
+    assert elapsed(text) == pytest.approx(parts)
+    assert "elapsed                     1 min 04 s" in text and sum(parts.values()) == 64.5
+    assert "waiting, 0.500 s of rank 0 for slower ranks, is not added" in text
+    assert "resumed" not in text and "more ranks than cores" not in text
+
+
+def test_a_resumed_run_tells_its_starts_apart(make_log):
+    text = show_text(make_log(attrs=DURATIONS | {"resumed": 30, "seconds_before": 1.3}))
+    parts = {"set-up": 2.25, "method": 0.5, "evaluation": 60.125, "rest": 1.625}
+    assert elapsed(text) == pytest.approx(parts)
+    assert "since round 30, where it resumed" in text
+    assert "earlier starts, 1.300 s of the phases above, are not in it" in text
+    assert "resumed at round 30, ended 2020-01-01T00:01:05+00:00" in text and ", took" not in text
+
+
+@pytest.mark.parametrize("resumed", [False, True])
+def test_the_parts_of_a_real_run_add_up(resumed, tmp_path):
+    """On one rank, whose clock is the slowest path, to the last digit."""
+    log, start = tmp_path / "x.h5", monotonic()
+    tables = table({"name": "marina", "stepsize": 0.1, "p": 0.5}, {"name": "randk", "k": 5})
+    tables["compressor"] = {"name": "smooth", "inner": tables["compressor"]}  # sends before round 0
+    tables["problem"] |= {"name": "logistic", "l2": 1e-3}
+    run_tables(tables, log)
+    if resumed:
+        start = monotonic()
+        tables["run"]["rounds"] = 30
+        run_tables(tables, log, resume=True)
+    wall, attrs = monotonic() - start, read(log).attrs
+    parts = elapsed(show_text(log))
+    assert parts["rest"] == 0 and min(parts.values()) >= 0
+    assert sum(parts.values()) == pytest.approx(attrs["seconds_elapsed"], abs=3e-3)
+    assert 0.5 * wall < attrs["seconds_elapsed"] < wall
+    method = read(log).column("seconds")
+    before = method[read(log).columns["round"] == 20][0] if resumed else 0.0
+    assert attrs["seconds_before"] == pytest.approx(before, abs=1e-9)
+    assert ("resumed" in attrs) == resumed
+
+
+def test_more_ranks_than_cores(make_log):
+    text = show_text(make_log(attrs={"oversubscribed": 1}))
+    assert "more ranks than cores: ranks took turns" in text
+
+
+def test_a_log_without_durations_says_so(make_log):
+    assert "this log does not say how long" in show_text(make_log())
+    pending = show_text(make_log(attrs=dict.fromkeys(DURATIONS, np.nan)))
+    assert "not known before the run has ended" in pending
 
 
 def test_a_killed_run_says_so(make_log):

@@ -26,6 +26,7 @@ from tests.helpers import columns, run_tables, table
 from tests.resumes import differences
 
 WORLD = MPI.COMM_WORLD
+CORES = len(os.sched_getaffinity(0))
 MARINA = {"name": "marina", "stepsize": "theory"}
 RANDK = {"name": "randk", "k": 5}
 
@@ -69,9 +70,11 @@ def one_run(folder: Path) -> None:
         assert differences(one, two) == []
         with h5py.File(two) as file:
             assert file.attrs["ranks"] == 2 and "ranks = 2\n" in file.attrs["config"]
+            assert file.attrs["oversubscribed"] == (CORES < 2)
     dedicated = table(MARINA, RANDK, workers=3, ranks="workers", layout="dedicated")
     result = mpisim.run(mpisim.Experiment.from_dict(dedicated))
     assert result.attributes["ranks"] == 4  # a server and a rank for each of 3 workers
+    assert result.attributes["oversubscribed"] == (CORES < 4)
     shared = table(MARINA, RANDK, workers=3, ranks="workers")
     result = mpisim.run(mpisim.Experiment.from_dict(shared))
     assert result.attributes["ranks"] == 3 and result.rows["loss"].size == 21

@@ -93,17 +93,26 @@ class LogWriter:
         found = self._addresses[None, :, : -(-rows // CHUNK_ROWS)]
         return Mark(rows, self._digest.text(last), CHUNK_ROWS, found, self.attributes)
 
-    def finish(self, status: str, x: np.ndarray | None, workers: dict[str, np.ndarray]) -> None:
+    def finish(
+        self,
+        status: str,
+        x: np.ndarray | None,
+        workers: dict[str, np.ndarray],
+        attributes: dict[str, Any] | None = None,
+    ) -> None:
         """Write the last rows, ``/final/x``, ``/workers`` and the status, and close the log.
 
         All is on the disk before the status says so. Where there is no room, the status is
         "failed".
 
         workers : columns of `schema.WORKERS`, shape (n,), by name
+        attributes : new values of some that the log has had from its start
         """
         try:
             self.flush()
             with self._one_line():
+                for name, value in (attributes or {}).items():
+                    self.file.attrs.modify(name, value)
                 self._add_results(x, workers)
                 self._commit()
                 self.raw.sync()
