@@ -84,8 +84,7 @@ def curve(panel: Any, logs: Sequence[Log], x: Axis, y: Axis, colour: str, dash: 
     if drawn.low is not None:
         panel.fill_between(drawn.x, drawn.low, drawn.high, color=colour, alpha=0.2, linewidth=0)
     if (x.timed or y.timed) and oversubscribed(logs) and not panel.texts:
-        place = {"transform": panel.transAxes, "ha": "right", "va": "top"}
-        panel.text(0.98, 0.98, WHY, fontsize=7, color=style.GREY, **place)
+        panel.text(0.03, 0.03, WHY, fontsize=7, color=style.GREY, transform=panel.transAxes)
 
 
 def dress(panel: Any, x: Axis, y: Axis, xlabel: str, ylabel: str = "") -> None:

@@ -20,7 +20,6 @@ FORMATS = {
     "run.layout": "{} layout",
     "run.wire": "{} sent",
     "run.dtype": "{} arithmetic",
-    "ranks": "{} ranks",
 }
 
 
@@ -103,6 +102,8 @@ def _other_text(key: str, value: Any) -> str:
         return labels.PROBLEMS.get(str(value), str(value))
     if key in FORMATS:
         return FORMATS[key].format(value)
+    if key == "ranks":
+        return f"{value} rank{'' if value == 1 else 's'}"
     return labels.parameter(key.rpartition(".")[2], value)
 
 

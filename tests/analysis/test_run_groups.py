@@ -66,9 +66,9 @@ def test_nonessential_parameters_appear_when_they_differ(make_log):
 
 
 def test_ranks_are_a_setting_only_for_clocks(make_log):
-    paths = [make_log(), make_log(attrs={"ranks": 6})]
+    paths = [make_log(attrs={"ranks": ranks}) for ranks in (1, 6)]
     assert labels(*paths) == [""]
-    assert labels(*paths, by_ranks=True) == ["2 ranks", "6 ranks"]
+    assert labels(*paths, by_ranks=True) == ["1 rank", "6 ranks"]
 
 
 def test_no_two_groups_share_a_label(make_log):
