@@ -28,7 +28,7 @@ def phases_text(log: Log) -> str:
 
 
 def elapsed_text(log: Log) -> str:
-    """How set-up, method and evaluation add up to the time that the run took."""
+    """How the parts of a run add up to the time that it took."""
     if not any(name.startswith("time_") for name in log.columns):
         return ""
     method = float(log.column("seconds")[-1])
@@ -36,14 +36,17 @@ def elapsed_text(log: Log) -> str:
     if not isfinite(elapsed):
         return _unknown(log)
     earlier = float(log.attrs["seconds_before"])
-    setup, evaluation = (float(log.attrs[f"seconds_{part}"]) for part in ("setup", "evaluation"))
-    rest = elapsed - setup - evaluation - (method - earlier)
+    setup, rehearsal, evaluation = (
+        float(log.attrs[f"seconds_{part}"]) for part in ("setup", "rehearsal", "evaluation")
+    )
+    rest = elapsed - setup - rehearsal - evaluation - (method - earlier)
     when = (
         f" since round {log.attrs['resumed']}, where it resumed" if "resumed" in log.attrs else ""
     )
     lines = [f"{_total('elapsed', elapsed)}   by rank 0's clock{when}"]
     parts = (
         ("set-up", setup, "before round 0, except for what the method sends there"),
+        ("rehearsal", rehearsal, "opening the log, and rounds that warm up the kernels"),
         ("method", method - earlier, "the phases above, on the slowest path"),
         ("evaluation", evaluation, "rows of the log, checkpoints"),
         ("rest", rest, "rank 0's time beyond the slowest path, or short of it"),
@@ -79,7 +82,10 @@ def _remarks(log: Log, earlier: float) -> Iterator[str]:
 
 def _unknown(log: Log) -> str:
     if "seconds_elapsed" in log.attrs:
-        return "elapsed: not known before the run has ended; time leaves out set-up and evaluation"
+        return (
+            "elapsed: not known before the run has ended; time leaves out set-up, rehearsal and"
+            " evaluation"
+        )
     return (
         "elapsed: start and end above include the evaluation of rows and the writing of the log,"
         " which time leaves out; this log does not say how long they took"

@@ -10,6 +10,7 @@ from mpisim.comm.clock import EVALUATE, PHASES, Clock, SlowestPath
 PENDING = {
     "seconds_elapsed": nan,
     "seconds_setup": nan,
+    "seconds_rehearsal": nan,
     "seconds_evaluation": nan,
     "seconds_waiting": nan,
     "seconds_before": nan,
@@ -28,6 +29,7 @@ class Durations:
         self.clock, self.path = clock, path
         self._setup = self._uncharged = _uncharged(clock)
         self._total = sum(clock.seconds)
+        self._rehearsal = nan
         self._earlier = 0.0  # seconds of the clock before it was reset
         self._before = 0.0  # the method's, of earlier starts
 
@@ -39,12 +41,19 @@ class Durations:
         self._setup = self._earlier = self._total
         self._uncharged, self._before = 0.0, sum(self.path.seconds)
 
+    def rehearsed(self) -> None:
+        """The log is open and the rounds are rehearsed: the next one is the run's first."""
+        self.clock.to(EVALUATE)
+        self._rehearsal = _uncharged(self.clock) - self._uncharged
+        self._uncharged += self._rehearsal
+
     def attributes(self) -> dict[str, float]:
         """The values of `PENDING`, in seconds."""
         self.clock.to(EVALUATE)
         return {
             "seconds_elapsed": self._earlier + sum(self.clock.seconds),
             "seconds_setup": self._setup,
+            "seconds_rehearsal": self._rehearsal,
             "seconds_evaluation": _uncharged(self.clock) - self._uncharged,
             "seconds_waiting": self.path.waited,
             "seconds_before": self._before,

@@ -53,6 +53,7 @@ def run_rounds(setup: Setup, output: Output, signals: StopSignals) -> End:
         if record.ended is not None:
             return record.ended
         rehearse(setup)
+        record.durations.rehearsed()
         # the status reports divergence
         with np.errstate(over="ignore", invalid="ignore"), uncharged(setup.clock):
             end = Loop(setup, evaluator, record, signals).run(first, x)

@@ -48,7 +48,8 @@ def test_time_by_phase_adds_up_and_is_sorted(make_log):
 DURATIONS = {  # of a run whose phases take 1.8 s
     "seconds_elapsed": 64.5,
     "seconds_setup": 2.25,
-    "seconds_evaluation": 60.125,
+    "seconds_rehearsal": 0.25,
+    "seconds_evaluation": 59.875,
     "seconds_waiting": 0.5,
     "seconds_before": 0.0,
 }
@@ -62,7 +63,7 @@ def elapsed(text):
 
 def test_what_elapsed_is_the_sum_of_its_parts(make_log):
     text = show_text(make_log(attrs=DURATIONS))
-    parts = {"set-up": 2.25, "method": 1.8, "evaluation": 60.125, "rest": 0.325}
+    parts = {"set-up": 2.25, "rehearsal": 0.25, "method": 1.8, "evaluation": 59.875, "rest": 0.325}
     assert elapsed(text) == pytest.approx(parts)
     assert "elapsed                     1 min 04 s" in text and sum(parts.values()) == 64.5
     assert "waiting, 0.500 s of rank 0 for slower ranks, is not added" in text
@@ -71,7 +72,7 @@ def test_what_elapsed_is_the_sum_of_its_parts(make_log):
 
 def test_a_resumed_run_tells_its_starts_apart(make_log):
     text = show_text(make_log(attrs=DURATIONS | {"resumed": 30, "seconds_before": 1.3}))
-    parts = {"set-up": 2.25, "method": 0.5, "evaluation": 60.125, "rest": 1.625}
+    parts = {"set-up": 2.25, "rehearsal": 0.25, "method": 0.5, "evaluation": 59.875, "rest": 1.625}
     assert elapsed(text) == pytest.approx(parts)
     assert "since round 30, where it resumed" in text
     assert "earlier starts, 1.300 s of the phases above, are not in it" in text
