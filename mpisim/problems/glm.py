@@ -33,6 +33,7 @@ class Glm(Problem):
     bias: bool = False
     scale: Scale = "none"
     l2: float = 0.0
+    any_content: bool | None = None
 
     nonnegative = True  # phi and the penalties of all models are
     kind: ClassVar[int]
@@ -45,7 +46,15 @@ class Glm(Problem):
     def load(self, n: int, first: int, count: int, seed: int, dtype: np.dtype) -> None:
         """See `Problem.load`; `InputError` if the data is missing or malformed."""
         options = DataOptions(
-            self.data, n, self.split, self.remainder, self.bias, self.scale, seed, self.labels
+            self.data,
+            n,
+            self.split,
+            self.remainder,
+            self.bias,
+            self.scale,
+            seed,
+            self.labels,
+            self.any_content,
         )
         prepared = prepare(options)
         entries = prepared.nnz + self.bias * prepared.rows

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import re
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from mpisim.problems.data.libsvm import Table
 FORMAT = 1
 _ARRAYS = {"data": np.float64, "indices": np.int32, "indptr": np.int64, "labels": np.float64}
 _CHUNK = 1 << 16
+SETTLED_SECONDS = 2.0  # the coarsest time stamps of file systems
 
 
 class Damaged(Exception):
@@ -35,23 +36,44 @@ class Damaged(Exception):
 def digest(path: Path) -> tuple[str, bytes | None]:
     """sha256 of the uncompressed content of ``path``, and the content if it had to be read.
 
-    Cached under (path, size, mtime in ns), so that a large file is hashed once.
+    A memo in the cache folder spares large files a second reading. It counts only for the very
+    file it was made of, unchanged since, and if its own checksum is right. A file that has just
+    been changed gets none: another change might leave the same times.
     """
     try:
-        stat = path.stat()
+        stamp = _stamp(path)
+        memo = cache_folder.folder() / f"digest-{_hashed(stamp)[:32]}"
     except OSError:
         content = read_content(path)  # raises the error as one line
         return sha256(content), content
-    stamp = json.dumps([str(path.resolve()), stat.st_size, stat.st_mtime_ns])
-    memo = cache_folder.folder() / f"digest-{hashlib.sha256(stamp.encode()).hexdigest()[:32]}"
     with contextlib.suppress(OSError, UnicodeDecodeError):
-        known = memo.read_text(encoding="ascii").strip()
-        if re.fullmatch("[0-9a-f]{64}", known):
+        known, _, check = memo.read_text(encoding="ascii").strip().partition(" ")
+        if check == _hashed(stamp + known):
             return known, None
     content = read_content(path)
     found = sha256(content)
-    cache_folder.store(memo, f"{found}\n".encode("ascii"))
+    if _settled(path, stamp):
+        cache_folder.store(memo, f"{found} {_hashed(stamp + found)}\n".encode("ascii"))
     return found, content
+
+
+def _stamp(path: Path) -> str:
+    """What changes with a file: where it is, which one it is, its size and its times."""
+    stat = path.stat()
+    found = [stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
+    return json.dumps([str(path.resolve()), *found])
+
+
+def _settled(path: Path, stamp: str) -> bool:
+    """Whether a file is still the one of ``stamp``, and not so new that its times may be coarse."""
+    try:
+        return time.time() - path.stat().st_ctime > SETTLED_SECONDS and _stamp(path) == stamp
+    except OSError:
+        return False
+
+
+def _hashed(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
 
 
 def entry(source_digest: str, options: Mapping[str, object]) -> Path:

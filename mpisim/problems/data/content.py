@@ -3,23 +3,40 @@
 from __future__ import annotations
 
 import bz2
-import gzip
 import hashlib
 import lzma
+import re
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 from mpisim.core.errors import InputError
 from mpisim.problems.data import libsvm
 from mpisim.problems.data.image_formats import parse_cifar, parse_idx
 from mpisim.problems.data.registry import DataFile, Dataset
 
+_CHUNK = 1 << 20
+
+
+class _Stream(Protocol):
+    """One compressed stream; bz2, lzma and zlib have this interface."""
+
+    @property
+    def eof(self) -> bool: ...
+
+    @property
+    def unused_data(self) -> bytes: ...
+
+    def decompress(self, data: bytes, /) -> bytes: ...
+
+
 # By a file's first bytes, not its name: a download may be unpacked and keep its packed name.
-_DECOMPRESS: dict[bytes, Callable[[bytes], bytes]] = {
-    b"\x1f\x8b": gzip.decompress,
-    b"BZh": bz2.decompress,
-    b"\xfd7zXZ\x00": lzma.decompress,
+# With the padding that the format allows after a stream: zeros, in multiples of so many bytes.
+_STREAMS: dict[bytes, tuple[Callable[[], _Stream], int]] = {
+    b"\x1f\x8b": (lambda: zlib.decompressobj(wbits=31), 1),
+    b"BZh": (bz2.BZ2Decompressor, 0),
+    b"\xfd7zXZ\x00": (lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ), 4),
 }
 
 
@@ -33,16 +50,44 @@ def read_content(path: Path, source: str | None = None) -> bytes:
         packed = path.read_bytes()
     except OSError as error:
         raise InputError(f"{source}: {error.strerror or error}; allowed: a readable file") from None
-    for magic, decompress in _DECOMPRESS.items():
+    for magic, (stream, padding) in _STREAMS.items():
         if packed.startswith(magic):
             try:
-                return decompress(packed)
+                return _decompress(packed, stream, padding)
             except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
                 raise InputError(
                     f"{source}: truncated or damaged compressed file ({error}); allowed: plain"
-                    " text, or a whole .gz, .bz2 or .xz file"
+                    " text, or a whole .gz, .bz2 or .xz file; get or copy it again"
                 ) from None
     return packed
+
+
+def _decompress(packed: bytes, new_stream: Callable[[], _Stream], padding: int) -> bytes:
+    """The content of all streams in a file, one after another.
+
+    The functions of the standard library drop whatever follows the first stream and is damaged.
+    """
+    view, at, parts = memoryview(packed), 0, []
+    while at < len(view):
+        start, stream = at, new_stream()
+        while not stream.eof:
+            if at == len(view):
+                raise EOFError(f"the stream that begins at byte {start} has no end")
+            chunk = bytes(view[at : at + _CHUNK])
+            at += len(chunk)
+            try:
+                parts.append(stream.decompress(chunk))
+            except (OSError, ValueError, zlib.error, lzma.LZMAError) as error:
+                raise ValueError(f"the stream that begins at byte {start}: {error}") from None
+        at = _after_padding(packed, at - len(stream.unused_data), padding)
+    return b"".join(parts)
+
+
+def _after_padding(packed: bytes, at: int, unit: int) -> int:
+    """The place after the zeros at ``at``, of which there may be a multiple of ``unit``."""
+    zeros = re.compile(rb"\0*").match(packed, at)
+    end = zeros.end() if zeros and unit else at
+    return end if (end - at) % max(unit, 1) == 0 else at
 
 
 def sha256(content: bytes | memoryview) -> str:

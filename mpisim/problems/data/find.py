@@ -30,7 +30,7 @@ def find(name: str) -> Path:
     official file name. `InputError` says where it was looked for.
     """
     path = os.path.expanduser(name)
-    if os.path.isfile(path):  # also False for a name that cannot be a path
+    if is_path(name):
         return Path(path)
     if not name or os.sep in name:
         what = "is a folder" if os.path.isdir(path) else "no such file"
@@ -45,6 +45,11 @@ def find(name: str) -> Path:
     if found is None:
         raise missing(name)
     return found
+
+
+def is_path(name: str) -> bool:
+    """Whether ``problem.data`` is the path of a file."""
+    return os.path.isfile(os.path.expanduser(name))  # also False for what cannot be a path
 
 
 def available(name: str) -> bool:

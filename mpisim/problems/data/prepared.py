@@ -15,7 +15,7 @@ from mpisim.core.errors import InputError
 from mpisim.core.schema import check_type, require
 from mpisim.problems.data import arrange, cache, libsvm, registry
 from mpisim.problems.data.content import read_content, sha256
-from mpisim.problems.data.find import find
+from mpisim.problems.data.find import find, is_path
 from mpisim.problems.data.libsvm import Table
 
 Labels = Literal["binary", "real"]
@@ -32,6 +32,7 @@ class DataOptions:
     bias : add a constant feature 1 in column 0
     seed : of the shuffle
     labels : "binary" maps them to -1 and +1, "real" leaves them as they are
+    any_content : take what is found under a registered name, even if it is another content
     """
 
     data: str
@@ -42,6 +43,7 @@ class DataOptions:
     scale: arrange.Scale = "none"
     seed: int = 0
     labels: Labels = "binary"
+    any_content: bool | None = None
 
     def __post_init__(self) -> None:
         for key, hint in get_type_hints(DataOptions).items():
@@ -113,6 +115,7 @@ def prepare(options: DataOptions) -> Prepared:
     The cache has rows without the bias, for any number of workers.
     """
     source = find(options.data)
+    registered = None if is_path(options.data) else registry.lookup(options.data)
     digest, content = cache.digest(source)
     entry = cache.entry(digest, _cached(options))
     table, kept = None, True
@@ -122,7 +125,9 @@ def prepare(options: DataOptions) -> Prepared:
         table = _arrange(read_content(source) if content is None else content, source, options)
         rows, largest, nnz = table.rows, table.features, len(table.data)
         kept = cache.store(entry, table)
-    dataset = registry.lookup(options.data) or registry.by_digest(digest)
+    if registered is not None and not options.any_content:
+        _require_registered(registered, source, digest, rows, largest)
+    dataset = registered or registry.by_digest(digest)
     prepared = Prepared(
         options=options,
         source=source,
@@ -135,6 +140,24 @@ def prepare(options: DataOptions) -> Prepared:
     )
     prepared.ranges()  # raises if there are fewer rows than workers
     return prepared
+
+
+def _require_registered(
+    dataset: registry.Dataset, source: Path, digest: str, rows: int, largest: int
+) -> None:
+    """`InputError` if the file found under a registered name has another content."""
+    [file] = dataset.files
+    if file.sha256 is None:
+        what = f"{rows} rows, largest index {largest}"
+        known = f"{file.rows} rows and {dataset.features} features"
+        right = rows == file.rows and largest <= dataset.features
+    else:
+        what, known, right = f"sha256 {digest}", file.sha256, digest == file.sha256
+    if not right:
+        raise InputError(
+            f"{source}: is not the registered {dataset.name} ({what} instead of {known}); allowed:"
+            f" `mpisim data fetch {dataset.name}`, another name, or problem.any_content = true"
+        )
 
 
 def _arrange(content: bytes, source: Path, options: DataOptions) -> Table:

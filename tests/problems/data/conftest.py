@@ -7,12 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mpisim.problems.data import cache as caching
+
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch) -> Path:
-    """An empty cache folder."""
+    """An empty cache folder, in which the digests of new files are kept, too."""
     folder = tmp_path / "cache"
     monkeypatch.setenv("MPISIM_CACHE", str(folder))
+    monkeypatch.setattr(caching, "SETTLED_SECONDS", -1.0)
     return folder
 
 

@@ -132,10 +132,34 @@ def test_deleted_between(path, cache):
 def test_damaged_digest_is_read_again(path, cache, parses):
     before = prepare(DataOptions(str(path), 3)).sha256
     (memo,) = cache.glob("digest-*")
-    for rubbish in (b"", b"\xff\xfe", b"0" * 63, b"not a digest"):
+    good = memo.read_bytes()
+    other = good.replace(good[:1], b"1" if good[:1] != b"1" else b"2")  # as a digest looks, too
+    for rubbish in (b"", b"\xff\xfe", b"0" * 63, b"not a digest", b"0" * 64, good[:64], other):
         memo.write_bytes(rubbish)
         assert prepare(DataOptions(str(path), 3)).sha256 == before
+        assert memo.read_bytes() == good
     assert len(parses) == 1
+
+
+def test_another_content_of_the_same_size_and_time_is_noticed(path, cache, tmp_path):
+    before, stat = prepare(DataOptions(str(path), 3)).sha256, path.stat()
+    content = path.read_text()
+    swapped = content.replace("-7.0", "-8.0")
+    assert swapped != content and len(swapped) == len(content)
+    path.write_text(swapped)
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert path.stat().st_mtime_ns == stat.st_mtime_ns
+    assert prepare(DataOptions(str(path), 3)).sha256 != before
+    (tmp_path / "new").write_text(content)
+    os.utime(tmp_path / "new", ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    os.replace(tmp_path / "new", path)
+    assert prepare(DataOptions(str(path), 3)).sha256 == before
+
+
+def test_a_file_that_has_just_changed_gets_no_memo(path, cache, monkeypatch):
+    monkeypatch.setattr(caching, "SETTLED_SECONDS", 60.0)
+    prepare(DataOptions(str(path), 3))
+    assert not list(cache.glob("digest-*"))
 
 
 def test_unwritable_cache(path, tmp_path, monkeypatch, parses):

@@ -164,6 +164,41 @@ def test_truncated_compressed_files(tmp_path, how, keep):
     assert str(path) in str(error.value) and "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("how", ["gz", "bz2", "xz"])
+def test_several_streams_are_one_content(tmp_path, how):
+    """As `cat one.bz2 two.bz2` and parallel packers make them; xz and gzip allow zeros between."""
+    path, stream = tmp_path / "f", PACK[how](GOOD)
+    path.write_bytes(stream * 3)
+    assert read_content(path) == GOOD * 3
+    if how != "bz2":
+        path.write_bytes(stream + bytes(8) + stream + bytes(4))
+        assert read_content(path) == GOOD * 2
+
+
+def flipped(stream, place):
+    return stream[:place] + bytes([stream[place] ^ 255]) + stream[place + 1 :]
+
+
+@pytest.mark.parametrize("how", ["gz", "bz2", "xz"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda stream: flipped(stream, 1),
+        lambda stream: flipped(stream, len(stream) // 2),
+        lambda stream: flipped(stream, len(stream) - 5),
+        lambda stream: stream[: len(stream) // 2],
+        lambda stream: stream[:3],
+        lambda stream: b"what is no stream",
+    ],
+)
+def test_a_damaged_second_stream_is_not_the_end_of_the_file(tmp_path, how, damage):
+    path, stream = tmp_path / "f", PACK[how](GOOD)
+    path.write_bytes(stream + damage(stream))
+    said = rf"truncated or damaged .*the stream that begins at byte {len(stream)}"
+    with pytest.raises(InputError, match=said):
+        read_content(path)
+
+
 def test_damaged_and_unreadable_files(tmp_path):
     path = tmp_path / "f.gz"
     packed = bytearray(gzip.compress(GOOD))

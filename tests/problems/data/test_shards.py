@@ -144,10 +144,22 @@ def test_equal_norms_keep_their_order(tmp_path):
 def test_features(path, here):
     assert prepare(DataOptions(path, 2, bias=True)).features == D + 1
     (here / "a1a").write_text("1 5:1\n-1 2:1\n")  # registered with 123
-    assert prepare(DataOptions("a1a", 2)).features == 123
+    assert prepare(DataOptions("a1a", 2, any_content=True)).features == 123
     assert prepare(DataOptions(str(here / "a1a"), 2)).features == 5
     (here / "splice").write_text("1 99:1\n-1 2:1\n")  # registered with 60
-    assert prepare(DataOptions("splice", 2)).features == 99
+    assert prepare(DataOptions("splice", 2, any_content=True)).features == 99
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("a1a", "sha256 .* instead of eb54c45f"), ("covtype", "2 rows, .* instead of 581012 rows")],
+)
+def test_another_content_under_a_registered_name_is_refused(name, said, here):
+    (here / name).write_text("1 5:1\n-1 2:1\n")
+    for any_content in (None, False):
+        with pytest.raises(InputError, match=rf"{name}: is not the registered {name} \({said}"):
+            prepare(DataOptions(name, 2, any_content=any_content))
+    assert prepare(DataOptions(name, 2, any_content=True)).rows == 2
 
 
 def test_registered_content_is_recognised_under_any_name(path, monkeypatch):
