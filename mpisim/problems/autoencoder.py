@@ -18,6 +18,7 @@ from typing import Literal
 
 import numpy as np
 
+from mpisim.core.memory import VECTORS, require_memory
 from mpisim.core.schema import require
 from mpisim.problems import autoencoder_kernels as kernels
 from mpisim.problems.autoencoder_codes import Codes, Parameters
@@ -73,6 +74,7 @@ class Autoencoder(ExplicitProblem):
         require(n < used <= len(pixels), "problem.images", used, allowed)
         parts = split(len(pixels), used, n, self.homogeneity, self.mix, seed)
         self.seed = seed
+        require_memory(2 * VECTORS * pixels.shape[1] * self.code_size, "problem.code_size", self.code_size)
         self.attach(pixels, parts, first, count, dtype)
         self.identity = f"autoencoder on {self.data} sha256:{digest}, seed = {seed}"
 

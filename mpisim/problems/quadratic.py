@@ -14,6 +14,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from scipy.linalg import solve_banded
 
+from mpisim.core.memory import VECTORS, require_memory
 from mpisim.core.protocols import Known
 from mpisim.core.schema import require
 from mpisim.problems import quadratic_kernels as kernels
@@ -21,6 +22,8 @@ from mpisim.problems.base import ExplicitProblem, problem
 from mpisim.problems.design import NO_SUCH_ROW
 from mpisim.problems.normals import standard_normals
 from mpisim.problems.tridiagonal import Tridiagonal, extreme_eigenvalues, second_difference
+
+SCALARS = 4  # float64 numbers that each rank holds for every worker
 
 
 @problem("quadratic")
@@ -52,6 +55,8 @@ class Quadratic(ExplicitProblem):
         require(d >= 1, "problem.dimension", d, "at least 1")
         require(0 <= s < inf, "problem.noise", s, "finite and at least 0")
         require(0 < self.lambda_ < inf, "problem.lambda", self.lambda_, "finite and above 0")
+        require_memory(VECTORS * d, "problem.dimension", d)
+        require_memory(SCALARS * (self.workers or 1), "problem.workers", self.workers)
 
     def load(self, n: int, first: int, count: int, seed: int, dtype: np.dtype) -> None:
         """See `Problem.load`."""

@@ -16,6 +16,7 @@ import tomli_w
 
 from mpisim.compressors import make as make_compressor
 from mpisim.compressors.base import Compressor
+from mpisim.core import toml
 from mpisim.core.errors import InputError
 from mpisim.core.schema import build, choose, require
 from mpisim.methods.method_table import Method, make_method
@@ -53,8 +54,10 @@ class Run:
         require(self.log_every >= 1, "run.log_every", self.log_every, "an integer >= 1")
         enough = not isinstance(self.ranks, int) or self.ranks >= 1
         require(enough, "run.ranks", self.ranks, 'an integer >= 1 or "workers"')
-        for name in self.columns or ():
+        names = self.columns or []
+        for name in names:
             choose(METRICS, name, "run.columns")
+        require(len(set(names)) == len(names), "run.columns", names, "a list of different names")
 
     def logs(self, k: int) -> bool:
         """Whether x^k has a row in the log."""
@@ -114,6 +117,7 @@ def read(path: Path | None, settings: list[str]) -> Experiment:
 
 def parse(tables: dict[str, Any]) -> Experiment:
     """An Experiment from the content of a TOML file, or `InputError`."""
+    toml.require_plain(tables)
     for key in tables:
         if key not in KEYS:
             raise InputError(f"{key}: unknown table; allowed: {', '.join(KEYS)}")
@@ -161,11 +165,12 @@ def _without_none(table: dict[str, Any]) -> dict[str, Any]:
 def read_toml(path: Path) -> dict[str, Any]:
     """The tables of a TOML file, or `InputError`; plugins are relative to its folder."""
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+        tables = toml.loads(path.read_text(encoding="utf-8"), str(path))
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: not a TOML file: {error}") from None
+    toml.require_plain(tables)
     if "plugin" in tables:
         tables["plugin"] = plugins.located(tables["plugin"], path.parent)
     return tables
@@ -173,16 +178,27 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 def apply(tables: dict[str, Any], setting: str) -> None:
     """Apply one ``TABLE.KEY=VALUE``; a value that is not TOML is taken as a string."""
-    key, equals, text = setting.partition("=")
-    names = key.strip().split(".")
+    key, equals, text = _as_utf8(setting).partition("=")
+    names, said = key.strip().split("."), f"--set {key.strip()[:60]}"
     if not equals or not all(names) or (len(names) == 1 and names[0] not in KEYS):
-        raise InputError(f"--set {setting}: it must be TABLE.KEY=VALUE")
+        raise InputError(f"{said}: it must be TABLE.KEY=VALUE")
+    if len(names) > toml.DEEPEST:
+        raise InputError(f"{said}: nested too deeply; {toml.ALLOWED}")
     value: Any = text.strip()
     with contextlib.suppress(tomllib.TOMLDecodeError):
-        parsed = tomllib.loads(f"value = {value}")
+        parsed = toml.loads(f"value = {value}", said)
         value = parsed["value"] if parsed.keys() == {"value"} else value
+    toml.require_plain(value, key.strip())
     for name in names[:-1]:
         tables = tables.setdefault(name, {})
         if not isinstance(tables, dict):
-            raise InputError(f"--set {setting}: {name} is not a table")
+            raise InputError(f"{said}: {name} is not a table")
     tables[names[-1]] = value
+
+
+def _as_utf8(argument: str) -> str:
+    """An argument as its bytes say in UTF-8, whatever the locale made of them, where they can."""
+    try:
+        return os.fsencode(argument).decode()
+    except UnicodeError:
+        return argument

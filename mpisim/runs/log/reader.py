@@ -13,6 +13,7 @@ from typing import Any
 import h5py
 import numpy as np
 
+from mpisim.core import toml
 from mpisim.core.errors import InputError
 from mpisim.runs.log.isolated import DAMAGE, Crashed, run_isolated
 
@@ -140,7 +141,7 @@ def _read(path: Path, file: h5py.File) -> Log:
 def _config(path: Path, text: str) -> dict[str, Any]:
     """The experiment; empty where the log has none."""
     try:
-        config = tomllib.loads(text)
+        config = toml.loads(text, f"{path}: attribute config")
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path}: attribute config is not TOML: {error}") from None
     for table, keys in KEYS.items() if config else ():
