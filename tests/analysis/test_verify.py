@@ -91,7 +91,7 @@ def shortened(file):
         (shifted("rounds/round", 4, 1), "row 4 is of round 5"),
         (shifted("rounds/loss", 20, np.nan), "done, but the last loss is nan"),
         (attribute("seed", 2), "seed is 2, in config 1"),
-        (attribute("schema_version", 99), "schema_version is 99"),
+        (attribute("schema_version", 0), "schema_version is 0"),
         (shortened, "done, but the last row is that of round 14 of 20"),
     ],
 )

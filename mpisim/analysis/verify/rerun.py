@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 from mpi4py import MPI
 
@@ -15,6 +14,7 @@ from mpisim.analysis.verify.checks import worker_difference
 from mpisim.runs.experiment import parse
 from mpisim.runs.log.isolated import run_isolated
 from mpisim.runs.log.reader import Log, read
+from mpisim.runs.log.untrusted import group_of, names, opened
 from mpisim.runs.loop import run_rounds
 from mpisim.runs.record import Output
 from mpisim.runs.setup import Setup
@@ -82,7 +82,8 @@ def _first(one: np.ndarray, two: np.ndarray) -> int:
 
 def _final(path: Path) -> np.ndarray | None:
     def read() -> np.ndarray | None:
-        with h5py.File(path, "r", locking=False) as file:
-            return file["final/x"][()] if "final/x" in file else None
+        with opened(path) as file:
+            final = group_of(file, "final")
+            return final["x"][()] if final is not None and "x" in names(final) else None
 
     return run_isolated(path, read)

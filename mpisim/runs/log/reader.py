@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import time
 import tomllib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ import numpy as np
 from mpisim.core import toml
 from mpisim.core.errors import InputError
 from mpisim.runs.log.isolated import DAMAGE, Crashed, run_isolated
+from mpisim.runs.log.schema import SCHEMA_VERSION
+from mpisim.runs.log.untrusted import group_of, names, opened
 
 DERIVED = ("seconds", "bits_total")  # sums of columns: of time_*, of bits_up and bits_down
 KEYS = {  # that every resolved experiment has
@@ -24,6 +27,8 @@ KEYS = {  # that every resolved experiment has
     "compressor": ("name",),
     "run": ("rounds", "seed"),
 }
+TRIES, PAUSE_SECONDS = 30, 0.02  # for a file that a run is writing to
+COARSE_SECONDS = 0.05  # file systems may give the same time to changes so close together
 UNWRITTEN = 1 << 20  # bytes that a column may have beyond the size of a growing file
 
 
@@ -76,8 +81,9 @@ class Log:
 def read(path: Path) -> Log:
     """The log at ``path``, finished or not.
 
-    Raises `InputError` for a file that is missing, is not HDF5, is cut short, is not a log, or
-    makes HDF5 crash.
+    Raises `InputError` for a file that is missing, is not HDF5, is cut short, is not a log, needs
+    other files, has a newer layout, or makes HDF5 crash. A file that is being written is read again
+    when a write came between.
     """
     return run_isolated(path, lambda: _open(path))
 
@@ -100,9 +106,30 @@ def read_experiments(paths: Sequence[Path]) -> list[Log]:
 
 
 def _open(path: Path) -> Log:
-    # No lock: the run may still be writing, and some network file systems have none.
-    with damaged(path), h5py.File(path, "r", locking=False) as file:
-        return _read(Path(path), file)
+    path, tries = Path(path), TRIES
+    while True:
+        before, tries = _stamp(path), tries - 1
+        try:
+            with damaged(path), opened(path) as file:
+                return _read(path, file)
+        except InputError:
+            if not tries or not _is_growing(path, before):
+                raise
+            time.sleep(PAUSE_SECONDS)
+
+
+def _is_growing(path: Path, before: tuple[int, int]) -> bool:
+    """Whether a run may have written to the file while it was read, since its stamp ``before``."""
+    now = _stamp(path)
+    return now != before or abs(time.time() - now[0] / 1e9) < COARSE_SECONDS
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    """Time of the last change, in ns, and size."""
+    with suppress(OSError):
+        stat = path.stat()
+        return stat.st_mtime_ns, stat.st_size
+    return 0, 0
 
 
 @contextmanager
@@ -115,27 +142,43 @@ def damaged(path: Path) -> Iterator[None]:
 
 
 def _read(path: Path, file: h5py.File) -> Log:
-    if not isinstance(file.get("rounds"), h5py.Group) or not file["rounds"]:
+    attrs = {name: plain(value) for name, value in file.attrs.items()}
+    require_known(path, attrs.get("schema_version"))
+    data, workers = _columns(path, file, "rounds"), _columns(path, file, "workers")
+    if not data:
         raise InputError(f"{path}: not an mpisim log: it holds no group /rounds with columns")
-    attrs = {name: _plain(value) for name, value in file.attrs.items()}
-    data = {name: file["rounds"][name] for name in file["rounds"]}
-    workers = {name: file["workers"][name] for name in file.get("workers", {})}
-    for name, values in (data | workers).items():
-        numbers = isinstance(values, h5py.Dataset) and values.dtype.kind in "if"
-        if not numbers or values.ndim != 1:
-            raise InputError(f"{path}: the log is damaged: {name} is not a row of numbers")
-        if values.nbytes > path.stat().st_size + UNWRITTEN:
-            raise InputError(f"{path}: the log is damaged: {name} is larger than the file")
     # A run that was killed between two columns leaves them with different lengths.
     rows = min(len(values) for values in data.values())
     units, descriptions = (
-        {name: str(_plain(values.attrs.get(text, ""))) for name, values in data.items()}
+        {name: str(plain(values.attrs.get(text, ""))) for name, values in data.items()}
         for text in ("units", "description")
     )
     columns = {name: values[:rows] for name, values in data.items()}
     ended = {name: values[:] for name, values in workers.items()}
     config = _config(path, attrs.get("config", ""))
     return Log(path, attrs, columns, ended, units, descriptions, config)
+
+
+def require_known(path: Path, version: object) -> None:
+    """Raise `InputError` for a log whose layout is that of a newer mpisim."""
+    if isinstance(version, int) and version > SCHEMA_VERSION:
+        raise InputError(
+            f"{path}: written by a newer mpisim: its schema is {version}, this one reads up to"
+            f" {SCHEMA_VERSION}; upgrade mpisim"
+        )
+
+
+def _columns(path: Path, file: h5py.File, group: str) -> dict[str, h5py.Dataset]:
+    """The columns in /GROUP, none of them larger than the file; empty if there is no such group."""
+    found = group_of(file, group)
+    columns = {} if found is None else {name: found[name] for name in names(found)}
+    for name, values in columns.items():
+        numbers = isinstance(values, h5py.Dataset) and values.dtype.kind in "if"
+        if not numbers or values.ndim != 1:
+            raise InputError(f"{path}: the log is damaged: {name} is not a row of numbers")
+        if values.nbytes > path.stat().st_size + UNWRITTEN:
+            raise InputError(f"{path}: the log is damaged: {name} is larger than the file")
+    return columns
 
 
 def _config(path: Path, text: str) -> dict[str, Any]:
@@ -152,7 +195,8 @@ def _config(path: Path, text: str) -> dict[str, Any]:
     return config
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """An attribute as a plain Python value, text as text."""
     if isinstance(value, bytes):
         return value.decode(errors="replace")
     if isinstance(value, str):  # h5py turns bytes that are not text into lone surrogates

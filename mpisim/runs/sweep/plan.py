@@ -8,14 +8,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import h5py
-
 from mpisim.comm.partition import worker_ranks
 from mpisim.core.errors import InputError
 from mpisim.runs import identity
 from mpisim.runs.cache import problem_key
 from mpisim.runs.experiment import Experiment, parse
+from mpisim.runs.log import reader
 from mpisim.runs.log.isolated import DAMAGE, Crashed, run_isolated
+from mpisim.runs.log.untrusted import opened
 from mpisim.runs.ranks import ranks_of, too_few
 from mpisim.runs.status import COMPLETE
 from mpisim.runs.sweep.points import Point, read_summary
@@ -94,7 +94,12 @@ def _label(tables: Tables) -> str:
 
 
 def _end_if_complete(point: Point, attributes: dict[str, Any], seconds: float | None) -> None:
-    """End a point whose log is complete, or whose log's name is taken by another experiment."""
+    """End a point whose log is complete, or whose log's name is taken."""
+    try:
+        reader.require_known(Path(point.log), attributes.get("schema_version"))
+    except InputError as error:
+        point.end("skipped", str(error))
+        return
     if attributes and attributes.get("config") != point.config:
         point.end("skipped", f"{point.log}: is the log of another experiment; move it away")
     elif attributes.get("status") in COMPLETE:
@@ -113,6 +118,6 @@ def _attributes(logs: Sequence[Path]) -> list[dict[str, Any]]:
 
 
 def _root_attributes(log: Path) -> dict[str, Any]:
-    with suppress(*DAMAGE), h5py.File(log, "r", locking=False) as file:
-        return dict(file.attrs)
+    with suppress(InputError, *DAMAGE), opened(log) as file:
+        return {name: reader.plain(value) for name, value in file.attrs.items()}
     return {}

@@ -56,6 +56,14 @@ def test_a_process_that_dies_is_one_line(action, why, monkeypatch, capfd):
     assert capfd.readouterr().err == ""
 
 
+def test_what_waits_for_ever_is_ended(monkeypatch):
+    monkeypatch.setattr(module, "WALL_SECONDS", 0.2)
+    with pytest.raises(Crashed, match=r"^some\.h5: cannot be read within 0\.2 s$"):
+        run_isolated("some.h5", lambda: time.sleep(600))
+    with pytest.raises(ChildProcessError):  # no child is left
+        os.waitpid(-1, os.WNOHANG)
+
+
 def test_an_interrupt_leaves_no_process_behind():
     def stop(*_):
         raise KeyboardInterrupt

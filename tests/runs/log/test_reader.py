@@ -1,5 +1,6 @@
 """Reading logs, and the one line that says what is wrong with a file."""
 
+import os
 import subprocess
 import sys
 
@@ -9,6 +10,7 @@ import pytest
 
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import read
+from mpisim.runs.log.schema import SCHEMA_VERSION
 
 
 def test_everything_comes_back(make_log):
@@ -80,6 +82,113 @@ def test_bad_files_are_one_line(tmp_path, write, message):
     with pytest.raises(InputError, match=message) as caught:
         read(path)
     assert "\n" not in str(caught.value) and str(path) in str(caught.value)
+
+
+def in_another_file(path, link):
+    """A file with a column, and what refers to it from the log."""
+    other = path.with_name("other.h5")
+    with h5py.File(other, "w") as file:
+        file["loss"] = np.zeros(4)
+    return link(other)
+
+
+def virtual(other):
+    layout = h5py.VirtualLayout((4,), float)
+    layout[:] = h5py.VirtualSource(str(other), "loss", (4,))
+    return lambda rounds: rounds.create_virtual_dataset("loss", layout)
+
+
+def external(other):
+    raw = [(str(other.with_name("raw")), 0, 32)]
+    raw_file = other.with_name("raw")
+    raw_file.write_bytes(bytes(32))
+    return lambda rounds: rounds.create_dataset("loss", (4,), float, external=raw)
+
+
+def assign(link):
+    def put(rounds):
+        rounds["loss"] = link
+
+    return put
+
+
+@pytest.mark.parametrize(
+    ("link", "said"),
+    [
+        (lambda other: assign(h5py.ExternalLink(str(other), "loss")), "/rounds/loss is a link"),
+        (lambda other: assign(h5py.SoftLink("/rounds/round")), "/rounds/loss is a link"),
+        (lambda other: assign(h5py.SoftLink("/rounds/loss")), "/rounds/loss is a link"),
+        (virtual, "the data of /rounds/loss lies in other files"),
+        (external, "the data of /rounds/loss lies in other files"),
+    ],
+)
+def test_other_files_are_never_read(make_log, link, said):
+    path = make_log(rounds=3)
+    put = in_another_file(path, link)
+    with h5py.File(path, "r+") as file:
+        del file["rounds/loss"]
+        put(file["rounds"])
+    with pytest.raises(InputError, match=rf"the log is refused: {said}") as caught:
+        read(path)
+    assert str(path) in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("group", ["rounds", "workers"])
+def test_a_group_in_another_file_is_not_followed(make_log, group):
+    path = make_log(rounds=3)
+    with h5py.File(path, "r+") as file:
+        file.pop(group, None)
+        file[group] = h5py.ExternalLink(str(path), "rounds")
+    with pytest.raises(InputError, match=rf"the log is refused: /{group} is a link"):
+        read(path)
+
+
+def test_a_pipe_is_not_opened(tmp_path):
+    os.mkfifo(tmp_path / "x.h5")
+    for path in (tmp_path / "x.h5", "/dev/zero"):
+        with pytest.raises(InputError, match="not a log: not a regular file"):
+            read(path)
+
+
+def test_a_newer_layout_is_refused(make_log):
+    path = make_log(rounds=3)
+    with h5py.File(path, "r+") as file:
+        file.attrs["schema_version"] = SCHEMA_VERSION + 1
+        file.move("rounds", "rows")  # whatever else is new in it
+    with pytest.raises(InputError, match=r"written by a newer mpisim: its schema is 2, .* to 1; up"):
+        read(path)
+
+
+WRITE = """
+import sys
+from pathlib import Path
+from mpisim.runs.log.schema import columns
+from mpisim.runs.log.writer import LogWriter
+
+schema = columns(False)
+log = LogWriter.create(Path(sys.argv[1]), {"config": ""}, schema, False)
+print("ready", flush=True)
+for k in range(10**9):
+    log.row((k,) * len(schema))
+    if k % 50 == 0:
+        log.flush()
+"""
+
+
+def test_a_log_is_read_while_it_is_written(tmp_path):
+    """A write every millisecond comes between the parts of about each twentieth reading."""
+    path, rows = tmp_path / "x.h5", []
+    command = [sys.executable, "-c", WRITE, str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as writer:
+        assert writer.stdout.readline() == b"ready\n"
+        try:
+            for _ in range(100):
+                rounds = read(path).columns["round"]
+                assert np.array_equal(rounds, np.arange(rounds.size))
+                rows.append(rounds.size)
+        finally:
+            writer.kill()
+    assert rows == sorted(rows) and rows[-1] > rows[0]
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.99])
