@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pkgutil
+import signal
 import sys
 import time
 from typing import NoReturn
 
 from mpisim.cli.parser import Parser
 from mpisim.core.errors import MpisimError
+from mpisim.core.terminal import PrintableStream, one_line, open_standard_streams, report
 from mpisim.core.version import VERSION
 
 # Each sub-command: the function that adds its arguments, imported when it is needed, and its help.
@@ -36,22 +39,39 @@ REPORT_SECONDS = 1.0  # that rank 0 has to report an error before mpirun ends it
 def main(argv: list[str] | None = None) -> int:
     """Run a command line; returns the exit code."""
     argv = sys.argv[1:] if argv is None else argv
-    try:
-        args = _parser(argv).parse_args(argv)
-        return args.command(args, argv)
-    except MpisimError as error:
-        if _launched_rank() == 0:
-            print(f"mpisim: {error}", file=sys.stderr, flush=True)
-        elif "mpi4py.MPI" not in sys.modules:  # there is no MPI yet to agree on the end
-            time.sleep(REPORT_SECONDS)
-        return error.exit_code
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+    output = PrintableStream(sys.stdout)
+    with contextlib.redirect_stdout(output):  # type: ignore[type-var]
+        try:
+            args = _parser(argv).parse_args(argv)
+            code = args.command(args, argv)
+        except MpisimError as error:
+            code = error.exit_code
+            _report(str(error))
+        except KeyboardInterrupt:
+            code = 128 + signal.SIGINT
+            _report("stopped by Ctrl-C")
+        finally:
+            output.flush()
+    if output.error is not None:
+        if not isinstance(output.error, BrokenPipeError):  # its reader has what it wanted
+            code = code or 1
+            _report(f"standard output: cannot be written: {output.error.strerror}")
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return code
 
 
 def console() -> NoReturn:
+    open_standard_streams()
     sys.exit(main())
+
+
+def _report(message: str) -> None:
+    """The one line about an error, on rank 0."""
+    if _launched_rank() == 0:
+        report(f"mpisim: {one_line(message)}")
+    elif "mpi4py.MPI" not in sys.modules:  # there is no MPI yet to agree on the end
+        time.sleep(REPORT_SECONDS)
 
 
 def _launched_rank() -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -51,12 +52,13 @@ def add_plugin(parser: argparse.ArgumentParser) -> None:
 
 
 def command_line(argv: list[str]) -> str:
-    """The command as a shell takes it, for the log."""
-    return shlex.join(["mpisim", *argv])
+    """The command as a shell takes it, for the log: text in UTF-8."""
+    return os.fsencode(shlex.join(["mpisim", *argv])).decode(errors="replace")
 
 
 def on_all_ranks(args: argparse.Namespace, body: Callable[..., int]) -> int:
     """Load the plugins and call ``body`` on all ranks; the exit code."""
+    require_mpi()
     from mpisim.runs import plugins
     from mpisim.runs.launch import guarded
 
@@ -65,3 +67,14 @@ def on_all_ranks(args: argparse.Namespace, body: Callable[..., int]) -> int:
         return body(comm)
 
     return guarded(with_plugins)
+
+
+def require_mpi() -> None:
+    """Load MPI; `InputError` if that fails, because mpi4py has found no library, say."""
+    try:
+        from mpi4py import MPI  # noqa: F401
+    except (ImportError, RuntimeError, OSError) as error:
+        raise InputError(
+            f"MPI cannot be loaded: {error}; allowed: an installation that `mpisim info` finds, see"
+            " docs/install.md"
+        ) from None

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from mpisim.cli.parser import add_plugin, on_all_ranks
+from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import Log, damaged, read
 
 
@@ -15,18 +16,32 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--rerun", action="store_true", help="also repeat the run, with or without mpirun"
     )
     add_plugin(parser)
+    parser.add_argument(
+        "--load-plugins", action="store_true", help="import the plugins that the log names"
+    )
     parser.set_defaults(command=verify_command)
 
 
 def verify_command(args: argparse.Namespace, argv: list[str]) -> int:
-    """Run ``mpisim verify``: 0 if all checks pass, 1 if one fails, 2 if there is no log."""
+    """Run ``mpisim verify``: 0 if all checks pass, 1 if one fails, 2 if there is no log.
+
+    A log may come from anywhere, so what it names is imported only on request.
+    """
 
     def body(comm) -> int:
         from mpisim.analysis.verify.rerun import rerun, tables_of
         from mpisim.comm.job import on_first
+        from mpisim.runs import plugins
         from mpisim.runs.status import EXIT_CODES, STOPPED
 
-        log, failed = on_first(comm, lambda: _check(args.log))
+        log = on_first(comm, lambda: read(args.log))
+        named = log.config.get("plugin", [])
+        if args.load_plugins:
+            plugins.load(named)
+        lacks = "" if args.plugin or args.load_plugins else _lacking(named)
+        if lacks and args.rerun:
+            raise InputError(f"{args.log}: {lacks}")
+        failed = on_first(comm, lambda: _check(log, lacks))
         if args.rerun and log.rows:
             status, problems = rerun(tables_of(log), log if comm.rank == 0 else None, comm)
             if status in STOPPED:
@@ -42,26 +57,40 @@ def verify_command(args: argparse.Namespace, argv: list[str]) -> int:
     return on_all_ranks(args, body)
 
 
-def _check(path: Path) -> tuple[Log, int]:
-    """The log, and the number of failed checks that need nothing else."""
+def _lacking(plugins: object) -> str:
+    """What a log with these plugins needs; empty if there are none."""
+    if not plugins:
+        return ""
+    names = ", ".join(map(str, plugins if isinstance(plugins, list) else [plugins]))
+    return f"its experiment needs {names}: --plugin names it, --load-plugins trusts the log"
+
+
+def _check(log: Log, lacks: str) -> int:
+    """The number of failed checks that need nothing else; ``lacks``: what its experiment needs."""
     from mpisim.analysis.verify.checks import checks
     from mpisim.analysis.verify.replay import COLUMNS, replay, why_not
     from mpisim.analysis.verify.rerun import tables_of
     from mpisim.runs.experiment import parse
 
-    log = read(path)
-    print(f"{path}: {log.rows} rows, {log.attrs.get('status', 'unknown')}")
-    with damaged(path):
+    print(f"{log.path}: {log.rows} rows, {log.attrs.get('status', 'unknown')}")
+    with damaged(log.path):
         failed = sum(_print(text, problems) for text, problems in checks(log))
         if not failed and log.rows:
-            experiment = parse(tables_of(log))
-            reason = why_not(log, experiment)
             text = f"{', '.join(COLUMNS)}: recomputed from the seed"
+            if lacks:
+                print(f"  --  {text}: no, {lacks}")
+                return failed
+            try:
+                experiment = parse(tables_of(log))
+            except InputError as error:
+                hint = "--plugin loads what is not mpisim's"
+                raise InputError(f"{log.path}: {error}; {hint}") from None
+            reason = why_not(log, experiment)
             if reason:
                 print(f"  --  {text}: no, {reason}; --rerun checks them")
             else:
                 failed += _print(text, replay(log, experiment))
-    return log, failed
+    return failed
 
 
 def _print(text: str, problems: list[str]) -> int:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import faulthandler
 import os
 import signal
-import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from mpisim.core.errors import InputError, MpisimError
+from mpisim.core.terminal import one_line, report
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -54,7 +54,7 @@ def run_job(body: Callable[..., int], software: Callable[[], Mapping[str, str]])
             raise
         code, text = _agree_or_abort(comm, alarm, error)
         if comm.rank == 0:
-            print(text, file=sys.stderr, flush=True)
+            report(text)
         return code
 
 
@@ -131,17 +131,18 @@ def _agree_or_abort(
 
     code, text = 1, f"rank {comm.rank} of {comm.size}"
     if isinstance(error, MpisimError):
-        code, text = error.exit_code, str(error)
+        code, text = error.exit_code, one_line(error)
+    elif isinstance(error, KeyboardInterrupt):
+        code, text = 128 + signal.SIGINT, "stopped by Ctrl-C"
     elif isinstance(error, MemoryError):
-        text += f" is out of memory: {error}"
+        text += f" is out of memory: {one_line(error)}"
     else:
-        code = 130 if isinstance(error, KeyboardInterrupt) else 1
         text += " failed\n" + "".join(traceback.format_exception(error)).rstrip()
     text, codes = f"mpisim: {text}", np.array([code])
     request = alarm.Iallreduce(MPI.IN_PLACE, codes, MPI.MAX)
     # rank 0 gives up first, so that only one of several failing ranks prints
     if not _completes(request, GRACE_SECONDS * (1 if comm.rank == 0 else 2)):
-        print(text, file=sys.stderr, flush=True)
+        report(text)
         time.sleep(0.3)  # for mpirun to forward what was printed before it kills the job
         comm.Abort(code)
     return int(codes[0]), text

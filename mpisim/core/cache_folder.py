@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from mpisim.core import home
 from mpisim.core.atomic_file import write_whole
 
 
 def folder() -> Path:
-    """$MPISIM_CACHE, else $XDG_CACHE_HOME/mpisim, else ~/.cache/mpisim."""
+    """$MPISIM_CACHE, else $XDG_CACHE_HOME/mpisim, else ~/.cache/mpisim, else a temporary one."""
     if os.environ.get("MPISIM_CACHE"):
         return Path(os.environ["MPISIM_CACHE"])
-    return Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "mpisim"
+    return home.user_cache() / "mpisim"
 
 
 def store(path: Path, content: bytes) -> bool:

@@ -20,8 +20,8 @@ def require_memory(floats: int, where: str, value: object) -> None:
     there = _physical()
     if there is not None and 8 * floats > there:
         raise InputError(
-            f"{where}: {value!r} needs at least {_gigabytes(8 * floats)}; allowed: what fits in this"
-            f" machine's memory, {_gigabytes(there)}"
+            f"{where}: {value!r} needs at least {_gigabytes(8 * floats)}; allowed: what fits in the"
+            f" memory of this machine, {_gigabytes(there)}"
         )
 
 

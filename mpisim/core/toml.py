@@ -29,7 +29,8 @@ def loads(text: str, source: str) -> dict[str, Any]:
     except ValueError:  # Python converts no more than some thousands of digits
         number = _LONG.search(text)
         line = text.count("\n", 0, number.start()) + 1 if number else 1
-        raise InputError(f"{source}: line {line}: a number of too many digits; {INTEGERS}") from None
+        what = f"line {line}: a number of too many digits"
+        raise InputError(f"{source}: {what}; {INTEGERS}") from None
 
 
 def require_plain(value: Any, where: str = "", depth: int = 0) -> None:

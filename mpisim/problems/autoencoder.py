@@ -74,7 +74,8 @@ class Autoencoder(ExplicitProblem):
         require(n < used <= len(pixels), "problem.images", used, allowed)
         parts = split(len(pixels), used, n, self.homogeneity, self.mix, seed)
         self.seed = seed
-        require_memory(2 * VECTORS * pixels.shape[1] * self.code_size, "problem.code_size", self.code_size)
+        floats = 2 * VECTORS * pixels.shape[1] * self.code_size
+        require_memory(floats, "problem.code_size", self.code_size)
         self.attach(pixels, parts, first, count, dtype)
         self.identity = f"autoencoder on {self.data} sha256:{digest}, seed = {seed}"
 

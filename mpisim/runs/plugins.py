@@ -37,6 +37,8 @@ def load(value: object) -> list[str]:
         try:
             if name.endswith(".py"):
                 _load_file(Path(name).resolve())
+            elif not all(part.isidentifier() for part in name.split(".")):
+                raise InputError("neither the name of a module nor the path of a .py file")
             else:
                 with _first_on_path(Path.cwd()):
                     importlib.import_module(name)
@@ -62,6 +64,8 @@ def _load_file(path: Path) -> None:
         return
     if not path.is_file():
         raise InputError(f"there is no file {path}")
+    if not path.stat().st_size:
+        raise InputError(f"{path}: the file is empty")
     if stem in sys.stdlib_module_names or (known is not None and file not in _files):
         raise InputError(f"there is another module {stem!r}; rename the file")
     spec = importlib.util.spec_from_file_location(stem, path)
@@ -89,7 +93,8 @@ def _first_on_path(folder: Path) -> Iterator[None]:
 def reason(error: BaseException, loader: str) -> str:
     """What went wrong, and in which line of what the file ``loader`` imported."""
     if isinstance(error, SyntaxError):
-        return f"{error.filename}:{error.lineno}: {error.msg}"
+        place = f"{error.filename}:{error.lineno}: " if error.filename else ""
+        return f"{place}{error.msg}"
     text = " ".join(str(error).split())
     if not isinstance(error, MpisimError | ImportError):
         text = f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from mpisim.comm.job import on_first, together
 from mpisim.core.atomic_file import make_folder
 from mpisim.core.errors import InputError, OutputError
 from mpisim.core.schema import require
+from mpisim.core.terminal import one_line, report
 from mpisim.runs import checkpoint
 from mpisim.runs.checkpoint import State
 from mpisim.runs.durations import PENDING, Durations
@@ -138,7 +138,7 @@ class Record:
                 raise InputError(f"{error}; --force starts anew") from None
             found = Found(f"{error}; starting anew")
         if found.note:
-            print(f"mpisim: {found.note}", file=sys.stderr, flush=True)
+            report(f"mpisim: {one_line(found.note)}")
         self._found = found
         return found.state, found.ended
 

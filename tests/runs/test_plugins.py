@@ -70,7 +70,8 @@ def test_by_key_wherever_a_table_is_parsed(folder, capfd):
     with h5py.File("log.h5") as log:
         assert tomllib.loads(log.attrs["config"])["plugin"] == ["sub/first_k.py"]
     for command in (
-        ["verify", "log.h5", "--rerun"],
+        ["verify", "log.h5", "--rerun", "--load-plugins"],
+        ["verify", "log.h5", "--rerun", "--plugin", "./sub/first_k.py"],
         ["sweep", "sub/grid.toml"],
         ["tune", "sub/grid.toml"],
         ["theory", "sub/x.toml"],
@@ -78,6 +79,40 @@ def test_by_key_wherever_a_table_is_parsed(folder, capfd):
         sys.modules.pop("first_k", None)
         COMPRESSORS.pop("firstk")
         assert main(command) == 0, capfd.readouterr().err
+
+
+def test_verify_imports_nothing_unasked(folder, capfd):
+    (folder / "x.toml").write_text("plugin = 'sub/first_k.py'\n" + FIRSTK)
+    assert main(["run", "x.toml", "--out", "log.h5"]) == 0
+    sys.modules.pop("first_k")
+    COMPRESSORS.pop("firstk")
+    with (folder / "sub" / "first_k.py").open("a") as file:
+        file.write("\n__import__('pathlib').Path('executed').touch()\n")
+    capfd.readouterr()
+    assert main(["verify", "log.h5"]) == 0
+    said = capfd.readouterr().out
+    assert "recomputed from the seed: no, its experiment needs sub/first_k.py: --plugin" in said
+    assert "nothing is wrong" in said
+    assert main(["verify", "log.h5", "--rerun"]) == 2
+    line = capfd.readouterr().err.strip()
+    assert line.startswith("mpisim: log.h5: its experiment needs sub/first_k.py: --plugin names it")
+    assert "\n" not in line and not (folder / "executed").exists()
+    assert main(["verify", "log.h5", "--load-plugins"]) == 0
+    assert "ok  bits_up" in capfd.readouterr().out and (folder / "executed").exists()
+
+
+def test_verify_of_a_log_whose_plugin_was_a_flag(folder, capfd):
+    (folder / "x.toml").write_text(FIRSTK)
+    assert main(["run", "x.toml", "--plugin", "first_k", "--out", "log.h5"]) == 0
+    sys.modules.pop("first_k")
+    COMPRESSORS.pop("firstk")
+    capfd.readouterr()
+    assert main(["verify", "log.h5"]) == 2
+    line = capfd.readouterr().err.strip()
+    assert "log.h5: compressor.name: unknown name 'firstk'" in line and "\n" not in line
+    assert line.endswith("; --plugin loads what is not mpisim's")
+    assert main(["verify", "log.h5", "--plugin", "./first_k.py"]) == 0
+    assert "ok  bits_up" in capfd.readouterr().out
 
 
 def test_paths_are_relative_to_the_file_or_the_current_folder(folder, monkeypatch):
@@ -124,25 +159,35 @@ BROKEN = {
         "from mpisim.core.errors import InputError\nraise InputError('not\\nthis')\n",
         r"refuses\.py:2: not this",
     ),
-    "json.py": ("", "there is another module 'json'; rename the file"),
-    "pytest.py": ("", "there is another module 'pytest'; rename the file"),
+    "empty.py": ("", "the file is empty"),
+    "nul.py": ("x = 1\0", "source code string cannot contain null bytes"),
+    "latin.py": (b"x = '\xff'\n", r"latin\.py:1: .*can't decode byte 0xff .*"),
+    "nested.py": ("(" * 5000, r"nested\.py:1: too many nested parentheses"),
+    "json.py": ("x = 1", "there is another module 'json'; rename the file"),
+    "pytest.py": ("x = 1", "there is another module 'pytest'; rename the file"),
 }
 
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_what_cannot_be_loaded_is_one_line(name, folder):
     text, said = BROKEN[name]
-    (folder / name).write_text(text)
+    (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
     for _ in range(2):  # nothing is left behind by the first
         with pytest.raises(InputError, match=f"^plugin {name}: cannot be loaded: .*{said}$"):
             plugins.load(name)
 
 
-@pytest.mark.parametrize("name", ["nowhere.py", "no_such_module", ".", "a/b", "a\0.py"])
-def test_what_is_missing_is_one_line(name, folder):
-    with pytest.raises(InputError) as error:
-        plugins.load(name)
-    assert "cannot be loaded" in str(error.value) and "\n" not in str(error.value)
+MISSING = ["nowhere.py", "./nowhere.py", "../nowhere.py", ".py", "no_such_module", "a.b", "a\0.py"]
+NO_NAMES = [".", "..", "./", ".first_k", "./first_k", "sub/", "a/b", "a b", "first_k.", "-x", "\n"]
+
+
+@pytest.mark.parametrize("name", [*MISSING, *NO_NAMES])
+def test_what_is_missing_is_one_line(name, folder, capfd):
+    (folder / "x.toml").write_text(FIRSTK)
+    assert main(["run", "x.toml", f"--plugin={name}"]) == 2
+    line = capfd.readouterr().err.rstrip("\n")
+    assert "cannot be loaded" in line and "\n" not in line
+    assert ("neither the name of a module nor the path" in line) == (name in NO_NAMES)
 
 
 @pytest.mark.parametrize("value", [3, "", [""], ["a", 1], {"a": 1}, True])

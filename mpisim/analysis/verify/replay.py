@@ -7,7 +7,6 @@ does not depend on its values, all columns of bits follow.
 
 from __future__ import annotations
 
-import sys
 from time import monotonic
 
 import numpy as np
@@ -19,6 +18,7 @@ from mpisim.comm.star import Star
 from mpisim.core.errors import InputError
 from mpisim.core.rng import Streams
 from mpisim.core.round import Round
+from mpisim.core.terminal import report
 from mpisim.methods.oracle import Oracle
 from mpisim.problems.base import Problem
 from mpisim.runs.experiment import Experiment
@@ -89,7 +89,7 @@ def replay(log: Log, experiment: Experiment) -> list[str]:
             star.ledger.end_round()
         if monotonic() - shown > PROGRESS_SECONDS:
             shown = monotonic()
-            print(f"  bits of round {k} of {rounds[-1]}", file=sys.stderr, flush=True)
+            report(f"  bits of round {k} of {rounds[-1]}")
     problems = []
     for name, ours in zip(COLUMNS, np.array(found).T, strict=True):
         theirs = log.columns[name]

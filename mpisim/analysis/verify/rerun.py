@@ -23,12 +23,13 @@ from mpisim.runs.status import COMPLETE
 
 
 def tables_of(log: Log) -> dict[str, Any]:
-    """The experiment of a log, up to its last row.
+    """The experiment of a log, up to its last row, without the plugins that it names.
 
     For a run that did not end, parameters are those that it had resolved, as some depend on
     ``run.rounds``.
     """
     tables = {name: dict(t) if isinstance(t, dict) else t for name, t in log.config.items()}
+    tables.pop("plugin", None)
     tables["problem"].setdefault("workers", log.n)
     tables["run"]["checkpoint_seconds"] = 1e9
     if log.attrs.get("status") not in COMPLETE:

@@ -42,7 +42,8 @@ def run_isolated(path: Path | str, read: Callable[[], T]) -> T:
     """Call ``read`` in a process of its own; returns what it returns and raises what it raises.
 
     The result must be picklable. Raises `Crashed`, one line that names ``path``, if the process
-    dies or does not end. If no process can be started, for want of memory, ``read`` is called in this one.
+    dies or does not end. If no process can be started, for want of memory, ``read`` is called in
+    this one.
     """
     ours, theirs = os.pipe()
     with warnings.catch_warnings():
@@ -79,7 +80,8 @@ def run_isolated(path: Path | str, read: Callable[[], T]) -> T:
 
 def _received(pipe: int, seconds: float) -> bytes:
     """All that comes through a pipe, which is closed; `TimeoutError` if that takes too long."""
-    end, parts, waiting = time.monotonic() + seconds, [], select.poll()
+    parts: list[bytes] = []
+    end, waiting = time.monotonic() + seconds, select.poll()
     waiting.register(pipe, select.POLLIN)
     with open(pipe, "rb", buffering=0) as file:
         while waiting.poll(max(0.0, end - time.monotonic()) * 1000):
