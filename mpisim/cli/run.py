@@ -28,7 +28,7 @@ def run_command(args: argparse.Namespace, argv: list[str]) -> int:
         from mpisim.runs.experiment import read
         from mpisim.runs.loop import run
         from mpisim.runs.record import Output
-        from mpisim.runs.status import EXIT_CODES
+        from mpisim.runs.status import EXIT_CODES, STOPPED
         from mpisim.runs.tables import digest
 
         workers = [] if args.workers is None else [f"problem.workers={args.workers}"]
@@ -38,7 +38,7 @@ def run_command(args: argparse.Namespace, argv: list[str]) -> int:
         out = args.out or Path("logs") / f"{stem}-{digest(experiment.to_toml())}.h5"
         flags = args.force, args.resume, args.accept_changes
         result = run(experiment, Output(out, *flags, command_line(argv)), comm)
-        if comm.rank == 0:
+        if comm.rank == 0 and result.status not in STOPPED:  # else there is a line already
             row = result.row
             found = f"loss {row.loss:.6g}, |grad f|^2 {row.grad_norm_sq:.6g}"
             print(f"{result.status}: round {row.round}, {found}, log {out}")

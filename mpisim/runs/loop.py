@@ -11,6 +11,7 @@ from mpi4py import MPI
 from mpisim.comm.clock import OTHER
 from mpisim.comm.compilation import uncharged
 from mpisim.core.errors import Diverged
+from mpisim.core.terminal import report
 from mpisim.runs.end import End
 from mpisim.runs.evaluation import Evaluator, Row
 from mpisim.runs.experiment import Experiment
@@ -21,6 +22,7 @@ from mpisim.runs.record import Output, Record
 from mpisim.runs.rehearsal import rehearse
 from mpisim.runs.setup import Setup
 from mpisim.runs.signals import StopSignals
+from mpisim.runs.status import STOPPED
 
 
 def run(experiment: Experiment, output: Output, comm: MPI.Intracomm) -> End:
@@ -33,6 +35,8 @@ def run(experiment: Experiment, output: Output, comm: MPI.Intracomm) -> End:
         end = on_own_ranks(
             experiment, comm, lambda own: run_rounds(Setup(experiment, own), output, signals)
         )
+        if end.status in STOPPED and comm.rank == 0:
+            report(signals.stopped(end.status, end.row.round, output.log))
     if end.status == "diverged":
         raise Diverged(
             f"diverged: the loss is {end.row.loss} at round {end.row.round}; log {output.log}"
@@ -101,6 +105,7 @@ class Loop:
         status = self._status(row, logged)
         if logged or status:
             self.record.row(row, x, self.evaluator.metrics_at(k, x))
+            self.signals.at(k, self.record.output.log)
         else:
             self.evaluator.forget()  # the method must not depend on when a checkpoint is due
         if status or row.checkpoint:

@@ -4,33 +4,67 @@ from __future__ import annotations
 
 import signal
 import threading
+from pathlib import Path
+from time import monotonic
 from types import FrameType
 from typing import Any
 
+from mpisim.core.terminal import one_line
+from mpisim.runs.ctrl_c import LastWords
+
 STATUS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
+CAUSE = {"interrupted": "Ctrl-C", "terminated": "SIGTERM"}
+SAY_SECONDS = 0.1  # between two updates of the last words
 
 
 class StopSignals:
     """Notes the first signal in ``received`` (0: none); a second one has its usual effect.
 
     Python delivers signals to the main thread; another thread notes none.
+
+    go_on : how to go on after the signal, for the line that says so
     """
 
-    def __init__(self) -> None:
-        self.received = 0
+    def __init__(self, go_on: str = "--resume goes on") -> None:
+        self.received, self.go_on = 0, go_on
         self._previous: dict[signal.Signals, Any] = {}
+        self._last_words: LastWords | None = None
+        self._due = 0.0
 
     def __enter__(self) -> StopSignals:
         if threading.current_thread() is threading.main_thread():
             self._previous = {number: signal.signal(number, self._note) for number in STATUS}
+            self._last_words = LastWords.start()
+            if self._last_words is not None:
+                self._last_words.say(f"mpisim: stopped by Ctrl-C before a row; {self.go_on}")
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self._last_words is not None:
+            if not self.received:
+                self._last_words.say("")
+            self._last_words.close()
         for number, handler in self._previous.items():
             signal.signal(number, handler)
 
+    def at(self, k: int, log: Path | None) -> None:
+        """Round k has a row: what the line says if mpirun does not wait for the next one."""
+        if self._last_words is not None and monotonic() > self._due:
+            self._last_words.say(self._line("interrupted", f"{k} or later", log))
+            self._due = monotonic() + SAY_SECONDS
+
+    def stopped(self, status: str, k: int, log: Path | None) -> str:
+        """The line about a run that ended with ``status``, one of `STATUS`, at round k."""
+        if self._last_words is not None:
+            self._last_words.say(self._line("interrupted", str(k), log))
+        return self._line(status, str(k), log)
+
+    def _line(self, status: str, k: str, log: Path | None) -> str:
+        place = "" if log is None else f"; log {log}"
+        return one_line(f"mpisim: stopped by {CAUSE[status]} at round {k}{place}; {self.go_on}")
+
     def _note(self, number: int, frame: FrameType | None) -> None:
-        self.received = number
+        self.received = self.received or number  # mpirun's SIGTERM follows Ctrl-C
         signal.signal(number, self._previous[signal.Signals(number)])
 
     @staticmethod

@@ -17,6 +17,7 @@ from mpisim.comm.subset import on_subset
 from mpisim.core.atomic_file import make_folder
 from mpisim.core.errors import InputError
 from mpisim.core.file_lock import FileLock, Locked
+from mpisim.core.terminal import report
 from mpisim.runs.cache import ProblemCache
 from mpisim.runs.experiment import parse
 from mpisim.runs.log.lock import locked, require_text
@@ -29,6 +30,8 @@ from mpisim.runs.status import STOPPED
 from mpisim.runs.sweep.plan import plan
 from mpisim.runs.sweep.points import Point, write_summary
 from mpisim.runs.tables import Tables
+
+GO_ON = "the same command goes on"
 
 
 def sweep(
@@ -56,6 +59,8 @@ def sweep(
             if comm.rank == 0:
                 progress.begin(number, point)
             if not point.status:
+                left = sum(not other.status for other in points)
+                signals.go_on = f"{left} of {len(points)} points are left; {GO_ON}"
                 ranks = point.ranks or comm.size
                 log = Path(point.log)
                 output = Output(log, force=True, resume=True, accept=accept, command=command)
@@ -103,7 +108,10 @@ def _run(
                 raise
             status, reason = "skipped", str(error)
         else:
-            status, reason = run_rounds(setup, output, signals).status, ""
+            end = run_rounds(setup, output, signals)
+            status, reason = end.status, ""
+            if status in STOPPED and comm.rank == 0:
+                report(signals.stopped(status, end.row.round, output.log))
     control.Free()
     return status, reason, monotonic() - start
 

@@ -1,0 +1,135 @@
+"""SIGINT and SIGTERM end a run with a line: where, which log, how to go on."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import h5py
+import pytest
+
+from mpisim.cli import main
+from mpisim.runs import ctrl_c, signals
+from mpisim.runs.evaluation import Evaluator
+from mpisim.runs.signals import StopSignals
+from tests.runs.sweep.support import BASE
+
+
+@pytest.fixture
+def stop(monkeypatch):
+    """stop(number): a signal comes before the row of round 5."""
+
+    def arm(number):
+        original = Evaluator.row
+
+        def row(self, k, *arguments):
+            if k == 5:
+                os.kill(os.getpid(), number)
+            return original(self, k, *arguments)
+
+        monkeypatch.setattr(Evaluator, "row", row)
+
+    return arm
+
+
+@pytest.mark.parametrize(
+    ("number", "cause", "status"),
+    [(signal.SIGINT, "Ctrl-C", "interrupted"), (signal.SIGTERM, "SIGTERM", "terminated")],
+)
+def test_a_run(number, cause, status, stop, tmp_path, capfd):
+    (tmp_path / "x.toml").write_text(BASE)
+    log = str(tmp_path / "log.h5")
+    stop(number)
+    assert main(["run", str(tmp_path / "x.toml"), "--out", log]) == 128 + number
+    out, err = capfd.readouterr()
+    lines = [line for line in err.splitlines() if line.startswith("mpisim: ")]
+    [line] = lines
+    found = re.fullmatch(
+        rf"mpisim: stopped by {cause} at round (\d+); log {log}; --resume .*", line
+    )
+    assert found and out == ""
+    with h5py.File(log) as file:
+        assert file.attrs["status"] == status and file["rounds/round"][-1] == int(found[1])
+
+
+def test_a_sweep(stop, tmp_path, capfd):
+    (tmp_path / "x.toml").write_text(BASE + "[sweep]\nrun.seed = [1, 2, 3]\n")
+    stop(signal.SIGINT)
+    code = main(["sweep", str(tmp_path / "x.toml"), "--out", str(tmp_path / "logs")])
+    lines = [line for line in capfd.readouterr().err.splitlines() if "stopped by" in line]
+    assert code == 130 and len(lines) == 1
+    assert re.search(r"; log .*\.h5; 3 of 3 points are left; the same command goes on$", lines[0])
+
+
+def test_the_first_signal_counts():
+    """mpirun sends SIGTERM after Ctrl-C."""
+    with StopSignals() as found:
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert found.received == signal.SIGINT
+
+
+def test_before_the_rounds_ctrl_c_is_a_line_too(monkeypatch, capfd):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    for place in ("mpisim.runs.plugins.load", "mpisim.cli.info.info_command"):
+        monkeypatch.setattr(place, interrupt)
+    for command in (["run", "x.toml"], ["info"]):
+        assert main(command) == 130
+        assert capfd.readouterr().err == "mpisim: stopped by Ctrl-C\n"
+
+
+def helper(tmp_path):
+    """The process that hears Ctrl-C, with a file for a terminal, as a child of this one."""
+    code = f"import mpisim.runs.ctrl_c as c; c.TERMINAL = {str(tmp_path / 'terminal')!r}; c.main()"
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # until the process catches it
+    process = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE)
+    signal.signal(signal.SIGINT, before)
+    while not catches_ctrl_c(process.pid):
+        time.sleep(1e-3)
+    return process
+
+
+def catches_ctrl_c(pid: int) -> bool:
+    with open(f"/proc/{pid}/status") as status:
+        [mask] = [line.split()[1] for line in status if line.startswith("SigCgt")]
+    return bool(int(mask, 16) >> (signal.SIGINT - 1) & 1)
+
+
+@pytest.mark.parametrize("pressed", [False, True])
+@pytest.mark.parametrize("words", [[b"one\n"], [b"one\n", b"two\n"], [b"one\n", b"\n"], []])
+def test_last_words_are_written_after_ctrl_c_only(pressed, words, tmp_path):
+    heard = []
+    before = signal.signal(signal.SIGINT, lambda *_: heard.append(1))
+    try:
+        with helper(tmp_path) as process:
+            for line in words:
+                process.stdin.write(line)
+                process.stdin.flush()
+            for _ in range(2 * pressed):
+                process.send_signal(signal.SIGINT)
+            while pressed and not heard:
+                time.sleep(1e-3)
+        assert process.returncode == 0
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert len(heard) == pressed
+    terminal = tmp_path / "terminal"
+    assert terminal.exists() == bool(pressed and words and words[-1].strip())
+    assert not terminal.exists() or terminal.read_bytes() == words[-1]
+
+
+def test_elsewhere_there_is_no_such_process(monkeypatch):
+    monkeypatch.delenv(ctrl_c.RANK, raising=False)
+    assert ctrl_c.LastWords.start() is None
+    monkeypatch.setenv(ctrl_c.RANK, "0")
+    monkeypatch.setattr(ctrl_c, "TERMINAL", "/no/such/terminal")
+    assert ctrl_c.LastWords.start() is None
+    assert (
+        signals.StopSignals().stopped("terminated", 3, None).endswith("round 3; --resume goes on")
+    )
