@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from mpisim.core.terminal import one_line
+
 UNKNOWN = "-"
 
 
@@ -22,7 +24,7 @@ def number(value: object) -> str:
 
 def aligned(lines: Iterable[tuple[str, str]]) -> str:
     """A name and a value per line, without those whose value is empty."""
-    return "\n".join(f"{name:<14}{value}" for name, value in lines if value)
+    return "\n".join(f"{name:<14}{one_line(value)}" for name, value in lines if value)
 
 
 def columns(

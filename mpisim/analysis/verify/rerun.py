@@ -41,7 +41,7 @@ def tables_of(log: Log) -> dict[str, Any]:
 
 def rerun(tables: dict[str, Any], log: Log | None, comm: MPI.Intracomm) -> tuple[str, list[str]]:
     """The status of a second run, and the differences. Collective; ``log`` is rank 0's."""
-    with ExitStack() as stack, StopSignals() as signals:
+    with ExitStack() as stack, StopSignals("start it again") as signals:
         folder = stack.enter_context(tempfile.TemporaryDirectory()) if comm.rank == 0 else ""
         again = Path(comm.bcast(folder)) / "rerun.h5"
         result = run_rounds(Setup(parse(tables), comm), Output(again), signals)

@@ -1,0 +1,136 @@
+"""What reaches the terminal, and terminals that are not there."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import subprocess
+import sys
+
+import h5py
+import pytest
+
+from mpisim.cli import main
+from mpisim.core.terminal import PrintableStream, one_line, printable
+from tests.comm.jobs import ROOT
+from tests.helpers import run_tables, table
+
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+EVIL = "a\x1b]0;owned\x07\x1b[31m\rb\x9b2J\u202ec\x7f\u2028d"
+
+
+@pytest.mark.parametrize(
+    ("text", "safe"),
+    [
+        ("Größe → 3\t4\n", "Größe → 3\t4\n"),
+        ("\x1b[31m", "\\x1b[31m"),
+        ("a\rb\x07\x00\x7f\x85\x9b", "a\\x0db\\x07\\x00\\x7f\\x85\\x9b"),
+        ("\u202eabc\u2066\u2028", "\\u202eabc\\u2066\\u2028"),
+        ("\udcff", "\\udcff"),
+    ],
+)
+def test_printable(text, safe):
+    assert printable(text) == safe
+    assert one_line(f"{text}\nx") == safe.replace("\n", " ") + " x"
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    path = tmp_path_factory.mktemp("log") / "log.h5"
+    run_tables(table({"name": "gd", "stepsize": 0.1}, rounds=3), path)
+    return path
+
+
+ATTRIBUTES = ("title", "command", "hosts", "stepsize_source", "mpi_library", "status", "start")
+
+
+@pytest.mark.parametrize("command", ["show", "verify"])
+def test_a_log_does_not_control_the_terminal(command, log, tmp_path, capfd):
+    path = tmp_path / f"{EVIL.replace('/', '')}.h5"
+    path.write_bytes(log.read_bytes())
+    with h5py.File(path, "r+") as file:
+        file.attrs.update(dict.fromkeys(ATTRIBUTES, EVIL))
+        file.attrs["config"] = file.attrs["config"].replace("sample", "\\u001b[31m")
+    main([command, str(path)])
+    out, err = capfd.readouterr()
+    assert "owned" in out and not CONTROL.search(out + err)
+
+
+def test_nor_does_what_an_error_quotes(log, tmp_path, capfd):
+    path = tmp_path / "x.h5"
+    path.write_bytes(log.read_bytes())
+    with h5py.File(path, "r+") as file:
+        file["rounds"][EVIL] = "text"
+    (tmp_path / "x.toml").write_text('"\\u001b[31m" = 1\n')
+    for command in (["show", str(path)], ["show", f"{EVIL}.h5"], ["run", str(tmp_path / "x.toml")]):
+        assert main([*command]) == 2
+        out, err = capfd.readouterr()
+        assert err.count("\n") == 1 and not CONTROL.search(out + err)
+
+
+def test_characters_that_an_encoding_lacks():
+    raw = io.BytesIO()
+    stream = PrintableStream(io.TextIOWrapper(raw, "ascii", errors="strict"))
+    print("Größe →", file=stream, flush=True)
+    assert raw.getvalue() == b"Gr\\xf6\\xdfe \\u2192\n"
+
+
+class Broken(io.StringIO):
+    def write(self, text):
+        raise OSError(28, os.strerror(28))
+
+
+def test_output_that_cannot_be_written_is_one_line(capsys, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", Broken())
+        code = main(["data", "list"])
+    line = capsys.readouterr().err
+    assert code == 1
+    assert line == "mpisim: standard output: cannot be written: No space left on device\n"
+
+
+def shell(command: str, **environment: str) -> subprocess.CompletedProcess:
+    """``mpisim COMMAND`` by a shell, which may close and redirect its streams."""
+    line = f"{sys.executable} -m mpisim {command}"
+    return subprocess.run(
+        ["sh", "-c", line],
+        env=os.environ | {"PYTHONPATH": str(ROOT)} | environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("--help >&-", 0),
+        ("data list | true", 0),
+        ("data list >/dev/full", 1),
+        ("data list >&- 2>&- <&-", 0),
+    ],
+)
+def test_a_closed_standard_output(command, code, unbuffered):
+    job = shell(command, PYTHONUNBUFFERED=unbuffered)
+    assert job.returncode == code and job.stdout == ""
+    assert len(job.stderr.splitlines()) == code and "Traceback" not in job.stderr
+
+
+def test_a_run_without_standard_streams(tmp_path):
+    settings = ["problem={ name = 'logistic', data = 'sample', workers = 3 }", "run.rounds=3"]
+    words = [f'--set "{s}"' for s in [*settings, "method={ name = 'gd', stepsize = 0.1 }"]]
+    log = tmp_path / "log.h5"
+    assert shell(f"run {' '.join(words)} --out {log} <&- >&- 2>&-").returncode == 0
+    with h5py.File(log) as file:  # no text in it
+        assert file.attrs["status"] == "done" and file["rounds/round"][:].tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("command", ["run x.toml", "sweep x.toml", "study run/permk", "verify x"])
+def test_an_mpi_that_cannot_be_loaded(command):
+    job = shell(command, MPI4PY_LIBMPI="/nonexistent/libmpi.so")
+    lines = job.stderr.splitlines()
+    assert job.returncode == 2 and len(lines) == 1
+    assert lines[0].startswith("mpisim: MPI cannot be loaded: cannot load MPI library /nonexistent")
