@@ -6,7 +6,9 @@
 
 from __future__ import annotations
 
+import bz2
 import lzma
+import os
 from pathlib import Path
 
 GOOD = """
@@ -47,6 +49,15 @@ def prepare(folder: Path) -> None:
         (folder / name).write_text(text)
     (folder / "binary").write_bytes(bytes(range(256)) * 4)
     (folder / "cut.xz").write_bytes(lzma.compress(LIBSVM["good"].encode() * 50)[:-20])
+    two = bz2.compress(LIBSVM["good"].encode()), lzma.compress(LIBSVM["good"].encode())
+    for name, stream in zip(("half.bz2", "half.xz"), two, strict=True):
+        (folder / name).write_bytes(stream + stream[:30] + bytes(8) + stream[38:])
+    (folder / "deep.toml").write_text(f"title = {'[' * 10**5}")
+    (folder / "deep-tables.toml").write_text(f"[{'.'.join('a' * 10**4)}]\nx = 1\n")
+    (folder / "digits.toml").write_text(f"[run]\nrounds = {'9' * 5000}\n")
+    (folder / "syntax.py").write_text("x = 1\ny = = 2\n")
+    (folder / "empty.py").touch()
+    os.mkfifo(folder / "pipe.h5")
     (folder / "not-really.gz").write_text("+1 1:1\n")
     (folder / "good.toml").write_text(GOOD.replace("{d}", str(folder)))
     (folder / "broken.toml").write_text("[problem\nname = 1\n")
@@ -71,6 +82,8 @@ def data(name: str) -> list[str]:
     return run(f"problem.data={{d}}/{name}")
 
 
+QUADRATIC = f"{{ name = 'quadratic', dimension = 9{'0' * 18} }}"
+
 CASES: list[tuple[str, list[str], list[str]]] = [
     # LibSVM files
     ("no colon", data("no-colon"), ["no-colon:2"]),
@@ -87,12 +100,35 @@ CASES: list[tuple[str, list[str], list[str]]] = [
     ("empty file", data("empty"), ["empty"]),
     ("binary file", data("binary"), ["binary:"]),
     ("truncated xz", data("cut.xz"), ["cut.xz"]),
+    ("second bz2 stream damaged", data("half.bz2"), ["half.bz2", "the stream that begins at"]),
+    ("second xz stream damaged", data("half.xz"), ["half.xz", "the stream that begins at"]),
     ("gz that is none", data("not-really.gz"), ["not-really.gz"]),
     ("data is a folder", data("a-folder"), ["a-folder"]),
     ("unknown data set", run("problem.data=no-such-set"), ["no-such-set", "MPISIM_DATA"]),
     # TOML
     ("broken TOML", ["run", "{d}/broken.toml"], ["broken.toml", "line 1"]),
     ("not UTF-8", ["run", "{d}/latin.toml"], ["latin.toml"]),
+    ("deep lists", ["run", "{d}/deep.toml"], ["deep.toml", "nested too deeply"]),
+    ("deep tables", ["run", "{d}/deep-tables.toml"], ["a.a.a", "nested too deeply"]),
+    ("deep tables of a sweep", ["sweep", "{d}/deep-tables.toml"], ["nested too deeply"]),
+    ("deep value", run("run.columns=" + "[" * 10**4), ["run.columns", "nested too deeply"]),
+    ("not so deep value", run("run.columns=" + "[" * 50 + "]" * 50), ["run.columns", "deeply"]),
+    ("deep key", run("a." * 10**4 + "b=1"), ["a.a.a", "nested too deeply"]),
+    ("5000 digits", ["run", "{d}/digits.toml"], ["digits.toml: line 2", "too many digits", "2^63"]),
+    ("5000 digits of a key", run(f"compressor.k={'9' * 5000}"), ["--set compressor.k", "digits"]),
+    *(
+        (f"300 digits of {key}", run(f"{key}={'9' * 300}"), [f"{key}: an integer of 997 bits"])
+        for key in ("run.rounds", "compressor.k", "method.stepsize", "problem.l2")
+    ),
+    ("NUL in the title", run(r'title="a\u0000b"'), ["title", "without NUL"]),
+    ("bytes that are not UTF-8", run("title=\udcff"), ["title", "UTF-8"]),
+    ("doubled column", run('run.columns=["pi", "pi"]'), ["run.columns", "different"]),
+    ("too large for memory", run("problem=" + QUADRATIC), ["problem.dimension", "memory", "GB"]),
+    (
+        "too many workers for memory",
+        run("problem=" + QUADRATIC.replace("dimension = 9", "workers = 9")),
+        ["problem.workers", "memory"],
+    ),
     ("no such file", ["run", "{d}/nothing.toml"], ["nothing.toml", "No such file"]),
     ("a folder for a file", ["run", "{d}"], ["cannot be read"]),
     ("unknown table", run("server.name=1"), ["server", "problem, method, compressor, run"]),
@@ -143,6 +179,17 @@ CASES: list[tuple[str, list[str], list[str]]] = [
     ("--set without value", ["run", "--set", "run.rounds"], ["run.rounds", "TABLE.KEY=VALUE"]),
     ("unknown command", ["walk"], ["walk"]),
     ("unknown plugin", ["run", "{d}/good.toml", "--plugin", "no_such_module"], ["no_such_module"]),
+    *(
+        (f"plugin {name!r}", ["run", "{d}/good.toml", "--plugin", name], [said])
+        for name, said in {
+            "": "plugin: [''] is not allowed",
+            ".": "neither the name of a module nor",
+            "./mine": "neither the name of a module nor",
+            ".mine": "neither the name of a module nor",
+            "{d}/empty.py": "empty.py: the file is empty",
+            "{d}/syntax.py": "syntax.py:2: invalid syntax",
+        }.items()
+    ),
     ("log exists", ["run", "{d}/good.toml", "--out", "{d}/exists.h5"], ["exists.h5", "--force"]),
     ("no folder for the log", ["run", "{d}/good.toml", "--out", "{d}/good/log.h5"], ["log.h5"]),
     (
@@ -151,6 +198,8 @@ CASES: list[tuple[str, list[str], list[str]]] = [
         ["checkpoint"],
     ),
     ("show no log", ["show", "{d}/exists.h5"], ["exists.h5"]),
+    ("show a pipe", ["show", "{d}/pipe.h5"], ["pipe.h5", "not a regular file"]),
+    ("verify a pipe", ["verify", "{d}/pipe.h5"], ["pipe.h5", "not a regular file"]),
     ("show no file", ["show", "{d}/nothing.h5"], ["nothing.h5"]),
     ("plot no log", ["plot", "{d}/exists.h5", "-o", "{d}/x.png"], ["exists.h5"]),
 ]

@@ -8,7 +8,6 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-import h5py
 import numpy as np
 
 from mpisim.comm.clock import PHASES
@@ -24,6 +23,7 @@ from mpisim.runs.log import reader
 from mpisim.runs.log.isolated import DAMAGE, run_isolated
 from mpisim.runs.log.mark import Mark
 from mpisim.runs.log.schema import Column, row_type
+from mpisim.runs.log.untrusted import group_of, names, opened
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,8 +135,11 @@ def _ended(log: Path, experiment: Experiment) -> End | None:
 
 
 def _last_iterate(log: Path) -> np.ndarray:
-    with h5py.File(log, "r", locking=False) as file:
-        return file["final/x"][:]
+    with opened(log) as file:
+        final = group_of(file, "final")
+        if final is None or "x" not in names(final):
+            raise InputError(f"{log}: has no last iterate")
+        return final["x"][:]
 
 
 def _same(config: dict, experiment: Experiment) -> bool:
