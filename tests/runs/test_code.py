@@ -30,6 +30,7 @@ REPORTS = (
     "mpisim.runs.checkpoint",
     "mpisim.runs.code",
     "mpisim.runs.durations",
+    "mpisim.runs.ctrl_c",
     "mpisim.runs.end",
     "mpisim.runs.git",
     "mpisim.runs.experiment",

@@ -97,16 +97,16 @@ def sha(content):
 )
 def test_download(server, register, tmp_path, suffix, pack):
     url, files, asked = server
-    files["tiny" + suffix] = pack(TEXT)
+    packed = files["tiny" + suffix] = pack(TEXT)
     register(f"{url}/tiny{suffix}", digest=sha(TEXT))
     folder = tmp_path / "new" / "datasets"
     for _ in range(2):  # the second time it is there already
         assert fetch("tiny", folder=folder) == [folder / f"tiny{suffix}"]
     assert len(asked) == 1
     assert [p.name for p in folder.iterdir()] == [f"tiny{suffix}"]
-    (folder / f"tiny{suffix}").write_bytes(pack(TEXT)[:-4])  # damaged: fetched again
+    (folder / f"tiny{suffix}").write_bytes(packed[:-4])  # damaged: fetched again
     fetch("tiny", folder=folder)
-    assert (folder / f"tiny{suffix}").read_bytes() == pack(TEXT) and len(asked) == 2
+    assert (folder / f"tiny{suffix}").read_bytes() == packed and len(asked) == 2
 
 
 def test_wrong_content_does_not_stay(server, register, tmp_path):
