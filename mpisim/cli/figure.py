@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from mpisim.cli.parser import require_mpi
+
 PICTURES = Path("figures")
 
 
@@ -35,6 +37,7 @@ def add_claims(parser: argparse.ArgumentParser) -> None:
 
 def figure(args: argparse.Namespace, argv: list[str]) -> int:
     """Draw OUT/NAME.png and .pdf, write OUT/NAME.claims.json, print the claims."""
+    require_mpi()  # which the modules of an experiment import
     from mpisim.analysis.study import find
     from mpisim.analysis.study.draw import draw
 

@@ -86,7 +86,7 @@ def main() -> None:
                 os.kill(rank, signal.SIGINT)
 
     signal.signal(signal.SIGINT, pass_on)
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGTTOU):
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP, signal.SIGTTOU):
         signal.signal(number, signal.SIG_IGN)
     last = b""
     for line in sys.stdin.buffer:

@@ -128,7 +128,7 @@ def test_a_run_without_standard_streams(tmp_path):
         assert file.attrs["status"] == "done" and file["rounds/round"][:].tolist() == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("command", ["run x.toml", "sweep x.toml", "study run/permk", "verify x"])
+@pytest.mark.parametrize("command", ["run x.toml", "study run/permk", "figure permk-fig1"])
 def test_an_mpi_that_cannot_be_loaded(command):
     job = shell(command, MPI4PY_LIBMPI="/nonexistent/libmpi.so")
     lines = job.stderr.splitlines()
