@@ -83,6 +83,7 @@ trial: $(STAMP) ## faults in 200 real jobs, 10 million corrupted messages, 1 mil
 	@$(ENV) && .venv/bin/python -m tests.trials $(ARGS)
 	@$(ENV) && .venv/bin/python -m tests.trials.messages
 	@$(ENV) && .venv/bin/python -m tests.trials.soak
+	@$(ENV) && .venv/bin/python -m tests.processors
 
 lint: $(STAMP) ## ruff, mypy, and the order of the rooms
 	@.venv/bin/python -m ruff check .

@@ -35,6 +35,7 @@ class Compressor(CompressorConstants, ABC):
     seeded: ClassVar[bool] = False  # a form is a `SeededForm`, and a message those values of v
     fitted: bool = False  # `prepare` uses the problem: set for each class that defines it
     lazy: ClassVar[bool] = False  # `compress` also takes `LazyRows`
+    portable: bool = True  # the same bits on every x86-64 processor, as in `Problem`
     precision: Precision
 
     def __init_subclass__(cls) -> None:
@@ -61,10 +62,12 @@ class Compressor(CompressorConstants, ABC):
     def bind_inner(self, key: str) -> Compressor:
         """The bound compressor under ``key``; errors name ``compressor.key.…``."""
         try:
-            return getattr(self, key).bind(self.d, self.n, self.precision)
+            inner = getattr(self, key).bind(self.d, self.n, self.precision)
         except InputError as error:
             line = str(error).replace("compressor.", f"compressor.{key}.", 1)
             raise InputError(line) from None
+        self.portable = self.portable and inner.portable
+        return inner
 
     def prepare(self, star: Uplink, problem: Objective) -> None:
         """Exchange what must be known before round 0 (smoothness matrices, say). Collective.

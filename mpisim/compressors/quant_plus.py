@@ -8,6 +8,7 @@ import numpy as np
 
 from mpisim.compressors.base import compressor
 from mpisim.compressors.block_quant import Fitted, Scheme
+from mpisim.core.products import norm
 from mpisim.core.schema import require
 from mpisim.theory import quantization as theory
 from mpisim.wire.codecs import CodecName
@@ -46,4 +47,4 @@ class QuantPlus(Fitted):
         return theory.cal_L_varying(diagonal, h)
 
     def nonzeros(self, h: np.ndarray) -> float:
-        return min(float(self.d), float(np.linalg.norm(1 / h)))
+        return min(float(self.d), norm(1 / h))

@@ -5,12 +5,15 @@ from __future__ import annotations
 from math import isqrt
 
 import numpy as np
+from numba import njit
 
 from mpisim.compressors.base import Compressor, compressor
 from mpisim.core.lazy_rows import LazyRows, row_blocks
+from mpisim.core.products import add_gram, product
 from mpisim.core.protocols import Objective, Uplink
 from mpisim.core.rng import Draw
 from mpisim.core.schema import require
+from mpisim.core.symmetric import eigh
 from mpisim.theory.compression import FLOAT_BITS
 from mpisim.wire.base import Message, same
 from mpisim.wire.factors import Factors, FactorsForm, Shapes
@@ -58,7 +61,8 @@ class RankK(Compressor):
                     if a >= b:
                         p[:], q[:] = factors(matrices, p.shape[2])
                     else:
-                        q[:], p[:] = factors(matrices.transpose(0, 2, 1), p.shape[2])
+                        turned = np.ascontiguousarray(matrices.transpose(0, 2, 1))
+                        q[:], p[:] = factors(turned, p.shape[2])
         return Factors(form, values)
 
     @property
@@ -70,19 +74,26 @@ class RankK(Compressor):
         return same(message.form.workers, FLOAT_BITS * message.form.count)
 
 
-def factors(matrices: np.ndarray, r: int) -> tuple[np.ndarray, np.ndarray]:
+@njit(cache=True)
+def factors(matrices, r):
     """X V (m, a, r) and V (m, b, r), V the first r right singular vectors of each X (a, b), a >= b.
 
-    Matrix by matrix: no bit depends on the block. A matrix that is not finite gives NaN.
+    V are eigenvectors of X^T X. A matrix that is not finite gives NaN.
     """
-    largest = np.abs(matrices).max(axis=(1, 2), initial=0.0)
-    good = np.isfinite(largest)
-    scale = np.where(good & (largest > 0), largest, 1.0)[:, None, None]
-    scaled = np.where(good[:, None, None], matrices, 0.0) / scale  # its squares do not overflow
-    _, vectors = np.linalg.eigh(scaled.transpose(0, 2, 1) @ scaled)
-    v = np.ascontiguousarray(vectors[:, :, : -r - 1 : -1])
-    v[~good] = np.nan
-    return (scaled @ v) * scale, v
+    m, a, b = matrices.shape
+    left, right = np.empty((m, a, r)), np.empty((m, b, r))
+    gram, ones = np.empty((b, b)), np.ones(a)
+    for i in range(m):
+        largest = np.abs(matrices[i]).max()
+        scale = largest if largest > 0 else 1.0  # its squares do not overflow
+        scaled = matrices[i] / scale
+        gram[:] = 0
+        add_gram(scaled, ones, 0, gram)
+        vectors = eigh(gram)[1]
+        right[i] = vectors[:, b - r :][:, ::-1]
+        left[i] = product(scaled, right[i])
+        left[i] *= scale
+    return left, right
 
 
 def nearly_square(d: int) -> tuple[int, int]:

@@ -9,9 +9,11 @@ from mpisim.compressors.base import Compressor, compressor
 from mpisim.compressors.mapped import Mapped, MappedForm, products
 from mpisim.compressors.worker_rows import WorkerRows, send_once
 from mpisim.core.errors import InputError
+from mpisim.core.products import product
 from mpisim.core.protocols import Objective, Uplink
 from mpisim.core.rng import Draw
 from mpisim.core.schema import require
+from mpisim.core.symmetric import eigh
 from mpisim.theory.smoothness import matrices
 from mpisim.wire.base import Message
 
@@ -100,7 +102,7 @@ class Smooth(Compressor):
         found = []
         for t in range(star.m):
             root = self._roots.one(star.first + t).astype(np.float64)  # type: ignore[union-attr]
-            cal_L = self.inner.cal_L(root @ root, star.first + t)
+            cal_L = self.inner.cal_L(product(root, root), star.first + t)
             assert cal_L is not None
             found.append([cal_L, cal_L / least[t] if least[t] > 0 else 0.0])
         worst = star.all_workers(np.array(found, np.float64).reshape(star.m, 2)).max(axis=0)
@@ -161,9 +163,9 @@ def cut_off(d: int, wire: np.dtype) -> float:
 
 def square_root(matrix: np.ndarray, wire: np.dtype) -> np.ndarray:
     """L^{1/2} of a symmetric positive semidefinite (d, d) matrix, symmetric to the bit."""
-    values, vectors = np.linalg.eigh(matrix)
+    values, vectors = eigh(matrix)
     values = np.where(values > cut_off(len(matrix), wire) * values[-1], values, 0.0)
-    return _symmetric((vectors * np.sqrt(values)) @ vectors.T, matrix)
+    return _symmetric(_composed(vectors, np.sqrt(values)), matrix)
 
 
 def low_rank_root(matrix: np.ndarray, rank: int, wire: np.dtype) -> np.ndarray:
@@ -171,7 +173,7 @@ def low_rank_root(matrix: np.ndarray, rank: int, wire: np.dtype) -> np.ndarray:
 
     c = sqrt(l), l = lambda_{r+1}, and column k of V is (sqrt(lambda_k) - c)^{1/2} u_k.
     """
-    values, vectors = np.linalg.eigh(matrix)
+    values, vectors = eigh(matrix)
     values = np.where(values > cut_off(len(matrix), wire) * values[-1], values, 0.0)
     roots = np.sqrt(values[::-1][: rank + 1])
     top = vectors[:, ::-1][:, :rank] * np.sqrt(roots[:rank] - roots[rank])
@@ -180,12 +182,17 @@ def low_rank_root(matrix: np.ndarray, rank: int, wire: np.dtype) -> np.ndarray:
 
 def pseudo_inverse(root: np.ndarray, wire: np.dtype) -> tuple[np.ndarray, float]:
     """L^{†1/2} from the decoded L^{1/2}, and L's least non-zero eigenvalue (0 for L = 0)."""
-    values, vectors = np.linalg.eigh(root.astype(np.float64))
+    values, vectors = eigh(root.astype(np.float64))
     kept = values > np.sqrt(cut_off(len(root), wire)) * values[-1]
     values, vectors = values[kept], vectors[:, kept]
     if not values.size:
         return np.zeros(root.shape), 0.0
-    return _symmetric((vectors / values) @ vectors.T, root), float(values[0] ** 2)
+    return _symmetric(_composed(vectors, 1 / values), root), float(values[0] * values[0])
+
+
+def _composed(vectors: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """V diag(values) V^T, (d, d), from vectors V (d, k)."""
+    return product(np.ascontiguousarray(vectors * values), np.ascontiguousarray(vectors.T))
 
 
 def _symmetric(matrix: np.ndarray, source: np.ndarray) -> np.ndarray:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from functools import cache
 
+FLOATS = ("+sse", "+ssse", "+avx", "+fma", "+f16c")  # LLVM has some seventy others
+
 
 def facts() -> dict[str, str]:
     """All of this module as lines of text, for logs and for comparisons of ranks."""
@@ -31,12 +33,12 @@ def name() -> str:
 
 @cache
 def features() -> tuple[str, ...]:
-    """LLVM's names of the instruction sets that Numba may use, sorted, such as ``avx2``."""
+    """LLVM's names of the instruction sets for floats that Numba may use, sorted: ``avx2``, say."""
     from numba.core import codegen, config
 
     given = config.CPU_FEATURES  # type: ignore[attr-defined]
     listed = codegen.get_host_cpu_features() if given is None else given
-    return tuple(sorted(item[1:] for item in listed.split(",") if item.startswith("+")))
+    return tuple(sorted(item[1:] for item in listed.split(",") if item.startswith(FLOATS)))
 
 
 @cache

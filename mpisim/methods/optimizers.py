@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from mpisim.core.functions import power
 from mpisim.core.registry import named
 from mpisim.core.schema import require
 from mpisim.core.state import Stateful
@@ -88,7 +89,7 @@ class Moments(Optimizer):
     def corrected(self, v: np.ndarray) -> np.ndarray:
         """m / (sqrt(v) + nu), both corrected for the bias of the start at 0."""
         t = int(self.t)
-        m, v = self.m / (1 - self.beta1**t), v / (1 - self.beta2**t)
+        m, v = self.m / (1 - power(self.beta1, t)), v / (1 - power(self.beta2, t))
         return m / (np.sqrt(v) + self.nu)
 
 

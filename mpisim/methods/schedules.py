@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from mpisim.core.functions import power
 from mpisim.core.schema import require
 
 
@@ -27,7 +28,7 @@ class Schedule:
         """The factor of the step size in round k, of a run of ``rounds`` rounds."""
         if not self.at:
             return 1.0
-        return self.factor ** sum(k >= start for start in self.starts(rounds))
+        return power(self.factor, sum(k >= start for start in self.starts(rounds)))
 
     def starts(self, rounds: int) -> list[float]:
         """``at``, with shares as rounds."""

@@ -19,7 +19,9 @@ from typing import Literal
 import numpy as np
 
 from mpisim.core.memory import VECTORS, require_memory
+from mpisim.core.products import product
 from mpisim.core.schema import require
+from mpisim.core.symmetric import eigh
 from mpisim.problems import autoencoder_kernels as kernels
 from mpisim.problems.autoencoder_codes import Codes, Parameters
 from mpisim.problems.base import ExplicitProblem, problem
@@ -154,11 +156,11 @@ class Autoencoder(ExplicitProblem):
 
     def whole(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         point = Parameters(x, self.d_f, np.float64)
-        decoder, times = point.decoder, kernels.product(self.moments, point.b)
+        decoder, times = point.decoder, product(self.moments, point.b)
         s_e, s_k = times[:, : self.d_e], times[:, self.d_e :]
-        q = kernels.product(point.encoder, s_e.copy())
+        q = product(point.encoder, s_e.copy())
         f = np.sum(point.gram * q) - 2 * np.sum(decoder * s_e) + np.trace(self.moments)
-        first = kernels.product(decoder, q) - s_e
+        first = product(decoder, q) - s_e
         return float(f), 2 * np.concatenate([first.ravel(), s_k.T.ravel()])
 
     def minimum(self) -> tuple[np.ndarray, float]:
@@ -166,6 +168,6 @@ class Autoencoder(ExplicitProblem):
 
         By Eckart and Young. D T and T^-1 E are minimisers too, for every invertible T.
         """
-        largest = np.linalg.eigh(self.moments)[1][:, : -self.d_e - 1 : -1]
+        largest = eigh(self.moments)[1][:, : -self.d_e - 1 : -1]
         x = np.concatenate([largest.ravel(), largest.T.ravel()])
         return x, self.whole(x)[0]

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import DTypeLike
 
+from mpisim.core.products import product
 from mpisim.problems import autoencoder_kernels as kernels
 from mpisim.problems.image_shards import ImageShards
 
@@ -19,9 +20,9 @@ class Parameters:
         decoder, encoder = self.x[: x.size // 2], self.x[x.size // 2 :]
         self.decoder, self.encoder = decoder.reshape(d_f, -1), encoder.reshape(-1, d_f)
         transposed = np.ascontiguousarray(self.encoder.T)
-        self.gram = kernels.product(np.ascontiguousarray(self.decoder.T), self.decoder)
-        self.encoder_gram = kernels.product(self.encoder, transposed)
-        k = kernels.product(transposed, self.gram) - self.decoder
+        self.gram = product(np.ascontiguousarray(self.decoder.T), self.decoder)
+        self.encoder_gram = product(self.encoder, transposed)
+        k = product(transposed, self.gram) - self.decoder
         self.b = np.hstack([transposed, k])
 
     @property

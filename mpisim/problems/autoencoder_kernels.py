@@ -13,19 +13,6 @@ from numba import njit
 
 
 @njit(cache=True)
-def product(a, b):
-    """a b, summed in the order of b's rows. (The bits of BLAS depend on its number of threads.)"""
-    out = np.zeros((a.shape[0], b.shape[1]), a.dtype)
-    for i in range(a.shape[0]):
-        row = out[i]
-        for k in range(a.shape[1]):
-            factor, column = a[i, k], b[k]
-            for c in range(row.size):
-                row[c] += factor * column[c]
-    return out
-
-
-@njit(cache=True)
 def count_pixels(pixels, images, starts, ptr):
     """ptr[u, 1:] = pixels above 0 in each column so far; ``images`` names rows of ``pixels``."""
     total = 0

@@ -57,12 +57,15 @@ class Problem(ABC):
     published : how published code gets L from the L_i: "one" takes their maximum, for every L_i
         too; "mean" takes their mean
     shapes : the matrices that make up x, each stored row by row; empty if x is a vector
+    portable : results have the same bits on every x86-64 processor; a problem that computes with
+        BLAS, LAPACK, NumPy's exp and the like, or PyTorch says False
     """
 
     name: ClassVar[str]
     explicit: ClassVar[bool] = False  # whether it is an `ExplicitProblem`
     tested: ClassVar[bool] = False  # whether it is a `ProblemWithTestSet`
     nonnegative: ClassVar[bool] = False
+    portable: ClassVar[bool] = True
     spread: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     published: ClassVar[Literal["one", "mean", "sharp"]] = "sharp"
     convex: bool = False

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from mpisim.core.products import add_gram
 from mpisim.problems import row_kernels
 from mpisim.problems.batch_kernels import batch_changes, batch_ids
 from mpisim.problems.data.shards import Shards
@@ -163,10 +164,10 @@ class DesignMatrix:
         """Rows start to stop - 1 of sum_t weights_t a_t a_t^T over worker i, (stop - start, d)."""
         indptr, indices, data, dense = self.store
         own = slice(self.starts[i], self.stops[i])
-        if self.form == DENSE:
-            a = dense[own]
-            return (a[:, start:stop] * weights[own, None]).T @ a
         out = np.zeros((stop - start, self.d))
+        if self.form == DENSE:
+            add_gram(dense[own].astype(np.float64), weights[own], start, out)
+            return out
         ids = np.arange(own.start, own.stop).astype(np.uint64)
         row_kernels.gram_rows(ids, indptr, indices, data, weights, start, stop, out)
         return out
@@ -188,7 +189,7 @@ class DesignMatrix:
         """max_t |a_t|^2 over each worker's rows, shape (m,), float64; 0 for a worker without."""
         indptr, _, data, dense = self.store
         if self.form == DENSE:
-            norms = np.einsum("ij,ij->i", dense, dense)
+            norms = row_kernels.row_norms_sq(dense)
         else:
             lengths = _lengths(indptr)
             row = np.repeat(np.arange(len(lengths)), lengths)

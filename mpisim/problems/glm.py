@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from mpisim.core.lanes import dot
 from mpisim.core.schema import require
 from mpisim.problems.base import Problem
 from mpisim.problems.data.arrange import Remainder, Scale, Split
@@ -81,7 +82,7 @@ class Glm(Problem):
 
     def penalty(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """The penalty at x and its gradient (d,), both float64."""
-        return 0.5 * self.l2 * float(x @ x), self.l2 * x
+        return 0.5 * self.l2 * float(dot(x, x)), self.l2 * x
 
     @property
     def seeded(self) -> bool:

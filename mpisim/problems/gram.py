@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-from scipy.linalg import eigh
 
 from mpisim.core.eigen import largest_eigenvalue
+from mpisim.core.products import inner_products
+from mpisim.core.symmetric import eigvalsh
 from mpisim.problems.design import DesignMatrix
 from mpisim.problems.loss_kernels import GRADIENT, PRODUCT
 
-GRAM_LIMIT = 1500  # up to this many rows or columns a worker's eigenvalues come from LAPACK
+GRAM_LIMIT = 150  # up to this many rows or columns a worker's eigenvalues come from the matrix
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,14 +53,12 @@ class WeightedGram:
     def _largest(self, i: int) -> float:
         """The largest eigenvalue of A^T W A, or of W^1/2 A A^T W^1/2, which has the same ones."""
         count, d = int(self.design.counts[i]), self.design.d
-        if d <= min(count, GRAM_LIMIT):
-            gram = self.design.gram(i, self.weights, 0, d)
-        elif count <= GRAM_LIMIT:
-            roots = np.sqrt(self.weights[self.design.starts[i] : self.design.stops[i]])
-            a = self.design.dense_rows(i) * roots[:, None]
-            gram = a @ a.T
-        else:
+        if min(count, d) > GRAM_LIMIT:
             own = WeightedGram(self.design.worker(i), np.ones(1), self.weights, 0.0)
             return largest_eigenvalue(lambda v: own.times(v)[0], d)
-        size = len(gram)
-        return float(eigh(gram, eigvals_only=True, subset_by_index=[size - 1, size - 1])[0])
+        if d <= count:
+            gram = self.design.gram(i, self.weights, 0, d)
+        else:
+            roots = np.sqrt(self.weights[self.design.starts[i] : self.design.stops[i]])
+            gram = inner_products(self.design.dense_rows(i) * roots[:, None])
+        return float(eigvalsh(gram).max(initial=0.0))

@@ -5,13 +5,12 @@ from __future__ import annotations
 from math import inf
 
 import numpy as np
-from scipy.special import expit
 
 from mpisim.core.schema import require
 from mpisim.problems.base import problem
 from mpisim.problems.glm import Glm
 from mpisim.problems.gram import WeightedGram
-from mpisim.problems.loss_kernels import LOGISTIC
+from mpisim.problems.loss_kernels import LOGISTIC, sigmoid
 
 
 class _Logistic(Glm):
@@ -30,7 +29,7 @@ class Logistic(_Logistic):
     def hessian(self, x: np.ndarray) -> WeightedGram:
         """(1 / r_i) sum_t sigma(z_t) sigma(-z_t) a_t a_t^T + l2 I."""
         z = self.margins(x)
-        return WeightedGram(self.design, self._scale, expit(z) * expit(-z), self.l2)
+        return WeightedGram(self.design, self._scale, sigmoid(z) * sigmoid(-z), self.l2)
 
 
 @problem("logistic-nonconvex-reg")

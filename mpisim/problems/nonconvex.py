@@ -15,7 +15,7 @@ from mpisim.problems.loss_kernels import NONCONVEX
 # phi = (1 - s)^2 with s = sigma(z): phi'' = 2 s (1 - s)^2 (3 s - 1), and its derivative vanishes
 # where 12 s^2 - 9 s + 1 = 0. The larger root gives the larger |phi''|, about 0.15406.
 def _second(s: float) -> float:
-    return 2 * s * (1 - s) ** 2 * (3 * s - 1)
+    return 2 * s * (1 - s) * (1 - s) * (3 * s - 1)
 
 
 CURVATURE = _second((9 + sqrt(33)) / 24)

@@ -12,7 +12,6 @@ from math import inf, sqrt
 from typing import ClassVar, Literal
 
 import numpy as np
-from scipy.linalg import solve_banded
 
 from mpisim.core.memory import VECTORS, require_memory
 from mpisim.core.protocols import Known
@@ -141,11 +140,7 @@ class Quadratic(ExplicitProblem):
         return self.mean_t * bend + self.c * norm - self.mean_b * float(x[0]), gradient[0]
 
     def minimum(self) -> tuple[np.ndarray, float]:
-        bands = np.full((3, self.d), -self.mean_t)
-        bands[1] = 2 * self.mean_t + self.c
-        right = np.zeros(self.d)
-        right[0] = self.mean_b
-        x = solve_banded((1, 1), bands, right)
+        x = kernels.solve(self.mean_t, self.c, self.mean_b, self.d)
         return x, self.whole(x)[0]
 
     def _ends(self, t: np.ndarray) -> np.ndarray:

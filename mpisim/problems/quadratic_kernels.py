@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
 
@@ -66,3 +67,17 @@ def write_changes(values, t, b, c, x, y, ptr, indices):
             j = indices[k]
             at_x = kind(_coordinate(t[i], b[i], c, x, j))
             values[k] = at_x - kind(_coordinate(t[i], b[i], c, y, j))
+
+
+@njit(cache=True)
+def solve(t, c, b, d):
+    """x (d,) with (t T + c I) x = b e_1, the matrix positive definite: elimination from the end."""
+    pivots = np.empty(d)
+    pivots[d - 1] = 2 * t + c
+    for j in range(d - 2, -1, -1):
+        pivots[j] = (2 * t + c) - t * t / pivots[j + 1]
+    x = np.empty(d)
+    x[0] = b / pivots[0]
+    for j in range(1, d):
+        x[j] = t * x[j - 1] / pivots[j]
+    return x

@@ -10,6 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from mpisim.core.lanes import LANES, add_products, dot, load, reduce, sum_of, zeros
+from mpisim.core.products import add_four
 from mpisim.problems.loss_kernels import DOTS, GRADIENT, LOSS, phi
 
 ONES, SPARSE, DENSE = range(3)  # how rows are stored; ONES: sparse, and all stored entries are 1
@@ -25,14 +27,6 @@ def chunk_rows(form, d):
     if form != DENSE:
         return CHUNK
     return max(4, min(128, DENSE_BYTES // 8 // max(d, 1) // 4 * 4))
-
-
-@njit(cache=True, fastmath={"reassoc", "contract"}, error_model="numpy")
-def _sum(v, n):
-    total = 0.0
-    for j in range(n):
-        total += v[j]
-    return total
 
 
 @njit(cache=True)
@@ -63,51 +57,45 @@ def _sparse_add(form, ids, indptr, indices, data, w, g):
                 g[indices[u]] += c * data[u]
 
 
-@njit(cache=True, fastmath={"reassoc", "contract"}, error_model="numpy")
-def _dot4(a, b, c, e, x):
-    zero = x.dtype.type(0)
-    s0, s1, s2, s3 = zero, zero, zero, zero
-    for j in range(x.shape[0]):
-        s0 += a[j] * x[j]
-        s1 += b[j] * x[j]
-        s2 += c[j] * x[j]
-        s3 += e[j] * x[j]
-    return s0, s1, s2, s3
-
-
-@njit(cache=True, fastmath={"reassoc", "contract"}, error_model="numpy")
-def _dot(a, x):
-    total = x.dtype.type(0)
-    for j in range(x.shape[0]):
-        total += a[j] * x[j]
-    return total
+@njit(cache=True)
+def _dense_dots(ids, dense, x, z):
+    """Four rows at a time; for the rest, the last one again. Each has the bits of `lanes.dot`."""
+    n, d = ids.shape[0], x.size
+    whole = d & -LANES
+    for t in range(0, n, 4):
+        t1, t2, t3 = min(t + 1, n - 1), min(t + 2, n - 1), min(t + 3, n - 1)
+        r0, r1, r2, r3 = np.int64(ids[t]), np.int64(ids[t1]), np.int64(ids[t2]), np.int64(ids[t3])
+        z0 = z1 = z2 = z3 = x.dtype.type(0)
+        for j in range(whole, d):
+            z0 += dense[r0, j] * x[j]
+            z1 += dense[r1, j] * x[j]
+            z2 += dense[r2, j] * x[j]
+            z3 += dense[r3, j] * x[j]
+        s0 = s1 = s2 = s3 = zeros(x)
+        for j in range(0, whole, LANES):
+            v = load(x, j)
+            s0 = add_products(s0, load(dense, r0 * d + j), v)
+            s1 = add_products(s1, load(dense, r1 * d + j), v)
+            s2 = add_products(s2, load(dense, r2 * d + j), v)
+            s3 = add_products(s3, load(dense, r3 * d + j), v)
+        z[t], z[t1] = reduce(s0) + z0, reduce(s1) + z1
+        z[t2], z[t3] = reduce(s2) + z2, reduce(s3) + z3
 
 
 @njit(cache=True)
-def _dense_dots(ids, dense, x, z):
-    four = ids.shape[0] // 4 * 4
-    for t in range(0, four, 4):
-        z[t], z[t + 1], z[t + 2], z[t + 3] = _dot4(
-            dense[ids[t]], dense[ids[t + 1]], dense[ids[t + 2]], dense[ids[t + 3]], x
-        )
-    for t in range(four, ids.shape[0]):
-        z[t] = _dot(dense[ids[t]], x)
-
-
-@njit(cache=True, fastmath={"contract"}, error_model="numpy")
 def _dense_add(ids, dense, w, g):
-    four = ids.shape[0] // 4 * 4
-    kind = g.dtype.type
+    """Row after row is added to each coordinate; four rows in one pass over g."""
+    n, d, kind = ids.shape[0], g.size, g.dtype.type
+    flat, four = dense.reshape(-1), n // 4 * 4
     for t in range(0, four, 4):
-        w0, w1, w2, w3 = kind(w[t]), kind(w[t + 1]), kind(w[t + 2]), kind(w[t + 3])
-        a, b, c, e = dense[ids[t]], dense[ids[t + 1]], dense[ids[t + 2]], dense[ids[t + 3]]
-        for j in range(g.shape[0]):
-            g[j] += (w0 * a[j] + w1 * b[j]) + (w2 * c[j] + w3 * e[j])
-    for t in range(four, ids.shape[0]):
-        w0 = kind(w[t])
-        a = dense[ids[t]]
-        for j in range(g.shape[0]):
-            g[j] += w0 * a[j]
+        r0, r1 = np.int64(ids[t]), np.int64(ids[t + 1])
+        r2, r3 = np.int64(ids[t + 2]), np.int64(ids[t + 3])
+        weights = (kind(w[t]), kind(w[t + 1]), kind(w[t + 2]), kind(w[t + 3]))
+        add_four(g, 0, d, flat, (r0 * d, r1 * d, r2 * d, r3 * d), weights)
+    for t in range(four, n):
+        c, row = kind(w[t]), dense[ids[t]]
+        for j in range(d):
+            g[j] += c * row[j]
 
 
 @njit(cache=True)
@@ -166,7 +154,7 @@ def sweep(form, kind, want, ids, bounds, store, labels, xs, scale, shift, losses
                     y[j] = labels[here[j]]
                 phi(kind, n, z, y, w, loss, want, t, p, s)
             if want & LOSS:
-                total += _sum(loss, n)
+                total += sum_of(loss, n)
             if want & GRADIENT:
                 add_to(form, here, indptr, indices, data, dense, w, grads[i])
         if want & LOSS:
@@ -192,3 +180,12 @@ def gram_rows(ids, indptr, indices, data, weights, start, stop, out):
                 c = weights[row] * (1.0 if ones else data[u])
                 for v in range(indptr[row], indptr[row + ONE]):
                     out[j - start, indices[v]] += c * (1.0 if ones else data[v])
+
+
+@njit(cache=True)
+def row_norms_sq(rows):
+    """|a_t|^2 of each dense row, float64."""
+    out = np.empty(rows.shape[0])
+    for t in range(rows.shape[0]):
+        out[t] = dot(rows[t], rows[t])
+    return out

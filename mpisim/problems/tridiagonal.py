@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from math import cos, pi, sin
+from math import pi
 
 import numpy as np
+
+from mpisim.core.functions import sine
 
 
 def extreme_eigenvalues(d: int) -> tuple[float, float]:
     """The least and the largest of the eigenvalues 4 sin^2(j pi / (2 (d + 1))) of T."""
-    angle = pi / (2 * (d + 1))
-    return 4 * sin(angle) ** 2, 4 * cos(angle) ** 2
+    s = sine(pi / (2 * (d + 1)))
+    return 4 * s * s, 4 - 4 * s * s
 
 
 def second_difference(x: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ import numpy as np
 
 from mpisim.comm.clock import PARALLEL, Clock, SlowestPath
 from mpisim.comm.star import Star
+from mpisim.core.lanes import dot
 from mpisim.core.ordered_sums import add_rows
 from mpisim.methods.oracle import Oracle
 from mpisim.runs.metrics import Metric
@@ -73,7 +74,9 @@ class Evaluator:
         if star.is_server:
             self.path.add(self.clock.seconds, slowest, longest - own_busy)
         bits, seconds = tuple(star.ledger.totals.values()), list(self.path.seconds)
-        return Row(k, f, float(grad @ grad), self.calls, bits, seconds, int(received), bool(due))
+        return Row(
+            k, f, float(dot(grad, grad)), self.calls, bits, seconds, int(received), bool(due)
+        )
 
     def metrics_at(self, k: int, x: np.ndarray) -> np.ndarray:
         """The values of all metrics at x^k; a resumed run has those of its first row."""

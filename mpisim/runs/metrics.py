@@ -14,6 +14,7 @@ from numba import njit
 
 from mpisim.comm.star import Star
 from mpisim.comm.upload import Upload
+from mpisim.core.lanes import dot
 from mpisim.core.lazy_rows import LazyRows, row_blocks
 from mpisim.core.ordered_sums import add_rows
 from mpisim.methods.oracle import LazyGradients
@@ -128,7 +129,7 @@ class Adaptive(Metric):
         if self.last is None:
             return np.nan, np.nan
         moved = (x - self.last).astype(np.float64)
-        length = float(moved @ moved)
+        length = float(dot(moved, moved))
         change: np.ndarray | LazyRows
         if self.problem.explicit:
             change = LazyGradients(self.problem, x) - LazyGradients(self.problem, self.last)
@@ -163,7 +164,7 @@ class Tests(Metric):
         shares, gradients = cast(ProblemWithTestSet, self.problem).test(x)
         total = self.star.sum_over_workers(np.concatenate([shares, gradients], axis=1))
         gradient = total[shares.shape[1] :]
-        return (*total[: shares.shape[1]].tolist(), float(gradient @ gradient))
+        return (*total[: shares.shape[1]].tolist(), float(dot(gradient, gradient)))
 
 
 def metrics_of(

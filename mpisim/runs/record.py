@@ -11,6 +11,7 @@ import numpy as np
 from mpisim.comm.job import on_first, together
 from mpisim.core.atomic_file import make_folder
 from mpisim.core.errors import InputError, OutputError
+from mpisim.core.lanes import dot
 from mpisim.core.schema import require
 from mpisim.core.terminal import one_line, report
 from mpisim.runs import checkpoint
@@ -88,7 +89,8 @@ class Record:
             reference: tuple[float, ...] = ()
             if self.setup.reference is not None:
                 x_star, f_star = self.setup.reference
-                reference = (row.loss - f_star, float((x - x_star) @ (x - x_star)))
+                away = x - x_star
+                reference = (row.loss - f_star, float(dot(away, away)))
             values = (row.round, row.loss, row.grad_norm_sq, *reference, *row.bits)
             values = (*values, row.oracle_calls, *row.seconds, *metrics.tolist())
             if self.log is not None:

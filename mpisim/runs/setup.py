@@ -11,6 +11,7 @@ from mpisim.comm import partition
 from mpisim.comm.clock import Clock
 from mpisim.comm.consistency import require_consistent
 from mpisim.comm.star import Star
+from mpisim.core import processor
 from mpisim.core.errors import InputError
 from mpisim.core.rng import Streams
 from mpisim.core.round import Round
@@ -58,6 +59,8 @@ class Setup:
         self.rows = star.all_workers(self.problem.rows)
         self.oracle = Oracle(self.problem, self.clock, int(self.rows.min()))
         self.compressor = experiment.compressor.bind(self.problem.d, n, precision)
+        if not (self.problem.portable and self.compressor.portable):
+            require_consistent(star.side, processor.facts())
         self.compressor.prepare(star, self.problem)
         star.ledger.end_round()  # the set-up exchange is a round of its own, before round 0
         method = experiment.method

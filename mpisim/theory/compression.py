@@ -7,6 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from mpisim.core.symmetric import eigvalsh
+
 FLOAT_BITS = 32  # what the papers charge for one value, whatever the wire precision
 
 
@@ -74,7 +76,7 @@ class CompressorConstants:
         """
         if self.omega is None:
             return None
-        return self.omega * max(0.0, float(np.linalg.eigvalsh(matrix)[-1]))
+        return self.omega * max(0.0, float(eigvalsh(matrix)[-1]))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -18,7 +18,10 @@ import numpy as np
 from mpisim.core import cache_folder
 from mpisim.core.atomic_file import image
 from mpisim.core.errors import InputError
+from mpisim.core.lanes import dot
+from mpisim.core.products import norm, subtract_rows, times_vector
 from mpisim.core.protocols import Collective, Matrices, Objective
+from mpisim.core.symmetric import eigh
 from mpisim.theory.collective import from_first, mean, mean_matrix
 
 DENSE_LIMIT = 1500
@@ -57,7 +60,7 @@ def minimiser(problem: Objective, star: Collective, cache: bool = True) -> tuple
 def _newton(problem: Objective, star: Collective) -> tuple[np.ndarray, float]:
     x = np.zeros(problem.d)
     f, g = _evaluate(problem, star, x)
-    start = float(np.linalg.norm(g))
+    start = norm(g)
     step = np.zeros(problem.d)
     for _ in range(200):
         if not g.any():
@@ -67,8 +70,8 @@ def _newton(problem: Objective, star: Collective) -> tuple[np.ndarray, float]:
         if better is None:
             break  # only rounding is left
         x, f, g = better
-    far = np.linalg.norm(g) > 1e-6 * start
-    unbounded = np.linalg.norm(step) > 1e-3 * np.linalg.norm(x)
+    far = norm(g) > 1e-6 * start
+    unbounded = norm(step) > 1e-3 * norm(x)
     if start > 0 and (far or (unbounded and problem.attained != "everywhere")):
         raise InputError(
             f"run.reference: no minimiser was found for problem {problem.name!r} with"
@@ -88,7 +91,7 @@ def _line_search(
     problem: Objective, star: Collective, x: np.ndarray, f: float, g: np.ndarray, step: np.ndarray
 ) -> tuple[np.ndarray, float, np.ndarray] | None:
     """The first of x - step, x - step/2, ... that decreases f or, near the minimum, |grad f|."""
-    decrease = float(g @ step)
+    decrease = float(dot(g, step))
     visible = 1e-13 * abs(f)  # rounding hides smaller decreases of f
     t = 1.0
     while t > 1e-12:
@@ -96,7 +99,7 @@ def _line_search(
         f_new, g_new = _evaluate(problem, star, new)
         if f_new <= f - 1e-4 * t * decrease and decrease > visible:
             return new, f_new, g_new
-        if f_new <= f + visible and np.linalg.norm(g_new) < np.linalg.norm(g):
+        if f_new <= f + visible and norm(g_new) < norm(g):
             return new, f_new, g_new
         if decrease <= visible:
             return None
@@ -107,20 +110,22 @@ def _line_search(
 def _solve(matrices: Matrices, g: np.ndarray, star: Collective) -> np.ndarray:
     """A solution p of H p = g, the smallest if there are several."""
     if len(g) <= DENSE_LIMIT:
-        values, vectors = np.linalg.eigh(mean_matrix(star, matrices, len(g)))
+        values, vectors = eigh(mean_matrix(star, matrices, len(g)))
         kept = values > len(g) * np.finfo(float).eps * values[-1]
-        return vectors[:, kept] @ ((vectors[:, kept].T @ g) / values[kept])
+        rows, p = vectors.T[kept], np.zeros_like(g)
+        subtract_rows(p, times_vector(rows, g) / -values[kept], rows)
+        return p
     p, residual = np.zeros_like(g), g.copy()
-    direction, square = g.copy(), float(g @ g)
+    direction, square = g.copy(), float(dot(g, g))
     stop = 1e-20 * square
     for _ in range(min(5000, 2 * len(g))):
         product = mean(star, matrices.times(direction))
-        curvature = float(direction @ product)
+        curvature = float(dot(direction, product))
         if not curvature > 0:
             break
         p += (square / curvature) * direction
         residual -= (square / curvature) * product
-        last, square = square, float(residual @ residual)
+        last, square = square, float(dot(residual, residual))
         if square <= stop:
             break
         direction = residual + (square / last) * direction

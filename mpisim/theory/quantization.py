@@ -21,6 +21,10 @@ from typing import Literal
 
 import numpy as np
 
+from mpisim.core.functions import power
+from mpisim.core.products import norm
+from mpisim.core.symmetric import eigvalsh
+
 BlockRule = Literal["root", "stated", "bound", "fixed"]
 
 
@@ -47,7 +51,7 @@ def varying_steps(diagonal: np.ndarray, beta: float, n_mu: float = 0.0) -> np.nd
     sqrt(1 + A_j^2), A_j = L_jj / (n mu), for DIANA+. (28) minimises sum_j (1 + A_j^2) h_j^2, the
     square of the last bound before (27); (27) itself has 1 + A_j there.
     """
-    weights = np.hypot(n_mu, diagonal)
+    weights = np.sqrt(n_mu * n_mu + diagonal * diagonal)
     return _where_sent(weights, lambda w: np.sqrt(w.sum() / w) / beta)
 
 
@@ -82,7 +86,7 @@ def block_steps(
     first = float((roots * weights).sum())  # d T_B
     second = float((weights**2).sum())
     if rule != "root":  # d T_1^2
-        second = (n_mu * sqrt(diagonal.size) + float(np.linalg.norm(diagonal))) ** 2
+        second = power(n_mu * sqrt(diagonal.size) + norm(diagonal), 2)
     delta = first / room + sqrt(second / room) if rule == "bound" else _root(first, second, room)
     return _where_sent(weights, lambda a: delta / a)
 
@@ -116,7 +120,7 @@ def probabilities(diagonal: np.ndarray, tau: float, n_mu: float = 0.0) -> np.nda
 
 def cal_L_varying(diagonal: np.ndarray, h: np.ndarray) -> float:
     """min(|Diag(L) h^2|_1, |Diag(L) h|), an upper bound of cal-L(Q_h, L): SAQ, (14)."""
-    return float(min((diagonal * h**2).sum(), np.linalg.norm(diagonal * h)))
+    return float(min((diagonal * h**2).sum(), norm(diagonal * h)))
 
 
 def cal_L_blocks(diagonal: np.ndarray, starts: np.ndarray, h: np.ndarray) -> float:
@@ -144,7 +148,7 @@ def cal_L_subsets(matrix: np.ndarray, k: int) -> float:
         return 0.0
     weighted = matrix * (d * (k - 1) / (k * (d - 1)) - 1)
     np.fill_diagonal(weighted, (d / k - 1) * matrix.diagonal())
-    return max(0.0, float(np.linalg.eigvalsh(weighted)[-1]))
+    return max(0.0, float(eigvalsh(weighted)[-1]))
 
 
 def sent_ones(diagonal: np.ndarray, n_mu: float = 0.0) -> np.ndarray:
@@ -155,7 +159,7 @@ def sent_ones(diagonal: np.ndarray, n_mu: float = 0.0) -> np.ndarray:
 def _root(first: float, second: float, room: float) -> float:
     """The positive root of room x^2 - first x - second."""
     half = first / (2 * room)
-    return half + sqrt(half**2 + second / room)
+    return half + sqrt(half * half + second / room)
 
 
 def _where_sent(weights: np.ndarray, steps: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:

@@ -22,7 +22,9 @@ from typing import Literal
 import numpy as np
 
 from mpisim.core.eigen import largest_eigenvalue
+from mpisim.core.functions import power
 from mpisim.core.protocols import Collective, Known, Matrices, Objective
+from mpisim.core.symmetric import eigvalsh
 from mpisim.theory.collective import mean, mean_matrix
 
 Bound = Literal["sharp", "published"]
@@ -145,7 +147,7 @@ def variance(
     if problem.identical:
         return 0.0, "PermK paper, Example 1: all f_i are the same", True
     data = matrices.without_shared()
-    floor = 1e-15 * plus**2  # rounding leaves this much of L_±^2
+    floor = 1e-15 * power(plus, 2)  # rounding leaves this much of L_±^2
 
     def times(v: np.ndarray) -> np.ndarray:
         # (1/n) sum (M_i - M)^2 v, subtracting the products of M before they can cancel
@@ -170,7 +172,7 @@ def _strong_convexity(problem: Objective, star: Collective, smooth: float):
     shared = matrices.shared
     if problem.attained != "everywhere" or problem.d > 1500:  # eigenvalues would take too long
         return shared or None, "the penalty's l2", False
-    values = np.linalg.eigvalsh(mean_matrix(star, matrices.without_shared(), problem.d))
+    values = eigvalsh(mean_matrix(star, matrices.without_shared(), problem.d))
     rounding = problem.d * np.finfo(float).eps * smooth
     least = float(values[0]) if values[0] > rounding else 0.0
     return shared + least or None, "lambda_min(mean M_i)", True

@@ -7,9 +7,10 @@ condition, if the method has a theorem for it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import sqrt
+from math import cbrt, sqrt
 
 from mpisim.core.errors import InputError
+from mpisim.core.functions import power
 from mpisim.theory.setting import MarinaTheorem, Setting, Step
 
 
@@ -84,7 +85,7 @@ def vr_diana(setting: Setting, m: float) -> Step:
     omega = _omega(setting, "VR-DIANA")
     _no_pl(setting, "VR-DIANA")
     spread = sqrt(1 + omega / setting.n)
-    gamma = 1 / (10 * setting.L_max * spread * (m ** (2 / 3) + omega + 1))
+    gamma = 1 / (10 * setting.L_max * spread * (power(cbrt(m), 2) + omega + 1))
     formula = "1 / (10 L_max sqrt(1 + omega/n) ((m/b')^(2/3) + omega + 1))"
     return Step(gamma, f"VR-DIANA, non-convex: {formula}")
 
@@ -118,7 +119,7 @@ def marina_ab(setting: Setting, p: float) -> Step:
     if setting.A is None or setting.B is None:
         raise theorem_only_for("MARINA", "unbiased compressors")
     c, A, B = setting.c, setting.A, setting.B
-    variance = (A - B) * c.L_plus**2 + B * c.L_pm**2
+    variance = (A - B) * power(c.L_plus, 2) + B * power(c.L_pm, 2)
     formula = "1 / (L_- + sqrt({}(1-p)/p ((A - B) L_+^2 + B L_±^2)))"
     theorems = ("PermK paper, Theorem 4", "PermK paper, Theorem 5 (PL)")
     if setting.groups is not None and setting.groups.L_hat_sq < variance:
@@ -142,7 +143,7 @@ def vr_marina(setting: Setting, p: float, b: float) -> Step:
     Under PL Theorems D.2 and D.4: min(the same with 2 (1-p) for 1-p, p / (2 mu)).
     """
     omega, L = _omega(setting, "VR-MARINA"), setting.L_rms
-    variance = omega * L**2 + (1 + omega) * setting.cal_L_rms**2 / b
+    variance = omega * power(L, 2) + (1 + omega) * power(setting.cal_L_rms, 2) / b
     return _step(
         setting,
         "1 / (L + sqrt({}(omega L^2 + (1+omega) cal-L^2 / b') (1-p) / (p n)))",

@@ -4,8 +4,14 @@ from concurrent.futures import ThreadPoolExecutor
 from socket import gethostname
 from threading import Barrier
 
+import pytest
+
 from mpisim.comm.consistency import difference, require_consistent
+from mpisim.compressors.sparse import RandK
+from mpisim.core import processor
 from mpisim.core.errors import InconsistentRanks
+from mpisim.problems.least_squares import LeastSquares
+from mpisim.problems.torch.problem import Torch
 from mpisim.runs import sysinfo
 from mpisim.runs.sysinfo import software, source
 from tests.helpers import run_tables, table
@@ -95,3 +101,19 @@ def test_a_set_up_compares_experiment_and_data(monkeypatch):
     run_tables(table({"name": "gd", "stepsize": 0.1}, rounds=1))
     assert "sha256:" in seen["data"] and seen["problem.data"] == "'sample'"
     assert seen["run.rounds"] == "1" and seen["method.stepsize"] == "0.1"
+    assert not processor.facts().keys() & seen.keys()  # the bits are the same on any
+
+
+@pytest.mark.parametrize("tied", [LeastSquares, RandK])
+def test_what_is_tied_to_the_processor_needs_the_same_on_all_ranks(monkeypatch, tied):
+    """PyTorch, say, or a plugin that uses BLAS: a problem, or a compressor inside another."""
+    seen = {}
+    monkeypatch.setattr(
+        "mpisim.runs.setup.require_consistent", lambda comm, facts: seen.update(facts)
+    )
+    monkeypatch.setattr(tied, "portable", False)
+    inner = {"name": "smooth", "inner": {"name": "randk", "k": 3}}
+    problem = {"name": "least-squares"}
+    run_tables(table({"name": "dcgd", "stepsize": 0.1}, inner, problem=problem, rounds=1))
+    assert processor.facts().items() <= seen.items()
+    assert not Torch.portable

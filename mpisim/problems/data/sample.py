@@ -14,6 +14,7 @@ import numpy as np
 
 from mpisim.core.atomic_file import write_whole
 from mpisim.core.errors import InputError
+from mpisim.problems.loss_kernels import sigmoid
 
 GROUPS = (5, 8, 5, 16, 5, 7, 14, 6, 5, 2, 2, 2, 5, 41)  # 123 features
 POSITIVE = 0.24
@@ -30,7 +31,7 @@ def sample_text(rows: int = 1600, features: int = 123, seed: int = 0) -> str:
     present[:, 0] = True
     weights = 3.0 * uniforms(_WEIGHTS, (features,), seed) - 1.5
     margins = np.where(present, weights[columns], 0.0).sum(axis=1)
-    chances = _sigmoid(margins + _intercept(margins))
+    chances = sigmoid(margins + _intercept(margins))
     labels = uniforms(_LABELS, (rows,), seed) < chances
     lines = []
     for label, row, keep in zip(labels, columns, present, strict=True):
@@ -70,15 +71,11 @@ def uniforms(purpose: int, shape: tuple[int, ...], seed: int) -> np.ndarray:
     return (words >> np.uint64(11)).reshape(shape) * 2.0**-53
 
 
-def _sigmoid(z: np.ndarray) -> np.ndarray:
-    return 1.0 / (1.0 + np.exp(-z))
-
-
 def _intercept(margins: np.ndarray) -> float:
     """The shift that makes the mean probability POSITIVE, by bisection."""
     low, high = -50.0, 50.0
     for _ in range(60):
         middle = (low + high) / 2
-        below = _sigmoid(margins + middle).mean() < POSITIVE
+        below = sigmoid(margins + middle).mean() < POSITIVE
         low, high = (middle, high) if below else (low, middle)
     return low

@@ -42,4 +42,5 @@ def _distances(start: np.ndarray, stop: np.ndarray, side: int) -> np.ndarray:
     y = centres[:, None] - start[:, 0, None, None]
     x = centres[None, :] - start[:, 1, None, None]
     along = np.clip((y * down + x * right) / (down**2 + right**2), 0, 1)
-    return np.hypot(y - along * down, x - along * right)
+    away_y, away_x = y - along * down, x - along * right
+    return np.sqrt(away_y * away_y + away_x * away_x)

@@ -51,6 +51,7 @@ class Torch(ProblemWithTestSet):
     device: Literal["auto", "cpu", "accelerator"] = "auto"
 
     nonnegative = True
+    portable = False
 
     def check(self) -> None:
         require(self.samples >= 0, "problem.samples", self.samples, "an integer >= 0")

@@ -1,0 +1,1 @@
+"""The same bits under the settings of other processors."""

@@ -1,0 +1,78 @@
+"""Settings under which the libraries compute as on another processor."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from mpisim.core import processor
+
+MODERN = ("X86_V3", "AVX2", "FMA3")  # what NumPy calls the instructions of a Haswell
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """Another processor.
+
+    needs : instruction sets that this one must have, by LLVM's names
+    environment : variables, without NPY_DISABLE_CPU_FEATURES
+    kept : what NumPy keeps of its dispatched instruction sets
+    """
+
+    name: str
+    needs: tuple[str, ...] = ()
+    environment: dict[str, str] = dataclasses.field(default_factory=dict)
+    kept: tuple[str, ...] = ()
+
+    def lacks(self) -> tuple[str, ...]:
+        """What this processor lacks."""
+        return tuple(sorted(set(self.needs) - set(processor.features())))
+
+    def digests(self, dense: Path, extent: str, folder: Path) -> dict[str, str]:
+        """`experiments.digests` in a process of this setting, with a cache of its own."""
+        variables = dict(self.environment)
+        if variables:
+            off = (f for f in processor.numpy_features() if f not in self.kept)
+            variables["NPY_DISABLE_CPU_FEATURES"] = " ".join(off)
+        command = [sys.executable, "-m", "tests.processors.experiments", str(dense), extent]
+        environment = os.environ | variables | {"MPISIM_CACHE": str(folder / self.name)}
+        run = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
+        return json.loads(run.stdout)
+
+
+HOST = Setting("host")
+NEHALEM = Setting(
+    "nehalem",  # 2008: vectors of two numbers, no fused multiply-add; glibc computes without either
+    ("sse4.2",),
+    {
+        "NUMBA_CPU_NAME": "nehalem",
+        "NUMBA_CPU_FEATURES": "+sse4.2",
+        "OPENBLAS_CORETYPE": "Nehalem",
+        "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX,-AVX2,-FMA",
+    },
+)
+HASWELL = Setting(
+    "haswell",  # 2013: vectors of four numbers, and fused multiply-add
+    ("avx2", "fma"),
+    {
+        "NUMBA_CPU_NAME": "haswell",
+        "NUMBA_CPU_FEATURES": "+avx2,+fma",
+        "OPENBLAS_CORETYPE": "Haswell",
+    },
+    MODERN,
+)
+SKYLAKE = Setting(
+    "skylake-avx512",  # 2017: vectors of eight numbers
+    ("avx512f", "avx512dq", "avx512bw", "avx512vl", "fma"),
+    {
+        "NUMBA_CPU_NAME": "skylake-avx512",
+        "NUMBA_CPU_FEATURES": "+avx512f,+avx512dq,+avx512bw,+avx512vl,+fma",
+        "OPENBLAS_CORETYPE": "SkylakeX",
+    },
+    (*MODERN, "X86_V4", "AVX512F", "AVX512CD", "AVX512_SKX"),
+)
+OTHERS = (NEHALEM, HASWELL, SKYLAKE)
