@@ -122,11 +122,12 @@ def go_on(ranks: int, parent: Path, tables: dict, log: Path, flag: str) -> str:
 
 
 @functools.cache
-def reference(experiment: str, log_every: int) -> Path:
-    """The log of the run that nothing happened to."""
-    path = Path(_references().name) / f"{len(list(Path(_references().name).iterdir()))}.h5"
+def reference(experiment: str, **run: int) -> Path:
+    """The log of the run, with these settings, that nothing happened to."""
+    folder = Path(_references().name)
+    path = folder / f"{len(list(folder.iterdir()))}.h5"
     tables = EXPERIMENTS[experiment]
-    run_tables(tables | {"run": tables["run"] | {"log_every": log_every}}, path)
+    run_tables(tables | {"run": tables["run"] | run}, path)
     return path
 
 

@@ -85,7 +85,7 @@ def choose(seed: int, number: int) -> Trial:
     cuts = []
     for _ in range(rng.choice([1, 1, 2, 3])):
         place = rng.choice(list(ON_RANK_0 | EVERYWHERE))
-        moment = rng.uniform(0, 1) if rng.random() < 0.5 else None
+        moment = rng.uniform(0, 0.7) if rng.random() < 0.5 else None
         call = NEVER if moment is not None else rng.randint(1, OFTEN.get(place, 1))
         fault = Fault("cut power", place, call, 0, 0, "", "")
         cuts.append(Cut(rng.choice([1, 1, 2]), fault, moment))
@@ -111,7 +111,7 @@ def attempt(trial: Trial) -> tuple[str, bool]:
         said = go_on(trial.again, parent, trial.tables(), log, "--resume")
         if said:
             return f"cannot be resumed: {said}", True
-        wrong = differences(reference(trial.experiment, trial.log_every), log)
+        wrong = differences(reference(trial.experiment, log_every=trial.log_every), log)
         return "; ".join(f"resumed, {one} differs" for one in wrong), all(happened)
 
 
@@ -156,7 +156,7 @@ def _broken_promises(trial: Trial, log: Path, code: int, said: str) -> list[str]
         lines = errors(said)
         return [] if len(lines) == 1 else [f"exit code {code} with {len(lines)} lines: {said}"]
     try:
-        wrong = differences(reference(trial.experiment, trial.log_every), log)
+        wrong = differences(reference(trial.experiment, log_every=trial.log_every), log)
     except (OSError, KeyError) as error:
         return [f"exit code 0, but {error}"]
     return [f"exit code 0, but {one} differs" for one in wrong]

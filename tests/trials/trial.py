@@ -166,7 +166,7 @@ def _harmless(trial: Trial, log: Path) -> bool:
         done = h5py.File(log).attrs["status"] == "done"
     except OSError:
         return False
-    return done and not differences(reference(trial.experiment, trial.log_every), log)
+    return done and not differences(reference(trial.experiment, log_every=trial.log_every), log)
 
 
 def _left(folder: Path, *more: str) -> list[str]:
@@ -182,7 +182,7 @@ def _left(folder: Path, *more: str) -> list[str]:
 
 def _unreadable(log: Path, trial: Trial) -> list[str]:
     """What is wrong with a log as plain h5py sees it: its rows are the reference's first ones."""
-    with h5py.File(reference(trial.experiment, trial.log_every)) as file:
+    with h5py.File(reference(trial.experiment, log_every=trial.log_every)) as file:
         expected = {name: data[:] for name, data in file["rounds"].items()}
     try:
         with h5py.File(log, "r") as file:
@@ -217,5 +217,5 @@ def _go_on(trial: Trial, parent: Path, log: Path) -> list[str]:
         return [f"cannot be gone on with: {said}"]
     return [
         f"resumed, {name} differs"
-        for name in differences(reference(trial.experiment, trial.log_every), log)
+        for name in differences(reference(trial.experiment, log_every=trial.log_every), log)
     ]
