@@ -20,6 +20,7 @@ from mpisim.runs.record import Output, Record
 from mpisim.runs.rehearsal import rehearse
 from mpisim.runs.setup import Setup
 from mpisim.runs.signals import StopSignals
+from mpisim.runs.snapshot import require_shapes
 
 
 def run(experiment: Experiment, output: Output, comm: MPI.Intracomm) -> End:
@@ -49,7 +50,9 @@ def run_rounds(setup: Setup, output: Output, signals: StopSignals) -> End:
         first, x = record.begin()
         if record.ended is not None:
             return record.ended
-        rehearse(setup)
+        shapes = rehearse(setup)
+        if first > 0:
+            require_shapes(setup, shapes)
         # the status reports divergence
         with np.errstate(over="ignore", invalid="ignore"), uncharged(setup.clock):
             end = Loop(setup, evaluator, record, signals).run(first, x)

@@ -70,7 +70,8 @@ class Record:
         """
         k, x, side = 0, self.setup.problem.initial_point(), self.setup.star.side
         if self.output.resume and self.output.log is not None:
-            state, self.ended = on_first(side, self._find)
+            state, ended = on_first(side, self._find)
+            self.ended = self._found.ended or ended
             if self.ended is not None:
                 return self.ended.row.round, self.ended.x
             k, x = self._restore(state) if state else (k, x)
@@ -135,7 +136,10 @@ class Record:
         if found.note:
             print(f"mpisim: {found.note}", file=sys.stderr, flush=True)
         self._found = found
-        return found.state, found.ended
+        ended = found.ended
+        if ended is not None:
+            ended = dataclasses.replace(ended, columns={}, attributes={})
+        return found.state, ended
 
     def _restore(self, state: State) -> tuple[int, np.ndarray]:
         """Restore all state on this rank; returns the round to resume at and its x."""

@@ -44,7 +44,7 @@ def test_a_run_killed_before_its_first_checkpoint_starts_again(whole, tmp_path, 
     log = tmp_path / "log.h5"
     killed(monkeypatch, log, at=5)
     log.write_bytes(log.read_bytes()[:700])  # whatever is left of it
-    with pytest.raises(InputError, match=r"is a checkpoint with run\.seed = 1, this run has 2"):
+    with pytest.raises(InputError, match=r"has run\.seed = 1, this run has 2"):
         run_tables(tables(seed=2), log, resume=True)
     run_tables(tables(), log, resume=True)
     assert "stopped before its first checkpoint; starting at round 0" in said(capfd)[-1]
