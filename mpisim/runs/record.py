@@ -23,7 +23,7 @@ from mpisim.runs.log.schema import columns
 from mpisim.runs.log.writer import LogWriter, require_new
 from mpisim.runs.progress import Progress
 from mpisim.runs.provenance import attributes_of
-from mpisim.runs.resume import Found, find
+from mpisim.runs.resume import Found, find, nothing
 from mpisim.runs.setup import Setup
 from mpisim.runs.snapshot import collect, put_back
 
@@ -125,6 +125,8 @@ class Record:
     def _find(self) -> tuple[State, End | None]:
         """On rank 0: what there is to resume, without what only rank 0 needs."""
         assert self.output.log is not None
+        if self.output.force and nothing(self.output.log):
+            return {}, None  # a new point of a sweep, say: there is nothing to tell
         try:
             setup = self.setup
             accept = self.output.accept

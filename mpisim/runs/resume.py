@@ -59,9 +59,9 @@ def find(
     Raises `InputError` if the log or its checkpoints are there, but cannot be resumed by it.
     """
     path, run = checkpoint.path_for(log), experiment.run
+    if nothing(log):
+        return Found(f"{log}: there is nothing to resume; starting at round 0")
     if not any(map(os.path.lexists, (path, checkpoint.former(path)))):
-        if not os.path.lexists(log):
-            return Found(f"{log}: there is nothing to resume; starting at round 0")
         ended = _ended(log, experiment, schema)
         if ended is None:
             raise InputError(f"{log}: there is no checkpoint to resume from")
@@ -81,6 +81,12 @@ def find(
         return Found(note or f"{log}: stopped before its first checkpoint; starting at round 0")
     [(rows, mark)] = kept
     return Found(note, found.state, mark, rows, found.changes)
+
+
+def nothing(log: Path) -> bool:
+    """Whether there is neither a log nor a checkpoint."""
+    path = checkpoint.path_for(log)
+    return not any(map(os.path.lexists, (log, path, checkpoint.former(path))))
 
 
 def _complete(log: Path, ended: End) -> Found:

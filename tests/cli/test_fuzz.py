@@ -130,7 +130,7 @@ def use(path, log):
     """All that reads a log; ``log``: the one that it was."""
     accept_or_one_line(show_text, path)
     assert main(["verify", str(path)]) in (0, 1, 2)
-    found, _ = checkpoint.load(checkpoint.path_for(log), {})
+    found, _ = checkpoint.load(checkpoint.path_for(log), {}, accept=True)
     result = accept_or_one_line(Mark.of_state(found.log).read, path, columns(False))
     if result is not None:
         with h5py.File(log) as file:

@@ -18,7 +18,7 @@ from mpisim.runs.experiment import parse
 from mpisim.runs.log import lock, writer
 from tests.helpers import run_tables
 from tests.resumes import differences
-from tests.runs.support import Killed, tables
+from tests.runs.support import Killed, said, tables
 from tests.runs.sweep.support import run as sweep
 from tests.runs.sweep.support import write
 
@@ -115,9 +115,10 @@ def test_no_lock_is_left_by_a_run_that_fails(error, tmp_path, monkeypatch):
     assert not list(tmp_path.glob(".*"))
 
 
-def test_a_point_that_another_run_writes_is_skipped(tmp_path):
+def test_a_point_that_another_run_writes_is_skipped(tmp_path, capfd):
     file, logs = write(tmp_path, "run.seed = [1, 2]"), tmp_path / "logs"
     points = sweep(file, logs)
+    assert said(capfd) == []
     shutil.rmtree(logs)
     logs.mkdir()
     name = Path(points[0].log).name
