@@ -28,7 +28,7 @@ def table(method, compressor=None, data="sample", workers=6, rounds=20, problem=
 
 def without_rehearsal(patch: pytest.MonkeyPatch) -> None:
     """Run what is charged only, for tests that count calls."""
-    patch.setattr("mpisim.runs.loop.rehearse", lambda setup: None)
+    patch.setattr("mpisim.runs.loop.rehearse", lambda setup: {})
     patch.setattr("mpisim.comm.star.Star._rehearse", lambda star, rows: None)
 
 

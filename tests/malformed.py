@@ -64,6 +64,8 @@ def prepare(folder: Path) -> None:
     (folder / "latin.toml").write_bytes(b"title = '\xff'\n")
     (folder / "exists.h5").write_bytes(b"not a log")
     (folder / "a-folder").mkdir()
+    (folder / "taken.h5.ckpt").mkdir()
+    os.mkfifo(folder / "a-pipe")
 
 
 def run(*settings: str) -> list[str]:
@@ -75,6 +77,11 @@ def run(*settings: str) -> list[str]:
         "{d}/log.h5",
         *(word for s in settings for word in ("--set", s)),
     ]
+
+
+def out(path: str, *flags: str) -> list[str]:
+    """The good experiment with its log at another path."""
+    return ["run", "{d}/good.toml", "--out", path, *flags]
 
 
 def data(name: str) -> list[str]:
@@ -190,13 +197,20 @@ CASES: list[tuple[str, list[str], list[str]]] = [
             "{d}/syntax.py": "syntax.py:2: invalid syntax",
         }.items()
     ),
-    ("log exists", ["run", "{d}/good.toml", "--out", "{d}/exists.h5"], ["exists.h5", "--force"]),
-    ("no folder for the log", ["run", "{d}/good.toml", "--out", "{d}/good/log.h5"], ["log.h5"]),
-    (
-        "resume without checkpoint",
-        ["run", "{d}/good.toml", "--out", "{d}/x.h5", "--resume"],
-        ["checkpoint"],
-    ),
+    ("log exists", out("{d}/exists.h5"), ["exists.h5", "--force"]),
+    ("no folder for the log", out("{d}/good/log.h5"), ["log.h5"]),
+    ("nothing but a file to resume", out("{d}/exists.h5", "--resume"), ["exists.h5", "checkpoint"]),
+    ("no name for the log", out("", "--force"), ["is a folder"]),
+    ("this folder for the log", out(".", "--force"), ["is a folder"]),
+    ("the folder above for the log", out("..", "--force"), ["..: is a folder"]),
+    ("the root for the log", out("/", "--force"), ["/: is a folder"]),
+    ("a folder for the log", out("{d}/a-folder", "--force"), ["a-folder: is a folder"]),
+    ("a pipe for the log", out("{d}/a-pipe", "--force"), ["a-pipe: is a device, a pipe or"]),
+    ("a device for the log", out("/dev/null", "--force"), ["/dev/null: is a device"]),
+    ("too long a name for the log", out("{d}/" + 300 * "x", "--force"), ["File name too long"]),
+    ("too long a name beside the log", out("{d}/" + 250 * "x"), ["File name too long"]),
+    ("not UTF-8 for the log", out("{d}/\udcff.h5"), ["udcff.h5", "UTF-8"]),
+    ("a folder for the checkpoint", out("{d}/taken.h5"), ["taken.h5.ckpt: is a folder"]),
     ("show no log", ["show", "{d}/exists.h5"], ["exists.h5"]),
     ("show a pipe", ["show", "{d}/pipe.h5"], ["pipe.h5", "not a regular file"]),
     ("verify a pipe", ["verify", "{d}/pipe.h5"], ["pipe.h5", "not a regular file"]),

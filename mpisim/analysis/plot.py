@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from mpisim.analysis.link_model import Links
 from mpisim.analysis.modelled import ModelledSeconds
 from mpisim.analysis.oversubscription import note
 from mpisim.analysis.run_groups import RunGroup, group_runs
+from mpisim.core.atomic_file import make_folder, write_whole
 from mpisim.core.errors import InputError
 from mpisim.core.schema import require
 from mpisim.runs.log.reader import read_all
@@ -129,8 +131,10 @@ def save(figure: Any, output: Path) -> None:
     # a PDF would hold the time of writing
     metadata = {"CreationDate": None} if output.suffix.lower() == ".pdf" else {}
     with matplotlib.rc_context({"pdf.fonttype": style.RC["pdf.fonttype"]}):
-        try:
-            output.parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(output, dpi=style.RC["savefig.dpi"], metadata=metadata)
-        except OSError as error:
-            raise InputError(f"{output}: cannot be written: {error.strerror}") from None
+        picture, kind = io.BytesIO(), output.suffix[1:].lower()
+        figure.savefig(picture, format=kind, dpi=style.RC["savefig.dpi"], metadata=metadata)
+    try:
+        make_folder(output.parent)
+        write_whole(output, picture.getvalue())
+    except OSError as error:
+        raise InputError(f"{output}: cannot be written: {error.strerror}") from None

@@ -16,8 +16,16 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", metavar="LOG.h5", type=Path, help="the log (default: logs/NAME-HASH.h5)"
     )
-    parser.add_argument("--resume", action="store_true", help="continue from the log's checkpoint")
-    parser.add_argument("--force", action="store_true", help="overwrite an existing log")
+    parser.add_argument(
+        "--resume",
+        action="store_true",
+        help="continue from the log's checkpoint; start if there is nothing",
+    )
+    parser.add_argument(
+        "--force",
+        action="store_true",
+        help="overwrite an existing log; with --resume: one that cannot be resumed",
+    )
     add_accept(parser)
     parser.set_defaults(command=run_command)
 

@@ -43,3 +43,8 @@ class Iteration:
         if star.is_server:
             star.ledger.end_round()
         return x
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each part of the state, by name; numbers have ()."""
+        parts = self.estimator.state() | self.optimizer.state()
+        return {name: getattr(value, "shape", ()) for name, value in parts.items()}

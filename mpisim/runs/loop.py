@@ -22,6 +22,7 @@ from mpisim.runs.record import Output, Record
 from mpisim.runs.rehearsal import rehearse
 from mpisim.runs.setup import Setup
 from mpisim.runs.signals import StopSignals
+from mpisim.runs.snapshot import require_shapes
 from mpisim.runs.status import STOPPED
 
 
@@ -56,7 +57,9 @@ def run_rounds(setup: Setup, output: Output, signals: StopSignals) -> End:
         first, x = record.begin()
         if record.ended is not None:
             return record.ended
-        rehearse(setup)
+        shapes = rehearse(setup)
+        if first > 0:
+            require_shapes(setup, shapes)
         record.durations.rehearsed()
         # the status reports divergence
         with np.errstate(over="ignore", invalid="ignore"), uncharged(setup.clock):

@@ -25,7 +25,7 @@ from mpisim.runs.log.writer import LogWriter, require_new
 from mpisim.runs.placement import Place, here
 from mpisim.runs.progress import Progress
 from mpisim.runs.provenance import attributes_of
-from mpisim.runs.resume import Found, find
+from mpisim.runs.resume import Found, find, nothing
 from mpisim.runs.setup import Setup
 from mpisim.runs.snapshot import collect, put_back
 
@@ -73,7 +73,8 @@ class Record:
         """
         k, x, side = 0, self.setup.problem.initial_point(), self.setup.star.side
         if self.output.resume and self.output.log is not None:
-            state, self.ended = on_first(side, self._find)
+            state, ended = on_first(side, self._find)
+            self.ended = self._found.ended or ended
             if self.ended is not None:
                 return self.ended.row.round, self.ended.x
             k, x = self._restore(state) if state else (k, x)
@@ -131,6 +132,8 @@ class Record:
     def _find(self) -> tuple[State, End | None]:
         """On rank 0: what there is to resume, without what only rank 0 needs."""
         assert self.output.log is not None
+        if self.output.force and nothing(self.output.log):
+            return {}, None  # a new point of a sweep, say: there is nothing to tell
         try:
             setup = self.setup
             accept = self.output.accept
@@ -142,7 +145,10 @@ class Record:
         if found.note:
             report(f"mpisim: {one_line(found.note)}")
         self._found = found
-        return found.state, found.ended
+        ended = found.ended
+        if ended is not None:
+            ended = dataclasses.replace(ended, columns={}, attributes={})
+        return found.state, ended
 
     def _restore(self, state: State) -> tuple[int, np.ndarray]:
         """Restore all state on this rank; returns the round to resume at and its x."""

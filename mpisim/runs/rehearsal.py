@@ -27,8 +27,10 @@ class RehearsalStar(Star):
         return (super().coin(p) and p == 1) or self.round % 2 == 1
 
 
-def rehearse(setup: Setup) -> None:
+def rehearse(setup: Setup) -> dict[str, tuple[int, ...]]:
     """Run some rounds of the experiment on parts of their own. Collective.
+
+    Returns the shapes of the state behind the first one.
 
     Their bits and seconds are charged to nobody, and their state is thrown away. The rounds are the
     first ones and the last one, which may be of another kind (after a warm-up, say).
@@ -36,6 +38,7 @@ def rehearse(setup: Setup) -> None:
     iteration, evaluator = _parts(setup)
     rounds, x = setup.experiment.run.rounds, setup.problem.initial_point()
     setup.problem.attach_round(iteration.round)
+    shapes: dict[str, tuple[int, ...]] = {}
     with np.errstate(over="ignore", invalid="ignore"):  # a step may be too long
         for k in range(rounds) if rounds <= FIRST else (*range(FIRST), rounds - 1):
             iteration.round.k = k
@@ -45,7 +48,9 @@ def rehearse(setup: Setup) -> None:
             for metric in evaluator.metrics:
                 metric.passed(x)
             x = iteration.next(k, x)
+            shapes = shapes or iteration.shapes()
     setup.problem.attach_round(setup.round)
+    return shapes
 
 
 def _parts(setup: Setup) -> tuple[Iteration, Evaluator]:

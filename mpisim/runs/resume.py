@@ -59,10 +59,10 @@ def find(
     Raises `InputError` if the log or its checkpoints are there, but cannot be resumed by it.
     """
     path, run = checkpoint.path_for(log), experiment.run
+    if nothing(log):
+        return Found(f"{log}: there is nothing to resume; starting at round 0")
     if not any(map(os.path.lexists, (path, checkpoint.former(path)))):
-        if not os.path.lexists(log):
-            return Found(f"{log}: there is nothing to resume; starting at round 0")
-        ended = _ended(log, experiment)
+        ended = _ended(log, experiment, schema)
         if ended is None:
             raise InputError(f"{log}: there is no checkpoint to resume from")
         theirs = identity.of_log(ended.attributes)
@@ -74,13 +74,19 @@ def find(
         kept[:] = [_rows_before(log, found, schema, run.log_every)]
 
     found, note = checkpoint.load(path, ours, fits, accept)
-    ended = _ended(log, experiment)
+    ended = _ended(log, experiment, schema)
     if ended is not None and found.state.get("round", ended.row.round) == ended.row.round:
         return _complete(log, ended)
     if not found.state:
         return Found(note or f"{log}: stopped before its first checkpoint; starting at round 0")
     [(rows, mark)] = kept
     return Found(note, found.state, mark, rows, found.changes)
+
+
+def nothing(log: Path) -> bool:
+    """Whether there is neither a log nor a checkpoint."""
+    path = checkpoint.path_for(log)
+    return not any(map(os.path.lexists, (log, path, checkpoint.former(path))))
 
 
 def _complete(log: Path, ended: End) -> Found:
@@ -106,7 +112,7 @@ def _rows_before(
     return rows, mark
 
 
-def _ended(log: Path, experiment: Experiment) -> End | None:
+def _ended(log: Path, experiment: Experiment, schema: Sequence[Column]) -> End | None:
     """How the run ended, from a complete log of this experiment; None if it is none."""
     try:
         found = reader.read(log)
@@ -131,7 +137,8 @@ def _ended(log: Path, experiment: Experiment) -> End | None:
         signal=0,
         checkpoint=False,
     )
-    return End(status, row, x, found.columns, found.attrs)
+    columns = {name: found.columns[name] for name, *_ in schema}
+    return End(status, row, x, columns, found.attrs)
 
 
 def _last_iterate(log: Path) -> np.ndarray:

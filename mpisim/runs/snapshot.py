@@ -83,6 +83,20 @@ def _require_possible(setup: Setup, state: State) -> None:
         _require_array(name, np.asarray(value), "biuf", np.shape(value)[:1])
 
 
+def require_shapes(setup: Setup, first: dict[str, tuple[int, ...]]) -> None:
+    """`InputError` if the state lacks what there is ``first``, behind round 0, or has other shapes.
+
+    Only vectors of dimension d must keep their shape: other arrays may grow.
+    """
+    found, d = setup.iteration.shapes(), setup.problem.d
+    for name, shape in first.items():
+        if name not in found:
+            raise InputError(f"the checkpoint is not one of this run: its state lacks {name}")
+        if shape[-1:] == (d,) and found[name] != shape:
+            why = f"has {name} of shape {found[name]}"
+            raise InputError(f"the checkpoint is not one of this run: its state {why}")
+
+
 def _require_array(name: str, value: np.ndarray, kinds: str, shape: tuple[int, ...]) -> None:
     if value.dtype.kind not in kinds or value.shape != shape:
         raise ValueError(f"has {name} of type {value.dtype} and shape {value.shape}")

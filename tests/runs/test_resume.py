@@ -85,7 +85,7 @@ def test_another_experiment_is_refused(tmp_path):
     refused("run.rounds: 2 is not allowed; it must be at least 3", rounds=2)
     checkpoint.path_for(log).unlink()
     checkpoint.former(checkpoint.path_for(log)).unlink()
-    refused("log.h5: there is no checkpoint to resume from; --force")
+    refused(r"log\.h5: there is no checkpoint to resume from; --force")
 
 
 def test_data_that_changed_is_refused(tmp_path):

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
+import fcntl
 import importlib
 import json
 import os
@@ -17,6 +19,7 @@ import sys
 from pathlib import Path
 
 from mpisim.cli import entry as cli
+from tests.trials import disk
 
 # Where a fault can happen: module and function. Those that only rank 0 calls come second.
 EVERYWHERE = {
@@ -45,7 +48,8 @@ class Fault:
     """What happens, where, before which call, and on which rank.
 
     action : "kill", "kill mpirun", "raise", "terminate", "interrupt", "limit" (of the size of
-        files), "fill" (the file system of ``folder``), "unwritable" (a file takes its place)
+        files), "fill" (the file system of ``folder``), "unwritable" (a file takes its place),
+        "cut power" (of that file system), "no locks" (the file system has none)
     spare : bytes that "limit" and "fill" leave
     mark : a file that is made when it happens
     """
@@ -93,6 +97,15 @@ class Fault:
     def _unwritable(self) -> None:
         os.rename(self.folder, self.folder + ".gone")
         Path(self.folder).touch()
+
+    def _cut_power(self) -> None:
+        disk.cut(Path(self.folder))
+
+    def _no_locks(self) -> None:
+        def flock(*_):
+            raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
+
+        fcntl.flock = flock
 
 
 def _job() -> int:

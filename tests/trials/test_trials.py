@@ -1,4 +1,4 @@
-"""The short form of the trials: six real jobs that end badly, and what is left of them."""
+"""The short form of the trials: real jobs that end badly, and what is left of them."""
 
 import contextlib
 import io
@@ -6,8 +6,10 @@ import io
 import pytest
 
 from tests.comm.jobs import needs_mpirun
+from tests.trials import disk, power, races
 from tests.trials.entry import PLACES, Fault, arm
-from tests.trials.trial import EXPERIMENTS, Trial, attempt, choose
+from tests.trials.job import EXPERIMENTS
+from tests.trials.trial import Trial, attempt, choose
 
 pytestmark = pytest.mark.mpi
 SOME = {
@@ -29,11 +31,39 @@ def test_a_job_with_a_fault(name):
         assert attempt(trial) == ("", True), said.getvalue()
 
 
-def test_the_choice_is_repeated_by_its_seed():
+CUTS = (  # in the first run, and in the one that goes on
+    power.Cut(1, Fault("cut power", "log, growing a column", 90, 0, 0, "", ""), None),
+    power.Cut(1, Fault("cut power", "row", 60, 0, 0, "", ""), None),
+)
+
+
+def test_a_power_cut():
+    if why := disk.possible():
+        pytest.skip(why)
+    with contextlib.redirect_stderr(io.StringIO()) as said:
+        found = power.attempt(power.Trial("ef21 topk", 1, CUTS, 1, "seed"))
+    assert found == ("", True), said.getvalue()
+
+
+@pytest.mark.parametrize("locks", [True, False])
+def test_two_commands_for_one_log(locks):
+    commands = races.Command(1, "", 1), races.Command(2, "--force", 1)
+    with contextlib.redirect_stderr(io.StringIO()):
+        problem, _ = races.attempt(races.Race("marina randk", commands, 0.5, locks))
+    assert problem == ""
+
+
+@pytest.mark.parametrize("choose", [choose, power.choose, races.choose])
+def test_the_choice_is_repeated_by_its_seed(choose):
     assert [choose(3, number) for number in range(50)] == [choose(3, n) for n in range(50)]
     chosen = [choose(3, number) for number in range(300)]
-    assert {trial.fault.place for trial in chosen} == set(PLACES)
     assert {trial.experiment for trial in chosen} == set(EXPERIMENTS)
+
+
+def test_faults_are_chosen_everywhere():
+    assert {choose(3, number).fault.place for number in range(300)} == set(PLACES)
+    cuts = [cut for number in range(300) for cut in power.choose(3, number).cuts]
+    assert {cut.fault.place for cut in cuts} == set(PLACES)
 
 
 @pytest.mark.parametrize("place", PLACES)

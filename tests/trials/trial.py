@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import json
 import os
 import random
-import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -18,20 +15,22 @@ from pathlib import Path
 
 import h5py
 import numpy as np
-import psutil
 import tomli_w
 
-from mpisim.core.errors import InputError
 from mpisim.runs import checkpoint
-from tests.comm.jobs import ROOT, environment
-from tests.helpers import run_tables
-from tests.resumes import differences, experiments
+from tests.resumes import differences
 from tests.trials.entry import EVERYWHERE, ON_RANK_0, Fault
+from tests.trials.job import (
+    EXPERIMENTS,
+    PATIENCE,
+    go_on,
+    kill,
+    reference,
+    start_job,
+    wait_for,
+    what_is_left,
+)
 
-PATIENCE = 10.0  # seconds after a fault within which the job must have ended
-STUCK = 120.0  # a job without a fault is not waited for longer
-MARK = "MPISIM_TRIAL"  # in the environment of all processes of a job
-EXPERIMENTS = dict(experiments(rounds=400))
 ANYWHERE = ("kill", "kill mpirun", "raise", "terminate", "interrupt")
 OUTPUT = ("limit", "fill", "unwritable")
 OFTEN = {"gather": 300, "broadcast": 400, "row": 50, "checkpoint": 4}  # calls to choose from
@@ -103,11 +102,11 @@ def attempt(trial: Trial) -> tuple[str, bool]:
         (Path(name) / "job.toml").write_text(tomli_w.dumps(trial.tables()))
         log = folder / "log.h5"
         problems = _run(dataclasses.replace(trial, fault=fault), Path(name), log)
-        problems += _left(folder)
+        problems += _left(folder, ".log.h5.lock")  # of a process that was killed
         if log.exists():
             problems += _unreadable(log, trial)
         _cut(trial, log)
-        problems = problems or _go_on(trial, Path(name), log)
+        problems = problems or _go_on(trial, Path(name), log) + _left(folder)
         return "; ".join(problems), Path(fault.mark).exists()
 
 
@@ -129,34 +128,23 @@ def _mount(folder: Path) -> bool:
     return os.geteuid() == 0 and subprocess.run(command, capture_output=True).returncode == 0
 
 
-def can_fill() -> bool:
-    """Whether a file system of its own can be made here; else "limit" stands for "fill"."""
-    with tempfile.TemporaryDirectory() as name, _folder(Path(name), _FILL) as folder:
-        return os.path.ismount(folder)
-
-
-_FILL = Fault("fill", "start", 1, 0, 0, "", "")
-
-
 def _run(trial: Trial, parent: Path, log: Path) -> list[str]:
     """Run the job until the fault has ended it; what is wrong with its end."""
     words = ["run", str(parent / "job.toml"), "--out", str(log)]
     fault = json.dumps(dataclasses.asdict(trial.fault))
-    job = _start(trial.ranks, parent, "-m", "tests.trials.entry", fault, *words)
+    job = start_job(trial.ranks, parent, "-m", "tests.trials.entry", fault, *words)
     mark = Path(trial.fault.mark)
     if trial.moment is not None:
         time.sleep(trial.moment)
-        _kill(job, trial.fault)
+        kill(job, trial.fault)
         mark.touch()
-    start = time.monotonic()
-    while job.poll() is None:
-        after = time.time() - mark.stat().st_mtime if mark.exists() else 0.0
-        noticed = trial.fault.action not in OUTPUT  # those show when there is something to write
-        if (noticed and after > PATIENCE) or time.monotonic() - start > STUCK:
-            for process in _processes(parent):
-                process.kill()
-            return [f"still running {after:.0f} s after the fault"]
-        time.sleep(0.02)
+
+    def late() -> bool:  # an output that fails shows when there is something to write
+        noticed = trial.fault.action not in OUTPUT and mark.exists()
+        return noticed and time.time() - mark.stat().st_mtime > PATIENCE
+
+    if not wait_for(job, parent, late):
+        return ["still running long after the fault"]
     said = (parent / "stderr").read_text()
     problems = []
     if mark.exists() and job.returncode == 0 and not _harmless(trial, log):
@@ -169,54 +157,7 @@ def _run(trial: Trial, parent: Path, log: Path) -> list[str]:
         and said.count("RuntimeError: one bad day") != 1
     ):
         problems.append(f"the error is not said once: {said[-1000:]}")
-    _, alive = psutil.wait_procs(_processes(parent), timeout=PATIENCE)
-    if alive:
-        problems.append(f"processes left: {[p.pid for p in alive]}")
-        for process in alive:
-            process.kill()
-    if "Segmentation" in said or "Fatal Python error" in said:
-        problems.append(f"crashed: {said[-500:]}")
-    return problems
-
-
-def _start(ranks: int, parent: Path, *arguments: str) -> subprocess.Popen:
-    launcher = ["mpirun", "-n", str(ranks)] if ranks > 1 else []
-    with (parent / "stderr").open("wb") as errors:
-        return subprocess.Popen(
-            [*launcher, sys.executable, *arguments],
-            cwd=ROOT,
-            env=environment() | {MARK: str(parent), "TMPDIR": str(parent)},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=errors,
-            start_new_session=True,
-        )
-
-
-def _kill(job: subprocess.Popen, fault: Fault) -> None:
-    try:
-        children = psutil.Process(job.pid).children(recursive=True)
-    except psutil.NoSuchProcess:
-        return
-    ranks = sorted(
-        (p for p in children if "tests.trials.entry" in p.cmdline()), key=lambda p: p.pid
-    )
-    if fault.action == "kill mpirun" or not ranks:
-        os.kill(job.pid, signal.SIGKILL)
-    else:
-        ranks[fault.rank % len(ranks)].kill()
-
-
-def _processes(parent: Path) -> list[psutil.Process]:
-    """All that belong to the job of this folder and still run."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if process.environ().get(MARK) == str(parent):
-                found.append(process)
-        except (psutil.Error, OSError):
-            continue
-    return [p for p in found if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+    return problems + what_is_left(parent, said)
 
 
 def _harmless(trial: Trial, log: Path) -> bool:
@@ -225,23 +166,23 @@ def _harmless(trial: Trial, log: Path) -> bool:
         done = h5py.File(log).attrs["status"] == "done"
     except OSError:
         return False
-    return done and not differences(reference(trial.experiment, trial.log_every), log)
+    return done and not differences(reference(trial.experiment, log_every=trial.log_every), log)
 
 
-def _left(folder: Path) -> list[str]:
+def _left(folder: Path, *more: str) -> list[str]:
     """Files that nobody needs; makes the folder writable again."""
     if folder.is_file():
         folder.unlink()
         Path(f"{folder}.gone").rename(folder)
     (folder / "ballast").unlink(missing_ok=True)
-    allowed = {"log.h5", "log.h5.ckpt", "log.h5.ckpt.old"}
+    allowed = {"log.h5", "log.h5.ckpt", "log.h5.ckpt.old", *more}
     extra = sorted({path.name for path in folder.iterdir()} - allowed)
     return [f"files left: {extra}"] if extra else []
 
 
 def _unreadable(log: Path, trial: Trial) -> list[str]:
     """What is wrong with a log as plain h5py sees it: its rows are the reference's first ones."""
-    with h5py.File(reference(trial.experiment, trial.log_every)) as file:
+    with h5py.File(reference(trial.experiment, log_every=trial.log_every)) as file:
         expected = {name: data[:] for name, data in file["rounds"].items()}
     try:
         with h5py.File(log, "r") as file:
@@ -269,53 +210,12 @@ def _cut(trial: Trial, log: Path) -> None:
 
 def _go_on(trial: Trial, parent: Path, log: Path) -> list[str]:
     """Resume; a file that is cut short may end in one line, anything else may not."""
-    resume = (
-        checkpoint.path_for(log).exists() or checkpoint.former(checkpoint.path_for(log)).exists()
-    )
-    said = _again(trial, parent, log, resume)
+    said = go_on(trial.again, parent, trial.tables(), log, "--resume")
     if said and trial.cut and ": " in said and "\n" not in said.strip():
-        said = _again(trial, parent, log, False)
+        said = go_on(trial.again, parent, trial.tables(), log, "--force")
     if said:
         return [f"cannot be gone on with: {said}"]
     return [
         f"resumed, {name} differs"
-        for name in differences(reference(trial.experiment, trial.log_every), log)
+        for name in differences(reference(trial.experiment, log_every=trial.log_every), log)
     ]
-
-
-def _again(trial: Trial, parent: Path, log: Path, resume: bool) -> str:
-    """Go on with the run, or start it anew; what stderr says of a failure."""
-    if trial.again == 0:
-        try:
-            run_tables(trial.tables(), log, resume=resume, force=not resume)
-        except InputError as error:
-            return str(error)
-        return ""
-    flag = "--resume" if resume else "--force"
-    words = ["-m", "mpisim", "run", str(parent / "job.toml"), "--out", str(log), flag]
-    job = _start(trial.again, parent, *words)
-    try:
-        code = job.wait(STUCK)
-    except subprocess.TimeoutExpired:
-        for process in _processes(parent):
-            process.kill()
-        return f"still running after {STUCK:.0f} s\n"
-    if code != 0:
-        said = (parent / "stderr").read_text()
-        lines = "\n".join(line for line in said.splitlines() if line.startswith("mpisim: "))
-        return lines or said
-    return ""
-
-
-@functools.cache
-def reference(experiment: str, log_every: int) -> Path:
-    """The log of the run that nothing happened to."""
-    path = Path(_references().name) / f"{len(list(Path(_references().name).iterdir()))}.h5"
-    tables = EXPERIMENTS[experiment]
-    run_tables(tables | {"run": tables["run"] | {"log_every": log_every}}, path)
-    return path
-
-
-@functools.cache
-def _references() -> tempfile.TemporaryDirectory:
-    return tempfile.TemporaryDirectory()

@@ -117,6 +117,7 @@ class LogWriter:
                 self._commit()
                 self.raw.sync()
                 self._end(status)
+                self._require_own()
         except OutputError:
             with contextlib.suppress(OSError):
                 self._end("failed")
@@ -145,9 +146,12 @@ class LogWriter:
     def _commit(self) -> None:
         """Write what HDF5 has, if the log is still this one."""
         self.file.flush()
+        self._require_own()
+        self.raw.commit()
+
+    def _require_own(self) -> None:
         if not leads_to(self.path, self.raw.descriptor):
             raise OutputError(f"{self.path}: is not this run's log any more: replaced or removed")
-        self.raw.commit()
 
     def _add_results(self, x: np.ndarray | None, workers: dict[str, np.ndarray]) -> None:
         arrays = [*workers.values(), *([] if x is None else [x])]

@@ -1,14 +1,17 @@
 """A log can be read after each single write to the disk, as if the process were killed there."""
 
 import io
+import os
 
 import h5py
 import numpy as np
 import pytest
 
+from mpisim.runs.log import draft as drafts
 from mpisim.runs.log import ordered_file as ordered
 from mpisim.runs.log import writer as logs
-from mpisim.runs.log.schema import columns
+from mpisim.runs.log.draft import Draft
+from mpisim.runs.log.schema import columns, row_type
 from mpisim.runs.log.writer import LogWriter
 
 MORE = 1 << 20  # bytes that are reserved behind the end
@@ -29,24 +32,19 @@ def check(content: bytes) -> None:
 
 def written(tmp_path, monkeypatch, resume):
     """The bytes of a log at first, and all writes until it is closed, in their order."""
-    monkeypatch.setattr(logs, "CHUNK_ROWS", 16)
-    path, writes = tmp_path / "log.h5", []
+    for module in (drafts, logs):
+        monkeypatch.setattr(module, "CHUNK_ROWS", 16)
+    path, writes, schema = tmp_path / "log.h5", [], columns(False)
     attributes = {f"a{i}": "x" * 30 for i in range(30)} | {"config": "text" * 100}
-    log = LogWriter.create(path, attributes, columns(False), False)
-    if resume:
-        for k in range(40):
-            log.row(row(k))
-        log.finish("done", np.zeros(200), {"rows": np.ones(6, int)})
-    else:
-        log.finish("done", None, {})
+    rows = np.array([row(k) for k in range(10 if resume else 0)], row_type(schema))
+    original = ordered.OrderedFile.commit
 
-    def flush(self):
+    def commit(self):
         writes.extend(self.in_order())
         original(self)
 
-    original = ordered.OrderedFile.flush
-    monkeypatch.setattr(ordered.OrderedFile, "flush", flush)
-    log = LogWriter.reopen(path, columns(False), 10 if resume else 0)
+    monkeypatch.setattr(ordered.OrderedFile, "commit", commit)
+    log = LogWriter(path, Draft(attributes, schema, rows))
     before = path.read_bytes()
     k = log._written
     for rows in (3, 20, 1, 50):
@@ -77,18 +75,20 @@ def test_the_order_matters(tmp_path, monkeypatch):
         test_every_state_on_the_disk_can_be_read(False, tmp_path, monkeypatch)
 
 
-def test_reads_see_what_was_written_and_the_disk_sees_flushes(tmp_path):
+def test_reads_see_what_was_written_and_the_disk_sees_commits(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(bytes(40) + (200).to_bytes(8, "little") + bytes(200 - 48))
-    file = ordered.OrderedFile(path)
+    file = ordered.OrderedFile(os.open(path, os.O_RDWR))
     before = path.read_bytes()
     for position, data in ((10, b"abc"), (198, b"wxyz"), (11, b"B")):
         file.seek(position)
         assert file.write(data) == len(data)
     file.seek(9)
-    assert file.read(5) == b"\0aBc\0" and path.read_bytes() == before
+    assert file.read(5) == b"\0aBc\0"
     assert file.seek(0, 2) == 202
     file.flush()
+    assert path.read_bytes() == before
+    file.commit()
     assert path.read_bytes()[10:13] == b"aBc" and path.read_bytes()[198:] == b"wxyz"
     file.close()
     file.close()

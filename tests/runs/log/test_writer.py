@@ -1,5 +1,6 @@
 """The schema of a log, its blocks, and what remains when writing fails."""
 
+import errno
 import subprocess
 import sys
 
@@ -54,7 +55,7 @@ def test_rows_can_be_read_during_the_run(tmp_path, monkeypatch):
 def test_an_old_log_is_kept_unless_forced(tmp_path):
     path = tmp_path / "log.h5"
     path.write_text("old")
-    with pytest.raises(InputError, match="exists already; --force"):
+    with pytest.raises(InputError, match="exists already; --resume"):
         writer(path)
     assert path.read_text() == "old"
     writer(path, force=True).finish("done", None, {})
@@ -64,35 +65,6 @@ def test_an_old_log_is_kept_unless_forced(tmp_path):
 def test_full_disk_is_one_line():
     with pytest.raises((InputError, OutputError), match="cannot be written"):
         writer(logs.Path("/dev/full/log.h5"))
-
-
-def test_reopen_cuts_back(tmp_path):
-    path = tmp_path / "log.h5"
-    log = writer(path)
-    for k in range(8):
-        log.row(row(k))
-    log.finish("done", np.zeros(2), {})
-    log = LogWriter.reopen(path, columns(False), 5)
-    log.row(row(5))
-    log.finish("done", np.ones(2), {})
-    with h5py.File(path) as file:
-        assert file["rounds/round"][:].tolist() == list(range(6))
-        assert file["final/x"][:].tolist() == [1, 1]
-
-
-@pytest.mark.parametrize("share", [0.2, 0.6, 0.9, 0.999])
-def test_a_log_that_was_cut_short_is_not_resumed(share, tmp_path):
-    """Space that is reserved for new rows must not stand in for what is missing."""
-    path = tmp_path / "log.h5"
-    log = writer(path)
-    for k in range(3000):
-        log.row(row(k))
-    log.finish("done", np.zeros(2), {})
-    content = path.read_bytes()[: int(share * path.stat().st_size)]
-    path.write_bytes(content)
-    with pytest.raises(InputError, match="cannot be resumed"):
-        LogWriter.reopen(path, columns(False), 2)
-    assert path.read_bytes() == content
 
 
 def test_log_every_keeps_the_last_row(tmp_path):
@@ -108,7 +80,7 @@ def test_no_room_for_the_status_is_a_failure(tmp_path, monkeypatch):
 
     def full(size):
         if size == 0:
-            raise OutputError("cannot be written")
+            raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(log, "_reserve", full)
     with pytest.raises(OutputError):

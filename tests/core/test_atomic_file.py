@@ -1,0 +1,103 @@
+"""Files that are whole and durable, or not there."""
+
+import errno
+import os
+import stat
+
+import pytest
+
+from mpisim.core import atomic_file
+from mpisim.core.atomic_file import create_whole, leads_to, make_folder, reserve, write_whole
+
+
+@pytest.fixture
+def events(monkeypatch):
+    """A list of what happens to files and folders, from now on."""
+    found = []
+
+    def watch(name, describe):
+        original = getattr(os, name)
+
+        def function(*arguments, **options):
+            result = original(*arguments, **options)
+            found.append(describe(*arguments))
+            return result
+
+        monkeypatch.setattr(os, name, function)
+
+    def synced(descriptor):
+        return "sync folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "sync file"
+
+    watch("pwrite", lambda *_: "write")
+    watch("fsync", synced)
+    watch("replace", lambda source, target: f"name {os.path.basename(target)}")
+    watch("link", lambda source, target: f"name {os.path.basename(target)}")
+    return found
+
+
+@pytest.mark.parametrize("nameless", [True, False])
+def test_the_file_is_synced_before_its_name_and_the_folder_after_each(
+    nameless, events, tmp_path, monkeypatch
+):
+    if not nameless:
+        monkeypatch.delattr("os.O_TMPFILE", raising=False)
+    write_whole(tmp_path / "a", b"one")
+    assert events == ["write", "sync file", "name a", "sync folder"]
+    del events[:]
+    write_whole(tmp_path / "a", b"two", keep=tmp_path / "a.old")
+    kept = ["name a.old", "sync folder", "name a", "sync folder"]
+    assert events == ["write", "sync file", *kept]
+    del events[:]
+    write_whole(tmp_path / "a", b"three")
+    named = ["name .a.new", "name a"] if nameless else ["name a"]
+    assert events == ["write", "sync file", *named, "sync folder"]
+    assert (tmp_path / "a").read_bytes() == b"three" and (tmp_path / "a.old").read_bytes() == b"one"
+
+
+def test_each_new_folder_is_synced_into_the_one_above(events, tmp_path):
+    make_folder(tmp_path / "a" / "b")
+    assert events == ["sync folder"] * 2
+    make_folder(tmp_path / "a" / "b")
+    assert len(events) == 2
+
+
+@pytest.mark.parametrize("number", [errno.EINVAL, errno.ENOTSUP, errno.EIO])
+@pytest.mark.parametrize("call", ["fsync", "posix_fallocate"])
+def test_what_a_file_system_cannot_is_not_a_failure(call, number, tmp_path, monkeypatch):
+    descriptor = create_whole(tmp_path / "a", b"x")
+
+    def fails(*_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, call, fails)
+
+    def act():
+        if call == "fsync":
+            atomic_file.sync_folder(tmp_path)
+        else:
+            reserve(descriptor, 10)
+
+    if number == errno.EIO:
+        with pytest.raises(OSError, match="Input/output"):
+            act()
+    else:
+        act()
+    os.close(descriptor)
+
+
+def test_short_writes_are_gone_on_with(tmp_path, monkeypatch):
+    original = os.pwrite
+    monkeypatch.setattr(os, "pwrite", lambda d, data, at: original(d, data[:3], at))
+    write_whole(tmp_path / "a", b"0123456789")
+    assert (tmp_path / "a").read_bytes() == b"0123456789"
+
+
+def test_a_path_leads_to_a_file_until_it_is_replaced(tmp_path):
+    path = tmp_path / "a"
+    descriptor = create_whole(path, b"one")
+    assert leads_to(path, descriptor)
+    write_whole(path, b"two")
+    assert not leads_to(path, descriptor)
+    path.unlink()
+    assert not leads_to(path, descriptor)
+    os.close(descriptor)

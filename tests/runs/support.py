@@ -1,0 +1,43 @@
+"""Runs that are killed between checkpoints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mpisim.runs.evaluation import Evaluator
+from mpisim.runs.log import writer
+from tests.helpers import run_tables, table
+
+DIANA, QSGD = {"name": "diana", "stepsize": 0.1}, {"name": "qsgd", "s": 3}
+
+
+def tables(rounds=30, **run):
+    """A run of DIANA, whose workers and server have state."""
+    return table(DIANA, QSGD, rounds=rounds, **run)
+
+
+class Killed(BaseException):
+    """Nothing can be done any more: not even the log is closed."""
+
+
+def killed(patch: pytest.MonkeyPatch, log: Path, rounds=30, at=25, **output):
+    """A run that is killed at a round, with two checkpoints before."""
+    with patch.context() as context, pytest.raises(Killed):
+        original = Evaluator.row
+
+        def row(self, k, *arguments):
+            if k == at:
+                raise Killed
+            found = original(self, k, *arguments)
+            return found if k not in (13, 20) else type(found)(**vars(found) | {"checkpoint": True})
+
+        context.setattr(Evaluator, "row", row)
+        context.setattr(writer.LogWriter, "finish", lambda self, *_: self.flush())
+        run_tables(tables(rounds), log, **output)
+
+
+def said(capfd: pytest.CaptureFixture) -> list[str]:
+    """mpisim's lines on stderr, progress apart."""
+    return [line for line in capfd.readouterr().err.splitlines() if line.startswith("mpisim: ")]

@@ -1,0 +1,79 @@
+"""Checkpoints whose checksum fits, but whose content cannot be."""
+
+import io
+
+import h5py
+import numpy as np
+import pytest
+
+from mpisim.core.errors import InputError
+from mpisim.runs import checkpoint
+from tests.helpers import columns, run_tables
+from tests.runs.support import killed, tables
+
+
+def rewritten(path, change):
+    """Change the content of a checkpoint, with a checksum that fits."""
+    memory = io.BytesIO(path.read_bytes()[checkpoint.HEADER :])
+    with h5py.File(memory, "r+") as file:
+        change(file)
+    content = memory.getvalue()
+    path.write_bytes(checkpoint._header(content) + content)
+
+
+def replaced(name, value):
+    def change(file):
+        del file[name]
+        if value is not None:
+            file[name] = value
+
+    return change
+
+
+IMPOSSIBLE = {
+    "a round below 0": replaced("state/round", -5),
+    "a round that is not one": replaced("state/round", np.zeros(3)),
+    "another round": replaced("state/round", 7),
+    "a round in words": replaced("state/round", "five"),
+    "no round": replaced("state/round", None),
+    "no state": replaced("state", None),
+    "a state that is a number": replaced("state", 3),
+    "no identity": replaced("identity", None),
+    "an identity that is a number": replaced("identity", 3),
+    "no format": lambda file: file.attrs.pop("format"),
+    "no mark": replaced("log", None),
+    "a mark of fewer rows": replaced("log/rows", 3),
+    "a mark of rows below 0": replaced("log/rows", -1),
+    "no addresses": replaced("log/addresses", np.zeros(3, int)),
+    "addresses outside of the log": replaced("log/addresses", np.full((1, 18, 1), 1 << 62)),
+    "addresses below 0": replaced("log/addresses", np.full((1, 18, 1), -1)),
+    "attributes that are not JSON": replaced("log/attributes", "{"),
+    "no x": replaced("state/x", None),
+    "another x": replaced("state/x", np.zeros(3)),
+    "x in words": replaced("state/x", "x"),
+    "a shift of fewer workers": replaced("state/worker/h_i", np.zeros((2, 123))),
+    "a shift without workers": replaced("state/worker/h_i", 1.0),
+    "a shift of another dimension": replaced("state/worker/h_i", np.zeros((6, 5))),
+    "no shift": replaced("state/worker/h_i", None),
+    "no shift on the server": replaced("state/server/h", None),
+    "a shorter shift on the server": replaced("state/server/h", np.zeros(5)),
+    "a matrix on the server": replaced("state/server/h", np.zeros((3, 3))),
+    "bits below 0": replaced("state/ledger/worker_bits_up", np.full(6, -1)),
+    "no ledger": replaced("state/ledger", None),
+    "a ledger that is a number": replaced("state/ledger", 3),
+    "fewer clocks": replaced("state/seconds", np.zeros(3)),
+    "calls in words": replaced("state/oracle_calls", "many"),
+}
+
+
+@pytest.mark.parametrize("name", IMPOSSIBLE)
+def test_impossible_content_is_one_line(name, tmp_path, monkeypatch):
+    log = tmp_path / "log.h5"
+    killed(monkeypatch, log)
+    rounds = columns(log)["round"]
+    rewritten(checkpoint.path_for(log), IMPOSSIBLE[name])
+    checkpoint.former(checkpoint.path_for(log)).unlink()
+    with pytest.raises(InputError) as error:
+        run_tables(tables(), log, resume=True)
+    assert "\n" not in str(error.value)
+    assert np.array_equal(columns(log)["round"][:20], rounds[:20])

@@ -1,0 +1,136 @@
+"""The processes of a trial's jobs, and the logs that they should have written."""
+
+from __future__ import annotations
+
+import functools
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+
+from mpisim.core.errors import InputError
+from tests.comm.jobs import ROOT, environment
+from tests.helpers import run_tables
+from tests.resumes import experiments
+from tests.trials.entry import Fault
+
+PATIENCE = 10.0  # seconds after a fault within which the job must have ended
+STUCK = 120.0  # a job without a fault is not waited for longer
+MARK = "MPISIM_TRIAL"  # in the environment of all processes of a job
+EXPERIMENTS = dict(experiments(rounds=400))
+NOTES = ("nothing to", "starting at", "going on from", "starting anew")  # lines that are no errors
+
+
+def start_job(ranks: int, parent: Path, *arguments: str, name: str = "stderr") -> subprocess.Popen:
+    """Start ``python ARGUMENTS`` on ranks; stderr goes to a file in ``parent``."""
+    launcher = ["mpirun", "-n", str(ranks)] if ranks > 1 else []
+    with (parent / name).open("wb") as errors:
+        return subprocess.Popen(
+            [*launcher, sys.executable, *arguments],
+            cwd=ROOT,
+            env=environment() | {MARK: str(parent), "TMPDIR": str(parent)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            start_new_session=True,
+        )
+
+
+def wait_for(job: subprocess.Popen, parent: Path, late: Callable[[], bool]) -> bool:
+    """Whether the job ends before it is ``late`` or stuck; else all of it is killed."""
+    begin = time.monotonic()
+    while job.poll() is None:
+        if late() or time.monotonic() - begin > STUCK:
+            for process in processes(parent):
+                process.kill()
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def errors(said: str) -> list[str]:
+    """mpisim's errors on stderr, without what it says of resuming."""
+    lines = [line for line in said.splitlines() if line.startswith("mpisim: ")]
+    return [line for line in lines if not any(note in line for note in NOTES)]
+
+
+def what_is_left(parent: Path, said: str) -> list[str]:
+    """Processes that have not ended, which are killed, and crashes."""
+    problems = []
+    _, alive = psutil.wait_procs(processes(parent), timeout=PATIENCE)
+    if alive:
+        problems.append(f"processes left: {[p.pid for p in alive]}")
+        for process in alive:
+            process.kill()
+    if "Segmentation" in said or "Fatal Python error" in said:
+        problems.append(f"crashed: {said[-500:]}")
+    return problems
+
+
+def kill(job: subprocess.Popen, fault: Fault) -> None:
+    """Kill a rank of the job, or mpirun."""
+    try:
+        children = psutil.Process(job.pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return
+    ranks = sorted(
+        (p for p in children if "tests.trials.entry" in p.cmdline()), key=lambda p: p.pid
+    )
+    if fault.action == "kill mpirun" or not ranks:
+        os.kill(job.pid, signal.SIGKILL)
+    else:
+        ranks[fault.rank % len(ranks)].kill()
+
+
+def processes(parent: Path) -> list[psutil.Process]:
+    """All that belong to the job of this folder and still run."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get(MARK) == str(parent):
+                found.append(process)
+        except (psutil.Error, OSError):
+            continue
+    return [p for p in found if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+
+
+def go_on(ranks: int, parent: Path, tables: dict, log: Path, flag: str) -> str:
+    """Go on with a run on ranks (0: in this process); what is said of a failure.
+
+    flag : "--resume" or "--force"; the experiment is in ``parent``, too
+    """
+    if ranks == 0:
+        try:
+            run_tables(tables, log, **{flag.removeprefix("--"): True})
+        except InputError as error:
+            return str(error)
+        return ""
+    words = ["-m", "mpisim", "run", str(parent / "job.toml"), "--out", str(log), flag]
+    job = start_job(ranks, parent, *words)
+    if not wait_for(job, parent, lambda: False):
+        return f"still running after {STUCK:.0f} s\n"
+    if job.returncode != 0:
+        said = (parent / "stderr").read_text()
+        return "\n".join(errors(said)) or said
+    return ""
+
+
+@functools.cache
+def reference(experiment: str, **run: int) -> Path:
+    """The log of the run, with these settings, that nothing happened to."""
+    folder = Path(_references().name)
+    path = folder / f"{len(list(folder.iterdir()))}.h5"
+    tables = EXPERIMENTS[experiment]
+    run_tables(tables | {"run": tables["run"] | run}, path)
+    return path
+
+
+@functools.cache
+def _references() -> tempfile.TemporaryDirectory:
+    return tempfile.TemporaryDirectory()
