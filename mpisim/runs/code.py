@@ -63,18 +63,18 @@ def _classes(experiment: Experiment) -> list[type]:
     parts = [experiment.problem, method.estimator, method.optimizer, method.schedule]
     return [
         *map(type, parts),
-        *map(type, _nested(experiment.compressor)),
+        *map(type, nested(experiment.compressor)),
         *(METRICS[name] for name in columns),
     ]
 
 
-def _nested(compressor: Any) -> Iterator[Any]:
+def nested(compressor: Any) -> Iterator[Any]:
     """A compressor and those inside it."""
     yield compressor
     for field in dataclasses.fields(compressor):
         inner = getattr(compressor, field.name)
         if dataclasses.is_dataclass(inner):
-            yield from _nested(inner)
+            yield from nested(inner)
 
 
 def _elsewhere(name: str) -> bool:

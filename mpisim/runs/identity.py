@@ -7,9 +7,11 @@ processor) may differ if a user accepts the change, which is then recorded.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import platform
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from mpisim.core import processor
 from mpisim.core.errors import InputError
 from mpisim.core.schema import flat
 from mpisim.runs import code
@@ -39,8 +41,22 @@ def resolved(
 
 def executed_by(experiment: Experiment) -> dict[str, str]:
     """What executes an experiment in this process, by name."""
-    modules = {f"module {name}": text for name, text in code.modules(experiment).items()}
-    return modules | {f"library {name}": version(name) for name in LIBRARIES}
+    modules = code.modules(experiment)
+    found = {f"module {name}": text for name, text in modules.items()}
+    found |= {f"library {name}": version(name) for name in LIBRARIES}
+    return found | {"processor": _processor(experiment, modules)}
+
+
+def _processor(experiment: Experiment, modules: Iterable[str]) -> str:
+    """The processor; only its kind where the bits are the same on all of that kind.
+
+    Of a plugin nobody knows this.
+    """
+    parts = [experiment.problem, *code.nested(experiment.compressor)]
+    ours = all(name.startswith("mpisim") for name in modules)
+    if ours and all(part.portable for part in parts):
+        return platform.machine()
+    return "; ".join(processor.facts().values())
 
 
 def require_same(

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import itertools
 import json
+import platform
 import sys
 
 import h5py
 import pytest
 from mpi4py import MPI
 
+from mpisim.compressors.sparse import RandK
 from mpisim.core.errors import InputError
 from mpisim.runs import code, identity
+from mpisim.runs.experiment import parse
 from mpisim.runs.sweep import runner
 from tests.helpers import run_tables, table
 from tests.resumes import differences
@@ -138,3 +141,19 @@ def test_an_old_log_does_not_say_what_code_wrote_it():
 def test_the_experiment_must_agree_whatever_is_accepted():
     with pytest.raises(InputError, match=r"a\.h5: has run\.seed = 1, this run has 2"):
         identity.require_same("a.h5", {"run.seed": "1"}, {"run.seed": "2"}, accept=True)
+
+
+def test_the_processor_counts_where_bits_depend_on_it(plugin, monkeypatch):
+    """Not where they are the same on all of its kind; of a plugin nobody knows."""
+
+    def processor(tables):
+        return identity.executed_by(parse(tables))["processor"]
+
+    own = table({"name": "dcgd", "stepsize": 0.1}, {"name": "randk", "k": 3})
+    before = processor(own), processor(plugin.table(3))
+    monkeypatch.setattr("mpisim.core.processor.facts", lambda: {"cpu": "another"})
+    assert processor(own) == before[0] == platform.machine()
+    assert processor(plugin.table(3)) == "another" != before[1]
+    monkeypatch.setattr(RandK, "portable", False)
+    inner = {"name": "compose", "outer": {"name": "permk"}, "inner": {"name": "randk", "k": 3}}
+    assert processor(own | {"compressor": inner}) == "another"
