@@ -167,7 +167,7 @@ def test_a_log_that_hdf5_cannot_open_is_gone_on_with(whole, tmp_path, monkeypatc
     run_tables(tables(), log, resume=True)
     assert rounds_run == [0, 20] and differences(whole, log) == []
     with h5py.File(whole) as one, h5py.File(log) as two:
-        assert set(one.attrs) == set(two.attrs) and two.attrs["start"] <= two.attrs["end"]
+        assert set(one.attrs) <= set(two.attrs) and two.attrs["start"] <= two.attrs["end"]
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
