@@ -77,7 +77,8 @@ def _status(log: Log) -> str:
         return status
     if "resumed" in log.attrs:
         return f"{status}; started {start}, resumed at round {log.attrs['resumed']}, ended {end}"
-    return f"{status}; started {start}, took {duration(seconds)}"
+    elapsed = log.attrs.get("seconds_elapsed", seconds)  # with the set-up, which precedes the log
+    return f"{status}; started {start}, took {duration(elapsed)}"
 
 
 def _last_row(log: Log) -> list[tuple[str, str]]:
