@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mpisim.cli.parser import add_plugin, on_all_ranks
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import Log, damaged, read
+
+if TYPE_CHECKING:
+    from mpisim.runs.experiment import Experiment
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -85,12 +89,23 @@ def _check(log: Log, lacks: str) -> int:
             except InputError as error:
                 hint = "--plugin loads what is not mpisim's"
                 raise InputError(f"{log.path}: {error}; {hint}") from None
+            _print_code(log, experiment)
             reason = why_not(log, experiment)
             if reason:
                 print(f"  --  {text}: no, {reason}; --rerun checks them")
             else:
                 failed += _print(text, replay(log, experiment))
     return failed
+
+
+def _print_code(log: Log, experiment: Experiment) -> None:
+    """Whether one code, the one here, wrote the log. Another one need not be wrong."""
+    from mpisim.runs.identity import executed_by, of_log, other_code
+
+    for line in str(log.attrs.get("accepted_changes", "")).splitlines():
+        print(f"  --  other code wrote the rows from {line}")
+    text = other_code(of_log(log.attrs), executed_by(experiment))
+    print(f"  --  the log {text}" if text else "  ok  the code that is here wrote the log")
 
 
 def _print(text: str, problems: list[str]) -> int:

@@ -66,23 +66,31 @@ def require_same(
 
     where : the file that holds ``theirs``; accept : whether its user accepts other code
     """
-    changes = []
-    for name in dict.fromkeys([*ours, *filter(_acceptable, theirs)]):
-        before, now = theirs.get(name, "nothing"), ours.get(name, "nothing")
-        if before != now and not _acceptable(name):
-            raise InputError(f"{where}: has {name} = {before}, this run has {now}")
-        if before != now:
-            changes.append(f"{name} ({before} -> {now})")
-    if changes and not accept:
-        raise InputError(f"{where}: {_other_code(theirs, changes)}; --accept-changes goes on")
-    return ", ".join(changes)
+    unlike = _unlike(theirs, ours)
+    for name in (name for name in unlike if not _acceptable(name)):
+        raise InputError(f"{where}: has {name} = {unlike[name][0]}, this run has {unlike[name][1]}")
+    if unlike and not accept:
+        raise InputError(f"{where}: {other_code(theirs, ours)}; --accept-changes goes on")
+    return ", ".join(_told(unlike))
 
 
-def _other_code(theirs: Mapping[str, str], changes: list[str]) -> str:
-    if not any(map(_acceptable, theirs)):
+def other_code(theirs: Mapping[str, str], ours: Mapping[str, str]) -> str:
+    """How what executed a log differs from ``ours``, as text; empty where it does not."""
+    told = _told(_unlike(theirs, ours))
+    if told and not any(map(_acceptable, theirs)):
         return "does not say what code wrote it"
-    more = f", and {len(changes) - SHOWN} more" if len(changes) > SHOWN else ""
-    return f"was written by other code: {', '.join(changes[:SHOWN])}{more}"
+    more = f", and {len(told) - SHOWN} more" if len(told) > SHOWN else ""
+    return f"was written by other code: {', '.join(told[:SHOWN])}{more}" if told else ""
+
+
+def _unlike(theirs: Mapping[str, str], ours: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    names = dict.fromkeys([*ours, *filter(_acceptable, theirs)])
+    pairs = {name: (theirs.get(name, "nothing"), ours.get(name, "nothing")) for name in names}
+    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+
+
+def _told(unlike: Mapping[str, tuple[str, str]]) -> list[str]:
+    return [f"{name} ({before} -> {now})" for name, (before, now) in unlike.items()]
 
 
 def of_log(attributes: Mapping[str, Any]) -> dict[str, str]:

@@ -11,6 +11,7 @@ import h5py
 import pytest
 from mpi4py import MPI
 
+from mpisim.cli import main
 from mpisim.compressors.sparse import RandK
 from mpisim.core.errors import InputError
 from mpisim.runs import code, identity
@@ -157,3 +158,18 @@ def test_the_processor_counts_where_bits_depend_on_it(plugin, monkeypatch):
     monkeypatch.setattr(RandK, "portable", False)
     inner = {"name": "compose", "outer": {"name": "permk"}, "inner": {"name": "randk", "k": 3}}
     assert processor(own | {"compressor": inner}) == "another"
+
+
+def test_verify_says_which_code_wrote_a_log(plugin, tmp_path, capsys):
+    log, flag = tmp_path / "log.h5", ["--plugin", str(plugin.path)]
+    run_tables(plugin.table(3), log)
+    assert main(["verify", str(log), *flag]) == 0
+    assert "ok  the code that is here wrote the log" in capsys.readouterr().out
+    plugin.edit(0.5)
+    run_tables(plugin.table(5), log, resume=True, accept=True)
+    plugin.edit(0.25)
+    assert main(["verify", str(log), *flag]) == 0
+    said = capsys.readouterr().out
+    assert f"the log was written by other code: module {plugin.path.stem} (" in said
+    assert f"other code wrote the rows from round 3: module {plugin.path.stem} (" in said
+    assert main(["verify", str(log), "--rerun", *flag]) == 1  # and its rows tell
