@@ -73,9 +73,10 @@ def normal_quantiles(p: np.ndarray) -> np.ndarray:
     return np.where(np.abs(q) <= 0.425, centre, np.where(q < 0, -tail, tail))
 
 
+@njit(cache=True)
 def power(base: float, exponent: int) -> float:
     """base^exponent for an integer >= 0, by squaring."""
-    result = 1.0
+    base, result = float(base), 1.0
     while exponent:
         if exponent & 1:
             result *= base

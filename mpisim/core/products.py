@@ -44,7 +44,7 @@ def subtract_rows(v, weights, rows):
             v[j] -= weight * row[j]
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def add_four(out, at, d, rows, starts, weights):
     """out[at + j] += weights[k] rows[starts[k] + j] for j < d and k = 0, ..., 3, in this order.
 

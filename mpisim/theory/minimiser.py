@@ -136,7 +136,7 @@ def _path(problem: Objective) -> Path:
     """The cache file, named by the data's content and every option."""
     data, options = problem.identity, problem.options()
     options |= {"workers": problem.n, "seed": problem.seed, "data": data}
-    version = 1  # of the algorithm
+    version = 2  # of the algorithm
     key = json.dumps([version, problem.name, data, problem.d, options], sort_keys=True)
     name = hashlib.sha256(key.encode()).hexdigest()[:32]
     return cache_folder.folder() / "minimisers" / f"{name}.h5"
