@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mpisim.core import kernel_cache
 from mpisim.problems.data.find import available
 
 pytest_plugins = ["tests.handmade_logs"]
@@ -35,6 +36,7 @@ def pytest_collection_modifyitems(config, items):
     Where several processes share the tests (`make test`), a file's stay together, and those that
     start real jobs follow one another.
     """
+    kernel_cache.refresh()
     shared = config.pluginmanager.hasplugin("xdist")
     for item in items:
         jobs = {"comm", "tools", "trials"} & set(item.path.parts)

@@ -11,7 +11,7 @@ from mpisim.comm import partition
 from mpisim.comm.clock import Clock
 from mpisim.comm.consistency import require_consistent
 from mpisim.comm.star import Star
-from mpisim.core import processor
+from mpisim.core import kernel_cache, processor
 from mpisim.core.errors import InputError
 from mpisim.core.rng import Streams
 from mpisim.core.round import Round
@@ -45,6 +45,7 @@ class Setup:
     def __init__(
         self, experiment: Experiment, comm: MPI.Intracomm, cache: ProblemCache | None = None
     ):
+        kernel_cache.refresh()
         self.experiment, settings, layout = experiment, experiment.run, experiment.run.layout
         self.clock, self.round = Clock(), Round(settings.rounds)
         workers = getattr(experiment.problem, "workers", None)

@@ -8,11 +8,10 @@ import platform
 import socket
 from functools import cache
 from importlib import metadata
-from pathlib import Path
 
+from mpisim.core.imports import PACKAGE
 from mpisim.core.version import VERSION
 
-PACKAGE = Path(__file__).resolve().parents[1]
 LIBRARIES = ("numpy", "scipy", "h5py", "numba", "llvmlite", "scikit-learn", "mpi4py")
 
 

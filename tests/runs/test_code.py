@@ -8,6 +8,7 @@ import sys
 import pytest
 from mpi4py import MPI
 
+from mpisim.core import imports
 from mpisim.core.errors import InputError
 from mpisim.methods.names import METHODS, UNCOMPRESSED
 from mpisim.runs import code, plugins
@@ -113,12 +114,12 @@ def test_no_other_compressor_problem_or_method_counts():
 def test_an_edit_shows_in_its_module_only(tmp_path, monkeypatch):
     experiment = parse(table({"name": "dcgd", "stepsize": 0.1}, {"name": "randk", "k": 3}))
     before = code.modules(experiment)
-    shutil.copytree(code.PACKAGE, tmp_path / "mpisim", ignore=shutil.ignore_patterns("*.nb?"))
-    monkeypatch.setattr(code, "PACKAGE", tmp_path / "mpisim")
+    shutil.copytree(imports.PACKAGE, tmp_path / "mpisim", ignore=shutil.ignore_patterns("*.nb?"))
+    monkeypatch.setattr(imports, "PACKAGE", tmp_path / "mpisim")
     assert code.modules(experiment) == before
     edited = tmp_path / "mpisim" / "core" / "ordered_sums.py"
     edited.write_text(edited.read_text() + "# an edit\n")
-    for cached in (code._digest, code._imports):
+    for cached in (imports.digest, imports.imports):
         cached.cache_clear()
     after = code.modules(experiment)
     assert {name for name in before if before[name] != after[name]} == {"mpisim.core.ordered_sums"}

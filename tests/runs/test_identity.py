@@ -13,8 +13,9 @@ from mpi4py import MPI
 
 from mpisim.cli import main
 from mpisim.compressors.sparse import RandK
+from mpisim.core import imports
 from mpisim.core.errors import InputError
-from mpisim.runs import code, identity
+from mpisim.runs import identity
 from mpisim.runs.experiment import parse
 from mpisim.runs.sweep import runner
 from tests.helpers import run_tables, table
@@ -46,7 +47,7 @@ class Plugin:
         name = self.path.stem
         self.path.write_text(PLUGIN.format(factor=factor, name=name))
         sys.modules.pop(name, None)
-        code._digest.cache_clear()
+        imports.digest.cache_clear()
 
     def table(self, rounds):
         tables = table({"name": "gd", "stepsize": 0.1}, rounds=rounds)

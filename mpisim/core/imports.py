@@ -1,0 +1,74 @@
+"""Which modules a module imports, by its source, and digests of sources."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sys
+from functools import cache
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parents[1]
+IMPORT = re.compile(
+    r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)|import[ \t]+([\w., ]+))",
+    re.MULTILINE,
+)
+DIGITS = 12  # of a sha256
+
+
+def file_of(name: str) -> Path | None:
+    """The source of a module; None for one that was typed in, or is the script itself."""
+    if name == "mpisim" or name.startswith("mpisim."):
+        path = PACKAGE.parent.joinpath(*name.split("."))
+        return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    file = getattr(sys.modules.get(name), "__file__", None)
+    return None if file is None or name == "__main__" else Path(file)
+
+
+@cache
+def digest(path: Path) -> str:
+    """Of a module's source as it is when a process first asks, which has loaded it by then."""
+    return short(path.read_bytes())
+
+
+def short(content: bytes) -> str:
+    """The first digits of a sha256."""
+    return hashlib.sha256(content).hexdigest()[:DIGITS]
+
+
+@cache
+def imports(name: str, path: Path) -> tuple[str, ...]:
+    """The modules of mpisim, or of a plugin's own folder, that a module imports."""
+    found: list[str] = []
+    for source, names, plain in IMPORT.findall(path.read_text(encoding="utf-8")):
+        if plain:
+            found += [word.split(" as ")[0].strip() for word in plain.split(",")]
+        else:
+            listed = re.sub(r"#.*", "", names).strip("() \t").replace("\n", " ").split(",")
+            words = [word.split(" as ")[0].strip() for word in listed]
+            found += [_home(source, word) for word in words if word]
+    return tuple(other for other in found if _followed(other, name, path))
+
+
+def _home(source: str, name: str) -> str:
+    """The module that defines ``name``, which was imported from ``source``."""
+    inner, path = f"{source}.{name}", file_of(source)
+    if path is None or path.name != "__init__.py":
+        return source
+    if inner in sys.modules or (path.parent / f"{name}.py").exists():
+        return inner
+    try:
+        home = getattr(getattr(sys.modules.get(source), name, None), "__module__", None)
+    except ImportError:  # an optional part of the package
+        home = None
+    return home if isinstance(home, str) and home.startswith(source) else source
+
+
+def _followed(other: str, name: str, path: Path) -> bool:
+    if other == "mpisim" or other.startswith("mpisim."):
+        found = file_of(other)
+        return found is not None and found.exists()
+    if name.startswith("mpisim."):
+        return False
+    neighbour = file_of(other)
+    return neighbour is not None and path.parent in neighbour.parents
