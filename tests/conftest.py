@@ -19,6 +19,15 @@ def _own_cache(tmp_path_factory):
     patch.undo()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_waiting_for_disks():
+    """Thousands of small runs would wait minutes; jobs in processes of their own do sync."""
+    patch = pytest.MonkeyPatch()
+    patch.setattr("os.fsync", lambda descriptor: None)
+    yield
+    patch.undo()
+
+
 @pytest.fixture
 def need_data():
     """need_data(name) skips the test where the data set is not here."""
