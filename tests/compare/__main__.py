@@ -12,8 +12,6 @@ descriptions, the last iterate, attributes) but for the clocks (`time_*`) and th
 VARIES. Prints one line for each difference, then counts; the exit code is 1 if something differs,
 be it only the wording of a message.
 
-After a change to a compiled function that another file calls, delete the caches of NEW first:
-`find NEW/mpisim -name '*.nb[ic]' -delete`.
 """
 
 from __future__ import annotations
