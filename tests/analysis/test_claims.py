@@ -191,10 +191,10 @@ def test_when_d_is_larger():
     found = larger_half(some(FAILS, FAILS, FAILS, HOLDS, HOLDS))
     assert [one.counts for one in found] == [False] * 3 + [True] * 2
     claim = state("a", "when d is larger", "there", found)
-    assert claim.verdict is HOLDS and claim.measured == "2 of 2, 4 to 5 times"
+    assert claim.verdict is HOLDS and "set 2 (aside): 1.2 times" in claim.measured
     assert [one.counts for one in larger_half(some(HOLDS))] == [True]
-    claim = state("a", "", "there", some(HOLDS, HOLDS, HOLDS, TIE, FAILS))
-    assert claim.measured == "3 of 5, 1 to 5 times; does not hold: set 4 (5); tie: set 3 (4)"
+    claim = state("a", "", "there", some(*[HOLDS] * 10, TIE, FAILS))
+    assert claim.measured == "10 of 12, 1 to 12 times; does not hold: set 11 (12); tie: set 10 (11)"
 
 
 def test_an_order():
@@ -232,6 +232,9 @@ def test_json_and_back(tmp_path, make):
         'x: 2 hold, 1 does not hold, 1 tie, 1 not decided\n\na: "we see"\n  holds'
     )
     assert "  does not hold  does not hold it: 0.5 times" in text
+    both = state("both", "", "", some(HOLDS, TIE))
+    assert both.measured == "set 0: 1.2 times; set 1: 1.2 times"
+    assert "                 - set 1: tie: 1.2 times" in table("x", [both]).splitlines()
 
 
 @pytest.mark.parametrize(

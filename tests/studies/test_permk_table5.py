@@ -57,7 +57,7 @@ def test_claims(make_log):
     assert [len(claim.evidence) for claim in claims] == [2, 4, 1]
     mean = 2000 / (10 * 300 * 600 * 900) ** 0.25
     assert claims[-1].evidence[0].numbers["mean"] == pytest.approx(mean)
-    assert "t = 300: 6.67 (paper 9.96)" in claims[0].measured
+    assert "t = 300: 6.67 (paper 9.96)" in claims[0].evidence[0].measured
     turned = table5.claims(logs(make_log, {0.9: 2.0, 0.0: 20.0}))
     assert [claim.verdict for claim in turned] == ["holds", "does not hold", "does not hold"]
 

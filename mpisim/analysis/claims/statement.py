@@ -15,7 +15,7 @@ from mpisim.runs.log.reader import Log
 Rule = Callable[[Sequence[Evidence]], Verdict]
 # Of a statement on all of them: what is worst decides.
 WORST = (Verdict.FAILS, Verdict.UNDECIDED, Verdict.TIE, Verdict.HOLDS)
-TOLD = 4  # pieces of evidence whose measurements fit a line
+LINE = 160  # characters; longer measurements are counted instead
 
 
 def every(evidence: Sequence[Evidence]) -> Verdict:
@@ -70,9 +70,10 @@ def growing(values: Sequence[float]) -> Verdict:
 
 
 def _measured(evidence: Sequence[Evidence]) -> str:
-    """All measurements where they are few; else counts, ratios, and those that do not hold."""
-    if len(evidence) <= TOLD:
-        return "; ".join(_told(one) for one in evidence) or "no data"
+    """All measurements where they fit a line; else counts, ratios, and what does not hold."""
+    whole = "; ".join(_told(one) for one in evidence) or "no data"
+    if len(evidence) < 2 or len(whole) <= LINE:
+        return whole
     counted = [one for one in evidence if one.counts]
     hold = [one for one in counted if one.verdict is Verdict.HOLDS]
     parts = [f"{len(hold)} of {len(counted)}"]

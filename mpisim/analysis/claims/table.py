@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mpisim.analysis.claims.verdict import Claim, Verdict
+from mpisim.analysis.claims.verdict import Claim, Evidence, Verdict
 
 WIDTH = max(map(len, Verdict))
 ONE = {Verdict.HOLDS: "holds", Verdict.FAILS: "does not hold", Verdict.TIE: "tie"}
@@ -21,14 +21,22 @@ def counts(claims: Sequence[Claim]) -> str:
 
 
 def table(name: str, claims: Sequence[Claim]) -> str:
-    """A line for each claim, below what the paper says, where, and the counts."""
+    """The claims with all of their evidence, below what the paper says, where, and the counts."""
     lines = [f"{name}: {counts(claims)}"]
     for said in dict.fromkeys((claim.source, claim.quote) for claim in claims):
         source, quote = said
         lines.append(f'\n{source}: "{quote}"' if quote else f"\n{source}")
         own = [claim for claim in claims if (claim.source, claim.quote) == said]
-        lines += [f"  {claim.verdict:<{WIDTH}}  {claim.claim}: {claim.measured}" for claim in own]
+        for claim in own:
+            lines.append(f"  {claim.verdict:<{WIDTH}}  {claim.claim}: {claim.measured}")
+            several = claim.evidence if len(claim.evidence) > 1 else []
+            lines += [f"  {'':{WIDTH}}  - {_line(one)}" for one in several]
     return "\n".join(lines)
+
+
+def _line(one: Evidence) -> str:
+    aside = "" if one.counts else " (aside)"
+    return f"{one.where}{aside}: {one.verdict}: {one.measured}"
 
 
 def overview(figures: Mapping[str, Sequence[Claim]]) -> str:
