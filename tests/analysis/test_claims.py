@@ -104,6 +104,15 @@ def test_holds_with_ratio_spread_and_sign_of_every_seed(make):
     assert compare("", slow, fast, ROUNDS).verdict is FAILS
 
 
+def test_the_strongest_bound_is_told(make):
+    """To 0.1 in 12 of the 50 rounds that the other needs more of, to 0.01 in 24, to 0.001 in 35."""
+    found = compare("", [make(0.2)], [make(0.02)], ROUNDS)
+    assert found.numbers["target"] == pytest.approx(1e-4)
+    assert found.measured.endswith(", > 4.17 times to 0.1") and found.verdict is HOLDS
+    claim = state("", "", "", [dataclasses.replace(found, where=f"set {i}") for i in range(4)])
+    assert claim.measured == "4 of 4, 1.06 to 1.06 times (bounds among them)"
+
+
 def test_ties(make):
     assert compare("", [make(0.2)], [make(0.2)], ROUNDS).verdict is TIE
     pair = [make(0.2, 1), make(0.3, 2)], [make(0.3, 1), make(0.2, 2)]

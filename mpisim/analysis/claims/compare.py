@@ -73,9 +73,9 @@ def compare(
 
     Runs are compared on each seed that both have, at the deepest target that every seed decides. A
     run that was cut off above the target needs more than its budget, which decides where the other
-    got there for less; the ratio at the deepest target that all reached is told beside this bound.
-    Targets below the noise floor of a run decide nothing. ``x_more`` is the
-    axis of ``more`` where it is another one.
+    got there for less; the ratio at the deepest target that all reached, or the strongest bound, is
+    told beside it. Targets below the noise floor of a run decide nothing. ``x_more`` is the axis of
+    ``more`` where it is another one.
     """
     pairs = [(a, b) for a in less for b in more if seed(a) == seed(b)]
     if not pairs:
@@ -100,9 +100,9 @@ def compare(
     numbers |= {"target": target, **_numbers(ratios)}
     numbers["costs"] = [[_finite(run.cost(target * start)) for run in pair] for pair in runs]
     measured = f"{_said(ratios)} to {target:g} of {_start(y)}"
-    exact = min((t for t, own in whole.items() if not any(r.bound for r in own)), default=None)
-    if exact is not None and exact > target:
-        measured += f", {_said(whole[exact])} to {exact:g}"
+    beside = _clearest(whole)
+    if beside != target:
+        measured += f", {_said(whole[beside])} to {beside:g}"
     return Evidence(where, measured, judge([r.value for r in ratios]), numbers)
 
 
@@ -116,6 +116,15 @@ def _ratio(less: Reach, more: Reach, level: float) -> _Ratio | None:
     if np.isposinf(low) and np.isfinite(high) and less.budget > CLEAR * high:
         return _Ratio(high / less.budget, bound=-1)
     return None
+
+
+def _clearest(found: dict[float, list[_Ratio]]) -> float:
+    """The deepest target that all reached; without one, that of the strongest bound."""
+    exact = [t for t, own in found.items() if not any(ratio.bound for ratio in own)]
+    if exact:
+        return min(exact)
+    medians = {t: float(np.median([ratio.value for ratio in own])) for t, own in found.items()}
+    return max(found, key=lambda t: max(medians[t], 1 / max(medians[t], 1 / LARGEST)))
 
 
 def _numbers(ratios: Sequence[_Ratio]) -> dict[str, Any]:

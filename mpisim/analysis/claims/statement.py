@@ -80,6 +80,8 @@ def _measured(evidence: Sequence[Evidence]) -> str:
     medians = [m for one in counted if (m := one.numbers.get("median")) is not None]
     if medians:
         parts[0] += f", {number(min(medians))} to {number(max(medians))} times"
+        if any(any(one.numbers.get("bounds", [])) for one in counted):
+            parts[0] += " (bounds among them)"
     for verdict in WORST[:-1]:
         own = [one for one in counted if one.verdict is verdict]
         if own:
