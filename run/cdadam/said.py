@@ -4,7 +4,10 @@ SMALLER_3 = (
     "our proposed CD-Adam obtains a smaller gradient norm than EF21 and 1-bit Adam under the same"
     " epoch or communication budget"
 )
-LATER_3 = "At later stages, CD-Adam shows a clear advantage compared with EF21"
+LATER_3 = (
+    "1-bit Adam is much slower due to the warmup process. At later stages, CD-Adam shows a clear"
+    " advantage compared with EF21"
+)
 BEST_3 = (
     "CD-Adam achieves the overall best test accuracy compared with EF21 and 1-bit Adam, under the"
     " same communication budget"

@@ -27,7 +27,7 @@ SIGNIFICANT = "DCGD+ (quant+) and DIANA+ (quant+) lead to significant improvemen
 VARYING = "the varying number of levels are beneficial on most of the datasets"
 ALWAYS = (
     "the varying-step quantization technique (quant+) is always better than the smoothness-aware"
-    " sparsification, in terms of both communication cost and wall-clock time"
+    " sparsification [...], in terms of both communication cost and wall-clock time"
 )
 BEATS = (
     "Our block quantization technique also beats sparsification when the dimension of the model is"
