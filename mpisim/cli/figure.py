@@ -32,6 +32,9 @@ def add_claims(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "folder", metavar="FOLDER", nargs="?", type=Path, default=PICTURES, help="of the claims"
     )
+    parser.add_argument(
+        "--markdown", action="store_true", help="as tables for a document, with the papers' words"
+    )
     parser.set_defaults(command=claims)
 
 
@@ -46,12 +49,13 @@ def figure(args: argparse.Namespace, argv: list[str]) -> int:
 
 
 def claims(args: argparse.Namespace, argv: list[str]) -> int:
-    """Print the claims of all figures in a folder."""
-    from mpisim.analysis.claims import SUFFIX, read, table
+    """Print the claims of all figures in a folder, study by study."""
+    from mpisim.analysis.claims import SUFFIX, markdown, overview, read
     from mpisim.core.errors import InputError
 
     paths = sorted(args.folder.glob(f"*{SUFFIX}"))
     if not paths:
         raise InputError(f"{args.folder}: no *{SUFFIX} there; draw a figure of a study first")
-    print("\n\n".join(table(path.name.removesuffix(SUFFIX), read(path)) for path in paths))
+    figures = {path.name.removesuffix(SUFFIX): read(path) for path in paths}
+    print((markdown if args.markdown else overview)(figures))
     return 0

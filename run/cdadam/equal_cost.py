@@ -1,11 +1,11 @@
-"""Networks compared at equal cost: the axes of the figures, and claims of two runs."""
+"""Networks compared at equal cost: the axes of the figures, and two runs as evidence."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from mpisim.analysis import labels
-from mpisim.analysis.claims import Claim, number
+from mpisim.analysis.claims import TENTHS, Evidence, Verdict, decided, judge, number, value_at
 from mpisim.analysis.curves import EPOCHS, Axis, Named, crossing
 from mpisim.runs.log.reader import Log
 
@@ -17,19 +17,20 @@ TEST_ACCURACY = Named("test_accuracy", log=False, text="test accuracy")
 COSTS = {EPOCHS: "epochs", BITS: "bits"}
 
 
-def better(own: Log, rival: Log, y: Axis, x: Axis, source: str) -> Claim:
-    """Claim that ``own`` has the better y when both have spent the same on x."""
-    budget = min(float(x.values(own)[-1]), float(x.values(rival)[-1]))
+def better(own: Log, rival: Log, y: Axis, x: Axis) -> Evidence:
+    """``own`` has the better y when both have spent the same on x: all of the cheaper run.
+
+    Both have the same rounds; not decided otherwise.
+    """
+    where = f"{y.label(own)}, {name(rival)}"
+    rounds = [int(log.column("round")[-1]) for log in (own, rival)]
+    if rounds[0] != rounds[1]:
+        return Evidence(where, f"{rounds[0]} and {rounds[1]} rounds", Verdict.UNDECIDED)
+    budget = min(float(x.values(log)[-1]) for log in (own, rival))
     ours, theirs = (value_at(log, y, x, budget) for log in (own, rival))
-    higher = y.name.endswith("accuracy")
-    return Claim(
-        f"{name(own)} has the {'higher' if higher else 'smaller'} {y.label(own)} than"
-        f" {name(rival)} at equal {COSTS[x]}",
-        source,
-        f"{ours:.3g} and {theirs:.3g}",
-        ours > theirs if higher else ours < theirs,
-        {"budget": budget, "own": ours, "rival": theirs},
-    )
+    ratio = ours / theirs if y.name.endswith("accuracy") else theirs / ours
+    numbers = {"median": ratio, "budget": budget, "own": ours, "rival": theirs}
+    return Evidence(where, f"{ours:.3g} and {theirs:.3g}", judge([ratio]), numbers)
 
 
 def name(log: Log) -> str:
@@ -37,34 +38,24 @@ def name(log: Log) -> str:
     return labels.method(str(log.attrs["method"]))
 
 
-def value_at(log: Log, y: Axis, x: Axis, budget: float) -> float:
-    """y in the last row at which at most ``budget`` was spent on x."""
-    within = np.flatnonzero(x.values(log) <= budget * (1 + 1e-9))
-    return float(y.values(log)[within[-1]])
+def times_fewer(less: Log, more: Log, x: Axis, y: Axis, wanted: float, within: float) -> Evidence:
+    """``more`` spends about ``wanted`` times as much of x to get y down to a fixed target.
 
-
-def times_fewer(
-    less: Log, more: Log, x: Axis, y: Axis, wanted: float, within: float, source: str
-) -> Claim:
-    """Claim that ``more`` spends about ``wanted`` times as much of x to reach a level of y.
-
-    The level is the smallest that both reached; "about" is up to a factor ``within``. The ratios at
-    the earlier rows of ``less`` are in the text and in the details.
+    Targets are tenths of y at the start, and the deepest one that both reached decides; "about" is
+    up to a factor ``within``. The ratios at all targets are in the numbers.
     """
-    level = max(float(y.values(log).min()) for log in (less, more))
-    start = min(float(y.values(log)[0]) for log in (less, more))
-    before = [float(value) for value in y.values(less) if level < value < start]
-    ratio, *ratios = (
-        crossing(more, x, y, value) / crossing(less, x, y, value) for value in [level, *before]
-    )
-    told = f"; {number(min(ratios))} to {number(max(ratios))} times before" if ratios else ""
-    low, high = wanted / within, wanted * within
-    return Claim(
-        f"{name(less)} needs about {wanted:g} times fewer {COSTS[x]} than {name(more)} at equal"
-        f" {y.label(less)}",
-        source,
-        f"{number(ratio)} times, at {y.label(less)} {level:.3g}"
-        f" ({low:.3g} to {high:.3g} holds){told}",
-        bool(low <= ratio <= high),
-        {"level": level, "ratio": ratio, "levels": before, "ratios": ratios},
-    )
+    start = max(float(y.values(log)[0]) for log in (less, more))
+    ratios = {t: crossing(more, x, y, t * start) / crossing(less, x, y, t * start) for t in TENTHS}
+    ratios = {t: ratio for t, ratio in ratios.items() if np.isfinite(ratio) and ratio > 0}
+    if not ratios:
+        why = f"not both got to {TENTHS[0]:g} of the start"
+        return Evidence("", why, Verdict.UNDECIDED)
+    target = min(ratios)
+    low, high, ratio = wanted / within, wanted * within, ratios[target]
+    measured = f"{number(ratio)} times, to {target:g} of {y.label(less)} at the start"
+    measured += f" ({low:.3g} to {high:.3g} holds)"
+    if len(ratios) > 1:
+        measured += f"; {number(min(ratios.values()))} to {number(max(ratios.values()))} at all"
+    by_target = {f"{t:g}": own for t, own in ratios.items()}
+    numbers = {"target": target, "ratio": ratio, "by_target": by_target}
+    return Evidence("", measured, decided(low <= ratio <= high), numbers)

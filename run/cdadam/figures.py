@@ -1,7 +1,11 @@
 """CD-Adam: communication-compressed adaptive gradient method for distributed optimisation."""
 
+from collections.abc import Callable, Iterable
+
+from mpisim.analysis.claims import Claim
 from mpisim.analysis.curves import EPOCHS
 from mpisim.analysis.study import Figure, Grid
+from mpisim.runs.log.reader import Log
 
 from . import fig11, logistic, pi, table2
 from .equal_cost import BITS
@@ -30,9 +34,9 @@ def _images(name: str, title: str, runs: Grid, shown: Curves) -> Figure:
     return Figure(name, title, runs, shown.draw, shown.claims)
 
 
-def _four_ways(name: str, title: str) -> Figure:
+def _four_ways(name: str, title: str, claims: Callable[[list[Log]], Iterable[Claim]]) -> Figure:
     runs = Grid(name, {"quick": [], "paper": LONG})
-    return Figure(name, title, runs, logistic.draw, logistic.claims)
+    return Figure(name, title, runs, logistic.draw, claims)
 
 
 RESNET, VGG, WIDE = map(_trained, ("resnet18", "vgg16", "wrn-16-4"))
@@ -41,9 +45,9 @@ PI = Grid("pi", {"quick": [], "paper": [*CIFAR, *START]}, instead=INSTEAD)
 
 FIGURES = [
     _images("fig1", "training ResNet-18: bits of CD-Adam, AMSGrad, 1-bit Adam", RESNET, FIG1),
-    _four_ways("fig2", "four ways of compressing AMSGrad, scaled sign"),
+    _four_ways("fig2", "four ways of compressing AMSGrad, scaled sign", logistic.fig2),
     _images("fig3", "the same network: CD-Adam, EF21, 1-bit Adam", RESNET, FIG3),
-    _four_ways("fig4", "the four ways of Figure 2 with Top-1"),
+    _four_ways("fig4", "the four ways of Figure 2 with Top-1", logistic.fig4),
     _images("fig5", "ResNet-18 over bits, training and test", RESNET, over(BITS, 5)),
     _images("fig6", "ResNet-18 over epochs, training and test", RESNET, over(EPOCHS, 6)),
     _images("fig7", "VGG-16 over bits", VGG, over(BITS, 7)),

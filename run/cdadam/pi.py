@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from mpisim.analysis import labels, panels, style
-from mpisim.analysis.claims import Claim
+from mpisim.analysis.claims import Claim, Evidence, decided, state, undecided
 from mpisim.analysis.curves import ROUNDS, Axis
 from mpisim.runs.log.reader import Log
 
 SOURCE = "CD-Adam, Appendix D"
+QUOTE = "the actual pi ranges from [0.597, 0.713] during the entire training procedure"
 LOW, HIGH = 0.597, 0.713
 SHADE = "#dddddd"
 CURVES: dict[str, tuple[str, str, Any]] = {
@@ -44,7 +45,10 @@ def in_range(log: Log) -> Claim:
     """pi within [0.597, 0.713], mean over the workers, in every logged round."""
     pi = log.column("pi_up")
     pi = pi[np.isfinite(pi)]
-    low, high = float(pi.min()), float(pi.max())
     text = f"pi of the scaled sign is within [{LOW}, {HIGH}] in the whole training"
+    if not pi.size:
+        return undecided(text, QUOTE, SOURCE, "no round was logged")
+    low, high = float(pi.min()), float(pi.max())
     said = f"{low:.3f} to {high:.3f}, {len(pi)} rounds, {labels.training(log.config, log.n)}"
-    return Claim(text, SOURCE, said, low >= LOW and high <= HIGH, {"low": low, "high": high})
+    within = decided(low >= LOW and high <= HIGH)
+    return state(text, QUOTE, SOURCE, [Evidence("", said, within, {"low": low, "high": high})])

@@ -18,7 +18,7 @@ import h5py
 import numpy as np
 from mpi4py import MPI
 
-from mpisim.analysis.claims import common_level, needed
+from mpisim.analysis.claims import needed
 from mpisim.analysis.curves import ROUNDS as ROUND
 from mpisim.compressors import make
 from mpisim.compressors.base import compressor
@@ -111,7 +111,7 @@ def variants(logs: list[Log]) -> None:
             runs, own = (
                 pick(logs, data, k, *p, rounds=ROUNDS, log_every=1) for p in (pair, proper)
             )
-            level = common_level([*runs, *own])
+            level = max(r.column("grad_norm_sq").min() for r in (*runs, *own))  # that all reached
             mine, theirs = (np.median([needed(r, ROUND, level) for r in s]) for s in (runs, own))
             last = np.log([run.column("grad_norm_sq")[-1] for run in runs])
             ends = np.exp(last.mean()), np.exp(last.std(ddof=1))

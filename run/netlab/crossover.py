@@ -9,7 +9,18 @@ from typing import Any
 import numpy as np
 
 from mpisim.analysis import labels, panels, style
-from mpisim.analysis.claims import Claim, judged, missing, needed, number, seed
+from mpisim.analysis.claims import (
+    Claim,
+    Evidence,
+    Verdict,
+    compare,
+    decided,
+    needed,
+    number,
+    on_seconds,
+    seed,
+    state,
+)
 from mpisim.analysis.curves import GRADIENT, Axis
 from mpisim.analysis.link_model import Links, parse
 from mpisim.analysis.modelled import ModelledSeconds
@@ -122,33 +133,36 @@ def _modelled(found: list[Speed], method: str, rate: float) -> float:
 def claims(logs: list[Log]) -> Iterator[Claim]:
     """Which method is ahead at which speed, and how well the model tells the seconds."""
     found = runs(logs)
-    for claim in (*_ahead(found), *_starts(found), *_model(found)):
-        yield judged(claim, logs)
+    slow, fast = found[0], found[-1]
+    paid = [_ahead(slow, method, "gd", method) for method in METHODS[1:]]
+    lost = [_ahead(fast, "gd", method, method) for method in METHODS[1:]]
+    turns = [_pays_up_to(found, method) for method in METHODS[1:]]
+    text = "compression pays up to the speed that the model gives"
+    for claim in (
+        state(f"{slow.name}: compression is there before GD", "", SOURCE, paid),
+        state(f"{fast.name}: GD is there before compression", "", SOURCE, lost),
+        state(text, "", MODEL, turns),
+        state(f"the model is within {CLOSE:.0%}", "", MODEL, list(_model(found))),
+    ):
+        yield on_seconds(claim, logs)
 
 
-def _ahead(found: list[Speed]) -> Iterator[Claim]:
-    """Compression pays on the slowest links and does not on unlimited ones."""
-    for one, pays in ((found[0], True), (found[-1], False)):
-        for method in METHODS[1:]:
-            plain, own = one.median("gd"), one.median(method)
-            name = labels.method(method)
-            text = f"{one.name}: {name} is there {'before' if pays else 'after'} GD"
-            measured = f"{number(own)} s against {number(plain)} s, {number(plain / own)} times"
-            yield Claim(text, SOURCE, measured, (own < plain) == pays, {"gd": plain, method: own})
+def _ahead(one: Speed, less: str, more: str, method: str) -> Evidence:
+    """``less`` is at the accuracy before ``more``."""
+    first, second = (list(one.logs[name].values()) for name in (less, more))
+    return compare(labels.method(method), first, second, SECONDS, targets=(ACCURACY,))
 
 
-def _starts(found: list[Speed]) -> Iterator[Claim]:
+def _pays_up_to(found: list[Speed], method: str) -> Evidence:
     """The speed at which the model sees no gain any more lies where the measured order turns."""
-    for method in METHODS[1:]:
-        paid = [one for one in found if one.median(method) < one.median("gd")]
-        lost = [one for one in found if one not in paid]
-        low = max((one.network.up for one in paid), default=0.0)
-        high = min((one.network.up for one in lost), default=float("inf"))
-        turn = _turn(found, method)
-        shown = f"the model says {_rate(turn)}, measured between {_rate(low)} and {_rate(high)}"
-        text = f"{labels.method(method)} pays up to the speed that the model gives"
-        details = {"model": turn, "from": low, "to": high}
-        yield Claim(text, MODEL, shown, low <= turn <= high, details)
+    paid = [one for one in found if one.median(method) < one.median("gd")]
+    lost = [one for one in found if one not in paid]
+    low = max((one.network.up for one in paid), default=0.0)
+    high = min((one.network.up for one in lost), default=float("inf"))
+    turn = _turn(found, method)
+    shown = f"the model says {_rate(turn)}, measured between {_rate(low)} and {_rate(high)}"
+    numbers = {"model": turn, "from": low, "to": high}
+    return Evidence(labels.method(method), shown, decided(low <= turn <= high), numbers)
 
 
 def _turn(found: list[Speed], method: str) -> float:
@@ -165,23 +179,25 @@ def _rate(value: float) -> str:
     return f"{value / 1e6:.3g} Mbit/s" if value < 1e9 else f"{value / 1e9:.3g} Gbit/s"
 
 
-def _model(found: list[Speed]) -> Iterator[Claim]:
+def _model(found: list[Speed]) -> Iterator[Evidence]:
     """The model predicts the seconds on each network from the logs of unlimited links."""
-    base = found[-1]
     for one in found[:-1]:
         for method in METHODS:
-            name = f"{one.name}, {labels.method(method)}: the model is within {CLOSE:.0%}"
-            before, after = base.logs[method], one.logs[method]
-            reached = {}  # {seed: (modelled, measured) seconds}
-            for s in sorted(before.keys() & after.keys()):
-                pair = predicted(before[s], one.network), _needed(after[s], SECONDS)
-                if np.isfinite(pair).all():
-                    reached[s] = pair
-            if not reached:
-                yield missing(name, MODEL, "no seed reached it in both runs")
-                continue
-            model, own = map(list, zip(*reached.values(), strict=True))
-            error = float(np.median(np.divide(model, own))) - 1
-            measured = f"{number(float(np.median(model)))} s for {number(float(np.median(own)))} s"
-            details = {"measured": own, "model": model, "seeds": list(reached)}
-            yield Claim(name, MODEL, f"{measured}, {error:+.1%}", abs(error) <= CLOSE, details)
+            yield _predicts(found[-1], one, method)
+
+
+def _predicts(base: Speed, one: Speed, method: str) -> Evidence:
+    name = f"{one.name}, {labels.method(method)}"
+    before, after = base.logs[method], one.logs[method]
+    reached = {}  # {seed: (modelled, measured) seconds}
+    for s in sorted(before.keys() & after.keys()):
+        pair = predicted(before[s], one.network), _needed(after[s], SECONDS)
+        if np.isfinite(pair).all():
+            reached[s] = pair
+    if not reached:
+        return Evidence(name, "no seed reached it in both runs", Verdict.UNDECIDED)
+    model, own = map(list, zip(*reached.values(), strict=True))
+    error = float(np.median(np.divide(model, own))) - 1
+    measured = f"{number(float(np.median(model)))} s for {number(float(np.median(own)))} s"
+    numbers = {"measured": own, "model": model, "seeds": list(reached)}
+    return Evidence(name, f"{measured}, {error:+.1%}", decided(abs(error) <= CLOSE), numbers)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from mpisim.analysis import panels, style
-from mpisim.analysis.claims import Claim
+from mpisim.analysis.claims import Claim, Evidence, decided, state
 from mpisim.core.errors import InputError
 
 SOURCE = "PermK paper, A.8.1"
@@ -26,6 +26,8 @@ CONSTANTS = (
     ("L_plus", "L_+", "random split", (0, 100), "over", ".6g"),
     ("L_pm", "L_±", "typical random split", (5, 95), "in 90% of", ".4g"),
 )
+VALUES = "we get L_+ = 3609.6653 while L_± = 34.58"
+SMALLER = "Clearly, L_± two orders smaller than L_+"
 ORDERS = 2  # of magnitude, to the nearest
 
 Measured = dict[str, dict[str, np.ndarray]]
@@ -65,10 +67,16 @@ def claims(found: Measured) -> Iterator[Claim]:
         low, high = (float(v) for v in np.percentile(values, within))
         measured = f"{low:{digits}} to {high:{digits}} {share} {len(values)} splits"
         measured += f", median {np.median(values):{digits}}"
-        text = f"{data}: {name} = {PAPER[key]} is that of a {what}"
-        yield Claim(text, SOURCE, measured, low <= PAPER[key] <= high, {"low": low, "high": high})
-    for data, own in found.items():
-        ratio = float(np.median(own["L_plus"] / own["L_pm"]))
-        text = f"{data}: L_± is two orders of magnitude smaller than L_+"
-        measured = f"{ratio:.3g} times, median over {len(own['L_pm'])} splits"
-        yield Claim(text, SOURCE, measured, round(np.log10(ratio)) == ORDERS, {"ratio": ratio})
+        numbers = {"low": low, "high": high}
+        one = Evidence(data, measured, decided(low <= PAPER[key] <= high), numbers)
+        yield state(f"{name} = {PAPER[key]} is that of a {what}", VALUES, SOURCE, [one])
+    orders = [_orders(name, own, name == data) for name, own in found.items()]
+    yield state("L_± is two orders of magnitude smaller than L_+", SMALLER, SOURCE, orders)
+
+
+def _orders(data: str, own: dict[str, np.ndarray], counts: bool) -> Evidence:
+    """The paper speaks of mg; other data is reported beside it."""
+    ratio = float(np.median(own["L_plus"] / own["L_pm"]))
+    measured = f"{ratio:.3g} times, median over {len(own['L_pm'])} splits"
+    verdict = decided(round(np.log10(ratio)) == ORDERS)
+    return Evidence(data, measured, verdict, {"ratio": ratio}, counts)

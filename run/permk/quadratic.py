@@ -29,7 +29,7 @@ TIGHT: dict[str, Any] = {
 
 
 Task = tuple[int, float]  # n, noise
-Steps = dict[float, Log]  # {multiple of the theory step: run}, the best first
+Steps = dict[float, list[Log]]  # {multiple of the theory step: a run a seed}, the best first
 Found = dict[Task, dict[str, Steps]]
 
 
@@ -41,24 +41,23 @@ def tuned(logs: list[Log]) -> Found:
     """
     found: Found = {}
     for steps in best_runs(logs):
-        runs = {step: own[0] for step, own in steps.items() if _share(own[0]) < 1}
+        runs = {step: own for step, own in steps.items() if _share(own) < 1}
         if runs:
-            config = next(iter(runs.values())).config
+            config = next(iter(runs.values()))[0].config
             task = int(config["problem"]["workers"]), float(config["problem"]["noise"])
             found.setdefault(task, {})[str(config["compressor"]["name"])] = runs
     return dict(sorted(found.items()))
 
 
-def _share(log: Log) -> float:
-    """|grad f|^2 at the end over that at the start."""
-    values = GRADIENT.values(log)
-    return float(values[-1] / values[0])
+def _share(logs: list[Log]) -> float:
+    """|grad f|^2 at the end over that at the start, the largest of the seeds."""
+    return max(float(values[-1] / values[0]) for values in map(GRADIENT.values, logs))
 
 
 def tolerated(steps: Steps) -> float:
     """The largest of the steps that end below ``FAR`` |grad f(x^0)|^2, 0 without one."""
-    far = (log for log in steps.values() if _share(log) <= FAR)
-    return max((float(log.attrs["stepsize"]) for log in far), default=0.0)
+    far = (logs for logs in steps.values() if _share(logs) <= FAR)
+    return max((float(logs[0].attrs["stepsize"]) for logs in far), default=0.0)
 
 
 def draw(shown: dict[str, int], logs: list[Log]) -> Any:
@@ -90,8 +89,8 @@ def _panel(panel: Any, own: dict[str, Steps], shown: dict[str, int]) -> None:
     handles = []
     for name, most in shown.items():
         runs = list(own.get(name, {}).items())[:most]
-        for place, (multiple, log) in reversed(list(enumerate(runs))):
-            xs, ys = BITS.values(log), GRADIENT.values(log)
+        for place, (multiple, logs) in reversed(list(enumerate(runs))):
+            xs, ys = BITS.values(logs[0]), GRADIENT.values(logs[0])
             handles += panel.plot(xs, ys, **_look(name, place), label=f"×{multiple:g}")
     panels.dress(panel, BITS, GRADIENT, "")
     panel.set_ylim(bottom=max(panel.get_ylim()[0], 1e-13))

@@ -1,17 +1,43 @@
-"""Claims: measured in logs whose answers are known, written, read and printed."""
+"""Claims: judged from logs whose answers are known, written, read and printed."""
 
+import dataclasses
 import json
 
 import numpy as np
 import pytest
 
-from mpisim.analysis.claims import Claim, common_level, fewer, needed, ordered, read, table, write
-from mpisim.analysis.curves import Axis
+from mpisim.analysis.claims import (
+    Claim,
+    Evidence,
+    Verdict,
+    compare,
+    every,
+    growing,
+    judge,
+    larger_half,
+    most,
+    needed,
+    overview,
+    read,
+    state,
+    table,
+    told_without,
+    value_at,
+    write,
+)
+from mpisim.analysis.claims.reach import Reach
+from mpisim.analysis.curves import GRADIENT, Axis
+from mpisim.cli import main
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import read as read_log
 
-WORD = '[{"claim": "a", "source": "b", "measured": "c", "holds": "False"}]'
+HOLDS, FAILS, TIE, UNDECIDED = Verdict
 ROUNDS, BITS = Axis("round", log=False), Axis("bits_up", log=False)
+SECONDS = Axis("seconds", log=False)
+OLD = '[{"claim": "a", "source": "b", "measured": "c", "holds": true, "details": {}}]'
+TEXTS = '"claim": "a", "quote": "", "source": "b", "measured": "c"'
+WORD = f'[{{{TEXTS}, "verdict": "yes", "evidence": []}}]'
+NUMBER = WORD.replace('"c"', "3").replace("yes", "holds")
 
 
 @pytest.fixture
@@ -20,88 +46,214 @@ def make(make_log):
     return lambda rate, seed=1, **more: read_log(make_log(rate=rate, seed=seed, **more))
 
 
-def test_the_common_level_is_the_worst_of_the_best(make):
-    bumpy = np.array([4.0, 1.0, 3.0, 2.0, np.nan])
-    logs = [make(0.1), make(0.2), make(0, rounds=4, columns={"grad_norm_sq": bumpy})]
-    assert common_level(logs) == 1.0
-    assert common_level(logs[:2]) == pytest.approx(np.exp(-0.1 * 50))
+@pytest.fixture
+def curve(make):
+    """curve(y, seed): a log with these values of |grad f(x^k)|^2."""
+
+    def one(y, seed=1):
+        return make(0, seed, rounds=len(y) - 1, columns={"grad_norm_sq": np.asarray(y)})
+
+    return one
 
 
-def test_needed_is_where_the_running_minimum_gets_there(make):
+def test_needed_is_the_first_row_at_the_level(make):
     y = np.array([4.0, 1.0, 3.0, 0.5, 2.0])
     log = make(0, rounds=4, columns={"grad_norm_sq": y, "round": np.arange(0, 50, 10)})
-    running = np.minimum.accumulate(y)
     for level in (5.0, 4.0, 3.5, 1.0, 0.7, 0.5):
-        assert needed(log, ROUNDS, level) == 10 * np.argmax(running <= level)
+        assert needed(log, ROUNDS, level) == 10 * np.argmax(np.minimum.accumulate(y) <= level)
     assert needed(log, ROUNDS, 0.4) == np.inf
     assert needed(log, BITS, 3.5) == log.columns["bits_up"][1] / 5
 
 
-def test_the_ratio_is_the_median_over_seeds(make):
-    # exp(-50 / 10) is the level: reached at round 50 by the slow, at 50, 25, 5 by the fast.
-    fast = [make(rate, seed) for seed, rate in ((1, 0.1), (2, 0.2), (3, 1.0), (9, 1.0))]
+@pytest.mark.parametrize(
+    ("ratios", "verdict"),
+    [
+        ([1.2], HOLDS),
+        ([1.02], TIE),
+        ([0.99], TIE),
+        ([0.9], FAILS),
+        ([1.1, 1.2, 3.0], HOLDS),
+        ([0.99, 1.2, 3.0], TIE),  # three seeds do not agree
+        ([0.5, 0.6], FAILS),
+        ([0.9, 1.1, 1.2, 1.3, 1.4], HOLDS),  # one of five does not
+        ([0.8, 0.9, 1.2, 1.3, 1.4], TIE),  # the quartiles are on two sides
+        ([0.5, 0.6, 0.7, 0.8, 2.0], FAILS),
+        ([2.0, np.inf, np.inf, np.inf, np.inf], HOLDS),
+    ],
+)
+def test_each_seeds_ratio_counts(ratios, verdict):
+    assert judge(ratios) is verdict
+
+
+def test_holds_with_ratio_spread_and_sign_of_every_seed(make):
+    fast = [make(rate, seed) for seed, rate in ((1, 0.2), (2, 0.4), (3, 0.5), (9, 1.0))]
     slow = [make(0.1, seed) for seed in (3, 2, 1)]
-    claim = fewer("fast is faster", "here", fast, slow, ROUNDS)
-    assert claim.holds
-    assert claim.details["seeds"] == [1, 2, 3]
-    assert claim.details["ratios"] == pytest.approx([1, 2, 10])
-    assert claim.details["median_ratio"] == pytest.approx(2)
-    assert claim.details["level_of_start"] == pytest.approx(np.exp(-5))
-    assert "2 times (1 to 10)" in claim.measured
-    assert not fewer("slow is faster", "here", slow, fast, ROUNDS).holds
+    found = compare("there", fast, slow, ROUNDS)
+    # 0.01 is reached in round 47 by exp(-k / 10), which does not get to 0.001 in 50
+    assert found.verdict is HOLDS and found.where == "there"
+    assert found.numbers["seeds"] == [1, 2, 3] and found.numbers["signs"] == [1, 1, 1]
+    exact = found.numbers["by_target"]["0.01"]
+    assert exact["ratios"] == pytest.approx([47 / 24, 47 / 12, 47 / 10])
+    assert exact["bounds"] == [0, 0, 0] and exact["spread"] == pytest.approx([47 / 24, 4.7])
+    # the slow ones need more than their 50 rounds to 1e-4, which the fast reach in 47, 24, 19
+    assert found.numbers["target"] == pytest.approx(1e-4)
+    assert found.numbers["bounds"] == [1, 1, 1]
+    assert found.numbers["ratios"] == pytest.approx([50 / 47, 50 / 24, 50 / 19])
+    said = "> 2.08 times (1.06 to 2.63, 3 seeds) to 0.0001 of |grad f(x^0)|^2"
+    assert found.measured == f"{said}, 3.92 times (1.96 to 4.7, 3 seeds) to 0.01"
+    assert compare("", slow, fast, ROUNDS).verdict is FAILS
 
 
-def test_equal_methods_do_not_hold(make):
-    assert not fewer("", "", [make(0.1)], [make(0.1)], ROUNDS).holds
+def test_the_strongest_bound_is_told(make):
+    """To 0.1 in 12 of the 50 rounds that the other needs more of, to 0.01 in 24, to 0.001 in 35."""
+    found = compare("", [make(0.2)], [make(0.02)], ROUNDS)
+    assert found.numbers["target"] == pytest.approx(1e-4)
+    assert found.measured.endswith(", > 4.17 times to 0.1") and found.verdict is HOLDS
+    claim = state("", "", "", [dataclasses.replace(found, where=f"set {i}") for i in range(4)])
+    assert claim.measured == "4 of 4, 1.06 to 1.06 times (bounds among them)"
 
 
-def test_a_method_that_never_moves_is_reported(make):
-    stuck = make(-0.1)
-    claim = fewer("", "", [make(0.1)], [stuck], ROUNDS)
-    assert not claim.holds and "never got below" in claim.measured
+def test_ties(make):
+    assert compare("", [make(0.2)], [make(0.2)], ROUNDS).verdict is TIE
+    pair = [make(0.2, 1), make(0.3, 2)], [make(0.3, 1), make(0.2, 2)]
+    found = compare("", *pair, ROUNDS)
+    assert found.verdict is TIE and found.numbers["signs"] == [-1, 1]
 
 
-def test_no_common_seed_is_reported(make):
-    claim = fewer("", "", [make(0.1, 1)], [make(0.1, 2)], ROUNDS)
-    assert not claim.holds and "no seed" in claim.measured
+def test_not_decided(make):
+    """Nobody got to the first target; no seed has both; seconds of ranks that took turns."""
+    slow, slower = make(0.04), make(0.02)
+    found = compare("", [slow], [slower], ROUNDS)
+    assert found.verdict is UNDECIDED and "got to 0.1 of |grad f(x^0)|^2" in found.measured
+    assert compare("", [make(0.2, 1)], [make(0.1, 2)], ROUNDS).verdict is UNDECIDED
+    few = make(0.1, attrs={"oversubscribed": 1})
+    for axis in (SECONDS, Axis("time_encode", log=False)):
+        found = compare("", [make(0.4)], [few], axis)
+        assert found.verdict is UNDECIDED and found.measured == "more ranks than cores"
+    for axis in (ROUNDS, BITS):
+        assert compare("", [make(0.4)], [few], axis).verdict is HOLDS
 
 
-def test_order(make):
-    groups = {"fast": [make(0.4), make(0.5)], "slow": [make(0.1), make(0.2)]}
-    assert ordered("", "", groups, ROUNDS).holds
-    assert not ordered("", "", dict(reversed(groups.items())), ROUNDS).holds
-    assert not ordered("", "", {"a": groups["fast"], "b": groups["fast"]}, ROUNDS).holds
-    assert "slow: 37.5" in ordered("", "", groups, ROUNDS).measured  # (50 + 25) / 2
+def test_a_level_set_by_who_was_cut_off_first_would_have_been_wrong(curve):
+    """The one is ahead only until the other, which was cut off at 0.5, begins to fall."""
+    k = np.arange(101)
+    early = curve(np.maximum(np.exp(-0.02 * k), 0.4 - 1e-4 * k))
+    late = curve(np.where(k < 60, 1 - 1e-3 * k, np.exp(-0.5 * (k - 59))))
+    cut = curve(late.column("grad_norm_sq")[:55])
+    level = max(float(log.column("grad_norm_sq").min()) for log in (early, cut))  # the old rule's
+    assert needed(early, ROUNDS, level) < needed(cut, ROUNDS, level)
+    assert compare("", [early], [cut], ROUNDS).verdict is UNDECIDED
+    assert compare("", [early], [late], ROUNDS).verdict is FAILS
+
+
+def test_a_lower_bound_must_be_the_larger_cost(make):
+    """The fast run's bits to 0.1 are more than all that the other one sent in its short run."""
+    dear = make(0.2, columns={"bits_up": 5 * 1e6 * np.arange(51)})
+    cut = make(0.04)
+    assert compare("", [dear], [cut], ROUNDS).verdict is HOLDS
+    assert compare("", [dear], [cut], BITS).verdict is UNDECIDED
+
+
+def test_a_noise_floor_is_judged_above(curve):
+    """Below its floor an oscillating method dips to a target by chance: it decides nothing."""
+    k, rng = np.arange(201), np.random.default_rng(1)
+    noisy = curve(np.maximum(np.exp(-0.2 * k), 2e-3 * np.exp(1.5 * rng.standard_normal(201))))
+    falling = curve(np.exp(-0.1 * k))
+    floor = Reach(noisy, ROUNDS, GRADIENT).floor
+    assert 2e-3 < floor < 5e-2
+    assert Reach(falling, ROUNDS, GRADIENT).floor == 0
+    assert noisy.column("grad_norm_sq").min() < 1e-3  # the old rule's level is below 1e-3
+    found = compare("", [noisy], [falling], ROUNDS)
+    assert found.numbers["target"] == 0.1 and found.verdict is HOLDS
+    plateau = curve(np.maximum(np.exp(-0.2 * k), 2e-3))
+    assert Reach(plateau, ROUNDS, GRADIENT).floor == 0
+
+
+def some(*verdicts):
+    return [
+        Evidence(f"set {i}", "1.2 times", verdict, {"median": 1 + i})
+        for i, verdict in enumerate(verdicts)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rule", "verdicts", "verdict"),
+    [
+        (every, [HOLDS, HOLDS], HOLDS),
+        (every, [HOLDS, UNDECIDED, FAILS], FAILS),
+        (every, [HOLDS, UNDECIDED, TIE], UNDECIDED),
+        (every, [HOLDS, TIE], TIE),
+        (every, [], UNDECIDED),
+        (most, [HOLDS, HOLDS, FAILS], HOLDS),
+        (most, [HOLDS, FAILS], FAILS),
+        (most, [HOLDS, UNDECIDED, FAILS], UNDECIDED),
+        (most, [HOLDS, TIE, FAILS], TIE),
+        (most, [], UNDECIDED),
+    ],
+)
+def test_several_data_sets_are_one_claim(rule, verdicts, verdict):
+    claim = state("a", "they say", "there", some(*verdicts), rule)
+    assert claim.verdict is verdict and len(claim.evidence) == len(verdicts)
+
+
+def test_when_d_is_larger():
+    found = larger_half(some(FAILS, FAILS, FAILS, HOLDS, HOLDS))
+    assert [one.counts for one in found] == [False] * 3 + [True] * 2
+    claim = state("a", "when d is larger", "there", found)
+    assert claim.verdict is HOLDS and "set 2 (aside): 1.2 times" in claim.measured
+    assert [one.counts for one in larger_half(some(HOLDS))] == [True]
+    claim = state("a", "", "there", some(*[HOLDS] * 10, TIE, FAILS))
+    assert claim.measured == "10 of 12, 1 to 12 times; does not hold: set 11 (12); tie: set 10 (11)"
+
+
+def test_an_order():
+    assert growing([1, 2, 3]) is HOLDS and growing([1, 3, 2]) is FAILS
+    assert growing([1, 1.01, 3]) is TIE and growing([1]) is UNDECIDED
+    assert growing([1, float("nan")]) is UNDECIDED
+
+
+def test_what_the_start_changes_is_told(make):
+    first, second = (compare("a", [make(rate)], [make(0.2)], ROUNDS) for rate in (0.1, 0.4))
+    told = told_without(first, second, "the first message")
+    assert told.verdict is FAILS and "; without the first message: " in told.measured
+    assert told.numbers["without_start"] == second.numbers
+    assert told_without(second, second, "").measured == second.measured
+
+
+def test_a_value_at_a_cost_is_the_median_of_the_last_tenth(curve):
+    log = curve([*np.full(80, 2.0), *np.full(10, 5.0), *np.arange(1.0, 11.0)])
+    assert value_at(log, GRADIENT, ROUNDS, 99) == 5.5
+    assert value_at(log, GRADIENT, ROUNDS, 50) == 2.0
+    assert value_at(log, GRADIENT, ROUNDS, 0) == 2.0
 
 
 def test_json_and_back(tmp_path, make):
-    measured = fewer("yes", "a", [make(0.2)], [make(0.1)], ROUNDS)
-    claims = [measured, Claim("no", "b", "0.5 times", False)]
-    path = write(tmp_path / "figures" / "x.claims.json", claims)
+    measured = state("yes", "we see", "a", [compare("x", [make(0.2)], [make(0.1)], ROUNDS)])
+    others = [Claim(f"{v} it", "", "b", "0.5 times", v) for v in Verdict]
+    claims = [measured, *others]
+    path = write(tmp_path / "figures" / "paper-x.claims.json", claims)
     content = json.loads(path.read_text())
-    assert all(claim.keys() >= {"claim", "source", "measured", "holds"} for claim in content)
+    assert [claim["verdict"] for claim in content] == ["holds", *map(str, Verdict)]
+    assert content[0]["evidence"][0]["numbers"]["signs"] == [1]
     assert read(path) == claims
     text = table("x", claims)
-    assert "1 of 2 claims hold" in text and "NO   no" in text and "yes  yes" in text
+    assert text.startswith(
+        'x: 2 hold, 1 does not hold, 1 tie, 1 not decided\n\na: "we see"\n  holds'
+    )
+    assert "  does not hold  does not hold it: 0.5 times" in text
+    both = state("both", "", "", some(HOLDS, TIE))
+    assert both.measured == "set 0: 1.2 times; set 1: 1.2 times"
+    assert "                 - set 1: tie: 1.2 times" in table("x", [both]).splitlines()
 
 
-@pytest.mark.parametrize("content", ["", "{}1", "3", '[{"claim": "alone"}]', '["text"]', WORD])
+@pytest.mark.parametrize(
+    "content", ["", "{}1", "3", '[{"claim": "alone"}]', '["text"]', OLD, WORD, NUMBER]
+)
 def test_what_is_no_list_of_claims(tmp_path, content):
     path = tmp_path / "x.claims.json"
     path.write_text(content)
-    with pytest.raises(InputError, match=r"x\.claims\.json: not a list of claims"):
+    with pytest.raises(InputError, match=r"x\.claims\.json: not a list of .*draw the figure again"):
         read(path)
-
-
-@pytest.mark.parametrize("holds", [np.True_, np.False_])
-def test_numbers_of_numpy_are_numbers_in_json(tmp_path, holds):
-    claim = Claim("a", "b", "c", holds, {"n": np.int64(3), "x": np.float32(0.5), "v": np.arange(2)})
-    [found] = json.loads(write(tmp_path / "figure.claims.json", [claim]).read_text())
-    assert found["holds"] is bool(holds)
-    assert found["details"] == {"n": 3, "x": 0.5, "v": [0, 1]}
-    assert f"{int(holds)} of 1 claims hold" in table(
-        "figure", read(tmp_path / "figure.claims.json")
-    )
 
 
 def test_no_file(tmp_path):
@@ -109,25 +261,27 @@ def test_no_file(tmp_path):
         read(tmp_path / "x.claims.json")
 
 
-SECONDS = Axis("seconds", log=False)
-
-
-def test_seconds_of_runs_with_more_ranks_than_cores_are_not_judged(make, tmp_path):
-    fair = {"fast": [make(0.4)], "slow": [make(0.1)]}
-    few = fair | {"slow": [make(0.1, attrs={"oversubscribed": 1})]}
-    for axis, groups, verdict in (
-        (SECONDS, fair, True),
-        (SECONDS, few, None),
-        (Axis("time_encode", log=False), few, None),
-        (ROUNDS, few, True),
-        (BITS, few, True),
-    ):
-        less = fewer("", "", groups["fast"], groups["slow"], axis)
-        for claim in (less, ordered("", "", groups, axis)):
-            assert claim.holds is verdict
-            assert ("not judged: more ranks than cores" in claim.measured) == (verdict is None)
-    found = [Claim("a", "b", "c", verdict) for verdict in (True, False, None)]
-    assert read(write(tmp_path / "x.claims.json", found)) == found
-    text = table("x", found)
-    assert "1 of 3 claims hold, 1 not judged" in text
-    assert [line.split()[0] for line in text.splitlines()[3:]] == ["yes", "NO", "--"]
+def test_the_command_counts_study_by_study(tmp_path, capsys):
+    one = Claim("a | b", "they say", "there", "2 times", TIE)
+    write(tmp_path / "first-fig1.claims.json", [one, dataclasses.replace(one, verdict=HOLDS)])
+    write(tmp_path / "first-fig2.claims.json", [dataclasses.replace(one, verdict=UNDECIDED)])
+    write(tmp_path / "second-fig1.claims.json", [dataclasses.replace(one, verdict=FAILS)])
+    assert main(["claims", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "first: 1 holds, 0 do not hold, 1 tie, 1 not decided",
+        "  tie            fig1  a | b: 2 times",
+        "  holds          fig1  a | b: 2 times",
+        "  not decided    fig2  a | b: 2 times",
+        "",
+        "second: 0 hold, 1 does not hold, 0 ties, 0 not decided",
+        "  does not hold  fig1  a | b: 2 times",
+    ]
+    assert main(["claims", str(tmp_path), "--markdown"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:3] == [
+        "| study | hold | do not hold | ties | not decided |",
+        "| --- | --- | --- | --- | --- |",
+        "| first | 1 | 0 | 1 | 1 |",
+    ]
+    assert '| fig1 | "they say" (there) | a \\| b | tie | 2 times |' in lines
+    assert overview({}) == ""

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from mpisim.analysis.claims import judge
 from mpisim.analysis.study import find
 from mpisim.runs.log.reader import read
 from run.cdadam import logistic
@@ -35,24 +36,35 @@ def test_the_best_step_is_drawn(logs):
 
 
 def test_claims_are_computed_from_the_logs(logs):
-    bits, rounds, ef, naive = logistic.claims(logs)
+    claims = list(logistic.fig2(logs))
+    [bits], [rounds], stalls = ([one.numbers for one in claim.evidence] for claim in claims)
     found = {method: log for (_, method), log in logistic.runs(logs).items()}
     cd_adam = found["cd-adam"]
-    assert bits.details["bits_per_worker"] == 120 * 2 * (32 + 123)
-    assert bits.details["norms"]["cd-adam"] == np.sqrt(cd_adam.column("grad_norm_sq")[-1])
+    assert bits["budget"] == 120 * 2 * (32 + 123)
+    norm = np.sqrt(cd_adam.column("grad_norm_sq"))
+    assert bits["norms"]["cd-adam"] == np.median(norm[-12:])
     # uncompressed rounds cost 2 x 32 d bits: 4 of them are within the budget
-    assert bits.details["norms"]["amsgrad"] == pytest.approx(
+    assert bits["norms"]["amsgrad"] == pytest.approx(
         np.sqrt(found["amsgrad"].column("grad_norm_sq")[120 * 155 // (32 * 123)])
     )
-    assert bits.holds == (min(bits.details["norms"].values()) == bits.details["norms"]["cd-adam"])
-    assert rounds.holds == (rounds.details["ratio"] <= logistic.SAME)
-    assert "AMSGrad (EF) stalls" in ef.claim and "AMSGrad (naive) stalls" in naive.claim
+    rivals = [bits["norms"][method] for method in logistic.LOOKS if method != "cd-adam"]
+    assert bits["median"] == min(rivals) / bits["norms"]["cd-adam"]
+    assert claims[0].verdict == judge([bits["median"]])
+    same, falls = rounds["ratio"] <= logistic.SAME, rounds["falls"]
+    assert claims[1].verdict == ("holds" if same else "not decided" if falls else "does not hold")
+    assert len(stalls) == 2 and all(own["above"] > 0 for own in stalls)
+    names = [claim.claim for claim in logistic.fig4(logs)]
+    assert len(names) == 3 and not any("stall" in name for name in names)
 
 
 def test_a_missing_method_is_said(logs):
     some = [log for log in logs if log.attrs["method"] != "ef-amsgrad"]
-    [claim] = logistic.claims(some)
-    assert not claim.holds and "no complete run of AMSGrad (EF)" in claim.measured
+    for claims in (logistic.fig2(some), logistic.fig4(some)):
+        best, same, last = claims
+        for claim in (best, last):
+            assert claim.verdict == "not decided"
+            assert "no complete run of AMSGrad (EF)" in claim.measured
+        assert "AMSGrad (EF)" not in same.measured
 
 
 @pytest.mark.parametrize("name", ["cdadam-fig2", "cdadam-fig4"])

@@ -8,6 +8,7 @@ import h5py
 import numpy as np
 import pytest
 
+from mpisim.analysis.claims import at_one_target
 from mpisim.analysis.study import complete_logs, find
 from mpisim.cli import main
 from mpisim.runs.experiment import parse
@@ -52,25 +53,33 @@ def test_claims(folder):
     logs, left = complete_logs(folder)
     assert not left
     claims = {claim.claim: claim for claim in fig1.claims(logs)}
-    assert len(claims) == 3 * 4 + 4
-    for k in COUNTS:
-        rounds = claims[f"mushrooms, K = {k}: MARINA needs fewer rounds than DIANA"]
-        assert rounds.holds and rounds.details["median_ratio"] == pytest.approx(10, rel=0.25)
-        calls = claims[f"mushrooms, K = {k}: VR-MARINA needs fewer sample gradients than VR-DIANA"]
-        assert not calls.holds and calls.details["median_ratio"] == pytest.approx(0.5, rel=0.1)
-    assert claims["mushrooms: MARINA needs fewer rounds the larger K"].holds
-    assert claims["mushrooms: MARINA needs fewer bits the smaller K"].holds
+    assert len(claims) == 4 + 4
+    rounds = claims["MARINA needs fewer rounds than DIANA"]
+    assert rounds.verdict == "holds" and "superiority of MARINA to DIANA" in rounds.quote
+    assert [one.where for one in rounds.evidence] == [f"mushrooms, K = {k}" for k in COUNTS]
+    for one in rounds.evidence:
+        assert at_one_target([one])[1] == pytest.approx([10], rel=0.1)
+        assert one.numbers["seeds"] == [1, 2] and one.numbers["signs"] == [1, 1]
+    calls = claims["VR-MARINA needs fewer sample gradients than VR-DIANA"]
+    assert calls.verdict == "does not hold"
+    for one in calls.evidence:
+        assert one.numbers["by_target"]["0.01"]["median"] == pytest.approx(0.5, rel=0.1)
+    larger = claims["MARINA needs fewer rounds the larger K"]
+    assert larger.verdict == "holds" and "K = 10 against 5" in larger.evidence[0].where
+    assert claims["MARINA needs fewer bits the smaller K"].verdict == "holds"
 
 
 def test_bits_that_only_the_first_gradient_costs_are_told(folder):
     claims = {claim.claim: claim for claim in fig1.claims(complete_logs(folder)[0])}
-    # The level is DIANA's at round 50: MARINA is there at round 5, for 5 * 32 + 32 * 113 bits.
-    bits = claims["mushrooms, K = 1: MARINA needs fewer bits than DIANA"]
-    assert not bits.holds and "without the 32 d bits of g^0: 10 times" in bits.measured
-    assert bits.details["ratio_without_start"] == pytest.approx(10)
-    assert bits.details["median_ratio"] == pytest.approx(50 * 32 / (32 * 113 + 5 * 32))
-    late = claims["mushrooms, K = 1: VR-MARINA needs fewer bits than VR-DIANA"]
-    assert not late.holds and "g^0" not in late.measured
+    # At 0.01, which DIANA reaches in round 42, MARINA is in round 4, for 4 * 32 + 32 * 113 bits.
+    bits = claims["MARINA needs fewer bits than DIANA"].evidence[0]
+    assert bits.verdict == "does not hold"
+    assert "without the 32 d bits of g^0: " in bits.measured
+    own = bits.numbers["by_target"]["0.01"], bits.numbers["without_start"]["by_target"]["0.01"]
+    assert own[0]["median"] == pytest.approx(42 * 32 / (32 * 113 + 4 * 32))
+    assert own[1]["median"] == pytest.approx(42 / 4)
+    late = claims["VR-MARINA needs fewer bits than VR-DIANA"].evidence[0]
+    assert late.verdict == "does not hold" and "g^0" not in late.measured
 
 
 def test_figure(folder):
@@ -99,9 +108,10 @@ def test_commands(folder, tmp_path, capsys):
     for suffix in (".png", ".pdf"):
         assert (out / f"marina-fig1{suffix}").stat().st_size > 10_000
     claims = json.loads((out / "marina-fig1.claims.json").read_text())
-    assert f"{sum(c['holds'] for c in claims)} of {len(claims)} claims hold" in said
+    hold = sum(claim["verdict"] == "holds" for claim in claims)
+    assert f"marina-fig1: {hold} hold, " in said
     assert main(["claims", str(out)]) == 0
-    assert capsys.readouterr().out.strip() in said
+    assert capsys.readouterr().out.startswith(f"marina: {hold} hold, ")
 
 
 def test_bad_commands(tmp_path, capsys):

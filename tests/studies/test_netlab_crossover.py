@@ -46,20 +46,24 @@ def make_logs(make_log):
 
 def test_the_model_is_exact_where_links_are_as_it_says(make_logs):
     found = list(claims(make_logs()))
-    assert all(claim.holds for claim in found), [c for c in found if not c.holds]
-    assert len(found) == 4 + 2 + 2 * 3
+    assert all(claim.verdict == "holds" for claim in found), found
+    assert [len(claim.evidence) for claim in found] == [2, 2, 2, 2 * 3]
     # a round of GD and of MARINA take equally long where 4 (8000 - 2000) / rate = 0.5 ms
-    turn = next(claim.details["model"] for claim in found if "MARINA pays" in claim.claim)
-    assert turn == pytest.approx(4 * 6000 / 0.5e-3, rel=0.02)  # a grid of 200 a decade
+    turn = found[2].evidence[0]
+    assert turn.where == "MARINA"
+    assert turn.numbers["model"] == pytest.approx(
+        4 * 6000 / 0.5e-3, rel=0.02
+    )  # a grid of 200 a decade
 
 
 def test_slow_links_are_told_in_percent(make_logs):
-    found = [claim for claim in claims(make_logs(error=1.0)) if "within" in claim.claim]
-    assert not any(claim.holds for claim in found if "GD" in claim.claim)
+    *_, within = claims(make_logs(error=1.0))
+    found = {one.where: one for one in within.evidence}
+    assert within.verdict == "does not hold"
+    assert {str(one.verdict) for name, one in found.items() if "GD" in name} == {"does not hold"}
     links = 4 * (8000 + EXTRA) / 4e6 * 1e3  # 8.7 ms, of 9.7 that the model has at 4 Mbit/s
     expected = (1 + links) / (1 + 2 * links) - 1
-    text = next(claim.measured for claim in found if "4 Mbit/s, GD" in claim.claim)
-    assert text.endswith(f"{expected:+.1%}")
+    assert found["4 Mbit/s, GD"].measured.endswith(f"{expected:+.1%}")
 
 
 def test_what_is_missing_is_said(make_logs):

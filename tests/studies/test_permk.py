@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mpisim.analysis.claims import at_one_target, judge
 from mpisim.analysis.study import find
 from mpisim.core.errors import InputError
 from mpisim.problems.data import arrange
@@ -70,55 +71,65 @@ def test_the_best_step_comes_first_and_what_got_nowhere_is_out(logs):
                 and log.config["compressor"]["name"] == name
                 and log.column("grad_norm_sq")[-1] < log.column("grad_norm_sq")[0]
             ]
-            assert score(next(iter(steps.values()))) == min(map(score, rivals))
-            assert set(map(score, steps.values())) == set(map(score, rivals))
+            runs = [log for [log] in steps.values()]  # one seed
+            assert score(runs[0]) == min(map(score, rivals))
+            assert set(map(score, runs)) == set(map(score, rivals))
             far = [log for log in rivals if share(log) <= quadratic.FAR]
             largest = max((log.attrs["stepsize"] for log in far), default=0)
             assert quadratic.tolerated(steps) == largest
 
 
-def test_claims_compare_bits_at_the_common_level(logs):
+def test_claims_compare_bits_at_a_fixed_target(logs):
     found = quadratic.tuned(logs)
-    claim = quadratic_claims.compared(found, (4, 0.8), "permk", "randk", "there")
-    less, more = (next(iter(found[4, 0.8][name].values())) for name in ("permk", "randk"))
-    level = max(log.column("grad_norm_sq").min() for log in (less, more))
+    one = quadratic_claims.compared(found, (4, 0.8), "permk", "randk")
+    less, more = (next(iter(found[4, 0.8][name].values()))[0] for name in ("permk", "randk"))
+    target, [ratio] = at_one_target([one])
+    level = target * less.column("grad_norm_sq")[0]
+    assert level > max(log.column("grad_norm_sq").min() for log in (less, more))
     bits = [
         log.column("paper_bits_up")[np.argmax(log.column("grad_norm_sq") <= level)] / 4
         for log in (less, more)
     ]
-    assert claim.details["level"] == level and claim.source == "there"
-    assert claim.details["median_ratio"] == pytest.approx(bits[1] / bits[0])
-    assert claim.holds == (bits[1] > bits[0])
-    assert quadratic_claims.gain(found, (4, 0.8)) == claim.details["median_ratio"]
+    assert ratio == pytest.approx(bits[1] / bits[0])
+    assert one.verdict == judge([one.numbers["median"]]) and one.where == "n = 4, noise 0.8"
 
 
 def test_which_claims_there_are(logs, monkeypatch):
     """n = 4 and 40 in the places of n = 10 and 10,000."""
     monkeypatch.setattr(quadratic_claims, "MANY", 40)
-    texts = [claim.claim for claim in quadratic_claims.best_steps(logs)]
-    assert sum("than MARINA, RandK" in text for text in texts) == 4
-    assert "n = 4, noise 0.8: EF21, TopK needs fewer bits than MARINA, PermK" in texts
-    assert "n = 40, noise 0: MARINA, PermK needs fewer bits than EF21, TopK" in texts
-    assert not any("n = 4, noise 0: MARINA, PermK needs fewer bits than EF21" in t for t in texts)
-    assert len(list(quadratic_claims.against_topk(logs))) == 3
-    over_steps = list(quadratic_claims.against_randk(logs))
-    for claim, noise in zip(over_steps[-2:], NOISES, strict=True):
-        low, high = claim.details["gains"].values()
-        assert claim.holds == (low < high) and f"noise {noise:g}:" in claim.claim
-    for claim in over_steps:
-        if "larger steps" not in claim.claim:
-            continue
-        largest = claim.details["largest"]
-        assert claim.holds == (largest["permk"] > 1.5 * largest["randk"])
+    monkeypatch.setattr(quadratic_claims, "SOME", 40)
+
+    def where(claim):
+        return [one.where for one in claim.evidence]
+
+    all_, shrinks, alike, unlike = quadratic_claims.best_steps(logs)
+    four = [f"n = {n}, noise {noise:g}" for n in SIZES for noise in NOISES]
+    assert where(all_) == four and where(shrinks) == ["n = 4", "n = 40"]
+    assert where(alike) == ["n = 40, noise 0"]
+    assert where(unlike) == ["n = 4, noise 0.8", "n = 40, noise 0.8 (PermK ahead)"]
+    assert [where(claim) for claim in quadratic_claims.under_pl(logs)] == [["n = 40, noise 0"]] * 2
+    many, few = quadratic_claims.against_topk(logs)
+    assert where(many) == four[2:] and where(few) == ["n = 4, noise 0.8"]
+    better, steps, grows = quadratic_claims.against_randk(logs)
+    assert where(better) == where(steps) == four
+    for one in grows.evidence:
+        if one.verdict != "not decided":
+            low, high = one.numbers["gains"].values()
+            assert one.verdict == judge([high / low])
+    for one in steps.evidence:
+        if one.verdict != "not decided":
+            ratio = one.numbers["largest"]["permk"] / one.numbers["largest"]["randk"]
+            assert (one.verdict == "holds") == (ratio > 1.5)
+            assert (one.verdict == "does not hold") == (ratio < 1 / 1.5)
 
 
 def test_a_missing_method_is_said(logs):
     some = [log for log in logs if log.config["compressor"]["name"] != "randk"]
     found = quadratic.tuned(some)
-    claim = quadratic_claims.compared(found, (4, 0.0), "permk", "randk", "")
-    assert not claim.holds and "not measured" in claim.measured
-    assert np.isnan(quadratic_claims.gain(found, (4, 0.0)))
-    assert not any(claim.holds for claim in quadratic_claims.growing(found))
+    one = quadratic_claims.compared(found, (4, 0.0), "permk", "randk")
+    assert one.verdict == "not decided" and one.measured == "no seed has both runs"
+    for claim in quadratic_claims.against_randk(some):
+        assert {own.verdict for own in claim.evidence} == {"not decided"}
 
 
 def test_it_draws(logs, tmp_path):
@@ -154,13 +165,16 @@ def test_mg_by_hand(tmp_path):
         (tmp_path / "splits.json").write_text(json.dumps(content))
         return list(mg.claims(mg.read(tmp_path)))
 
-    plus, pm, scaled, own = claims(measured([3609.5, 3609.7, 3609.6], [20.0, 30.0, 40.0]))
-    assert plus.holds and pm.holds and own.holds and not scaled.holds
-    assert scaled.details["ratio"] == pytest.approx((488 / 19 + 488.2 / 20) / 2)
-    plus, pm, _, own = claims(measured([3609.5, 3609.6], [1.0, 2.0]))
-    assert not plus.holds and not pm.holds and not own.holds
+    found = claims(measured([3609.5, 3609.7, 3609.6], [20.0, 30.0, 40.0]))
+    assert [claim.verdict for claim in found] == ["holds"] * 3
+    scaled, own = found[2].evidence
+    assert own.counts and not scaled.counts and scaled.verdict == "does not hold"
+    assert scaled.numbers["ratio"] == pytest.approx((488 / 19 + 488.2 / 20) / 2)
+    found = claims(measured([3609.5, 3609.6], [1.0, 2.0]))
+    assert [claim.verdict for claim in found] == ["does not hold"] * 3
     both = measured([3609.5, 3609.7], [20.0, 40.0]) | {"mg": {"L_plus": [1.0], "L_pm": [1.0]}}
-    assert claims(both)[0].claim.startswith("mg: ") and not claims(both)[0].holds
+    assert claims(both)[0].evidence[0].where == "mg"
+    assert claims(both)[0].verdict == "does not hold"
     with pytest.raises(InputError, match="mpisim study run/permk mg"):
         mg.read(tmp_path / "nowhere")
 

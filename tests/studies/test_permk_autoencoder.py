@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tomli_w
 
+from mpisim.analysis.claims import at_one_target
 from mpisim.analysis.study import find
 from mpisim.runs.experiment import parse
 from mpisim.runs.log.reader import read
@@ -44,7 +45,8 @@ def make(make_log):
 
 
 def by_text(claims):
-    return {claim.claim: claim for claim in claims}
+    """{(claim, panel): evidence}."""
+    return {(claim.claim, one.where): one for claim in claims for one in claim.evidence}
 
 
 def test_the_best_step_and_its_ratio(make):
@@ -62,23 +64,27 @@ def test_the_best_step_and_its_ratio(make):
         2**-8
     ]
     claims = by_text(autoencoder_claims.fig2(logs))
-    permk = claims["λ = 0, p-hat = 0.5: PermK needs fewer bits than RandK"]
-    assert permk.holds and permk.details["median_ratio"] == pytest.approx(2, rel=0.05)
-    assert permk.details["paper_ratio"] == pytest.approx(2, rel=0.05)
-    topk = claims["λ = 0, p-hat = 0.5: TopK needs fewer bits than PermK"]
-    assert topk.holds and topk.details["median_ratio"] == pytest.approx(2)
-    assert claims["λ = 0, p-hat = 0.5: TopK significantly outperforms RandK"].holds
+    permk = claims["PermK needs fewer bits than RandK", "λ = 0, p-hat = 0.5"]
+    assert permk.verdict == "holds" and at_one_target([permk])[1] == pytest.approx([2], rel=0.1)
+    assert permk.numbers["paper"]["median"] == permk.numbers["median"]
+    assert " as the paper counts" in permk.measured
+    topk = claims["TopK needs fewer bits than PermK", "λ = 0, p-hat = 0.5"]
+    assert topk.verdict == "holds" and at_one_target([topk])[1] == pytest.approx([2])
+    outperforms = claims["TopK significantly outperforms RandK", "λ = 0, p-hat = 0.5"]
+    assert outperforms.verdict == "holds"
     slow = [log for log in logs if log.attrs["compressor"] != "topk"]
     claims = by_text(autoencoder_claims.fig2([*slow, make("topk", speed=0.02)]))
-    assert not claims["λ = 0, p-hat = 0.5: TopK needs fewer bits than PermK"].holds
-    assert not claims["λ = 0, p-hat = 0.5: TopK significantly outperforms RandK"].holds
+    for text in ("TopK needs fewer bits than PermK", "TopK significantly outperforms RandK"):
+        assert claims[text, "λ = 0, p-hat = 0.5"].verdict == "does not hold"
 
 
-@pytest.mark.parametrize(("speed", "holds"), [(0.05, True), (0.1, False), (0.02, False)])
-def test_almost_the_same(make, speed, holds):
+@pytest.mark.parametrize(
+    ("speed", "verdict"), [(0.05, "holds"), (0.1, "does not hold"), (0.02, "does not hold")]
+)
+def test_almost_the_same(make, speed, verdict):
     logs = [make("permk", 0.75), make("randk", 0.75, 0.01), make("topk", 0.75, speed)]
     [claim] = [c for c in autoencoder_claims.fig2(logs) if "almost the same" in c.claim]
-    assert claim.holds == holds
+    assert claim.verdict == verdict
 
 
 def test_homogeneous_panels_and_larger_lambda(make):
@@ -89,11 +95,13 @@ def test_homogeneous_panels_and_larger_lambda(make):
             logs.append(make("randk", p, 0.05, lambda_=lambda_))
             logs.append(make("topk", p, 0.1 if lambda_ and p == 0.5 else 0.04, lambda_=lambda_))
     claims = by_text(autoencoder_claims.fig8(logs))
-    assert claims["λ = 0.0001, p-hat = 0.9: PermK needs fewer bits than TopK"].holds
-    assert claims["p-hat = 0.9: the larger λ, the fewer bits PermK needs compared to RandK"].holds
-    text = "p-hat = 0.5: the larger λ, the fewer bits PermK needs compared to TopK"
-    assert not claims[text].holds and claims[text].details["ratios"].keys() == {0.0, 1e-4, 1e-3}
-    assert not any("p-hat = 0.5: PermK" in text for text in claims)
+    ahead = claims["PermK needs fewer bits than TopK", "λ = 0.0001, p-hat = 0.9"]
+    assert ahead.verdict == "holds"
+    text = "the larger λ, the fewer bits PermK needs compared to"
+    assert claims[f"{text} RandK", "p-hat = 0.9"].verdict == "holds"
+    falls = claims[f"{text} TopK", "p-hat = 0.5"]
+    assert falls.verdict == "does not hold" and falls.numbers["ratios"].keys() == {0.0, 1e-4, 1e-3}
+    assert not any(at.endswith("p-hat = 0.5") for what, at in claims if "needs fewer" in what)
 
 
 def test_tolerated_steps(make):
@@ -106,22 +114,26 @@ def test_tolerated_steps(make):
         make("topk", 0.0, exponent=-7),
     ]
     ninth = by_text(autoencoder_claims.fig9(logs))
-    claim = ninth["λ = 0, p-hat = 0.9: PermK tolerates larger steps than RandK"]
-    assert claim.holds and claim.details["steps"] == [2**-7, 2**-9]
-    assert not ninth["λ = 0, p-hat = 0: PermK tolerates larger steps than RandK"].holds
+    text = "PermK tolerates larger steps than RandK, as in A.3"
+    one = ninth[text, "λ = 0, p-hat = 0.9"]
+    assert one.verdict == "holds" and one.numbers["steps"] == [2**-7, 2**-9]
+    assert ninth[text, "λ = 0, p-hat = 0"].verdict == "not decided"  # no run of RandK
     tenth = by_text(autoencoder_claims.fig10(logs))
-    assert tenth["λ = 0, p-hat = 0.9: PermK tolerates larger steps than TopK"].holds
-    assert tenth["λ = 0, p-hat = 0: PermK tolerates about the same steps as TopK"].holds
+    larger = "PermK tolerates larger steps than TopK", "λ = 0, p-hat = 0.9"
+    same = "PermK tolerates about the same steps as TopK", "λ = 0, p-hat = 0"
+    assert tenth[larger].verdict == tenth[same].verdict == "holds"
     logs[-1] = make("topk", 0.0, exponent=-5)
     tenth = by_text(autoencoder_claims.fig10(logs))
-    assert not tenth["λ = 0, p-hat = 0: PermK tolerates about the same steps as TopK"].holds
+    assert tenth[same].verdict == "does not hold"
+    logs.append(make("topk", 0.9, exponent=-7))
+    assert by_text(autoencoder_claims.fig10(logs))[larger].verdict == "tie"
 
 
-def test_missing_runs_do_not_hold(make):
+def test_missing_runs_decide_nothing(make):
     for name in NAMES:
         logs = [make("permk", 0.9), make("permk", 0.0), make("permk", 0.75)]
         claims = list(find(name)[1].claims(logs))
-        assert claims and not any(claim.holds for claim in claims)
+        assert claims and {claim.verdict for claim in claims} == {"not decided"}
 
 
 @pytest.mark.parametrize(

@@ -53,17 +53,18 @@ def test_ratios_of_both_lengths_and_the_best_step_first(make_log):
 
 def test_claims(make_log):
     claims = list(table5.claims(logs(make_log, {0.9: 200.0, 0.0: 20.0})))
-    assert [claim.holds for claim in claims] == [True] * 7
+    assert [claim.verdict for claim in claims] == ["holds"] * 3
+    assert [len(claim.evidence) for claim in claims] == [2, 4, 1]
     mean = 2000 / (10 * 300 * 600 * 900) ** 0.25
-    assert claims[-1].details["mean"] == pytest.approx(mean)
-    assert "t = 300: 6.67 (paper 9.96)" in claims[0].measured
+    assert claims[-1].evidence[0].numbers["mean"] == pytest.approx(mean)
+    assert "t = 300: 6.67 (paper 9.96)" in claims[0].evidence[0].measured
     turned = table5.claims(logs(make_log, {0.9: 2.0, 0.0: 20.0}))
-    assert [claim.holds for claim in turned] == [True, True] + [False] * 5
+    assert [claim.verdict for claim in turned] == ["holds", "does not hold", "does not hold"]
 
 
 def test_a_missing_run_is_said(make_log):
     [claim] = table5.claims(logs(make_log, {0.9: 200.0}))
-    assert not claim.holds and "missing" in claim.measured
+    assert claim.verdict == "not decided" and "missing" in claim.measured
 
 
 def test_it_draws(make_log, tmp_path):

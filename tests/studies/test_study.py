@@ -140,13 +140,16 @@ def test_a_new_study_runs_as_it_is(tmp_path, monkeypatch, capsys):
     assert main(["study", "papers/mine"]) == 0
     assert "never run" in capsys.readouterr().out
     assert main(["study", "papers/mine", "fig1"]) == 0
-    assert "2 of 2 claims hold" in capsys.readouterr().out
+    assert "2 hold, 0 do not hold" in capsys.readouterr().out
     assert len(list(Path("logs/mine-fig1").glob("*.h5"))) == 6
     assert Path("figures/mine-fig1.png").stat().st_size > 10_000
     assert main(["study", "papers/mine", "fig1"]) == 0
     assert "6 of them complete before" in capsys.readouterr().out
     assert main(["study", "papers/mine"]) == 0
-    assert "drawn, 2 of 2 claims hold; 6 of 6 runs done" in capsys.readouterr().out
+    assert (
+        "drawn, 2 hold, 0 do not hold, 0 ties, 0 not decided; 6 of 6 runs done"
+        in capsys.readouterr().out
+    )
     assert main(["new", "study", "papers/mine"]) == 2
     assert "papers/mine: exists already" in capsys.readouterr().err
 
@@ -159,7 +162,7 @@ def test_a_study_under_mpirun(tmp_path):
     few = (tmp_path / "mine" / "fig1.toml").read_text().replace("rounds = 200", "rounds = 20")
     (tmp_path / "mine" / "fig1.toml").write_text(few)
     job = mpirun(2, "-m", "mpisim", "study", "mine", "fig1", cwd=tmp_path)
-    assert job.returncode == 0 and job.stdout.count("claims hold") == 1
+    assert job.returncode == 0 and job.stdout.count("not decided\n") == 1
     assert (tmp_path / "figures" / "mine-fig1.pdf").is_file()
     job = mpirun(2, "-m", "mpisim", "study", "mine", "fig2", cwd=tmp_path)
     assert job.returncode == 2 and job.stderr.count("no figure 'fig2'") == 1

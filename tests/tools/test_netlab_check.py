@@ -11,7 +11,7 @@ def test_counts_without_headers_and_envelopes():
     count = Count(ledger=100.0, kernel=100 + 3 * 66 + 2 * 22 + 6, packets=3, messages=2)
     assert count.ratio == pytest.approx(1.06)
     (claim,) = claims_of(Experiment("case", 20, ()), {"host 1 sends": count})
-    assert not claim.holds and "+6.00%" in claim.measured
+    assert claim.verdict == "does not hold" and "+6.00%" in claim.measured
 
 
 def test_bytes_of_hosts(make_log):

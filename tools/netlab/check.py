@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mpisim.analysis.claims import SUFFIX, Claim, table, write
+from mpisim.analysis.claims import SUFFIX, Claim, Evidence, Verdict, decided, state, table, write
 from mpisim.analysis.link_model import ENVELOPE, HEADERS, Links
 from mpisim.analysis.modelled import traffic
 from mpisim.core.errors import MpisimError
@@ -140,14 +140,14 @@ def claims_of(case: Experiment, counts: dict[str, Count]) -> Iterator[Claim]:
     rounds = case.rounds - FEW
     for what, count in counts.items():
         excess = count.ratio - 1
-        yield Claim(
-            f"{case.name}: {what} what the ledger says",
-            SOURCE,
+        found = Evidence(
+            "",
             f"{count.ledger / rounds:.0f} bytes a round, {excess:+.2%}; with headers of"
             f" {count.packets / rounds:.1f} packets and envelopes {count.kernel / rounds:.0f}",
-            abs(excess) <= TOLERANCE,
+            decided(abs(excess) <= TOLERANCE),
             dataclasses.asdict(count) | {"rounds": rounds, "ratio": count.ratio},
         )
+        yield state(f"{case.name}: {what} what the ledger says", "", SOURCE, [found])
 
 
 def main() -> int:
@@ -163,7 +163,7 @@ def main() -> int:
         print(f"mpisim: {error}", file=sys.stderr, flush=True)
         return error.exit_code
     print(f"{table('netlab-check', claims)}\n\n{path}")
-    return int(not all(claim.holds for claim in claims))
+    return int(not all(claim.verdict is Verdict.HOLDS for claim in claims))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from mpisim.analysis import panels
-from mpisim.analysis.claims import SUFFIX, count, read, table, write
+from mpisim.analysis.claims import SUFFIX, counts, read, table, write
 from mpisim.analysis.plot import SUFFIXES, save
 from mpisim.analysis.study.spec import Figure, Study
 
@@ -45,4 +45,4 @@ def overview(study: Study, scale: str, out: Path, ranks: int) -> str:
 def _drawn(claims: Path) -> str:
     if not claims.is_file():
         return ""
-    return f"drawn, {count(read(claims))}; "
+    return f"drawn, {counts(read(claims))}; "

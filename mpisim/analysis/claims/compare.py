@@ -1,0 +1,202 @@
+"""Compares two methods at fixed targets, seed by seed."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mpisim.analysis.claims.reach import DECADES, Reach, Targets
+from mpisim.analysis.claims.table import number
+from mpisim.analysis.claims.verdict import Evidence, Verdict
+from mpisim.analysis.curves import GRADIENT, Axis
+from mpisim.analysis.oversubscription import WHY, oversubscribed
+from mpisim.runs.log.reader import Log
+
+CLEAR = 1.03  # ratios within this factor of 1 are a tie
+ENOUGH = 5  # seeds from which the quartiles decide; of fewer all must agree
+LARGEST = 1e300  # in place of infinity: one side spent nothing
+START = {"grad_norm_sq": "|grad f(x^0)|^2", "distance_sq": "|x^0 - x*|^2", "loss": "f(x^0)"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Later(Axis):
+    """An axis without what was spent in row 0, the exchange before round 0."""
+
+    of: Axis = dataclasses.field(kw_only=True)
+
+    def values(self, log: Log) -> np.ndarray:
+        values = self.of.values(log)
+        return values - values[0]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Ratio:
+    """What ``more`` needs over what ``less`` needs on one seed.
+
+    bound : 1 where it is at least ``value``, as ``more`` was cut off; -1 where it is at most
+    """
+
+    value: float
+    bound: int = 0
+
+
+def judge(ratios: Sequence[float]) -> Verdict:
+    """Whether ratios over seeds are above 1.
+
+    The median must be 3% from 1. With five seeds or more the quartiles must be on the same side,
+    with fewer all ratios. Anything else is a tie.
+    """
+    values = np.minimum(ratios, LARGEST)
+    median = float(np.median(values))
+    spread = (25, 75) if len(ratios) >= ENOUGH else (0, 100)
+    low, high = np.percentile(values, spread)
+    if median >= CLEAR and low > 1:
+        return Verdict.HOLDS
+    if median <= 1 / CLEAR and high < 1:
+        return Verdict.FAILS
+    return Verdict.TIE
+
+
+def compare(
+    where: str,
+    less: Sequence[Log],
+    more: Sequence[Log],
+    x: Axis,
+    y: Axis = GRADIENT,
+    targets: Targets = DECADES,
+    x_more: Axis | None = None,
+) -> Evidence:
+    """Evidence that ``less`` spends less on ``x`` than ``more`` to get down to a fixed target.
+
+    Runs are compared on each seed that both have, at the deepest target that every seed decides. A
+    run that was cut off above the target needs more than its budget, which decides where the other
+    got there for less; the ratio at the deepest target that all reached, or the strongest bound, is
+    told beside it. Targets below the noise floor of a run decide nothing. ``x_more`` is the axis of
+    ``more`` where it is another one.
+    """
+    pairs = [(a, b) for a in less for b in more if seed(a) == seed(b)]
+    if not pairs:
+        return Evidence(where, "no seed has both runs", Verdict.UNDECIDED)
+    if x.timed and oversubscribed(log for pair in pairs for log in pair):
+        return Evidence(where, WHY, Verdict.UNDECIDED)
+    runs = [(Reach(a, x, y), Reach(b, x_more or x, y)) for a, b in pairs]
+    start = max(float(run.values[0]) for pair in runs for run in pair)
+    found = {target: [_ratio(a, b, target * start) for a, b in runs] for target in targets}
+    whole = {t: [r for r in ratios if r] for t, ratios in found.items() if all(ratios)}
+    numbers = {
+        "seeds": [seed(a) for a, _ in pairs],
+        "start": start,
+        "floors": [[a.floor, b.floor] for a, b in runs],
+        "by_target": {f"{t:g}": _numbers(ratios) for t, ratios in whole.items()},
+    }
+    if not whole:
+        why = f"no run of a pair got to {targets[0]:g} of {_start(y)} within the other's budget"
+        return Evidence(where, why, Verdict.UNDECIDED, numbers)
+    target = min(whole)
+    ratios = whole[target]
+    numbers |= {"target": target, **_numbers(ratios)}
+    numbers["costs"] = [[_finite(run.cost(target * start)) for run in pair] for pair in runs]
+    measured = f"{_said(ratios)} to {target:g} of {_start(y)}"
+    beside = _clearest(whole)
+    if beside != target:
+        measured += f", {_said(whole[beside])} to {beside:g}"
+    return Evidence(where, measured, judge([r.value for r in ratios]), numbers)
+
+
+def _ratio(less: Reach, more: Reach, level: float) -> _Ratio | None:
+    """The ratio of costs, or its bound; None where the level does not decide."""
+    low, high = less.cost(level), more.cost(level)
+    if np.isfinite(low) and np.isfinite(high):
+        return _Ratio(high / low if low > 0 else float("inf") if high > 0 else 1.0)
+    if np.isfinite(low) and np.isposinf(high) and more.budget > CLEAR * low:
+        return _Ratio(more.budget / low if low > 0 else float("inf"), bound=1)
+    if np.isposinf(low) and np.isfinite(high) and less.budget > CLEAR * high:
+        return _Ratio(high / less.budget, bound=-1)
+    return None
+
+
+def _clearest(found: dict[float, list[_Ratio]]) -> float:
+    """The deepest target that all reached; without one, that of the strongest bound."""
+    exact = [t for t, own in found.items() if not any(ratio.bound for ratio in own)]
+    if exact:
+        return min(exact)
+    medians = {t: float(np.median([ratio.value for ratio in own])) for t, own in found.items()}
+    return max(found, key=lambda t: max(medians[t], 1 / max(medians[t], 1 / LARGEST)))
+
+
+def _numbers(ratios: Sequence[_Ratio]) -> dict[str, Any]:
+    values = np.array([ratio.value for ratio in ratios])
+    return {
+        "ratios": [_finite(value) for value in values],
+        "bounds": [ratio.bound for ratio in ratios],
+        "signs": np.sign(values - 1).astype(int).tolist(),
+        "median": _finite(np.median(np.minimum(values, LARGEST))),
+        "spread": [_finite(values.min()), _finite(values.max())],
+    }
+
+
+def _said(ratios: Sequence[_Ratio]) -> str:
+    """``2.1 times (1.9 to 2.4, 5 seeds)``."""
+    values = [ratio.value for ratio in ratios]
+    bounds = {ratio.bound for ratio in ratios} - {0}
+    mark = {frozenset({1}): "> ", frozenset({-1}): "< "}.get(frozenset(bounds), "")
+    text = f"{mark}{number(float(np.median(values)))} times"
+    if len(values) == 1:
+        return text
+    return f"{text} ({number(min(values))} to {number(max(values))}, {len(values)} seeds)"
+
+
+def _start(y: Axis) -> str:
+    return START.get(y.name, "the start")
+
+
+def _finite(value: Any) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def at_one_target(evidence: Sequence[Evidence]) -> tuple[float, list[float]]:
+    """The deepest target that all reached in all evidence of `compare`, and the medians there.
+
+    NaN and no medians where there is none.
+    """
+    exact = [
+        {
+            float(t): own["median"]
+            for t, own in one.numbers.get("by_target", {}).items()
+            if not any(own["bounds"]) and own["median"] is not None
+        }
+        for one in evidence
+    ]
+    common = set.intersection(*map(set, exact)) if exact else set()
+    if not common:
+        return float("nan"), []
+    return min(common), [own[min(common)] for own in exact]
+
+
+def told_without(found: Evidence, without: Evidence, what: str) -> Evidence:
+    """``found`` with the ratio that leaves ``what`` out, told where that changes the verdict."""
+    numbers = found.numbers | {"without_start": without.numbers}
+    measured = found.measured
+    if without.verdict is not found.verdict:
+        measured += f"; without {what}: {without.measured}"
+    return dataclasses.replace(found, measured=measured, numbers=numbers)
+
+
+def seed(log: Log) -> int:
+    """The seed of a run."""
+    return int(log.attrs["seed"])
+
+
+def needed(log: Log, x: Axis, level: float, y: Axis = GRADIENT) -> float:
+    """x in the first logged row with y <= level; infinite without one."""
+    below = np.flatnonzero(y.values(log) <= level)
+    return float(x.values(log)[below[0]]) if below.size else float("inf")
+
+
+def value_at(log: Log, y: Axis, x: Axis, budget: float) -> float:
+    """y when at most ``budget`` was spent on x: the median of the last tenth of the rows so far."""
+    within = y.values(log)[x.values(log) <= budget * (1 + 1e-9)]
+    return float(np.median(within[-max(1, len(within) // 10) :]))
