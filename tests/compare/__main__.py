@@ -11,7 +11,6 @@ Compared are exit codes, what is printed, and all that a log holds (columns, the
 descriptions, the last iterate, attributes) but for the clocks (`time_*`) and the attributes in
 VARIES. Prints one line for each difference, then counts; the exit code is 1 if something differs,
 be it only the wording of a message.
-
 """
 
 from __future__ import annotations
@@ -42,7 +41,18 @@ HERE = Path(__file__).resolve().parent
 TOOLS = HERE.parents[1] / "tools"
 # Attributes that tell of the machine, the moment and the software, not of the experiment.
 VARIES = {"start", "end", "command", "host", "hosts", "network", "platform", "cores", "python"}
-VARIES |= {"mpi_library", "package_version", "mpi4py", "numpy", "scipy", "h5py", "numba"}
+VARIES |= {
+    "mpi_library",
+    "package_version",
+    "mpi4py",
+    "numpy",
+    "scipy",
+    "h5py",
+    "numba",
+    "llvmlite",
+}
+VARIES |= {"source", "code", "git_commit", "git_dirty", "blas", "blas_core", "cpu", "cpu_features"}
+VARIES |= {"numpy_simd", "oversubscribed"}
 
 
 class Side:
@@ -163,12 +173,16 @@ def content(log: Path) -> dict[str, Any]:
         items = {"": file}
         file.visititems(items.__setitem__)
         for name, item in items.items():
-            kept = [key for key in item.attrs if name or key not in VARIES]
+            kept = [key for key in item.attrs if name or not _varies(key)]
             found |= {f"{name}@{key}": item.attrs[key] for key in kept}
             if isinstance(item, h5py.Dataset):
                 clock = name.startswith("rounds/time_")
                 found[name] = f"{item.dtype} {item.shape}" if clock else item[()]
     return found
+
+
+def _varies(key: str) -> bool:
+    return key in VARIES or key.startswith("seconds_")
 
 
 def bits(value: Any) -> tuple:
