@@ -9,12 +9,13 @@ from typing import Any
 
 from mpisim.analysis import labels
 from mpisim.runs.log.reader import Log
+from mpisim.runs.stop import Stop
 from mpisim.runs.tables import flatten, varying
 
 # Keys that do not set runs apart: what they are called, how long they are, how often they log. The
 # ranks that a run had are an attribute of its log.
 IGNORED = {"title", "plugin", "run.seed", "run.rounds", "run.log_every", "run.checkpoint_seconds"}
-IGNORED |= {"run.ranks"}
+IGNORED |= {"run.ranks", *(f"run.stop.{field.name}" for field in dataclasses.fields(Stop))}
 FORMATS = {
     "problem.split": "{} split",
     "run.layout": "{} layout",

@@ -38,7 +38,8 @@ class Row:
     def values(self) -> dict[str, float]:
         """What all ranks know of the row, by column."""
         own = {"loss": self.loss, "grad_norm_sq": self.grad_norm_sq}
-        reference = {name: value for (name, *_), value in zip(REFERENCE, self.reference, strict=False)}
+        names = [name for name, *_ in REFERENCE] if self.reference else []
+        reference = dict(zip(names, self.reference, strict=True))
         bits = dict(zip(BITS, self.bits, strict=True))
         return own | reference | bits | {"oracle_calls": self.oracle_calls}
 

@@ -165,7 +165,8 @@ class Record:
     def _open_log(self, places: list[Place] | None) -> None:
         """On rank 0: the log, with the rows before the checkpoint on resume.
 
-        These come from the log that it replaces, or from an earlier one, which stays. The checkpoint comes first. Until the log has its name, it fits the log that is there; one
+        These are those of the log that it replaces, or of an earlier one, which stays. The
+        checkpoint comes first. Until the log has its name, it fits the log that is there; one
         without state says that the run starts at round 0.
         """
         setup, output, found = self.setup, self.output, self._found

@@ -192,10 +192,10 @@ def _ended(log: Path, experiment: Experiment, schema: Sequence[Column]) -> End |
 
 def _is_whole(log: reader.Log, run: Run) -> bool:
     """Whether the last row is where the budget ends the run."""
-    first = run.stop.first_row(log.columns, log.n)
+    last, first = int(log.columns["round"][-1]), run.stop.first_row(log.columns, log.n)
     if first is None:
-        return bool(log.columns["round"][-1] == run.rounds)
-    return first == log.rows - 1
+        return last == run.rounds
+    return first == log.rows - 1 and run.logs(last)
 
 
 def _last_iterate(log: Path) -> np.ndarray:

@@ -137,6 +137,20 @@ def experiments():
             problem={"split": split, "remainder": "spread"},
         )
     yield table({"name": "marina", "stepsize": 0.05}, COMPRESSORS[1], dtype="float32", log_every=7)
+    yield from stopped()
+
+
+def stopped():
+    """Runs that a condition ends, of which a rank alone knows all that it is about, or none does."""
+    tables = {"problem": {"name": "quadratic", "workers": 6, "dimension": 20, "noise": 0.3}}
+    for stop, problem in (
+        ({"bits_up": 5 * 32 * 3}, {}),
+        ({"oracle_calls": 200}, {}),
+        ({"grad_norm_sq": 0.02}, {}),
+        ({"distance_sq": 100.0}, tables),
+    ):
+        run = {"rounds": 10**6, "log_every": 2, "stop": stop, "reference": problem == tables}
+        yield table({"name": "dcgd", "stepsize": 0.1}, COMPRESSORS[1], **run) | problem
 
 
 def compare(groups: dict[int, MPI.Intracomm], folder: Path, every: bool) -> int:
