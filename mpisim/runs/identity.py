@@ -17,8 +17,8 @@ from mpisim.core.schema import flat
 from mpisim.runs import code
 from mpisim.runs.experiment import Experiment
 from mpisim.runs.sysinfo import version
+from mpisim.runs.tables import BUDGET
 
-BUDGET = ("run.rounds", "run.stop")
 # What may differ on resume, with the keys in such a table.
 FREE = (*BUDGET, "run.checkpoint_seconds", "run.layout", "run.ranks", "title", "plugin")
 LIBRARIES = ("numpy", "scipy", "numba", "llvmlite")  # their versions may change the last bits

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,15 +12,7 @@ from mpisim.runs import identity
 from mpisim.runs.experiment import Experiment, Run
 from mpisim.runs.log import reader
 from mpisim.runs.log.isolated import DAMAGE
-from mpisim.runs.tables import Tables
-
-
-def without_budget(tables: Tables) -> str:
-    """The same text for resolved experiments that differ in `identity.BUDGET` alone."""
-    rest = copy.deepcopy(tables)
-    for table, key in (name.split(".") for name in identity.BUDGET):
-        rest.get(table, {}).pop(key, None)
-    return json.dumps(rest, sort_keys=True, default=str)
+from mpisim.runs.tables import without_budget
 
 
 class Earlier:
