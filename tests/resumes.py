@@ -70,4 +70,5 @@ def _content(path: Path) -> dict[str, bytes]:
         }
         found["final/x"] = file["final/x"][:].tobytes()
         found["stepsize"] = np.float64(file.attrs["stepsize"]).tobytes()
+        found["stopped_by"] = file.attrs["stopped_by"].encode()
     return found

@@ -8,12 +8,17 @@ BURN_IN = 0.1  # share of the rows that a mean leaves out
 
 
 class Criterion(NamedTuple):
-    """The mean over the last rows, or the last row, of a column or its log10; smaller is better."""
+    """The mean over the last rows, or the last row, of a column or its log10; smaller is better.
+
+    A ``cost`` is that of reaching an accuracy of ``run.stop``. All other criteria compare what runs
+    reach at equal costs.
+    """
 
     rule: str
     column: str
     logarithm: bool
     mean: bool
+    cost: bool = False
 
 
 CRITERIA = {
@@ -24,6 +29,10 @@ CRITERIA = {
     "loss": Criterion("f(x^T) of the last row", "loss", False, False),
     "mean-loss": Criterion(
         "mean of log10 f(x^k) over the last 90% of the rows", "loss", True, True
+    ),
+    "rounds": Criterion("number of rounds until the accuracy", "round", False, False, True),
+    "bits": Criterion(
+        "number of bits sent by a worker until the accuracy", "bits_up", False, False, True
     ),
 }
 DEFAULT = "mean"

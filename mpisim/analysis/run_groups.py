@@ -7,14 +7,17 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from mpisim.analysis import labels
 from mpisim.runs.log.reader import Log
-from mpisim.runs.tables import flatten, varying
+from mpisim.runs.stop import Stop
+from mpisim.runs.tables import flatten, varying, without_budget
 
 # Keys that do not set runs apart: what they are called, how long they are, how often they log. The
 # ranks that a run had are an attribute of its log.
 IGNORED = {"title", "plugin", "run.seed", "run.rounds", "run.log_every", "run.checkpoint_seconds"}
-IGNORED |= {"run.ranks"}
+IGNORED |= {"run.ranks", *(f"run.stop.{field.name}" for field in dataclasses.fields(Stop))}
 FORMATS = {
     "problem.split": "{} split",
     "run.layout": "{} layout",
@@ -56,8 +59,30 @@ def group_runs(logs: Iterable[Log], by_ranks: bool = False) -> list[RunGroup]:
         identity = json.dumps(keys, sort_keys=True, default=str)
         found.setdefault(identity, RunGroup([], keys)).logs.append(log)
     groups = list(found.values())
+    for group in groups:
+        group.logs = _longest(group.logs)
     _label(groups)
     return groups
+
+
+def _longest(logs: list[Log]) -> list[Log]:
+    """The logs without those that end where another one, with a larger budget, goes on."""
+    same: dict[str, list[Log]] = {}
+    for log in logs:
+        same.setdefault(without_budget(log.config), []).append(log)
+    return [
+        log
+        for log in logs
+        if not any(_is_beginning(log, other) for other in same[without_budget(log.config)])
+    ]
+
+
+def _is_beginning(log: Log, other: Log) -> bool:
+    """Whether ``other`` has all rows of the log but perhaps its last one, and later ones."""
+    rows = log.rows - 1
+    if rows < 0 or other.rows <= rows or other.columns["round"][-1] <= log.columns["round"][-1]:
+        return False
+    return np.array_equal(log.column("loss")[:rows], other.column("loss")[:rows], equal_nan=True)
 
 
 def _varying_with(groups: list[RunGroup], group: RunGroup, key: str) -> list[str]:

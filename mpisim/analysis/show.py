@@ -58,6 +58,7 @@ def _settings(log: Log) -> list[tuple[str, str]]:
         ("MPI", attribute("mpi_library")),
         ("mpisim", attribute("package_version")),
         ("status", _status(log)),
+        ("stopped by", _stopped_by(log)),
     ]
 
 
@@ -79,6 +80,14 @@ def _status(log: Log) -> str:
         return f"{status}; started {start}, resumed at round {log.attrs['resumed']}, ended {end}"
     elapsed = log.attrs.get("seconds_elapsed", seconds)  # with the set-up, which precedes the log
     return f"{status}; started {start}, took {duration(elapsed)}"
+
+
+def _stopped_by(log: Log) -> str:
+    """What ended a run that is done: run.rounds, or the condition of run.stop."""
+    name, run = str(log.attrs.get("stopped_by", "")), log.config.get("run", {})
+    if name == "rounds":
+        return "run.rounds"
+    return f"run.stop.{name} = {run['stop'][name]}" if name else ""
 
 
 def _last_row(log: Log) -> list[tuple[str, str]]:

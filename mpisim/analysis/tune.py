@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 
 from mpisim.analysis.criteria import BURN_IN, CRITERIA, DEFAULT, Criterion
+from mpisim.analysis.curves import Axis
 from mpisim.core.atomic_file import write_json
+from mpisim.core.errors import InputError
 from mpisim.core.schema import choose
 from mpisim.runs.log.reader import Log, damaged, read_experiments
 from mpisim.runs.status import COMPLETE
+from mpisim.runs.stop import stop_of
 from mpisim.runs.sweep.points import Point
 from mpisim.runs.tables import differences, flatten
 
@@ -67,7 +70,8 @@ def best(points: Iterable[Point | Path], criterion: str = DEFAULT) -> list[Tuned
     The default is the rule of the PermK paper's code: the smallest mean of log10 |grad f(x^k)|^2
     over the last 90% of the rows. A step is out if the run of one seed diverged, holds a number
     that is not finite, is not complete, or is missing although another step has that seed. Of
-    equally good steps the smallest wins.
+    equally good steps the smallest wins. Runs that ``run.stop`` ends at an accuracy are compared by
+    their costs, and only these; one that did not reach it is out.
 
     points : of a sweep, or paths of logs
     criterion : a key of `CRITERIA`
@@ -83,6 +87,7 @@ def best(points: Iterable[Point | Path], criterion: str = DEFAULT) -> list[Tuned
     tuned = []
     for logs, own in zip(groups.values(), settings, strict=True):
         with damaged(logs[0].path):
+            _require_comparable(logs[0], rule)
             tuned.append(_tune(logs, own, rule))
     return tuned
 
@@ -95,6 +100,19 @@ def report(points: list[Point], criterion: str, folder: Path) -> str:
     write_json(folder / SUMMARY, content | {"choices": [dataclasses.asdict(c) for c in choices]})
     head = f"best step by the smallest {rule}, mean over the seeds:"
     return "\n".join([head, *(line for choice in choices for line in _lines(choice))])
+
+
+def _require_comparable(log: Log, rule: Criterion) -> None:
+    """`InputError` unless the runs end at equal costs, or, for a criterion that is one, do not."""
+    accuracies = stop_of(log.config).accuracies
+    names = {cost: [n for n, c in CRITERIA.items() if c.cost == cost] for cost in (True, False)}
+    allowed = " or ".join(names[not rule.cost])
+    if accuracies and not rule.cost:
+        why = f"run.stop.{accuracies[0]} ends the runs at unequal costs"
+        raise InputError(f"criterion: {why}; choose {allowed}")
+    if rule.cost and not accuracies:
+        why = "run.stop has no accuracy to reach, such as grad_norm_sq"
+        raise InputError(f"criterion: {why}; choose {allowed}")
 
 
 def _setting(log: Log) -> dict[str, Any]:
@@ -130,7 +148,7 @@ def _tune(logs: list[Log], settings: dict[str, Any], rule: Criterion) -> TunedSe
 
 def _candidate(step: float, logs: list[Log], seeds: set[int], rule: Criterion) -> Candidate:
     paths = [str(log.path) for log in logs]
-    out = next((reason for log in logs if (reason := _out(log))), "")
+    out = next((reason for log in logs if (reason := _out(log, rule))), "")
     missing = sorted(seeds - {log.config["run"]["seed"] for log in logs})
     if missing and not out:
         out = f"seed {missing[0]} is missing"
@@ -140,17 +158,19 @@ def _candidate(step: float, logs: list[Log], seeds: set[int], rule: Criterion) -
 
 
 def _score(log: Log, rule: Criterion) -> float:
-    values = log.column(rule.column)
+    values = Axis(rule.column, log=False).values(log)  # a worker's share of bits
     values = values[int(BURN_IN * len(values)) :] if rule.mean else values[-1:]
     return float(np.mean(np.log10(np.maximum(values, TINY)) if rule.logarithm else values))
 
 
-def _out(log: Log) -> str:
+def _out(log: Log, rule: Criterion) -> str:
     seed = f"seed {log.config['run']['seed']}"
     if log.attrs.get("status") == "diverged":
         return f"{seed} diverged"
     if log.attrs.get("status") not in COMPLETE or log.rows == 0:
         return f"{seed} is not complete"
+    if rule.cost and log.attrs.get("stopped_by") not in stop_of(log.config).accuracies:
+        return f"{seed} was stopped by {log.attrs.get('stopped_by')}"
     finite = np.isfinite([log.column("grad_norm_sq"), log.column("loss")]).all()
     return "" if finite else f"{seed} is not finite"
 

@@ -49,7 +49,9 @@ def run_command(args: argparse.Namespace, argv: list[str]) -> int:
         if comm.rank == 0 and result.status not in STOPPED:  # else there is a line already
             row = result.row
             found = f"loss {row.loss:.6g}, |grad f|^2 {row.grad_norm_sq:.6g}"
-            print(f"{result.status}: round {row.round}, {found}, log {out}")
+            by = result.stopped_by
+            why = f" (run.stop.{by})" if by not in ("", "rounds") else ""
+            print(f"{result.status}: round {row.round}{why}, {found}, log {out}")
         return EXIT_CODES[result.status]
 
     return on_all_ranks(args, body)

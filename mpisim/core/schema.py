@@ -1,7 +1,8 @@
 """Build objects from TOML tables: check every name and type, report a mistake in one line.
 
 A class that an experiment file can name is a dataclass; its fields are the keys of its table.
-Supported annotations: bool, int, float, str, Literal[...], list[...], dict, None and unions.
+Supported annotations: bool, int, float, str, Literal[...], list[...], dict, None, other dataclasses
+(tables in the table) and unions.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ def build(cls: type[T], table: Mapping[str, Any], where: str) -> T:
 def check_type(value: Any, hint: Any, where: str) -> Any:
     """``value`` if it fits the annotation ``hint`` (an int is also a float), or `InputError`."""
     for option in _options(hint):
+        if dataclasses.is_dataclass(option) and isinstance(value, Mapping):
+            return build(option, value, where)  # type: ignore[arg-type]
         ok, converted = _match(value, option)
         if ok:
             return converted
@@ -69,6 +72,8 @@ def describe(hint: Any) -> str:
             parts.append("absent")
         elif typing.get_origin(option) is list:
             parts.append("a list")
+        elif dataclasses.is_dataclass(option):
+            parts.append("a table")
         else:
             kind = typing.get_origin(option) or option
             parts.append(str(names.get(kind) or getattr(kind, "description", option)))

@@ -14,11 +14,15 @@ from mpisim.runs.evaluation import Row
 class End:
     """How a run ended: the status, the last row, and its x^k, shape (d,).
 
+    stopped_by : "rounds", or the condition of ``run.stop`` that the last row met; empty unless the
+        run is done
+
     Rank 0 has the log's attributes and, with ``Output.keep``, its columns; other ranks have none.
     """
 
     status: str
     row: Row
     x: np.ndarray
+    stopped_by: str = ""
     columns: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
     attributes: dict[str, Any] = dataclasses.field(default_factory=dict)

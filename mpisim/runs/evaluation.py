@@ -9,25 +9,39 @@ from typing import Any
 import numpy as np
 
 from mpisim.comm.clock import PARALLEL, Clock, SlowestPath
+from mpisim.comm.ledger import COLUMNS as BITS
 from mpisim.comm.star import Star
 from mpisim.core.lanes import dot
 from mpisim.core.ordered_sums import add_rows
 from mpisim.methods.oracle import Oracle
+from mpisim.runs.log.schema import REFERENCE
 from mpisim.runs.metrics import Metric
 
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """One row of the log; only rank 0 knows bits and seconds."""
+    """One row of the log; only rank 0 knows the seconds.
+
+    reference : `schema.REFERENCE`, where the minimiser is known; bits : the ledger's totals
+    """
 
     round: int
     loss: float
     grad_norm_sq: float
+    reference: tuple[float, ...]
     oracle_calls: int
     bits: tuple[int, ...]
     seconds: list[float]
     signal: int
     checkpoint: bool
+
+    def values(self) -> dict[str, float]:
+        """What all ranks know of the row, by column."""
+        own = {"loss": self.loss, "grad_norm_sq": self.grad_norm_sq}
+        names = [name for name, *_ in REFERENCE] if self.reference else []
+        reference = dict(zip(names, self.reference, strict=True))
+        bits = dict(zip(BITS, self.bits, strict=True))
+        return own | reference | bits | {"oracle_calls": self.oracle_calls}
 
 
 class Evaluator:
@@ -35,12 +49,23 @@ class Evaluator:
 
     After the gradient (d) it carries the loss, the oracle calls, a signal that a rank has received,
     rank 0's request for a checkpoint, the longest time that a rank was busy since the last row
-    (without the gradients of that row's evaluation, which precede the common start), and the clock
-    of the slowest rank. An ``explicit`` problem knows f, so gradient and loss are left out.
+    (without the gradients of that row's evaluation, which precede the common start), rank 0's bits,
+    and the clock of the slowest rank. An ``explicit`` problem knows f, so gradient and loss are
+    left out.
+
+    reference : x* and f(x*), where they are known
     """
 
-    def __init__(self, star: Star, oracle: Oracle, clock: Clock, metrics: Sequence[Metric] = ()):
+    def __init__(
+        self,
+        star: Star,
+        oracle: Oracle,
+        clock: Clock,
+        metrics: Sequence[Metric] = (),
+        reference: tuple[np.ndarray, float] | None = None,
+    ):
         self.star, self.oracle, self.clock, self.metrics = star, oracle, clock, metrics
+        self.reference = reference
         self.path = SlowestPath()
         self.calls = 0
         self._measured: np.ndarray | None = None  # by the metrics, in the last row
@@ -56,27 +81,48 @@ class Evaluator:
         d = gradients.shape[1]
         busy, own_busy = self._busy_since_last()
         wish = checkpoint and star.is_server
+        charged = list(star.ledger.totals.values())
 
         def fold(total: np.ndarray) -> None:
             add_rows(total[:d], gradients)
-            loss, calls, received, due, longest, *slowest = total[d:].tolist()
+            loss, calls, received, due, longest, *rest = total[d:].tolist()
+            bits, slowest = rest[: len(BITS)], rest[len(BITS) :]
             for own in losses.tolist():
                 loss += own
             slowest = busy if sum(busy) > sum(slowest) else slowest
+            bits = charged if star.is_server else bits
             requests = received or signal, due or wish
-            total[d:] = loss, calls + self.oracle.calls, *requests, max(longest, own_busy), *slowest
+            counts = loss, calls + self.oracle.calls, *requests, max(longest, own_busy)
+            total[d:] = *counts, *bits, *slowest
 
-        total = np.zeros(d + 5 + len(PARALLEL))
+        total = np.zeros(d + 5 + len(BITS) + len(PARALLEL))
         star.relay(total, fold)
-        loss, calls, received, due, longest, *slowest = total[d:].tolist()
+        loss, calls, received, due, longest, *rest = total[d:].tolist()
+        bits, slowest = rest[: len(BITS)], rest[len(BITS) :]
         f, grad = known or (loss / star.n, total[:d] / star.n)
         self.calls = int(calls)
         if star.is_server:
             self.path.add(self.clock.seconds, slowest, longest - own_busy)
-        bits, seconds = tuple(star.ledger.totals.values()), list(self.path.seconds)
+        exact = charged if star.is_server else map(int, bits)  # floats end at 2^53
         return Row(
-            k, f, float(dot(grad, grad)), self.calls, bits, seconds, int(received), bool(due)
+            k,
+            f,
+            float(dot(grad, grad)),
+            self._away(x, f),
+            self.calls,
+            tuple(exact),
+            list(self.path.seconds),
+            int(received),
+            bool(due),
         )
+
+    def _away(self, x: np.ndarray, f: float) -> tuple[float, ...]:
+        """f(x) - f(x*) and |x - x*|^2; empty where x* is not known."""
+        if self.reference is None:
+            return ()
+        x_star, f_star = self.reference
+        away = x - x_star
+        return f - f_star, float(dot(away, away))
 
     def metrics_at(self, k: int, x: np.ndarray) -> np.ndarray:
         """The values of all metrics at x^k; a resumed run has those of its first row."""

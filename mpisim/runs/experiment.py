@@ -25,6 +25,7 @@ from mpisim.problems import PROBLEMS
 from mpisim.problems.base import Problem
 from mpisim.runs import plugins
 from mpisim.runs.metrics import METRICS
+from mpisim.runs.stop import OF_REFERENCE, Stop
 from mpisim.wire.base import Precision
 
 TABLES = ("problem", "method", "compressor", "run")
@@ -45,6 +46,7 @@ class Run:
     ranks: Literal["workers"] | int | None = None
     reference: bool = False
     columns: list[str] | None = None
+    stop: Stop = dataclasses.field(default_factory=Stop)
 
     def __post_init__(self) -> None:
         require(self.rounds >= 0, "run.rounds", self.rounds, "an integer >= 0")
@@ -58,10 +60,25 @@ class Run:
         for name in names:
             choose(METRICS, name, "run.columns")
         require(len(set(names)) == len(names), "run.columns", names, "a list of different names")
+        for name in OF_REFERENCE:
+            if name in self.stop.conditions and not self.reference:
+                raise InputError(f"run.stop.{name}: needs run.reference = true")
 
     def logs(self, k: int) -> bool:
         """Whether x^k has a row in the log."""
         return k % self.log_every == 0 or k == self.rounds
+
+    def stopped_by(self, k: int, row: Mapping[str, float], n: int) -> str:
+        """What ends the run with the logged row of x^k; empty if it goes on.
+
+        A condition of ``stop`` by its column, or "rounds". row : values by column; n : workers
+        """
+        return self.stop.met(row, n) or ("rounds" if k == self.rounds else "")
+
+    def table(self) -> dict[str, Any]:
+        """The table with every default in it."""
+        given = dataclasses.asdict(self)
+        return given | {"stop": given["stop"] if self.stop.conditions else None}
 
     @property
     def precision(self) -> Precision:
@@ -89,7 +106,7 @@ class Experiment:
             "problem": _named(self.problem),
             "method": self.method.table(),
             "compressor": _named(self.compressor),
-            "run": dataclasses.asdict(self.run),
+            "run": self.run.table(),
         }
 
     @classmethod

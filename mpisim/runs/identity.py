@@ -17,9 +17,10 @@ from mpisim.core.schema import flat
 from mpisim.runs import code
 from mpisim.runs.experiment import Experiment
 from mpisim.runs.sysinfo import version
+from mpisim.runs.tables import BUDGET
 
-# What may differ on resume.
-FREE = ("run.rounds", "run.checkpoint_seconds", "run.layout", "run.ranks", "title", "plugin")
+# What may differ on resume, with the keys in such a table.
+FREE = (*BUDGET, "run.checkpoint_seconds", "run.layout", "run.ranks", "title", "plugin")
 LIBRARIES = ("numpy", "scipy", "numba", "llvmlite")  # their versions may change the last bits
 SHOWN = 3  # differences in a message
 ACCEPTABLE = ("module", "library", "processor")  # the first words of what executes an experiment
@@ -34,9 +35,15 @@ def resolved(
     step; problem : the identity of the data; n : workers.
     """
     found = {"problem identity": problem, "workers": str(n)}
-    found |= {name: text for name, text in flat(table).items() if name not in FREE}
+    found |= must_agree(flat(table))
     found |= flat({"method": {name.rstrip("_"): value for name, value in parameters.items()}})
     return found | {"step size": repr(float(gamma))}
+
+
+def must_agree(table: Mapping[str, str]) -> dict[str, str]:
+    """A flat table without what may differ on resume."""
+    tables = tuple(f"{name}." for name in FREE)
+    return {n: v for n, v in table.items() if n not in FREE and not n.startswith(tables)}
 
 
 def executed_by(experiment: Experiment) -> dict[str, str]:

@@ -50,7 +50,7 @@ def run_rounds(setup: Setup, output: Output, signals: StopSignals) -> End:
 
     The caller holds the lock of the log. A complete log that is resumed stays as it is.
     """
-    evaluator = Evaluator(setup.star, setup.oracle, setup.clock, setup.metrics)
+    evaluator = Evaluator(setup.star, setup.oracle, setup.clock, setup.metrics, setup.reference)
     record = Record(setup, evaluator, output)
     end = None
     try:
@@ -65,7 +65,7 @@ def run_rounds(setup: Setup, output: Output, signals: StopSignals) -> End:
         with np.errstate(over="ignore", invalid="ignore"), uncharged(setup.clock):
             end = Loop(setup, evaluator, record, signals).run(first, x)
     finally:
-        record.close(end.status if end else "failed", end.x if end else None)
+        record.close(end)
     return dataclasses.replace(end, columns=record.columns(), attributes=record.attributes)
 
 
@@ -105,21 +105,26 @@ class Loop:
     def _evaluate(self, k: int, x: np.ndarray, logged: bool) -> End | None:
         """Evaluate x^k for the log, a checkpoint or the end, untimed; returns the end, if any."""
         row = self.evaluator.row(k, x, self.signals.received, self._checkpoint_due())
-        status = self._status(row, logged)
+        status, stopped_by = self._status(row, logged)
         if logged or status:
-            self.record.row(row, x, self.evaluator.metrics_at(k, x))
+            self.record.row(row, self.evaluator.metrics_at(k, x))
             self.signals.at(k, self.record.output.log)
         else:
             self.evaluator.forget()  # the method must not depend on when a checkpoint is due
         if status or row.checkpoint:
             self.saved = monotonic()
             self.record.checkpoint(k, x)
-        return End(status, row, x) if status else None
+        return End(status, row, x, stopped_by) if status else None
 
-    def _status(self, row: Row, logged: bool) -> str:
-        """Why the run ends with this row, the same on all ranks; empty if it continues."""
+    def _status(self, row: Row, logged: bool) -> tuple[str, str]:
+        """The status with which the run ends here, empty if it continues; and what stopped it.
+
+        The same on all ranks.
+        """
         if logged and not np.isfinite(row.loss):
-            return "diverged"
+            return "diverged", ""
         if row.signal:
-            return self.signals.status(row.signal)
-        return "done" if row.round == self.settings.rounds else ""
+            return self.signals.status(row.signal), ""
+        n = self.setup.star.n
+        stopped_by = self.settings.stopped_by(row.round, row.values(), n) if logged else ""
+        return "done" if stopped_by else "", stopped_by

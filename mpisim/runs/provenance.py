@@ -41,6 +41,7 @@ def attributes_of(setup: Setup, command: str, places: list[Place]) -> dict[str, 
             "mpi_library": MPI.Get_library_version().splitlines()[0].strip("\x00"),
             "hosts": hosts(places),
             "oversubscribed": int(oversubscribed(places)),
+            "stopped_by": "",
             **PENDING,
         }
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,6 @@ import numpy as np
 from mpisim.comm.job import on_first, together
 from mpisim.core.atomic_file import make_folder
 from mpisim.core.errors import InputError, OutputError
-from mpisim.core.lanes import dot
-from mpisim.core.schema import require
 from mpisim.core.terminal import one_line, report
 from mpisim.runs import checkpoint
 from mpisim.runs.checkpoint import State
@@ -20,12 +19,13 @@ from mpisim.runs.durations import PENDING, Durations
 from mpisim.runs.end import End
 from mpisim.runs.evaluation import Evaluator, Row
 from mpisim.runs.log.draft import Draft
+from mpisim.runs.log.lock import lock_of
 from mpisim.runs.log.schema import columns
 from mpisim.runs.log.writer import LogWriter, require_new
 from mpisim.runs.placement import Place, here
 from mpisim.runs.progress import Progress
 from mpisim.runs.provenance import attributes_of
-from mpisim.runs.resume import Found, find, nothing
+from mpisim.runs.resume import Found, find, find_earlier, nothing
 from mpisim.runs.setup import Setup
 from mpisim.runs.snapshot import collect, put_back
 
@@ -39,6 +39,8 @@ class Output:
     accept : go on although other code, libraries or processors executed the rows before
     quiet : show no progress
     keep : also keep the rows in memory
+    earlier : with resume, and where there is no log yet: the log of the same experiment with a
+        smaller budget that it goes on from; that log stays as it is
     """
 
     log: Path | None
@@ -48,6 +50,7 @@ class Output:
     command: str = ""
     quiet: bool = False
     keep: bool = False
+    earlier: Path | None = None
 
 
 class Record:
@@ -84,15 +87,10 @@ class Record:
             self.progress = Progress(self.setup.experiment.run.rounds)
         return k, x
 
-    def row(self, row: Row, x: np.ndarray, metrics: np.ndarray) -> None:
-        """Record the row of x^k."""
+    def row(self, row: Row, metrics: np.ndarray) -> None:
+        """Record a row."""
         if self.log is not None or self.output.keep:
-            reference: tuple[float, ...] = ()
-            if self.setup.reference is not None:
-                x_star, f_star = self.setup.reference
-                away = x - x_star
-                reference = (row.loss - f_star, float(dot(away, away)))
-            values = (row.round, row.loss, row.grad_norm_sq, *reference, *row.bits)
+            values = (row.round, row.loss, row.grad_norm_sq, *row.reference, *row.bits)
             values = (*values, row.oracle_calls, *row.seconds, *metrics.tolist())
             if self.log is not None:
                 self.log.row(values)
@@ -112,16 +110,18 @@ class Record:
             mark = self.log.mark(k)
             checkpoint.save(self.path, self.setup.identity, state, mark.to_state())
 
-    def close(self, status: str, x: np.ndarray | None) -> None:
-        """End log and progress with a status; ``x``: the last iterate, unless the run failed."""
+    def close(self, end: End | None) -> None:
+        """End log and progress; None: the run failed."""
+        status, x = ("failed", None) if end is None else (end.status, end.x)
         if self.progress is not None:
             self.progress.close(status)
         if self.attributes:
             self.attributes |= self.durations.attributes()
+            self.attributes["stopped_by"] = end.stopped_by if end else ""
         if self.log is not None:
             workers = {"rows": self.setup.rows, "bits_up": self.setup.star.ledger.worker_bits_up}
-            durations = {name: self.attributes[name] for name in PENDING}
-            self.log.finish(status, x, workers, durations)
+            known = {name: self.attributes[name] for name in (*PENDING, "stopped_by")}
+            self.log.finish(status, x, workers, known)
 
     def columns(self) -> dict[str, np.ndarray]:
         """The kept rows, by column."""
@@ -131,13 +131,18 @@ class Record:
 
     def _find(self) -> tuple[State, End | None]:
         """On rank 0: what there is to resume, without what only rank 0 needs."""
-        assert self.output.log is not None
-        if self.output.force and nothing(self.output.log):
+        log, earlier, setup = self.output.log, self.output.earlier, self.setup
+        assert log is not None
+        earlier = None if os.path.lexists(log) else earlier
+        if self.output.force and earlier is None and nothing(log):
             return {}, None  # a new point of a sweep, say: there is nothing to tell
+        ours = setup.experiment, setup.identity, self._schema, self.output.accept
         try:
-            setup = self.setup
-            accept = self.output.accept
-            found = find(self.output.log, setup.experiment, setup.identity, self._schema, accept)
+            if earlier is None:
+                found = find(log, *ours)
+            else:
+                with lock_of(earlier):
+                    found = find_earlier(earlier, *ours)
         except InputError as error:
             if not self.output.force:
                 raise InputError(f"{error}; --force starts anew") from None
@@ -155,14 +160,13 @@ class Record:
         setup = self.setup
         k, x = together(setup.star.side, lambda: put_back(setup, self.evaluator, state))
         self.durations.resume()
-        last = setup.experiment.run.rounds
-        require(k <= last, "run.rounds", last, f"at least {k}, the round of {self.path}")
         return k, x
 
     def _open_log(self, places: list[Place] | None) -> None:
         """On rank 0: the log, with the rows before the checkpoint on resume.
 
-        The checkpoint comes first. Until the log has its name, it fits the log that is there; one
+        These are those of the log that it replaces, or of an earlier one, which stays. The
+        checkpoint comes first. Until the log has its name, it fits the log that is there; one
         without state says that the run starts at round 0.
         """
         setup, output, found = self.setup, self.output, self._found
@@ -173,6 +177,7 @@ class Record:
             return
         if not (output.force or output.resume):
             require_new(output.log)
+        replaced = found.mark if os.path.lexists(output.log) else None
         if found.mark is None:
             draft = Draft(self.attributes, self._schema)
         else:
@@ -182,9 +187,9 @@ class Record:
             )
         try:
             make_folder(output.log.parent)
-            if found.mark is None:
+            if replaced is None:
                 checkpoint.former(self.path).unlink(missing_ok=True)
-            mark = draft.mark(found.mark)
+            mark = draft.mark(replaced)
             checkpoint.save(self.path, setup.identity, found.state, mark.to_state(), keep=False)
         except OSError as error:
             raise InputError(f"{output.log}: cannot be written: {error.strerror}") from None

@@ -1,4 +1,8 @@
-"""What is there to resume: a checkpoint with the rows of the log before it, or a complete log."""
+"""What is there to resume: a checkpoint with the rows of the log before it, or a complete log.
+
+The budget, ``run.rounds`` and ``run.stop``, may be larger than before, but not smaller: rows are
+never cut off.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +17,16 @@ import numpy as np
 from mpisim.comm.clock import PHASES
 from mpisim.comm.ledger import COLUMNS as BITS
 from mpisim.core.errors import InputError
-from mpisim.core.schema import flat
+from mpisim.core.schema import flat, require
 from mpisim.runs import checkpoint, identity
 from mpisim.runs.checkpoint import Checkpoint, State
 from mpisim.runs.end import End
 from mpisim.runs.evaluation import Row
-from mpisim.runs.experiment import Experiment
+from mpisim.runs.experiment import Experiment, Run
 from mpisim.runs.log import reader
 from mpisim.runs.log.isolated import DAMAGE, run_isolated
 from mpisim.runs.log.mark import Mark
-from mpisim.runs.log.schema import Column, row_type
+from mpisim.runs.log.schema import REFERENCE, Column, row_type
 from mpisim.runs.log.untrusted import group_of, names, opened
 
 
@@ -58,7 +62,7 @@ def find(
 
     Raises `InputError` if the log or its checkpoints are there, but cannot be resumed by it.
     """
-    path, run = checkpoint.path_for(log), experiment.run
+    path = checkpoint.path_for(log)
     if nothing(log):
         return Found(f"{log}: there is nothing to resume; starting at round 0")
     if not any(map(os.path.lexists, (path, checkpoint.former(path)))):
@@ -68,19 +72,62 @@ def find(
         theirs = identity.of_log(ended.attributes)
         identity.require_same(log, theirs, identity.executed_by(experiment), accept)
         return _complete(log, ended)
-    kept: list[tuple[np.ndarray, Mark]] = []
-
-    def fits(found: Checkpoint) -> None:
-        kept[:] = [_rows_before(log, found, schema, run.log_every)]
-
-    found, note = checkpoint.load(path, ours, fits, accept)
+    found = _at_checkpoint(log, experiment, ours, schema, accept)
     ended = _ended(log, experiment, schema)
     if ended is not None and found.state.get("round", ended.row.round) == ended.row.round:
         return _complete(log, ended)
+    _require_budget(log, found, experiment.run, int(ours["workers"]))
+    return found
+
+
+def find_earlier(
+    earlier: Path,
+    experiment: Experiment,
+    ours: dict[str, str],
+    schema: Sequence[Column],
+    accept: bool = False,
+) -> Found:
+    """What a run does that goes on where ``earlier`` ends, a log of a smaller budget; see `find`.
+
+    It is never complete: the run has a log of its own, which says what the run's budget is.
+    """
+    found = _at_checkpoint(earlier, experiment, ours, schema, accept)
+    _require_budget(earlier, found, experiment.run, int(ours["workers"]))
+    note = f"going on from {earlier}, round {found.state['round']}" if found.state else ""
+    return dataclasses.replace(found, note=found.note or note)
+
+
+def _at_checkpoint(
+    log: Path,
+    experiment: Experiment,
+    ours: dict[str, str],
+    schema: Sequence[Column],
+    accept: bool,
+) -> Found:
+    """The last checkpoint of ``log`` that can be used, with the rows before it; or `InputError`."""
+    kept: list[tuple[np.ndarray, Mark]] = []
+
+    def fits(found: Checkpoint) -> None:
+        kept[:] = [_rows_before(log, found, schema, experiment.run.log_every)]
+
+    found, note = checkpoint.load(checkpoint.path_for(log), ours, fits, accept)
     if not found.state:
         return Found(note or f"{log}: stopped before its first checkpoint; starting at round 0")
     [(rows, mark)] = kept
     return Found(note, found.state, mark, rows, found.changes)
+
+
+def _require_budget(log: Path, found: Found, run: Run, n: int) -> None:
+    """`InputError` if a run with this budget would have ended before the checkpoint."""
+    if found.rows is None:
+        return
+    k = int(found.state["round"])
+    allowed = f"at least {k}, the round of {checkpoint.path_for(log)}"
+    require(k <= run.rounds, "run.rounds", run.rounds, allowed)
+    row = run.stop.first_row(found.rows, n)
+    if row is not None:
+        ended = int(found.rows["round"][row])
+        raise InputError(f"{log}: run.stop is met at round {ended}, before its checkpoint of {k}")
 
 
 def nothing(log: Path) -> bool:
@@ -113,24 +160,26 @@ def _rows_before(
 
 
 def _ended(log: Path, experiment: Experiment, schema: Sequence[Column]) -> End | None:
-    """How the run ended, from a complete log of this experiment; None if it is none."""
+    """How the run ended, from a log of this experiment that its budget ends; None if it is none."""
     try:
         found = reader.read(log)
         x = run_isolated(log, lambda: _last_iterate(log))
     except (InputError, *DAMAGE):
         return None
-    last, status = int(found.columns["round"][-1]), str(found.attrs.get("status", ""))
-    complete = status == "diverged" or (status == "done" and last == experiment.run.rounds)
-    if not complete or not _same(found.config, experiment):
+    status, stopped_by = str(found.attrs.get("status", "")), str(found.attrs.get("stopped_by", ""))
+    complete = status == "diverged" or (status == "done" and _is_whole(found, experiment.run))
+    if not _same(found.config, experiment) or not complete:
         return None
 
     def value(name: str) -> float:
         return found.columns[name][-1].item()
 
+    known = {name for name, *_ in schema}
     row = Row(
-        last,
+        int(value("round")),
         value("loss"),
         value("grad_norm_sq"),
+        tuple(value(name) for name, *_ in REFERENCE if name in known),
         int(value("oracle_calls")),
         tuple(int(value(name)) for name in BITS),
         [value(f"time_{phase}") for phase in PHASES],
@@ -138,7 +187,15 @@ def _ended(log: Path, experiment: Experiment, schema: Sequence[Column]) -> End |
         checkpoint=False,
     )
     columns = {name: found.columns[name] for name, *_ in schema}
-    return End(status, row, x, columns, found.attrs)
+    return End(status, row, x, stopped_by, columns, found.attrs)
+
+
+def _is_whole(log: reader.Log, run: Run) -> bool:
+    """Whether the last row is where the budget ends the run."""
+    last, first = int(log.columns["round"][-1]), run.stop.first_row(log.columns, log.n)
+    if first is None:
+        return last == run.rounds
+    return first == log.rows - 1 and run.logs(last)
 
 
 def _last_iterate(log: Path) -> np.ndarray:
@@ -152,5 +209,4 @@ def _last_iterate(log: Path) -> np.ndarray:
 def _same(config: dict, experiment: Experiment) -> bool:
     """Whether a log's experiment is this one, but for what may differ on resume."""
     ours, theirs = flat(tomllib.loads(experiment.to_toml())), flat(config)
-    free = dict.fromkeys(identity.FREE)
-    return ours | free == theirs | free
+    return identity.must_agree(ours) == identity.must_agree(theirs)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
+import json
 from collections.abc import Sequence
 from typing import Any
 
 Tables = dict[str, Any]
+
+BUDGET = ("run.rounds", "run.stop")  # how long a run is, and nothing about what it does
 
 
 def flatten(tables: Tables, prefix: str = "") -> dict[str, Any]:
@@ -31,6 +35,14 @@ def differences(many: Sequence[Tables]) -> list[dict[str, Any]]:
     flat = [flatten(tables) for tables in many]
     varied = varying(flat)
     return [{n: one[n] for n in varied if n in one} for one in flat]
+
+
+def without_budget(tables: Tables) -> str:
+    """The same text for resolved experiments that differ in `BUDGET` alone."""
+    rest = copy.deepcopy(tables)
+    for table, key in (name.split(".") for name in BUDGET):
+        rest.get(table, {}).pop(key, None)
+    return json.dumps(rest, sort_keys=True, default=str)
 
 
 def digest(config: str) -> str:

@@ -1,9 +1,10 @@
 """Which logs make one curve, and what the legend says of it."""
 
+import h5py
 import pytest
 
 from mpisim.analysis.run_groups import group_runs
-from mpisim.runs.log.reader import read
+from mpisim.runs.log.reader import read, read_all
 
 TOPK = 'name = "topk"\nk = 10'
 NONE = 'name = "identity"'
@@ -17,6 +18,22 @@ def test_seeds_make_one_group(make_log):
     groups = group_runs(read(make_log(seed=s, rounds=50 + s)) for s in range(3))
     assert [len(group.logs) for group in groups] == [3]
     assert groups[0].label == ""
+
+
+def test_a_smaller_budget_is_no_further_seed(make_log):
+    short, long, other = make_log(rounds=20), make_log(rounds=50), make_log(rounds=20, seed=2)
+    [group] = group_runs(read_all([short, long, other]))
+    assert [log.path for log in group.logs] == [long, other]
+    with h5py.File(short, "r+") as file:  # as run.stop would end it
+        file.attrs["config"] += "stop = { bits_up = 6400.0 }\n"
+    [group] = group_runs(read_all([long, short]))
+    assert [log.path for log in group.logs] == [long]
+    [group] = group_runs(read_all([long, long]))  # with the same budget, all that are named
+    assert len(group.logs) == 2
+    with h5py.File(short, "r+") as file:  # a parameter may depend on run.rounds
+        file["rounds/loss"][3] *= 2
+    [group] = group_runs(read_all([long, short]))
+    assert [log.path for log in group.logs] == [long, short]
 
 
 def test_methods_and_compressors_have_their_papers_names(make_log):

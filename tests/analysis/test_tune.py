@@ -37,7 +37,10 @@ def base(tmp_path):
     return BASE.format(data=tmp_path / "one.libsvm")
 
 
-@pytest.mark.parametrize("criterion", CRITERIA)
+COSTS = [name for name, criterion in CRITERIA.items() if criterion.cost]
+
+
+@pytest.mark.parametrize("criterion", [name for name in CRITERIA if name not in COSTS])
 def test_the_known_best_multiple(criterion, base, tmp_path):
     file = write(tmp_path, "multiples = [0.25, 1.1, 1.9, 1.5]", base)
     [choice] = best(run(file, tmp_path / "logs"), criterion)
@@ -69,6 +72,40 @@ def test_given_steps_and_the_edge(base, tmp_path):
     file = write(tmp_path, "method.stepsize = [0.01, 0.05, 0.15]", base)
     [choice] = best(run(file, tmp_path / "logs"))
     assert not choice.theory and choice.best.step == 0.15 and choice.edge
+
+
+# Each round multiplies |grad f|^2 = 16 by (1 - c)^2; a message is one float32.
+@pytest.mark.parametrize(("criterion", "unit"), [("rounds", 1), ("bits", 32)])
+def test_the_cost_of_an_accuracy(criterion, unit, base, tmp_path):
+    base += "stop = { grad_norm_sq = 0.02 }\n"
+    file = write(tmp_path, "multiples = [0.01, 0.25, 0.6, 1.5]", base)
+    points = run(file, tmp_path / "logs")
+    [choice] = best(points, criterion)
+    found = {c.step: c.score for c in choice.candidates}
+    # 16 (1 - c)^(2 k) <= 0.02
+    rounds = {c: int(np.ceil(np.log(16 / 0.02) / -np.log((1 - c) ** 2))) for c in (0.25, 0.6, 1.5)}
+    assert found == {0.01: None, **{c: k * unit for c, k in rounds.items()}}
+    assert choice.best.step == 0.6
+    assert choice.candidates[0].out == "seed 1 was stopped by rounds"
+    with pytest.raises(InputError, match=r"run\.stop\.grad_norm_sq ends the runs at unequal costs"):
+        best(points, "final")
+
+
+@pytest.mark.parametrize("criterion", COSTS)
+def test_a_cost_needs_an_accuracy(criterion, base, tmp_path):
+    points = run(write(tmp_path, "multiples = [0.5]", base), tmp_path / "logs")
+    with pytest.raises(InputError, match="has no accuracy to reach, such as grad_norm_sq; choose"):
+        best(points, criterion)
+
+
+def test_equal_bits_are_compared_by_what_they_reach(base, tmp_path):
+    """A round is a message of one float32, so 160 bits are 5 rounds."""
+    base += "stop = { bits_up = 160 }\n"
+    points = run(write(tmp_path, "multiples = [0.25, 0.5, 1.6]", base), tmp_path / "logs")
+    [choice] = best(points, "final")
+    scores = [c.score for c in choice.candidates]
+    expected = [np.log10(16) + 10 * np.log10(abs(1 - c)) for c in (0.25, 0.5, 1.6)]
+    assert scores == pytest.approx(expected, rel=1e-6) and choice.best.step == 0.5
 
 
 def test_a_step_that_diverges_is_out(base, tmp_path):
@@ -125,7 +162,9 @@ def test_bad_arguments_are_one_line(base, tmp_path, capfd):
     for wrong in (["--multiples", "1,x"], ["--multiples", "-1"], ["--criterion", "best"]):
         assert main(["tune", str(file), *out, *wrong]) == 2
         assert len(capfd.readouterr().err.splitlines()) == 1
-    with pytest.raises(InputError, match="criterion: unknown name 'best'; known: final, loss"):
+    with pytest.raises(
+        InputError, match="criterion: unknown name 'best'; known: bits, final"
+    ):
         best([], "best")
 
 

@@ -137,6 +137,18 @@ def experiments():
             problem={"split": split, "remainder": "spread"},
         )
     yield table({"name": "marina", "stepsize": 0.05}, COMPRESSORS[1], dtype="float32", log_every=7)
+    yield from stopped()
+
+
+def stopped():
+    """Runs that a condition of each kind ends: all ranks must find the same last row."""
+    for stop in ({"bits_up": 5 * 32 * 3}, {"oracle_calls": 200}, {"grad_norm_sq": 0.02}):
+        run = {"rounds": 90, "log_every": 2, "stop": stop}
+        yield table({"name": "dcgd", "stepsize": 0.1}, COMPRESSORS[1], **run)
+    run = {"rounds": 90, "reference": True, "stop": {"distance_sq": 1e-3}}
+    tables = table({"name": "marina", "stepsize": "theory"}, COMPRESSORS[1], **run)
+    quadratic = {"name": "quadratic", "workers": 6, "dimension": 20, "noise": 0.3, "lambda": 0.1}
+    yield tables | {"problem": quadratic}
 
 
 def compare(groups: dict[int, MPI.Intracomm], folder: Path, every: bool) -> int:

@@ -41,6 +41,23 @@ def test_mistakes(table, said):
     assert said in str(error.value) and "\n" not in str(error.value)
 
 
+@dataclasses.dataclass
+class Whole:
+    part: Part = dataclasses.field(default_factory=lambda: Part(1))
+
+
+def test_a_table_in_the_table():
+    assert build(Whole, {}, "whole").part.k == 1
+    part = build(Whole, {"part": {"k": 4}}, "whole").part
+    assert isinstance(part, Part) and part.k == 4
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        part.k = 5
+    with pytest.raises(InputError, match=r"whole\.part\.k: 'a' is not allowed"):
+        build(Whole, {"part": {"k": "a"}}, "whole")
+    with pytest.raises(InputError, match=r"whole\.part: 3 is not allowed; it must be a table"):
+        build(Whole, {"part": 3}, "whole")
+
+
 def test_choose_lists_what_there_is():
     with pytest.raises(InputError, match="part: unknown name 'c'; known: a, b"):
         choose({"b": 1, "a": 2}, "c", "part")

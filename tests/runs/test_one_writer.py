@@ -135,15 +135,15 @@ def test_a_point_that_another_run_has_completed_meanwhile_is_not_run(tmp_path, m
     content = {Path(p.log): Path(p.log).read_bytes() for p in sweep(file, logs)}
     kept = {path: path.read_bytes() for path in logs.iterdir()}
     shutil.rmtree(logs)
-    original = lock._lock
+    original = lock.lock_of
 
-    def completed(log, stack):
+    def completed(log):
         if not log.exists():
             for path in kept:
                 if path.name.startswith(log.name):
                     path.write_bytes(kept[path])
-        original(log, stack)
+        return original(log)
 
-    monkeypatch.setattr(lock, "_lock", completed)
+    monkeypatch.setattr(lock, "lock_of", completed)
     assert [point.status for point in sweep(file, logs)] == ["done", "done"]
     assert all(path.read_bytes() == before for path, before in content.items())

@@ -8,6 +8,7 @@ import numpy as np
 
 from mpisim.runs.log.reader import Log
 from mpisim.runs.log.schema import CUMULATIVE, LEDGER, REQUIRED, SCHEMA_VERSION
+from mpisim.runs.stop import Stop, stop_of
 
 
 def checks(log: Log) -> Iterator[tuple[str, list[str]]]:
@@ -97,10 +98,23 @@ def _attributes(log: Log) -> Iterator[str]:
             yield f"workers/{name} has {values.size} rows for {log.n} workers"
 
 
+def _stopped_by(log: Log, last: int, stop: Stop) -> Iterator[str]:
+    """A run that is done ends where its budget does, and its log says so."""
+    met = stop.met({name: log.columns[name][-1] for name in stop.conditions}, log.n)
+    rounds, said = log.config["run"]["rounds"], log.attrs.get("stopped_by", "rounds")
+    if not met and last != rounds:
+        yield f"done, but the last row is that of round {last} of {rounds}"
+    elif said != (met or "rounds"):
+        yield f"stopped by {said}, but the last row says {met or 'rounds'}"
+
+
 def _status(log: Log) -> Iterator[str]:
     status, last = log.attrs.get("status"), int(log.columns["round"][-1])
-    rounds, loss = log.config["run"]["rounds"], float(log.columns["loss"][-1])
-    if status == "done" and last != rounds:
-        yield f"done, but the last row is that of round {last} of {rounds}"
+    loss, stop = float(log.columns["loss"][-1]), stop_of(log.config)
+    row = stop.first_row(log.columns, log.n)
+    if row is not None and row < log.rows - 1:
+        yield f"round {log.columns['round'][row]} meets run.stop, but the last row is of {last}"
+    elif status == "done":
+        yield from _stopped_by(log, last, stop)
     if (status == "diverged") == bool(np.isfinite(loss)) and status in ("done", "diverged"):
         yield f"{status}, but the last loss is {loss}"

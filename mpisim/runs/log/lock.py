@@ -28,21 +28,25 @@ def locked(comm: MPI.Intracomm, log: Path | None) -> Iterator[None]:
     """
     with ExitStack() as stack:
         if log is not None:
-            on_first(side_of(comm), lambda: _lock(log, stack))
+            on_first(side_of(comm), lambda: stack.enter_context(lock_of(log)))
         yield
 
 
-def _lock(log: Path, stack: ExitStack) -> None:
+@contextmanager
+def lock_of(log: Path) -> Iterator[None]:
+    """`locked` in this process alone."""
     require_text(log)
     _require_file(log)
-    try:
-        make_folder(log.parent)
-        stack.enter_context(FileLock(log.with_name(f".{log.name}.lock")))
-    except Locked as holder:
-        who = f" ({holder})" if str(holder) else ""
-        raise InputError(f"{log}: another run is writing it{who}") from None
-    except OSError as error:
-        raise InputError(f"{log}: cannot be written: {error.strerror}") from None
+    with ExitStack() as stack:
+        try:
+            make_folder(log.parent)
+            stack.enter_context(FileLock(log.with_name(f".{log.name}.lock")))
+        except Locked as holder:
+            who = f" ({holder})" if str(holder) else ""
+            raise InputError(f"{log}: another run is writing it{who}") from None
+        except OSError as error:
+            raise InputError(f"{log}: cannot be written: {error.strerror}") from None
+        yield
 
 
 def require_text(path: Path) -> None:

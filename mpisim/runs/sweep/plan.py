@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from contextlib import suppress
@@ -18,6 +19,7 @@ from mpisim.runs.log.isolated import DAMAGE, Crashed, run_isolated
 from mpisim.runs.log.untrusted import opened
 from mpisim.runs.ranks import ranks_of, too_few
 from mpisim.runs.status import COMPLETE
+from mpisim.runs.sweep.budget import Earlier
 from mpisim.runs.sweep.points import Point, read_summary
 from mpisim.runs.tables import Tables, differences, digest
 
@@ -62,7 +64,18 @@ def plan(folder: Path, grid: list[Tables], ranks: int, accept: bool = False) -> 
             _end_if_complete(point, attributes, seconds.get(point.name))
         if not point.status and (point.ranks or 0) > ranks:
             point.end("skipped", too_few(point.ranks or 0, ranks))
+    _go_on(folder, [point for point in points.values() if not point.status], experiments)
     return [points[key] for key in sorted(points, key=lambda k: order.get(k, -1))]
+
+
+def _go_on(folder: Path, waiting: list[Point], experiments: dict[str, Experiment]) -> None:
+    """Note the log that each point without one goes on from, where there is such a log."""
+    without = [point for point in waiting if not os.path.lexists(point.log)]
+    labels = {point.name.rpartition("-")[0] for point in without}
+    logs = [log for log in sorted(folder.glob("*.h5")) if log.stem.rpartition("-")[0] in labels]
+    earlier = Earlier(dict(zip(logs, _attributes(logs), strict=True)))
+    for point in without:
+        point.earlier = str(earlier.of(experiments[point.name]) or "")
 
 
 def _same(attributes: dict[str, Any], experiment: Experiment) -> bool:

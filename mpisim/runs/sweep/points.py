@@ -30,6 +30,7 @@ class Point:
     seconds : from set-up to the end of the log; None if no sweep has timed the run
     before : the log was complete when the sweep started
     ranks : that it runs on; None for all of the job
+    earlier : the log with a smaller budget that it goes on from; empty where it starts anew
     """
 
     name: str
@@ -42,6 +43,7 @@ class Point:
     seconds: float | None = None
     before: bool = False
     ranks: int | None = None
+    earlier: str = ""
 
     def end(self, status: str, reason: str = "", seconds: float | None = None) -> None:
         """Record how the point ended."""

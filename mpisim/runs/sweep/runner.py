@@ -45,7 +45,8 @@ def sweep(
 
     A point runs on all ranks, or on as many as it says, while the others sleep. One with a complete
     log is not run; an incomplete one is resumed from its checkpoint, or run again without one, or
-    if other code wrote its rows and ``accept`` does not take them. Points that cannot run, or that
+    if other code wrote its rows and ``accept`` does not take them. One without a log goes on where
+    that of a smaller budget ended. Points that cannot run, or that
     another run is writing, are skipped, and divergence is recorded. SIGINT and SIGTERM end the
     sweep with the current run; later points keep no status. Rank 0 keeps FOLDER/sweep.json up to
     date. Collective; raises `InputError` if no point can run at all.
@@ -63,7 +64,9 @@ def sweep(
                 signals.go_on = f"{left} of {len(points)} points are left; {GO_ON}"
                 ranks = point.ranks or comm.size
                 log = Path(point.log)
-                output = Output(log, force=True, resume=True, accept=accept, command=command)
+                earlier = Path(point.earlier) if point.earlier else None
+                flags = {"force": True, "resume": True, "accept": accept}
+                output = Output(log, **flags, command=command, earlier=earlier)
                 run = partial(_run, point, output, kept.on(ranks), signals)
                 point.end(*on_subset(comm, ranks, run))
                 if comm.rank == 0:

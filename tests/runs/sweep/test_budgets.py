@@ -1,0 +1,142 @@
+"""A point whose budget was raised goes on from the log of the smaller one."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from mpisim.core.file_lock import FileLock
+from mpisim.runs import checkpoint, identity
+from mpisim.runs.sweep.points import read_summary
+from tests.resumes import differences
+from tests.runs.sweep.support import BASE, run, write
+
+MESSAGE = 10 * 32  # bits of RandK's message
+DIANA = BASE.replace('"marina"', '"diana"')
+SIGN = DIANA.replace('"randk"\nk = 10', '"scaled-sign"').replace('"theory"', "0.01")
+WARMUP = SIGN.replace('"diana"', '"1bit-adam"\nwarmup = 0.5')
+BITS = "run.stop.bits_up={}".format
+
+
+def raised(tmp_path, first, then, base=DIANA):
+    """A sweep with the settings ``first`` and then with ``then``; the last one's point."""
+    file, logs = write(tmp_path, base=base), tmp_path / "logs"
+    [one] = run(file, logs, *first)
+    before = content(one.log)
+    [two] = run(file, logs, *then)
+    assert content(one.log) == before and two.status == "done"
+    [whole] = run(file, tmp_path / "whole", *then)
+    assert whole.name == two.name != one.name
+    assert differences(Path(whole.log), Path(two.log)) == []
+    return one, two
+
+
+def content(log):
+    """The bytes of a log and of its checkpoint."""
+    return [Path(path).read_bytes() for path in (log, checkpoint.path_for(Path(log)))]
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        (["run.rounds=12"], ["run.rounds=30"]),
+        (["run.rounds=12", "method.name=marina"], ["run.rounds=30", "method.name=marina"]),
+        (["run.rounds=12", "run.log_every=5"], ["run.rounds=31", "run.log_every=5"]),
+        (["run.rounds=50", BITS(6 * MESSAGE)], ["run.rounds=50", BITS(9 * MESSAGE)]),
+        (["run.rounds=50", BITS(6 * MESSAGE)], ["run.rounds=14"]),
+        (["run.rounds=12"], ["run.rounds=40", BITS(15.5 * MESSAGE)]),
+        (["run.rounds=12"], ["run.rounds=40", BITS(12 * MESSAGE)]),  # met where it ended
+        (
+            ["run.rounds=40", BITS(7 * MESSAGE), "run.log_every=3"],
+            ["run.rounds=40", "run.stop.grad_norm_sq=1e-12", "run.log_every=3"],
+        ),
+    ],
+)
+def test_it_is_as_from_scratch(first, then, tmp_path, capfd):
+    one, two = raised(tmp_path, first, then)
+    assert two.earlier == one.log
+    assert f"going on from {one.log}, round " in capfd.readouterr().err
+    [kept] = read_summary(tmp_path / "logs")
+    assert kept.earlier == one.log
+
+
+@pytest.mark.parametrize(
+    ("base", "first", "then"),
+    [
+        (DIANA, ["run.rounds=12"], ["run.rounds=8"]),
+        (DIANA, ["run.rounds=12"], ["run.rounds=40", BITS(6 * MESSAGE)]),
+        (DIANA, ["run.rounds=12"], ["run.rounds=30", "run.seed=2"]),
+        (DIANA, ["run.rounds=12"], ["run.rounds=30", "run.log_every=2"]),
+    ],
+)
+def test_another_experiment_or_a_smaller_budget_starts_anew(base, first, then, tmp_path):
+    _, two = raised(tmp_path, first, then, base)
+    assert two.earlier == ""
+
+
+@pytest.mark.parametrize(
+    ("base", "why"),
+    [
+        (WARMUP, "has method.warmup = 6, this run has 15"),
+        (DIANA.replace("[comp", "schedule = { at = [0.5] }\n[comp"), "has method.schedule.at = "),
+    ],
+)
+def test_what_depends_on_the_rounds_starts_anew_with_a_line(base, why, tmp_path, capfd):
+    raised(tmp_path, ["run.rounds=12"], ["run.rounds=30"], base)
+    said = capfd.readouterr().err
+    assert why in said and said.count("starting anew") == 1
+
+
+def test_the_longest_one_is_taken(tmp_path):
+    file, logs = write(tmp_path, base=DIANA), tmp_path / "logs"
+    [short, long] = (run(file, logs, f"run.rounds={rounds}")[0] for rounds in (5, 9))
+    [third] = run(file, logs, "run.rounds=20")
+    assert long.earlier == short.log and third.earlier == long.log
+    [again] = run(file, logs, "run.rounds=20")
+    assert again.before and again.earlier == ""
+
+
+def test_other_code_is_taken_only_on_request(tmp_path, monkeypatch, capfd):
+    file, logs = write(tmp_path, base=DIANA), tmp_path / "logs"
+    with monkeypatch.context() as patch:
+        patch.setattr(identity, "version", lambda name: "0")
+        run(file, logs, "run.rounds=12")
+        run(file, logs, "run.rounds=9")
+    run(file, logs, "run.rounds=20")
+    assert "was written by other code" in capfd.readouterr().err
+    with monkeypatch.context() as patch:
+        patch.setattr(identity, "version", lambda name: "1")
+        [short] = run(file, logs, "run.rounds=6")
+        [point] = run(file, logs, "run.rounds=25")
+    assert point.earlier == short.log  # shorter, but by this code
+
+
+@pytest.mark.parametrize("harm", ["checkpoints", "log", "locked"])
+def test_one_that_cannot_be_used_starts_anew_with_a_line(harm, tmp_path, capfd):
+    file, logs = write(tmp_path, base=DIANA), tmp_path / "logs"
+    [one] = run(file, logs, "run.rounds=12")
+    path = Path(one.log)
+    if harm == "checkpoints":
+        checkpoint.path_for(path).unlink()
+        checkpoint.former(checkpoint.path_for(path)).unlink()
+    elif harm == "log":  # its rows are no longer those of the checkpoint
+        [other] = run(file, tmp_path / "other", "run.rounds=12", "method.stepsize=0.01")
+        shutil.copy(checkpoint.path_for(Path(other.log)), checkpoint.path_for(path))
+        shutil.copy(checkpoint.path_for(path), checkpoint.former(checkpoint.path_for(path)))
+    capfd.readouterr()
+    if harm == "locked":
+        with FileLock(path.with_name(f".{path.name}.lock")):
+            [two] = run(file, logs, "run.rounds=20")
+    else:
+        [two] = run(file, logs, "run.rounds=20")
+    assert two.status == "done" and "; starting anew" in capfd.readouterr().err
+    [whole] = run(file, tmp_path / "whole", "run.rounds=20")
+    assert differences(Path(whole.log), Path(two.log)) == []
+
+
+def test_a_file_that_is_no_log_is_passed_over(tmp_path):
+    file, logs = write(tmp_path, base=DIANA), tmp_path / "logs"
+    [one] = run(file, logs, "run.rounds=12")
+    (logs / "diana-randk-sample-00000000.h5").write_bytes(b"rubbish")
+    [two] = run(file, logs, "run.rounds=20")
+    assert two.earlier == one.log and two.status == "done"

@@ -1,0 +1,203 @@
+"""Runs end with the first logged row that meets a condition of `run.stop`."""
+
+import tomllib
+
+import h5py
+import numpy as np
+import pytest
+
+from mpisim.analysis.show import show_text
+from mpisim.cli import main
+from mpisim.core.errors import Diverged, InputError
+from mpisim.runs import checkpoint
+from mpisim.runs.experiment import parse
+from tests.helpers import columns, run_tables, table
+from tests.resumes import differences
+
+RANDK = {"name": "randk", "k": 4}
+DCGD, DIANA = ({"name": name, "stepsize": 0.05} for name in ("dcgd", "diana"))
+MESSAGE = 4 * 32  # bits that a worker sends in each round
+
+
+def randk(method=DCGD, rounds=60, **run):
+    return table(method, RANDK, rounds=rounds, **run)
+
+
+@pytest.mark.parametrize(
+    ("stop", "every", "last", "by"),
+    [
+        ({"bits_up": 5 * MESSAGE}, 1, 5, "bits_up"),
+        ({"bits_up": 5 * MESSAGE + 1}, 1, 6, "bits_up"),
+        ({"bits_up": 5 * MESSAGE + 0.5}, 4, 8, "bits_up"),
+        ({"bits_up": 60 * MESSAGE}, 7, 60, "bits_up"),
+        ({"bits_up": 60 * MESSAGE + 1}, 7, 60, "rounds"),
+        ({"paper_bits_up": 7 * MESSAGE}, 1, 7, "paper_bits_up"),
+        ({"oracle_calls": 9}, 1, 9, "oracle_calls"),  # in samples of a worker
+        ({"bits_up": 9 * MESSAGE, "oracle_calls": 3}, 1, 3, "oracle_calls"),
+        ({"bits_up": 2 * MESSAGE, "oracle_calls": 3}, 1, 2, "bits_up"),
+        ({"loss": 10.0}, 1, 0, "loss"),
+        ({"grad_norm_sq": 0.0}, 1, 60, "rounds"),
+    ],
+)
+def test_known_costs_give_the_exact_last_row(stop, every, last, by, tmp_path):
+    log = tmp_path / "log.h5"
+    if "oracle_calls" in stop:
+        samples = run_tables(randk(rounds=1)).row.oracle_calls / 6
+        stop = stop | {"oracle_calls": stop["oracle_calls"] * samples}
+    end = run_tables(randk(log_every=every, stop=stop), log)
+    assert (end.status, end.row.round, end.stopped_by) == ("done", last, by)
+    with h5py.File(log) as file:
+        assert file.attrs["status"] == "done" and file.attrs["stopped_by"] == by
+        assert file["rounds/round"][-1] == last
+        assert np.array_equal(file["final/x"][:], end.x)
+    whole = tmp_path / "whole.h5"
+    run_tables(randk(rounds=last, log_every=every), whole)
+    assert set(differences(whole, log)) <= {"stopped_by"}
+
+
+# f(x) = (2 x - 2)^2 / 2 and half the step 1 / L: x^k - 1 = -2^-k
+LINE = {"name": "gd", "stepsize": {"theory": 0.5}}
+
+
+@pytest.mark.parametrize("name", ["loss", "suboptimality", "distance_sq", "grad_norm_sq"])
+def test_accuracies_on_a_line(name, tmp_path):
+    (tmp_path / "line").write_text("2 1:2\n")
+    problem = {"name": "least-squares", "data": str(tmp_path / "line")}
+    at_start = {"loss": 2.0, "suboptimality": 2.0, "distance_sq": 1.0, "grad_norm_sq": 16.0}[name]
+    stop = {name: 1.01 * at_start * 4.0**-9}
+    tables = table(LINE, workers=1, rounds=60, problem=problem, reference=True, stop=stop)
+    end = run_tables(tables)
+    assert (end.row.round, end.stopped_by) == (9, name)
+
+
+def test_without_the_table_an_experiment_is_what_it_was():
+    plain = parse(randk()).to_toml()
+    assert "stop" not in plain
+    assert parse(randk(stop={})).to_toml() == plain
+    stopped = parse(randk(stop={"bits_up": 1e6}))
+    assert parse(tomllib.loads(stopped.to_toml())).to_toml() == stopped.to_toml()
+    assert tomllib.loads(stopped.to_toml())["run"]["stop"] == {"bits_up": 1e6}
+
+
+@pytest.mark.parametrize(
+    ("stop", "said"),
+    [
+        ({"bits": 1}, "run.stop.bits: unknown key; allowed here: bits_up, "),
+        (5, "run.stop: 5 is not allowed; it must be a table"),
+        ({"bits_up": 0}, "run.stop.bits_up: 0 is not allowed; it must be a number > 0"),
+        ({"bits_up": "1 MB"}, "run.stop.bits_up: '1 MB' is not allowed; it must be a number"),
+        ({"oracle_calls": float("inf")}, "run.stop.oracle_calls: inf is not allowed"),
+        ({"grad_norm_sq": -1.0}, "run.stop.grad_norm_sq: -1.0 is not allowed"),
+        ({"loss": float("nan")}, "run.stop.loss: nan is not allowed; it must be a finite number"),
+        ({"suboptimality": 1e-3}, "run.stop.suboptimality: needs run.reference = true"),
+        ({"distance_sq": 1e-3}, "run.stop.distance_sq: needs run.reference = true"),
+    ],
+)
+def test_bad_tables_are_one_line(stop, said):
+    with pytest.raises(InputError) as error:
+        parse(randk(stop=stop))
+    assert str(error.value).startswith(said) and "\n" not in str(error.value)
+
+
+def test_a_run_that_diverges_has_not_been_stopped(tmp_path):
+    tables = table({"name": "gd", "stepsize": 1e9}, problem={"name": "least-squares"}, rounds=400)
+    tables["run"]["stop"] = {"grad_norm_sq": 1e-9}
+    with pytest.raises(Diverged):
+        run_tables(tables, tmp_path / "log.h5")
+    with h5py.File(tmp_path / "log.h5") as file:
+        assert file.attrs["status"] == "diverged" and file.attrs["stopped_by"] == ""
+
+
+BUDGETS = [  # of two parts: the second goes on with the first, or has nothing to do
+    ({"stop": {"bits_up": 9 * MESSAGE}}, {"stop": {"bits_up": 20 * MESSAGE}}, 20),
+    ({"stop": {"bits_up": 9 * MESSAGE}}, {"rounds": 25}, 25),
+    ({"stop": {"bits_up": 9 * MESSAGE}}, {"rounds": 12}, 12),
+    ({"rounds": 10}, {"stop": {"bits_up": 10 * MESSAGE}}, 10),
+    ({"rounds": 10}, {"stop": {"bits_up": 31 * MESSAGE}}, 31),
+]
+
+
+@pytest.mark.parametrize(("first", "then", "last"), BUDGETS)
+@pytest.mark.parametrize("every", [1, 4])
+def test_resumed_with_a_larger_budget(first, then, last, every, tmp_path):
+    whole, parts = tmp_path / "whole.h5", tmp_path / "parts.h5"
+    run_tables(randk(DIANA, log_every=every, **then), whole)
+    run_tables(randk(DIANA, log_every=every, **first), parts)
+    end = run_tables(randk(DIANA, log_every=every, **then), parts, resume=True)
+    assert end.row.round == -(-last // every) * every if "stop" in then else last
+    assert set(differences(whole, parts)) <= ({"stopped_by"} if last < 20 else set())
+
+
+def test_a_complete_log_stays_with_what_stopped_it(tmp_path):
+    log = tmp_path / "log.h5"
+    tables = randk(stop={"bits_up": 9 * MESSAGE})
+    run_tables(tables, log)
+    before = log.read_bytes()
+    end = run_tables(tables, log, resume=True)
+    assert (end.status, end.row.round, end.stopped_by) == ("done", 9, "bits_up")
+    checkpoint.path_for(log).unlink()
+    checkpoint.former(checkpoint.path_for(log)).unlink(missing_ok=True)
+    assert run_tables(tables, log, resume=True).stopped_by == "bits_up"
+    assert log.read_bytes() == before
+
+
+def test_a_smaller_budget_is_refused(tmp_path):
+    log = tmp_path / "log.h5"
+    run_tables(randk(rounds=20), log)
+    smaller = randk(stop={"bits_up": 9 * MESSAGE})
+    with pytest.raises(InputError, match=r"run\.stop is met at round 9, before its checkpoint"):
+        run_tables(smaller, log, resume=True)
+    assert columns(log)["round"].size == 21
+    assert run_tables(smaller, log, resume=True, force=True).row.round == 9
+
+
+def verified(log, capfd):
+    capfd.readouterr()
+    code = main(["verify", str(log)])
+    return code, capfd.readouterr().out
+
+
+def cut(file):
+    for column in file["rounds"].values():
+        column.resize((6,))
+
+
+def reached_before(file):
+    text = file.attrs["config"]
+    assert f"bits_up = {9 * MESSAGE}" in text
+    file.attrs["config"] = text.replace(f"bits_up = {9 * MESSAGE}", f"bits_up = {4 * MESSAGE}")
+
+
+def said_rounds(file):
+    file.attrs["stopped_by"] = "rounds"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda file: None, "nothing is wrong"),
+        (cut, "done, but the last row is that of round 5 of 60"),
+        (reached_before, "round 4 meets run.stop, but the last row is of 9"),
+        (said_rounds, "stopped by rounds, but the last row says bits_up"),
+    ],
+)
+def test_verify_knows_where_a_run_ends(change, said, tmp_path, capfd):
+    log = tmp_path / "log.h5"
+    run_tables(randk(stop={"bits_up": 9 * MESSAGE}), log)
+    with h5py.File(log, "r+") as file:
+        change(file)
+    code, found = verified(log, capfd)
+    assert said in found and code == (said != "nothing is wrong")
+
+
+def test_commands_say_what_stopped_a_run(tmp_path, capfd):
+    log = tmp_path / "log.h5"
+    settings = ["problem.name=nonconvex-loss", "problem.data=sample", "problem.workers=6"]
+    settings += ["method.name=dcgd", "method.stepsize=0.1", "compressor.name=randk"]
+    settings += ["compressor.k=4", "run.rounds=60", f"run.stop.bits_up={5 * MESSAGE}"]
+    flags = [word for setting in settings for word in ("--set", setting)]
+    assert main(["run", *flags, "--out", str(log)]) == 0
+    assert "done: round 5 (run.stop.bits_up), loss" in capfd.readouterr().out
+    text = show_text(log)
+    assert f"run.stop.bits_up = {5 * MESSAGE}" in text and "5 of 60" in text
+    assert main(["verify", str(log), "--rerun"]) == 0
