@@ -16,7 +16,7 @@ from mpisim.runs.experiment import Experiment
 from mpisim.runs.metrics import METRICS
 
 # The modules of this room that decide values. Others write, read, and report them.
-ROUNDS = ("setup", "loop", "iteration", "evaluation", "snapshot", "metrics")
+ROUNDS = ("setup", "loop", "iteration", "evaluation", "snapshot", "metrics", "stop")
 REGISTRIES = ("mpisim", "mpisim.problems", "mpisim.compressors", "mpisim.methods.estimators")
 ELSEWHERE = ("mpisim.runs", "mpisim.analysis", "mpisim.cli")  # never followed
 
