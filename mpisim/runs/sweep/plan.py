@@ -94,10 +94,9 @@ def _with_workers(tables: Tables, ranks: int) -> Experiment:
 
 def _ranks(tables: Tables, experiment: Experiment, ranks: int) -> int | None:
     """The ranks that a point needs: all, where they decide the number of workers."""
-    decide = hasattr(experiment.problem, "workers") and "workers" not in tables["problem"]
-    if experiment.run.ranks == "all" or (decide and experiment.run.ranks is None):
-        return ranks
-    return ranks_of(experiment)
+    problem, own = experiment.problem, ranks_of(experiment)
+    decide = hasattr(problem, "workers") and "workers" not in tables["problem"]
+    return ranks if own is None and (decide or experiment.run.ranks == "all") else own
 
 
 def _label(tables: Tables) -> str:

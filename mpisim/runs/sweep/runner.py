@@ -63,6 +63,7 @@ def sweep(
             _on_ranks(task, spread.ranks_per_run, comm, lines)
         if comm.rank == 0:
             write_summary(folder, points)
+    points = control.bcast(points)  # the ranks that run a point do not measure the same seconds
     control.Free()
     return points
 
