@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from mpisim.runs.log.reader import Log
 
-WHY = "more ranks than cores, or runs beside them"
+WHY = "more ranks than cores, or runs side by side"
 
 
 def oversubscribed(logs: Iterable[Log]) -> bool:
@@ -20,7 +20,7 @@ def oversubscribed(logs: Iterable[Log]) -> bool:
 
 
 def note(logs: Iterable[Log]) -> str:
-    """A line below a figure over seconds; empty where every rank had a core and each run ran alone."""
+    """A line below a figure over seconds; empty where all seconds count."""
     found = list(logs)
     few = [log for log in found if oversubscribed([log])]
     if not few:

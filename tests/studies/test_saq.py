@@ -158,7 +158,7 @@ def test_seconds_with_more_ranks_than_cores_are_drawn_with_a_note_and_not_judged
     figure = find("saq-fig4")[1].draw(logs)
     figure.savefig(tmp_path / "figure.png")
     noted = [(p.get_xlabel(), [t.get_text() for t in p.texts]) for p in figure.axes if p.texts]
-    assert noted == [("seconds", ["more ranks than cores"])]
+    assert noted == [("seconds", ["more ranks than cores, or runs side by side"])]
     rough = logs_of(make("diana+", "quant+", codec="elias", oversubscribed=1))
     _, sent, seconds = table2.claims(rough)
     assert sent.verdict == "holds" and seconds.verdict == "not decided"
