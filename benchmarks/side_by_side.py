@@ -2,8 +2,7 @@
 
 The n = 1,000 column of Figure 1 of the PermK paper at noise 0.2, and the schemes of Figure 4 of SAQ
 on the sample, in rounds and bits alone: their panels of seconds need runs that have the machine to
-themselves. A ratio is that of the seconds from the beginning to the end of the sweeps, each of which
-loads its problems anew.
+themselves. A ratio is that of the seconds of whole sweeps, each of which loads its problems anew.
 """
 
 from __future__ import annotations

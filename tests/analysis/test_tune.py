@@ -162,9 +162,7 @@ def test_bad_arguments_are_one_line(base, tmp_path, capfd):
     for wrong in (["--multiples", "1,x"], ["--multiples", "-1"], ["--criterion", "best"]):
         assert main(["tune", str(file), *out, *wrong]) == 2
         assert len(capfd.readouterr().err.splitlines()) == 1
-    with pytest.raises(
-        InputError, match="criterion: unknown name 'best'; known: bits, final"
-    ):
+    with pytest.raises(InputError, match="criterion: unknown name 'best'; known: bits, final"):
         best([], "best")
 
 
