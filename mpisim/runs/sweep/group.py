@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable, Hashable, Sequence
 from time import monotonic
 
@@ -55,12 +57,15 @@ def _take(works: Sequence[Work], claims: Claims, loaded: Hashable, groups: int) 
 class Watch:
     """Looks a few times a second whether another group was stopped by a signal.
 
+    A process whose ``parent``, mpirun say, has gone stops as after SIGTERM. Runs on one rank
+    exchange nothing, so MPI would not notice it.
+
     claims : of the sweep
     also : is called each time; returns a signal, too
     """
 
-    def __init__(self, claims: Claims, also: Callable[[], int]):
-        self.claims, self.also = claims, also
+    def __init__(self, claims: Claims, also: Callable[[], int], parent: int):
+        self.claims, self.also, self.parent = claims, also, parent
         self._due = 0.0
 
     def __call__(self) -> int:
@@ -69,4 +74,6 @@ class Watch:
         if now < self._due:
             return 0
         self._due = now + LOOK_SECONDS
+        if os.getppid() != self.parent:
+            return signal.SIGTERM
         return self.also() or self.claims.stopped()

@@ -20,6 +20,7 @@ from mpi4py import MPI
 from mpisim.core.errors import MpisimError
 from mpisim.core.memory import available
 from mpisim.runs.launch import guarded
+from mpisim.runs.signals import nobody
 from mpisim.runs.sweep.board import Board
 from mpisim.runs.sweep.claims import Claims
 from mpisim.runs.sweep.execute import GO_ON, Sweep
@@ -64,11 +65,8 @@ def _run(sweep: Sweep, works: Sequence[Work], claims: Claims, jobs: int, parent:
     """What a process does. Ctrl-C reaches the parent alone, which passes it on."""
     os.setpgid(0, 0)
 
-    def orphaned() -> int:
-        return 0 if os.getppid() == parent else signal.SIGTERM
-
     def work(comm: MPI.Intracomm) -> int:
-        sweep.signals.watch = Watch(claims, orphaned)
+        sweep.signals.watch = Watch(claims, nobody, parent)
         run_group(sweep, works, claims, jobs, comm)
         return 0
 

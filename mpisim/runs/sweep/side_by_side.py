@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 
@@ -45,7 +46,7 @@ def run_side_by_side(
         board = Board(sweep, works, claims, lines)
         say_what_fits(works, most, share(found))
     if group.rank == 0:
-        sweep.signals.watch = Watch(claims, board.update if board else nobody)
+        sweep.signals.watch = Watch(claims, board.update if board else nobody, os.getppid())
     sweep.signals.go_on = GO_ON
     if own < groups:
         fitting = [work for work in works if work.bytes <= most[own]]
