@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-ON_TWO_RANKS = ("round", "vr_round", "smooth", "sweep")
+ON_TWO_RANKS = ("round", "vr_round", "smooth", "sweep", "side_by_side")
 ALONE = ("elias", "permk", "autoencoder", "large", "start")
 
 

@@ -54,12 +54,13 @@ def main(path: str) -> None:
     from pathlib import Path
 
     from benchmarks.common import data_name, result, write
+    from mpisim.runs.sweep.points import Spread
     from mpisim.runs.sweep.runner import sweep
 
     comm, data, spent = MPI.COMM_WORLD, data_name(), loop_seconds()
     with tempfile.TemporaryDirectory() as own:
         folder = Path(comm.bcast(own))
-        points = sweep(folder, grid(data), comm)
+        points = sweep(folder, grid(data), comm, spread=Spread(comm.size))
         total = perf_counter() - START
     assert [point.status for point in points] == ["done"] * 2 * SEEDS
     if comm.rank == 0:

@@ -23,7 +23,7 @@ def phases_text(log: Log) -> str:
         share = f"{seconds / total:6.1%}" if total > 0 else ""
         lines.append(f"{_line(name.removeprefix('time_'), seconds)}{share:>10}")
     if oversubscribed([log]):
-        lines.append(f"  {WHY}: ranks took turns, so these seconds say little of the method")
+        lines.append(f"  {WHY}: these seconds say little of the method")
     return "\n".join(lines)
 
 

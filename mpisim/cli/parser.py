@@ -5,11 +5,17 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from mpisim.core.errors import InputError
+
+if TYPE_CHECKING:
+    from mpisim.runs.sweep.points import Spread
+
+SIZE_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")  # of the job, as the launcher gives it
 
 
 class Parser(argparse.ArgumentParser):
@@ -51,6 +57,38 @@ def add_plugin(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_spread(parser: argparse.ArgumentParser) -> None:
+    """Add --ranks-per-run and --jobs: how the points of a grid are dealt to processes."""
+    parser.add_argument(
+        "--ranks-per-run",
+        metavar="R",
+        type=int,
+        default=1,
+        help="of mpirun's; the others run other points meanwhile (default: 1)",
+    )
+    parser.add_argument(
+        "--jobs",
+        metavar="N|auto",
+        type=_jobs,
+        default=0,
+        help="without mpirun: processes that run points side by side; auto: one a core",
+    )
+
+
+def _jobs(text: str) -> int:
+    number = len(os.sched_getaffinity(0)) if text == "auto" else int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not allowed; it must be at least 1 or auto")
+    return number
+
+
+def spread_of(args: argparse.Namespace) -> Spread:
+    """What --ranks-per-run and --jobs say."""
+    from mpisim.runs.sweep.points import Spread
+
+    return Spread(args.ranks_per_run, args.jobs)
+
+
 def command_line(argv: list[str]) -> str:
     """The command as a shell takes it, for the log: text in UTF-8."""
     return os.fsencode(shlex.join(["mpisim", *argv])).decode(errors="replace")
@@ -67,6 +105,33 @@ def on_all_ranks(args: argparse.Namespace, body: Callable[..., int]) -> int:
         return body(comm)
 
     return guarded(with_plugins)
+
+
+def run_sweeps(args: argparse.Namespace, body: Callable[..., int]) -> int:
+    """`on_all_ranks`, or with --jobs in this process alone, without starting MPI."""
+    if not args.jobs:
+        return on_all_ranks(args, body)
+    _require_one_process()
+    import mpi4py
+
+    mpi4py.rc.initialize = False
+    require_mpi()
+    from mpisim.comm.one_process import OneProcess
+    from mpisim.runs import plugins
+
+    plugins.load(args.plugin)
+    return body(OneProcess())
+
+
+def _require_one_process() -> None:
+    """`InputError` where --jobs cannot fork processes that start MPI."""
+    if any(int(os.environ.get(name, "1") or 1) > 1 for name in SIZE_VARIABLES):
+        raise InputError("--jobs: is for one process; under mpirun the ranks run side by side")
+    if "mpi4py.MPI" in sys.modules:
+        from mpi4py import MPI
+
+        if MPI.Is_initialized():
+            raise InputError("--jobs: MPI has started in this process; use the command line")
 
 
 def require_mpi() -> None:

@@ -7,7 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mpisim.cli.figure import add_out
-from mpisim.cli.parser import add_accept, add_plugin, command_line, on_all_ranks
+from mpisim.cli.parser import (
+    add_accept,
+    add_plugin,
+    add_spread,
+    command_line,
+    run_sweeps,
+    spread_of,
+)
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -35,6 +42,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--extras", action="store_true", help=extras)
     ranks = "only print how many ranks FIGURE's runs ask for with run.ranks, if they do"
     parser.add_argument("--ranks", action="store_true", help=ranks)
+    add_spread(parser)
     add_accept(parser)
     add_plugin(parser)
     parser.set_defaults(command=study_command)
@@ -50,7 +58,7 @@ def study_command(args: argparse.Namespace, argv: list[str]) -> int:
             for figure in study.figures.values():
                 print(f"  {study.full_name(figure):<16} {figure.title}")
         return 0
-    return on_all_ranks(args, lambda comm: _study(args, command_line(argv), comm))
+    return run_sweeps(args, lambda comm: _study(args, command_line(argv), comm))
 
 
 def _study(args: argparse.Namespace, command: str, comm: MPI.Intracomm) -> int:
@@ -69,7 +77,7 @@ def _study(args: argparse.Namespace, command: str, comm: MPI.Intracomm) -> int:
         text = str(on_first(comm, lambda: source.ranks(study.folder, args.scale)) or "")
     else:
         figure = study.figure(args.figure)
-        how = command, args.accept_changes
+        how = command, args.accept_changes, spread_of(args)
         code = exit_code(list(figure.source.complete(study.folder, args.scale, comm, *how)))
         text = on_first(comm, lambda: draw(study, figure, None, args.out)) if code == 0 else ""
     if comm.rank == 0 and text:

@@ -5,7 +5,14 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from mpisim.cli.parser import add_accept, add_settings, command_line, on_all_ranks
+from mpisim.cli.parser import (
+    add_accept,
+    add_settings,
+    add_spread,
+    command_line,
+    run_sweeps,
+    spread_of,
+)
 from mpisim.runs.sweep.points import Point, exit_code
 
 
@@ -21,12 +28,13 @@ def add_grid(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", metavar="FOLDER", type=Path, help="of the logs (default: sweep.folder)"
     )
+    add_spread(parser)
     add_accept(parser)
 
 
 def sweep_command(args: argparse.Namespace, argv: list[str]) -> int:
 
-    return on_all_ranks(args, lambda comm: exit_code(run_grid(args, argv, comm)[1]))
+    return run_sweeps(args, lambda comm: exit_code(run_grid(args, argv, comm)[1]))
 
 
 def run_grid(args: argparse.Namespace, argv: list[str], comm) -> tuple[Path, list[Point]]:
@@ -37,7 +45,8 @@ def run_grid(args: argparse.Namespace, argv: list[str], comm) -> tuple[Path, lis
 
     folder, grid = on_first(comm, lambda: read(args.file, args.set))
     folder = args.out or folder
-    points = sweep(folder, grid, comm, command_line(argv), args.accept_changes)
+    how = command_line(argv), args.accept_changes, spread_of(args)
+    points = sweep(folder, grid, comm, *how)
     if comm.rank == 0:
         print(f"{counts(points)}; logs in {folder}", flush=True)
     return folder, points

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from mpisim.analysis.criteria import CRITERIA, DEFAULT
-from mpisim.cli.parser import on_all_ranks
+from mpisim.cli.parser import run_sweeps
 from mpisim.cli.sweep import add_grid, run_grid
 from mpisim.runs.sweep.points import exit_code
 
@@ -39,4 +39,4 @@ def tune_command(args: argparse.Namespace, argv: list[str]) -> int:
             print(report(points, args.criterion, folder))
         return code
 
-    return on_all_ranks(args, body)
+    return run_sweeps(args, body)

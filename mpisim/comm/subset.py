@@ -1,4 +1,4 @@
-"""Work on the first ranks of a job while the others sleep."""
+"""Work on some ranks of a job while the others sleep."""
 
 from __future__ import annotations
 
@@ -36,6 +36,30 @@ def on_subset(comm: MPI.Intracomm, size: int, work: Callable[[MPI.Intracomm], T]
     return result
 
 
+def groups_of(comm: MPI.Intracomm, size: int) -> tuple[MPI.Intracomm, int]:
+    """The group of ``size`` ranks that this rank belongs to, and its number. Collective.
+
+    The groups follow each other; the ranks that are left over form a smaller one, the last.
+    """
+    parts: Any = comm.Get_attr(_groups_key())
+    if parts is None:
+        comm.Set_attr(_groups_key(), parts := {})
+    if size not in parts:
+        parts[size] = comm.Split(comm.rank // size, comm.rank)
+    return parts[size], comm.rank // size
+
+
+def meet(comm: MPI.Intracomm, meanwhile: Callable[[], object]) -> None:
+    """Wait, asleep, until all ranks of ``comm`` are here; call ``meanwhile`` now and then.
+
+    Nothing else may use ``comm`` meanwhile.
+    """
+    request = comm.Ibarrier()
+    while not request.Test():
+        meanwhile()
+        time.sleep(SLEEP_SECONDS)
+
+
 def _tell(side: MPI.Intracomm, size: int, outcome: tuple[Any, MpisimError | None]) -> None:
     """Wake the ranks from ``size`` on with rank 0's outcome."""
     if side.rank == 0:
@@ -65,4 +89,9 @@ def _awaited(side: MPI.Intracomm) -> Any:
 
 @cache
 def _parts_key() -> int:
+    return MPI.Comm.Create_keyval()
+
+
+@cache
+def _groups_key() -> int:
     return MPI.Comm.Create_keyval()

@@ -1,4 +1,4 @@
-"""Refuse what cannot fit in memory before anything is allocated.
+"""Refuse what cannot fit in memory before anything is allocated, and tell how much is free.
 
 Linux grants memory that it does not have and later kills the process, without a word.
 """
@@ -6,9 +6,13 @@ Linux grants memory that it does not have and later kills the process, without a
 from __future__ import annotations
 
 import os
+from contextlib import suppress
+from math import inf
+from pathlib import Path
 
 from mpisim.core.errors import InputError
 
+MEMINFO, CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 VECTORS = 4  # float64 arrays of its length that an iterate needs at least: x, g, a gradient, a sum
 
 
@@ -20,12 +24,28 @@ def require_memory(floats: int, where: str, value: object) -> None:
     there = _physical()
     if there is not None and 8 * floats > there:
         raise InputError(
-            f"{where}: {value!r} needs at least {_gigabytes(8 * floats)}; allowed: what fits in the"
-            f" memory of this machine, {_gigabytes(there)}"
+            f"{where}: {value!r} needs at least {gigabytes(8 * floats)}; allowed: what fits in the"
+            f" memory of this machine, {gigabytes(there)}"
         )
 
 
-def _gigabytes(size: int) -> str:
+def available() -> float:
+    """Bytes that programs can still take on this machine; infinity where the system does not tell.
+
+    In a container, as many as its limit (cgroup v2) leaves, if they are fewer.
+    """
+    free = inf
+    with suppress(OSError, ValueError, StopIteration):
+        lines = MEMINFO.read_text(encoding="ascii").splitlines()
+        free = 1024.0 * int(next(x for x in lines if x.startswith("MemAvailable:")).split()[1])
+    with suppress(OSError, ValueError):  # "max", where there is no limit, is no integer
+        limit, used = (int((CGROUP / f"memory.{name}").read_text()) for name in ("max", "current"))
+        free = min(free, float(max(0, limit - used)))
+    return free
+
+
+def gigabytes(size: float) -> str:
+    """Bytes as text."""
     return f"{size / 1e9:.3g} GB"
 
 

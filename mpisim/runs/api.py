@@ -21,7 +21,7 @@ from mpisim.runs.record import Output
 from mpisim.runs.setup import Setup
 from mpisim.runs.signals import StopSignals
 from mpisim.runs.sweep import grid, runner
-from mpisim.runs.sweep.points import Point
+from mpisim.runs.sweep.points import Point, Spread
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,6 +109,7 @@ def sweep(
     comm: MPI.Intracomm | None = None,
     settings: Sequence[str] = (),
     accept_changes: bool = False,
+    ranks_per_run: int = 1,
 ) -> list[Point]:
     """Run those experiments of a grid that have no complete log. Collective.
 
@@ -122,6 +123,9 @@ def sweep(
         ``TABLE.KEY=VALUE``, as for ``mpisim sweep --set``.
     accept_changes : bool
         Keep logs that other code, libraries or processors have written.
+    ranks_per_run : int
+        Ranks of ``comm`` for each run; the others run other points meanwhile. A point with
+        ``run.ranks`` has its own number, and runs alone.
 
     Returns
     -------
@@ -134,6 +138,5 @@ def sweep(
     else:
         named, points = grid.read(Path(source), list(settings))
     place = Path(folder) if folder is not None else named
-    return all_or_none(
-        used, lambda: runner.sweep(place, points, used, "mpisim.sweep", accept_changes)
-    )
+    how = "mpisim.sweep", accept_changes, Spread(ranks_per_run)
+    return all_or_none(used, lambda: runner.sweep(place, points, used, *how))

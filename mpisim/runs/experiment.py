@@ -43,7 +43,7 @@ class Run:
     log_every: int = 1
     checkpoint_seconds: float = 30.0
     layout: Literal["shared", "dedicated"] = "shared"
-    ranks: Literal["workers"] | int | None = None
+    ranks: Literal["workers", "all"] | int | None = None
     reference: bool = False
     columns: list[str] | None = None
     stop: Stop = dataclasses.field(default_factory=Stop)
@@ -55,7 +55,7 @@ class Run:
         require(seconds > 0, "run.checkpoint_seconds", seconds, "a number > 0")
         require(self.log_every >= 1, "run.log_every", self.log_every, "an integer >= 1")
         enough = not isinstance(self.ranks, int) or self.ranks >= 1
-        require(enough, "run.ranks", self.ranks, 'an integer >= 1 or "workers"')
+        require(enough, "run.ranks", self.ranks, 'an integer >= 1, "workers" or "all"')
         names = self.columns or []
         for name in names:
             choose(METRICS, name, "run.columns")

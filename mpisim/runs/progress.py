@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 import math
-import shutil
-import sys
 import time
 from collections.abc import Callable
 from typing import TextIO
 
-LIVE_SECONDS = 0.25
-FIRST_LINE_SECONDS = 10.0
-LONGEST_GAP_SECONDS = 60.0
-ERASE_LINE = "\r\x1b[2K"
+from mpisim.runs.status_line import StatusLine
 
 
 class Progress:
-    """Progress of a run of ``rounds`` rounds, written to ``stream`` by rank 0.
-
-    On a terminal one line overwrites itself a few times a second. Elsewhere (mpirun pipes the
-    output of every rank; a batch system writes a file) a full line appears after 10 s, 20 s, 40 s
-    and then every minute. A closing line ends both. A stream that fails is ignored from then on,
-    because it must not end the run.
+    """Progress of a run of ``rounds`` rounds, a `StatusLine` of rank 0, with a line at the end.
 
     rounds : of the whole run; a resumed run starts at the round of its first `update`
     stream : standard error unless given
@@ -37,13 +27,10 @@ class Progress:
         clock: Callable[[], float] = time.monotonic,
     ):
         self.rounds = rounds
-        self._stream = sys.stderr if stream is None else stream
-        self._interactive = _is_terminal(self._stream) if interactive is None else interactive
         self._clock = clock
         self._begin = clock()
+        self._shown = StatusLine(stream, interactive, self._begin)
         self._first: int | None = None
-        self._gap = FIRST_LINE_SECONDS
-        self._due = self._begin if self._interactive else self._begin + self._gap
         self._last = (0, math.nan, math.nan, math.nan)
 
     def update(self, round: int, loss: float, grad_norm_sq: float, bits_per_worker: float) -> None:
@@ -55,8 +42,8 @@ class Progress:
         if self._first is None:
             self._first, self._begin = round, self._clock()
         now = self._clock()
-        if now >= self._due:
-            self._show(now)
+        if now >= self._shown.due:
+            self._shown.show(self._line(now), now)
 
     def close(self, status: str = "done") -> None:
         """Write the closing line with the status of the run; later calls do nothing."""
@@ -66,19 +53,8 @@ class Progress:
         done = self._last[0] - self._first
         rate = f" ({done / seconds:.3g} rounds/s)" if done and seconds > 0 else ""
         text = f"{status}: round {self._last[0]} of {self.rounds} in {duration(seconds)}{rate}"
-        self._write((ERASE_LINE if self._interactive else "") + text + self._values() + "\n")
+        self._shown.close(text + self._values())
         self._first = None
-        self._due = math.inf
-
-    def _show(self, now: float) -> None:
-        if self._interactive:
-            self._due = now + LIVE_SECONDS
-            width = shutil.get_terminal_size().columns - 1
-            self._write(ERASE_LINE + self._line(now)[:width])
-        else:
-            self._write(self._line(now) + "\n")
-            self._due = now + self._gap
-            self._gap = min(2 * self._gap, LONGEST_GAP_SECONDS)
 
     def _line(self, now: float) -> str:
         assert self._first is not None
@@ -93,13 +69,6 @@ class Progress:
     def _values(self) -> str:
         _, loss, grad_norm_sq, bits = self._last
         return f", f {loss:.4g}, |grad f|^2 {grad_norm_sq:.2e}, {quantity(bits, 'bit')}/worker"
-
-    def _write(self, text: str) -> None:
-        try:
-            self._stream.write(text)
-            self._stream.flush()
-        except (OSError, ValueError):  # the reader is gone, or the stream is closed
-            self._due = math.inf
 
 
 def duration(seconds: float) -> str:
@@ -121,10 +90,3 @@ def quantity(value: float, unit: str) -> str:
         if abs(value) >= 999.5:
             value, prefix = value / 1000.0, larger
     return f"{value:.3g} {prefix}{unit}"
-
-
-def _is_terminal(stream: TextIO) -> bool:
-    try:
-        return stream.isatty()
-    except (AttributeError, ValueError):
-        return False

@@ -21,6 +21,8 @@ def ranks_of(experiment: Experiment) -> int | None:
     Where the ranks decide the number of workers, too, "workers" are all of them.
     """
     wanted = experiment.run.ranks
+    if wanted == "all":
+        return None
     if wanted == "workers":
         n = getattr(experiment.problem, "workers", None)
         return None if n is None else ranks_for(n, experiment.run.layout)

@@ -41,6 +41,7 @@ class Output:
     keep : also keep the rows in memory
     earlier : with resume, and where there is no log yet: the log of the same experiment with a
         smaller budget that it goes on from; that log stays as it is
+    side_by_side : how many runs of a sweep run at the same time
     """
 
     log: Path | None
@@ -51,6 +52,7 @@ class Output:
     quiet: bool = False
     keep: bool = False
     earlier: Path | None = None
+    side_by_side: int = 1
 
 
 class Record:
@@ -171,6 +173,7 @@ class Record:
         """
         setup, output, found = self.setup, self.output, self._found
         self.attributes = attributes_of(setup, output.command, places or [])
+        self.attributes["side_by_side"] = output.side_by_side
         if found.state:
             self.attributes["resumed"] = int(found.state["round"])
         if output.log is None or self.path is None:
@@ -182,6 +185,8 @@ class Record:
             draft = Draft(self.attributes, self._schema)
         else:
             before = found.mark.attributes
+            others = int(before.get("side_by_side", 1))
+            self.attributes["side_by_side"] = max(others, output.side_by_side)
             draft = Draft(
                 before | self.attributes | self._changes(before), self._schema, found.rows
             )

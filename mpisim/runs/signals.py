@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
 from types import FrameType
@@ -17,19 +18,33 @@ CAUSE = {"interrupted": "Ctrl-C", "terminated": "SIGTERM"}
 SAY_SECONDS = 0.1  # between two updates of the last words
 
 
+def nobody() -> int:
+    """No other process has received a signal."""
+    return 0
+
+
 class StopSignals:
-    """Notes the first signal in ``received`` (0: none); a second one has its usual effect.
+    """Notes the first signal; a second one has its usual effect.
 
     Python delivers signals to the main thread; another thread notes none.
 
     go_on : how to go on after the signal, for the line that says so
+    watch : is called at every row, and about once a second between rows that are far apart; returns
+        a signal that another process has received, or 0
     """
 
     def __init__(self, go_on: str = "--resume goes on") -> None:
-        self.received, self.go_on = 0, go_on
+        self._received, self.go_on = 0, go_on
+        self.watch: Callable[[], int] = nobody
         self._previous: dict[signal.Signals, Any] = {}
         self._last_words: LastWords | None = None
         self._due = 0.0
+
+    @property
+    def received(self) -> int:
+        """The first signal; 0: none."""
+        self._received = self._received or self.watch()
+        return self._received
 
     def __enter__(self) -> StopSignals:
         if threading.current_thread() is threading.main_thread():
@@ -41,7 +56,7 @@ class StopSignals:
 
     def __exit__(self, *_: object) -> None:
         if self._last_words is not None:
-            if not self.received:
+            if not self._received:
                 self._last_words.say("")
             self._last_words.close()
         for number, handler in self._previous.items():
@@ -64,7 +79,7 @@ class StopSignals:
         return one_line(f"mpisim: stopped by {CAUSE[status]} at round {k}{place}; {self.go_on}")
 
     def _note(self, number: int, frame: FrameType | None) -> None:
-        self.received = self.received or number  # mpirun's SIGTERM follows Ctrl-C
+        self._received = self._received or number  # mpirun's SIGTERM follows Ctrl-C
         signal.signal(number, self._previous[signal.Signals(number)])
 
     @staticmethod

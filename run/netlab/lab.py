@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from mpisim.analysis.link_model import parse
 from mpisim.analysis.study import Grid
 from mpisim.core.errors import InputError, MpisimError
-from mpisim.runs.sweep.points import Point
+from mpisim.runs.sweep.points import Point, Spread
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -30,13 +30,19 @@ class OnNetworks(Grid):
     """A grid that is swept on several networks. Each has a folder of logs below the grid's."""
 
     def complete(
-        self, study: Path, scale: str, comm: MPI.Intracomm, command: str, accept: bool
+        self,
+        study: Path,
+        scale: str,
+        comm: MPI.Intracomm,
+        command: str,
+        accept: bool,
+        spread: Spread,
     ) -> Sequence[Point]:
         """Sweep on one network after the other. Starts mpirun itself."""
         from tools.netlab.job import mpirun, stoppable
         from tools.netlab.lab import Lab
 
-        if comm.size > 1:
+        if comm.size > 1 or spread.jobs:
             raise InputError("netlab: starts mpirun itself; run it without mpirun")
         folder, *_ = self.points(study, scale)
         for number, speeds in enumerate(PASSES, 1):
@@ -45,6 +51,7 @@ class OnNetworks(Grid):
                 sweep = ["sweep", str(study / f"{self.file}.toml")]
                 sweep += ["--set", f"sweep.run.seed={seeds}"]
                 sweep += ["--out", str(folder / f"{speed}-{number}")]
+                sweep += ["--ranks-per-run", str(HOSTS)]
                 sweep += ["--accept-changes"] if accept else []
                 with stoppable(), Lab(HOSTS, parse(f"{speed},shared")) as lab:
                     code = mpirun(lab, [sys.executable, "-m", "mpisim", *sweep]).returncode

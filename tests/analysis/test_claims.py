@@ -126,10 +126,12 @@ def test_not_decided(make):
     found = compare("", [slow], [slower], ROUNDS)
     assert found.verdict is UNDECIDED and "got to 0.1 of |grad f(x^0)|^2" in found.measured
     assert compare("", [make(0.2, 1)], [make(0.1, 2)], ROUNDS).verdict is UNDECIDED
-    few = make(0.1, attrs={"oversubscribed": 1})
+    few, beside = (make(0.1, attrs=a) for a in ({"oversubscribed": 1}, {"side_by_side": 2}))
     for axis in (SECONDS, Axis("time_encode", log=False)):
-        found = compare("", [make(0.4)], [few], axis)
-        assert found.verdict is UNDECIDED and found.measured == "more ranks than cores"
+        for log in (few, beside):
+            found = compare("", [make(0.4)], [log], axis)
+            assert found.verdict is UNDECIDED
+            assert found.measured == "more ranks than cores, or runs side by side"
     for axis in (ROUNDS, BITS):
         assert compare("", [make(0.4)], [few], axis).verdict is HOLDS
 

@@ -11,17 +11,22 @@ import sys
 import tempfile
 import threading
 import time
+import tomllib
 import traceback
+from collections import Counter
+from math import inf
 from pathlib import Path
 
 import h5py
 import numpy as np
+import pytest
 from mpi4py import MPI
 
 import mpisim
 from mpisim.comm.subset import on_subset
 from mpisim.core.errors import Diverged, InputError, MpisimError
 from mpisim.runs.sweep import grid, runner
+from mpisim.runs.sweep.points import Spread
 from tests.helpers import columns, run_tables, table
 from tests.resumes import differences
 
@@ -151,12 +156,59 @@ def stopped(folder: Path) -> None:
     assert [p.status for p in ended] == ["terminated", ""]
 
 
+SEEDS = {"run": {"seed": [1, 2, 3]}, "problem": {"split": ["contiguous", "shuffled"]}}
+OTHERS = [{"run": {"ranks": 2}}, {"run": {"ranks": "all"}}, {"compressor": {"k": 1000}}, {}]
+
+
+def side_by_side(folder: Path) -> None:
+    """Points on groups of 1 and of 2 ranks, in little memory, and those that ask for ranks."""
+    tables = table(MARINA, RANDK, rounds=30)
+    _, points = grid.points(tables | {"sweep": SEEDS | {"way": OTHERS}}, [], "logs")
+    for size, free, at_once in ((1, inf, 4), (2, inf, 2), (1, 0.0, 4)):
+        place = folder / f"{size} {free}"
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("mpisim.runs.sweep.side_by_side.available", lambda free=free: free)
+            ended = runner.sweep(place, points, WORLD, spread=Spread(size))
+        assert len({repr(ps) for ps in WORLD.allgather(ended)}) == 1
+        assert Counter(p.status for p in ended) == {"done": 18, "skipped": 6}
+        for point in ended if WORLD.rank == 0 else ():
+            if point.status != "done":
+                continue
+            with h5py.File(point.log) as file:
+                found = file.attrs["ranks"], file.attrs["side_by_side"]
+            own = point.settings.get("run.ranks")
+            assert found == {2: (2, 1), "all": (4, 1), None: (size, at_once)}[own]
+            reference = folder / f"{point.name}.h5"
+            if not reference.exists():
+                tables = tomllib.loads(point.config)
+                tables["run"].pop("ranks", None)
+                run_tables(tables, reference)
+            assert differences(reference, Path(point.log)) == []
+    with pytest.raises(InputError, match="--ranks-per-run: 5 is not allowed"):
+        runner.sweep(folder / "many", points, WORLD, spread=Spread(5))
+
+
+def stopped_side_by_side(folder: Path) -> None:
+    """SIGTERM reaches one rank, and stops the runs of all; points that ask for ranks do not run."""
+    tables = table(MARINA, RANDK, rounds=10**7, log_every=10**6)
+    sweep = {"run": {"seed": [1, 2, 3, 4, 5, 6]}, "way": [{}, {"run": {"ranks": 1}}]}
+    _, points = grid.points(tables | {"sweep": sweep}, [], "logs")
+    alarm = threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGTERM))
+    if WORLD.rank == 2:
+        alarm.start()
+    ended = runner.sweep(folder / "stopped side by side", points, WORLD)
+    alarm.cancel()
+    assert Counter(p.status for p in ended) == {"terminated": 4, "": 8}
+    assert all(p.ranks is None for p in ended if p.status)
+
+
 def main() -> int:
     """The number of checks that fail on this rank."""
     wrong = 0
     folder = tempfile.TemporaryDirectory() if WORLD.rank == 0 else None
     place = Path(WORLD.bcast(folder.name if folder else ""))
-    for check in (results_and_errors, one_run, resumed, sweep, stopped):
+    checks = results_and_errors, one_run, resumed, sweep, stopped, side_by_side
+    for check in (*checks, stopped_side_by_side):
         try:
             check(place)
         except Exception:

@@ -5,7 +5,8 @@ import timeit
 
 import pytest
 
-from mpisim.runs.progress import ERASE_LINE, Progress, duration, quantity
+from mpisim.runs.progress import Progress, duration, quantity
+from mpisim.runs.status_line import ERASE_LINE
 
 
 class Clock:

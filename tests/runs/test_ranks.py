@@ -42,7 +42,7 @@ def test_how_many(workers, settings, ranks):
         assert blocks.max() == 1 and blocks.sum() == 6
 
 
-@pytest.mark.parametrize("ranks", [0, -1, True, 2.0, "all", [2]])
+@pytest.mark.parametrize("ranks", [0, -1, True, 2.0, "each", [2]])
 def test_what_is_not_allowed(ranks):
     with pytest.raises(InputError, match=r"^run\.ranks: .* not allowed; it must be .*workers"):
         parse(table(GD, ranks=ranks))

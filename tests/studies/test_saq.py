@@ -154,11 +154,11 @@ def test_seconds_with_more_ranks_than_cores_are_drawn_with_a_note_and_not_judged
     found = [claim for claim in claims_of("fig4", logs) if "DIANA+" in claim.claim]
     assert [claim.verdict for claim in found] == ["holds", "holds", "not decided"]
     assert [one.verdict for one in found[2].evidence] == ["holds", "not decided"]
-    assert found[2].evidence[1].measured == "more ranks than cores"
+    assert found[2].evidence[1].measured == "more ranks than cores, or runs side by side"
     figure = find("saq-fig4")[1].draw(logs)
     figure.savefig(tmp_path / "figure.png")
     noted = [(p.get_xlabel(), [t.get_text() for t in p.texts]) for p in figure.axes if p.texts]
-    assert noted == [("seconds", ["more ranks than cores"])]
+    assert noted == [("seconds", ["more ranks than cores, or runs side by side"])]
     rough = logs_of(make("diana+", "quant+", codec="elias", oversubscribed=1))
     _, sent, seconds = table2.claims(rough)
     assert sent.verdict == "holds" and seconds.verdict == "not decided"

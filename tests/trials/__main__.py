@@ -1,6 +1,6 @@
-"""python -m tests.trials [--trials N] [--power N] [--races N] [--seed S] [--only NAME ...]
+"""python -m tests.trials [--trials N] [--power N] [--races N] [--sweeps N] [--seed S] [--only ...]
 
-Faults in real jobs, power cuts, and two commands for one log.
+Faults in real jobs, power cuts, two commands for one log, and sweeps that are killed.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import sys
 import time
 from collections import Counter
 
-from tests.trials import disk, power, races, trial
+from tests.trials import disk, power, races, sweeps, trial
 
-KINDS = {"trial": trial, "power": power, "race": races}
+KINDS = {"trial": trial, "power": power, "race": races, "sweep": sweeps}
 
 
 def main() -> int:
@@ -24,15 +24,17 @@ def main() -> int:
     parser.add_argument("--trials", metavar="N", type=int, help="only these many faults")
     parser.add_argument("--power", metavar="N", type=int, help="only these many power cuts")
     parser.add_argument("--races", metavar="N", type=int, help="only these many races")
+    parser.add_argument("--sweeps", metavar="N", type=int, help="only these many killed sweeps")
     parser.add_argument("--seed", metavar="S", type=int, default=1)
     parser.add_argument("--only", metavar="NAME", nargs="+", help="as trial-63, power-3, race-7")
     args = parser.parse_args()
     counts = {"trial": args.trials, "power": args.power, "race": args.races}
+    counts["sweep"] = args.sweeps
     if not any(counts.values()):
-        counts = {"trial": 200, "power": 25, "race": 20}
+        counts = {"trial": 200, "power": 25, "race": 20, "sweep": 20}
     names = [f"{kind}-{i}" for kind, count in counts.items() for i in range(count or 0)]
-    if any(not re.fullmatch("(trial|power|race)-[0-9]+", name) for name in args.only or ()):
-        parser.error("--only: names are trial-NUMBER, power-NUMBER, race-NUMBER")
+    if any(not re.fullmatch("(trial|power|race|sweep)-[0-9]+", name) for name in args.only or ()):
+        parser.error("--only: names are trial-NUMBER, power-NUMBER, race-NUMBER, sweep-NUMBER")
     print(f"seed {args.seed}; one is repeated by --seed {args.seed} --only NAME", flush=True)
     outcomes = Counter(_outcome(name, args.seed) for name in _possible(args.only or names))
     print(f"{outcomes.total()} trials: {dict(outcomes)}")

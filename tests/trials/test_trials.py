@@ -6,7 +6,7 @@ import io
 import pytest
 
 from tests.comm.jobs import needs_mpirun
-from tests.trials import disk, power, races
+from tests.trials import disk, power, races, sweeps
 from tests.trials.entry import PLACES, Fault, arm
 from tests.trials.job import EXPERIMENTS
 from tests.trials.trial import Trial, attempt, choose
@@ -53,7 +53,7 @@ def test_two_commands_for_one_log(locks):
     assert problem == ""
 
 
-@pytest.mark.parametrize("choose", [choose, power.choose, races.choose])
+@pytest.mark.parametrize("choose", [choose, power.choose, races.choose, sweeps.choose])
 def test_the_choice_is_repeated_by_its_seed(choose):
     assert [choose(3, number) for number in range(50)] == [choose(3, n) for n in range(50)]
     chosen = [choose(3, number) for number in range(300)]

@@ -18,7 +18,7 @@ from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError
 from mpisim.core.schema import choose
 from mpisim.runs.status import COMPLETE
-from mpisim.runs.sweep.points import Point
+from mpisim.runs.sweep.points import Point, Spread
 from mpisim.runs.tables import Tables
 
 if TYPE_CHECKING:
@@ -79,7 +79,13 @@ class Grid:
         return complete_logs(folder)
 
     def complete(
-        self, study: Path, scale: str, comm: MPI.Intracomm, command: str, accept: bool
+        self,
+        study: Path,
+        scale: str,
+        comm: MPI.Intracomm,
+        command: str,
+        accept: bool,
+        spread: Spread,
     ) -> Sequence[Point]:
         """Sweep the points whose data is at hand. Collective."""
         from mpisim.runs.sweep.runner import counts, sweep
@@ -87,7 +93,7 @@ class Grid:
         folder, grid, gone = on_first(comm, lambda: self.points(study, scale))
         for data in gone if comm.rank == 0 else ():
             print(f"{data}: left out, it is not here; `mpisim data fetch {data}` downloads it")
-        points = sweep(folder, grid, comm, command, accept)
+        points = sweep(folder, grid, comm, command, accept, spread)
         if comm.rank == 0:
             print(f"{counts(points)}; logs in {folder}", flush=True)
         return points
@@ -146,10 +152,18 @@ class Measurement:
         return self.load(folder), []
 
     def complete(
-        self, study: Path, scale: str, comm: MPI.Intracomm, command: str, accept: bool
+        self,
+        study: Path,
+        scale: str,
+        comm: MPI.Intracomm,
+        command: str,
+        accept: bool,
+        spread: Spread,
     ) -> Sequence[Point]:
         """Measure anew. Collective."""
         size, folder = choose(self.scales, scale, "--scale"), self.folder(study)
+        if spread.jobs:
+            raise InputError("--jobs: this figure needs no runs; one process measures")
         on_first(comm, lambda: import_module(self.module).measure(folder, size))
         return []
 

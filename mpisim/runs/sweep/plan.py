@@ -47,7 +47,7 @@ def plan(folder: Path, grid: list[Tables], ranks: int, accept: bool = False) -> 
         else:
             config = experiment.to_toml()
             name = f"{_label(experiment.table)}-{digest(config)}"
-            own, log = ranks_of(experiment), str(folder / f"{name}.h5")
+            own, log = _ranks(tables, experiment, ranks), str(folder / f"{name}.h5")
             points.setdefault(name, Point(name, log, settings, config, ranks=own))
             experiments[name] = experiment
             order[name] = groups.setdefault((problem_key(experiment), own), len(groups))
@@ -90,6 +90,13 @@ def _with_workers(tables: Tables, ranks: int) -> Experiment:
         workers = worker_ranks(ranks_of(experiment) or ranks, experiment.run.layout)
         experiment = parse(tables | {"problem": tables["problem"] | {"workers": workers}})
     return experiment
+
+
+def _ranks(tables: Tables, experiment: Experiment, ranks: int) -> int | None:
+    """The ranks that a point needs: all, where they decide the number of workers."""
+    problem, own = experiment.problem, ranks_of(experiment)
+    decide = hasattr(problem, "workers") and "workers" not in tables["problem"]
+    return ranks if own is None and (decide or experiment.run.ranks == "all") else own
 
 
 def _label(tables: Tables) -> str:

@@ -6,13 +6,27 @@ import dataclasses
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mpisim.core.atomic_file import write_json
 from mpisim.core.errors import InputError
 from mpisim.runs.status import EXIT_CODES, STOPPED
 
 SUMMARY = "sweep.json"
+
+
+class Spread(NamedTuple):
+    """How points are dealt to processes.
+
+    ranks_per_run : of the job, for a point that does not say how many ranks it needs
+    jobs : processes that run points without mpirun; 0: the ranks of the job do
+    """
+
+    ranks_per_run: int = 1
+    jobs: int = 0
+
+
+ONE_RANK = Spread()
 
 
 @dataclasses.dataclass
@@ -29,7 +43,7 @@ class Point:
     reason : why the point was skipped
     seconds : from set-up to the end of the log; None if no sweep has timed the run
     before : the log was complete when the sweep started
-    ranks : that it runs on; None for all of the job
+    ranks : that it needs; None for as many as the sweep gives to a run
     earlier : the log with a smaller budget that it goes on from; empty where it starts anew
     """
 

@@ -1,37 +1,31 @@
-"""Runs the points of a sweep one after the other, each at most once."""
+"""Runs the points of a sweep, each at most once."""
 
 from __future__ import annotations
 
-import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
-from time import monotonic
+from typing import TYPE_CHECKING
 
-from mpi4py import MPI
-
-from mpisim.comm.job import on_first, together
-from mpisim.comm.subset import on_subset
+from mpisim.comm.job import on_first
 from mpisim.core.atomic_file import make_folder
 from mpisim.core.errors import InputError
 from mpisim.core.file_lock import FileLock, Locked
-from mpisim.core.terminal import report
-from mpisim.runs.cache import ProblemCache
-from mpisim.runs.experiment import parse
-from mpisim.runs.log.lock import locked, require_text
-from mpisim.runs.loop import run_rounds
-from mpisim.runs.progress import duration
-from mpisim.runs.record import Output
-from mpisim.runs.setup import Setup
+from mpisim.core.schema import require
+from mpisim.runs.log.lock import require_text
 from mpisim.runs.signals import StopSignals
-from mpisim.runs.status import STOPPED
+from mpisim.runs.sweep.execute import Sweep
+from mpisim.runs.sweep.jobs import run_in_processes
+from mpisim.runs.sweep.lines import PointLines
 from mpisim.runs.sweep.plan import plan
-from mpisim.runs.sweep.points import Point, write_summary
+from mpisim.runs.sweep.points import ONE_RANK, Point, Spread, write_summary
+from mpisim.runs.sweep.sequence import run_in_sequence
+from mpisim.runs.sweep.side_by_side import run_side_by_side
 from mpisim.runs.tables import Tables
 
-GO_ON = "the same command goes on"
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
 
 def sweep(
@@ -40,83 +34,38 @@ def sweep(
     comm: MPI.Intracomm,
     command: str = "",
     accept: bool = False,
+    spread: Spread = ONE_RANK,
 ) -> list[Point]:
-    """Run what is missing of a grid; returns all points, on every rank, in the order of running.
+    """Run what is missing of a grid; returns all points, on every rank, in the order of the plan.
 
-    A point runs on all ranks, or on as many as it says, while the others sleep. One with a complete
-    log is not run; an incomplete one is resumed from its checkpoint, or run again without one, or
-    if other code wrote its rows and ``accept`` does not take them. One without a log goes on where
-    that of a smaller budget ended. Points that cannot run, or that
-    another run is writing, are skipped, and divergence is recorded. SIGINT and SIGTERM end the
-    sweep with the current run; later points keep no status. Rank 0 keeps FOLDER/sweep.json up to
-    date. Collective; raises `InputError` if no point can run at all.
+    Points that say nothing of ranks run side by side, each on as many as ``spread`` says. Those
+    that ask for ranks follow, one after the other, while the other ranks sleep. A point with a
+    complete log is not run; an incomplete one is resumed from its checkpoint, or run again without
+    one, or if other code wrote its rows and ``accept`` does not take them. One without a log goes
+    on where that of a smaller budget ended. Points that cannot run, or that another run is writing,
+    are skipped, and divergence is recorded. SIGINT and SIGTERM end the sweep with the current runs;
+    later points keep no status. Rank 0 keeps FOLDER/sweep.json up
+    to date. Collective; raises `InputError` if no point can run at all.
+
+    comm : of the job; a `OneProcess` if ``spread`` has jobs
     """
     control = comm.Dup()
     with StopSignals() as signals, ExitStack() as stack:
+        _require_ranks(spread.ranks_per_run, comm.size)
         on_first(control, lambda: _lock(folder, stack))
         points = on_first(control, lambda: plan(folder, grid, comm.size, accept))
-        kept, progress = _Kept(), _SweepProgress(points)
-        for number, point in enumerate(points, 1):
-            if comm.rank == 0:
-                progress.begin(number, point)
-            if not point.status:
-                left = sum(not other.status for other in points)
-                signals.go_on = f"{left} of {len(points)} points are left; {GO_ON}"
-                ranks = point.ranks or comm.size
-                log = Path(point.log)
-                earlier = Path(point.earlier) if point.earlier else None
-                flags = {"force": True, "resume": True, "accept": accept}
-                output = Output(log, **flags, command=command, earlier=earlier)
-                run = partial(_run, point, output, kept.on(ranks), signals)
-                point.end(*on_subset(comm, ranks, run))
-                if comm.rank == 0:
-                    progress.end(point)
-                    write_summary(folder, points)
-            if point.status in STOPPED:
-                break
+        task, lines = Sweep(folder, points, signals, command, accept), PointLines(points)
+        if comm.rank == 0:
+            lines.ended_before()
+        if spread.jobs:
+            _in_processes(task, spread.jobs, lines)
+        else:
+            _on_ranks(task, spread.ranks_per_run, comm, lines)
         if comm.rank == 0:
             write_summary(folder, points)
+    points = control.bcast(points)  # the ranks that run a point do not measure the same seconds
     control.Free()
     return points
-
-
-class _Kept:
-    """What the ranks that run a point keep loaded for the next one.
-
-    A rank that slept would keep what others have replaced. So a change of ranks starts anew.
-    """
-
-    def __init__(self) -> None:
-        self.ranks, self.cache = 0, ProblemCache()
-
-    def on(self, ranks: int) -> ProblemCache:
-        """The cache for the next point, on so many ranks."""
-        if ranks != self.ranks:
-            self.ranks, self.cache = ranks, ProblemCache()
-        return self.cache
-
-
-def _run(
-    point: Point, output: Output, cache: ProblemCache, signals: StopSignals, comm: MPI.Intracomm
-) -> tuple[str, str, float]:
-    """Run a point on all ranks of ``comm``; how it ended, why it was skipped, and the seconds."""
-    start, control = monotonic(), comm.Dup()
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(locked(comm, output.log))
-            config = tomllib.loads(point.config)
-            setup = together(control, lambda: Setup(parse(config), comm, cache))
-        except InputError as error:
-            if not error.agreed:
-                raise
-            status, reason = "skipped", str(error)
-        else:
-            end = run_rounds(setup, output, signals)
-            status, reason = end.status, ""
-            if status in STOPPED and comm.rank == 0:
-                report(signals.stopped(status, end.row.round, output.log))
-    control.Free()
-    return status, reason, monotonic() - start
 
 
 def counts(points: Sequence[Point]) -> str:
@@ -127,38 +76,26 @@ def counts(points: Sequence[Point]) -> str:
     return f"{len(points)} points: {', '.join(words)}; {before} of them complete before"
 
 
-class _SweepProgress:
-    """The lines that rank 0 prints; a reason is given in full once."""
+def _on_ranks(task: Sweep, size: int, comm: MPI.Intracomm, lines: PointLines) -> None:
+    """Run points side by side, then those that ask for ranks, or where there is one group only."""
+    free = task.waiting(with_ranks=False)
+    if free and comm.size >= 2 * size:
+        run_side_by_side(task, free, size, comm, lines)
+    if not task.stopped():
+        run_in_sequence(task, size, comm, lines)
 
-    def __init__(self, points: Sequence[Point]):
-        self.points = len(points)
-        self.waiting = sum(not point.status for point in points)
-        self.ran, self.start = 0, monotonic()
-        self.reasons: set[str] = set()
 
-    def begin(self, number: int, point: Point) -> None:
-        """The line of a point, with its status if it has ended already."""
-        ended = f": {point.status}" if point.status else ""
-        why = " before" if point.before else self._why(point)
-        name = Path(point.log).name or point.name
-        left = ""
-        if self.ran and not point.status:  # if the remaining points take as long as those that ran
-            seconds = (monotonic() - self.start) / self.ran * (self.waiting - self.ran)
-            left = f", about {duration(seconds)} left"
-        print(f"[{number}/{self.points}] {name}{ended}{why}{left}", flush=True)
+def _in_processes(task: Sweep, jobs: int, lines: PointLines) -> None:
+    """Run points side by side, then those that ask for a rank."""
+    for with_ranks, at_once in ((False, jobs), (True, 1)):
+        numbers = task.waiting(with_ranks)
+        if numbers and not task.stopped():
+            run_in_processes(task, numbers, at_once, lines)
 
-    def end(self, point: Point) -> None:
-        """A second line for a point that turned out not to run; a run prints its own."""
-        self.ran += 1
-        if point.status == "skipped":
-            print(f"  skipped{self._why(point)}", flush=True)
 
-    def _why(self, point: Point) -> str:
-        if not point.reason:
-            return ""
-        known = point.reason in self.reasons
-        self.reasons.add(point.reason)
-        return ", for the same reason" if known else f": {point.reason}"
+def _require_ranks(size: int, started: int) -> None:
+    allowed = f"an integer from 1 to the {started} ranks of the job"
+    require(1 <= size <= started, "--ranks-per-run", size, allowed)
 
 
 def _lock(folder: Path, stack: ExitStack) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 
+import h5py
 import pytest
 from mpi4py import MPI
 
 from mpisim.comm.job import on_first, together
 from mpisim.core.errors import InputError
+from mpisim.runs.sweep import claims
 from tests.comm.jobs import mpirun, needs_mpirun
 from tests.helpers import columns
 from tests.runs.sweep.support import run, write
@@ -50,10 +52,15 @@ def test_two_ranks_run_skip_and_record_alike(tmp_path):
     assert "4 points: 1 done, 2 skipped, 1 diverged" in job.stdout
     points = json.loads((tmp_path / "logs" / "sweep.json").read_text())["points"]
     assert [p["exit_code"] for p in points] == [0, 2, 3, 2]
+    assert not (tmp_path / "logs" / claims.NAME).exists()
     alone = run(tmp_path / "grid.toml", tmp_path / "alone")
     one, two = columns(alone[0].log), columns(tmp_path / points[0]["log"])
     assert points[0]["name"] == alone[0].name
     assert all(n.startswith("time_") or (one[n] == two[n]).all() for n in one)
+    with h5py.File(tmp_path / points[0]["log"]) as log:
+        assert log.attrs["side_by_side"] == 2 and log.attrs["ranks"] == 1
+    with h5py.File(alone[0].log) as log:
+        assert log.attrs["side_by_side"] == 1
 
 
 @needs_mpirun
@@ -61,6 +68,7 @@ def test_an_error_on_one_rank_ends_the_job(tmp_path):
     write(tmp_path, "folder = 'logs'")
     (tmp_path / "missing.py").write_text(PLUGIN)
     arguments = ["sweep", "grid.toml", "--plugin", "missing", "--set", "problem.name=missing"]
+    arguments += ["--ranks-per-run", "2"]
     job = mpirun(2, "-m", "mpisim", *arguments, cwd=tmp_path, timeout=60)
     assert job.returncode == 2
     assert job.stderr.count("mpisim: no data on this machine") == 1

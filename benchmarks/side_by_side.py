@@ -1,0 +1,77 @@
+"""Two sweeps, one point after the other on both ranks against side by side, a rank each.
+
+The n = 1,000 column of Figure 1 of the PermK paper at noise 0.2, and the schemes of Figure 4 of SAQ
+on the sample, in rounds and bits alone: their panels of seconds need runs that have the machine to
+themselves. A ratio is that of the seconds of whole sweeps, each of which loads its problems anew.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+from time import perf_counter
+
+from mpi4py import MPI
+
+from benchmarks.common import result, write
+from mpisim.runs.sweep.grid import read
+from mpisim.runs.sweep.points import Spread
+from mpisim.runs.sweep.runner import sweep
+from mpisim.runs.tables import Tables
+
+RUN = Path(__file__).resolve().parents[1] / "run"
+SHOWN = ("qsgd", "block-quant-plus")  # the compressors of SAQ's Figure 4
+
+
+def permk() -> list[Tables]:
+    """MARINA with RandK and PermK, and EF21 with TopK, on 1,000 workers."""
+    _, points = read(RUN / "permk" / "quadratic.toml", ["sweep.problem.noise=[0.2]"])
+    return [point for point in points if point["problem"]["workers"] == 1000]
+
+
+def saq() -> list[Tables]:
+    """DCGD(+) and DIANA(+) with quantization, by rounds and bits."""
+    settings = [
+        "sweep.seeds=[{run={seed=1}}, {run={seed=2}}, {run={seed=3}}]",
+        'sweep.data=[{problem={data="sample", workers=4}}]',
+    ]
+    _, points = read(RUN / "saq" / "schemes.toml", settings)
+    for point in points:
+        del point["run"]["ranks"]
+    return [p for p in points if _shown(p["compressor"])]
+
+
+def _shown(compressor: Tables) -> bool:
+    inner = compressor.get("inner", compressor)
+    return inner["name"] in SHOWN and inner.get("steps") is None
+
+
+def seconds(points: list[Tables], size: int) -> float:
+    """Of a sweep in a new folder, on ``size`` ranks a run."""
+    comm = MPI.COMM_WORLD
+    with tempfile.TemporaryDirectory() as own:
+        folder = Path(comm.bcast(own))
+        comm.Barrier()
+        start = perf_counter()
+        ended = sweep(folder, points, comm, spread=Spread(size))
+        taken = perf_counter() - start
+        comm.Barrier()
+    assert all(point.status in ("done", "diverged") for point in ended)
+    return taken
+
+
+def main(path: str) -> None:
+    """Both grids, one after the other first; rank 0 writes the rows."""
+    comm, rows = MPI.COMM_WORLD, []
+    for name, points in (("permk-fig1, n = 1,000", permk()), ("saq-fig4 without seconds", saq())):
+        seconds(points[:2], comm.size)  # compiles
+        against, measured = seconds(points, comm.size), seconds(points, 1)
+        what = f"{name}: side by side, speed-up over one by one"
+        rows.append(result(what, measured, against, "s", ">= 1.8", inverse=True))
+    if comm.rank == 0:
+        write(rows, path)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
