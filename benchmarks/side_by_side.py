@@ -57,7 +57,7 @@ def seconds(points: list[Tables], size: int) -> float:
         ended = sweep(folder, points, comm, spread=Spread(size))
         taken = perf_counter() - start
         comm.Barrier()
-    assert all(point.status in ("done", "diverged") for point in ended)
+    assert all(point.status in ("done", "diverged") for point in ended), [p.reason for p in ended]
     return taken
 
 

@@ -74,6 +74,13 @@ class StopSignals:
             self._last_words.say(self._line("interrupted", str(k), log))
         return self._line(status, str(k), log)
 
+    def ended(self, status: str, left: str) -> str:
+        """The line about runs side by side that ended with ``status``; ``left``: how to go on."""
+        line = f"mpisim: stopped by {CAUSE[status]}; {left}"
+        if self._last_words is not None:
+            self._last_words.say(line)
+        return line
+
     def _line(self, status: str, k: str, log: Path | None) -> str:
         place = "" if log is None else f"; log {log}"
         return one_line(f"mpisim: stopped by {CAUSE[status]} at round {k}{place}; {self.go_on}")

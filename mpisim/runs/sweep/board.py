@@ -63,6 +63,7 @@ class Board:
         self.update()
         self._line.erase()
         write_summary(self.sweep.folder, self.sweep.points)
+        self.sweep.report_left()
 
     def text(self, now: float) -> str:
         """Points done, running, failed, and the time left."""

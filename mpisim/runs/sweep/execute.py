@@ -78,11 +78,16 @@ class Sweep:
             if not point.status and (point.ranks is not None) == with_ranks
         ]
 
-    def stopped(self) -> bool:
-        """Whether a signal has stopped a run."""
-        return any(point.status in STOPPED for point in self.points)
+    def stopped(self) -> str:
+        """The status of a run that a signal has stopped; empty if there is none."""
+        return next((point.status for point in self.points if point.status in STOPPED), "")
+
+    def report_left(self) -> None:
+        """Print how many points are left, if a signal has stopped runs."""
+        if status := self.stopped():
+            report(self.signals.ended(status, self.left()))
 
     def left(self) -> str:
         """How many points are left, and how to go on with them."""
-        left = sum(not point.status for point in self.points)
+        left = sum(not point.status or point.status in STOPPED for point in self.points)
         return f"{left} of {len(self.points)} points are left; {GO_ON}"
