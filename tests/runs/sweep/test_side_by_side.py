@@ -23,6 +23,7 @@ from mpisim.runs.sweep import grid
 from mpisim.runs.sweep.board import Board
 from mpisim.runs.sweep.claims import Claims, Outcome
 from mpisim.runs.sweep.execute import Sweep
+from mpisim.runs.sweep.group import Watch
 from mpisim.runs.sweep.lines import PointLines
 from mpisim.runs.sweep.order import Work
 from mpisim.runs.sweep.plan import plan
@@ -260,3 +261,19 @@ def test_a_folder_that_is_not_shared(tmp_path):
     _require_shared(MPI.COMM_SELF, Claims(tmp_path, "another"), False)
     with pytest.raises(InputError, match=r"is not shared with .*--ranks-per-run 1 runs one after"):
         _require_shared(MPI.COMM_SELF, Claims(tmp_path, "another"), True)
+
+
+@pytest.mark.parametrize(
+    ("parent", "also", "stop", "number"),
+    [
+        (os.getppid(), 0, "", 0),
+        (os.getppid(), signal.SIGINT, "", signal.SIGINT),
+        (os.getppid(), 0, "interrupted", signal.SIGINT),
+        (-1, 0, "", signal.SIGTERM),  # mpirun was killed; its ranks do not go on alone
+    ],
+)
+def test_a_group_stops_with_the_others(parent, also, stop, number, tmp_path):
+    claims = Claims.new(tmp_path)
+    if stop:
+        claims.stop(stop)
+    assert Watch(claims, lambda: also, parent)() == number
