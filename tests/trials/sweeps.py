@@ -82,8 +82,8 @@ def attempt(trial: Trial) -> tuple[str, bool]:
         job = start_job(max(1, trial.ranks), parent, *words)
         if not wait_for(job, parent, lambda: False) or job.returncode != 0:
             said = (parent / "stderr").read_text()
-            problems.append(f"is not gone on with, exit code {job.returncode}: {said[-500:]}")
-        problems += _different(trial, logs)
+            problems.append(f"does not go on, exit code {job.returncode}: {said[-500:]}")
+        problems = problems or _different(trial, logs)
         extra = {path.name for path in logs.iterdir() if ".h5" not in path.name} - {"sweep.json"}
         problems += [f"files left: {sorted(extra)}"] if extra else []
         return "; ".join(problems), happened
