@@ -9,6 +9,7 @@ from mpisim.analysis import panels
 from mpisim.analysis.claims import SUFFIX, counts, read, table, write
 from mpisim.analysis.plot import SUFFIXES, save
 from mpisim.analysis.study.spec import Figure, Study
+from mpisim.core.errors import InputError
 
 
 def draw(study: Study, figure: Figure, logs: Path | None, out: Path) -> str:
@@ -45,4 +46,7 @@ def overview(study: Study, scale: str, out: Path, ranks: int) -> str:
 def _drawn(claims: Path) -> str:
     if not claims.is_file():
         return ""
-    return f"drawn, {counts(read(claims))}; "
+    try:
+        return f"drawn, {counts(read(claims))}; "
+    except InputError:
+        return "drawn by an older version, draw it again; "
