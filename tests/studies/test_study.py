@@ -159,7 +159,7 @@ def test_a_figure_of_an_older_version_is_to_be_drawn_again(made, tmp_path, monke
     monkeypatch.chdir(tmp_path)
     second = FIGURE.replace("fig1", "fig2", 1)
     made(f"FIGURES = [{FIGURE}, {second}]")
-    (tmp_path / "mine" / "fig1.toml").write_text("[sweep]\nrun.seed = [1, 2]\n")
+    (tmp_path / "mine" / "fig1.toml").write_text('[problem]\nname = "quadratic"\n')
     (tmp_path / "figures").mkdir()
     (tmp_path / "figures" / "mine-fig1.claims.json").write_text('[{"claim": "a", "holds": true}]')
     assert main(["study", "mine"]) == 0
