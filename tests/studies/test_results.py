@@ -121,10 +121,12 @@ def test_provenance_of_runs(study, make_log):
     haswell = {"cores": 1, "cpu": "haswell", "git_commit": "0123456789abcdef", "host": "lab7"}
     one = make_log(attrs={"seconds_elapsed": 10.0, "seconds_before": 2.5, **haswell})
     other = make_log(attrs={"seconds_elapsed": 1.0, "status": "diverged"}, seed=2)
-    names = [one.name, other.name, "never.h5"]
+    killed = make_log(attrs={"seconds_elapsed": float("nan"), "status": "running"})
+    names = [one.name, other.name, killed.name, "never.h5"]
     write_summary(Path(), [Point(name, name, {}, "", "done") for name in names])
     found = provenance_of(study, study.figure("fig1"), "quick", 99.0)
-    assert found.runs == {"done": 1, "diverged": 1, "not run": 1} and found.seconds == 13.5
+    assert found.runs == {"done": 1, "diverged": 1, "running": 1, "not run": 1}
+    assert found.seconds == 13.5
     assert found.settings.varied == {"run.seed": [1, 2]}
     assert found.settings.fixed["run.rounds"] == 50 and "title" not in found.settings.fixed
     assert "1 core, haswell" in found.machines and len(found.machines) == 2
@@ -244,6 +246,8 @@ def test_what_is_on_record_is_current():
     for folder in sorted((ROOT / "run").glob(f"*/{results.FOLDER}")):
         found = results.of_study(folder.parent)
         assert (folder / results.PAGE).read_text() == results.page(found), folder
+        link = f"{results.FOLDER}/{results.PAGE}"
+        assert link in (folder.parent / results.PAGE).read_text(), "the study's README links to it"
         for one in found:
             assert one.provenance.study == folder.parent.name
             assert 0 < (folder / one.picture).stat().st_size <= picture.LIMIT, one.picture

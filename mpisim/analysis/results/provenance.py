@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Iterable
+from math import isfinite, nan
 from typing import Any
 
 from mpisim.analysis.results.settings import Settings, settings
@@ -81,9 +82,12 @@ def provenance_of(study: Study, figure: Figure, scale: str, seconds: float) -> P
 
 
 def _seconds(log: Log) -> float:
-    """From set-up to the end of the log, and the method's seconds of earlier starts."""
-    attrs = log.attrs
-    return float(attrs.get("seconds_elapsed", 0.0)) + float(attrs.get("seconds_before", 0.0))
+    """From set-up to the end of the log, and the method's seconds of earlier starts.
+
+    Those of a start that never ended are not known, and count as 0.
+    """
+    known = (float(log.attrs.get(name, nan)) for name in ("seconds_elapsed", "seconds_before"))
+    return sum(seconds for seconds in known if isfinite(seconds))
 
 
 def _machine(attributes: dict[str, Any]) -> str:
