@@ -44,7 +44,7 @@ SCALE ?= quick
 LAUNCH = mpirun -n $$ranks
 netlab-%: LAUNCH = # these figures start mpirun themselves, on hosts of their own
 
-.PHONY: help setup demo test trial lint bench data claims netlab-check clean FORCE
+.PHONY: help setup demo test trial lint bench data claims gallery netlab-check clean FORCE
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
@@ -117,6 +117,9 @@ $(foreach study,$(STUDIES),$(eval $(call FIGURE,$(study))))
 
 claims: $(STAMP) ## what the figures drawn so far say of the papers' claims
 	@.venv/bin/python -m mpisim claims
+
+gallery: $(STAMP) ## write docs/gallery.md from the results on record in run/*/results
+	@.venv/bin/python -m tools.gallery
 
 netlab-check: $(STAMP) ## root on Linux: do the bytes that the kernel counts agree with the ledger's (docs/netlab.md)
 	@$(ENV) && .venv/bin/python -m tools.netlab.check

@@ -26,8 +26,8 @@ COMMANDS = {
     "verify": ("verify:add", "check a log; with --rerun, repeat its run"),
     "study": ("study:add", "list, run and draw the figures of a study"),
     "new": ("new:add", "make a study of your own from a template"),
-    "figure": ("figure:add_figure", "draw a figure of a study from its logs"),
-    "claims": ("figure:add_claims", "what the figures' logs say of claims"),
+    "figure": ("figure:add", "draw a figure of a study from its logs"),
+    "claims": ("claims:add", "what figures, drawn or on record, say of claims"),
     "data": ("data:add", "list, describe, fetch or generate data sets"),
     "info": ("info:add", "versions, MPI, threads and cores of this installation"),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,9 +16,12 @@ from mpisim.cli.parser import (
     run_sweeps,
     spread_of,
 )
+from mpisim.core.errors import InputError
 
 if TYPE_CHECKING:
     from mpi4py import MPI
+
+    from mpisim.analysis.study import Study
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -38,10 +42,13 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--scale", default="quick", help="of the runs: quick (default) or paper")
     add_out(parser)
+    modes = parser.add_mutually_exclusive_group()
+    record = "also write picture, claims and settings to FOLDER/results, which a page there shows"
+    modes.add_argument("--record", action="store_true", help=record)
     extras = "only print what extras of mpisim FIGURE needs"
-    parser.add_argument("--extras", action="store_true", help=extras)
+    modes.add_argument("--extras", action="store_true", help=extras)
     ranks = "only print how many ranks FIGURE's runs ask for with run.ranks, if they do"
-    parser.add_argument("--ranks", action="store_true", help=ranks)
+    modes.add_argument("--ranks", action="store_true", help=ranks)
     add_spread(parser)
     add_accept(parser)
     add_plugin(parser)
@@ -53,6 +60,8 @@ def study_command(args: argparse.Namespace, argv: list[str]) -> int:
     from mpisim.analysis.study.load import FILE, studies
 
     if args.figure is None and args.folder.is_dir() and not (args.folder / FILE).exists():
+        if args.record:
+            raise InputError(f"--record: {args.folder} holds studies; name one of them")
         for study in studies(args.folder):
             print(f"{study.folder}: {study.title}")
             for figure in study.figures.values():
@@ -63,23 +72,51 @@ def study_command(args: argparse.Namespace, argv: list[str]) -> int:
 
 def _study(args: argparse.Namespace, command: str, comm: MPI.Intracomm) -> int:
     from mpisim.analysis.study import load
-    from mpisim.analysis.study.draw import draw, overview
     from mpisim.comm.job import on_first
-    from mpisim.runs.sweep.points import exit_code
 
     study, code = load(args.folder), 0  # on every rank: it may define compressors of its own
     if args.figure is None:
-        text = on_first(comm, lambda: overview(study, args.scale, args.out, comm.size))
+        text = on_first(comm, lambda: _whole(study, args, comm.size))
     elif args.extras:
         text = study.figure(args.figure).source.extras(study.folder, args.scale)
     elif args.ranks:
         source = study.figure(args.figure).source
         text = str(on_first(comm, lambda: source.ranks(study.folder, args.scale)) or "")
     else:
-        figure = study.figure(args.figure)
-        how = command, args.accept_changes, spread_of(args)
-        code = exit_code(list(figure.source.complete(study.folder, args.scale, comm, *how)))
-        text = on_first(comm, lambda: draw(study, figure, None, args.out)) if code == 0 else ""
+        code, text = _figure(study, args, command, comm)
     if comm.rank == 0 and text:
         print(text)
     return code
+
+
+def _whole(study: Study, args: argparse.Namespace, ranks: int) -> str:
+    """The list of figures; with --record the page of its results, made again."""
+    from mpisim.analysis.results import write_page
+    from mpisim.analysis.study.draw import overview
+
+    if args.record:
+        return str(write_page(study.folder))
+    return overview(study, args.scale, args.out, ranks)
+
+
+def _figure(
+    study: Study, args: argparse.Namespace, command: str, comm: MPI.Intracomm
+) -> tuple[int, str]:
+    """Run what a figure lacks, draw it, and put it on record if asked to; code and text."""
+    from mpisim.analysis.results import record
+    from mpisim.analysis.study.draw import draw, write_drawn
+    from mpisim.comm.job import on_first
+    from mpisim.runs.sweep.points import exit_code
+
+    figure, began = study.figure(args.figure), time.monotonic()
+    how = command, args.accept_changes, spread_of(args)
+    code = exit_code(list(figure.source.complete(study.folder, args.scale, comm, *how)))
+    seconds = time.monotonic() - began
+
+    def drawn() -> str:
+        found = draw(study, figure)
+        text = write_drawn(found, args.out)
+        paths = record(found, args.scale, seconds) if args.record else []
+        return "\n".join([text, *([", ".join(map(str, paths))] if paths else [])])
+
+    return code, on_first(comm, drawn) if code == 0 else ""

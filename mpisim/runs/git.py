@@ -1,4 +1,4 @@
-"""The commit of the package's source, where it lies in a git repository."""
+"""The commit of the source that runs and draws, where it lies in a git repository."""
 
 from __future__ import annotations
 
@@ -24,6 +24,16 @@ def commit(package: Path) -> dict[str, str | bool]:
     head = [line.split()[-1] for line in lines if line.startswith("# branch.oid ")]
     dirty = any(not line.startswith("#") for line in lines)
     return {"git_commit": head[0], "git_dirty": dirty} if head else {}
+
+
+def is_committed(folder: Path) -> bool:
+    """Whether git keeps the modules and grids of a study in ``folder`` as they are."""
+    try:
+        _git(folder, "ls-files", "--error-unmatch", ".")
+        words = ("status", "--porcelain", "--untracked-files=all", "--", "*.py", "*.toml")
+        return not _git(folder, *words)
+    except (OSError, subprocess.SubprocessError):
+        return False
 
 
 def _git(folder: Path, *words: str) -> str:

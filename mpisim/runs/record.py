@@ -25,7 +25,7 @@ from mpisim.runs.log.writer import LogWriter, require_new
 from mpisim.runs.placement import Place, here
 from mpisim.runs.progress import Progress
 from mpisim.runs.provenance import attributes_of
-from mpisim.runs.resume import Found, find, find_earlier, nothing
+from mpisim.runs.resume import Found, Resumption, nothing
 from mpisim.runs.setup import Setup
 from mpisim.runs.snapshot import collect, put_back
 
@@ -138,13 +138,13 @@ class Record:
         earlier = None if os.path.lexists(log) else earlier
         if self.output.force and earlier is None and nothing(log):
             return {}, None  # a new point of a sweep, say: there is nothing to tell
-        ours = setup.experiment, setup.identity, self._schema, self.output.accept
+        run = Resumption(setup.experiment, setup.identity, self._schema, self.output.accept)
         try:
             if earlier is None:
-                found = find(log, *ours)
+                found = run.find(log)
             else:
                 with lock_of(earlier):
-                    found = find_earlier(earlier, *ours)
+                    found = run.find_earlier(earlier)
         except InputError as error:
             if not self.output.force:
                 raise InputError(f"{error}; --force starts anew") from None

@@ -32,7 +32,7 @@ from mpisim.runs.log.untrusted import group_of, names, opened
 
 @dataclasses.dataclass(frozen=True)
 class Found:
-    """What `find` has found.
+    """What there is to resume.
 
     note : for the user; empty where there is nothing to say
     state, mark, rows : of the checkpoint, and the rows of the log before its round; no state where
@@ -49,85 +49,76 @@ class Found:
     ended: End | None = None
 
 
-def find(
-    log: Path,
-    experiment: Experiment,
-    ours: dict[str, str],
-    schema: Sequence[Column],
-    accept: bool = False,
-) -> Found:
-    """What a run that resumes ``log`` has to do.
+@dataclasses.dataclass(frozen=True)
+class Resumption:
+    """A run that goes on from what is there.
 
-    ours : the run's identity; accept : whether what executes it may differ
-
-    Raises `InputError` if the log or its checkpoints are there, but cannot be resumed by it.
+    ours : the run's identity; schema : of its log; accept : whether what executes it may differ
     """
-    path = checkpoint.path_for(log)
-    if nothing(log):
-        return Found(f"{log}: there is nothing to resume; starting at round 0")
-    if not any(map(os.path.lexists, (path, checkpoint.former(path)))):
-        ended = _ended(log, experiment, schema)
-        if ended is None:
-            raise InputError(f"{log}: there is no checkpoint to resume from")
-        theirs = identity.of_log(ended.attributes)
-        identity.require_same(log, theirs, identity.executed_by(experiment), accept)
-        return _complete(log, ended)
-    found = _at_checkpoint(log, experiment, ours, schema, accept)
-    ended = _ended(log, experiment, schema)
-    if ended is not None and found.state.get("round", ended.row.round) == ended.row.round:
-        return _complete(log, ended)
-    _require_budget(log, found, experiment.run, int(ours["workers"]))
-    return found
 
+    experiment: Experiment
+    ours: dict[str, str]
+    schema: Sequence[Column]
+    accept: bool = False
 
-def find_earlier(
-    earlier: Path,
-    experiment: Experiment,
-    ours: dict[str, str],
-    schema: Sequence[Column],
-    accept: bool = False,
-) -> Found:
-    """What a run does that goes on where ``earlier`` ends, a log of a smaller budget; see `find`.
+    def find(self, log: Path) -> Found:
+        """What the run has to do if it resumes ``log``.
 
-    It is never complete: the run has a log of its own, which says what the run's budget is.
-    """
-    found = _at_checkpoint(earlier, experiment, ours, schema, accept)
-    _require_budget(earlier, found, experiment.run, int(ours["workers"]))
-    note = f"going on from {earlier}, round {found.state['round']}" if found.state else ""
-    return dataclasses.replace(found, note=found.note or note)
+        Raises `InputError` if the log or its checkpoints are there, but cannot be resumed by it.
+        """
+        path = checkpoint.path_for(log)
+        if nothing(log):
+            return Found(f"{log}: there is nothing to resume; starting at round 0")
+        ended = _ended(log, self.experiment, self.schema)
+        if not any(map(os.path.lexists, (path, checkpoint.former(path)))):
+            if ended is None:
+                raise InputError(f"{log}: there is no checkpoint to resume from")
+            theirs = identity.of_log(ended.attributes)
+            identity.require_same(log, theirs, identity.executed_by(self.experiment), self.accept)
+            return _complete(log, ended)
+        found = self._at_checkpoint(log)
+        if ended is not None and found.state.get("round", ended.row.round) == ended.row.round:
+            return _complete(log, ended)
+        self._require_budget(log, found)
+        return found
 
+    def find_earlier(self, earlier: Path) -> Found:
+        """What the run has to do if it goes on where ``earlier`` ends, a log of a smaller budget.
 
-def _at_checkpoint(
-    log: Path,
-    experiment: Experiment,
-    ours: dict[str, str],
-    schema: Sequence[Column],
-    accept: bool,
-) -> Found:
-    """The last checkpoint of ``log`` that can be used, with the rows before it; or `InputError`."""
-    kept: list[tuple[np.ndarray, Mark]] = []
+        It is never complete: the run has a log of its own, which says what the run's budget is.
+        """
+        found = self._at_checkpoint(earlier)
+        self._require_budget(earlier, found)
+        note = f"going on from {earlier}, round {found.state['round']}" if found.state else ""
+        return dataclasses.replace(found, note=found.note or note)
 
-    def fits(found: Checkpoint) -> None:
-        kept[:] = [_rows_before(log, found, schema, experiment.run.log_every)]
+    def _at_checkpoint(self, log: Path) -> Found:
+        """The last checkpoint that can be used, with the rows before it; or `InputError`."""
+        kept: list[tuple[np.ndarray, Mark]] = []
 
-    found, note = checkpoint.load(checkpoint.path_for(log), ours, fits, accept)
-    if not found.state:
-        return Found(note or f"{log}: stopped before its first checkpoint; starting at round 0")
-    [(rows, mark)] = kept
-    return Found(note, found.state, mark, rows, found.changes)
+        def fits(found: Checkpoint) -> None:
+            kept[:] = [_rows_before(log, found, self.schema, self.experiment.run.log_every)]
 
+        path = checkpoint.path_for(log)
+        found, note = checkpoint.load(path, self.ours, fits, self.accept)
+        if not found.state:
+            return Found(note or f"{log}: stopped before its first checkpoint; starting at round 0")
+        [(rows, mark)] = kept
+        return Found(note, found.state, mark, rows, found.changes)
 
-def _require_budget(log: Path, found: Found, run: Run, n: int) -> None:
-    """`InputError` if a run with this budget would have ended before the checkpoint."""
-    if found.rows is None:
-        return
-    k = int(found.state["round"])
-    allowed = f"at least {k}, the round of {checkpoint.path_for(log)}"
-    require(k <= run.rounds, "run.rounds", run.rounds, allowed)
-    row = run.stop.first_row(found.rows, n)
-    if row is not None:
-        ended = int(found.rows["round"][row])
-        raise InputError(f"{log}: run.stop is met at round {ended}, before its checkpoint of {k}")
+    def _require_budget(self, log: Path, found: Found) -> None:
+        """`InputError` if a run with this budget would have ended before the checkpoint."""
+        if found.rows is None:
+            return
+        run, k = self.experiment.run, int(found.state["round"])
+        allowed = f"at least {k}, the round of {checkpoint.path_for(log)}"
+        require(k <= run.rounds, "run.rounds", run.rounds, allowed)
+        row = run.stop.first_row(found.rows, int(self.ours["workers"]))
+        if row is not None:
+            ended = int(found.rows["round"][row])
+            raise InputError(
+                f"{log}: run.stop is met at round {ended}, before its checkpoint of {k}"
+            )
 
 
 def nothing(log: Path) -> bool:

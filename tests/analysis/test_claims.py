@@ -287,3 +287,13 @@ def test_the_command_counts_study_by_study(tmp_path, capsys):
     ]
     assert '| fig1 | "they say" (there) | a \\| b | tie | 2 times |' in lines
     assert overview({}) == ""
+
+
+def test_the_command_shows_what_it_can_read(tmp_path, capsys):
+    """A file of an older version is an error, after the claims of all others."""
+    write(tmp_path / "mine-fig2.claims.json", [Claim("a", "", "there", "2 times", HOLDS)])
+    (tmp_path / "mine-fig1.claims.json").write_text(OLD)
+    assert main(["claims", str(tmp_path)]) == 2
+    said = capsys.readouterr()
+    assert "  holds          fig2  a: 2 times" in said.out.splitlines()
+    assert "mine-fig1.claims.json: not a list of claims" in said.err

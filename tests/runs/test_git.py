@@ -2,7 +2,7 @@
 
 import subprocess
 
-from mpisim.runs.git import commit
+from mpisim.runs.git import commit, is_committed
 
 
 def git(folder, *words):
@@ -31,3 +31,26 @@ def test_commit_and_dirty_flag(tmp_path):
     assert found() == {"git_commit": head, "git_dirty": False}
     (package / "__init__.py").write_text("edited = 1\n")
     assert found() == {"git_commit": head, "git_dirty": True}
+
+
+def test_a_study_is_committed(tmp_path):
+    """Its modules and grids count, not what is recorded beside them."""
+    study = tmp_path / "study"
+    study.mkdir()
+    (study / "figures.py").write_text("FIGURES = []")
+    assert not is_committed(study)
+    git(tmp_path, "init", "-q")
+    assert not is_committed(study)
+    git(tmp_path, "add", "study")
+    git(tmp_path, "commit", "-qm", "one")
+    assert is_committed(study)
+    (study / "results").mkdir()
+    (study / "results" / "fig1.png").write_text("")
+    (tmp_path / "other.py").write_text("")
+    assert is_committed(study)
+    for name in ("new.py", "new.toml", "figures.py"):
+        (study / name).write_text("changed")
+        assert not is_committed(study)
+        git(tmp_path, "add", "study")
+        git(tmp_path, "commit", "-qm", name)
+        assert is_committed(study)

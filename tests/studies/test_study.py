@@ -154,6 +154,23 @@ def test_a_new_study_runs_as_it_is(tmp_path, monkeypatch, capsys):
     assert "papers/mine: exists already" in capsys.readouterr().err
 
 
+def test_a_figure_of_an_older_version_is_to_be_drawn_again(made, tmp_path, monkeypatch, capsys):
+    """Its claims cannot be read; the study is listed all the same."""
+    monkeypatch.chdir(tmp_path)
+    second = FIGURE.replace("fig1", "fig2", 1)
+    made(f"FIGURES = [{FIGURE}, {second}]")
+    (tmp_path / "mine" / "fig1.toml").write_text('[problem]\nname = "quadratic"\n')
+    (tmp_path / "figures").mkdir()
+    (tmp_path / "figures" / "mine-fig1.claims.json").write_text('[{"claim": "a", "holds": true}]')
+    assert main(["study", "mine"]) == 0
+    assert [line.strip() for line in capsys.readouterr().out.splitlines()[1:]] == [
+        "fig1         title",
+        "drawn by an older version, draw it again; never run",
+        "fig2         title",
+        "never run",
+    ]
+
+
 @needs_mpirun
 @pytest.mark.mpi
 def test_a_study_under_mpirun(tmp_path):

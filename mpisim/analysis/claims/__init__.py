@@ -10,7 +10,7 @@ from mpisim.analysis.claims.compare import (
     told_without,
     value_at,
 )
-from mpisim.analysis.claims.file import SUFFIX, read, write
+from mpisim.analysis.claims.file import SUFFIX, read, read_folder, write
 from mpisim.analysis.claims.reach import DECADES, TENTHS, Reach, Targets
 from mpisim.analysis.claims.statement import (
     Rule,
@@ -22,11 +22,19 @@ from mpisim.analysis.claims.statement import (
     state,
     undecided,
 )
-from mpisim.analysis.claims.table import counts, markdown, number, overview, table
+from mpisim.analysis.claims.table import (
+    Studies,
+    counts,
+    markdown,
+    number,
+    overview,
+    summary,
+    table,
+)
 from mpisim.analysis.claims.verdict import Claim, Evidence, Verdict, decided
 
 __all__ = ["DECADES", "SUFFIX", "TENTHS"]
-__all__ += ["Claim", "Evidence", "Later", "Reach", "Rule", "Targets", "Verdict"]
+__all__ += ["Claim", "Evidence", "Later", "Reach", "Rule", "Studies", "Targets", "Verdict"]
 __all__ += [
     "at_one_target",
     "compare",
@@ -37,5 +45,15 @@ __all__ += [
     "judge",
     "larger_half",
 ]
-__all__ += ["markdown", "most", "needed", "number", "on_seconds", "overview", "read", "seed"]
-__all__ += ["state", "table", "told_without", "undecided", "value_at", "write"]
+__all__ += [
+    "markdown",
+    "most",
+    "needed",
+    "number",
+    "on_seconds",
+    "overview",
+    "read",
+    "read_folder",
+    "seed",
+]
+__all__ += ["state", "summary", "table", "told_without", "undecided", "value_at", "write"]

@@ -35,6 +35,19 @@ def read(path: Path) -> list[Claim]:
         ) from None
 
 
+def read_folder(folder: Path) -> tuple[dict[str, dict[str, list[Claim]]], list[InputError]]:
+    """{study: {figure: claims}} of the files STUDY-FIGURE.claims.json, and what cannot be read."""
+    found: dict[str, dict[str, list[Claim]]] = {}
+    refused = []
+    for path in sorted(folder.glob(f"*{SUFFIX}")):
+        study, _, figure = path.name.removesuffix(SUFFIX).rpartition("-")
+        try:
+            found.setdefault(study, {})[figure] = read(path)
+        except InputError as error:
+            refused.append(error)
+    return found, refused
+
+
 def _claim(*, verdict: str, evidence: list[dict[str, Any]], **texts: str) -> Claim:
     if not all(isinstance(text, str) for text in texts.values()):
         raise TypeError

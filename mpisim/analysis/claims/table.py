@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from mpisim.analysis import markdown as md
 from mpisim.analysis.claims.verdict import Claim, Evidence, Verdict
 
 WIDTH = max(map(len, Verdict))
 ONE = {Verdict.HOLDS: "holds", Verdict.FAILS: "does not hold", Verdict.TIE: "tie"}
 MANY = {Verdict.HOLDS: "hold", Verdict.FAILS: "do not hold", Verdict.TIE: "ties"}
+
+Studies = Mapping[str, Mapping[str, Sequence[Claim]]]  # {study: {figure: its claims}}
 
 
 def counts(claims: Sequence[Claim]) -> str:
@@ -39,10 +42,10 @@ def _line(one: Evidence) -> str:
     return f"{one.where}{aside}: {one.verdict}: {one.measured}"
 
 
-def overview(figures: Mapping[str, Sequence[Claim]]) -> str:
-    """The counts study by study, and a line for each claim. Figures are called STUDY-FIGURE."""
+def overview(studies: Studies) -> str:
+    """The counts study by study, and a line for each claim."""
     blocks = []
-    for study, own in by_study(figures).items():
+    for study, own in studies.items():
         lines = [f"{study}: {counts([c for claims in own.values() for c in claims])}"]
         width = max(map(len, own))
         lines += [
@@ -54,39 +57,28 @@ def overview(figures: Mapping[str, Sequence[Claim]]) -> str:
     return "\n\n".join(blocks)
 
 
-def markdown(figures: Mapping[str, Sequence[Claim]]) -> str:
-    """A table of the counts, and one of each study's claims, for documents."""
-    heads = ["study", *(MANY.get(verdict, verdict) for verdict in Verdict)]
-    studies = by_study(figures)
-    summary = [_row(heads), _row(["---"] * len(heads))]
-    blocks = []
+def summary(studies: Studies) -> str:
+    """A table in Markdown of how many claims of each study have which verdict."""
+    rows = []
     for study, own in studies.items():
-        claims = [claim for found in own.values() for claim in found]
-        numbers = [str(sum(claim.verdict is verdict for claim in claims)) for verdict in Verdict]
-        summary.append(_row([study, *numbers]))
-        lines = [f"## {study}\n", _row(["figure", "the paper", "claim", "verdict", "measured"])]
-        lines.append(_row(["---"] * 5))
-        for figure, found in own.items():
-            for c in found:
-                paper = f'"{c.quote}" ({c.source})' if c.quote else c.source
-                lines.append(_row([figure, paper, c.claim, c.verdict, c.measured]))
-        blocks.append("\n".join(lines))
-    return "\n\n".join(["\n".join(summary), *blocks])
+        verdicts = [claim.verdict for claims in own.values() for claim in claims]
+        rows.append([study, *(str(verdicts.count(verdict)) for verdict in Verdict)])
+    return md.table(["study", *(MANY.get(verdict, verdict) for verdict in Verdict)], rows)
 
 
-def by_study(
-    figures: Mapping[str, Sequence[Claim]],
-) -> dict[str, dict[str, Sequence[Claim]]]:
-    """{study: {figure: its claims}}."""
-    found: dict[str, dict[str, Sequence[Claim]]] = {}
-    for name, claims in figures.items():
-        study, _, figure = name.rpartition("-")
-        found.setdefault(study, {})[figure] = claims
-    return found
+def markdown(studies: Studies) -> str:
+    """The `summary`, and a table of each study's claims, for documents."""
+    blocks = [summary(studies)]
+    for study, own in studies.items():
+        rows = [[figure, *_cells(claim)] for figure, found in own.items() for claim in found]
+        head = ["figure", "the paper", "claim", "verdict", "measured"]
+        blocks.append(f"## {study}\n\n{md.table(head, rows)}")
+    return "\n\n".join(blocks)
 
 
-def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+def _cells(claim: Claim) -> list[str]:
+    paper = f'"{claim.quote}" ({claim.source})' if claim.quote else claim.source
+    return list(map(md.escaped, (paper, claim.claim, claim.verdict, claim.measured)))
 
 
 def number(value: float) -> str:

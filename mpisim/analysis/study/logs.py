@@ -21,17 +21,23 @@ def complete_logs(folder: Path) -> tuple[list[Log], list[str]]:
     They are those of the last sweep in the folder and in each folder below it. Without the summary
     of a sweep they are all logs of the folder. `InputError` if there is none.
     """
-    swept = [summary.parent for summary in sorted(folder.glob(f"**/{SUMMARY}"))]
-    paths = [one / Path(p.log).name for one in swept for p in read_summary(one) if p.log]
-    if not swept:
-        paths = sorted(folder.glob("*.h5"))
-    logs = read_experiments([path for path in paths if path.is_file()])
+    logs, missing = swept_logs(folder)
     done = [log for log in logs if log.attrs.get("status") == "done"]
     if not done:
         raise InputError(f"{folder}: no complete log of a run there")
     left = [f"{log.path}: not drawn, {log.attrs.get('status')}" for log in logs if log not in done]
-    left += [f"{path}: not drawn, not run" for path in paths if not path.is_file()]
+    left += [f"{path}: not drawn, not run" for path in missing]
     return done, left
+
+
+def swept_logs(folder: Path) -> tuple[list[Log], list[Path]]:
+    """All logs of the sweeps that `complete_logs` reads, and the paths of missing ones."""
+    swept = [summary.parent for summary in sorted(folder.glob(f"**/{SUMMARY}"))]
+    paths = [one / Path(p.log).name for one in swept for p in read_summary(one) if p.log]
+    if not swept:
+        paths = sorted(folder.glob("*.h5"))
+    there = [path for path in paths if path.is_file()]
+    return read_experiments(there), [path for path in paths if path not in there]
 
 
 def best_runs(logs: Iterable[Log], criterion: str = "mean") -> Iterator[dict[float, list[Log]]]:

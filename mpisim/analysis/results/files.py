@@ -1,0 +1,103 @@
+"""The files of a figure on record, three for each scale: picture, claims, provenance."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mpisim.analysis import claims
+from mpisim.analysis.claims import Claim
+from mpisim.analysis.results.provenance import Provenance
+from mpisim.analysis.results.settings import Settings
+from mpisim.core.atomic_file import make_folder, write_json, write_whole
+from mpisim.core.errors import InputError, OutputError
+
+FOLDER = "results"  # in the folder of a study
+PICTURE, SUFFIX = ".png", ".provenance.json"
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """A figure at one scale, on record."""
+
+    provenance: Provenance
+    claims: Sequence[Claim]
+
+    @property
+    def picture(self) -> str:
+        """The name of the picture's file."""
+        return _stem(self.provenance) + PICTURE
+
+
+def write(folder: Path, result: Result, picture: bytes) -> list[Path]:
+    """Write the three files; returns them. `OutputError` where that fails."""
+    stem = _stem(result.provenance)
+    paths = [folder / f"{stem}{suffix}" for suffix in (PICTURE, claims.SUFFIX, SUFFIX)]
+    try:
+        make_folder(folder)
+        write_whole(paths[0], picture)
+    except OSError as error:
+        raise OutputError(f"{paths[0]}: cannot be written: {error.strerror}") from None
+    claims.write(paths[1], result.claims)
+    write_json(paths[2], dataclasses.asdict(result.provenance))
+    return paths
+
+
+def read(folder: Path) -> list[Result]:
+    """The figures on record in a folder: fig2 before fig10, the scale ``quick`` first.
+
+    `InputError` for files that `write` did not write.
+    """
+    return sorted(map(_read, folder.glob(f"*{SUFFIX}")), key=_place)
+
+
+def of_study(folder: Path) -> list[Result]:
+    """The figures on record of the study in ``folder``; `InputError` without any."""
+    found = read(folder / FOLDER)
+    if not found:
+        how = f"`mpisim study {folder} FIGURE --record` draws a figure and puts it there"
+        raise InputError(f"{folder / FOLDER}: nothing is on record; {how}")
+    return found
+
+
+def by_scale(results: Sequence[Result]) -> dict[str, dict[str, Sequence[Claim]]]:
+    """{``STUDY, SCALE``: {figure: claims}}."""
+    found: dict[str, dict[str, Sequence[Claim]]] = {}
+    for result in sorted(results, key=lambda one: scale_order(one.provenance.scale)):
+        one = result.provenance
+        found.setdefault(f"{one.study}, {one.scale}", {})[one.figure] = result.claims
+    return found
+
+
+def scale_order(scale: str) -> tuple[bool, str]:
+    """For sorting: ``quick`` first."""
+    return scale != "quick", scale
+
+
+def _read(path: Path) -> Result:
+    try:
+        provenance = _provenance(**json.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except (ValueError, TypeError):
+        raise InputError(f"{path}: not the provenance of a figure; record it again") from None
+    stem = path.name.removesuffix(SUFFIX)
+    return Result(provenance, claims.read(path.with_name(f"{stem}{claims.SUFFIX}")))
+
+
+def _provenance(*, settings: dict[str, Any], **others: Any) -> Provenance:
+    return Provenance(settings=Settings(**settings), **others)
+
+
+def _stem(provenance: Provenance) -> str:
+    return f"{provenance.figure}.{provenance.scale}"
+
+
+def _place(result: Result) -> tuple[list[str | int], tuple[bool, str]]:
+    words = re.split(r"(\d+)", result.provenance.figure)
+    numbered = [int(word) if word.isdigit() else word for word in words]
+    return numbered, scale_order(result.provenance.scale)

@@ -1,0 +1,164 @@
+"""The page of a study's results, made from the files on record alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from mpisim.analysis.claims import Claim, counts
+from mpisim.analysis.markdown import escaped, table
+from mpisim.analysis.results.files import FOLDER, Result, of_study, scale_order
+from mpisim.analysis.results.provenance import Provenance
+from mpisim.analysis.results.settings import Settings, several
+from mpisim.core.atomic_file import write_whole
+from mpisim.core.errors import OutputError
+
+PAGE = "README.md"
+ABOUT = """\
+Pictures, claims with their verdicts, and where they come from. This page is generated:
+`mpisim study FOLDER FIGURE --record` puts a figure on record. What differs from the paper, and why,
+is in the [README of the study](../README.md). Times are wall clocks of the runs, added up; figures
+that share runs count them each.
+"""
+MINUTES, HOURS = 120, 7200  # seconds from which times are told in these
+
+
+def write_page(study: Path) -> Path:
+    """Write STUDY/results/README.md; returns it. `InputError` where nothing is on record."""
+    path = study / FOLDER / PAGE
+    text = page(of_study(study))
+    try:
+        write_whole(path, text.encode())
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
+    return path
+
+
+def page(results: Sequence[Result]) -> str:
+    """The page as Markdown: the verdicts of all figures, then each figure, its scales abreast."""
+    scales, figures = scales_of(results), by_figure(results)
+    summary = [
+        [f"[{name}](#{anchor(name)})", *(_counts(own.get(scale)) for scale in scales)]
+        for name, own in figures.items()
+    ]
+    blocks = [f"# {results[0].provenance.study}: results on record", ABOUT.strip()]
+    blocks.append(table(["claims", *scales], summary))
+    for name, own in figures.items():
+        shown = list(own.values())
+        blocks += [f"## {name}", f"{escaped(shown[-1].provenance.title)}.", _origin(shown)]
+        blocks += _claims(shown)
+    return "\n\n".join(blocks) + "\n"
+
+
+def scales_of(results: Iterable[Result]) -> list[str]:
+    """The scales on record, ``quick`` first."""
+    scales = {result.provenance.scale for result in results}
+    return sorted(scales, key=scale_order)
+
+
+def by_figure(results: Iterable[Result]) -> dict[str, dict[str, Result]]:
+    """{figure: {scale: result}}."""
+    found: dict[str, dict[str, Result]] = {}
+    for result in results:
+        found.setdefault(result.provenance.figure, {})[result.provenance.scale] = result
+    return found
+
+
+def anchor(figure: str) -> str:
+    """How a link names the heading of a figure."""
+    return figure.replace(".", "")
+
+
+def _counts(result: Result | None) -> str:
+    return "" if result is None else counts(result.claims)
+
+
+def _origin(own: Sequence[Result]) -> str:
+    """Pictures, settings, runs, time, machine and commits, a column for each scale."""
+    head = ["", *(result.provenance.scale for result in own)]
+    pictures = [f"![{result.provenance.figure}]({result.picture})" for result in own]
+    rows = [
+        ["", *pictures],
+        ["varied", *_settings(_varied, own)],
+        ["fixed", *_settings(_fixed, own)],
+    ]
+    for name, text in (
+        ("runs", _runs),
+        ("time", lambda one: _time(one.seconds)),
+        ("machine", lambda one: "; ".join(one.machines)),
+        ("commit of the runs", lambda one: "; ".join(one.run_commits)),
+        ("commit of the figure", lambda one: one.commit),
+    ):
+        rows.append([name, *(text(result.provenance) for result in own)])
+    return table(head, rows)
+
+
+def _settings(of: Callable[[Settings], dict[str, str]], own: Sequence[Result]) -> list[str]:
+    """Settings as text, those of later scales by how they differ from the first one's."""
+    first, *others = [of(result.provenance.settings) for result in own]
+    scale = own[0].provenance.scale
+    return [_listed(first), *(_compared(first, scale, other) for other in others)]
+
+
+def _compared(first: dict[str, str], scale: str, other: dict[str, str]) -> str:
+    changed = {name: text for name, text in other.items() if first.get(name) != text}
+    gone = [f"no `{name}`" for name in first if name not in other]
+    but = "; ".join(filter(None, [_listed(changed), *gone]))
+    return f"as {scale}, but {but}" if but else f"as {scale}"
+
+
+def _varied(settings: Settings) -> dict[str, str]:
+    return {name: several(values) for name, values in settings.varied.items()}
+
+
+def _fixed(settings: Settings) -> dict[str, str]:
+    return {name: several([value]) for name, value in settings.fixed.items()}
+
+
+def _listed(settings: dict[str, str]) -> str:
+    return "; ".join(f"`{name}`: {escaped(text)}" for name, text in settings.items())
+
+
+def _runs(one: Provenance) -> str:
+    return ", ".join(f"{count} {status}" for status, count in one.runs.items()) or "none"
+
+
+def _time(seconds: float) -> str:
+    if seconds < MINUTES:
+        return f"{seconds:.3g} s"
+    return f"{seconds / 60:.0f} min" if seconds < HOURS else f"{seconds / 3600:.1f} h"
+
+
+def _claims(own: Sequence[Result]) -> list[str]:
+    """For each sentence of the paper the sentence, and a table of what is claimed."""
+    scales = [result.provenance.scale for result in own]
+    blocks = []
+    for (source, quote), claims in _by_sentence(own).items():
+        said = f'"{escaped(quote)}" ({escaped(source)})' if quote else escaped(source)
+        rows = [
+            [escaped(text), *(_verdict(found.get(scale)) for scale in scales)]
+            for (text, _), found in claims.items()
+        ]
+        blocks += [f"> {said}", table(["claim", *scales], rows)]
+    return blocks
+
+
+def _by_sentence(
+    own: Sequence[Result],
+) -> dict[tuple[str, str], dict[tuple[str, int], dict[str, Claim]]]:
+    """{(source, quote): {(claim, which of that text): {scale: claim}}}."""
+    found: dict[tuple[str, str], dict[tuple[str, int], dict[str, Claim]]] = {}
+    for result in own:
+        seen: Counter[tuple[str, str, str]] = Counter()
+        for claim in result.claims:
+            same = claim.source, claim.quote, claim.claim
+            seen[same] += 1
+            sentence = found.setdefault((claim.source, claim.quote), {})
+            of_scale = sentence.setdefault((claim.claim, seen[same]), {})
+            of_scale[result.provenance.scale] = claim
+    return found
+
+
+def _verdict(claim: Claim | None) -> str:
+    return "" if claim is None else f"**{claim.verdict}**: {escaped(claim.measured)}"

@@ -1,0 +1,106 @@
+"""Where a figure on record comes from: settings, runs, seconds, machines, commits."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterable
+from math import isfinite, nan
+from typing import Any
+
+from mpisim.analysis.results.settings import Settings, settings
+from mpisim.analysis.study.logs import swept_logs
+from mpisim.analysis.study.spec import Figure, Study
+from mpisim.core import processor
+from mpisim.core.imports import PACKAGE
+from mpisim.runs.git import commit, is_committed
+from mpisim.runs.log.reader import Log
+from mpisim.runs.sysinfo import provenance
+
+DIGITS = 12  # of a commit
+
+
+@dataclasses.dataclass(frozen=True)
+class Provenance:
+    """Of one figure at one scale.
+
+    Attributes
+    ----------
+    study, study_title, figure, title, scale : what was drawn
+    runs : {status: number of runs}; empty for a measurement
+    seconds : the wall clocks of the runs, or of the measurement, added up
+    settings : what varies over the runs, and what is the same in all of them
+    machines : cores and processor of each machine class, without names of hosts
+    run_commits : of the package that ran
+    commit : of the package and the study that drew the figure
+    """
+
+    study: str
+    study_title: str
+    figure: str
+    title: str
+    scale: str
+    runs: dict[str, int]
+    seconds: float
+    settings: Settings
+    machines: list[str]
+    run_commits: list[str]
+    commit: str
+
+
+def provenance_of(study: Study, figure: Figure, scale: str, seconds: float) -> Provenance:
+    """The provenance of a figure whose runs are complete.
+
+    seconds : that a measurement has taken; those of runs are in their logs
+    """
+    logs, missing = swept_logs(figure.source.folder(study.folder))
+    here = provenance() | processor.facts()
+    package = commit(PACKAGE)
+    changed = package.get("git_dirty") or not is_committed(study.folder)
+    drawn_by = package | {"git_dirty": changed}
+    runs = Counter(str(log.attrs.get("status")) for log in logs)
+    if missing:
+        runs["not run"] = len(missing)
+    if logs:
+        seconds, own = sum(map(_seconds, logs)), settings(log.config for log in logs)
+    else:
+        own = Settings({}, {"size": figure.source.scales[scale]})
+    executed = [log.attrs for log in logs] or [here | drawn_by]
+    return Provenance(
+        study.folder.resolve().name,
+        study.title,
+        figure.name,
+        figure.title,
+        scale,
+        dict(runs),
+        round(seconds, 1),
+        own,
+        _unique(_machine(attributes) for attributes in executed),
+        _unique(_commit(attributes) for attributes in executed),
+        _commit(drawn_by),
+    )
+
+
+def _seconds(log: Log) -> float:
+    """From set-up to the end of the log, and the method's seconds of earlier starts.
+
+    Those of a start that never ended are not known, and count as 0.
+    """
+    known = (float(log.attrs.get(name, nan)) for name in ("seconds_elapsed", "seconds_before"))
+    return sum(seconds for seconds in known if isfinite(seconds))
+
+
+def _machine(attributes: dict[str, Any]) -> str:
+    cores = int(attributes.get("cores", 0))
+    return f"{cores} core{'' if cores == 1 else 's'}, {attributes.get('cpu', 'unknown processor')}"
+
+
+def _commit(attributes: dict[str, Any]) -> str:
+    if "git_commit" not in attributes:
+        return "not known"
+    changed = " with changes" if attributes.get("git_dirty") else ""
+    return f"{attributes['git_commit'][:DIGITS]}{changed}"
+
+
+def _unique(texts: Iterable[str]) -> list[str]:
+    return sorted(set(texts))

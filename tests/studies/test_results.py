@@ -1,0 +1,254 @@
+"""Results on record: files, settings, provenance, pages, and the gallery."""
+
+import dataclasses
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure as Drawing
+from PIL import Image
+
+from mpisim.analysis import results
+from mpisim.analysis.claims import Claim, Verdict
+from mpisim.analysis.results import files, picture, settings
+from mpisim.analysis.results.provenance import Provenance, provenance_of
+from mpisim.analysis.study import load
+from mpisim.cli import main
+from mpisim.core.errors import InputError
+from mpisim.runs.sweep.points import Point, write_summary
+from tools.gallery import GALLERY, gallery
+
+ROOT = Path(__file__).parents[2]
+HOLDS, FAILS, TIE, UNDECIDED = Verdict
+CLAIM = Claim("A beats B", "A is better", "Section 1", "2 times", HOLDS)
+OF = Provenance(
+    study="mine",
+    study_title="A title.",
+    figure="fig1",
+    title="A against B",
+    scale="quick",
+    runs={"done": 5, "diverged": 1},
+    seconds=7300.0,
+    settings=settings.Settings({"run.seed": [1, 2]}, {"run.rounds": 10, "compressor.k": 1}),
+    machines=["2 cores, haswell"],
+    run_commits=["0123456789ab"],
+    commit="0123456789ab with changes",
+)
+MEASURED = '''"""A title."""
+from mpisim.analysis.study import Figure, Grid, Measurement
+MEASURED = Measurement("nowhere", "measured", {"quick": 10}, print)
+FIGURES = [Figure("fig1", "A", Grid("fig1"), print, list), Figure("fig2", "B", MEASURED, print, list)]
+'''  # noqa: E501
+
+
+def result(claims=(CLAIM,), **changes):
+    return results.Result(dataclasses.replace(OF, **changes), claims)
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    """A study whose fig1 has its logs in ./logs, and whose fig2 is a measurement."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "figures.py").write_text(MEASURED)
+    grid = '[problem]\nname = "quadratic"\n[sweep]\nfolder = "."\n'
+    (tmp_path / "mine" / "fig1.toml").write_text(grid)
+    return load(Path("mine"))
+
+
+@pytest.mark.slow
+def test_a_figure_goes_on_record_at_two_scales(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", "study", "papers/mine"]) == 0
+    for name, long, short in (
+        ("fig1.toml", "rounds = 200", "rounds = 20"),
+        ("figures.py", "run.rounds=2000", "run.rounds=30"),
+    ):
+        text = Path("papers/mine", name).read_text()
+        assert long in text
+        Path("papers/mine", name).write_text(text.replace(long, short))
+    for scale in ("quick", "paper"):
+        assert main(["study", "papers/mine", "fig1", "--record", "--scale", scale]) == 0
+    folder = Path("papers/mine/results")
+    assert {path.name for path in folder.iterdir()} == {"README.md"} | {
+        f"fig1.{scale}.{suffix}"
+        for scale in ("quick", "paper")
+        for suffix in ("png", "claims.json", "provenance.json")
+    }
+    said = capsys.readouterr().out
+    assert str(folder / "fig1.paper.png") in said and str(folder / "README.md") in said
+    quick, paper = (one.provenance for one in results.read(folder))
+    assert (quick.scale, paper.scale, quick.runs) == ("quick", "paper", {"done": 6})
+    assert [one.settings.fixed["run.rounds"] for one in (quick, paper)] == [20, 30]
+    assert quick.settings.varied == {"method.name": ["marina", "diana"], "run.seed": [1, 2, 3]}
+    assert quick.seconds > 0 and quick.machines == paper.machines
+    written = "".join(path.read_text() for path in folder.glob("*[!g]"))
+    assert str(tmp_path) not in written
+    with Image.open(folder / "fig1.quick.png") as drawn, Image.open("figures/mine-fig1.png") as new:
+        assert drawn.mode == "P" and drawn.size == new.size
+    page = (folder / "README.md").read_text()
+    (folder / "README.md").unlink()
+    assert main(["study", "papers/mine", "--record"]) == 0
+    assert (folder / "README.md").read_text() == page
+    capsys.readouterr()
+    assert main(["claims", "papers/mine/results", "figures"]) == 0
+    heads = [line for line in capsys.readouterr().out.splitlines() if line.startswith("mine")]
+    assert [head.partition(":")[0] for head in heads] == ["mine, quick", "mine, paper", "mine"]
+
+
+def test_what_cannot_be_recorded_is_one_line(tmp_path, monkeypatch, capsys, study):
+    for words, said in (
+        (["study", ".", "--record"], "--record: . holds studies; name one of them"),
+        (["study", "mine", "--record"], "mine/results: nothing is on record; `mpisim study mine F"),
+        (["study", "mine", "--record", "--ranks"], "--ranks: not allowed with argument --record"),
+        (["claims", "mine/results"], "mine/results: no *.claims.json there"),
+    ):
+        assert main(words) == 2
+        assert said in capsys.readouterr().err
+    files.write(Path("mine/results"), result(), b"")
+    damaged = Path("mine/results/fig1.quick.provenance.json")
+    for text in ("{}", "[", '{"figure": "fig1"}'):
+        damaged.write_text(text)
+        assert main(["study", "mine", "--record"]) == 2
+        said = "fig1.quick.provenance.json: not the provenance of a figure; record it again"
+        assert said in capsys.readouterr().err
+
+
+def test_provenance_of_runs(study, make_log):
+    """All runs count, also those that are not drawn; the seconds of all starts are added up."""
+    haswell = {"cores": 1, "cpu": "haswell", "git_commit": "0123456789abcdef", "host": "lab7"}
+    one = make_log(attrs={"seconds_elapsed": 10.0, "seconds_before": 2.5, **haswell})
+    other = make_log(attrs={"seconds_elapsed": 1.0, "status": "diverged"}, seed=2)
+    killed = make_log(attrs={"seconds_elapsed": float("nan"), "status": "running"})
+    names = [one.name, other.name, killed.name, "never.h5"]
+    write_summary(Path(), [Point(name, name, {}, "", "done") for name in names])
+    found = provenance_of(study, study.figure("fig1"), "quick", 99.0)
+    assert found.runs == {"done": 1, "diverged": 1, "running": 1, "not run": 1}
+    assert found.seconds == 13.5
+    assert found.settings.varied == {"run.seed": [1, 2]}
+    assert found.settings.fixed["run.rounds"] == 50 and "title" not in found.settings.fixed
+    assert "1 core, haswell" in found.machines and len(found.machines) == 2
+    assert found.run_commits == ["0123456789ab", "not known"]
+    assert "lab7" not in json.dumps(dataclasses.asdict(found))
+    assert (found.study, found.study_title, found.title) == ("mine", "A title.", "A")
+    assert found.commit.endswith(("with changes", "not known"))  # git does not keep the study
+
+
+def test_provenance_of_a_measurement(study):
+    found = provenance_of(study, study.figure("fig2"), "quick", 12.34)
+    assert (found.runs, found.seconds) == ({}, 12.3)
+    assert found.settings == settings.Settings({}, {"size": 10})
+    assert len(found.machines) == 1 and "unknown" not in found.machines[0]
+
+
+def test_settings_of_runs():
+    """One value is fixed, also where only some runs have it; several are varied."""
+    runs = [
+        {"title": "a", "method": {"name": "gd", "optimizer": "gd"}, "compressor": {"k": 1}},
+        {"title": "b", "method": {"name": "gd", "optimizer": "gd"}, "run": {"seed": 1}},
+        {"method": {"name": "own", "optimizer": "gd"}, "problem": {"data": "/home/me/a9a"}},
+    ]
+    found = settings.settings(runs)
+    assert found.varied == {"method.name": ["gd", "own"]}
+    left = {"compressor.k": 1, "run.seed": 1, "method.optimizer": "gd", "problem.data": "a9a"}
+    assert found.fixed == left
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        (["b", "a"], "b, a"),
+        ([0.05, 0, 0.0001], "0, 0.0001, 0.05"),
+        ([True, False], "true, false"),
+        ([2**i for i in range(20)], "1 to 524288 (20 values)"),
+        (["theory"], "theory"),
+        (["theory", {"theory": 16.0}], "1, 16 × theory"),
+        ([{"theory": 2.0, "condition": "pl"}, 0.5], "2 × theory (pl), 0.5"),
+        ([{"theory": 2.0**i} for i in range(-1, 9)], "0.5 to 256 × theory (10 values)"),
+    ],
+)
+def test_values_in_short(values, text):
+    assert settings.several(values) == text
+
+
+def test_a_picture_is_small_and_the_same_again():
+    drawing = Drawing(figsize=(1.5, 1))
+    drawing.subplots().imshow(np.random.default_rng(1).random((30, 30, 3)))
+    large = picture.small_png(drawing)
+    assert large == picture.small_png(drawing) and len(large) <= picture.LIMIT
+    small = picture.small_png(drawing, len(large) - 1)
+    sizes = [Image.open(io.BytesIO(content)).size for content in (large, small)]
+    assert sizes == [(300, 200), (240, 160)] and len(small) < len(large)
+    with pytest.raises(InputError, match=r"at 100 dots an inch; it must have at most 1,000 to go"):
+        picture.small_png(drawing, 1000)
+
+
+def test_the_page_shows_scales_side_by_side():
+    second = dataclasses.replace(CLAIM, measured="0.5 | times", verdict=FAILS)
+    third = dataclasses.replace(CLAIM, claim="C", verdict=TIE, measured="1.0 < 1.03")
+    own = settings.Settings({"run.seed": [1, 2]}, {"run.rounds": 99})
+    text = results.page(
+        [
+            result(claims=[CLAIM, second]),
+            result(scale="paper", claims=[second, third, CLAIM], settings=own, seconds=90.0),
+            result(figure="fig2", claims=[]),
+        ]
+    )
+    cells = [[cell.strip() for cell in line.split(" | ")] for line in text.splitlines()]
+    for row in (
+        ["| claims", "quick", "paper |"],
+        ["| ", "![fig1](fig1.quick.png)", "![fig1](fig1.paper.png) |"],
+        ["| varied", "`run.seed`: 1, 2", "as quick |"],
+        ["| time", "2.0 h", "90 s |"],
+        ["| runs", "5 done, 1 diverged", "5 done, 1 diverged |"],
+        # The first claim of this text stands beside the first one, the second beside the second.
+        ["| A beats B", "**holds**: 2 times", "**does not hold**: 0.5 \\| times |"],
+        ["| A beats B", "**does not hold**: 0.5 \\| times", "**holds**: 2 times |"],
+        ["| C", "", "**tie**: 1.0 \\< 1.03 |"],
+    ):
+        assert [cell.strip() for cell in row] in cells
+    assert "as quick, but `run.rounds`: 99; no `compressor.k` |" in text
+    assert text.count('> "A is better" (Section 1)') == 1
+    assert "\n## fig2\n" in text
+
+
+def test_figures_are_read_in_order(tmp_path):
+    names = ["fig1", "fig2", "fig10", "mg", "table5"]
+    scales = ["quick", "long", "paper"]
+    for name in sorted(names):
+        for scale in sorted(scales):
+            files.write(tmp_path, result(figure=name, scale=scale), b"")
+    found = [(one.provenance.figure, one.provenance.scale) for one in results.read(tmp_path)]
+    assert found == [(name, scale) for name in names for scale in scales]
+    assert results.read(tmp_path)[0] == result(claims=[CLAIM])
+    assert list(results.by_scale(results.read(tmp_path))) == [f"mine, {scale}" for scale in scales]
+
+
+def test_the_gallery_shows_all_studies(tmp_path):
+    assert gallery(tmp_path).endswith("Nothing is on record yet.\n")
+    both = [dataclasses.replace(CLAIM, verdict=verdict) for verdict in (HOLDS, UNDECIDED)]
+    for study, scale in (("a", "quick"), ("a", "paper"), ("b", "paper")):
+        folder = tmp_path / "run" / study / "results"
+        files.write(folder, result(study=study, scale=scale, claims=both), b"")
+    text = gallery(tmp_path)
+    assert text.index("## a\n") < text.index("## b\n")
+    for scale in ("quick", "paper"):
+        assert f"| a, {scale} | 1 | 0 | 0 | 1 |" in text
+        assert f'<img src="../run/a/results/fig1.{scale}.png"' in text
+    assert "| b, quick" not in text and "b/results/fig1.quick" not in text
+    assert "A against B: 1 holds, 0 do not hold, 0 ties, 1 not decided |" in text
+
+
+def test_what_is_on_record_is_current():
+    """The pages in run/ and the gallery are what the code makes of the files; else make gallery."""
+    for folder in sorted((ROOT / "run").glob(f"*/{results.FOLDER}")):
+        found = results.of_study(folder.parent)
+        assert (folder / results.PAGE).read_text() == results.page(found), folder
+        link = f"{results.FOLDER}/{results.PAGE}"
+        assert link in (folder.parent / results.PAGE).read_text(), "the study's README links to it"
+        for one in found:
+            assert one.provenance.study == folder.parent.name
+            assert 0 < (folder / one.picture).stat().st_size <= picture.LIMIT, one.picture
+    assert (ROOT / GALLERY).read_text() == gallery(ROOT)

@@ -1,0 +1,75 @@
+"""Writes docs/gallery.md: the figures of all studies in run/ that are on record.
+
+`make gallery` runs it. The pages of the studies' results are made again, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from mpisim.analysis.claims import counts, summary
+from mpisim.analysis.markdown import escaped, table
+from mpisim.analysis.results import (
+    FOLDER,
+    PAGE,
+    Result,
+    anchor,
+    by_figure,
+    by_scale,
+    read,
+    scales_of,
+    write_page,
+)
+from mpisim.core.atomic_file import write_whole
+
+ROOT = Path(__file__).resolve().parents[1]
+GALLERY, STUDIES = Path("docs/gallery.md"), Path("run")
+WIDTH = 320  # of a picture, in pixels
+ABOUT = """\
+# Gallery
+
+The figures and tables of the studies in [run/](../run) that are on record, small, with the verdicts
+on their claims. A picture leads to its page: claims, settings, seconds, machine and commit. What
+verdicts mean is in [studies.md](studies.md#verdicts). `make gallery` writes this page.
+"""
+
+
+def gallery(root: Path) -> str:
+    """The page for the studies in ROOT/run."""
+    found = [(folder, read(folder)) for folder in sorted((root / STUDIES).glob(f"*/{FOLDER}"))]
+    shown = [_study(folder, results) for folder, results in found if results]
+    return "\n\n".join([ABOUT.strip(), *(shown or ["Nothing is on record yet."])]) + "\n"
+
+
+def _study(folder: Path, results: Sequence[Result]) -> str:
+    """A study's heading, its verdicts, and a row of pictures for each figure."""
+    name, place = folder.parent.name, f"../{STUDIES}/{folder.parent.name}"
+    scales = scales_of(results)
+    rows = [
+        [f"[{figure}]({place}/{FOLDER}/{PAGE}#{anchor(figure)})"]
+        + [_cell(f"{place}/{FOLDER}", own[scale]) if scale in own else "" for scale in scales]
+        for figure, own in by_figure(results).items()
+    ]
+    title = f"## {name}\n\n{escaped(results[-1].provenance.study_title)} [More]({place}/README.md)"
+    return "\n\n".join([title, summary(by_scale(results)), table(["figure", *scales], rows)])
+
+
+def _cell(folder: str, result: Result) -> str:
+    one = result.provenance
+    picture = f'<img src="{folder}/{result.picture}" width="{WIDTH}" alt="{one.figure}">'
+    link = f'<a href="{folder}/{PAGE}#{anchor(one.figure)}">{picture}</a>'
+    return f"{link}<br>{escaped(one.title)}: {counts(result.claims)}"
+
+
+def main() -> None:
+    """Write the pages of all studies that have results, and the gallery."""
+    for folder in sorted((ROOT / STUDIES).glob(f"*/{FOLDER}")):
+        if read(folder):
+            print(write_page(folder.parent))
+    write_whole(ROOT / GALLERY, gallery(ROOT).encode())
+    print(ROOT / GALLERY)
+
+
+if __name__ == "__main__":
+    main()
