@@ -56,6 +56,7 @@ class Smooth(Compressor):
             )
         self._roots: WorkerRows | None = None
         self._blocks: dict[tuple[int, int], np.ndarray] = {}
+        self._cal_L_i = np.zeros(0)
         self._cal_L: float | None = None
         self._omega: float | None = None
 
@@ -105,7 +106,9 @@ class Smooth(Compressor):
             cal_L = self.inner.cal_L(product(root, root), star.first + t)
             assert cal_L is not None
             found.append([cal_L, cal_L / least[t] if least[t] > 0 else 0.0])
-        worst = star.all_workers(np.array(found, np.float64).reshape(star.m, 2)).max(axis=0)
+        own = np.array(found, np.float64).reshape(star.m, 2)
+        self._cal_L_i = own[:, 0]
+        worst = star.all_workers(own).max(axis=0)
         self._cal_L, self._omega = float(worst[0]), float(worst[1])
 
     def form(self, draw: Draw) -> MappedForm:
@@ -142,6 +145,13 @@ class Smooth(Compressor):
     @property
     def cal_L_max(self) -> float | None:
         return self._cal_L
+
+    def cal_L_i(self, L_i: np.ndarray) -> np.ndarray:
+        return self._cal_L_i
+
+    def dual_squares(self, v: np.ndarray, L_i: np.ndarray) -> np.ndarray:
+        own = products(self._inverses, np.arange(len(v)), v.astype(self._inverses.dtype))
+        return (own.astype(np.float64) ** 2).sum(axis=1)
 
     @property
     def density(self) -> float:

@@ -106,6 +106,7 @@ def test_blocks_do_not_change_a_bit(name, form, dtype):
                     p.batch_gradients(x, rows),
                     p.batch_changes(x, x / 2, rows),
                     hessian.norms(),
+                    hessian.diagonals(),
                     hessian.times(x),
                 ]
             )
@@ -116,6 +117,19 @@ def test_blocks_do_not_change_a_bit(name, form, dtype):
     for blocks in ([1] * 6, [2, 4], [0, 3, 0, 3]):
         for one, other in zip(whole, results(blocks), strict=True):
             assert one.dtype == other.dtype and np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", NAMES)
+def test_diagonals_of_hessians(name, form):
+    a, y = make_rows(form)
+    problem = attach(name, a, y, RANGES, dense=form == "dense", l2=0.2)
+    matrices = [problem.largest_hessian()]
+    if problem.convex:
+        matrices.append(problem.hessian(np.linspace(-1, 1, a.shape[1])))
+    for one in matrices:
+        expected = [one.rows(i, 0, a.shape[1]).diagonal() for i in range(problem.m)]
+        np.testing.assert_allclose(one.diagonals(), expected, rtol=1e-14)
 
 
 @pytest.mark.parametrize("form", FORMS)

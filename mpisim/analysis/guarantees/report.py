@@ -11,6 +11,7 @@ from mpi4py import MPI
 
 from mpisim.analysis import text
 from mpisim.analysis.guarantees import permk as report_permk
+from mpisim.analysis.guarantees import saq as report_saq
 from mpisim.core.errors import InputError
 from mpisim.methods.estimators.vr_diana import VRDiana
 from mpisim.methods.estimators.vr_marina import OnlineVRMarina, VRMarina
@@ -23,6 +24,7 @@ from mpisim.theory.setting import Condition, Setting, setting_of
 from mpisim.theory.smoothness import Constants
 
 COMPARED = ("marina", "ef21")  # what the PermK paper's tables compare
+SAQ = ("naive", "diana")  # DCGD and DIANA
 LETTERS = {"batch": "b'", "big_batch": "b", "participants": "r"}
 
 
@@ -67,6 +69,9 @@ def report(experiment: Experiment, epsilon: float, comm: MPI.Intracomm) -> str:
         _table(facts, "nonconvex", epsilon),
         _table(facts, "PL", epsilon),
     ]
+    compressed = facts.setup.compressor.omega != 0
+    if facts.setup.estimator.name in SAQ and compressed and experiment.method.optimizer.theorem:
+        blocks.append(report_saq.tables(facts.setup, facts.smooth, epsilon))
     return "\n\n".join(blocks)
 
 
