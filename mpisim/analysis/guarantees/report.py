@@ -10,6 +10,7 @@ from typing import Any
 from mpi4py import MPI
 
 from mpisim.analysis import text
+from mpisim.analysis.guarantees import cd_adam as report_cd_adam
 from mpisim.analysis.guarantees import permk as report_permk
 from mpisim.analysis.guarantees import saq as report_saq
 from mpisim.core.errors import InputError
@@ -72,6 +73,9 @@ def report(experiment: Experiment, epsilon: float, comm: MPI.Intracomm) -> str:
     compressed = facts.setup.compressor.omega != 0
     if facts.setup.estimator.name in SAQ and compressed and experiment.method.optimizer.theorem:
         blocks.append(report_saq.tables(facts.setup, facts.smooth, epsilon))
+    if report_cd_adam.is_cd_adam(facts.setup, experiment.method):
+        its = facts.setup, experiment.method, facts.smooth
+        blocks.append(report_cd_adam.tables(*its, delta, epsilon))
     return "\n\n".join(blocks)
 
 
