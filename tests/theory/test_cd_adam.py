@@ -162,6 +162,18 @@ def test_the_lemmas_leave_out_the_start():
     assert errors[-1, 1] < one.server_error(1e-9, f.N)
 
 
+@pytest.mark.parametrize("pi", [0.01, 0.25, 0.99])
+@pytest.mark.parametrize("beta1", [0.0, 0.9])
+def test_the_start_adds_little_to_the_theorem(pi, beta1):
+    """Summed as in (B.16), what the lemmas leave out is below (1 - beta_1) / 2 of M_2."""
+    one = dataclasses.replace(ONE, pi=pi, beta1=beta1)
+    t = np.arange(1, 20000)
+    start = one.root**t * one.G * (1 + t * (1 + one.root))
+    extra = one.C * one.G / sqrt(one.nu) * start.sum()
+    assert extra <= (1 - beta1) / 2 * one.M_2
+    assert pi < 0.9 or extra > 0.9 * (1 - beta1) / 2 * one.M_2
+
+
 def test_the_lemmas_need_the_markov_sequence():
     f = Regression(1)
     one, errors = f.theorem(0.9, 1.0), f.errors(400, 1e-6, f.N, 0.9, 1.0, markov=False)
