@@ -13,7 +13,8 @@ from mpisim.wire.base import Form, Message, Packed
 class MappedForm(Form):
     """Messages of the form ``inner``, decoded and multiplied by matrices[which[t]] for worker t.
 
-    matrices : array, shape (workers known, d, d), symmetric, arithmetic precision
+    matrices : array, shape (workers known, d, d), symmetric, or their diagonals (workers known, d);
+        arithmetic precision
     which : array, shape (workers,), int64
     """
 
@@ -47,9 +48,14 @@ class Mapped(Message):
         return products(self.form.matrices, self.form.which, self.message.decoded())
 
 
+def products(matrices: np.ndarray, which: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """matrices[which[t]] v_t for ``v`` (m, d), shape (m, d); matrices as in `MappedForm`."""
+    return matrices[which] * v if matrices.ndim == 2 else _products(matrices, which, v)
+
+
 @njit(cache=True)
-def products(matrices, which, v):
-    """matrices[which[t]] v_t for vectors ``v`` (m, d), shape (m, d).
+def _products(matrices, which, v):
+    """The products with (d, d) matrices.
 
     Adds the rows of the symmetric matrix times their coordinates, in ascending order: the same bits
     for any block, and coordinates that are 0 cost nothing.

@@ -55,6 +55,10 @@ class Matrices(Protocol):
         """Rows start to stop - 1 of worker i's matrix, shape (stop - start, d)."""
         ...
 
+    def diagonals(self) -> np.ndarray:
+        """Diag(H_i), shape (m, d)."""
+        ...
+
     def norms(self) -> np.ndarray:
         """Largest eigenvalues, shape (m,); each depends on its own worker only."""
         ...

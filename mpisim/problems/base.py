@@ -184,6 +184,13 @@ class Problem(ABC):
             ' give a number instead of "theory"'
         )
 
+    def gradient_bounds(self) -> np.ndarray | None:
+        """G, G_inf and sigma^2 of single samples' gradients, shape (m, 3), valid at every x.
+
+        CD-Adam, Assumptions 6.2 and 6.3; None where gradients are not bounded, or nobody knows.
+        """
+        return None
+
     def published_norms(self) -> np.ndarray:
         """The L_i that published code uses, shape (m,); the sharp ones by default."""
         return self.largest_hessian().norms()

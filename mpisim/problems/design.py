@@ -172,6 +172,22 @@ class DesignMatrix:
         row_kernels.gram_rows(ids, indptr, indices, data, weights, start, stop, out)
         return out
 
+    def squares(self, weights: np.ndarray) -> np.ndarray:
+        """sum_t weights_t a_tj^2 over each worker's rows, shape (m, d), float64."""
+        indptr, indices, data, dense = self.store
+        out = np.empty((self.m, self.d))
+        for i, (start, stop) in enumerate(zip(self.starts, self.stops, strict=True)):
+            own = weights[start:stop]
+            if self.form == DENSE:
+                out[i] = np.einsum("t,tj->j", own, dense[start:stop].astype(np.float64) ** 2)
+                continue
+            entries = slice(int(indptr[start]), int(indptr[stop]))
+            terms = np.repeat(own, _lengths(indptr[start : stop + 1]))
+            if self.form == SPARSE:
+                terms = terms * data[entries].astype(np.float64) ** 2
+            out[i] = np.bincount(indices[entries], terms, self.d)
+        return out
+
     def dense_rows(self, i: int) -> np.ndarray:
         """Worker i's rows, shape (counts[i], d), dense."""
         indptr, indices, data, dense = self.store

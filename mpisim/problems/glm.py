@@ -15,6 +15,7 @@ from mpisim.problems.data.arrange import Remainder, Scale, Split
 from mpisim.problems.data.prepared import DataOptions, prepare
 from mpisim.problems.data.shards import Shards, load_shards
 from mpisim.problems.design import DENSE_FROM, DesignMatrix
+from mpisim.problems.gradient_bounds import gradient_bounds
 from mpisim.problems.gram import WeightedGram
 from mpisim.problems.loss_kernels import DOTS, GRADIENT, LOSS
 
@@ -24,7 +25,7 @@ class Glm(Problem):
     """What the models share; a model names its phi and bounds its second derivative.
 
     Class attributes: ``kind``, the phi of `loss_kernels`; ``curvature``, sup |phi''| over z;
-    ``labels``.
+    ``slope``, sup |phi'|; ``labels``.
     """
 
     data: str
@@ -39,6 +40,7 @@ class Glm(Problem):
     nonnegative = True  # phi and the penalties of all models are
     kind: ClassVar[int]
     curvature: ClassVar[float]
+    slope: ClassVar[float] = inf
     labels: ClassVar[Literal["binary", "real"]] = "binary"
 
     def check(self) -> None:
@@ -93,6 +95,11 @@ class Glm(Problem):
         """The largest curvature of the penalty, the same for all workers."""
         return self.l2
 
+    @property
+    def penalty_slope(self) -> float:
+        """The largest coordinate of the penalty's gradient at any x."""
+        return inf if self.l2 > 0 else 0.0
+
     def losses(self, x: np.ndarray) -> np.ndarray:
         return self._evaluate(x, LOSS)[0]
 
@@ -144,6 +151,12 @@ class Glm(Problem):
         """sup |phi''| max_t |a_t|^2 plus the penalty's curvature."""
         scale = self._scale * self.rows
         return self.curvature * scale * self.design.largest_norms_sq() + self.shared_curvature
+
+    def gradient_bounds(self) -> np.ndarray | None:
+        if max(self.slope, self.penalty_slope) == inf:
+            return None
+        scale = self._scale * self.rows
+        return gradient_bounds(self.design, scale, self.slope, self.penalty_slope)
 
     def largest_hessian(self) -> WeightedGram:
         """M_i = (sup |phi''| / r_i) A_i^T A_i + (the penalty's largest curvature) I."""

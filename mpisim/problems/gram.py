@@ -39,6 +39,9 @@ class WeightedGram:
         out[np.arange(stop - start), np.arange(start, stop)] += self.shared
         return out
 
+    def diagonals(self) -> np.ndarray:
+        return self.design.squares(self.weights) * self.scale[:, None] + self.shared
+
     def norms(self) -> np.ndarray:
         if self.design.one_copy:
             return np.repeat(self._norm(0), self.design.m)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, sqrt
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from mpisim.problems.loss_kernels import LOGISTIC, sigmoid
 
 class _Logistic(Glm):
     kind = LOGISTIC
+    slope = 1.0  # sigma(-z)
     curvature = 0.25  # sigma (1 - sigma), largest for every row at once at x = 0
     spread = (0.0, 1.0)
     attained = "origin"
@@ -49,6 +50,11 @@ class LogisticNonconvexReg(_Logistic):
         small = np.where(np.abs(x) < 1, x, 0.0)
         terms = np.where(np.abs(x) < 1, small * small * t, 1 - t)
         return value + self.lambda_ * float(terms.sum()), gradient + 2 * self.lambda_ * x * t * t
+
+    @property
+    def penalty_slope(self) -> float:
+        """lambda 3 sqrt(3) / 8, where x_j^2 = 1/3, without l2."""
+        return super().penalty_slope + self.lambda_ * 3 * sqrt(3) / 8
 
     @property
     def shared_curvature(self) -> float:

@@ -28,6 +28,7 @@ class NonconvexLoss(Glm):
     """f_i(x) = mean (1 - 1 / (1 + exp(-y a . x)))^2 + (l2 / 2) |x|^2 (MARINA, (11), has l2 = 0)."""
 
     kind = NONCONVEX
+    slope = 8 / 27  # 2 s (1 - s)^2 at s = 1/3
     curvature = CURVATURE
     spread = (LEAST_CURVATURE / CURVATURE, 1.0)
     published: ClassVar[Literal["one", "mean", "sharp"]] = "one"

@@ -45,6 +45,9 @@ class Tridiagonal:
         out[local[above], at[above] + 1] = -self.t[i]
         return out
 
+    def diagonals(self) -> np.ndarray:
+        return np.repeat((2 * self.t + self.added + self.shared)[:, None], self.d, axis=1)
+
     def norms(self) -> np.ndarray:
         low, high = extreme_eigenvalues(self.d)
         return np.maximum(low * self.t, high * self.t) + self.added + self.shared

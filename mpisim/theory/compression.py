@@ -68,6 +68,21 @@ class CompressorConstants:
         """max_i cal-L_i of SAQ, the smoothness-aware quantization paper; None: omega max_i L_i."""
         return None
 
+    def cal_L_i(self, L_i: np.ndarray) -> np.ndarray:
+        """cal-L(C_i, L_i) of this rank's workers, shape (m,); without matrices omega L_i.
+
+        L_i : their smoothness constants, shape (m,); C must be unbiased
+        """
+        assert self.omega is not None
+        return self.omega * L_i
+
+    def dual_squares(self, v: np.ndarray, L_i: np.ndarray) -> np.ndarray:
+        """|v_i|^2 in the norm of L_i^†, shape (m,); without matrices |v_i|^2 / L_i.
+
+        v : shape (m, d), of this rank's workers; L_i : as in `cal_L_i`
+        """
+        return (v.astype(np.float64) ** 2).sum(axis=1) / L_i
+
     def cal_L(self, matrix: np.ndarray, worker: int) -> float | None:
         """cal-L(C_i, L_i), or a bound, for a worker of this rank (numbered over all ranks).
 

@@ -45,12 +45,14 @@ def _missing(case: Case) -> list[str]:
     s, reasons = case.setting, []
     if case.big_b is None:
         reasons.append(f"{ONLINE}: workers have finite sums; online is method vr-marina-online")
-    elif s.condition == "PL":
+    elif s.condition == "PL" and s.cal_L_max is None:
         reasons.append(f"{ONLINE} DIANA: Table 2 repeats the row of Table 1")
     if case.r is None:
         reasons.append(f"{PART}: all workers take part; in method pp-marina only some do")
     elif s.condition == "PL" and not _steph(case):
         reasons.append("FedSTEPH: r is below (1+omega) sqrt(L/mu) log(Delta_0/epsilon)")
+    if s.cal_L_max is not None:
+        reasons.append("DIANA: inside 'smooth' it is DIANA+, with SAQ's Theorem 2 (method diana)")
     if _omega(case) > 0:
         reasons.append("FedCOMGATE: what it assumes of Q does not hold (Table 1, note 1)")
     return reasons
@@ -181,6 +183,8 @@ def _quoted(case: Case) -> list[Guarantee]:
         found.insert(1, quoted(ALL, "FedCOMGATE", unit, Cost(zeta, comgate_calls / whole(unit))))
     if case.r is not None and (table_1 or _steph(case)):
         found.append(quoted(PART, f"FedSTEPH, r = {r}", steph, Cost(r / n * zeta, r / n)))
+    if s.cal_L_max is not None:  # omega, in the Euclidean norm, is not DIANA+'s
+        found = [one for one in found if one.method != "DIANA"]
     return found
 
 

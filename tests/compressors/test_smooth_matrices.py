@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mpisim.compressors.smooth import cut_off, pseudo_inverse, square_root
+from mpisim.compressors.matrix_roots import cut_off, pseudo_inverse, square_root
 from tests.compressors.cases import DOUBLE, SINGLE, draw
 from tests.compressors.moments import excess_z, mean_z
 from tests.compressors.smooth_support import (
@@ -85,3 +85,67 @@ def test_low_rank_over_approximation(rank):
         assert np.linalg.eigvalsh(root @ root - matrix)[0] > -1e-10
     exact, _ = prepared(smooth({"name": "qsgd", "s": 1}), L, DOUBLE)
     assert compressor.cal_L_max >= exact.cal_L_max
+
+
+@pytest.mark.parametrize("precision", [SINGLE, DOUBLE], ids=str)
+def test_diagonal_over_approximation(precision):
+    """SAQ, A.3: D = Diag(sum_k |L_jk|) >= L, from d values, as much as one gradient."""
+    L = spd(3, 8)
+    quant = {"name": "quant-plus", "beta": 4.0}
+    compressor, star = prepared(smooth(quant, approximation="diagonal"), L, precision)
+    assert star.ledger.totals["bits_up"] == 3 * precision.bits * (8 + 8)  # and 8 steps
+    near = 1e-6 if precision is SINGLE else 1e-14
+    rng = np.random.default_rng(0)
+    for root, matrix in zip(roots_of(compressor), L, strict=True):
+        D = np.array([sum(abs(x) for x in row) for row in matrix])
+        np.testing.assert_allclose(root**2, D, rtol=near)
+        assert np.linalg.eigvalsh(np.diag(root**2) - matrix)[0] > -near * D.max()
+        for _ in range(20):  # s^{-1} |L| s is another diagonal matrix above L
+            s = np.exp(0.3 * rng.standard_normal(8))
+            other = np.abs(matrix) @ s / s
+            assert np.linalg.eigvalsh(np.diag(other) - matrix)[0] > -1e-12
+            assert other.sum() > D.sum()
+    exact, _ = prepared(smooth(quant), L, precision)
+    assert compressor.cal_L_max > exact.cal_L_max
+    assert compressor.inner.h.rows.shape == (3, 8)
+
+
+@pytest.mark.parametrize("inner", [*SCHEMES[2:6], SCHEMES[8], SCHEMES[10]], ids=name_of)
+def test_moments_with_diagonals(inner):
+    """As in `test_smooth.test_moments`, in the metric of D; and every coordinate by itself."""
+    n = 3000
+    L, v = np.repeat(spd(1, 6), n, axis=0), vectors(1, 6)[0]
+    compressor, _ = prepared(smooth(inner, approximation="diagonal"), L)
+    root = roots_of(compressor)[0]
+    r = v / root
+    message = compressor.compress(np.tile(v, (n, 1)), draw(n))
+    c = message.decoded()
+    np.testing.assert_allclose(c, root * message.message.decoded(), rtol=1e-6)
+    assert mean_z(c, v) < 4.5
+    assert excess_z(message.message.decoded(), r, compressor.shift_omega) < 4.5
+    assert excess_z(c, v, compressor.cal_L_max * (r @ r) / (v @ v)) < 4.5
+    assert excess_z(c, v, compressor.omega) < 4.5
+    assert compressor.omega == pytest.approx(compressor.cal_L_max / (root**2).min())
+
+
+def test_diagonals_of_singular_matrices():
+    one = spd(1, 6, seed=1, rank=4, shared=0.0)
+    one[0, :, 2] = one[0, 2, :] = 0  # a feature that no sample has
+    table = smooth({"name": "quant-plus", "scheme": "dcgd"}, approximation="diagonal")
+    L = np.concatenate([one, np.zeros((1, 6, 6))])
+    compressor, _ = prepared(table, L, shared=0.0)
+    c = compressor.compress(np.ones((2, 6)), draw(2)).decoded()
+    assert np.isfinite(c).all() and c[0, 2] == 0 and c[0].any() and not c[1].any()
+    assert np.isfinite(compressor.omega) and np.isfinite(compressor.cal_L_max)
+
+
+def test_diagonals_in_blocks_and_in_part():
+    table = smooth({"name": "quant-plus"}, approximation="diagonal")
+    compressor, _ = prepared(table, spd(5, 9))
+    v = vectors(5, 9)
+    whole = compressor.compress(v, draw(5)).decoded()
+    blocks = [compressor.compress(v[a : a + 1], draw(1, first=a)).decoded() for a in range(5)]
+    assert np.vstack(blocks).tobytes() == whole.tobytes()
+    packed = compressor.compress(v, draw(5)).encode()
+    again = compressor.form(draw(5)).decode(packed.data, packed.sizes)
+    assert again.decoded().tobytes() == whole.tobytes()

@@ -56,6 +56,14 @@ from tests.compressors.smooth_support import Only, network, prepared, smooth, sp
             smooth({"name": "qsgd", "s": 1}, rank=8),
             "compressor.rank: 8 is not allowed; it must be an integer from 1 to d - 1 = 7",
         ),
+        (
+            smooth({"name": "qsgd", "s": 1}, rank=2, approximation="diagonal"),
+            "compressor.approximation: 'diagonal' is not allowed with compressor.rank",
+        ),
+        (
+            smooth({"name": "qsgd", "s": 1}, approximation="rank"),
+            "compressor.approximation: 'rank' is not allowed; it must be 'diagonal'",
+        ),
         ({"name": "smooth"}, "compressor.inner: missing; it must be a table"),
         (
             {"name": "smooth", "inner": "qsgd"},

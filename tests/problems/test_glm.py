@@ -106,6 +106,7 @@ def test_blocks_do_not_change_a_bit(name, form, dtype):
                     p.batch_gradients(x, rows),
                     p.batch_changes(x, x / 2, rows),
                     hessian.norms(),
+                    hessian.diagonals(),
                     hessian.times(x),
                 ]
             )
@@ -116,6 +117,67 @@ def test_blocks_do_not_change_a_bit(name, form, dtype):
     for blocks in ([1] * 6, [2, 4], [0, 3, 0, 3]):
         for one, other in zip(whole, results(blocks), strict=True):
             assert one.dtype == other.dtype and np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", NAMES)
+def test_diagonals_of_hessians(name, form):
+    a, y = make_rows(form)
+    problem = attach(name, a, y, RANGES, dense=form == "dense", l2=0.2)
+    matrices = [problem.largest_hessian()]
+    if problem.convex:
+        matrices.append(problem.hessian(np.linspace(-1, 1, a.shape[1])))
+    for one in matrices:
+        expected = [one.rows(i, 0, a.shape[1]).diagonal() for i in range(problem.m)]
+        np.testing.assert_allclose(one.diagonals(), expected, rtol=1e-14)
+
+
+BOUNDED = ("logistic", "nonconvex-loss", "logistic-nonconvex-reg")
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", BOUNDED)
+def test_gradient_bounds(name, form):
+    """No sample's gradient at any x is above G and G_inf, nor its variance above sigma^2."""
+    a, y = make_rows(form, d=5)
+    bounds = attach(name, a, y, RANGES, dense=form == "dense").gradient_bounds()
+    assert bounds.shape == (len(RANGES), 3)
+    rng = np.random.default_rng(0)
+    for (start, stop), (G, G_inf, variance) in zip(RANGES, bounds, strict=True):
+        worst = int(np.argmax(np.linalg.norm(a[start:stop], axis=1)))
+        row, sign = a[start + worst], y[start + worst]
+        # where phi' of the longest row is steepest, and anywhere
+        steepest = {"nonconvex-loss": np.log(0.5)}.get(name, -40.0) * sign * row
+        points = [steepest / max(row @ row, 1e-9), *(3 * rng.standard_normal((4, 5)))]
+        largest = np.zeros(2)
+        for x in points:
+            g = np.array(
+                [reference(name, a[t : t + 1], y[t : t + 1], x)[1] for t in range(start, stop)]
+            )
+            norms = [np.linalg.norm(g, axis=1).max(), np.abs(g).max()]
+            assert norms[0] <= G * (1 + 1e-12) and norms[1] <= G_inf * (1 + 1e-12)
+            assert ((g - g.mean(axis=0)) ** 2).sum(axis=1).mean() <= variance * (1 + 1e-12)
+            largest = np.maximum(largest, norms)
+        if name != "logistic-nonconvex-reg" and row.any():
+            assert largest[0] == pytest.approx(G, rel=1e-9)
+            assert largest[1] > 0.5 * G_inf
+
+
+def test_slopes_of_the_penalty():
+    a, y = np.zeros((2, 3)), np.ones(2)
+    G, G_inf, variance = attach("logistic-nonconvex-reg", a, y, [(0, 2)]).gradient_bounds()[0]
+    x = np.linspace(-3, 3, 100001)
+    largest = 0.1 * np.abs(2 * x / (1 + x**2) ** 2).max()  # lambda = 0.1
+    assert G_inf == pytest.approx(largest, rel=1e-8) and pytest.approx(3**0.5 * G_inf) == G
+    assert variance == 0
+
+
+def test_gradients_without_a_bound():
+    a, y = make_rows("dense")
+    for name in NAMES:
+        with_l2 = attach(name, a, y, RANGES, dense=True, l2=0.1)
+        assert with_l2.gradient_bounds() is None, name
+    assert attach("least-squares", a, y, RANGES, dense=True).gradient_bounds() is None
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -106,6 +106,7 @@ def test_matrices(n, d, s):
         assert np.linalg.eigvalsh(m - a[i])[0] >= -scale
         assert np.linalg.eigvalsh(m + a[i])[0] >= -scale
         assert largest.norms()[i] == pytest.approx(np.linalg.norm(m, 2), rel=1e-12)
+        np.testing.assert_allclose(largest.diagonals()[i], m.diagonal(), rtol=1e-15)
         np.testing.assert_allclose(largest.times(v)[i], m @ v[i], atol=1e-13)
         np.testing.assert_allclose(largest.times(v[0])[i], m @ v[0], atol=1e-13)
         bare = largest.without_shared().rows(i, 0, d) + largest.shared * np.eye(d)

@@ -19,3 +19,10 @@ def setting(omega=None, alpha=None, zeta=4.0, n=2, d=8, condition="nonconvex", *
     """n = 2 workers in d = 8 dimensions."""
     A, B = (None, None) if omega is None else (omega / n, 0.0)
     return Setting(n, d, False, constants(**c), omega, alpha, zeta, condition, A, B)
+
+
+def smoothness_matrices(n: int, d: int, seed: int = 0) -> np.ndarray:
+    """L_i (n, d, d), each with its own scales of coordinates."""
+    rng = np.random.default_rng(seed)
+    a = rng.standard_normal((n, d + 2, d)) * np.exp(1.5 * rng.standard_normal((n, 1, d)))
+    return np.einsum("nmi,nmj->nij", a, a) / d + 0.05 * np.eye(d)

@@ -10,7 +10,9 @@ from typing import Any
 from mpi4py import MPI
 
 from mpisim.analysis import text
+from mpisim.analysis.guarantees import cd_adam as report_cd_adam
 from mpisim.analysis.guarantees import permk as report_permk
+from mpisim.analysis.guarantees import saq as report_saq
 from mpisim.core.errors import InputError
 from mpisim.methods.estimators.vr_diana import VRDiana
 from mpisim.methods.estimators.vr_marina import OnlineVRMarina, VRMarina
@@ -23,6 +25,7 @@ from mpisim.theory.setting import Condition, Setting, setting_of
 from mpisim.theory.smoothness import Constants
 
 COMPARED = ("marina", "ef21")  # what the PermK paper's tables compare
+SAQ = ("naive", "diana")  # DCGD and DIANA
 LETTERS = {"batch": "b'", "big_batch": "b", "participants": "r"}
 
 
@@ -67,6 +70,12 @@ def report(experiment: Experiment, epsilon: float, comm: MPI.Intracomm) -> str:
         _table(facts, "nonconvex", epsilon),
         _table(facts, "PL", epsilon),
     ]
+    compressed = facts.setup.compressor.omega != 0
+    if facts.setup.estimator.name in SAQ and compressed and experiment.method.optimizer.theorem:
+        blocks.append(report_saq.tables(facts.setup, facts.smooth, epsilon))
+    if report_cd_adam.is_cd_adam(facts.setup, experiment.method):
+        its = facts.setup, experiment.method, facts.smooth
+        blocks.append(report_cd_adam.tables(*its, delta, epsilon))
     return "\n\n".join(blocks)
 
 

@@ -1,0 +1,177 @@
+"""Rates of SAQ's Theorems 1 and 2 by hand; the fits and bounds of 3 to 6, derived in NumPy."""
+
+from __future__ import annotations
+
+import dataclasses
+from itertools import pairwise
+from math import ceil, log, sqrt
+
+import numpy as np
+import pytest
+
+from mpisim.core.errors import InputError
+from mpisim.theory import saq, tables
+from mpisim.theory import saq_quantizers as q
+from mpisim.theory.complexity import Case
+from tests.theory.support import setting, smoothness_matrices
+from tests.theory.true_cal_l import true_cal_L
+
+
+def diagonals(L: np.ndarray) -> np.ndarray:
+    return L.diagonal(axis1=1, axis2=2)
+
+
+def plus(cal_L=3.0, mu=0.01, **keys):
+    return dataclasses.replace(setting(8.0, mu=mu, **keys), cal_L_max=cal_L, convex=True)
+
+
+def test_rates_by_hand():
+    """L = 4, n = 2: 1 / (4 + 6 * 3 / 2) = 1/13, and 1 / (4 + 2 * 3 / 2) = 1/7."""
+    two = saq.theorem_2(plus(), 9.0)
+    assert two.method == "DIANA+" and two.step.gamma == pytest.approx(1 / 13)
+    assert two.rho == pytest.approx(0.01 / 13)
+    assert two.e_fold == pytest.approx(1300, abs=1)
+    assert two.rounds(1e-3) == ceil(log(1e3) / -log(1 - 0.01 / 13))
+    one = saq.theorem_1(plus(), 9.0)
+    assert one.method == "DCGD+" and one.step.gamma == pytest.approx(1 / 7)
+    assert one.rho == pytest.approx(0.01 / 7)
+    slow = saq.theorem_2(plus(mu=4.0), 99.0)  # alpha / 2 decides
+    assert slow.rho == pytest.approx(1 / 200)
+    assert saq.theorem_2(plus(mu=4.0), 99.0, alpha=0.002).rho == pytest.approx(0.001)
+    plain = dataclasses.replace(plus(), cal_L_max=None)  # omega L_max = 56
+    assert saq.theorem_2(plain, 8.0).step.gamma == pytest.approx(1 / (4 + 6 * 56 / 2))
+    assert saq.theorem_1(plain, 8.0).method == "DCGD"
+    assert saq.theorem_1(plain, 8.0).cal_L_max == 56
+
+
+def test_trivial_rates():
+    still = saq.theorem_1(plus(cal_L=0.0, mu=4.0), 0.0)  # L = mu: one step of gradient descent
+    assert (still.rho, still.rounds(1e-9), still.e_fold) == (1.0, 1.0, 0.0)
+    assert saq.theorem_1(plus(), 1.0).rounds(2.0) == 1
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.2])
+def test_theorem_2_needs_a_small_alpha(alpha):
+    with pytest.raises(InputError, match="0 < alpha <= 1 / "):
+        saq.theorem_2(plus(), 9.0, alpha)
+
+
+def test_nu_and_nu_1():
+    assert q.nu(np.array([1.0, 4.0, 3.0])) == 2.0
+    assert q.nu_1(np.array([1.0, 4.0, 3.0])) == 2.0
+    assert q.nu_1(np.zeros(3)) == 1.0
+    assert q.nu(np.full(5, 3.0)) == 5 and q.nu_1(np.full(7, 0.1)) == pytest.approx(7)
+
+
+def test_T_by_hand():
+    diagonal = np.array([3.0, 4.0, 5.0, 12.0, 0.0])
+    starts = np.array([0, 2, 5])
+    assert q.T(diagonal, starts) == pytest.approx((sqrt(2) * 5 + sqrt(3) * 13) / 5)
+    assert q.T(diagonal, np.array([0, 5])) == pytest.approx(np.linalg.norm(diagonal) / sqrt(5))
+
+
+def fitted(theorem: int, row: np.ndarray, n: int, mu: float) -> tuple[float, float]:
+    """omega_i and cal-L_i, straight from D.2, D.3, (25), (28), (10) and (14)."""
+    d, A = row.size, row / (n * mu)
+    if theorem in (5, 6):
+        w = row if theorem == 5 else np.sqrt(1 + A**2)
+        h = np.sqrt(w.sum() / w) / (d / n)
+        return min((h**2).sum(), np.linalg.norm(h)), min(row @ h**2, np.linalg.norm(row * h))
+    edges = [*[*range(0, d, d // n)][:n], d]
+    sizes = np.diff(edges)
+    norms = np.array([np.linalg.norm(row[a:b]) for a, b in pairwise(edges)])
+    w = norms if theorem == 3 else np.sqrt(sizes) + norms / (n * mu)
+    # sum 1/h^2 + sqrt(d_l)/h = d/n for h = delta / w: a polynomial in delta
+    delta = max(np.roots([d / n, -(np.sqrt(sizes) * w).sum(), -(w**2).sum()]).real)
+    h = delta / w
+    assert (1 / h**2 + np.sqrt(sizes) / h).sum() == pytest.approx(d / n)
+    traces = np.array([row[a:b].sum() for a, b in pairwise(edges)])
+    return (
+        max(min(a, b) for a, b in zip(h**2 * sizes, h * np.sqrt(sizes), strict=True)),
+        max(min(a, b) for a, b in zip(h**2 * traces, h * norms, strict=True)),
+    )
+
+
+SIZES = [(3, 12), (4, 14), (2, 3), (5, 25)]
+
+
+@pytest.mark.parametrize(("n", "d"), SIZES)
+@pytest.mark.parametrize("theorem", q.THEOREMS)
+@pytest.mark.parametrize("mu", [1e-3, 0.3])
+def test_fits_are_the_appendices(theorem, n, d, mu):
+    quantizers = q.Quantizers(n, d, mu)
+    for row in diagonals(smoothness_matrices(n, d)):
+        fit, (omega, cal_L) = quantizers.fit(theorem, row), fitted(theorem, row, n, mu)
+        assert fit.omega == pytest.approx(omega) and fit.cal_L == pytest.approx(cal_L)
+        goal = cal_L / (n * mu) + (omega if theorem in (4, 6) else 0)
+        assert fit.goal == pytest.approx(goal)
+
+
+@pytest.mark.parametrize(("n", "d"), SIZES)
+@pytest.mark.parametrize("theorem", q.THEOREMS)
+def test_each_bound_is_above_the_one_before(theorem, n, d):
+    """goal <= bound by T_B, T_1 and the trace <= bound by nu_1; L <= nu L_max / n: (21)."""
+    for seed in range(20):
+        L, mu = smoothness_matrices(n, d, seed), 10.0 ** -(seed % 5)
+        quantizers, rows = q.Quantizers(n, d, mu), diagonals(L)
+        L_i = np.linalg.eigvalsh(L)[:, -1]
+        largest = max(q.nu_1(row) for row in rows)
+        for row in rows:
+            fit = quantizers.fit(theorem, row)
+            assert fit.goal <= fit.bound * (1 + 1e-12)
+            assert fit.bound <= quantizers.bound(theorem, largest, L_i.max()) * (1 + 1e-12)
+        top = np.linalg.eigvalsh(L.mean(axis=0))[-1]
+        assert top <= q.nu(L_i) * L_i.max() / n * (1 + 1e-12)
+
+
+def test_bounds_by_nu_1_are_the_appendices():
+    """For d_l = d / n: D.2 ends with 2 nu_1 kappa / sqrt(n d), and D.3 to E.4 likewise."""
+    n, d, mu, nu_1, L_max = 4, 36, 0.01, 3.0, 2.0
+    quantizers, kappa = q.Quantizers(n, d, mu), L_max / mu
+    expected = {
+        3: 2 * nu_1 * kappa / sqrt(n * d),
+        4: 2 * n * (1 + nu_1 * kappa / (n * sqrt(n * d)))
+        + 2 * sqrt(n) * (1 + nu_1 * kappa / (n * sqrt(d))),
+        5: nu_1 * kappa / d,
+        6: sqrt(2) * n + sqrt(2) * nu_1 * kappa / d,
+    }
+    for theorem, value in expected.items():
+        assert quantizers.bound(theorem, nu_1, L_max) == pytest.approx(value), theorem
+    orders = {3: 50.0, 4: 4 + 50 + 200 / 12, 5: 50 + 200 / 36, 6: 4 + 50 + 200 / 36}
+    for theorem, value in orders.items():
+        assert quantizers.order(theorem, L_max) == pytest.approx(value), theorem
+
+
+@pytest.mark.parametrize("theorem", q.THEOREMS)
+def test_constants_are_above_the_true_ones(theorem):
+    """cal-L of the quantizer itself, by enumeration, is below what the theorem takes for it."""
+    n, d, mu = 2, 3, 0.05
+    quantizers = q.Quantizers(n, d, mu)
+    for row in diagonals(smoothness_matrices(n, d)):
+        fit = quantizers.fit(theorem, row)
+        beta, starts = quantizers.beta(theorem), quantizers.starts
+        n_mu = n * mu if theorem in (4, 6) else 0.0
+        if theorem in (5, 6):
+            h = q.quantization.varying_steps(row, beta, n_mu)
+            true = true_cal_L(row, h)[0]
+        else:
+            h = q.quantization.block_steps(row, starts, beta, n_mu)
+            true = max(
+                true_cal_L(row[a:b], np.full(b - a, step))[0]
+                for (a, b), step in zip(pairwise(starts), h, strict=True)
+            )
+        assert 0.1 * fit.cal_L < true <= fit.cal_L * (1 + 1e-9)
+
+
+def test_smooth_has_no_row_of_diana():
+    """Its omega in the Euclidean norm is not what DIANA+ needs."""
+    case = Case(plus(condition="PL"), 100, 3.0, 0.1)
+    for condition in ("nonconvex", "PL"):
+        one = dataclasses.replace(case, setting=plus(condition=condition), big_b=50)
+        rows, missing = tables.rows(one)
+        assert "DIANA" not in {row.method for row in rows}
+        assert sum("SAQ's Theorem 2" in reason for reason in missing) == 1
+        without = dataclasses.replace(one, setting=setting(8.0, mu=0.01, condition=condition))
+        rows, missing = tables.rows(without)
+        assert "DIANA" in {row.method for row in rows}
+        assert not any("SAQ" in reason for reason in missing)
