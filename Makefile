@@ -79,8 +79,9 @@ demo: $(STAMP) ## run four methods on mushrooms under mpirun; four logs, a pictu
 test: $(STAMP) ## all tests (MPISIM_DATA=FOLDER lets those on real data run)
 	@$(ENV) && .venv/bin/python -m pytest -n 2 --dist loadgroup $(ARGS)
 
-trial: $(STAMP) ## faults in 200 real jobs, power cuts, races, corrupted messages, 1 million rounds (docs/trust.md)
+trial: $(STAMP) ## faults in 200 real jobs, power cuts, races, Slurm, corrupted messages, 1 million rounds (docs/trust.md)
 	@$(ENV) && .venv/bin/python -m tests.trials $(ARGS)
+	@$(ENV) && .venv/bin/python -m tests.trials.slurm
 	@$(ENV) && .venv/bin/python -m tests.trials.messages
 	@$(ENV) && .venv/bin/python -m tests.trials.soak
 	@$(ENV) && .venv/bin/python -m tests.processors

@@ -81,11 +81,10 @@ def table(
 
 def guarantees(experiment: Any, epsilon: float = 1e-2, comm: Any = None) -> str:
     """What the theorems say of an experiment: what ``mpisim theory`` prints. Collective."""
-    from mpi4py import MPI
-
     from mpisim.analysis.guarantees.report import report
+    from mpisim.comm.job import all_ranks
 
-    return report(experiment, epsilon, comm or MPI.COMM_WORLD)
+    return report(experiment, epsilon, comm or all_ranks())
 
 
 def _logs_in(paths: PathLike | Iterable[PathLike]) -> list[Path]:

@@ -11,6 +11,7 @@ import time
 from typing import NoReturn
 
 from mpisim.cli.parser import Parser
+from mpisim.comm import launcher
 from mpisim.core.errors import MpisimError
 from mpisim.core.terminal import PrintableStream, one_line, open_standard_streams, report
 from mpisim.core.version import VERSION
@@ -31,8 +32,6 @@ COMMANDS = {
     "data": ("data:add", "list, describe, fetch or generate data sets"),
     "info": ("info:add", "versions, MPI, threads and cores of this installation"),
 }
-# The rank as the launcher gives it, before MPI starts (Open MPI, PMIx, MPICH, Slurm).
-RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
 REPORT_SECONDS = 1.0  # that rank 0 has to report an error before mpirun ends it for others
 
 
@@ -68,14 +67,10 @@ def console() -> NoReturn:
 
 def _report(message: str) -> None:
     """The one line about an error, on rank 0."""
-    if _launched_rank() == 0:
+    if launcher.rank() == 0:
         report(f"mpisim: {one_line(message)}")
     elif "mpi4py.MPI" not in sys.modules:  # there is no MPI yet to agree on the end
         time.sleep(REPORT_SECONDS)
-
-
-def _launched_rank() -> int:
-    return next((int(os.environ[v]) for v in RANK_VARIABLES if os.environ.get(v, "").isdigit()), 0)
 
 
 def _parser(argv: list[str]) -> Parser:

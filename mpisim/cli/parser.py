@@ -5,17 +5,15 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from mpisim.comm.launcher import launched
 from mpisim.core.errors import InputError
 
 if TYPE_CHECKING:
     from mpisim.runs.sweep.points import Spread
-
-SIZE_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")  # of the job, as the launcher gives it
 
 
 class Parser(argparse.ArgumentParser):
@@ -108,34 +106,20 @@ def on_all_ranks(args: argparse.Namespace, body: Callable[..., int]) -> int:
 
 
 def run_sweeps(args: argparse.Namespace, body: Callable[..., int]) -> int:
-    """`on_all_ranks`, or with --jobs in this process alone, without starting MPI."""
-    if not args.jobs:
-        return on_all_ranks(args, body)
-    _require_one_process()
-    import mpi4py
-
-    mpi4py.rc.initialize = False
-    require_mpi()
-    from mpisim.comm.one_process import OneProcess
-    from mpisim.runs import plugins
-
-    plugins.load(args.plugin)
-    return body(OneProcess())
-
-
-def _require_one_process() -> None:
-    """`InputError` where --jobs cannot fork processes that start MPI."""
-    if any(int(os.environ.get(name, "1") or 1) > 1 for name in SIZE_VARIABLES):
+    """`on_all_ranks`; with --jobs, which forks processes, MPI must not start."""
+    if args.jobs and launched():
         raise InputError("--jobs: is for one process; under mpirun the ranks run side by side")
-    if "mpi4py.MPI" in sys.modules:
-        from mpi4py import MPI
-
-        if MPI.Is_initialized():
-            raise InputError("--jobs: MPI has started in this process; use the command line")
+    return on_all_ranks(args, body)
 
 
 def require_mpi() -> None:
-    """Load MPI; `InputError` if that fails, because mpi4py has found no library, say."""
+    """Load MPI, and start it in a job of mpirun.
+
+    `InputError` if that fails, because mpi4py has found no library, say.
+    """
+    import mpi4py
+
+    mpi4py.rc.initialize = launched()
     try:
         from mpi4py import MPI  # noqa: F401
     except (ImportError, RuntimeError, OSError) as error:

@@ -7,7 +7,6 @@ An exception on one rank would leave the others waiting in MPI. So every command
 from __future__ import annotations
 
 import faulthandler
-import os
 import signal
 import time
 import traceback
@@ -16,6 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from mpisim.comm import launcher
+from mpisim.comm.consistency import require_consistent
+from mpisim.comm.one_process import OneProcess
 from mpisim.core.errors import InputError, MpisimError
 from mpisim.core.terminal import one_line, report
 
@@ -28,21 +30,17 @@ PATIENCE_SECONDS = 60.0  # how long a rank with an error waits for the others to
 
 
 def run_job(body: Callable[..., int], software: Callable[[], Mapping[str, str]]) -> int:
-    """Return the exit code of body(comm) on the world communicator, or end the job with one line.
+    """Return the exit code of body(comm) on all ranks of the job, or end it with one line.
 
-    An `MpisimError` prints one line, any other exception a traceback that names the rank. If all
-    ranks fail, rank 0 prints its message and all return the same code. If only some fail, one of
-    them prints its message and aborts the job. ``body`` runs only if ``software()`` is the same on
-    all ranks.
+    Without mpirun there is one rank, and MPI does not start. An `MpisimError` prints one line, any
+    other exception a traceback that names the rank. If all ranks fail, rank 0 prints its message
+    and all return the same code. If only some fail, one of them prints its message and aborts the
+    job. ``body`` runs only if ``software()`` is the same on all ranks.
     """
-    from mpi4py import MPI
-
-    from mpisim.comm.consistency import require_consistent
-
     if not faulthandler.is_enabled():
         reset_crash_handlers()
         faulthandler.enable(2)
-    comm = MPI.COMM_WORLD
+    comm = all_ranks()
     alarm = comm.Dup()
     try:
         _require_whole_job(comm)
@@ -56,6 +54,15 @@ def run_job(body: Callable[..., int], software: Callable[[], Mapping[str, str]])
         if comm.rank == 0:
             report(text)
         return code
+
+
+def all_ranks() -> Any:
+    """The communicator of all ranks that a launcher has started, else of this process alone."""
+    if not launcher.launched():
+        return OneProcess()
+    from mpi4py import MPI
+
+    return MPI.COMM_WORLD
 
 
 def all_or_none(comm: MPI.Intracomm, work: Callable[[], T]) -> T:
@@ -82,9 +89,11 @@ def together(comm: MPI.Intracomm, work: Callable[[], T]) -> T:
     others. If they do not come, because their work needs that rank, it raises its own error, and
     `run_job` ends the job. Other exceptions are raised at once.
     """
+    result, message = _attempt(work)
+    if comm.size == 1:
+        return _agreed(result, message)
     from mpi4py import MPI
 
-    result, message = _attempt(work)
     first = np.array([comm.rank if message else comm.size])
     request = comm.Iallreduce(MPI.IN_PLACE, first, MPI.MIN)
     if message and not _completes(request, PATIENCE_SECONDS):
@@ -115,8 +124,8 @@ def _require_whole_job(comm: MPI.Intracomm) -> None:
 
     This happens if mpirun belongs to another MPI than mpi4py, or dies before MPI starts.
     """
-    started = os.environ.get("OMPI_COMM_WORLD_SIZE", os.environ.get("PMI_SIZE", ""))
-    if comm.size == 1 and started.isdigit() and int(started) > 1:
+    started = launcher.size()
+    if comm.size == 1 and started > 1:
         raise InputError(
             f"mpirun started {started} ranks, but this one is alone: mpirun is gone, or belongs to"
             " another MPI than mpi4py's (see mpisim info)"
@@ -127,8 +136,6 @@ def _agree_or_abort(
     comm: MPI.Intracomm, alarm: MPI.Intracomm, error: BaseException
 ) -> tuple[int, str]:
     """The largest exit code and this rank's message, if every rank fails; else abort the job."""
-    from mpi4py import MPI
-
     code, text = 1, f"rank {comm.rank} of {comm.size}"
     if isinstance(error, MpisimError):
         code, text = error.exit_code, one_line(error)
@@ -139,6 +146,10 @@ def _agree_or_abort(
     else:
         text += " failed\n" + "".join(traceback.format_exception(error)).rstrip()
     text, codes = f"mpisim: {text}", np.array([code])
+    if comm.size == 1:
+        return code, text
+    from mpi4py import MPI
+
     request = alarm.Iallreduce(MPI.IN_PLACE, codes, MPI.MAX)
     # rank 0 gives up first, so that only one of several failing ranks prints
     if not _completes(request, GRACE_SECONDS * (1 if comm.rank == 0 else 2)):

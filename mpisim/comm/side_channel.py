@@ -23,7 +23,7 @@ class SideChannel:
         First worker of each rank, and n.
     """
 
-    def __init__(self, comm: MPI.Intracomm, n: int, layout: str):
+    def __init__(self, comm: Any, n: int, layout: str):
         self.side = side_of(comm)
         self.rank, self.ranks, self.n = comm.rank, comm.size, n
         require(n < 2**31, "problem.workers", n, "an integer below 2^31")
@@ -46,6 +46,8 @@ class SideChannel:
         if self.rank > 0:
             self.side.Recv(total, self.rank - 1)
         fold(total)
+        if self.ranks == 1:
+            return
         if self.rank < self.ranks - 1:
             self.side.Send(total, self.rank + 1)
         self.side.Bcast(total, self.ranks - 1)
@@ -78,11 +80,13 @@ class SideChannel:
         return whole
 
 
-def side_of(comm: MPI.Intracomm) -> MPI.Intracomm:
-    """A second communicator of the same ranks, made once for each ``comm``.
+def side_of(comm: Any) -> Any:
+    """A second communicator of the same ranks, made once for each ``comm``; one rank needs none.
 
     MPI libraries allow some thousands of communicators, and a sweep may have more runs.
     """
+    if comm.size == 1:
+        return comm
     side: Any = comm.Get_attr(_side_key())
     if side is None:
         side = comm.Dup()

@@ -24,6 +24,7 @@ from mpisim.comm.clock import (
     Clock,
 )
 from mpisim.comm.ledger import Ledger
+from mpisim.comm.one_process import OneProcess
 from mpisim.comm.side_channel import SideChannel
 from mpisim.comm.upload import LazyUpload, Observer, Upload
 from mpisim.compressors.base import Compressor
@@ -47,7 +48,7 @@ class Star(SideChannel):
 
     def __init__(
         self,
-        comm: MPI.Intracomm,
+        comm: MPI.Intracomm | OneProcess,
         n: int,
         layout: str,
         streams: Streams,

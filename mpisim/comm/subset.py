@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from mpi4py import MPI
 
+from mpisim.comm.one_process import OneProcess
 from mpisim.comm.side_channel import side_of
 from mpisim.core.errors import MpisimError
 
@@ -39,8 +40,11 @@ def on_subset(comm: MPI.Intracomm, size: int, work: Callable[[MPI.Intracomm], T]
 def groups_of(comm: MPI.Intracomm, size: int) -> tuple[MPI.Intracomm, int]:
     """The group of ``size`` ranks that this rank belongs to, and its number. Collective.
 
-    The groups follow each other; the ranks that are left over form a smaller one, the last.
+    The groups follow each other; the ranks that are left over form a smaller one, the last. A rank
+    that is a group of its own needs no MPI.
     """
+    if size == 1:
+        return OneProcess(), comm.rank  # type: ignore[return-value]
     parts: Any = comm.Get_attr(_groups_key())
     if parts is None:
         comm.Set_attr(_groups_key(), parts := {})

@@ -100,7 +100,8 @@ class Qsgd(Compressor):
         return cal_L_varying(matrix.diagonal(), np.full(self.d, 1 / self._s))
 
     def paper_bits(self, message: Message) -> np.ndarray:
-        return message.payload_bits - (self.precision.bits - FLOAT_BITS)
+        beyond = self.precision.bits - FLOAT_BITS
+        return message.payload_bits - beyond if beyond else message.payload_bits
 
 
 @compressor("natural")

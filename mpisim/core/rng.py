@@ -163,8 +163,8 @@ def _subsets(words: np.ndarray, sizes: np.ndarray, pool: np.ndarray, ascending: 
             j = t + below(words[i, t], sizes[i] - t)
             chosen[t] = j
             pool[t], pool[j] = pool[j], pool[t]
-        out[i] = pool[:k]
-        if ascending:
+            out[i, t] = pool[t]
+        if ascending and k > 1:
             _sort(out[i])
         for t in range(k - 1, -1, -1):
             j = chosen[t]

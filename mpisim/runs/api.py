@@ -7,12 +7,11 @@ import dataclasses
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from mpi4py import MPI
 
-from mpisim.comm.job import all_or_none
+from mpisim.comm.job import all_or_none, all_ranks
 from mpisim.runs import loop
 from mpisim.runs.experiment import Experiment
 from mpisim.runs.log.lock import locked
@@ -22,6 +21,9 @@ from mpisim.runs.setup import Setup
 from mpisim.runs.signals import StopSignals
 from mpisim.runs.sweep import grid, runner
 from mpisim.runs.sweep.points import Point, Spread
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,8 +83,7 @@ def run(
         If the experiment is not valid. A run whose loss is no longer finite raises nothing; its
         status is "diverged".
     """
-    own = comm is None and MPI.COMM_WORLD.size == 1
-    used = MPI.COMM_SELF.Dup() if own else comm or MPI.COMM_WORLD  # each thread has its own
+    used = comm or all_ranks()
     path = None if log is None else Path(log)
     output = Output(path, force, resume, accept_changes, "mpisim.run", quiet, keep=True)
 
@@ -96,11 +97,7 @@ def run(
         rows, attributes = used.bcast((end.columns, end.attributes))
         return Result(end.status, end.x, rows, attributes, path)
 
-    try:
-        return all_or_none(used, body)
-    finally:
-        if own:
-            used.Free()
+    return all_or_none(used, body)
 
 
 def sweep(
@@ -132,7 +129,7 @@ def sweep(
     list of Point
         One for each experiment, with its log and how it ended, in the order of running.
     """
-    used = comm or MPI.COMM_WORLD
+    used = comm or all_ranks()
     if isinstance(source, Mapping):
         named, points = grid.points(copy.deepcopy(dict(source)), list(settings), "logs/sweep")
     else:

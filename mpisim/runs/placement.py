@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import socket
 from collections.abc import Iterable
 from pathlib import Path
-
-from mpi4py import MPI
 
 BOOT = Path("/proc/sys/kernel/random/boot_id")  # Linux: one for each machine that runs
 
@@ -16,7 +15,7 @@ BOOT = Path("/proc/sys/kernel/random/boot_id")  # Linux: one for each machine th
 class Place:
     """Where a rank is.
 
-    host : the name that MPI gives it
+    host : its name
     machine : the same for all hosts that share cores, as containers and network namespaces do
     cores : that the rank may use
     """
@@ -28,7 +27,7 @@ class Place:
 
 def here() -> Place:
     """The place of this rank."""
-    host = MPI.Get_processor_name()
+    host = socket.gethostname()
     try:
         machine = BOOT.read_text(encoding="ascii").strip()
     except OSError:

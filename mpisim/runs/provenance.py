@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from mpi4py import MPI
-
+from mpisim.comm.one_process import OneProcess
 from mpisim.core import processor
 from mpisim.runs.durations import PENDING
 from mpisim.runs.git import commit
 from mpisim.runs.identity import executed_by
 from mpisim.runs.placement import Place, hosts, oversubscribed
 from mpisim.runs.setup import Setup
-from mpisim.runs.sysinfo import PACKAGE, blas, provenance, source
+from mpisim.runs.sysinfo import PACKAGE, blas, mpi_library, provenance, source
 
 
 def attributes_of(setup: Setup, command: str, places: list[Place]) -> dict[str, Any]:
     """The attributes in docs/log.md; ``places``: of the ranks."""
     experiment, star, parameters = setup.experiment, setup.star, setup.estimator.parameters()
+    alone = isinstance(star.comm, OneProcess)
     return (
         provenance()
         | processor.facts()
@@ -38,7 +38,7 @@ def attributes_of(setup: Setup, command: str, places: list[Place]) -> dict[str, 
             "dimension": setup.problem.d,
             "stepsize": setup.step.gamma,
             "stepsize_source": setup.step.source,
-            "mpi_library": MPI.Get_library_version().splitlines()[0].strip("\x00"),
+            "mpi_library": OneProcess.library if alone else mpi_library(),
             "hosts": hosts(places),
             "oversubscribed": int(oversubscribed(places)),
             "stopped_by": "",

@@ -42,10 +42,12 @@ class ExplicitForm(Form):
         if short.any():  # before any memory is taken
             buffer.check(int(short.argmax()), buffer.SHORT)
         indices = np.empty((self.workers, self.k), np.int64)
-        raw = np.empty((self.workers, self.k), np.uint64)
+        values = np.empty((self.workers, self.k), self.precision.wire)
         words = buffer.to_words(np.ascontiguousarray(data))
-        buffer.check(*_read(words, bit_bounds(sizes), indices, raw, self.d, width, bits))
-        return Explicit(self, indices, buffer.from_raw(raw, self.precision.wire))
+        buffer.check(
+            *_read(words, bit_bounds(sizes), indices, buffer.raw(values), self.d, width, bits)
+        )
+        return Explicit(self, indices, values)
 
 
 @dataclasses.dataclass(eq=False)
@@ -74,7 +76,7 @@ class Explicit(SparseMessage):
         sizes = (1 + payload + 7) // 8
         words = buffer.new_words(8 * int(sizes.sum()))
         width, bits = index_codes.fixed_width(self.form.d), self.form.precision.bits
-        _write(words, self.indices, buffer.to_raw(self.values), width, bits)
+        _write(words, self.indices, buffer.raw(self.values), width, bits)
         return Packed(buffer.to_bytes(words, int(sizes.sum())), sizes, payload)
 
     def entries(self) -> Entries:

@@ -19,14 +19,14 @@ entropy coder with the message's own frequencies.
 from __future__ import annotations
 
 import dataclasses
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numba import njit
 
 from mpisim.wire.base import Form, Message, Packed, Precision, check_sizes
 from mpisim.wire.codecs import CODECS
-from mpisim.wire.codecs.buffer import check, from_raw, to_raw
+from mpisim.wire.codecs.buffer import check, raw
 from mpisim.wire.scales import check_scales
 
 
@@ -46,10 +46,11 @@ class LevelsForm(Form):
     codec: str = "elias"
 
     @classmethod
+    @lru_cache(maxsize=64)
     def uniform(
         cls, d: int, workers: int, precision: Precision, s: float, codec: str = "elias"
     ) -> LevelsForm:
-        """One norm, and the same s for all coordinates."""
+        """One norm, and the same s for all coordinates: made once, the same in every round."""
         return cls(d, workers, precision, np.array([s], np.float64), np.array([0, d]), codec)
 
     @property
@@ -79,12 +80,11 @@ class LevelsForm(Form):
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Levels:
         check_sizes(self, data, sizes)
         sizes, bits = np.asarray(sizes, np.int64), self.precision.bits
-        raw = np.empty((self.workers, self.norms), np.uint64)
+        norms = np.empty((self.workers, self.norms), self.precision.wire)
         levels = np.zeros((self.workers, self.d), self.dtype)
         payload, decode = np.empty(self.workers, np.int64), CODECS[self.codec].decode
         data = np.ascontiguousarray(data)
-        check(*decode(data, sizes, bits, self.limits, self.starts, raw, levels, payload))
-        norms = from_raw(raw, self.precision.wire)
+        check(*decode(data, sizes, bits, self.limits, self.starts, raw(norms), levels, payload))
         check_scales(norms)
         message = Levels(self, norms, levels)
         message.__dict__["payload_bits"] = payload  # what was read is what is charged
@@ -106,12 +106,12 @@ class Levels(Message):
     @cached_property
     def payload_bits(self) -> np.ndarray:  # type: ignore[override]
         codec = CODECS[self.form.codec]
-        return codec.payload_bits(to_raw(self.norms), self.form.precision.bits, self.levels)
+        return codec.payload_bits(raw(self.norms), self.form.precision.bits, self.levels)
 
     def encode(self) -> Packed:
         codec, bits = CODECS[self.form.codec], self.form.precision.bits
         payload = np.empty(len(self.levels), np.int64)
-        data = codec.encode(to_raw(self.norms), bits, self.levels, payload)
+        data = codec.encode(raw(self.norms), bits, self.levels, payload)
         self.__dict__["payload_bits"] = payload
         return Packed(data, (payload + 7) // 8, payload)
 

@@ -19,6 +19,7 @@ import sys
 from pathlib import Path
 
 from mpisim.cli import entry as cli
+from mpisim.comm import launcher
 from tests.trials import disk
 
 # Where a fault can happen: module and function. Those that only rank 0 calls come second.
@@ -138,7 +139,7 @@ def main() -> int:
     import mpisim.runs.log.writer
 
     mpisim.runs.log.writer.FLUSH_SECONDS = 0.05  # so that short jobs write several blocks
-    if cli._launched_rank() == fault.rank:
+    if launcher.rank() == fault.rank:
         arm(fault)
     return cli.main(sys.argv[2:])
 

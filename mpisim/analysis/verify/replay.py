@@ -10,10 +10,10 @@ from __future__ import annotations
 from time import monotonic
 
 import numpy as np
-from mpi4py import MPI
 
 from mpisim.analysis.verify.checks import worker_difference
 from mpisim.comm.clock import Clock
+from mpisim.comm.one_process import OneProcess
 from mpisim.comm.star import Star
 from mpisim.core.errors import InputError
 from mpisim.core.rng import Streams
@@ -103,7 +103,7 @@ def replay(log: Log, experiment: Experiment) -> list[str]:
 def _star(log: Log, experiment: Experiment) -> tuple[Star, Round]:
     run = experiment.run
     streams, round = Streams(run.seed), Round(run.rounds)
-    star = Star(MPI.COMM_SELF, log.n, "shared", streams, run.precision, Clock(), round)
+    star = Star(OneProcess(), log.n, "shared", streams, run.precision, Clock(), round)
     if log.n < 1 or int(log.attrs["dimension"]) < 1:
         raise InputError(f"{log.path}: has no workers or no dimension")
     return star, round

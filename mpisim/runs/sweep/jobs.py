@@ -1,7 +1,7 @@
 """Runs points side by side in processes of one machine, without mpirun.
 
 This process plans, waits, and shows the progress. Those that run points are forked from it, with
-all that it has imported, and start MPI, each alone.
+all that it has imported. None of them starts MPI.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
-
-from mpi4py import MPI
+from typing import TYPE_CHECKING
 
 from mpisim.core.errors import MpisimError
 from mpisim.core.memory import available
@@ -29,6 +28,9 @@ from mpisim.runs.sweep.lines import PointLines
 from mpisim.runs.sweep.order import Work, limits
 from mpisim.runs.sweep.side_by_side import say_what_fits
 from mpisim.runs.sweep.sizes import works_of
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
 
 def run_in_processes(sweep: Sweep, numbers: Sequence[int], jobs: int, lines: PointLines) -> None:
@@ -70,9 +72,7 @@ def _run(sweep: Sweep, works: Sequence[Work], claims: Claims, jobs: int, parent:
         run_group(sweep, works, claims, jobs, comm)
         return 0
 
-    MPI.Init()
     code = guarded(work)
-    MPI.Finalize()
     sys.stdout.flush()
     os._exit(code)  # what the parent would clean up is the parent's
 

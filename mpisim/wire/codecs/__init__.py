@@ -28,7 +28,7 @@ class Codec:
     check()
         Raises `InputError` where a library is missing.
 
-    norms : array, shape (m, B), uint64
+    norms : array, shape (m, B), uint32 or uint64
         Floats of ``bits`` (32 or 64) bits, as unsigned integers.
     levels : array, shape (m, d), int32 or int64
     sizes : bytes of each message, shape (m,), int64

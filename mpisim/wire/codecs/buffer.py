@@ -37,14 +37,9 @@ def check(worker: int, status: int) -> None:
         raise WireError(f"message {worker} of the block is not valid: {REASONS[status]}")
 
 
-def to_raw(values: np.ndarray) -> np.ndarray:
-    """The bits of floats, in the low bits of uint64 of the same shape."""
-    return values.view(UNSIGNED[values.itemsize]).astype(np.uint64)
-
-
-def from_raw(raw: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """The floats with these bits."""
-    return raw.astype(UNSIGNED[dtype.itemsize]).view(dtype)
+def raw(values: np.ndarray) -> np.ndarray:
+    """The bits of floats, as unsigned integers in the same memory."""
+    return values.view(UNSIGNED[values.itemsize])
 
 
 @njit(cache=True)

@@ -1,0 +1,118 @@
+"""python -m tests.trials.slurm: a run under Slurm that is queued again, and goes on.
+
+`tools/slurm.sbatch` on 2 virtual nodes with 2 ranks each. The job is queued again once by hand
+(`scontrol requeue`), and once by itself, when it gets SIGTERM before its time is over. Each time
+it must go on from its checkpoint, to the log of an undisturbed run.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import h5py
+import tomli_w
+
+from mpisim.runs.log.reader import read
+from tests.comm.jobs import ROOT, environment
+from tests.helpers import run_tables
+from tests.resumes import differences
+from tests.trials.cluster import Cluster, possible
+from tests.trials.job import EXPERIMENTS
+
+SCRIPT = "tools/slurm.sbatch"
+TABLES = EXPERIMENTS["marina randk"]
+PATIENCE = 240.0  # seconds for each step
+SHAPE = ("--nodes=2", "--ntasks-per-node=2")
+SLOW = {"rounds": 2_000_000, "log_every": 500, "checkpoint_seconds": 0.2}
+# How a job is made to start again, and the words of sbatch that make it do so by itself: SIGTERM
+# 30 seconds after the start.
+CASES = {
+    "scontrol requeue": [],
+    "SIGTERM before the time is over": ["--time=1", "--signal=TERM@30"],
+}
+
+
+def main() -> int:
+    """Try both; 1 if one failed."""
+    why = possible()
+    if why:
+        print(f"Slurm: skipped, as it {why}")
+        return 0
+    os.environ.update(environment())
+    failed = 0
+    with tempfile.TemporaryDirectory() as name, Cluster(Path(name) / "slurm", 2, 2) as cluster:
+        for case, words in CASES.items():
+            start = time.monotonic()
+            problem = attempt(cluster, Path(name) / case.replace(" ", "-"), words)
+            failed += bool(problem)
+            text = f"failed: {problem}" if problem else "ok"
+            print(f"Slurm, {case}: {text} ({time.monotonic() - start:.0f} s)", flush=True)
+    return int(failed > 0)
+
+
+def attempt(cluster: Cluster, folder: Path, words: list[str]) -> str:
+    """What is wrong with a job that starts twice; empty if nothing is."""
+    folder.mkdir()
+    tables = TABLES | {"run": TABLES["run"] | SLOW}
+    experiment, log, said = folder / "experiment.toml", folder / "log.h5", folder / "said"
+    experiment.write_text(tomli_w.dumps(tables))
+    command = ["sbatch", "--parsable", f"--chdir={ROOT}", f"--output={said}", *SHAPE, *words]
+    job = cluster.command(*command, SCRIPT, str(experiment), str(log)).strip()
+
+    if not words:
+        if not _until(Path(f"{log}.ckpt").exists):
+            return f"does not start: {_text(said)}"
+        cluster.command("scontrol", "requeue", job)
+    if not _until(lambda: int(_field(cluster, job, "Restarts")) > 0):
+        return f"is not queued again: {_text(said)}"
+    if not _until(lambda: int(_attribute(log, "resumed") or 0) > 0):
+        return f"does not go on: {_text(said)}"
+    cluster.command("scancel", job)
+    if not _until(lambda: _attribute(log, "status") == "terminated"):
+        return f"does not end at SIGTERM: {_text(said)}"
+    return _compare(folder, log)
+
+
+def _compare(folder: Path, log: Path) -> str:
+    """Whether the log is the beginning of that of a run in this process."""
+    rounds = int(read(log).columns["round"][-1])
+    tables = TABLES | {"run": TABLES["run"] | SLOW | {"rounds": rounds}}
+    alone = folder / "alone.h5"
+    run_tables(tables, alone)
+    different = [name for name in differences(alone, log) if name != "stopped_by"]
+    return f"{', '.join(different)} differ" if different else ""
+
+
+def _field(cluster: Cluster, job: str, name: str) -> str:
+    words = cluster.command("scontrol", "show", "job", "-o", job).split()
+    return next(word.partition("=")[2] for word in words if word.startswith(f"{name}="))
+
+
+def _attribute(log: Path, name: str) -> str:
+    try:
+        with h5py.File(log, "r", locking=False) as file:
+            return str(file.attrs[name])
+    except (OSError, KeyError):
+        return ""
+
+
+def _text(said: Path) -> str:
+    return said.read_text()[-2000:] if said.exists() else "nothing was printed"
+
+
+def _until(condition: Callable[[], bool]) -> bool:
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.2)
+    return False
+
+
+if __name__ == "__main__":
+    sys.exit(main())
