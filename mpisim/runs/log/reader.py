@@ -21,7 +21,7 @@ from mpisim.runs.log.schema import SCHEMA_VERSION
 from mpisim.runs.log.uniform_iterate import expectation
 from mpisim.runs.log.untrusted import group_of, names, opened
 
-# Of other columns: the sums of time_*, and of bits_up and bits_down; the mean of grad_norm_sq so far.
+# Sums of time_*, and of bits_up and bits_down; the mean of grad_norm_sq over the rounds so far.
 DERIVED = ("seconds", "bits_total", "mean_grad_norm_sq")
 KEYS = {  # that every resolved experiment has
     "problem": ("name",),

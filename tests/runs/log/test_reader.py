@@ -68,7 +68,9 @@ def test_a_log_that_another_process_has_open_can_be_read(make_log):
 
 def test_missing_column_lists_those_that_exist(make_log):
     log = read(make_log())
-    with pytest.raises(InputError, match=r"no column 'bit_up'.*bits_up.*seconds, bits_total, mean_grad_norm_sq"):
+    with pytest.raises(
+        InputError, match=r"no column 'bit_up'.*bits_up.*seconds, bits_total, mean_grad_norm_sq"
+    ):
         log.column("bit_up")
 
 
