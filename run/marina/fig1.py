@@ -10,9 +10,21 @@ from typing import Any
 import numpy as np
 
 from mpisim.analysis import labels, panels, style
-from mpisim.analysis.claims import Claim, Evidence, compare, state, told_without
+from mpisim.analysis.claims import (
+    CLEAR,
+    DECADES,
+    TENTHS,
+    Claim,
+    Evidence,
+    Targets,
+    compare,
+    number,
+    state,
+    told_without,
+)
 from mpisim.analysis.curves import EPOCHS, GRADIENT, ROUNDS, Axis
 from mpisim.analysis.study import data_sets, grouped
+from mpisim.methods.estimators.batches import batch_size
 from mpisim.runs.log.reader import Log
 
 ORDER = ("mushrooms", "w8a", "a9a", "phishing", "madelon", "duke", "gisette")
@@ -20,6 +32,10 @@ ORDER = ("mushrooms", "w8a", "a9a", "phishing", "madelon", "duke", "gisette")
 COLOURS = {1: style.COLOURS[1], 5: style.COLOURS[0], 10: style.COLOURS[2]}
 DASHES = {"marina": "-", "vr-marina": "-", "diana": (0, (4, 1.5)), "vr-diana": (0, (4, 1.5))}
 WIRE_BITS = 32
+# Here d, or L, is so large that 40,000 rounds with the theory's step do not get to 0.1 of the start.
+# The paper draws them all the same. They are judged at higher levels, the deepest that was reached.
+SLOW = ("madelon", "duke", "gisette")
+LEVELS = (0.99, 0.95, *TENTHS, *DECADES[1:])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,23 +120,51 @@ def claims(logs: list[Log]) -> Iterator[Claim]:
         yield state(text, "", source, list(_by_count(found, method, cost)))
 
 
+def _targets(data: str) -> Targets:
+    return LEVELS if data in SLOW else DECADES
+
+
 def _pairs(found: Found, row: Row) -> Iterator[Evidence]:
     """``less`` against ``more`` for each data set and K."""
     less, more, cost = row
     for data, k in dict.fromkeys((data, k) for data, k, _ in found):
-        where = f"{data}, K = {k}"
+        where, targets = f"{data}, K = {k}", _targets(data)
         pair = found.get((data, k, less), []), found.get((data, k, more), [])
-        one = compare(where, *pair, cost)
+        one = compare(where, *pair, cost, targets=targets)
         if cost is BITS:
-            later = compare(where, *pair, LATER_BITS, x_more=BITS)
+            later = compare(where, *pair, LATER_BITS, targets=targets, x_more=BITS)
             one = told_without(one, later, "the 32 d bits of g^0")
         yield one
 
 
 def _by_count(found: Found, method: str, cost: Axis) -> Iterator[Evidence]:
-    """Each K against the next one, for each data set."""
+    """Each K against the next one, for each data set; of bits, which differ little, the two ends.
+
+    Where the theorem predicts less than a clear difference, the evidence is an aside.
+    """
     counts = sorted({k for _, k, _ in found}, reverse=cost is not BITS)
+    steps = [(counts[0], counts[-1])] if cost is BITS else list(pairwise(counts))
     for data in data_sets(found):
-        for less, more in pairwise(counts):
+        for less, more in steps:
             pair = found.get((data, less, method), []), found.get((data, more, method), [])
-            yield compare(f"{data}, K = {less} against {more}", *pair, cost)
+            where = f"{data}, K = {less} against {more}"
+            one = compare(where, *pair, cost, targets=_targets(data))
+            if all(pair):
+                ratio = predicted(pair[1][0], cost) / predicted(pair[0][0], cost)
+                measured = f"{one.measured} (the theorem: {number(ratio)})"
+                one = dataclasses.replace(one, measured=measured, counts=ratio >= CLEAR)
+            yield one
+
+
+def predicted(log: Log, cost: Axis) -> float:
+    """What a theorem predicts a run to cost, up to a factor that all K share.
+
+    It is the expected cost of a round over the step size.
+    """
+    p, full, compressed = float(log.attrs["method_p"]), 1.0, 1.0  # a round with c_k = 1, and 0
+    if cost is EPOCHS:
+        m = int(log.workers["rows"][0])
+        full, compressed = m, 2 * batch_size(log.config["method"]["batch"], m, "batch")
+    elif cost is BITS:
+        full, compressed = float(log.attrs["dimension"]), float(log.config["compressor"]["k"])
+    return (p * full + (1 - p) * compressed) / float(log.attrs["stepsize"])
