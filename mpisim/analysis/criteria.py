@@ -26,6 +26,9 @@ CRITERIA = {
         "mean of log10 |grad f(x^k)|^2 over the last 90% of the rows", "grad_norm_sq", True, True
     ),
     "final": Criterion("log10 |grad f(x^T)|^2 of the last row", "grad_norm_sq", True, False),
+    "uniform": Criterion(
+        "log10 of the mean of |grad f(x^k)|^2 over all rounds", "mean_grad_norm_sq", True, False
+    ),
     "loss": Criterion("f(x^T) of the last row", "loss", False, False),
     "mean-loss": Criterion(
         "mean of log10 f(x^k) over the last 90% of the rows", "loss", True, True

@@ -24,6 +24,7 @@ LABELS = {
     "round": "round",
     "loss": r"$f(x^k)$",
     "grad_norm_sq": r"$\|\nabla f(x^k)\|^2$",
+    "mean_grad_norm_sq": r"mean of $\|\nabla f(x^j)\|^2$, $j \leq k$",
     "suboptimality": r"$f(x^k) - f(x^\star)$",
     "distance_sq": r"$\|x^k - x^\star\|^2$",
     "bits_up_max": "bits sent by the busiest worker",
@@ -77,6 +78,7 @@ class Epochs(Axis):
 
 ROUNDS, EPOCHS = Axis("round", log=False), Epochs("epochs", log=False)
 GRADIENT = Axis("grad_norm_sq", log=True)  # |grad f|^2
+UNIFORM = Axis("mean_grad_norm_sq", log=True)  # its expectation at the iterate that theorems return
 
 
 @dataclasses.dataclass(frozen=True)

@@ -119,7 +119,7 @@ def variants(logs: list[Log]) -> None:
 
 
 def variances() -> None:
-    """E|mean C_i(v_i) - mean v|^2 / |mean v|^2 at v_i = grad f_i(0), over 4000 draws."""
+    """E|mean C_i(v_i) - mean v|^2 / |mean v|^2 at v_i = grad f_i(0)."""
     header("error of the mean message", "independent", "alike", "ratio")
     for data, k in CELLS:
         v = problem(data).gradients(np.zeros(problem(data).d))
@@ -127,10 +127,10 @@ def variances() -> None:
         line(f"{data}, K = {k}", *errors, errors[1] / errors[0])
 
 
-def _error(table: dict, v: np.ndarray) -> float:
+def _error(table: dict, v: np.ndarray, rounds: int = 4000) -> float:
     c = make(table).bind(v.shape[1], N, Precision(np.dtype("float64"), np.dtype("float64")))
     mean, streams = v.mean(axis=0), Streams(1)
-    draws = (Draw(streams, "up", k, 0, N) for k in range(4000))
+    draws = (Draw(streams, "up", k, 0, N) for k in range(rounds))
     errors = [np.sum((c.compress(v, draw).total() / N - mean) ** 2) for draw in draws]
     return float(np.mean(errors) / (mean @ mean))
 

@@ -26,7 +26,7 @@ from mpisim.analysis.claims import (
     write,
 )
 from mpisim.analysis.claims.reach import Reach
-from mpisim.analysis.curves import GRADIENT, Axis
+from mpisim.analysis.curves import GRADIENT, UNIFORM, Axis
 from mpisim.cli import main
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import read as read_log
@@ -220,6 +220,16 @@ def test_what_the_start_changes_is_told(make):
     assert told.verdict is FAILS and "; without the first message: " in told.measured
     assert told.numbers["without_start"] == second.numbers
     assert told_without(second, second, "").measured == second.measured
+
+
+def test_accuracy_at_the_uniform_iterate_comes_later(make):
+    """exp(-0.4 k) is below 0.1 from round 6 on, its mean so far from round 30 on."""
+    found = compare("", [make(0.4)], [make(0.2)], ROUNDS, UNIFORM)
+    mean = np.cumsum(np.exp(-np.outer((0.4, 0.2), np.arange(51))), axis=1) / np.arange(1, 52)
+    assert found.verdict is HOLDS and found.numbers["target"] == 0.1
+    assert found.numbers["costs"][0][0] == np.argmax(mean[0] <= 0.1) == 30
+    assert mean[1, -1] > 0.1 and found.numbers["bounds"] == [1]
+    assert "to 0.1 of |grad f(x^0)|^2" in found.measured
 
 
 def test_a_value_at_a_cost_is_the_median_of_the_last_tenth(curve):

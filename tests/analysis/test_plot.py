@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from mpisim.analysis import style
@@ -23,6 +24,13 @@ def test_axes_labels_scales_and_legend(make_log):
     assert [t.get_text() for t in axes.get_legend().get_texts()] == ["MARINA", "DIANA"]
     assert axes.get_title() == "RandK (K = 10)\nnon-convex loss on mushrooms, 5 workers"
     assert len(axes.lines) == 2 and len(axes.collections) == 1  # one band, of the two seeds
+
+
+def test_the_uniform_iterate_is_an_axis(make_log):
+    axes = panel([make_log()], y="mean_grad_norm_sq")
+    assert "mean of" in axes.get_ylabel()
+    shown = axes.lines[0].get_ydata()
+    assert shown[1] == pytest.approx((1 + np.exp(-0.1)) / 2)
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,18 @@ def test_mean_and_final_differ_where_they_must(base, tmp_path):
     assert best(points, "final")[0].best.step == 0.2
 
 
+def test_the_uniform_iterate_needs_no_last_row_that_is_good(base, tmp_path):
+    """The mean over all rounds, not that of the logarithm: a few bad rounds outweigh many good."""
+    file = write(tmp_path, "method.stepsize = [0.1, 0.2]", base)
+    points = run(file, tmp_path / "logs")
+    for point, values in zip(points, (np.r_[1.0, [1e-9] * 40], [1e-2] * 41), strict=True):
+        with h5py.File(point.log, "r+") as log:
+            log["rounds/grad_norm_sq"][:] = values
+    chosen = best(points, "uniform")[0]
+    assert [c.score for c in chosen.candidates] == pytest.approx([np.log10(1 / 41), -2], rel=1e-6)
+    assert chosen.best.step == 0.2 and best(points, "mean")[0].best.step == 0.1
+
+
 def test_given_steps_and_the_edge(base, tmp_path):
     file = write(tmp_path, "method.stepsize = [0.01, 0.05, 0.15]", base)
     [choice] = best(run(file, tmp_path / "logs"))

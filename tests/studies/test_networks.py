@@ -10,7 +10,6 @@ from mpisim.analysis.study import find
 from mpisim.runs.experiment import parse
 from mpisim.runs.log.reader import Log
 from run.cdadam import pi
-from run.marina import fig2
 
 D, N, ROWS = 1000, 8, 11
 NAMES = ["cdadam-fig1", "cdadam-fig3", "cdadam-fig5", "cdadam-fig10", "cdadam-table2"]
@@ -29,7 +28,7 @@ def log_of(method, rate, k=0.016, **more):
     bits = np.cumsum([0, *np.where(rounds[:-1] < warm, 32 * D, MESSAGES.get(method, 100))])
     loss = np.exp(-rate * rounds)
     compressor = {"identity": {}, "topk": {"k": k}, "randk": {"k": k}, "scaled-sign": {}}
-    name = {"amsgrad": "identity", "ef21-2way": "topk", "vr-marina": "randk", "vr-diana": "randk"}
+    name = {"amsgrad": "identity", "ef21-2way": "topk"}
     chosen = more.pop("compressor", name.get(method, "scaled-sign"))
     table = {
         "problem": {"name": "torch", "workers": N},
@@ -135,18 +134,6 @@ def test_pi_outside_the_range_is_said(logs):
     assert figure("cdadam-pi").claims(logs)[0].verdict == "holds"
     low = dataclasses.replace(logs[0], columns=logs[0].columns | {"pi_up": np.full(ROWS, 0.5)})
     assert pi.in_range(low).verdict == "does not hold"
-
-
-def test_marina_takes_the_best_step(monkeypatch):
-    logs = [log_of("vr-marina", 0.3), log_of("vr-diana", 0.1)]
-    found = {("vr-diana", 0.016): logs[1], ("vr-marina", 0.016): logs[0]}
-    monkeypatch.setattr(fig2, "runs", lambda _: found)
-    epochs, bits = fig2.claims(logs)
-    assert epochs.verdict == bits.verdict == "holds"
-    # exp(-0.3 k) is 0.4 in round 4, exp(-0.1 k) in round 10
-    found = epochs.evidence[0].numbers["by_target"]["0.4"]
-    assert found["ratios"] == pytest.approx([10 / 4]) and found["bounds"] == [0]
-    assert epochs.evidence[0].numbers["steps"] == [0.1, 0.1]
 
 
 def test_larger_n_and_tau():

@@ -1,6 +1,7 @@
 """Claims of papers, judged from logs, written as JSON and printed as tables."""
 
 from mpisim.analysis.claims.compare import (
+    CLEAR,
     Later,
     at_one_target,
     compare,
@@ -33,7 +34,7 @@ from mpisim.analysis.claims.table import (
 )
 from mpisim.analysis.claims.verdict import Claim, Evidence, Verdict, decided
 
-__all__ = ["DECADES", "SUFFIX", "TENTHS"]
+__all__ = ["CLEAR", "DECADES", "SUFFIX", "TENTHS"]
 __all__ += ["Claim", "Evidence", "Later", "Reach", "Rule", "Studies", "Targets", "Verdict"]
 __all__ += [
     "at_one_target",

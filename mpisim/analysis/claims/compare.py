@@ -18,7 +18,12 @@ from mpisim.runs.log.reader import Log
 CLEAR = 1.03  # ratios within this factor of 1 are a tie
 ENOUGH = 5  # seeds from which the quartiles decide; of fewer all must agree
 LARGEST = 1e300  # in place of infinity: one side spent nothing
-START = {"grad_norm_sq": "|grad f(x^0)|^2", "distance_sq": "|x^0 - x*|^2", "loss": "f(x^0)"}
+START = {
+    "grad_norm_sq": "|grad f(x^0)|^2",
+    "mean_grad_norm_sq": "|grad f(x^0)|^2",
+    "distance_sq": "|x^0 - x*|^2",
+    "loss": "f(x^0)",
+}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,10 +8,12 @@ from mpisim.analysis.study.logs import (
     complete_logs,
     data_sets,
     grouped,
+    tuned,
 )
 from mpisim.analysis.study.sources import Grid, Measurement
 from mpisim.analysis.study.spec import Figure, Study
 
 __all__ = ["Figure", "Grid", "Measurement", "Study"]
 __all__ += ["best_run", "best_runs", "by_data", "complete_logs", "data_sets", "grouped"]
+__all__ += ["tuned"]
 __all__ += ["find", "load", "studies"]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from mpisim.analysis.tune import best
+from mpisim.analysis.tune import TunedSetting, best
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import Log, read_experiments
 from mpisim.runs.sweep.points import SUMMARY, read_summary
@@ -38,6 +38,19 @@ def swept_logs(folder: Path) -> tuple[list[Log], list[Path]]:
         paths = sorted(folder.glob("*.h5"))
     there = [path for path in paths if path.is_file()]
     return read_experiments(there), [path for path in paths if path not in there]
+
+
+def tuned(logs: Iterable[Log], criterion: str = "mean") -> list[TunedSetting]:
+    """As `mpisim tune` ranks the steps: logs, and the runs of their sweeps that diverged.
+
+    Those are not drawn. But a best step next to one that diverged is not at the edge of the grid.
+    """
+    paths = [log.path for log in logs]
+    swept = [folder for folder in {path.parent for path in paths} if (folder / SUMMARY).is_file()]
+    points = (point for folder in swept for point in read_summary(folder))
+    beside = {Path(point.log).name for point in points if point.status == "diverged"}
+    diverged = [folder / name for folder in swept for name in sorted(beside)]
+    return best([*paths, *(path for path in diverged if path.is_file())], criterion)
 
 
 def best_runs(logs: Iterable[Log], criterion: str = "mean") -> Iterator[dict[float, list[Log]]]:

@@ -18,9 +18,11 @@ from mpisim.core import toml
 from mpisim.core.errors import InputError
 from mpisim.runs.log.isolated import DAMAGE, Crashed, run_isolated
 from mpisim.runs.log.schema import SCHEMA_VERSION
+from mpisim.runs.log.uniform_iterate import expectation
 from mpisim.runs.log.untrusted import group_of, names, opened
 
-DERIVED = ("seconds", "bits_total")  # sums of columns: of time_*, of bits_up and bits_down
+# Sums of time_*, and of bits_up and bits_down; the mean of grad_norm_sq over the rounds so far.
+DERIVED = ("seconds", "bits_total", "mean_grad_norm_sq")
 KEYS = {  # that every resolved experiment has
     "problem": ("name",),
     "method": ("name", "stepsize"),
@@ -68,6 +70,8 @@ class Log:
         """
         if name == "bits_total":
             return self.column("bits_up") + self.column("bits_down")
+        if name == "mean_grad_norm_sq":
+            return expectation(self.column("round"), self.column("grad_norm_sq"))
         if name == "seconds":
             times = [values for key, values in self.columns.items() if key.startswith("time_")]
             if times:

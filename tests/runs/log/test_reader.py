@@ -29,6 +29,27 @@ def test_derived_columns_are_sums(make_log):
     np.testing.assert_array_equal(log.column("bits_total"), [20000, 41600, 63200])
 
 
+SQUARES = [8.0, 4.0, 2.0, 1.0, 0.5, 0.25, 0.125]
+
+
+@pytest.mark.parametrize(
+    ("rounds", "means"),
+    [
+        (range(7), np.cumsum(SQUARES) / np.arange(1, 8)),  # x^ is uniform among x^0, ..., x^k
+        # linear between rows: 8, (5, 2), then (5, 2) and 1
+        ([0, 2, 3], [8.0, (8 + 5 + 2) / 3, (8 + 5 + 2 + 1) / 4]),
+        # a last row that log_every does not hit: 8, 5, 2, then 1.5, 1, 0.5
+        ([0, 2, 5], [8.0, 5.0, (8 + 5 + 2 + 1.5 + 1 + 0.5) / 6]),
+        ([0], [8.0]),
+    ],
+)
+def test_the_uniformly_drawn_iterate(make_log, rounds, means):
+    values = {(0, 2, 3): [8.0, 2.0, 1.0], (0, 2, 5): [8.0, 2.0, 0.5]}.get(tuple(rounds), SQUARES)
+    columns = {"round": np.array(rounds), "grad_norm_sq": np.array(values[: len(rounds)])}
+    log = read(make_log(rounds=len(rounds) - 1, columns=columns))
+    np.testing.assert_allclose(log.column("mean_grad_norm_sq"), means, rtol=1e-14)
+
+
 def test_columns_of_different_length_are_cut_to_the_shortest(make_log):
     log = read(make_log(rounds=9, columns={"loss": np.ones(7)}))
     assert log.rows == 7 and {len(v) for v in log.columns.values()} == {7}
@@ -47,7 +68,9 @@ def test_a_log_that_another_process_has_open_can_be_read(make_log):
 
 def test_missing_column_lists_those_that_exist(make_log):
     log = read(make_log())
-    with pytest.raises(InputError, match=r"no column 'bit_up'.*bits_up.*seconds, bits_total"):
+    with pytest.raises(
+        InputError, match=r"no column 'bit_up'.*bits_up.*seconds, bits_total, mean_grad_norm_sq"
+    ):
         log.column("bit_up")
 
 

@@ -1,0 +1,56 @@
+"""What the published MARINA code changes: its compressor and its DIANA, as README.md has them.
+
+They register names of their own, which other tests must not see: each test is a process.
+"""
+
+import subprocess
+import sys
+
+from tests.comm.jobs import ROOT
+
+ALIKE = """
+import numpy as np
+from run.marina.measure_evidence import N, _error
+d, k = 40, 4
+v = np.random.default_rng(1).normal(1.0, 2.0, (N, d))
+mean, omega = v.mean(axis=0), d / k - 1
+alone = omega * np.sum(v**2) / N**2 / (mean @ mean)
+found = [_error({"name": name, "k": k}, v, 20000) for name in ("randk", "randk-alike")]
+# independent: omega / n^2 sum |v_i|^2; alike, the mean message is RandK of the mean
+assert np.allclose(found, [alone, omega], rtol=0.03), (found, alone, omega)
+assert alone < 0.8 * omega
+"""
+SHIFTS = """
+import numpy as np
+import run.marina.measure_evidence
+from mpisim.runs.api import run
+from mpisim.runs.experiment import parse
+def first(estimator, compressor):
+    tables = {
+        "problem": {"name": "nonconvex-loss", "data": "sample", "workers": 5},
+        "method": {"name": "diana", "estimator": estimator, "stepsize": 0.5},
+        "compressor": compressor,
+        "run": {"rounds": 1, "wire": "float64"},
+    }
+    return run(parse(tables)).x
+for compressor, share in (({"name": "identity"}, 1.0), ({"name": "randk", "k": 41}, 41 / 123)):
+    x, by_shifts = (first(name, compressor) for name in ("diana", "diana-by-shifts"))
+    # with h^0 = 0 the first step is alpha = 1 / (1 + omega) = K / d of DIANA's
+    assert np.any(x) and np.allclose(by_shifts, share * x, rtol=1e-12), (x, by_shifts)
+"""
+
+
+def python(code):
+    """Runs code in a process of its own, from the repository."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_the_error_where_all_workers_draw_alike():
+    python(ALIKE)
+
+
+def test_the_first_step_by_the_shifts_is_too_short():
+    python(SHIFTS)

@@ -1,0 +1,131 @@
+"""MARINA, Figure 2, from logs made by hand: no PyTorch is needed."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from mpisim.analysis.study import complete_logs, find
+from mpisim.runs.experiment import parse
+from run.marina import fig2
+
+K = 0.0085547
+ROUNDS = np.arange(51)
+STEPS = (0.01, 0.1, 1.0)
+# By method and step: the rate of |grad f|^2, and that of the loss. The best steps differ.
+RATES = {
+    "vr-marina": {0.01: (0.05, 0.005), 0.1: (0.30, 0.010), 1.0: (0.02, 0.002)},
+    "vr-diana": {0.01: (0.05, 0.005), 0.1: (0.10, 0.030), 1.0: (0.02, 0.002)},
+}
+CLAIM = "VR-MARINA needs fewer {} than VR-DIANA, by {}"
+
+
+@pytest.fixture
+def logs(make_log):
+    """A function that writes the logs of ``rates``, or of those that a test replaces."""
+
+    def make(**changed):
+        for method, steps in (RATES | changed).items():
+            for step, (gradient, loss) in steps.items():
+                columns = {"grad_norm_sq": np.exp(-gradient * ROUNDS)}
+                columns |= {"loss": np.exp(-loss * ROUNDS)}
+                table = f'name = "randk"\nk = {K}'
+                path = make_log(method, table, stepsize=step, columns=columns)
+                with h5py.File(path, "a") as file:
+                    file["workers/rows"] = np.full(5, 200)
+                    file.attrs["stepsize"] = step
+        return complete_logs(path.parent)[0]
+
+    return make
+
+
+def judged(logs):
+    """{claim: the only evidence}."""
+    return {claim.claim: claim.evidence[0] for claim in fig2.claims(logs)}
+
+
+def test_the_gradient_comes_first_and_each_accuracy_has_its_step(logs):
+    found = judged(logs())
+    names = [
+        CLAIM.format(c, y) for y in ("|grad f|^2", "training loss") for c in fig2.COSTS.values()
+    ]
+    assert list(found) == names
+    verdicts = [one.verdict for one in found.values()]
+    assert verdicts == ["holds", "holds", "does not hold", "does not hold"]
+    first = found[CLAIM.format("sample gradients", "|grad f|^2")].numbers
+    # exp(-0.3 k) is 0.01 in round 16, exp(-0.1 k) in round 47; both have seen k + 1 batches
+    assert first["target"] <= 0.01 and first["steps"] == [0.1, 0.1]
+    assert first["by_target"]["0.01"]["ratios"] == pytest.approx([48 / 17])
+
+
+def test_a_best_step_at_the_edge_decides_nothing_and_says_so(logs):
+    rates = {step: (rate, 0.01 * step) for step, (rate, _) in RATES["vr-diana"].items()}
+    found = judged(logs(**{"vr-diana": rates}))
+    assert found[CLAIM.format("bits", "|grad f|^2")].verdict == "holds"
+    one = found[CLAIM.format("bits", "training loss")]
+    assert one.verdict == "not decided"
+    edge = "the best step of VR-DIANA, 1, is the largest of the grid: try larger ones, too"
+    assert one.measured.startswith(f"{edge}; with these ") and one.numbers["steps"] == [0.1, 1.0]
+
+
+@pytest.mark.parametrize(("kept", "verdict"), [(True, "holds"), (False, "not decided")])
+def test_a_larger_step_that_diverged_bounds_the_grid(logs, kept, verdict):
+    whole = logs()
+    broken = [log for log in whole if log.attrs["stepsize"] == 1.0]
+    for log in broken:
+        with h5py.File(log.path, "a") as file:
+            file.attrs["status"] = "diverged"
+    points = [
+        {
+            "name": log.path.stem,
+            "log": str(log.path),
+            "settings": {},
+            "config": "",
+            "status": status,
+        }
+        for log in whole
+        for status in ["diverged" if log in broken else "done"]
+        if kept or log not in broken
+    ]
+    (whole[0].path.parent / "sweep.json").write_text(json.dumps({"points": points}))
+    done, left = complete_logs(whole[0].path.parent)
+    assert len(done) == 4 and len(left) == 2 * kept
+    assert judged(done)[CLAIM.format("bits", "|grad f|^2")].verdict == verdict
+
+
+def test_a_missing_method_is_said(logs):
+    some = [log for log in logs() if log.attrs["method"] == "vr-marina"]
+    for one in judged(some).values():
+        assert one.verdict == "not decided" and "no seed has both runs" in one.measured
+
+
+def test_figure(logs):
+    found = logs()
+    network = {"model": "small-cnn", "data": "cifar10", "width": 1, "pool": 1, "samples": 0}
+    config = found[0].config | {"problem": network}
+    found[0] = dataclasses.replace(found[0], config=config)
+    figure = fig2.draw(found)
+    labels = [panel.get_ylabel() for panel in figure.axes]
+    assert ["nabla" in label for label in labels] == [True, True, False, False]
+    assert [panel.get_xlabel() for panel in figure.axes] == ["epochs", "bits sent per worker"] * 2
+    ends = sorted(line.get_ydata()[-1] for line in figure.axes[0].lines)
+    assert ends == pytest.approx(np.exp([-0.3 * 50, -0.1 * 50]))
+    texts = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert texts == ["K = 0.00855 d", "VR-MARINA", "VR-DIANA"]
+
+
+@pytest.mark.parametrize(("scale", "counts"), [("quick", (100e3, 1e6)), ("paper", (1e5, 5e5, 1e6))])
+def test_the_grid(scale, counts):
+    """K as shares of the published network's d; b' = m / 50."""
+    study, figure = find("marina-fig2")
+    folder, grid = figure.source.whole(study.folder, scale)
+    assert folder == Path("logs/marina-fig2")
+    shares = {p["compressor"]["k"] for p in grid if p["compressor"]["name"] == "randk"}
+    assert sorted(k * 11_689_512 for k in shares) == pytest.approx(counts, rel=1e-5)
+    for point in grid:
+        assert parse(point).table["method"]["batch"] == 0.02
+    steps = {(p["method"]["name"], p["method"]["stepsize"]) for p in grid}
+    assert len(steps) == 2 * 6 and len(grid) == len(steps) * (len(counts) + (scale == "paper"))
