@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit
 
 from mpisim.core.ordered_sums import rounded
+from mpisim.core.select import largest
 
 BLOCK = 1 << 16  # numbers computed together
 
@@ -48,6 +49,21 @@ class LazyRows(ABC):
     ) -> np.ndarray:
         """`take`, minus the same coordinates of ``other`` (m, d)."""
         return self.take(ptr, indices) - coordinates(other, ptr, indices, self.dtype)
+
+    def largest(self, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """The k largest |v_j| of each vector, by `mpisim.core.select`: indices and values (m, k)."""
+        indices = np.empty((self.shape[0], k), np.int64)
+        values = np.empty((self.shape[0], k), self.dtype)
+        for which, rows in self.parts():
+            indices[which] = largest(rows, k)
+            values[which] = np.take_along_axis(rows, indices[which], axis=1)
+        return indices, values
+
+    def largest_less(
+        self, other: LazyRows | np.ndarray, k: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """`largest` of the vectors minus ``other`` (m, d)."""
+        return super(LazyDifference, self - other).largest(k)
 
     def dense(self) -> np.ndarray:
         """All of them, shape (m, d)."""
@@ -95,6 +111,9 @@ class LazyDifference(LazyRows):
 
     def take(self, ptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
         return self.first.take_less(self.second, ptr, indices)
+
+    def largest(self, k: int) -> tuple[np.ndarray, np.ndarray]:
+        return self.first.largest_less(self.second, k)
 
 
 def coordinates(

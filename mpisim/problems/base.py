@@ -252,3 +252,13 @@ class ExplicitProblem(Problem):
         """Write rows first, ... of `gradients` minus the rows ``less`` into ``out`` (rows, d)."""
         self.write_gradients(x, first, out)
         out -= less
+
+    def largest_differences(
+        self, x: np.ndarray, less: np.ndarray, k: int
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """The k largest of each row of `gradients` minus ``less`` (m, d), found in one pass.
+
+        Indices and values as from `mpisim.core.lazy_rows.LazyRows.largest`; None if the problem has
+        no pass of its own for this k.
+        """
+        return None
