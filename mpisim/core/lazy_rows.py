@@ -59,9 +59,7 @@ class LazyRows(ABC):
             values[which] = np.take_along_axis(rows, indices[which], axis=1)
         return indices, values
 
-    def largest_less(
-        self, other: LazyRows | np.ndarray, k: int
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def largest_less(self, other: LazyRows | np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         """`largest` of the vectors minus ``other`` (m, d)."""
         return super(LazyDifference, self - other).largest(k)
 

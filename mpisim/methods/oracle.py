@@ -35,9 +35,7 @@ class LazyGradients(LazyRows):
             return self.problem.coordinate_changes(self.x, other.x, ptr, indices)
         return super().take_less(other, ptr, indices)
 
-    def largest_less(
-        self, other: LazyRows | np.ndarray, k: int
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def largest_less(self, other: LazyRows | np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         found = None
         if isinstance(other, np.ndarray):
             found = self.problem.largest_differences(self.x, other, k)
