@@ -20,11 +20,12 @@ def magnitude(typing, value):
 
     The bits of absolute values have the order of the numbers, and NaN is above all of them.
     """
-    key = types.int32 if value is types.float32 else types.int64
+    bits = value.bitwidth
+    key = types.int32 if bits == 32 else types.int64
 
     def generate(context, builder, signature, arguments):
-        kind = ir.IntType(key.bitwidth)
-        return builder.and_(builder.bitcast(arguments[0], kind), kind(key.maxval))
+        kind = ir.IntType(bits)
+        return builder.and_(builder.bitcast(arguments[0], kind), kind(2 ** (bits - 1) - 1))
 
     return key(value), generate
 

@@ -51,17 +51,15 @@ class LazyRows(ABC):
         return self.take(ptr, indices) - coordinates(other, ptr, indices, self.dtype)
 
     def largest(self, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """The k largest |v_j| of each vector, by `mpisim.core.select`: indices and values (m, k)."""
-        indices = np.empty((self.shape[0], k), np.int64)
-        values = np.empty((self.shape[0], k), self.dtype)
-        for which, rows in self.parts():
-            indices[which] = largest(rows, k)
-            values[which] = np.take_along_axis(rows, indices[which], axis=1)
-        return indices, values
+        """The k largest |v_j| of each vector: indices and values (m, k).
+
+        Order and ties are those of `mpisim.core.select.largest`.
+        """
+        return _largest_by_parts(self, k)
 
     def largest_less(self, other: LazyRows | np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         """`largest` of the vectors minus ``other`` (m, d)."""
-        return super(LazyDifference, self - other).largest(k)
+        return _largest_by_parts(self - other, k)
 
     def dense(self) -> np.ndarray:
         """All of them, shape (m, d)."""
@@ -112,6 +110,15 @@ class LazyDifference(LazyRows):
 
     def largest(self, k: int) -> tuple[np.ndarray, np.ndarray]:
         return self.first.largest_less(self.second, k)
+
+
+def _largest_by_parts(v: LazyRows, k: int) -> tuple[np.ndarray, np.ndarray]:
+    indices = np.empty((v.shape[0], k), np.int64)
+    values = np.empty((v.shape[0], k), v.dtype)
+    for which, rows in v.parts():
+        indices[which] = largest(rows, k)
+        values[which] = np.take_along_axis(rows, indices[which], axis=1)
+    return indices, values
 
 
 def coordinates(
