@@ -65,9 +65,13 @@ class Oracle:
     def gradients(self, x: np.ndarray, clients: np.ndarray | None = None) -> np.ndarray:
         """The full gradients of all f_i of this rank at x, shape (m, d).
 
-        With ``clients`` (numbered within this rank) only theirs are counted.
+        With ``clients`` (numbered within this rank) only theirs, shape (len(clients), d).
         """
-        self.calls += self.total if clients is None else int(self.rows[clients].sum())
+        if clients is not None:
+            self.calls += int(self.rows[clients].sum())
+            self.clock.to(COMPUTE)
+            return self.problem.gradients_of(x, clients)
+        self.calls += self.total
         if self._x is x and self._gradients is not None:
             self.clock.to(COMPUTE)
             self.clock.move(self._seconds, EVALUATE, COMPUTE)

@@ -98,6 +98,11 @@ class Quadratic(ExplicitProblem):
         own = slice(first, first + len(out))
         kernels.write_gradients(out, self.t[own], self.b[own], *self._products_at(x))
 
+    def gradients_of(self, x: np.ndarray, members: np.ndarray) -> np.ndarray:
+        out = np.empty((len(members), self.d), self.dtype)
+        kernels.write_gradients(out, self.t[members], self.b[members], *self._products_at(x))
+        return out
+
     def subtract_gradients(
         self, x: np.ndarray, first: int, less: np.ndarray, out: np.ndarray
     ) -> None:
