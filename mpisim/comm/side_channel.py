@@ -59,7 +59,10 @@ class SideChannel:
         return total
 
     def all_workers(self, rows: np.ndarray) -> np.ndarray:
-        """Rows (m, ...) of all workers in worker order, shape (n, ...), on every rank."""
+        """Rows (m, ...) of all workers in worker order, shape (n, ...), on every rank.
+
+        For reading only, as in `gather_workers`.
+        """
         whole = self.gather_workers(rows)
         if whole is None:
             whole = np.empty((self.n, *rows.shape[1:]), rows.dtype)
@@ -67,8 +70,13 @@ class SideChannel:
         return whole
 
     def gather_workers(self, rows: np.ndarray) -> np.ndarray | None:
-        """Rows (m, ...) of all workers in worker order, (n, ...), on rank 0; None elsewhere."""
+        """Rows (m, ...) of all workers in worker order, (n, ...), on rank 0; None elsewhere.
+
+        With one rank they may be ``rows`` itself: for reading only.
+        """
         rows = np.ascontiguousarray(rows)
+        if self.ranks == 1:
+            return rows
         row_bytes = rows.itemsize * int(np.prod(rows.shape[1:], dtype=np.int64))
         mine = [rows, rows.nbytes, MPI.BYTE]
         if not self.is_server:

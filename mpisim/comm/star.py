@@ -98,13 +98,12 @@ class Star(SideChannel):
     ) -> Upload:
         """The workers' vectors (m, d), compressed with this round's draw for ``purpose``.
 
-        With ``clients`` (ascending, numbered over all ranks) only those workers take part.
+        With ``clients`` (ascending, numbered over all ranks) only those workers take part, and v
+        has the rows of those that are of this rank.
         """
         self.clock.to(COMPRESS)
         draw = self.draw(purpose, clients)
-        if not isinstance(v, np.ndarray) and (clients is not None or not compressor.lazy):
-            v = v.dense()
-        own: Any = v if clients is None else v[draw.members]  # type: ignore[index]
+        own: Any = v if isinstance(v, np.ndarray) or compressor.lazy else v.dense()
         upload = Upload(compressor, draw, compressor.compress(own, draw))
         if self._observers and purpose == "up":
             self.clock.to(EVALUATE)

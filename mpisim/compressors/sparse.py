@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from mpisim.compressors.base import Compressor, compressor
-from mpisim.compressors.select import largest
 from mpisim.core.lazy_rows import LazyRows
+from mpisim.core.ordered_sums import rounded
 from mpisim.core.rng import Draw
 from mpisim.core.schema import require
+from mpisim.core.select import largest
 from mpisim.theory.compression import FLOAT_BITS
 from mpisim.theory.quantization import cal_L_subsets
 from mpisim.wire.base import Message, same
@@ -94,12 +95,8 @@ class TopK(KCoordinates):
         form = self.form(draw)
         if isinstance(v, np.ndarray):
             return form.take(v, largest(v, self.K))
-        indices = np.empty((draw.workers, self.K), np.int64)
-        values = np.empty((draw.workers, self.K), self.precision.wire)
-        for which, rows in v.parts():
-            part = form.take(rows, largest(rows, self.K))
-            indices[which], values[which] = part.indices, part.values
-        return Explicit(form, indices, values)
+        indices, values = v.largest(self.K)
+        return Explicit(form, indices, rounded(values, self.precision.wire))
 
     @property
     def alpha(self) -> float:

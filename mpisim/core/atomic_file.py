@@ -13,7 +13,7 @@ import io
 import json
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +36,15 @@ def image(build: Callable[[h5py.File], None], oldest: str = "earliest") -> bytes
     return memory.getvalue()
 
 
-def write_whole(path: Path, content: bytes, keep: Path | None = None, shared: bool = False) -> None:
+def write_whole(
+    path: Path,
+    content: bytes | Sequence[bytes],
+    keep: Path | None = None,
+    shared: bool = False,
+) -> None:
     """Write an unnamed file, sync it, name it, and sync the folder. Raises `OSError`.
+
+    content : the file's bytes, or parts to be put one behind the other
 
     An existing file of that name is kept as ``keep``, or replaced. A killed process leaves nothing
     behind, except on a file system without unnamed files: there it leaves ``.NAME.new``, which the
@@ -47,13 +54,21 @@ def write_whole(path: Path, content: bytes, keep: Path | None = None, shared: bo
     os.close(create_whole(path, content, keep, shared))
 
 
-def create_whole(path: Path, content: bytes, keep: Path | None = None, shared: bool = False) -> int:
+def create_whole(
+    path: Path,
+    content: bytes | Sequence[bytes],
+    keep: Path | None = None,
+    shared: bool = False,
+) -> int:
     """`write_whole`; returns the file's descriptor, for reading and writing."""
     unique = f".{secrets.token_hex(8)}" if shared else ""
     temporary = path.with_name(f".{path.name}{unique}.new")
     descriptor = _new_file(path.parent, temporary)
     try:
-        write_at(descriptor, content, 0)
+        position = 0
+        for part in (content,) if isinstance(content, bytes) else content:
+            write_at(descriptor, part, position)
+            position += len(part)
         os.fsync(descriptor)
         if keep is not None:
             with contextlib.suppress(FileNotFoundError):

@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit
 
 from mpisim.core.ordered_sums import rounded
+from mpisim.core.select import largest
 
 BLOCK = 1 << 16  # numbers computed together
 
@@ -48,6 +49,17 @@ class LazyRows(ABC):
     ) -> np.ndarray:
         """`take`, minus the same coordinates of ``other`` (m, d)."""
         return self.take(ptr, indices) - coordinates(other, ptr, indices, self.dtype)
+
+    def largest(self, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """The k largest |v_j| of each vector: indices and values (m, k).
+
+        Order and ties are those of `mpisim.core.select.largest`.
+        """
+        return _largest_by_parts(self, k)
+
+    def largest_less(self, other: LazyRows | np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """`largest` of the vectors minus ``other`` (m, d)."""
+        return _largest_by_parts(self - other, k)
 
     def dense(self) -> np.ndarray:
         """All of them, shape (m, d)."""
@@ -95,6 +107,18 @@ class LazyDifference(LazyRows):
 
     def take(self, ptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
         return self.first.take_less(self.second, ptr, indices)
+
+    def largest(self, k: int) -> tuple[np.ndarray, np.ndarray]:
+        return self.first.largest_less(self.second, k)
+
+
+def _largest_by_parts(v: LazyRows, k: int) -> tuple[np.ndarray, np.ndarray]:
+    indices = np.empty((v.shape[0], k), np.int64)
+    values = np.empty((v.shape[0], k), v.dtype)
+    for which, rows in v.parts():
+        indices[which] = largest(rows, k)
+        values[which] = np.take_along_axis(rows, indices[which], axis=1)
+    return indices, values
 
 
 def coordinates(

@@ -62,6 +62,15 @@ def words(seed, purpose, round, first, workers, count):
 
 
 @njit(cache=True)
+def words_of(seed, purpose, round, workers, count):
+    """Rows ``workers`` of `words` with first = 0, shape (workers.size, count)."""
+    out = np.empty((workers.size, count), np.uint64)
+    for i in range(workers.size):
+        out[i] = words(seed, purpose, round, workers[i], 1, count)[0]
+    return out
+
+
+@njit(cache=True)
 def uniform(seed, purpose, round):
     """The first word of worker 0 as a number in [0, 1): its upper 53 bits."""
     return (words(seed, purpose, round, 0, 1, 1)[0, 0] >> np.uint64(11)) * 2.0**-53

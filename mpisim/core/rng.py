@@ -86,8 +86,9 @@ class Draw:
 
     def words(self, count: int) -> np.ndarray:
         """Shape (workers, count), uint64."""
-        words = self.streams.raw(self.purpose, self.round, self.first, self.count, count)
-        return words if self.clients is None else words[self.members]
+        if self.clients is None:
+            return self.streams.raw(self.purpose, self.round, self.first, self.count, count)
+        return philox.words_of(*self._address, self.first + self.members, count)
 
     def uniforms(self, count: int) -> np.ndarray:
         """Shape (workers, count), float64 in [0, 1), independent across workers."""

@@ -35,6 +35,12 @@ class LazyGradients(LazyRows):
             return self.problem.coordinate_changes(self.x, other.x, ptr, indices)
         return super().take_less(other, ptr, indices)
 
+    def largest_less(self, other: LazyRows | np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        found = None
+        if isinstance(other, np.ndarray):
+            found = self.problem.largest_differences(self.x, other, k)
+        return found or super().largest_less(other, k)
+
 
 class Oracle:
     """The problem's gradients over this rank's workers, and their cost.
@@ -59,9 +65,13 @@ class Oracle:
     def gradients(self, x: np.ndarray, clients: np.ndarray | None = None) -> np.ndarray:
         """The full gradients of all f_i of this rank at x, shape (m, d).
 
-        With ``clients`` (numbered within this rank) only theirs are counted.
+        With ``clients`` (numbered within this rank) only theirs, shape (len(clients), d).
         """
-        self.calls += self.total if clients is None else int(self.rows[clients].sum())
+        if clients is not None:
+            self.calls += int(self.rows[clients].sum())
+            self.clock.to(COMPUTE)
+            return self.problem.gradients_of(x, clients)
+        self.calls += self.total
         if self._x is x and self._gradients is not None:
             self.clock.to(COMPUTE)
             self.clock.move(self._seconds, EVALUATE, COMPUTE)

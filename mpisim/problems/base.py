@@ -139,6 +139,13 @@ class Problem(ABC):
         """The gradients of f_i at x, shape (m, d)."""
         return self.losses_and_gradients(x)[1]
 
+    def gradients_of(self, x: np.ndarray, members: np.ndarray) -> np.ndarray:
+        """Those of some workers of the block, shape (len(members), d), at their cost alone.
+
+        Unless the problem says how, all are computed.
+        """
+        return self.gradients(x)[members]
+
     def losses_and_gradients(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """`losses` and `gradients` at x; one pass where the problem can do both at once."""
         return self.losses(x), self.gradients(x)
@@ -252,3 +259,13 @@ class ExplicitProblem(Problem):
         """Write rows first, ... of `gradients` minus the rows ``less`` into ``out`` (rows, d)."""
         self.write_gradients(x, first, out)
         out -= less
+
+    def largest_differences(
+        self, x: np.ndarray, less: np.ndarray, k: int
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """The k largest of each row of `gradients` minus ``less`` (m, d), found in one pass.
+
+        Indices and values as from `mpisim.core.lazy_rows.LazyRows.largest`; None if the problem has
+        no pass of its own for this k.
+        """
+        return None

@@ -110,6 +110,18 @@ class DesignMatrix:
             dots[0],
         )
 
+    def gradients_of(
+        self, members: np.ndarray, kind: int, xs: np.ndarray, scale: np.ndarray, shift: np.ndarray
+    ) -> np.ndarray:
+        """The gradients of some workers as from `sweep`, at one point (1, d): (members, d)."""
+        if self.one_copy and len(members) > 0:
+            one = self.worker(0).sweep(kind, GRADIENT, xs, scale[:1], shift)[1]
+            return np.repeat(one, len(members), axis=0)
+        parts = [self.ids[self.bounds[i] : self.bounds[i + 1]] for i in members]
+        ids = np.concatenate([self.ids[:0], *parts])
+        bounds = np.concatenate([[0], np.cumsum(self.counts[members])])
+        return self._sweep(kind, GRADIENT, ids, bounds, xs, scale[members], shift)[1]
+
     def sweep_batch(
         self, kind: int, xs: np.ndarray, batch: np.ndarray, scale: np.ndarray, shift: np.ndarray
     ) -> np.ndarray:

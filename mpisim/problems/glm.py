@@ -106,6 +106,13 @@ class Glm(Problem):
     def gradients(self, x: np.ndarray) -> np.ndarray:
         return self._evaluate(x, GRADIENT)[1]
 
+    def gradients_of(self, x: np.ndarray, members: np.ndarray) -> np.ndarray:
+        point = self.point(x)
+        _, shift = self.penalty(point.astype(np.float64))
+        return self.design.gradients_of(
+            members, self.kind, point[None], self._scale, shift.astype(self.dtype)
+        )
+
     def losses_and_gradients(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return self._evaluate(x, LOSS | GRADIENT)
 

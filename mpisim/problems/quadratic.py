@@ -16,6 +16,7 @@ import numpy as np
 from mpisim.core.memory import VECTORS, require_memory
 from mpisim.core.protocols import Known
 from mpisim.core.schema import require
+from mpisim.core.select import FEW
 from mpisim.problems import quadratic_kernels as kernels
 from mpisim.problems.base import ExplicitProblem, problem
 from mpisim.problems.design import NO_SUCH_ROW
@@ -97,11 +98,26 @@ class Quadratic(ExplicitProblem):
         own = slice(first, first + len(out))
         kernels.write_gradients(out, self.t[own], self.b[own], *self._products_at(x))
 
+    def gradients_of(self, x: np.ndarray, members: np.ndarray) -> np.ndarray:
+        out = np.empty((len(members), self.d), self.dtype)
+        kernels.write_gradients(out, self.t[members], self.b[members], *self._products_at(x))
+        return out
+
     def subtract_gradients(
         self, x: np.ndarray, first: int, less: np.ndarray, out: np.ndarray
     ) -> None:
         own = slice(first, first + len(out))
         kernels.subtract_gradients(out, self.t[own], self.b[own], *self._products_at(x), less)
+
+    def largest_differences(
+        self, x: np.ndarray, less: np.ndarray, k: int
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        if k > FEW:
+            return None
+        indices, values = np.empty((self.m, k), np.int64), np.empty((self.m, k), self.dtype)
+        parts = self.t, self.b, *self._products_at(x), less, indices, values
+        kernels.largest_differences(*parts)
+        return indices, values
 
     def _products_at(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """T x and c x, float64, computed once for all blocks of workers at the same x."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from mpisim.core.instructions import fetch_ahead, magnitude
+from mpisim.core.select import BLOCK, insert, rank, sort
+
 
 @njit(cache=True)
 def forms(x):
@@ -36,6 +39,48 @@ def subtract_gradients(out, t, b, tx, cx, less):
         for j in range(row.size):
             row[j] = kind(factor * tx[j] + cx[j]) - own[j]
         row[0] = kind(factor * tx[0] + cx[0] - b[i]) - own[0]
+
+
+@njit(cache=True)
+def largest_differences(t, b, tx, cx, less, indices, values):
+    """The k largest |differences| of `subtract_gradients`: indices and values (m, k).
+
+    One pass over ``less``, as `mpisim.core.select` does it, which works differences out twice
+    where it looks twice.
+    """
+    m, d = less.shape
+    kind, k = less.dtype.type, indices.shape[1]
+    tops, best = np.empty(-(-d // BLOCK), np.int64), np.empty(k, np.int64)
+    for i in range(m):
+        own, factor, where = less[i], t[i], indices[i]
+        first = kind(factor * tx[0] + cx[0] - b[i]) - own[0]
+        best[:] = -1
+        for c in range(tops.size):
+            fetch_ahead(less, i * d + c * BLOCK, BLOCK)
+            top = magnitude(first if c == 0 else kind(0))
+            for j in range(max(c * BLOCK, 1), min((c + 1) * BLOCK, d)):
+                top = max(top, magnitude(_difference(factor, tx, cx, own, np.uint64(j))))
+            tops[c] = top
+            rank(top, best)
+        bound = best[-1]
+        best[:] = -1
+        for c in range(tops.size):
+            if tops[c] >= bound:
+                for j in range(c * BLOCK, min((c + 1) * BLOCK, d)):
+                    value = first if j == 0 else _difference(factor, tx, cx, own, np.uint64(j))
+                    key = magnitude(value)
+                    if key >= bound and key > best[-1]:
+                        insert(key, j, best, where)
+        sort(where)
+        for s in range(k):
+            j = where[s]
+            values[i, s] = first if j == 0 else _difference(factor, tx, cx, own, np.uint64(j))
+
+
+@njit(inline="always")
+def _difference(factor, tx, cx, own, j):
+    """Coordinate j > 0 of `subtract_gradients`."""
+    return own.dtype.type(factor * tx[j] + cx[j]) - own[j]
 
 
 @njit(cache=True)

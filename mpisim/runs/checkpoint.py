@@ -66,7 +66,7 @@ def save(path: Path, identity: dict[str, str], state: State, log: State, keep: b
 
     content = image(fill)
     try:
-        write_whole(path, _header(content) + content, keep=former(path) if keep else None)
+        write_whole(path, (_header(content), content), keep=former(path) if keep else None)
     except OSError as error:
         raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
 

@@ -21,7 +21,7 @@ COMPRESSORS = [
     {"name": "randk", "k": 4},
     {"name": "bernoulli", "p": 0.4},
     {"name": "topk", "k": 4},
-    {"name": "topk", "k": 11},
+    {"name": "topk", "k": 17},
     {"name": "qsgd", "s": 5},
     {"name": "compose", "outer": {"name": "permk"}, "inner": {"name": "natural"}},
 ]
@@ -47,7 +47,7 @@ def small_blocks(monkeypatch):
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("table", [c for c in COMPRESSORS if c["name"] not in ("qsgd", "compose")])
-@pytest.mark.parametrize(("n", "d"), [(6, 30), (30, 12)])
+@pytest.mark.parametrize(("n", "d"), [(6, 30), (30, 18)])
 def test_messages(table, n, d, dtype, small_blocks):
     problem = quadratic(n, d, dtype)
     (new, old), (later, before) = both(problem)
@@ -76,7 +76,7 @@ def test_adding_a_message(table):
 
 METHODS = [
     ({"name": "marina", "p": 0.3}, COMPRESSORS),
-    ({"name": "ef21"}, [{"name": "topk", "k": 2}, {"name": "topk", "k": 11}]),
+    ({"name": "ef21"}, [{"name": "topk", "k": 2}, {"name": "topk", "k": 17}]),
     ({"name": "ef21", "start": "compressed"}, [{"name": "topk", "k": 2}]),
 ]
 

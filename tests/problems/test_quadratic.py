@@ -8,6 +8,7 @@ from scipy.special import ndtri
 
 from mpisim.core.errors import InputError
 from mpisim.core.rng import Streams
+from mpisim.core.select import BLOCK, FEW, largest
 from mpisim.problems import PROBLEMS
 from mpisim.theory import smoothness
 from mpisim.theory.minimiser import minimiser
@@ -46,6 +47,24 @@ def algorithm_2(n, d, s, seed=3, lambda_=LAMBDA):
                 a[i, j, j - 1] = a[i, j - 1, j] = nu_s / 4 * -1
     least = np.linalg.eigvalsh(a.mean(axis=0))[0]
     return a + (lambda_ - least) * np.eye(d), b
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("d", [1, 9, BLOCK, BLOCK + 1, 10 * BLOCK - 1])
+def test_largest_differences(d, dtype):
+    """The pass that finds them has the bits of the gradients and the order of the search."""
+    problem, random = load(8, d, 0.8, dtype=dtype), np.random.default_rng(d)
+    x = random.standard_normal(d).astype(dtype)
+    gradients = problem.gradients(x)
+    near = gradients + random.integers(-1, 2, (8, d)).astype(dtype)  # with ties, -1, 0 or 1
+    strange = np.where(random.random((8, d)) < 0.2, np.array([np.nan, np.inf] * 4)[:, None], near)
+    for less in (0 * gradients, gradients, near, strange.astype(dtype)):
+        difference = gradients - less
+        for k in {min(k, d) for k in (1, 3, FEW)}:
+            indices, values = problem.largest_differences(x, less, k)
+            assert np.array_equal(indices, largest(difference, k))
+            expected = np.take_along_axis(difference, indices, axis=1)
+            assert values.tobytes() == expected.tobytes() and values.dtype == dtype
 
 
 @pytest.mark.parametrize(("n", "d", "s"), CASES)

@@ -1,0 +1,52 @@
+"""The gradients of some clients: those of all, to the bit, at the cost of theirs alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mpisim.comm.clock import Clock
+from mpisim.methods.oracle import Oracle
+from mpisim.problems import PROBLEMS, design, quadratic
+
+SAMPLE = {"data": "sample"}
+CASES = [
+    ("logistic", SAMPLE | {"l2": 0.1}, 1),
+    ("nonconvex-loss", SAMPLE | {"split": "homogeneous"}, 1 / 2),  # once for both clients
+    ("least-squares", SAMPLE | {"any_content": True, "reduction": "sum"}, 1),
+    ("quadratic", {"dimension": 20, "noise": 0.3}, 1),
+]
+
+
+@pytest.fixture
+def computed(monkeypatch):
+    """Appends the sample gradients of each call of a kernel."""
+    counts = []
+
+    def watch(module, name, samples):
+        kernel = getattr(module, name)
+
+        def counting(*arguments):
+            counts.append(samples(*arguments))
+            return kernel(*arguments)
+
+        monkeypatch.setattr(module, name, counting)
+
+    watch(design.row_kernels, "sweep", lambda form, kind, want, ids, *_: len(ids))
+    watch(quadratic.kernels, "write_gradients", lambda out, *_: len(out))
+    return counts
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(("name", "keys", "share"), CASES)
+def test_only_theirs_are_computed(name, keys, share, dtype, computed):
+    problem = PROBLEMS[name](**keys).loaded(9, 0, 7, 1, np.dtype(dtype))
+    x = np.random.default_rng(0).standard_normal(problem.d).astype(dtype)
+    every = problem.gradients(x)
+    oracle = Oracle(problem, Clock(), 1)
+    for clients in (np.array([1, 4]), np.array([], np.int64)):
+        computed.clear()
+        before = oracle.calls
+        some = oracle.gradients(x, clients)
+        assert some.tobytes() == every[clients].tobytes() and some.shape == (len(clients), x.size)
+        assert sum(computed) == share * (oracle.calls - before)
