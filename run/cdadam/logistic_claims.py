@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+import numpy as np
+
 from mpisim.analysis import labels
 from mpisim.analysis.claims import (
     DECADES,
@@ -14,8 +16,6 @@ from mpisim.analysis.claims import (
     compare,
     decided,
     judge,
-    needed,
-    number,
     state,
     value_at,
 )
@@ -140,19 +140,17 @@ def _where_plain_ends(found: Found, data: str) -> Evidence:
 
 
 def _stops(found: Found, data: str, method: str) -> Evidence:
-    """Whether its deepest target was reached in the first half, and CD-Adam ends below its end."""
+    """Whether it gets to its deepest target in the first half, and ends above CD-Adam."""
     if lacking := _lacking(found, data, (method,)):
         return lacking
     log, own = found[data, method], at_end(found[data, OWN])
-    end, floor = at_end(log), Reach(log, ROUNDS, NORM).floor
-    values, rounds = NORM.values(log), ROUNDS.values(log)
-    reached = [target for target in DECADES if target * values[0] >= values.min()]
-    deepest = min(reached, default=1.0)
-    last = needed(log, ROUNDS, deepest * values[0], NORM)
-    above = judge([end / own])
-    verdict = above if 2 * last <= rounds[-1] else Verdict.FAILS
-    level = f"floor {floor:.2g}" if floor > 0 else f"{end:.2g}"
+    reach, end = Reach(log, ROUNDS, NORM), at_end(log)
+    costs = {target: reach.cost(target * reach.values[0]) for target in (1.0, *DECADES)}
+    deepest = min(target for target, cost in costs.items() if np.isfinite(cost))
+    last = costs[deepest]
+    verdict = judge([end / own]) if 2 * last <= reach.budget else Verdict.FAILS
+    level = f"floor {reach.floor:.2g}" if reach.floor > 0 else f"{end:.2g}"
     measured = f"to {deepest:g} of the start in round {last:g}, no further target, {level};"
     measured += f" CD-Adam {own:.2g}"
-    numbers = {"target": deepest, "round": last, "end": end, "floor": floor, "own": own}
+    numbers = {"target": deepest, "round": last, "end": end, "floor": reach.floor, "own": own}
     return Evidence(f"{data}, {labels.method(method)}", measured, verdict, numbers)

@@ -22,9 +22,7 @@ MIDWAY = {  # Figures 7 and 8
 DIVERGES_9 = (
     "1-bit Adam initially shows a lower gradient norm while its gradient norm diverges later"
 )
-AHEAD_10 = (
-    "1-bit Adam keeps a slighter better performance on training loss and training accuracy"
-)
+AHEAD_10 = "1-bit Adam keeps a slighter better performance on training loss and training accuracy"
 EF21, ONE_BIT, OWN = "ef21-2way", "1bit-adam", "cd-adam"
 
 
