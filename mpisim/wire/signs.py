@@ -111,17 +111,17 @@ def _value(bits, j, scale):
 
 @njit(cache=True)
 def _set(out, scales, starts, bits):
-    """out[i] = signs of worker i, times scales[i, l] in layer l."""
+    """out[i] = signs of worker i, times scales[i, layer]."""
     for i in range(out.shape[0]):
-        for l in range(starts.size - 1):
-            for j in range(starts[l], starts[l + 1]):
-                out[i, j] = _value(bits[i], j, scales[i, l])
+        for layer in range(starts.size - 1):
+            for j in range(starts[layer], starts[layer + 1]):
+                out[i, j] = _value(bits[i], j, scales[i, layer])
 
 
 @njit(cache=True)
 def _add(total, scales, starts, bits):
-    """total (d,) += signs of worker i, times scales[i, l] in layer l, for i = 0, 1, ..."""
+    """total (d,) += signs of worker i, times scales[i, layer], for i = 0, 1, ..."""
     for i in range(bits.shape[0]):
-        for l in range(starts.size - 1):
-            for j in range(starts[l], starts[l + 1]):
-                total[j] += _value(bits[i], j, scales[i, l])
+        for layer in range(starts.size - 1):
+            for j in range(starts[layer], starts[layer + 1]):
+                total[j] += _value(bits[i], j, scales[i, layer])

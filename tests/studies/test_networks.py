@@ -52,7 +52,8 @@ def log_of(method, rate, k=0.016, **more):
         "time_compress": 0.1 * rounds if method in ("cd-adam", "ef21-2way") else 0.0 * rounds,
         "pi_up": np.append(np.nan, np.full(ROWS - 1, 0.65)),
         "pi_up_max": np.append(np.nan, np.full(ROWS - 1, 0.7)),
-        "pi_down": np.append(np.nan, np.full(ROWS - 1, 0.6)),
+        "pi_down": np.append(np.nan, np.full(ROWS - 1, 0.35)),
+        "pi_code": np.append(np.nan, np.full(ROWS - 1, 0.4)),
     }
     return Log(
         path=f"{method}-{rate}",
@@ -93,7 +94,9 @@ def test_the_bits_saved_are_interpolated(logs):
     assert [one.where for one in amsgrad.evidence] == ["training loss", "test error"]
     error = amsgrad.evidence[1].numbers  # 0.9 of the loss: the same shares of the start
     assert error["ratio"] == pytest.approx(32 * D / (32 + D), rel=1e-9) and error["target"] == 0.4
-    assert amsgrad.verdict == pi.verdict == "holds" and "0.650 to 0.650" in pi.measured
+    assert (
+        amsgrad.verdict == pi.verdict == "holds" and "kept, server: 0.650 to 0.650" in pi.measured
+    )
     rounds = -np.log(0.4) / 0.11  # of 1-bit Adam
     wanted = (2 * 32 * D + (rounds - 2) * (32 + D)) / (-np.log(0.4) / 0.10 * (32 + D))
     assert one_bit.evidence[0].numbers["ratio"] == pytest.approx(wanted, rel=1e-9)
@@ -135,9 +138,16 @@ def test_table_2_counts(logs):
 
 
 def test_pi_outside_the_range_is_said(logs):
-    assert figure("cdadam-pi").claims(logs)[0].verdict == "holds"
-    low = dataclasses.replace(logs[0], columns=logs[0].columns | {"pi_up": np.full(ROWS, 0.5)})
-    assert pi.in_range(low).verdict == "does not hold"
+    [claim] = figure("cdadam-pi").claims(logs)
+    assert claim.verdict == "holds"
+    kept, printed, lost = claim.evidence
+    assert (kept.verdict, printed.verdict, lost.verdict) == ("holds", "does not hold", "holds")
+    assert kept.counts and not printed.counts and not lost.counts
+    assert printed.numbers == {"low": 0.4, "high": 0.4} and kept.numbers["low"] == 0.65
+    assert pi.in_range(with_columns(logs[0], pi_up=np.full(ROWS, 0.5))).verdict == "holds"
+    assert pi.in_range(with_columns(logs[0], pi_down=np.full(ROWS, 0.5))).verdict == "does not hold"
+    nothing = with_columns(logs[0], pi_down=np.full(ROWS, np.nan))
+    assert pi.in_range(nothing).verdict == "not decided"
 
 
 def test_larger_n_and_tau():
