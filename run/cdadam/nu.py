@@ -48,7 +48,7 @@ def draw(logs: list[Log]) -> Any:
     figure, drawn = panels.grid(1, len(FIGURES), (2.9, 2.4))
     for panel, title in zip(drawn[0], FIGURES, strict=True):
         found = counts(logs, title)
-        nus, rounds = (sorted({key[i] for key in found}) for i in (0, 1))
+        nus, rounds = sorted({nu for nu, _ in found}), sorted({k for _, k in found})
         shares = np.array([[found[nu, k][0] / found[nu, k][1] for k in rounds] for nu in nus])
         panel.imshow(shares, cmap="Blues", vmin=0, vmax=1.6, origin="lower", aspect="auto")
         for (nu, k), (held, of) in found.items():

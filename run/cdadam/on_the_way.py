@@ -30,8 +30,8 @@ def claims(found: dict[str, Log], x: Axis, number: int, source: str) -> Iterator
     """The statements of Figure ``number``, whose curves are over x."""
     own, cost = found[OWN], COSTS[x]
     if number in MIDWAY:
-        ys = LOSS, TEST_LOSS, ACCURACY, TEST_ACCURACY
-        each = [_gone(EF21)] if EF21 not in found else [ahead(found[EF21], own, x, y) for y in ys]
+        four = LOSS, TEST_LOSS, ACCURACY, TEST_ACCURACY
+        each = [_gone(EF21)] if EF21 not in found else [ahead(found[EF21], own, x, y) for y in four]
         text = f"EF21 is ahead of CD-Adam on the way, at equal {cost}"
         yield state(text, MIDWAY[number], source, each)
     rival = found.get(ONE_BIT)
@@ -40,8 +40,8 @@ def claims(found: dict[str, Log], x: Axis, number: int, source: str) -> Iterator
         text = "1-bit Adam's gradient norm is lower at first, and grows later"
         yield state(text, DIVERGES_9, source, both)
     if number == 10:
-        ys = LOSS, ACCURACY
-        each = [_gone(ONE_BIT)] if rival is None else [better(rival, own, y, x) for y in ys]
+        two = LOSS, ACCURACY
+        each = [_gone(ONE_BIT)] if rival is None else [better(rival, own, y, x) for y in two]
         text = f"1-bit Adam is ahead in training at equal {cost}"
         yield state(text, AHEAD_10, source, each)
 

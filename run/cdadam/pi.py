@@ -2,7 +2,7 @@
 
 Assumption 4.1 calls pi the share of |v|^2 that compression loses. The published code prints, at the
 server and once an epoch, what compression keeps: 1 - |C(v) - v| / |v|. With the squares of the
-assumption that is in the paper's range; with unsquared norms, as in the code, it cannot be.
+assumption that is in the paper's range. With unsquared norms, as in the code, it is far below.
 """
 
 from __future__ import annotations
