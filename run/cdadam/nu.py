@@ -56,6 +56,7 @@ def draw(logs: list[Log]) -> Any:
             panel.text(rounds.index(k), nus.index(nu), text, ha="center", va="center")
         panel.set_xticks(range(len(rounds)), [f"{k:,}" for k in rounds])
         panel.set_yticks(range(len(nus)), [f"{nu:g}" for nu in nus])
+        panel.grid(False)
         panel.set_xlabel("rounds")
         panel.set_title(title)
     drawn[0, 0].set_ylabel("ν")
