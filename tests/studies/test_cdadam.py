@@ -95,8 +95,7 @@ def test_curves_like_the_papers_hold(logs):
     claims = [*logistic_claims.fig2(like_the_paper(logs))]
     assert verdicts(claims) == [["holds"], ["holds"] * 2, ["holds"], ["holds"] * 2]
     ef, _ = (one.numbers for one in claims[3].evidence)
-    # 1e-3 is within the noise, below the floor
-    assert ef["target"] == pytest.approx(1e-2) and ef["round"] == 24 and 1e-3 < ef["floor"] < 2e-3
+    assert 24 <= ef["round"] <= 37 and 1e-3 < ef["floor"] < 2e-3
     claims = [*logistic_claims.fig4(like_the_paper(logs))]
     assert verdicts(claims) == [["holds"] * 2, ["holds"] * 2, ["holds"], ["holds"]]
 
@@ -104,9 +103,13 @@ def test_curves_like_the_papers_hold(logs):
 @pytest.mark.parametrize(
     ("place", "verdict", "curves"),
     [
-        # falls by decades to the end: it has not stopped early
+        # it has not stopped
         ((3, 0), "does not hold", {"ef_amsgrad": falling(4)}),
-        ((3, 0), "does not hold", {"ef_amsgrad": stopped(1e-3, 0.9)}),
+        ((3, 0), "does not hold", {"ef_amsgrad": falling(0.5)}),
+        # nor has CD-Adam
+        ((3, 0), "not decided", {"ef_amsgrad": falling(4), "cd_adam": falling(4)}),
+        # it has, without an oscillation
+        ((3, 0), "holds", {"ef_amsgrad": lambda share: 0.1 * 0.98**share}),
         # stops below CD-Adam
         ((3, 0), "does not hold", {"ef_amsgrad": stopped(1e-7, 0.3), "cd_adam": falling(5)}),
         ((1, 0), "does not hold", {"ef_amsgrad": stopped(1e-7, 0.3), "cd_adam": falling(5)}),
