@@ -119,22 +119,29 @@ def _smaller_than(found: Found, data: str, rival: str, x: Axis) -> Evidence:
 
 
 def _where_plain_ends(found: Found, data: str) -> Evidence:
-    """Not decided where CD-Adam still falls when it ends, above where AMSGrad is.
+    """Not decided where CD-Adam still gets lower when it ends, above where AMSGrad is.
 
     AMSGrad may be at the floor that its 32-bit values on the wire set; below it CD-Adam is better.
     """
     if lacking := _lacking(found, data, (PLAIN,)):
         return lacking
     own, plain = (at_end(found[data, method]) for method in (OWN, PLAIN))
-    falls, floor = (Reach(found[data, m], ROUNDS, NORM).floor for m in (OWN, PLAIN))
+    floor, falls = Reach(found[data, PLAIN], ROUNDS, NORM).floor, _gets_lower(found[data, OWN])
     ratio = own / plain
     verdict = decided(ratio <= SAME)
     measured = f"{own:.2g} and {plain:.2g}, {ratio:.2g} times (at most {SAME:g} holds)"
     if floor > 0:
         measured += f", AMSGrad at its floor of {floor:.2g}"
-    if falls == 0 and verdict is Verdict.FAILS:
+    if falls and verdict is Verdict.FAILS:
         verdict, measured = Verdict.UNDECIDED, f"{measured}, still falling"
-    return Evidence(data, measured, verdict, {"ratio": ratio, "floor": floor, "falls": falls == 0})
+    return Evidence(data, measured, verdict, {"ratio": ratio, "floor": floor, "falls": falls})
+
+
+def _gets_lower(log: Log) -> bool:
+    """Whether the least norm of the last tenth of the rows is clearly below all before."""
+    values = NORM.values(log)
+    before = values[: -(len(values) // 10)]
+    return judge([before.min() / values.min()]) is Verdict.HOLDS
 
 
 def _stops(found: Found, data: str, method: str) -> Evidence:

@@ -45,6 +45,10 @@ def falling(decades):
     return lambda share: 10.0 ** (-decades * share)
 
 
+def in_waves(decades):
+    return lambda share: 10.0 ** (-decades * share) * (1.2 + np.cos(12 * np.pi * share))
+
+
 def stopped(level, until):
     """To ``level`` by the share ``until`` of the rounds; then it oscillates."""
 
@@ -116,6 +120,7 @@ def test_curves_like_the_papers_hold(logs):
         # stops, or still falls, above AMSGrad
         ((2, 0), "does not hold", {"cd_adam": stopped(1e-5, 0.8)}),
         ((2, 0), "not decided", {"cd_adam": falling(5)}),
+        ((2, 0), "not decided", {"cd_adam": in_waves(5)}),
         # CD-Adam is below what 32 bits on the wire allow AMSGrad
         ((2, 0), "holds", {"cd_adam": falling(12), "amsgrad": stopped(1e-9, 0.5)}),
         ((0, 0), "does not hold", {"cd_adam": falling(1.2)}),
