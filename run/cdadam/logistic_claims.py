@@ -138,9 +138,9 @@ def _where_plain_ends(found: Found, data: str) -> Evidence:
 
 
 def _gets_lower(log: Log) -> bool:
-    """Whether the least norm of the last tenth of the rows is clearly below all before."""
+    """Whether the least norm of the last quarter of the rows is clearly below all before."""
     values = NORM.values(log)
-    before = values[: -(len(values) // 10)]
+    before = values[: -(len(values) // 4)]
     return judge([before.min() / values.min()]) is Verdict.HOLDS
 
 
