@@ -64,7 +64,7 @@ class Star(SideChannel):
         self._observers: list[Observer] = []
 
     def attach(self, observer: Observer) -> None:
-        """Report to ``observer`` what is compressed from now on."""
+        """Report to ``observer`` what is compressed and estimated from now on."""
         self._observers.append(observer)
 
     @property
@@ -160,6 +160,25 @@ class Star(SideChannel):
     def average(self, upload: Upload | LazyUpload) -> np.ndarray:
         """The mean of the workers' messages, sent back to all of them as a dense vector (d,)."""
         return self.broadcast(self.mean(upload))
+
+    def fresh(self, g_i: np.ndarray | LazyRows) -> None:
+        """Report this round's gradients (m, d), before compression. Collective."""
+        if self._observers:
+            self.clock.to(EVALUATE)
+            for observer in self._observers:
+                observer.fresh(g_i)
+            self.clock.to(COMPUTE)
+
+    def estimated(self, g_hat: np.ndarray, g: np.ndarray) -> None:
+        """Report the estimate (d,) that the server has, and the one that all workers decode.
+
+        Off the server ``g_hat`` may be anything.
+        """
+        if self._observers:
+            self.clock.to(EVALUATE)
+            for observer in self._observers:
+                observer.estimated(g_hat, g)
+            self.clock.to(COMPUTE)
 
     def coin(self, p: float) -> bool:
         """True with probability p: shared randomness, the same on all ranks, no bits."""

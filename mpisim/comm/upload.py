@@ -52,7 +52,7 @@ class LazyUpload:
 
 
 class Observer(Protocol):
-    """Sees what is compressed; its time is not charged."""
+    """Sees what is compressed and estimated; its time is not charged."""
 
     def up(self, v: np.ndarray | LazyRows, upload: Upload) -> None:
         """Called when this rank's workers have compressed v (senders, d)."""
@@ -60,4 +60,12 @@ class Observer(Protocol):
 
     def down(self, v: np.ndarray, decoded: np.ndarray) -> None:
         """Called at the server when it has compressed v (d,) for all."""
+        ...
+
+    def fresh(self, g_i: np.ndarray | LazyRows) -> None:
+        """Called with the gradients (m, d) that an estimate begins with. Collective."""
+        ...
+
+    def estimated(self, g_hat: np.ndarray, g: np.ndarray) -> None:
+        """Called with the estimate (d,) at the server, and as all workers decode it."""
         ...

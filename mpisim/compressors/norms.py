@@ -11,21 +11,28 @@ from numba import njit
 
 
 @njit(cache=True)
-def one_norms(v):
-    """|v_i|_1 of each row, shape (m,), float64."""
-    out = np.empty(v.shape[0])
+def _one_norm(row):
+    a = b = c = e = 0.0
+    whole = row.size - row.size % 4
+    for j in range(0, whole, 4):
+        a += abs(np.float64(row[j]))
+        b += abs(np.float64(row[j + 1]))
+        c += abs(np.float64(row[j + 2]))
+        e += abs(np.float64(row[j + 3]))
+    total = (a + b) + (c + e)
+    for j in range(whole, row.size):
+        total += abs(np.float64(row[j]))
+    return total
+
+
+@njit(cache=True)
+def one_norms(v, starts):
+    """|v_i|_1 of coordinates starts[b] to starts[b+1] - 1; shape (m, B), float64."""
+    blocks = starts.size - 1
+    out = np.empty((v.shape[0], blocks))
     for i in range(v.shape[0]):
-        row = v[i]
-        a = b = c = e = 0.0
-        whole = row.size - row.size % 4
-        for j in range(0, whole, 4):
-            a += abs(np.float64(row[j]))
-            b += abs(np.float64(row[j + 1]))
-            c += abs(np.float64(row[j + 2]))
-            e += abs(np.float64(row[j + 3]))
-        out[i] = (a + b) + (c + e)
-        for j in range(whole, row.size):
-            out[i] += abs(np.float64(row[j]))
+        for b in range(blocks):
+            out[i, b] = _one_norm(v[i, starts[b] : starts[b + 1]])
     return out
 
 

@@ -6,7 +6,10 @@ import numpy as np
 
 from mpisim.compressors.base import Compressor, compressor
 from mpisim.compressors.norms import one_norms
+from mpisim.compressors.worker_rows import WorkerRows
+from mpisim.core.protocols import Objective, Uplink
 from mpisim.core.rng import Draw
+from mpisim.core.schema import require
 from mpisim.theory.compression import FLOAT_BITS
 from mpisim.wire.base import Message, same
 from mpisim.wire.scales import round_scales
@@ -20,20 +23,38 @@ class ScaledSign(Compressor):
     |C(v) - v|^2 = |v|^2 - |v|_1^2 / d, so alpha(v) = |v|_1^2 / (d |v|^2) >= 1/d = alpha, with
     equality for vectors with one non-zero. The papers charge 32 + d bits.
 
+    layerwise : each layer of x (a tensor of a network, a matrix) is compressed on its own, as the
+        published code's option "layerwise" does, and has its own scale: 32 more bits a layer. Then
+        alpha = 1 / d_l of the longest layer.
+
     This differs from the published CD-Adam code: there, sign(0) = 0, which needs more than one bit.
     """
 
+    layerwise: bool = False
+
+    def check(self) -> None:
+        self.starts, self.fitted = np.array([0, self.d]), self.layerwise
+
+    def prepare(self, star: Uplink, problem: Objective) -> None:
+        if self.layerwise:
+            self.starts = np.concatenate([[0], np.cumsum(problem.layers)])
+
+    def fit(self, star: Uplink, diagonals: WorkerRows, n_mu: float) -> None:
+        allowed = "false inside 'smooth', where vectors have no layers"
+        require(not self.layerwise, "compressor.inner.layerwise", True, allowed)
+
     def form(self, draw: Draw) -> SignsForm:
-        return SignsForm(self.d, draw.workers, self.precision)
+        return SignsForm(self.d, draw.workers, self.precision, self.starts)
 
     def compress(self, v: np.ndarray, draw: Draw) -> Signs:
         v = np.ascontiguousarray(v)
-        scales = round_scales(one_norms(v) / self.d, self.precision.wire)
+        means = one_norms(v, self.starts) / np.diff(self.starts)
+        scales = round_scales(means, self.precision.wire)
         return self.form(draw).pack(scales, v)
 
     @property
     def alpha(self) -> float:
-        return 1 / self.d
+        return 1 / int(np.diff(self.starts).max())
 
     def paper_bits(self, message: Message) -> np.ndarray:
-        return same(message.form.workers, FLOAT_BITS + self.d)
+        return same(message.form.workers, FLOAT_BITS * (len(self.starts) - 1) + self.d)

@@ -80,13 +80,23 @@ class TopK(KCoordinates):
 
     k : the number of coordinates, or a share of d below 1.
 
+    index_bits : what the paper bits charge for each index. 0 gives 32 k, as in the experiments of
+        the PermK paper and of EF21, 32 gives 64 k, as in CD-Adam's Table 2.
+
     alpha = k / d (PermK paper, Appendix F). NaN counts as larger than any number. The message
-    carries the indices, but the paper bits are 32 k, as in the experiments of the PermK paper and
-    of EF21.
+    carries the indices, whatever the paper charges.
     """
 
     k: int | float
+    index_bits: int = 0
     lazy = True
+
+    def check(self) -> None:
+        super().check()
+        require(self.index_bits >= 0, "compressor.index_bits", self.index_bits, "at least 0")
+
+    def paper_bits(self, message: Message) -> np.ndarray:
+        return same(message.form.workers, (FLOAT_BITS + self.index_bits) * self.K)
 
     def form(self, draw: Draw) -> ExplicitForm:
         return ExplicitForm(self.d, draw.workers, self.precision, self.K)

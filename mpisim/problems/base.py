@@ -125,6 +125,11 @@ class Problem(ABC):
             return self
         return self.loaded(self.n, self.first, self.m, self.seed, np.dtype(np.float64))
 
+    @property
+    def layers(self) -> tuple[int, ...]:
+        """The lengths of the parts of x (a network's tensors): its matrices, or all of x."""
+        return tuple(a * b for a, b in self.shapes) or (self.d,)
+
     def initial_point(self) -> np.ndarray:
         """x^0, shape (d,); zero unless the problem says otherwise."""
         return np.zeros(self.d, self.dtype)

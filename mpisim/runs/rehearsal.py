@@ -61,10 +61,8 @@ def _parts(setup: Setup) -> tuple[Iteration, Evaluator]:
     parts = star.n, settings.layout, star.streams, star.precision, clock, round
     stage = RehearsalStar(star.comm, *parts)
     oracle = Oracle(setup.problem, clock, setup.oracle.samples)
-    metrics = metrics_of(stage, setup.problem, settings.columns or (), settings.logs)
-    for metric in metrics:
-        stage.attach(metric)
     estimator = method.estimator.bind(stage, oracle, setup.compressor)
     optimizer = method.optimizer.bind(settings.rounds)
+    metrics = metrics_of(stage, setup.problem, optimizer, settings.columns or (), settings.logs)
     iteration = Iteration(stage, round, estimator, optimizer, method, setup.step.gamma)
     return iteration, Evaluator(stage, oracle, clock, metrics)

@@ -71,9 +71,8 @@ class Setup:
         parts = star, self.round, self.estimator, self.optimizer
         self.iteration = Iteration(*parts, method, self.step.gamma)
         self.reference = self.cache.minimiser(star) if settings.reference else None
-        self.metrics = metrics_of(star, self.problem, settings.columns or (), settings.logs)
-        for metric in self.metrics:
-            star.attach(metric)
+        wanted = self.optimizer, settings.columns or (), settings.logs
+        self.metrics = metrics_of(star, self.problem, *wanted)
         starts = {"schedule.at": method.schedule.starts(settings.rounds)}
         self._parameters = self.estimator.parameters() | starts
 

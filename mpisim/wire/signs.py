@@ -1,8 +1,8 @@
 """Sign vectors with one scale: 32 + d bits (64 + d with float64 values on the wire).
 
 The scale comes first, then one bit a coordinate (1: negative; the sign of 0 is +1), first
-coordinate in the highest bit, and ones up to the next byte. A scale that is not finite on the wire
-travels as the quiet NaN, and all values are NaN.
+coordinate in the highest bit, and ones up to the next byte. Layers have a scale each. A scale that
+is not finite on the wire travels as the quiet NaN, and all values of its layer are NaN.
 """
 
 from __future__ import annotations
@@ -19,12 +19,27 @@ from mpisim.wire.scales import check_scales
 STRETCH = 1 << 15  # coordinates packed together so that they stay in cache, a multiple of 8
 
 
+@dataclasses.dataclass(eq=False)
 class SignsForm(Form):
-    """Sizes are known: the scale and ceil(d / 8) bytes."""
+    """Sizes are known: the scales and ceil(d / 8) bytes.
+
+    starts : layer l is coordinates starts[l] to starts[l + 1] - 1; one layer unless given
+    """
+
+    starts: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        self.starts = np.array([0, self.d]) if self.starts is None else self.starts
+        self.layers = len(self.starts) - 1
 
     @property
     def sizes(self) -> np.ndarray:
-        return same(self.workers, self.precision.wire.itemsize + -(-self.d // 8))
+        return same(self.workers, self.scale_bytes + -(-self.d // 8))
+
+    @property
+    def scale_bytes(self) -> int:
+        """Bytes of the scales of a message."""
+        return self.layers * self.precision.wire.itemsize
 
     @property
     def padding(self) -> int:
@@ -32,19 +47,19 @@ class SignsForm(Form):
         return (1 << (-self.d % 8)) - 1
 
     def pack(self, scales: np.ndarray, v: np.ndarray) -> Signs:
-        """The message with these scales (workers,), wire precision, and the signs of v."""
+        """The message with these scales (workers, layers), wire precision, and the signs of v."""
         bits = np.empty((len(v), -(-self.d // 8)), np.uint8)
         for start in range(0, self.d, STRETCH):
             part = v[:, start : start + STRETCH]
             bits[:, start // 8 : (start + STRETCH) // 8] = np.packbits(part < 0, axis=1)
         bits[:, -1] |= self.padding
-        return Signs(self, scales, bits)
+        return Signs(self, scales.reshape(-1, self.layers), bits)
 
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Signs:
         check_sizes(self, data, sizes)
-        first = self.precision.wire.itemsize
+        first = self.scale_bytes
         rows = data.reshape(self.workers, first + -(-self.d // 8))
-        scales = rows[:, :first].copy().view(self.precision.wire)[:, 0]
+        scales = rows[:, :first].copy().view(self.precision.wire)
         check_scales(scales)
         wrong = rows[:, -1] & self.padding != self.padding
         if wrong.any():
@@ -56,7 +71,7 @@ class SignsForm(Form):
 class Signs(Message):
     """Scaled signs of a block of workers.
 
-    scales : array, shape (m,), wire precision, >= 0, or the quiet NaN
+    scales : array, shape (m, layers), wire precision, >= 0, or the quiet NaN
     bits : array, shape (m, ceil(d / 8)), uint8, padded with ones
     """
 
@@ -66,23 +81,23 @@ class Signs(Message):
 
     @property
     def payload_bits(self) -> np.ndarray:
-        return same(self.form.workers, self.form.precision.bits + self.form.d)
+        return same(self.form.workers, 8 * self.form.scale_bytes + self.form.d)
 
     def encode(self) -> Packed:
-        first = self.form.precision.wire.itemsize
+        first = self.form.scale_bytes
         rows = np.empty((self.form.workers, first + self.bits.shape[1]), np.uint8)
-        rows[:, :first] = self.scales[:, None].view(np.uint8)
+        rows[:, :first] = self.scales.view(np.uint8)
         rows[:, first:] = self.bits
         return Packed(rows.reshape(-1), self.form.sizes, self.payload_bits)
 
     def decoded(self) -> np.ndarray:
         out = np.empty((self.form.workers, self.form.d), self.form.precision.arithmetic)
-        _set(out, self._scales(), self.bits)
+        _set(out, self._scales(), self.form.starts, self.bits)
         return out
 
     def total(self) -> np.ndarray:
         total = np.zeros(self.form.d, self.form.precision.arithmetic)
-        _add(total, self._scales(), self.bits)
+        _add(total, self._scales(), self.form.starts, self.bits)
         return total
 
     def _scales(self) -> np.ndarray:
@@ -95,16 +110,18 @@ def _value(bits, j, scale):
 
 
 @njit(cache=True)
-def _set(out, scales, bits):
-    """out[i] = scales[i] * signs of worker i."""
+def _set(out, scales, starts, bits):
+    """out[i] = signs of worker i, times scales[i, layer]."""
     for i in range(out.shape[0]):
-        for j in range(out.shape[1]):
-            out[i, j] = _value(bits[i], j, scales[i])
+        for layer in range(starts.size - 1):
+            for j in range(starts[layer], starts[layer + 1]):
+                out[i, j] = _value(bits[i], j, scales[i, layer])
 
 
 @njit(cache=True)
-def _add(total, scales, bits):
-    """total (d,) += scales[i] * signs of worker i, for i = 0, 1, ..."""
+def _add(total, scales, starts, bits):
+    """total (d,) += signs of worker i, times scales[i, layer], for i = 0, 1, ..."""
     for i in range(bits.shape[0]):
-        for j in range(total.size):
-            total[j] += _value(bits[i], j, scales[i])
+        for layer in range(starts.size - 1):
+            for j in range(starts[layer], starts[layer + 1]):
+                total[j] += _value(bits[i], j, scales[i, layer])

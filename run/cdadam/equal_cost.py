@@ -14,6 +14,7 @@ ACCURACY = Named("train_accuracy", log=False, text="training accuracy")
 TEST_LOSS = Named("test_loss", log=False, text="test loss")
 TEST_NORM = Named("test_grad_norm_sq", log=True, text="test gradient norm", of=np.sqrt)
 TEST_ACCURACY = Named("test_accuracy", log=False, text="test accuracy")
+TEST_ERROR = Named("test_accuracy", log=False, text="test error", of=lambda share: 1 - share)
 COSTS = {EPOCHS: "epochs", BITS: "bits"}
 
 
@@ -49,13 +50,13 @@ def times_fewer(less: Log, more: Log, x: Axis, y: Axis, wanted: float, within: f
     ratios = {t: ratio for t, ratio in ratios.items() if np.isfinite(ratio) and ratio > 0}
     if not ratios:
         why = f"not both got to {TENTHS[0]:g} of the start"
-        return Evidence("", why, Verdict.UNDECIDED)
+        return Evidence(y.label(less), why, Verdict.UNDECIDED)
     target = min(ratios)
     low, high, ratio = wanted / within, wanted * within, ratios[target]
-    measured = f"{number(ratio)} times, to {target:g} of {y.label(less)} at the start"
+    measured = f"{number(ratio)} times, to {target:g} of the start"
     measured += f" ({low:.3g} to {high:.3g} holds)"
     if len(ratios) > 1:
         measured += f"; {number(min(ratios.values()))} to {number(max(ratios.values()))} at all"
     by_target = {f"{t:g}": own for t, own in ratios.items()}
     numbers = {"target": target, "ratio": ratio, "by_target": by_target}
-    return Evidence("", measured, decided(low <= ratio <= high), numbers)
+    return Evidence(y.label(less), measured, decided(low <= ratio <= high), numbers)

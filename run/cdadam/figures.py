@@ -7,7 +7,7 @@ from mpisim.analysis.curves import EPOCHS
 from mpisim.analysis.study import Figure, Grid
 from mpisim.runs.log.reader import Log
 
-from . import fig11, logistic, pi, table2
+from . import errors, fig11, logistic, logistic_claims, nu, pi, table2
 from .equal_cost import BITS
 from .images import FIG1, FIG3, LOOKS, RIVALS, Curves, over
 
@@ -35,19 +35,23 @@ def _images(name: str, title: str, runs: Grid, shown: Curves) -> Figure:
 
 
 def _four_ways(name: str, title: str, claims: Callable[[list[Log]], Iterable[Claim]]) -> Figure:
-    runs = Grid(name, {"quick": [], "paper": LONG})
-    return Figure(name, title, runs, logistic.draw, claims)
+    return Figure(name, title, _regression(name), logistic.draw, claims)
+
+
+def _regression(name: str) -> Grid:
+    return Grid(name, {"quick": [], "paper": LONG})
 
 
 RESNET, VGG, WIDE = map(_trained, ("resnet18", "vgg16", "wrn-16-4"))
 SIZES = Grid("fig11", {"quick": [], "paper": [*CIFAR, *BIG]}, instead=INSTEAD)
+NU = Grid("nu", {"quick": ['sweep.problem.data=["phishing", "a9a"]'], "paper": []})
 PI = Grid("pi", {"quick": [], "paper": [*CIFAR, *START]}, instead=INSTEAD)
 
 FIGURES = [
     _images("fig1", "training ResNet-18: bits of CD-Adam, AMSGrad, 1-bit Adam", RESNET, FIG1),
-    _four_ways("fig2", "four ways of compressing AMSGrad, scaled sign", logistic.fig2),
+    _four_ways("fig2", "four ways of compressing AMSGrad, scaled sign", logistic_claims.fig2),
     _images("fig3", "the same network: CD-Adam, EF21, 1-bit Adam", RESNET, FIG3),
-    _four_ways("fig4", "the four ways of Figure 2 with Top-1", logistic.fig4),
+    _four_ways("fig4", "the four ways of Figure 2 with Top-1", logistic_claims.fig4),
     _images("fig5", "ResNet-18 over bits, training and test", RESNET, over(BITS, 5)),
     _images("fig6", "ResNet-18 over epochs, training and test", RESNET, over(EPOCHS, 6)),
     _images("fig7", "VGG-16 over bits", VGG, over(BITS, 7)),
@@ -55,6 +59,8 @@ FIGURES = [
     _images("fig9", "WideResNet-16-4 over bits", WIDE, over(BITS, 9)),
     _images("fig10", "WideResNet-16-4 over epochs", WIDE, over(EPOCHS, 10)),
     Figure("fig11", "the number of workers and the batch size", SIZES, fig11.draw, fig11.claims),
+    Figure("nu", "nu and rounds in Figures 2 and 4", NU, nu.draw, nu.claims),
+    Figure("errors", "compression errors and v", _regression("errors"), errors.draw, errors.claims),
     Figure("pi", "the measured pi of the scaled sign on ResNet-18", PI, pi.draw, pi.claims),
     Figure("table2", "seconds and bits of a round", RESNET, table2.draw, table2.claims),
 ]

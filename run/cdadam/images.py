@@ -11,12 +11,13 @@ from mpisim.analysis.claims import Claim, Evidence, Verdict, state, undecided
 from mpisim.analysis.curves import EPOCHS, LOSS, NORM, Axis
 from mpisim.runs.log.reader import Log
 
-from . import pi
+from . import on_the_way, pi
 from .equal_cost import (
     ACCURACY,
     BITS,
     COSTS,
     TEST_ACCURACY,
+    TEST_ERROR,
     TEST_LOSS,
     TEST_NORM,
     better,
@@ -74,7 +75,8 @@ class Curves:
     methods : tuple of str
     axes : pairs of x and y, row by row, ``columns`` in a row
     better : statements on CD-Adam and its rivals
-    fewer : (rival, y, times) that CD-Adam saves bits against
+    fewer : (rival, times) that CD-Adam saves bits against, in training loss and test accuracy
+    number : of the figure, for what is said of curves on their way
     pi : whether the paper's range of pi is checked
     """
 
@@ -83,7 +85,8 @@ class Curves:
     axes: tuple[tuple[Axis, Axis], ...]
     columns: int
     better: tuple[Statement, ...] = ()
-    fewer: tuple[tuple[str, Axis, float], ...] = ()
+    fewer: tuple[tuple[str, float], ...] = ()
+    number: int = 0
     pi: bool = False
 
     def draw(self, logs: list[Log]) -> Any:
@@ -107,17 +110,19 @@ class Curves:
             yield undecided("CD-Adam", "", self.source, "no complete run of CD-Adam")
             return
         own = found["cd-adam"]
-        for rival, y, times in self.fewer:
+        for rival, times in self.fewer:
             text = f"CD-Adam needs about {times:g} times fewer bits than {labels.method(rival)}"
-            one = _gone(rival)
+            each = [_gone(rival)]
             if rival in found:
-                one = times_fewer(own, found[rival], BITS, y, times, ABOUT)
-            yield state(text, AROUND, self.source, [one])
+                other, ys = found[rival], (LOSS, TEST_ERROR)
+                each = [times_fewer(own, other, BITS, y, times, ABOUT) for y in ys]
+            yield state(text, AROUND, self.source, each)
         if self.pi:
             yield pi.in_range(own)
         for said in self.better:
             text = f"CD-Adam has the {said.claim} at equal {COSTS[said.x]}"
             yield state(text, said.quote, self.source, list(_compared(found, own, said)))
+        yield from on_the_way.claims(found, self.axes[0][0], self.number, self.source)
 
 
 def _compared(found: dict[str, Log], own: Log, said: Statement) -> Iterator[Evidence]:
@@ -138,7 +143,7 @@ FIG1 = Curves(
     ("cd-adam", "amsgrad", "1bit-adam"),
     ((BITS, LOSS), (BITS, TEST_ACCURACY)),
     2,
-    fewer=(("amsgrad", LOSS, 32.0), ("1bit-adam", LOSS, 5.0)),
+    fewer=(("amsgrad", 32.0), ("1bit-adam", 5.0)),
     pi=True,
 )
 FIG3 = Curves(
@@ -162,7 +167,7 @@ def over(x: Axis, number: int) -> Curves:
         Statement(SAID[number][quantity], text, x, _better(x, training, test))
         for quantity, (text, training, test) in QUANTITIES.items()
     )
-    return Curves(source, ("cd-adam", *RIVALS), axes, 3, said)
+    return Curves(source, ("cd-adam", *RIVALS), axes, 3, said, number=number)
 
 
 def _better(x: Axis, training: Axis, test: Axis) -> dict[str, tuple[Axis, ...]]:

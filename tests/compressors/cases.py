@@ -93,6 +93,7 @@ CASES = [
         for outer in ({"name": "permk"}, {"name": "randk", "k": 3})
     ],
     Case({"name": "topk", "k": 3}, _topk_bits, lambda *_: 96),
+    Case({"name": "topk", "k": 3, "index_bits": 32}, _topk_bits, lambda *_: 192),
     Case(
         {"name": "bernoulli", "p": 0.6},
         _bernoulli_bits,

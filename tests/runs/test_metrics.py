@@ -40,6 +40,7 @@ def test_pi_of_the_scaled_sign_is_its_formula(tmp_path):
     assert c["pi_up"][1] == pytest.approx(pi(v).mean(), rel=1e-12)
     assert c["pi_up_max"][1] == pytest.approx(pi(v).max(), rel=1e-12)
     assert c["pi_down"][1] == pytest.approx(pi(signs.mean(axis=0)), rel=1e-12)
+    assert c["pi_code"][1:] == pytest.approx(1 - np.sqrt(c["pi_down"][1:]), rel=1e-12)
     assert ((c["pi_up"][1:] < 1) & (c["pi_up"][1:] > 0)).all()
 
 
@@ -51,14 +52,15 @@ def test_topk_keeps_its_bound(tmp_path):
 def test_nothing_compressed_is_nan(tmp_path):
     c = run_pi(tmp_path, CD_ADAM | {"name": "1bit-adam", "warmup": 5}, {"name": "scaled-sign"})
     assert np.isnan(c["pi_up"][:6]).all() and np.isfinite(c["pi_up"][6:]).all()
-    assert np.isnan(c["pi_down"][:6]).all() and np.isfinite(c["pi_down"][6:]).all()
+    for name in ("pi_down", "pi_code"):
+        assert np.isnan(c[name][:6]).all() and np.isfinite(c[name][6:]).all()
 
 
 def test_the_log_is_the_same_with_and_without(tmp_path):
     c = run_pi(tmp_path, CD_ADAM, {"name": "topk", "k": 3}, log_every=5)
     run_tables(table(CD_ADAM, {"name": "topk", "k": 3}, rounds=12, log_every=5), tmp_path / "no.h5")
     plain = columns(tmp_path / "no.h5")
-    assert set(c) - set(plain) == {"pi_up", "pi_up_max", "pi_down"}
+    assert set(c) - set(plain) == {"pi_up", "pi_up_max", "pi_down", "pi_code"}
     for name in plain:
         assert name.startswith("time_") or np.array_equal(c[name], plain[name]), name
 
@@ -70,12 +72,14 @@ def test_resumed(tmp_path):
     run_tables(tables[1], tmp_path / "parts.h5")
     run_tables(tables[0], tmp_path / "parts.h5", resume=True)
     whole, parts = columns(tmp_path / "whole.h5"), columns(tmp_path / "parts.h5")
-    for name in ("pi_up", "pi_up_max", "pi_down"):
+    for name in ("pi_up", "pi_up_max", "pi_down", "pi_code"):
         assert np.array_equal(whole[name], parts[name], equal_nan=True), name
 
 
 def test_an_unknown_column_is_one_line():
-    with pytest.raises(InputError, match=r"run\.columns: unknown name 'p'; known: adaptive, pi"):
+    with pytest.raises(
+        InputError, match=r"run\.columns: unknown name 'p'; known: adaptive, estimates, pi"
+    ):
         run_tables(table(CD_ADAM, {"name": "scaled-sign"}, columns=["p"]))
 
 

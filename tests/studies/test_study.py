@@ -80,6 +80,7 @@ def test_names_of_figures_are_those_of_make(capsys):
     numbers = {"marina": (1, 2), "permk": range(1, 11), "saq": range(3, 9), "cdadam": range(1, 12)}
     names = {f"{study}-fig{n}" for study, all_ in numbers.items() for n in all_}
     names |= {"permk-mg", "permk-table5", "saq-table2", "cdadam-table2", "cdadam-pi"}
+    names |= {"cdadam-nu", "cdadam-errors"}
     assert set(listed) == names | {"netlab-crossover"} and len(listed) == len(names) + 1
 
 

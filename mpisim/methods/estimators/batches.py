@@ -44,14 +44,19 @@ class Stochastic(Estimator):
 
     def gradients(self, x: np.ndarray) -> np.ndarray:
         """g_i at x, shape (m, d)."""
-        if self.batch is None:
-            return self.oracle.gradients(x)
-        batch = self.star.draw("batch").batches(self.oracle.rows, self.tau)
-        return self.oracle.batch_gradients(x, batch)
+        g_i = self._stochastic(x) if self.batch is not None else self.oracle.gradients(x)
+        self.star.fresh(g_i)
+        return g_i
 
     def lazy_gradients(self, x: np.ndarray) -> np.ndarray | LazyGradients:
         """The same, but full gradients are computed where they are needed, if the problem can."""
-        return self.oracle.lazy_gradients(x) if self.batch is None else self.gradients(x)
+        g_i = self._stochastic(x) if self.batch is not None else self.oracle.lazy_gradients(x)
+        self.star.fresh(g_i)
+        return g_i
+
+    def _stochastic(self, x: np.ndarray) -> np.ndarray:
+        batch = self.star.draw("batch").batches(self.oracle.rows, self.tau)
+        return self.oracle.batch_gradients(x, batch)
 
     def theory_step(self, setting: Setting) -> Step:
         full = self.batch is None and self.direction == "up"

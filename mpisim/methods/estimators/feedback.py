@@ -37,11 +37,14 @@ class ErrorFeedback(Stochastic):
         v_i = self.e_i + self.gradients(x)
         c_i = self.compress(v_i)
         self.e_i = v_i - c_i.decoded()
+        mean = self.star.mean(c_i)
         if self.direction == "up":
-            return self.star.average(c_i)
-        v = self.e + self.star.mean(c_i)
-        c = self.star.broadcast(v, self.compressor)
-        self.e = v - c
+            c = self.star.broadcast(mean)
+        else:
+            v = self.e + mean
+            c = self.star.broadcast(v, self.compressor)
+            self.e = v - c
+        self.star.estimated(mean, c)
         return c
 
 
@@ -74,6 +77,7 @@ class EF21(Stochastic):
         self.g_i = c_i.decoded()
         self.g = self.star.mean(c_i)
         self.gt = self.star.broadcast(self.g)
+        self.star.estimated(self.g, self.gt)
         return self.gt
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
@@ -84,6 +88,7 @@ class EF21(Stochastic):
             self.gt = self.star.broadcast(self.g)
         else:
             self.gt = self.gt + self.star.broadcast(self.g - self.gt, self.compressor)
+        self.star.estimated(self.g, self.gt)
         return self.gt
 
     def full_step(self, setting: Setting) -> Step:

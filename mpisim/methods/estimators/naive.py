@@ -24,9 +24,10 @@ class Naive(Stochastic):
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
         c_i = self.compress(self.gradients(x))
-        if self.direction == "up":
-            return self.star.average(c_i)
-        return self.star.broadcast(self.star.mean(c_i), self.compressor)
+        mean = self.star.mean(c_i)
+        g = self.star.broadcast(mean, self.compressor if self.direction == "both" else None)
+        self.star.estimated(mean, g)
+        return g
 
     def full_step(self, setting: Setting) -> Step:
         if setting.omega == 0:

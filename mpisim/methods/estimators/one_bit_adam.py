@@ -45,7 +45,9 @@ class OneBitAdam(Stochastic):
     def estimate(self, x: np.ndarray) -> np.ndarray:
         gradients = self.gradients(x)
         if self.star.round < self.warmup:
-            g = self.star.average(self.star.dense(gradients))
+            mean = self.star.mean(self.star.dense(gradients))
+            g = self.star.broadcast(mean)
+            self.star.estimated(mean, g)
             self.m = self.beta1 * self.m + (1 - self.beta1) * g
             return g
         code = self.variant == "code"

@@ -43,7 +43,8 @@ class FlatModel:
             torch.set_num_threads(1)  # fixes the order of every sum
         self.model, self.device, self.mixed = model.to(device), device, mixed
         parameters = list(self.model.parameters())
-        self.d = sum(p.numel() for p in parameters)
+        self.sizes = tuple(p.numel() for p in parameters)
+        self.d = sum(self.sizes)
         self.x = torch.cat([p.detach().reshape(-1) for p in parameters])
         self.grad = torch.zeros_like(self.x)
         start = 0

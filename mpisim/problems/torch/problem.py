@@ -107,6 +107,11 @@ class Torch(ProblemWithTestSet):
             model: Any = make(shape, classes, self.width)
         return FlatModel(model.to(getattr(torch, self.dtype.name)), device, self.mixed)
 
+    @property
+    def layers(self) -> tuple[int, ...]:
+        """The sizes of the model's parameter tensors."""
+        return self.flat_model.sizes
+
     def initial_point(self) -> np.ndarray:
         """The model's own random initialisation, by ``run.seed``; the same on every rank."""
         return self.start.copy()

@@ -1,0 +1,97 @@
+"""The interface of a metric, the registry, and the columns of a test set."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from typing import ClassVar, cast
+
+import numpy as np
+
+from mpisim.comm.star import Star
+from mpisim.comm.upload import Upload
+from mpisim.core.lanes import dot
+from mpisim.core.lazy_rows import LazyRows
+from mpisim.methods.optimizers import Optimizer
+from mpisim.problems.base import Problem, ProblemWithTestSet
+from mpisim.runs.log.schema import Column
+
+METRICS: dict[str, type[Metric]] = {}
+
+
+def metric(name: str):
+    """Class decorator: makes a metric known under ``name`` in ``run.columns``."""
+
+    def register(cls):
+        METRICS[name] = cls
+        return cls
+
+    return register
+
+
+class Metric(ABC):
+    """Some columns of ``/rounds``, whose time is not in the log's clocks."""
+
+    columns: ClassVar[list[Column]]
+    optimizer: Optimizer  # of the run, set by `metrics_of`
+
+    def __init__(self, star: Star, problem: Problem, logged: Callable[[int], bool]):
+        self.star, self.problem, self.logged = star, problem, logged
+
+    @abstractmethod
+    def values(self, x: np.ndarray) -> tuple[float, ...]:
+        """The values in the row of x^k, after `losses_and_gradients` there. Collective.
+
+        Rank 0's values are written.
+        """
+
+    def passed(self, x: np.ndarray) -> None:  # noqa: B027
+        """Called with every x^k (d,), logged or not, after its row and before its round."""
+
+    def up(self, v: np.ndarray | LazyRows, upload: Upload) -> None:  # noqa: B027
+        """Called when this rank's workers have compressed v (senders, d)."""
+
+    def down(self, v: np.ndarray, decoded: np.ndarray) -> None:  # noqa: B027
+        """Called at the server when it has compressed v (d,) for all."""
+
+    def fresh(self, g_i: np.ndarray | LazyRows) -> None:  # noqa: B027
+        """Called with the gradients (m, d) that an estimate begins with. Collective."""
+
+    def estimated(self, g_hat: np.ndarray, g: np.ndarray) -> None:  # noqa: B027
+        """Called with the estimate (d,) at the server, and as all workers decode it."""
+
+
+class Tests(Metric):
+    """Columns of a problem with a test set, which are always logged."""
+
+    columns: ClassVar[list[Column]] = [
+        ("train_accuracy", np.float64, "1", "share of the training samples classified rightly"),
+        ("test_loss", np.float64, "1", "mean loss on the test set at x^k"),
+        ("test_accuracy", np.float64, "1", "share of the test samples classified rightly"),
+        ("test_grad_norm_sq", np.float64, "1", "squared norm of the gradient of the test loss"),
+    ]
+
+    def values(self, x: np.ndarray) -> tuple[float, ...]:
+        shares, gradients = cast(ProblemWithTestSet, self.problem).test(x)
+        total = self.star.sum_over_workers(np.concatenate([shares, gradients], axis=1))
+        gradient = total[shares.shape[1] :]
+        return (*total[: shares.shape[1]].tolist(), float(dot(gradient, gradient)))
+
+
+def metrics_of(
+    star: Star,
+    problem: Problem,
+    optimizer: Optimizer,
+    names: Iterable[str],
+    logged: Callable[[int], bool],
+) -> list[Metric]:
+    """The metrics called ``names``, in this order, and those of a test set, all on the star.
+
+    logged : whether x^k has a row in the log
+    """
+    kinds = [METRICS[name] for name in names] + [Tests] * problem.tested
+    metrics = [kind(star, problem, logged) for kind in kinds]
+    for own in metrics:
+        own.optimizer = optimizer
+        star.attach(own)
+    return metrics
