@@ -27,6 +27,7 @@ F = "loss"
 # Bits as the paper counts them, without TopK's indices; and those that were really sent.
 BITS, SENT = Axis("paper_bits_up", log=False), Axis("bits_up", log=False)
 LOSS = Axis(F, log=True)
+GAP = Axis("suboptimality", log=True)  # f(x^k) - f(x*): the regulariser's share of f(x*) is large
 AXES = {"paper_bits_up": "bits per worker, without indices", "bits_up": "bits sent per worker"}
 
 Panel = tuple[float, float]  # lambda, p-hat

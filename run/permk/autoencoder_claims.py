@@ -20,7 +20,7 @@ from mpisim.analysis.claims import (
 from mpisim.runs.log.reader import Log
 
 from . import comparison
-from .autoencoder import BITS, LOSS, NAMES, SENT, F, Panel, Runs, finest, runs, unregularised
+from .autoencoder import BITS, GAP, NAMES, SENT, F, Panel, Runs, finest, runs, unregularised
 from .comparison import Saying
 
 FIG2 = "PermK paper, Section 5.2 and Figure 2"
@@ -129,12 +129,12 @@ def _ahead(found: Runs, panels: Iterable[Panel], pair: tuple[str, str], said: Sa
 
 
 def better(found: Runs, panel: Panel, less: str, more: str) -> Evidence:
-    """``less`` against ``more``, to tenths of f(x^0), each with its best step.
+    """``less`` against ``more``, to tenths of f(x^0) - f(x*), each with its best step.
 
     In the bits of the paper's figures, without indices; those that were sent stand beside it.
     """
     own = finest(found, panel, less), finest(found, panel, more)
-    one, sent = (compare(where(panel), *own, bits, LOSS, TENTHS) for bits in (BITS, SENT))
+    one, sent = (compare(where(panel), *own, bits, GAP, TENTHS) for bits in (BITS, SENT))
     if "median" not in one.numbers:
         return one
     steps = [float(log.attrs["stepsize"]) for logs in own for log in logs]
@@ -161,8 +161,8 @@ def _significant(one: Evidence) -> Evidence:
 
 
 def _by_lambda(found: Runs, p: float, more: str) -> Evidence:
-    """What PermK saves for each lambda, at one target."""
-    panels = [panel for panel in found if panel[1] == p]
+    """What PermK saves for each lambda of Figure 8, at one target."""
+    panels = [panel for panel in found if panel[1] == p and panel[0] != SMALL]
     own = {f"λ = {panel[0]:g}": better(found, panel, "permk", more) for panel in panels}
     return comparison.gains(f"p-hat = {p:g}", own)
 
