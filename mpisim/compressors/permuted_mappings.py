@@ -46,7 +46,8 @@ class PermutedMappings(Compressor):
         second = first if self.synthesis is None else self._rows("synthesis", self.synthesis)
         if [len(rows) for rows in first] != [len(rows) for rows in second]:
             raise InputError(
-                "compressor.synthesis: must have as many rows for each mapping as compressor.analysis"
+                "compressor.synthesis: must have as many rows for each mapping as"
+                " compressor.analysis"
             )
         every = [product(s.T.copy(), r) for r, s in zip(first, second, strict=True)]
         if np.abs(sum(every) / n - np.eye(d)).max() > ROUNDING:

@@ -216,6 +216,7 @@ def _with_start(found: Found) -> State:
     """The state to resume from, with |grad f(x^0)|^2, which the log's first row has."""
     if not found.state:
         return {}
-    rows = found.rows
-    known = rows is not None and rows.size > 0  # else round 0 is next, and evaluates it
-    return found.state | {"start": float(rows["grad_norm_sq"][0]) if known else float("nan")}
+    start = float("nan")  # round 0 is next, and evaluates it
+    if found.rows is not None and found.rows.size:
+        start = float(found.rows["grad_norm_sq"][0])
+    return found.state | {"start": start}

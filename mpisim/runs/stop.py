@@ -21,8 +21,9 @@ GRADIENT, DIVERGENCE = "grad_norm_sq", "divergence"
 class Stop:
     """A run ends with the first logged row that meets a condition, whichever comes first.
 
-    Costs and accuracies have the names of their columns. A cost is met where a worker's share of the column, its mean
-    over the workers, is at least the number; an accuracy where the column is at most the number.
+    Costs and accuracies have the names of their columns. A cost is met where a worker's share of
+    the column, its mean over the workers, is at least the number; an accuracy where the column is
+    at most the number.
     ``divergence`` is met where |grad f(x^k)|^2 is more than so many times |grad f(x^0)|^2.
     """
 

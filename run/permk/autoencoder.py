@@ -101,9 +101,7 @@ def _axes(compressors: Sequence[str]) -> tuple[Axis, ...]:
     return (BITS, SENT) if "topk" in compressors else (BITS,)
 
 
-def best_step(
-    panel: Any, found: Runs, key: Panel, compressors: Sequence[str], bits: Axis
-) -> None:
+def best_step(panel: Any, found: Runs, key: Panel, compressors: Sequence[str], bits: Axis) -> None:
     """The best step of each method."""
     for name in compressors:
         for log in finest(found, key, name):
@@ -112,9 +110,7 @@ def best_step(
     panel.legend(fontsize=7, loc="upper right", handlelength=1.8)
 
 
-def all_steps(
-    panel: Any, found: Runs, key: Panel, compressors: Sequence[str], bits: Axis
-) -> None:
+def all_steps(panel: Any, found: Runs, key: Panel, compressors: Sequence[str], bits: Axis) -> None:
     """All steps of each method: the larger the step, the darker."""
     for name in compressors:
         steps = found.get(key, {}).get(name, {})

@@ -80,7 +80,9 @@ def fig2(logs: Sequence[Log]) -> Iterator[Claim]:
     yield state("PermK and TopK need almost the same bits", *BETWEEN, same)
     yield _ahead(found, _unlike(found), ("topk", "permk"), UNLIKE)
     for less in ("topk", "permk"):
-        found_gains = [_significant(better(found, panel, less, "randk")) for panel in _unlike(found)]
+        found_gains = [
+            _significant(better(found, panel, less, "randk")) for panel in _unlike(found)
+        ]
         yield state(f"{NAMES[less]} significantly outperforms RandK", *UNLIKE, found_gains)
 
 

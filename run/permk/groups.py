@@ -62,8 +62,8 @@ def draw(logs: list[Log]) -> Any:
 def claims(logs: list[Log]) -> Iterator[Claim]:
     """Two groups need fewer bits than one."""
     chosen = found(logs)
-    evidence = [
-        compare(which, *(own.get(groups, (0.0, []))[1] for groups in (2, 1)), BITS)
-        for which, own in chosen.items()
-    ]
+    evidence = []
+    for which, own in chosen.items():
+        two, one = (own.get(groups, (0.0, []))[1] for groups in (2, 1))
+        evidence.append(compare(which, two, one, BITS))
     yield state("PermK in two groups needs fewer bits than in one", *SAID, evidence)

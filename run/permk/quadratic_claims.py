@@ -35,7 +35,8 @@ OUTPERFORMS = (
 )
 WORSE = (
     "when n in {1000, 10000} and L_± <= 0.21, EF21 with TopK has worse performance than MARINA with"
-    " PermK, while in heterogeneous regime, when L_± = 0.91, TopK is superior except when n = 10000",
+    " PermK, while in heterogeneous regime, when L_± = 0.91, TopK is superior except when"
+    " n = 10000",
     "PermK paper, Section 5.1 and Figure 1",
 )
 UNDER_PL = (
@@ -52,7 +53,8 @@ FASTER = (
     "PermK paper, A.4 and Figures 6 and 7",
 )
 LARGE = (
-    "in heterogeneous regimes, when L_± is large, TopK has better performance except when n = 10000",
+    "in heterogeneous regimes, when L_± is large, TopK has better performance except when"
+    " n = 10000",
     "PermK paper, A.4 and Figures 6 and 7",
 )
 
@@ -119,7 +121,9 @@ def compared(found: Found, task: Task, less: str, more: str) -> Evidence:
     EF21 with TopK draws nothing: where it has one run, all seeds of the other are compared with it.
     """
     own = [next(iter(found[task].get(name, {}).items()), (0.0, [])) for name in (less, more)]
-    alone = any(name == "topk" and len(logs) == 1 for name, (_, logs) in zip((less, more), own, strict=True))
+    alone = any(
+        name == "topk" and len(logs) == 1 for name, (_, logs) in zip((less, more), own, strict=True)
+    )
     one = compare(
         name_of(task), own[0][1], own[1][1], BITS, paired=lambda a, b: alone or seed(a) == seed(b)
     )

@@ -177,14 +177,17 @@ def test_outer_and_inner_draw_apart():
             composed({"name": "topk", "k": 1}),
             "compressor.inner.name: 'topk' is not allowed; it must be qsgd, natural, identity, or",
         ),
-        (composed(PERMK), "compressor.inner.name: 'permk' is not allowed; it must be qsgd, natural"),
+        (
+            composed(PERMK),
+            "compressor.inner.name: 'permk' is not allowed; it must be qsgd, natural",
+        ),
         (
             composed({"name": "randk", "k": 2, "scaled": False}),
             "compressor.inner.name: 'randk' is not allowed; it must be qsgd, natural, identity, or",
         ),
         (
             {"name": "block-permutation", "blocks": [4, 5]},
-            "compressor.blocks: [4, 5] is not allowed; it must be 1 to 6 lengths of at least 1 that",
+            "compressor.blocks: [4, 5] is not allowed; it must be 1 to 6 lengths of at least 1",
         ),
         (
             {"name": "block-permutation", "blocks": [10, 0]},

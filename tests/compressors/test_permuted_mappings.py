@@ -22,18 +22,23 @@ C, S = 0.8 * np.sqrt(2), 0.6 * np.sqrt(2)
 def full(*matrices):
     """Any matrices: the rows of Q_j are sent, those of I receive them."""
     d = len(matrices[0])
-    return {"analysis": [list(map(list, m)) for m in matrices], "synthesis": [np.eye(d).tolist()] * len(matrices)}
+    return {
+        "analysis": [list(map(list, m)) for m in matrices],
+        "synthesis": [np.eye(d).tolist()] * len(matrices),
+    }
 
 
 # the keys, d, n and theta
+BASIS = {"analysis": [[[1.0, 0.0]], [[0.0, 1.0]]], "synthesis": [[[2.0, 0.0]], [[0.0, 2.0]]]}
+IDLE = {"analysis": [[[2.0]], [[2.0]], [], []], "synthesis": [[[1.0]], [[1.0]], [], []]}
 LEMMA = {
-    "PermK's coordinates": ({"analysis": [[[1.0, 0.0]], [[0.0, 1.0]]], "synthesis": [[[2.0, 0.0]], [[0.0, 2.0]]]}, 2, 2, 4.0),
+    "PermK's coordinates": (BASIS, 2, 2, 4.0),
     "PermK in another basis": ({"analysis": [[[C, S]], [[-S, C]]]}, 2, 2, 4.0),
     "three directions in the plane": ({"analysis": FRAME}, 2, 3, 6.0),
     "any theta": (full([[2, 0.5], [0.5, 0]], [[0, -0.5], [-0.5, 2]]), 2, 2, 4.5),
-    "some send nothing": ({"analysis": [[[2.0]], [[2.0]], [], []], "synthesis": [[[1.0]], [[1.0]], [], []]}, 1, 4, 8.0),
+    "some send nothing": (IDLE, 1, 4, 8.0),
     "the identity": (full(np.eye(2), np.eye(2), np.eye(2)), 2, 3, 3.0),
-}  # fmt: skip
+}
 
 
 def outcomes_of(compressor, a):
@@ -49,7 +54,9 @@ def test_lemma_11(name):
     assert compressor.omega == pytest.approx(omega, abs=1e-12)
     A = (omega + 1) / n - (1 - theta / n**2) / (n - 1)
     B = 1 - n / (n - 1) * (1 - theta / n**2)
-    assert compressor.A == pytest.approx(A, abs=1e-12) and compressor.B == pytest.approx(B, abs=1e-12)
+    assert (
+        pytest.approx(A, abs=1e-12) == compressor.A and pytest.approx(B, abs=1e-12) == compressor.B
+    )
     a = np.random.default_rng(n).standard_normal((n, d))
     outcomes = outcomes_of(compressor, a)
     np.testing.assert_allclose(np.mean(outcomes, axis=0), a, rtol=1e-9, atol=1e-12)
@@ -64,7 +71,7 @@ def test_a_frame_needs_less_than_permk():
     """d = 2, n = 3: no worker is idle, and A = B is half of PermK's, for one number each."""
     frame = make({"name": "permuted-mappings", "analysis": FRAME}).bind(2, 3, DOUBLE)
     permk = make(PERMK).bind(2, 3, DOUBLE)
-    assert (frame.A, permk.A) == (pytest.approx(0.5), 1.0)
+    assert (pytest.approx(0.5), 1.0) == (frame.A, permk.A)
     assert (frame.omega, permk.omega) == (pytest.approx(1.0), 2.0)
     assert frame.density == 1.0
 

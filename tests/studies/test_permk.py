@@ -111,7 +111,7 @@ def test_which_claims_there_are(logs, monkeypatch):
     assert [where(claim) for claim in quadratic_claims.under_pl(logs)] == [["n = 40, noise 0"]] * 2
     many, few = quadratic_claims.against_topk(logs)
     assert where(many) == four[2:] and where(few) == ["n = 4, noise 0.8"]
-    better, steps, grows = quadratic_claims.against_randk(logs)
+    better, steps, _ = quadratic_claims.against_randk(logs)
     assert where(better) == where(steps) == four
     for one in steps.evidence:
         if one.verdict != "not decided":
@@ -139,9 +139,15 @@ def test_a_run_that_draws_nothing_is_compared_with_every_seed(make_log):
     def log(compressor, seed, speed):
         k = np.arange(40)
         config = {"problem": {"name": "quadratic", "workers": 4, "noise": 0.1}}
-        config |= {"method": {"name": "marina", "stepsize": "theory"}, "compressor": {"name": compressor}}
+        config |= {
+            "method": {"name": "marina", "stepsize": "theory"},
+            "compressor": {"name": compressor},
+        }
         columns = {"grad_norm_sq": 10.0 ** (-k / speed), "paper_bits_up": 4.0 * k}
-        attrs = {"config": tomli_w.dumps(config | {"run": {"seed": seed, "rounds": 39}}), "seed": seed}
+        attrs = {
+            "config": tomli_w.dumps(config | {"run": {"seed": seed, "rounds": 39}}),
+            "seed": seed,
+        }
         path = make_log(method="marina", rounds=39, seed=seed, columns=columns, attrs=attrs)
         return read(path)
 

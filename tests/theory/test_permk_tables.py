@@ -136,6 +136,13 @@ def test_command(capsys):
     settings = [*flags, *more, *own]
     assert main(["theory", *(f for s in settings for f in ("--set", s))]) == 0
     text = capsys.readouterr().out
-    for part in ("PermK paper, Table 1", "Theorem 2 (9)", "Lemma 14", "Lemma 16", "Theorem 10", "(51)"):
+    for part in (
+        "PermK paper, Table 1",
+        "Theorem 2 (9)",
+        "Lemma 14",
+        "Lemma 16",
+        "Theorem 10",
+        "(51)",
+    ):
         assert part in text, part
     assert "4 groups of 7 to 8 workers" in text and "theorem = permk" in text and "nan" not in text
