@@ -38,6 +38,7 @@ WHOLE = [
     "problem.images=60000",
     "problem.code_size=16",
     "run.rounds=4000",
+    "run.stop={ divergence = 1e4 }",
     f"sweep.methods=[{', '.join(PAIRS)}]",
     f"sweep.method.stepsize=[{STEPS}]",
 ]

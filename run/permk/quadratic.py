@@ -75,6 +75,17 @@ def tolerated(steps: Steps) -> float:
     return max((float(logs[0].attrs["stepsize"]) for logs in far), default=0.0)
 
 
+def largest_tried(logs: list[Log]) -> dict[tuple[Task, str], float]:
+    """The largest step that was run of each task and compressor, whatever became of it."""
+    found: dict[tuple[Task, str], float] = {}
+    for log in logs:
+        problem, step = log.config["problem"], float(log.attrs["stepsize"])
+        task = int(problem["workers"]), float(problem["noise"])
+        key = task, str(log.config["compressor"]["name"])
+        found[key] = max(step, found.get(key, 0.0))
+    return found
+
+
 def draw(shown: dict[str, int], logs: list[Log]) -> Any:
     """A row for each n, a column for each noise; ``shown`` best steps of each compressor."""
     found = tuned(logs)

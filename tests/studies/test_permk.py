@@ -48,6 +48,28 @@ def logs(tmp_path_factory):
     return [log for log in every if log.attrs["status"] == "done"]
 
 
+@pytest.fixture
+def make_quadratic(make_log):
+    """make(compressor, speed, ...): a log with |grad f(x^k)|^2 = 10^(-k / speed), 1 bit a round."""
+
+    def one(compressor, speed, seed=1, step=1.0):
+        k = np.arange(40)
+        problem = {"name": "quadratic", "workers": 4, "noise": 0.1, "dimension": 20, "lambda": 0.1}
+        config = {
+            "problem": problem,
+            "method": {"name": "marina", "stepsize": {"theory": step}},
+            "compressor": {"name": compressor},
+            "run": {"seed": seed, "rounds": 39},
+        }
+        values = 10.0 ** (-k / speed)
+        columns = {"grad_norm_sq": values, "loss": values, "paper_bits_up": 4.0 * k}
+        attrs = {"config": tomli_w.dumps(config), "seed": seed, "stepsize": step, "workers": 4}
+        path = make_log(method="marina", rounds=39, seed=seed, columns=columns, attrs=attrs)
+        return read(path)
+
+    return one
+
+
 def score(log):
     values = log.column("grad_norm_sq")
     return np.log10(values[len(values) // 10 :]).mean()
@@ -120,6 +142,17 @@ def test_which_claims_there_are(logs, monkeypatch):
             assert (one.verdict == "does not hold") == (ratio < 1 / 1.5)
 
 
+def test_steps_of_randk_are_bounded_from_above(make_quadratic):
+    """RandK's largest step works, or the next one diverges."""
+    logs = [make_quadratic("permk", speed=2, step=8.0), make_quadratic("randk", speed=4, step=2.0)]
+
+    def verdict(logs):
+        return list(quadratic_claims.against_randk(logs))[1].verdict
+
+    assert verdict(logs) == "not decided"
+    assert verdict([*logs, make_quadratic("randk", speed=-4, step=4.0)]) == "holds"
+
+
 def test_gains_by_n_are_in_the_order_of_table_4(logs):
     """d = 20, noise 0: 20 / sqrt(4) L_+ / (20 / 4 L_-) = 2, and (1 + 20 / sqrt(40)) = 4.16."""
     found = quadratic.tuned(logs)
@@ -133,26 +166,11 @@ def test_gains_by_n_are_in_the_order_of_table_4(logs):
     assert noisy.where == "noise 0.8"
 
 
-def test_a_run_that_draws_nothing_is_compared_with_every_seed(make_log):
-    """One of TopK at seed 1 against two of PermK: twice the bits, and three times."""
-
-    def log(compressor, seed, speed):
-        k = np.arange(40)
-        config = {"problem": {"name": "quadratic", "workers": 4, "noise": 0.1}}
-        config |= {
-            "method": {"name": "marina", "stepsize": "theory"},
-            "compressor": {"name": compressor},
-        }
-        columns = {"grad_norm_sq": 10.0 ** (-k / speed), "paper_bits_up": 4.0 * k}
-        attrs = {
-            "config": tomli_w.dumps(config | {"run": {"seed": seed, "rounds": 39}}),
-            "seed": seed,
-        }
-        path = make_log(method="marina", rounds=39, seed=seed, columns=columns, attrs=attrs)
-        return read(path)
-
-    permk = [log("permk", 1, 2), log("permk", 2, 3)]
-    found = {(4, 0.1): {"permk": {1.0: permk}, "topk": {1.0: [log("topk", 1, 6)]}}}
+def test_a_run_that_draws_nothing_is_compared_with_every_seed(make_quadratic):
+    """One of TopK at seed 1 against two of PermK: three times the bits, and twice."""
+    permk = [make_quadratic("permk", speed=2), make_quadratic("permk", speed=3, seed=2)]
+    topk = [make_quadratic("topk", speed=6)]
+    found = {(4, 0.1): {"permk": {1.0: permk}, "topk": {1.0: topk}}}
     one = quadratic_claims.compared(found, (4, 0.1), "permk", "topk")
     assert one.numbers["seeds"] == [1, 2] and one.verdict == "holds"
     assert one.numbers["by_target"]["0.1"]["ratios"] == pytest.approx([3, 2])
