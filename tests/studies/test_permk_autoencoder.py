@@ -170,8 +170,10 @@ def test_it_draws(make, tmp_path, name, panels, lines):
 @pytest.mark.parametrize("scale", ["quick", "paper"])
 def test_the_grid(scale):
     """Section A.5's p-hat and lambda, and K = ceil(d / n)."""
-    (source,) = {figure.source for _, figure in map(find, NAMES)}
-    folder, grid = source.whole(find(NAMES[0])[0].folder, scale)
+    first, (source,) = find(NAMES[0]), {find(name)[1].source for name in NAMES[1:]}
+    folder, grid = source.whole(first[0].folder, scale)
+    bare = first[1].source.whole(first[0].folder, scale)  # Figure 2: the same runs, lambda = 0
+    assert bare == (folder, [point for point in grid if point["problem"]["lambda"] == 0])
     assert str(folder) == "logs/permk-autoencoder"
     experiments = [parse(point) for point in grid]
     for experiment in experiments:
