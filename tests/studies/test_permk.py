@@ -275,6 +275,7 @@ def test_two_groups(tmp_path):
     assert two > 1.5 * one  # Theorem 10: L_± does not count
     [claim] = groups.claims(logs)
     assert [own.where for own in claim.evidence] == [groups.THEORY, groups.BEST]
-    assert claim.evidence[0].verdict == "holds"
+    assert claim.evidence[0].verdict == claim.verdict == "holds"
+    assert [own.counts for own in claim.evidence] == [True, False]
     figure = find("permk-groups")[1].draw(logs)
     assert [len(panel.get_lines()) for panel in figure.axes] == [2, 2]
