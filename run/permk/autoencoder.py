@@ -94,7 +94,9 @@ def _setting(log: Log) -> str:
     problem, run = log.config["problem"], log.config["run"]
     d, code = log.attrs["dimension"], problem["code_size"]
     size = f"n = {log.n}, {problem['images']} images, $d_e$ = {code}, d = {d}"
-    return f"{size}, {run['rounds']} rounds; runs that diverged are left out"
+    bits = run.get("stop", {}).get("paper_bits_up")
+    length = f"{bits / 1e3:g} kbit a worker" if bits else f"{run['rounds']} rounds"
+    return f"{size}, {length}; runs that diverged are left out"
 
 
 def _axes(compressors: Sequence[str]) -> tuple[Axis, ...]:
