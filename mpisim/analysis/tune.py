@@ -16,7 +16,7 @@ from mpisim.core.errors import InputError
 from mpisim.core.schema import choose
 from mpisim.runs.log.reader import Log, damaged, read_experiments
 from mpisim.runs.status import COMPLETE
-from mpisim.runs.stop import stop_of
+from mpisim.runs.stop import DIVERGENCE, stop_of
 from mpisim.runs.sweep.points import Point
 from mpisim.runs.tables import differences, flatten
 
@@ -169,6 +169,8 @@ def _out(log: Log, rule: Criterion) -> str:
         return f"{seed} diverged"
     if log.attrs.get("status") not in COMPLETE or log.rows == 0:
         return f"{seed} is not complete"
+    if log.attrs.get("stopped_by") == DIVERGENCE:
+        return f"{seed} diverged (run.stop.{DIVERGENCE})"
     if rule.cost and log.attrs.get("stopped_by") not in stop_of(log.config).accuracies:
         return f"{seed} was stopped by {log.attrs.get('stopped_by')}"
     finite = np.isfinite([log.column("grad_norm_sq"), log.column("loss")]).all()

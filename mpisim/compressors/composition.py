@@ -1,4 +1,4 @@
-"""C_i o Q_i: quantize, then keep the coordinates of a seeded sparsifier (PermK paper, Lemma 9)."""
+"""C_i o Q_i: compress, then keep the coordinates of a seeded sparsifier (PermK paper, Lemma 9)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from mpisim.compressors.quantization import Natural, Qsgd
 from mpisim.core.errors import InputError
 from mpisim.core.protocols import Objective, Uplink
 from mpisim.core.rng import Draw, Streams
-from mpisim.theory.compression import Groups
+from mpisim.theory.compression import FLOAT_BITS, Groups
 from mpisim.wire.base import Message
 from mpisim.wire.composed import Composed, ComposedForm, Stratum
+from mpisim.wire.sparse import Seeded, SeededForm
 
 
 @compressor("compose")
@@ -22,11 +23,13 @@ class Compose(Compressor):
     """C(Q(v)) with C = ``outer`` and Q = ``inner``, drawn independently (PermK paper, Lemma 9).
 
     outer : a compressor whose coordinates server and workers both know: permk, block-permutation,
-        permuted-subsets, randk, bernoulli
+        permuted-subsets, randk, rand-tau, bernoulli
     inner : an unbiased one that rounds each coordinate for itself, given the norm of the whole v:
-        qsgd, natural, identity
+        qsgd, natural, identity; or one that keeps coordinates, independently of other workers:
+        randk, rand-tau, bernoulli
 
-    The message holds the coordinates that the outer one keeps, as the inner one writes them; a
+    With an inner one that keeps coordinates, the message holds the values at those that both keep.
+    Otherwise it holds the coordinates that the outer one keeps, as the inner one writes them; a
     worker that keeps nothing sends nothing. Only kept coordinates are rounded, which is equivalent
     because Q rounds them independently. omega = (1 + omega_C) (1 + omega_Q) - 1. With
     V = E|(1/n) sum Q_i(a_i) - (1/n) sum a_i|^2, at most (omega_Q / n) (1/n) sum |a_i|^2 because
@@ -49,10 +52,11 @@ class Compose(Compressor):
                 f"compressor.outer.name: {outer.name!r} is not allowed; it must keep coordinates"
                 " that server and workers both know, as permk and randk do"
             )
-        if not isinstance(inner, Qsgd | Natural | Identity):
+        self._sparse = inner.seeded and not inner.correlated and inner.omega is not None
+        if not (self._sparse or isinstance(inner, Qsgd | Natural | Identity)):
             raise InputError(
-                f"compressor.inner.name: {inner.name!r} is not allowed;"
-                " it must be qsgd, natural or identity"
+                f"compressor.inner.name: {inner.name!r} is not allowed; it must be qsgd, natural,"
+                " identity, or unbiased with coordinates of its own, as randk and rand-tau"
             )
         self.correlated, self.fitted = outer.correlated, outer.fitted
         self._sized = inner.form(Draw(Streams(0), "", 0, 0, 0)).sizes is not None
@@ -67,7 +71,15 @@ class Compose(Compressor):
             self._inner_of[k] = self.inner.bind(k, self.n, self.precision)
         return self._inner_of[k]
 
-    def form(self, draw: Draw) -> ComposedForm:
+    def form(self, draw: Draw) -> ComposedForm | SeededForm:
+        return self._both(draw) if self._sparse else self._rounded(draw)
+
+    def _both(self, draw: Draw) -> SeededForm:
+        """The coordinates that both keep."""
+        inner = self.inner.form(dataclasses.replace(draw, purpose=f"{draw.purpose}/inner"))
+        return self.outer.form(draw).intersection(inner)  # type: ignore[attr-defined]
+
+    def _rounded(self, draw: Draw) -> ComposedForm:
         kept = self.outer.form(draw)
         counts = kept.counts  # type: ignore[attr-defined]
         strata = []
@@ -76,8 +88,10 @@ class Compose(Compressor):
             strata.append(Stratum(rows, self._inner(k).form(_part_of(draw, rows, k))))
         return ComposedForm(kept, tuple(strata), self._sized)  # type: ignore[arg-type]
 
-    def compress(self, v: np.ndarray, draw: Draw) -> Composed:
-        form = self.form(draw)
+    def compress(self, v: np.ndarray, draw: Draw) -> Composed | Seeded:
+        if self._sparse:
+            return self._both(draw).take(v)
+        form = self._rounded(draw)
         messages: list[Message] = []
         for stratum in form.strata:
             rows, k = stratum.rows, stratum.form.d
@@ -120,6 +134,8 @@ class Compose(Compressor):
 
     def paper_bits(self, message: Message) -> np.ndarray:
         """What the inner compressor's paper charges for a vector of the kept coordinates."""
+        if isinstance(message, Seeded):
+            return FLOAT_BITS * message.form.counts
         assert isinstance(message, Composed)
         bits = np.zeros(message.form.workers, np.int64)
         for stratum, own in zip(message.form.strata, message.messages, strict=True):

@@ -1,4 +1,4 @@
-"""Compressors that share a random permutation: PermK, block permutation, permuted subsets.
+"""PermK, and what all compressors have in common that share a random permutation.
 
 One permutation of the round, known to all, gives each worker its coordinates. The indices cost no
 bits, the compressors are correlated, and the error of the mean depends on how different the
@@ -7,7 +7,6 @@ workers' vectors are (PermK paper, Szlendak et al., 2022).
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,10 +21,8 @@ from mpisim.compressors.deal import (
     stacked,
 )
 from mpisim.compressors.groups import labels
-from mpisim.core.errors import InputError
 from mpisim.core.lazy_rows import LazyRows
 from mpisim.core.rng import Draw
-from mpisim.core.schema import require
 from mpisim.theory.compression import FLOAT_BITS, Groups, input_variance
 from mpisim.wire.base import Message
 from mpisim.wire.sparse import Seeded, SeededForm
@@ -187,61 +184,3 @@ class PermK(Permuted):
     @property
     def density(self) -> float:
         return self.d / float(self._factors.min())
-
-
-@compressor("block-permutation")
-class BlockPermutation(Permuted):
-    """Worker i keeps one of the blocks of a fixed partition of the coordinates.
-
-    blocks : m <= min(n, d), intervals as even as possible. n = m q + r: each block goes to q
-        workers, r drawn at random are idle, C_i(v) = (n / q) v on the block.
-
-    PermK paper, Definition 7; Lemma 10: A = B = 1 - n (q-1) / ((n-1) q). omega = n / q - 1.
-    """
-
-    blocks: int
-
-    def check(self) -> None:
-        m, most = self.blocks, min(self.n, self.d)
-        allowed = f"an integer from 1 to min(n, d) = {most}"
-        require(1 <= m <= most, "compressor.blocks", m, allowed)
-        self.copies = self.n // m
-        bounds = np.array([self.d * b // m for b in range(m + 1)])
-        sizes = np.zeros(self.n, np.int64)
-        sizes[: m * self.copies] = np.repeat(np.diff(bounds), self.copies)
-        parts = [np.tile(np.arange(a, b), self.copies) for a, b in pairwise(bounds)]
-        self._slots = np.concatenate([[0], np.cumsum(sizes)]), np.concatenate(parts)
-
-
-@compressor("permuted-subsets")
-class PermutedSubsets(Permuted):
-    """Worker i gets mapping pi_i of n given ones, Q_j(v) = (n / q) v on subset j, 0 elsewhere.
-
-    subsets : n lists of coordinates, numbered from 0; each coordinate is in the same number q of
-        them. A list may be empty.
-
-    PermK paper, Definition 8, for mappings that keep coordinates: omega = n / q - 1 and
-    theta = n^2 / q, so that Lemma 11 has A = B = 1 - n (q-1) / ((n-1) q).
-    """
-
-    subsets: list[list[int]]
-
-    def check(self) -> None:
-        given = self.subsets
-        if len(given) != self.n:
-            raise InputError(f"compressor.subsets: has {len(given)} lists for n = {self.n} workers")
-        members = np.array([j for subset in given for j in subset], np.int64)
-        outside = (members < 0) | (members >= self.d)
-        if outside.any():
-            wrong, allowed = members[outside.argmax()], f"a coordinate from 0 to {self.d - 1}"
-            raise InputError(f"compressor.subsets: {wrong} is not allowed; it must be {allowed}")
-        counts = np.bincount(members, minlength=self.d)
-        twice = any(len(set(subset)) < len(subset) for subset in given)
-        if twice or counts.min() != counts.max() or counts[0] == 0:
-            raise InputError(
-                "compressor.subsets: each coordinate must be in equally many lists, once in each"
-            )
-        self.copies = int(counts[0])
-        sizes = [0, *(len(subset) for subset in given)]
-        rows = [np.sort(np.array(subset, np.int64)) for subset in given]
-        self._slots = np.cumsum(sizes), np.concatenate(rows)

@@ -36,6 +36,10 @@ class Quadratic(ExplicitProblem):
 
     dimension : d
     noise : s >= 0; 0 makes all f_i the same
+    noise_b : s of nu_i^b alone, s unless given. With noise = 0, f_i = phi + b_i^T x (Example 2)
+    factors : nu_i^s is multiplied by the first in a first group of neighbouring workers, by the
+        second in the next, and so on; groups as even as possible. [1, 3] is the task of Appendix M,
+        with A in one half and B in the other
     lambda : > 0; f is strongly convex with mu = lambda, the f_i need not be convex
 
     The scalars of all n workers are functions of (seed, worker) and drawn on every rank, so f is
@@ -46,6 +50,8 @@ class Quadratic(ExplicitProblem):
     workers: int | None = None
     dimension: int = 1000
     noise: float = 0.0
+    noise_b: float | None = None
+    factors: list[float] | None = None
     lambda_: float = 1e-6
 
     published: ClassVar[Literal["one", "mean", "sharp"]] = "mean"
@@ -54,17 +60,25 @@ class Quadratic(ExplicitProblem):
         d, s = self.dimension, self.noise
         require(d >= 1, "problem.dimension", d, "at least 1")
         require(0 <= s < inf, "problem.noise", s, "finite and at least 0")
+        require(0 <= self._noise_b < inf, "problem.noise_b", self._noise_b, "finite and at least 0")
+        given = self.factors
+        right = given is None or (given != [] and all(0 < one < inf for one in given))
+        require(right, "problem.factors", given, "a list of finite numbers > 0, not empty")
         require(0 < self.lambda_ < inf, "problem.lambda", self.lambda_, "finite and above 0")
         require_memory(VECTORS * d, "problem.dimension", d)
         require_memory(SCALARS * (self.workers or 1), "problem.workers", self.workers)
 
     def load(self, n: int, first: int, count: int, seed: int, dtype: np.dtype) -> None:
         """See `Problem.load`."""
+        groups = len(self._factors)
+        allowed = f"a list of at most n = {n} numbers"
+        require(groups <= n, "problem.factors", self.factors, allowed)
         self.n, self.first, self.m, self.d = n, first, count, self.dimension
         self.seed, self.dtype = seed, np.dtype(dtype)
         xi = standard_normals(seed, "quadratic task", n, 2)
-        every_t = (1 + self.noise * xi[:, 0]) / 4
-        every_b = every_t * (self.noise * xi[:, 1] - 1)
+        group = -(-(np.arange(n) + 1) * groups // n) - 1  # of each worker
+        every_t = np.array(self._factors)[group] * (1 + self.noise * xi[:, 0]) / 4
+        every_b = every_t * (self._noise_b * xi[:, 1] - 1)
         self.mean_t, self.mean_b = float(every_t.mean()), float(every_b.mean())
         self.theta = extreme_eigenvalues(self.d)
         self.c = self.lambda_ - min(self.mean_t * theta for theta in self.theta)
@@ -72,15 +86,26 @@ class Quadratic(ExplicitProblem):
         self._products: tuple[np.ndarray, tuple[np.ndarray, np.ndarray]] | None = None
         self.t, self.b = every_t[own].copy(), every_b[own].copy()
         self.rows = np.ones(count, np.int64)
-        self.identical = n == 1 or self.noise == 0
+        alike = len(set(self._factors)) == 1
+        self.identical = n == 1 or (alike and self.noise == self._noise_b == 0)
         self.convex = bool(np.min(self._ends(every_t)) >= 0)
         self.attained = "everywhere" if self.convex else "nowhere"
         made_of = f"d = {self.d}, noise = {self.noise:g}, lambda = {self.lambda_:g}"
+        made_of += f", noise_b = {self.noise_b:g}" if self.noise_b is not None else ""
+        made_of += f", factors = {self.factors}" if self.factors is not None else ""
         self.identity = f"quadratic task, {made_of}, seed = {seed}"
 
     @property
+    def _noise_b(self) -> float:
+        return self.noise if self.noise_b is None else self.noise_b
+
+    @property
+    def _factors(self) -> list[float]:
+        return self.factors or [1.0]
+
+    @property
     def seeded(self) -> bool:
-        return self.noise > 0
+        return self.noise > 0 or self._noise_b > 0
 
     def initial_point(self) -> np.ndarray:
         """(sqrt(d), 0, ..., 0)."""

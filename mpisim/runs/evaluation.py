@@ -68,6 +68,7 @@ class Evaluator:
         self.reference = reference
         self.path = SlowestPath()
         self.calls = 0
+        self.start = float("nan")  # |grad f(x^0)|^2
         self._measured: np.ndarray | None = None  # by the metrics, in the last row
         self._resumed = 0  # the first round of this run
         self._busy = [0.0] * (len(PARALLEL) + 2)
@@ -104,10 +105,12 @@ class Evaluator:
         if star.is_server:
             self.path.add(self.clock.seconds, slowest, longest - own_busy)
         exact = charged if star.is_server else map(int, bits)  # floats end at 2^53
+        norm_sq = float(dot(grad, grad))
+        self.start = norm_sq if k == 0 else self.start
         return Row(
             k,
             f,
-            float(dot(grad, grad)),
+            norm_sq,
             self._away(x, f),
             self.calls,
             tuple(exact),
@@ -142,7 +145,8 @@ class Evaluator:
         return state | ({} if self._measured is None else {"measured": self._measured})
 
     def restore(self, state: dict[str, Any], k: int) -> None:
-        """Restore what `state` returned before round k."""
+        """Restore what `state` returned before round k, and the log's |grad f(x^0)|^2."""
+        self.start = float(state["start"])
         self.path.seconds = state["seconds"].tolist()
         self.oracle.restore(int(state["oracle_calls"]) if self.star.is_server else 0)
         self._measured, self._resumed = state.get("measured"), k

@@ -125,6 +125,8 @@ class Loop:
             return "diverged", ""
         if row.signal:
             return self.signals.status(row.signal), ""
-        n = self.setup.star.n
-        stopped_by = self.settings.stopped_by(row.round, row.values(), n) if logged else ""
+        if not logged:
+            return "", ""
+        known = row.values(), self.setup.star.n, self.evaluator.start
+        stopped_by = self.settings.stopped_by(row.round, *known)
         return "done" if stopped_by else "", stopped_by

@@ -155,7 +155,7 @@ class Record:
         ended = found.ended
         if ended is not None:
             ended = dataclasses.replace(ended, columns={}, attributes={})
-        return found.state, ended
+        return _with_start(found), ended
 
     def _restore(self, state: State) -> tuple[int, np.ndarray]:
         """Restore all state on this rank; returns the round to resume at and its x."""
@@ -210,3 +210,13 @@ class Record:
         line = f"round {found.state['round']}: {found.changes}"
         lines = before.get("accepted_changes", "").splitlines()
         return {"accepted_changes": "\n".join([*lines, line])}
+
+
+def _with_start(found: Found) -> State:
+    """The state to resume from, with |grad f(x^0)|^2, which the log's first row has."""
+    if not found.state:
+        return {}
+    start = float("nan")  # round 0 is next, and evaluates it
+    if found.rows is not None and found.rows.size:
+        start = float(found.rows["grad_norm_sq"][0])
+    return found.state | {"start": start}

@@ -14,14 +14,17 @@ from mpisim.core.schema import build, require
 
 COSTS = ("bits_up", "paper_bits_up", "oracle_calls")  # per worker, as on the axes of figures
 OF_REFERENCE = ("suboptimality", "distance_sq")
+GRADIENT, DIVERGENCE = "grad_norm_sq", "divergence"
 
 
 @dataclasses.dataclass(frozen=True)
 class Stop:
     """A run ends with the first logged row that meets a condition, whichever comes first.
 
-    The names are those of columns. A cost is met where a worker's share of the column, its mean
-    over the workers, is at least the number; an accuracy where the column is at most the number.
+    Costs and accuracies have the names of their columns. A cost is met where a worker's share of
+    the column, its mean over the workers, is at least the number; an accuracy where the column is
+    at most the number.
+    ``divergence`` is met where |grad f(x^k)|^2 is more than so many times |grad f(x^0)|^2.
     """
 
     bits_up: float | None = None
@@ -31,6 +34,7 @@ class Stop:
     suboptimality: float | None = None
     distance_sq: float | None = None
     loss: float | None = None
+    divergence: float | None = None
 
     def __post_init__(self) -> None:
         for name, bound in self.conditions.items():
@@ -39,6 +43,8 @@ class Stop:
                 require(bound > 0 and isfinite(bound), key, bound, "a number > 0")
             elif name == "loss":
                 require(isfinite(bound), key, bound, "a finite number")
+            elif name == DIVERGENCE:
+                require(bound > 1 and isfinite(bound), key, bound, "a number > 1")
             else:
                 require(bound >= 0 and isfinite(bound), key, bound, "a number >= 0")
 
@@ -51,35 +57,37 @@ class Stop:
 
     @property
     def accuracies(self) -> list[str]:
-        """The conditions that are no costs."""
-        return [name for name in self.conditions if name not in COSTS]
+        """The conditions that say how close a run got."""
+        return [name for name in self.conditions if name not in (*COSTS, DIVERGENCE)]
 
-    def met(self, row: Mapping[str, float], n: int) -> str:
-        """The first condition that a row meets, by its column; empty if it meets none.
+    def met(self, row: Mapping[str, float], n: int, start: float) -> str:
+        """The first condition that a row meets, by its key; empty if it meets none.
 
-        row : values by column; n : workers
+        row : values by column; n : workers; start : |grad f(x^0)|^2
         """
-        conditions = self.conditions.items()
-        return next((name for name, bound in conditions if _meets(name, row[name], bound, n)), "")
+        keys = self.conditions
+        return next((key for key in keys if self._meets(key, row, n, start)), "")
 
     def first_row(self, columns: Mapping[str, np.ndarray] | np.ndarray, n: int) -> int | None:
         """The first row that meets a condition; None if there is none.
 
         columns : arrays of shape (rows,), or an array with fields, by name; n : workers
         """
-        if not self.conditions:
+        if not self.conditions or not len(columns[GRADIENT]):
             return None
-        conditions = self.conditions.items()
-        met = np.any([_meets(name, columns[name], bound, n) for name, bound in conditions], axis=0)
+        start = columns[GRADIENT][0]
+        met = np.any([self._meets(key, columns, n, start) for key in self.conditions], axis=0)
         return int(np.argmax(met)) if met.any() else None
+
+    def _meets(self, key: str, row: Any, n: int, start: float) -> Any:
+        """Whether a row meets a condition; for arrays by column, whether each row does."""
+        bound = self.conditions[key]
+        values = np.asarray(row[GRADIENT if key == DIVERGENCE else key], np.float64)
+        if key in COSTS:
+            return values / n >= bound
+        return values > bound * start if key == DIVERGENCE else values <= bound
 
 
 def stop_of(config: Mapping[str, Any]) -> Stop:
     """The conditions in an experiment's tables; `InputError` where they cannot be any."""
     return build(Stop, config["run"].get("stop", {}), "run.stop")
-
-
-def _meets(name: str, values: Any, bound: float, n: int) -> Any:
-    """Whether a value meets a condition; for an array, each."""
-    numbers = np.asarray(values, np.float64)
-    return numbers / n >= bound if name in COSTS else numbers <= bound

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from math import ceil, inf, sqrt
+from math import ceil, inf, nan, sqrt
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -22,6 +22,7 @@ from mpisim.theory.setting import Setting
 
 GRID = 60  # values of K, and of p before refinement
 LETTERS = {"permk": "MARINA, PermK", "randk": "MARINA, RandK", "topk": "EF21, TopK"}
+LETTERS["groups"] = "MARINA, groups"  # of the experiment's compressor, where it has any
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,9 +66,10 @@ def table_3(case: Case) -> list[tuple[Choice, str]]:
 def optimized(case: Case) -> list[tuple[Choice, Choice, float]]:
     """Table 4 or, under PL, 6: each method with the lemma's p and K, with the best, and the order.
 
-    Lemmas 13 and 14 (PL: 15 and 16).
+    Lemmas 13 and 14 (PL: 15 and 16). Then the compressor's own groups, with (51).
     """
-    return [(of_lemma(case, m), best(case, m), order(case, m)) for m in LETTERS]
+    own = [m for m in LETTERS if m != "groups" or case.setting.groups is not None]
+    return [(of_lemma(case, m), best(case, m), order(case, m)) for m in own]
 
 
 def of_lemma(case: Case, method: str) -> Choice:
@@ -76,7 +78,7 @@ def of_lemma(case: Case, method: str) -> Choice:
     k = _k(s)
     if method == "topk":
         return at(case, method, 1.0, s.d)
-    zeta = permuted(s).zeta if method == "permk" else k
+    zeta = k if method == "randk" else permuted(s).zeta if method == "permk" else s.zeta
     return min((at(case, method, p, k) for p in (zeta / s.d, 1.0)), key=lambda c: c.bits)
 
 
@@ -85,6 +87,8 @@ def best(case: Case, method: str) -> Choice:
     s = case.setting
     if method == "permk":
         return _best_p(lambda p: at(case, method, p, _k(s)), permuted(s).zeta / s.d)
+    if method == "groups":
+        return _best_p(lambda p: at(case, method, p, _k(s)), s.zeta / s.d)
     many = np.unique(np.geomspace(1, s.d, GRID).round().astype(int)).tolist()
     counts = range(1, s.d + 1) if s.d <= GRID else sorted({*many, _k(s)})
     if method == "topk":
@@ -109,13 +113,16 @@ def _best_p(choice: Callable[[float], Choice], share: float) -> Choice:
 
 
 def at(case: Case, method: str, p: float, k: int) -> Choice:
-    """N_PermK(p), N_RandK(p, k) or N_TopK(k): (31) to (33), (39), under PL (45) to (48)."""
+    """N_PermK(p), N_RandK(p, k) or N_TopK(k): (31) to (33), (39), under PL (45) to (48).
+
+    In groups, N_PermK^G(p) of Appendix M, by Theorems 10 and 11.
+    """
     s = case.setting
     if method == "topk":
         of = dataclasses.replace(s, alpha=k / s.d, zeta=float(k))
         step, floats = stepsizes.ef21(of), float(k)
     else:
-        of = permuted(s) if method == "permk" else independent(s, k)
+        of = {"permk": permuted(s), "groups": s}.get(method) or independent(s, k)
         step, floats = stepsizes.marina_ab(of, p), p * s.d + (1 - p) * of.zeta
     number = rounds(dataclasses.replace(case, setting=of), step)
     bits = FLOAT_BITS * floats * number if number < inf else inf
@@ -127,18 +134,32 @@ def order(case: Case, method: str) -> float:
 
     Under PL the factor is log(Delta_0 / epsilon).
     """
-    s, L = case.setting, case.setting.c
-    n, d = s.n, s.d
-    least = d / n if d >= n else 1.0
-    if method == "permk":
-        floats = min(d * L.L, least * L.L + d / sqrt(n) * L.L_pm)
-    elif method == "randk":
-        floats = min(d * L.L, (least * L.L if d < n else 0.0) + d / sqrt(n) * L.L_plus)
-    else:
-        floats = d * L.L
+    s, c = case.setting, case.setting.c
+    if method == "groups":
+        return _order_in_groups(case)
+    floats = communication(method, s.n, s.d, c.L, c.L_pm if method == "permk" else c.L_plus)
     if s.condition == "nonconvex":
         return FLOAT_BITS * floats * case.delta / case.epsilon**2
-    return FLOAT_BITS * max(floats / s.mu, 0.0 if method == "topk" else d) * case.log_ratio
+    return FLOAT_BITS * max(floats / s.mu, 0.0 if method == "topk" else s.d) * case.log_ratio
+
+
+def communication(method: str, n: int, d: int, L_minus: float, L_own: float) -> float:
+    """Table 4 without Delta_0 / epsilon. L_own : L_± for PermK, L_+ for RandK."""
+    if method == "topk":
+        return d * L_minus
+    least = max(1.0, d / n) if method == "permk" or d < n else 0.0
+    return min(d * L_minus, least * L_minus + d / sqrt(n) * L_own)
+
+
+def _order_in_groups(case: Case) -> float:
+    """(51), for groups of the same size G <= d; NaN for others, and under PL."""
+    s = case.setting
+    assert s.groups is not None
+    sizes, L_pm = s.groups.groups.sizes, float(s.groups.L_pm.max())
+    if s.condition == "PL" or np.ptp(sizes) > 0 or sizes[0] > s.d:
+        return nan
+    floats = min(s.d * s.c.L, s.d / sizes[0] * s.c.L + s.d / sqrt(s.n) * L_pm)
+    return FLOAT_BITS * floats * case.delta / case.epsilon**2
 
 
 def permuted(s: Setting) -> Setting:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+from numba import njit
 
 from mpisim.core.lazy_rows import LazyRows, coordinates
 from mpisim.wire.base import Precision, same
@@ -50,6 +51,21 @@ class SeededForm(ValuesForm):
         """The message with these coordinates of ``v``, shape (workers, d), rounded to the wire."""
         return Seeded(self, coordinates(v, self.ptr, self.indices, self.precision.wire))
 
+    def intersection(self, other: SeededForm) -> SeededForm:
+        """The coordinates that both keep, times both factors."""
+        ptr = np.zeros(self.workers + 1, np.int64)
+        size = min(self.indices.size, other.indices.size)
+        ours, theirs = np.empty(size, np.int64), np.empty(size, np.int64)
+        _common(self.ptr, self.indices, other.ptr, other.indices, ptr, ours, theirs)
+        ours, theirs = ours[: ptr[-1]], theirs[: ptr[-1]]
+        scale = self._factors(ours) * other._factors(theirs)
+        indices = self.indices[ours]
+        return SeededForm(self.d, self.workers, self.precision, ptr, indices, scale)
+
+    def _factors(self, places: np.ndarray) -> float | np.ndarray:
+        """``scale`` at some places of ``indices``; one number where all have the same."""
+        return self.scale[places] if isinstance(self.scale, np.ndarray) else self.scale
+
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Seeded:
         return Seeded(self, self.read(data, sizes))
 
@@ -63,3 +79,18 @@ class Seeded(ValuesMessage, SparseMessage):
         form = self.form
         values, scale = scaled(self.values, form.scale, form.precision.arithmetic)
         return form.ptr, form.indices, values, scale
+
+
+@njit(cache=True)
+def _common(ptr, indices, other_ptr, others, out_ptr, ours, theirs):
+    """Where ascending rows have the same index, in both; fills ``out_ptr`` (workers + 1,)."""
+    found = 0
+    for i in range(ptr.size - 1):
+        s = other_ptr[i]
+        for t in range(ptr[i], ptr[i + 1]):
+            while s < other_ptr[i + 1] and others[s] < indices[t]:
+                s += 1
+            if s < other_ptr[i + 1] and others[s] == indices[t]:
+                ours[found], theirs[found] = t, s
+                found += 1
+        out_ptr[i + 1] = found

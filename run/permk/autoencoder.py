@@ -6,7 +6,7 @@ that of the paper's code.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import log2
 from typing import Any
 
@@ -24,12 +24,16 @@ LOOKS: dict[str, tuple[str, Any]] = {
     "topk": (style.COLOURS[0], (0, (4, 1.5))),
 }
 F = "loss"
-BITS, LOSS = Axis("bits_up", log=False), Axis(F, log=True)
+# Bits as the paper counts them, without TopK's indices; and those that were really sent.
+BITS, SENT = Axis("paper_bits_up", log=False), Axis("bits_up", log=False)
+LOSS = Axis(F, log=True)
+GAP = Axis("suboptimality", log=True)  # f(x^k) - f(x*): the regulariser's share of f(x*) is large
+AXES = {"paper_bits_up": "bits per worker, without indices", "bits_up": "bits sent per worker"}
 
 Panel = tuple[float, float]  # lambda, p-hat
 Steps = dict[float, Log]  # {step: run}
 Runs = dict[Panel, dict[str, Steps]]
-Curves = Callable[[Any, Runs, Panel, Sequence[str]], None]  # draws some methods in a panel
+Curves = Callable[[Any, Runs, Panel, Sequence[str], Axis], None]  # draws methods in a panel
 
 
 def runs(logs: Sequence[Log]) -> Runs:
@@ -37,10 +41,15 @@ def runs(logs: Sequence[Log]) -> Runs:
     found: Runs = {}
     for log in sorted(logs, key=lambda log: float(log.attrs["stepsize"])):
         problem = log.config["problem"]
-        panel = float(problem["lambda"]), float(problem["homogeneity"])
+        panel = lambda_of(problem), float(problem["homogeneity"])
         own = found.setdefault(panel, {})
         own.setdefault(str(log.attrs["compressor"]), {})[float(log.attrs["stepsize"])] = log
     return dict(sorted(found.items()))
+
+
+def lambda_of(problem: Mapping[str, Any]) -> float:
+    """lambda as the paper's figures say it: the published code has no 1/2 before it."""
+    return float(problem["lambda"]) / 2
 
 
 def unregularised(logs: Sequence[Log]) -> list[Log]:
@@ -56,19 +65,24 @@ def finest(found: Runs, panel: Panel, compressor: str) -> list[Log]:
 
 
 def draw(title: str, curves: Curves, compressors: Sequence[str], logs: Sequence[Log]) -> Any:
-    """A row for each lambda, a column for each p-hat; in each the ``curves`` of some methods."""
+    """A row for each lambda, a column for each p-hat; in each the ``curves`` of some methods.
+
+    With TopK, rows over the bits that were really sent follow.
+    """
     found = runs(logs)
     lambdas, ps = (sorted({panel[i] for panel in found}) for i in (0, 1))
+    rows = [(bits, one) for bits in _axes(compressors) for one in lambdas]
 
-    def fill(panel: Any, lambda_: float, p: float) -> None:
-        curves(panel, found, (lambda_, p), compressors)
-        panels.dress(panel, BITS, LOSS, BITS.label(logs[0]) if lambda_ == lambdas[-1] else "")
+    def fill(panel: Any, row: tuple[Axis, float], p: float) -> None:
+        bits, lambda_ = row
+        curves(panel, found, (lambda_, p), compressors, bits)
+        panels.dress(panel, bits, LOSS, AXES[bits.name] if lambda_ == lambdas[-1] else "")
 
     return panels.matrix(
-        lambdas,
+        rows,
         ps,
         fill,
-        labels=[f"λ = {lambda_:g}\n{LOSS.label(logs[0])}" for lambda_ in lambdas],
+        labels=[f"λ = {lambda_:g}\n{LOSS.label(logs[0])}" for _, lambda_ in rows],
         titles=[rf"$\hat{{p}}$ = {p:g}" for p in ps],
         entries=panels.entries_of({PAIRS[name]: LOOKS[name] for name in compressors}),
         title=f"{title}: {_setting(logs[0])}",
@@ -80,24 +94,30 @@ def _setting(log: Log) -> str:
     problem, run = log.config["problem"], log.config["run"]
     d, code = log.attrs["dimension"], problem["code_size"]
     size = f"n = {log.n}, {problem['images']} images, $d_e$ = {code}, d = {d}"
-    return f"{size}, {run['rounds']} rounds; runs that diverged are left out"
+    bits = run.get("stop", {}).get("paper_bits_up")
+    length = f"{bits / 1e3:g} kbit a worker" if bits else f"{run['rounds']} rounds"
+    return f"{size}, {length}; runs that diverged are left out"
 
 
-def best_step(panel: Any, found: Runs, key: Panel, compressors: Sequence[str]) -> None:
+def _axes(compressors: Sequence[str]) -> tuple[Axis, ...]:
+    return (BITS, SENT) if "topk" in compressors else (BITS,)
+
+
+def best_step(panel: Any, found: Runs, key: Panel, compressors: Sequence[str], bits: Axis) -> None:
     """The best step of each method."""
     for name in compressors:
         for log in finest(found, key, name):
-            panels.curve(panel, [log], BITS, LOSS, *LOOKS[name])
+            panels.curve(panel, [log], bits, LOSS, *LOOKS[name])
             panel.lines[-1].set_label(f"γ = {_step(log)}")
     panel.legend(fontsize=7, loc="upper right", handlelength=1.8)
 
 
-def all_steps(panel: Any, found: Runs, key: Panel, compressors: Sequence[str]) -> None:
+def all_steps(panel: Any, found: Runs, key: Panel, compressors: Sequence[str], bits: Axis) -> None:
     """All steps of each method: the larger the step, the darker."""
     for name in compressors:
         steps = found.get(key, {}).get(name, {})
         for place, log in enumerate(steps.values(), 1):
-            panels.curve(panel, [log], BITS, LOSS, *LOOKS[name])
+            panels.curve(panel, [log], bits, LOSS, *LOOKS[name])
             alpha = 0.35 + 0.65 * place / len(steps)
             panel.lines[-1].set(alpha=alpha, label=f"γ = {_step(log)}")
     panel.legend(fontsize=6, loc="lower left", handlelength=1.8, labelspacing=0.2)

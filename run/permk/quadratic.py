@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from mpisim.analysis import panels, style
-from mpisim.analysis.curves import GRADIENT, Axis
+from mpisim.analysis.curves import GRADIENT, Axis, over_seeds
 from mpisim.analysis.study import best_runs
+from mpisim.problems.quadratic import Quadratic
 from mpisim.runs.log.reader import Log
+from mpisim.theory import permk_tables
 
 METHODS = {"randk": "MARINA, RandK", "permk": "MARINA, PermK", "topk": "EF21, TopK"}
 LOOKS: dict[str, tuple[str, Any]] = {
@@ -54,10 +58,32 @@ def _share(logs: list[Log]) -> float:
     return max(float(values[-1] / values[0]) for values in map(GRADIENT.values, logs))
 
 
+def communication(log: Log, compressor: str) -> float:
+    """What Table 4 has for the task of a run, without Delta^0 / epsilon."""
+    keys = {key: value for key, value in log.config["problem"].items() if key != "name"}
+    keys["lambda_"] = keys.pop("lambda")
+    task = Quadratic(**keys)
+    task.load(log.n, 0, log.n, int(log.attrs["seed"]), np.dtype(np.float64))
+    known, d = task.known, task.dimension
+    L_own = known.L_pm if compressor == "permk" else known.L_plus
+    return permk_tables.communication(compressor, log.n, d, known.L, L_own)
+
+
 def tolerated(steps: Steps) -> float:
     """The largest of the steps that end below ``FAR`` |grad f(x^0)|^2, 0 without one."""
     far = (logs for logs in steps.values() if _share(logs) <= FAR)
     return max((float(logs[0].attrs["stepsize"]) for logs in far), default=0.0)
+
+
+def largest_tried(logs: list[Log]) -> dict[tuple[Task, str], float]:
+    """The largest step that was run of each task and compressor, whatever became of it."""
+    found: dict[tuple[Task, str], float] = {}
+    for log in logs:
+        problem, step = log.config["problem"], float(log.attrs["stepsize"])
+        task = int(problem["workers"]), float(problem["noise"])
+        key = task, str(log.config["compressor"]["name"])
+        found[key] = max(step, found.get(key, 0.0))
+    return found
 
 
 def draw(shown: dict[str, int], logs: list[Log]) -> Any:
@@ -82,7 +108,10 @@ def draw(shown: dict[str, int], logs: list[Log]) -> Any:
 
 
 def _panel(panel: Any, own: dict[str, Steps], shown: dict[str, int]) -> None:
-    """The best steps, the first drawn strongest, with their multiples in the corner."""
+    """The best steps, the first drawn strongest, with their multiples in the corner.
+
+    Of several seeds the mean, and around a best step that is shown alone the band.
+    """
     if not own:
         panel.set_axis_off()
         return
@@ -90,8 +119,10 @@ def _panel(panel: Any, own: dict[str, Steps], shown: dict[str, int]) -> None:
     for name, most in shown.items():
         runs = list(own.get(name, {}).items())[:most]
         for place, (multiple, logs) in reversed(list(enumerate(runs))):
-            xs, ys = BITS.values(logs[0]), GRADIENT.values(logs[0])
-            handles += panel.plot(xs, ys, **_look(name, place), label=f"×{multiple:g}")
+            drawn, look = over_seeds(logs, BITS, GRADIENT), _look(name, place)
+            handles += panel.plot(drawn.x, drawn.y, **look, label=f"×{multiple:g}")
+            if drawn.low is not None and most == 1:
+                panel.fill_between(drawn.x, drawn.low, drawn.high, color=look["color"], alpha=0.15)
     panels.dress(panel, BITS, GRADIENT, "")
     panel.set_ylim(bottom=max(panel.get_ylim()[0], 1e-13))
     handles.sort(key=lambda line: (line.get_color(), float(line.get_label()[1:])))

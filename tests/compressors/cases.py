@@ -92,6 +92,18 @@ CASES = [
         )
         for outer in ({"name": "permk"}, {"name": "randk", "k": 3})
     ],
+    *[
+        Case(
+            {"name": "compose", "outer": outer, "inner": inner},
+            _seeded_bits,
+            lambda x, _, *a: _seeded_bits(x, 32, *a),
+        )
+        for outer, inner in (
+            ({"name": "permk"}, {"name": "bernoulli", "p": 0.95}),
+            ({"name": "bernoulli", "p": 0.95}, {"name": "randk", "k": 3}),
+            ({"name": "randk", "k": 3}, {"name": "bernoulli", "p": 0.95}),
+        )
+    ],
     Case({"name": "topk", "k": 3}, _topk_bits, lambda *_: 96),
     Case({"name": "topk", "k": 3, "index_bits": 32}, _topk_bits, lambda *_: 192),
     Case(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ import pytest
 from mpisim.compressors import make
 from mpisim.core.errors import InputError
 from tests.compressors.cases import DOUBLE, SINGLE, draw
-from tests.compressors.permutations import PERMK, draws, error_of_mean, shuffles, sides
+from tests.compressors.permutations import PERMK, Chosen, draws, error_of_mean, shuffles, sides
 
 
 def composed(inner: dict, outer: dict = PERMK) -> dict:
@@ -74,6 +74,38 @@ def test_composition_attains_its_constants(d, n):
     assert found == pytest.approx(right, rel=1e-12)
     lemma = (1 + 1 / 8) * compressor.outer.A * mean_square - compressor.B * square_mean
     assert found == pytest.approx(lemma) if n <= d else found > 1.3 * lemma
+
+
+@dataclasses.dataclass(eq=False)
+class Kept(Chosen):
+    """A draw with given coordinates for RandK: shape (workers, k)."""
+
+    subset: np.ndarray = dataclasses.field(default_factory=lambda: np.empty(0))
+
+    def subsets(self, d: int, k: int) -> np.ndarray:
+        return self.subset
+
+
+@pytest.mark.parametrize(("d", "n", "k"), [(2, 2, 1), (3, 2, 2), (2, 4, 1)])
+def test_of_two_sparsifiers(d, n, k):
+    """C_i(Q_i(v)) with RandK inside, over all permutations and all subsets."""
+    compressor = make(composed({"name": "randk", "k": k})).bind(d, n, DOUBLE)
+    a = np.random.default_rng(d).standard_normal((n, d))
+    outcomes = []
+    for one in draws(shuffles(d, n), n):
+        for rows in product(combinations(range(d), k), repeat=n):
+            own = Kept(one.streams, "up", 0, 0, n, shared=one.shared, subset=np.array(rows))
+            message = compressor.compress(a, own)
+            alone = compressor.outer.form(one)
+            assert message.form.counts.max() <= min(k, alone.counts.max())
+            outcomes.append(message.decoded())
+    np.testing.assert_allclose(np.mean(outcomes, axis=0), a, rtol=1e-12)
+    squares = np.mean([((c - a) ** 2).sum(axis=1) for c in outcomes], axis=0)
+    np.testing.assert_allclose(squares, compressor.omega * (a**2).sum(axis=1), rtol=1e-12)
+    mean_square, square_mean = sides(a)
+    right = compressor.A * mean_square - compressor.B * square_mean
+    assert error_of_mean(outcomes, a) == pytest.approx(right, rel=1e-12)  # RandK attains omega
+    assert np.mean([(c != 0).sum(axis=1) for c in outcomes]) == pytest.approx(compressor.density)
 
 
 def test_composition_takes_the_norm_of_the_whole_vector():
@@ -143,7 +175,23 @@ def test_outer_and_inner_draw_apart():
         ),
         (
             composed({"name": "topk", "k": 1}),
-            "compressor.inner.name: 'topk' is not allowed; it must be qsgd, natural or identity",
+            "compressor.inner.name: 'topk' is not allowed; it must be qsgd, natural, identity, or",
+        ),
+        (
+            composed(PERMK),
+            "compressor.inner.name: 'permk' is not allowed; it must be qsgd, natural",
+        ),
+        (
+            composed({"name": "randk", "k": 2, "scaled": False}),
+            "compressor.inner.name: 'randk' is not allowed; it must be qsgd, natural, identity, or",
+        ),
+        (
+            {"name": "block-permutation", "blocks": [4, 5]},
+            "compressor.blocks: [4, 5] is not allowed; it must be 1 to 6 lengths of at least 1",
+        ),
+        (
+            {"name": "block-permutation", "blocks": [10, 0]},
+            "compressor.blocks: [10, 0] is not allowed",
         ),
         ({"name": "compose", "outer": PERMK}, "compressor.inner: missing; it must be a table with"),
         (composed(3), "compressor.inner: 3 is not allowed; it must be a table with"),

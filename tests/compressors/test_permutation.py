@@ -38,6 +38,8 @@ EQUALITIES = [
     ({"name": "block-permutation", "blocks": 2}, 4, 5, 1 - 5 / 8),  # Lemma 10
     ({"name": "block-permutation", "blocks": 3}, 5, 4, 1.0),
     ({"name": "block-permutation", "blocks": 1}, 3, 4, 0.0),
+    ({"name": "block-permutation", "blocks": [1, 3]}, 4, 5, 1 - 5 / 8),  # unequal lengths
+    ({"name": "block-permutation", "blocks": [3, 1, 1]}, 5, 4, 1.0),
     ({"name": "permuted-subsets", "subsets": SUBSETS}, 3, 6, 1 - 6 / 10),  # Lemma 11
 ]
 
@@ -150,6 +152,7 @@ TABLES = [
     PERMK | {"groups": 4},
     PERMK | {"groups": [[8, 0, 3, 1], [2], [4, 5, 6, 7]]},
     {"name": "block-permutation", "blocks": 4},
+    {"name": "block-permutation", "blocks": [1, 6, 2]},
     {"name": "permuted-subsets", "subsets": [[i % 9, (i + 4) % 9] for i in range(9)]},
 ]
 
@@ -159,6 +162,8 @@ TABLES = [
 def test_forms_are_slices_of_the_whole(table, d):
     if d == 40 and table["name"] == "permuted-subsets":
         table = table | {"subsets": [list(range(40)) for _ in range(9)]}
+    if d == 40 and table.get("blocks") == [1, 6, 2]:
+        table = table | {"blocks": [1, 37, 2]}
     compressor = make(table).bind(d, 9, SINGLE)
     whole = compressor.form(draw(9))
     rows = [whole.indices[a:b].tolist() for a, b in pairwise(whole.ptr)]

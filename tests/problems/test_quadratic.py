@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
+from mpisim.compressors.groups import labels as compressor_labels
 from mpisim.core.errors import InputError
 from mpisim.core.rng import Streams
 from mpisim.core.select import BLOCK, FEW, largest
@@ -197,3 +198,76 @@ def test_marina_converges_at_its_theory_step(compressor, tmp_path):
     found = columns(tmp_path / "log.h5")
     assert abs(found["suboptimality"][-1]) < 1e-9 * found["suboptimality"][0]
     assert found["distance_sq"][-1] < 1e-9 * found["distance_sq"][0]
+
+
+def grouped(n, d, factors, noise=0.0, noise_b=None, seed=3):
+    problem = PROBLEMS["quadratic"](
+        dimension=d, noise=noise, noise_b=noise_b, factors=factors, lambda_=LAMBDA
+    )
+    problem.load(n, 0, n, seed, np.dtype(np.float64))
+    return problem
+
+
+@pytest.mark.parametrize(("n", "labels"), [(4, [0, 0, 1, 1]), (5, [0, 0, 1, 1, 1])])
+def test_two_groups_are_those_of_the_compressor(n, labels):
+    """Appendix M: A in one group and B in the other; within a group nothing differs."""
+    problem, d = grouped(n, 6, [1.0, 3.0]), 6
+    plain = np.diag(np.full(d, 2.0)) - np.diag(np.ones(d - 1), 1) - np.diag(np.ones(d - 1), -1)
+    a = np.array([[1.0, 3.0][k] / 4 * plain for k in labels])
+    a += (LAMBDA - np.linalg.eigvalsh(a.mean(axis=0))[0]) * np.eye(d)
+    x = np.random.default_rng(0).standard_normal(d)
+    b = np.zeros((n, d))
+    b[:, 0] = [-[1.0, 3.0][k] / 4 for k in labels]
+    np.testing.assert_allclose(problem.gradients(x), a @ x - b, rtol=1e-12, atol=1e-13)
+    assert compressor_labels(2, n).tolist() == labels
+    assert not problem.identical and problem.known.L_pm > 0.1
+    for k in (0, 1):
+        assert problem.known_of(np.array(labels) == k).L_pm < 1e-15
+
+
+def test_a_linear_perturbation_leaves_no_hessian_variance():
+    """Example 2: L_± = 0, with minimisers as different as the b_i."""
+    problem = grouped(6, 8, None, noise=0.0, noise_b=5.0)
+    assert problem.known.L_pm == 0 and not problem.identical and problem.seeded
+    gradients = problem.gradients(problem.initial_point())
+    assert np.ptp(gradients[:, 0]) > 1 and np.ptp(gradients[:, 1:], axis=0).max() == 0
+
+
+TASKS = [  # of a quadratic problem, PermK's groups, and whether L_± vanishes in them
+    ({"noise": 0.0, "noise_b": 5.0}, 1, True),
+    ({"noise": 0.0, "factors": [1.0, 3.0]}, 2, True),
+    ({"noise": 0.0, "factors": [1.0, 3.0]}, 1, False),
+]
+
+
+@pytest.mark.parametrize(("task", "groups", "exact"), TASKS)
+def test_where_hessians_agree_marina_with_permk_is_gradient_descent(task, groups, exact):
+    problem = {"name": "quadratic", "workers": 4, "dimension": 8, "lambda": 0.1} | task
+    run = {"rounds": 30, "wire": "float64"}
+    step = 0.3
+
+    def loss(name, compressor):
+        method = {"name": name, "stepsize": step}
+        tables = {"problem": problem, "method": method, "compressor": compressor, "run": run}
+        return run_tables(tables, keep=True).columns["loss"]
+
+    descent = loss("gd", {"name": "identity"})
+    marina = loss("marina", {"name": "permk", "groups": groups})
+    assert np.allclose(marina, descent, rtol=1e-9, atol=0) == exact
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"factors": []}, "problem.factors: [] is not allowed"),
+        ({"factors": [1.0, 0.0]}, "problem.factors: [1.0, 0.0] is not allowed"),
+        ({"factors": [1.0] * 5}, "problem.factors: [1.0, 1.0, 1.0, 1.0, 1.0] is not allowed; it"),
+        ({"noise_b": -1.0}, "problem.noise_b: -1.0 is not allowed"),
+    ],
+)
+def test_bad_groups_are_one_line(keys, said):
+    problem = {"name": "quadratic", "workers": 4, "dimension": 8} | keys
+    tables = {"problem": problem, "method": {"name": "gd", "stepsize": 0.1}}
+    with pytest.raises(InputError) as error:
+        run_tables(tables | {"compressor": {"name": "identity"}, "run": {"rounds": 1}})
+    assert str(error.value).startswith(said) and "\n" not in str(error.value)

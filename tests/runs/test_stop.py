@@ -1,12 +1,14 @@
 """Runs end with the first logged row that meets a condition of `run.stop`."""
 
 import tomllib
+from unittest.mock import ANY
 
 import h5py
 import numpy as np
 import pytest
 
 from mpisim.analysis.show import show_text
+from mpisim.analysis.tune import best
 from mpisim.cli import main
 from mpisim.core.errors import Diverged, InputError
 from mpisim.runs import checkpoint
@@ -70,6 +72,46 @@ def test_accuracies_on_a_line(name, tmp_path):
     assert (end.row.round, end.stopped_by) == (9, name)
 
 
+# A step of 2.5 / L: |grad f(x^k)|^2 = 2.25^k |grad f(x^0)|^2, 1000 times the start at 8.52
+GROWS = {"name": "gd", "stepsize": {"theory": 2.5}}
+
+
+def growing(tmp_path, **run):
+    (tmp_path / "line").write_text("2 1:2\n")
+    problem = {"name": "least-squares", "data": str(tmp_path / "line")}
+    return table(GROWS, workers=1, problem=problem, **run)
+
+
+@pytest.mark.parametrize(("every", "last"), [(1, 9), (4, 12)])
+def test_a_run_that_rises_too_far_is_stopped(every, last, tmp_path, capfd):
+    log = tmp_path / "log.h5"
+    tables = growing(tmp_path, rounds=60, log_every=every, stop={"divergence": 1000.0})
+    end = run_tables(tables, log)
+    assert (end.status, end.row.round, end.stopped_by) == ("done", last, "divergence")
+    assert verified(log, capfd) == (0, ANY)
+    [choice] = best([log])
+    assert [c.out for c in choice.candidates] == ["seed 1 diverged (run.stop.divergence)"]
+
+
+@pytest.mark.parametrize("rounds", [0, 3])
+def test_resumed_it_is_compared_with_the_same_start(rounds, tmp_path):
+    log, stop = tmp_path / "log.h5", {"divergence": 1000.0}
+    run_tables(growing(tmp_path, rounds=rounds, stop=stop), log)
+    end = run_tables(growing(tmp_path, rounds=60, stop=stop), log, resume=True)
+    assert (end.row.round, end.stopped_by) == (9, "divergence")
+    with pytest.raises(InputError, match=r"run\.stop is met at round 6"):
+        stop = {"divergence": 100.0}
+        run_tables(growing(tmp_path, rounds=60, stop=stop), log, resume=True)
+
+
+def test_at_a_stationary_point_nothing_rises(tmp_path):
+    (tmp_path / "line").write_text("0 1:2\n")  # x^0 = 0 is the minimiser
+    problem = {"name": "least-squares", "data": str(tmp_path / "line")}
+    tables = table(LINE, workers=1, problem=problem, rounds=2, stop={"divergence": 10})
+    end = run_tables(tables)
+    assert (end.row.grad_norm_sq, end.stopped_by) == (0.0, "rounds")
+
+
 def test_without_the_table_an_experiment_is_what_it_was():
     plain = parse(randk()).to_toml()
     assert "stop" not in plain
@@ -88,6 +130,7 @@ def test_without_the_table_an_experiment_is_what_it_was():
         ({"bits_up": "1 MB"}, "run.stop.bits_up: '1 MB' is not allowed; it must be a number"),
         ({"oracle_calls": float("inf")}, "run.stop.oracle_calls: inf is not allowed"),
         ({"grad_norm_sq": -1.0}, "run.stop.grad_norm_sq: -1.0 is not allowed"),
+        ({"divergence": 1.0}, "run.stop.divergence: 1.0 is not allowed; it must be a number > 1"),
         ({"loss": float("nan")}, "run.stop.loss: nan is not allowed; it must be a finite number"),
         ({"suboptimality": 1e-3}, "run.stop.suboptimality: needs run.reference = true"),
         ({"distance_sq": 1e-3}, "run.stop.distance_sq: needs run.reference = true"),

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tomli_w
 
 from mpisim.analysis.claims import at_one_target, judge
 from mpisim.analysis.study import find
 from mpisim.core.errors import InputError
 from mpisim.problems.data import arrange
 from mpisim.runs.log.reader import read
-from run.permk import measure_mg, mg, quadratic, quadratic_claims
+from run.permk import groups, measure_mg, mg, quadratic, quadratic_claims
 from tests.helpers import run_tables
 
 SIZES, NOISES, MULTIPLES = (4, 40), (0.0, 0.8), (1.0, 8.0, 512.0)
@@ -45,6 +46,28 @@ def logs(tmp_path_factory):
                         assert "diverged" in str(error)
     every = [read(path) for path in sorted(folder.glob("*.h5"))]
     return [log for log in every if log.attrs["status"] == "done"]
+
+
+@pytest.fixture
+def make_quadratic(make_log):
+    """make(compressor, speed, ...): a log with |grad f(x^k)|^2 = 10^(-k / speed), 1 bit a round."""
+
+    def one(compressor, speed, seed=1, step=1.0):
+        k = np.arange(40)
+        problem = {"name": "quadratic", "workers": 4, "noise": 0.1, "dimension": 20, "lambda": 0.1}
+        config = {
+            "problem": problem,
+            "method": {"name": "marina", "stepsize": {"theory": step}},
+            "compressor": {"name": compressor},
+            "run": {"seed": seed, "rounds": 39},
+        }
+        values = 10.0 ** (-k / speed)
+        columns = {"grad_norm_sq": values, "loss": values, "paper_bits_up": 4.0 * k}
+        attrs = {"config": tomli_w.dumps(config), "seed": seed, "stepsize": step, "workers": 4}
+        path = make_log(method="marina", rounds=39, seed=seed, columns=columns, attrs=attrs)
+        return read(path)
+
+    return one
 
 
 def score(log):
@@ -110,17 +133,49 @@ def test_which_claims_there_are(logs, monkeypatch):
     assert [where(claim) for claim in quadratic_claims.under_pl(logs)] == [["n = 40, noise 0"]] * 2
     many, few = quadratic_claims.against_topk(logs)
     assert where(many) == four[2:] and where(few) == ["n = 4, noise 0.8"]
-    better, steps, grows = quadratic_claims.against_randk(logs)
+    better, steps, _ = quadratic_claims.against_randk(logs)
     assert where(better) == where(steps) == four
-    for one in grows.evidence:
-        if one.verdict != "not decided":
-            low, high = one.numbers["gains"].values()
-            assert one.verdict == judge([high / low])
     for one in steps.evidence:
         if one.verdict != "not decided":
-            ratio = one.numbers["largest"]["permk"] / one.numbers["largest"]["randk"]
+            ratio = one.numbers["largest"][0] / one.numbers["largest"][1]
             assert (one.verdict == "holds") == (ratio > 1.5)
             assert (one.verdict == "does not hold") == (ratio < 1 / 1.5)
+
+
+def test_steps_of_randk_are_bounded_from_above(make_quadratic):
+    """RandK's largest step works, or the next one diverges."""
+    logs = [make_quadratic("permk", speed=2, step=8.0), make_quadratic("randk", speed=4, step=2.0)]
+
+    def verdict(logs):
+        return list(quadratic_claims.against_randk(logs))[1].verdict
+
+    assert verdict(logs) == "not decided"
+    assert verdict([*logs, make_quadratic("randk", speed=-4, step=4.0)]) == "holds"
+
+
+def test_gains_by_n_are_in_the_order_of_table_4(logs):
+    """d = 20, noise 0: 20 / sqrt(4) L_+ / (20 / 4 L_-) = 2, and (1 + 20 / sqrt(40)) = 4.16."""
+    found = quadratic.tuned(logs)
+    [one, noisy] = list(quadratic_claims.against_randk(logs))[2].evidence
+    predicted = [quadratic_claims.predicted_gain(found, (n, 0.0)) for n in SIZES]
+    assert predicted == pytest.approx([2.0, 1 + 20 / np.sqrt(40)])
+    few, many = one.numbers["gains"].values()
+    assert one.verdict == judge([many / few])
+    assert list(one.numbers["predicted"].values()) == predicted and "by Table 4" in one.measured
+    assert 1 < quadratic_claims.predicted_gain(found, (40, 0.8)) < predicted[1]
+    assert noisy.where == "noise 0.8"
+
+
+def test_a_run_that_draws_nothing_is_compared_with_every_seed(make_quadratic):
+    """One of TopK at seed 1 against two of PermK: three times the bits, and twice."""
+    permk = [make_quadratic("permk", speed=2), make_quadratic("permk", speed=3, seed=2)]
+    topk = [make_quadratic("topk", speed=6)]
+    found = {(4, 0.1): {"permk": {1.0: permk}, "topk": {1.0: topk}}}
+    one = quadratic_claims.compared(found, (4, 0.1), "permk", "topk")
+    assert one.numbers["seeds"] == [1, 2] and one.verdict == "holds"
+    assert one.numbers["by_target"]["0.1"]["ratios"] == pytest.approx([3, 2])
+    other = quadratic_claims.compared(found, (4, 0.1), "topk", "permk")
+    assert other.numbers["seeds"] == [1, 2] and other.verdict == "does not hold"
 
 
 def test_a_missing_method_is_said(logs):
@@ -152,7 +207,13 @@ def test_figures_share_their_logs(number, whole):
         tasks = {(p["problem"]["workers"], p["problem"]["noise"]) for p in points}
         assert len(tasks) == 15
         assert all(p["problem"]["lambda"] == (1e-6 if whole == 1 else 1e-4) for p in points)
-    assert len(points) == 15 * 3 * 20
+    steps = [point["method"]["stepsize"] for point in points]
+    theorems = {step.get("condition") if isinstance(step, dict) else None for step in steps}
+    assert theorems == ({None} if whole == 1 else {"PL"})  # Theorem 5's step, where that is meant
+    assert all(point["run"]["stop"] == {"divergence": 1e3} for point in points)
+    by_seed = {p["run"]["seed"] for p in points if p["problem"]["workers"] == 10}
+    assert by_seed == {1, 2, 3, 4, 5}
+    assert len([p for p in points if p["run"]["seed"] == 1]) == 15 * 3 * 20
 
 
 def measured(L_plus, L_pm, name=mg.INFERRED):
@@ -193,3 +254,28 @@ def test_mg_against_dense_eigenvalues(need_data, tmp_path):
         apart = np.abs(np.linalg.eigvalsh(first - second)).max() / 2
         assert found[mg.INFERRED]["L_plus"][seed - 1] == pytest.approx(np.sqrt(square))
         assert found[mg.INFERRED]["L_pm"][seed - 1] == pytest.approx(apart, rel=1e-6)
+
+
+def test_two_groups(tmp_path):
+    """Appendix M in small: n = 8, d = 16, with and without groups, at two steps each."""
+    for number in (1, 2):
+        for multiple in (1.0, 2.0):
+            tables = {
+                "problem": {"name": "quadratic", "workers": 8, "dimension": 16, "lambda": 1e-3}
+                | {"factors": [0.1, 1.9]},
+                "method": {"name": "marina", "stepsize": {"theory": multiple}},
+                "compressor": {"name": "permk", "groups": number},
+                "run": {"rounds": 150},
+            }
+            run_tables(tables, tmp_path / f"{number}-{multiple}.h5")
+    logs = [read(path) for path in sorted(tmp_path.glob("*.h5"))]
+    found = groups.found(logs)
+    assert set(found[groups.THEORY]) == set(found[groups.BEST]) == {1, 2}
+    one, two = (found[groups.THEORY][k][1][0].attrs["stepsize"] for k in (1, 2))
+    assert two > 1.5 * one  # Theorem 10: L_± does not count
+    [claim] = groups.claims(logs)
+    assert [own.where for own in claim.evidence] == [groups.THEORY, groups.BEST]
+    assert claim.evidence[0].verdict == claim.verdict == "holds"
+    assert [own.counts for own in claim.evidence] == [True, False]
+    figure = find("permk-groups")[1].draw(logs)
+    assert [len(panel.get_lines()) for panel in figure.axes] == [2, 2]

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from mpisim.cli import main
 from mpisim.theory import permk_tables as permk
 from mpisim.theory.complexity import Case
+from mpisim.theory.compression import Groups
+from mpisim.theory.groups import GroupConstants
 from tests.theory.support import setting
 
 FLOAT = 32
@@ -100,6 +102,33 @@ def test_table_1():
     assert A == B == pytest.approx(1 - 16 / 19)
 
 
+def in_groups(n, d, g, L_pm) -> Case:
+    """L = 1 in all, L_± in each of g equal groups, with PermK's constants in them."""
+    one, size = case(n, d, L_pm=1.0), n // g
+    groups = Groups(np.repeat(np.arange(g), size), np.ones(g), np.ones(g))
+    constants = GroupConstants(groups, np.full(g, 1.5), np.full(g, L_pm))
+    own = dataclasses.replace(one.setting, A=1 / g, B=1 / g, zeta=d / size, groups=constants)
+    return dataclasses.replace(one, setting=own)
+
+
+@hypothesis_settings(deadline=None, max_examples=30)
+@given(st.integers(1, 6), st.integers(2, 8), st.integers(1, 20), st.floats(0, 1))
+def test_equation_51(g, size, k, L_pm):
+    """As for Lemma 13, with n / G in the place of n: bounds on both sides."""
+    n = g * size
+    one = in_groups(n, n * k, g, L_pm)
+    own, best, order = permk.optimized(one)[-1]
+    assert own.method == best.method == "groups" and best.bits <= own.bits * (1 + 1e-9)
+    assert own.bits / 2 <= 2 * order * (1 + 1e-9)
+    assert best.bits / 2 >= order / 2 * (1 - 1e-9)
+
+
+def test_what_groups_gain():
+    """n = 100, L_± = 1 = L_-: d/n + d/sqrt(n) against 2 d/n, where groups are alike inside."""
+    found = {own.method: order for own, _, order in permk.optimized(in_groups(100, 1000, 2, 0.0))}
+    assert found["permk"] / found["groups"] == pytest.approx((10 + 100) / 20)
+
+
 def test_command(capsys):
     flags = ("problem.name=quadratic", "problem.workers=30", "problem.dimension=10")
     more = ("problem.noise=0.3", "problem.lambda=0.01", "run.rounds=1", "method.name=marina")
@@ -107,6 +136,13 @@ def test_command(capsys):
     settings = [*flags, *more, *own]
     assert main(["theory", *(f for s in settings for f in ("--set", s))]) == 0
     text = capsys.readouterr().out
-    for part in ("PermK paper, Table 1", "Theorem 2 (9)", "Lemma 14", "Lemma 16", "Theorem 10"):
+    for part in (
+        "PermK paper, Table 1",
+        "Theorem 2 (9)",
+        "Lemma 14",
+        "Lemma 16",
+        "Theorem 10",
+        "(51)",
+    ):
         assert part in text, part
     assert "4 groups of 7 to 8 workers" in text and "theorem = permk" in text and "nan" not in text

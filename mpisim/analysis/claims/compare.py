@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -73,6 +73,7 @@ def compare(
     y: Axis = GRADIENT,
     targets: Targets = DECADES,
     x_more: Axis | None = None,
+    paired: Callable[[Log, Log], bool] | None = None,
 ) -> Evidence:
     """Evidence that ``less`` spends less on ``x`` than ``more`` to get down to a fixed target.
 
@@ -80,9 +81,11 @@ def compare(
     run that was cut off above the target needs more than its budget, which decides where the other
     got there for less; the ratio at the deepest target that all reached, or the strongest bound, is
     told beside it. Targets below the noise floor of a run decide nothing. ``x_more`` is the axis of
-    ``more`` where it is another one.
+    ``more`` where it is another one, and ``paired`` says which runs are compared if not those of
+    the same seed: a method that draws nothing has one run for all seeds, say.
     """
-    pairs = [(a, b) for a in less for b in more if seed(a) == seed(b)]
+    paired = paired or (lambda a, b: seed(a) == seed(b))
+    pairs = [(a, b) for a in less for b in more if paired(a, b)]
     if not pairs:
         return Evidence(where, "no seed has both runs", Verdict.UNDECIDED)
     if x.timed and oversubscribed(log for pair in pairs for log in pair):
@@ -92,7 +95,7 @@ def compare(
     found = {target: [_ratio(a, b, target * start) for a, b in runs] for target in targets}
     whole = {t: [r for r in ratios if r] for t, ratios in found.items() if all(ratios)}
     numbers = {
-        "seeds": [seed(a) for a, _ in pairs],
+        "seeds": [seed(a) if len(less) > 1 else seed(b) for a, b in pairs],
         "start": start,
         "floors": [[a.floor, b.floor] for a, b in runs],
         "by_target": {f"{t:g}": _numbers(ratios) for t, ratios in whole.items()},

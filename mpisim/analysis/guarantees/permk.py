@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isnan
+
 from mpisim.analysis import text
 from mpisim.theory import permk_tables
 from mpisim.theory.complexity import Case
@@ -35,7 +37,8 @@ def _optimized(case: Case, number: str) -> str:
     head = ("method", "p", "K", "rounds", "bits/worker", "", "O(.) with constant 1")
     lines: list[tuple[str, ...]] = [head]
     for own, best, order in permk_tables.optimized(case):
-        lines.append((*_cells(own), lemma, f"{order:.3e}"))
+        said = "(51)" if own.method == "groups" else lemma
+        lines.append((*_cells(own), said, "-" if isnan(order) else f"{order:.3e}"))
         lines.append((*_cells(best), "best", ""))
     table = text.columns(lines, right=(1, 2, 3, 4, 6))
     return f"PermK paper, Table {number}: p and K for the fewest bits\n{table}"
@@ -43,5 +46,5 @@ def _optimized(case: Case, number: str) -> str:
 
 def _cells(choice: Choice) -> tuple[str, str, str, str, str]:
     p = "-" if choice.method == "topk" else f"{choice.p:.4g}"
-    k = "-" if choice.method == "permk" else str(choice.k)
+    k = "-" if choice.method in ("permk", "groups") else str(choice.k)
     return LETTERS[choice.method], p, k, f"{choice.rounds:.3e}", f"{choice.bits:.3e}"

@@ -100,7 +100,8 @@ def _attributes(log: Log) -> Iterator[str]:
 
 def _stopped_by(log: Log, last: int, stop: Stop) -> Iterator[str]:
     """A run that is done ends where its budget does, and its log says so."""
-    met = stop.met({name: log.columns[name][-1] for name in stop.conditions}, log.n)
+    last_row = {name: values[-1] for name, values in log.columns.items()}
+    met = stop.met(last_row, log.n, float(log.columns["grad_norm_sq"][0]))
     rounds, said = log.config["run"]["rounds"], log.attrs.get("stopped_by", "rounds")
     if not met and last != rounds:
         yield f"done, but the last row is that of round {last} of {rounds}"

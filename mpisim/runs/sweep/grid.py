@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
-from math import isfinite
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,9 @@ from mpisim.core.errors import InputError
 from mpisim.core.schema import require
 from mpisim.runs.experiment import TABLES, apply, read_toml
 from mpisim.runs.tables import Tables
+
+# What the sweep has for all points, and an alternative may have for its own.
+OWN = {"multiples": "numbers > 0", "seeds": "integers >= 0"}
 
 
 def read(file: Path, settings: list[str]) -> tuple[Path, list[Tables]]:
@@ -35,11 +38,11 @@ def points(tables: Tables, settings: list[str], folder: str) -> tuple[Path, list
         apply(tables, setting)
     sweep = tables.pop("sweep", {})
     require(isinstance(sweep, dict), "sweep", sweep, "a table")
-    if any(s.partition("=")[0].strip() == "sweep.multiples" for s in of_grid):
-        # --set wins over the file, so the multiples of alternatives go
+    for own in {s.partition("=")[0].strip() for s in of_grid} & {f"sweep.{key}" for key in OWN}:
+        # --set wins over the file, so those of alternatives go
         for one in (one for table in sweep.values() if isinstance(table, list) for one in table):
             if isinstance(one, dict):
-                one.pop("multiples", None)
+                one.pop(own.removeprefix("sweep."), None)
     folder = sweep.pop("folder", folder)
     require(isinstance(folder, str) and folder != "", "sweep.folder", folder, "a string, not empty")
     found = expand(tables, sweep)
@@ -52,17 +55,21 @@ def points(tables: Tables, settings: list[str], folder: str) -> tuple[Path, list
 
 def expand(base: Tables, sweep: Tables) -> list[Tables]:
     """The tables of every point: ``base`` with one change of each dimension merged over it."""
-    multiples = _multiples("sweep", sweep)
-    rest = {key: value for key, value in sweep.items() if key != "multiples"}
+    common = {key: _own("sweep", sweep, key) for key in OWN}
+    rest = {key: value for key, value in sweep.items() if key not in OWN}
     alternatives = [_alternatives(key, rest[key]) for key in rest if key not in TABLES]
     values = [d for key in rest if key in TABLES for d in _values((key,), rest[key])]
     points = []
     for changes in itertools.product(*alternatives, *values):
-        point, own = copy.deepcopy(base), multiples
+        point, own = copy.deepcopy(base), common
         for change in changes:
             point = _merged(point, {key: value for key, value in change.items() if key in TABLES})
-            own = change.get("multiples", own)
-        points += _at_multiples(point, own)
+            own = own | {key: change[key] for key in OWN if key in change}
+        points += [
+            one
+            for seeded in _at_seeds(point, own["seeds"])
+            for one in _at_multiples(seeded, own["multiples"])
+        ]
     return points
 
 
@@ -79,31 +86,44 @@ def _values(path: tuple[str, ...], node: Any) -> list[list[Tables]]:
 
 def _alternatives(key: str, node: Any) -> list[Tables]:
     """The dimension ``[[sweep.KEY]]``: whole tables, merged over those of the file."""
-    allowed = f"{', '.join(TABLES)}, multiples"
+    allowed = ", ".join((*TABLES, *OWN))
     if not isinstance(node, list) or not node or not all(isinstance(one, dict) for one in node):
         raise InputError(
-            f"sweep.{key}: unknown key; allowed: folder, multiples, TABLE.KEY = [values], and"
+            f"sweep.{key}: unknown key; allowed: folder, {', '.join(OWN)}, TABLE.KEY ="
+            f" [values], and"
             f" [[sweep.{key}]] with tables among {allowed}"
         )
     for number, one in enumerate(node, 1):
         where = f"sweep.{key}, number {number}"
-        _multiples(where, one)
+        for name in OWN:
+            _own(where, one, name)
         for name, table in one.items():
-            if name != "multiples" and (name not in TABLES or not isinstance(table, dict)):
+            if name not in OWN and (name not in TABLES or not isinstance(table, dict)):
                 given = f"{name} = {table!r} is not allowed"
                 raise InputError(f"{where}: {given}; it must be a table among {allowed}")
     return node
 
 
-def _multiples(where: str, table: Tables) -> list[float]:
-    multiples = table.get("multiples", [])
-    numbers = isinstance(multiples, list) and all(
-        isinstance(m, int | float) and not isinstance(m, bool) and isfinite(m) and m > 0
-        for m in multiples
-    )
-    given = numbers and (multiples != [] or "multiples" not in table)
-    require(given, f"{where}.multiples", multiples, "a list of numbers > 0")
-    return [float(m) for m in multiples]
+def _own(where: str, table: Tables, key: str) -> list[Any]:
+    """The list ``multiples`` or ``seeds`` of the sweep or of an alternative; empty without one."""
+    values, right = table.get(key, []), _is_seed if key == "seeds" else _is_multiple
+    given = isinstance(values, list) and all(map(right, values))
+    given = given and (values != [] or key not in table)
+    require(given, f"{where}.{key}", values, f"a list of {OWN[key]}")
+    return values
+
+
+def _is_multiple(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < inf
+
+
+def _is_seed(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _at_seeds(point: Tables, seeds: list[int]) -> list[Tables]:
+    """The point with each seed; as it is without any."""
+    return [_merged(point, {"run": {"seed": seed}}) for seed in seeds] or [point]
 
 
 def _at_multiples(point: Tables, multiples: list[float]) -> list[Tables]:
@@ -112,7 +132,7 @@ def _at_multiples(point: Tables, multiples: list[float]) -> list[Tables]:
     step = method.get("stepsize", "theory") if isinstance(method, dict) else None
     if not multiples or not (step == "theory" or isinstance(step, dict)):
         return [point]
-    return [_merged(point, {"method": {"stepsize": {"theory": m}}}) for m in multiples]
+    return [_merged(point, {"method": {"stepsize": {"theory": float(m)}}}) for m in multiples]
 
 
 def _canonical_step(point: Tables) -> None:

@@ -89,7 +89,9 @@ BAD = [
     ("multiples = 2", "sweep.multiples"),
     ("multiples = [inf]", "sweep.multiples"),
     ("folder = 3", "sweep.folder: 3 is not allowed; it must be a string"),
-    ("mulitples = [1]", "sweep.mulitples: unknown key; allowed: folder, multiples, TABLE.KEY"),
+    ("mulitples = [1]", "sweep.mulitples: unknown key; allowed: folder, multiples, seeds, TABLE."),
+    ("seeds = [1.5]", "sweep.seeds: [1.5] is not allowed; it must be a list of integers >= 0"),
+    ("seeds = []", "sweep.seeds"),
     ("methods = []", "sweep.methods: unknown key"),
     ("methods = [{ metod = { name = 'gd' } }]", "sweep.methods, number 1: metod = "),
     ("methods = [{}, { method = 'gd' }]", "sweep.methods, number 2: method = 'gd' is not allowed"),
@@ -170,6 +172,26 @@ compressor = { k = 2 }
     assert steps("sweep.multiples=[8]") == [(1, {"theory": 8.0}), (2, {"theory": 8.0})]
     with pytest.raises(InputError, match=r"sweep\.pairs, number 1\.multiples: \[0\]"):
         read(write(tmp_path, sweep.replace("[2, 4]", "[0]")), [])
+
+
+def test_an_alternative_may_have_seeds_of_its_own(tmp_path):
+    file = write(
+        tmp_path,
+        """
+seeds = [1, 2]
+[[sweep.pairs]]
+compressor = { k = 1 }
+[[sweep.pairs]]
+compressor = { k = 2 }
+seeds = [5]
+""",
+    )
+
+    def seeds(*settings):
+        return [(p["compressor"]["k"], p["run"]["seed"]) for p in read(file, list(settings))[1]]
+
+    assert seeds() == [(1, 1), (1, 2), (2, 5)]
+    assert seeds("sweep.seeds=[7]") == [(1, 7), (2, 7)]
 
 
 def test_multiples_keep_the_condition_of_the_theorem(tmp_path):

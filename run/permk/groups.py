@@ -1,0 +1,71 @@
+"""Appendix M: what PermK in groups gains where Hessians agree inside groups and not between."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+from mpisim.analysis import panels, style
+from mpisim.analysis.claims import Claim, compare, state
+from mpisim.analysis.curves import GRADIENT
+from mpisim.analysis.study import best_runs
+from mpisim.runs.log.reader import Log
+
+from .quadratic import BITS
+
+SAID = (
+    "if dL_±/sqrt(n) is a bottleneck and L_±^G is small, then communication complexity (51) can be"
+    " better",
+    "PermK paper, Appendix M",
+)
+LOOKS: dict[int, tuple[str, Any]] = {
+    1: (style.COLOURS[1], (0, (1.2, 1.2))),
+    2: (style.COLOURS[2], "-"),
+}
+THEORY, BEST = "the theory step", "the best step"
+Found = dict[str, dict[int, tuple[float, list[Log]]]]
+
+
+def found(logs: list[Log]) -> Found:
+    """{which step: {number of groups: (multiple, its runs)}}."""
+    chosen: Found = {THEORY: {}, BEST: {}}
+    for steps in best_runs(logs):
+        best = next(iter(steps))
+        groups = int(steps[best][0].config["compressor"]["groups"])
+        chosen[BEST][groups] = best, steps[best]
+        if 1.0 in steps:
+            chosen[THEORY][groups] = 1.0, steps[1.0]
+    return chosen
+
+
+def draw(logs: list[Log]) -> Any:
+    """|grad f|^2 over bits, mean over the seeds, with the theory step and with the best."""
+    chosen = found(logs)
+
+    def fill(panel: Any, _: str, which: str) -> None:
+        for groups, (multiple, own) in sorted(chosen[which].items()):
+            panels.curve(panel, own, BITS, GRADIENT, *LOOKS[groups])
+            panel.lines[-1].set_label(f"×{multiple:g}")
+        panels.dress(panel, BITS, GRADIENT, "bits sent per worker")
+        panel.legend(fontsize=7, loc="upper right")
+
+    return panels.matrix(
+        [""],
+        [THEORY, BEST],
+        fill,
+        labels=[GRADIENT.label(logs[0])],
+        titles=[THEORY, BEST],
+        entries=panels.entries_of({"one group": LOOKS[1], "two groups": LOOKS[2]}),
+    )
+
+
+def claims(logs: list[Log]) -> Iterator[Claim]:
+    """Two groups need fewer bits than one: with the theory steps, which (51) is about."""
+    chosen = found(logs)
+    evidence = []
+    for which, own in chosen.items():
+        two, one = (own.get(groups, (0.0, []))[1] for groups in (2, 1))
+        found_here = compare(which, two, one, BITS)
+        evidence.append(dataclasses.replace(found_here, counts=which == THEORY))
+    yield state("PermK in two groups needs fewer bits than in one", *SAID, evidence)
