@@ -190,7 +190,8 @@ class BlockQuant(Blocks):
 
     norm : "2" or "inf"
 
-    omega = max_l min(d_l / s^2, sqrt(d_l) / s); zeta = sum_l min(d_l, s sqrt(d_l)), or d with "inf".
+    omega = max_l min(d_l / s^2, sqrt(d_l) / s); zeta = sum_l min(d_l, s sqrt(d_l)),
+    or d with "inf".
     """
 
     blocks: int | None = None

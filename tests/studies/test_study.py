@@ -80,7 +80,8 @@ def test_names_of_figures_are_those_of_make(capsys):
     listed = re.findall(r"^  (\S+) +\S", capsys.readouterr().out, re.MULTILINE)
     numbers = {"marina": (1, 2), "permk": range(1, 11), "saq": range(3, 9), "cdadam": range(1, 12)}
     names = {f"{study}-fig{n}" for study, all_ in numbers.items() for n in all_}
-    names |= {"permk-mg", "permk-table5", "saq-table2", "cdadam-table2", "cdadam-pi"}
+    names |= {"permk-mg", "permk-table5", "saq-table2", "cdadam-table2", "cdadam-pi", "saq-seconds"}
+    names |= {f"saq-code-fig{n}" for n in range(4, 9)}
     assert set(listed) == names | {"netlab-crossover"} and len(listed) == len(names) + 1
 
 
@@ -93,13 +94,15 @@ def test_make_asks_the_study_for_extras(capsys):
 def test_make_asks_the_study_for_ranks(capsys, monkeypatch):
     """As many as the largest run asks for, of the data at hand; most figures ask for none."""
     for there, study, figure, ranks in (
-        (("svmguide3", "splice"), "saq", "fig4", "6\n"),
-        (("svmguide3", "a9a", "covtype"), "saq", "table2", "8\n"),
+        (("svmguide3", "splice"), "saq", "fig4", "2\n"),
+        (("svmguide3", "splice"), "saq", "fig4 --scale paper", "6\n"),
+        (("svmguide3", "a9a", "covtype"), "saq", "table2 --scale paper", "8\n"),
+        (("svmguide3", "a9a"), "saq", "code-fig4", ""),
         ((), "saq", "fig3", ""),  # a measurement
         (("mushrooms",), "marina", "fig1", ""),
     ):
         monkeypatch.setattr(data_sets, "available", there.__contains__)
-        assert main(["study", str(ROOT / "run" / study), figure, "--ranks"]) == 0
+        assert main(["study", str(ROOT / "run" / study), *figure.split(), "--ranks"]) == 0
         assert capsys.readouterr().out == ranks
 
 

@@ -22,6 +22,7 @@ from mpisim.runs.status import COMPLETE
 from mpisim.runs.sweep.points import Point, exit_code
 from mpisim.runs.tables import Tables
 
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Grid(Source):
     """A grid of runs, which several figures may share.

@@ -40,7 +40,7 @@ class DianaFamily(Estimator):
         self.h = np.zeros(x.size, arithmetic)
 
     def send(self, g_i: np.ndarray) -> np.ndarray:
-        """m_i^k, g^k and h_i^{k+1} of `Diana`, for gradients or their estimates g_i, shape (m, d)."""
+        """The three lines of `Diana`, for gradients or their estimates g_i, shape (m, d)."""
         m_i = self.compress(g_i - self.h_i)
         self.h_i = self.h_i + self.alpha * m_i.decoded()
         m = self.star.mean(m_i)
