@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from mpisim.analysis.study import Grid, Grids, find, load, studies
+from mpisim.analysis.study import Grid, Grids, Job, find, load, studies
 from mpisim.cli import main
+from mpisim.comm.one_process import OneProcess
 from mpisim.core.errors import InputError
 from mpisim.problems.data import find as data_sets
 from mpisim.runs.sweep.points import Point
@@ -253,6 +254,7 @@ def test_a_grid_of_several_with_its_logs_elsewhere(two_grids):
     file.write_text(file.read_text().replace("logs/mine/timed", "logs/timed"))
     with pytest.raises(InputError, match=r"timed.toml: sweep.folder: 'logs/timed' .* be logs/mine"):
         two_grids.figure("fig1").source.folder(two_grids.folder)
+    assert main(["study", str(two_grids.folder), "fig1"]) == 2 and not Path("logs").exists()
 
 
 def test_a_signal_ends_a_figure_of_several_grids():
@@ -260,8 +262,12 @@ def test_a_signal_ends_a_figure_of_several_grids():
         def complete(self, job):
             return [Point(self.file, "", {}, "", self.file)]
 
+        def folder(self, study):
+            return study / self.file
+
     def completed(*statuses):
-        points = Grids([Fake(status) for status in statuses]).complete(None)
+        grids = Grids([Fake(status) for status in statuses])
+        points = grids.complete(Job(Path("mine"), "quick", OneProcess()))
         return [point.status for point in points]
 
     assert completed("done", "diverged", "done") == ["done", "diverged", "done"]

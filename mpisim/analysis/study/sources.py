@@ -153,6 +153,7 @@ class Grids(Source):
     def complete(self, job: Job) -> Sequence[Point]:
         """Complete one grid after the other, until a signal stops one. Collective."""
         points: list[Point] = []
+        on_first(job.comm, lambda: self.folder(job.study))
         for grid in self.grids:
             points += grid.complete(job)
             if exit_code(points):
