@@ -69,6 +69,8 @@ def _mark(panel: Any, found: BreakEven | None) -> None:
     """Where both have spent as much, in words and as a point."""
     if found is None:
         return
-    panel.text(0.03, 0.03, str(found), fontsize=6.5, color=style.GREY, transform=panel.transAxes)
+    look: dict[str, Any] = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1}
+    where = {"transform": panel.transAxes, "bbox": look}
+    panel.text(0.03, 0.03, str(found), fontsize=6.5, color=style.GREY, **where)
     if found.measured:
         panel.plot(found.cost, found.measured.level, "o", color="black", markersize=4)
