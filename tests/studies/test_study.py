@@ -1,11 +1,13 @@
 """Studies: loaded, listed, run, drawn, and made from the template."""
 
 import re
+import shutil
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
+from mpisim.analysis.results.provenance import provenance_of
 from mpisim.analysis.study import Grid, Grids, Job, find, load, studies
 from mpisim.cli import main
 from mpisim.comm.one_process import OneProcess
@@ -243,6 +245,9 @@ def test_a_figure_of_two_grids(two_grids, capsys):
     logs, left = source.read(Path("logs/mine"))
     assert [log.config["run"].get("ranks") for log in logs] == [None, None, "workers", "workers"]
     assert left == [] and len(source.read(Path("logs/mine/timed"))[0]) == 2
+    shutil.copytree("logs/mine/timed", "logs/mine/another-figure")
+    assert len(source.read(Path("logs/mine"))[0]) == 4
+    assert provenance_of(two_grids, two_grids.figure("fig1"), "quick", 0).runs == {"done": 4}
     for log in Path("logs/mine/timed").glob("*.h5"):
         log.unlink()
     logs, left = source.read(Path("logs/mine"))

@@ -39,6 +39,10 @@ class Source(ABC):
     def folder(self, study: Path) -> Path:
         """Where the numbers are kept."""
 
+    def folders(self, study: Path) -> list[Path]:
+        """The folders with its own numbers, and nobody else's."""
+        return [self.folder(study)]
+
     @abstractmethod
     def read(self, folder: Path) -> Found:
         """What is drawn, from such a folder; `InputError` where there is nothing."""

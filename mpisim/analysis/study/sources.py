@@ -135,6 +135,10 @@ class Grids(Source):
             )
         return shared
 
+    def folders(self, study: Path) -> list[Path]:
+        """Those of the grids."""
+        return [grid.folder(study) for grid in self.grids]
+
     def read(self, folder: Path) -> Found:
         """The complete logs of all grids that have any; of the folder itself if it has no such."""
         own = [folder / grid.file for grid in self.grids]
