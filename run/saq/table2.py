@@ -50,7 +50,7 @@ def runs(logs: Sequence[Log], cost: Axis = BYTES) -> Runs:
     for key, own in schemes.runs(logs, cost).items():
         for log in own:
             table = log.config["compressor"]
-            found[*key, str(table.get("inner", table)["codec"])] = log
+            found[*key, str(table.get("inner", table).get("codec", ""))] = log
     return found
 
 

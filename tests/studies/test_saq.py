@@ -13,11 +13,12 @@ from run.saq import break_even, claims, curves, schemes, seconds, table2
 
 WORKERS = {"german.numer": 4, "svmguide3": 4, "splice": 6, "a9a": 8, "w8a": 8, "covtype": 6}
 SEEDS = {"schemes": 5, "diana": 5, "seconds": 3, "code": 5, "code-diana": 5, "table2": 1}
-SPEED = {"quant": 0.05, "block quant+": 0.2, "quant+": 0.5}
+SPEED = {"quant": 0.05, "block quant+": 0.2, "quant+": 0.5, "rand-τ+": 0.4}
 INNER = {
     "quant": {"name": "qsgd", "codec": "elias"},
     "block quant+": {"name": "block-quant-plus", "steps": "root", "codec": "elias"},
     "quant+": {"name": "quant-plus", "steps": "varying", "codec": "elias"},
+    "rand-τ+": {"name": "rand-tau-plus"},
 }
 
 
@@ -289,7 +290,7 @@ def test_table_2(make, tmp_path):
         for method, scheme, start in (("diana", "quant", 0), ("diana+", "quant+", 0.005))
         for codec, rounds in (("elias", 100), ("e1", 100), ("entropy", 40))
     ]
-    paths.append(make("diana+", "quant+", start=0.005, ranks=2))
+    paths += [make("diana+", scheme, start=0.005, ranks=2) for scheme in ("quant+", "rand-τ+")]
     logs = logs_of(*paths)
     found = table2.runs(logs)
     assert len(found) == 6
