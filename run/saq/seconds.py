@@ -61,17 +61,18 @@ def draw(logs: Sequence[Log]) -> Any:
 
 def _phases(panel: Any, found: Found, data: str, named: bool) -> None:
     """A bar for each scheme: mean milliseconds of a round by phase, on the slowest path."""
-    here = [scheme for scheme in SHOWN if (data, scheme) in found]
+    schemes = [scheme for scheme in SHOWN if any(label == scheme for _, label in found)]
+    places = [place for place, scheme in enumerate(schemes) if (data, scheme) in found]
     spent = [
-        np.mean([breakdown.per_round(log) for log in found[data, scheme]], axis=0)
-        for scheme in here
+        np.mean([breakdown.per_round(log) for log in found[data, schemes[place]]], axis=0)
+        for place in places
     ]
-    left = np.zeros(len(here))
+    left = np.zeros(len(places))
     for phase, widths in zip(PHASES, np.transpose(spent) / MILLISECOND, strict=True):
-        panel.barh(range(len(here)), widths, 0.7, left=left, color=breakdown.COLOURS[phase])
+        panel.barh(places, widths, 0.7, left=left, color=breakdown.COLOURS[phase])
         left += widths
-    panel.set_yticks(range(len(here)), here if named else [])
-    panel.invert_yaxis()
+    panel.set_ylim(len(schemes) - 0.5, -0.5)
+    panel.set_yticks(range(len(schemes)), schemes if named else [""] * len(schemes))
     panel.set_axisbelow(True)
     panel.grid(visible=False, axis="y")
     panel.set_xlabel("ms a round")
