@@ -55,7 +55,7 @@ def diana_published(setting: Setting) -> Step:
         raise theorem_only_for("DIANA of SAQ's published code", "convex problems")
     if setting.cal_L_max is not None:
         raise InputError(
-            "method.theorem: \"published\" is not allowed with compressor 'smooth': the published"
+            "method.rule: \"published\" is not allowed with compressor 'smooth': the published"
             " code has Theorem 2's step, too"
         )
     gamma = 1 / (setting.L_max * (1 + 2 * _omega(setting, "DIANA") / setting.n))

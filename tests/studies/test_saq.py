@@ -341,7 +341,7 @@ def test_the_grids(name, scale):
             assert ranks_of(experiment) == (workers if timed else None)
             labels.add(schemes.label(type("Log", (), {"config": experiment.table})))
             if "code" in grid.file and "DIANA (" in schemes.label(type("L", (), {"config": point})):
-                assert point["method"]["theorem"] == "published"
+                assert point["method"]["rule"] == "published"
         drawn |= set() if timed and name == "saq-table2" else labels
         assert len(points) % len(labels) == 0
         if timed:

@@ -161,7 +161,7 @@ def test_without_a_theorem():
 
 def test_the_published_step_is_no_step_of_diana_plus():
     smooth = dataclasses.replace(convex(6), cal_L_max=3.0)
-    with pytest.raises(InputError, match=r"method\.theorem: \"published\" is not allowed with"):
+    with pytest.raises(InputError, match=r"method\.rule: \"published\" is not allowed with"):
         steps.diana_published(smooth)
 
 

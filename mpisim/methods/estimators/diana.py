@@ -59,7 +59,7 @@ class Diana(DianaFamily):
 
     alpha : shift step size; "theory" is 1 / (1 + omega), with the compressor ``smooth`` (DIANA+)
         1 / (1 + omega_max) of the compressor inside. Shifts start at 0.
-    theorem : of a "theory" step: "saq", Theorem 2 of the smoothness-aware quantization paper where
+    rule : of a "theory" step: "theorem", Theorem 2 of the smoothness-aware quantization paper where
         the problem is convex, or "published", the step of that paper's published code
 
     This differs from the published MARINA experiments: there, workers send h_i^{k+1} and the server
@@ -67,13 +67,13 @@ class Diana(DianaFamily):
     """
 
     alpha: float | Theory = "theory"
-    theorem: Literal["saq", "published"] = "saq"
+    rule: Literal["theorem", "published"] = "theorem"
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
         return self.send(self.oracle.gradients(x))
 
     def theory_step(self, setting: Setting) -> Step:
-        if self.theorem == "published":
+        if self.rule == "published":
             return stepsizes.diana_published(setting)
         if setting.convex:
             return stepsizes.diana_convex(setting)
