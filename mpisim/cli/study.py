@@ -104,13 +104,14 @@ def _figure(
 ) -> tuple[int, str]:
     """Run what a figure lacks, draw it, and put it on record if asked to; code and text."""
     from mpisim.analysis.results import record
+    from mpisim.analysis.study import Job
     from mpisim.analysis.study.draw import draw, write_drawn
     from mpisim.comm.job import on_first
     from mpisim.runs.sweep.points import exit_code
 
     figure, began = study.figure(args.figure), time.monotonic()
-    how = command, args.accept_changes, spread_of(args)
-    code = exit_code(list(figure.source.complete(study.folder, args.scale, comm, *how)))
+    how = comm, command, args.accept_changes, spread_of(args)
+    code = exit_code(figure.source.complete(Job(study.folder, args.scale, *how)))
     seconds = time.monotonic() - began
 
     def drawn() -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from mpisim.compressors.base import Compressor, compressor
-from mpisim.compressors.norms import block_norms
+from mpisim.compressors.norms import block_max_norms, block_norms
 from mpisim.compressors.quantization import levels_or_saq, uniform
 from mpisim.compressors.worker_rows import WorkerRows, send_once
 from mpisim.core.protocols import Uplink
@@ -27,6 +27,7 @@ from mpisim.wire.levels import Levels, LevelsForm
 from mpisim.wire.scales import round_scales
 
 Scheme = Literal["dcgd", "diana"]
+Norm = Literal["2", "inf"]
 
 
 class Stepped(Compressor):
@@ -35,8 +36,13 @@ class Stepped(Compressor):
     The norms are first rounded up to wire precision, and the levels are those of the norms that
     receivers see, as with QSGD. Messages: `mpisim.wire.levels`. Paper bits: the same with 32 bits
     for each norm.
+
+    ``norm`` is the paper's "2", or "inf" as in the published code. Bounds of the variance are those
+    of the Euclidean norm, (10) and (14), for both. Coordinate j has at most the variance
+    h_j |v| min(h_j |v|, |v_j|), |v| being the norm in use, and |v|_inf <= |v|_2.
     """
 
+    norm: Norm
     codec: CodecName
     starts: np.ndarray
 
@@ -60,7 +66,8 @@ class Stepped(Compressor):
 
     def compress(self, v: np.ndarray, draw: Draw) -> Levels:
         form, v = self.form(draw), np.ascontiguousarray(v)
-        norms = round_scales(block_norms(v, self.starts), self.precision.wire, up=True)
+        exact = (block_norms if self.norm == "2" else block_max_norms)(v, self.starts)
+        norms = round_scales(exact, self.precision.wire, up=True)
         levels = np.empty(v.shape, form.dtype)
         words = draw.words(self.d)
         round_steps(v, norms.astype(np.float64), self.starts, form.s_by_worker, words, levels)
@@ -94,8 +101,14 @@ class Fitted(Stepped):
         """The bound of cal-L(C_i, L_i): (10) or (14)."""
 
     @abstractmethod
+    def euclidean_nonzeros(self, h: np.ndarray) -> float:
+        """The bound of the expected number of non-zero levels, for the Euclidean norm."""
+
     def nonzeros(self, h: np.ndarray) -> float:
-        """The bound of the expected number of non-zero levels."""
+        """`euclidean_nonzeros`, or sum_j min(1, 1/h_j), as |v_j| <= |v|_inf."""
+        if self.norm == "2":
+            return self.euclidean_nonzeros(h)
+        return float(np.minimum(1.0, self._levels(h)).sum())
 
     def check(self) -> None:
         super().check()
@@ -162,7 +175,7 @@ class Blocks(Fitted):
     def bound(self, diagonal: np.ndarray, h: np.ndarray) -> float:
         return theory.cal_L_blocks(diagonal, self.starts, h)
 
-    def nonzeros(self, h: np.ndarray) -> float:
+    def euclidean_nonzeros(self, h: np.ndarray) -> float:
         """sum_l min(d_l, sqrt(d_l) / h_l), as E|C(v^l)|_0 <= |v^l|_1 / (|v^l| h_l)."""
         sizes = np.diff(self.starts)
         return float(np.minimum(sizes, np.sqrt(sizes) / h).sum())
@@ -175,11 +188,15 @@ class BlockQuant(Blocks):
     blocks : B, from 1 to d; n unless given
     s : number of levels, 1 to 2**31 - 1; as for ``qsgd`` unless given
 
-    omega = max_l min(d_l / s^2, sqrt(d_l) / s); zeta = sum_l min(d_l, s sqrt(d_l)).
+    norm : "2" or "inf"
+
+    omega = max_l min(d_l / s^2, sqrt(d_l) / s); zeta = sum_l min(d_l, s sqrt(d_l)),
+    or d with "inf".
     """
 
     blocks: int | None = None
     s: int | None = None
+    norm: Norm = "2"
     codec: CodecName = "elias"
     fixed = True
 
@@ -205,6 +222,7 @@ class BlockQuantPlus(Blocks):
     steps : "root": with equality above; "stated": the formula of D.3 (the published code's for
         DIANA+); "bound": the upper bound of D.2 and D.3 (the code's for DCGD+); "fixed": the same
         step for all blocks, without smoothness
+    norm : "2" or "inf"
 
     omega_i = max_l min(h_l^2 d_l, h_l sqrt(d_l)); cal-L_i by (10).
     """
@@ -213,6 +231,7 @@ class BlockQuantPlus(Blocks):
     beta: float | None = None
     scheme: Scheme = "diana"
     steps: theory.BlockRule = "root"
+    norm: Norm = "2"
     codec: CodecName = "elias"
 
     def resolve(self) -> None:

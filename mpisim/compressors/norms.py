@@ -96,6 +96,17 @@ def block_norms(v, starts):
 
 
 @njit(cache=True)
+def block_max_norms(v, starts):
+    """`max_norms` of each block of coordinates, starts[b] to starts[b+1] - 1; shape (m, B)."""
+    blocks = starts.size - 1
+    out = np.empty((v.shape[0], blocks))
+    for i in range(v.shape[0]):
+        for b in range(blocks):
+            out[i, b] = _largest(v[i, starts[b] : starts[b + 1]])
+    return out
+
+
+@njit(cache=True)
 def max_norms(v):
     """The largest |v_ij| of each row, NaN where there is a NaN; shape (m,), float64."""
     out = np.empty(v.shape[0])

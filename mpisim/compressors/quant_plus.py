@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from mpisim.compressors.base import compressor
-from mpisim.compressors.block_quant import Fitted, Scheme
+from mpisim.compressors.block_quant import Fitted, Norm, Scheme
 from mpisim.core.products import norm
 from mpisim.core.schema import require
 from mpisim.theory import quantization as theory
@@ -22,6 +22,7 @@ class QuantPlus(Fitted):
     scheme : "diana": steps for DIANA+ (28), "dcgd": for DCGD+ (25)
     steps : "varying"; "fixed": one step for all coordinates, sqrt(d) / beta, which is n / sqrt(d)
         for beta = d / n (no smoothness; only L_i^{1/2} is sent before round 0)
+    norm : "2" or "inf"
 
     omega_i = min(sum_j h_ij^2, |h_i|), cal-L_i by (14); zeta = min(d, |h^-1|), as
     E|C(v)|_0 <= sum_j |v_j| / (|v| h_j).
@@ -30,6 +31,7 @@ class QuantPlus(Fitted):
     beta: float | None = None
     scheme: Scheme = "diana"
     steps: Literal["varying", "fixed"] = "varying"
+    norm: Norm = "2"
     codec: CodecName = "elias"
 
     def resolve(self) -> None:
@@ -46,5 +48,5 @@ class QuantPlus(Fitted):
     def bound(self, diagonal: np.ndarray, h: np.ndarray) -> float:
         return theory.cal_L_varying(diagonal, h)
 
-    def nonzeros(self, h: np.ndarray) -> float:
+    def euclidean_nonzeros(self, h: np.ndarray) -> float:
         return min(float(self.d), norm(1 / h))

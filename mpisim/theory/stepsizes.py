@@ -48,6 +48,20 @@ def diana_convex(setting: Setting) -> Step:
     return _smoothness_aware(setting, "DIANA", 2, 6)
 
 
+def diana_published(setting: Setting) -> Step:
+    """gamma = 1 / (L_max (1 + 2 omega / n)): DIANA's step in SAQ's published code."""
+    _no_pl(setting, "DIANA")
+    if not setting.convex:
+        raise theorem_only_for("DIANA of SAQ's published code", "convex problems")
+    if setting.cal_L_max is not None:
+        raise InputError(
+            "method.rule: \"published\" is not allowed with compressor 'smooth': the published"
+            " code has Theorem 2's step, too"
+        )
+    gamma = 1 / (setting.L_max * (1 + 2 * _omega(setting, "DIANA") / setting.n))
+    return Step(gamma, "SAQ, published code, DIANA: 1 / (L_max (1 + 2 omega / n))")
+
+
 def _smoothness_aware(setting: Setting, who: str, theorem: int, factor: int) -> Step:
     """1 / (L + factor cal-L_max / n).
 

@@ -5,15 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mpisim.analysis.link_model import parse
-from mpisim.analysis.study import Grid
+from mpisim.analysis.study import Grid, Job
 from mpisim.core.errors import InputError, MpisimError
-from mpisim.runs.sweep.points import Point, Spread
-
-if TYPE_CHECKING:
-    from mpi4py import MPI
+from mpisim.runs.sweep.points import Point
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # tools/ is no part of the package
 
@@ -29,30 +25,22 @@ PASSES: list[dict[str, str]] = [
 class OnNetworks(Grid):
     """A grid that is swept on several networks. Each has a folder of logs below the grid's."""
 
-    def complete(
-        self,
-        study: Path,
-        scale: str,
-        comm: MPI.Intracomm,
-        command: str,
-        accept: bool,
-        spread: Spread,
-    ) -> Sequence[Point]:
+    def complete(self, job: Job) -> Sequence[Point]:
         """Sweep on one network after the other. Starts mpirun itself."""
         from tools.netlab.job import mpirun, stoppable
         from tools.netlab.lab import Lab
 
-        if comm.size > 1 or spread.jobs:
+        if job.comm.size > 1 or job.spread.jobs:
             raise InputError("netlab: starts mpirun itself; run it without mpirun")
-        folder, *_ = self.points(study, scale)
+        folder, *_ = self.points(job.study, job.scale)
         for number, speeds in enumerate(PASSES, 1):
             for speed, seeds in speeds.items():
                 print(f"links: {speed}", flush=True)
-                sweep = ["sweep", str(study / f"{self.file}.toml")]
+                sweep = ["sweep", str(job.study / f"{self.file}.toml")]
                 sweep += ["--set", f"sweep.run.seed={seeds}"]
                 sweep += ["--out", str(folder / f"{speed}-{number}")]
                 sweep += ["--ranks-per-run", str(HOSTS)]
-                sweep += ["--accept-changes"] if accept else []
+                sweep += ["--accept-changes"] if job.accept else []
                 with stoppable(), Lab(HOSTS, parse(f"{speed},shared")) as lab:
                     code = mpirun(lab, [sys.executable, "-m", "mpisim", *sweep]).returncode
                 if code:

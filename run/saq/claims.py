@@ -6,11 +6,15 @@ import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 
 from mpisim.analysis.claims import (
+    CLEAR,
+    DECADES,
     Claim,
     Evidence,
     Later,
     Rule,
+    Verdict,
     compare,
+    decided,
     every,
     larger_half,
     most,
@@ -21,9 +25,16 @@ from mpisim.analysis.curves import Axis
 from mpisim.analysis.study import data_sets
 from mpisim.runs.log.reader import Log
 
-from .curves import COSTS, ERROR, ROUNDS, Found, dimension, runs
+from .break_even import RIVAL, break_even
+from .schemes import BYTES, COSTS, CROSSED, ERROR, MEGABYTE, ROUNDS, Found, dimension, runs
 
 BEFORE = "what is sent before round 0"
+TARGETS = DECADES[:3]  # 0.1, 0.01, 1e-3 of |x^0 - x*|^2
+WORD = 32  # bits of a norm, as the paper charges it
+NORMS = (
+    "the extra cost on communication B norms becomes neglectable when the dimension is relatively"
+    " high given the number of blocks"
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,23 +73,79 @@ class Comparison:
     costs: dict[Axis, str] = dataclasses.field(default_factory=lambda: COSTS)
 
 
-def claims(source: str, comparisons: Sequence[Comparison], logs: Sequence[Log]) -> Iterator[Claim]:
-    """A claim for each comparison and cost, with the data sets as evidence."""
-    found = runs(logs)
+def claims(
+    source: str, comparisons: Sequence[Comparison], timed: bool, logs: Sequence[Log]
+) -> Iterator[Claim]:
+    """A claim for each comparison and cost, with the data sets as evidence.
+
+    ``timed``: whether runs were made for claims on seconds
+    """
     for one in comparisons:
         own = f"{source}: what {one.brings} bring" if one.brings else source
         for cost, unit in one.costs.items():
+            if cost.timed and not timed:
+                continue
+            found = runs(logs, cost)
             text = f"{one.less} needs fewer {unit} than {one.more} {one.where.words}"
             evidence = one.where.which([pair(found, one, cost, name) for name in data_sets(found)])
             yield state(text, one.quote, own, evidence, one.where.rule)
 
 
 def pair(found: Found, one: Comparison, cost: Axis, data: str) -> Evidence:
-    """``less`` against ``more`` on a data set, to a share of |x^0 - x*|^2."""
-    where = f"{data} (d = {dimension(found, data)})"
+    """``less`` against ``more`` on a data set, to fixed shares of |x^0 - x*|^2."""
     logs = found.get((data, one.less), []), found.get((data, one.more), [])
-    whole = compare(where, *logs, cost, ERROR)
+
+    def on(axis: Axis) -> Evidence:
+        return compare(_where(found, data), *logs, axis, ERROR, TARGETS)
+
+    whole = on(cost)
     if cost is ROUNDS:
         return whole
-    later = Later(cost.name, log=cost.log, of=cost)
-    return told_without(whole, compare(where, *logs, later, ERROR), BEFORE)
+    told = told_without(whole, on(Later(cost.name, log=cost.log, of=cost)), BEFORE)
+    if cost.timed:
+        return told
+    told = _with_framing(told, on(CROSSED))
+    return _with_break_even(told, *logs) if one.more == RIVAL else told
+
+
+def _with_framing(payload: Evidence, crossed: Evidence) -> Evidence:
+    """With the ratio of all that crossed, where that changes the verdict."""
+    numbers = payload.numbers | {"with_framing": crossed.numbers}
+    measured = payload.measured
+    if crossed.verdict is not payload.verdict:
+        measured += f"; with framing: {crossed.measured}"
+    return dataclasses.replace(payload, measured=measured, numbers=numbers)
+
+
+def _with_break_even(payload: Evidence, less: Sequence[Log], more: Sequence[Log]) -> Evidence:
+    """With the break-even, told where ``less`` is not ahead."""
+    even = break_even(less, more, BYTES)
+    if even is None:
+        return payload
+    numbers, measured = payload.numbers | {"break_even": even.numbers()}, payload.measured
+    if payload.verdict is not Verdict.HOLDS:
+        measured += "; " + str(even).replace("\n", ", ")
+    return dataclasses.replace(payload, measured=measured, numbers=numbers)
+
+
+def norms(source: str, scheme: str, logs: Sequence[Log]) -> Claim:
+    """B.2: what all norms but one add to a message; below 3% is nothing, as in a comparison."""
+    found = runs(logs)
+    own = [(d, found[d, scheme][0]) for d in data_sets(found) if (d, scheme) in found]
+    evidence = larger_half([_norms(_where(found, data), log) for data, log in own])
+    text = f"{scheme}: B norms are a negligible part of a message when d is larger"
+    return state(text, NORMS, source, evidence)
+
+
+def _norms(where: str, log: Log) -> Evidence:
+    sent = BYTES.values(log) * MEGABYTE
+    message = float((sent[-1] - sent[0]) / log.column("round")[-1] / log.n)
+    blocks = log.config["compressor"]["inner"].get("blocks")
+    extra = WORD * ((blocks or min(log.n, int(log.attrs["dimension"]))) - 1)
+    said = f"{extra} of {message:.0f} bits are norms beside the first"
+    negligible = decided(message < CLEAR * (message - extra))
+    return Evidence(where, said, negligible, {"message_bits": message, "norm_bits": extra})
+
+
+def _where(found: Found, data: str) -> str:
+    return f"{data} (d = {dimension([found], data)})"

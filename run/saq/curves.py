@@ -1,7 +1,8 @@
 """Figures 4 to 8: the relative error |x^k - x*|^2 / |x^0 - x*|^2 of ten schemes.
 
-It is drawn over rounds, over megabytes that all workers sent together, and over seconds. What is
-sent before round 0 counts in the latter two.
+It is drawn over rounds, over megabytes that all workers sent together, as payload and with the
+framing that crossed, too, and over seconds. What is sent before round 0 counts in all but the
+first. Seconds are those of the runs with ranks of their own, all else is from the other runs.
 """
 
 from __future__ import annotations
@@ -9,25 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mpisim.analysis import labels, panels, style
-from mpisim.analysis.curves import ROUNDS, Axis, Named
-from mpisim.analysis.study import data_sets, grouped
+from mpisim.analysis import panels, style
+from mpisim.analysis.curves import ROUNDS, Axis
+from mpisim.analysis.study import by_data, data_sets
 from mpisim.runs.log.reader import Log
 
-ORDER = ("svmguide3", "german.numer", "covtype", "splice", "a9a", "w8a")  # as d grows
-DISTANCE = "distance_sq"
-MEGABYTE = 8e6  # bits
-# What stands in the paper's legends for a compressor and its steps.
-SCHEMES = {
-    ("qsgd", ""): "quant",
-    ("block-quant", ""): "block quant",
-    ("block-quant-plus", "fixed"): "block quant",
-    ("block-quant-plus", "root"): "block quant+",
-    ("quant-plus", "fixed"): "quant",
-    ("quant-plus", "varying"): "quant+",
-    ("rand-tau-plus", ""): "rand-τ+",
-}
-CODECS = {"elias": "Elias omega", "e1": "Appendix E.1", "entropy": "entropy coder"}
+from .break_even import BreakEven, break_even
+from .schemes import BYTES, CROSSED, ERROR, ORDER, RATIO, SECONDS, dimension, runs
+
 SOLID, DASHED, DOTTED = "-", (0, (4, 1.5)), (0, (1, 1.2))
 LOOKS: dict[str, tuple[str, Any]] = {
     "DCGD (quant)": (style.COLOURS[3], DASHED),
@@ -42,53 +32,45 @@ LOOKS: dict[str, tuple[str, Any]] = {
     "DIANA+ (rand-τ+)": (style.COLOURS[2], DOTTED),
 }
 
-RATIO = r"$\|x^k - x^\star\|^2 / \|x^0 - x^\star\|^2$"
-ERROR = Named(DISTANCE, log=True, text=RATIO, of=lambda distance: distance / distance[0])
-SENT = "megabytes sent, all workers"  # payload
-BYTES = Named("bits_up", log=True, text=SENT, of=lambda bits: bits / MEGABYTE)
-SECONDS = Axis("seconds", log=True)
-SPENT: dict[Axis, str] = {BYTES: "megabytes", SECONDS: "seconds"}
-COSTS = {ROUNDS: "rounds"} | SPENT
-
-Found = dict[tuple, list[Log]]
+DRAWN = (ROUNDS, BYTES, CROSSED, SECONDS)
 
 
-def label(log: Log) -> str:
-    """The paper's name for a run: ``DIANA+ (quant+)``."""
-    table = log.config["compressor"]
-    inner = table.get("inner", table)
-    scheme = SCHEMES.get((inner["name"], inner.get("steps", "")), labels.compressor(inner))
-    plus = "+" * (table["name"] == "smooth")
-    return f"{labels.method(str(log.config['method']['name']))}{plus} ({scheme})"
+def draw(title: str, shown: Sequence[str], pair: Sequence[str], logs: Sequence[Log]) -> Any:
+    """A column for each data set, a row for each cost that runs were made for.
 
-
-def runs(logs: Sequence[Log]) -> Found:
-    """{(data, label): logs}, data sets in the order of the figures."""
-    return grouped(logs, lambda log: (str(log.config["problem"]["data"]), label(log)), ORDER)
-
-
-def dimension(found: Found, data: str) -> int:
-    """d of a data set."""
-    return next(int(logs[0].attrs["dimension"]) for (n, _), logs in found.items() if n == data)
-
-
-def draw(title: str, shown: Sequence[str], logs: Sequence[Log]) -> Any:
-    """A column for each data set; over rounds, megabytes and seconds."""
-    found = runs(logs)
-    names = data_sets(found)
+    ``pair``: DIANA+ and its rival, whose break-even in megabytes is told; empty for none
+    """
+    found = {cost: own for cost in DRAWN if (own := runs(logs, cost))}
+    names = data_sets(by_data({key: None for own in found.values() for key in own}, ORDER))
 
     def fill(panel: Any, cost: Axis, data: str) -> None:
-        for curve in shown:
-            if (data, curve) in found:
-                panels.curve(panel, found[data, curve], cost, ERROR, *LOOKS[curve])
+        here = {curve: own for curve in shown if (own := found[cost].get((data, curve)))}
+        for curve, own in here.items():
+            panels.curve(panel, own, cost, ERROR, *LOOKS[curve])
         panels.dress(panel, cost, ERROR, cost.label(logs[0]))
+        if cost is ROUNDS and here:  # the rival of a break-even has more
+            panel.set_xlim(right=min(cost.values(log)[-1] for own in here.values() for log in own))
+        if cost in (BYTES, CROSSED) and pair and set(pair) <= here.keys():
+            plus, rival = pair
+            _mark(panel, break_even(here[plus], here[rival], cost))
 
     return panels.matrix(
-        list(COSTS),
+        list(found),
         names,
         fill,
-        labels=[RATIO] * len(COSTS),
-        titles=[f"{name}, d = {dimension(found, name)}" for name in names],
+        labels=[RATIO] * len(found),
+        titles=[f"{name}, d = {dimension(found.values(), name)}" for name in names],
         entries=panels.entries_of({curve: LOOKS[curve] for curve in shown}),
         title=title,
     )
+
+
+def _mark(panel: Any, found: BreakEven | None) -> None:
+    """Where both have spent as much, in words and as a point."""
+    if found is None:
+        return
+    look: dict[str, Any] = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1}
+    where = {"transform": panel.transAxes, "bbox": look}
+    panel.text(0.03, 0.03, str(found), fontsize=6.5, color=style.GREY, **where)
+    if found.measured:
+        panel.plot(found.cost, found.measured.level, "o", color="black", markersize=4)

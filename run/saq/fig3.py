@@ -20,7 +20,7 @@ from mpisim.analysis.curves import Axis
 from mpisim.core.errors import InputError
 from mpisim.runs.log.isolated import DAMAGE, run_isolated
 
-from .curves import CODECS
+from .schemes import CODECS
 
 SOURCE = "SAQ, Appendix B.5 and Figure 3 (Assumption 3)"
 QUOTE = "the communicated bits and |h^-1| are indeed positively correlated"

@@ -1,23 +1,45 @@
 """Smoothness-aware quantization techniques, Appendix B."""
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from typing import Any
 
-from mpisim.analysis.study import Figure, Grid, Measurement
+from mpisim.analysis.claims import Claim
+from mpisim.analysis.study import Figure, Grid, Grids, Measurement
+from mpisim.runs.log.reader import Log
 
-from . import curves, fig3, table2
-from .claims import LARGER, MOST, Comparison, claims
-from .curves import SPENT
+from . import claims, curves, fig3, seconds, table2
+from .break_even import RIVAL
+from .claims import LARGER, MOST, Comparison
+from .schemes import SPENT
 
-SEEDS = "sweep.seeds=[{run={seed=1}}, {run={seed=2}}, {run={seed=3}}]"
 LONG = ["run.rounds=5000", "run.log_every=10"]
+ALONE = ["run.ranks=2"]  # for which any machine has cores; the paper has one for each worker
+TO_BREAK_EVEN: dict[str, list[str]] = {"quick": [], "paper": []}  # as long at any scale
+A8A = {"a8a": "a9a"}  # which Table 2 calls a9a
 VECTORS = {"quick": 10, "paper": 100}  # sparse x for each h
 BITS = Measurement(f"{__package__}.measure_fig3", "logs/saq-fig3", VECTORS, fig3.read)
-SCHEMES = Grid("schemes", {"quick": [SEEDS], "paper": LONG})
+SECONDS = Grid("seconds", {"quick": ALONE, "paper": LONG})
+PAPER = Grids(
+    (Grid("schemes", {"quick": [], "paper": LONG}), Grid("diana", TO_BREAK_EVEN), SECONDS)
+)
+CODE = Grids(
+    (
+        Grid("code", {"quick": [], "paper": LONG}, instead=A8A),
+        Grid("code-diana", TO_BREAK_EVEN, instead=A8A),
+    )
+)
+TABLE2 = Grids((Grid("table2", {"quick": [], "paper": LONG}), SECONDS))
 # What is said.
 OUTPERFORM = (
     "DCGD+ (block quant+) and DIANA+ (block quant+) outperform DCGD (quant) and DIANA (quant) when"
     " d is larger"
+)
+ITERATIONS = (
+    "combining DCGD and block quantization can improve its iteration complexity at the cost of"
+    " transmitting extra 32B bits per iteration, which might also lead to better total"
+    " communication complexity"
 )
 EITHER = (
     "the advantage of DIANA+ (block quant+) over DIANA (quant) may come from either splitting the"
@@ -35,76 +57,124 @@ BEATS = (
 )
 
 
-def _figure(
-    name: str, title: str, what: str, source: str, shown: Sequence[str], *compared: Comparison
-) -> Figure:
-    """A row of the list: the curves that it shows, in the order of the legend, and its claims."""
-    draw = partial(curves.draw, f"SAQ, Appendix {what}", shown)
-    return Figure(name, title, SCHEMES, draw, partial(claims, f"SAQ, Appendix {source}", compared))
+@dataclasses.dataclass(frozen=True)
+class Shown:
+    """A figure, for the paper's text and for its published code.
+
+    Attributes
+    ----------
+    what, source : the title of the picture, and where the paper speaks of it
+    curves : in the order of the legend
+    plus : the scheme of DIANA+ whose break-even with DIANA (quant) is told
+    norms : the scheme whose B norms the paper calls negligible
+    """
+
+    name: str
+    title: str
+    what: str
+    source: str
+    curves: Sequence[str]
+    compared: Sequence[Comparison]
+    plus: str = ""
+    norms: str = ""
+
+    def figures(self) -> Iterator[Figure]:
+        """By the paper's text, with seconds, and by its published code."""
+        yield self._figure("", "", PAPER)
+        yield self._figure("code-", ", as in the published code", CODE)
+
+    def _figure(self, prefix: str, suffix: str, source: Grids) -> Figure:
+        pair = (self.plus, RIVAL) if self.plus else ()
+        title = f"SAQ, Appendix {self.what}{suffix}"
+        draw: Any = partial(curves.draw, title, self.curves, pair)
+        return Figure(
+            prefix + self.name,
+            self.title + suffix,
+            source,
+            draw,
+            partial(self.claims, source is PAPER),
+        )
+
+    def claims(self, timed: bool, logs: Sequence[Log]) -> Iterator[Claim]:
+        """What the paper says of the figure; of seconds where runs were ``timed``."""
+        source = f"SAQ, Appendix {self.source}"
+        yield from claims.claims(source, self.compared, timed, logs)
+        if self.norms:
+            yield claims.norms(source, self.norms, logs)
+
+
+def _none(logs: Iterable[Log]) -> list[Claim]:
+    return []
 
 
 # The captions of the appendix and its text number the figures differently; the names here are
 # those of the captions.
-FIGURES = [
-    Figure("fig3", "bits of a quantized message against |h^-1|", BITS, fig3.draw, fig3.claims),
-    _figure(
+SHOWN = [
+    Shown(
         "fig4",
         "DCGD+ and DIANA+ (block quant+) against DCGD and DIANA (quant)",
         "B.2: block quant+ against quant (Figure 4 by its caption, 6 in the text)",
         "B.2 (the caption's Figure 4, Figure 6 in the text)",
         ("DCGD (quant)", "DIANA (quant)", "DCGD+ (block quant+)", "DIANA+ (block quant+)"),
-        Comparison("DCGD+ (block quant+)", "DCGD (quant)", OUTPERFORM, LARGER),
-        Comparison("DIANA+ (block quant+)", "DIANA (quant)", OUTPERFORM, LARGER),
+        (
+            Comparison("DCGD+ (block quant+)", "DCGD (quant)", OUTPERFORM, LARGER),
+            Comparison("DIANA+ (block quant+)", "DIANA (quant)", OUTPERFORM, LARGER),
+        ),
+        plus="DIANA+ (block quant+)",
+        norms="DIANA+ (block quant+)",
     ),
-    _figure(
+    Shown(
         "fig5",
         "what blocks and what smoothness matrices bring",
         "B.3: ablation of DIANA+ (block quant+), Figure 5",
         "B.3 and Figure 5",
         ("DIANA (quant)", "DIANA (block quant)", "DIANA+ (block quant)", "DIANA+ (block quant+)"),
-        Comparison("DIANA (block quant)", "DIANA (quant)", EITHER, brings="blocks"),
-        Comparison(
-            "DIANA+ (block quant)", "DIANA (block quant)", EITHER, brings="smoothness matrices"
+        (
+            Comparison("DIANA (block quant)", "DIANA (quant)", ITERATIONS, brings="blocks"),
+            Comparison(
+                "DIANA+ (block quant)", "DIANA (block quant)", EITHER, brings="smoothness matrices"
+            ),
+            Comparison("DIANA+ (block quant+)", "DIANA (quant)", EITHER, brings="both"),
         ),
-        Comparison(
-            "DIANA+ (block quant+)",
-            "DIANA+ (block quant)",
-            EITHER,
-            brings="steps of each block's own",
-        ),
-        Comparison("DIANA+ (block quant+)", "DIANA (quant)", EITHER, brings="both"),
+        plus="DIANA+ (block quant+)",
     ),
-    _figure(
+    Shown(
         "fig6",
         "DCGD+ and DIANA+ (quant+) against DCGD and DIANA (quant)",
         "B.2: quant+ against quant (Figure 6 by its caption, 7 in the text)",
         "B.2 (the captions' Figures 6 and 8, Figure 7 in the text)",
         ("DCGD (quant)", "DIANA (quant)", "DCGD+ (quant+)", "DIANA+ (quant+)"),
-        Comparison("DCGD+ (quant+)", "DCGD (quant)", SIGNIFICANT),
-        Comparison("DIANA+ (quant+)", "DIANA (quant)", SIGNIFICANT),
+        (
+            Comparison("DCGD+ (quant+)", "DCGD (quant)", SIGNIFICANT),
+            Comparison("DIANA+ (quant+)", "DIANA (quant)", SIGNIFICANT),
+        ),
+        plus="DIANA+ (quant+)",
     ),
-    _figure(
+    Shown(
         "fig7",
         "varying against fixed numbers of levels",
         "B.3: varying and fixed levels (Figure 7 by its caption, 6 in the text)",
         "B.3 (the caption's Figure 7, Figure 6 in the text)",
         ("DIANA+ (quant)", "DIANA+ (quant+)"),
-        Comparison("DIANA+ (quant+)", "DIANA+ (quant)", VARYING, MOST),
+        (Comparison("DIANA+ (quant+)", "DIANA+ (quant)", VARYING, MOST),),
     ),
-    _figure(
+    Shown(
         "fig8",
         "quant+, block quant+ and the sparsification rand-tau+",
         "B.4: quantization and sparsification (Figure 8 in the text)",
         "B.4 (Figure 8 in the text; the caption there is that of Figure 6)",
         ("DIANA+ (rand-τ+)", "DIANA+ (block quant+)", "DIANA+ (quant+)"),
-        Comparison("DIANA+ (quant+)", "DIANA+ (rand-τ+)", ALWAYS, costs=SPENT),
-        Comparison("DIANA+ (block quant+)", "DIANA+ (rand-τ+)", BEATS, LARGER, costs=SPENT),
+        (
+            Comparison("DIANA+ (quant+)", "DIANA+ (rand-τ+)", ALWAYS, costs=SPENT),
+            Comparison("DIANA+ (block quant+)", "DIANA+ (rand-τ+)", BEATS, LARGER, costs=SPENT),
+        ),
     ),
-    Figure(
-        "table2",
-        "the data, what is sent before round 0, and the bits of three codes",
-        Grid("table2", {"quick": [], "paper": LONG}),
-        table2.draw,
-        table2.claims,
-    ),
+]
+TIMED = "where the seconds of a round go, and seconds modelled at 10, 100 and 1000 Mbit/s"
+SIZES = "the data, what is sent before round 0, and the bits of three codes"
+FIGURES = [
+    Figure("fig3", "bits of a quantized message against |h^-1|", BITS, fig3.draw, fig3.claims),
+    *(figure for shown in SHOWN for figure in shown.figures()),
+    Figure("seconds", TIMED, SECONDS, seconds.draw, _none),
+    Figure("table2", SIZES, TABLE2, table2.draw, table2.claims),
 ]

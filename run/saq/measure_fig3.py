@@ -31,6 +31,7 @@ ONE_BLOCK = np.array([0, D])
 class Given(Stepped):
     """Quantization with given steps, a row of ``h`` for each worker: SAQ, Definition 4."""
 
+    norm = "2"
     codec = "elias"
     starts = ONE_BLOCK
 

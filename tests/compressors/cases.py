@@ -128,6 +128,9 @@ CASES = [
             {"name": "block-quant-plus", "blocks": 3, "beta": 20.0, "steps": "fixed"},
             {"name": "quant-plus", "beta": 7.0},
             {"name": "quant-plus", "beta": 70.5, "steps": "fixed"},
+            {"name": "block-quant", "blocks": 3, "s": 4, "norm": "inf"},
+            {"name": "block-quant-plus", "blocks": 2, "beta": 20.0, "norm": "inf"},
+            {"name": "quant-plus", "beta": 7.0, "norm": "inf"},
         )
     ],
     *[

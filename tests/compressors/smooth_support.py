@@ -27,6 +27,9 @@ SCHEMES = [
     {"name": "rand-tau-plus", "tau": 1.5, "scheme": "dcgd"},
     {"name": "randk", "k": 2},
     {"name": "natural"},
+    {"name": "block-quant", "blocks": 2, "s": 1, "norm": "inf"},
+    {"name": "block-quant-plus", "blocks": 2, "beta": 12.0, "norm": "inf"},
+    {"name": "quant-plus", "beta": 4.0, "norm": "inf"},
 ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 from math import comb, sqrt
 
 import numpy as np
@@ -67,6 +67,46 @@ def test_qsgd_over_all_roundings(s, norm):
         np.testing.assert_allclose(weights @ c, v, rtol=1e-9, atol=1e-12)
         assert variance(c, v, weights) <= compressor.omega + 1e-12
         assert weights @ (c != 0).sum(axis=1) <= compressor.density + 1e-9
+
+
+@pytest.mark.parametrize("norm", ["2", "inf"])
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"name": "block-quant", "blocks": 2, "s": 1},
+        {"name": "block-quant", "blocks": 1, "s": 3},
+        {"name": "block-quant-plus", "blocks": 2, "beta": 9.0},
+        {"name": "quant-plus", "beta": 2.5},
+        {"name": "quant-plus", "beta": 9.0, "steps": "fixed"},
+    ],
+    ids=lambda table: "-".join(map(str, table.values())),
+)
+def test_steps_over_all_roundings(table, norm):
+    """Unbiased, and the Euclidean norm's omega holds for both; the norms are those of blocks."""
+    for v in qsgd_vectors(1, norm):
+        if v.size == 1:
+            continue
+        starts = [0, v.size // 2, v.size] if table.get("blocks") == 2 else [0, v.size]
+        order = 2 if norm == "2" else np.inf
+        parts = [v[a:b] for a, b in pairwise(starts)]
+        norms = np.concatenate([np.full(p.size, np.linalg.norm(p, order)) for p in parts])
+        bound = make(table | {"norm": norm}).bind(v.size, 1, DOUBLE)
+        s = bound.form(draw(1)).s_by_worker[0] * np.ones(v.size)
+        y = np.divide(np.abs(v) * s, norms, out=np.zeros(v.size), where=norms > 0)
+        compressor, c, weights = outcomes_of_rounding(table | {"norm": norm}, v, y - np.floor(y))
+        np.testing.assert_allclose(weights @ c, v, rtol=1e-9, atol=1e-12)
+        assert variance(c, v, weights) <= compressor.omega + 1e-12
+        assert weights @ (c != 0).sum(axis=1) <= compressor.density + 1e-9
+
+
+def test_one_block_with_the_infinity_norm_is_qsgd():
+    """The same message, with the omega of the Euclidean norm, as in SAQ's published code."""
+    v = np.random.default_rng(4).standard_normal((3, 50))
+    tables = {"name": "qsgd"}, {"name": "block-quant", "blocks": 1}
+    one, two = (make(table | {"norm": "inf", "s": 2}).bind(50, 3, SINGLE) for table in tables)
+    a, b = one.compress(v, draw(3)), two.compress(v, draw(3))
+    assert a.encode().data.tobytes() == b.encode().data.tobytes()
+    assert two.omega == make({"name": "qsgd", "s": 2}).bind(50, 3, SINGLE).omega > one.omega
 
 
 @pytest.mark.parametrize("s", [1, 2, 5])

@@ -209,6 +209,7 @@ def test_the_table_survives(tmp_path):
         "blocks": 3,
         "scheme": "diana",
         "steps": "root",
+        "norm": "2",
         "codec": "elias",
     }
     assert parse(again).to_toml() == experiment.to_toml()

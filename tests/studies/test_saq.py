@@ -9,14 +9,16 @@ from mpisim.analysis.study import find
 from mpisim.runs.experiment import parse
 from mpisim.runs.log.reader import read
 from mpisim.runs.ranks import ranks_of
-from run.saq import claims, curves, table2
+from run.saq import break_even, claims, curves, schemes, seconds, table2
 
 WORKERS = {"german.numer": 4, "svmguide3": 4, "splice": 6, "a9a": 8, "w8a": 8, "covtype": 6}
-SPEED = {"quant": 0.05, "block quant+": 0.2, "quant+": 0.5}
+SEEDS = {"schemes": 5, "diana": 5, "seconds": 3, "code": 5, "code-diana": 5, "table2": 1}
+SPEED = {"quant": 0.05, "block quant+": 0.2, "quant+": 0.5, "rand-τ+": 0.4}
 INNER = {
     "quant": {"name": "qsgd", "codec": "elias"},
     "block quant+": {"name": "block-quant-plus", "steps": "root", "codec": "elias"},
     "quant+": {"name": "quant-plus", "steps": "varying", "codec": "elias"},
+    "rand-τ+": {"name": "rand-tau-plus"},
 }
 
 
@@ -35,6 +37,9 @@ def make(make_log):
         speed=None,
         codec=None,
         oversubscribed=0,
+        ranks=None,
+        step=None,
+        framing=0,
     ):
         inner = INNER[scheme] | ({"codec": codec} if codec else {})
         plus = method.endswith("+")
@@ -42,26 +47,27 @@ def make(make_log):
             "problem": {"name": "logistic", "data": data, "workers": 5},
             "method": {"name": method.rstrip("+"), "stepsize": "theory"},
             "compressor": {"name": "smooth", "inner": inner} if plus else inner,
-            "run": {"rounds": rounds, "seed": seed},
+            "run": {"rounds": rounds, "seed": seed} | ({"ranks": ranks} if ranks else {}),
         }
         k = np.arange(rounds + 1)
         columns = {
             "distance_sq": 4 * np.exp(-(speed or SPEED[scheme]) * k),
             "bits_up": start * 8e6 + 8e3 * k,
+            "framing_bits_up": framing * 8e3 * k,
             "time_compute": 0.5 * start + 1e-3 * k,
         }
-        drop = [f"time_{p}" for p in ("compress", "encode", "communicate", "decode", "server")]
-        drop += ["time_optimizer", "time_other"]
+        phases = ["compress", "encode", "communicate", "decode", "server", "optimizer", "other"]
+        columns |= {f"time_{phase}": 0.0 * k for phase in phases}
         path = make_log(
             rounds=rounds,
             columns=columns,
-            drop=drop,
             seed=seed,
             method=method.rstrip("+"),
             attrs={
                 "config": tomli_w.dumps(config),
                 "dimension": d,
                 "oversubscribed": oversubscribed,
+                "stepsize": step or 1.0,
             },
         )
         with h5py.File(path, "a") as file:
@@ -76,47 +82,104 @@ def logs_of(*paths):
 
 
 def test_axes(make):
-    [log] = logs_of(make("diana+", "quant+", start=2))
-    assert curves.label(log) == "DIANA+ (quant+)"
-    assert curves.BYTES.values(log)[:2] == pytest.approx([2, 2.001])
-    assert curves.SECONDS.values(log)[:2] == pytest.approx([1, 1.001])
-    assert curves.ERROR.values(log)[[0, 10]] == pytest.approx([1, np.exp(-5)])
+    [log] = logs_of(make("diana+", "quant+", start=2, framing=0.5))
+    assert schemes.label(log) == "DIANA+ (quant+)"
+    assert schemes.BYTES.values(log)[:2] == pytest.approx([2, 2.001])
+    assert schemes.CROSSED.values(log)[:2] == pytest.approx([2, 2.0015])
+    assert schemes.SECONDS.values(log)[:2] == pytest.approx([1, 1.001])
+    assert schemes.ERROR.values(log)[[0, 10]] == pytest.approx([1, np.exp(-5)])
+
+
+def test_runs_with_ranks_are_those_of_seconds(make):
+    bits, timed = logs_of(make("diana", "quant"), make("diana", "quant", ranks=2))
+    assert schemes.runs([bits, timed]) == {("a9a", "DIANA (quant)"): [bits]}
+    assert schemes.runs([bits, timed], schemes.SECONDS) == {("a9a", "DIANA (quant)"): [timed]}
+
+
+def pairs(make, plus, **how):
+    """Logs of DIANA and DIANA+ on three seeds, for bits and for seconds."""
+    return logs_of(
+        *(
+            path
+            for seed in (1, 2, 3)
+            for ranks in (None, 2)
+            for path in (
+                make("diana", "quant", seed=seed, ranks=ranks),
+                make("diana+", plus, seed=seed, ranks=ranks, **how),
+            )
+        )
+    )
 
 
 def test_ratios_and_what_is_sent_before_round_0(make):
     """DIANA is at 0.01 in round 93, DIANA+ in round 24, after megabytes of set-up."""
     for start, verdict in ((0, "holds"), (1, "does not hold")):
-        logs = [
-            log
-            for seed in (1, 2, 3)
-            for log in logs_of(
-                make("diana", "quant", seed=seed),
-                make("diana+", "block quant+", start=start, seed=seed),
-            )
-        ]
+        logs = pairs(make, "block quant+", start=start)
         compared = claims.Comparison("DIANA+ (block quant+)", "DIANA (quant)", "")
-        rounds, sent, seconds = (
-            claims.pair(curves.runs(logs), compared, cost, "a9a") for cost in curves.COSTS
+        rounds, sent, clock = (
+            claims.pair(schemes.runs(logs, cost), compared, cost, "a9a") for cost in schemes.COSTS
         )
         assert rounds.verdict == "holds" and rounds.numbers["by_target"]["0.01"]["ratios"] == (
             pytest.approx([93 / 24] * 3)
         )
         assert sent.numbers["by_target"]["0.01"]["median"] == pytest.approx(0.093 / (start + 0.024))
+        assert set(sent.numbers["by_target"]) <= {"0.1", "0.01", "0.001"}
         later = sent.numbers["without_start"]["by_target"]["0.01"]
         assert later["median"] == pytest.approx(93 / 24)
-        assert sent.verdict == seconds.verdict == verdict
+        assert sent.verdict == clock.verdict == verdict
         assert ("; without what is sent before round 0: " in sent.measured) == (start == 1)
+        assert ("break-even not in 100 rounds" in sent.measured) == (start == 1)
         assert "|x^0 - x*|^2" in rounds.measured
+
+
+def test_framing_is_told_where_it_turns_a_verdict(make):
+    """DIANA+ needs 45 rounds for 0.1, DIANA 46 with a tenth of the framing."""
+    compared = claims.Comparison("DIANA+ (quant+)", "DCGD (quant)", "")
+    for framing, turned in ((0, False), (1, True)):
+        logs = logs_of(
+            make("diana+", "quant+", speed=0.06, framing=framing), make("dcgd", "quant", speed=0.05)
+        )
+        one = claims.pair(schemes.runs(logs), compared, schemes.BYTES, "a9a")
+        assert one.verdict == "holds" and ("; with framing: 0." in one.measured) == turned
+
+
+def test_break_even_by_hand(make):
+    """R rounds of DIANA cost as much as 0.03 MB and R / 4 rounds: R = 40."""
+    plus, rival = logs_of(
+        make("diana+", "block quant+", start=0.03, step=4.0), make("diana", "quant", step=1.0)
+    )
+    found = break_even.break_even([plus], [rival], schemes.BYTES)
+    assert found.predicted.round == pytest.approx(40)
+    assert found.predicted.level == pytest.approx(np.exp(-2))
+    assert found.measured == break_even.Place(40, pytest.approx(np.exp(-2)))
+    assert found.cost == pytest.approx(0.04)
+    assert str(found) == "break-even at 0.135, round 40\npredicted at 0.135, round 40"
+    assert break_even.break_even([plus], [], schemes.BYTES) is None
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"start": 0.09, "step": 4.0}, "not in 100 rounds\npredicted at 0.00248, round 120"),
+        ({"start": 0.03, "step": 0.5}, "at 0.135, round 40\npredicted never"),
+        ({"start": 0.03, "step": 4.0, "rounds": 5}, "not in 100 rounds\npredicted round 40"),
+        ({"start": 0, "step": 4.0}, "at 1, round 0\npredicted at 1, round 0"),
+    ],
+)
+def test_break_evens_that_are_not_there(make, how, said):
+    plus, rival = logs_of(make("diana+", "block quant+", **how), make("diana", "quant", step=1.0))
+    assert str(break_even.break_even([plus], [rival], schemes.BYTES)) == f"break-even {said}"
 
 
 def figure_4(make, starts):
     sets = {"svmguide3": 22, "splice": 60, "w8a": 300}
     return logs_of(
         *(
-            make(method, scheme, data, d, starts[data] if method == "diana+" else 0, seed)
+            make(method, scheme, data, d, starts[data] * (method == "diana+"), seed, ranks=ranks)
             for data, d in sets.items()
             for method, scheme in (("diana", "quant"), ("diana+", "block quant+"))
             for seed in (1, 2)
+            for ranks in (None, 2)
         )
     )
 
@@ -129,7 +192,7 @@ def test_claims_over_all_data_sets(make):
     logs = figure_4(make, {"svmguide3": 1, "splice": 0, "w8a": 0})
     found = {c.claim: c for c in claims_of("fig4", logs)}
     text = "DIANA+ (block quant+) needs fewer {} than DIANA (quant) when d is larger"
-    assert len(found) == 2 * 3 and "when d is larger" in found[text.format("rounds")].quote
+    assert len(found) == 2 * 3 + 1 and "when d is larger" in found[text.format("rounds")].quote
     sent = found[text.format("megabytes")]
     assert sent.verdict == "holds"
     small, *_ = sent.evidence
@@ -146,42 +209,79 @@ def test_claims_over_all_data_sets(make):
 def test_seconds_with_more_ranks_than_cores_are_drawn_with_a_note_and_not_judged(make, tmp_path):
     """One run of one data set is enough for what is said of all of them; bits are judged."""
     logs = logs_of(
-        make("diana", "quant", "splice", 60, oversubscribed=1),
-        make("diana+", "block quant+", "splice", 60),
-        make("diana", "quant", "svmguide3", 22),
-        make("diana+", "block quant+", "svmguide3", 22),
+        *(
+            make(method, scheme, data, d, ranks=ranks, oversubscribed=ranks == 2 and data == rough)
+            for rough, data, d in (("splice", "splice", 60), ("", "svmguide3", 22))
+            for method, scheme in (("diana", "quant"), ("diana+", "block quant+"))
+            for ranks in (None, 2)
+        )
     )
-    found = [claim for claim in claims_of("fig4", logs) if "DIANA+" in claim.claim]
+    found = [
+        claim for claim in claims_of("fig4", logs) if "DIANA+ (block quant+) needs" in claim.claim
+    ]
     assert [claim.verdict for claim in found] == ["holds", "holds", "not decided"]
     assert [one.verdict for one in found[2].evidence] == ["holds", "not decided"]
     assert found[2].evidence[1].measured == "more ranks than cores, or runs side by side"
     figure = find("saq-fig4")[1].draw(logs)
     figure.savefig(tmp_path / "figure.png")
-    noted = [(p.get_xlabel(), [t.get_text() for t in p.texts]) for p in figure.axes if p.texts]
-    assert noted == [("seconds", ["more ranks than cores, or runs side by side"])]
-    rough = logs_of(make("diana+", "quant+", codec="elias", oversubscribed=1))
+    noted = [(p.get_xlabel(), [t.get_text() for t in p.texts]) for p in figure.axes[-2:]]
+    rough = ["more ranks than cores, or runs side by side"]
+    assert noted == [("seconds", []), ("seconds", rough)]
+    rough = logs_of(
+        make("diana+", "quant+", rounds=10), make("diana+", "quant+", ranks=2, oversubscribed=1)
+    )
     _, sent, seconds = table2.claims(rough)
     assert sent.verdict == "holds" and seconds.verdict == "not decided"
 
 
 def test_missing_runs_decide_nothing(make):
+    """Without runs for seconds the claims on them are there; the code's figures have none."""
     found = claims_of("fig7", logs_of(make("diana+", "quant+")))
     assert [claim.verdict for claim in found] == ["not decided"] * 3
     assert "no seed has both runs" in found[0].measured
+    assert len(claims_of("code-fig7", logs_of(make("diana+", "quant+")))) == 2
+
+
+def test_norms_that_are_most_of_a_message(make):
+    """8,000 bits a round of 5 workers: 128 of 1,600 are norms beside the first."""
+    claim = claims.norms("", "DIANA+ (block quant+)", logs_of(make("diana+", "block quant+")))
+    assert claim.verdict == "does not hold"
+    assert claim.measured == "a9a (d = 123): 128 of 1600 bits are norms beside the first"
 
 
 def test_it_draws(make, tmp_path):
     logs = figure_4(make, {"svmguide3": 1, "splice": 0, "w8a": 0})
     figure = find("saq-fig4")[1].draw(logs)
     figure.savefig(tmp_path / "figure.png")
-    assert len(figure.axes) == 9
+    assert len(figure.axes) == 12
     assert figure.axes[0].get_title() == "svmguide3, d = 22"
     assert [panel.get_xlabel() for panel in figure.axes[::3]] == [
         "round",
-        "megabytes sent, all workers",
+        "megabytes sent, payload",
+        "megabytes sent, with framing",
         "seconds",
     ]
-    assert all(len(panel.lines) == 2 for panel in figure.axes)
+    told = [[text.get_text()[:10] for text in panel.texts] for panel in figure.axes]
+    assert told == [[]] * 3 + [["break-even"]] * 6 + [[]] * 3
+    few = find("saq-code-fig7")[1].draw(logs_of(make("diana+", "quant+")))
+    assert len(few.axes) == 3 and not any(panel.texts for panel in few.axes)
+
+
+def test_seconds_are_drawn(make, tmp_path):
+    """The phases of a round add up, and slower links take longer."""
+    logs = figure_4(make, {"svmguide3": 0, "splice": 0, "w8a": 0})
+    figure = find("saq-seconds")[1].draw(logs)
+    figure.savefig(tmp_path / "figure.png")
+    assert len(figure.axes) == 3 * 5
+    bars, *curves_ = figure.axes[::3]
+    assert [text.get_text() for text in bars.get_yticklabels()] == [
+        "DIANA (quant)",
+        "DIANA+ (block quant+)",
+    ]
+    ends = [bar.get_x() + bar.get_width() for bar in bars.patches]
+    assert max(ends) == pytest.approx(1) and bars.get_xlabel() == "ms a round"
+    last = [panel.lines[0].get_xdata()[-1] for panel in curves_]
+    assert len(last) == len(seconds.COSTS) and sorted(last) == last and last[-1] > 1.5 * last[0]
 
 
 def test_table_2(make, tmp_path):
@@ -190,47 +290,71 @@ def test_table_2(make, tmp_path):
         for method, scheme, start in (("diana", "quant", 0), ("diana+", "quant+", 0.005))
         for codec, rounds in (("elias", 100), ("e1", 100), ("entropy", 40))
     ]
+    paths += [make("diana+", scheme, start=0.005, ranks=2) for scheme in ("quant+", "rand-τ+")]
     logs = logs_of(*paths)
     found = table2.runs(logs)
     assert len(found) == 6
     assert table2.message_bits(logs[:3]) == pytest.approx([8e3 / 5] * 3)
-    sizes, sent, seconds = table2.claims(logs)
+    sizes, sent, clock = table2.claims(logs)
     assert sizes.verdict == "does not hold"
     assert sizes.measured == "a9a: d = 123, n = 5, m = 200, not d = 123, n = 8, m = 2,837"
-    own = [claim.evidence[0].numbers for claim in (sent, seconds)]
+    own = [claim.evidence[0].numbers for claim in (sent, clock)]
     assert own[0]["share"] == pytest.approx(0.005 / 5.005)  # in 5,000 rounds of 0.001
-    assert own[0]["rounds_for_a_tenth"] == pytest.approx(45)
+    assert own[0]["negligible_from_round"] == pytest.approx(5 / 0.03)
     assert own[1]["share"] == pytest.approx(0.0025 / 5.0025)
-    assert sent.verdict == seconds.verdict == "holds" and own[0]["rounds_measured"] == 100
+    assert sent.verdict == clock.verdict == "holds"
+    [log] = logs_of(make("diana+", "quant+", start=0.2))
+    late = table2._negligible("", log, schemes.BYTES, "")
+    assert late.verdict == "does not hold" and late.numbers["share"] < 0.04
     table2.draw(logs).savefig(tmp_path / "table.png")
 
 
 def test_figures_that_share_runs():
-    """One grid, and so one folder of logs; each figure draws labels that are in it."""
-    figures = [find(f"saq-fig{number}")[1] for number in (4, 5, 6, 7, 8)]
-    assert len({figure.source for figure in figures}) == 1
-    drawn = {label for figure in figures for label in figure.draw.args[1]}
-    assert drawn == set(curves.LOOKS)
+    """One source for the paper's figures, one for the code's; what is drawn is in its grids."""
+    for prefix in ("", "code-"):
+        figures = [find(f"saq-{prefix}fig{number}")[1] for number in (4, 5, 6, 7, 8)]
+        assert len({figure.source for figure in figures}) == 1
+        assert {label for figure in figures for label in figure.draw.args[1]} == set(curves.LOOKS)
 
 
 @pytest.mark.parametrize("scale", ["quick", "paper"])
-@pytest.mark.parametrize("name", ["saq-fig4", "saq-table2"])
-def test_the_grid(name, scale):
+@pytest.mark.parametrize("name", ["saq-fig4", "saq-code-fig4", "saq-table2"])
+def test_the_grids(name, scale):
     """Table 2's data and workers, Section B.1's setting, 5 seeds and 5,000 rounds."""
     study, figure = find(name)
-    folder, grid = figure.source.whole(study.folder, scale)
-    assert str(folder) == ("logs/saq" if name == "saq-fig4" else "logs/saq-table2")
-    assert {p["problem"]["data"]: p["problem"]["workers"] for p in grid} == WORKERS
-    seeds = {point["run"].get("seed", 1) for point in grid}
-    number = 1 if name == "saq-table2" else 3 if scale == "quick" else 5
-    assert len(seeds) == number and len(grid) == 6 * (9 if number == 1 else 10 * number)
-    labels = set()
-    for point in grid:
-        experiment = parse(point)
-        problem = experiment.table["problem"]
-        assert (problem["split"], problem["scale"]) == ("sorted-by-norm", "row-max-abs")
-        assert problem["l2"] == 1e-3 and point["run"]["reference"]
-        assert scale == "quick" or point["run"]["rounds"] == 5000
-        assert ranks_of(experiment) == point["problem"]["workers"]
-        labels.add(curves.label(type("Log", (), {"config": experiment.table})))
-    assert labels == (set(curves.LOOKS) if name == "saq-fig4" else set(table2.LABELS))
+    assert str(figure.source.folder(study.folder)) == "logs/saq"
+    drawn = set()
+    for grid in figure.source.grids:
+        points = grid.whole(study.folder, scale)[1]
+        data = {"a8a": "a9a"} if "code" in grid.file else {}
+        sets = {p["problem"]["data"]: p["problem"]["workers"] for p in points}
+        assert {data.get(name, name): n for name, n in sets.items()} == WORKERS
+        assert len({point["run"].get("seed", 1) for point in points}) == SEEDS[grid.file]
+        timed, labels = grid.file == "seconds", set()
+        for point in points:
+            experiment = parse(point)
+            problem, run = experiment.table["problem"], point["run"]
+            assert (problem["split"], problem["scale"]) == ("sorted-by-norm", "row-max-abs")
+            assert problem["l2"] == 1e-3 and run["reference"]
+            assert scale == "quick" or run["rounds"] >= 5000
+            workers = problem["workers"] if scale == "paper" else 2
+            assert ranks_of(experiment) == (workers if timed else None)
+            labels.add(schemes.label(type("Log", (), {"config": experiment.table})))
+            if "code" in grid.file and "DIANA (" in schemes.label(type("L", (), {"config": point})):
+                assert point["method"]["rule"] == "published"
+        drawn |= set() if timed and name == "saq-table2" else labels
+        assert len(points) % len(labels) == 0
+        if timed:
+            assert labels == set(curves.LOOKS)
+    assert drawn == (set(table2.LABELS) if name == "saq-table2" else set(curves.LOOKS))
+
+
+def test_the_code_has_the_infinity_norm_everywhere():
+    """But for rand-tau+, which has no norm; quant is one block, with the Euclidean omega."""
+    study, figure = find("saq-code-fig4")
+    for grid in figure.source.grids:
+        for point in grid.whole(study.folder, "quick")[1]:
+            table = point["compressor"]
+            inner = table.get("inner", table)
+            assert inner.get("norm") == "inf" or inner["name"] == "rand-tau-plus"
+            assert inner["name"] != "qsgd"

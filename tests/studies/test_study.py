@@ -1,15 +1,19 @@
 """Studies: loaded, listed, run, drawn, and made from the template."""
 
 import re
+import shutil
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
-from mpisim.analysis.study import Grid, find, load, studies
+from mpisim.analysis.results.provenance import provenance_of
+from mpisim.analysis.study import Grid, Grids, Job, find, load, studies
 from mpisim.cli import main
+from mpisim.comm.one_process import OneProcess
 from mpisim.core.errors import InputError
 from mpisim.problems.data import find as data_sets
+from mpisim.runs.sweep.points import Point
 from tests.comm.jobs import mpirun, needs_mpirun
 
 ROOT = Path(__file__).parents[2]
@@ -79,8 +83,8 @@ def test_names_of_figures_are_those_of_make(capsys):
     listed = re.findall(r"^  (\S+) +\S", capsys.readouterr().out, re.MULTILINE)
     numbers = {"marina": (1, 2), "permk": range(1, 11), "saq": range(3, 9), "cdadam": range(1, 12)}
     names = {f"{study}-fig{n}" for study, all_ in numbers.items() for n in all_}
-    names |= {"permk-mg", "permk-table5", "saq-table2", "cdadam-table2", "cdadam-pi"}
-    names |= {"cdadam-nu", "cdadam-errors"}
+    names |= {"permk-mg", "permk-table5", "saq-table2", "cdadam-table2", "cdadam-pi", "saq-seconds"}
+    names |= {"cdadam-nu", "cdadam-errors", *(f"saq-code-fig{n}" for n in range(4, 9))}
     assert set(listed) == names | {"netlab-crossover"} and len(listed) == len(names) + 1
 
 
@@ -93,13 +97,15 @@ def test_make_asks_the_study_for_extras(capsys):
 def test_make_asks_the_study_for_ranks(capsys, monkeypatch):
     """As many as the largest run asks for, of the data at hand; most figures ask for none."""
     for there, study, figure, ranks in (
-        (("svmguide3", "splice"), "saq", "fig4", "6\n"),
-        (("svmguide3", "a9a", "covtype"), "saq", "table2", "8\n"),
+        (("svmguide3", "splice"), "saq", "fig4", "2\n"),
+        (("svmguide3", "splice"), "saq", "fig4 --scale paper", "6\n"),
+        (("svmguide3", "a9a", "covtype"), "saq", "table2 --scale paper", "8\n"),
+        (("svmguide3", "a9a"), "saq", "code-fig4", ""),
         ((), "saq", "fig3", ""),  # a measurement
         (("mushrooms",), "marina", "fig1", ""),
     ):
         monkeypatch.setattr(data_sets, "available", there.__contains__)
-        assert main(["study", str(ROOT / "run" / study), figure, "--ranks"]) == 0
+        assert main(["study", str(ROOT / "run" / study), *figure.split(), "--ranks"]) == 0
         assert capsys.readouterr().out == ranks
 
 
@@ -107,9 +113,12 @@ def test_make_asks_the_study_for_ranks(capsys, monkeypatch):
 def test_every_grid_is_read(scale):
     for study in studies(ROOT / "run"):
         for figure in study.figures.values():
-            if isinstance(figure.source, Grid) and scale in figure.source.scales:
-                folder, points = figure.source.whole(study.folder, scale)
-                assert folder.parent == Path("logs") and points
+            source = figure.source
+            if isinstance(source, Grids):
+                assert source.folder(study.folder).parent == Path("logs")
+            elif isinstance(source, Grid) and scale in source.scales:
+                folder, points = source.whole(study.folder, scale)
+                assert folder.parts[0] == "logs" and points
 
 
 def test_data_that_is_not_here_is_left_out(monkeypatch):
@@ -191,3 +200,80 @@ def test_the_template_is_package_data():
     names = {path.name for path in files("mpisim.analysis.study").joinpath("template").iterdir()}
     assert names - {"__pycache__"} == {"README.md", "figures.py", "fig1.toml"}
     assert "mpisim.analysis.study = template/*" in (ROOT / "setup.cfg").read_text()
+
+
+@pytest.fixture
+def two_grids(made, monkeypatch, tmp_path):
+    """A study whose figure has two grids: runs side by side, and runs that are timed."""
+    monkeypatch.chdir(tmp_path)
+    grids = "Grids((Grid('bits'), Grid('timed')))"
+    figure = f"Figure('fig1', 'title', {grids}, lambda logs: style(), lambda logs: [])"
+    style = "from matplotlib.figure import Figure as style\n"
+    study = made(f"from mpisim.analysis.study import Grids\n{style}FIGURES = [{figure}]")
+    for name, ranks in (("bits", ""), ("timed", 'ranks = "workers"')):
+        (study.folder / f"{name}.toml").write_text(
+            f"""
+            [problem]
+            name = "nonconvex-loss"
+            data = "sample"
+            workers = 1
+            [method]
+            name = "gd"
+            stepsize = "theory"
+            [run]
+            rounds = 2
+            {ranks}
+            [sweep]
+            folder = "logs/mine/{name}"
+            run.seed = [1, 2]
+            """
+        )
+    return study
+
+
+def test_a_figure_of_two_grids(two_grids, capsys):
+    """Each grid has its own ranks and folder of logs; what one lacks is said."""
+    folder, source = two_grids.folder, two_grids.figure("fig1").source
+    assert source.ranks(folder, "quick") == 1 and source.extras(folder, "quick") == ""
+    assert source.folder(folder) == Path("logs/mine")
+    assert source.state(folder, "quick", 1) == "bits: never run, timed: never run"
+    with pytest.raises(InputError, match="logs/mine: no complete log"):
+        source.read(Path("logs/mine"))
+    assert main(["study", str(folder), "fig1"]) == 0
+    assert capsys.readouterr().out.count("2 points: 2 done") == 2
+    assert source.state(folder, "quick", 1) == "bits: 2 of 2 runs done, timed: 2 of 2 runs done"
+    logs, left = source.read(Path("logs/mine"))
+    assert [log.config["run"].get("ranks") for log in logs] == [None, None, "workers", "workers"]
+    assert left == [] and len(source.read(Path("logs/mine/timed"))[0]) == 2
+    shutil.copytree("logs/mine/timed", "logs/mine/another-figure")
+    assert len(source.read(Path("logs/mine"))[0]) == 4
+    assert provenance_of(two_grids, two_grids.figure("fig1"), "quick", 0).runs == {"done": 4}
+    for log in Path("logs/mine/timed").glob("*.h5"):
+        log.unlink()
+    logs, left = source.read(Path("logs/mine"))
+    assert len(logs) == 2 and left == ["logs/mine/timed: no complete log of a run there"]
+
+
+def test_a_grid_of_several_with_its_logs_elsewhere(two_grids):
+    file = two_grids.folder / "timed.toml"
+    file.write_text(file.read_text().replace("logs/mine/timed", "logs/timed"))
+    with pytest.raises(InputError, match=r"timed.toml: sweep.folder: 'logs/timed' .* be logs/mine"):
+        two_grids.figure("fig1").source.folder(two_grids.folder)
+    assert main(["study", str(two_grids.folder), "fig1"]) == 2 and not Path("logs").exists()
+
+
+def test_a_signal_ends_a_figure_of_several_grids():
+    class Fake(Grid):
+        def complete(self, job):
+            return [Point(self.file, "", {}, "", self.file)]
+
+        def folder(self, study):
+            return study / self.file
+
+    def completed(*statuses):
+        grids = Grids([Fake(status) for status in statuses])
+        points = grids.complete(Job(Path("mine"), "quick", OneProcess()))
+        return [point.status for point in points]
+
+    assert completed("done", "diverged", "done") == ["done", "diverged", "done"]
+    assert completed("done", "interrupted", "done") == ["done", "interrupted"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from math import inf, sqrt
 
 import numpy as np
@@ -16,10 +17,16 @@ from mpisim.theory import stepsizes as steps
 from tests.helpers import run_tables, table
 from tests.theory.support import setting
 
+
+def convex(*args, **how):
+    return dataclasses.replace(setting(*args, **how), convex=True)
+
+
 BY_HAND = [  # with L = 5, cal-L = 10, L_- = 4, L_+ = 5, max L_i = 7, n = 2
     ("gd", steps.gradient_descent(setting()), 1 / 4),
     ("dcgd", steps.dcgd(setting(6)), 1 / 46),
     ("diana convex", steps.diana_convex(setting(6)), 1 / 130),
+    ("diana published", steps.diana_published(convex(6)), 1 / 49),
     ("diana", steps.diana_nonconvex(setting(6)), 1 / 1120),
     ("vr-diana", steps.vr_diana(setting(6), 27), 1 / 2240),
     ("marina", steps.marina(setting(8), 0.5), 1 / 15),  # (1-p) omega / (p n) = 4
@@ -144,10 +151,18 @@ def test_without_a_theorem():
         lambda: steps.diana_nonconvex(setting(3.0, condition="PL", mu=1.0)),
         lambda: steps.diana_convex(setting(3.0, condition="PL", mu=1.0)),
         lambda: steps.vr_diana(setting(3.0, condition="PL", mu=1.0), 9),
+        lambda: steps.diana_published(convex(3.0, condition="PL", mu=1.0)),
+        lambda: steps.diana_published(setting(3.0)),
         lambda: steps.dcgd(setting(3.0, condition="PL", mu=1.0)),
     ):
         with pytest.raises(InputError, match=r"method\.stepsize"):
             call()
+
+
+def test_the_published_step_is_no_step_of_diana_plus():
+    smooth = dataclasses.replace(convex(6), cal_L_max=3.0)
+    with pytest.raises(InputError, match=r"method\.rule: \"published\" is not allowed with"):
+        steps.diana_published(smooth)
 
 
 RANDK = {"name": "randk", "k": 10}

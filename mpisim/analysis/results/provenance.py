@@ -10,6 +10,7 @@ from typing import Any
 
 from mpisim.analysis.results.settings import Settings, settings
 from mpisim.analysis.study.logs import swept_logs
+from mpisim.analysis.study.sources import Measurement
 from mpisim.analysis.study.spec import Figure, Study
 from mpisim.core import processor
 from mpisim.core.imports import PACKAGE
@@ -53,7 +54,9 @@ def provenance_of(study: Study, figure: Figure, scale: str, seconds: float) -> P
 
     seconds : that a measurement has taken; those of runs are in their logs
     """
-    logs, missing = swept_logs(figure.source.folder(study.folder))
+    swept = [swept_logs(folder) for folder in figure.source.folders(study.folder)]
+    logs = [log for found, _ in swept for log in found]
+    missing = [path for _, gone in swept for path in gone]
     here = provenance() | processor.facts()
     package = commit(PACKAGE)
     changed = package.get("git_dirty") or not is_committed(study.folder)
@@ -64,6 +67,7 @@ def provenance_of(study: Study, figure: Figure, scale: str, seconds: float) -> P
     if logs:
         seconds, own = sum(map(_seconds, logs)), settings(log.config for log in logs)
     else:
+        assert isinstance(figure.source, Measurement)
         own = Settings({}, {"size": figure.source.scales[scale]})
     executed = [log.attrs for log in logs] or [here | drawn_by]
     return Provenance(

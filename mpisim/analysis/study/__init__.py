@@ -1,5 +1,6 @@
 """Studies: a folder with grids of runs and a list of figures, drawn from logs, with claims."""
 
+from mpisim.analysis.study.base import Job
 from mpisim.analysis.study.load import find, load, studies
 from mpisim.analysis.study.logs import (
     best_run,
@@ -10,10 +11,10 @@ from mpisim.analysis.study.logs import (
     grouped,
     tuned,
 )
-from mpisim.analysis.study.sources import Grid, Measurement
+from mpisim.analysis.study.sources import Grid, Grids, Measurement
 from mpisim.analysis.study.spec import Figure, Study
 
-__all__ = ["Figure", "Grid", "Measurement", "Study"]
+__all__ = ["Figure", "Grid", "Grids", "Job", "Measurement", "Study"]
 __all__ += ["best_run", "best_runs", "by_data", "complete_logs", "data_sets", "grouped"]
 __all__ += ["tuned"]
 __all__ += ["find", "load", "studies"]

@@ -1,4 +1,4 @@
-"""Where the numbers of a figure come from: the runs of a grid, or a measurement.
+"""Where the numbers of a figure come from: the runs of grids, or a measurement.
 
 Running needs MPI and compiled kernels, so those modules are imported when something runs. Lists and
 figures need neither.
@@ -11,24 +11,20 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from mpisim.analysis.study.base import Found, Job, Source
 from mpisim.analysis.study.logs import complete_logs
 from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError
-from mpisim.core.schema import choose
+from mpisim.core.schema import choose, require
 from mpisim.runs.status import COMPLETE
-from mpisim.runs.sweep.points import Point, Spread
+from mpisim.runs.sweep.points import Point, exit_code
 from mpisim.runs.tables import Tables
-
-if TYPE_CHECKING:
-    from mpi4py import MPI
-
-Found = tuple[Any, list[str]]  # what is drawn, and a line for each run that is not
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Grid:
+class Grid(Source):
     """A grid of runs, which several figures may share.
 
     Attributes
@@ -78,23 +74,15 @@ class Grid:
         """The complete logs."""
         return complete_logs(folder)
 
-    def complete(
-        self,
-        study: Path,
-        scale: str,
-        comm: MPI.Intracomm,
-        command: str,
-        accept: bool,
-        spread: Spread,
-    ) -> Sequence[Point]:
+    def complete(self, job: Job) -> Sequence[Point]:
         """Sweep the points whose data is at hand. Collective."""
         from mpisim.runs.sweep.runner import counts, sweep
 
-        folder, grid, gone = on_first(comm, lambda: self.points(study, scale))
-        for data in gone if comm.rank == 0 else ():
+        folder, grid, gone = on_first(job.comm, lambda: self.points(job.study, job.scale))
+        for data in gone if job.comm.rank == 0 else ():
             print(f"{data}: left out, it is not here; `mpisim data fetch {data}` downloads it")
-        points = sweep(folder, grid, comm, command, accept, spread)
-        if comm.rank == 0:
+        points = sweep(folder, grid, job.comm, job.command, job.accept, job.spread)
+        if job.comm.rank == 0:
             print(f"{counts(points)}; logs in {folder}", flush=True)
         return points
 
@@ -122,12 +110,76 @@ class Grid:
         return max(needed, default=0) or None
 
     def extras(self, study: Path, scale: str) -> str:
-        """The extra of mpisim (setup.cfg) that the runs need: ``torch``, or nothing."""
+        """``torch`` where points train networks."""
         return "torch" if any(map(_trains, self.whole(study, scale)[1])) else ""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Measurement:
+class Grids(Source):
+    """Several grids, completed in this order: what is timed comes last.
+
+    The logs of each are in a folder of its file's name, below one that all share.
+    """
+
+    grids: Sequence[Grid]
+
+    def folder(self, study: Path) -> Path:
+        """The folder that all share; `InputError` where a grid has its logs elsewhere."""
+        shared = self.grids[0].folder(study).parent
+        for grid in self.grids:
+            require(
+                grid.folder(study) == shared / grid.file,
+                f"{study / grid.file}.toml: sweep.folder",
+                str(grid.folder(study)),
+                str(shared / grid.file),
+            )
+        return shared
+
+    def folders(self, study: Path) -> list[Path]:
+        """Those of the grids."""
+        return [grid.folder(study) for grid in self.grids]
+
+    def read(self, folder: Path) -> Found:
+        """The complete logs of all grids that have any; of the folder itself if it has no such."""
+        own = [folder / grid.file for grid in self.grids]
+        found: list[Any] = []
+        left: list[str] = []
+        for place in [path for path in own if path.is_dir()] or [folder]:
+            try:
+                logs, lines = complete_logs(place)
+            except InputError as error:
+                logs, lines = [], [str(error)]
+            found, left = found + logs, left + lines
+        if not found:
+            raise InputError(f"{folder}: no complete log of a run there")
+        return found, left
+
+    def complete(self, job: Job) -> Sequence[Point]:
+        """Complete one grid after the other, until a signal stops one. Collective."""
+        points: list[Point] = []
+        on_first(job.comm, lambda: self.folder(job.study))
+        for grid in self.grids:
+            points += grid.complete(job)
+            if exit_code(points):
+                break
+        return points
+
+    def state(self, study: Path, scale: str, ranks: int) -> str:
+        """How many points of each grid are done."""
+        states = (f"{grid.file}: {grid.state(study, scale, ranks)}" for grid in self.grids)
+        return ", ".join(states)
+
+    def ranks(self, study: Path, scale: str) -> int | None:
+        """The most that a grid asks for."""
+        return max((grid.ranks(study, scale) or 0 for grid in self.grids), default=0) or None
+
+    def extras(self, study: Path, scale: str) -> str:
+        """What one of the grids needs."""
+        return max(grid.extras(study, scale) for grid in self.grids)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Measurement(Source):
     """Numbers that a module measures without runs.
 
     Attributes
@@ -151,29 +203,17 @@ class Measurement:
         """What was measured."""
         return self.load(folder), []
 
-    def complete(
-        self,
-        study: Path,
-        scale: str,
-        comm: MPI.Intracomm,
-        command: str,
-        accept: bool,
-        spread: Spread,
-    ) -> Sequence[Point]:
+    def complete(self, job: Job) -> Sequence[Point]:
         """Measure anew. Collective."""
-        size, folder = choose(self.scales, scale, "--scale"), self.folder(study)
-        if spread.jobs:
+        size, folder = choose(self.scales, job.scale, "--scale"), self.folder(job.study)
+        if job.spread.jobs:
             raise InputError("--jobs: this figure needs no runs; one process measures")
-        on_first(comm, lambda: import_module(self.module).measure(folder, size))
+        on_first(job.comm, lambda: import_module(self.module).measure(folder, size))
         return []
 
     def state(self, study: Path, scale: str, ranks: int) -> str:
         """Whether anything was measured."""
         return "measured" if self.folder(study).is_dir() else "never measured"
-
-    def ranks(self, study: Path, scale: str) -> int | None:
-        """None: rank 0 measures."""
-        return None
 
     def extras(self, study: Path, scale: str) -> str:
         """Nothing, at any of the scales."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mpisim.analysis.claims import Claim
-from mpisim.analysis.study.sources import Grid, Measurement
+from mpisim.analysis.study.base import Source
 from mpisim.core.errors import InputError
 from mpisim.core.schema import require
 
@@ -30,17 +30,17 @@ class Figure:
 
     name: str
     title: str
-    source: Grid | Measurement
+    source: Source
     draw: Callable[[Any], Any]
     claims: Callable[[Any], Iterable[Claim]]
 
     def __post_init__(self) -> None:
         named = isinstance(self.name, str) and NAME.fullmatch(self.name) is not None
         require(named, "a figure's name", self.name, "lower-case letters, digits, '.' and '-'")
-        sourced = isinstance(self.source, Grid | Measurement)
+        sourced = isinstance(self.source, Source)
         for field, right, allowed in (
             ("title", isinstance(self.title, str), "a string"),
-            ("source", sourced, "Grid(...) or Measurement(...)"),
+            ("source", sourced, "Grid(...), Grids(...) or Measurement(...)"),
             ("draw", callable(self.draw), "a function of what is drawn"),
             ("claims", callable(self.claims), "a function of what is drawn"),
         ):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from mpisim.core.errors import InputError
@@ -11,22 +13,10 @@ from mpisim.theory import stepsizes
 from mpisim.theory.setting import Setting, Step
 
 
-@estimator("diana")
-class Diana(Estimator):
-    """DIANA (Mishchenko et al., 2019; Horvath et al., 2019).
+class DianaFamily(Estimator):
+    """What DIANA and VR-DIANA share: shifts h_i, and what is sent."""
 
-    m_i^k     = Q(grad f_i(x^k) - h_i^k)
-    g^k       = h^k + (1/n) sum_i m_i^k
-    h_i^{k+1} = h_i^k + alpha m_i^k
-
-    alpha : shift step size; "theory" is 1 / (1 + omega), with the compressor ``smooth`` (DIANA+)
-        1 / (1 + omega_max) of the compressor inside. Shifts start at 0.
-
-    This differs from the published MARINA experiments: there, workers send h_i^{k+1} and the server
-    steps with its mean, instead of h^k plus the mean of the compressed differences.
-    """
-
-    alpha: float | Theory = "theory"
+    alpha: float | Theory
 
     def check(self) -> None:
         if self.alpha == "theory":
@@ -43,9 +33,6 @@ class Diana(Estimator):
         self.start_shifts(x)
         return self.estimate(x)
 
-    def estimate(self, x: np.ndarray) -> np.ndarray:
-        return self.send(self.oracle.gradients(x))
-
     def start_shifts(self, x: np.ndarray) -> None:
         """h_i^0 = 0, and their mean h^0."""
         arithmetic = self.star.precision.arithmetic
@@ -53,7 +40,7 @@ class Diana(Estimator):
         self.h = np.zeros(x.size, arithmetic)
 
     def send(self, g_i: np.ndarray) -> np.ndarray:
-        """The three lines above, for gradients or their estimates g_i, shape (m, d)."""
+        """The three lines of `Diana`, for gradients or their estimates g_i, shape (m, d)."""
         m_i = self.compress(g_i - self.h_i)
         self.h_i = self.h_i + self.alpha * m_i.decoded()
         m = self.star.mean(m_i)
@@ -61,7 +48,33 @@ class Diana(Estimator):
         self.h = self.h + self.alpha * m
         return self.star.broadcast(g)
 
+
+@estimator("diana")
+class Diana(DianaFamily):
+    """DIANA (Mishchenko et al., 2019; Horvath et al., 2019).
+
+    m_i^k     = Q(grad f_i(x^k) - h_i^k)
+    g^k       = h^k + (1/n) sum_i m_i^k
+    h_i^{k+1} = h_i^k + alpha m_i^k
+
+    alpha : shift step size; "theory" is 1 / (1 + omega), with the compressor ``smooth`` (DIANA+)
+        1 / (1 + omega_max) of the compressor inside. Shifts start at 0.
+    rule : of a "theory" step: "theorem", Theorem 2 of the smoothness-aware quantization paper where
+        the problem is convex, or "published", the step of that paper's published code
+
+    This differs from the published MARINA experiments: there, workers send h_i^{k+1} and the server
+    steps with its mean, instead of h^k plus the mean of the compressed differences.
+    """
+
+    alpha: float | Theory = "theory"
+    rule: Literal["theorem", "published"] = "theorem"
+
+    def estimate(self, x: np.ndarray) -> np.ndarray:
+        return self.send(self.oracle.gradients(x))
+
     def theory_step(self, setting: Setting) -> Step:
+        if self.rule == "published":
+            return stepsizes.diana_published(setting)
         if setting.convex:
             return stepsizes.diana_convex(setting)
         if setting.cal_L_max is not None:

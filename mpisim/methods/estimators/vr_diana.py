@@ -8,13 +8,13 @@ import numpy as np
 
 from mpisim.methods.estimators.base import Theory, estimator, probability
 from mpisim.methods.estimators.batches import batch_size
-from mpisim.methods.estimators.diana import Diana
+from mpisim.methods.estimators.diana import DianaFamily
 from mpisim.theory import stepsizes
 from mpisim.theory.setting import Setting, Step
 
 
 @estimator("vr-diana")
-class VRDiana(Diana):
+class VRDiana(DianaFamily):
     """VR-DIANA, Variant 1 (loopless control point; Horvath et al., 2019).
 
     g_i^k     = (1/b') sum_j (grad f_ij(x^k) - grad f_ij(w^k)) + grad f_i(w^k)
@@ -33,6 +33,7 @@ class VRDiana(Diana):
 
     batch: int | float = dataclasses.field(kw_only=True)
     p: float | Theory = "theory"
+    alpha: float | Theory = "theory"
 
     def check(self) -> None:
         self.b = batch_size(self.batch, self.oracle.samples, "batch")

@@ -1,0 +1,78 @@
+"""Where the seconds of a round go, and what they would be on slower links."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mpisim.analysis import breakdown, panels
+from mpisim.analysis.curves import Axis
+from mpisim.analysis.link_model import parse
+from mpisim.analysis.modelled import ModelledSeconds
+from mpisim.analysis.oversubscription import note
+from mpisim.analysis.study import data_sets
+from mpisim.comm.clock import PHASES
+from mpisim.runs.log.reader import Log
+
+from .curves import LOOKS
+from .schemes import ERROR, RATIO, SECONDS, Found, dimension, runs
+
+SHOWN = (
+    "DCGD (quant)",
+    "DIANA (quant)",
+    "DCGD+ (block quant+)",
+    "DIANA+ (block quant+)",
+    "DCGD+ (quant+)",
+    "DIANA+ (quant+)",
+    "DIANA+ (rand-τ+)",
+)
+LINKS = {"1 Gbit/s": "1gbit", "100 Mbit/s": "100mbit", "10 Mbit/s": "10mbit"}
+MODELLED = {
+    f"modelled seconds, {text}": ModelledSeconds("seconds", log=True, links=parse(link))
+    for text, link in LINKS.items()
+}
+COSTS: dict[str, Axis] = {"seconds, measured": SECONDS} | MODELLED
+MILLISECOND = 1e-3
+
+
+def draw(logs: Sequence[Log]) -> Any:
+    """A column for each data set: the phases of a round, then the error over seconds."""
+    found = runs(logs, SECONDS)
+    names = data_sets(found)
+    figure, grid = panels.grid(1 + len(COSTS), len(names))
+    for number, (column, data) in enumerate(zip(grid.T, names, strict=True)):
+        column[0].set_title(f"{data}, d = {dimension([found], data)}")
+        _phases(column[0], found, data, named=number == 0)
+        for panel, (text, cost) in zip(column[1:], COSTS.items(), strict=True):
+            for scheme in SHOWN:
+                if (data, scheme) in found:
+                    panels.curve(panel, found[data, scheme], cost, ERROR, *LOOKS[scheme])
+            panels.dress(panel, cost, ERROR, text)
+    for panel in grid[1:, 0]:
+        panel.set_ylabel(RATIO)
+    looks = panels.entries_of({scheme: LOOKS[scheme] for scheme in SHOWN})
+    looks += panels.colours_of(breakdown.COLOURS.items(), 6)
+    panels.legend(figure, looks, "SAQ, Appendix B: seconds, measured and modelled", 5)
+    panels.caption(figure, note(log for own in found.values() for log in own), len(names))
+    return figure
+
+
+def _phases(panel: Any, found: Found, data: str, named: bool) -> None:
+    """A bar for each scheme: mean milliseconds of a round by phase, on the slowest path."""
+    schemes = [scheme for scheme in SHOWN if any(label == scheme for _, label in found)]
+    places = [place for place, scheme in enumerate(schemes) if (data, scheme) in found]
+    spent = [
+        np.mean([breakdown.per_round(log) for log in found[data, schemes[place]]], axis=0)
+        for place in places
+    ]
+    left = np.zeros(len(places))
+    for phase, widths in zip(PHASES, np.transpose(spent) / MILLISECOND, strict=True):
+        panel.barh(places, widths, 0.7, left=left, color=breakdown.COLOURS[phase])
+        left += widths
+    panel.set_ylim(len(schemes) - 0.5, -0.5)
+    panel.set_yticks(range(len(schemes)), schemes if named else [""] * len(schemes))
+    panel.set_axisbelow(True)
+    panel.grid(visible=False, axis="y")
+    panel.set_xlabel("ms a round")
