@@ -16,6 +16,7 @@ from time import perf_counter
 from mpi4py import MPI
 
 from benchmarks.common import result, write
+from mpisim.problems.data.find import available
 from mpisim.runs.sweep.grid import read
 from mpisim.runs.sweep.points import Spread
 from mpisim.runs.sweep.runner import sweep
@@ -27,23 +28,29 @@ SHOWN = ("qsgd", "block-quant-plus")  # the compressors of SAQ's Figure 4
 
 def permk() -> list[Tables]:
     """MARINA with RandK and PermK, and EF21 with TopK, on 1,000 workers."""
-    _, points = read(RUN / "permk" / "quadratic.toml", [])
+    settings = ["sweep.seeds=[1]", "run.rounds=2000"]
+    _, points = read(RUN / "permk" / "quadratic.toml", settings)
     return [point for point in points if point["problem"]["workers"] == 1000]
 
 
 def saq() -> list[Tables]:
     """DCGD(+) and DIANA(+) with quantization, by rounds and bits."""
-    settings = [
-        "sweep.run.seed=[1, 2, 3]",
-        'sweep.data=[{problem={data="sample", workers=4}}]',
-    ]
-    _, points = read(RUN / "saq" / "schemes.toml", settings)
-    return [p for p in points if _shown(p["compressor"])]
+    shorter = ["sweep.run.seed=[1, 2]", "run.rounds=2000"]
+    points: list[Tables] = []
+    for file in ("schemes", "diana"):
+        points += read(RUN / "saq" / f"{file}.toml", shorter)[1]
+    shown = [p for p in points if _shown(p["compressor"])]
+    here = [p for p in shown if available(p["problem"]["data"])]
+    return here or [_on_sample(p) for p in shown if p["problem"]["data"] == "splice"]
 
 
 def _shown(compressor: Tables) -> bool:
     inner = compressor.get("inner", compressor)
     return inner["name"] in SHOWN and inner.get("steps") is None
+
+
+def _on_sample(point: Tables) -> Tables:
+    return point | {"problem": point["problem"] | {"data": "sample"}}
 
 
 def seconds(points: list[Tables], size: int) -> float:

@@ -164,6 +164,17 @@ def test_a_new_study_runs_as_it_is(tmp_path, monkeypatch, capsys):
     assert "papers/mine: exists already" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("grid", ["", "problem = 3"])
+def test_a_grid_without_a_problem_is_listed_and_refused(grid, made, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    made(f"FIGURES = [{FIGURE}]")
+    (tmp_path / "mine" / "fig1.toml").write_text(grid)
+    assert main(["study", "mine"]) == 0
+    assert "never run" in capsys.readouterr().out
+    assert main(["study", "mine", "fig1"]) == 2
+    assert "mpisim: problem" in capsys.readouterr().err
+
+
 def test_a_figure_of_an_older_version_is_to_be_drawn_again(made, tmp_path, monkeypatch, capsys):
     """Its claims cannot be read; the study is listed all the same."""
     monkeypatch.chdir(tmp_path)

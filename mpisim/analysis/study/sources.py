@@ -221,12 +221,18 @@ class Measurement(Source):
         return ""
 
 
+def _problem(point: Tables) -> Tables:
+    """Its table; empty where there is none, which the sweep refuses with a line."""
+    table = point.get("problem")
+    return table if isinstance(table, dict) else {}
+
+
 def _data(point: Tables) -> str:
-    return point["problem"].get("data", "")
+    return str(_problem(point).get("data", ""))
 
 
 def _trains(point: Tables) -> bool:
-    return point["problem"].get("name") == "torch"
+    return _problem(point).get("name") == "torch"
 
 
 def _here(point: Tables) -> bool:
