@@ -20,7 +20,7 @@ MORE = (
     " compressor"
 )
 METHODS = ("amsgrad", "ef21-2way", "1bit-adam", "cd-adam")
-HEAD = ("Method", "time (s / round)", "bits of a worker, both ways", "by the formula")
+HEAD = ("Method", "time (s / round)", "bits of a worker in {} rounds, both ways", "by the formula")
 
 
 def rows(logs: list[Log]) -> list[tuple[str, float, float, float]]:
@@ -52,7 +52,8 @@ def draw(logs: list[Log]) -> Any:
     figure, ((panel,),) = panels.grid(1, 1, (3 * panels.PANEL[0], panels.PANEL[1]))
     figure.set_layout_engine("none")
     panel.set_position((0.03, 0.15, 0.94, 0.8))
-    panels.table(panel, [HEAD, *cells], 1.6, cellLoc="center")
+    head = [text.format(int(log.column("round")[-1])) for text in HEAD]
+    panels.table(panel, [head, *cells], 1.6, cellLoc="center")
     trained = labels.training(log.config, log.n)
     panels.caption(figure, "; ".join(filter(None, (trained, note(logs)))), 3)
     return figure

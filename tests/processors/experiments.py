@@ -58,6 +58,9 @@ def experiments(dense: str) -> Iterator[tuple[dict, dict, dict, dict]]:
     subsets = {"name": "permuted-subsets", "subsets": [[0, 1, 2], [3, 4, 5], [0, 2, 4], [1, 3, 5]]}
     small = QUADRATIC | {"workers": 4, "dimension": 6}
     yield small, {"name": "marina"} | theory, subsets, {}
+    rows = [[[1.0, 1.0]], [[1.0, -1.0]]] * 2
+    mappings = {"name": "permuted-mappings", "analysis": rows}
+    yield small | {"dimension": 2}, {"name": "marina"} | theory, mappings, {}
     yield QUADRATIC, {"name": "ef21"} | theory, {"name": "topk", "k": 3}, {}
     yield AUTOENCODER, {"name": "ef21"} | given, {"name": "rank-k", "k": 1}, reference
     yield AUTOENCODER, {"name": "vr-marina", "batch": 2} | given, RANDK, single

@@ -83,7 +83,15 @@ def test_names_of_figures_are_those_of_make(capsys):
     listed = re.findall(r"^  (\S+) +\S", capsys.readouterr().out, re.MULTILINE)
     numbers = {"marina": (1, 2), "permk": range(1, 11), "saq": range(3, 9), "cdadam": range(1, 12)}
     names = {f"{study}-fig{n}" for study, all_ in numbers.items() for n in all_}
-    names |= {"permk-mg", "permk-table5", "saq-table2", "cdadam-table2", "cdadam-pi", "saq-seconds"}
+    names |= {
+        "permk-mg",
+        "permk-groups",
+        "permk-table5",
+        "saq-table2",
+        "cdadam-table2",
+        "cdadam-pi",
+        "saq-seconds",
+    }
     names |= {"cdadam-nu", "cdadam-errors", *(f"saq-code-fig{n}" for n in range(4, 9))}
     assert set(listed) == names | {"netlab-crossover"} and len(listed) == len(names) + 1
 

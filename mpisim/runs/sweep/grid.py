@@ -55,8 +55,9 @@ def points(tables: Tables, settings: list[str], folder: str) -> tuple[Path, list
 
 def expand(base: Tables, sweep: Tables) -> list[Tables]:
     """The tables of every point: ``base`` with one change of each dimension merged over it."""
-    common = {key: _own("sweep", sweep, key) for key in OWN}
-    rest = {key: value for key, value in sweep.items() if key not in OWN}
+    named = [key for key in OWN if _are_tables(sweep.get(key))]  # dimensions with such a name
+    common = {key: [] if key in named else _own("sweep", sweep, key) for key in OWN}
+    rest = {key: value for key, value in sweep.items() if key in named or key not in OWN}
     alternatives = [_alternatives(key, rest[key]) for key in rest if key not in TABLES]
     values = [d for key in rest if key in TABLES for d in _values((key,), rest[key])]
     points = []
@@ -87,7 +88,7 @@ def _values(path: tuple[str, ...], node: Any) -> list[list[Tables]]:
 def _alternatives(key: str, node: Any) -> list[Tables]:
     """The dimension ``[[sweep.KEY]]``: whole tables, merged over those of the file."""
     allowed = ", ".join((*TABLES, *OWN))
-    if not isinstance(node, list) or not node or not all(isinstance(one, dict) for one in node):
+    if not _are_tables(node):
         raise InputError(
             f"sweep.{key}: unknown key; allowed: folder, {', '.join(OWN)}, TABLE.KEY ="
             f" [values], and"
@@ -102,6 +103,10 @@ def _alternatives(key: str, node: Any) -> list[Tables]:
                 given = f"{name} = {table!r} is not allowed"
                 raise InputError(f"{where}: {given}; it must be a table among {allowed}")
     return node
+
+
+def _are_tables(node: Any) -> bool:
+    return isinstance(node, list) and node != [] and all(isinstance(one, dict) for one in node)
 
 
 def _own(where: str, table: Tables, key: str) -> list[Any]:

@@ -194,6 +194,12 @@ seeds = [5]
     assert seeds("sweep.seeds=[7]") == [(1, 7), (2, 7)]
 
 
+def test_a_dimension_may_be_called_seeds(tmp_path):
+    sweep = "seeds = [{ run = { seed = 3 } }, { run = { seed = 5 } }]"
+    _, points = read(write(tmp_path, sweep), [])
+    assert [point["run"]["seed"] for point in points] == [3, 5]
+
+
 def test_multiples_keep_the_condition_of_the_theorem(tmp_path):
     sweep = """
     multiples = [1, 2]
