@@ -76,11 +76,16 @@ def best(points: Iterable[Point | Path], criterion: str = DEFAULT) -> list[Tuned
     points : of a sweep, or paths of logs
     criterion : a key of `CRITERIA`
     """
-    rule = choose(CRITERIA, criterion, "criterion")
     logged = (p for p in points if not isinstance(p, Point) or p.status not in ("skipped", ""))
     paths = [Path(p.log if isinstance(p, Point) else p) for p in logged]
+    return ranked(read_experiments(list(dict.fromkeys(paths))), criterion)
+
+
+def ranked(found: Iterable[Log], criterion: str) -> list[TunedSetting]:
+    """`best` of logs that are read already."""
+    rule = choose(CRITERIA, criterion, "criterion")
     groups: dict[str, list[Log]] = {}
-    for log in read_experiments(list(dict.fromkeys(paths))):
+    for log in found:
         with damaged(log.path):
             groups.setdefault(repr(_setting(log)), []).append(log)
     settings = differences([_setting(logs[0]) for logs in groups.values()])

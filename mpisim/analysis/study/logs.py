@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from mpisim.analysis.tune import TunedSetting, best
+from mpisim.analysis.tune import TunedSetting, best, ranked
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import Log, read_experiments
 from mpisim.runs.sweep.points import SUMMARY, read_summary
@@ -60,7 +60,7 @@ def best_runs(logs: Iterable[Log], criterion: str = "mean") -> Iterator[dict[flo
     so are settings without any step.
     """
     by_path = {str(log.path): log for log in logs}
-    for choice in best(map(Path, by_path), criterion):
+    for choice in ranked(by_path.values(), criterion):
         scored = [c for c in choice.candidates if c.score is not None]
         scored.sort(key=lambda c: (c.score, c.step))
         if scored:
