@@ -22,7 +22,7 @@ from tests.trials.job import EXPERIMENTS, start_job, wait_for, what_is_left
 
 FAULTS = ("kill a rank", "kill the launcher", "Ctrl-C")
 SEEDS = [1, 2, 3, 4]
-LATEST = 8.0  # seconds after the start
+LATEST = 6.0  # seconds after the start
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Trial:
     def tables(self) -> dict:
         """The experiment and its grid."""
         tables = EXPERIMENTS[self.experiment]
-        run = tables["run"] | {"checkpoint_seconds": 0.05, "rounds": 3000, "log_every": 10}
+        run = tables["run"] | {"checkpoint_seconds": 0.05, "rounds": 10_000, "log_every": 10}
         return tables | {"run": run, "sweep": {"run": {"seed": SEEDS}}}
 
     def text(self) -> str:
