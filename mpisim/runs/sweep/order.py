@@ -12,7 +12,7 @@ class Work:
     """What is known of a point before it runs.
 
     number : of the point in the plan
-    size : of the run, relative to others: rounds x workers x dimension
+    size : of the run, relative to others: rounds x (a constant + workers x dimension)
     bytes : that the run takes at most, as far as this is known; 0 if it is not
     problem : equal for points with the same problem
     """

@@ -11,6 +11,7 @@ from mpisim.runs.experiment import Experiment, parse
 from mpisim.runs.sweep.order import Work
 from mpisim.runs.sweep.points import Point
 
+ROUND = 100_000  # numbers in whose time a round does what does not grow with n or d
 STATES = 4  # arrays (n, d) of a method with dense state: h, a gradient, a difference, a message
 
 
@@ -23,7 +24,8 @@ def _work(number: int, experiment: Experiment) -> Work:
     run, d = experiment.run, _dimension(experiment)
     n = getattr(experiment.problem, "workers", None) or 1
     state = float(STATES * n * d * run.precision.arithmetic.itemsize)
-    return Work(number, float(run.rounds * n * max(d, 1)), state, problem_key(experiment))
+    size = float(run.rounds * (ROUND + n * max(d, 1)))
+    return Work(number, size, state, problem_key(experiment))
 
 
 def _dimension(experiment: Experiment) -> int:

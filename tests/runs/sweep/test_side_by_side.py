@@ -29,7 +29,7 @@ from mpisim.runs.sweep.order import Work
 from mpisim.runs.sweep.plan import plan
 from mpisim.runs.sweep.points import Point, read_summary
 from mpisim.runs.sweep.side_by_side import say_what_fits, share
-from mpisim.runs.sweep.sizes import works_of
+from mpisim.runs.sweep.sizes import ROUND, works_of
 from tests.comm.jobs import environment
 from tests.resumes import differences
 from tests.runs.sweep.support import BASE, run, write
@@ -164,10 +164,10 @@ def test_sizes_and_bytes_of_points(tmp_path):
     works = works_of(points, range(4))
     d = 123
     assert sorted((work.size, work.bytes) for work in works) == [
-        (12 * 3 * d, 4 * 3 * d * 4),
-        (24 * 3 * d, 4 * 3 * d * 8),
-        (12 * 6 * d, 4 * 6 * d * 8),
-        (12 * 1e7, 4 * 1e7 * 8),
+        (12 * (ROUND + 3 * d), 4 * 3 * d * 4),
+        (12 * (ROUND + 6 * d), 4 * 6 * d * 8),
+        (24 * (ROUND + 3 * d), 4 * 3 * d * 8),
+        (12 * (ROUND + 1e7), 4 * 1e7 * 8),
     ]
     assert len({work.problem for work in works}) == 4
 
