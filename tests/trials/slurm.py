@@ -14,9 +14,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import h5py
 import tomli_w
 
+from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import read
 from tests.comm.jobs import ROOT, environment
 from tests.helpers import run_tables
@@ -94,10 +94,10 @@ def _field(cluster: Cluster, job: str, name: str) -> str:
 
 
 def _attribute(log: Path, name: str) -> str:
+    """Of a log that may be written at this moment."""
     try:
-        with h5py.File(log, "r", locking=False) as file:
-            return str(file.attrs[name])
-    except (OSError, KeyError):
+        return str(read(log).attrs.get(name, ""))
+    except InputError:
         return ""
 
 
