@@ -25,6 +25,9 @@ KEYS = {  # what a method needs besides its step
     "vr-diana": {"batch": 0.1},
     "pp-marina": {"participants": 2},
     "1bit-adam": {"warmup": 16},
+    "dasha-page": {"batch": 7, "p": 0.2},
+    "dasha-mvr": {"batch": 7, "b": 0.1},
+    "dasha-sync-mvr": {"batch": 7, "p": 0.2},
 }
 COMPRESSORS = {
     "gd": [{}],
@@ -49,7 +52,11 @@ def experiments(rounds: int = LAST) -> Iterator[tuple[str, dict]]:
             name = f"{method} {compressor.get('name', '')}"
             yield name, table(keys, compressor, problem={"name": "logistic"}, rounds=rounds)
     quadratic = {"name": "quadratic", "workers": 6, "dimension": 20, "noise": 0.3}
-    for method, compressor in (("marina", RANDK), ("ef21", TOPK)):  # gradients are functions of x
+    for method, compressor in (
+        ("marina", RANDK),
+        ("ef21", TOPK),
+        ("dasha", RANDK),
+    ):  # gradients are functions of x
         tables = table({"name": method, "stepsize": 0.1}, compressor, rounds=rounds)
         yield f"{method} quadratic", tables | {"problem": quadratic}
 

@@ -30,6 +30,7 @@ class LazyRows(ABC):
 
     shape: tuple[int, int]
     dtype: np.dtype
+    __array_ufunc__ = None  # an array on the left leaves the operation to these rows
 
     @abstractmethod
     def fill(self, first: int, out: np.ndarray) -> None:
@@ -84,6 +85,12 @@ class LazyRows(ABC):
     def __sub__(self, other: LazyRows | np.ndarray) -> LazyRows:
         return LazyDifference(self, other)
 
+    def __rsub__(self, other: np.ndarray) -> LazyRows:
+        return LazyDifference(Stored(other), self)
+
+    def __rmul__(self, factor: float) -> LazyRows:
+        return LazyMultiple(factor, self)
+
 
 def row_blocks(v: np.ndarray | LazyRows) -> Iterator[tuple[slice, np.ndarray]]:
     """`LazyRows.parts`; ``v`` (m, d) may also be an array."""
@@ -110,6 +117,35 @@ class LazyDifference(LazyRows):
 
     def largest(self, k: int) -> tuple[np.ndarray, np.ndarray]:
         return self.first.largest_less(self.second, k)
+
+
+class LazyMultiple(LazyRows):
+    """``factor`` times ``rows`` (m, d)."""
+
+    def __init__(self, factor: float, rows: LazyRows):
+        self.factor, self.of = factor, rows
+        self.shape, self.dtype = rows.shape, rows.dtype
+
+    def fill(self, first: int, out: np.ndarray) -> None:
+        self.of.fill(first, out)
+        out *= self.factor
+
+    def take(self, ptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
+        return self.factor * self.of.take(ptr, indices)
+
+
+class Stored(LazyRows):
+    """An array (m, d)."""
+
+    def __init__(self, array: np.ndarray):
+        self.array = array
+        self.shape, self.dtype = array.shape, array.dtype
+
+    def fill(self, first: int, out: np.ndarray) -> None:
+        out[:] = self.array[first : first + len(out)]
+
+    def take(self, ptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
+        return coordinates(self.array, ptr, indices, self.dtype)
 
 
 def _largest_by_parts(v: LazyRows, k: int) -> tuple[np.ndarray, np.ndarray]:

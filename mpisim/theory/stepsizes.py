@@ -58,7 +58,7 @@ def diana_published(setting: Setting) -> Step:
             "method.rule: \"published\" is not allowed with compressor 'smooth': the published"
             " code has Theorem 2's step, too"
         )
-    gamma = 1 / (setting.L_max * (1 + 2 * _omega(setting, "DIANA") / setting.n))
+    gamma = 1 / (setting.L_max * (1 + 2 * omega_of(setting, "DIANA") / setting.n))
     return Step(gamma, "SAQ, published code, DIANA: 1 / (L_max (1 + 2 omega / n))")
 
 
@@ -70,7 +70,7 @@ def _smoothness_aware(setting: Setting, who: str, theorem: int, factor: int) -> 
     cal_L_max, letters = setting.cal_L_max, "cal-L_max"
     _no_pl(setting, who)
     if cal_L_max is None:
-        cal_L_max, letters = _omega(setting, who) * setting.L_max, "omega L_max"
+        cal_L_max, letters = omega_of(setting, who) * setting.L_max, "omega L_max"
     else:
         who += "+"
     gamma = 1 / (setting.c.L + factor * cal_L_max / setting.n)
@@ -83,7 +83,7 @@ def diana_nonconvex(setting: Setting) -> Step:
     VR-DIANA's non-convex step (Horvath et al., 2019) with m = 1, as in the published MARINA
     experiments.
     """
-    omega = _omega(setting, "DIANA")
+    omega = omega_of(setting, "DIANA")
     _no_pl(setting, "DIANA")
     gamma = 1 / (10 * setting.L_max * sqrt(1 + omega / setting.n) * (omega + 2))
     formula = "1 / (10 L_max sqrt(1 + omega/n) (omega + 2))"
@@ -96,7 +96,7 @@ def vr_diana(setting: Setting, m: float) -> Step:
     VR-DIANA, non-convex (Horvath et al., 2019), as in the published MARINA experiments:
     ``m`` counts minibatches, m / b'.
     """
-    omega = _omega(setting, "VR-DIANA")
+    omega = omega_of(setting, "VR-DIANA")
     _no_pl(setting, "VR-DIANA")
     spread = sqrt(1 + omega / setting.n)
     gamma = 1 / (10 * setting.L_max * spread * (power(cbrt(m), 2) + omega + 1))
@@ -113,7 +113,7 @@ def marina(setting: Setting, p: float, theorem: MarinaTheorem = "marina") -> Ste
     """
     if setting.correlated or theorem == "permk":
         return marina_ab(setting, p)
-    omega, L = _omega(setting, "MARINA"), setting.L_rms
+    omega, L = omega_of(setting, "MARINA"), setting.L_rms
     return _step(
         setting,
         "1 / (L (1 + sqrt({}(1-p) omega / (p n))))",
@@ -156,7 +156,7 @@ def vr_marina(setting: Setting, p: float, b: float) -> Step:
     b', or infinity if a minibatch is all samples, so that cal-L = 0 (below Assumption 3.1).
     Under PL Theorems D.2 and D.4: min(the same with 2 (1-p) for 1-p, p / (2 mu)).
     """
-    omega, L = _omega(setting, "VR-MARINA"), setting.L_rms
+    omega, L = omega_of(setting, "VR-MARINA"), setting.L_rms
     variance = omega * power(L, 2) + (1 + omega) * power(setting.cal_L_rms, 2) / b
     return _step(
         setting,
@@ -172,7 +172,7 @@ def pp_marina(setting: Setting, p: float, r: int) -> Step:
 
     Under PL Theorem E.2: min(1 / (L (1 + sqrt(2 (1-p) (1+omega) / (p r)))), p / (2 mu)).
     """
-    omega, L = _omega(setting, "PP-MARINA"), setting.L_rms
+    omega, L = omega_of(setting, "PP-MARINA"), setting.L_rms
     return _step(
         setting,
         "1 / (L (1 + sqrt({}(1-p) (1+omega) / (p r))))",
@@ -226,7 +226,8 @@ def _step(
     return Step(step, f"{theorems[1]}: min({formula.format('2 ')}, {name} / (2 mu))")
 
 
-def _omega(setting: Setting, who: str) -> float:
+def omega_of(setting: Setting, who: str) -> float:
+    """omega, for theorems on unbiased compressors that draw independently; else `InputError`."""
     if setting.correlated:
         raise theorem_only_for(who, "workers that compress independently of each other")
     if setting.omega is None:

@@ -44,6 +44,10 @@ VARIANCE_REDUCED = [
     {"name": "vr-marina-online", "batch": 3, "big_batch": 0.3, "p": 0.3},
     {"name": "vr-diana", "batch": 5, "p": 0.3, "alpha": 0.1},
     {"name": "pp-marina", "participants": 3, "p": 0.3},
+    {"name": "dasha", "start": "zero"},
+    {"name": "dasha-page", "batch": 0.1, "p": 0.3},
+    {"name": "dasha-mvr", "batch": 3, "big_batch": 0.3},
+    {"name": "dasha-sync-mvr", "batch": 3, "big_batch": 0.3, "p": 0.3},
 ]
 PERMK = {"name": "permk"}
 TOGETHER = [  # correlated compressors
@@ -99,6 +103,7 @@ def experiments():
             ("marina", TOGETHER[3]),
             ("ef21", COMPRESSORS[2]),
             ("diana", COMPRESSORS[1]),
+            ("dasha", COMPRESSORS[1]),
         ):
             tables = table({"name": method, "stepsize": "theory"}, compressor, rounds=12)
             yield tables | {"problem": quadratic}

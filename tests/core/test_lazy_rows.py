@@ -54,7 +54,13 @@ def test_messages(table, n, d, dtype, small_blocks):
     compressor = make(table).bind(d, n, Precision(np.dtype("float32"), np.dtype(dtype)))
     assert compressor.lazy
     shifts = np.random.default_rng(1).standard_normal((n, d)).astype(dtype)
-    pairs = [(new, later), (new - old, later - before), (new - shifts, later - shifts)]
+    pairs = [
+        (new, later),
+        (new - old, later - before),
+        (new - shifts, later - shifts),
+        (0.3 * (shifts - old), 0.3 * (shifts - before)),
+        (new - old - 0.3 * (shifts - old), later - before - 0.3 * (shifts - before)),
+    ]
     for dense, lazy in pairs:
         assert lazy.shape == dense.shape and lazy.dtype == dense.dtype
         assert lazy.dense().tobytes() == dense.tobytes()
@@ -78,6 +84,8 @@ METHODS = [
     ({"name": "marina", "p": 0.3}, COMPRESSORS),
     ({"name": "ef21"}, [{"name": "topk", "k": 2}, {"name": "topk", "k": 17}]),
     ({"name": "ef21", "start": "compressed"}, [{"name": "topk", "k": 2}]),
+    ({"name": "dasha", "a": 0.3}, COMPRESSORS),
+    ({"name": "dasha", "start": "zero"}, [{"name": "randk", "k": 3}]),
 ]
 
 

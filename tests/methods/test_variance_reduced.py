@@ -1,4 +1,4 @@
-"""VR-MARINA, VR-DIANA and PP-MARINA against plain NumPy loops that share only the draws."""
+"""VR-MARINA, VR-DIANA, PP-MARINA and DASHA against plain NumPy loops that share only the draws."""
 
 from __future__ import annotations
 
@@ -97,7 +97,59 @@ def pp_marina(f, p, r):
     return x
 
 
+def dasha(f, a, first, following):
+    """All four methods with g_i^0 = 0, ``following`` giving h_i^{t+1} and whether g_i is h_i."""
+    x = np.zeros(f.d)
+    h, g = first(x), np.zeros((f.n, f.d))
+    for k in range(1, ROUNDS + 1):
+        old, x = x, x - GAMMA * g.mean(axis=0)
+        before, (h, whole) = h, following(k, x, old, h)
+        g = h if whole else g + h - before - a * (g - before)
+    return x
+
+
+def dasha_page(f, a, p, b):
+    def following(k, x, old, h):
+        batch = f.samples("batch", k, b)
+        if f.coin(k, p):
+            return f.gradients(x), False
+        return h + f.gradients(x, batch) - f.gradients(old, batch), False
+
+    return dasha(f, a, f.gradients, following)
+
+
+def dasha_mvr(f, a, p, momentum, b, big):
+    def large(k, x):
+        return f.gradients(x, f.samples("big batch", k, big))
+
+    def following(k, x, old, h):
+        if f.coin(k, p):
+            return large(k, x), True
+        batch = f.samples("batch", k, b)
+        h = f.gradients(x, batch) + (1 - momentum) * (h - f.gradients(old, batch))
+        return h, False
+
+    return dasha(f, a, lambda x: large(0, x), following)
+
+
+DASHA = {"start": "zero", "a": 0.3}
 CASES = [
+    (
+        {"name": "dasha"} | DASHA,
+        lambda f: dasha(f, 0.3, f.gradients, lambda k, x, old, h: (f.gradients(x), False)),
+    ),
+    (
+        {"name": "dasha-page", "p": 0.2, "batch": 11} | DASHA,
+        lambda f: dasha_page(f, 0.3, 0.2, 11),
+    ),
+    (
+        {"name": "dasha-mvr", "b": 0.1, "batch": 11, "big_batch": 50} | DASHA,
+        lambda f: dasha_mvr(f, 0.3, 0.0, 0.1, 11, 50),
+    ),
+    (
+        {"name": "dasha-sync-mvr", "p": 0.2, "batch": 11, "big_batch": 50} | DASHA,
+        lambda f: dasha_mvr(f, 0.3, 0.2, 0.0, 11, 50),
+    ),
     ({"name": "vr-marina", "p": 0.2, "batch": 11}, lambda f: vr_marina(f, 0.2, 11)),
     (
         {"name": "vr-marina-online", "p": 0.2, "batch": 11, "big_batch": 50},

@@ -14,8 +14,7 @@ from mpisim.analysis.guarantees import cd_adam as report_cd_adam
 from mpisim.analysis.guarantees import permk as report_permk
 from mpisim.analysis.guarantees import saq as report_saq
 from mpisim.core.errors import InputError
-from mpisim.methods.estimators.vr_diana import VRDiana
-from mpisim.methods.estimators.vr_marina import OnlineVRMarina, VRMarina
+from mpisim.methods.estimators.vr_marina import VRMarina
 from mpisim.runs.experiment import Experiment
 from mpisim.runs.setup import Setup
 from mpisim.theory import tables
@@ -26,7 +25,6 @@ from mpisim.theory.smoothness import Constants
 
 COMPARED = ("marina", "ef21")  # what the PermK paper's tables compare
 SAQ = ("naive", "diana")  # DCGD and DIANA
-LETTERS = {"batch": "b'", "big_batch": "b", "participants": "r"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,11 +128,8 @@ def _method(facts: Facts, experiment: Experiment) -> list[tuple[str, str]]:
         c |= {"A": compressor.A, "B": compressor.B}
     if compressor.cal_L_max is not None:
         c["cal-L_max"] = compressor.cal_L_max
-    numbers = {LETTERS.get(key, key): value for key, value in estimator.parameters().items()}
-    if isinstance(estimator, VRMarina | VRDiana):
-        numbers["b'"] = estimator.b
-    if isinstance(estimator, OnlineVRMarina):
-        numbers["b"] = estimator.big_b
+    values = estimator.parameters() | estimator.batch_sizes()
+    numbers = {estimator.letters.get(key, key): value for key, value in values.items()}
     return [
         ("compressor", compressor.name),
         ("", _equations(c)),
@@ -192,6 +187,10 @@ def _table(facts: Facts, condition: Condition, epsilon: float) -> str:
         return f"{title}\n  none: the problem has no known mu"
     case = _case(facts, condition, epsilon)
     rows, missing = tables.rows(case)
+    try:
+        rows += facts.setup.estimator.guarantees(case)
+    except InputError as error:
+        missing.append(f"{case.method}: {str(error).removeprefix('method.stepsize: ')}")
     head = ("setup", "method", "rounds", "bits/worker", "samples/worker", "", "source")
     lines = text.columns([head, *(_cells(row) for row in rows)], right=(2, 3, 4))
     table = "\n".join([title, lines, *(f"  without {reason}" for reason in missing)])
@@ -200,6 +199,7 @@ def _table(facts: Facts, condition: Condition, epsilon: float) -> str:
 
 def _case(facts: Facts, condition: Condition, epsilon: float) -> Case:
     estimator, setup = facts.setup.estimator, facts.setup
+    sizes = estimator.batch_sizes()
     return Case(
         setting=dataclasses.replace(facts.smooth, condition=condition),
         m=setup.oracle.samples,
@@ -207,8 +207,8 @@ def _case(facts: Facts, condition: Condition, epsilon: float) -> Case:
         epsilon=epsilon,
         method=estimator.name,
         p=getattr(estimator, "p", None),
-        b=estimator.b if isinstance(estimator, VRMarina | VRDiana) else None,
-        big_b=estimator.big_b if isinstance(estimator, OnlineVRMarina) else None,
+        b=sizes.get("batch"),
+        big_b=sizes.get("big_batch"),
         r=getattr(estimator, "participants", None),
         theorem=getattr(estimator, "theorem", "marina"),
         whole=isinstance(estimator, VRMarina) and isinf(estimator.noise_batch()),

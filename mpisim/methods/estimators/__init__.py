@@ -1,6 +1,7 @@
 """Gradient estimators: one file for each family."""
 
 from mpisim.methods.estimators import (
+    dasha,
     diana,
     feedback,
     marina,
@@ -15,6 +16,7 @@ from mpisim.methods.estimators.base import ESTIMATORS, Estimator, estimator
 __all__ = [
     "ESTIMATORS",
     "Estimator",
+    "dasha",
     "diana",
     "estimator",
     "feedback",

@@ -16,6 +16,7 @@ from mpisim.core.registry import named
 from mpisim.core.schema import require
 from mpisim.core.state import Stateful
 from mpisim.methods.oracle import Oracle
+from mpisim.theory.complexity import Case, Guarantee
 from mpisim.theory.setting import Setting, Step
 
 ESTIMATORS: dict[str, type[Estimator]] = {}
@@ -28,10 +29,10 @@ def estimator(name: str):
     return named(ESTIMATORS, name)
 
 
-def probability(p: float | Theory, theory: float) -> float:
+def probability(p: float | Theory, theory: float, key: str = "p") -> float:
     """The key ``p``, or ``theory`` for "theory"; `InputError` unless it is in (0, 1]."""
     value = theory if isinstance(p, str) else p
-    require(0 < value <= 1, "method.p", value, 'a number in (0, 1] or "theory"')
+    require(0 < value <= 1, f"method.{key}", value, 'a number in (0, 1] or "theory"')
     return value
 
 
@@ -43,9 +44,12 @@ class Estimator(Stateful, ABC):
     to this rank's workers, and arrays (d,) are the same on all ranks, except for the result of
     ``star.mean``: only the server has it, until ``star.broadcast``. Attributes that `start` and
     `estimate` set are the estimator's state (`Stateful`).
+
+    letters : of some keys, in the method's paper
     """
 
     name: ClassVar[str]
+    letters: ClassVar[dict[str, str]] = {"batch": "b'", "big_batch": "b", "participants": "r"}
     star: Star
     oracle: Oracle
     compressor: Compressor
@@ -68,6 +72,17 @@ class Estimator(Stateful, ABC):
             f"method.stepsize: there is no theorem for {self.name!r};"
             ' give a number instead of "theory"'
         )
+
+    def guarantees(self, case: Case) -> list[Guarantee]:
+        """What the method's own theorem says of an experiment, for `mpisim theory`.
+
+        `InputError` if it does not apply. Empty for methods that are in the table anyway.
+        """
+        return []
+
+    def batch_sizes(self) -> dict[str, int]:
+        """The numbers of samples behind the keys ``batch`` and ``big_batch``, if it has them."""
+        return {}
 
     def parameters(self) -> dict[str, Any]:
         """The parameters that are set, with "theory" resolved."""

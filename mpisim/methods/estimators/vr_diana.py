@@ -52,5 +52,8 @@ class VRDiana(DianaFamily):
             self.w, self.mu_i = x, self.oracle.gradients(x)
         return self.send(g_i)
 
+    def batch_sizes(self) -> dict[str, int]:
+        return {"batch": self.b}
+
     def theory_step(self, setting: Setting) -> Step:
         return stepsizes.vr_diana(setting, self.oracle.samples / self.b)

@@ -60,6 +60,9 @@ class VRMarina(Estimator):
     def theory_step(self, setting: Setting) -> Step:
         return stepsizes.vr_marina(setting, float(self.p), self.noise_batch())
 
+    def batch_sizes(self) -> dict[str, int]:
+        return {"batch": self.b}
+
     def noise_batch(self) -> float:
         """b' in the variance of the minibatches: infinite if they are whole shards."""
         samples = self.star.sum_over_workers(self.oracle.rows[:, None].astype(float))[0]
@@ -90,6 +93,9 @@ class OnlineVRMarina(VRMarina):
         """(1/b) sum over I_{i,k} of grad f_xi(x), shape (m, d)."""
         batch = self.star.draw("big batch").samples(self.oracle.rows, self.big_b)
         return self.oracle.batch_gradients(x, batch)
+
+    def batch_sizes(self) -> dict[str, int]:
+        return {"batch": self.b, "big_batch": self.big_b}
 
     def noise_batch(self) -> float:
         return self.b

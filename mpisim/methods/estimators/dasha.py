@@ -1,0 +1,217 @@
+"""DASHA: compressed differences that also correct what the server knows of each worker."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from mpisim.core.errors import InputError
+from mpisim.core.lazy_rows import LazyRows
+from mpisim.methods.estimators.base import Estimator, Theory, estimator, probability
+from mpisim.methods.estimators.batches import batch_size
+from mpisim.theory import dasha
+from mpisim.theory.complexity import Case, Guarantee
+from mpisim.theory.setting import Setting, Step
+
+
+@estimator("dasha")
+class Dasha(Estimator):
+    """DASHA (Tyurin and Richtarik, 2023).
+
+    h_i^{t+1} = grad f_i(x^{t+1})
+    m_i^{t+1} = C_i(h_i^{t+1} - h_i^t - a (g_i^t - h_i^t))
+    g_i^{t+1} = g_i^t + m_i^{t+1}
+    g^{t+1}   = g^t + (1/n) sum_i m_i^{t+1}
+
+    a : momentum; "theory" is 1 / (2 omega + 1).
+    start : g_i^0 = h_i^0, sent uncompressed ("dense"), or g_i^0 = 0, for which nothing is sent
+        ("zero": the published code of DASHA). h_i^0 is the same in both.
+    """
+
+    a: float | Theory = "theory"
+    start_: Literal["dense", "zero"] = "dense"
+
+    def check(self) -> None:
+        omega = self.compressor.omega
+        if omega is None and self.a == "theory":
+            raise InputError(
+                f"compressor.name: {self.compressor.name!r} is biased, and"
+                ' method.a = "theory" needs an unbiased one'
+            )
+        self.a = probability(self.a, dasha.momentum(omega or 0.0), "a")
+
+    def first(self, x: np.ndarray) -> np.ndarray | LazyRows:
+        """h_i^0."""
+        return self.oracle.lazy_gradients(x)
+
+    def next(self, x: np.ndarray, old: np.ndarray) -> np.ndarray | LazyRows:
+        """h_i^{t+1}, at x = x^{t+1}; ``old`` is x^t."""
+        return self.oracle.lazy_gradients(x)
+
+    def start(self, x: np.ndarray) -> np.ndarray:
+        self.x, self.h_i = x, self.first(x)
+        if self.start_ == "dense":
+            return self.send_whole()
+        self.g_i = np.zeros(self.h_i.shape, self.star.precision.arithmetic)
+        self.g = np.zeros(x.size, self.star.precision.arithmetic)
+        return self.g
+
+    def estimate(self, x: np.ndarray) -> np.ndarray:
+        old, self.x = self.x, x
+        h_i = self.next(x, old)
+        m_i = self.compress(h_i - self.h_i - self.a * (self.g_i - self.h_i))
+        self.h_i, self.g_i = h_i, m_i.add_to(self.g_i)
+        self.g = self.g + self.star.mean(m_i)
+        return self.star.broadcast(self.g)
+
+    def send_whole(self) -> np.ndarray:
+        """g_i = h_i."""
+        m_i = self.star.dense(self.h_i)
+        self.g_i, self.g = m_i.decoded(), self.star.mean(m_i)
+        return self.star.broadcast(self.g)
+
+    def theory_step(self, setting: Setting) -> Step:
+        return dasha.dasha(setting, float(self.a))
+
+    def guarantees(self, case: Case) -> list[Guarantee]:
+        return [dasha.dasha_row(case, self.theory_step(case.setting))]
+
+
+@estimator("dasha-page")
+class DashaPage(Dasha):
+    """DASHA-PAGE, for finite sums (Tyurin and Richtarik, 2023).
+
+    h_i^{t+1} = grad f_i(x^{t+1})  with probability p, else
+                h_i^t + (1/B) sum_j (grad f_ij(x^{t+1}) - grad f_ij(x^t))
+
+    batch : B, a number of samples or a share of m, drawn with replacement as in the published code.
+    p : all workers share the coin, as there; "theory" is B / (m + B). h_i^0 = grad f_i(x^0).
+    """
+
+    batch: int | float = dataclasses.field(kw_only=True)
+    p: float | Theory = "theory"
+    letters: ClassVar[dict[str, str]] = {"batch": "B", "big_batch": "B'"}
+
+    def check(self) -> None:
+        super().check()
+        self.B = batch_size(self.batch, self.oracle.samples, "batch")
+        self.p = probability(self.p, dasha.page_probability(self.B, self.oracle.samples))
+
+    def first(self, x: np.ndarray) -> np.ndarray:
+        return self.oracle.gradients(x)
+
+    def next(self, x: np.ndarray, old: np.ndarray) -> np.ndarray:
+        if self.star.coin(float(self.p)):
+            return self.oracle.gradients(x)
+        batch = self.star.draw("batch").samples(self.oracle.rows, self.B)
+        return self.h_i + self.oracle.batch_changes(x, old, batch)
+
+    def batch_sizes(self) -> dict[str, int]:
+        return {"batch": self.B}
+
+    def theory_step(self, setting: Setting) -> Step:
+        return dasha.page(setting, float(self.a), float(self.p), self.B)
+
+    def guarantees(self, case: Case) -> list[Guarantee]:
+        return [dasha.page_row(case, self.theory_step(case.setting), float(self.p), self.B)]
+
+
+class DashaOnline(Dasha):
+    """What DASHA-MVR and DASHA-SYNC-MVR share: samples drawn from D_i, with replacement."""
+
+    batch: int | float
+    big_batch: int | float
+    letters: ClassVar[dict[str, str]] = DashaPage.letters
+
+    def check(self) -> None:
+        super().check()
+        self.B = batch_size(self.batch, self.oracle.samples, "batch")
+        self.big_B = batch_size(self.big_batch, self.oracle.samples, "big_batch")
+
+    def batch_sizes(self) -> dict[str, int]:
+        return {"batch": self.B, "big_batch": self.big_B}
+
+    def samples(self) -> np.ndarray:
+        """xi_i^{t+1}: sample numbers, shape (m, B)."""
+        return self.star.draw("batch").samples(self.oracle.rows, self.B)
+
+    def first(self, x: np.ndarray) -> np.ndarray:
+        """The mean of B' stochastic gradients, shape (m, d)."""
+        batch = self.star.draw("big batch").samples(self.oracle.rows, self.big_B)
+        return self.oracle.batch_gradients(x, batch)
+
+
+@estimator("dasha-mvr")
+class DashaMVR(DashaOnline):
+    """DASHA-MVR, the online case (Tyurin and Richtarik, 2023).
+
+    h_i^{t+1} = (1/B) sum grad f_i(x^{t+1}; xi) + (1 - b) (h_i^t - (1/B) sum grad f_i(x^t; xi))
+
+    batch : B, a number of samples or a share of m.
+    big_batch : B', of h_i^0.
+    b : momentum; "theory" is B / B'.
+    """
+
+    batch: int | float = dataclasses.field(kw_only=True)
+    big_batch: int | float = 0.5
+    b: float | Theory = "theory"
+
+    def check(self) -> None:
+        super().check()
+        self.b = probability(self.b, dasha.mvr_momentum(self.B, self.big_B), "b")
+
+    def next(self, x: np.ndarray, old: np.ndarray) -> np.ndarray:
+        xi = self.samples()
+        new, before = self.oracle.batch_gradients(x, xi), self.oracle.batch_gradients(old, xi)
+        return new + (1 - float(self.b)) * (self.h_i - before)
+
+    def theory_step(self, setting: Setting) -> Step:
+        return dasha.mvr(setting, float(self.a), float(self.b), self.B)
+
+    def guarantees(self, case: Case) -> list[Guarantee]:
+        return [
+            dasha.mvr_row(case, self.theory_step(case.setting), float(self.b), self.B, self.big_B)
+        ]
+
+
+@estimator("dasha-sync-mvr")
+class DashaSyncMVR(DashaOnline):
+    """DASHA-SYNC-MVR, the online case (Tyurin and Richtarik, 2023).
+
+    h_i^{t+1} = h_i^t + (1/B) sum (grad f_i(x^{t+1}; xi) - grad f_i(x^t; xi)), compressed, or, with
+    probability p, g_i^{t+1} = h_i^{t+1} = (1/B') sum grad f_i(x^{t+1}; xi), uncompressed
+
+    batch : B, a number of samples or a share of m.
+    big_batch : B', of h_i^0, too.
+    p : all workers share the coin; "theory" is min(zeta_C / d, B / B').
+    """
+
+    batch: int | float = dataclasses.field(kw_only=True)
+    big_batch: int | float = 0.5
+    p: float | Theory = "theory"
+
+    def check(self) -> None:
+        super().check()
+        zeta, d = self.compressor.density, self.compressor.d
+        self.p = probability(self.p, dasha.sync_probability(zeta, d, self.B, self.big_B))
+
+    def next(self, x: np.ndarray, old: np.ndarray) -> np.ndarray:
+        return self.h_i + self.oracle.batch_changes(x, old, self.samples())
+
+    def estimate(self, x: np.ndarray) -> np.ndarray:
+        if not self.star.coin(float(self.p)):
+            return super().estimate(x)
+        self.x, self.h_i = x, self.first(x)
+        return self.send_whole()
+
+    def theory_step(self, setting: Setting) -> Step:
+        return dasha.sync_mvr(setting, float(self.a), float(self.p), self.B)
+
+    def guarantees(self, case: Case) -> list[Guarantee]:
+        return [
+            dasha.sync_mvr_row(
+                case, self.theory_step(case.setting), float(self.p), self.B, self.big_B
+            )
+        ]
