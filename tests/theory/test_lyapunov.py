@@ -80,10 +80,10 @@ def at(method: dict, multiple: float, **more) -> dict:
     return method | {"stepsize": {"theory": multiple} | more}
 
 
-def excess(runs: Callable[[int], np.ndarray]) -> float:
+def excess(runs: Callable[[int], np.ndarray], seeds: int = SEEDS) -> float:
     """max_k of (mean over seeds of runs(seed)[k] - 1) in standard errors; runs are >= 0."""
-    values = np.array([runs(seed) for seed in range(SEEDS)])
-    error = values.std(axis=0, ddof=1) / np.sqrt(SEEDS)
+    values = np.array([runs(seed) for seed in range(seeds)])
+    error = values.std(axis=0, ddof=1) / np.sqrt(seeds)
     return float(np.max((values.mean(axis=0) - 1) / (error + 1e-12)))
 
 

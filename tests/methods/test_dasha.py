@@ -1,0 +1,149 @@
+"""DASHA: reductions, what is sent and asked for, and PermK, which has no theorem."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+
+from mpisim.core.errors import InputError
+from mpisim.core.rng import Draw, Streams
+from mpisim.methods.oracle import LazyGradients
+from mpisim.runs.experiment import parse
+from mpisim.runs.setup import Setup
+from tests.helpers import columns, dense_nonconvex, run_tables, table
+
+RANDK = {"name": "randk", "k": 7}
+N, M, D = 6, 1600 // 6, 123  # the sample among 6 workers
+BITS = 32 * 7  # of a compressed message
+
+
+def logged(method, tmp_path, compressor=RANDK, **options):
+    run_tables(table(method | {"stepsize": 0.1}, compressor, **options), tmp_path / "log.h5")
+    return columns(tmp_path / "log.h5")
+
+
+def final(method, compressor=RANDK, rounds=30):
+    tables = table(method | {"stepsize": 0.5}, compressor, rounds=rounds, wire="float64")
+    return run_tables(tables).x
+
+
+def near(one, other):
+    return np.linalg.norm(one - other) <= 1e-12 * np.linalg.norm(other)
+
+
+def test_without_compression_it_is_gradient_descent():
+    gd = final({"name": "gd"}, None)
+    assert near(final({"name": "dasha"}, {"name": "identity"}), gd)
+    zero = {"name": "dasha", "start": "zero"}  # one round later, as g^0 = 0
+    assert near(final(zero, {"name": "identity"}, rounds=31), gd)
+
+
+def test_reductions():
+    """PAGE with p = 1 is DASHA; MVR and SYNC-MVR are the same with b = 0 and p = 0."""
+    assert near(final({"name": "dasha-page", "batch": 3, "p": 1.0}), final({"name": "dasha"}))
+    online = {"batch": 5, "big_batch": 40}
+    never = final({"name": "dasha-sync-mvr", "p": 1e-12} | online)
+    assert near(final({"name": "dasha-mvr", "b": 1e-15} | online), never)
+
+
+def test_randk_against_a_plain_loop():
+    grads, d = dense_nonconvex("sample", N)
+    streams, a = Streams(1), 1 / (2 * (D / 7 - 1) + 1)
+    x = np.zeros(d)
+    h = g_i = grads(x)
+    g = g_i.mean(axis=0)
+    for k in range(1, 31):
+        x = x - 0.5 * g
+        before, h = h, grads(x)
+        v, m = h - before - a * (g_i - before), np.zeros((N, d))
+        kept = Draw(streams, "up", k, 0, N).subsets(d, 7)
+        np.put_along_axis(m, kept, D / 7 * np.take_along_axis(v, kept, axis=1), axis=1)
+        g_i = g_i + m
+        g = g + m.mean(axis=0)
+    assert np.linalg.norm(final({"name": "dasha"}) - x) <= 1e-9 * np.linalg.norm(x)
+
+
+SENT = [
+    ({"name": "dasha"}, {N * BITS}, {N * M}),
+    ({"name": "dasha-page", "batch": 4, "p": 0.2}, {N * BITS}, {N * M, 2 * N * 4}),
+    ({"name": "dasha-mvr", "batch": 4, "big_batch": 50}, {N * BITS}, {2 * N * 4}),
+    (
+        {"name": "dasha-sync-mvr", "batch": 4, "big_batch": 50, "p": 0.2},
+        {N * BITS, N * 32 * D},
+        {2 * N * 4, N * 50},
+    ),
+]
+
+
+@pytest.mark.parametrize("start", ["dense", "zero"])
+@pytest.mark.parametrize(("method", "bits", "calls"), SENT, ids=[m["name"] for m, _, _ in SENT])
+def test_what_a_round_sends_and_asks_for(method, bits, calls, start, tmp_path):
+    c = logged(method | {"start": start}, tmp_path, rounds=60)
+    assert set(np.diff(c["bits_up"][1:])) == bits
+    assert set(np.diff(c["oracle_calls"][1:])) == calls
+    assert c["bits_up"][1] == (N * 32 * D if start == "dense" else 0)
+    assert c["oracle_calls"][1] == N * method.get("big_batch", M)
+
+
+def test_parameters_of_the_theory():
+    def bound(**method):
+        return Setup(parse(table(method | {"stepsize": 0.1}, RANDK)), MPI.COMM_SELF).estimator
+
+    omega = D / 7 - 1
+    assert bound(name="dasha").a == pytest.approx(1 / (2 * omega + 1), rel=1e-14)
+    assert bound(name="dasha-page", batch=4).p == pytest.approx(4 / (4 + M), rel=1e-14)
+    assert bound(name="dasha-mvr", batch=4, big_batch=50).b == pytest.approx(4 / 50, rel=1e-14)
+    sync = {"name": "dasha-sync-mvr", "batch": 4}
+    assert bound(**sync, big_batch=50).p == pytest.approx(7 / D, rel=1e-14)
+    assert bound(**sync, big_batch=200).p == pytest.approx(4 / 200, rel=1e-14)
+
+
+def test_permk_runs_with_a_number_and_has_no_theorem(tmp_path):
+    c = logged({"name": "dasha"}, tmp_path, {"name": "permk"}, rounds=100)
+    assert c["grad_norm_sq"][-1] < 0.1 * c["grad_norm_sq"][0]
+    assert set(np.diff(c["bits_up"][2:])) == {32 * D}  # each coordinate once
+    for name in ("dasha", "dasha-page", "dasha-mvr", "dasha-sync-mvr"):
+        method = {"name": name, "stepsize": "theory"} | ({} if name == "dasha" else {"batch": 4})
+        with pytest.raises(InputError, match="compress independently of each other only; give a"):
+            run_tables(table(method, {"name": "permk"}, rounds=1))
+
+
+BAD = [
+    ({"name": "dasha"}, {"name": "topk", "k": 5}, r'method\.a = "theory" needs an unbiased one'),
+    ({"name": "dasha", "a": 1.5}, RANDK, r"method\.a: 1\.5 .* a number in \(0, 1\]"),
+    (
+        {"name": "dasha-mvr", "batch": 4, "b": 0.0},
+        RANDK,
+        r"method\.b: 0\.0 .* a number in \(0, 1\]",
+    ),
+    ({"name": "dasha-page", "batch": 267}, RANDK, r"method\.batch: .* from 1 to m = 266"),
+    ({"name": "dasha-mvr", "batch": 1, "big_batch": 0}, RANDK, r"method\.big_batch: .* from 1 to"),
+    ({"name": "dasha", "a": 0.5, "stepsize": "theory"}, RANDK, r'theorem for method\.a = "theory"'),
+]
+
+
+@pytest.mark.parametrize(("method", "compressor", "text"), BAD, ids=[t for _, _, t in BAD])
+def test_bad_input(method, compressor, text):
+    with pytest.raises(InputError, match=text):
+        run_tables(table({"stepsize": 0.1} | method, compressor, rounds=1))
+
+
+def test_a_round_on_the_quadratic_computes_what_is_sent(monkeypatch):
+    """No gradient is worked out as a whole, and of g_i no more than what was sent is set."""
+
+    def whole(*_):
+        raise AssertionError("a whole gradient")
+
+    monkeypatch.setattr(LazyGradients, "fill", whole)
+    monkeypatch.setattr(LazyGradients, "fill_less", whole)
+    method = {"name": "dasha", "start": "zero", "stepsize": 0.3}
+    tables = table(method, {"name": "randk", "k": 2}, rounds=25)
+    quadratic = {"name": "quadratic", "workers": 40, "dimension": 300, "noise": 0.3}
+    setup = Setup(parse(tables | {"problem": quadratic}), MPI.COMM_SELF)
+    x = setup.problem.initial_point()
+    for k in range(26):
+        setup.round.k = k
+        g = setup.estimator.estimate(x) if k else setup.estimator.start(x)
+        x = setup.optimizer.step(x, g, 0.3)
+    assert 0 < np.count_nonzero(setup.estimator.g_i) <= 25 * 2 * 40
