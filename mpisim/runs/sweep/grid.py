@@ -15,7 +15,7 @@ from mpisim.runs.experiment import TABLES, apply, read_toml
 from mpisim.runs.tables import Tables
 
 # What the sweep has for all points, and an alternative may have for its own.
-OWN = {"multiples": "numbers > 0", "seeds": "integers >= 0"}
+OWN = {"steps": "numbers > 0", "multiples": "numbers > 0", "seeds": "integers >= 0"}
 
 
 def read(file: Path, settings: list[str]) -> tuple[Path, list[Tables]]:
@@ -69,7 +69,8 @@ def expand(base: Tables, sweep: Tables) -> list[Tables]:
         points += [
             one
             for seeded in _at_seeds(point, own["seeds"])
-            for one in _at_multiples(seeded, own["multiples"])
+            for stepped in _at_steps(seeded, own["steps"])
+            for one in _at_multiples(stepped, own["multiples"])
         ]
     return points
 
@@ -110,15 +111,15 @@ def _are_tables(node: Any) -> bool:
 
 
 def _own(where: str, table: Tables, key: str) -> list[Any]:
-    """The list ``multiples`` or ``seeds`` of the sweep or of an alternative; empty without one."""
-    values, right = table.get(key, []), _is_seed if key == "seeds" else _is_multiple
+    """The list ``key`` of the sweep or of an alternative; empty without one."""
+    values, right = table.get(key, []), _is_seed if key == "seeds" else _is_positive
     given = isinstance(values, list) and all(map(right, values))
     given = given and (values != [] or key not in table)
     require(given, f"{where}.{key}", values, f"a list of {OWN[key]}")
     return values
 
 
-def _is_multiple(value: Any) -> bool:
+def _is_positive(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < inf
 
 
@@ -129,6 +130,11 @@ def _is_seed(value: Any) -> bool:
 def _at_seeds(point: Tables, seeds: list[int]) -> list[Tables]:
     """The point with each seed; as it is without any."""
     return [_merged(point, {"run": {"seed": seed}}) for seed in seeds] or [point]
+
+
+def _at_steps(point: Tables, steps: list[float]) -> list[Tables]:
+    """The point with each step; as it is without any."""
+    return [_merged(point, {"method": {"stepsize": float(s)}}) for s in steps] or [point]
 
 
 def _at_multiples(point: Tables, multiples: list[float]) -> list[Tables]:

@@ -89,9 +89,13 @@ BAD = [
     ("multiples = 2", "sweep.multiples"),
     ("multiples = [inf]", "sweep.multiples"),
     ("folder = 3", "sweep.folder: 3 is not allowed; it must be a string"),
-    ("mulitples = [1]", "sweep.mulitples: unknown key; allowed: folder, multiples, seeds, TABLE."),
+    (
+        "mulitples = [1]",
+        "sweep.mulitples: unknown key; allowed: folder, steps, multiples, seeds, TABLE.",
+    ),
     ("seeds = [1.5]", "sweep.seeds: [1.5] is not allowed; it must be a list of integers >= 0"),
     ("seeds = []", "sweep.seeds"),
+    ("steps = [0.0]", "sweep.steps: [0.0] is not allowed; it must be a list of numbers > 0"),
     ("methods = []", "sweep.methods: unknown key"),
     ("methods = [{ metod = { name = 'gd' } }]", "sweep.methods, number 1: metod = "),
     ("methods = [{}, { method = 'gd' }]", "sweep.methods, number 2: method = 'gd' is not allowed"),
@@ -192,6 +196,26 @@ seeds = [5]
 
     assert seeds() == [(1, 1), (1, 2), (2, 5)]
     assert seeds("sweep.seeds=[7]") == [(1, 7), (2, 7)]
+
+
+def test_an_alternative_may_have_steps_of_its_own(tmp_path):
+    sweep = """
+    steps = [0.5]
+    multiples = [2, 4]  # for theory steps: these are numbers
+    [[sweep.data]]
+    problem = { data = "a" }
+    steps = [1, 2]
+    [[sweep.data]]
+    problem = { data = "b" }
+    """
+    file = write(tmp_path, sweep)
+
+    def found(*settings):
+        points = read(file, list(settings))[1]
+        return [(p["problem"]["data"], p["method"]["stepsize"]) for p in points]
+
+    assert found() == [("a", 1.0), ("a", 2.0), ("b", 0.5)]
+    assert found("sweep.steps=[8]") == [("a", 8.0), ("b", 8.0)]
 
 
 def test_a_dimension_may_be_called_seeds(tmp_path):

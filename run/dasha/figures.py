@@ -1,0 +1,95 @@
+"""DASHA: distributed nonconvex optimization with communication compression."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from mpisim.analysis import style
+from mpisim.analysis.claims import Claim
+from mpisim.analysis.study import Figure, Grid
+from mpisim.runs.log.reader import Log
+
+from .compared import BITS, COSTS, Line, best, compressed_only, draw, fewer, up_to
+
+BLUE, ORANGE, GREEN = style.COLOURS[:3]
+DASHA, MARINA = Line("dasha", BLUE), Line("marina", ORANGE)
+PAGE, VR_MARINA = Line("dasha-page", BLUE), Line("vr-marina", ORANGE)
+MVR, SYNC_MVR = Line("dasha-mvr", BLUE), Line("dasha-sync-mvr", GREEN)
+ONLINE = Line("vr-marina-online", ORANGE)
+PERMK = [Line(m, c, "permk", True) for m, c in (("dasha", GREEN), ("marina", ORANGE))]
+RANDK = Line("dasha", BLUE, "randk", True)
+
+LARGEST = 8.0  # the published code tries 2^-10 to 2^3
+PUBLISHED = f"sweep.steps={[2.0**i for i in range(-10, 4)]}"
+WIDE = f"sweep.steps={[2.0**i for i in range(-10, 10)]}"
+SEEDS = "sweep.run.seed=[1,2,3,4,5]"
+LONG = ["run.rounds=21000", "run.stop={}", SEEDS]  # the published number of rounds
+FIG1 = Grid("fig1", {"quick": [], "paper": [*LONG, WIDE]})
+FIG2 = Grid("fig2", {"quick": [], "paper": [*LONG, "run.rounds=100000", PUBLISHED]})
+FIG3 = Grid("fig3", {"quick": [], "paper": [*LONG, "run.rounds=100000", PUBLISHED]})
+FIG4 = Grid("permk", {"quick": [], "paper": [*LONG, PUBLISHED]})
+
+ABSTRACT = "DASHA, abstract"
+BETTER = (
+    "we see a significant improvement in experiments with nonconvex classification",
+    ABSTRACT,
+)
+COMPRESSED = (
+    "the new methods DASHA, DASHA-PAGE and DASHA-MVR send compressed vectors only",
+    ABSTRACT,
+)
+COMPLEXITY = (
+    "our new methods, DASHA-PAGE, DASHA-MVR and DASHA-SYNC-MVR, improve the theoretical oracle and"
+    " communication complexity of the previous state-of-the-art method MARINA",
+    ABSTRACT,
+)
+NO_THEOREM = ("", "no theorem of the paper covers PermK; steps are numbers")
+
+
+def fig1(logs: list[Log]) -> Iterator[Claim]:
+    """Bits, with the published steps and with larger ones."""
+    published, found = best(up_to(LARGEST, logs)), best(logs)
+    yield fewer(DASHA, MARINA, BITS, BETTER, published, f", steps up to {LARGEST:g}")
+    yield fewer(DASHA, MARINA, BITS, BETTER, found, ", any step")
+    yield compressed_only(["dasha"], COMPRESSED, logs)
+
+
+def fig2(logs: list[Log]) -> Iterator[Claim]:
+    """Both costs."""
+    found = best(logs)
+    for cost in reversed(COSTS):
+        yield fewer(PAGE, VR_MARINA, cost, COMPLEXITY, found)
+    yield compressed_only(["dasha-page"], COMPRESSED, logs)
+
+
+def fig3(logs: list[Log]) -> Iterator[Claim]:
+    """Both methods against VR-MARINA, both costs."""
+    found = best(logs)
+    for line in (MVR, SYNC_MVR):
+        for cost in reversed(COSTS):
+            yield fewer(line, ONLINE, cost, COMPLEXITY, found)
+    yield compressed_only(["dasha-mvr"], COMPRESSED, logs)
+
+
+def permk(logs: list[Log]) -> Iterator[Claim]:
+    """What nobody claims, so without a quote."""
+    found = best(logs)
+    yield fewer(PERMK[0], RANDK, BITS, NO_THEOREM, found)
+    yield fewer(*PERMK, BITS, NO_THEOREM, found)
+
+
+FIGURES = [
+    Figure("fig1", "DASHA against MARINA", FIG1, partial(draw, [DASHA, MARINA]), fig1),
+    Figure("fig2", "DASHA-PAGE against VR-MARINA", FIG2, partial(draw, [PAGE, VR_MARINA]), fig2),
+    Figure(
+        "fig3",
+        "DASHA-MVR and DASHA-SYNC-MVR against VR-MARINA online",
+        FIG3,
+        partial(draw, [MVR, SYNC_MVR, ONLINE]),
+        fig3,
+    ),
+    Figure(
+        "permk", "DASHA with PermK, without a theorem", FIG4, partial(draw, [RANDK, *PERMK]), permk
+    ),
+]
