@@ -26,6 +26,23 @@ def test_python(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out.startswith("done ")
 
 
+def test_own_paper(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("my_dasha_plugin.py").write_text("\n\n".join(examples("own-paper.md")))
+    own = ["method.name=my-dasha", "method.a=0.05", "method.stepsize=theory"]
+    theirs = ["method.name=dasha", "method.a=0.05", "method.stepsize=theory"]
+    common = ["problem.name=logistic", "problem.data=sample", "problem.workers=4", "run.rounds=9"]
+    common += ["compressor.name=randk", "compressor.k=10"]
+    flags = [word for s in [*own, *common] for word in ("--set", s)]
+    plugin = ["--plugin", "my_dasha_plugin.py"]
+    assert main(["run", *plugin, *flags, "--out", "own.h5"]) == 0
+    step = str(mpisim.load("own.h5")[0].attrs["stepsize"])
+    flags = [word for s in [*theirs, *common] for word in ("--set", s)]
+    assert main(["run", *flags, "--set", f"method.stepsize={step}", "--out", "theirs.h5"]) == 0
+    one, other = (mpisim.load(name)[0].columns["loss"] for name in ("own.h5", "theirs.h5"))
+    assert (one == other).all()
+
+
 @pytest.mark.parametrize(
     "settings",
     [

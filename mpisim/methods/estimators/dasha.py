@@ -7,9 +7,14 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from mpisim.core.errors import InputError
 from mpisim.core.lazy_rows import LazyRows
-from mpisim.methods.estimators.base import Estimator, Theory, estimator, probability
+from mpisim.methods.estimators.base import (
+    Estimator,
+    Theory,
+    estimator,
+    probability,
+    unbiased,
+)
 from mpisim.methods.estimators.batches import batch_size
 from mpisim.theory import dasha
 from mpisim.theory.complexity import Case, Guarantee
@@ -34,13 +39,9 @@ class Dasha(Estimator):
     start_: Literal["dense", "zero"] = "dense"
 
     def check(self) -> None:
-        omega = self.compressor.omega
-        if omega is None and self.a == "theory":
-            raise InputError(
-                f"compressor.name: {self.compressor.name!r} is biased, and"
-                ' method.a = "theory" needs an unbiased one'
-            )
-        self.a = probability(self.a, dasha.momentum(omega or 0.0), "a")
+        if self.a == "theory":
+            self.a = dasha.momentum(unbiased(self.compressor, self.compressor.omega, "a"))
+        self.a = probability(self.a, 1.0, "a")
 
     def first(self, x: np.ndarray) -> np.ndarray | LazyRows:
         """h_i^0."""

@@ -6,9 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-from mpisim.core.errors import InputError
 from mpisim.core.schema import require
-from mpisim.methods.estimators.base import Estimator, Theory, estimator
+from mpisim.methods.estimators.base import Estimator, Theory, estimator, unbiased
 from mpisim.theory import stepsizes
 from mpisim.theory.setting import Setting, Step
 
@@ -20,12 +19,7 @@ class DianaFamily(Estimator):
 
     def check(self) -> None:
         if self.alpha == "theory":
-            omega = self.compressor.shift_omega
-            if omega is None:
-                raise InputError(
-                    f"compressor.name: {self.compressor.name!r} is biased, and"
-                    ' method.alpha = "theory" needs an unbiased one'
-                )
+            omega = unbiased(self.compressor, self.compressor.shift_omega, "alpha")
             self.alpha = 1 / (1 + omega)
         require(float(self.alpha) >= 0, "method.alpha", self.alpha, 'a number >= 0 or "theory"')
 
