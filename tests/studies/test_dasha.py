@@ -1,0 +1,71 @@
+"""DASHA's figures, from logs made by hand."""
+
+import h5py
+import numpy as np
+import pytest
+
+from mpisim.analysis.study import complete_logs
+from run.dasha import figures
+from run.dasha.compared import best, up_to
+
+ROUNDS = np.arange(51)
+# By step: the rate of |grad f|^2, and that of f. The largest ends on a plateau of f: its gradient
+# vanishes first.
+MARINA = {4.0: (0.05, 0.01), 8.0: (0.10, 0.02), 16.0: (0.15, 0.04), 64.0: (0.9, 0.0)}
+DASHA = {4.0: (0.05, 0.01), 8.0: (0.20, 0.03), 16.0: (0.10, 0.02), 64.0: (0.8, 0.0)}
+
+BITS = 5 * 320 * np.maximum(ROUNDS - 1, 0)
+
+
+@pytest.fixture
+def logs(make_log):
+    """A function that writes the logs of both methods, DASHA's with ``bits_up``."""
+
+    def make(bits_up=BITS):
+        for method, steps in (("marina", MARINA), ("dasha", DASHA)):
+            for step, (gradient, loss) in steps.items():
+                columns = {"grad_norm_sq": np.exp(-gradient * ROUNDS)}
+                columns |= {"loss": 0.25 * np.exp(-loss * ROUNDS)}
+                columns |= {"bits_up": bits_up} if method == "dasha" else {}
+                path = make_log(method, stepsize=step, columns=columns)
+                with h5py.File(path, "a") as file:
+                    file["workers/rows"] = np.full(5, 200)
+                    file.attrs["stepsize"] = step
+        return complete_logs(path.parent)[0]
+
+    return make
+
+
+def test_a_plateau_is_no_best_step(logs):
+    found = best(logs())
+    assert {key[1]: one.step for key, one in found.items()} == {"dasha": 8.0, "marina": 16.0}
+    assert not any(one.edge for one in found.values())
+    published = best(up_to(8.0, logs()))
+    assert {key[1]: one.told for key, one in published.items()} == {
+        "dasha": "8 (edge)",
+        "marina": "8 (edge)",
+    }
+
+
+def test_claims_of_figure_1(logs):
+    fewer, any_step, compressed = figures.fig1(logs())
+    assert (fewer.verdict, any_step.verdict, compressed.verdict) == ("holds", "holds", "holds")
+    assert any_step.evidence[0].numbers["steps"] == [8.0, 16.0]
+    assert any_step.evidence[0].measured.endswith("steps 8 and 16")
+
+
+@pytest.mark.parametrize("extra", [1, 5 * 32 * 112])
+def test_an_uncompressed_round_is_seen(logs, extra):
+    """A whole vector in round 30, or a bit more than K numbers; g^0 does not count."""
+    bits = 5 * 320 * ROUNDS + 5 * 4000 * (ROUNDS > 0)
+    *_, compressed = figures.fig1(logs(bits))
+    assert compressed.verdict == "holds"
+    *_, compressed = figures.fig1(logs(bits + extra * (ROUNDS > 30)))
+    assert compressed.verdict == "does not hold"
+
+
+def test_pictures(logs):
+    drawn = figures.FIGURES[0].draw(logs())
+    assert len(drawn.axes) == 2
+    texts = [text.get_text() for text in drawn.axes[0].get_legend().get_texts()]
+    assert texts == ["γ = 8", "γ = 16"]
