@@ -82,8 +82,10 @@ def test_names_of_figures_are_those_of_make(capsys):
     assert main(["study", str(ROOT / "run")]) == 0
     listed = re.findall(r"^  (\S+) +\S", capsys.readouterr().out, re.MULTILINE)
     numbers = {"marina": (1, 2), "permk": range(1, 11), "saq": range(3, 9), "cdadam": range(1, 12)}
+    numbers |= {"dasha": (1, 2, 3)}
     names = {f"{study}-fig{n}" for study, all_ in numbers.items() for n in all_}
     names |= {
+        "dasha-permk",
         "permk-mg",
         "permk-groups",
         "permk-table5",
