@@ -47,4 +47,4 @@ class OneProcess:
     def Gatherv(self, sent: Any, received: Any, root: int = 0) -> None:
         """Copy what is sent to the buffer of the server."""
         source, target = (part[0] if isinstance(part, list) else part for part in (sent, received))
-        np.copyto(target, source)
+        target[...] = source

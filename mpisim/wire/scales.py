@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from mpisim.core.errors import WireError
-from mpisim.wire.codecs.buffer import UNSIGNED
+from mpisim.wire.codecs.buffer import raw
 
 INFINITY = {4: np.uint64(0x7F800000), 8: np.uint64(0x7FF0 << 48)}
 QUIET_NAN = {4: np.uint64(0x7FC00000), 8: np.uint64(0x7FF8 << 48)}
@@ -18,16 +18,15 @@ def round_scales(scales: np.ndarray, wire: np.dtype, up: bool = False) -> np.nda
     ``up`` rounds to the next value that is not smaller, else to the nearest.
     """
     out = np.empty(scales.shape, wire)
-    unsigned = out.view(UNSIGNED[wire.itemsize])
-    _round(np.ascontiguousarray(scales).reshape(-1), out.reshape(-1), unsigned.reshape(-1), up)
+    flat = out.reshape(-1)
+    round_into(np.ascontiguousarray(scales).reshape(-1), flat, raw(flat), up)
     return out
 
 
 def check_scales(scales: np.ndarray) -> None:
-    """`WireError` unless all scales (workers, ...) are finite and >= 0 (not -0), or quiet NaNs."""
+    """`WireError` unless all scales (workers, ...), C order, are >= 0 (not -0) or quiet NaNs."""
     size = scales.itemsize
-    unsigned = np.ascontiguousarray(scales).view(UNSIGNED[size]).reshape(-1)
-    wrong = _first_wrong(unsigned, INFINITY[size], QUIET_NAN[size])
+    wrong = _first_wrong(raw(scales).reshape(-1), INFINITY[size], QUIET_NAN[size])
     if wrong >= 0:
         worker = wrong * len(scales) // scales.size
         raise WireError(
@@ -36,8 +35,11 @@ def check_scales(scales: np.ndarray) -> None:
 
 
 @njit(cache=True)
-def _round(scales, out, unsigned, up):
-    """``unsigned``: the memory of ``out``; for numbers >= 0 its order is that of the numbers."""
+def round_into(scales, out, unsigned, up):
+    """`round_scales` of a row, into ``out``, whose memory ``unsigned`` is as well.
+
+    For numbers >= 0 the order of ``unsigned`` is that of the numbers.
+    """
     for i in range(scales.size):
         out[i] = scales[i]
         if up and out[i] < scales[i]:
