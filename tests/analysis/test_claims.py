@@ -26,6 +26,7 @@ from mpisim.analysis.claims import (
     write,
 )
 from mpisim.analysis.claims.reach import Reach
+from mpisim.analysis.claims.table import number
 from mpisim.analysis.curves import GRADIENT, UNIFORM, Axis
 from mpisim.cli import main
 from mpisim.core.errors import InputError
@@ -307,3 +308,11 @@ def test_the_command_shows_what_it_can_read(tmp_path, capsys):
     said = capsys.readouterr()
     assert "  holds          fig2  a: 2 times" in said.out.splitlines()
     assert "mine-fig1.claims.json: not a list of claims" in said.err
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.984, "0.984"), (103.4, "103"), (999999, "999999"), (1.28e6, "1.28M"), (1.9e13, "1.9e+13")],
+)
+def test_numbers_have_three_digits(value, text):
+    assert number(value) == text and number(-value) == f"-{text}"
