@@ -11,7 +11,7 @@ from . import errors, fig11, logistic, logistic_claims, nu, pi, table2
 from .equal_cost import BITS
 from .images import FIG1, FIG3, LOOKS, RIVALS, Curves, over
 
-LONG = ["run.rounds=10000"]
+STEPS = ["sweep.method.stepsize=[0.001,0.003,0.005,0.007,0.009]"]
 CIFAR = ["problem.data=cifar10", "problem.samples=0", "problem.augment=true"]
 INSTEAD = {"cifar10-part": "generated"}
 BIG = ["problem.width=1.0", "problem.pool=1", "run.rounds=4882", "run.log_every=49"]
@@ -39,7 +39,7 @@ def _four_ways(name: str, title: str, claims: Callable[[list[Log]], Iterable[Cla
 
 
 def _regression(name: str) -> Grid:
-    return Grid(name, {"quick": [], "paper": LONG})
+    return Grid(name, {"quick": [], "paper": STEPS})
 
 
 # Only ResNet-18's figures show AMSGrad.

@@ -172,6 +172,13 @@ def test_a_noise_floor_is_judged_above(curve):
     assert Reach(plateau, ROUNDS, GRADIENT).floor == 0
 
 
+def test_a_falling_run_with_some_noise_has_no_floor(curve):
+    """Its halves overlap in a few rows, where one begins and the other ends."""
+    k, rng = np.arange(1001), np.random.default_rng(1)
+    falling = curve(np.exp(-0.003 * k) * (1 + 0.01 * rng.standard_normal(1001)))
+    assert Reach(falling, ROUNDS, GRADIENT).floor == 0
+
+
 def some(*verdicts):
     return [
         Evidence(f"set {i}", "1.2 times", verdict, {"median": 1 + i})
