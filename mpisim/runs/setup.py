@@ -83,7 +83,12 @@ class Setup:
         """What a checkpoint must agree on, by name; see `mpisim.runs.identity`."""
         table, gamma = self.experiment.table, self.step.gamma
         ours = resolved(table, self._parameters, gamma, self.problem.identity, self.star.n)
-        return ours | executed_by(self.experiment)
+        return ours | self.execution
+
+    @cached_property
+    def execution(self) -> dict[str, str]:
+        """What executes the experiment, by name; see `mpisim.runs.identity`."""
+        return executed_by(self.experiment)
 
     def setting(self, condition: Condition = "nonconvex") -> Setting:
         """The theorems' view of this experiment. Collective.
