@@ -1,27 +1,19 @@
 """Gradient estimators: one file for each family."""
 
-from mpisim.methods.estimators import (
-    diana,
-    feedback,
-    marina,
-    naive,
-    one_bit_adam,
-    pp_marina,
-    vr_diana,
-    vr_marina,
-)
 from mpisim.methods.estimators.base import ESTIMATORS, Estimator, estimator
 
-__all__ = [
-    "ESTIMATORS",
-    "Estimator",
-    "diana",
-    "estimator",
-    "feedback",
-    "marina",
-    "naive",
-    "one_bit_adam",
-    "pp_marina",
-    "vr_diana",
-    "vr_marina",
-]
+__all__ = ["ESTIMATORS", "Estimator", "estimator"]
+
+ESTIMATORS.provide(
+    __name__,
+    {
+        "diana": ("diana",),
+        "feedback": ("ef", "ef21"),
+        "marina": ("marina",),
+        "naive": ("naive",),
+        "one_bit_adam": ("1bit-adam",),
+        "pp_marina": ("pp-marina",),
+        "vr_diana": ("vr-diana",),
+        "vr_marina": ("vr-marina", "vr-marina-online"),
+    },
+)
