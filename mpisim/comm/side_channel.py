@@ -35,6 +35,7 @@ class SideChannel:
                 f" at least {helpers} are needed"
             )
         self.starts = partition.starts(n, comm.size, layout)
+        self.counts = np.diff(self.starts)  # the workers of each rank
         self.first = int(self.starts[self.rank])
         self.m = int(self.starts[self.rank + 1]) - self.first
         self.is_server = self.rank == 0

@@ -217,10 +217,13 @@ class Star(SideChannel):
             form = upload.compressor.form(upload.draw.block(0, self.n))
             self.clock.to(COMMUNICATE)
         clients, sizes, length_bits = upload.draw.clients, form.sizes, 0
-        starts = self.starts if clients is None else np.searchsorted(clients, self.starts)
+        starts, senders = self.starts, self.counts
+        if clients is not None:
+            starts = np.searchsorted(clients, starts)
+            senders = np.diff(starts)
         if sizes is None:
             lengths = np.empty(starts[-1], np.uint32)
-            self.comm.Gatherv(own_sizes, [lengths, np.diff(starts)])  # in rank order
+            self.comm.Gatherv(own_sizes, [lengths, senders])  # in rank order
             sizes, length_bits = lengths.astype(np.int64), LENGTH_BITS * lengths.size
         counts = np.empty(self.ranks, np.int64)
         data = np.empty(sum_blocks(sizes, starts, counts), np.uint8)

@@ -8,10 +8,6 @@ from numba import njit
 from mpisim.core.errors import WireError
 from mpisim.wire.codecs.buffer import raw
 
-INFINITY = {4: np.uint64(0x7F800000), 8: np.uint64(0x7FF0 << 48)}
-QUIET_NAN = {4: np.uint64(0x7FC00000), 8: np.uint64(0x7FF8 << 48)}
-
-
 def round_scales(scales: np.ndarray, wire: np.dtype, up: bool = False) -> np.ndarray:
     """``scales`` (float64, >= 0) in wire precision; what is not finite there becomes the quiet NaN.
 
@@ -24,11 +20,9 @@ def round_scales(scales: np.ndarray, wire: np.dtype, up: bool = False) -> np.nda
 
 
 def check_scales(scales: np.ndarray) -> None:
-    """`WireError` unless all scales (workers, ...), C order, are >= 0 (not -0) or quiet NaNs."""
-    size = scales.itemsize
-    wrong = _first_wrong(raw(scales).reshape(-1), INFINITY[size], QUIET_NAN[size])
-    if wrong >= 0:
-        worker = wrong * len(scales) // scales.size
+    """`WireError` unless all scales (workers, k), C order, are >= 0 (not -0) or quiet NaNs."""
+    worker = _first_wrong(raw(scales))
+    if worker >= 0:
         raise WireError(
             f"message {worker} of the block is not valid: its norm is not finite and >= 0"
         )
@@ -49,9 +43,13 @@ def round_into(scales, out, unsigned, up):
 
 
 @njit(cache=True)
-def _first_wrong(unsigned, infinity, nan):
-    """The first place of bits that are neither the quiet NaN's nor of a number >= 0; else -1."""
-    for i in range(unsigned.size):
-        if unsigned[i] >= infinity and unsigned[i] != nan:
-            return i
+def _first_wrong(unsigned):
+    """The first row with bits that are neither the quiet NaN's nor of a number >= 0; else -1."""
+    infinity, nan = np.uint64(0x7FF0 << 48), np.uint64(0x7FF8 << 48)
+    if unsigned.itemsize == 4:
+        infinity, nan = np.uint64(0x7F800000), np.uint64(0x7FC00000)
+    for i in range(unsigned.shape[0]):
+        for bits in unsigned[i]:
+            if bits >= infinity and bits != nan:
+                return i
     return -1
