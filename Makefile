@@ -5,6 +5,7 @@
 # MPI=site      the mpirun found on PATH
 # The choice made at `make setup` is remembered. PYTHON=... names the Python for .venv.
 # TORCH=...     what pip installs for targets that train networks, say torch==2.13.0
+# JAX=...       what pip installs for `make bench-peers`, in an environment of its own
 # SCALE=quick   figures of papers in minutes (default); SCALE=paper: as long as the paper's runs
 # RANKS=...     how many ranks a figure's runs have (default: as many as its largest run asks for, else 2)
 
@@ -40,11 +41,12 @@ ENV := . tools/env.$(VENDOR)
 # The studies in run/: `make STUDY-FIGURE` runs what a figure lacks and draws it.
 STUDIES := $(patsubst run/%/figures.py,%,$(wildcard run/*/figures.py))
 TORCH ?= torch >= 2.3
+JAX ?= jax
 SCALE ?= quick
 LAUNCH = mpirun -n $$ranks
 netlab-%: LAUNCH = # these figures start mpirun themselves, on hosts of their own
 
-.PHONY: help setup demo test trial lint bench data claims gallery netlab-check clean FORCE
+.PHONY: help setup demo test trial lint bench bench-peers data claims gallery netlab-check clean FORCE
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
@@ -94,6 +96,16 @@ lint: $(STAMP) ## ruff, mypy, and the order of the rooms
 
 bench: $(STAMP) ## what is timed, and against what
 	@$(ENV) && .venv/bin/python -m benchmarks $(ARGS)
+
+bench-peers: $(STAMP) .venv/jax/.ready ## mpisim against a SciPy loop, a JAX scan and a string coder (docs/performance.md)
+	@$(ENV) && .venv/bin/python -m benchmarks.peers .venv/jax/bin/python
+
+.venv/jax/.ready: $(STAMP)
+	@echo "installing JAX ($(JAX)) for itself, in .venv/jax ..."
+	@.venv/bin/python -m venv .venv/jax && \
+	  .venv/jax/bin/python -m pip --disable-pip-version-check -q install '$(JAX)' || { echo "make: JAX cannot be" \
+	  "installed; without it: .venv/bin/python -m benchmarks.peers" >&2; exit 2; }
+	@touch $@
 
 data: $(STAMP) ## fetch every data set of the registry into datasets/
 	@$(ENV) && failed=0; for name in $$(mpisim data list | awk 'NR > 1 {print $$1}'); do \

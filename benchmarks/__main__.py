@@ -8,8 +8,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+from benchmarks.table import show
+
 ON_TWO_RANKS = ("round", "vr_round", "smooth", "sweep", "side_by_side")
-ALONE = ("elias", "permk", "autoencoder", "large", "start")
+ALONE = ("small", "elias", "permk", "autoencoder", "large", "start")
 
 
 def main() -> int:
@@ -24,14 +26,7 @@ def main() -> int:
             if subprocess.run(job, check=False).returncode:
                 return 1
             rows += json.loads(result.read_text())
-    print(f"\n{'what':58} {'measured':>12} {'against':>12} {'ratio':>8} {'bound':>9}")
-    for row in rows:
-        measured, against = (f"{row[key]:.4g} {row['unit']}" for key in ("measured", "against"))
-        bound = row["bound"]  # "<= 1.5" or ">= 60"
-        ratio, limit = row["ratio"], float(bound[3:] or "inf")
-        kept = ratio >= limit if bound.startswith(">=") else ratio <= limit
-        verdict = ("ok" if kept else "MISSED") if bound else ""
-        print(f"{row['what']:58} {measured:>12} {against:>12} {ratio:8.3g} {bound:>9} {verdict}")
+    show(rows)
     return 0
 
 

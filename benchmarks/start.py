@@ -1,21 +1,35 @@
-"""The first rounds of a run against later ones of the same kind, with kernels compiled and not.
+"""The start of a command against its libraries', and the first rounds of a run against later ones.
 
-Each run is a process of its own, with an empty cache of kernels or with a full one. Seconds are
-those that the log charges. Of the same round in several turns the least counts, because a process
-is interrupted now and then; of the first five rounds, the one that took longest. A round is dense
-or compressed.
+A run of one round, with all kernels on the disk, is compared with a process that imports Numba and
+h5py, and `--help` with an empty one: by CPU seconds, those of all ranks, in alternating turns.
+
+First rounds are compared with later ones of the same kind, with kernels compiled and not. Each run
+is a process of its own, with an empty cache of kernels or with a full one. Seconds are those that
+the log charges. Of the same round in several turns the least counts, because a process is
+interrupted now and then; of the first five rounds, the one that took longest. A round is dense or
+compressed.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import resource
+import statistics
 import subprocess
 import sys
 import tempfile
 
 import numpy as np
 
+COMMAND_TURNS = 7
+ONE_ROUND = (
+    "problem={ name = 'logistic', data = 'sample', workers = 8 }",
+    "method={ name = 'marina', stepsize = 0.1 }",
+    "compressor={ name = 'randk', k = 10 }",
+    "run.rounds=1",
+)
+LIBRARIES = "import numba, h5py"
 FIRST, ROUNDS = 5, 60
 TURNS = {"cold": 2, "warm": 3}
 METHODS = {
@@ -69,11 +83,48 @@ def runs(method: str, cache: str, turns: int) -> tuple[float, float]:
     return float(rows[0]), float(max(first))
 
 
+def cpu_seconds(command: list[str]) -> float:
+    """CPU seconds of a command with all processes that it starts and waits for."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, check=True, capture_output=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def commands(folder: str) -> list[dict]:
+    """The rows of commands against processes that only import what they need."""
+    from benchmarks.common import result
+
+    python = [sys.executable, "-c"]
+    words = [word for setting in ONE_ROUND for word in ("--set", setting)]
+    mpisim = [sys.executable, "-m", "mpisim"]
+    run = [*mpisim, "run", *words, "--force", "--out", f"{folder}/log.h5"]
+    ranks = ["mpirun", "-n", "4"]
+    compared = (
+        ("mpisim --help / an empty Python", [*mpisim, "--help"], [*python, "pass"], "<= 3"),
+        ("a run of one round / its libraries", run, [*python, LIBRARIES], "<= 3"),
+        (
+            "the same on 4 ranks / MPI and its libraries",
+            [*ranks, *run],
+            [*ranks, *python, f"from mpi4py import MPI; {LIBRARIES}"],
+            "<= 3",
+        ),
+    )
+    rows = []
+    for what, command, bare, bound in compared:
+        cpu_seconds(command)
+        turns = [(cpu_seconds(command), cpu_seconds(bare)) for _ in range(COMMAND_TURNS)]
+        measured, against = map(statistics.median, zip(*turns, strict=True))
+        rows.append(result(f"{what}, CPU", measured, against, "s", bound))
+    return rows
+
+
 def main(path: str) -> None:
     """Measure, and write the rows."""
     from benchmarks.common import result, write
 
-    table = []
+    with tempfile.TemporaryDirectory() as folder:
+        table = commands(folder)
     for method in METHODS:
         found = {cache: runs(method, cache, turns) for cache, turns in TURNS.items()}
         if method == "DIANA+":

@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from mpisim.cli.parser import require_mpi
-
 PICTURES = Path("figures")
 
 
@@ -29,7 +27,6 @@ def add_out(parser: argparse.ArgumentParser) -> None:
 
 def figure(args: argparse.Namespace, argv: list[str]) -> int:
     """Draw OUT/NAME.png and .pdf, write OUT/NAME.claims.json, print the claims."""
-    require_mpi()  # which the modules of an experiment import
     from mpisim.analysis.study import find
     from mpisim.analysis.study.draw import draw, write_drawn
 

@@ -113,13 +113,15 @@ def run_sweeps(args: argparse.Namespace, body: Callable[..., int]) -> int:
 
 
 def require_mpi() -> None:
-    """Load MPI, and start it in a job of mpirun.
+    """Start MPI in a job of mpirun, the only one that uses it.
 
     `InputError` if that fails, because mpi4py has found no library, say.
     """
     import mpi4py
 
-    mpi4py.rc.initialize = launched()
+    mpi4py.rc.initialize = launched()  # what a plugin imports
+    if not launched():
+        return
     try:
         from mpi4py import MPI  # noqa: F401
     except (ImportError, RuntimeError, OSError) as error:

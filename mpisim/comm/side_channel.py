@@ -7,12 +7,13 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from mpi4py import MPI
 
 from mpisim.comm import partition
 from mpisim.core.errors import InputError
 from mpisim.core.ordered_sums import add_rows
 from mpisim.core.schema import require
+
+BYTE = "B"  # as mpi4py writes its type
 
 
 class SideChannel:
@@ -34,6 +35,7 @@ class SideChannel:
                 f" at least {helpers} are needed"
             )
         self.starts = partition.starts(n, comm.size, layout)
+        self.counts = np.diff(self.starts)  # the workers of each rank
         self.first = int(self.starts[self.rank])
         self.m = int(self.starts[self.rank + 1]) - self.first
         self.is_server = self.rank == 0
@@ -66,7 +68,7 @@ class SideChannel:
         whole = self.gather_workers(rows)
         if whole is None:
             whole = np.empty((self.n, *rows.shape[1:]), rows.dtype)
-        self.side.Bcast([whole, whole.nbytes, MPI.BYTE])
+        self.side.Bcast([whole, whole.nbytes, BYTE])
         return whole
 
     def gather_workers(self, rows: np.ndarray) -> np.ndarray | None:
@@ -78,13 +80,13 @@ class SideChannel:
         if self.ranks == 1:
             return rows
         row_bytes = rows.itemsize * int(np.prod(rows.shape[1:], dtype=np.int64))
-        mine = [rows, rows.nbytes, MPI.BYTE]
+        mine = [rows, rows.nbytes, BYTE]
         if not self.is_server:
             self.side.Gatherv(mine, None)
             return None
         whole = np.empty((self.n, *rows.shape[1:]), rows.dtype)
         counts, starts = np.diff(self.starts) * row_bytes, self.starts[:-1] * row_bytes
-        self.side.Gatherv(mine, [whole, counts, starts, MPI.BYTE])
+        self.side.Gatherv(mine, [whole, counts, starts, BYTE])
         return whole
 
 
@@ -104,4 +106,6 @@ def side_of(comm: Any) -> Any:
 
 @cache
 def _side_key() -> int:
+    from mpi4py import MPI
+
     return MPI.Comm.Create_keyval()

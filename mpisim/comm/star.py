@@ -8,10 +8,9 @@ bit is charged.
 from __future__ import annotations
 
 import copy
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
-from mpi4py import MPI
 
 from mpisim.comm.clock import (
     COMMUNICATE,
@@ -34,6 +33,9 @@ from mpisim.core.ordered_sums import add_rows, ordered_sum, sum_blocks
 from mpisim.core.rng import Draw, Streams
 from mpisim.core.round import Round
 from mpisim.wire.base import Message, Precision
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
 LENGTH_BITS = 32  # a message's length, sent only if the receiver cannot know it
 
@@ -215,11 +217,13 @@ class Star(SideChannel):
             form = upload.compressor.form(upload.draw.block(0, self.n))
             self.clock.to(COMMUNICATE)
         clients, sizes, length_bits = upload.draw.clients, form.sizes, 0
-        starts = self.starts if clients is None else np.searchsorted(clients, self.starts)
+        starts, senders = self.starts, self.counts
+        if clients is not None:
+            starts = np.searchsorted(clients, starts)
+            senders = np.diff(starts)
         if sizes is None:
             lengths = np.empty(starts[-1], np.uint32)
-            into = [lengths, starts[1:] - starts[:-1], starts[:-1], MPI.UINT32_T]
-            self.comm.Gatherv(own_sizes, into)
+            self.comm.Gatherv(own_sizes, [lengths, senders])  # in rank order
             sizes, length_bits = lengths.astype(np.int64), LENGTH_BITS * lengths.size
         counts = np.empty(self.ranks, np.int64)
         data = np.empty(sum_blocks(sizes, starts, counts), np.uint8)

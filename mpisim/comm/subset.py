@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import cache
-from typing import Any, TypeVar
-
-from mpi4py import MPI
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mpisim.comm.one_process import OneProcess
 from mpisim.comm.side_channel import side_of
 from mpisim.core.errors import MpisimError
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
 T = TypeVar("T")
 SLEEP_SECONDS = 0.01  # a rank that waited in MPI would take a core from those that work
@@ -93,9 +94,13 @@ def _awaited(side: MPI.Intracomm) -> Any:
 
 @cache
 def _parts_key() -> int:
+    from mpi4py import MPI
+
     return MPI.Comm.Create_keyval()
 
 
 @cache
 def _groups_key() -> int:
+    from mpi4py import MPI
+
     return MPI.Comm.Create_keyval()

@@ -9,44 +9,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, get_type_hints
 
-from mpisim.compressors import (
-    block_quant,
-    composition,
-    identity,
-    permutation,
-    permuted_mappings,
-    permuted_sets,
-    quant_plus,
-    quantization,
-    rand_tau,
-    rank,
-    sign,
-    smooth,
-    sparse,
-)
 from mpisim.compressors.base import COMPRESSORS, Compressor, compressor
 from mpisim.core.errors import InputError
 from mpisim.core.schema import build, choose
 
-__all__ = [
-    "COMPRESSORS",
-    "Compressor",
-    "block_quant",
-    "composition",
-    "compressor",
-    "identity",
-    "make",
-    "permutation",
-    "permuted_mappings",
-    "permuted_sets",
-    "quant_plus",
-    "quantization",
-    "rand_tau",
-    "rank",
-    "sign",
-    "smooth",
-    "sparse",
-]
+__all__ = ["COMPRESSORS", "Compressor", "compressor", "make"]
+
+COMPRESSORS.provide(
+    __name__,
+    {
+        "block_quant": ("block-quant", "block-quant-plus"),
+        "composition": ("compose",),
+        "identity": ("identity",),
+        "permutation": ("permk",),
+        "permuted_mappings": ("permuted-mappings",),
+        "permuted_sets": ("block-permutation", "permuted-subsets"),
+        "quant_plus": ("quant-plus",),
+        "quantization": ("qsgd", "natural"),
+        "rand_tau": ("rand-tau", "rand-tau-plus"),
+        "rank": ("rank-k",),
+        "sign": ("scaled-sign",),
+        "smooth": ("smooth",),
+        "sparse": ("randk", "topk", "bernoulli"),
+    },
+)
 
 
 def make(table: Mapping[str, Any], where: str = "compressor") -> Compressor:

@@ -10,12 +10,12 @@ import numpy as np
 from mpisim.compressors.worker_rows import WorkerRows
 from mpisim.core.errors import InputError
 from mpisim.core.protocols import Objective, Uplink
-from mpisim.core.registry import named, unfrozen
+from mpisim.core.registry import Registry, named, unfrozen
 from mpisim.core.rng import Draw
 from mpisim.theory.compression import CompressorConstants
 from mpisim.wire.base import Form, Message, Precision
 
-COMPRESSORS: dict[str, type[Compressor]] = {}
+COMPRESSORS: Registry[Compressor] = Registry()
 
 
 def compressor(name: str):

@@ -17,7 +17,7 @@ class Identity(Compressor):
     """C(v) = v, rounded to wire precision. omega = 0, alpha = 1; the papers charge 32 d bits."""
 
     def form(self, draw: Draw) -> DenseForm:
-        return DenseForm(self.d, draw.workers, self.precision)
+        return DenseForm.of(self.d, draw.workers, self.precision)
 
     def compress(self, v: np.ndarray, draw: Draw) -> Dense:
         # a copy: the message must not change with the caller's vectors

@@ -16,9 +16,10 @@ from mpisim.theory.compression import FLOAT_BITS
 from mpisim.theory.quantization import cal_L_varying
 from mpisim.wire.base import Message
 from mpisim.wire.codecs import CODECS, CodecName
+from mpisim.wire.codecs.buffer import raw
 from mpisim.wire.exponents import NAN_CODE, Exponents, ExponentsForm
 from mpisim.wire.levels import Levels, LevelsForm
-from mpisim.wire.scales import round_scales
+from mpisim.wire.scales import round_into
 
 
 def levels_or_saq(s: int | None, d: int, n: int) -> int:
@@ -74,14 +75,15 @@ class Qsgd(Compressor):
 
     def norms(self, v: np.ndarray) -> np.ndarray:
         """|v_i| as receivers see it, shape (workers,), wire precision."""
-        exact = two_norms(v) if self.norm == "2" else max_norms(v)
-        return round_scales(exact, self.precision.wire, up=True)
+        norms = np.empty(len(v), self.precision.wire)
+        _norms(v, self.norm == "2", norms, raw(norms))
+        return norms
 
     def compress_with(self, norms: np.ndarray, v: np.ndarray, draw: Draw) -> Levels:
         """`compress` with norms not below those of ``v``, which is in C order."""
         form = self.form(draw)
         levels = np.empty(v.shape, form.dtype)
-        round_levels(v, norms.astype(np.float64), float(self._s), draw.words(self.d), levels)
+        round_levels(v, norms, float(self._s), draw.words(self.d), levels)
         return Levels(form, norms[:, None], levels)
 
     @property
@@ -137,6 +139,12 @@ def uniform(word):
     return np.float64(np.int64(word >> np.uint64(11))) * 2.0**-53
 
 
+@njit(cache=True)
+def _norms(v, euclidean, norms, unsigned):
+    exact = two_norms(v) if euclidean else max_norms(v)
+    round_into(exact, norms, unsigned, True)
+
+
 @njit(cache=True, error_model="numpy")
 def round_levels(v, norms, s, words, levels):
     """levels (m, d): s |v_j| / norm_i, at most s, rounded at random with words (m, d), with sign.
@@ -146,12 +154,13 @@ def round_levels(v, norms, s, words, levels):
     """
     m, d = v.shape
     for i in range(m):
-        if not norms[i] > 0:
+        norm = np.float64(norms[i])
+        if not norm > 0:
             levels[i] = 0
             continue
         for j in range(d):
             x = np.float64(v[i, j])
-            y = abs(x) / norms[i] * s
+            y = abs(x) / norm * s
             low = np.floor(y)
             level = np.int64(low) + np.int64(uniform(words[i, j]) < y - low)
             levels[i, j] = -level if x < 0 else level

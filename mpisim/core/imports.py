@@ -19,10 +19,15 @@ DIGITS = 12  # of a sha256
 def file_of(name: str) -> Path | None:
     """The source of a module; None for one that was typed in, or is the script itself."""
     if name == "mpisim" or name.startswith("mpisim."):
-        path = PACKAGE.parent.joinpath(*name.split("."))
-        return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        return _own_file(name, PACKAGE)
     file = getattr(sys.modules.get(name), "__file__", None)
     return None if file is None or name == "__main__" else Path(file)
+
+
+@cache
+def _own_file(name: str, package: Path) -> Path:
+    path = package.parent.joinpath(*name.split("."))
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
 @cache

@@ -14,6 +14,7 @@ from types import ModuleType
 
 from numba.core.dispatcher import Dispatcher
 
+from mpisim.core import blas_check
 from mpisim.core.imports import digest, file_of, imports, short
 
 
@@ -22,6 +23,7 @@ def refresh() -> None:
 
     For use before any of them is called. A folder that cannot be written stays as it is.
     """
+    blas_check.defer()
     for name, module in sorted(sys.modules.items()):
         if name.startswith("mpisim."):
             _refresh(name, module)

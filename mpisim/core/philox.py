@@ -20,54 +20,67 @@ WORDS = 4  # in one step of the counter
 
 
 @intrinsic
-def _high_product(typing_context, a, b):
-    """The upper 64 bits of the product of two uint64: one instruction, which Python lacks."""
+def _product(typing_context, a, b):
+    """(upper, lower) 64 bits of the product of two uint64: one instruction, which Python lacks."""
+    both = types.UniTuple(types.uint64, 2)
 
     def code(context, builder, signature, arguments):
-        wide = ir.IntType(128)
+        wide, word = ir.IntType(128), ir.IntType(64)
         first, second = (builder.zext(argument, wide) for argument in arguments)
-        high = builder.lshr(builder.mul(first, second), ir.Constant(wide, 64))
-        return builder.trunc(high, ir.IntType(64))
+        product = builder.mul(first, second)
+        high = builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), word)
+        return context.make_tuple(builder, both, (high, builder.trunc(product, word)))
 
-    return types.uint64(types.uint64, types.uint64), code
+    return both(types.uint64, types.uint64), code
 
 
-_high: Any = _high_product  # mypy cannot see the type that numba gives it
+product: Any = _product  # mypy cannot see the type that numba gives it
+
+
+@njit(cache=True)
+def fill(out, seed, purpose, round, start):
+    """The words of steps start, start + 1, ..., in ``out``: flat, uint64, a multiple of `WORDS`.
+
+    The key is (seed, purpose); the counter is (step, 0, round, 0).
+    """
+    for step in range(out.size // WORDS):
+        c0 = np.uint64(start + step + 1)  # NumPy increments before it draws
+        c1, c2, c3 = np.uint64(0), np.uint64(round), np.uint64(0)
+        k0, k1 = np.uint64(seed), np.uint64(purpose)
+        for _ in range(ROUNDS):
+            high0, low0 = product(MULTIPLIERS[0], c0)
+            high1, low1 = product(MULTIPLIERS[1], c2)
+            c0, c1, c2, c3 = high1 ^ c1 ^ k0, low1, high0 ^ c3 ^ k1, low0
+            k0, k1 = k0 + WEYL[0], k1 + WEYL[1]
+        out[WORDS * step] = c0
+        out[WORDS * step + 1] = c1
+        out[WORDS * step + 2] = c2
+        out[WORDS * step + 3] = c3
+
+
+@njit(cache=True)
+def steps_for(count):
+    """Steps of the counter that a worker owns when it draws ``count`` words."""
+    return (count + WORDS - 1) // WORDS
 
 
 @njit(cache=True)
 def words(seed, purpose, round, first, workers, count):
-    """Shape (workers, count), uint64, for workers first, first + 1, ...
-
-    The key is (seed, purpose); the counter is (step, 0, round, 0), and each worker owns
-    ceil(count / 4) consecutive steps.
-    """
-    steps = (count + WORDS - 1) // WORDS
+    """Shape (workers, count), uint64, for workers first, first + 1, ..., `steps_for` steps each."""
+    steps = steps_for(count)
     out = np.empty((workers, steps * WORDS), np.uint64)
-    flat = out.reshape(-1)
-    for step in range(workers * steps):
-        c0 = np.uint64(first * steps + step + 1)  # NumPy increments before it draws
-        c1, c2, c3 = np.uint64(0), np.uint64(round), np.uint64(0)
-        k0, k1 = np.uint64(seed), np.uint64(purpose)
-        for _ in range(ROUNDS):
-            high0, low0 = _high(MULTIPLIERS[0], c0), MULTIPLIERS[0] * c0
-            high1, low1 = _high(MULTIPLIERS[1], c2), MULTIPLIERS[1] * c2
-            c0, c1, c2, c3 = high1 ^ c1 ^ k0, low1, high0 ^ c3 ^ k1, low0
-            k0, k1 = k0 + WEYL[0], k1 + WEYL[1]
-        flat[WORDS * step] = c0
-        flat[WORDS * step + 1] = c1
-        flat[WORDS * step + 2] = c2
-        flat[WORDS * step + 3] = c3
+    fill(out.reshape(-1), seed, purpose, round, first * steps)
     return out[:, :count]
 
 
 @njit(cache=True)
 def words_of(seed, purpose, round, workers, count):
     """Rows ``workers`` of `words` with first = 0, shape (workers.size, count)."""
-    out = np.empty((workers.size, count), np.uint64)
+    steps = steps_for(count)
+    out = np.empty((workers.size, steps * WORDS), np.uint64)
     for i in range(workers.size):
-        out[i] = words(seed, purpose, round, workers[i], 1, count)[0]
-    return out
+        fill(out[i], seed, purpose, round, workers[i] * steps)
+    return out[:, :count]
 
 
 @njit(cache=True)

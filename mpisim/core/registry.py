@@ -1,4 +1,4 @@
-"""Register classes by name, and freeze the objects built from an experiment's tables.
+"""Classes by name, and how the objects built from an experiment's tables are frozen.
 
 A table becomes a `frozen` object, a spec. `bind` and `load` work on an `unfrozen` copy, which holds
 what was resolved, so a spec can be used any number of times.
@@ -8,14 +8,51 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from functools import cache
+from importlib import import_module
 from typing import Any, NoReturn, TypeVar
 
 T = TypeVar("T")
 
 
-def named(kinds: dict[str, Any], name: str) -> Callable[[type[T]], type[T]]:
+class Registry(MutableMapping[str, type[T]]):
+    """Classes by name. A room's own are imported when they are asked for, not when names are."""
+
+    def __init__(self) -> None:
+        self._classes: dict[str, type[T]] = {}
+        self._modules: dict[str, str] = {}
+
+    def provide(self, room: str, modules: Mapping[str, tuple[str, ...]]) -> None:
+        """Make known the names that each of a room's modules registers when it is imported."""
+        for module, names in modules.items():
+            self._modules |= dict.fromkeys(names, f"{room}.{module}")
+
+    def __getitem__(self, name: str) -> type[T]:
+        if name in self._modules:
+            import_module(self._modules[name])
+        return self._classes[name]
+
+    def __setitem__(self, name: str, cls: type[T]) -> None:
+        if name in self._modules:  # a plugin's class replaces ours, which must not come later
+            import_module(self._modules[name])
+        self._classes[name] = cls
+
+    def __delitem__(self, name: str) -> None:
+        del self._classes[name]
+        self._modules.pop(name, None)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._modules or name in self._classes
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**self._modules, **self._classes})
+
+    def __len__(self) -> int:
+        return len({**self._modules, **self._classes})
+
+
+def named(kinds: MutableMapping[str, Any], name: str) -> Callable[[type[T]], type[T]]:
     """Class decorator: make a dataclass, whose fields are its table's keys, and register it."""
 
     def register(cls: type[T]) -> type[T]:

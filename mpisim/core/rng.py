@@ -96,18 +96,14 @@ class Draw:
 
     def subsets(self, d: int, k: int) -> np.ndarray:
         """Shape (workers, k), int64: k of d coordinates without replacement, ascending."""
-        if self.clients is not None:
-            return _subsets(self.words(k), np.full(self.workers, d), _pool(d), True)
-        return _draw_subsets(*self._address, self.first, self.count, _pool(d), k)
+        return _subsets(self.words(k), np.array([d]), _pool(d), True)
 
     def batches(self, rows: np.ndarray, b: int) -> np.ndarray:
         """Shape (workers, b), int64: b of each worker's ``rows`` samples without replacement.
 
         In the order drawn.
         """
-        if self.clients is not None:
-            return _subsets(self.words(b), rows, _pool(rows.max(initial=0)), False)
-        return _draw_batches(*self._address, self.first, rows, _pool(rows.max(initial=0)), b)
+        return _subsets(self.words(b), rows, _pool(rows.max(initial=0)), False)
 
     def samples(self, rows: np.ndarray, b: int) -> np.ndarray:
         """Shape (workers, b), int64: b of each worker's ``rows`` samples with replacement."""
@@ -154,31 +150,21 @@ def _pool(size: int) -> np.ndarray:
 def _subsets(words: np.ndarray, sizes: np.ndarray, pool: np.ndarray, ascending: bool) -> np.ndarray:
     """Fisher-Yates, stopped after k swaps and undone for the next worker: O(k log k) for each.
 
-    ``pool`` is 0, 1, ..., at least up to the largest of ``sizes``, before and after the call.
+    ``pool`` is 0, 1, ..., at least up to the largest of ``sizes`` (m,) or (1,), before and after
+    the call. No swap t looks at a place before t again, so it moves one number only.
     """
     m, k = words.shape
     out = np.empty((m, k), np.int64)
     chosen = np.empty(k, np.int64)
     for i in range(m):
-        for t in range(k):
-            j = t + below(words[i, t], sizes[i] - t)
+        size = sizes[min(i, sizes.size - 1)]
+        for t in range(np.uint64(k)):  # unsigned: no test for a negative index
+            j = np.uint64(t + below(words[i, t], size - t))
             chosen[t] = j
-            pool[t], pool[j] = pool[j], pool[t]
-            out[i, t] = pool[t]
+            out[i, t] = pool[j]
+            pool[j] = pool[t]
+        for t in range(np.uint64(k)):
+            pool[np.uint64(chosen[t])] = chosen[t]
         if ascending and k > 1:
             _sort(out[i])
-        for t in range(k - 1, -1, -1):
-            j = chosen[t]
-            pool[t], pool[j] = pool[j], pool[t]
     return out
-
-
-@njit(cache=True)
-def _draw_subsets(seed, purpose, round, first, workers, pool, k):
-    words = philox.words(seed, purpose, round, first, workers, k)
-    return _subsets(words, np.full(workers, pool.size), pool, True)
-
-
-@njit(cache=True)
-def _draw_batches(seed, purpose, round, first, rows, pool, k):
-    return _subsets(philox.words(seed, purpose, round, first, rows.size, k), rows, pool, False)

@@ -5,19 +5,18 @@ under the name that experiments give. `ProblemWithTestSet` adds test metrics. An
 gives single coordinates of its gradients, so that no array of size m x d is needed.
 """
 
-from mpisim.problems import autoencoder, least_squares, logistic, nonconvex, quadratic, torch
 from mpisim.problems.base import PROBLEMS, ExplicitProblem, Problem, ProblemWithTestSet, problem
 
-__all__ = [
-    "PROBLEMS",
-    "ExplicitProblem",
-    "Problem",
-    "ProblemWithTestSet",
-    "autoencoder",
-    "least_squares",
-    "logistic",
-    "nonconvex",
-    "problem",
-    "quadratic",
-    "torch",
-]
+__all__ = ["PROBLEMS", "ExplicitProblem", "Problem", "ProblemWithTestSet", "problem"]
+
+PROBLEMS.provide(
+    __name__,
+    {
+        "autoencoder": ("autoencoder",),
+        "least_squares": ("least-squares",),
+        "logistic": ("logistic", "logistic-nonconvex-reg"),
+        "nonconvex": ("nonconvex-loss",),
+        "quadratic": ("quadratic",),
+        "torch.problem": ("torch",),
+    },
+)

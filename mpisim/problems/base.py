@@ -10,11 +10,11 @@ import numpy as np
 
 from mpisim.core.errors import InputError
 from mpisim.core.protocols import Known, Matrices
-from mpisim.core.registry import named, unfrozen
+from mpisim.core.registry import Registry, named, unfrozen
 from mpisim.core.round import Round
 from mpisim.core.schema import require
 
-PROBLEMS: dict[str, type[Problem]] = {}
+PROBLEMS: Registry[Problem] = Registry()
 
 
 def problem(name: str):

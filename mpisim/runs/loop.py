@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from time import monotonic
+from typing import TYPE_CHECKING
 
 import numpy as np
-from mpi4py import MPI
 
 from mpisim.comm.clock import OTHER
 from mpisim.comm.compilation import uncharged
@@ -24,6 +24,9 @@ from mpisim.runs.setup import Setup
 from mpisim.runs.signals import StopSignals
 from mpisim.runs.snapshot import require_shapes
 from mpisim.runs.status import STOPPED
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
 
 def run(experiment: Experiment, output: Output, comm: MPI.Intracomm) -> End:

@@ -9,7 +9,6 @@ from mpisim.comm.one_process import OneProcess
 from mpisim.core import processor
 from mpisim.runs.durations import PENDING
 from mpisim.runs.git import commit
-from mpisim.runs.identity import executed_by
 from mpisim.runs.placement import Place, hosts, oversubscribed
 from mpisim.runs.setup import Setup
 from mpisim.runs.sysinfo import PACKAGE, blas, mpi_library, provenance, source
@@ -23,7 +22,7 @@ def attributes_of(setup: Setup, command: str, places: list[Place]) -> dict[str, 
         provenance()
         | processor.facts()
         | commit(PACKAGE)
-        | {"source": source(), "blas": blas(), "code": json.dumps(executed_by(experiment))}
+        | {"source": source(), "blas": blas(), "code": json.dumps(setup.execution)}
         | {f"method_{name}": value for name, value in parameters.items()}
         | {
             "title": experiment.title,

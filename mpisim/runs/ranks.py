@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
-
-from mpi4py import MPI
+from typing import TYPE_CHECKING, TypeVar
 
 from mpisim.comm.partition import ranks_for
 from mpisim.comm.subset import on_subset
 from mpisim.core.errors import InputError
 from mpisim.runs.experiment import Experiment
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
 T = TypeVar("T")
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from functools import cached_property
-
-from mpi4py import MPI
+from typing import TYPE_CHECKING
 
 from mpisim.comm import partition
 from mpisim.comm.clock import Clock
@@ -23,6 +22,9 @@ from mpisim.runs.identity import executed_by, resolved
 from mpisim.runs.iteration import Iteration
 from mpisim.runs.metrics import metrics_of
 from mpisim.theory.setting import Condition, Setting, Step, setting_of
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
 
 class Setup:
@@ -81,7 +83,12 @@ class Setup:
         """What a checkpoint must agree on, by name; see `mpisim.runs.identity`."""
         table, gamma = self.experiment.table, self.step.gamma
         ours = resolved(table, self._parameters, gamma, self.problem.identity, self.star.n)
-        return ours | executed_by(self.experiment)
+        return ours | self.execution
+
+    @cached_property
+    def execution(self) -> dict[str, str]:
+        """What executes the experiment, by name; see `mpisim.runs.identity`."""
+        return executed_by(self.experiment)
 
     def setting(self, condition: Condition = "nonconvex") -> Setting:
         """The theorems' view of this experiment. Collective.

@@ -4,35 +4,6 @@ A `Message` holds what a block of workers sends in one round. Its `Form` is what
 both know before; it decodes the bytes. A compressor says which form its messages have.
 """
 
-from mpisim.wire.base import Form, Message, Packed, Precision
-from mpisim.wire.composed import Composed, ComposedForm
-from mpisim.wire.dense import Dense, DenseForm
-from mpisim.wire.explicit import Explicit, ExplicitForm
-from mpisim.wire.exponents import Exponents, ExponentsForm
-from mpisim.wire.factors import Factors, FactorsForm
-from mpisim.wire.levels import Levels, LevelsForm
-from mpisim.wire.signs import Signs, SignsForm
-from mpisim.wire.sparse import Seeded, SeededForm
+import lazy_loader
 
-__all__ = [
-    "Composed",
-    "ComposedForm",
-    "Dense",
-    "DenseForm",
-    "Explicit",
-    "ExplicitForm",
-    "Exponents",
-    "ExponentsForm",
-    "Factors",
-    "FactorsForm",
-    "Form",
-    "Levels",
-    "LevelsForm",
-    "Message",
-    "Packed",
-    "Precision",
-    "Seeded",
-    "SeededForm",
-    "Signs",
-    "SignsForm",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

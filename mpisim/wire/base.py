@@ -112,13 +112,6 @@ def check_sizes(form: Form, data: np.ndarray, sizes: np.ndarray) -> None:
         raise WireError("messages do not have the sizes that sender and receiver agreed on")
 
 
-def bit_bounds(sizes: np.ndarray) -> np.ndarray:
-    """Where each message starts, in bits, and where the last one ends, shape (m + 1,), int64."""
-    bounds = np.zeros(len(sizes) + 1, np.int64)
-    np.cumsum(sizes, out=bounds[1:])
-    return 8 * bounds
-
-
 @lru_cache(maxsize=256)
 def same(workers: int, value: int) -> np.ndarray:
     """``value`` for each worker, shape (workers,), int64, read-only: the same in every round."""

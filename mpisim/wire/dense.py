@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import dataclasses
 from abc import abstractmethod
+from functools import cached_property, lru_cache
 
 import numpy as np
 
 from mpisim.core.ordered_sums import add_rows
-from mpisim.wire.base import Form, Message, Packed, check_sizes, same
+from mpisim.wire.base import Form, Message, Packed, Precision, check_sizes, same
 
 
 class ValuesForm(Form):
@@ -21,6 +22,11 @@ class ValuesForm(Form):
     @abstractmethod
     def sizes(self) -> np.ndarray:
         """Bytes of each message, shape (workers,), int64."""
+
+    @cached_property
+    def payload_bits(self) -> np.ndarray:
+        """Bits of each message, shape (workers,), int64."""
+        return 8 * self.sizes
 
     def read(self, data: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """The values in ``data``, worker by worker, as one row of wire precision."""
@@ -37,17 +43,23 @@ class ValuesMessage(Message):
 
     @property
     def payload_bits(self) -> np.ndarray:
-        return 8 * self.form.sizes
+        return self.form.payload_bits
 
     def encode(self) -> Packed:
-        sizes = self.form.sizes
-        return Packed(self.values.reshape(-1).view(np.uint8), sizes, 8 * sizes)
+        data = self.values.reshape(-1).view(np.uint8)
+        return Packed(data, self.form.sizes, self.form.payload_bits)
 
 
 class DenseForm(ValuesForm):
     """Messages of 32 d bits (64 d with float64 values on the wire)."""
 
-    @property
+    @classmethod
+    @lru_cache(maxsize=64)
+    def of(cls, d: int, workers: int, precision: Precision) -> DenseForm:
+        """The form, made once: the same in every round."""
+        return cls(d, workers, precision)
+
+    @cached_property
     def sizes(self) -> np.ndarray:
         return same(self.workers, self.d * self.precision.wire.itemsize)
 

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from mpisim.core.lazy_rows import coordinates
-from mpisim.wire.base import Form, Packed, bit_bounds, check_sizes
+from mpisim.wire.base import Form, Packed, check_sizes
 from mpisim.wire.codecs import buffer, index_codes
 from mpisim.wire.scatter import Entries, SparseMessage, even_ptr, scaled
 
@@ -38,16 +38,16 @@ class ExplicitForm(Form):
         check_sizes(self, data, sizes)
         sizes = np.asarray(sizes, np.int64)
         bits, width = self.precision.bits, index_codes.fixed_width(self.d)
-        short = sizes < -(-self.k * (bits + min(1, width)) // 8)
-        if short.any():  # before any memory is taken
-            buffer.check(int(short.argmax()), buffer.SHORT)
+        least = -(-self.k * (bits + min(1, width)) // 8)
+        buffer.check(*_first_short(sizes, least))  # before any memory is taken
         indices = np.empty((self.workers, self.k), np.int64)
         values = np.empty((self.workers, self.k), self.precision.wire)
-        words = buffer.to_words(np.ascontiguousarray(data))
-        buffer.check(
-            *_read(words, bit_bounds(sizes), indices, buffer.raw(values), self.d, width, bits)
-        )
-        return Explicit(self, indices, values)
+        payload, data = np.empty(self.workers, np.int64), np.ascontiguousarray(data)
+        raw = buffer.raw(values)
+        buffer.check(*_read(data, sizes, indices, raw, payload, self.d, width, bits))
+        message = Explicit(self, indices, values)
+        message.__dict__["payload_bits"] = payload  # what was read is what is charged
+        return message
 
 
 @dataclasses.dataclass(eq=False)
@@ -63,21 +63,15 @@ class Explicit(SparseMessage):
     values: np.ndarray
 
     @cached_property
-    def index_bits(self) -> np.ndarray:
-        """Bits of the indices, shape (m,), int64."""
-        return _index_bits(self.indices, index_codes.fixed_width(self.form.d))
-
-    @property
-    def payload_bits(self) -> np.ndarray:
-        return self.index_bits + self.form.k * self.form.precision.bits
+    def payload_bits(self) -> np.ndarray:  # type: ignore[override]
+        width, bits = index_codes.fixed_width(self.form.d), self.form.precision.bits
+        return _payload_bits(self.indices, width, bits)
 
     def encode(self) -> Packed:
-        payload = self.payload_bits
-        sizes = (1 + payload + 7) // 8
-        words = buffer.new_words(8 * int(sizes.sum()))
         width, bits = index_codes.fixed_width(self.form.d), self.form.precision.bits
-        _write(words, self.indices, buffer.raw(self.values), width, bits)
-        return Packed(buffer.to_bytes(words, int(sizes.sum())), sizes, payload)
+        packed = Packed(*_write(self.indices, buffer.raw(self.values), width, bits))
+        self.__dict__["payload_bits"] = packed.payload_bits
+        return packed
 
     def entries(self) -> Entries:
         form = self.form
@@ -86,45 +80,67 @@ class Explicit(SparseMessage):
 
 
 @njit(cache=True)
-def _index_bits(indices, width):
-    bits = np.empty(indices.shape[0], np.int64)
+def _payload_bits(indices, width, bits):
+    """Bits of each message without its flag and padding, shape (m,), int64."""
+    payload = np.empty(indices.shape[0], np.int64)
     for i in range(indices.shape[0]):
-        bits[i] = min(indices.shape[1] * width, index_codes.gap_bits(indices[i]))
-    return bits
+        row = indices[i]
+        payload[i] = min(row.size * width, index_codes.gap_bits(row)) + row.size * bits
+    return payload
 
 
 @njit(cache=True)
-def _write(words, indices, raw, width, bits):
+def _write(indices, raw, width, bits):
+    """(bytes of all messages, bytes of each, payload bits of each)."""
+    m, k = indices.shape
+    payload = _payload_bits(indices, width, bits)
+    sizes = (1 + payload + 7) // 8
+    words = buffer.new_words(8 * sizes.sum())
     pos = 0
-    for i in range(indices.shape[0]):
+    for i in range(m):
         row = indices[i]
-        gaps = index_codes.gap_bits(row) < row.size * width
+        gaps = index_codes.gap_bits(row) < k * width
         pos = buffer.put(words, pos, int(gaps), 1)
         if gaps:
             pos = index_codes.put_gaps(words, pos, row)
         else:
             pos = index_codes.put_fixed(words, pos, row, width)
         pos = buffer.pad(words, buffer.put_all(words, pos, raw[i], bits))
+    return buffer.to_bytes(words, pos // 8), sizes, payload
 
 
 @njit(cache=True)
-def _read(words, bounds, indices, raw, d, width, bits):
-    for i in range(indices.shape[0]):
-        pos, end = bounds[i], bounds[i + 1]
-        if pos == end:
+def _first_short(sizes, least):
+    """(worker, status) of the first message of fewer than ``least`` bytes."""
+    for i in range(sizes.size):
+        if sizes[i] < least:
             return i, buffer.SHORT
-        gaps = buffer.take(words, pos, 1) == 1
+    return 0, 0
+
+
+@njit(cache=True)
+def _read(data, sizes, indices, raw, payload, d, width, bits):
+    """Fill ``indices``, ``raw`` and ``payload``; returns (worker, status)."""
+    words = buffer.to_words(data)
+    end = 0
+    for i in range(indices.shape[0]):
+        row, start = indices[i], end + 1
+        end += 8 * sizes[i]
+        if start > end:
+            return i, buffer.SHORT
+        gaps = buffer.take(words, start - 1, 1) == 1
         if gaps:
-            pos = index_codes.read_gaps(words, pos + 1, end, indices[i], d)
+            pos = index_codes.read_gaps(words, start, end, row, d)
         else:
-            pos = index_codes.read_fixed(words, pos + 1, end, indices[i], d, width)
+            pos = index_codes.read_fixed(words, start, end, row, d, width)
         if pos < 0:
             return i, pos
-        if gaps != (index_codes.gap_bits(indices[i]) < indices.shape[1] * width):
+        if gaps != (index_codes.gap_bits(row) < row.size * width):
             return i, buffer.CHOICE
-        if pos + indices.shape[1] * bits > end:
+        if pos + row.size * bits > end:
             return i, buffer.SHORT
         pos = buffer.take_all(words, pos, raw[i], bits)
         if not buffer.is_padding(words, pos, end):
             return i, buffer.PADDING
+        payload[i] = pos - start
     return 0, 0

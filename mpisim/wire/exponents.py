@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from numba import njit
 
-from mpisim.wire.base import Form, Message, Packed, bit_bounds, check_sizes, same
+from mpisim.wire.base import Form, Message, Packed, check_sizes, same
 from mpisim.wire.codecs import buffer
 
 CODE_BITS = 9
@@ -47,8 +47,7 @@ class ExponentsForm(Form):
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Exponents:
         check_sizes(self, data, sizes)
         codes = np.empty((self.workers, self.d), np.uint16)
-        words = buffer.to_words(np.ascontiguousarray(data))
-        buffer.check(*_read(words, bit_bounds(sizes), codes))
+        buffer.check(*_read(np.ascontiguousarray(data), codes))
         return Exponents(self, codes)
 
 
@@ -64,11 +63,7 @@ class Exponents(Message):
         return same(self.form.workers, CODE_BITS * self.form.d)
 
     def encode(self) -> Packed:
-        sizes = self.form.sizes
-        size = int(sizes.sum())
-        words = buffer.new_words(8 * size)
-        _write(words, self.codes)
-        return Packed(buffer.to_bytes(words, size), sizes, self.payload_bits)
+        return Packed(_write(self.codes), self.form.sizes, self.payload_bits)
 
     def decoded(self) -> np.ndarray:
         return self.form.values[self.codes]
@@ -80,17 +75,23 @@ class Exponents(Message):
 
 
 @njit(cache=True)
-def _write(words, codes):
+def _write(codes):
+    """The bytes of all messages."""
+    m, d = codes.shape
+    words = buffer.new_words(m * (CODE_BITS * d + 7))
     pos = 0
-    for i in range(codes.shape[0]):
+    for i in range(m):
         pos = buffer.pad(words, buffer.put_all(words, pos, codes[i], CODE_BITS))
+    return buffer.to_bytes(words, pos // 8)
 
 
 @njit(cache=True)
-def _read(words, bounds, codes):
+def _read(data, codes):
+    """Fill ``codes`` from messages of the same size; returns (worker, status)."""
+    words, bits = buffer.to_words(data), 8 * data.size // max(1, codes.shape[0])
     for i in range(codes.shape[0]):
-        pos = buffer.take_all(words, bounds[i], codes[i], CODE_BITS)
-        if not buffer.is_padding(words, pos, bounds[i + 1]):
+        pos = buffer.take_all(words, i * bits, codes[i], CODE_BITS)
+        if not buffer.is_padding(words, pos, (i + 1) * bits):
             return i, buffer.PADDING
     return 0, 0
 

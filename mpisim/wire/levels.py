@@ -113,31 +113,35 @@ class Levels(Message):
         payload = np.empty(len(self.levels), np.int64)
         data = codec.encode(raw(self.norms), bits, self.levels, payload)
         self.__dict__["payload_bits"] = payload
-        return Packed(data, (payload + 7) // 8, payload)
+        return Packed(data, _whole_bytes(payload), payload)
 
     def decoded(self) -> np.ndarray:
         out = np.empty(self.levels.shape, self.form.precision.arithmetic)
-        norms, form = self.norms.astype(np.float64), self.form
-        _set(out, norms, self.levels, form.s_by_worker, form.starts)
+        _set(out, self.norms, self.levels, self.form.s_by_worker, self.form.starts)
         return out
 
     def total(self) -> np.ndarray:
         total = np.zeros(self.form.d, self.form.precision.arithmetic)
-        norms, form = self.norms.astype(np.float64), self.form
-        _sum(total, norms, self.levels, form.s_by_worker, form.starts)
+        _sum(total, self.norms, self.levels, self.form.s_by_worker, self.form.starts)
         return total
+
+
+@njit(cache=True)
+def _whole_bytes(bits):
+    return (bits + 7) // 8
 
 
 @njit(cache=True, error_model="numpy")
 def _values(out, norms, levels, s, starts):
-    """out[j] = norm * (level / s), for one worker."""
+    """out[j] = norm * (level / s) in float64, for one worker."""
     for b in range(norms.size):
+        norm = np.float64(norms[b])
         if s.size == 1:
             for j in range(starts[b], starts[b + 1]):
-                out[j] = norms[b] * (levels[j] / s[0])
+                out[j] = norm * (levels[j] / s[0])
         else:
             for j in range(starts[b], starts[b + 1]):
-                out[j] = norms[b] * (levels[j] / s[j])
+                out[j] = norm * (levels[j] / s[j])
 
 
 @njit(cache=True, error_model="numpy")

@@ -6,11 +6,7 @@ import numpy as np
 from numba import njit
 
 from mpisim.core.errors import WireError
-from mpisim.wire.codecs.buffer import UNSIGNED
-
-INFINITY = {4: np.uint64(0x7F800000), 8: np.uint64(0x7FF0 << 48)}
-QUIET_NAN = {4: np.uint64(0x7FC00000), 8: np.uint64(0x7FF8 << 48)}
-
+from mpisim.wire.codecs.buffer import raw
 
 def round_scales(scales: np.ndarray, wire: np.dtype, up: bool = False) -> np.ndarray:
     """``scales`` (float64, >= 0) in wire precision; what is not finite there becomes the quiet NaN.
@@ -18,26 +14,26 @@ def round_scales(scales: np.ndarray, wire: np.dtype, up: bool = False) -> np.nda
     ``up`` rounds to the next value that is not smaller, else to the nearest.
     """
     out = np.empty(scales.shape, wire)
-    unsigned = out.view(UNSIGNED[wire.itemsize])
-    _round(np.ascontiguousarray(scales).reshape(-1), out.reshape(-1), unsigned.reshape(-1), up)
+    flat = out.reshape(-1)
+    round_into(np.ascontiguousarray(scales).reshape(-1), flat, raw(flat), up)
     return out
 
 
 def check_scales(scales: np.ndarray) -> None:
-    """`WireError` unless all scales (workers, ...) are finite and >= 0 (not -0), or quiet NaNs."""
-    size = scales.itemsize
-    unsigned = np.ascontiguousarray(scales).view(UNSIGNED[size]).reshape(-1)
-    wrong = _first_wrong(unsigned, INFINITY[size], QUIET_NAN[size])
-    if wrong >= 0:
-        worker = wrong * len(scales) // scales.size
+    """`WireError` unless all scales (workers, k), C order, are >= 0 (not -0) or quiet NaNs."""
+    worker = _first_wrong(raw(scales))
+    if worker >= 0:
         raise WireError(
             f"message {worker} of the block is not valid: its norm is not finite and >= 0"
         )
 
 
 @njit(cache=True)
-def _round(scales, out, unsigned, up):
-    """``unsigned``: the memory of ``out``; for numbers >= 0 its order is that of the numbers."""
+def round_into(scales, out, unsigned, up):
+    """`round_scales` of a row, into ``out``, whose memory ``unsigned`` is as well.
+
+    For numbers >= 0 the order of ``unsigned`` is that of the numbers.
+    """
     for i in range(scales.size):
         out[i] = scales[i]
         if up and out[i] < scales[i]:
@@ -47,9 +43,13 @@ def _round(scales, out, unsigned, up):
 
 
 @njit(cache=True)
-def _first_wrong(unsigned, infinity, nan):
-    """The first place of bits that are neither the quiet NaN's nor of a number >= 0; else -1."""
-    for i in range(unsigned.size):
-        if unsigned[i] >= infinity and unsigned[i] != nan:
-            return i
+def _first_wrong(unsigned):
+    """The first row with bits that are neither the quiet NaN's nor of a number >= 0; else -1."""
+    infinity, nan = np.uint64(0x7FF0 << 48), np.uint64(0x7FF8 << 48)
+    if unsigned.itemsize == 4:
+        infinity, nan = np.uint64(0x7F800000), np.uint64(0x7FC00000)
+    for i in range(unsigned.shape[0]):
+        for bits in unsigned[i]:
+            if bits >= infinity and bits != nan:
+                return i
     return -1

@@ -22,18 +22,20 @@ class SeededForm(ValuesForm):
     indices : array, shape (ptr[-1],), int64
     scale : float or array, shape (ptr[-1],), float64
         Receivers multiply every value, or each one, by it, in arithmetic precision.
-    sizes : array, shape (workers,), int64
-        Bytes of each message; from ``ptr`` unless given.
+    sizes, payload_bits : array, shape (workers,), int64
+        Bytes and bits of each message; from ``ptr`` unless given.
     """
 
     ptr: np.ndarray
     indices: np.ndarray
     scale: float | np.ndarray = 1.0
     sizes: np.ndarray = None  # type: ignore[assignment]
+    payload_bits: np.ndarray = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         if self.sizes is None:
             self.sizes = self.counts * self.precision.wire.itemsize
+            self.payload_bits = 8 * self.sizes
 
     @property
     def counts(self) -> np.ndarray:
@@ -44,8 +46,8 @@ class SeededForm(ValuesForm):
     def of_rows(cls, d: int, precision: Precision, rows: np.ndarray, scale: float) -> SeededForm:
         """The same number of coordinates for each worker: ``rows``, shape (workers, k), int64."""
         m, k = rows.shape
-        sizes = same(m, k * precision.wire.itemsize)
-        return cls(d, m, precision, even_ptr(m, k), rows.reshape(-1), scale, sizes)
+        sizes, bits = same(m, k * precision.wire.itemsize), same(m, k * precision.bits)
+        return cls(d, m, precision, even_ptr(m, k), rows.reshape(-1), scale, sizes, bits)
 
     def take(self, v: np.ndarray | LazyRows) -> Seeded:
         """The message with these coordinates of ``v``, shape (workers, d), rounded to the wire."""

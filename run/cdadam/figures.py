@@ -11,7 +11,7 @@ from . import errors, fig11, logistic, logistic_claims, nu, pi, table2
 from .equal_cost import BITS
 from .images import FIG1, FIG3, LOOKS, RIVALS, Curves, over
 
-LONG = ["run.rounds=10000"]
+STEPS = ["sweep.method.stepsize=[0.001,0.003,0.005,0.007,0.009]"]
 CIFAR = ["problem.data=cifar10", "problem.samples=0", "problem.augment=true"]
 INSTEAD = {"cifar10-part": "generated"}
 BIG = ["problem.width=1.0", "problem.pool=1", "run.rounds=4882", "run.log_every=49"]
@@ -35,11 +35,8 @@ def _images(name: str, title: str, runs: Grid, shown: Curves) -> Figure:
 
 
 def _four_ways(name: str, title: str, claims: Callable[[list[Log]], Iterable[Claim]]) -> Figure:
-    return Figure(name, title, _regression(name), logistic.draw, claims)
-
-
-def _regression(name: str) -> Grid:
-    return Grid(name, {"quick": [], "paper": LONG})
+    runs = Grid(name, {"quick": [], "paper": STEPS})
+    return Figure(name, title, runs, logistic.draw, claims)
 
 
 # Only ResNet-18's figures show AMSGrad.
@@ -48,6 +45,7 @@ VGG, WIDE = (_trained(model, model, ("cd-adam", *RIVALS)) for model in ("vgg16",
 # Seconds count, so each run has all ranks; a few rounds show what each takes and sends.
 TIMED = _trained("resnet18", "table2", table2.METHODS, "run.ranks=all", "run.rounds=48")
 SIZES = Grid("fig11", {"quick": [], "paper": [*CIFAR, *BIG]}, instead=INSTEAD)
+ERRORS = Grid("errors", {"quick": [], "paper": ["run.rounds=10000"]})
 NU = Grid("nu", {"quick": ['sweep.problem.data=["phishing", "a9a"]'], "paper": []})
 PI = Grid("pi", {"quick": [], "paper": [*CIFAR, *START]}, instead=INSTEAD)
 
@@ -64,7 +62,7 @@ FIGURES = [
     _images("fig10", "WideResNet-16-4 over epochs", WIDE, over(EPOCHS, 10)),
     Figure("fig11", "the number of workers and the batch size", SIZES, fig11.draw, fig11.claims),
     Figure("nu", "nu and rounds in Figures 2 and 4", NU, nu.draw, nu.claims),
-    Figure("errors", "compression errors and v", _regression("errors"), errors.draw, errors.claims),
+    Figure("errors", "compression errors and v", ERRORS, errors.draw, errors.claims),
     Figure("pi", "the measured pi of the scaled sign on ResNet-18", PI, pi.draw, pi.claims),
     Figure("table2", "seconds and bits of a round", TIMED, table2.draw, table2.claims),
 ]

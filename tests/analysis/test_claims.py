@@ -26,6 +26,7 @@ from mpisim.analysis.claims import (
     write,
 )
 from mpisim.analysis.claims.reach import Reach
+from mpisim.analysis.claims.table import number
 from mpisim.analysis.curves import GRADIENT, UNIFORM, Axis
 from mpisim.cli import main
 from mpisim.core.errors import InputError
@@ -171,6 +172,13 @@ def test_a_noise_floor_is_judged_above(curve):
     assert Reach(plateau, ROUNDS, GRADIENT).floor == 0
 
 
+def test_a_falling_run_with_some_noise_has_no_floor(curve):
+    """Its halves overlap in a few rows, where one begins and the other ends."""
+    k, rng = np.arange(1001), np.random.default_rng(1)
+    falling = curve(np.exp(-0.003 * k) * (1 + 0.01 * rng.standard_normal(1001)))
+    assert Reach(falling, ROUNDS, GRADIENT).floor == 0
+
+
 def some(*verdicts):
     return [
         Evidence(f"set {i}", "1.2 times", verdict, {"median": 1 + i})
@@ -307,3 +315,11 @@ def test_the_command_shows_what_it_can_read(tmp_path, capsys):
     said = capsys.readouterr()
     assert "  holds          fig2  a: 2 times" in said.out.splitlines()
     assert "mine-fig1.claims.json: not a list of claims" in said.err
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.984, "0.984"), (103.4, "103"), (999999, "999999"), (1.28e6, "1.28M"), (1.9e13, "1.9e+13")],
+)
+def test_numbers_have_three_digits(value, text):
+    assert number(value) == text and number(-value) == f"-{text}"

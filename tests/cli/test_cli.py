@@ -40,6 +40,40 @@ def test_the_overview_is_cheap():
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, cwd=ROOT)
 
 
+RUN = """
+import sys
+from mpisim.cli import main
+assert main(sys.argv[1:]) == 0
+assert "numba" in sys.modules and "mpisim.compressors.sparse" in sys.modules
+print(*sys.modules)
+"""
+UNUSED = {
+    *("mpi4py.MPI", "scipy.linalg", "scipy.optimize", "scipy.sparse", "sklearn", "constriction"),
+    *("torch", "matplotlib", "pandas", "mpisim.analysis", "mpisim.runs.sweep"),
+    *("mpisim.compressors.sign", "mpisim.problems.quadratic", "mpisim.problems.torch"),
+    *("mpisim.methods.estimators.diana", "mpisim.wire.levels"),
+}
+
+
+def test_a_run_of_one_process_imports_what_it_uses(tmp_path):
+    settings = [
+        "problem={ name = 'logistic', data = 'sample', workers = 3 }",
+        "method={ name = 'marina', stepsize = 0.1 }",
+        "compressor={ name = 'randk', k = 2 }",
+        "run.rounds=1",
+    ]
+    words = [w for s in settings for w in ("--set", s)]
+    assert main(["run", *words, "--out", str(tmp_path / "first.h5")]) == 0  # prepares the data
+    job = subprocess.run(
+        [sys.executable, "-c", RUN, "run", *words, "--out", str(tmp_path / "log.h5")],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=True,
+    )
+    assert UNUSED & set(job.stdout.split()) == set()
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help(command, capsys):
     with pytest.raises(SystemExit) as end:

@@ -1,12 +1,19 @@
-"""Specs are frozen, and what is bound to a run is another object."""
+"""Registries load what is asked for; specs are frozen, and what is bound is another object."""
 
 import dataclasses
+import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 from mpi4py import MPI
 
+from mpisim.compressors import COMPRESSORS
+from mpisim.core import imports
 from mpisim.core.registry import frozen, unfrozen
+from mpisim.methods.estimators import ESTIMATORS
+from mpisim.problems import PROBLEMS
 from mpisim.runs.experiment import parse
 from mpisim.runs.setup import Setup
 from tests.helpers import table
@@ -82,3 +89,39 @@ def test_unfrozen_is_a_copy_of_the_same_class():
     copy.rows = None
     assert spec.rows is not None and type(copy) is Spec and isinstance(spec, Spec)
     assert unfrozen(copy) is not copy and repr(type(spec)) == repr(Spec)
+
+
+ROOMS = {
+    "mpisim.compressors": COMPRESSORS,
+    "mpisim.problems": PROBLEMS,
+    "mpisim.methods.estimators": ESTIMATORS,
+}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_registry_says_where_each_class_is(room):
+    registered = re.compile(r'^@(?:compressor|problem|estimator|method)\("([^"]+)"', re.MULTILINE)
+    folder = imports.PACKAGE.parent.joinpath(*room.split("."))
+    found = {
+        name: f"{room}.{'.'.join(path.relative_to(folder).with_suffix('').parts)}"
+        for path in folder.rglob("*.py")
+        for name in registered.findall(path.read_text())
+    }
+    known = {name: kind.__module__ for name, kind in ROOMS[room].items()}
+    assert len(found) > 5 and known.items() >= found.items()
+
+
+REPLACED = """
+import sys
+from mpisim.compressors import COMPRESSORS, Compressor, compressor
+assert set(COMPRESSORS) > {"randk", "topk"} and "topk" in COMPRESSORS
+assert "mpisim.compressors.sparse" not in sys.modules
+@compressor("randk")
+class Mine(Compressor): pass
+assert COMPRESSORS["topk"].__module__ == "mpisim.compressors.sparse"
+assert COMPRESSORS["randk"] is Mine
+"""
+
+
+def test_a_plugin_that_replaces_a_class_comes_last():
+    subprocess.run([sys.executable, "-c", REPLACED], check=True, cwd=imports.PACKAGE.parent)

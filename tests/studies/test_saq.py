@@ -12,7 +12,7 @@ from mpisim.runs.ranks import ranks_of
 from run.saq import break_even, claims, curves, schemes, seconds, table2
 
 WORKERS = {"german.numer": 4, "svmguide3": 4, "splice": 6, "a9a": 8, "w8a": 8, "covtype": 6}
-SEEDS = {"schemes": 5, "diana": 5, "seconds": 3, "code": 5, "code-diana": 5, "table2": 1}
+SEEDS = {"seconds": (3, 3), "table2": (1, 1)}  # quick and paper; of other grids 3 and 5
 SPEED = {"quant": 0.05, "block quant+": 0.2, "quant+": 0.5, "rand-τ+": 0.4}
 INNER = {
     "quant": {"name": "qsgd", "codec": "elias"},
@@ -322,6 +322,7 @@ def test_figures_that_share_runs():
 def test_the_grids(name, scale):
     """Table 2's data and workers, Section B.1's setting, 5 seeds and 5,000 rounds."""
     study, figure = find(name)
+    paper = scale == "paper"
     assert str(figure.source.folder(study.folder)) == "logs/saq"
     drawn = set()
     for grid in figure.source.grids:
@@ -329,16 +330,18 @@ def test_the_grids(name, scale):
         data = {"a8a": "a9a"} if "code" in grid.file else {}
         sets = {p["problem"]["data"]: p["problem"]["workers"] for p in points}
         assert {data.get(name, name): n for name, n in sets.items()} == WORKERS
-        assert len({point["run"].get("seed", 1) for point in points}) == SEEDS[grid.file]
+        assert (
+            len({point["run"].get("seed", 1) for point in points})
+            == SEEDS.get(grid.file, (3, 5))[paper]
+        )
         timed, labels = grid.file == "seconds", set()
         for point in points:
             experiment = parse(point)
             problem, run = experiment.table["problem"], point["run"]
             assert (problem["split"], problem["scale"]) == ("sorted-by-norm", "row-max-abs")
             assert problem["l2"] == 1e-3 and run["reference"]
-            assert scale == "quick" or run["rounds"] >= 5000
-            workers = problem["workers"] if scale == "paper" else 2
-            assert ranks_of(experiment) == (workers if timed else None)
+            assert run["rounds"] >= 5000 or not paper
+            assert ranks_of(experiment) == (2 if timed else None)
             labels.add(schemes.label(type("Log", (), {"config": experiment.table})))
             if "code" in grid.file and "DIANA (" in schemes.label(type("L", (), {"config": point})):
                 assert point["method"]["rule"] == "published"
@@ -347,6 +350,12 @@ def test_the_grids(name, scale):
         if timed:
             assert labels == set(curves.LOOKS)
     assert drawn == (set(table2.LABELS) if name == "saq-table2" else set(curves.LOOKS))
+
+
+def test_a_rank_for_each_worker_where_seconds_are_taken_apart():
+    study, figure = find("saq-seconds")
+    for point in figure.source.whole(study.folder, "paper")[1]:
+        assert ranks_of(parse(point)) == point["problem"]["workers"]
 
 
 def test_the_code_has_the_infinity_norm_everywhere():

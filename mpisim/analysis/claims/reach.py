@@ -16,7 +16,7 @@ DECADES: Targets = tuple(10.0**-j for j in range(1, 31))
 TENTHS: Targets = tuple(j / 10 for j in range(9, 0, -1))
 TAIL = 4  # the last quarter of the rows shows whether a run oscillates
 FEWEST = 16  # rows; fewer show nothing
-SHARE = 0.9  # of the values of an oscillating tail that are at the floor or below
+SHARE = 0.9  # of the rows of a tail: the others are not what decides
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,15 +41,16 @@ class Reach:
     def floor(self) -> float:
         """The noise floor, 0 for a run that still falls when it ends.
 
-        A run oscillates if the two halves of its last quarter overlap. Its floor is the level that
-        nine in ten of the rows of that quarter are at or below.
+        A run oscillates if the two halves of its last quarter overlap, but for a tenth of the rows
+        of each: noise makes a falling run overlap where they meet. Its floor is the level that nine
+        in ten of the rows of that quarter are at or below.
         """
         rows = len(self.values)
         if rows < FEWEST:
             return 0.0
         tail = self.values[-(rows // TAIL) :]
         first, second = tail[: len(tail) // 2], tail[len(tail) // 2 :]
-        falls = second.max() <= first.min()
+        falls = np.quantile(second, SHARE) <= np.quantile(first, 1 - SHARE)
         return 0.0 if falls else float(np.quantile(tail, SHARE))
 
     def cost(self, level: float) -> float:

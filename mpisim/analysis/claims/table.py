@@ -82,7 +82,7 @@ def _cells(claim: Claim) -> list[str]:
 
 
 def number(value: float) -> str:
-    """A number with three digits: ``0.98``, ``103``, ``1.28M``."""
-    if abs(value) >= 1e6:
+    """A number with three digits: ``0.98``, ``103``, ``1.28M``, ``1.9e+13``."""
+    if 1e6 <= abs(value) < 1e9:
         return f"{value / 1e6:.3g}M"
-    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return f"{value:.0f}" if 100 <= abs(value) < 1e6 else f"{value:.3g}"

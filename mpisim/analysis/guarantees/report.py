@@ -5,9 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 from math import isinf
-from typing import Any
-
-from mpi4py import MPI
+from typing import TYPE_CHECKING, Any
 
 from mpisim.analysis import text
 from mpisim.analysis.guarantees import cd_adam as report_cd_adam
@@ -22,6 +20,9 @@ from mpisim.theory.collective import mean
 from mpisim.theory.complexity import Case, Guarantee
 from mpisim.theory.setting import Condition, Setting, setting_of
 from mpisim.theory.smoothness import Constants
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
 COMPARED = ("marina", "ef21")  # what the PermK paper's tables compare
 SAQ = ("naive", "diana")  # DCGD and DIANA

@@ -5,10 +5,9 @@ from __future__ import annotations
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from mpi4py import MPI
 
 from mpisim.analysis.verify.checks import worker_difference
 from mpisim.runs.experiment import parse
@@ -20,6 +19,9 @@ from mpisim.runs.record import Output
 from mpisim.runs.setup import Setup
 from mpisim.runs.signals import StopSignals
 from mpisim.runs.status import COMPLETE
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
 
 def tables_of(log: Log) -> dict[str, Any]:

@@ -12,14 +12,14 @@ from mpisim.comm.star import Star, Upload
 from mpisim.compressors.base import Compressor
 from mpisim.core.errors import InputError
 from mpisim.core.lazy_rows import LazyRows
-from mpisim.core.registry import named
+from mpisim.core.registry import Registry, named
 from mpisim.core.schema import require
 from mpisim.core.state import Stateful
 from mpisim.methods.oracle import Oracle
 from mpisim.theory.complexity import Case, Guarantee
 from mpisim.theory.setting import Setting, Step
 
-ESTIMATORS: dict[str, type[Estimator]] = {}
+ESTIMATORS: Registry[Estimator] = Registry()
 Theory = Literal["theory"]
 Direction = Literal["up", "both"]  # which messages are compressed: only those up, or all
 

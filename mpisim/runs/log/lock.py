@@ -7,14 +7,16 @@ import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-
-from mpi4py import MPI
+from typing import TYPE_CHECKING
 
 from mpisim.comm.job import on_first
 from mpisim.comm.side_channel import side_of
 from mpisim.core.atomic_file import make_folder
 from mpisim.core.errors import InputError
 from mpisim.core.file_lock import FileLock, Locked
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
 BESIDE = ("{}.ckpt", "{}.ckpt.old", ".{}.lock", ".{}.ckpt.new")  # of a log's name; no longer ones
 

@@ -8,9 +8,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from time import monotonic
-from typing import Any
-
-from mpi4py import MPI
+from typing import TYPE_CHECKING, Any
 
 from mpisim.comm.job import together
 from mpisim.core.errors import InputError
@@ -25,6 +23,9 @@ from mpisim.runs.signals import StopSignals
 from mpisim.runs.status import STOPPED
 from mpisim.runs.sweep.claims import Outcome
 from mpisim.runs.sweep.points import Point
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
 GO_ON = "the same command goes on"
 

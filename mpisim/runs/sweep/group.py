@@ -6,8 +6,7 @@ import os
 import signal
 from collections.abc import Callable, Hashable, Sequence
 from time import monotonic
-
-from mpi4py import MPI
+from typing import TYPE_CHECKING
 
 from mpisim.comm.job import on_first
 from mpisim.comm.side_channel import side_of
@@ -16,6 +15,9 @@ from mpisim.runs.status import STOPPED
 from mpisim.runs.sweep.claims import Claims
 from mpisim.runs.sweep.execute import Sweep
 from mpisim.runs.sweep.order import Work, choose
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
 LOOK_SECONDS = 0.25
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from time import monotonic
-
-from mpi4py import MPI
+from typing import TYPE_CHECKING
 
 from mpisim.comm.subset import on_subset
 from mpisim.runs.cache import ProblemCache
@@ -14,6 +13,9 @@ from mpisim.runs.status import STOPPED
 from mpisim.runs.sweep.execute import Sweep
 from mpisim.runs.sweep.lines import PointLines
 from mpisim.runs.sweep.points import write_summary
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
 
 def run_in_sequence(sweep: Sweep, ranks: int, comm: MPI.Intracomm, lines: PointLines) -> None:

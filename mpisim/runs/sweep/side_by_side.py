@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
-
-from mpi4py import MPI
+from typing import TYPE_CHECKING
 
 from mpisim.comm.job import on_first
 from mpisim.comm.side_channel import side_of
@@ -22,6 +21,9 @@ from mpisim.runs.sweep.group import Watch, run_group
 from mpisim.runs.sweep.lines import PointLines
 from mpisim.runs.sweep.order import Work, limits
 from mpisim.runs.sweep.sizes import works_of
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
 
 def run_side_by_side(

@@ -28,7 +28,12 @@ REASONS = {
 
 # types that are parsed once, because that takes a microsecond
 UNSIGNED = {size: np.dtype(f"u{size}") for size in (4, 8)}
-HIGHEST_FIRST = np.dtype(">u8")
+
+# to turn the order of the bytes of a word around: neighbours first, then pairs of them
+BYTE_SWAPS = (
+    (np.uint64(0x00FF00FF00FF00FF), np.uint64(8)),
+    (np.uint64(0x0000FFFF0000FFFF), np.uint64(16)),
+)
 
 
 def check(worker: int, status: int) -> None:
@@ -50,9 +55,16 @@ def new_words(bits):
     return words
 
 
-def to_bytes(words: np.ndarray, size: int) -> np.ndarray:
+@njit(cache=True)
+def to_bytes(words, size):
     """The first ``size`` bytes of a buffer, shape (size,), uint8."""
-    return words[: -(-size // 8)].astype(HIGHEST_FIRST).view(np.uint8)[:size]
+    reversed_words = np.empty((size + 7) // 8, np.uint64)
+    for i in range(reversed_words.size):
+        word = words[i]
+        for mask, step in BYTE_SWAPS:
+            word = (word & mask) << step | (word >> step) & mask
+        reversed_words[i] = word << np.uint64(32) | word >> np.uint64(32)
+    return reversed_words.view(np.uint8)[:size]
 
 
 @njit(cache=True)

@@ -36,14 +36,8 @@ def payload_bits(norms, bits, levels):
     return payload
 
 
-def encode(norms: np.ndarray, bits: int, levels: np.ndarray, payload: np.ndarray) -> np.ndarray:
-    words, end = _write(norms, bits, levels, payload)
-    return buffer.to_bytes(words, end // 8)
-
-
 @njit(cache=True)
-def _write(norms, bits, levels, payload):
-    """(a buffer with all messages, where they end); fills ``payload``."""
+def encode(norms, bits, levels, payload):
     m, d = levels.shape
     words = buffer.new_words(_most_bits(levels) + m * (norms.shape[1] * bits + 7))
     where = np.empty(d + 1, np.int64)
@@ -58,7 +52,7 @@ def _write(norms, bits, levels, payload):
             last = j
         payload[i] = pos - start
         pos = buffer.pad(words, pos)
-    return words, pos
+    return buffer.to_bytes(words, pos // 8)
 
 
 @njit(cache=True)

@@ -49,14 +49,8 @@ def payload_bits(norms, bits, levels):
     return payload
 
 
-def encode(norms: np.ndarray, bits: int, levels: np.ndarray, payload: np.ndarray) -> np.ndarray:
-    words, end = _write(norms, bits, levels, payload)
-    return buffer.to_bytes(words, end // 8)
-
-
 @njit(cache=True)
-def _write(norms, bits, levels, payload):
-    """(a buffer with all messages, where they end); fills ``payload``."""
+def encode(norms, bits, levels, payload):
     m, d = levels.shape
     payload[:] = payload_bits(norms, bits, levels)
     words = buffer.new_words((payload + 7).sum())
@@ -67,7 +61,7 @@ def _write(norms, bits, levels, payload):
         for start in range(0, d, LONGEST):
             pos = _write_stretch(words, pos, levels[i, start : start + LONGEST], number, rank)
         pos = buffer.pad(words, pos)
-    return words, pos
+    return buffer.to_bytes(words, pos // 8)
 
 
 @njit(cache=True)

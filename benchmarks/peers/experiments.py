@@ -1,0 +1,57 @@
+"""The experiments that all peers run, and their data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy import sparse
+
+from benchmarks.peers import loops
+from mpisim.problems.data.find import available
+from mpisim.problems.data.prepared import DataOptions, prepare
+from mpisim.problems.data.shards import load_shards
+
+K, LEVELS, L2, P, ALPHA = 10, 1, 1e-3, 0.08, 0.1
+MARINA, DIANA = "MARINA + RandK-10", "DIANA + QSGD"
+LOG_EVERY = 10
+TABLES = {
+    MARINA: {
+        "problem": {"name": "nonconvex-loss", "data": "a9a", "workers": 5, "bias": True},
+        "method": {"name": "marina", "stepsize": 1.0, "p": P},
+        "compressor": {"name": "randk", "k": K},
+    },
+    DIANA: {
+        "problem": {"name": "logistic", "data": "splice", "workers": 6, "l2": L2},
+        "method": {"name": "diana", "stepsize": 0.1, "alpha": ALPHA},
+        "compressor": {"name": "qsgd", "s": LEVELS},
+    },
+}
+
+
+def tables(name: str, data: str = "", **run: object) -> dict:
+    """Of an experiment; ``data`` replaces its data set, as the sample does if that is not here."""
+    found = TABLES[name]
+    own = found["problem"]["data"]
+    chosen = data or (own if available(own) else "sample")
+    return found | {"problem": found["problem"] | {"data": chosen}, "run": run}
+
+
+def rows(problem: dict) -> tuple[sparse.csr_matrix, np.ndarray]:
+    """The rows (N, d) and labels of all workers, one block behind the other."""
+    options = DataOptions(problem["data"], problem["workers"], bias=problem.get("bias", False))
+    shards = load_shards(prepare(options), 0, options.workers)
+    used = shards.stops[-1]
+    shape = shards.labels.size, shards.features
+    a = sparse.csr_matrix((shards.data, shards.indices, shards.indptr), shape)
+    return a[:used], shards.labels[:used]
+
+
+def loop(name: str, tables: dict, draws: loops.Draws) -> Iterator[np.ndarray]:
+    """x^1, x^2, ... by the plain loop."""
+    problem, gamma = tables["problem"], tables["method"]["stepsize"]
+    (a, y), n = rows(problem), problem["workers"]
+    if name == MARINA:
+        return loops.marina(loops.nonconvex_gradients(a, y, n), a.shape[1], gamma, P, K, draws)
+    gradients = loops.logistic_gradients(a.toarray(), y, n, L2)
+    return loops.diana(gradients, a.shape[1], gamma, ALPHA, LEVELS, draws)

@@ -1,0 +1,36 @@
+"""The plain loops of `make bench-peers` compute what mpisim computes, from the same draws."""
+
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from benchmarks.peers.experiments import DIANA, MARINA, loop, tables
+from mpisim.core.rng import Draw, Streams
+from tests.helpers import run_tables
+
+ROUNDS = 40
+
+
+class Addressed:
+    """mpisim's draws, as the loops ask for them."""
+
+    def __init__(self, seed: int):
+        self.streams = Streams(seed)
+
+    def coin(self, k):
+        return self.streams.uniform("coin", k)
+
+    def subsets(self, k, n, d, size):
+        return Draw(self.streams, "up", k, 0, n).subsets(d, size)
+
+    def uniforms(self, k, n, d):
+        return Draw(self.streams, "up", k, 0, n).uniforms(d)
+
+
+@pytest.mark.parametrize("name", [MARINA, DIANA])
+def test_the_same_iterates(name):
+    own = tables(name, "sample", rounds=ROUNDS, wire="float64", seed=3)
+    x = next(islice(loop(name, own, Addressed(3)), ROUNDS - 1, None))
+    assert np.abs(x).max() > 0.01
+    np.testing.assert_allclose(run_tables(own).x, x, rtol=1e-9, atol=1e-12)
