@@ -7,14 +7,17 @@ import pytest
 
 from mpisim.comm.clock import Clock
 from mpisim.methods.oracle import Oracle
-from mpisim.problems import PROBLEMS, design, quadratic
+from mpisim.problems import PROBLEMS, autoencoder_codes, design, quadratic
 
 SAMPLE = {"data": "sample"}
+IMAGES = SAMPLE | {"images": 100, "code_size": 2}
 CASES = [
     ("logistic", SAMPLE | {"l2": 0.1}, 1),
     ("nonconvex-loss", SAMPLE | {"split": "homogeneous"}, 1 / 2),  # once for both clients
     ("least-squares", SAMPLE | {"any_content": True, "reduction": "sum"}, 1),
     ("quadratic", {"dimension": 20, "noise": 0.3}, 1),
+    ("autoencoder", IMAGES, 1),
+    ("autoencoder", IMAGES | {"homogeneity": 1.0}, 1 / 2),
 ]
 
 
@@ -34,15 +37,20 @@ def computed(monkeypatch):
 
     watch(design.row_kernels, "sweep", lambda form, kind, want, ids, *_: len(ids))
     watch(quadratic.kernels, "write_gradients", lambda out, *_: len(out))
+    watch(autoencoder_codes.kernels, "encode_shards", images_of)
     return counts
+
+
+def images_of(shards, levels, weights, b, start_q, which, *_):
+    return np.diff(shards[3])[which].sum()
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize(("name", "keys", "share"), CASES)
 def test_only_theirs_are_computed(name, keys, share, dtype, computed):
-    problem = PROBLEMS[name](**keys).loaded(9, 0, 7, 1, np.dtype(dtype))
+    problem, whole = (PROBLEMS[name](**keys).loaded(9, 0, 7, 1, np.dtype(dtype)) for _ in range(2))
     x = np.random.default_rng(0).standard_normal(problem.d).astype(dtype)
-    every = problem.gradients(x)
+    every = whole.gradients(x)
     oracle = Oracle(problem, Clock(), 1)
     for clients in (np.array([1, 4]), np.array([], np.int64)):
         computed.clear()
