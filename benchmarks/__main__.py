@@ -11,7 +11,7 @@ from pathlib import Path
 from benchmarks.table import show
 
 ON_TWO_RANKS = ("round", "vr_round", "smooth", "sweep", "side_by_side")
-ALONE = ("elias", "permk", "autoencoder", "large", "start")
+ALONE = ("elias", "permk", "autoencoder", "large", "workers", "start")
 
 
 def main() -> int:
