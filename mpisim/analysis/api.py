@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from mpisim.analysis import targets
+from mpisim.analysis.log_files import PathLike, find
 from mpisim.analysis.plot import check_output, draw, save
 from mpisim.runs.log.reader import Log, read_all
-
-PathLike = str | os.PathLike
 
 
 class Runs(Sequence[Log]):
@@ -46,11 +44,11 @@ class Runs(Sequence[Log]):
 def load(paths: PathLike | Iterable[PathLike]) -> Runs:
     """Read logs, finished or not.
 
-    paths : a log, a folder of logs, or several of these
+    paths : a log, a folder of logs, a pattern such as "logs/*.h5", or several of these
 
-    Raises `InputError` for a file that is missing or no log.
+    Raises `InputError` for a file that is missing or no log, and where there is none.
     """
-    return Runs(read_all(_logs_in(paths)))
+    return Runs(read_all(find(paths)))
 
 
 def plot(
@@ -62,11 +60,11 @@ def plot(
 ) -> Any:
     """Draw column ``y`` of logs against column ``x``; returns the matplotlib figure.
 
-    ``output``: a .png or .pdf to write, too. Options are those of `mpisim.analysis.plot.draw`.
+    ``output``: a .png, .pdf or .svg to write, too. Options are those of `mpisim.analysis.plot.draw`.
     """
     if output is not None:
         check_output(Path(output))
-    figure = draw(_logs_in(paths), x, y, **options)
+    figure = draw(find(paths), x, y, **options)
     if output is not None:
         save(figure, Path(output))
     return figure
@@ -86,10 +84,3 @@ def guarantees(experiment: Any, epsilon: float = 1e-2, comm: Any = None) -> str:
 
     return report(experiment, epsilon, comm or all_ranks())
 
-
-def _logs_in(paths: PathLike | Iterable[PathLike]) -> list[Path]:
-    named = [paths] if isinstance(paths, str | os.PathLike) else paths
-    found: list[Path] = []
-    for path in map(Path, named):
-        found += sorted(path.glob("*.h5")) if path.is_dir() else [path]
-    return found

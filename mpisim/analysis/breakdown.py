@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mpisim.analysis import style
+from mpisim.analysis.frame import check_size, check_text
 from mpisim.analysis.oversubscription import note
 from mpisim.analysis.plot import common_title
 from mpisim.analysis.run_groups import RunGroup, group_runs
@@ -23,16 +24,24 @@ UNITS = {"s": 1.0, "ms": 1e-3, "µs": 1e-6}
 LEGEND = {"fontsize": 9, "handlelength": 1.0, "handletextpad": 0.5, "columnspacing": 1.4}
 
 
-def draw(logs: Sequence[Path], title: str | None = None) -> Any:
+def draw(
+    logs: Sequence[Path], title: str | None = None, size: tuple[float, float] | None = None
+) -> Any:
     """A matplotlib figure of the mean seconds of a round, by phase, of the runs at ``logs``.
 
     What is spent before round 0 is left out. Runs that differ only in the seed make one bar, their
-    mean. Raises `InputError` for a log that cannot be read or has no round.
+    mean. ``size`` is (width, height) in inches. Raises `InputError` for a log that cannot be read
+    or has no round.
     """
+    style.check_installed()
+    check_size(size)
+    check_text("--title", title)
     found = read_all(logs)
     groups = group_runs(found, by_ranks=True)
     seconds = [np.mean([per_round(log) for log in group.logs], axis=0) for group in groups]
-    return _draw(groups, seconds, common_title(groups) if title is None else title, note(found))
+    title = common_title(groups) if title is None else title
+    height = AROUND + BAR * len(groups) + LINE * title.count("\n")
+    return _draw(groups, seconds, title, note(found), size or (style.WIDE, height))
 
 
 def per_round(log: Log) -> np.ndarray:
@@ -48,15 +57,20 @@ def per_round(log: Log) -> np.ndarray:
     return spent / (rounds[-1] - rounds[0])
 
 
-def _draw(groups: list[RunGroup], seconds: list[np.ndarray], title: str, remark: str) -> Any:
+def _draw(
+    groups: list[RunGroup],
+    seconds: list[np.ndarray],
+    title: str,
+    remark: str,
+    size: tuple[float, float],
+) -> Any:
     import matplotlib
     from matplotlib.figure import Figure  # draws with Agg or its PDF writer: no window
 
     with matplotlib.rc_context():
         matplotlib.rcdefaults()  # the same figure whatever the user's matplotlibrc says
         matplotlib.rcParams.update(style.RC)
-        height = AROUND + BAR * len(groups) + LINE * title.count("\n")
-        figure = Figure(figsize=(style.WIDE, height), layout="constrained")
+        figure = Figure(figsize=size, layout="constrained")
         panel = figure.subplots()
         unit = _bars(panel, np.transpose(seconds))
         panel.set_yticks(range(len(groups)), [group.label for group in groups])
