@@ -9,6 +9,8 @@ from typing import Any
 from mpisim.analysis import targets
 from mpisim.analysis.log_files import PathLike, find
 from mpisim.analysis.plot import check_output, draw, save
+from mpisim.analysis.rows import all_rows
+from mpisim.core.extras import library
 from mpisim.runs.log.reader import Log, read_all
 
 
@@ -30,15 +32,10 @@ class Runs(Sequence[Log]):
     def to_pandas(self) -> Any:
         """A DataFrame with a row for each logged round of each run. Needs pandas.
 
-        Besides the columns of the logs it has ``log``, ``method``, ``compressor`` and ``seed``.
+        The columns are those that `mpisim.analysis.rows.all_rows` describes.
         """
-        import pandas
-
-        frames = []
-        for log in self.logs:
-            own = {name: log.attrs.get(name) for name in ("method", "compressor", "seed")}
-            frames.append(pandas.DataFrame(log.columns).assign(log=str(log.path), **own))
-        return pandas.concat(frames, ignore_index=True) if frames else pandas.DataFrame()
+        pandas = library("pandas", "pandas", "to_pandas()")
+        return pandas.DataFrame(all_rows(self.logs))
 
 
 def load(paths: PathLike | Iterable[PathLike]) -> Runs:
@@ -83,4 +80,3 @@ def guarantees(experiment: Any, epsilon: float = 1e-2, comm: Any = None) -> str:
     from mpisim.comm.job import all_ranks
 
     return report(experiment, epsilon, comm or all_ranks())
-

@@ -11,8 +11,7 @@ import numpy as np
 from mpisim.analysis import style
 from mpisim.analysis.frame import check_size, check_text
 from mpisim.analysis.oversubscription import note
-from mpisim.analysis.plot import common_title
-from mpisim.analysis.run_groups import RunGroup, group_runs
+from mpisim.analysis.run_groups import RunGroup, common_title, group_runs
 from mpisim.comm.clock import PHASES
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import Log, read_all

@@ -30,9 +30,7 @@ def place(panel: Any, may_grow: bool) -> None:
         _above(panel, may_grow)
 
 
-def spread(
-    figure: Any, handles: Sequence[Any], columns: int | None = None, **look: Any
-) -> Any:
+def spread(figure: Any, handles: Sequence[Any], columns: int | None = None, **look: Any) -> Any:
     """A legend above all panels, ``columns`` entries side by side; as many as fit if None."""
     for count in range(columns or len(handles), 0, -1):
         legend = figure.legend(handles=handles, loc="outside upper center", ncols=count, **look)
@@ -48,7 +46,9 @@ def _inside(panel: Any) -> bool:
     legend = panel.legend(handlelength=HANDLE)
     panel.figure.draw_without_rendering()
     own, room = legend.get_window_extent(), panel.get_window_extent()
-    return _keep(legend, own.width <= INNER[0] * room.width and own.height <= INNER[1] * room.height)
+    return _keep(
+        legend, own.width <= INNER[0] * room.width and own.height <= INNER[1] * room.height
+    )
 
 
 def _beside(panel: Any, may_grow: bool) -> bool:
@@ -89,7 +89,7 @@ def _above(panel: Any, may_grow: bool) -> None:
 def _wrapped(panel: Any, size: int) -> Any:
     """The legend above the panel, its texts broken into lines that the page can hold."""
     handles, texts = panel.get_legend_handles_labels()
-    look = {"handlelength": HANDLE, "fontsize": size}
+    look: dict[str, Any] = {"handlelength": HANDLE, "fontsize": size}
     legend = spread(panel.figure, handles, **look)
     excess = legend.get_window_extent().width / panel.figure.bbox.width
     if excess <= 1:

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mpisim.analysis import labels, legend, style
+from mpisim.analysis import legend, style
 from mpisim.analysis.curves import Axis, over_seeds
 from mpisim.analysis.frame import Frame, Limits
 from mpisim.analysis.link_model import Links
 from mpisim.analysis.modelled import ModelledSeconds
+from mpisim.analysis.output import write_output
 from mpisim.analysis.oversubscription import note
-from mpisim.analysis.run_groups import RunGroup, group_runs
-from mpisim.core.atomic_file import make_folder, write_whole
+from mpisim.analysis.run_groups import RunGroup, common_title, group_runs
 from mpisim.core.errors import InputError
 from mpisim.core.schema import require
 from mpisim.runs.log.reader import read_all
@@ -74,23 +74,6 @@ def check_output(output: Path) -> None:
         raise InputError(f"{output}: a figure's name must end in {' or '.join(ALLOWED)}")
 
 
-def common_title(groups: list[RunGroup]) -> str:
-    """What all runs share: the experiments' title, or method, compressor, problem and workers."""
-    logs = [log for group in groups for log in group.logs]
-    titles = {str(log.attrs.get("title", "")) for log in logs}
-    if len(titles) == 1 and "" not in titles:
-        return titles.pop()
-    methods = {labels.method(str(log.config.get("method", {}).get("name", ""))) for log in logs}
-    compressors = {labels.compressor(log.config.get("compressor", {})) for log in logs}
-    problems = {labels.problem(log.config.get("problem", {})) for log in logs}
-    workers = {f"{log.n} worker{'s' if log.n > 1 else ''}" for log in logs}
-    lines = (
-        ", ".join(text for texts in line if len(texts) == 1 for text in texts if text)
-        for line in ((methods, compressors), (problems, workers))
-    )
-    return "\n".join(filter(None, lines))
-
-
 def _draw(
     groups: list[RunGroup], curves: list[Any], axes: tuple[Axis, Axis], title: str, frame: Frame
 ) -> Any:
@@ -145,8 +128,4 @@ def save(figure: Any, output: Path) -> None:
     metadata = UNDATED.get(kind, {})  # the file would hold the time of writing
     with matplotlib.rc_context({key: style.RC[key] for key in ("pdf.fonttype", "svg.hashsalt")}):
         figure.savefig(picture, format=kind, dpi=style.RC["savefig.dpi"], metadata=metadata)
-    try:
-        make_folder(output.parent)
-        write_whole(output, picture.getvalue())
-    except OSError as error:
-        raise InputError(f"{output}: cannot be written: {error.strerror}") from None
+    write_output(output, picture.getvalue())

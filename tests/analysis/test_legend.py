@@ -58,10 +58,14 @@ def test_unlike_curves(make_log, count, long, size):
 def unlike(count, long):
     """Methods, compressors and steps; the steps of one method are in its long names."""
     for i, (method, compressor) in enumerate(UNLIKE[:count]):
-        yield ("marina", compressor, CONDITION.format(i + 1)) if long else (
-            method,
-            compressor,
-            '"theory"',
+        yield (
+            ("marina", compressor, CONDITION.format(i + 1))
+            if long
+            else (
+                method,
+                compressor,
+                '"theory"',
+            )
         )
 
 
@@ -72,16 +76,12 @@ def test_many_curves(make_log, count):
 
 def test_a_remark_and_a_legend_do_not_hide_each_other(make_log):
     logs = [
-        make_log(
-            method=method, compressor=compressor, stepsize=step, attrs={"oversubscribed": 1}
-        )
+        make_log(method=method, compressor=compressor, stepsize=step, attrs={"oversubscribed": 1})
         for method, compressor, step in unlike(9, long=True)
     ]
     figure = plot(logs, x="seconds")
     require_on_page(figure)
-    assert not legend_of(figure).get_window_extent().overlaps(
-        figure._supxlabel.get_window_extent()
-    )
+    assert not legend_of(figure).get_window_extent().overlaps(figure._supxlabel.get_window_extent())
 
 
 def test_a_page_without_room_is_refused(make_log):
