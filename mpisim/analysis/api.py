@@ -57,7 +57,7 @@ def plot(
 ) -> Any:
     """Draw column ``y`` of logs against column ``x``; returns the matplotlib figure.
 
-    ``output``: a .png, .pdf or .svg to write, too. Options are those of `mpisim.analysis.plot.draw`.
+    ``output``: a .png, .pdf or .svg to write, too. Options: those of `mpisim.analysis.plot.draw`.
     """
     if output is not None:
         check_output(Path(output))

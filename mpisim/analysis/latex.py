@@ -38,7 +38,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> 
     shape = "l" * left + "r" * (len(head) - left)
     return "\n".join(
         [
-            r"\begin{tabular}{%s}  %% needs \usepackage{booktabs}" % shape,
+            rf"\begin{{tabular}}{{{shape}}}  % needs \usepackage{{booktabs}}",
             r"\toprule",
             lines[0],
             r"\midrule",
