@@ -56,6 +56,11 @@ def per_round(log: Log) -> np.ndarray:
     return spent / (rounds[-1] - rounds[0])
 
 
+def unit_of(seconds: float) -> str:
+    """The largest of `UNITS` that does not exceed so many seconds."""
+    return next((unit for unit in UNITS if UNITS[unit] <= seconds), [*UNITS][-1])
+
+
 def _draw(
     groups: list[RunGroup],
     seconds: list[np.ndarray],
@@ -86,7 +91,7 @@ def _draw(
 def _bars(panel: Any, seconds: np.ndarray) -> str:
     """A bar for each column of ``seconds`` (phases, bars), with its total; returns the unit."""
     totals = seconds.sum(axis=0)
-    unit = next((unit for unit in UNITS if UNITS[unit] <= totals.max()), [*UNITS][-1])
+    unit = unit_of(totals.max())
     left, places = np.zeros(len(totals)), range(len(totals))
     for phase, widths in zip(PHASES, seconds / UNITS[unit], strict=True):
         bars = panel.barh(places, widths, 0.7, left=left, color=COLOURS[phase], label=phase)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from mpisim.core.errors import InputError
-from mpisim.runs.log.reader import Log, read, read_all
+from mpisim.runs.log.reader import Log, read_experiments
 
 PathLike = str | os.PathLike
 SUFFIX = ".h5"
@@ -31,9 +31,9 @@ def below(folder: Path) -> list[Path]:
 
 
 def readable(paths: list[Path]) -> tuple[list[Log], list[InputError]]:
-    """The logs that can be read, and why the others cannot."""
+    """The logs that can be read and hold their experiment, and why the others do not."""
     try:
-        return read_all(paths), []
+        return read_experiments(paths), []
     except InputError:
         return _one_by_one(paths)
 
@@ -43,7 +43,7 @@ def _one_by_one(paths: list[Path]) -> tuple[list[Log], list[InputError]]:
     errors: list[InputError] = []
     for path in paths:
         try:
-            logs.append(read(path))
+            logs += read_experiments([path])
         except InputError as error:
             errors.append(error)
     return logs, errors

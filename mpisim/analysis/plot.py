@@ -86,7 +86,7 @@ def _draw(
         figure = Figure(frame.size, layout="constrained")
         panel = figure.subplots()
         for place, (group, curve) in enumerate(zip(groups, curves, strict=True)):
-            look = style.curve(*_look(groups, place), place, len(groups))
+            look = style.curve(*colour_and_dash(groups, place), place, len(groups))
             panel.plot(curve.x, curve.y, label=group.label, **look)
             if curve.low is not None:
                 panel.fill_between(
@@ -97,7 +97,7 @@ def _draw(
     return figure
 
 
-def _look(groups: list[RunGroup], place: int) -> tuple[int, int]:
+def colour_and_dash(groups: list[RunGroup], place: int) -> tuple[int, int]:
     """Numbers of colour and dash; where methods and variants cross, the colour is the variant."""
     methods = list(dict.fromkeys(group.method for group in groups))
     variants = list(dict.fromkeys(group.variant for group in groups))

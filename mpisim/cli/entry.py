@@ -27,6 +27,7 @@ COMMANDS = {
     "list": ("list:add", "the runs of a folder: what varies, status, last values"),
     "table": ("table:add", "rounds, bits and seconds that runs need to reach a target"),
     "export": ("export:add", "the rows of logs as CSV or Parquet"),
+    "report": ("report:add", "a page about the runs of a folder, to be read in a browser"),
     "verify": ("verify:add", "check a log; with --rerun, repeat its run"),
     "study": ("study:add", "list, run and draw the figures of a study"),
     "new": ("new:add", "make a study of your own from a template"),
