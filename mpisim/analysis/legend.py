@@ -32,13 +32,23 @@ def place(panel: Any, may_grow: bool) -> None:
 
 def spread(figure: Any, handles: Sequence[Any], columns: int | None = None, **look: Any) -> Any:
     """A legend above all panels, ``columns`` entries side by side; as many as fit if None."""
-    for count in range(columns or len(handles), 0, -1):
-        legend = figure.legend(handles=handles, loc="outside upper center", ncols=count, **look)
-        extent = legend.get_window_extent()
-        if columns or count == 1 or extent.width <= figure.bbox.width:
+    look |= {"handles": handles, "loc": "outside upper center"}
+    for count in range(columns or _most(figure, look), 0, -1):
+        legend = figure.legend(ncols=count, **look)
+        if columns or count == 1 or legend.get_window_extent().width <= figure.bbox.width:
             break
         legend.remove()
     return legend
+
+
+def _most(figure: Any, look: dict[str, Any]) -> int:
+    """More columns than this do not fit, even if all texts were as short as the shortest."""
+    legend = figure.legend(ncols=1, **look | {"title": None})
+    widths = [text.get_window_extent().width for text in legend.get_texts()]
+    beside = legend.get_window_extent().width - max(widths)  # mostly the line, in each column
+    legend.remove()
+    fitting = int(figure.bbox.width / (min(widths) + beside / 2))
+    return min(max(fitting, 1), len(widths))
 
 
 def _inside(panel: Any) -> bool:

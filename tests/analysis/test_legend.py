@@ -4,8 +4,11 @@ import io
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from mpisim.analysis.api import plot
+from mpisim.analysis.legend import spread
 from mpisim.core.errors import InputError
 
 UNLIKE = (
@@ -69,7 +72,7 @@ def unlike(count, long):
         )
 
 
-@pytest.mark.parametrize("count", [20, 60])
+@pytest.mark.parametrize("count", [20, 40])
 def test_many_curves(make_log, count):
     require_on_page(plot([make_log(rounds=5, stepsize=1 / (i + 1)) for i in range(count)]))
 
@@ -85,6 +88,18 @@ def test_a_remark_and_a_legend_do_not_hide_each_other(make_log):
 
 
 def test_a_page_without_room_is_refused(make_log):
-    logs = [make_log(rounds=5, stepsize=1 / (i + 1)) for i in range(60)]
-    with pytest.raises(InputError, match="--size 2 2: has no room for a legend of 60 curves"):
+    logs = [make_log(rounds=5, stepsize=1 / (i + 1)) for i in range(40)]
+    with pytest.raises(InputError, match="--size 2 2: has no room for a legend of 40 curves"):
         plot(logs, size=(2, 2))
+
+
+@pytest.mark.parametrize("title", ["", "a title that is longer than the names of the curves"])
+@pytest.mark.parametrize("letters", [1, 9, 40])
+def test_a_spread_legend_has_as_many_columns_as_fit(letters, title):
+    figure = Figure(figsize=(6, 4))
+    handles = [Line2D([], [], label="x" * (letters + i % 3)) for i in range(24)]
+    legend = spread(figure, handles, title=title)
+    columns = legend._ncols
+    legend.remove()
+    more = spread(figure, handles, columns + 1)
+    assert more.get_window_extent().width > figure.bbox.width or columns == 24
