@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from mpisim.core.errors import InputError
-from mpisim.runs.log.reader import Log, read_experiments
+from mpisim.runs.log.reader import Log, read_each
 
 PathLike = str | os.PathLike
 SUFFIX = ".h5"
@@ -32,21 +32,9 @@ def below(folder: Path) -> list[Path]:
 
 def readable(paths: list[Path]) -> tuple[list[Log], list[InputError]]:
     """The logs that can be read and hold their experiment, and why the others do not."""
-    try:
-        return read_experiments(paths), []
-    except InputError:
-        return _one_by_one(paths)
-
-
-def _one_by_one(paths: list[Path]) -> tuple[list[Log], list[InputError]]:
-    logs: list[Log] = []
-    errors: list[InputError] = []
-    for path in paths:
-        try:
-            logs += read_experiments([path])
-        except InputError as error:
-            errors.append(error)
-    return logs, errors
+    found = read_each(paths)
+    logs = [one for one in found if isinstance(one, Log)]
+    return logs, [one for one in found if isinstance(one, InputError)]
 
 
 def _at(path: Path) -> list[Path]:

@@ -2,12 +2,15 @@
 
 import csv
 import io
+import os
+import signal
 
 import numpy as np
 import pytest
 
 from mpisim.analysis.run_list import in_order
 from mpisim.cli import main
+from mpisim.runs.log import reader
 
 
 @pytest.fixture
@@ -90,6 +93,21 @@ def test_what_cannot_be_read_is_named_after_the_others(folder, capsys):
     assert main(["list", str(folder)]) == 2
     out, err = capsys.readouterr()
     assert len(out.splitlines()) == 4 and "broken.h5: not a log" in err
+
+
+def test_a_log_that_makes_hdf5_crash_hides_no_other(folder, capsys, monkeypatch):
+    """Logs are read in one process; if that dies, each in a process of its own."""
+    original = reader._read
+
+    def read(path, file):
+        if path.name == "log1.h5":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return original(path, file)
+
+    monkeypatch.setattr(reader, "_read", read)
+    assert main(["list", str(folder)]) == 2
+    out, err = capsys.readouterr()
+    assert len(out.splitlines()) == 3 and "log1.h5: the file is damaged: HDF5 crashed" in err
 
 
 @pytest.mark.parametrize(

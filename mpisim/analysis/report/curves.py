@@ -16,8 +16,8 @@ from mpisim.analysis.targets import name_of
 from mpisim.core.errors import InputError
 
 NUMBERS = 250_000  # on a page, about 2 MB
-FEWEST, MOST = 40, 300  # points of a curve
-DIGITS, LARGEST = 6, 1e300  # JSON has no infinity, which a band may reach
+FEWEST, MOST = 30, 300  # points of a curve
+DIGITS, LARGEST = 5, 1e300  # JSON has no infinity, which a band may reach
 WIDTH = 2  # pixels of a line
 SHOWN = 12  # curves at first, evenly spread; the reader may add the others
 
