@@ -9,9 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from mpisim.analysis import csv_text, latex, markdown
+from mpisim.analysis.curves import Axis
+from mpisim.analysis.link_model import Links
+from mpisim.analysis.modelled import ModelledSeconds
 from mpisim.analysis.oversubscription import note
 from mpisim.analysis.run_groups import RunGroup, common_title, group_runs
-from mpisim.analysis.targets import Target, TargetCost, cost_to_reach, name_of
+from mpisim.analysis.targets import SECONDS, Target, TargetCost, cost_to_reach, name_of
 from mpisim.analysis.text import UNKNOWN, columns
 from mpisim.runs.log.reader import Log, damaged
 
@@ -45,21 +48,30 @@ class GroupCost:
     worst: float
 
 
-def costs_of(groups: Sequence[RunGroup], targets: Sequence[Target]) -> list[GroupCost]:
-    """For each target the cost of each group of runs."""
-    return [_cost(group, target) for target in targets for group in groups]
+def costs_of(
+    groups: Sequence[RunGroup], targets: Sequence[Target], clock: Axis = SECONDS
+) -> list[GroupCost]:
+    """For each target the cost of each group of runs; ``clock`` counts the seconds."""
+    return [_cost(group, target, clock) for target in targets for group in groups]
 
 
-def table(logs: Sequence[Log], targets: Sequence[Target], form: str = "text") -> str:
+def table(
+    logs: Sequence[Log],
+    targets: Sequence[Target],
+    form: str = "text",
+    network: Links | None = None,
+) -> str:
     """The costs of logs until targets, in one of `FORMATS`, with a line where seconds say little.
 
-    Raises `InputError` for a column that a log does not have.
+    With a ``network``, seconds are those that the runs would take there by `link_model`. Raises
+    `InputError` for a column that a log does not have.
     """
     groups = group_runs(logs, by_ranks=True)
-    costs, remark = costs_of(groups, targets), note(logs)
+    clock = SECONDS if network is None else ModelledSeconds("seconds", True, links=network)
+    costs, remark = costs_of(groups, targets, clock), note(logs)
     if form == "csv":
-        return csv_text.table(*_exact(costs))
-    head, rows = shown(costs)
+        return csv_text.table(*_exact(costs, network))
+    head, rows = shown(costs, clock.label(logs[0]))
     if form == "latex":
         comment = [f"% {line}" for line in filter(None, [*_title(groups), remark])]
         return "\n".join([*comment, latex.table(head, rows)])
@@ -71,9 +83,11 @@ def table(logs: Sequence[Log], targets: Sequence[Target], form: str = "text") ->
     return "\n".join(filter(None, [*_title(groups), body, remark]))
 
 
-def shown(costs: Sequence[GroupCost]) -> tuple[list[str], list[list[str]]]:
+def shown(
+    costs: Sequence[GroupCost], seconds: str = "seconds"
+) -> tuple[list[str], list[list[str]]]:
     """Head and rows of a table to look at: kbit per worker, numbers with few digits."""
-    head = ["", "until", "runs", "rounds", "kbit/worker", "seconds"]
+    head = ["", "until", "runs", "rounds", "kbit/worker", seconds]
     return head, [_row(cost) for cost in costs]
 
 
@@ -81,11 +95,11 @@ def _title(groups: list[RunGroup]) -> list[str]:
     return common_title(groups).splitlines()
 
 
-def _cost(group: RunGroup, target: Target) -> GroupCost:
+def _cost(group: RunGroup, target: Target, clock: Axis) -> GroupCost:
     found: list[TargetCost] = []
     for log in group.logs:
         with damaged(log.path):
-            found.append(cost_to_reach(log, target.level, target.y))
+            found.append(cost_to_reach(log, target.level, target.y, clock))
     reached = [cost for cost in found if cost.round is not None]
     spreads = {name: _spread([getattr(cost, name) for cost in reached]) for name in COSTS}
     return GroupCost(
@@ -94,7 +108,7 @@ def _cost(group: RunGroup, target: Target) -> GroupCost:
         len(found),
         len(reached),
         spreads if len(reached) == len(found) else {},
-        max(cost.last for cost in found),
+        float(np.max([cost.last for cost in found])),  # NaN where a run diverged
     )
 
 
@@ -122,13 +136,16 @@ def _number(value: float) -> str:
     return f"{value:.0f}" if abs(value) >= LONG else f"{value:.4g}"
 
 
-def _exact(costs: Sequence[GroupCost]) -> tuple[list[str], list[list[object]]]:
+def _exact(
+    costs: Sequence[GroupCost], network: Links | None
+) -> tuple[list[str], list[list[object]]]:
     spreads = [name for cost in COSTS for name in (cost, f"{cost}_deviation")]
-    head = ["name", "y", "target", "runs", "reached", *spreads, "worst_end"]
+    head = ["name", "y", "target", "runs", "reached", *spreads, "network", "worst_end"]
     rows: list[list[object]] = [
         [
             *(cost.name, cost.target.y, cost.target.level, cost.runs, cost.reached),
             *(value for name in COSTS for value in (cost.costs.get(name) or (None, None))),
+            network,
             cost.worst,
         ]
         for cost in costs

@@ -8,8 +8,11 @@ import math
 import numpy as np
 
 from mpisim.analysis import labels
+from mpisim.analysis.curves import Axis
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import Log
+
+SECONDS = Axis("seconds", log=True)  # measured
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,7 +46,8 @@ class TargetCost:
 
     name : method and compressor
     round : None where the run never reached the target
-    bits_per_worker, seconds : payload bits up, and the time; NaN where it was not reached
+    bits_per_worker, seconds : payload bits up, and the time, measured unless another clock counts
+        it; NaN where the target was not reached
     last : ``y`` in the last row
     """
 
@@ -54,8 +58,10 @@ class TargetCost:
     last: float
 
 
-def cost_to_reach(log: Log, target: float, y: str = "grad_norm_sq") -> TargetCost:
-    """The cost until column ``y`` first falls to ``target``."""
+def cost_to_reach(
+    log: Log, target: float, y: str = "grad_norm_sq", clock: Axis = SECONDS
+) -> TargetCost:
+    """The cost until column ``y`` first falls to ``target``; ``clock`` counts the seconds."""
     values = log.column(y)
     if not values.size:
         raise InputError(f"{log.path}: the log has no row yet")
@@ -64,7 +70,7 @@ def cost_to_reach(log: Log, target: float, y: str = "grad_norm_sq") -> TargetCos
     if below.size == 0:
         return TargetCost(name, None, np.nan, np.nan, last)
     row = below[0]
-    bits, seconds = log.column("bits_up")[row] / log.n, log.column("seconds")[row]
+    bits, seconds = log.column("bits_up")[row] / log.n, float(clock.values(log)[row])
     return TargetCost(name, int(log.columns["round"][row]), bits, seconds, last)
 
 

@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 
 from mpisim.analysis import labels, latex
+from mpisim.analysis.link_model import parse as links
+from mpisim.analysis.modelled import ModelledSeconds
 from mpisim.analysis.targets import parse
 from mpisim.cli import main
 from mpisim.core.errors import InputError
+from mpisim.runs.log.reader import read
 
 K = np.arange(51)
 
@@ -58,6 +61,22 @@ def test_text_for_a_terminal(logs, capsys):
     assert lines[3].startswith("MARINA  grad_norm_sq ≤ 0.01     2  ")
     assert lines[3].endswith("  35.5 ± 16.26  15.36 ± 5.204  1.278 ± 0.5855")
     assert lines[6].split()[:6] == ["DIANA", "loss", "≤", "0.5", "1", "1"]
+
+
+def test_seconds_on_a_network(logs, capsys):
+    flags = ["--target", "grad_norm_sq=1e-2", "--network", "1mbit,2ms"]
+    text = output(capsys, logs[0], *flags, "--csv")
+    [row] = csv.DictReader(io.StringIO(text))
+    axis = ModelledSeconds("seconds", True, links=links("1mbit,2ms"))
+    assert row["network"] == "1mbit,2ms" and row["round"] == "24.0"
+    assert float(row["seconds"]) == pytest.approx(axis.values(read(logs[0]))[24])
+    assert "modelled seconds, 1mbit,2ms" in output(capsys, logs[0], *flags)
+
+
+def test_a_run_that_diverged_ends_at_no_number(make_log, capsys):
+    paths = [make_log(), make_log(seed=2, columns={"loss": np.full(51, np.nan)})]
+    text = output(capsys, *paths, "--target", "loss=0.5")
+    assert "1 of 2 runs reach it: ended at nan" in text
 
 
 def test_markdown(logs, capsys):
