@@ -10,18 +10,18 @@ from pathlib import Path
 
 from benchmarks.table import show
 
-ON_TWO_RANKS = ("round", "vr_round", "smooth", "sweep", "side_by_side")
-ALONE = ("small", "elias", "permk", "autoencoder", "large", "start")
+RANKS = {"round": 2, "vr_round": 2, "smooth": 2, "sweep": 2, "side_by_side": 2, "server": 8}
+ALONE = ("small", "elias", "permk", "autoencoder", "large", "workers", "start")
 
 
 def main() -> int:
     """Run every benchmark; 1 if one fails."""
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        for name in (*ON_TWO_RANKS, *ALONE):
+        for name in (*RANKS, *ALONE):
             result = Path(folder) / f"{name}.json"
             print("benchmark:", name, flush=True)
-            launcher = ["mpirun", "-n", "2"] if name in ON_TWO_RANKS else []
+            launcher = ["mpirun", "-n", str(RANKS[name])] if name in RANKS else []
             job = [*launcher, sys.executable, "-m", f"benchmarks.{name}", str(result)]
             if subprocess.run(job, check=False).returncode:
                 return 1

@@ -1,6 +1,7 @@
 """The examples of the documents run as they stand there."""
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -59,3 +60,18 @@ def test_extending(settings, tmp_path, monkeypatch, capsys):
     assert main(["run", "--plugin", f"{stem}.py", *flags, "--out", "log.h5"]) == 0
     log = mpisim.load("log.h5")[0]
     assert log.columns["loss"][-1] < log.columns["loss"][0]
+
+
+def test_commands_that_read_results(make_log, monkeypatch):
+    """Every command of the page, on logs made by hand."""
+    monkeypatch.chdir(make_log().parent)
+    make_log(seed=2, rate=0.12)
+    make_log(method="diana", rate=0.05)
+    Path("logs").mkdir()
+    for log in sorted(Path().glob("*.h5")):
+        log.rename(Path("logs") / log.name)
+    lines = (DOCS / "reading-results.md").read_text().splitlines()
+    commands = [line.strip() for line in lines if line.startswith("    mpisim ")]
+    assert len(commands) >= 14
+    for command in commands:
+        assert main(shlex.split(command)[1:]) == 0, command

@@ -11,13 +11,14 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from mpisim.analysis.api import plot
-from mpisim.analysis.targets import table
+from mpisim.analysis.api import load, plot
+from mpisim.analysis.cost_table import table
+from mpisim.analysis.targets import Target
 from mpisim.core.errors import InputError
 from mpisim.problems.data.fetch import fetch
 from mpisim.problems.data.find import find
 
-DATA, TARGET = "mushrooms", 1e-2
+DATA, TARGET = "mushrooms", Target("grad_norm_sq", 1e-2)
 RUNS = {
     "marina": ["compressor={ name = 'randk', k = 10 }"],
     "diana": ["compressor={ name = 'randk', k = 10 }"],
@@ -58,7 +59,7 @@ def main() -> None:
     logs = [run(name, settings, data) for name, settings in RUNS.items()]
     picture = Path("figures/demo.png")
     plot(logs, "bits_up", "grad_norm_sq", picture, title=f"{data}, 6 workers, theory step sizes")
-    print(f"\n{table(logs, TARGET)}\n\nlogs: logs/demo/   picture: {picture}")
+    print(f"\n{table(load(logs).logs, [TARGET])}\n\nlogs: logs/demo/   picture: {picture}")
 
 
 if __name__ == "__main__":

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from mpisim.analysis import targets
+from mpisim.analysis.log_files import PathLike, find
 from mpisim.analysis.plot import check_output, draw, save
+from mpisim.analysis.rows import all_rows
+from mpisim.core.extras import library
 from mpisim.runs.log.reader import Log, read_all
-
-PathLike = str | os.PathLike
 
 
 class Runs(Sequence[Log]):
@@ -32,25 +32,20 @@ class Runs(Sequence[Log]):
     def to_pandas(self) -> Any:
         """A DataFrame with a row for each logged round of each run. Needs pandas.
 
-        Besides the columns of the logs it has ``log``, ``method``, ``compressor`` and ``seed``.
+        The columns are those that `mpisim.analysis.rows.all_rows` describes.
         """
-        import pandas
-
-        frames = []
-        for log in self.logs:
-            own = {name: log.attrs.get(name) for name in ("method", "compressor", "seed")}
-            frames.append(pandas.DataFrame(log.columns).assign(log=str(log.path), **own))
-        return pandas.concat(frames, ignore_index=True) if frames else pandas.DataFrame()
+        pandas = library("pandas", "pandas", "to_pandas()")
+        return pandas.DataFrame(all_rows(self.logs))
 
 
 def load(paths: PathLike | Iterable[PathLike]) -> Runs:
     """Read logs, finished or not.
 
-    paths : a log, a folder of logs, or several of these
+    paths : a log, a folder of logs, a pattern such as "logs/*.h5", or several of these
 
-    Raises `InputError` for a file that is missing or no log.
+    Raises `InputError` for a file that is missing or no log, and where there is none.
     """
-    return Runs(read_all(_logs_in(paths)))
+    return Runs(read_all(find(paths)))
 
 
 def plot(
@@ -62,11 +57,11 @@ def plot(
 ) -> Any:
     """Draw column ``y`` of logs against column ``x``; returns the matplotlib figure.
 
-    ``output``: a .png or .pdf to write, too. Options are those of `mpisim.analysis.plot.draw`.
+    ``output``: a .png, .pdf or .svg to write, too. Options: those of `mpisim.analysis.plot.draw`.
     """
     if output is not None:
         check_output(Path(output))
-    figure = draw(_logs_in(paths), x, y, **options)
+    figure = draw(find(paths), x, y, **options)
     if output is not None:
         save(figure, Path(output))
     return figure
@@ -85,11 +80,3 @@ def guarantees(experiment: Any, epsilon: float = 1e-2, comm: Any = None) -> str:
     from mpisim.comm.job import all_ranks
 
     return report(experiment, epsilon, comm or all_ranks())
-
-
-def _logs_in(paths: PathLike | Iterable[PathLike]) -> list[Path]:
-    named = [paths] if isinstance(paths, str | os.PathLike) else paths
-    found: list[Path] = []
-    for path in map(Path, named):
-        found += sorted(path.glob("*.h5")) if path.is_dir() else [path]
-    return found

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from mpisim.analysis import style
+from mpisim.analysis.frame import check_size, check_text
 from mpisim.analysis.oversubscription import note
-from mpisim.analysis.plot import common_title
-from mpisim.analysis.run_groups import RunGroup, group_runs
+from mpisim.analysis.run_groups import RunGroup, common_title, group_runs
 from mpisim.comm.clock import PHASES
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import Log, read_all
@@ -23,16 +23,24 @@ UNITS = {"s": 1.0, "ms": 1e-3, "µs": 1e-6}
 LEGEND = {"fontsize": 9, "handlelength": 1.0, "handletextpad": 0.5, "columnspacing": 1.4}
 
 
-def draw(logs: Sequence[Path], title: str | None = None) -> Any:
+def draw(
+    logs: Sequence[Path], title: str | None = None, size: tuple[float, float] | None = None
+) -> Any:
     """A matplotlib figure of the mean seconds of a round, by phase, of the runs at ``logs``.
 
     What is spent before round 0 is left out. Runs that differ only in the seed make one bar, their
-    mean. Raises `InputError` for a log that cannot be read or has no round.
+    mean. ``size`` is (width, height) in inches. Raises `InputError` for a log that cannot be read
+    or has no round.
     """
+    style.check_installed()
+    check_size(size)
+    check_text("--title", title)
     found = read_all(logs)
     groups = group_runs(found, by_ranks=True)
     seconds = [np.mean([per_round(log) for log in group.logs], axis=0) for group in groups]
-    return _draw(groups, seconds, common_title(groups) if title is None else title, note(found))
+    title = common_title(groups) if title is None else title
+    height = AROUND + BAR * len(groups) + LINE * title.count("\n")
+    return _draw(groups, seconds, title, note(found), size or (style.WIDE, height))
 
 
 def per_round(log: Log) -> np.ndarray:
@@ -48,15 +56,25 @@ def per_round(log: Log) -> np.ndarray:
     return spent / (rounds[-1] - rounds[0])
 
 
-def _draw(groups: list[RunGroup], seconds: list[np.ndarray], title: str, remark: str) -> Any:
+def unit_of(seconds: float) -> str:
+    """The largest of `UNITS` that does not exceed so many seconds."""
+    return next((unit for unit in UNITS if UNITS[unit] <= seconds), [*UNITS][-1])
+
+
+def _draw(
+    groups: list[RunGroup],
+    seconds: list[np.ndarray],
+    title: str,
+    remark: str,
+    size: tuple[float, float],
+) -> Any:
     import matplotlib
     from matplotlib.figure import Figure  # draws with Agg or its PDF writer: no window
 
     with matplotlib.rc_context():
         matplotlib.rcdefaults()  # the same figure whatever the user's matplotlibrc says
         matplotlib.rcParams.update(style.RC)
-        height = AROUND + BAR * len(groups) + LINE * title.count("\n")
-        figure = Figure(figsize=(style.WIDE, height), layout="constrained")
+        figure = Figure(figsize=size, layout="constrained")
         panel = figure.subplots()
         unit = _bars(panel, np.transpose(seconds))
         panel.set_yticks(range(len(groups)), [group.label for group in groups])
@@ -73,7 +91,7 @@ def _draw(groups: list[RunGroup], seconds: list[np.ndarray], title: str, remark:
 def _bars(panel: Any, seconds: np.ndarray) -> str:
     """A bar for each column of ``seconds`` (phases, bars), with its total; returns the unit."""
     totals = seconds.sum(axis=0)
-    unit = next((unit for unit in UNITS if UNITS[unit] <= totals.max()), [*UNITS][-1])
+    unit = unit_of(totals.max())
     left, places = np.zeros(len(totals)), range(len(totals))
     for phase, widths in zip(PHASES, seconds / UNITS[unit], strict=True):
         bars = panel.barh(places, widths, 0.7, left=left, color=COLOURS[phase], label=phase)

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from mpisim.analysis import style
 from mpisim.analysis.curves import Axis, over_seeds
+from mpisim.analysis.legend import spread
 from mpisim.analysis.oversubscription import WHY, oversubscribed
 from mpisim.runs.log.reader import Log
 
@@ -128,13 +129,7 @@ def legend(
     from matplotlib.lines import Line2D
 
     handles = [Line2D([], [], label=text, **look) for text, look in entries]
-    for count in range(columns or len(handles), 0, -1):
-        look: dict[str, Any] = {"ncols": count, "handlelength": 2.6, "title": title or None}
-        legend = figure.legend(handles=handles, loc="outside upper center", **look)
-        extent = legend.get_window_extent()
-        if columns or count == 1 or extent.width <= figure.bbox.width:
-            return
-        legend.remove()
+    spread(figure, handles, columns, handlelength=2.6, title=title or None)
 
 
 def caption(figure: Any, text: str, columns: int) -> None:

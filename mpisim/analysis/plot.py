@@ -7,19 +7,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mpisim.analysis import labels, style
+from mpisim.analysis import legend, style
 from mpisim.analysis.curves import Axis, over_seeds
+from mpisim.analysis.frame import Frame, Limits
 from mpisim.analysis.link_model import Links
 from mpisim.analysis.modelled import ModelledSeconds
+from mpisim.analysis.output import write_output
 from mpisim.analysis.oversubscription import note
-from mpisim.analysis.run_groups import RunGroup, group_runs
-from mpisim.core.atomic_file import make_folder, write_whole
+from mpisim.analysis.run_groups import RunGroup, common_title, group_runs
 from mpisim.core.errors import InputError
 from mpisim.core.schema import require
 from mpisim.runs.log.reader import read_all
 
-SUFFIXES = (".png", ".pdf")
-LEGEND_INSIDE = 6
+SUFFIXES = (".png", ".pdf")  # of the figures of studies
+ALLOWED = (*SUFFIXES, ".svg")
+UNDATED: dict[str, dict[str, None]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
 
 
 def draw(
@@ -32,6 +34,11 @@ def draw(
     linear_y: bool = False,
     title: str | None = None,
     network: Links | None = None,
+    xlim: Limits | None = None,
+    ylim: Limits | None = None,
+    xlabel: str | None = None,
+    ylabel: str | None = None,
+    size: tuple[float, float] | None = None,
 ) -> Any:
     """A matplotlib figure of column ``y`` of the logs against column ``x``.
 
@@ -39,18 +46,23 @@ def draw(
     ``linear_y``) and a band of one standard deviation. Axes are logarithmic, except x = round and
     those that ``linear_x`` and ``linear_y`` name. With ``per_worker``, columns that are summed
     over workers are divided by their number. With a ``network``, x must be "seconds", and shows
-    the seconds that the runs would take there by `link_model`. Raises `InputError` for logs that
-    cannot be read or drawn.
+    the seconds that the runs would take there by `link_model`. ``xlim`` and ``ylim`` are (low,
+    high), either of which may be None; ``size`` is (width, height) in inches, with all that is on
+    the page. Raises `InputError` for logs that cannot be read or drawn.
     """
+    style.check_installed()
     linear = x == "round" if linear_x is None else linear_x
     axes = Axis(x, not linear, per_worker), Axis(y, not linear_y, per_worker)
     if network is not None:
         require(x == "seconds", "--x", x, "seconds, with --network")
         axes = ModelledSeconds(x, not linear, links=network), axes[1]
+    frame = Frame(xlim, ylim, xlabel, ylabel, size)
+    frame.check(*axes, title)
     timed, found = any(axis.timed for axis in axes), read_all(logs)
     groups = group_runs(found, by_ranks=timed)
     curves = [over_seeds(group.logs, *axes) for group in groups]
-    figure = _draw(groups, curves, axes, common_title(groups) if title is None else title)
+    named = common_title(groups) if title is None else title
+    figure = _draw(groups, curves, axes, named, frame)
     if timed:
         style.remark(figure, note(found))
     return figure
@@ -58,48 +70,34 @@ def draw(
 
 def check_output(output: Path) -> None:
     """Raise `InputError` unless ``output`` ends like a figure."""
-    if output.suffix.lower() not in SUFFIXES:
-        raise InputError(f"{output}: a figure's name must end in {' or '.join(SUFFIXES)}")
+    if output.suffix.lower() not in ALLOWED:
+        raise InputError(f"{output}: a figure's name must end in {' or '.join(ALLOWED)}")
 
 
-def common_title(groups: list[RunGroup]) -> str:
-    """What all runs share: the experiments' title, or method, compressor, problem and workers."""
-    logs = [log for group in groups for log in group.logs]
-    titles = {str(log.attrs.get("title", "")) for log in logs}
-    if len(titles) == 1 and "" not in titles:
-        return titles.pop()
-    methods = {labels.method(str(log.config.get("method", {}).get("name", ""))) for log in logs}
-    compressors = {labels.compressor(log.config.get("compressor", {})) for log in logs}
-    problems = {labels.problem(log.config.get("problem", {})) for log in logs}
-    workers = {f"{log.n} worker{'s' if log.n > 1 else ''}" for log in logs}
-    lines = (
-        ", ".join(text for texts in line if len(texts) == 1 for text in texts if text)
-        for line in ((methods, compressors), (problems, workers))
-    )
-    return "\n".join(filter(None, lines))
-
-
-def _draw(groups: list[RunGroup], curves: list[Any], axes: tuple[Axis, Axis], title: str) -> Any:
+def _draw(
+    groups: list[RunGroup], curves: list[Any], axes: tuple[Axis, Axis], title: str, frame: Frame
+) -> Any:
     import matplotlib
     from matplotlib.figure import Figure  # draws with Agg or its PDF writer: no window
 
     with matplotlib.rc_context():
         matplotlib.rcdefaults()  # the same figure whatever the user's matplotlibrc says
         matplotlib.rcParams.update(style.RC)
-        figure = Figure(layout="constrained")
+        figure = Figure(frame.size, layout="constrained")
         panel = figure.subplots()
         for place, (group, curve) in enumerate(zip(groups, curves, strict=True)):
-            look = style.curve(*_look(groups, place), place, len(groups))
+            look = style.curve(*colour_and_dash(groups, place), place, len(groups))
             panel.plot(curve.x, curve.y, label=group.label, **look)
             if curve.low is not None:
                 panel.fill_between(
                     curve.x, curve.low, curve.high, color=look["color"], alpha=0.18, linewidth=0
                 )
-        _dress(panel, groups, axes, title)
+        _dress(panel, groups, axes, title, frame)
+        legend.place(panel, may_grow=frame.size is None)
     return figure
 
 
-def _look(groups: list[RunGroup], place: int) -> tuple[int, int]:
+def colour_and_dash(groups: list[RunGroup], place: int) -> tuple[int, int]:
     """Numbers of colour and dash; where methods and variants cross, the colour is the variant."""
     methods = list(dict.fromkeys(group.method for group in groups))
     variants = list(dict.fromkeys(group.variant for group in groups))
@@ -108,33 +106,26 @@ def _look(groups: list[RunGroup], place: int) -> tuple[int, int]:
     return place, place
 
 
-def _dress(panel: Any, groups: list[RunGroup], axes: tuple[Axis, Axis], title: str) -> None:
+def _dress(
+    panel: Any, groups: list[RunGroup], axes: tuple[Axis, Axis], title: str, frame: Frame
+) -> None:
     x, y = axes
     log = groups[0].logs[0]
     panel.set(xscale="log" if x.log else "linear", yscale="log" if y.log else "linear")
     panel.set(xlabel=x.label(log), ylabel=y.label(log), title=title)
     panel.margins(x=0.02)
+    frame.apply(panel)
     for axis, ticks, limits in ((x, panel.xaxis, panel.get_xlim), (y, panel.yaxis, panel.get_ylim)):
         if axis.log:
             style.log_ticks(ticks, *limits())
-    if len(groups) > LEGEND_INSIDE:
-        panel.figure.set_figwidth(style.WIDE)
-        panel.legend(handlelength=3, loc="upper left", bbox_to_anchor=(1.02, 1.0))
-    elif len(groups) > 1:
-        panel.legend(handlelength=3)
 
 
 def save(figure: Any, output: Path) -> None:
     """Write a figure; the same logs give the same bytes. `InputError` where that fails."""
     import matplotlib
 
-    # a PDF would hold the time of writing
-    metadata = {"CreationDate": None} if output.suffix.lower() == ".pdf" else {}
-    with matplotlib.rc_context({"pdf.fonttype": style.RC["pdf.fonttype"]}):
-        picture, kind = io.BytesIO(), output.suffix[1:].lower()
+    picture, kind = io.BytesIO(), output.suffix[1:].lower()
+    metadata = UNDATED.get(kind, {})  # the file would hold the time of writing
+    with matplotlib.rc_context({key: style.RC[key] for key in ("pdf.fonttype", "svg.hashsalt")}):
         figure.savefig(picture, format=kind, dpi=style.RC["savefig.dpi"], metadata=metadata)
-    try:
-        make_folder(output.parent)
-        write_whole(output, picture.getvalue())
-    except OSError as error:
-        raise InputError(f"{output}: cannot be written: {error.strerror}") from None
+    write_output(output, picture.getvalue())

@@ -65,6 +65,23 @@ def group_runs(logs: Iterable[Log], by_ranks: bool = False) -> list[RunGroup]:
     return groups
 
 
+def common_title(groups: list[RunGroup]) -> str:
+    """What all runs share: the experiments' title, or method, compressor, problem and workers."""
+    logs = [log for group in groups for log in group.logs]
+    titles = {str(log.attrs.get("title", "")) for log in logs}
+    if len(titles) == 1 and "" not in titles:
+        return titles.pop()
+    methods = {labels.method(str(log.config.get("method", {}).get("name", ""))) for log in logs}
+    compressors = {labels.compressor(log.config.get("compressor", {})) for log in logs}
+    problems = {labels.problem(log.config.get("problem", {})) for log in logs}
+    workers = {f"{log.n} worker{'s' if log.n > 1 else ''}" for log in logs}
+    lines = (
+        ", ".join(text for texts in line if len(texts) == 1 for text in texts if text)
+        for line in ((methods, compressors), (problems, workers))
+    )
+    return "\n".join(filter(None, lines))
+
+
 def _longest(logs: list[Log]) -> list[Log]:
     """The logs without those that end where another one, with a larger budget, goes on."""
     same: dict[str, list[Log]] = {}

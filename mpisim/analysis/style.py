@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from mpisim.core.extras import library
+
 # The colours of Okabe and Ito, distinct for readers with any colour vision, without the yellow,
 # which is too pale on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -37,7 +39,13 @@ RC: dict[Any, Any] = {
     "lines.markeredgecolor": "white",
     "lines.markeredgewidth": 0.7,
     "pdf.fonttype": 42,
+    "svg.hashsalt": "mpisim",
 }
+
+
+def check_installed() -> None:
+    """Raise `InputError` where there is no matplotlib."""
+    library("matplotlib", "plot", "a figure")
 
 
 def curve(colour: int, dash: int, place: int, places: int) -> dict[str, Any]:

@@ -3,13 +3,41 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
+import math
 
 import numpy as np
 
 from mpisim.analysis import labels
-from mpisim.analysis.oversubscription import note
-from mpisim.runs.log.reader import Log, damaged, read_experiments
+from mpisim.analysis.curves import Axis
+from mpisim.core.errors import InputError
+from mpisim.runs.log.reader import Log
+
+SECONDS = Axis("seconds", log=True)  # measured
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    """A level for a column of the logs: reached in the first row with ``y`` <= level."""
+
+    y: str
+    level: float
+
+    def __str__(self) -> str:
+        return f"{self.y} ≤ {self.level:.6g}"
+
+
+def parse(text: str, where: str = "--target") -> Target:
+    """The target in a text such as ``grad_norm_sq=1e-3``; `InputError` says what is allowed."""
+    y, _, level = text.partition("=")
+    try:
+        target = Target(y.strip(), float(level))
+    except ValueError:
+        target = Target("", math.nan)
+    if not target.y or not math.isfinite(target.level):
+        raise InputError(
+            f"{where}: {text!r} is not allowed; it must be COLUMN=LEVEL, such as grad_norm_sq=1e-3"
+        )
+    return target
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,7 +46,8 @@ class TargetCost:
 
     name : method and compressor
     round : None where the run never reached the target
-    bits_per_worker, seconds : payload bits up, and the time; NaN where it was not reached
+    bits_per_worker, seconds : payload bits up, and the time, measured unless another clock counts
+        it; NaN where the target was not reached
     last : ``y`` in the last row
     """
 
@@ -29,29 +58,25 @@ class TargetCost:
     last: float
 
 
-def cost_to_reach(log: Log, target: float, y: str = "grad_norm_sq") -> TargetCost:
-    """The cost until column ``y`` first falls to ``target``."""
+def cost_to_reach(
+    log: Log, target: float, y: str = "grad_norm_sq", clock: Axis = SECONDS
+) -> TargetCost:
+    """The cost until column ``y`` first falls to ``target``; ``clock`` counts the seconds."""
     values = log.column(y)
+    if not values.size:
+        raise InputError(f"{log.path}: the log has no row yet")
+    name, last = name_of(log), float(values[-1])
+    below = np.flatnonzero(values <= target)
+    if below.size == 0:
+        return TargetCost(name, None, np.nan, np.nan, last)
+    row = below[0]
+    bits, seconds = log.column("bits_up")[row] / log.n, float(clock.values(log)[row])
+    return TargetCost(name, int(log.columns["round"][row]), bits, seconds, last)
+
+
+def name_of(log: Log) -> str:
+    """Method and compressor."""
     name = labels.method(str(log.attrs["method"]))
     if log.config["compressor"]["name"] != "identity":
         name += " + " + labels.compressor(log.config["compressor"])
-    below = np.flatnonzero(values <= target)
-    if below.size == 0:
-        return TargetCost(name, None, np.nan, np.nan, float(values[-1]))
-    row = below[0]
-    bits, seconds = log.column("bits_up")[row] / log.n, log.column("seconds")[row]
-    return TargetCost(name, int(log.columns["round"][row]), bits, seconds, float(values[-1]))
-
-
-def table(paths: list[Path], target: float, y: str = "grad_norm_sq") -> str:
-    """The costs of several logs as a table in text."""
-    lines = [f"{'':34}{'rounds':>8}{'kbit/worker':>14}{'seconds':>10}   until {y} <= {target:g}"]
-    logs = read_experiments(paths)
-    for log in logs:
-        with damaged(log.path):
-            c = cost_to_reach(log, target, y)
-        if c.round is None:
-            lines.append(f"{c.name:34}   not reached: ended at {c.last:.2g}")
-        else:
-            lines.append(f"{c.name:34}{c.round:8d}{c.bits_per_worker / 1e3:14.1f}{c.seconds:10.3f}")
-    return "\n".join(filter(None, [*lines, note(logs)]))
+    return name

@@ -4,14 +4,28 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from mpisim.core.errors import InputError
 
 OF_CURVES = ("x", "y", "network", "linear_x", "linear_y", "all_workers")
+OF_AXES = ("xlim", "ylim", "xlabel", "ylabel")
+ABOUT = (
+    "Runs that differ in the seed alone make one curve: the mean of log y over the seeds, with a"
+    " band of one sample standard deviation of log y on each side. With --linear-y both are those"
+    " of y itself. A single run has no band."
+)
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("logs", metavar="LOG", nargs="+", type=Path, help="HDF5 logs of runs")
+    parser.description = ABOUT
+    parser.add_argument(
+        "logs",
+        metavar="LOG",
+        nargs="+",
+        type=Path,
+        help="a log, a folder of logs, or a pattern such as 'logs/*.h5'",
+    )
     parser.add_argument(
         "--x",
         metavar="COLUMN",
@@ -19,8 +33,16 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--y", metavar="COLUMN", help="the same (default: grad_norm_sq)")
     parser.add_argument(
-        "-o", "--output", metavar="FILE", type=Path, required=True, help="the figure, .png or .pdf"
+        "-o",
+        "--out",
+        "--output",
+        metavar="FILE",
+        dest="output",
+        type=Path,
+        required=True,
+        help="the figure, .png, .pdf or .svg",
     )
+    parser.add_argument("--svg", action="store_true", help="write the figure as .svg, too")
     parser.add_argument(
         "--network",
         metavar="RATE,LATENCY",
@@ -31,7 +53,12 @@ def add(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="bars instead of curves: the seconds of a round by phase",
     )
-    parser.add_argument("--title", help="the title (default: what the logs share)")
+    _add_axes(parser)
+    _add_frame(parser)
+    parser.set_defaults(command=plot_command)
+
+
+def _add_axes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--linear-x", action="store_true", default=None, help="a linear x axis")
     parser.add_argument("--linear-y", action="store_true", default=None, help="a linear y axis")
     parser.add_argument(
@@ -40,39 +67,74 @@ def add(parser: argparse.ArgumentParser) -> None:
         default=None,
         help="bits and gradients summed over workers, not per worker",
     )
-    parser.set_defaults(command=plot_command)
+
+
+def _add_frame(parser: argparse.ArgumentParser) -> None:
+    """Add what `mpisim.analysis.frame` holds."""
+    for axis in "xy":
+        parser.add_argument(
+            f"--{axis}lim",
+            metavar=("LOW", "HIGH"),
+            nargs=2,
+            type=_limit,
+            help=f"the limits of the {axis} axis; auto leaves one to the data",
+        )
+    for axis in "xy":
+        parser.add_argument(f"--{axis}label", metavar="TEXT", help=f"the label of the {axis} axis")
+    parser.add_argument("--title", help="the title (default: what the logs share)")
+    parser.add_argument(
+        "--size",
+        metavar=("WIDTH", "HEIGHT"),
+        nargs=2,
+        type=float,
+        help="of the page in inches (default: 6 4.2, more where the legend needs it)",
+    )
+
+
+def _limit(text: str) -> float | None:
+    return None if text == "auto" else float(text)
+
+
+_limit.__name__ = "number or auto"  # argparse names it in its message
 
 
 def plot_command(args: argparse.Namespace, argv: list[str]) -> int:
-    (_bars if args.breakdown else _curves)(args)
-    print(args.output)
+    from mpisim.analysis.plot import check_output, save
+
+    outputs = [args.output] + [args.output.with_suffix(".svg")] * args.svg
+    for output in outputs:
+        check_output(output)
+    figure = _bars(args) if args.breakdown else _curves(args)
+    for output in dict.fromkeys(outputs):
+        save(figure, output)
+        print(output)
     return 0
 
 
-def _curves(args: argparse.Namespace) -> None:
+def _curves(args: argparse.Namespace) -> Any:
     from mpisim.analysis.api import plot
     from mpisim.analysis.link_model import parse
 
-    plot(
+    return plot(
         args.logs,
         args.x or ("bits_up" if args.network is None else "seconds"),
         args.y or "grad_norm_sq",
-        args.output,
         per_worker=not args.all_workers,
         linear_x=args.linear_x,
         linear_y=bool(args.linear_y),
         title=args.title,
         network=None if args.network is None else parse(args.network),
+        size=args.size,
+        **{name: getattr(args, name) for name in OF_AXES},
     )
 
 
-def _bars(args: argparse.Namespace) -> None:
+def _bars(args: argparse.Namespace) -> Any:
     from mpisim.analysis.breakdown import draw
-    from mpisim.analysis.plot import check_output, save
+    from mpisim.analysis.log_files import find
 
-    for name in OF_CURVES:
+    for name in OF_CURVES + OF_AXES:
         if getattr(args, name) is not None:
             flag = f"--{name.replace('_', '-')}"
             raise InputError(f"{flag}: is not allowed with --breakdown, which draws no curves")
-    check_output(args.output)
-    save(draw(args.logs, args.title), args.output)
+    return draw(find(args.logs), args.title, args.size)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numba import njit
 
@@ -23,6 +25,7 @@ class Ledger:
         self.totals = dict.fromkeys(COLUMNS, 0)
         self.worker_bits_up = np.zeros(n, np.int64)
         self._round_up = np.zeros(n, np.int64)
+        self._senders: list[np.ndarray] = []  # of this round; a worker may be among them twice
 
     def up(
         self, payload: np.ndarray, sent: int, paper: np.ndarray, clients: np.ndarray | None = None
@@ -31,11 +34,9 @@ class Ledger:
 
         ``sent`` : all bits sent; those beyond the payload are framing.
         """
-        if clients is not None:
-            every = np.zeros((2, self.n), np.int64)
-            every[:, clients] = payload, paper
-            payload, paper = every
-        payload_sum, paper_sum = _charge(self._round_up, payload, paper)
+        senders = _all(self.n) if clients is None else clients
+        self._senders.append(senders)
+        payload_sum, paper_sum = _charge(self._round_up, senders, payload, paper)
         self.totals["bits_up"] += payload_sum
         self.totals["framing_bits_up"] += sent - payload_sum
         self.totals["paper_bits_up"] += paper_sum
@@ -47,7 +48,11 @@ class Ledger:
 
     def end_round(self) -> None:
         """Close the round: add the bits of the worker that sent most to ``bits_up_max``."""
-        self.totals["bits_up_max"] += _close(self.worker_bits_up, self._round_up)
+        largest = 0
+        for senders in self._senders:
+            largest = max(largest, _close(self.worker_bits_up, self._round_up, senders))
+        self._senders.clear()
+        self.totals["bits_up_max"] += largest
 
     def state(self) -> dict[str, np.ndarray]:
         """What a checkpoint keeps between rounds."""
@@ -62,22 +67,30 @@ class Ledger:
         self.worker_bits_up = state["worker_bits_up"]
 
 
+@lru_cache(maxsize=4)
+def _all(n: int) -> np.ndarray:
+    """All n workers, read-only."""
+    workers = np.arange(n)
+    workers.flags.writeable = False
+    return workers
+
+
 @njit(cache=True)
-def _charge(round_up, payload, paper):
-    """Add payload to round_up; return the sums of payload and paper."""
+def _charge(round_up, senders, payload, paper):
+    """Add payload to round_up of the senders; return the sums of payload and paper."""
     payload_sum = paper_sum = 0
-    for i in range(round_up.size):
-        round_up[i] += payload[i]
-        payload_sum += payload[i]
-        paper_sum += paper[i]
+    for t in range(senders.size):
+        round_up[senders[t]] += payload[t]
+        payload_sum += payload[t]
+        paper_sum += paper[t]
     return payload_sum, paper_sum
 
 
 @njit(cache=True)
-def _close(total, round_up):
-    """Move round_up to total; return its largest entry."""
+def _close(total, round_up, senders):
+    """Move round_up of the senders to total; return its largest entry."""
     largest = 0
-    for i in range(total.size):
+    for i in senders:
         largest = max(largest, round_up[i])
         total[i] += round_up[i]
         round_up[i] = 0

@@ -29,7 +29,7 @@ from mpisim.comm.upload import LazyUpload, Observer, Upload
 from mpisim.compressors.base import Compressor
 from mpisim.compressors.identity import Identity
 from mpisim.core.lazy_rows import LazyRows, blocks
-from mpisim.core.ordered_sums import add_rows, ordered_sum, sum_blocks
+from mpisim.core.ordered_sums import add_rows, sum_blocks
 from mpisim.core.rng import Draw, Streams
 from mpisim.core.round import Round
 from mpisim.wire.base import Message, Precision
@@ -117,7 +117,7 @@ class Star(SideChannel):
     def mean(self, upload: Upload | LazyUpload, times: np.ndarray | None = None) -> np.ndarray:
         """Gather, decode and average at the server: (d,) there, zeros on all other ranks.
 
-        ``times`` (n,): how often each worker counts; once unless given.
+        ``times``, shape (senders,): how often each counts; all n workers once unless given.
         """
         if isinstance(upload, LazyUpload):
             return self._lazy_sum(upload) / self.n
@@ -127,8 +127,7 @@ class Star(SideChannel):
             return np.zeros(upload.compressor.d, self.precision.arithmetic)
         if times is None:
             return message.total() / self.n
-        weights = times[times > 0].astype(self.precision.arithmetic)
-        return ordered_sum(message.decoded() * weights[:, None]) / times.sum()
+        return message.weighted_total(times.astype(self.precision.arithmetic)) / times.sum()
 
     def broadcast(self, v: np.ndarray, compressor: Compressor | None = None) -> np.ndarray:
         """Send the server's vector (d,) to all workers; returns what they decode, on every rank."""
@@ -186,14 +185,14 @@ class Star(SideChannel):
         """True with probability p: shared randomness, the same on all ranks, no bits."""
         return self.streams.uniform("coin", self.round) < p
 
-    def sample(self, r: int) -> np.ndarray:
-        """How often each worker is among r uniform draws with replacement, shape (n,), int64.
+    def sample(self, r: int) -> tuple[np.ndarray, np.ndarray]:
+        """The different workers, ascending, among r uniform draws with replacement, and how often
+        each is drawn; both (at most r,), int64.
 
         Shared randomness, the same on all ranks, no bits.
         """
         draw = Draw(self.streams, "sample", self.round, 0, 1)
-        drawn = draw.samples(np.array([self.n]), r)[0]
-        return np.bincount(drawn, minlength=self.n)
+        return np.unique(draw.samples(np.array([self.n]), r)[0], return_counts=True)
 
     def draw(self, purpose: str, clients: np.ndarray | None = None) -> Draw:
         """This round's random numbers of this rank's workers for ``purpose``."""

@@ -10,13 +10,6 @@ from mpisim.core.rng import below
 Rows = tuple[np.ndarray, np.ndarray]  # ptr (rows + 1,) and indices (ptr[-1],), int64, as in CSR
 
 
-def singles(d: int, n: int) -> Rows:
-    """n slots for d coordinates: q = n // d slots for each coordinate in turn, n mod d empty."""
-    q = n // d
-    ptr = np.minimum(np.arange(n + 1), q * d)
-    return ptr, np.repeat(np.arange(d), q)
-
-
 def stacked(parts: list[Rows]) -> Rows:
     """The CSR rows of all parts, in order."""
     ends = np.cumsum([0, *(ptr[-1] for ptr, _ in parts)])
@@ -57,6 +50,30 @@ def deal_coordinates(words, n, d):
         for j in range(d):
             indices[end[owner[j]]] = j
             end[owner[j]] += 1
+    return ptr, indices
+
+
+@njit(cache=True)
+def deal_singles(words, d):
+    """Definition 6 for each group of n >= d workers; ``words``: (groups, n), uint64.
+
+    With q = n // d, slot s of the n has coordinate s // q, and the last n mod d have none.
+    """
+    groups, n = words.shape
+    q = n // d
+    ptr = np.empty(groups * n + 1, np.int64)
+    indices = np.empty(groups * q * d, np.int64)
+    slots = np.empty(n, np.int32)  # short numbers: swaps miss the cache less often
+    ptr[0] = 0
+    end = 0
+    for g in range(groups):
+        slots[:] = np.arange(n)
+        shuffle(words[g], slots)
+        for i in range(n):
+            if slots[i] < q * d:
+                indices[end] = slots[i] // q
+                end += 1
+            ptr[g * n + i + 1] = end
     return ptr, indices
 
 

@@ -16,8 +16,8 @@ from mpisim.compressors.deal import (
     Rows,
     chosen_rows,
     deal_coordinates,
+    deal_singles,
     deal_slots,
-    singles,
     stacked,
 )
 from mpisim.compressors.groups import labels
@@ -130,7 +130,6 @@ class PermK(Permuted):
         self._factors = self.sizes / self.copied
         self._dealt = [(m, np.flatnonzero(self.sizes == m)) for m in np.unique(self.sizes).tolist()]
         self._words = max(self._count(m) for m, _ in self._dealt)
-        self._slots = {m: singles(self.d, m) for m, _ in self._dealt if m > self.d}
         by_group, start = np.argsort(self.label, kind="stable"), np.cumsum(self.sizes) - self.sizes
         worker = [by_group[start[own][:, None] + np.arange(m)].ravel() for m, own in self._dealt]
         self._place = np.argsort(np.concatenate(worker))  # the dealt row of each worker
@@ -151,8 +150,8 @@ class PermK(Permuted):
     def _deal(self, words: np.ndarray, m: int) -> Rows:
         """The coordinates of groups of m workers, group by group."""
         words = np.ascontiguousarray(words[:, : self._count(m)])
-        if m > self.d:
-            return deal_slots(words, *self._slots[m])
+        if m >= self.d:
+            return deal_singles(words, self.d)
         return deal_coordinates(words, m, self.d)
 
     @property

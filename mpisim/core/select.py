@@ -1,8 +1,9 @@
 """The k largest of each worker's numbers, in linear time, with ties in a fixed order.
 
-A few of them take two looks at a row. The first finds the largest key of each block; the k-th
-largest of these is a bound, below which none of the k can be. The second looks for them in the
-blocks that reach the bound, hardly more than k.
+It takes two looks at a row. The first finds the largest key of each block; the k-th largest of
+these is a bound, below which none of the k can be. The second looks for them in the blocks that
+reach the bound. A few are kept in order on the way; more are collected, hardly more than k, and
+then selected. If k is a large share of d, no bound helps, and all keys are selected from.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from mpisim.core.instructions import fetch_ahead, magnitude
 
 FEW = 16  # so many can be kept in order
 BLOCK = 64  # numbers
+SPARE = 3  # times k blocks, or more, give a bound that few numbers reach
 DIGIT = 12  # bits of a key that one pass looks at
 SORTED = 16  # so many candidates are sorted
 KEYS = {4: np.dtype(np.int32), 8: np.dtype(np.int64)}  # of a float of so many bytes
@@ -28,6 +30,8 @@ def largest(v: np.ndarray, k: int) -> np.ndarray:
     indices = np.empty((v.shape[0], k), np.int64)
     if k <= FEW:
         _few(v, indices)
+    elif size := block_size(v.shape[1], k):
+        _many(v, size, indices)
     else:
         _select(np.abs(v).view(KEYS[v.itemsize]), 8 * v.itemsize - 1, indices)
     return indices
@@ -87,24 +91,76 @@ def sort(where):
         where[t] = j
 
 
+def block_size(d: int, k: int) -> int:
+    """Numbers of a block such that there are at least `SPARE` k of them; 0 if k is too large."""
+    size = BLOCK
+    while size * SPARE * k > d:
+        size //= 2
+    return size if size >= 8 else 0
+
+
+@njit(cache=True)
+def _many(v, size, indices):
+    m, d = v.shape
+    tops, work = np.empty(-(-d // size), np.int64), workspace(d)
+    for i in range(m):
+        row = v[i]
+        for c in range(tops.size):
+            top = magnitude(row.dtype.type(0))
+            for j in range(c * size, min((c + 1) * size, d)):
+                top = max(top, magnitude(row[np.uint64(j)]))
+            tops[c] = top
+        pick_largest(row, tops, size, work, indices[i])
+
+
+@njit(cache=True)
+def workspace(d):
+    """What `pick_largest` works in: counts, keys, places and candidates for rows of d numbers."""
+    some = np.empty((3, d + 1), np.int64)
+    return np.zeros(1 << DIGIT, np.int64), some[0], some[1], some[2]
+
+
+@njit(cache=True)
+def pick_largest(row, tops, size, work, where):
+    """where (k,) = the k largest of ``row``; ``tops`` are the largest keys of its blocks.
+
+    A block has ``size`` numbers, and there are at least k blocks.
+    """
+    counts, keys, places, scratch = work
+    bits = 8 * row.itemsize - 1
+    bound = _kth_largest(tops, where.size, bits, counts, scratch)
+    found = 0
+    for c in range(tops.size):
+        if tops[c] >= bound:
+            for j in range(c * size, min((c + 1) * size, row.size)):
+                key = magnitude(row[np.uint64(j)])
+                keys[np.uint64(found)], places[np.uint64(found)] = key, j
+                found += key >= bound
+    _take(keys[:found], places, bits, counts, scratch, where)
+
+
+@njit(cache=True)
+def _take(keys, places, bits, counts, scratch, where):
+    """where (k,): the places of the keys above the k-th largest, then of the first equal to it."""
+    limit = _kth_largest(keys, where.size, bits, counts, scratch)
+    above = 0
+    for key in keys:
+        above += key > limit
+    ties, t = where.size - above, 0
+    for j in range(keys.size):
+        if keys[j] >= limit and (keys[j] > limit or ties > 0):
+            ties -= keys[j] == limit
+            where[t] = places[j]
+            t += 1
+
+
 @njit(cache=True)
 def _select(keys, bits, indices):
     """Row i: the keys above the k-th largest, then the first ones equal to it, up to k."""
-    m, k = indices.shape
-    counts = np.zeros(1 << DIGIT, np.int64)
+    counts, places = np.zeros(1 << DIGIT, np.int64), np.arange(keys.shape[1])
     scratch = np.empty(keys.shape[1] + 1, keys.dtype)
-    for i in range(m):
-        row = keys[i]
-        limit = _kth_largest(row, k, bits, counts, scratch)
-        above = 0
-        for key in row:
-            above += key > limit
-        ties, t = k - above, 0
-        for j in range(row.size):
-            if row[j] >= limit and (row[j] > limit or ties > 0):
-                ties -= row[j] == limit
-                indices[i, t] = j
-                t += 1
+    for i in range(keys.shape[0]):
+        _take(keys[i], places, bits, counts, scratch, indices[i])
 
 
 @njit(cache=True)

@@ -22,7 +22,7 @@ from mpisim.core.memory import VECTORS, require_memory
 from mpisim.core.products import product
 from mpisim.core.schema import require
 from mpisim.core.symmetric import eigh
-from mpisim.problems import autoencoder_kernels as kernels
+from mpisim.problems import autoencoder_gradients as gradients
 from mpisim.problems.autoencoder_codes import Codes, Parameters
 from mpisim.problems.base import ExplicitProblem, problem
 from mpisim.problems.data.homogeneity import ImageSplit, Mix, split
@@ -134,10 +134,26 @@ class Autoencoder(ExplicitProblem):
         return self.codes(x).losses() + self.lambda_ / 2 * distance
 
     def write_gradients(self, x: np.ndarray, first: int, out: np.ndarray) -> None:
-        self.codes(x).write_gradients(first, out)
+        self.codes(x).write_gradients(slice(first, first + len(out)), out)
+
+    def gradients_of(self, x: np.ndarray, members: np.ndarray) -> np.ndarray:
+        out = np.empty((len(members), self.d), self.dtype)
+        self.codes(x).write_gradients(members, out)
+        return out
 
     def coordinates(self, x: np.ndarray, ptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
         return self.codes(x).coordinates(ptr, indices)
+
+    def coordinate_changes(
+        self, x: np.ndarray, y: np.ndarray, ptr: np.ndarray, indices: np.ndarray
+    ) -> np.ndarray:
+        before = self.codes(y)
+        return self.codes(x).changes(before, ptr, indices)
+
+    def largest_differences(
+        self, x: np.ndarray, less: np.ndarray, k: int
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        return self.codes(x).largest_differences(less, k)
 
     def batch_gradients(self, x: np.ndarray, batch: np.ndarray) -> np.ndarray:
         if batch.size and (batch.min() < 0 or (batch >= self.rows[:, None]).any()):
@@ -146,7 +162,7 @@ class Autoencoder(ExplicitProblem):
         ridge, start_q = point.ridge(self.lambda_)
         out = np.empty((self.m, self.d), self.dtype)
         weight = self.dtype.type(self.weight / max(batch.shape[1], 1))
-        kernels.batch_gradients(
+        gradients.batch_gradients(
             shards.store, shards.levels, np.ascontiguousarray(batch), weight, point.b,
             start_q, point.decoder, ridge, shards.slots, out,
         )  # fmt: skip

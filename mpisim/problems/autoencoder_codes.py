@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from mpisim.core.products import product
+from mpisim.core.select import block_size
+from mpisim.problems import autoencoder_gradients as gradients
 from mpisim.problems import autoencoder_kernels as kernels
 from mpisim.problems.image_shards import ImageShards
 
@@ -38,44 +40,74 @@ class Parameters:
 
 
 class Codes(Parameters):
-    """The codes [E a, K^T a] of all images of the rank at a point, and q_i of all shards."""
+    """The codes [E a, K^T a] of the rank's images at a point, and q_i of the shards.
+
+    A shard is encoded when a gradient or loss needs it. encoded : how many are
+    """
 
     def __init__(self, x: np.ndarray, shards: ImageShards, lambda_: float):
         super().__init__(x, shards.d_f, shards.levels.dtype)
-        ridge, start_q = self.ridge(lambda_)
-        self.shards = shards
-        self.codes = np.empty((len(shards.weights), self.b.shape[1]), self.x.dtype)
-        q = np.empty((len(shards.store[0]), *start_q.shape), self.x.dtype)
-        kernels.encode_all(
-            shards.store, shards.levels, shards.weights, self.b, start_q, self.codes, q
-        )
-        self._known = (shards.store, shards.levels, shards.weights, self.codes, q,
+        ridge, self._start_q = self.ridge(lambda_)
+        self.shards, self.encoded = shards, 0
+        self._missing = np.ones(len(shards.store[0]), bool)
+        codes = np.empty((len(shards.weights), self.b.shape[1]), self.x.dtype)
+        q = np.empty((len(shards.store[0]), *self._start_q.shape), self.x.dtype)
+        self._known = (shards.store, shards.levels, shards.weights, codes, q,
                        self.decoder, ridge)  # fmt: skip
+
+    def _of(self, slots: np.ndarray) -> tuple:
+        """What `autoencoder_gradients` calls ``known``, with the codes of these shards."""
+        if self.encoded < self._missing.size:
+            which = np.unique(slots)
+            which = which[self._missing[which]]
+            store, levels, weights, codes, q = self._known[:5]
+            kernels.encode_shards(store, levels, weights, self.b, self._start_q, which, codes, q)
+            self._missing[which] = False
+            self.encoded += len(which)
+        return self._known
 
     def losses(self) -> np.ndarray:
         """f_i(x) without the regulariser, shape (m,), float64."""
         shards = self.shards
-        out = np.empty(len(shards.slots))
+        codes, out = self._of(shards.slots)[3], np.empty(len(shards.slots))
         kernels.losses(
-            shards.store[3], shards.norms, shards.weights, self.codes, self.gram, shards.slots, out
+            shards.store[3], shards.norms, shards.weights, codes, self.gram, shards.slots, out
         )
         return out
 
     @cached_property
-    def common(self) -> np.ndarray:
+    def _common(self) -> np.ndarray:
         """The gradient (d,) of the workers that have D_0; empty unless there are several."""
         out = np.empty((int(self.shards.shared), self.x.size), self.x.dtype)
         slots = np.zeros(len(out), np.int64)
-        kernels.write_gradients(*self._known, slots, np.empty(0, self.x.dtype), out)
+        gradients.write_gradients(self._of(slots), np.empty(0, self.x.dtype), slots, out)
         return out.ravel()
 
-    def write_gradients(self, first: int, out: np.ndarray) -> None:
-        """See `ExplicitProblem.write_gradients`."""
-        slots = self.shards.slots[first : first + len(out)]
-        kernels.write_gradients(*self._known, slots, self.common, out)
+    def write_gradients(self, workers: slice | np.ndarray, out: np.ndarray) -> None:
+        """The gradients of these workers of the block, into ``out`` (workers, d)."""
+        slots = self.shards.slots[workers]
+        gradients.write_gradients(self._of(slots), self._common, slots, out)
 
     def coordinates(self, ptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
         """See `ExplicitProblem.coordinates`."""
-        out = np.empty(indices.size, self.x.dtype)
-        kernels.write_coordinates(*self._known, self.shards.slots, ptr, indices, out)
+        out, slots = np.empty(indices.size, self.x.dtype), self.shards.slots
+        gradients.write_coordinates(self._of(slots), slots, ptr, indices, out)
         return out
+
+    def changes(self, before: Codes, ptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
+        """`coordinates` minus those at the point of ``before``, to the bit."""
+        out, slots = np.empty(indices.size, self.x.dtype), self.shards.slots
+        known = self._of(slots), before._of(slots)
+        gradients.write_changes(*known, slots, ptr, indices, out)
+        return out
+
+    def largest_differences(self, less: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """See `ExplicitProblem.largest_differences`."""
+        size, m, slots = block_size(less.shape[1], k), len(less), self.shards.slots
+        if size == 0:
+            return None
+        indices, values = np.empty((m, k), np.int64), np.empty((m, k), self.x.dtype)
+        gradients.largest_differences(
+            self._of(slots), self._common, slots, less, size, indices, values
+        )
+        return indices, values

@@ -7,8 +7,14 @@ import numpy as np
 from mpisim.core.functions import normal_quantiles
 from mpisim.core.rng import Streams
 
+BLOCK = 1 << 16  # workers whose numbers are made together
+
 
 def standard_normals(seed: int, purpose: str, workers: int, count: int) -> np.ndarray:
     """Shape (workers, count), float64: functions of (seed, purpose, worker)."""
-    words = Streams(seed).raw(purpose, 0, 0, workers, count)
-    return normal_quantiles(((words >> np.uint64(11)) + 0.5) * 2.0**-53)
+    normals, streams = np.empty((workers, count)), Streams(seed)
+    for first in range(0, workers, BLOCK):  # the steps between need several such arrays
+        some = normals[first : first + BLOCK]
+        words = streams.raw(purpose, 0, first, len(some), count)
+        some[:] = normal_quantiles(((words >> np.uint64(11)) + 0.5) * 2.0**-53)
+    return normals

@@ -87,13 +87,32 @@ def _write(codes):
 
 @njit(cache=True)
 def _read(data, codes):
-    """Fill ``codes`` from messages of the same size; returns (worker, status)."""
-    words, bits = buffer.to_words(data), 8 * data.size // max(1, codes.shape[0])
-    for i in range(codes.shape[0]):
-        pos = buffer.take_all(words, i * bits, codes[i], CODE_BITS)
-        if not buffer.is_padding(words, pos, (i + 1) * bits):
+    """Fill ``codes`` from messages of the same size; returns (worker, status).
+
+    Eight codes fill nine bytes, and code t of them begins t bits into byte t.
+    """
+    m, d = codes.shape
+    size, whole = data.size // max(1, m), d & -8
+    padding = (8 - d % 8) % 8
+    for i in range(m):
+        at = np.uint64(i * size)
+        for j in range(np.uint64(0), np.uint64(whole), np.uint64(8)):
+            for t in range(np.uint64(8)):
+                codes[i, j + t] = _code(data, at + t, t)
+            at += np.uint64(9)
+        for t in range(np.uint64(d - whole)):
+            codes[i, np.uint64(whole) + t] = _code(data, at + t, t)
+        last = (1 << padding) - 1
+        if size > 0 and (data[i * size + size - 1] & last) != last:
             return i, buffer.PADDING
     return 0, 0
+
+
+@njit(cache=True, forceinline=True)
+def _code(data, byte, t):
+    """The code that begins t bits into a byte."""
+    both = np.uint32(data[byte]) << np.uint32(8) | np.uint32(data[byte + np.uint64(1)])
+    return both >> (np.uint32(7) - np.uint32(t)) & np.uint32(511)
 
 
 @njit(cache=True)

@@ -122,7 +122,11 @@ class Levels(Message):
 
     def total(self) -> np.ndarray:
         total = np.zeros(self.form.d, self.form.precision.arithmetic)
-        _sum(total, self.norms, self.levels, self.form.s_by_worker, self.form.starts)
+        form, top = self.form, int(self.form.limits.max(initial=0))
+        if form.s.size == 1 and 4 * top * form.norms <= form.d:
+            _sum_few(total, self.norms, self.levels, form.s[0], top, form.starts)
+        else:
+            _sum(total, self.norms, self.levels, form.s_by_worker, form.starts)
         return total
 
 
@@ -159,3 +163,16 @@ def _sum(total, norms, levels, s, starts):
         _values(row, norms[i], levels[i], s[min(i, s.shape[0] - 1)], starts)
         for j in range(total.size):
             total[j] += row[j]
+
+
+@njit(cache=True, error_model="numpy")
+def _sum_few(total, norms, levels, s, top, starts):
+    """`_sum` where levels are at most ``top``: what each level adds is worked out beforehand."""
+    kind, value = total.dtype.type, np.empty(2 * top + 1, total.dtype)
+    for i in range(levels.shape[0]):
+        for b in range(norms.shape[1]):
+            norm = np.float64(norms[i, b])
+            for level in range(-top, top + 1):
+                value[level + top] = kind(norm * (level / s))
+            for j in range(np.uint64(starts[b]), np.uint64(starts[b + 1])):
+                total[j] += value[np.uint64(levels[i, j] + top)]

@@ -8,6 +8,7 @@ from numba import njit
 from mpisim.core.errors import WireError
 from mpisim.wire.codecs.buffer import raw
 
+
 def round_scales(scales: np.ndarray, wire: np.dtype, up: bool = False) -> np.ndarray:
     """``scales`` (float64, >= 0) in wire precision; what is not finite there becomes the quiet NaN.
 

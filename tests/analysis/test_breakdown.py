@@ -85,4 +85,4 @@ def test_command(make_log, tmp_path, capsys):
         assert main(["plot", log, "--breakdown", "-o", str(output), *flags]) == 2
         assert f"{flags[0]}: is not allowed with --breakdown" in capsys.readouterr().err
         assert not output.exists()
-    assert main(["plot", log, "--breakdown", "-o", "b.svg"]) == 2
+    assert main(["plot", log, "--breakdown", "-o", "b.jpg"]) == 2

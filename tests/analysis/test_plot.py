@@ -67,7 +67,9 @@ def test_where_methods_cross_compressors_colour_says_the_compressor(make_log):
     assert lines[0].get_linestyle() != lines[3].get_linestyle()
 
 
-@pytest.mark.parametrize(("name", "magic"), [("a.png", b"\x89PNG"), ("a.PDF", b"%PDF")])
+@pytest.mark.parametrize(
+    ("name", "magic"), [("a.png", b"\x89PNG"), ("a.PDF", b"%PDF"), ("a.svg", b"<?xml")]
+)
 def test_files_are_written_and_repeat_exactly(make_log, tmp_path, name, magic):
     logs, output = [make_log(), make_log(method="ef21")], tmp_path / "new" / name
     plot(logs, output=output)
@@ -79,7 +81,7 @@ def test_files_are_written_and_repeat_exactly(make_log, tmp_path, name, magic):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("a.svg", r"must end in \.png or \.pdf"),
+        ("a.jpg", r"must end in \.png or \.pdf or \.svg"),
         ("a", r"\.png or \.pdf"),
     ],
 )

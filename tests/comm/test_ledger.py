@@ -5,6 +5,7 @@ import pytest
 from mpi4py import MPI
 
 from mpisim.comm.clock import COMMUNICATE, COMPUTE, OTHER, Clock, SlowestPath
+from mpisim.comm.ledger import Ledger
 from mpisim.runs.experiment import parse
 from mpisim.runs.loop import run_rounds
 from mpisim.runs.record import Output
@@ -57,6 +58,25 @@ def test_ledger_counts_the_bytes_handed_to_mpi(compressor, monkeypatch):
     assert bits["bits_up"] + bits["framing_bits_up"] == 8 * setup.star.comm.up
     assert bits["bits_down"] + bits["framing_bits_down"] == 8 * setup.star.comm.down * N
     assert bits["framing_bits_up"] <= 9 * N * (32 + 8)
+
+
+def test_senders_of_several_gathers_in_a_round():
+    ledger = Ledger(5)
+    for payload, paper, clients in (
+        ([3, 8], [1, 1], [0, 4]),
+        ([4], [2], [0]),
+        ([1] * 5, [0] * 5, None),
+    ):
+        named = None if clients is None else np.array(clients)
+        ledger.up(np.array(payload), sum(payload) + 8, np.array(paper), named)
+    ledger.end_round()
+    assert ledger.worker_bits_up.tolist() == [8, 1, 1, 1, 9]
+    assert [ledger.totals[name] for name in ("bits_up", "paper_bits_up")] == [20, 4]
+    assert ledger.totals["framing_bits_up"] == 24 and ledger.totals["bits_up_max"] == 9
+    ledger.up(np.array([2]), 2, np.array([2]), np.array([3]))
+    ledger.end_round()
+    assert ledger.worker_bits_up.tolist() == [8, 1, 1, 3, 9]
+    assert ledger.totals["bits_up_max"] == 9 + 2
 
 
 def test_marina_randk_by_hand(tmp_path):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from mpisim.compressors import COMPRESSORS
+from mpisim.core.ordered_sums import ordered_sum
 from tests.compressors.cases import CASES, SINGLE, draw, name_of
 from tests.compressors.moments import cross_z, excess_z, mean_z, samples
 from tests.wire.messages import PRECISIONS, contents
@@ -75,6 +76,9 @@ def test_no_worker_depends_on_its_block(case, split):
     assert data.tobytes() == whole.encode().data.tobytes()
     again = compressor.form(draw(7)).decode(data, sizes)
     assert again.total().tobytes() == whole.total().tobytes()
+    times = np.arange(7.0)[::-1]
+    weighted = ordered_sum(whole.decoded() * times[:, None])
+    assert again.weighted_total(times).tobytes() == weighted.tobytes()
     assert np.vstack([b.decoded() for b in blocks]).tobytes() == whole.decoded().tobytes()
 
 

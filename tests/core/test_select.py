@@ -27,7 +27,7 @@ def by_sorting(row, k):
 @pytest.mark.parametrize("d", [1, 2, 5, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK, 20 * BLOCK + 7])
 def test_largest(d, dtype):
     v = rows(d, dtype, np.random.default_rng(d))
-    for k in {min(k, d) for k in (1, 2, 3, FEW, FEW + 1, d)}:
+    for k in {min(k, d) for k in (1, 2, 3, FEW, FEW + 1, 2 * FEW, 4 * FEW, d)}:
         assert largest(v, k).tolist() == [by_sorting(row, k) for row in v]
 
 

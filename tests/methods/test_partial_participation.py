@@ -1,20 +1,28 @@
-"""The gradients of some clients: those of all, to the bit, at the cost of theirs alone."""
+"""Some clients take part: the results of all, to the bit, at the cost of these clients alone."""
 
 from __future__ import annotations
+
+import tracemalloc
 
 import numpy as np
 import pytest
 
 from mpisim.comm.clock import Clock
+from mpisim.comm.one_process import OneProcess
 from mpisim.methods.oracle import Oracle
-from mpisim.problems import PROBLEMS, design, quadratic
+from mpisim.problems import PROBLEMS, autoencoder_codes, design, quadratic
+from mpisim.runs.experiment import parse
+from mpisim.runs.setup import Setup
 
 SAMPLE = {"data": "sample"}
+IMAGES = SAMPLE | {"images": 100, "code_size": 2}
 CASES = [
     ("logistic", SAMPLE | {"l2": 0.1}, 1),
     ("nonconvex-loss", SAMPLE | {"split": "homogeneous"}, 1 / 2),  # once for both clients
     ("least-squares", SAMPLE | {"any_content": True, "reduction": "sum"}, 1),
     ("quadratic", {"dimension": 20, "noise": 0.3}, 1),
+    ("autoencoder", IMAGES, 1),
+    ("autoencoder", IMAGES | {"homogeneity": 1.0}, 1 / 2),
 ]
 
 
@@ -34,15 +42,20 @@ def computed(monkeypatch):
 
     watch(design.row_kernels, "sweep", lambda form, kind, want, ids, *_: len(ids))
     watch(quadratic.kernels, "write_gradients", lambda out, *_: len(out))
+    watch(autoencoder_codes.kernels, "encode_shards", images_of)
     return counts
+
+
+def images_of(shards, levels, weights, b, start_q, which, *_):
+    return np.diff(shards[3])[which].sum()
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize(("name", "keys", "share"), CASES)
 def test_only_theirs_are_computed(name, keys, share, dtype, computed):
-    problem = PROBLEMS[name](**keys).loaded(9, 0, 7, 1, np.dtype(dtype))
+    problem, whole = (PROBLEMS[name](**keys).loaded(9, 0, 7, 1, np.dtype(dtype)) for _ in range(2))
     x = np.random.default_rng(0).standard_normal(problem.d).astype(dtype)
-    every = problem.gradients(x)
+    every = whole.gradients(x)
     oracle = Oracle(problem, Clock(), 1)
     for clients in (np.array([1, 4]), np.array([], np.int64)):
         computed.clear()
@@ -50,3 +63,25 @@ def test_only_theirs_are_computed(name, keys, share, dtype, computed):
         some = oracle.gradients(x, clients)
         assert some.tobytes() == every[clients].tobytes() and some.shape == (len(clients), x.size)
         assert sum(computed) == share * (oracle.calls - before)
+
+
+@pytest.mark.parametrize(
+    "compressor", [{"name": "randk", "k": 3}, {"name": "qsgd", "s": 1}], ids=str
+)
+def test_a_round_allocates_nothing_for_clients_that_do_not_take_part(compressor):
+    n, r = 100_000, 20
+    tables = {
+        "problem": {"name": "quadratic", "workers": n, "dimension": 10, "noise": 0.5},
+        "method": {"name": "pp-marina", "participants": r, "p": 1e-12, "stepsize": 0.1},
+        "compressor": compressor,
+        "run": {"rounds": 5},
+    }
+    setup = Setup(parse(tables), OneProcess())
+    x = setup.iteration.next(0, setup.problem.initial_point())
+    for setup.round.k in (1, 2):  # the first also makes what stays
+        tracemalloc.start()
+        x = setup.iteration.next(setup.round.k, x)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert peak < n
+    assert 0 < np.count_nonzero(setup.star.ledger.worker_bits_up > 32 * 10) <= 2 * r

@@ -10,6 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from mpisim.compressors import make
 from mpisim.core.errors import InputError
+from mpisim.core.select import largest
 from mpisim.methods.oracle import LazyGradients
 from mpisim.problems import PROBLEMS
 from mpisim.problems.data.homogeneity import split
@@ -135,6 +136,25 @@ def test_parts_and_coordinates_have_the_bits_of_the_whole_gradients(keys, dtype)
         values = problem.coordinates(x, ptr, np.concatenate(rows))
         taken = np.concatenate([dense[i, row] for i, row in enumerate(rows)])
         assert values.tobytes() == taken.tobytes()
+
+
+@each
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("code_size", [3, 16, 21])
+def test_differences_have_the_bits_of_the_whole_gradients(keys, dtype, code_size):
+    """Code sizes below and above what a loop keeps in vector registers, and equal to it."""
+    problem = autoencoder(dtype=dtype, **(keys | {"code_size": code_size}))
+    x, y = (point(problem, seed) for seed in (0, 1))
+    at_x, at_y = problem.gradients(x), problem.gradients(y)
+    ptr, indices = np.arange(8) * problem.d, np.tile(np.arange(problem.d), 7)
+    difference = at_x - at_y
+    assert problem.coordinate_changes(x, y, ptr, indices).tobytes() == difference.tobytes()
+    assert problem.coordinates(x, ptr, indices).tobytes() == at_x.tobytes()
+    for k in (1, 8, 20):
+        indices, values = problem.largest_differences(x, at_y, k)
+        assert np.array_equal(indices, largest(difference, k))
+        assert values.tobytes() == np.take_along_axis(difference, indices, axis=1).tobytes()
+    assert problem.largest_differences(x, at_y, problem.d // 2) is None
 
 
 def test_the_number_of_blas_threads_changes_nothing():

@@ -65,7 +65,7 @@ def provenance_of(study: Study, figure: Figure, scale: str, seconds: float) -> P
     if missing:
         runs["not run"] = len(missing)
     if logs:
-        seconds, own = sum(map(_seconds, logs)), settings(log.config for log in logs)
+        seconds, own = sum(map(seconds_of, logs)), settings(log.config for log in logs)
     else:
         assert isinstance(figure.source, Measurement)
         own = Settings({}, {"size": figure.source.scales[scale]})
@@ -79,13 +79,13 @@ def provenance_of(study: Study, figure: Figure, scale: str, seconds: float) -> P
         dict(runs),
         round(seconds, 1),
         own,
-        _unique(_machine(attributes) for attributes in executed),
-        _unique(_commit(attributes) for attributes in executed),
-        _commit(drawn_by),
+        _unique(machine(attributes) for attributes in executed),
+        _unique(commit_text(attributes) for attributes in executed),
+        commit_text(drawn_by),
     )
 
 
-def _seconds(log: Log) -> float:
+def seconds_of(log: Log) -> float:
     """From set-up to the end of the log, and the method's seconds of earlier starts.
 
     Those of a start that never ended are not known, and count as 0.
@@ -94,12 +94,12 @@ def _seconds(log: Log) -> float:
     return sum(seconds for seconds in known if isfinite(seconds))
 
 
-def _machine(attributes: dict[str, Any]) -> str:
+def machine(attributes: dict[str, Any]) -> str:
     cores = int(attributes.get("cores", 0))
     return f"{cores} core{'' if cores == 1 else 's'}, {attributes.get('cpu', 'unknown processor')}"
 
 
-def _commit(attributes: dict[str, Any]) -> str:
+def commit_text(attributes: dict[str, Any]) -> str:
     if "git_commit" not in attributes:
         return "not known"
     changed = " with changes" if attributes.get("git_dirty") else ""

@@ -29,7 +29,7 @@ class Settings:
 
 def settings(configs: Iterable[Tables]) -> Settings:
     """The settings of runs from their resolved experiments."""
-    flat = [_told(flatten(config)) for config in configs]
+    flat = [told(config) for config in configs]
     names = dict.fromkeys(name for one in flat for name in one)
     values = {name: _distinct([one[name] for one in flat if name in one]) for name in names}
     return Settings(
@@ -38,7 +38,9 @@ def settings(configs: Iterable[Tables]) -> Settings:
     )
 
 
-def _told(flat: Tables) -> Tables:
+def told(config: Tables) -> Tables:
+    """{TABLE.KEY: value} of a run, without what no reader asks for."""
+    flat = flatten(config)
     left_out = LEFT_OUT + (NAMED if flat.get("method.name") in METHODS else ())
     return {key: _without_folder(value) for key, value in flat.items() if key not in left_out}
 

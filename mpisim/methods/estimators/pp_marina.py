@@ -42,10 +42,9 @@ class PPMarina(MarinaFamily):
     def estimate(self, x: np.ndarray) -> np.ndarray:
         old, self.x = self.x, x
         if self.star.coin(float(self.p)):  # c_k = 1
-            self.g = self.star.mean(self.star.dense(self.oracle.gradients(x)))
+            self.g = self.star.mean(self.star.dense(self.oracle.lazy_gradients(x)))
         else:  # g^{k+1} = g^k + (1/r) sum over I'_k of Q(grad f_i(x^{k+1}) - grad f_i(x^k))
-            times = self.star.sample(self.participants)
-            clients = np.flatnonzero(times)
+            clients, times = self.star.sample(self.participants)
             mine = self.star.draw("up", clients).members
             difference = self.oracle.gradients(x, mine) - self.oracle.gradients(old, mine)
             upload = self.star.compress(self.compressor, difference, clients=clients)

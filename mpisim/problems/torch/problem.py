@@ -120,14 +120,23 @@ class Torch(ProblemWithTestSet):
         losses, gradients = np.empty(self.m), np.empty((self.m, self.d), self.dtype)
         correct, statistics = np.empty(self.m), []
         self.flat_model.to_point(x)
-        for i, (features, labels) in enumerate(self.shards):
-            values = self._normalised(features)
-            losses[i], correct[i], gradients[i] = self.flat_model.gradient(
-                values, labels, self.chunk, 0
-            )
+        for i in range(self.m):
+            losses[i], correct[i], gradients[i] = self._full(i)
             statistics.append(self.flat_model.statistics())
         self._last = x, correct, statistics
         return losses, gradients
+
+    def gradients_of(self, x: np.ndarray, members: np.ndarray) -> np.ndarray:
+        gradients = np.empty((len(members), self.d), self.dtype)
+        self.flat_model.to_point(x)
+        for row, i in enumerate(members):
+            gradients[row] = self._full(i)[2]
+        return gradients
+
+    def _full(self, i: int) -> tuple[float, int, np.ndarray]:
+        """Worker i's `FlatModel.gradient` over all of its samples."""
+        features, labels = self.shards[i]
+        return self.flat_model.gradient(self._normalised(features), labels, self.chunk, 0)
 
     def batch_gradients(self, x: np.ndarray, batch: np.ndarray) -> np.ndarray:
         """See `Problem.batch_gradients`; dropout and augmentation are drawn for each round."""

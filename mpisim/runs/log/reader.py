@@ -6,7 +6,7 @@ import dataclasses
 import os
 import time
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -102,11 +102,28 @@ def read_all(paths: Sequence[Path]) -> list[Log]:
 
 def read_experiments(paths: Sequence[Path]) -> list[Log]:
     """`read_all`, with an `InputError` for a log that does not hold its experiment."""
-    logs = read_all(paths)
-    for log in logs:
-        if not log.config:
-            raise InputError(f"{log.path}: the log is damaged: it has no attribute config")
-    return logs
+    return [_with_experiment(log) for log in read_all(paths)]
+
+
+def read_each(paths: Sequence[Path]) -> list[Log | InputError]:
+    """As `read_experiments`, with the error in the place of a log that cannot be read."""
+
+    def attempt(read: Callable[[Path], Log], path: Path) -> Log | InputError:
+        try:
+            return _with_experiment(read(path))
+        except InputError as error:
+            return error
+
+    try:
+        return run_isolated("logs", lambda: [attempt(_open, path) for path in paths])
+    except Crashed:
+        return [attempt(read, path) for path in paths]
+
+
+def _with_experiment(log: Log) -> Log:
+    if not log.config:
+        raise InputError(f"{log.path}: the log is damaged: it has no attribute config")
+    return log
 
 
 def _open(path: Path) -> Log:

@@ -74,6 +74,20 @@ def logistic_network(monkeypatch):
     return tables
 
 
+def test_only_the_gradients_of_drawn_clients_are_computed(logistic_network, monkeypatch):
+    problem, samples_seen = load(logistic_network, 6), []
+    x = np.random.default_rng(0).normal(size=problem.d)
+    every, gradient = problem.gradients(x), problem.flat_model.gradient
+    monkeypatch.setattr(
+        problem.flat_model,
+        "gradient",
+        lambda rows, *rest: (samples_seen.append(len(rows)), gradient(rows, *rest))[1],
+    )
+    some = problem.gradients_of(x, np.array([1, 4]))
+    assert some.tobytes() == every[[1, 4]].tobytes()
+    assert samples_seen == problem.rows[[1, 4]].tolist()
+
+
 def test_a_linear_model_is_logistic_regression(logistic_network):
     ours = load(logistic_network, 6)
     theirs = load(table(GD, problem={"name": "logistic"}), 6)

@@ -1,0 +1,153 @@
+"""Tables of what methods spend until they reach targets, with the spread over seeds."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from mpisim.analysis import csv_text, latex, markdown
+from mpisim.analysis.curves import Axis
+from mpisim.analysis.link_model import Links
+from mpisim.analysis.modelled import ModelledSeconds
+from mpisim.analysis.oversubscription import note
+from mpisim.analysis.run_groups import RunGroup, common_title, group_runs
+from mpisim.analysis.targets import SECONDS, Target, TargetCost, cost_to_reach, name_of
+from mpisim.analysis.text import UNKNOWN, columns
+from mpisim.runs.log.reader import Log, damaged
+
+COSTS = ("round", "bits_per_worker", "seconds")
+LONG = 1e4  # from here on numbers are shown without a fraction
+FORMATS = ("text", "markdown", "latex", "csv")
+
+
+class Spread(NamedTuple):
+    """Mean and sample standard deviation over seeds; the deviation of one run is None."""
+
+    mean: float
+    deviation: float | None
+
+
+@dataclasses.dataclass(frozen=True)
+class GroupCost:
+    """What the runs of a setting, which differ in the seed, spend until a target.
+
+    reached : number of runs, of ``runs``, that reach it
+    costs : {name in `COSTS`: spread}; empty unless all runs reach the target, since a mean over
+        those that do would flatter the method
+    worst : the largest y in the last row of a run
+    """
+
+    name: str
+    target: Target
+    runs: int
+    reached: int
+    costs: dict[str, Spread]
+    worst: float
+
+
+def costs_of(
+    groups: Sequence[RunGroup], targets: Sequence[Target], clock: Axis = SECONDS
+) -> list[GroupCost]:
+    """For each target the cost of each group of runs; ``clock`` counts the seconds."""
+    return [_cost(group, target, clock) for target in targets for group in groups]
+
+
+def table(
+    logs: Sequence[Log],
+    targets: Sequence[Target],
+    form: str = "text",
+    network: Links | None = None,
+) -> str:
+    """The costs of logs until targets, in one of `FORMATS`, with a line where seconds say little.
+
+    With a ``network``, seconds are those that the runs would take there by `link_model`. Raises
+    `InputError` for a column that a log does not have.
+    """
+    groups = group_runs(logs, by_ranks=True)
+    clock = SECONDS if network is None else ModelledSeconds("seconds", True, links=network)
+    costs, remark = costs_of(groups, targets, clock), note(logs)
+    if form == "csv":
+        return csv_text.table(*_exact(costs, network))
+    head, rows = shown(costs, clock.label(logs[0]))
+    if form == "latex":
+        comment = [f"% {line}" for line in filter(None, [*_title(groups), remark])]
+        return "\n".join([*comment, latex.table(head, rows)])
+    if form == "markdown":
+        body = markdown.table(head, [[markdown.escaped(cell) for cell in row] for row in rows])
+        return "\n\n".join(filter(None, [body, remark]))
+    right = tuple(range(1, len(head)))
+    body = columns([tuple(head), *map(tuple, rows)], right, indent="")
+    return "\n".join(filter(None, [*_title(groups), body, remark]))
+
+
+def shown(
+    costs: Sequence[GroupCost], seconds: str = "seconds"
+) -> tuple[list[str], list[list[str]]]:
+    """Head and rows of a table to look at: kbit per worker, numbers with few digits."""
+    head = ["", "until", "runs", "rounds", "kbit/worker", seconds]
+    return head, [_row(cost) for cost in costs]
+
+
+def _title(groups: list[RunGroup]) -> list[str]:
+    return common_title(groups).splitlines()
+
+
+def _cost(group: RunGroup, target: Target, clock: Axis) -> GroupCost:
+    found: list[TargetCost] = []
+    for log in group.logs:
+        with damaged(log.path):
+            found.append(cost_to_reach(log, target.level, target.y, clock))
+    reached = [cost for cost in found if cost.round is not None]
+    spreads = {name: _spread([getattr(cost, name) for cost in reached]) for name in COSTS}
+    return GroupCost(
+        group.label or name_of(group.logs[0]),
+        target,
+        len(found),
+        len(reached),
+        spreads if len(reached) == len(found) else {},
+        float(np.max([cost.last for cost in found])),  # NaN where a run diverged
+    )
+
+
+def _spread(values: Sequence[float]) -> Spread:
+    if not values:
+        return Spread(np.nan, None)
+    return Spread(float(np.mean(values)), float(np.std(values, ddof=1)) if values[1:] else None)
+
+
+def _row(cost: GroupCost) -> list[str]:
+    start = [cost.name, str(cost.target), str(cost.runs)]
+    if not cost.costs:
+        few = f"{cost.reached} of {cost.runs} runs reach it" if cost.reached else "not reached"
+        return [*start, f"{few}: ended at {cost.worst:.2g}", UNKNOWN, UNKNOWN]
+    rounds, bits, seconds = (cost.costs[name] for name in COSTS)
+    kbit = Spread(bits.mean / 1e3, bits.deviation and bits.deviation / 1e3)
+    return [*start, *map(_text, (rounds, kbit, seconds))]
+
+
+def _text(spread: Spread) -> str:
+    return " ± ".join(_number(value) for value in spread if value is not None)
+
+
+def _number(value: float) -> str:
+    return f"{value:.0f}" if abs(value) >= LONG else f"{value:.4g}"
+
+
+def _exact(
+    costs: Sequence[GroupCost], network: Links | None
+) -> tuple[list[str], list[list[object]]]:
+    spreads = [name for cost in COSTS for name in (cost, f"{cost}_deviation")]
+    head = ["name", "y", "target", "runs", "reached", *spreads, "network", "worst_end"]
+    rows: list[list[object]] = [
+        [
+            *(cost.name, cost.target.y, cost.target.level, cost.runs, cost.reached),
+            *(value for name in COSTS for value in (cost.costs.get(name) or (None, None))),
+            network,
+            cost.worst,
+        ]
+        for cost in costs
+    ]
+    return head, rows

@@ -1,0 +1,55 @@
+"""The sub-command `mpisim export`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from mpisim.core.errors import InputError
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.description = "A row for each logged round of each log, with log, method and seed."
+    parser.add_argument(
+        "logs",
+        metavar="LOG",
+        nargs="+",
+        type=Path,
+        help="a log, a folder of logs, or a pattern such as 'logs/*.h5'",
+    )
+    forms = parser.add_mutually_exclusive_group(required=True)
+    for form, text in (("csv", "for any tool"), ("parquet", "needs pyarrow or polars")):
+        forms.add_argument(f"--{form}", dest="form", action="store_const", const=form, help=text)
+    parser.add_argument(
+        "-o",
+        "--out",
+        metavar="FILE",
+        type=Path,
+        help="the file to write (default, of one log: its name with the ending .csv or .parquet)",
+    )
+    parser.set_defaults(command=export_command)
+
+
+def export_command(args: argparse.Namespace, argv: list[str]) -> int:
+    from mpisim.analysis.log_files import find
+    from mpisim.analysis.output import write_output
+    from mpisim.analysis.rows import all_rows, to_csv, to_parquet
+    from mpisim.runs.log.reader import read_all
+
+    paths = find(args.logs)
+    out = _output(args, paths)
+    rows = all_rows(read_all(paths))
+    write_output(out, (to_csv if args.form == "csv" else to_parquet)(rows))
+    print(out)
+    return 0
+
+
+def _output(args: argparse.Namespace, logs: list[Path]) -> Path:
+    suffix = f".{args.form}"
+    if args.out is None:
+        if len(logs) > 1:
+            raise InputError(f"--out: is needed for {len(logs)} logs, which go into one file")
+        return logs[0].with_suffix(suffix)
+    if args.out.suffix.lower() != suffix:
+        raise InputError(f"--out: {args.out} is not allowed; the name must end in {suffix}")
+    return args.out

@@ -1,0 +1,35 @@
+"""The sub-command `mpisim list`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Runs of a folder and of the folders in it: settings that vary, status, last values."
+    )
+    parser.add_argument("folder", metavar="FOLDER", type=Path, help="of logs")
+    parser.add_argument(
+        "--sort", metavar="COLUMN", help="sort by a column of the table (default: by log)"
+    )
+    parser.add_argument("--reverse", action="store_true", help="in the reverse order")
+    parser.add_argument("--csv", action="store_true", help="as CSV, numbers with all digits")
+    parser.set_defaults(command=list_command)
+
+
+def list_command(args: argparse.Namespace, argv: list[str]) -> int:
+    """Print the table of all logs that can be read, then raise why the first other one cannot."""
+    from mpisim.analysis import csv_text
+    from mpisim.analysis.log_files import below, readable
+    from mpisim.analysis.run_list import in_order, run_list, text
+
+    logs, refused = readable(below(args.folder))
+    if logs:
+        head, rows = run_list(args.folder, logs)
+        rows = in_order(head, rows, args.sort, args.reverse)
+        print((csv_text.table if args.csv else text)(head, rows))
+    if refused:
+        raise refused[0]
+    return 0

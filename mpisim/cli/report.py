@@ -1,0 +1,62 @@
+"""The sub-command `mpisim report`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from mpisim.cli.table import add_target
+from mpisim.core.errors import InputError
+
+NETWORKS = ("10mbit", "100mbit", "1gbit")
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "One file for a browser, which needs no network: what was run, curves over rounds, bits,"
+        " measured and modelled seconds, tables, seconds by phase, provenance."
+    )
+    parser.add_argument(
+        "folder", metavar="FOLDER", type=Path, help="of logs, also in folders below"
+    )
+    parser.add_argument(
+        "-o", "--out", metavar="FILE", type=Path, required=True, help="the page, .html"
+    )
+    parser.add_argument("--title", default="", help="the title (default: the folder's name)")
+    add_target(
+        parser,
+        required=False,
+        help="a level for the table of costs, repeatable (default: powers of ten of grad_norm_sq)",
+    )
+    parser.add_argument(
+        "--network",
+        metavar="RATE,LATENCY",
+        action="append",
+        help="a network for modelled seconds, repeatable; see docs/netlab.md (default:"
+        f" {', '.join(NETWORKS)})",
+    )
+    parser.set_defaults(command=report_command)
+
+
+def report_command(args: argparse.Namespace, argv: list[str]) -> int:
+    """Write the page about all logs that can be read, then raise why the first other cannot."""
+    from mpisim.analysis.link_model import parse as links
+    from mpisim.analysis.log_files import below, readable
+    from mpisim.analysis.output import write_output
+    from mpisim.analysis.report import report
+    from mpisim.analysis.targets import parse as target
+
+    if args.out.suffix.lower() != ".html":
+        raise InputError(f"--out: {args.out} is not allowed; the name must end in .html")
+    networks = [links(text) for text in args.network or NETWORKS]
+    targets = [target(text) for text in args.target]
+    logs, refused = readable(below(args.folder))
+    if logs:
+        page = report(
+            args.folder, logs, networks=networks, targets=targets, title=args.title, refused=refused
+        )
+        write_output(args.out, page.encode())
+        print(args.out)
+    if refused:
+        raise refused[0]
+    return 0

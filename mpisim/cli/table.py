@@ -1,0 +1,60 @@
+"""The sub-command `mpisim table`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Rounds, payload bits and seconds until the first logged row that meets a target: mean ±"
+        " sample standard deviation over the seeds."
+    )
+    parser.add_argument(
+        "logs",
+        metavar="LOG",
+        nargs="+",
+        type=Path,
+        help="a log, a folder of logs, or a pattern such as 'logs/*.h5'",
+    )
+    add_target(parser, required=True, help="a level to reach, grad_norm_sq=1e-3, say; repeatable")
+    parser.add_argument(
+        "--network",
+        metavar="RATE,LATENCY",
+        help="modelled seconds on such a network: 100mbit,1ms; see docs/netlab.md",
+    )
+    forms = parser.add_mutually_exclusive_group()
+    for form, text in (
+        ("latex", "for a paper, in booktabs' style"),
+        ("markdown", "for a document"),
+        ("csv", "numbers with all digits"),
+    ):
+        forms.add_argument(f"--{form}", dest="form", action="store_const", const=form, help=text)
+    parser.set_defaults(command=table_command)
+
+
+def add_target(parser: argparse.ArgumentParser, required: bool, help: str) -> None:
+    """Add --target."""
+    parser.add_argument(
+        "--target",
+        metavar="COLUMN=LEVEL",
+        action="append",
+        default=[],
+        required=required,
+        help=help,
+    )
+
+
+def table_command(args: argparse.Namespace, argv: list[str]) -> int:
+    from mpisim.analysis.cost_table import table
+    from mpisim.analysis.link_model import parse as links
+    from mpisim.analysis.log_files import find
+    from mpisim.analysis.targets import parse
+    from mpisim.runs.log.reader import read_experiments
+
+    targets = [parse(text) for text in args.target]
+    network = None if args.network is None else links(args.network)
+    logs = read_experiments(find(args.logs))
+    print(table(logs, targets, args.form or "text", network))
+    return 0

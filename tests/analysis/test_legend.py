@@ -1,0 +1,105 @@
+"""Legends never leave the page, however many curves there are and however long their names."""
+
+import io
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from mpisim.analysis.api import plot
+from mpisim.analysis.legend import spread
+from mpisim.core.errors import InputError
+
+UNLIKE = (
+    ("marina", 'name = "randk"\nk = 10'),
+    ("diana", 'name = "qsgd"\ns = 4'),
+    ("ef21", 'name = "topk"\nk = 10'),
+    ("gd", 'name = "identity"'),
+    ("cd-adam", 'name = "scaled-sign"'),
+    ("dcgd", 'name = "natural"'),
+    ("pp-marina", 'name = "block-quant-plus"\nblocks = 7\ncodec = "entropy"'),
+    ("ef21-2way", 'name = "permk"'),
+    ("vr-marina-online", 'name = "bernoulli"\np = 0.25'),
+)
+CONDITION = '{{ theory = {}.0, condition = "Theorem 2 with all of the constants of the problem" }}'
+
+
+def legend_of(figure):
+    own = figure.axes[0].get_legend()
+    return own or figure.legends[0]
+
+
+def require_on_page(figure):
+    """All of the legend, and a panel that is worth looking at, are on the page."""
+    figure.draw_without_rendering()
+    own, page = legend_of(figure).get_window_extent(), figure.bbox
+    assert own.x0 >= 0 and own.y0 >= 0 and own.x1 <= page.x1 and own.y1 <= page.y1
+    panel = figure.axes[0].get_window_extent()
+    assert panel.width >= 0.3 * page.width and panel.height >= 80
+    content = io.BytesIO()
+    figure.savefig(content, format="raw", dpi=100)
+    width, height = (int(side) for side in figure.bbox.size)
+    pixels = np.frombuffer(content.getvalue(), np.uint8).reshape(height, width, 4)
+    for edge in (pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]):
+        assert (edge == 255).all()  # nothing is cut off there
+
+
+@pytest.mark.parametrize("size", [None, (8.0, 6.0)])
+@pytest.mark.parametrize("long", [False, True])
+@pytest.mark.parametrize("count", [2, 5, 9])
+def test_unlike_curves(make_log, count, long, size):
+    logs = [
+        make_log(method=method, compressor=compressor, stepsize=step, rate=0.1 + 0.02 * i)
+        for i, (method, compressor, step) in enumerate(unlike(count, long))
+    ]
+    figure = plot(logs, size=size)
+    require_on_page(figure)
+    assert len(legend_of(figure).get_texts()) == count
+
+
+def unlike(count, long):
+    """Methods, compressors and steps; the steps of one method are in its long names."""
+    for i, (method, compressor) in enumerate(UNLIKE[:count]):
+        yield (
+            ("marina", compressor, CONDITION.format(i + 1))
+            if long
+            else (
+                method,
+                compressor,
+                '"theory"',
+            )
+        )
+
+
+@pytest.mark.parametrize("count", [20, 40])
+def test_many_curves(make_log, count):
+    require_on_page(plot([make_log(rounds=5, stepsize=1 / (i + 1)) for i in range(count)]))
+
+
+def test_a_remark_and_a_legend_do_not_hide_each_other(make_log):
+    logs = [
+        make_log(method=method, compressor=compressor, stepsize=step, attrs={"oversubscribed": 1})
+        for method, compressor, step in unlike(9, long=True)
+    ]
+    figure = plot(logs, x="seconds")
+    require_on_page(figure)
+    assert not legend_of(figure).get_window_extent().overlaps(figure._supxlabel.get_window_extent())
+
+
+def test_a_page_without_room_is_refused(make_log):
+    logs = [make_log(rounds=5, stepsize=1 / (i + 1)) for i in range(40)]
+    with pytest.raises(InputError, match="--size 2 2: has no room for a legend of 40 curves"):
+        plot(logs, size=(2, 2))
+
+
+@pytest.mark.parametrize("title", ["", "a title that is longer than the names of the curves"])
+@pytest.mark.parametrize("letters", [1, 9, 40])
+def test_a_spread_legend_has_as_many_columns_as_fit(letters, title):
+    figure = Figure(figsize=(6, 4))
+    handles = [Line2D([], [], label="x" * (letters + i % 3)) for i in range(24)]
+    legend = spread(figure, handles, title=title)
+    columns = legend._ncols
+    legend.remove()
+    more = spread(figure, handles, columns + 1)
+    assert more.get_window_extent().width > figure.bbox.width or columns == 24

@@ -1,0 +1,212 @@
+"""`mpisim report`: what is on the page."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from mpisim.analysis.curves import Axis, over_seeds
+from mpisim.analysis.link_model import parse
+from mpisim.analysis.modelled import ModelledSeconds
+from mpisim.analysis.report.axes import plain, y_axes
+from mpisim.analysis.report.curves import MOST
+from mpisim.analysis.report.tables import decades
+from mpisim.cli import main
+from mpisim.runs.log.reader import read, read_all
+
+X = ["bits_up", "bits_total", "round", "oracle_calls", "seconds"]
+MODELLED = ["seconds@10mbit", "seconds@100mbit", "seconds@1gbit"]
+
+
+@pytest.fixture
+def write(tmp_path):
+    """write(*flags): the page about the logs that were made, and its data."""
+
+    def page(*flags, code=0):
+        out = tmp_path / "page" / "report.html"
+        assert main(["report", str(tmp_path), "-o", str(out), *flags]) == code
+        text = out.read_text()
+        [data] = re.findall(r'<script type="application/json" id="data">(.*?)</script>', text)
+        return text, json.loads(data)
+
+    return page
+
+
+def test_curves_are_those_of_plot(make_log, write):
+    logs = read_all([make_log(rounds=900, rate=0.01 * s, seed=s) for s in (1, 2)])
+    _, data = write()
+    [section] = data["sections"]
+    assert section["name"] == "non-convex loss on mushrooms, 5 workers"
+    [curve] = section["curves"]
+    assert curve["label"] == "MARINA + RandK (K = 10)" and curve["runs"] == 2
+    assert [axis["key"] for axis in data["x"]] == X + MODELLED
+    assert [axis["key"] for axis in data["y"]] == ["grad_norm_sq", "loss", "mean_grad_norm_sq"]
+    for x in (
+        Axis("bits_up", log=True),
+        Axis("round", log=False),
+        ModelledSeconds("seconds", True, links=parse("100mbit")),
+    ):
+        key = "seconds@100mbit" if x.name == "seconds" else x.name
+        whole, shown = over_seeds(logs, x, Axis("loss", log=True)), curve["points"][key]["loss"]
+        assert len(shown["x"]) <= MOST + 2 and shown.keys() == {"x", "y", "low", "high"}
+        for end in (0, -1):
+            for name in shown:
+                assert shown[name][end] == pytest.approx(getattr(whole, name)[end], rel=1e-4)
+        assert np.interp(shown["x"], whole.x, whole.y) == pytest.approx(shown["y"], rel=1e-3)
+
+
+def test_nothing_is_loaded_from_elsewhere(make_log, write):
+    make_log()
+    text, _ = write()
+    assert "default-src 'none'" in text
+    assert not re.search(r"\b(src|href)\s*=\s*[\"']|@import|url\(", text)
+    assert set(re.findall(r"https?://[^\"' ]+", text)) == {"http://www.w3.org/2000/svg"}
+
+
+def test_the_same_logs_give_the_same_page(make_log, write):
+    make_log(), make_log(method="diana")
+    assert write() == write()
+
+
+def test_texts_of_logs_are_no_html(make_log, write):
+    evil = "</script><script>alert(1)</script>&"
+    attrs = {"command": evil, "status": evil}
+    make_log(compressor=f'name = "{evil}"', attrs=attrs), make_log(attrs=attrs)
+    text, data = write("--title", evil)
+    assert "<script>alert" not in text and text.count("</script>") == 2
+    assert any(evil in curve["label"] for curve in data["sections"][0]["curves"])
+
+
+def test_each_problem_is_a_section(make_log, write):
+    text = read(make_log()).attrs["config"]
+    make_log(method="diana")
+    make_log(attrs={"config": text.replace("mushrooms", "a9a")})
+    make_log(attrs={"workers": 1})
+    page, data = write()
+    assert [(section["name"], len(section["curves"])) for section in data["sections"]] == [
+        ("non-convex loss on a9a, 5 workers", 1),
+        ("non-convex loss on mushrooms, 1 worker", 1),
+        ("non-convex loss on mushrooms, 5 workers", 2),
+    ]
+    assert page.count('<section class="problem">') == 3
+
+
+def test_curves_are_in_the_order_of_their_numbers(make_log, write):
+    for step in (16.0, 2.0, 0.5):
+        make_log(stepsize=f"{{ theory = {step} }}")
+    _, data = write()
+    labels = [curve["label"] for curve in data["sections"][0]["curves"]]
+    assert labels == [f"γ = {m} × theory" for m in ("0.5", "2", "16")]
+
+
+def test_of_many_curves_twelve_are_shown_at_first(make_log, write):
+    for k in range(30):
+        make_log(rounds=5, stepsize=1 / (k + 1))
+    _, data = write()
+    shown = [curve["shown"] for curve in data["sections"][0]["curves"]]
+    assert len(shown) == 30 and sum(shown) == 12 and shown[0] and shown[-1]
+
+
+def test_tables(make_log, write):
+    machine = {"cpu": "a processor", "cores": 4}
+    make_log(rate=0.2, attrs=machine), make_log(rate=0.1, seed=2, attrs=machine)
+    make_log(method="diana", attrs=machine | {"status": "diverged"})
+    text, _ = write("--target", "grad_norm_sq=1e-2", "--network", "5mbit")
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", text)
+    for cell in (
+        *("MARINA", "grad_norm_sq ≤ 0.01", "35.5 ± 16.26", "15.36 ± 5.204", "1.278 ± 0.5855"),
+        *("log1.h5", "diverged", "4 cores, a processor", "mpisim run e.toml", "1, 2"),
+    ):
+        assert cell in cells, cell
+    assert "3 runs: 2 done, 1 diverged." in text and "36 ms" in text
+    assert "modelled seconds, 5mbit" in text and "modelled seconds, 1gbit" not in text
+
+
+def test_seconds_of_runs_on_too_few_cores_have_a_note(make_log, write):
+    make_log(attrs={"oversubscribed": 1})
+    assert "the runs had more ranks than cores" in write()[0]
+
+
+def test_runs_without_rows_or_columns_do_not_hide_the_others(make_log, write):
+    make_log()
+    make_log(rounds=-1, columns={"loss": np.zeros(0)}, attrs={"status": "running"}, method="gd")
+    make_log(method="diana", drop=("bits_up", "time_other", "grad_norm_sq"))
+    _, data = write()
+    points = {curve["label"]: curve["points"] for curve in data["sections"][0]["curves"]}
+    assert not any(points["GD"].values())
+    assert points["DIANA"]["bits_up"] == {} and set(points["DIANA"]["round"]) == {"loss"}
+    assert len(points["MARINA"]["bits_up"]) == 3
+
+
+def test_values_without_end_are_not_drawn(make_log, write):
+    wild = {"loss": np.array([1.0, np.inf, np.nan, 1e308])}
+    (
+        make_log(rounds=3, columns=wild),
+        make_log(rounds=3, columns=wild | {"loss": wild["loss"] / 9}, seed=2),
+    )
+    _, data = write()
+    points = data["sections"][0]["curves"][0]["points"]["round"]["loss"]
+    assert np.isfinite([points["y"], points["high"]]).all()
+
+
+def test_what_cannot_be_read_is_on_the_page_and_an_error(make_log, write, capsys, tmp_path):
+    make_log()
+    (tmp_path / "broken.h5").write_bytes(b"nothing")
+    text, data = write(code=2)
+    assert "Not read: " in text and "broken.h5: not a log" in text and data["sections"]
+    assert "broken.h5: not a log" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("values", "levels"),
+    [
+        ([5.0, 0.02], [1.0, 0.1]),
+        ([1.0, 1e-3], [0.1, 0.01, 1e-3]),
+        ([1.0, 1e-20], [1e-1, 1e-5, 1e-9, 1e-12, 1e-16, 1e-20]),
+        ([1.0, 0.5], []),
+        ([np.nan, 0.0], []),
+    ],
+)
+def test_targets_are_powers_of_ten_that_a_run_reaches(make_log, values, levels):
+    log = read(make_log(rounds=1, columns={"grad_norm_sq": np.array(values)}))
+    assert [target.level for target in decades([log])] == pytest.approx(levels)
+
+
+def test_axes_that_may_be_negative_are_linear(make_log):
+    columns = {"suboptimality": np.linspace(1, -1, 51), "test_accuracy": np.linspace(0.1, 1, 51)}
+    axes = {axis.name: axis.log for axis in y_axes([read(make_log(columns=columns))])}
+    assert axes == {
+        "grad_norm_sq": True,
+        "loss": True,
+        "mean_grad_norm_sq": True,
+        "suboptimality": False,
+        "test_accuracy": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("label", "text"),
+    [
+        (r"$\|\nabla f(x^k)\|^2$", "‖∇f(xᵏ)‖²"),
+        (r"mean of $\|\nabla f(x^j)\|^2$, $j \leq k$", "mean of ‖∇f(xʲ)‖², j ≤ k"),
+        (r"$f(x^k) - f(x^\star)$", "f(xᵏ) - f(x*)"),
+    ],
+)
+def test_labels_without_tex(label, text):
+    assert plain(label) == text
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["-o", "a.pdf"], "--out: a.pdf is not allowed; the name must end in .html"),
+        (["-o", "a.html", "--network", "1"], "--network 1: '1' is not allowed"),
+        (["-o", "a.html", "--target", "loss"], "--target: 'loss' is not allowed"),
+        (["-o", "a.html"], "holds no log (*.h5)"),
+        ([], "required: -o/--out"),
+    ],
+)
+def test_mistakes_are_one_line(tmp_path, capsys, flags, message):
+    assert main(["report", str(tmp_path), *flags]) == 2
+    assert message in capsys.readouterr().err

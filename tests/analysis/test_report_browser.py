@@ -1,0 +1,184 @@
+"""The page of `mpisim report` in a real browser, where there is one."""
+
+import html
+import json
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from mpisim.cli import main
+from mpisim.runs.log.reader import read
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+BROWSER = next(filter(None, map(shutil.which, NAMES)), None)
+FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars")
+FLAGS += ("--host-resolver-rules=MAP * ~NOTFOUND", "--window-size=1240,1000")
+ERRORS = """<head><script>
+const errors = [];
+addEventListener("error", (event) => errors.push(event.message));
+addEventListener("securitypolicyviolation", (event) => errors.push(event.violatedDirective));
+</script>"""
+READER = """<script>
+addEventListener("load", () => {{
+  const found = {{}}, all = (query) => [...document.querySelectorAll(query)];
+  const form = document.getElementById("choices");
+  const choose = (name, value) => {{
+    form[name].value = value;
+    form[name].dispatchEvent(new Event("change"));
+  }};
+  const state = () => ({{
+    curves: all("path.curve").map((path) => path.getAttribute("d").split("L").length),
+    bands: all("path.band").length,
+    labels: all(".xlabel, .ylabel").map((text) => text.textContent),
+    ticks: all("#chart text").length,
+  }});
+  {actions}
+  found.errors = errors;
+  found.loaded = performance.getEntriesByType("resource").length;
+  const out = document.createElement("pre");
+  out.id = "found";
+  out.textContent = JSON.stringify(found);
+  document.body.append(out);
+}});
+</script></body>"""
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(BROWSER is None, reason="there is no browser (apt-get install chromium)"),
+]
+
+
+@pytest.fixture
+def report(make_log, tmp_path):
+    """A report about MARINA with two seeds and DIANA on mushrooms, and MARINA on a9a."""
+    first = make_log(rate=0.2)
+    make_log(rate=0.1, seed=2), make_log(method="diana", rate=0.05)
+    config = read(first).attrs["config"].replace("mushrooms", "a9a")
+    make_log(attrs={"config": config}, drop=("grad_norm_sq",))
+    page = tmp_path / "report.html"
+    assert main(["report", str(tmp_path), "-o", str(page)]) == 0
+    return page
+
+
+def browse(page, *flags, choices=""):
+    command = [BROWSER, *FLAGS, *flags, f"--user-data-dir={page.parent / 'profile'}"]
+    address = page.as_uri() + (f"#{choices}" if choices else "")
+    job = subprocess.run([*command, address], capture_output=True, text=True, timeout=120)
+    assert job.returncode == 0, job.stderr
+    return job.stdout
+
+
+def found(page, actions, choices=""):
+    """What the ``actions``, in JavaScript, put into ``found``."""
+    text = page.read_text().replace("<head>", ERRORS)
+    tried = page.with_name("tried.html")
+    tried.write_text(text.replace("</body>", READER.format(actions=actions)))
+    shown = browse(tried, "--dump-dom", choices=choices)
+    [content] = re.findall(r'<pre id="found">(.*?)</pre>', shown, re.DOTALL)
+    result = json.loads(html.unescape(content))
+    assert result.pop("errors") == [] and result.pop("loaded") == 0
+    return result
+
+
+def test_axes_and_problems_can_be_chosen(report):
+    seen = found(
+        report,
+        """
+        found.first = state();
+        found.names = [...form.problem.options].map((option) => option.text);
+        found.visible = all("section.problem").map((section) => !section.hidden);
+        choose("problem", 1);
+        found.pairs = {};
+        for (const x of form.x.options) for (const y of form.y.options) {
+          choose("x", x.value); choose("y", y.value);
+          found.pairs[x.value + " " + y.value] = state();
+        }
+        found.then = all("section.problem").map((section) => !section.hidden);
+        form.logx.click(); form.logy.click();
+        found.linear = state();
+        """,
+    )
+    mushrooms = "non-convex loss on mushrooms, 5 workers"
+    assert seen["names"] == ["non-convex loss on a9a, 5 workers", mushrooms]
+    assert seen["visible"] == [True, False] and seen["then"] == [False, True]
+    assert seen["first"]["curves"] == []  # on a9a, whose log has no grad_norm_sq
+    assert len(seen["pairs"]) == 8 * 3
+    for pair, state in seen["pairs"].items():
+        assert len(state["curves"]) == 2 and state["bands"] == 1, pair
+        assert min(state["curves"]) >= 50 and state["ticks"] >= 6, pair
+    assert seen["pairs"]["bits_up loss"]["labels"] == ["bits sent per worker", "f(xᵏ)"]
+    modelled = seen["pairs"]["seconds@1gbit grad_norm_sq"]["labels"]
+    assert modelled == ["modelled seconds, 1gbit", "‖∇f(xᵏ)‖²"]
+    assert len(seen["linear"]["curves"]) == 2 and seen["linear"]["ticks"] >= 6
+
+
+def test_the_pointer_tells_the_values(report):
+    seen = found(
+        report,
+        """
+        const svg = document.querySelector("#chart svg"), box = svg.getBoundingClientRect();
+        const end = svg.querySelector("path.curve").getPointAtLength(1e9), zoom = box.width / 860;
+        const move = (x, y) => svg.dispatchEvent(
+          new PointerEvent("pointermove", {clientX: x, clientY: y, bubbles: true}));
+        move(box.left + zoom * end.x, box.top + zoom * end.y);
+        found.tip = [tip.hidden, tip.innerText];
+        move(box.left + box.width - 2, box.top + 2);
+        found.away = tip.hidden;
+        """,
+        choices="problem=1&x=round&y=grad_norm_sq",
+    )
+    hidden, text = seen["tip"]
+    label, x, y = text.splitlines()
+    assert not hidden and (label, x) == ("DIANA", "round: 50")
+    assert float(y.rpartition(" ")[2]) == pytest.approx(np.exp(-2.5), rel=1e-3)
+    assert seen["away"]
+
+
+def test_curves_can_be_hidden_and_links_keep_the_choices(report):
+    seen = found(
+        report,
+        """
+        found.start = state();
+        document.querySelector("#legend input").click();
+        found.fewer = state();
+        document.getElementById("none").click();
+        found.none = state();
+        document.getElementById("all").click();
+        found.all = state();
+        choose("y", "mean_grad_norm_sq");
+        found.address = location.hash;
+        """,
+        choices="problem=1&x=seconds&y=loss&logy=0",
+    )
+    assert seen["start"]["labels"] == ["seconds", "f(xᵏ)"]
+    assert [len(seen[name]["curves"]) for name in ("start", "fewer", "none", "all")] == [2, 1, 0, 2]
+    assert seen["address"] == "#problem=1&x=seconds&y=mean_grad_norm_sq&logx=1&logy=1"
+
+
+def test_tables_are_sorted_by_a_click(report):
+    seen = found(
+        report,
+        """
+        const table = all("table.sortable").pop(), heads = [...table.tHead.rows[0].cells];
+        const rows = () => [...table.tBodies[0].rows].map((row) => row.cells[0].textContent);
+        const head = heads.find((one) => one.textContent === "grad_norm_sq");
+        head.click(); found.up = rows();
+        head.click(); found.down = rows();
+        """,
+    )
+    up = ["log1.h5", "log2.h5", "log3.h5"]  # log4.h5 has no such column
+    assert [row for row in seen["up"] if row in up] == up
+    assert [row for row in seen["down"] if row in up] == up[::-1]
+
+
+def test_the_curves_are_in_the_picture(report, tmp_path):
+    image = pytest.importorskip("matplotlib.image")
+    picture = tmp_path / "page.png"
+    browse(report, f"--screenshot={picture}", choices="problem=1")
+    pixels = np.rint(255 * image.imread(picture)[..., :3]).astype(int)
+    for colour in ((0x00, 0x72, 0xB2), (0xD5, 0x5E, 0x00)):
+        alike = (np.abs(pixels - colour).sum(axis=2) < 12).any(axis=0)
+        assert alike[:800].sum() > 300, colour  # columns of pixels with this curve

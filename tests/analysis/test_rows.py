@@ -1,0 +1,124 @@
+"""Rows of logs for other tools: `mpisim export`, and `to_pandas()` of `mpisim.load`."""
+
+import csv
+import sys
+
+import numpy as np
+import pytest
+
+import mpisim
+from mpisim.analysis.rows import all_rows, to_parquet
+from mpisim.cli import main
+from mpisim.core.errors import InputError
+from mpisim.runs.log.reader import read, read_all
+
+
+def test_rows_of_several_logs(make_log):
+    other = {"suboptimality": np.full(3, 0.5)}
+    paths = [make_log(rounds=1), make_log(rounds=2, method="diana", seed=7, columns=other)]
+    rows = all_rows(read_all(paths))
+    assert list(rows)[:5] == ["log", "method", "compressor", "seed", "bits_down"]
+    assert list(rows)[-3:] == ["seconds", "bits_total", "mean_grad_norm_sq"]
+    assert rows["log"].tolist() == [str(paths[0])] * 2 + [str(paths[1])] * 3
+    assert rows["method"].tolist() == ["marina"] * 2 + ["diana"] * 3
+    assert rows["seed"].tolist() == [1, 1, 7, 7, 7]
+    assert rows["round"].tolist() == [0, 1, 0, 1, 2] and rows["round"].dtype.kind == "i"
+    assert rows["suboptimality"][2:].tolist() == [0.5] * 3
+    assert np.isnan(rows["suboptimality"][:2]).all()
+    assert rows["seconds"].tolist() == pytest.approx([0, 0.036, 0, 0.036, 0.072])
+
+
+def test_derived_columns_are_left_out_where_they_do_not_follow(make_log):
+    rows = all_rows([read(make_log(drop=("bits_up", "grad_norm_sq")))])
+    assert "seconds" in rows and not {"bits_total", "mean_grad_norm_sq"} & rows.keys()
+
+
+def test_csv_has_all_digits(make_log, capsys):
+    path = make_log(rounds=3, columns={"loss": np.array([1 / 3, 1e-300, np.nan, -np.inf])})
+    assert main(["export", str(path), "--csv"]) == 0
+    out = path.with_suffix(".csv")
+    assert capsys.readouterr().out.strip() == str(out)
+    with out.open(newline="") as file:
+        found = list(csv.DictReader(file))
+    log = read(path)
+    assert [row["round"] for row in found] == ["0", "1", "2", "3"]
+    for name, values in log.columns.items():
+        shown = np.array([float(row[name]) for row in found])
+        assert np.array_equal(shown, values.astype(float), equal_nan=True), name
+
+
+def by_pyarrow(path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    return parquet.read_table(path).to_pydict()
+
+
+def by_polars(path):
+    return pytest.importorskip("polars").read_parquet(path).to_dict(as_series=False)
+
+
+@pytest.mark.parametrize(("written", "found"), [("pyarrow", by_pyarrow), ("polars", by_polars)])
+def test_parquet(make_log, written, found, monkeypatch):
+    pytest.importorskip(written)
+    if written == "polars":
+        monkeypatch.setitem(sys.modules, "pyarrow", None)
+    path = make_log(rounds=4)
+    out = path.with_suffix(".parquet")
+    assert main(["export", str(path), "--parquet"]) == 0
+    columns = found(out)
+    expected = all_rows([read(path)])
+    assert list(columns) == list(expected)
+    assert columns["log"] == [str(path)] * 5 and columns["seed"] == [1] * 5
+    for name in ("round", "bits_up", "grad_norm_sq", "seconds"):
+        assert columns[name] == expected[name].tolist()
+
+
+def test_without_a_library_for_parquet_there_is_one_line(make_log, capsys, monkeypatch):
+    for name in ("pyarrow", "polars"):
+        monkeypatch.setitem(sys.modules, name, None)
+    path = make_log()
+    assert main(["export", str(path), "--parquet"]) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert "--parquet needs pyarrow: pip install 'mpisim[parquet]'" in line
+    assert not path.with_suffix(".parquet").exists()
+    with pytest.raises(InputError):
+        to_parquet(all_rows([read(path)]))
+
+
+def test_pandas(make_log):
+    pandas = pytest.importorskip("pandas")
+    folder = make_log(rounds=1).parent
+    make_log(rounds=2, seed=2)
+    for named in (folder, str(folder / "*.h5"), [folder / "log1.h5", folder / "log2.h5"]):
+        frame = mpisim.load(named).to_pandas()
+        assert isinstance(frame, pandas.DataFrame)
+        assert frame["seed"].tolist() == [1, 1, 2, 2, 2]
+        assert {"log", "method", "compressor", "seconds", "grad_norm_sq"} <= set(frame)
+
+
+def test_without_pandas_there_is_one_line(make_log, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(InputError, match=r"to_pandas\(\) needs pandas: pip install"):
+        mpisim.load(make_log()).to_pandas()
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["{log}", "{other}", "--csv"], "--out: is needed for 2 logs"),
+        (["{log}", "--csv", "--out", "a.h5"], "a.h5 is not allowed; the name must end in .csv"),
+        (["{log}"], "one of the arguments --csv --parquet is required"),
+        (["{log}", "--csv", "--out", "{log}/a.csv"], "a.csv: cannot be written"),
+        (["{folder}/none*.h5", "--csv"], "no file fits this pattern"),
+        (["{folder}/none", "--csv"], "none: no such log"),
+    ],
+)
+def test_mistakes_are_one_line(make_log, capsys, flags, message):
+    places = {"log": make_log(), "other": make_log()}
+    places["folder"] = places["log"].parent
+    assert main(["export", *(flag.format(**places) for flag in flags)]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_folder_without_logs_is_one_line(tmp_path):
+    with pytest.raises(InputError, match=r"holds no log \(\*\.h5\)"):
+        mpisim.load(tmp_path)

@@ -1,0 +1,124 @@
+"""`mpisim list`: the runs of a folder."""
+
+import csv
+import io
+import os
+import signal
+
+import numpy as np
+import pytest
+
+from mpisim.analysis.run_list import in_order
+from mpisim.cli import main
+from mpisim.runs.log import reader
+
+
+@pytest.fixture
+def folder(make_log):
+    """Three runs, one of them in a folder below."""
+    steps = ("{ theory = 16.0 }", "{ theory = 4.0 }", "{ theory = 4.0 }")
+    for seed, step in enumerate(steps, start=1):
+        status = "diverged" if seed == 1 else "done"
+        path = make_log(seed=seed, stepsize=step, rate=0.1 * seed, attrs={"status": status})
+    (path.parent / "below").mkdir()
+    path.rename(path.parent / "below" / "deep.h5")
+    return path.parent
+
+
+def listed(folder, capsys, *flags):
+    assert main(["list", str(folder), *flags]) == 0
+    return capsys.readouterr().out
+
+
+def rows(folder, capsys, *flags):
+    return list(csv.DictReader(io.StringIO(listed(folder, capsys, "--csv", *flags))))
+
+
+def test_rows_have_what_varies_and_how_runs_ended(folder, capsys):
+    found = rows(folder, capsys)
+    assert [row["log"] for row in found] == ["below/deep.h5", "log1.h5", "log2.h5"]
+    settings = ["method.stepsize", "run.seed"]
+    ends = ["status", "round", "loss", "grad_norm_sq", "bits_per_worker", "seconds"]
+    assert list(found[0]) == ["log", *settings, *ends]
+    deep = found[0]
+    assert (deep["method.stepsize"], deep["run.seed"], deep["status"]) == (
+        "4 × theory",
+        "3",
+        "done",
+    )
+    assert (deep["round"], deep["bits_per_worker"]) == ("50", str(320.0 * 50 + 4000))
+    assert float(deep["grad_norm_sq"]) == np.exp(-0.1 * 3 * 50)
+    assert float(deep["seconds"]) == pytest.approx(1.8)
+
+
+@pytest.mark.parametrize(
+    ("flags", "seeds"),
+    [
+        ([], "312"),
+        (["--reverse"], "213"),
+        (["--sort", "run.seed"], "123"),
+        (["--sort", "grad_norm_sq"], "321"),
+        (["--sort", "grad_norm_sq", "--reverse"], "123"),
+        (["--sort", "status"], "132"),
+        (["--sort", "method.stepsize"], "321"),  # 4 before 16; equal ones as they were
+    ],
+)
+def test_order(folder, capsys, flags, seeds):
+    assert [row["run.seed"] for row in rows(folder, capsys, *flags)] == list(seeds)
+
+
+def test_order_of_cells_of_all_kinds():
+    cells = ["b", None, 2.0, float("nan"), "16 × theory", "4 × theory", "a", 1]
+    found = [row[0] for row in in_order(["x"], [[cell] for cell in cells], "x", False)]
+    assert str(found) == str([1, 2.0, "4 × theory", "16 × theory", float("nan"), "a", "b", None])
+
+
+def test_text_is_aligned(folder, capsys):
+    head, *lines = listed(folder, capsys).splitlines()
+    assert head.split()[:3] == ["log", "method.stepsize", "run.seed"] and len(lines) == 3
+    end = head.index("run.seed") + len("run.seed")
+    assert [line[:end].split()[-1] for line in lines] == ["3", "1", "2"]
+
+
+def test_logs_without_rows_or_columns_are_listed(make_log, capsys):
+    path = make_log(drop=("loss", "bits_up", "time_other"))
+    make_log(rounds=-1, columns={"loss": np.zeros(0)}, attrs={"status": "running"}, seed=2)
+    first, second = rows(path.parent, capsys)
+    assert (first["loss"], first["bits_per_worker"], first["round"]) == ("", "", "50")
+    assert (second["status"], second["round"], second["seconds"]) == ("running", "", "")
+
+
+def test_what_cannot_be_read_is_named_after_the_others(folder, capsys):
+    (folder / "broken.h5").write_bytes(b"nothing")
+    assert main(["list", str(folder)]) == 2
+    out, err = capsys.readouterr()
+    assert len(out.splitlines()) == 4 and "broken.h5: not a log" in err
+
+
+def test_a_log_that_makes_hdf5_crash_hides_no_other(folder, capsys, monkeypatch):
+    """Logs are read in one process; if that dies, each in a process of its own."""
+    original = reader._read
+
+    def read(path, file):
+        if path.name == "log1.h5":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return original(path, file)
+
+    monkeypatch.setattr(reader, "_read", read)
+    assert main(["list", str(folder)]) == 2
+    out, err = capsys.readouterr()
+    assert len(out.splitlines()) == 3 and "log1.h5: the file is damaged: HDF5 crashed" in err
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["{folder}", "--sort", "colour"], "--sort: unknown name 'colour'; known: "),
+        (["{folder}/nowhere"], "nowhere: no such folder"),
+        (["{folder}/below/empty"], "empty: holds no log (*.h5)"),
+    ],
+)
+def test_mistakes_are_one_line(folder, capsys, flags, message):
+    (folder / "below" / "empty").mkdir()
+    assert main(["list", *(flag.format(folder=folder) for flag in flags)]) == 2
+    assert message in capsys.readouterr().err
