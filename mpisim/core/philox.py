@@ -75,12 +75,13 @@ def words(seed, purpose, round, first, workers, count):
 
 @njit(cache=True)
 def words_of(seed, purpose, round, workers, count):
-    """Rows ``workers`` of `words` with first = 0, shape (workers.size, count)."""
+    """Rows ``workers`` of `words` with first = 0, shape (workers.size, count), C order."""
     steps = steps_for(count)
-    out = np.empty((workers.size, steps * WORDS), np.uint64)
+    row, out = np.empty(steps * WORDS, np.uint64), np.empty((workers.size, count), np.uint64)
     for i in range(workers.size):
-        fill(out[i], seed, purpose, round, workers[i] * steps)
-    return out[:, :count]
+        fill(row, seed, purpose, round, workers[i] * steps)
+        out[i] = row[:count]
+    return out
 
 
 @njit(cache=True)

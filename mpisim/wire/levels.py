@@ -73,9 +73,14 @@ class LevelsForm(Form):
         return np.ceil(self.s_by_worker).astype(np.int64)
 
     @cached_property
+    def top(self) -> int:
+        """The largest of ``limits``."""
+        return int(self.limits.max(initial=0))
+
+    @cached_property
     def dtype(self) -> np.dtype:
         """Type of levels: int32, or int64 where a level may be larger."""
-        return np.dtype(np.int32 if self.limits.max(initial=0) < 2**31 else np.int64)
+        return np.dtype(np.int32 if self.top < 2**31 else np.int64)
 
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Levels:
         check_sizes(self, data, sizes)
@@ -122,7 +127,7 @@ class Levels(Message):
 
     def total(self) -> np.ndarray:
         total = np.zeros(self.form.d, self.form.precision.arithmetic)
-        form, top = self.form, int(self.form.limits.max(initial=0))
+        form, top = self.form, self.form.top
         if form.s.size == 1 and 4 * top * form.norms <= form.d:
             _sum_few(total, self.norms, self.levels, form.s[0], top, form.starts)
         else:
