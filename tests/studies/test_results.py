@@ -136,7 +136,10 @@ def test_provenance_of_runs(study, make_log):
     assert found.commit.endswith(("with changes", "not known"))  # git does not keep the study
 
 
-def test_provenance_of_a_measurement(study):
+def test_provenance_of_a_measurement(study, tmp_path):
+    """Whatever its folder holds is no log."""
+    (tmp_path / "measured").mkdir()
+    (tmp_path / "measured" / "bits.h5").write_bytes(b"its own")
     found = provenance_of(study, study.figure("fig2"), "quick", 12.34)
     assert (found.runs, found.seconds) == ({}, 12.3)
     assert found.settings == settings.Settings({}, {"size": 10})

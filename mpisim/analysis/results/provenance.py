@@ -54,7 +54,9 @@ def provenance_of(study: Study, figure: Figure, scale: str, seconds: float) -> P
 
     seconds : that a measurement has taken; those of runs are in their logs
     """
-    swept = [swept_logs(folder) for folder in figure.source.folders(study.folder)]
+    measured = isinstance(figure.source, Measurement)  # in files of its own, which are no logs
+    folders = [] if measured else figure.source.folders(study.folder)
+    swept = [swept_logs(folder) for folder in folders]
     logs = [log for found, _ in swept for log in found]
     missing = [path for _, gone in swept for path in gone]
     here = provenance() | processor.facts()
