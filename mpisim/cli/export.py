@@ -5,18 +5,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from mpisim.cli.parser import add_logs
 from mpisim.core.errors import InputError
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.description = "A row for each logged round of each log, with log, method and seed."
-    parser.add_argument(
-        "logs",
-        metavar="LOG",
-        nargs="+",
-        type=Path,
-        help="a log, a folder of logs, or a pattern such as 'logs/*.h5'",
-    )
+    add_logs(parser)
     forms = parser.add_mutually_exclusive_group(required=True)
     for form, text in (("csv", "for any tool"), ("parquet", "needs pyarrow or polars")):
         forms.add_argument(f"--{form}", dest="form", action="store_const", const=form, help=text)

@@ -45,6 +45,17 @@ def add_accept(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_logs(parser: argparse.ArgumentParser) -> None:
+    """Add LOG, of which there may be many."""
+    parser.add_argument(
+        "logs",
+        metavar="LOG",
+        nargs="+",
+        type=Path,
+        help="a log, a folder of logs, or a pattern such as 'logs/*.h5'",
+    )
+
+
 def add_plugin(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--plugin",

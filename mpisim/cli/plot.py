@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from mpisim.cli.parser import add_logs
 from mpisim.core.errors import InputError
 
 OF_CURVES = ("x", "y", "network", "linear_x", "linear_y", "all_workers")
@@ -19,13 +20,7 @@ ABOUT = (
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.description = ABOUT
-    parser.add_argument(
-        "logs",
-        metavar="LOG",
-        nargs="+",
-        type=Path,
-        help="a log, a folder of logs, or a pattern such as 'logs/*.h5'",
-    )
+    add_logs(parser)
     parser.add_argument(
         "--x",
         metavar="COLUMN",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+
+from mpisim.cli.parser import add_logs
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -11,13 +12,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "Rounds, payload bits and seconds until the first logged row that meets a target: mean ±"
         " sample standard deviation over the seeds."
     )
-    parser.add_argument(
-        "logs",
-        metavar="LOG",
-        nargs="+",
-        type=Path,
-        help="a log, a folder of logs, or a pattern such as 'logs/*.h5'",
-    )
+    add_logs(parser)
     add_target(parser, required=True, help="a level to reach, grad_norm_sq=1e-3, say; repeatable")
     parser.add_argument(
         "--network",
