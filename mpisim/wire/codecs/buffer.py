@@ -1,9 +1,10 @@
 """Bits in a buffer, most significant bit first, for compiled kernels.
 
 A buffer is an array of 64-bit words, and a position in it counts bits. `put` and `peek` move up to
-64 bits with two memory accesses and no branch, so a coder is a plain loop over positions. A buffer
-ends with two spare words, so that a read near its end stays inside. What was read is valid only if
-the position reached is not beyond the end of the message; every reader checks that.
+64 bits with two memory accesses and no branch, so a coder is a plain loop over positions. A call
+would take several times as long as they do, so they are always inlined. A buffer ends with two
+spare words, so that a read near its end stays inside. What was read is valid only if the position
+reached is not beyond the end of the message; every reader checks that.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def to_words(data):
     return words
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def put(words, pos, value, length):
     """Write the ``length`` low bits of ``value`` (1 <= length <= 64, higher bits zero) at ``pos``.
 
@@ -106,7 +107,7 @@ def pad(words, pos):
     return pos
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def peek(words, pos):
     """The 64 bits at ``pos``, uint64."""
     word, offset = pos >> 6, pos & 63
@@ -114,7 +115,7 @@ def peek(words, pos):
     return high | ((words[word + 1] >> np.uint64(1)) >> np.uint64(63 - offset))
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def take(words, pos, length):
     """The ``length`` bits at ``pos`` (1 <= length <= 64) as uint64."""
     return peek(words, pos) >> np.uint64(64 - length)
@@ -137,7 +138,7 @@ def take_all(words, pos, values, length):
     return pos
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def is_padding(words, pos, end):
     """Whether nothing but at most 7 ones lies between ``pos`` and ``end``."""
     spare = end - pos

@@ -77,7 +77,7 @@ def _most_bits(levels):
     return count * (omega.omega_bits(max(1, levels.shape[1])) + 1 + omega.omega_bits(top))
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _put_triple(words, pos, gap, level):
     size, negative = abs(level), int(level < 0)
     if (gap | size) < omega.SMALL:  # one word of at most 39 bits

@@ -76,7 +76,7 @@ def omega_bits(n):
     return length + np.int64(OMEGA[length - 1] & 31)
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def put_omega(words, pos, n):
     """Write omega(n), n >= 1; returns the new position."""
     if n < SMALL:
