@@ -26,8 +26,9 @@ PL = [
 QUADRATIC = Grid("quadratic", {"quick": [], "paper": LONG})
 QUADRATIC_PL = Grid("quadratic", {"quick": PL, "paper": [*PL, *LONG]})
 
-# As in the paper: all of MNIST, n = 1000, d = 25,088, K = 26, and the steps of its code.
-STEPS = ", ".join(repr(2.0**i) for i in range(-5, 4))
+# As in the paper: all of MNIST, n = 1000, d = 25,088, K = 26. Its code tries steps of 2^-5 to 2^3;
+# those below 1/2 are left out, as they take hours and are never the best.
+STEPS = ", ".join(repr(2.0**i) for i in range(-1, 4))
 PAIRS = (
     '{method = {name = "marina"}, compressor = {name = "permk"}}',
     '{method = {name = "marina"}, compressor = {name = "randk", k = 26}}',
