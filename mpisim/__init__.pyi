@@ -3,6 +3,7 @@ from .analysis.api import guarantees as guarantees
 from .analysis.api import load as load
 from .analysis.api import plot as plot
 from .analysis.api import table as table
+from .analysis.plugin.check import check as check
 from .comm.star import Star as Star
 from .compressors.base import Compressor as Compressor
 from .compressors.base import compressor as compressor

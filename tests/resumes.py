@@ -7,13 +7,12 @@ part has other ranks and the other layout than the first.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
-import h5py
-import numpy as np
-
+from mpisim.analysis.plugin.runs import differences
 from mpisim.methods.names import METHODS
 from tests.helpers import table
+
+__all__ = ["COMPRESSORS", "FIRST", "KEYS", "LAST", "differences", "experiments"]
 
 RANDK, TOPK = {"name": "randk", "k": 4}, {"name": "topk", "k": 4}
 SIGN, QSGD = {"name": "scaled-sign"}, {"name": "qsgd", "s": 3}
@@ -59,23 +58,3 @@ def experiments(rounds: int = LAST) -> Iterator[tuple[str, dict]]:
     ):  # gradients are functions of x
         tables = table({"name": method, "stepsize": 0.1}, compressor, rounds=rounds)
         yield f"{method} quadratic", tables | {"problem": quadratic}
-
-
-def differences(one: Path, two: Path) -> list[str]:
-    """What two logs differ in, clocks apart."""
-    first, second = _content(one), _content(two)
-    return [name for name in sorted(first | second) if first.get(name) != second.get(name)]
-
-
-def _content(path: Path) -> dict[str, bytes]:
-    with h5py.File(path, "r") as file:
-        found = {
-            f"{group}/{name}": data[:].tobytes()
-            for group in ("rounds", "workers")
-            for name, data in file[group].items()
-            if not name.startswith("time_")
-        }
-        found["final/x"] = file["final/x"][:].tobytes()
-        found["stepsize"] = np.float64(file.attrs["stepsize"]).tobytes()
-        found["stopped_by"] = file.attrs["stopped_by"].encode()
-    return found

@@ -39,6 +39,11 @@ class RunGroup:
     variant: str = ""
 
     @property
+    def names(self) -> labels.Labels:
+        """What its methods and compressors are called."""
+        return labels.of_log(self.logs[0].attrs)
+
+    @property
     def label(self) -> str:
         return ", ".join(filter(None, (self.method, self.variant)))
 
@@ -71,9 +76,10 @@ def common_title(groups: list[RunGroup]) -> str:
     titles = {str(log.attrs.get("title", "")) for log in logs}
     if len(titles) == 1 and "" not in titles:
         return titles.pop()
-    methods = {labels.method(str(log.config.get("method", {}).get("name", ""))) for log in logs}
-    compressors = {labels.compressor(log.config.get("compressor", {})) for log in logs}
-    problems = {labels.problem(log.config.get("problem", {})) for log in logs}
+    named = [(labels.of_log(log.attrs), log.config) for log in logs]
+    methods = {own.method(str(config.get("method", {}).get("name", ""))) for own, config in named}
+    compressors = {own.compressor(config.get("compressor", {})) for own, config in named}
+    problems = {own.problem(config.get("problem", {})) for own, config in named}
     workers = {f"{log.n} worker{'s' if log.n > 1 else ''}" for log in logs}
     lines = (
         ", ".join(text for texts in line if len(texts) == 1 for text in texts if text)
@@ -114,7 +120,7 @@ def _label(groups: list[RunGroup]) -> None:
     for group in groups:
         group.method = _method_text(group, groups, "method.name" in keys)
         parts = [_compressor_text(group, groups)] if compressors else []
-        parts += [_other_text(key, group.keys[key]) for key in others if key in group.keys]
+        parts += [_other_text(group, key) for key in others if key in group.keys]
         group.variant = ", ".join(parts)
     _make_unique(groups)
 
@@ -122,31 +128,34 @@ def _label(groups: list[RunGroup]) -> None:
 def _method_text(group: RunGroup, groups: list[RunGroup], named: bool) -> str:
     """The method, if ``named``, and its parameters that vary among groups with this method."""
     parameters = ", ".join(
-        labels.parameter(key.partition(".")[2], group.keys[key])
+        group.names.parameter(key.partition(".")[2], group.keys[key])
         for key in _varying_with(groups, group, "method.name")
         if key.startswith("method.") and key in group.keys
     )
     if not named:
         return parameters
-    name = labels.method(str(group.keys.get("method.name", "")))
+    name = group.names.method(str(group.keys.get("method.name", "")))
     return f"{name} ({parameters})" if parameters else name
 
 
 def _compressor_text(group: RunGroup, groups: list[RunGroup]) -> str:
     keys = _varying_with(groups, group, "compressor.name")
     also = {key.rpartition(".")[2] for key in keys if key.startswith("compressor.")}
-    return labels.compressor(group.logs[0].config.get("compressor", {}), also)
+    return group.names.compressor(group.logs[0].config.get("compressor", {}), also)
 
 
-def _other_text(key: str, value: Any) -> str:
+def _other_text(group: RunGroup, key: str) -> str:
     """A key of the problem or the run."""
-    if key in ("problem.name", "problem.data", "file"):
-        return labels.PROBLEMS.get(str(value), str(value))
+    value = group.keys[key]
+    if key == "problem.name":
+        return group.names.problem_name(str(value))
+    if key in ("problem.data", "file"):
+        return str(value)
     if key in FORMATS:
         return FORMATS[key].format(value)
     if key == "ranks":
         return f"{value} rank{'' if value == 1 else 's'}"
-    return labels.parameter(key.rpartition(".")[2], value)
+    return group.names.parameter(key.rpartition(".")[2], value)
 
 
 def _make_unique(groups: list[RunGroup]) -> None:

@@ -33,26 +33,27 @@ def _results(log: Log) -> list[str]:
 
 
 def _settings(log: Log) -> list[tuple[str, str]]:
-    attrs, config = log.attrs, log.config
+    attrs, config, names = log.attrs, log.config, labels.of_log(log.attrs)
 
     def attribute(name: str, before: str = "") -> str:
         value = str(attrs.get(name, ""))
         return before + value if value else ""
 
     run, step = config.get("run", {}), attrs.get("stepsize")
-    problem = labels.problem(config.get("problem", {})), attribute("dimension", "d = ")
+    problem = names.problem(config.get("problem", {})), attribute("dimension", "d = ")
     layout = f", {run['layout']} layout" if "layout" in run else ""
-    compressor = labels.compressor(config.get("compressor", {"name": attrs.get("compressor", "")}))
+    compressor = names.compressor(config.get("compressor", {"name": attrs.get("compressor", "")}))
     return [
         ("log", str(log.path)),
         ("title", attribute("title")),
         ("command", attribute("command")),
         ("problem", ", ".join(filter(None, problem))),
-        ("method", labels.method(attribute("method"))),
+        ("method", names.method(attribute("method"))),
         ("step size", "" if step is None else f"{step:.6g}{attribute('stepsize_source', ', ')}"),
         ("compressor", compressor),
         ("workers", f"{log.n} on {_count(attrs.get('ranks', '?'), 'rank')}{layout}"),
         ("hosts", attribute("hosts")),
+        ("plugins", attribute("plugin_packages")),
         ("network", attribute("network")),
         ("seed", attribute("seed")),
         ("MPI", attribute("mpi_library")),

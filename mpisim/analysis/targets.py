@@ -76,7 +76,8 @@ def cost_to_reach(
 
 def name_of(log: Log) -> str:
     """Method and compressor."""
-    name = labels.method(str(log.attrs["method"]))
+    names = labels.of_log(log.attrs)
+    name = names.method(str(log.attrs["method"]))
     if log.config["compressor"]["name"] != "identity":
-        name += " + " + labels.compressor(log.config["compressor"])
+        name += " + " + names.compressor(log.config["compressor"])
     return name

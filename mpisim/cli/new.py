@@ -3,15 +3,51 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
+
+# Each kind of plugin: its help, and what an experiment with it has.
+PLUGINS = {
+    "compressor": ("a compressor", "compressor.name={} --set compressor.k=10"),
+    "estimator": ("a method with state, and its step", "method.name={}"),
+    "problem": ("a problem on data of its own", "problem.name={}"),
+}
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `mpisim new`."""
     kinds = parser.add_subparsers(required=True, metavar="KIND")
+    for kind, (text, _) in PLUGINS.items():
+        plugin = kinds.add_parser(kind, help=f"{text}: a file that runs, and its test")
+        plugin.add_argument("name", metavar="NAME", help="in experiments; the file is NAME.py")
+        plugin.add_argument(
+            "--folder",
+            metavar="FOLDER",
+            type=Path,
+            default=Path(),
+            help="of both (default: .)",
+        )
+        plugin.set_defaults(command=new_plugin, kind=kind)
     study = kinds.add_parser("study", help="a folder with a grid of runs, a figure and its claims")
     study.add_argument("folder", metavar="FOLDER", type=Path, help="new, or empty")
     study.set_defaults(command=new_study)
+
+
+def new_plugin(args: argparse.Namespace, argv: list[str]) -> int:
+    """Run ``mpisim new compressor|estimator|problem``."""
+    from mpisim.analysis.plugin.new import create
+
+    plugin, test = create(args.kind, args.name, args.folder)
+    settings = PLUGINS[args.kind][1].format(args.name)
+    print(f"{plugin}\n{test}\n")
+    file = shlex.quote(str(plugin))
+    for command, text in (
+        (f"mpisim check {file}", "does it keep its promises"),
+        (f"python -m pytest {shlex.quote(str(test))}", "the same, and tests of its own"),
+        (f"mpisim run --plugin {file} --set {settings} ...", "use it"),
+    ):
+        print(f"{command:<64} # {text}")
+    return 0
 
 
 def new_study(args: argparse.Namespace, argv: list[str]) -> int:

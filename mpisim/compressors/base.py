@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,13 +16,24 @@ from mpisim.core.rng import Draw
 from mpisim.theory.compression import CompressorConstants
 from mpisim.wire.base import Form, Message, Precision
 
-COMPRESSORS: Registry[Compressor] = Registry()
+COMPRESSORS: Registry[Compressor] = Registry(
+    "compressor", {"rand-k": "randk", "top-k": "topk", "perm-k": "permk", "rankk": "rank-k"}
+)
 
 
-def compressor(name: str):
-    """Class decorator: makes a compressor known under ``name`` in ``[compressor]`` tables."""
+def compressor(name: str, label: str = "", letters: Mapping[str, str] | None = None):
+    """Class decorator: makes a compressor known under ``name`` in ``[compressor]`` tables.
 
-    return named(COMPRESSORS, name)
+    label : its name in figures and tables; ``name`` unless given
+    letters : {key: letter} of the parameters that follow the label: ``RandK (K = 10)``; unless
+        given, all that are numbers
+    """
+
+    def register(cls: type[Compressor]) -> type[Compressor]:
+        cls.title, cls.letters = label or name, letters
+        return named(COMPRESSORS, name)(cls)
+
+    return register
 
 
 class Compressor(CompressorConstants, ABC):
@@ -32,6 +44,9 @@ class Compressor(CompressorConstants, ABC):
     """
 
     description: ClassVar[str] = "a table with the name and keys of a compressor"
+    title: ClassVar[str] = ""  # in figures and tables
+    letters: ClassVar[Mapping[str, str] | None] = None  # of parameters there
+    examples: ClassVar[Sequence[Mapping[str, Any]]] = ()  # tables that `mpisim check` tries
     seeded: ClassVar[bool] = False  # a form is a `SeededForm`, and a message those values of v
     fitted: bool = False  # `prepare` uses the problem: set for each class that defines it
     lazy: ClassVar[bool] = False  # `compress` also takes `LazyRows`

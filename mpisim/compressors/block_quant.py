@@ -181,7 +181,7 @@ class Blocks(Fitted):
         return float(np.minimum(sizes, np.sqrt(sizes) / h).sum())
 
 
-@compressor("block-quant")
+@compressor("block-quant", "block quantization", {"blocks": "blocks", "s": "s"})
 class BlockQuant(Blocks):
     """QSGD of each of B blocks of coordinates, each with its own norm, all with the same s.
 
@@ -211,7 +211,7 @@ class BlockQuant(Blocks):
         return np.array([float(self._scale)])
 
 
-@compressor("block-quant-plus")
+@compressor("block-quant-plus", "block quantization+", {"blocks": "blocks", "beta": "β"})
 class BlockQuantPlus(Blocks):
     """Block quantization with smoothness-aware steps: SAQ, Definition 3, Appendices D.2 and D.3.
 

@@ -18,7 +18,7 @@ from mpisim.wire.composed import Composed, ComposedForm, Stratum
 from mpisim.wire.sparse import Seeded, SeededForm
 
 
-@compressor("compose")
+@compressor("compose", "compose", {})
 class Compose(Compressor):
     """C(Q(v)) with C = ``outer`` and Q = ``inner``, drawn independently (PermK paper, Lemma 9).
 

@@ -12,7 +12,7 @@ from mpisim.wire.base import Message, same
 from mpisim.wire.dense import Dense, DenseForm
 
 
-@compressor("identity")
+@compressor("identity", "no compression", {})
 class Identity(Compressor):
     """C(v) = v, rounded to wire precision. omega = 0, alpha = 1; the papers charge 32 d bits."""
 

@@ -101,7 +101,7 @@ class Permuted(Compressor):
         return FLOAT_BITS * message.form.counts
 
 
-@compressor("permk")
+@compressor("permk", "PermK", {"groups": "groups"})
 class PermK(Permuted):
     """PermK: one worker keeps each coordinate, or q workers if n > d.
 

@@ -19,7 +19,7 @@ Matrix = list[list[float]]
 ROUNDING = 1e-6  # by which the mean of the mappings may miss the identity: decimals in a file
 
 
-@compressor("permuted-mappings")
+@compressor("permuted-mappings", "permuted mappings", {})
 class PermutedMappings(Compressor):
     """C_i = Q_{pi_i}, with n given linear mappings Q_j and a permutation pi that all workers share.
 

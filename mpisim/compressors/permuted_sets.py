@@ -12,7 +12,7 @@ from mpisim.core.errors import InputError
 from mpisim.core.schema import require
 
 
-@compressor("block-permutation")
+@compressor("block-permutation", "block permutation", {"blocks": "blocks"})
 class BlockPermutation(Permuted):
     """Worker i keeps one of the blocks of a fixed partition of the coordinates.
 
@@ -46,7 +46,7 @@ class BlockPermutation(Permuted):
         return np.cumsum([0, *given])
 
 
-@compressor("permuted-subsets")
+@compressor("permuted-subsets", "permuted subsets", {})
 class PermutedSubsets(Permuted):
     """Worker i gets mapping pi_i of n given ones, Q_j(v) = (n / q) v on subset j, 0 elsewhere.
 

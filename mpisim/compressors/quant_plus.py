@@ -14,7 +14,7 @@ from mpisim.theory import quantization as theory
 from mpisim.wire.codecs import CodecName
 
 
-@compressor("quant-plus")
+@compressor("quant-plus", "quantization+", {"beta": "β"})
 class QuantPlus(Fitted):
     """C(v)_j = |v| sign(v_j) k_j h_ij, k_j rounded at random: SAQ, Definition 4, Appendix E.
 

@@ -32,7 +32,7 @@ def levels_or_saq(s: int | None, d: int, n: int) -> int:
     return s
 
 
-@compressor("qsgd")
+@compressor("qsgd", "QSGD", {"s": "s"})
 class Qsgd(Compressor):
     """C(v)_j = |v| sign(v_j) l_j / s, with l_j = s |v_j| / |v| rounded at random, unbiased.
 
@@ -106,7 +106,7 @@ class Qsgd(Compressor):
         return message.payload_bits - beyond if beyond else message.payload_bits
 
 
-@compressor("natural")
+@compressor("natural", "natural compression", {})
 class Natural(Compressor):
     """C(v)_j: v_j rounded at random to a neighbouring power of two (Horvath et al., 2019).
 

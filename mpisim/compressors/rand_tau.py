@@ -16,7 +16,7 @@ from mpisim.wire.base import Message, same
 from mpisim.wire.sparse import Seeded, SeededForm
 
 
-@compressor("rand-tau")
+@compressor("rand-tau", "rand-τ", {"tau": "τ"})
 class RandTau(Compressor):
     """C(v)_j = v_j / p with probability p = tau / d, else 0, independently for all j.
 
@@ -66,7 +66,7 @@ class RandTau(Compressor):
         return same(message.form.workers, round(FLOAT_BITS * self._tau))
 
 
-@compressor("rand-tau-plus")
+@compressor("rand-tau-plus", "rand-τ+", {"tau": "τ"})
 class RandTauPlus(RandTau):
     """C(v)_j = v_j / p_ij with probability p_ij: rand-tau+ of Safaryan et al. (2021).
 

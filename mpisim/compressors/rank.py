@@ -19,7 +19,7 @@ from mpisim.wire.base import Message, same
 from mpisim.wire.factors import Factors, FactorsForm, Shapes
 
 
-@compressor("rank-k")
+@compressor("rank-k", "RankK", {"k": "K"})
 class RankK(Compressor):
     """The best approximation of each matrix by one of rank k, sent as its two factors.
 

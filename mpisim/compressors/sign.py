@@ -16,7 +16,7 @@ from mpisim.wire.scales import round_scales
 from mpisim.wire.signs import Signs, SignsForm
 
 
-@compressor("scaled-sign")
+@compressor("scaled-sign", "scaled sign", {})
 class ScaledSign(Compressor):
     """C(v) = (|v|_1 / d) sign(v), with sign(0) = +1 (Karimireddy et al., 2019; CD-Adam's paper).
 

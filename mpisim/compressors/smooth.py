@@ -18,7 +18,7 @@ from mpisim.theory.smoothness import matrices
 from mpisim.wire.base import Message
 
 
-@compressor("smooth")
+@compressor("smooth", "smooth", {})
 class Smooth(Compressor):
     """S_i(v) = L_i^{1/2} C(L_i^{†1/2} v), C = ``inner``: SAQ, Algorithms 1 and 2 (DCGD+, DIANA+).
 

@@ -37,7 +37,7 @@ class KCoordinates(Compressor):
         return same(message.form.workers, FLOAT_BITS * self.K)
 
 
-@compressor("randk")
+@compressor("randk", "RandK", {"k": "K"})
 class RandK(KCoordinates):
     """C(v) = (d / k) v on k coordinates drawn without replacement, 0 elsewhere.
 
@@ -74,7 +74,7 @@ class RandK(KCoordinates):
         return cal_L_subsets(matrix, self.K) if self.scaled else None
 
 
-@compressor("topk")
+@compressor("topk", "TopK", {"k": "K"})
 class TopK(KCoordinates):
     """C(v) = v on the k coordinates largest in absolute value, 0 elsewhere; ties: the lower index.
 
@@ -113,7 +113,7 @@ class TopK(KCoordinates):
         return self.K / self.d
 
 
-@compressor("bernoulli")
+@compressor("bernoulli", "Bernoulli", {"p": "p"})
 class Bernoulli(Compressor):
     """C(v) = v / p with probability p, else 0: a worker sends all or nothing.
 

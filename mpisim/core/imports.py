@@ -49,10 +49,20 @@ def imports(name: str, path: Path) -> tuple[str, ...]:
         if plain:
             found += [word.split(" as ")[0].strip() for word in plain.split(",")]
         else:
+            source = _absolute(source, name, path)
             listed = re.sub(r"#.*", "", names).strip("() \t").replace("\n", " ").split(",")
             words = [word.split(" as ")[0].strip() for word in listed]
             found += [_home(source, word) for word in words if word]
     return tuple(other for other in found if _followed(other, name, path))
+
+
+def _absolute(source: str, name: str, path: Path) -> str:
+    """``source`` as the module ``name`` imports it, without leading dots."""
+    rest = source.lstrip(".")
+    up = len(source) - len(rest) - (path.name == "__init__.py")
+    if rest == source:
+        return source
+    return ".".join(filter(None, [*name.split(".")[: -up or None], rest]))
 
 
 def _home(source: str, name: str) -> str:
@@ -76,4 +86,6 @@ def _followed(other: str, name: str, path: Path) -> bool:
     if name.startswith("mpisim."):
         return False
     neighbour = file_of(other)
+    if "." in name:  # of a package: all of it
+        return neighbour is not None and other.partition(".")[0] == name.partition(".")[0]
     return neighbour is not None and path.parent in neighbour.parents

@@ -1,4 +1,4 @@
-"""Classes by name, and how the objects built from an experiment's tables are frozen.
+"""Things by name, and how the objects built from an experiment's tables are frozen.
 
 A table becomes a `frozen` object, a spec. `bind` and `load` work on an `unfrozen` copy, which holds
 what was resolved, so a spec can be used any number of times.
@@ -13,14 +13,90 @@ from functools import cache
 from importlib import import_module
 from typing import Any, NoReturn, TypeVar
 
+from mpisim.core import packages
+from mpisim.core.errors import InputError
+
 T = TypeVar("T")
 
 
-class Registry(MutableMapping[str, type[T]]):
+class Names(MutableMapping[str, T]):
+    """Methods, compressors, ... by name: mpisim's, and those of plugins.
+
+    Plugins of installed packages are imported where a name is unknown, or all names are asked for.
+    They may not replace anything. A plugin that the user names may.
+
+    kind : of what is named, for messages
+    aliases : {another spelling: name}; a plugin may take it for its own
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        own: Mapping[str, T] | None = None,
+        aliases: Mapping[str, str] | None = None,
+    ) -> None:
+        self.kind = kind
+        self._found: dict[str, T] = dict(own or {})
+        self._aliases = dict(aliases or {})
+        self._owners: dict[str, str] = {}  # of names that are not mpisim's
+
+    def canonical(self, name: str) -> str:
+        """The name that logs have: ``randk`` for ``rand-k``."""
+        return self._aliases.get(name, name)
+
+    @property
+    def aliases(self) -> Mapping[str, str]:
+        """{another spelling: name}."""
+        return self._aliases
+
+    def loaded(self) -> dict[str, T]:
+        """What is registered so far, by name."""
+        return dict(self._found)
+
+    def here(self, name: object) -> bool:
+        """Whether the name is known, without the plugins of installed packages."""
+        return name in self._aliases or name in self._found
+
+    def __getitem__(self, name: str) -> T:
+        if not self.here(name):
+            packages.load()
+        return self._found[self.canonical(name)]
+
+    def __setitem__(self, name: str, value: T) -> None:
+        if not _ours(value):
+            package = packages.loading()
+            if package and self.here(name):
+                owner = self._owners.get(name, "mpisim")
+                raise InputError(f"{self.kind} {name!r} is taken by {owner}; rename it")
+            self._owners[name] = package or "another plugin"
+        self._aliases.pop(name, None)
+        self._found[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        del self._found[name]
+
+    def __contains__(self, name: object) -> bool:
+        if not self.here(name) and isinstance(name, str):
+            packages.load()
+        return self.here(name)
+
+    def __iter__(self) -> Iterator[str]:
+        packages.load()
+        return iter(self._names())
+
+    def __len__(self) -> int:
+        packages.load()
+        return len(self._names())
+
+    def _names(self) -> Mapping[str, object]:
+        return self._found
+
+
+class Registry(Names[type[T]]):
     """Classes by name. A room's own are imported when they are asked for, not when names are."""
 
-    def __init__(self) -> None:
-        self._classes: dict[str, type[T]] = {}
+    def __init__(self, kind: str, aliases: Mapping[str, str] | None = None) -> None:
+        super().__init__(kind, aliases=aliases)
         self._modules: dict[str, str] = {}
 
     def provide(self, room: str, modules: Mapping[str, tuple[str, ...]]) -> None:
@@ -28,28 +104,32 @@ class Registry(MutableMapping[str, type[T]]):
         for module, names in modules.items():
             self._modules |= dict.fromkeys(names, f"{room}.{module}")
 
+    def here(self, name: object) -> bool:
+        return name in self._modules or super().here(name)
+
     def __getitem__(self, name: str) -> type[T]:
-        if name in self._modules:
-            import_module(self._modules[name])
-        return self._classes[name]
+        own = self._modules.get(self.canonical(name))
+        if own is not None:
+            import_module(own)
+        return super().__getitem__(name)
 
     def __setitem__(self, name: str, cls: type[T]) -> None:
-        if name in self._modules:  # a plugin's class replaces ours, which must not come later
-            import_module(self._modules[name])
-        self._classes[name] = cls
+        own = self._modules.get(name)
+        if own is not None and cls.__module__ != own:
+            import_module(own)  # a plugin's class replaces ours, which must not come later
+        super().__setitem__(name, cls)
 
     def __delitem__(self, name: str) -> None:
-        del self._classes[name]
+        super().__delitem__(name)
         self._modules.pop(name, None)
 
-    def __contains__(self, name: object) -> bool:
-        return name in self._modules or name in self._classes
+    def _names(self) -> Mapping[str, object]:
+        return {**self._modules, **self._found}
 
-    def __iter__(self) -> Iterator[str]:
-        return iter({**self._modules, **self._classes})
 
-    def __len__(self) -> int:
-        return len({**self._modules, **self._classes})
+def _ours(value: object) -> bool:
+    """Whether mpisim's own modules register this, as they are imported."""
+    return isinstance(value, type) and value.__module__.partition(".")[0] == "mpisim"
 
 
 def named(kinds: MutableMapping[str, Any], name: str) -> Callable[[type[T]], type[T]]:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from mpisim.core.errors import InputError
+from mpisim.core.nearest import meant
 from mpisim.core.registry import frozen
 
 T = TypeVar("T")
@@ -22,7 +23,8 @@ T = TypeVar("T")
 def choose(kinds: Mapping[str, T], name: object, where: str) -> T:
     """The entry of ``kinds`` called ``name``, or `InputError`."""
     if not isinstance(name, str) or name not in kinds:
-        raise InputError(f"{where}: unknown name {name!r}; known: {', '.join(sorted(kinds))}")
+        known = ", ".join(sorted(kinds))
+        raise InputError(f"{where}: unknown name {name!r}; {meant(name, kinds)}known: {known}")
     return kinds[name]
 
 
@@ -34,7 +36,8 @@ def build(cls: type[T], table: Mapping[str, Any], where: str) -> T:
     for key, value in table.items():
         if key not in fields:
             allowed = ", ".join(sorted(fields)) or "none"
-            raise InputError(f"{where}.{key}: unknown key; allowed here: {allowed}")
+            hint = meant(key, fields)
+            raise InputError(f"{where}.{key}: unknown key; {hint}allowed here: {allowed}")
         name = fields[key].name
         values[name] = check_type(value, hints[name], f"{where}.{key}")
     for key, field in fields.items():
@@ -46,7 +49,7 @@ def build(cls: type[T], table: Mapping[str, Any], where: str) -> T:
 
 def check_type(value: Any, hint: Any, where: str) -> Any:
     """``value`` if it fits the annotation ``hint`` (an int is also a float), or `InputError`."""
-    for option in _options(hint):
+    for option in options(hint):
         if dataclasses.is_dataclass(option) and isinstance(value, Mapping):
             return build(option, value, where)  # type: ignore[arg-type]
         ok, converted = _match(value, option)
@@ -65,7 +68,7 @@ def describe(hint: Any) -> str:
         dict: "a table",
     }
     parts = []
-    for option in _options(hint):
+    for option in options(hint):
         if typing.get_origin(option) is typing.Literal:
             parts += [repr(v) for v in typing.get_args(option)]
         elif option is type(None):
@@ -80,7 +83,8 @@ def describe(hint: Any) -> str:
     return " or ".join(parts)
 
 
-def _options(hint: Any) -> tuple[Any, ...]:
+def options(hint: Any) -> tuple[Any, ...]:
+    """The types of a union; a type that is none as the only one."""
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         return typing.get_args(hint)
     return (hint,)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import inf
 from typing import Any, TypeVar, get_args
 
 from mpisim.core.errors import InputError
+from mpisim.core.nearest import meant
 from mpisim.core.schema import build, check_type, choose, require
 from mpisim.methods.estimators import ESTIMATORS, Estimator, estimator
 from mpisim.methods.names import METHODS, Pair
@@ -69,14 +70,22 @@ class Method:
 
 
 def method(
-    name: str, label: str = "", optimizer: str = "gd", **defaults: Any
+    name: str,
+    label: str = "",
+    optimizer: str = "gd",
+    letters: Mapping[str, str] | None = None,
+    **defaults: Any,
 ) -> Callable[[type[Estimator]], type[Estimator]]:
     """Class decorator: register an estimator, and the method that pairs it with ``optimizer``.
 
-    label : its name in figures and tables; defaults : of its keys
+    label : its name in figures and tables; ``name`` unless given
+    letters : {key: letter} of its parameters, for figures and `mpisim theory`
+    defaults : of its keys
     """
 
     def register(cls: type[Estimator]) -> type[Estimator]:
+        if letters is not None:
+            cls.letters = {**cls.letters, **letters}
         METHODS[name] = Pair(name, optimizer, label or name, defaults)
         return estimator(name)(cls)
 
@@ -91,7 +100,8 @@ def make_method(table: dict[str, Any]) -> Method:
     allowed = _keys(Method) | _keys(estimator_class) | _keys(optimizer_class)
     for key in table.keys() - allowed:
         known = ", ".join(sorted(allowed))
-        raise InputError(f"method.{key}: unknown key for {name!r}; allowed here: {known}")
+        hint = meant(key, allowed)
+        raise InputError(f"method.{key}: unknown key for {name!r}; {hint}allowed here: {known}")
     table = {key: value for key, value in defaults.items() if key in allowed} | table
     halves = _half(estimator_class, table), _half(optimizer_class, table)
     bound = check_type(table.get("smoothness", "sharp"), Bound, "method.smoothness")
@@ -110,7 +120,7 @@ def _pair(table: dict[str, Any]) -> tuple[str, Any, Any, dict[str, Any]]:
         return unnamed, first, second, {}
     name: Any = table.get("name")
     pair = choose(METHODS, name, "method.name")
-    return name, pair.estimator, pair.optimizer, pair.defaults
+    return METHODS.canonical(name), pair.estimator, pair.optimizer, pair.defaults
 
 
 def _keys(half: type) -> set[str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from mpisim.core.registry import Names
+
 
 class Pair(NamedTuple):
     """The halves that a method's name stands for.
@@ -19,7 +21,7 @@ class Pair(NamedTuple):
 
 
 BOTH = {"direction": "both"}
-METHODS = {
+_OWN = {
     "gd": Pair("naive", "gd", "GD"),
     "heavy-ball": Pair("naive", "heavy-ball", "heavy ball"),
     "dcgd": Pair("naive", "gd", "DCGD"),
@@ -42,5 +44,6 @@ METHODS = {
     "cd-adam": Pair("ef21", "amsgrad", "CD-Adam", BOTH | {"start": "zero"}),
     "1bit-adam": Pair("1bit-adam", "1bit-adam", "1-bit Adam"),
 }
+METHODS: Names[Pair] = Names("method", _OWN, {"ef21-bc": "ef21-2way"})
 # these methods send dense vectors unless the experiment names a compressor
 UNCOMPRESSED = ("gd", "heavy-ball", "amsgrad")

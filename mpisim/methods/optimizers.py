@@ -9,11 +9,11 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from mpisim.core.functions import power
-from mpisim.core.registry import named
+from mpisim.core.registry import Names, named
 from mpisim.core.schema import require
 from mpisim.core.state import Stateful
 
-OPTIMIZERS: dict[str, type[Optimizer]] = {}
+OPTIMIZERS: Names[type[Optimizer]] = Names("optimizer")
 
 
 def optimizer(name: str):

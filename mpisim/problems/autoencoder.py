@@ -33,7 +33,7 @@ from mpisim.problems.normals import standard_normals
 BLOCK = 2048  # images whose second moments are added at a time
 
 
-@problem("autoencoder")
+@problem("autoencoder", "linear autoencoder")
 class Autoencoder(ExplicitProblem):
     """f_i(D, E) = (1/|D_i|) sum_j |D E a_j - a_j|^2 + lambda/2 |D E - I|_F^2 (Appendix A.5).
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from typing import ClassVar, Literal, Self
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -14,11 +15,13 @@ from mpisim.core.registry import Registry, named, unfrozen
 from mpisim.core.round import Round
 from mpisim.core.schema import require
 
-PROBLEMS: Registry[Problem] = Registry()
+PROBLEMS: Registry[Problem] = Registry("problem")
 
 
-def problem(name: str):
+def problem(name: str, label: str = ""):
     """Class decorator: registers a problem under ``name`` for ``[problem]`` tables.
+
+    label : its name in figures and tables; ``name`` unless given
 
     The class becomes a dataclass, whose fields are the keys of the table. It defines `load`,
     `batch_gradients`, and either `losses` and `gradients` or `losses_and_gradients`.
@@ -28,6 +31,7 @@ def problem(name: str):
         both = cls.losses is not Problem.losses and cls.gradients is not Problem.gradients
         if not both and cls.losses_and_gradients is Problem.losses_and_gradients:
             raise TypeError(f"problem {name!r}: {cls.__name__} must define losses and gradients")
+        cls.title = label or name
         return named(PROBLEMS, name)(cls)
 
     return register
@@ -62,6 +66,8 @@ class Problem(ABC):
     """
 
     name: ClassVar[str]
+    title: ClassVar[str] = ""  # in figures and tables
+    examples: ClassVar[Sequence[Mapping[str, Any]]] = ()  # tables that `mpisim check` tries
     explicit: ClassVar[bool] = False  # whether it is an `ExplicitProblem`
     tested: ClassVar[bool] = False  # whether it is a `ProblemWithTestSet`
     nonnegative: ClassVar[bool] = False

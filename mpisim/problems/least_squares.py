@@ -12,7 +12,7 @@ from mpisim.problems.gram import WeightedGram
 from mpisim.problems.loss_kernels import SQUARES
 
 
-@problem("least-squares")
+@problem("least-squares", "least squares")
 class LeastSquares(Glm):
     """f_i(x) = (1 / 2) mean (a . x - y)^2 + (l2 / 2) |x|^2, or the sum over the rows.
 

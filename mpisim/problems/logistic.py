@@ -21,7 +21,7 @@ class _Logistic(Glm):
     attained = "origin"
 
 
-@problem("logistic")
+@problem("logistic", "logistic loss")
 class Logistic(_Logistic):
     """f_i(x) = mean log(1 + exp(-y a . x)) + (l2 / 2) |x|^2 (SAQ, section 5)."""
 
@@ -33,7 +33,7 @@ class Logistic(_Logistic):
         return WeightedGram(self.design, self._scale, sigmoid(z) * sigmoid(-z), self.l2)
 
 
-@problem("logistic-nonconvex-reg")
+@problem("logistic-nonconvex-reg", "logistic loss, non-convex regulariser")
 class LogisticNonconvexReg(_Logistic):
     """f_i(x) = mean log(1 + exp(-y a . x)) + lambda sum_j x_j^2 / (1 + x_j^2) (CD-Adam, 7.1)."""
 

@@ -23,7 +23,7 @@ LEAST_CURVATURE = _second((9 - sqrt(33)) / 24)
 PUBLISHED_CURVATURE = 0.15405
 
 
-@problem("nonconvex-loss")
+@problem("nonconvex-loss", "non-convex loss")
 class NonconvexLoss(Glm):
     """f_i(x) = mean (1 - 1 / (1 + exp(-y a . x)))^2 + (l2 / 2) |x|^2 (MARINA, (11), has l2 = 0)."""
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from mpisim.core.imports import digest, file_of, imports, short
+from mpisim.core.packages import package_of
 from mpisim.runs.experiment import Experiment
 from mpisim.runs.metrics import METRICS
 
@@ -39,6 +40,12 @@ def modules(experiment: Experiment) -> dict[str, str]:
         if path and name not in REGISTRIES:
             waiting += [other for other in imports(name, path) if not _elsewhere(other)]
     return dict(sorted(found.items()))
+
+
+def packages_of(execution: Iterable[str]) -> list[str]:
+    """Name and version of the packages of plugins among ``module NAME``, each once."""
+    modules = (name.removeprefix("module ") for name in execution if name.startswith("module "))
+    return list(dict.fromkeys(filter(None, map(package_of, modules))))
 
 
 def _named(experiment: Experiment) -> Iterator[str]:

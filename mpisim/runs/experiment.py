@@ -18,6 +18,7 @@ from mpisim.compressors import make as make_compressor
 from mpisim.compressors.base import Compressor
 from mpisim.core import toml
 from mpisim.core.errors import InputError
+from mpisim.core.nearest import meant
 from mpisim.core.schema import build, choose, require
 from mpisim.methods.method_table import Method, make_method
 from mpisim.methods.names import UNCOMPRESSED
@@ -137,8 +138,11 @@ def parse(tables: dict[str, Any]) -> Experiment:
     """An Experiment from the content of a TOML file, or `InputError`."""
     toml.require_plain(tables)
     for key in tables:
+        if key == "sweep":
+            raise InputError("sweep: a grid of experiments; `mpisim sweep FILE.toml` runs it")
         if key not in KEYS:
-            raise InputError(f"{key}: unknown table; allowed: {', '.join(KEYS)}")
+            allowed = ", ".join(KEYS)
+            raise InputError(f"{key}: unknown table; {meant(key, KEYS)}allowed: {allowed}")
     for key in TABLES:
         if not isinstance(tables.get(key, {}), dict):
             raise InputError(f"{key}: {tables[key]!r} is not allowed; it must be a table")

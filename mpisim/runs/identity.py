@@ -60,7 +60,7 @@ def _processor(experiment: Experiment, modules: Iterable[str]) -> str:
     Of a plugin nobody knows this.
     """
     parts = [experiment.problem, *code.nested(experiment.compressor)]
-    ours = all(name.startswith("mpisim") for name in modules)
+    ours = all(name.partition(".")[0] == "mpisim" for name in modules)
     if ours and all(part.portable for part in parts):
         return platform.machine()
     return "; ".join(processor.facts().values())

@@ -6,12 +6,12 @@ import importlib
 import importlib.util
 import os
 import sys
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from mpisim.core.errors import InputError, MpisimError
+from mpisim.core.errors import InputError
+from mpisim.core.load_error import reason
 
 _files: set[str] = set()  # that have been loaded
 
@@ -88,21 +88,3 @@ def _first_on_path(folder: Path) -> Iterator[None]:
     finally:
         with suppress(ValueError):  # the plugin may have removed it
             sys.path.remove(str(folder))
-
-
-def reason(error: BaseException, loader: str) -> str:
-    """What went wrong, and in which line of what the file ``loader`` imported."""
-    if isinstance(error, SyntaxError):
-        place = f"{error.filename}:{error.lineno}: " if error.filename else ""
-        return f"{place}{error.msg}"
-    text = " ".join(str(error).split())
-    if not isinstance(error, MpisimError | ImportError):
-        text = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    frames = traceback.extract_tb(error.__traceback__)
-    ours = (loader, importlib.__file__)
-    lines = [
-        f"{frame.filename}:{frame.lineno}"
-        for frame in frames
-        if frame.filename not in ours and not frame.filename.startswith("<frozen importlib")
-    ]
-    return f"{lines[0]}: {text}" if lines else text

@@ -7,8 +7,10 @@ from typing import Any
 
 from mpisim.comm.one_process import OneProcess
 from mpisim.core import processor
+from mpisim.runs.code import packages_of
 from mpisim.runs.durations import PENDING
 from mpisim.runs.git import commit
+from mpisim.runs.labels import labels_of
 from mpisim.runs.placement import Place, hosts, oversubscribed
 from mpisim.runs.setup import Setup
 from mpisim.runs.sysinfo import PACKAGE, blas, mpi_library, provenance, source
@@ -17,17 +19,20 @@ from mpisim.runs.sysinfo import PACKAGE, blas, mpi_library, provenance, source
 def attributes_of(setup: Setup, command: str, places: list[Place]) -> dict[str, Any]:
     """The attributes in docs/log.md; ``places``: of the ranks."""
     experiment, star, parameters = setup.experiment, setup.star, setup.estimator.parameters()
+    packages = "; ".join(packages_of(setup.execution))
     alone = isinstance(star.comm, OneProcess)
     return (
         provenance()
         | processor.facts()
         | commit(PACKAGE)
         | {"source": source(), "blas": blas(), "code": json.dumps(setup.execution)}
+        | ({"plugin_packages": packages} if packages else {})
         | {f"method_{name}": value for name, value in parameters.items()}
         | {
             "title": experiment.title,
             "command": command,
             "config": experiment.to_toml(),
+            "labels": labels_of(experiment),
             "method": experiment.method.name,
             "compressor": experiment.compressor.name,
             "problem": setup.problem.identity,

@@ -36,8 +36,8 @@ class Line:
     @property
     def name(self) -> str:
         """``DASHA``, or ``DASHA, PermK``."""
-        also = f", {labels.COMPRESSORS[self.compressor]}" if self.with_compressor else ""
-        return labels.method(self.method) + also
+        sent = ", " + labels.compressor({"name": self.compressor})
+        return labels.method(self.method) + (sent if self.with_compressor else "")
 
     @property
     def dash(self) -> Any:

@@ -8,13 +8,14 @@ from math import ceil, log2
 
 import numpy as np
 
+from mpisim.analysis.plugin.compressor import DOUBLE, SINGLE
+from mpisim.analysis.plugin.moments import draw
 from mpisim.compressors import Compressor, make
 from mpisim.core.rng import Draw, Streams
 from mpisim.wire.base import Message, Precision
 from tests.wire import string_elias
 
-SINGLE = Precision(np.dtype("float32"), np.dtype("float64"))
-DOUBLE = Precision(np.dtype("float64"), np.dtype("float64"))
+__all__ = ["CASES", "DOUBLE", "SINGLE", "Case", "Chosen", "chosen", "draw", "name_of"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -145,11 +146,6 @@ CASES = [
 
 def name_of(case: Case) -> str:
     return "-".join(str(value) for value in case.table.values())
-
-
-def draw(workers: int, round: int = 7, seed: int = 3, first: int = 0) -> Draw:
-    """A draw for workers first, first + 1, ..."""
-    return Draw(Streams(seed), "up", round, first, workers)
 
 
 @dataclasses.dataclass(eq=False)

@@ -26,7 +26,7 @@ from tests.compressors.cases import SINGLE
         ),
         ({"name": "randk", "k": 1.5}, "compressor.k: 1.5 is not allowed; it must be an integer"),
         ({"name": "randk"}, "compressor.k: missing; it must be an integer"),
-        ({"name": "randk", "K": 3}, "compressor.K: unknown key; allowed here: k"),
+        ({"name": "randk", "K": 3}, "compressor.K: unknown key; did you mean 'k'? allowed here: k"),
         (
             {"name": "qsgd", "s": 0},
             "compressor.s: 0 is not allowed; it must be an integer from 1 to 2**31 - 1",
@@ -44,7 +44,7 @@ from tests.compressors.cases import SINGLE
             {"name": "bernoulli", "p": True},
             "compressor.p: True is not allowed; it must be a number",
         ),
-        ({"name": "randq"}, "compressor.name: unknown name 'randq'; known: "),
+        ({"name": "randq"}, "compressor.name: unknown name 'randq'; did you mean 'randk'? known: "),
         ({"k": 3}, "compressor.name: missing; known: "),
     ],
 )

@@ -7,10 +7,10 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
+from mpisim.analysis.plugin.moments import excess_z, mean_z
 from mpisim.core.rng import Draw, Streams
 from mpisim.theory import quantization as theory
 from tests.compressors.cases import DOUBLE, SINGLE, chosen, draw
-from tests.compressors.moments import excess_z, mean_z
 from tests.compressors.smooth_support import (
     SCHEMES,
     name_of,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mpisim.analysis.plugin.moments import excess_z, mean_z
 from mpisim.compressors.matrix_roots import cut_off, pseudo_inverse, square_root
 from tests.compressors.cases import DOUBLE, SINGLE, draw
-from tests.compressors.moments import excess_z, mean_z
 from tests.compressors.smooth_support import (
     SCHEMES,
     name_of,

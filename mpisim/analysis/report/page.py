@@ -78,7 +78,7 @@ def sections_of(logs: Sequence[Log]) -> list[Section]:
     """A section for each problem with its data and number of workers."""
     found: dict[str, list[Log]] = {}
     for log in logs:
-        problem = labels.problem(log.config["problem"])
+        problem = labels.of_log(log.attrs).problem(log.config["problem"])
         workers = f"{log.n} worker{'s' if log.n > 1 else ''}"
         found.setdefault(f"{problem}, {workers}", []).append(log)
     return [

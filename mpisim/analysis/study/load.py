@@ -11,7 +11,7 @@ from types import ModuleType
 
 from mpisim.analysis.study.spec import Figure, Study
 from mpisim.core.errors import InputError
-from mpisim.runs.plugins import reason
+from mpisim.core.load_error import reason
 
 FILE = "figures.py"
 STUDIES = Path("run")  # where `mpisim figure` and make look for studies

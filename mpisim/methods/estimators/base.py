@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -19,7 +20,7 @@ from mpisim.methods.oracle import Oracle
 from mpisim.theory.complexity import Case, Guarantee
 from mpisim.theory.setting import Setting, Step
 
-ESTIMATORS: Registry[Estimator] = Registry()
+ESTIMATORS: Registry[Estimator] = Registry("estimator")
 Theory = Literal["theory"]
 Direction = Literal["up", "both"]  # which messages are compressed: only those up, or all
 
@@ -56,10 +57,12 @@ class Estimator(Stateful, ABC):
     `estimate` set are the estimator's state (`Stateful`).
 
     letters : of some keys, in the method's paper
+    examples : tables that `mpisim check` tries
     """
 
     name: ClassVar[str]
     letters: ClassVar[dict[str, str]] = {"batch": "b'", "big_batch": "b", "participants": "r"}
+    examples: ClassVar[Sequence[Mapping[str, Any]]] = ()
     star: Star
     oracle: Oracle
     compressor: Compressor

@@ -12,11 +12,12 @@ from mpisim.comm.star import Star
 from mpisim.comm.upload import Upload
 from mpisim.core.lanes import dot
 from mpisim.core.lazy_rows import LazyRows
+from mpisim.core.registry import Names
 from mpisim.methods.optimizers import Optimizer
 from mpisim.problems.base import Problem, ProblemWithTestSet
 from mpisim.runs.log.schema import Column
 
-METRICS: dict[str, type[Metric]] = {}
+METRICS: Names[type[Metric]] = Names("metric")
 
 
 def metric(name: str):

@@ -1,0 +1,42 @@
+"""NAME: one line on the method, and its paper."""
+
+from __future__ import annotations
+
+import mpisim
+
+
+@mpisim.method("NAME", label="LABEL", letters={"alpha": "α"})
+class CLASS(mpisim.Estimator):
+    """g^k = (1/n) sum_i (h_i^k + m_i^k) with m_i^k = C_i(grad f_i(x^k) - h_i^k), which h_i follows.
+
+    alpha : h_i^{k+1} = h_i^k + alpha m_i^k; "theory": 1 / (1 + omega)
+    """
+
+    alpha: float | str = "theory"
+
+    def check(self):  # self.star, self.oracle and self.compressor are known here
+        if self.alpha == "theory":
+            if self.compressor.omega is None:
+                raise mpisim.InputError('method.alpha = "theory" needs an unbiased compressor')
+            self.alpha = 1 / (1 + self.compressor.omega)
+        good = not isinstance(self.alpha, str) and 0 < self.alpha <= 1
+        mpisim.require(good, "method.alpha", self.alpha, 'a number in (0, 1] or "theory"')
+
+    def start(self, x):  # what start and estimate set is the state, and checkpoints have it
+        self.h_i = 0 * self.oracle.gradients(x)  # (m, d): a row for each worker of this rank
+        self.h = 0 * x  # (d,): the mean of all h_i, the same on all ranks
+        return self.estimate(x)
+
+    def estimate(self, x):
+        m_i = self.compress(self.oracle.gradients(x) - self.h_i)
+        m = self.star.average(m_i)
+        g = self.h + m
+        self.h_i = self.h_i + self.alpha * m_i.decoded()  # as the server sees it
+        self.h = self.h + self.alpha * m
+        return g
+
+    def theory_step(self, setting):
+        omega = setting.omega
+        if omega is None:
+            raise mpisim.InputError("method.stepsize: the theorem needs an unbiased compressor")
+        return mpisim.Step(1 / (setting.c.L * (1 + 6 * omega / setting.n)), "your theorem")

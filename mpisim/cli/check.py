@@ -1,0 +1,40 @@
+"""The sub-command `mpisim check`."""
+
+from __future__ import annotations
+
+import argparse
+
+from mpisim.cli.parser import require_mpi
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Check what plugins register: compressors by their constants and messages, problems by"
+        " their gradients, and all in small runs, in two parts and on three ranks."
+    )
+    parser.add_argument(
+        "plugins", metavar="MODULE|FILE.py", nargs="+", help="a plugin, as for --plugin"
+    )
+    parser.set_defaults(command=check_command)
+
+
+def check_command(args: argparse.Namespace, argv: list[str]) -> int:
+    """Print a line for each check; 1 if one failed."""
+    require_mpi()
+    from mpisim.runs.launch import guarded
+
+    def body(comm) -> int:
+        from mpisim.analysis.plugin.check import check
+        from mpisim.analysis.plugin.compressor import DRAWS, ERROR_RATE
+
+        found = check(args.plugins, comm, lambda one: print(one, flush=True))
+        failed = sum(one.failed for one in found)
+        skipped = sum(one.status == "not checked" for one in found)
+        if comm.rank == 0:
+            print(f"{len(found)} checks: {failed} failed, {skipped} do not apply")
+            if any(one.subject.startswith("compressor ") for one in found):
+                rate = f"a right compressor fails in {ERROR_RATE:g} of all cases"
+                print(f"omega, alpha, zeta: by {DRAWS} draws; {rate}")
+        return int(comm.bcast(failed) > 0)
+
+    return guarded(body)
