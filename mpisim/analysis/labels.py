@@ -2,28 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Callable, Collection, Mapping
-from pathlib import Path
 from typing import Any
 
-from mpisim.methods.names import METHODS
+from mpisim.runs.labels import Labels, compressor, method, number, of_log, parameter, problem
 
-PARAMETERS = {
-    "k": "K",
-    "stepsize": "γ",
-    "alpha": "α",
-    "beta": "β",
-    "beta1": "β₁",
-    "beta2": "β₂",
-    "lambda": "λ",
-    "tau": "τ",
-    "nu": "ν",
-    "omega": "ω",
-    "workers": "n",
-    "momentum": "β",
-}
+__all__ = ["Labels", "compressor", "method", "number", "of_log", "parameter", "problem", "training"]
+
 NETWORKS = {"resnet18": "ResNet-18", "vgg16": "VGG-16", "wrn-16-4": "WideResNet-16-4"}
 IMAGES = {
     "cifar10": "CIFAR-10",
@@ -31,123 +15,6 @@ IMAGES = {
     "cifar10-part": "part of CIFAR-10",
     "generated": "generated images",
 }
-
-
-class Labels:
-    """The names in one log, which keeps those that its classes declare.
-
-    declared : what `mpisim.runs.labels.labels_of` wrote; older logs have the names of mpisim's own
-    """
-
-    def __init__(self, declared: Mapping[str, Any]):
-        self._declared = declared
-
-    def method(self, name: str) -> str:
-        """The name of a method in its paper."""
-        own = METHODS[name].label if METHODS.here(name) else name
-        return self._declared.get("method", own)
-
-    def compressor(self, table: Mapping[str, Any], also: Collection[str] = ()) -> str:
-        """A compressor, its parameters with a letter, and those in ``also``: ``RandK (K = 10)``."""
-        label, letters = self._compressor(str(table.get("name", "")))
-        shown = [
-            parameter(key, value, letters)
-            for key, value in table.items()
-            if (_shown(key, value, letters) or key in also) and not isinstance(value, dict | list)
-        ]
-        text = label + "".join(f" of {self.compressor(one, also)}" for one in _inner(table))
-        return text + (f" ({', '.join(shown)})" if shown else "")
-
-    def problem(self, table: Mapping[str, Any]) -> str:
-        """A problem and its data: ``non-convex loss on mushrooms``."""
-        text = self.problem_name(str(table.get("name", "")))
-        return f"{text} on {Path(str(table['data'])).name}" if table.get("data") else text
-
-    def problem_name(self, name: str) -> str:
-        """A problem without its data."""
-        if "problem" in self._declared:
-            return self._declared["problem"]
-        from mpisim.problems import PROBLEMS
-
-        return PROBLEMS[name].title if PROBLEMS.here(name) else name
-
-    def parameter(self, key: str, value: Any) -> str:
-        """A parameter of the method, problem or run."""
-        return parameter(key, value, self._declared.get("letters"))
-
-    def _compressor(self, name: str) -> tuple[str, Mapping[str, str] | None]:
-        """Label and letters."""
-        known = self._declared.get("compressors", {})
-        if name in known:
-            return known[name]
-        from mpisim.compressors import COMPRESSORS  # imports Numba, which new logs do not need
-
-        if not COMPRESSORS.here(name):
-            return name, None
-        return COMPRESSORS[name].title, COMPRESSORS[name].letters
-
-
-_OURS = Labels({})
-method, compressor, problem = _OURS.method, _OURS.compressor, _OURS.problem
-
-
-def _letters(found: Any) -> dict[str, str]:
-    return {str(key): str(letter) for key, letter in found.items()}
-
-
-def _compressors(found: Any) -> dict[str, tuple[str, dict[str, str] | None]]:
-    return {
-        name: (str(label), None if letters is None else _letters(letters))
-        for name, (label, letters) in found.items()
-    }
-
-
-_checked: dict[str, Callable[[Any], Any]] = {
-    "method": str,
-    "problem": str,
-    "letters": _letters,
-    "compressors": _compressors,
-}
-
-
-def of_log(attributes: Mapping[str, Any]) -> Labels:
-    """The names in a log, from the attributes of its root."""
-    try:
-        declared = json.loads(attributes.get("labels", "{}"))
-        return Labels({key: _checked[key](value) for key, value in declared.items()})
-    except (AttributeError, LookupError, TypeError, ValueError):  # a log from anywhere
-        return Labels({})
-
-
-def _inner(table: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The compressors inside one."""
-    tables = [value for value in table.values() if isinstance(value, dict)]
-    lists = [value for value in table.values() if isinstance(value, list)]
-    return tables + [item for value in lists for item in value if isinstance(item, dict)]
-
-
-def _shown(key: str, value: Any, letters: Mapping[str, str] | None) -> bool:
-    if letters is not None:
-        return key in letters
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def parameter(key: str, value: Any, letters: Mapping[str, str] | None = None) -> str:
-    """A parameter and its value: ``K = 10``, ``γ = 4 × theory``, ``bias``."""
-    symbol = (letters or {}).get(key) or PARAMETERS.get(key, key.replace("_", " "))
-    if isinstance(value, dict) and "theory" in value:
-        under = f" ({value['condition']})" if "condition" in value else ""
-        return f"{symbol} = {number(value['theory'])} × theory{under}"
-    if value is True or value is False:
-        return symbol if value else f"no {symbol}"
-    return f"{symbol} = {number(value)}"
-
-
-def number(value: Any) -> str:
-    """A value, floats with four digits."""
-    if isinstance(value, float) and math.isfinite(value):
-        return f"{value:.4g}"
-    return str(value)
 
 
 def training(config: dict[str, Any], n: int) -> str:

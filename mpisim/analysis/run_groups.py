@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import numpy as np
@@ -48,15 +48,17 @@ class RunGroup:
         return ", ".join(filter(None, (self.method, self.variant)))
 
 
-def group_runs(logs: Iterable[Log], by_ranks: bool = False) -> list[RunGroup]:
+def group_runs(
+    logs: Iterable[Log], by_ranks: bool = False, ignored: Collection[str] = IGNORED
+) -> list[RunGroup]:
     """Groups in the order of their first logs, labelled by exactly what differs between them.
 
     With ``by_ranks``, for figures that show time, runs on other numbers of ranks or on another
-    network of the lab are groups of their own.
+    network of the lab are groups of their own. The keys ``ignored`` set none apart.
     """
     found: dict[str, RunGroup] = {}
     for log in logs:
-        keys = {k: v for k, v in flatten(log.config).items() if k not in IGNORED}
+        keys = {k: v for k, v in flatten(log.config).items() if k not in ignored}
         if by_ranks:
             keys |= {key: log.attrs[key] for key in ("ranks", "network") if key in log.attrs}
         if not log.config:

@@ -11,6 +11,7 @@ import numpy as np
 
 from mpisim.analysis.criteria import BURN_IN, CRITERIA, DEFAULT, Criterion
 from mpisim.analysis.curves import Axis
+from mpisim.analysis.run_groups import IGNORED, group_runs
 from mpisim.core.atomic_file import write_json
 from mpisim.core.errors import InputError
 from mpisim.core.schema import choose
@@ -49,6 +50,7 @@ class TunedSetting:
     """The steps tried for one setting, and the best of them.
 
     name : method-compressor-data
+    label : what sets it apart from the others: ``MARINA, RandK (K = 10)``; the name of a single one
     settings : {TABLE.KEY: value} of the keys that vary between the settings
     theory : whether steps are multiples of the theory step
     candidates : by ascending step
@@ -57,6 +59,7 @@ class TunedSetting:
     """
 
     name: str
+    label: str
     settings: dict[str, Any]
     theory: bool
     candidates: list[Candidate]
@@ -94,7 +97,20 @@ def ranked(found: Iterable[Log], criterion: str) -> list[TunedSetting]:
         with damaged(logs[0].path):
             _require_comparable(logs[0], rule)
             tuned.append(_tune(logs, own, rule))
-    return tuned
+    return _labelled(tuned, [logs[0] for logs in groups.values()])
+
+
+def _labelled(tuned: list[TunedSetting], logs: list[Log]) -> list[TunedSetting]:
+    """The settings with labels; ``logs``: one of each."""
+    found: dict[Path, str] = {}
+    for group in group_runs(logs, ignored={*IGNORED, *FREE}):
+        found |= {log.path: group.label for log in group.logs}
+    labelled = []
+    for one, log in zip(tuned, logs, strict=True):
+        parts = found.get(log.path, one.name), one.settings.get("condition", "")
+        text = ", ".join(filter(None, parts))
+        labelled.append(dataclasses.replace(one, label=text or one.name))
+    return labelled
 
 
 def report(points: list[Point], criterion: str, folder: Path) -> str:
@@ -148,7 +164,7 @@ def _tune(logs: list[Log], settings: dict[str, Any], rule: Criterion) -> TunedSe
     edge = len(candidates) > 1 and chosen in (candidates[0], candidates[-1])
     settings = {key: value for key, value in settings.items() if key != "step is"}
     name = logs[0].path.stem.rpartition("-")[0]
-    return TunedSetting(name, settings, _step(logs[0])[0], candidates, chosen, edge)
+    return TunedSetting(name, name, settings, _step(logs[0])[0], candidates, chosen, edge)
 
 
 def _candidate(step: float, logs: list[Log], seeds: set[int], rule: Criterion) -> Candidate:
@@ -183,9 +199,8 @@ def _out(log: Log, rule: Criterion) -> str:
 
 
 def _lines(choice: TunedSetting) -> list[str]:
-    what = ", ".join(f"{key} = {value}" for key, value in choice.settings.items())
     unit = " x theory" if choice.theory else ""
-    lines = [choice.name + (f" ({what})" if what else "")]
+    lines = [choice.label]
     for candidate in choice.candidates:
         mark = "*" if candidate is choice.best else " "
         score = candidate.out if candidate.score is None else f"{candidate.score:.6g}"

@@ -103,8 +103,10 @@ def _measure(content: bytes, path: Path) -> list[str]:
 
 
 def fetch(name: str) -> str:
-    """Download a registered set; returns where it is."""
-    return "\n".join(f"{name}: {path}" for path in fetching.fetch(name))
+    """Download a registered set, unless a folder of MPISIM_DATA has it; returns where it is."""
+    paths, downloads = fetching.fetch(name), fetching.datasets_folder().resolve()
+    there = ("" if downloads in p.resolve().parents else ", found by MPISIM_DATA" for p in paths)
+    return "\n".join(f"{name}: {path}{text}" for path, text in zip(paths, there, strict=True))
 
 
 def sample(path: str) -> str:

@@ -123,14 +123,19 @@ def run_sweeps(args: argparse.Namespace, body: Callable[..., int]) -> int:
     return on_all_ranks(args, body)
 
 
+def prepare_mpi() -> None:
+    """Let MPI start where it is imported in a job of mpirun, by a plugin say; elsewhere not."""
+    import mpi4py
+
+    mpi4py.rc.initialize = launched()
+
+
 def require_mpi() -> None:
     """Start MPI in a job of mpirun, the only one that uses it.
 
     `InputError` if that fails, because mpi4py has found no library, say.
     """
-    import mpi4py
-
-    mpi4py.rc.initialize = launched()  # what a plugin imports
+    prepare_mpi()
     if not launched():
         return
     try:

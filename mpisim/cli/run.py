@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from mpisim.cli.parser import add_accept, add_experiment, command_line, on_all_ranks
+from mpisim.cli.parser import add_accept, add_experiment, command_line, on_all_ranks, prepare_mpi
+from mpisim.comm import launcher
+from mpisim.core.terminal import is_terminal, report
+
+if TYPE_CHECKING:
+    from mpisim.runs.end import End
+    from mpisim.runs.experiment import Experiment
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -31,27 +38,72 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run_command(args: argparse.Namespace, argv: list[str]) -> int:
+    """Run ``mpisim run``. The first line comes before MPI starts, which takes a second."""
+    prepare_mpi()
+    found = _read(args)
+    if not isinstance(found, Exception) and launcher.rank() == 0:
+        _announce(*found)
 
     def body(comm) -> int:
-        from mpisim.runs.experiment import read
         from mpisim.runs.loop import run
         from mpisim.runs.record import Output
         from mpisim.runs.status import EXIT_CODES, STOPPED
-        from mpisim.runs.tables import digest
 
-        workers = [] if args.workers is None else [f"problem.workers={args.workers}"]
-        experiment = read(args.file, args.set + workers)
-        stem = args.file.stem if args.file else experiment.method.name
-        # with the hash of the experiment: other experiments have other logs
-        out = args.out or Path("logs") / f"{stem}-{digest(experiment.to_toml())}.h5"
+        if isinstance(found, Exception):
+            raise found
+        experiment, out = found
         flags = args.force, args.resume, args.accept_changes
-        result = run(experiment, Output(out, *flags, command_line(argv)), comm)
+        output = Output(out, *flags, command_line(argv), closing=False)
+        result = run(experiment, output, comm)
         if comm.rank == 0 and result.status not in STOPPED:  # else there is a line already
-            row = result.row
-            found = f"loss {row.loss:.6g}, |grad f|^2 {row.grad_norm_sq:.6g}"
-            by = result.stopped_by
-            why = f" (run.stop.{by})" if by not in ("", "rounds") else ""
-            print(f"{result.status}: round {row.round}{why}, {found}, log {out}")
+            print(_done(result, out))
         return EXIT_CODES[result.status]
 
     return on_all_ranks(args, body)
+
+
+def _read(args: argparse.Namespace) -> tuple[Experiment, Path] | Exception:
+    """The experiment and its log, or why there is none, which all ranks report together."""
+    from mpisim.runs import plugins
+    from mpisim.runs.experiment import read
+    from mpisim.runs.tables import digest
+
+    workers = [] if args.workers is None else [f"problem.workers={args.workers}"]
+    try:
+        plugins.load(args.plugin)
+        experiment = read(args.file, args.set + workers)
+    except Exception as error:
+        return error
+    stem = args.file.stem if args.file else experiment.method.name
+    # with the hash of the experiment: other experiments have other logs
+    return experiment, args.out or Path("logs") / f"{stem}-{digest(experiment.to_toml())}.h5"
+
+
+def _announce(experiment: Experiment, out: Path) -> None:
+    """What runs and where the log goes: under mpirun, which shows nothing by itself, or live."""
+    import sys
+
+    from mpisim.runs.headline import headline
+
+    if launcher.launched() or is_terminal(sys.stderr):
+        report(headline(experiment, launcher.size(), out))
+
+
+def _done(result: End, out: Path) -> str:
+    row, by = result.row, result.stopped_by
+    why = f" (run.stop.{by})" if by not in ("", "rounds") else ""
+    found = f"loss {row.loss:.6g}, |grad f|^2 {row.grad_norm_sq:.6g}"
+    return f"{result.status}: round {row.round}{why}, {found}{_pace(result)}, log {out}"
+
+
+def _pace(result: End) -> str:
+    """Seconds of the rounds, and rounds a second; empty for a log that was complete before."""
+    from mpisim.runs.progress import duration
+
+    known = result.attributes
+    if not known:
+        return ""
+    seconds = known["seconds_elapsed"] - known["seconds_setup"] - known["seconds_rehearsal"]
+    rounds = result.row.round - int(known.get("resumed", 0))
+    rate = f" ({rounds / seconds:.3g} rounds/s)" if rounds and seconds > 0 else ""
+    return f", {duration(seconds)}{rate}"

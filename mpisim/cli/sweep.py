@@ -13,6 +13,7 @@ from mpisim.cli.parser import (
     run_sweeps,
     spread_of,
 )
+from mpisim.core.terminal import report
 from mpisim.runs.sweep.points import Point, exit_code
 
 
@@ -33,17 +34,20 @@ def add_grid(parser: argparse.ArgumentParser) -> None:
 
 
 def sweep_command(args: argparse.Namespace, argv: list[str]) -> int:
-
+    """Run ``mpisim sweep``."""
     return run_sweeps(args, lambda comm: exit_code(run_grid(args, argv, comm)[1]))
 
 
 def run_grid(args: argparse.Namespace, argv: list[str], comm) -> tuple[Path, list[Point]]:
     """Run what is missing of the grid; the folder of the logs, and all points."""
     from mpisim.comm.job import on_first
+    from mpisim.runs.experiment import read_toml
     from mpisim.runs.sweep.grid import read
     from mpisim.runs.sweep.runner import counts, sweep
 
     folder, grid = on_first(comm, lambda: read(args.file, args.set))
+    if comm.rank == 0 and len(grid) == 1 and "sweep" not in read_toml(args.file):
+        report(f"mpisim: {args.file}: has no [sweep]; did you mean `mpisim run {args.file}`?")
     folder = args.out or folder
     how = command_line(argv), args.accept_changes, spread_of(args)
     points = sweep(folder, grid, comm, *how)

@@ -32,6 +32,14 @@ def report(text: str) -> None:
         print(printable(text), file=sys.stderr, flush=True)
 
 
+def is_terminal(stream: TextIO) -> bool:
+    """Whether a stream is shown as it is written; False for one that is closed."""
+    try:
+        return stream.isatty()
+    except (AttributeError, ValueError):
+        return False
+
+
 def _escaped(found: re.Match[str]) -> str:
     code = ord(found[0])
     return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"

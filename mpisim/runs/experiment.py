@@ -129,6 +129,8 @@ class Experiment:
 def read(path: Path | None, settings: list[str]) -> Experiment:
     """An Experiment from a file (or none) and ``--set`` settings, which override the file."""
     tables = {} if path is None else read_toml(path)
+    if "sweep" in tables:
+        raise InputError(f"{path}: has a grid, [sweep]; did you mean `mpisim sweep {path}`?")
     for setting in settings:
         apply(tables, setting)
     return parse(tables)
@@ -139,7 +141,7 @@ def parse(tables: dict[str, Any]) -> Experiment:
     toml.require_plain(tables)
     for key in tables:
         if key == "sweep":
-            raise InputError("sweep: a grid of experiments; `mpisim sweep FILE.toml` runs it")
+            raise InputError("sweep: a grid of experiments, which `mpisim sweep FILE.toml` runs")
         if key not in KEYS:
             allowed = ", ".join(KEYS)
             raise InputError(f"{key}: unknown table; {meant(key, KEYS)}allowed: {allowed}")

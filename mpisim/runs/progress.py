@@ -46,7 +46,13 @@ class Progress:
             self._shown.show(self._line(now), now)
 
     def close(self, status: str = "done") -> None:
-        """Write the closing line with the status of the run; later calls do nothing."""
+        """Write the closing line with the status of the run; later calls do nothing.
+
+        Without a status there is no such line.
+        """
+        if not status:
+            self._shown.erase()
+            self._first = None
         if self._first is None:
             return
         seconds = self._clock() - self._begin

@@ -8,9 +8,9 @@ from typing import Any
 from mpisim.comm.one_process import OneProcess
 from mpisim.core import processor
 from mpisim.runs.code import packages_of
+from mpisim.runs.declared_labels import declared
 from mpisim.runs.durations import PENDING
 from mpisim.runs.git import commit
-from mpisim.runs.labels import labels_of
 from mpisim.runs.placement import Place, hosts, oversubscribed
 from mpisim.runs.setup import Setup
 from mpisim.runs.sysinfo import PACKAGE, blas, mpi_library, provenance, source
@@ -32,7 +32,7 @@ def attributes_of(setup: Setup, command: str, places: list[Place]) -> dict[str, 
             "title": experiment.title,
             "command": command,
             "config": experiment.to_toml(),
-            "labels": labels_of(experiment),
+            "labels": json.dumps(declared(experiment), ensure_ascii=False),
             "method": experiment.method.name,
             "compressor": experiment.compressor.name,
             "problem": setup.problem.identity,

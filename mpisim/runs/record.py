@@ -38,6 +38,7 @@ class Output:
     resume : go on from its checkpoint; where there is nothing, start
     accept : go on although other code, libraries or processors executed the rows before
     quiet : show no progress
+    closing : whether the progress ends with a line
     keep : also keep the rows in memory
     earlier : with resume, and where there is no log yet: the log of the same experiment with a
         smaller budget that it goes on from; that log stays as it is
@@ -50,6 +51,7 @@ class Output:
     accept: bool = False
     command: str = ""
     quiet: bool = False
+    closing: bool = True
     keep: bool = False
     earlier: Path | None = None
     side_by_side: int = 1
@@ -116,7 +118,7 @@ class Record:
         """End log and progress; None: the run failed."""
         status, x = ("failed", None) if end is None else (end.status, end.x)
         if self.progress is not None:
-            self.progress.close(status)
+            self.progress.close(status if self.output.closing else "")
         if self.attributes:
             self.attributes |= self.durations.attributes()
             self.attributes["stopped_by"] = end.stopped_by if end else ""

@@ -7,6 +7,8 @@ import shutil
 import sys
 from typing import TextIO
 
+from mpisim.core.terminal import is_terminal
+
 LIVE_SECONDS = 0.25
 FIRST_LINE_SECONDS = 10.0
 LONGEST_GAP_SECONDS = 60.0
@@ -25,7 +27,7 @@ class StatusLine:
 
     def __init__(self, stream: TextIO | None, interactive: bool | None, now: float):
         self._stream = sys.stderr if stream is None else stream
-        self._interactive = _is_terminal(self._stream) if interactive is None else interactive
+        self._interactive = is_terminal(self._stream) if interactive is None else interactive
         self._gap = FIRST_LINE_SECONDS
         self.due = now if self._interactive else now + self._gap
 
@@ -57,10 +59,3 @@ class StatusLine:
             self._stream.flush()
         except (OSError, ValueError):  # the reader is gone, or the stream is closed
             self.due = math.inf
-
-
-def _is_terminal(stream: TextIO) -> bool:
-    try:
-        return stream.isatty()
-    except (AttributeError, ValueError):
-        return False

@@ -6,12 +6,16 @@ import io
 import numpy as np
 import pytest
 
-from mpisim.analysis import labels, latex
+from mpisim.analysis import latex
 from mpisim.analysis.link_model import parse as links
 from mpisim.analysis.modelled import ModelledSeconds
 from mpisim.analysis.targets import parse
 from mpisim.cli import main
+from mpisim.compressors import COMPRESSORS
 from mpisim.core.errors import InputError
+from mpisim.methods.names import METHODS
+from mpisim.problems import PROBLEMS
+from mpisim.runs.labels import PARAMETERS
 from mpisim.runs.log.reader import read
 
 K = np.arange(51)
@@ -98,7 +102,10 @@ def test_latex_is_ascii(make_log, capsys):
 
 
 def test_latex_has_every_letter_of_our_names():
-    texts = [*labels.PARAMETERS.values(), *labels.COMPRESSORS.values(), *labels.PROBLEMS.values()]
+    texts = [*PARAMETERS.values(), *(pair.label for pair in METHODS.values())]
+    for kind in COMPRESSORS.values():
+        texts += [kind.title, *(kind.letters or {}).values()]
+    texts += [kind.title for kind in PROBLEMS.values()]
     for text in [*texts, "a_b & 50% of $5 #1 {x} ~ ^ \\"]:
         assert latex.escaped(text).isascii(), text
     assert latex.escaped("a_b\\") == r"a\_b\textbackslash{}"

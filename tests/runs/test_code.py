@@ -36,6 +36,7 @@ REPORTS = (
     "mpisim.runs.git",
     "mpisim.runs.experiment",
     "mpisim.runs.identity",
+    "mpisim.runs.declared_labels",
     "mpisim.runs.log.schema",
     "mpisim.runs.placement",
     "mpisim.runs.poll",

@@ -194,7 +194,7 @@ def test_command(capsys):
         "the penalty's l2",
         "epsilon^2 = 0.0001",
         "PP-MARINA, r = 3",
-        "Table 2: until E f - f(x*) <= epsilon = 0.01",
+        "MARINA paper, Table 2: until E f - f(x*) <= epsilon = 0.01",
     ):
         assert part in text, part
     assert "nan" not in text and "none" not in text

@@ -181,7 +181,7 @@ def _table(facts: Facts, condition: Condition, epsilon: float) -> str:
     number, goal = "1", f"E|grad f|^2 <= epsilon^2 = {text.number(epsilon**2)}"
     if condition == "PL":
         number, goal = "2", f"E f - f(x*) <= epsilon = {text.number(epsilon)}, f being PL"
-    title = f"Table {number}: until {goal}"
+    title = f"MARINA paper, Table {number}: until {goal}"
     if facts.f_inf is None:
         return f"{title}\n  none: {facts.f_inf_source}"
     if condition == "PL" and facts.c.mu is None:

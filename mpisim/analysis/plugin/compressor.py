@@ -158,17 +158,27 @@ def _each(spec: Compressor, check) -> str:
 
 def _dimensions(spec: Compressor) -> list[int]:
     """The `DIMENSIONS` that the compressor's parameters fit; the error of the last if none."""
-    if spec.fitted:
-        raise NotChecked("it is fitted to a problem, so only its runs are checked")
     found = []
     for d in DIMENSIONS:
         try:
-            spec.bind(d, WORKERS, SINGLE)
-            found.append(d)
+            bound = spec.bind(d, WORKERS, SINGLE)
         except InputError:
             if d == DIMENSIONS[-1] and not found:
                 raise
+            continue
+        if bound.fitted and not _works(bound):
+            raise NotChecked("it is fitted to a problem, so only its runs are checked")
+        found.append(d)
     return found
+
+
+def _works(bound: Compressor) -> bool:
+    """Whether a compressor with `prepare` also compresses without."""
+    try:
+        bound.compress(vectors(1, bound.d), draw(1)).encode()
+    except Exception:
+        return False
+    return True
 
 
 def _split(spec: Compressor) -> str:

@@ -30,7 +30,7 @@ def create(kind: str, name: str, folder: Path) -> list[Path]:
         allowed = "letters, digits, '-' and '_', a letter first, and no keyword of Python"
         raise InputError(f"{name!r} is not allowed as a name; it must have {allowed}")
     if name in _names(kind):
-        raise InputError(f"there is a {kind} {name!r} already; choose another name")
+        raise InputError(f"the {kind} {name!r} exists already; choose another name")
     targets = {folder / f"{stem}.py": kind, folder / f"test_{stem}.py": f"test_{kind}"}
     for path in targets:
         if path.exists():

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_type_hints
 
 from mpisim.compressors.base import COMPRESSORS, Compressor
 from mpisim.core.errors import InputError
+from mpisim.core.imports import file_of, imports
 from mpisim.core.registry import Names
 from mpisim.core.schema import options
 from mpisim.methods.estimators import ESTIMATORS
@@ -54,20 +54,26 @@ def subjects(names: Sequence[str], sample: Path) -> Iterator[Subject]:
     ``sample``: a LibSVM file for problems that need data. `InputError` where a key has no default
     and its type does not say what may be tried.
     """
+    own = _modules(names)
     for kind, registry in KINDS.items():
         for name, cls in registry.loaded().items():
-            if any(_belongs(cls.__module__, plugin) for plugin in names):
+            if cls.__module__ in own:
                 said = "method" if kind == "estimator" and METHODS.here(name) else kind
                 for table in _tables(said, name, cls, sample):
                     yield Subject(said, name, table)
 
 
-def _belongs(module: str, plugin: str) -> bool:
-    """Whether a module is a plugin's file, a neighbour of it, or in the plugin's package."""
-    if not plugin.endswith(".py"):
-        return module.partition(".")[0] == plugin.partition(".")[0]
-    file = getattr(sys.modules.get(module), "__file__", None)
-    return file is not None and Path(file).parent == Path(plugin).resolve().parent
+def _modules(names: Sequence[str]) -> set[str]:
+    """The modules of plugins, and those of the same folders or packages that they import."""
+    found: set[str] = set()
+    waiting = [Path(name).stem if name.endswith(".py") else name for name in names]
+    while waiting:
+        name = waiting.pop()
+        path = file_of(name)
+        if name not in found and path is not None and name.partition(".")[0] != "mpisim":
+            found.add(name)
+            waiting += imports(name, path)
+    return found
 
 
 def _tables(kind: str, name: str, cls: Any, sample: Path) -> list[dict[str, Any]]:
@@ -105,9 +111,9 @@ def _guess(kind: str, name: str, key: str, hint: Any, sample: Path) -> Any:
 def load(value: Sequence[str]) -> list[str]:
     """Import plugins; `InputError` unless they register something."""
     names = plugins.load(list(value))
+    classes = [cls for registry in KINDS.values() for cls in registry.loaded().values()]
     for plugin in names:
-        classes = [cls for registry in KINDS.values() for cls in registry.loaded().values()]
-        if not any(_belongs(cls.__module__, plugin) for cls in classes):
+        if not _modules([plugin]) & {cls.__module__ for cls in classes}:
             what = ", ".join(KINDS)
             raise InputError(f"{plugin}: registers nothing; expected: a {what} or method")
     return names

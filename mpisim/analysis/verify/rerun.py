@@ -62,7 +62,7 @@ def compare(log: Log, again: Log) -> list[str]:
     if row < rows:
         round = log.columns["round"][row]
         for name in (name for name in names if first[name] == row):
-            one, two = log.columns[name][row], again.columns[name][row]
+            one, two = log.columns[name][row].item(), again.columns[name][row].item()
             found.append(f"round {round}, {name}: the log has {one!r}, the rerun {two!r}")
     elif log.rows != again.rows:
         found.append(f"the log has {log.rows} rows, the rerun {again.rows}")

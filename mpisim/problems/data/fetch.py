@@ -15,7 +15,7 @@ from pathlib import Path
 from mpisim.core.errors import InputError
 from mpisim.core.schema import choose
 from mpisim.problems.data.content import read_content, sha256, verify
-from mpisim.problems.data.find import SUFFIXES, datasets_folder
+from mpisim.problems.data.find import SUFFIXES, datasets_folder, find_file
 from mpisim.problems.data.registry import DataFile, Dataset, registry
 from mpisim.problems.data.sample import write_sample
 
@@ -25,15 +25,20 @@ STALL_SECONDS = 60.0  # a started download may pause this long
 def fetch(name: str, start_timeout: float = 20.0, folder: Path | None = None) -> list[Path]:
     """Download the files of a registered set, unless they are there; return their paths.
 
+    Without ``folder`` they may also be in a folder of MPISIM_DATA. Then nothing is downloaded.
     Each is checked (sha256 of the uncompressed content, or rows and features if the registry has
     none) before it appears in ``folder``, by default datasets/. `InputError` if no byte arrives
     within ``start_timeout`` seconds, or if the content is wrong; then nothing is left behind.
     """
     dataset = choose(registry(), name, "data fetch")
-    folder = folder or datasets_folder()
     if name == "sample":
+        folder = folder or datasets_folder()
         write_sample(folder / name)
         return [folder / name]
+    here = [None if folder else _checked(dataset, file) for file in dataset.files]
+    if None not in here:
+        return [path for path in here if path is not None]
+    folder = folder or datasets_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         # A download that was abandoned may still have a file open there.
@@ -79,6 +84,15 @@ def _fetch_file(
         f"data {dataset.name!r}: nothing usable downloaded ({'; '.join(failures)}); allowed: a"
         f" network connection, or {stem} (plain, .xz, .bz2 or .gz) in a folder of MPISIM_DATA"
     )
+
+
+def _checked(dataset: Dataset, file: DataFile) -> Path | None:
+    """The file where problems find it, if it has the right content."""
+    path = find_file(dataset, file)
+    with contextlib.suppress(InputError):
+        if path is not None and verify(dataset, file, read_content(path), str(path)):
+            return path
+    return None
 
 
 def _present(dataset: Dataset, file: DataFile, folder: Path, stem: str) -> Path | None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from mpisim.runs.progress import duration
+from mpisim.runs.sweep.names import name_of
 from mpisim.runs.sweep.points import Point
 
 
@@ -41,8 +41,7 @@ class PointLines:
         self._print(number, f": {point.status}{why}")
 
     def _print(self, number: int, text: str) -> None:
-        point = self.points[number]
-        name = Path(point.log).name or point.name
+        name = name_of(self.points[number])
         print(f"[{number + 1}/{len(self.points)}] {name}{text}", flush=True)
 
     def _why(self, point: Point) -> str:

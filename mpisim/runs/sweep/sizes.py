@@ -5,9 +5,9 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterable, Sequence
 
-from mpisim.problems.data.registry import lookup
 from mpisim.runs.cache import problem_key
 from mpisim.runs.experiment import Experiment, parse
+from mpisim.runs.headline import dimension
 from mpisim.runs.sweep.order import Work
 from mpisim.runs.sweep.points import Point
 
@@ -21,18 +21,8 @@ def works_of(points: Sequence[Point], numbers: Iterable[int]) -> list[Work]:
 
 
 def _work(number: int, experiment: Experiment) -> Work:
-    run, d = experiment.run, _dimension(experiment)
+    run, d = experiment.run, dimension(experiment)
     n = getattr(experiment.problem, "workers", None) or 1
     state = float(STATES * n * d * run.precision.arithmetic.itemsize)
     size = float(run.rounds * (ROUND + n * max(d, 1)))
     return Work(number, size, state, problem_key(experiment))
-
-
-def _dimension(experiment: Experiment) -> int:
-    """d, as far as it is known before the problem is loaded; else 0."""
-    problem = experiment.problem
-    if hasattr(problem, "dimension"):
-        return int(problem.dimension)
-    data = lookup(str(getattr(problem, "data", "")))
-    features = data.features if data is not None else 0
-    return 2 * features * problem.code_size if hasattr(problem, "code_size") else features

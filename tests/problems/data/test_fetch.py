@@ -16,6 +16,7 @@ import warnings
 
 import pytest
 
+from mpisim.cli import data as data_commands
 from mpisim.core.errors import InputError
 from mpisim.problems.data import fetch as fetching
 from mpisim.problems.data.fetch import fetch
@@ -225,3 +226,19 @@ def test_unknown_and_sourceless(register, tmp_path):
         fetch("other", folder=tmp_path)
     with pytest.raises(InputError, match="no download is known"):
         fetch("tiny", folder=tmp_path)
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_what_mpisim_data_holds_needs_no_network(server, register, tmp_path, monkeypatch, right):
+    url, files, asked = server
+    files["tiny"] = TEXT
+    register(f"{url}/tiny", digest=sha(TEXT))
+    here, datasets = tmp_path / "here", tmp_path / "datasets"
+    here.mkdir()
+    (here / "tiny.bz2").write_bytes(bz2.compress(TEXT if right else b"1 1:2\n"))
+    monkeypatch.setenv("MPISIM_DATA", str(here))
+    monkeypatch.setattr(fetching, "datasets_folder", lambda: datasets)
+    assert fetch("tiny") == [here / "tiny.bz2" if right else datasets / "tiny"]
+    assert len(asked) == (0 if right else 1) and datasets.exists() != right
+    said = data_commands.fetch("tiny")
+    assert said.endswith(", found by MPISIM_DATA") == right

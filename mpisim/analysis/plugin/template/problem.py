@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 import mpisim
+import numpy as np
 
 
 @mpisim.problem("NAME", label="LABEL")

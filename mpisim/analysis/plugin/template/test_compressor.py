@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-from FILE import CLASS
-
 import mpisim
+import numpy as np
 from mpisim.wire import Precision
+
+from FILE import CLASS
 
 PLUGIN = Path(__file__).with_name("FILE.py")
 

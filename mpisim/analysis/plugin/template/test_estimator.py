@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import FILE  # noqa: F401 - makes the method known
+import mpisim
 import numpy as np
 
-import mpisim
+import FILE  # noqa: F401 - makes the method known
 
 PLUGIN = Path(__file__).with_name("FILE.py")
 

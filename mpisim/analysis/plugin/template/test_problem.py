@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-from FILE import CLASS
-
 import mpisim
+import numpy as np
+
+from FILE import CLASS
 
 PLUGIN = Path(__file__).with_name("FILE.py")
 

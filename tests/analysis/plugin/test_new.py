@@ -1,0 +1,95 @@
+"""`mpisim new`: plugins that pass `mpisim check` and their own tests as they are written."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from mpisim.cli import main
+from mpisim.cli.new import PLUGINS
+from tests.comm.jobs import environment
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A folder with a plugin of each kind, and their tests."""
+    folder = tmp_path_factory.mktemp("made")
+    for kind in PLUGINS:
+        assert main(["new", kind, f"my-{kind}", "--folder", str(folder)]) == 0
+    return folder
+
+
+def test_what_is_made_has_no_placeholders(made):
+    names = [name for kind in PLUGINS for name in (f"my_{kind}.py", f"test_my_{kind}.py")]
+    assert sorted(path.name for path in made.iterdir()) == sorted(names)
+    for path in made.iterdir():
+        assert not re.search("NAME|FILE|CLASS|LABEL", path.read_text())
+
+
+@pytest.mark.mpi
+def test_what_is_made_passes_mpisim_check_on_several_ranks(made):
+    files = [str(made / f"my_{kind}.py") for kind in PLUGINS]
+    command = [sys.executable, "-m", "mpisim", "check", *files]
+    job = subprocess.run(
+        command, env=environment(), capture_output=True, text=True, check=False, timeout=300
+    )
+    assert job.returncode == 0, job.stdout + job.stderr
+    lines = job.stdout.splitlines()
+    for subject in (
+        "compressor my-compressor (k = 3)",
+        "method my-estimator",
+        "problem my-problem",
+    ):
+        for what in ("run in two parts", "same log on 3 ranks", "begun on 1 rank and ended on 3"):
+            assert any(line.startswith(f"ok      {subject}: ") and what in line for line in lines)
+
+
+def test_what_is_made_passes_its_own_tests_and_ruff(made):
+    own = ["pytest", "-q", "-p", "no:cacheprovider"]
+    lint = ["ruff", "check", "--isolated", "--select", "E,F,I,B,UP", "--line-length", "100", "."]
+    for command in (own, lint):
+        job = subprocess.run(
+            [sys.executable, "-m", *command],
+            cwd=made,
+            env=environment() | {"PATH": ""},  # no mpirun, which the test above starts
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+        assert job.returncode == 0, job.stdout + job.stderr
+
+
+REFUSED = [
+    ("compressor", "randk", "the compressor 'randk' exists already"),
+    ("compressor", "rand-k", "the compressor 'rand-k' exists already"),
+    ("estimator", "marina", "the estimator 'marina' exists already"),
+    ("problem", "logistic", "the problem 'logistic' exists already"),
+    ("problem", "json", "Python has another module 'json'"),
+    ("compressor", "numpy", "Python has another module 'numpy'"),
+    ("compressor", "3k", "'3k' is not allowed as a name; it must have letters, digits"),
+    ("compressor", "a b", "'a b' is not allowed as a name"),
+    ("compressor", "../x", "'../x' is not allowed as a name"),
+    ("compressor", "x\n", "is not allowed as a name"),
+    ("estimator", "lambda", "'lambda' is not allowed as a name"),
+    ("estimator", "", "'' is not allowed as a name"),
+]
+
+
+@pytest.mark.parametrize(("kind", "name", "said"), REFUSED)
+def test_names_that_cannot_be_used_are_one_line(kind, name, said, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", kind, name]) == 2
+    line = capsys.readouterr().err.rstrip("\n")
+    assert said in line and "\n" not in line and not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["mine.py", "test_mine.py"])
+def test_nothing_is_overwritten(name, tmp_path, capsys):
+    (tmp_path / name).write_text("x = 1\n")
+    assert main(["new", "problem", "mine", "--folder", str(tmp_path)]) == 2
+    assert f"{tmp_path / name}: exists already" in capsys.readouterr().err
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["x = 1\n"]
