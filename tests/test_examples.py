@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 import mpisim
+from mpisim.analysis.plugin import ranks
+from mpisim.analysis.plugin.outcome import NotChecked
 from mpisim.cli import main
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -48,7 +50,7 @@ def test_own_paper(tmp_path, monkeypatch):
     "settings",
     [
         ["method.name=ef21", "method.stepsize=0.1", "compressor.name=firstk", "compressor.k=10"],
-        ["method.name=scaled-dcgd", "method.stepsize=theory", "compressor.name=identity"],
+        ["method.name=my-diana", "method.stepsize=theory", "compressor.name=natural"],
     ],
 )
 def test_extending(settings, tmp_path, monkeypatch, capsys):
@@ -60,6 +62,18 @@ def test_extending(settings, tmp_path, monkeypatch, capsys):
     assert main(["run", "--plugin", f"{stem}.py", *flags, "--out", "log.h5"]) == 0
     log = mpisim.load("log.h5")[0]
     assert log.columns["loss"][-1] < log.columns["loss"][0]
+
+
+def test_extending_passes_mpisim_check(tmp_path, monkeypatch, capsys):
+    def none(folder):
+        raise NotChecked("other tests start mpirun")
+
+    monkeypatch.setattr(ranks, "start", none)
+    plugin = tmp_path / "mine_checked.py"
+    plugin.write_text("\n\n".join(examples("extending.md")))
+    assert main(["check", str(plugin)]) == 0
+    said = capsys.readouterr().out
+    assert "ok      compressor firstk (k = 2): " in said and "ok      method my-diana: " in said
 
 
 def test_commands_that_read_results(make_log, monkeypatch):

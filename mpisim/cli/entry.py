@@ -8,6 +8,7 @@ import pkgutil
 import signal
 import sys
 import time
+from collections.abc import Collection
 from typing import NoReturn
 
 from mpisim.cli.parser import Parser
@@ -36,6 +37,7 @@ COMMANDS = {
     "claims": ("claims:add", "what figures, drawn or on record, say of claims"),
     "data": ("data:add", "list, describe, fetch or generate data sets"),
     "info": ("info:add", "versions, MPI, threads and cores of this installation"),
+    "completion": ("completion:add", "a script that completes commands in bash, zsh or tcsh"),
 }
 REPORT_SECONDS = 1.0  # that rank 0 has to report an error before mpirun ends it for others
 
@@ -78,16 +80,24 @@ def _report(message: str) -> None:
         time.sleep(REPORT_SECONDS)
 
 
+def whole_parser() -> Parser:
+    """The parser, with the arguments of all sub-commands."""
+    return _with_arguments(COMMANDS)
+
+
 def _parser(argv: list[str]) -> Parser:
     """The parser, with the arguments of the sub-command in ``argv`` only."""
+    return _with_arguments([word for word in argv if not word.startswith("-")][:1])
+
+
+def _with_arguments(chosen: Collection[str]) -> Parser:
     parser = Parser(
         prog="mpisim", description="Compressed distributed optimisation on MPI, with real bits."
     )
     parser.add_argument("--version", action="version", version=f"mpisim {VERSION}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    chosen = next((word for word in argv if not word.startswith("-")), None)
     for name, (place, text) in COMMANDS.items():
         command = commands.add_parser(name, help=text)
-        if name == chosen:
+        if name in chosen:
             pkgutil.resolve_name(f"mpisim.cli.{place}")(command)
     return parser

@@ -261,7 +261,10 @@ def test_a_figure_of_two_grids(two_grids, capsys):
     with pytest.raises(InputError, match="logs/mine: no complete log"):
         source.read(Path("logs/mine"))
     assert main(["study", str(folder), "fig1"]) == 0
-    assert capsys.readouterr().out.count("2 points: 2 done") == 2
+    said = capsys.readouterr().out
+    assert said.count("2 points: 2 done") == 2
+    assert "group 1 of 2 (bits)\n" in said and "group 2 of 2 (timed)\n" in said
+    assert re.search(r"\[2/2\] GD seed 2, about \S+ s left, \S+ s with all groups\n", said)
     assert source.state(folder, "quick", 1) == "bits: 2 of 2 runs done, timed: 2 of 2 runs done"
     logs, left = source.read(Path("logs/mine"))
     assert [log.config["run"].get("ranks") for log in logs] == [None, None, "workers", "workers"]

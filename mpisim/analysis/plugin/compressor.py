@@ -158,7 +158,7 @@ def _each(spec: Compressor, check) -> str:
 
 def _dimensions(spec: Compressor) -> list[int]:
     """The `DIMENSIONS` that the compressor's parameters fit; the error of the last if none."""
-    found = []
+    found: list[int] = []
     for d in DIMENSIONS:
         try:
             bound = spec.bind(d, WORKERS, SINGLE)

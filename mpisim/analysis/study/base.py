@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mpisim.runs.sweep.points import ONE_RANK, Point, Spread
+from mpisim.runs.sweep.points import ALONE, ONE_RANK, Group, Point, Spread
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -30,6 +30,7 @@ class Job:
     command: str = ""
     accept: bool = False
     spread: Spread = ONE_RANK
+    group: Group = ALONE
 
 
 class Source(ABC):

@@ -19,7 +19,7 @@ from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError
 from mpisim.core.schema import choose, require
 from mpisim.runs.status import COMPLETE
-from mpisim.runs.sweep.points import Point, exit_code
+from mpisim.runs.sweep.points import Group, Point, exit_code
 from mpisim.runs.tables import Tables
 
 
@@ -81,10 +81,24 @@ class Grid(Source):
         folder, grid, gone = on_first(job.comm, lambda: self.points(job.study, job.scale))
         for data in gone if job.comm.rank == 0 else ():
             print(f"{data}: left out, it is not here; `mpisim data fetch {data}` downloads it")
-        points = sweep(folder, grid, job.comm, job.command, job.accept, job.spread)
+        how = job.command, job.accept, job.spread, job.group
+        points = sweep(folder, grid, job.comm, *how)
         if job.comm.rank == 0:
             print(f"{counts(points)}; logs in {folder}", flush=True)
         return points
+
+    def waiting(self, job: Job) -> float:
+        """The size of all points that `complete` would run; 0 if it cannot run."""
+        from mpisim.runs.sweep.plan import plan
+        from mpisim.runs.sweep.sizes import works_of
+
+        try:
+            folder, grid, _ = self.points(job.study, job.scale)
+            points = plan(folder, grid, job.comm.size, job.accept)
+        except InputError:  # `complete` tells
+            return 0.0
+        numbers = [number for number, point in enumerate(points) if not point.status]
+        return sum(work.size for work in works_of(points, numbers))
 
     def state(self, study: Path, scale: str, ranks: int) -> str:
         """How many of the points are done."""
@@ -158,8 +172,12 @@ class Grids(Source):
         """Complete one grid after the other, until a signal stops one. Collective."""
         points: list[Point] = []
         on_first(job.comm, lambda: self.folder(job.study))
-        for grid in self.grids:
-            points += grid.complete(job)
+        sizes = on_first(job.comm, lambda: [grid.waiting(job) for grid in self.grids])
+        for i, grid in enumerate(self.grids):
+            group = Group(f"group {i + 1} of {len(sizes)} ({grid.file})", sum(sizes[i + 1 :]))
+            if job.comm.rank == 0:
+                print(group.text, flush=True)
+            points += grid.complete(dataclasses.replace(job, group=group))
             if exit_code(points):
                 break
         return points

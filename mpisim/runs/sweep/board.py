@@ -7,12 +7,11 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import TextIO
 
-from mpisim.runs.progress import duration
 from mpisim.runs.status import COMPLETE
 from mpisim.runs.status_line import StatusLine
 from mpisim.runs.sweep.claims import Claims
 from mpisim.runs.sweep.execute import Sweep
-from mpisim.runs.sweep.lines import PointLines
+from mpisim.runs.sweep.lines import PointLines, time_left
 from mpisim.runs.sweep.order import Work
 from mpisim.runs.sweep.points import write_summary
 
@@ -71,13 +70,12 @@ class Board:
         done = sum(statuses[status] for status in COMPLETE)
         running = len(self.claims.taken() - self._ended)
         diverged = f" ({statuses['diverged']} diverged)" if statuses["diverged"] else ""
-        text = f"{done} of {statuses.total()} points done{diverged}, {running} running"
+        group = f"{self.sweep.group.text}: " if self.sweep.group.text else ""
+        text = f"{group}{done} of {statuses.total()} points done{diverged}, {running} running"
         return f"{text}, {statuses['skipped']} failed{self._left(now)}"
 
     def _left(self, now: float) -> str:
         """The time left, if points take as long as their sizes say."""
         ended = sum(self._sizes[number] for number in self._ended)
-        if not ended:
-            return ""
         rest = sum(self._sizes.values()) - ended
-        return f", about {duration((now - self._begin) * rest / ended)} left"
+        return time_left(now - self._begin, ended, rest, self.sweep.group.later)

@@ -22,7 +22,7 @@ from mpisim.runs.setup import Setup
 from mpisim.runs.signals import StopSignals
 from mpisim.runs.status import STOPPED
 from mpisim.runs.sweep.claims import Outcome
-from mpisim.runs.sweep.points import Point
+from mpisim.runs.sweep.points import ALONE, Group, Point
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -38,6 +38,7 @@ class Sweep:
     points : all of them, in the order of the plan
     signals : that end the sweep
     command, accept : as in `Output`
+    group : of several sweeps, this one
     """
 
     folder: Path
@@ -45,6 +46,7 @@ class Sweep:
     signals: StopSignals
     command: str
     accept: bool
+    group: Group = ALONE
 
     def execute(
         self, point: Point, cache: ProblemCache, comm: MPI.Intracomm, **how: Any

@@ -9,6 +9,19 @@ from mpisim.runs.sweep.names import name_of
 from mpisim.runs.sweep.points import Point
 
 
+def time_left(seconds: float, ended: float, rest: float, later: float) -> str:
+    """``, about 3 min 05 s left``, and with later groups, if all take as long as their sizes say.
+
+    seconds : since the start, in which points of size ``ended`` have run
+    rest, later : the sizes of the waiting points, of this group and of later ones
+    """
+    if not ended:
+        return ""
+    pace = seconds / ended
+    whole = f", {duration(pace * (rest + later))} with all groups" if later else ""
+    return f", about {duration(pace * rest)} left{whole}"
+
+
 class PointLines:
     """Prints a line for each point, on rank 0; a reason is given in full once."""
 

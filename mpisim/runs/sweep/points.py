@@ -29,6 +29,20 @@ class Spread(NamedTuple):
 ONE_RANK = Spread()
 
 
+class Group(NamedTuple):
+    """Which of several sweeps one is, for its progress.
+
+    text : ``group 2 of 3 (fig4)``; empty if it is the only one
+    later : the size of all points that later ones run, as `mpisim.runs.sweep.order.Work` has it
+    """
+
+    text: str = ""
+    later: float = 0.0
+
+
+ALONE = Group()
+
+
 @dataclasses.dataclass
 class Point:
     """One point of a grid.

@@ -19,7 +19,7 @@ from mpisim.runs.sweep.execute import Sweep
 from mpisim.runs.sweep.jobs import run_in_processes
 from mpisim.runs.sweep.lines import PointLines
 from mpisim.runs.sweep.plan import plan
-from mpisim.runs.sweep.points import ONE_RANK, Point, Spread, write_summary
+from mpisim.runs.sweep.points import ALONE, ONE_RANK, Group, Point, Spread, write_summary
 from mpisim.runs.sweep.sequence import run_in_sequence
 from mpisim.runs.sweep.side_by_side import run_side_by_side
 from mpisim.runs.tables import Tables
@@ -35,6 +35,7 @@ def sweep(
     command: str = "",
     accept: bool = False,
     spread: Spread = ONE_RANK,
+    group: Group = ALONE,
 ) -> list[Point]:
     """Run what is missing of a grid; returns all points, on every rank, in the order of the plan.
 
@@ -48,13 +49,15 @@ def sweep(
     to date. Collective; raises `InputError` if no point can run at all.
 
     comm : of the job; a `OneProcess` if ``spread`` has jobs
+    group : of several sweeps, this one
     """
     control = comm.Dup()
     with StopSignals() as signals, ExitStack() as stack:
         _require_ranks(spread.ranks_per_run, comm.size)
         on_first(control, lambda: _lock(folder, stack))
         points = on_first(control, lambda: plan(folder, grid, comm.size, accept))
-        task, lines = Sweep(folder, points, signals, command, accept), PointLines(points)
+        task = Sweep(folder, points, signals, command, accept, group)
+        lines = PointLines(points)
         if comm.rank == 0:
             lines.ended_before()
         if spread.jobs:

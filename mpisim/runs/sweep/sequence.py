@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from mpisim.comm.subset import on_subset
 from mpisim.runs.cache import ProblemCache
-from mpisim.runs.progress import duration
 from mpisim.runs.status import STOPPED
 from mpisim.runs.sweep.execute import Sweep
-from mpisim.runs.sweep.lines import PointLines
+from mpisim.runs.sweep.lines import PointLines, time_left
 from mpisim.runs.sweep.points import write_summary
+from mpisim.runs.sweep.sizes import works_of
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -24,17 +24,19 @@ def run_in_sequence(sweep: Sweep, ranks: int, comm: MPI.Intracomm, lines: PointL
     A point that asks for no ranks has ``ranks`` of them; the others sleep. A signal ends all with
     the current run. Rank 0 keeps the summary up to date.
     """
-    kept, timer = _Kept(), _Timer(sum(not point.status for point in sweep.points))
+    kept, timer = _Kept(), None
+    if comm.rank == 0:
+        timer = _Timer(sweep)
     for number, point in enumerate(sweep.points):
         if point.status:
             continue
-        if comm.rank == 0:
+        if timer is not None:
             lines.begins(number, timer.left())
         sweep.signals.go_on = sweep.left()
         own = point.ranks or ranks
         point.end(*on_subset(comm, own, partial(sweep.execute, point, kept.on(own))))
-        timer.ran += 1
-        if comm.rank == 0:
+        if timer is not None:
+            timer.ran(number)
             lines.did_not_run(number)
             write_summary(sweep.folder, sweep.points)
         if point.status in STOPPED:
@@ -58,13 +60,18 @@ class _Kept:
 
 
 class _Timer:
-    """The time left, if the waiting points take as long as those that ran."""
+    """The time left, if the waiting points take as long as their sizes say."""
 
-    def __init__(self, waiting: int):
-        self.waiting, self.ran, self.start = waiting, 0, monotonic()
+    def __init__(self, sweep: Sweep):
+        waiting = [n for n, point in enumerate(sweep.points) if not point.status]
+        self._sizes = {work.number: work.size for work in works_of(sweep.points, waiting)}
+        self._later, self._ended, self._start = sweep.group.later, 0.0, monotonic()
+
+    def ran(self, number: int) -> None:
+        """A point has ended."""
+        self._ended += self._sizes.pop(number)
 
     def left(self) -> str:
-        if not self.ran:
-            return ""
-        seconds = (monotonic() - self.start) / self.ran * (self.waiting - self.ran)
-        return f", about {duration(seconds)} left"
+        """The time left as text."""
+        seconds = monotonic() - self._start
+        return time_left(seconds, self._ended, sum(self._sizes.values()), self._later)

@@ -35,8 +35,8 @@ class CLASS(mpisim.Estimator):
         self.h = self.h + self.alpha * m
         return g
 
-    def theory_step(self, setting):
-        omega = setting.omega
-        if omega is None:
-            raise mpisim.InputError("method.stepsize: the theorem needs an unbiased compressor")
-        return mpisim.Step(1 / (setting.c.L * (1 + 6 * omega / setting.n)), "your theorem")
+    def theory_step(self, setting):  # for stepsize = "theory"
+        if setting.omega is None or not setting.convex:
+            raise mpisim.InputError("method.stepsize: the theorem needs convex f and unbiased C")
+        step = 1 / (setting.c.L + 6 * setting.omega * setting.L_max / setting.n)
+        return mpisim.Step(step, "what `mpisim theory` calls your theorem")
