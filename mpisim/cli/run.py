@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mpisim.cli.parser import add_accept, add_experiment, command_line, on_all_ranks, prepare_mpi
 from mpisim.comm import launcher
-from mpisim.core.terminal import is_terminal, report
+from mpisim.core.terminal import is_terminal
 
 if TYPE_CHECKING:
     from mpisim.runs.end import End
@@ -81,12 +82,10 @@ def _read(args: argparse.Namespace) -> tuple[Experiment, Path] | Exception:
 
 def _announce(experiment: Experiment, out: Path) -> None:
     """What runs and where the log goes: under mpirun, which shows nothing by itself, or live."""
-    import sys
-
     from mpisim.runs.headline import headline
 
-    if launcher.launched() or is_terminal(sys.stderr):
-        report(headline(experiment, launcher.size(), out))
+    if launcher.launched() or is_terminal(sys.stdout):
+        print(headline(experiment, launcher.size(), out), flush=True)
 
 
 def _done(result: End, out: Path) -> str:
@@ -97,12 +96,12 @@ def _done(result: End, out: Path) -> str:
 
 
 def _pace(result: End) -> str:
-    """Seconds of the rounds, and rounds a second; empty for a log that was complete before."""
+    """Seconds of the rounds, and rounds a second; nothing for a log that was complete before."""
     from mpisim.runs.progress import duration
 
-    known = result.attributes
-    if not known:
+    if result.before:
         return ""
+    known = result.attributes
     seconds = known["seconds_elapsed"] - known["seconds_setup"] - known["seconds_rehearsal"]
     rounds = result.row.round - int(known.get("resumed", 0))
     rate = f" ({rounds / seconds:.3g} rounds/s)" if rounds and seconds > 0 else ""

@@ -14,6 +14,7 @@ from mpisim.runs.evaluation import Row
 class End:
     """How a run ended: the status, the last row, and its x^k, shape (d,).
 
+    before : the log was complete, and nothing ran
     stopped_by : "rounds", or the condition of ``run.stop`` that the last row met; empty unless the
         run is done
 
@@ -24,5 +25,6 @@ class End:
     row: Row
     x: np.ndarray
     stopped_by: str = ""
+    before: bool = False
     columns: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
     attributes: dict[str, Any] = dataclasses.field(default_factory=dict)

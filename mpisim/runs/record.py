@@ -81,8 +81,9 @@ class Record:
         k, x, side = 0, self.setup.problem.initial_point(), self.setup.star.side
         if self.output.resume and self.output.log is not None:
             state, ended = on_first(side, self._find)
-            self.ended = self._found.ended or ended
-            if self.ended is not None:
+            whole = self._found.ended or ended
+            if whole is not None:
+                self.ended = dataclasses.replace(whole, before=True)
                 return self.ended.row.round, self.ended.x
             k, x = self._restore(state) if state else (k, x)
         places = side.gather(here())

@@ -124,7 +124,10 @@ def test_without_the_table_an_experiment_is_what_it_was():
 @pytest.mark.parametrize(
     ("stop", "said"),
     [
-        ({"bits": 1}, "run.stop.bits: unknown key; allowed here: bits_up, "),
+        (
+            {"bits": 1},
+            "run.stop.bits: unknown key; did you mean 'bits_up'? allowed here: bits_up, ",
+        ),
         (5, "run.stop: 5 is not allowed; it must be a table"),
         ({"bits_up": 0}, "run.stop.bits_up: 0 is not allowed; it must be a number > 0"),
         ({"bits_up": "1 MB"}, "run.stop.bits_up: '1 MB' is not allowed; it must be a number"),

@@ -1,0 +1,129 @@
+"""Labels are declared once, kept in logs, and shown without the plugin that declared them."""
+
+from __future__ import annotations
+
+import json
+
+import h5py
+import pytest
+
+import mpisim
+from mpisim.analysis import labels
+from mpisim.analysis.run_groups import common_title, group_runs
+from mpisim.analysis.show import show_text
+from mpisim.compressors import COMPRESSORS
+from mpisim.methods.estimators import ESTIMATORS
+from mpisim.methods.names import METHODS
+from mpisim.problems import PROBLEMS
+from mpisim.problems.quadratic import Quadratic
+from mpisim.runs.log.reader import read
+from tests.helpers import run_tables
+
+
+@pytest.fixture
+def plugin():
+    """A method, a compressor and a problem; forget() is as if another process read the logs."""
+    randk, marina = COMPRESSORS["randk"], ESTIMATORS["marina"]
+
+    @mpisim.method("own", label="Own!", letters={"p": "π", "share": "σ"})
+    class Own(marina):
+        share: float = 0.5
+
+    @mpisim.compressor("own", label="OwnK", letters={"k": "κ"})
+    class OwnK(randk):
+        other: int = 3
+
+    @mpisim.compressor("plain")
+    class Plain(randk):
+        other: int = 3
+
+    @mpisim.problem("own", label="own squares")
+    class Squares(Quadratic):
+        pass
+
+    def forget():
+        for names in (COMPRESSORS, ESTIMATORS, METHODS, PROBLEMS):
+            for name in {"own", "plain"} & names.loaded().keys():
+                del names[name]
+
+    yield forget
+    forget()
+
+
+def made(folder, name, **changes):
+    """The log of a small run."""
+    tables = {
+        "problem": {"name": "own", "dimension": 12, "workers": 3, "noise": 0.2},
+        "method": {"name": "own", "stepsize": 0.05, "p": 0.5, "share": 0.25},
+        "compressor": {"name": "own", "k": 2},
+        "run": {"rounds": 2},
+    }
+    for table, keys in changes.items():
+        tables[table] |= keys
+    run_tables(tables, folder / f"{name}.h5")
+    return folder / f"{name}.h5"
+
+
+def test_a_plugin_is_labelled_wherever_its_logs_are(plugin, tmp_path):
+    logs = [
+        made(tmp_path, "a"),
+        made(tmp_path, "b", method={"share": 0.75}),
+        made(tmp_path, "c", compressor={"name": "plain"}),
+        made(tmp_path, "d", compressor={"k": 3}),
+    ]
+    plugin()
+    groups = group_runs(map(read, logs))
+    assert [group.label for group in groups] == [
+        "σ = 0.25, OwnK (κ = 2)",
+        "σ = 0.75, OwnK (κ = 2)",
+        "σ = 0.25, plain (K = 2, other = 3)",
+        "σ = 0.25, OwnK (κ = 3)",
+    ]
+    assert common_title(groups[:1]) == "Own!, OwnK (κ = 2)\nown squares, 3 workers"
+    assert "Own!" in show_text(logs[0]) and "OwnK (κ = 2)" in show_text(logs[0])
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["", "{", "3", '{"method": {}}', '{"x": 1}', '{"compressors": {"own": 3}}', '{"letters": 3}'],
+)
+def test_labels_that_are_none(plugin, tmp_path, value):
+    log = made(tmp_path, "a")
+    plugin()
+    with h5py.File(log, "r+") as file:
+        file.attrs["labels"] = value
+    group = group_runs([read(log)])
+    assert isinstance(common_title(group), str) and isinstance(show_text(log), str)
+
+
+def test_logs_of_before_have_our_names(make_log):
+    log = read(make_log())
+    assert "labels" not in log.attrs
+    assert labels.of_log(log.attrs).compressor(log.config["compressor"]) == "RandK (K = 10)"
+
+
+def test_what_is_ours_is_declared():
+    for registry in (COMPRESSORS, PROBLEMS):
+        for name, kind in registry.items():
+            if kind.__module__.startswith("mpisim."):
+                assert kind.title, name
+    assert labels.compressor({"name": "nosuch", "k": 3, "on": True}) == "nosuch (K = 3)"
+    assert labels.method("nosuch") == "nosuch"
+    assert labels.problem({"name": "logistic", "data": "a/b"}) == "logistic loss on b"
+
+
+def test_other_spellings_are_not_in_logs(tmp_path):
+    common = {
+        "problem": {"name": "quadratic", "dimension": 12, "workers": 3},
+        "run": {"rounds": 2},
+    }
+    contents = []
+    for method, compressor in (("ef21-bc", "top-k"), ("ef21-2way", "topk")):
+        tables = {"method": {"name": method, "stepsize": 0.1}}
+        tables |= {"compressor": {"name": compressor, "k": 2}} | common
+        log = tmp_path / f"{method}.h5"
+        run_tables(tables, log)
+        found = read(log)
+        contents.append([found.attrs[name] for name in ("config", "method", "compressor")])
+        assert json.loads(found.attrs["labels"])["method"] == "EF21 (two-way)"
+    assert contents[0] == contents[1] and contents[0][1:] == ["ef21-2way", "topk"]
