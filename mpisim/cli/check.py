@@ -25,7 +25,7 @@ def check_command(args: argparse.Namespace, argv: list[str]) -> int:
 
     def body(comm) -> int:
         from mpisim.analysis.plugin.check import check
-        from mpisim.analysis.plugin.compressor import DRAWS, ERROR_RATE
+        from mpisim.analysis.plugin.constants import DRAWS, ERROR_RATE
 
         found = check(args.plugins, comm, lambda one: print(one, flush=True))
         failed = sum(one.failed for one in found)

@@ -61,6 +61,11 @@ def loading() -> str:
     return _state.current
 
 
+def installed() -> list[str]:
+    """Names and versions of the packages with plugins; imports none."""
+    return list(dict.fromkeys(map(_package, _entries())))
+
+
 def package_of(module: str) -> str:
     """Name and version of the package that a plugin's module belongs to; empty if to none."""
     return _state.homes.get(module.partition(".")[0], "")

@@ -25,6 +25,6 @@ class End:
     row: Row
     x: np.ndarray
     stopped_by: str = ""
-    before: bool = False
     columns: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
     attributes: dict[str, Any] = dataclasses.field(default_factory=dict)
+    before: bool = False

@@ -9,6 +9,7 @@ import socket
 from functools import cache
 from importlib import metadata
 
+from mpisim.core import packages
 from mpisim.core.imports import PACKAGE
 from mpisim.core.version import VERSION
 
@@ -25,6 +26,7 @@ def info_text() -> str:
         "MPI": mpi_library(),
         "BLAS": blas_threads(),
         "cores": f"{len(os.sched_getaffinity(0))} for this process, {os.cpu_count()} in all",
+        "plugins": ", ".join(packages.installed()) or "no package has any",
         "MPISIM_DATA": os.environ.get("MPISIM_DATA") or "not set",
         "cache": cache_text(),
     }

@@ -103,7 +103,7 @@ def test_what_is_changed_is_found(change, said, tmp_path, capfd):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (shifted("rounds/loss", 7, 1e-16), "round 7, loss: the log has"),
+        (shifted("rounds/loss", 7, 1e-16), "round 7, loss: the log has 0."),
         (shifted("rounds/grad_norm_sq", slice(5, None), 1e-16), "round 5, grad_norm_sq"),
         (shifted("final/x", 3, 1e-16), "final/x differs, and no column does"),
     ],

@@ -5,8 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mpisim.analysis.plugin.compressor import checks, vectors
-from mpisim.analysis.plugin.moments import cross_z, density_z, excess_z, mean_z, samples
+from mpisim.analysis.plugin.compressor import checks
+from mpisim.analysis.plugin.moments import (
+    cross_z,
+    density_z,
+    excess_z,
+    mean_z,
+    samples,
+    vectors,
+)
 from mpisim.compressors import COMPRESSORS, make
 from mpisim.core.ordered_sums import ordered_sum
 from tests.compressors.cases import CASES, draw, name_of

@@ -8,6 +8,7 @@ import numpy as np
 
 from mpisim.compressors.base import Compressor
 from mpisim.core.rng import Draw, Streams
+from mpisim.wire.base import Precision
 
 ROUNDING = 2.0**-22  # values and norms are float32 on the wire
 
@@ -15,6 +16,14 @@ ROUNDING = 2.0**-22  # values and norms are float32 on the wire
 def draw(workers: int, round: int = 7, seed: int = 3, first: int = 0) -> Draw:
     """A draw for workers first, first + 1, ..."""
     return Draw(Streams(seed), "up", round, first, workers)
+
+
+def vectors(m: int, d: int, precision: Precision | None = None, seed: int = 0) -> np.ndarray:
+    """Vectors (m, d) with entries of different sizes, zeros among them."""
+    rng = np.random.default_rng(seed)
+    v = rng.standard_normal((m, d)) * np.exp(rng.standard_normal((m, d)))
+    v[rng.random((m, d)) < 0.1] = 0
+    return v.astype(precision.arithmetic if precision else np.float64)
 
 
 def limit(tests: int, rate: float) -> float:

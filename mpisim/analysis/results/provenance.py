@@ -10,7 +10,7 @@ from typing import Any
 
 from mpisim.analysis.results.settings import Settings, settings
 from mpisim.analysis.study.logs import swept_logs
-from mpisim.analysis.study.sources import Measurement
+from mpisim.analysis.study.measurement import Measurement
 from mpisim.analysis.study.spec import Figure, Study
 from mpisim.core import processor
 from mpisim.core.imports import PACKAGE

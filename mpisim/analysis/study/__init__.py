@@ -11,7 +11,8 @@ from mpisim.analysis.study.logs import (
     grouped,
     tuned,
 )
-from mpisim.analysis.study.sources import Grid, Grids, Measurement
+from mpisim.analysis.study.measurement import Measurement
+from mpisim.analysis.study.sources import Grid, Grids
 from mpisim.analysis.study.spec import Figure, Study
 
 __all__ = ["Figure", "Grid", "Grids", "Job", "Measurement", "Study"]
