@@ -219,6 +219,14 @@ elsewhere = [h5py.SoftLink("/rounds/loss"), h5py.SoftLink("/"), h5py.SoftLink("/
 elsewhere += [h5py.ExternalLink("x.h5", "/rounds/loss"), h5py.ExternalLink("/dev/zero", "/")]
 
 
+def _has(file, name):
+    """False below a group that has become a link to itself."""
+    try:
+        return name in file
+    except RuntimeError:
+        return False
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @often
 @given(data=st.data())
@@ -234,7 +242,7 @@ def test_logs_with_strange_content(data, log, tmp_path, capfd):
             value = data.draw(strange)
             if kind == "attribute":
                 file.attrs[name] = value
-            elif name in file:
+            elif _has(file, name):
                 del file[name]
                 if (data.draw(st.booleans()) and name.split("/")[0] in file) or "/" not in name:
                     file[name] = data.draw(st.sampled_from([value, *elsewhere]))

@@ -13,6 +13,7 @@ from mpisim.cli import main
 from mpisim.compressors import COMPRESSORS
 from mpisim.core import packages
 from mpisim.core.errors import InputError
+from mpisim.core.registry import Names
 from mpisim.methods.estimators import ESTIMATORS
 from mpisim.methods.names import METHODS
 from mpisim.runs import plugins
@@ -137,3 +138,12 @@ def test_the_help_looks_for_no_packages():
 def test_other_spellings(registry, alias, name):
     assert registry[alias] is registry[name] and alias in registry
     assert alias not in list(registry) and registry.canonical(alias) == name
+
+
+def test_a_plugin_may_take_another_spelling_for_its_own():
+    names = Names("thing", {"a": 1}, {"b": "a"})
+    assert names["b"] == 1
+    names["b"] = 2
+    assert (names["a"], names["b"], names.canonical("b")) == (1, 2, "b")
+    del names["b"]
+    assert not names.here("b")

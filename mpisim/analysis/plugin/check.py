@@ -77,10 +77,9 @@ def check(
 def _outcomes(names: list[str], folder: Path, comm: Any) -> Iterator[Outcome]:
     sample = folder / "sample"
     write_sample(sample, rows=240)
-    subjects = list(registered.subjects(names, sample))
     planned: list[tuple[Subject, list[_Run]]] = []
     count = 0
-    for subject in subjects:
+    for subject in list(registered.subjects(names, sample)):
         for what, function in _of_parts(subject):
             yield outcome(str(subject), what, function)
         many = [
@@ -91,9 +90,9 @@ def _outcomes(names: list[str], folder: Path, comm: Any) -> Iterator[Outcome]:
         planned.append((subject, many))
         yield from _in_one_process(subject, many, folder)
     whole = [one for _, many in planned for one in many]
-    failed = _on_ranks(names, whole, folder, comm)
+    job = _on_ranks(names, whole, folder, comm)
     for subject, many in planned:
-        yield from _compared(subject, many, folder, failed, comm.size)
+        yield from _compared(subject, many, folder, job, comm.size)
 
 
 def _of_parts(subject: Subject) -> Iterator[Check]:

@@ -41,7 +41,7 @@ def settings(configs: Iterable[Tables]) -> Settings:
 def told(config: Tables) -> Tables:
     """{TABLE.KEY: value} of a run, without what no reader asks for."""
     flat = flatten(config)
-    left_out = LEFT_OUT + (NAMED if flat.get("method.name") in METHODS else ())
+    left_out = LEFT_OUT + (NAMED if METHODS.here(flat.get("method.name")) else ())
     return {key: _without_folder(value) for key, value in flat.items() if key not in left_out}
 
 
