@@ -78,7 +78,7 @@ class Loop:
     def __init__(self, setup: Setup, evaluator: Evaluator, record: Record, signals: StopSignals):
         self.setup, self.evaluator = setup, evaluator
         self.record, self.signals = record, signals
-        self.settings = setup.experiment.run
+        self.settings = setup.run
         self.saved = monotonic()
 
     def run(self, first: int, x: np.ndarray) -> End:

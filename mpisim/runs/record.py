@@ -138,7 +138,9 @@ class Record:
         earlier = None if os.path.lexists(log) else earlier
         if self.output.force and earlier is None and nothing(log):
             return {}, None  # a new point of a sweep, say: there is nothing to tell
-        run = Resumption(setup.experiment, setup.identity, self._schema, self.output.accept)
+        run = Resumption(
+            setup.experiment, setup.run, setup.identity, self._schema, self.output.accept
+        )
         try:
             if earlier is None:
                 found = run.find(log)

@@ -55,8 +55,7 @@ def rehearse(setup: Setup) -> dict[str, tuple[int, ...]]:
 
 def _parts(setup: Setup) -> tuple[Iteration, Evaluator]:
     """Parts like those of the run, with their own clock, ledger and state."""
-    experiment, star = setup.experiment, setup.star
-    settings, method = experiment.run, experiment.method
+    star, settings, method = setup.star, setup.run, setup.experiment.method
     clock, round = Clock(), Round(settings.rounds)
     parts = star.n, settings.layout, star.streams, star.precision, clock, round
     stage = RehearsalStar(star.comm, *parts)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from mpisim.core.errors import InputError
+from mpisim.core.rng import Draw, Streams
 from mpisim.core.round import Round
 from mpisim.problems.torch import samples
 from mpisim.problems.torch.samples import SAMPLES, Samples
@@ -25,7 +26,7 @@ def load(tables, n=4, first=0, count=None, dtype="float64"):
 
 def test_without_pytorch_it_is_one_line(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    monkeypatch.delitem(sys.modules, "mpisim.problems.torch.flat_model", raising=False)
+    monkeypatch.delitem(sys.modules, "mpisim.problems.torch.loading", raising=False)
     with pytest.raises(InputError, match=r'needs PyTorch: pip install "mpisim\[torch\]"'):
         load(network(GD))
 
@@ -81,7 +82,7 @@ def test_only_the_gradients_of_drawn_clients_are_computed(logistic_network, monk
     monkeypatch.setattr(
         problem.flat_model,
         "gradient",
-        lambda rows, *rest: (samples_seen.append(len(rows)), gradient(rows, *rest))[1],
+        lambda batch, *rest: (samples_seen.append(len(batch)), gradient(batch, *rest))[1],
     )
     some = problem.gradients_of(x, np.array([1, 4]))
     assert some.tobytes() == every[[1, 4]].tobytes()
@@ -155,17 +156,83 @@ def test_blocks_of_workers_have_the_same_bits():
         assert np.array_equal(one, np.concatenate(others))
 
 
-def test_augmented_images_are_cut_and_mirrored():
-    from mpisim.problems.torch.transforms import augmented
+def test_images_are_cut_and_mirrored():
+    torch = pytest.importorskip("torch")
+    from mpisim.problems.torch.batches import moved
+    from mpisim.problems.torch.transforms import moves
 
     image = np.arange(1, 3 * 6 * 6 + 1, dtype=np.uint8).reshape(1, 3, 6, 6)
-    same = augmented(image, np.array([[0.5, 0.5, 0.9]]))
-    assert np.array_equal(same, image)
-    assert np.array_equal(augmented(image, np.array([[0.5, 0.5, 0.1]])), image[..., ::-1])
-    corner = augmented(image, np.array([[0.0, 0.999, 0.9]]))
+
+    def changed(*uniforms):
+        return moved(torch.tensor(image), torch.tensor(moves(np.array([uniforms])))).numpy()
+
+    assert np.array_equal(changed(0.5, 0.5, 0.9), image)
+    assert np.array_equal(changed(0.5, 0.5, 0.1), image[..., ::-1])
+    corner = changed(0.0, 0.999, 0.9)
     assert (
         np.array_equal(corner[0, :, 4:, :2], image[0, :, :2, 4:]) and not corner[..., :4, :].any()
     )
+
+
+def test_a_minibatch_is_what_numpy_makes_of_the_images():
+    """Crops and mirrors from the round's address, and normalisation."""
+    pytest.importorskip("torch")
+    problem = load(network(CD_ADAM, SIGN, augment=True), dtype="float32")
+    seen, batch = [], np.random.default_rng(0).integers(0, 22, (4, 9))
+    first = next(iter(problem.flat_model.model.children()))
+    first.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].numpy().copy()))
+    problem.batch_gradients(problem.initial_point(), batch)
+    whole = samples.load("generated").features[:90].reshape(90, 3, 8, 4, 8, 4)
+    pooled = np.rint(whole.mean(axis=(3, 5))).astype(np.uint8)
+    mean = pooled.mean(axis=(0, 2, 3))[:, None, None]
+    inverse = 1 / pooled.std(axis=(0, 2, 3))[:, None, None]
+    uniforms = Draw(Streams(1), "augment", 0, 0, 4).uniforms(27).reshape(4, 9, 3)
+    for i in range(4):
+        shown = []
+        for row, (up, left, mirror) in zip(batch[i], uniforms[i], strict=True):
+            padded = np.pad(pooled[22 * i + row], ((0, 0), (4, 4), (4, 4)))
+            cut = padded[:, int(9 * up) :, int(9 * left) :][:, :8, :8]
+            shown.append(cut[..., ::-1] if mirror < 0.5 else cut)
+        wanted = (np.array(shown) - mean.astype("f4")) * inverse.astype("f4")
+        ours = np.concatenate(seen[2 * i : 2 * i + 2])  # parts of 4 and 5 samples
+        assert ours.dtype == wanted.dtype == np.float32
+        assert np.allclose(ours, wanted, rtol=1e-6, atol=1e-7)
+
+
+def test_batch_norm_averages_like_pytorch():
+    """The cumulative average of PyTorch, to the bit, also of a layer that is used twice."""
+    torch = pytest.importorskip("torch")
+    from mpisim.problems.torch.batch_norm import Statistics
+
+    def network():
+        torch.manual_seed(0)
+        layer = torch.nn.BatchNorm1d(5)
+        return torch.nn.Sequential(layer, torch.nn.Linear(5, 5), layer, torch.nn.BatchNorm1d(5))
+
+    ours, theirs = network(), network()
+    for layer in theirs.modules():
+        if isinstance(layer, torch.nn.BatchNorm1d):
+            layer.momentum = None
+    statistics = Statistics(ours)
+    for _ in range(2):  # the second average forgets the first
+        statistics.reset()
+        for layer in theirs.modules():
+            if isinstance(layer, torch.nn.BatchNorm1d):
+                layer.reset_running_stats()
+        for rows in (4, 7, 3):
+            inputs = torch.randn(rows, 5)
+            assert torch.equal(ours(inputs), theirs(inputs))
+    names = [
+        name for name, _ in theirs.named_buffers() if name.split(".")[1] != "num_batches_tracked"
+    ]
+    assert len(names) == 4
+    for name in names:
+        assert torch.equal(ours.get_buffer(name), theirs.get_buffer(name))
+    saved = statistics.saved()
+    ours(torch.randn(6, 5))
+    assert not torch.equal(ours[0].running_mean, theirs[0].running_mean)
+    statistics.restore(saved)
+    assert torch.equal(ours[0].running_mean, theirs[0].running_mean)
 
 
 def test_minibatches_depend_on_the_round_and_the_dropout_seed():
