@@ -10,6 +10,7 @@ from mpisim.comm.subset import on_subset
 from mpisim.runs.cache import ProblemCache
 from mpisim.runs.progress import duration
 from mpisim.runs.status import STOPPED
+from mpisim.runs.sweep.board import LONG
 from mpisim.runs.sweep.execute import Sweep
 from mpisim.runs.sweep.lines import PointLines
 from mpisim.runs.sweep.points import write_summary
@@ -32,7 +33,8 @@ def run_in_sequence(sweep: Sweep, ranks: int, comm: MPI.Intracomm, lines: PointL
             lines.begins(number, timer.left())
         sweep.signals.go_on = sweep.left()
         own = point.ranks or ranks
-        point.end(*on_subset(comm, own, partial(sweep.execute, point, kept.on(own))))
+        work = partial(sweep.execute, point, kept.on(own), expected=timer.tell)
+        point.end(*on_subset(comm, own, work))
         timer.ran += 1
         if comm.rank == 0:
             lines.did_not_run(number)
@@ -62,6 +64,14 @@ class _Timer:
 
     def __init__(self, waiting: int):
         self.waiting, self.ran, self.start = waiting, 0, monotonic()
+        self._told = False
+
+    def tell(self, seconds: float) -> None:
+        """Say how long all will take, once, when the first one has rehearsed."""
+        whole = seconds * (self.waiting - self.ran)
+        if not self._told and whole > LONG:
+            print(f"about {duration(whole)} for {self.waiting - self.ran} runs", flush=True)
+        self._told = True
 
     def left(self) -> str:
         if not self.ran:

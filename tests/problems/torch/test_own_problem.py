@@ -1,5 +1,6 @@
 """Problems of a user's own: any module, any loss, tensors, Datasets and other libraries' data."""
 
+import re
 import sys
 import types
 
@@ -10,6 +11,7 @@ from mpisim.core.errors import InputError
 from mpisim.problems.base import PROBLEMS
 from mpisim.problems.torch import Samples, samples, samples_of
 from mpisim.runs.experiment import parse
+from tests.comm.jobs import ROOT
 from tests.helpers import columns, run_tables
 
 torch = pytest.importorskip("torch")
@@ -101,6 +103,24 @@ def test_only_images_can_be_augmented(plugin):
     problem = parse(tables(plugin("moved", "sum"), augment=True)).problem
     with pytest.raises(InputError, match=r"problem\.augment: True .* not images"):
         problem.loaded(4, 0, 4, 1, np.dtype("float64"))
+
+
+def test_the_examples_of_the_documents(tmp_path, monkeypatch):
+    [page] = (ROOT / "docs").rglob("deep-learning.md")
+    examples = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.M | re.S)
+    (tmp_path / "documented.py").write_text("\n".join(examples))
+    for problem in (
+        {"name": "sine", "hidden": 9},
+        {"name": "torch", "model": "mlp", "data": "mine", "width": 0.1},
+    ):
+        method = {"name": "cd-adam", "stepsize": 0.01, "batch": 9}
+        parts = {"problem": problem | {"workers": 4, "device": "cpu"}, "method": method}
+        parts |= {"compressor": {"name": "scaled-sign"}, "run": {"rounds": 60}}
+        parts["plugin"] = str(tmp_path / "documented.py")
+        run_tables(parts, tmp_path / "log.h5", force=True)
+        log = columns(tmp_path / "log.h5")
+        assert log["loss"][-1] < 0.8 * log["loss"][0]
+    del PROBLEMS["sine"]
 
 
 class Listed:
