@@ -142,7 +142,7 @@ class TorchProblem(ProblemWithTestSet):
 
     def losses_and_gradients(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Over the samples that rows of the log are judged on: all, or ``log_samples``."""
-        gradients = np.empty((self.m, self.d), self.dtype)
+        gradients = self._vectors(self.m)
         sums, statistics = [], []
         self.flat_model.to_point(x)
         for i, batch in enumerate(self.judged):
@@ -158,7 +158,7 @@ class TorchProblem(ProblemWithTestSet):
         return self.gradients_of(x, np.arange(self.m))
 
     def gradients_of(self, x: np.ndarray, members: np.ndarray) -> np.ndarray:
-        gradients = np.empty((len(members), self.d), self.dtype)
+        gradients = self._vectors(len(members))
         self.flat_model.to_point(x)
         for row, i in enumerate(members):
             gradients[row] = self.flat_model.gradient(self.shards[i], self.chunk, 0)[1]
@@ -169,7 +169,7 @@ class TorchProblem(ProblemWithTestSet):
         import torch
 
         require(batch.shape[1] >= 2, "method.batch", batch.shape[1], "an integer >= 2")
-        gradients = np.empty((self.m, self.d), self.dtype)
+        gradients = self._vectors(self.m)
         seeds = self._draw("dropout").words(1)[:, 0] >> np.uint64(1)
         device, steps = self.flat_model.device, None
         if self.augment:
@@ -184,7 +184,7 @@ class TorchProblem(ProblemWithTestSet):
 
     def test(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         shares, statistics = self._evaluated(x)
-        gradients, sums = np.empty((self.m, self.d), self.dtype), []
+        gradients, sums = self._vectors(self.m), []
         rows = np.array([len(batch) for batch in self.test_shards])
         self.flat_model.to_point(x)
         for i, batch in enumerate(self.test_shards):
@@ -207,6 +207,10 @@ class TorchProblem(ProblemWithTestSet):
         import torch
 
         return torch.stack(sums, 1).cpu().numpy() if sums else np.empty((2, 0))
+
+    def _vectors(self, count: int) -> np.ndarray:
+        """Room for ``count`` vectors of length d."""
+        return np.empty((count, self.d), self.dtype)
 
     def _draw(self, purpose: str) -> Draw:
         return Draw(self.streams, purpose, self.round, self.first, self.m)
