@@ -55,7 +55,7 @@ def test_all_of_a_gradient_is_on_the_device(model, elsewhere):
     ):
         reads.clear()
         assert work().shape == (2, problem.d)
-        assert reads == [(problem.d,)] * 2 + sums
+        assert [shape for shape in reads if shape != (problem.d,)] == sums
     own = problem.flat_model
     tensors = [own.x, own.grad, own.statistics.flat, *own.model.buffers()]
     tensors += [t for p in own.model.parameters() for t in (p, p.grad)]
@@ -184,8 +184,8 @@ def test_mixed_arithmetic_is_bfloat16_in_the_forward_pass_alone():
         tables["problem"] |= {"model": "linear", "mixed": mixed}
         problem = parse(tables).problem.loaded(4, 0, 4, 1, np.dtype("float32"))
         losses, g = problem.losses_and_gradients(problem.initial_point())
-        assert g.dtype == np.float32 and np.isfinite(losses).all()
-        gradients.append(g)
+        gradients.append(np.asarray(g))
+        assert gradients[-1].dtype == np.float32 and np.isfinite(losses).all()
     full, mixed = gradients
     assert not np.array_equal(full, mixed)
     # 8 bits of mantissa, in inputs, weights and outputs
