@@ -99,6 +99,8 @@ class TorchProblem(ProblemWithTestSet):
         shape, count = data.features.shape[1:], len(data.test_labels)
         allowed = "false for samples that are not images (N, channels, height, width)"
         require(not self.augment or len(shape) == 3, "problem.augment", self.augment, allowed)
+        few = 0 < self.log_samples < 2 * n
+        require(not few, "problem.log_samples", self.log_samples, f"0, or at least 2 n = {2 * n}")
         self.tests = min(count, self.log_samples or count)
         self._to_device(data, self._split(len(data.labels)))
         self.d, self.identical = self.flat_model.d, n == 1

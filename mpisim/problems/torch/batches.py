@@ -13,7 +13,7 @@ from mpisim.problems.torch.transforms import PAD, are_images, normalisation
 
 def on_device(values: np.ndarray, device: torch.device, dtype: torch.dtype) -> torch.Tensor:
     """A copy on the device: floats in the type ``dtype``, others in their own."""
-    tensor = torch.tensor(values)
+    tensor = torch.tensor(np.ascontiguousarray(values))
     return tensor.to(device, dtype if tensor.is_floating_point() else tensor.dtype)
 
 

@@ -35,20 +35,25 @@ def _arrays(source: Any) -> tuple[np.ndarray, np.ndarray]:
     """Features (N, ...) and targets (N, ...)."""
     source = getattr(source, "tensors", source)  # of a TensorDataset
     if isinstance(source, tuple):
-        features, targets = (np.asarray(part) for part in source)
+        features, targets = (_on_host(part) for part in source)
     else:
         pairs = [source[i] for i in range(len(source))]
         features = _stacked(_feature(x) for x, _ in pairs)
-        targets = _stacked(np.asarray(y) for _, y in pairs)
+        targets = _stacked(_on_host(y) for _, y in pairs)
     if len(features) != len(targets):
         raise InputError(f"samples: {len(features)} features, but {len(targets)} targets")
     return features, targets.astype(np.int64) if targets.dtype.kind in "iu" else targets
 
 
+def _on_host(values: Any) -> np.ndarray:
+    """As an array, also where it is a tensor on a device, or one with a gradient."""
+    return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
+
+
 def _feature(x: Any) -> np.ndarray:
     """A sample's features; a picture's (height, width, channels) become (channels, ...)."""
     if not hasattr(x, "convert"):  # of a PIL image, whose channels come last
-        return np.asarray(x)
+        return _on_host(x)
     values = np.asarray(x if x.mode in ("L", "RGB") else x.convert("RGB"))
     return values[None] if values.ndim == 2 else np.moveaxis(values, -1, 0)
 

@@ -148,9 +148,10 @@ def pictures(count, mode="RGB"):
 
 def test_samples_of_tensors_and_datasets():
     a, tokens = torch.randn(7, 2, 3), torch.arange(14).reshape(7, 2)
+    a.requires_grad_()
     both = torch.utils.data.TensorDataset(a, tokens)
     for whole in (samples_of((a, tokens), (a[:2], tokens[:2])), samples_of(both, Listed(both))):
-        assert np.array_equal(whole.features, a) and np.array_equal(whole.labels, tokens)
+        assert np.array_equal(whole.features, a.detach()) and np.array_equal(whole.labels, tokens)
         assert whole.classes == 0 and whole.labels.dtype == np.int64
     for mode in ("RGB", "L"):
         pairs, pixels = pictures(7, mode)

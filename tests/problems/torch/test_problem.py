@@ -46,6 +46,9 @@ def test_bad_values_are_one_line():
         tables["problem"][key] = value
         with pytest.raises(InputError, match=rf"problem\.{key}: "):
             load(tables)
+    tables["problem"] |= {"width": 0.05, "log_samples": 7}
+    with pytest.raises(InputError, match=r"problem\.log_samples: 7 .* at least 2 n = 8"):
+        load(tables)
     with pytest.raises(InputError, match=r"problem\.workers: 91 is not allowed"):
         load(network(GD), n=91)
 
