@@ -5,6 +5,7 @@
 # MPI=site      the mpirun found on PATH
 # The choice made at `make setup` is remembered. PYTHON=... names the Python for .venv.
 # TORCH=...     what pip installs for targets that train networks, say torch==2.13.0
+# TORCH_CPU=... what pip installs for `make torch-cpu`, from PyTorch's own index
 # JAX=...       what pip installs for `make bench-peers`, in an environment of its own
 # SCALE=quick   figures of papers in minutes (default); SCALE=paper: as long as the paper's runs
 # RANKS=...     how many ranks a figure's runs have (default: as many as its largest run asks for, else 2)
@@ -41,12 +42,13 @@ ENV := . tools/env.$(VENDOR)
 # The studies in run/: `make STUDY-FIGURE` runs what a figure lacks and draws it.
 STUDIES := $(patsubst run/%/figures.py,%,$(wildcard run/*/figures.py))
 TORCH ?= torch >= 2.3
+TORCH_CPU ?= torch==2.13.0+cpu
 JAX ?= jax
 SCALE ?= quick
 LAUNCH = mpirun -n $$ranks
 netlab-%: LAUNCH = # these figures start mpirun themselves, on hosts of their own
 
-.PHONY: help setup demo test trial lint bench bench-peers data claims gallery netlab-check clean FORCE
+.PHONY: help setup demo test trial lint bench bench-peers data claims gallery netlab-check torch-cpu clean FORCE
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
@@ -122,8 +124,16 @@ $(1)-%: $(STAMP) FORCE
 endef
 $(foreach study,$(STUDIES),$(eval $(call FIGURE,$(study))))
 
+# `make test` installs no PyTorch: on Linux the one from PyPI brings CUDA, gigabytes.
+torch-cpu: $(STAMP) ## install PyTorch without CUDA, if there is none: `make test` tests networks, too
+	@.venv/bin/python -c 'import torch' 2>/dev/null || { echo "installing PyTorch ($(TORCH_CPU)) ..." && \
+	  $(PIP) install --retries 1 --extra-index-url https://download.pytorch.org/whl/cpu '$(TORCH_CPU)'; } || \
+	  { echo "make: PyTorch cannot be installed; name a version that can with TORCH_CPU='torch==...'" >&2; exit 2; }
+	@touch .venv/.torch
+
 .venv/.torch: $(STAMP)
-	@.venv/bin/python -c 'import torch' 2>/dev/null || { echo "installing PyTorch ($(TORCH)) ..." && \
+	@.venv/bin/python -c 'import torch' 2>/dev/null || { echo "installing PyTorch ($(TORCH); with CUDA on Linux," \
+	  "unless \`make torch-cpu\` was first) ..." && \
 	  $(PIP) install '$(TORCH)'; } || { echo "make: PyTorch cannot be installed; name a version that can with" \
 	  "TORCH='torch==...', or install one into .venv by hand: .venv/bin/python -m pip install ..." >&2; exit 2; }
 	@touch $@

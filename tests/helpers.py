@@ -14,6 +14,7 @@ from mpisim.problems.data.find import find
 from mpisim.runs.experiment import parse
 from mpisim.runs.loop import End, run
 from mpisim.runs.record import Output
+from mpisim.runs.rehearsal import Rehearsal
 
 
 def table(method, compressor=None, data="sample", workers=6, rounds=20, problem=None, **run):
@@ -28,7 +29,7 @@ def table(method, compressor=None, data="sample", workers=6, rounds=20, problem=
 
 def without_rehearsal(patch: pytest.MonkeyPatch) -> None:
     """Run what is charged only, for tests that count calls."""
-    patch.setattr("mpisim.runs.loop.rehearse", lambda setup: {})
+    patch.setattr("mpisim.runs.loop.rehearse", lambda setup: Rehearsal({}, 0.0, 0.0))
     patch.setattr("mpisim.comm.star.Star._rehearse", lambda star, rows: None)
 
 

@@ -114,9 +114,10 @@ class Oracle:
         """Losses (m,) and gradients (m, d) for the log, not counted."""
         self.clock.to(EVALUATE)
         start = perf_counter()
-        losses, self._gradients = self.problem.losses_and_gradients(x)
+        losses, gradients = self.problem.losses_and_gradients(x)
         self._x, self._seconds = x, perf_counter() - start
-        return losses, self._gradients
+        self._gradients = None if self.problem.sampled_rows else gradients
+        return losses, gradients
 
     def restore(self, calls: int) -> None:
         """Continue counting from ``calls``."""

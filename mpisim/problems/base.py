@@ -61,6 +61,9 @@ class Problem(ABC):
     published : how published code gets L from the L_i: "one" takes their maximum, for every L_i
         too; "mean" takes their mean
     shapes : the matrices that make up x, each stored row by row; empty if x is a vector
+    epochs_between_rows : of the log, where run.log_every is not given; 0: each round has a row
+    sampled_rows : `losses_and_gradients` are over some of the samples, for the log, so that a
+        method asks for `gradients` of its own
     portable : results have the same bits on every x86-64 processor; a problem that computes with
         BLAS, LAPACK, NumPy's exp and the like, or PyTorch says False
     """
@@ -72,8 +75,10 @@ class Problem(ABC):
     tested: ClassVar[bool] = False  # whether it is a `ProblemWithTestSet`
     nonnegative: ClassVar[bool] = False
     portable: ClassVar[bool] = True
+    epochs_between_rows: ClassVar[int] = 0
     spread: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     published: ClassVar[Literal["one", "mean", "sharp"]] = "sharp"
+    sampled_rows: bool = False
     convex: bool = False
     attained: Literal["everywhere", "origin", "nowhere"] = "nowhere"
     shapes: tuple[tuple[int, int], ...] = ()

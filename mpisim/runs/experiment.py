@@ -35,13 +35,17 @@ KEYS = ("title", "plugin", *TABLES)
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """The ``[run]`` table."""
+    """The ``[run]`` table.
+
+    log_every : None where `mpisim.runs.setup.Setup` says how often, as the number of samples is
+        known by then
+    """
 
     rounds: int
     seed: int = 1
     wire: Literal["float32", "float64"] = "float32"
     dtype: Literal["float64", "float32"] = "float64"
-    log_every: int = 1
+    log_every: int | None = None
     checkpoint_seconds: float = 30.0
     layout: Literal["shared", "dedicated"] = "shared"
     ranks: Literal["workers", "all"] | int | None = None
@@ -54,7 +58,8 @@ class Run:
         require(0 <= self.seed < 2**63, "run.seed", self.seed, "an integer from 0 to 2^63 - 1")
         seconds = self.checkpoint_seconds
         require(seconds > 0, "run.checkpoint_seconds", seconds, "a number > 0")
-        require(self.log_every >= 1, "run.log_every", self.log_every, "an integer >= 1")
+        given = self.log_every is None or self.log_every >= 1
+        require(given, "run.log_every", self.log_every, "an integer >= 1")
         enough = not isinstance(self.ranks, int) or self.ranks >= 1
         require(enough, "run.ranks", self.ranks, 'an integer >= 1, "workers" or "all"')
         names = self.columns or []
@@ -66,7 +71,8 @@ class Run:
                 raise InputError(f"run.stop.{name}: needs run.reference = true")
 
     def logs(self, k: int) -> bool:
-        """Whether x^k has a row in the log."""
+        """Whether x^k has a row in the log; ``log_every`` must be known."""
+        assert self.log_every is not None
         return k % self.log_every == 0 or k == self.rounds
 
     def stopped_by(self, k: int, row: Mapping[str, float], n: int, start: float) -> str:
@@ -164,14 +170,11 @@ def parse(tables: dict[str, Any]) -> Experiment:
             f'compressor.name: {compressor.name!r} is not allowed with "gd", only "identity";'
             ' method "dcgd" compresses'
         )
-    return Experiment(
-        title,
-        build(kind, problem, "problem"),
-        method,
-        compressor,
-        build(Run, tables.get("run", {}), "run"),
-        tuple(plugin),
-    )
+    settings = build(Run, tables.get("run", {}), "run")
+    if settings.log_every is None and not kind.epochs_between_rows:
+        settings = dataclasses.replace(settings, log_every=1)
+    made = build(kind, problem, "problem")
+    return Experiment(title, made, method, compressor, settings, tuple(plugin))
 
 
 def _named(part: Any) -> dict[str, Any]:

@@ -60,10 +60,10 @@ def run_rounds(setup: Setup, output: Output, signals: StopSignals) -> End:
         first, x = record.begin()
         if record.ended is not None:
             return record.ended
-        shapes = rehearse(setup)
+        rehearsal = rehearse(setup)
         if first > 0:
-            require_shapes(setup, shapes)
-        record.durations.rehearsed()
+            require_shapes(setup, rehearsal.shapes)
+        record.rehearsed(first, rehearsal)
         # the status reports divergence
         with np.errstate(over="ignore", invalid="ignore"), uncharged(setup.clock):
             end = Loop(setup, evaluator, record, signals).run(first, x)
@@ -78,7 +78,7 @@ class Loop:
     def __init__(self, setup: Setup, evaluator: Evaluator, record: Record, signals: StopSignals):
         self.setup, self.evaluator = setup, evaluator
         self.record, self.signals = record, signals
-        self.settings = setup.experiment.run
+        self.settings = setup.run
         self.saved = monotonic()
 
     def run(self, first: int, x: np.ndarray) -> End:

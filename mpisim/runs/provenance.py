@@ -42,6 +42,8 @@ def attributes_of(setup: Setup, command: str, places: list[Place]) -> dict[str, 
             "dimension": setup.problem.d,
             "stepsize": setup.step.gamma,
             "stepsize_source": setup.step.source,
+            "log_every": setup.run.log_every,
+            "log_every_source": _log_every_source(setup),
             "mpi_library": OneProcess.library if alone else mpi_library(),
             "hosts": hosts(places),
             "oversubscribed": int(oversubscribed(places)),
@@ -49,3 +51,11 @@ def attributes_of(setup: Setup, command: str, places: list[Place]) -> dict[str, 
             **PENDING,
         }
     )
+
+
+def _log_every_source(setup: Setup) -> str:
+    """Where the number of rounds between two rows comes from."""
+    epochs, every = setup.problem.epochs_between_rows, setup.experiment.run.log_every
+    if every is not None:
+        return "run.log_every, or its default"
+    return f"{epochs} epochs" if setup.run.log_every != 1 else "every round"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from mpisim.runs.log.writer import LogWriter, require_new
 from mpisim.runs.placement import Place, here
 from mpisim.runs.progress import Progress
 from mpisim.runs.provenance import attributes_of
+from mpisim.runs.rehearsal import Rehearsal
 from mpisim.runs.resume import Found, Resumption, nothing
 from mpisim.runs.setup import Setup
 from mpisim.runs.snapshot import collect, put_back
@@ -43,6 +45,7 @@ class Output:
     earlier : with resume, and where there is no log yet: the log of the same experiment with a
         smaller budget that it goes on from; that log stays as it is
     side_by_side : how many runs of a sweep run at the same time
+    expected : called on rank 0 with the seconds that the run will take, when it has rehearsed
     """
 
     log: Path | None
@@ -55,6 +58,7 @@ class Output:
     keep: bool = False
     earlier: Path | None = None
     side_by_side: int = 1
+    expected: Callable[[float], None] | None = None
 
 
 class Record:
@@ -91,6 +95,13 @@ class Record:
         if self.setup.star.is_server and not self.output.quiet:
             self.progress = Progress(self.setup.experiment.run.rounds)
         return k, x
+
+    def rehearsed(self, first: int, rehearsal: Rehearsal) -> None:
+        """Round ``first`` is next."""
+        self.durations.rehearsed()
+        run, told = self.setup.run, self.output.expected
+        if told is not None and self.setup.star.is_server:
+            told(rehearsal.seconds(run.rounds - first, run.log_every or 1))
 
     def row(self, row: Row, metrics: np.ndarray) -> None:
         """Record a row."""
@@ -141,7 +152,9 @@ class Record:
         earlier = None if os.path.lexists(log) else earlier
         if self.output.force and earlier is None and nothing(log):
             return {}, None  # a new point of a sweep, say: there is nothing to tell
-        run = Resumption(setup.experiment, setup.identity, self._schema, self.output.accept)
+        run = Resumption(
+            setup.experiment, setup.run, setup.identity, self._schema, self.output.accept
+        )
         try:
             if earlier is None:
                 found = run.find(log)

@@ -6,6 +6,10 @@ time. None of that is a method's work.
 
 from __future__ import annotations
 
+import statistics
+from time import perf_counter
+from typing import NamedTuple
+
 import numpy as np
 
 from mpisim.comm.clock import Clock
@@ -27,10 +31,24 @@ class RehearsalStar(Star):
         return (super().coin(p) and p == 1) or self.round % 2 == 1
 
 
-def rehearse(setup: Setup) -> dict[str, tuple[int, ...]]:
-    """Run some rounds of the experiment on parts of their own. Collective.
+class Rehearsal(NamedTuple):
+    """What a rehearsal found.
 
-    Returns the shapes of the state behind the first one.
+    shapes : of the state behind the first round
+    round_seconds, row_seconds : this rank's, of a round and of a row of the log
+    """
+
+    shapes: dict[str, tuple[int, ...]]
+    round_seconds: float
+    row_seconds: float
+
+    def seconds(self, rounds: int, every: int) -> float:
+        """How long so many rounds take, with a row each ``every`` rounds and at the end."""
+        return rounds * self.round_seconds + (rounds // every + 1) * self.row_seconds
+
+
+def rehearse(setup: Setup) -> Rehearsal:
+    """Run some rounds of the experiment on parts of their own. Collective.
 
     Their bits and seconds are charged to nobody, and their state is thrown away. The rounds are the
     first ones and the last one, which may be of another kind (after a warm-up, say).
@@ -39,24 +57,29 @@ def rehearse(setup: Setup) -> dict[str, tuple[int, ...]]:
     rounds, x = setup.experiment.run.rounds, setup.problem.initial_point()
     setup.problem.attach_round(iteration.round)
     shapes: dict[str, tuple[int, ...]] = {}
+    times: list[float] = []
+    row = 0.0
     with np.errstate(over="ignore", invalid="ignore"):  # a step may be too long
         for k in range(rounds) if rounds <= FIRST else (*range(FIRST), rounds - 1):
             iteration.round.k = k
+            start = perf_counter()
             if k in (0, rounds - 1):
                 evaluator.row(k, x, 0, False)
                 evaluator.metrics_at(k, x)
+                row, start = perf_counter() - start, perf_counter()
             for metric in evaluator.metrics:
                 metric.passed(x)
             x = iteration.next(k, x)
+            times.append(perf_counter() - start)
             shapes = shapes or iteration.shapes()
     setup.problem.attach_round(setup.round)
-    return shapes
+    later = times[1:] or times  # the first one warms up
+    return Rehearsal(shapes, statistics.median(later) if later else 0.0, row)
 
 
 def _parts(setup: Setup) -> tuple[Iteration, Evaluator]:
     """Parts like those of the run, with their own clock, ledger and state."""
-    experiment, star = setup.experiment, setup.star
-    settings, method = experiment.run, experiment.method
+    star, settings, method = setup.star, setup.run, setup.experiment.method
     clock, round = Clock(), Round(settings.rounds)
     parts = star.n, settings.layout, star.streams, star.precision, clock, round
     stage = RehearsalStar(star.comm, *parts)

@@ -53,10 +53,12 @@ class Found:
 class Resumption:
     """A run that goes on from what is there.
 
-    ours : the run's identity; schema : of its log; accept : whether what executes it may differ
+    run : the experiment's, with how often rows are logged; ours : the run's identity; schema : of
+    its log; accept : whether what executes it may differ
     """
 
     experiment: Experiment
+    run: Run
     ours: dict[str, str]
     schema: Sequence[Column]
     accept: bool = False
@@ -69,7 +71,7 @@ class Resumption:
         path = checkpoint.path_for(log)
         if nothing(log):
             return Found(f"{log}: there is nothing to resume; starting at round 0")
-        ended = _ended(log, self.experiment, self.schema)
+        ended = _ended(log, self.experiment, self.run, self.schema)
         if not any(map(os.path.lexists, (path, checkpoint.former(path)))):
             if ended is None:
                 raise InputError(f"{log}: there is no checkpoint to resume from")
@@ -97,7 +99,7 @@ class Resumption:
         kept: list[tuple[np.ndarray, Mark]] = []
 
         def fits(found: Checkpoint) -> None:
-            kept[:] = [_rows_before(log, found, self.schema, self.experiment.run.log_every)]
+            kept[:] = [_rows_before(log, found, self.schema, self.run)]
 
         path = checkpoint.path_for(log)
         found, note = checkpoint.load(path, self.ours, fits, self.accept)
@@ -110,7 +112,7 @@ class Resumption:
         """`InputError` if a run with this budget would have ended before the checkpoint."""
         if found.rows is None:
             return
-        run, k = self.experiment.run, int(found.state["round"])
+        run, k = self.run, int(found.state["round"])
         allowed = f"at least {k}, the round of {checkpoint.path_for(log)}"
         require(k <= run.rounds, "run.rounds", run.rounds, allowed)
         row = run.stop.first_row(found.rows, int(self.ours["workers"]))
@@ -133,13 +135,13 @@ def _complete(log: Path, ended: End) -> Found:
 
 
 def _rows_before(
-    log: Path, found: Checkpoint, schema: Sequence[Column], every: int
+    log: Path, found: Checkpoint, schema: Sequence[Column], run: Run
 ) -> tuple[np.ndarray, Mark]:
     """The rows of the log before a checkpoint, and their mark; `InputError` if they do not fit."""
     mark, k = Mark.of_state(found.log), found.state.get("round", 0)
     if not isinstance(k, int | np.integer) or k < 0:
         raise InputError(f"damaged: its round is {k!r}")
-    expected = np.arange(0, k, every)
+    expected = np.arange(0, k, run.log_every)
     if mark.rows != expected.size:
         raise InputError(f"damaged: {mark.rows} rows before round {k}")
     if not mark.rows:
@@ -150,7 +152,7 @@ def _rows_before(
     return rows, mark
 
 
-def _ended(log: Path, experiment: Experiment, schema: Sequence[Column]) -> End | None:
+def _ended(log: Path, experiment: Experiment, run: Run, schema: Sequence[Column]) -> End | None:
     """How the run ended, from a log of this experiment that its budget ends; None if it is none."""
     try:
         found = reader.read(log)
@@ -158,7 +160,7 @@ def _ended(log: Path, experiment: Experiment, schema: Sequence[Column]) -> End |
     except (InputError, *DAMAGE):
         return None
     status, stopped_by = str(found.attrs.get("status", "")), str(found.attrs.get("stopped_by", ""))
-    complete = status == "diverged" or (status == "done" and _is_whole(found, experiment.run))
+    complete = status == "diverged" or (status == "done" and _is_whole(found, run))
     if not _same(found.config, experiment) or not complete:
         return None
 

@@ -15,9 +15,10 @@ from mpisim.core.errors import InputError
 from mpisim.core.rng import Streams
 from mpisim.core.round import Round
 from mpisim.core.schema import flat
+from mpisim.methods.estimators.batches import batch_size
 from mpisim.methods.oracle import Oracle
 from mpisim.runs.cache import ProblemCache
-from mpisim.runs.experiment import Experiment
+from mpisim.runs.experiment import Experiment, Run
 from mpisim.runs.identity import executed_by, resolved
 from mpisim.runs.iteration import Iteration
 from mpisim.runs.metrics import metrics_of
@@ -42,6 +43,8 @@ class Setup:
         Samples of each worker.
     step : Step
         Step size and where it comes from.
+    run : Run
+        The experiment's ``[run]`` table, with how often rows are logged.
     """
 
     def __init__(
@@ -73,7 +76,8 @@ class Setup:
         parts = star, self.round, self.estimator, self.optimizer
         self.iteration = Iteration(*parts, method, self.step.gamma)
         self.reference = self.cache.minimiser(star) if settings.reference else None
-        wanted = self.optimizer, settings.columns or (), settings.logs
+        self.run = self._run()
+        wanted = self.optimizer, settings.columns or (), self.run.logs
         self.metrics = metrics_of(star, self.problem, *wanted)
         starts = {"schedule.at": method.schedule.starts(settings.rounds)}
         self._parameters = self.estimator.parameters() | starts
@@ -98,6 +102,18 @@ class Setup:
         bound = self.experiment.method.smoothness
         constants = self.cache.constants(self.star, bound)
         return setting_of(constants, self.problem, self.compressor, self.star, bound, condition)
+
+    def _run(self) -> Run:
+        """Where ``log_every`` is not given: 2 epochs of minibatches, say, or each round."""
+        run, problem, every = self.experiment.run, self.problem, 1
+        if run.log_every is not None:
+            return run
+        batch = self.estimator.parameters().get("batch")
+        if batch is not None:
+            b = batch_size(batch, self.oracle.samples, "batch")
+            epoch = self.rows.sum() / (problem.n * b)
+            every = max(1, round(problem.epochs_between_rows * epoch))
+        return dataclasses.replace(run, log_every=every)
 
     def _step(self) -> Step:
         method = self.experiment.method

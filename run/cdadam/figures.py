@@ -14,7 +14,7 @@ from .images import FIG1, FIG3, LOOKS, RIVALS, Curves, over
 STEPS = ["sweep.method.stepsize=[0.001,0.003,0.005,0.007,0.009]"]
 CIFAR = ["problem.data=cifar10", "problem.samples=0", "problem.augment=true"]
 INSTEAD = {"cifar10-part": "generated"}
-BIG = ["problem.width=1.0", "problem.pool=1", "run.rounds=4882", "run.log_every=49"]
+BIG = ["problem.width=1.0", "problem.pool=1", "run.rounds=4882", "run.log_every=98"]
 START = ["problem.workers=8", "method.batch=128", "run.rounds=490", "run.log_every=10"]
 
 

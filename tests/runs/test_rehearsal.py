@@ -15,6 +15,7 @@ from mpisim.methods.names import METHODS, UNCOMPRESSED
 from mpisim.runs.experiment import parse
 from mpisim.runs.loop import run_rounds
 from mpisim.runs.record import Output
+from mpisim.runs.rehearsal import Rehearsal
 from mpisim.runs.setup import Setup
 from mpisim.runs.signals import StopSignals
 from tests.compressors.cases import CASES
@@ -105,6 +106,17 @@ def test_a_late_kernel_is_charged_to_nobody():
     late(np.ones(3, np.float32))  # outside: the listener is gone
     clock.to(EVALUATE)
     assert clock.seconds[ENCODE] > 0 and clock.seconds[COMPILE] == clock.delayed
+
+
+def test_a_rehearsal_says_how_long_a_run_takes():
+    """11 rounds of 2 s from round 4 on: rows at 6, 9 and 12, and at the end."""
+    assert Rehearsal({}, 2.0, 0.5).seconds(11, 3) == 11 * 2 + 4 * 0.5
+    told = []
+    tables = table({"name": "gd", "stepsize": 0.1}, rounds=300, log_every=10)
+    with StopSignals() as signals:
+        output = Output(None, quiet=True, expected=told.append)
+        end = run_rounds(Setup(parse(tables), MPI.COMM_SELF), output, signals)
+    assert end.status == "done" and len(told) == 1 and 0 < told[0] < 300
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 3, 9])

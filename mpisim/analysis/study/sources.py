@@ -62,7 +62,11 @@ class Grid(Source):
         gone = list(dict.fromkeys(_data(point) for point in grid if not _here(point)))
         grid = [point for point in grid if _data(point) not in gone]
         if not grid:
-            raise InputError("none of the data is here; MPISIM_DATA names folders with data sets")
+            how = f"`mpisim data fetch {gone[0]}`" if len(gone) == 1 else "`make data`"
+            raise InputError(
+                f"none of the data is here ({', '.join(gone)}); {how} downloads it, and MPISIM_DATA"
+                " names folders with data sets"
+            )
         return folder, grid, gone
 
     def folder(self, study: Path) -> Path:

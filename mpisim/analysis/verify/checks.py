@@ -35,7 +35,8 @@ def expected_rounds(last: int, every: int) -> np.ndarray:
 
 def _rounds(log: Log) -> list[str]:
     rounds = log.columns["round"]
-    expected = expected_rounds(int(rounds[-1]), int(log.config["run"]["log_every"]))
+    every = log.config["run"].get("log_every") or log.attrs.get("log_every", 1)
+    expected = expected_rounds(int(rounds[-1]), int(every))
     if np.array_equal(rounds, expected):
         return []
     same = min(rounds.size, expected.size)

@@ -1,10 +1,13 @@
-"""Neural networks in PyTorch: data sets, models, gradients.
+"""Neural networks, and any other PyTorch modules, as problems.
 
-Only loading a `Torch` problem imports PyTorch. A plugin adds a data set with `data_set`, and a
-model with `mpisim.problems.torch.models.model`.
+A plugin makes a problem of a module of its own with `TorchProblem`, `samples_of` and the decorator
+`mpisim.problem`. For the problem ``torch`` it adds a data set with `data_set`, and a network with
+`mpisim.problems.torch.models.model`. Only loading such a problem imports PyTorch.
 """
 
+from mpisim.problems.torch.base import TorchProblem
 from mpisim.problems.torch.problem import Torch
 from mpisim.problems.torch.samples import SAMPLES, Samples, data_set
+from mpisim.problems.torch.sources import samples_of
 
-__all__ = ["SAMPLES", "Samples", "Torch", "data_set"]
+__all__ = ["SAMPLES", "Samples", "Torch", "TorchProblem", "data_set", "samples_of"]

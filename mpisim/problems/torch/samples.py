@@ -23,18 +23,18 @@ SIZE, CLASSES, NOISE, SHIFT = 32, 10, 40.0, 4
 
 @dataclasses.dataclass(frozen=True)
 class Samples:
-    """A data set for classification.
+    """A data set, for classification unless ``classes`` is 0.
 
-    features, test_features : uint8 images (N, channels, height, width), or floats of any shape
+    features, test_features : uint8 images (N, channels, height, width); or numbers of any shape
         (N, ...), which stay as they are
-    labels, test_labels : shape (N,), int64, in 0, ..., classes - 1
+    labels, test_labels : shape (N,), int64, in 0, ..., classes - 1; or other targets (N, ...)
     """
 
     features: np.ndarray
     labels: np.ndarray
     test_features: np.ndarray
     test_labels: np.ndarray
-    classes: int
+    classes: int = 0
 
     @property
     def sha256(self) -> str:
@@ -43,6 +43,11 @@ class Samples:
         for name in ARRAYS:
             digest.update(np.ascontiguousarray(getattr(self, name)).tobytes())
         return digest.hexdigest()
+
+    def with_features(self, change: Callable[[np.ndarray], np.ndarray]) -> Samples:
+        """The same with other features, of training and of test samples."""
+        features, test_features = change(self.features), change(self.test_features)
+        return dataclasses.replace(self, features=features, test_features=test_features)
 
 
 SAMPLES: dict[str, Callable[[], Samples]] = {}
@@ -60,11 +65,19 @@ def data_set(name: str):
 
 @lru_cache(maxsize=2)
 def load(name: str) -> Samples:
-    """The samples called ``name``; `InputError` if they are unknown or missing."""
+    """The samples called ``name``; `InputError` if they are unknown or missing.
+
+    ``torchvision:NAME`` and ``datasets:NAME`` are those of other libraries (`sources`).
+    """
+    library, colon, rest = name.partition(":")
+    if colon and name not in SAMPLES:
+        from mpisim.problems.torch.sources import LIBRARIES
+
+        return choose(LIBRARIES, library, "problem.data, before ':'")(rest)
     return choose(SAMPLES, name, "problem.data")()
 
 
-def first(whole: Samples, count: int) -> Samples:
+def first_of(whole: Samples, count: int) -> Samples:
     """The first ``count`` training samples and as many test samples; all of them for 0."""
     if count == 0:
         return whole
@@ -74,9 +87,10 @@ def first(whole: Samples, count: int) -> Samples:
 def available(name: str) -> bool:
     """Whether the samples called ``name`` can be loaded."""
     try:
-        return bool(load(name).classes)
+        load(name)
     except InputError:
         return False
+    return True
 
 
 def _registered(name: str, classes: int) -> Samples:

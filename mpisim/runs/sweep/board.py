@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import TextIO
 
+from mpisim.runs.progress import duration
 from mpisim.runs.status import COMPLETE
 from mpisim.runs.status_line import StatusLine
 from mpisim.runs.sweep.claims import Claims
@@ -16,6 +17,7 @@ from mpisim.runs.sweep.order import Work
 from mpisim.runs.sweep.points import write_summary
 
 SUMMARY_SECONDS = 1.0  # between two versions of the summary
+LONG = 60.0  # seconds; what takes longer is told before
 
 
 class Board:
@@ -37,6 +39,8 @@ class Board:
         self.sweep, self.claims, self.lines, self._clock = sweep, claims, lines, clock
         self._sizes = {work.number: work.size for work in works}
         self._ended: set[int] = set()
+        self._expected: dict[int, float] = {}  # seconds of the runs that have begun
+        self._told = False
         self._begin = clock()
         self._line = StatusLine(stream, interactive, self._begin)
         self._saved = -SUMMARY_SECONDS
@@ -50,6 +54,8 @@ class Board:
             self.sweep.points[number].end(*outcome)
             self.lines.ended(number)
         self._ended |= new.keys()
+        if not self._told:
+            self._tell()
         if new and now > self._saved + SUMMARY_SECONDS:
             write_summary(self.sweep.folder, self.sweep.points)
             self._saved = now
@@ -74,8 +80,29 @@ class Board:
         text = f"{group}{done} of {statuses.total()} points done{diverged}, {running} running"
         return f"{text}, {statuses['skipped']} failed{self._left(now)}"
 
+    def _tell(self) -> None:
+        """Say how long all will take, when the first runs have rehearsed."""
+        self._expected |= self.claims.expected(self._expected)
+        running = self.claims.taken() - self._ended
+        if not running or running - self._expected.keys():
+            return
+        self._told, seconds = True, self._seconds()
+        if seconds > LONG:
+            self._line.erase()
+            at_once = f", {len(running)} at a time" if len(self._sizes) > 1 else ""
+            print(f"about {duration(seconds)} for {len(self._sizes)} runs{at_once}", flush=True)
+
+    def _seconds(self) -> float:
+        """How long all points take, if the others are like those that have rehearsed."""
+        sizes = sum(self._sizes[number] for number in self._expected)
+        total = sum(self._expected.values()) * sum(self._sizes.values()) / sizes
+        return total / len(self._expected)
+
     def _left(self, now: float) -> str:
-        """The time left, if points take as long as their sizes say."""
+        """The time left, if points take as long as their sizes say, or as they rehearsed."""
         ended = sum(self._sizes[number] for number in self._ended)
+        if not ended and self._told:
+            seconds = max(self._seconds() - (now - self._begin), 0.0)
+            return f", about {duration(seconds)} left"
         rest = sum(self._sizes.values()) - ended
         return time_left(now - self._begin, ended, rest, self.sweep.group.later)

@@ -21,7 +21,8 @@ from mpisim.core.errors import OutputError
 from mpisim.runs.status import EXIT_CODES
 
 NAME = ".side-by-side"
-TAKEN, ENDED, STOP, TOKEN = ".taken", ".json", "stop", "token"
+TAKEN, EXPECTED, ENDED = ".taken", ".expected", ".json"
+STOP, TOKEN = "stop", "token"
 
 
 class Outcome(NamedTuple):
@@ -67,6 +68,17 @@ class Claims:
     def taken(self) -> set[int]:
         """The points that are running or have run."""
         return self._numbers(TAKEN)
+
+    def expect(self, number: int, seconds: float) -> None:
+        """Record how long a point will take, when it has rehearsed."""
+        write_json(self._path(number, EXPECTED), seconds)
+
+    def expected(self, known: Collection[int]) -> dict[int, float]:
+        """How long points will take, other than those ``known``."""
+        new = self._numbers(EXPECTED).difference(known)
+        with _output(self.folder):
+            texts = {n: self._path(n, EXPECTED).read_text(encoding="utf-8") for n in new}
+        return {number: float(json.loads(text)) for number, text in texts.items()}
 
     def end(self, number: int, outcome: Outcome) -> None:
         """Record how a point ended."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -36,7 +37,9 @@ def run_group(
         if work is None:
             return
         point, loaded = sweep.points[work.number], work.problem
-        outcome = sweep.execute(point, cache, comm, quiet=True, side_by_side=groups)
+        tell = partial(claims.expect, work.number)
+        how = {"quiet": True, "side_by_side": groups, "expected": tell}
+        outcome = sweep.execute(point, cache, comm, **how)
         if comm.rank == 0:
             claims.end(work.number, outcome)
         if outcome.status in STOPPED:

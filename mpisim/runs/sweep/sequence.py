@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from mpisim.comm.subset import on_subset
 from mpisim.runs.cache import ProblemCache
+from mpisim.runs.progress import duration
 from mpisim.runs.status import STOPPED
+from mpisim.runs.sweep.board import LONG
 from mpisim.runs.sweep.execute import Sweep
 from mpisim.runs.sweep.lines import PointLines, time_left
 from mpisim.runs.sweep.points import write_summary
@@ -34,7 +36,9 @@ def run_in_sequence(sweep: Sweep, ranks: int, comm: MPI.Intracomm, lines: PointL
             lines.begins(number, timer.left())
         sweep.signals.go_on = sweep.left()
         own = point.ranks or ranks
-        point.end(*on_subset(comm, own, partial(sweep.execute, point, kept.on(own))))
+        tell = None if timer is None else partial(timer.tell, number)
+        work = partial(sweep.execute, point, kept.on(own), expected=tell)
+        point.end(*on_subset(comm, own, work))
         if timer is not None:
             timer.ran(number)
             lines.did_not_run(number)
@@ -66,6 +70,14 @@ class _Timer:
         waiting = [n for n, point in enumerate(sweep.points) if not point.status]
         self._sizes = {work.number: work.size for work in works_of(sweep.points, waiting)}
         self._later, self._ended, self._start = sweep.group.later, 0.0, monotonic()
+        self._told = False
+
+    def tell(self, number: int, seconds: float) -> None:
+        """Say how long all will take, once, when the first point has rehearsed."""
+        whole = seconds * sum(self._sizes.values()) / self._sizes[number]
+        if not self._told and whole > LONG:
+            print(f"about {duration(whole)} for {len(self._sizes)} runs", flush=True)
+        self._told = True
 
     def ran(self, number: int) -> None:
         """A point has ended."""

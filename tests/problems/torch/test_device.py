@@ -9,6 +9,9 @@ from mpisim.runs.experiment import parse
 from tests.problems.torch.support import network
 
 torch = pytest.importorskip("torch")
+MODELS = ["resnet18", "wrn-16-4", "vgg16", "small-cnn", "linear"]
+BATCH = np.zeros((2, 5), np.int64)
+ADAM, SIGN = {"name": "cd-adam", "batch": 9}, {"name": "scaled-sign"}
 
 
 @pytest.fixture
@@ -16,44 +19,162 @@ def elsewhere(monkeypatch):
     """PyTorch's device "meta" in an accelerator's place.
 
     It computes no values, but refuses operations on tensors of two devices, as an accelerator
-    does. What would be copied from it is zeros.
+    does. Reading a number of it, which would wait for an accelerator, raises. What is copied from
+    it is zeros, and their shapes are noted.
     """
-    from mpisim.problems.torch import flat_model as module
+    from mpisim.problems.torch import loading
 
-    monkeypatch.setattr(module, "device_of", lambda name, first: torch.device("meta"))
-    monkeypatch.setattr(torch.Tensor, "cpu", lambda t: torch.zeros(t.shape, dtype=t.dtype))
+    shapes = []
+
+    def read(tensor):
+        shapes.append(tuple(tensor.shape))
+        return torch.zeros(tensor.shape, dtype=tensor.dtype)
+
+    monkeypatch.setattr(loading, "device_of", lambda name, rank: torch.device("meta"))
+    monkeypatch.setattr(torch.Tensor, "cpu", read)
     monkeypatch.setattr(torch, "autocast", lambda *_, **__: contextlib.nullcontext())
-    for name, value in (("item", 0.0), ("__float__", 1.0), ("__int__", 0)):
-        monkeypatch.setattr(torch.Tensor, name, lambda t, value=value: value)
+    return shapes
 
 
-@pytest.mark.parametrize("model", ["resnet18", "wrn-16-4", "vgg16", "small-cnn", "linear"])
+def on_the_device(model, **keys):
+    tables = network(ADAM, SIGN, augment=True)
+    tables["problem"] |= {"device": "auto", "model": model} | keys
+    return parse(tables).problem.loaded(4, 1, 2, 1, np.dtype("float32"))
+
+
+@pytest.mark.parametrize("model", MODELS)
 def test_all_of_a_gradient_is_on_the_device(model, elsewhere):
-    tables = network({"name": "cd-adam", "batch": 9}, {"name": "scaled-sign"}, augment=True)
-    tables["problem"] |= {"device": "auto", "model": model}
-    problem = parse(tables).problem.loaded(4, 1, 3, 1, np.dtype("float32"))
+    """And nothing waits for it: besides gradients the sums of all workers are read, once."""
+    problem, reads = on_the_device(model), elsewhere
     assert problem.identity.endswith("(meta)")
-    x, batch = problem.initial_point(), np.zeros((3, 9), np.int64)
-    shapes = [problem.losses_and_gradients(x)[1], problem.batch_gradients(x, batch)]
-    assert [g.shape for g in [*shapes, problem.test(x)[1]]] == [(3, problem.d)] * 3
+    x = problem.initial_point()
+    for work, sums in (
+        (lambda: problem.losses_and_gradients(x)[1], [(2, 2)]),
+        (lambda: problem.test(x)[1], [(2, 2)]),
+        (lambda: problem.batch_gradients(x, BATCH), []),
+    ):
+        reads.clear()
+        assert work().shape == (2, problem.d)
+        assert [shape for shape in reads if shape != (problem.d,)] == sums
     own = problem.flat_model
-    tensors = [own.x, own.grad, *own.model.buffers()]
+    tensors = [own.x, own.grad, own.statistics.flat, *own.model.buffers()]
     tensors += [t for p in own.model.parameters() for t in (p, p.grad)]
     assert {t.device.type for t in tensors} == {"meta"}
+    assert {shard.features.dtype for shard in problem.shards} == {torch.uint8}
 
 
-def test_ranks_share_the_accelerators(monkeypatch):
-    from mpisim.problems.torch.flat_model import device_of
+def test_no_images_are_sent_to_the_device_in_a_round(elsewhere, monkeypatch):
+    problem, sent, to = on_the_device("small-cnn"), [], torch.Tensor.to
+    x = problem.initial_point()
+
+    def noted(tensor, *args, **kwargs):
+        out = to(tensor, *args, **kwargs)
+        if out.device != tensor.device:
+            sent.append((tuple(tensor.shape), tensor.dtype))
+        return out
+
+    monkeypatch.setattr(torch.Tensor, "to", noted)
+    problem.batch_gradients(x, BATCH)
+    assert sent == [((2, 5, 3), torch.int64), ((2, 5), torch.int64)]  # moves, and sample numbers
+
+
+def test_channels_come_last_on_an_accelerator_alone(elsewhere):
+    for name, last in (("cpu", False), ("meta", True)):
+        layouts = []
+        from mpisim.problems.torch import loading
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(loading, "device_of", lambda *_, name=name: torch.device(name))
+            problem = on_the_device("small-cnn")
+        first = next(iter(problem.flat_model.model.children()))
+        first.register_forward_pre_hook(
+            lambda _, inputs, layouts=layouts: layouts.append(
+                inputs[0].is_contiguous(memory_format=torch.channels_last)
+            )
+        )
+        x = problem.initial_point()
+        problem.batch_gradients(x, BATCH)
+        problem.losses_and_gradients(x)
+        assert set(layouts) == {last}
+
+
+RANKS = [
+    ({}, 0),
+    ({"OMPI_COMM_WORLD_LOCAL_RANK": "3"}, 3),
+    ({"MPI_LOCALRANKID": "2"}, 2),
+    ({"MV2_COMM_WORLD_LOCAL_RANK": "1"}, 1),
+    ({"PALS_LOCAL_RANKID": "5"}, 5),
+    ({"FLUX_TASK_LOCAL_ID": "4"}, 4),
+    ({"SLURM_LOCALID": "2"}, 2),
+    ({"SLURM_LOCALID": "0", "OMPI_COMM_WORLD_LOCAL_RANK": "3"}, 3),  # mpirun in a batch job
+    ({"OMPI_COMM_WORLD_LOCAL_RANK": "", "SLURM_LOCALID": "1"}, 1),
+]
+
+
+@pytest.mark.parametrize(("environment", "rank"), RANKS)
+def test_the_launcher_says_the_rank_on_the_host(environment, rank):
+    from mpisim.problems.torch.devices import local_rank
+
+    assert local_rank(environment) == rank
+
+
+DEALT = [  # ranks of a host, its devices, the device of each rank
+    (1, 1, [0]),
+    (4, 1, [0, 0, 0, 0]),
+    (4, 2, [0, 1, 0, 1]),
+    (3, 2, [0, 1, 0]),
+    (2, 8, [0, 1]),
+]
+
+
+@pytest.mark.parametrize(("ranks", "devices", "dealt"), DEALT)
+def test_ranks_are_dealt_to_the_accelerators(ranks, devices, dealt, monkeypatch):
+    from mpisim.problems.torch.devices import device_of
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: devices)
+    assert [device_of("auto", rank).index for rank in range(ranks)] == dealt
+    assert device_of("accelerator", ranks - 1) == torch.device("cuda", dealt[-1])
+    assert device_of("cpu", ranks - 1) == torch.device("cpu")
+
+
+def test_8_workers_on_4_ranks_use_both_devices(monkeypatch):
+    """The device does not depend on the workers of a rank."""
+    from mpisim.problems.torch import loading
+
+    asked = []
+    monkeypatch.setattr(loading, "device_of", lambda name, rank: asked.append(rank) or CPU)
+    for rank, first in enumerate((0, 2, 4, 6)):
+        monkeypatch.setenv("OMPI_COMM_WORLD_LOCAL_RANK", str(rank))
+        tables = network(ADAM, SIGN)
+        parse(tables).problem.loaded(8, first, 2, 1, np.dtype("float32"))
+    assert asked == [0, 1, 2, 3]
+
+
+CPU = torch.device("cpu")
+
+
+def test_without_an_accelerator(monkeypatch):
+    from mpisim.problems.torch.devices import device_of
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert device_of("cpu", 3) == device_of("auto", 3) == torch.device("cpu")
+    assert device_of("cpu", 3) == device_of("auto", 3) == CPU
     with pytest.raises(RuntimeError, match="there is no device 'accelerator'"):
         device_of("accelerator", 0)
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    assert [device_of("auto", first).index for first in (0, 1, 2)] == [0, 1, 0]
-    assert device_of("accelerator", 3) == torch.device("cuda", 1)
-    assert device_of("cpu", 0) == torch.device("cpu")
+
+
+@pytest.mark.parametrize("tf32", [True, False])
+def test_tf32_is_what_the_key_says(tf32, elsewhere):
+    backends = torch.backends.cuda.matmul, torch.backends.cudnn
+    before = [backend.allow_tf32 for backend in backends]
+    try:
+        for backend in backends:
+            backend.allow_tf32 = not tf32
+        on_the_device("linear", tf32=tf32)
+        assert [backend.allow_tf32 for backend in backends] == [tf32, tf32]
+    finally:
+        for backend, value in zip(backends, before, strict=True):
+            backend.allow_tf32 = value
 
 
 def test_mixed_arithmetic_is_bfloat16_in_the_forward_pass_alone():
@@ -63,8 +184,8 @@ def test_mixed_arithmetic_is_bfloat16_in_the_forward_pass_alone():
         tables["problem"] |= {"model": "linear", "mixed": mixed}
         problem = parse(tables).problem.loaded(4, 0, 4, 1, np.dtype("float32"))
         losses, g = problem.losses_and_gradients(problem.initial_point())
-        assert g.dtype == np.float32 and np.isfinite(losses).all()
-        gradients.append(g)
+        gradients.append(np.asarray(g))
+        assert gradients[-1].dtype == np.float32 and np.isfinite(losses).all()
     full, mixed = gradients
     assert not np.array_equal(full, mixed)
     # 8 bits of mantissa, in inputs, weights and outputs

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from mpisim.core.errors import InputError
+from mpisim.core.rng import Draw, Streams
 from mpisim.core.round import Round
 from mpisim.problems.torch import samples
 from mpisim.problems.torch.samples import SAMPLES, Samples
@@ -25,7 +26,7 @@ def load(tables, n=4, first=0, count=None, dtype="float64"):
 
 def test_without_pytorch_it_is_one_line(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    monkeypatch.delitem(sys.modules, "mpisim.problems.torch.flat_model", raising=False)
+    monkeypatch.delitem(sys.modules, "mpisim.problems.torch.loading", raising=False)
     with pytest.raises(InputError, match=r'needs PyTorch: pip install "mpisim\[torch\]"'):
         load(network(GD))
 
@@ -45,6 +46,9 @@ def test_bad_values_are_one_line():
         tables["problem"][key] = value
         with pytest.raises(InputError, match=rf"problem\.{key}: "):
             load(tables)
+    tables["problem"] |= {"width": 0.05, "log_samples": 7}
+    with pytest.raises(InputError, match=r"problem\.log_samples: 7 .* at least 2 n = 8"):
+        load(tables)
     with pytest.raises(InputError, match=r"problem\.workers: 91 is not allowed"):
         load(network(GD), n=91)
 
@@ -77,13 +81,13 @@ def logistic_network(monkeypatch):
 def test_only_the_gradients_of_drawn_clients_are_computed(logistic_network, monkeypatch):
     problem, samples_seen = load(logistic_network, 6), []
     x = np.random.default_rng(0).normal(size=problem.d)
-    every, gradient = problem.gradients(x), problem.flat_model.gradient
+    every, gradient = np.asarray(problem.gradients(x)), problem.flat_model.gradient
     monkeypatch.setattr(
         problem.flat_model,
         "gradient",
-        lambda rows, *rest: (samples_seen.append(len(rows)), gradient(rows, *rest))[1],
+        lambda batch, *rest: (samples_seen.append(len(batch)), gradient(batch, *rest))[1],
     )
-    some = problem.gradients_of(x, np.array([1, 4]))
+    some = np.asarray(problem.gradients_of(x, np.array([1, 4])))
     assert some.tobytes() == every[[1, 4]].tobytes()
     assert samples_seen == problem.rows[[1, 4]].tolist()
 
@@ -95,9 +99,10 @@ def test_a_linear_model_is_logistic_regression(logistic_network):
     assert ours.d == theirs.d and np.array_equal(ours.rows, theirs.rows)
     losses, gradients = ours.losses_and_gradients(x)
     assert losses == pytest.approx(theirs.losses(x), rel=1e-12)
-    assert np.abs(gradients - theirs.gradients(x)).max() <= 1e-12
+    assert np.abs(np.asarray(gradients) - theirs.gradients(x)).max() <= 1e-12
     batch = np.random.default_rng(1).integers(0, 200, (6, 10))
-    assert np.abs(ours.batch_gradients(x, batch) - theirs.batch_gradients(x, batch)).max() <= 1e-12
+    drawn = np.asarray(ours.batch_gradients(x, batch))
+    assert np.abs(drawn - theirs.batch_gradients(x, batch)).max() <= 1e-12
     shares, slopes = ours.test(x)
     rows, labels = dense("sample")
     margins = (labels * (rows @ x))[:100]
@@ -107,7 +112,7 @@ def test_a_linear_model_is_logistic_regression(logistic_network):
     accuracy = ((labels * (rows @ x)) > 0)[: 6 * 266].mean()
     assert shares.sum(axis=0)[0] == pytest.approx(accuracy, rel=1e-12)
     wanted = -(labels[:100] / (1 + np.exp(margins))) @ rows[:100] / 100
-    assert np.abs(slopes.sum(axis=0) - wanted).max() <= 1e-12
+    assert np.abs(np.asarray(slopes).sum(axis=0) - wanted).max() <= 1e-12
 
 
 @pytest.mark.parametrize("model", ["resnet18", "wrn-16-4", "vgg16", "small-cnn"])
@@ -117,13 +122,13 @@ def test_finite_differences(model):
     tables = network(GD, workers=2)
     tables["problem"]["model"] = model
     problem = load(tables, 2)
-    x, random = problem.initial_point(), np.random.default_rng(0)
+    x, random = np.asarray(problem.initial_point()), np.random.default_rng(0)
     losses, gradients = problem.losses_and_gradients(x)
     v, h = random.normal(size=problem.d), 1e-8  # no ReLU changes its side
     after, before = (problem.losses(x + s * h * v) for s in (1, -1))
-    assert (after - before) / (2 * h) == pytest.approx(gradients @ v, rel=1e-5)
+    assert (after - before) / (2 * h) == pytest.approx(np.asarray(gradients) @ v, rel=1e-5)
     assert np.array_equal(problem.losses(x), losses)
-    slope = problem.test(x)[1] @ v  # statistics are held there: they belong to x
+    slope = np.asarray(problem.test(x)[1]) @ v  # statistics are held there: they belong to x
     assert np.isfinite(slope).all() and (slope != 0).all()
 
 
@@ -155,17 +160,83 @@ def test_blocks_of_workers_have_the_same_bits():
         assert np.array_equal(one, np.concatenate(others))
 
 
-def test_augmented_images_are_cut_and_mirrored():
-    from mpisim.problems.torch.transforms import augmented
+def test_images_are_cut_and_mirrored():
+    torch = pytest.importorskip("torch")
+    from mpisim.problems.torch.batches import moved
+    from mpisim.problems.torch.transforms import moves
 
     image = np.arange(1, 3 * 6 * 6 + 1, dtype=np.uint8).reshape(1, 3, 6, 6)
-    same = augmented(image, np.array([[0.5, 0.5, 0.9]]))
-    assert np.array_equal(same, image)
-    assert np.array_equal(augmented(image, np.array([[0.5, 0.5, 0.1]])), image[..., ::-1])
-    corner = augmented(image, np.array([[0.0, 0.999, 0.9]]))
+
+    def changed(*uniforms):
+        return moved(torch.tensor(image), torch.tensor(moves(np.array([uniforms])))).numpy()
+
+    assert np.array_equal(changed(0.5, 0.5, 0.9), image)
+    assert np.array_equal(changed(0.5, 0.5, 0.1), image[..., ::-1])
+    corner = changed(0.0, 0.999, 0.9)
     assert (
         np.array_equal(corner[0, :, 4:, :2], image[0, :, :2, 4:]) and not corner[..., :4, :].any()
     )
+
+
+def test_a_minibatch_is_what_numpy_makes_of_the_images():
+    """Crops and mirrors from the round's address, and normalisation."""
+    pytest.importorskip("torch")
+    problem = load(network(CD_ADAM, SIGN, augment=True), dtype="float32")
+    seen, batch = [], np.random.default_rng(0).integers(0, 22, (4, 9))
+    first = next(iter(problem.flat_model.model.children()))
+    first.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].numpy().copy()))
+    problem.batch_gradients(problem.initial_point(), batch)
+    whole = samples.load("generated").features[:90].reshape(90, 3, 8, 4, 8, 4)
+    pooled = np.rint(whole.mean(axis=(3, 5))).astype(np.uint8)
+    mean = pooled.mean(axis=(0, 2, 3))[:, None, None]
+    inverse = 1 / pooled.std(axis=(0, 2, 3))[:, None, None]
+    uniforms = Draw(Streams(1), "augment", 0, 0, 4).uniforms(27).reshape(4, 9, 3)
+    for i in range(4):
+        shown = []
+        for row, (up, left, mirror) in zip(batch[i], uniforms[i], strict=True):
+            padded = np.pad(pooled[22 * i + row], ((0, 0), (4, 4), (4, 4)))
+            cut = padded[:, int(9 * up) :, int(9 * left) :][:, :8, :8]
+            shown.append(cut[..., ::-1] if mirror < 0.5 else cut)
+        wanted = (np.array(shown) - mean.astype("f4")) * inverse.astype("f4")
+        ours = np.concatenate(seen[2 * i : 2 * i + 2])  # parts of 4 and 5 samples
+        assert ours.dtype == wanted.dtype == np.float32
+        assert np.allclose(ours, wanted, rtol=1e-6, atol=1e-7)
+
+
+def test_batch_norm_averages_like_pytorch():
+    """The cumulative average of PyTorch, to the bit, also of a layer that is used twice."""
+    torch = pytest.importorskip("torch")
+    from mpisim.problems.torch.batch_norm import Statistics
+
+    def network():
+        torch.manual_seed(0)
+        layer = torch.nn.BatchNorm1d(5)
+        return torch.nn.Sequential(layer, torch.nn.Linear(5, 5), layer, torch.nn.BatchNorm1d(5))
+
+    ours, theirs = network(), network()
+    for layer in theirs.modules():
+        if isinstance(layer, torch.nn.BatchNorm1d):
+            layer.momentum = None
+    statistics = Statistics(ours)
+    for _ in range(2):  # the second average forgets the first
+        statistics.reset()
+        for layer in theirs.modules():
+            if isinstance(layer, torch.nn.BatchNorm1d):
+                layer.reset_running_stats()
+        for rows in (4, 7, 3):
+            inputs = torch.randn(rows, 5)
+            assert torch.equal(ours(inputs), theirs(inputs))
+    names = [
+        name for name, _ in theirs.named_buffers() if name.split(".")[1] != "num_batches_tracked"
+    ]
+    assert len(names) == 4
+    for name in names:
+        assert torch.equal(ours.get_buffer(name), theirs.get_buffer(name))
+    saved = statistics.saved()
+    ours(torch.randn(6, 5))
+    assert not torch.equal(ours[0].running_mean, theirs[0].running_mean)
+    statistics.restore(saved)
+    assert torch.equal(ours[0].running_mean, theirs[0].running_mean)
 
 
 def test_minibatches_depend_on_the_round_and_the_dropout_seed():

@@ -12,6 +12,7 @@ from mpisim.cli import main
 from mpisim.core.errors import InputError
 from mpisim.runs import checkpoint
 from mpisim.runs.evaluation import Evaluator
+from mpisim.runs.rehearsal import Rehearsal
 from mpisim.runs.sweep.points import read_summary
 from tests.helpers import columns, without_rehearsal
 from tests.runs.sweep.support import BASE, count_runs, run, write
@@ -43,6 +44,14 @@ def test_adding_seeds_and_methods_repeats_nothing(tmp_path, monkeypatch):
         assert all(np.array_equal(before[c], after[c]) for c in before)
     seconds = {p.name: p.seconds for p in first}
     assert all(p.seconds == seconds[p.name] for p in more if p.before)
+
+
+def test_one_after_the_other_the_time_is_told_before(tmp_path, monkeypatch, capsys):
+    slow = Rehearsal({}, 10.0, 2.0)  # 12 rounds and 13 rows
+    monkeypatch.setattr("mpisim.runs.loop.rehearse", lambda setup: slow)
+    run(write(tmp_path, "run.seed = [1, 2, 3]"), tmp_path / "logs")
+    told = [line for line in capsys.readouterr().out.splitlines() if line.startswith("about")]
+    assert told == ["about 7 min 18 s for 3 runs"]
 
 
 def test_names_follow_the_content_alone(tmp_path):

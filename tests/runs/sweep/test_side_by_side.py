@@ -248,6 +248,39 @@ def test_one_line_of_progress(tmp_path, capsys):
     assert [p.status for p in read_summary(tmp_path)] == ["diverged", "", "", "", "skipped"]
 
 
+def test_the_time_is_told_before(tmp_path, capsys):
+    """From the rehearsals of the runs that begin: 100 and 300 s for 4 of 12, two at a time."""
+    points = [Point(f"p{i}", f"{i}.h5", {}, "") for i in range(4)]
+    works = [Work(0, 1, 0, "a"), Work(1, 3, 0, "a"), Work(2, 6, 0, "a"), Work(3, 2, 0, "a")]
+    clock, stream, claims = iter([0.0, 5.0, 9.0, 11.0, 75.0]), io.StringIO(), Claims.new(tmp_path)
+    sweep = Sweep(tmp_path, points, StopSignals(), "", False)
+    board = Board(sweep, works, claims, PointLines(points), stream, clock=lambda: next(clock))
+    for number in (0, 1):
+        claims.take(number)
+    claims.expect(0, 100.0)
+    board.update()  # the other one has not rehearsed
+    assert capsys.readouterr().out == ""
+    claims.expect(1, 300.0)
+    board.update()
+    assert capsys.readouterr().out == "about 10 min 00 s for 4 runs, 2 at a time\n"
+    board.update()
+    board.update()
+    assert capsys.readouterr().out == ""
+    first, second = stream.getvalue().splitlines()
+    assert first.endswith("2 running, 0 failed, about 9 min 49 s left")
+    assert second.endswith("about 8 min 45 s left")
+
+
+def test_short_sweeps_are_not_announced(tmp_path, capsys):
+    points, claims = [Point("p", "p.h5", {}, "")], Claims.new(tmp_path)
+    sweep = Sweep(tmp_path, points, StopSignals(), "", False)
+    board = Board(sweep, [Work(0, 1, 0, "a")], claims, PointLines(points), io.StringIO())
+    claims.take(0)
+    claims.expect(0, 59.0)
+    board.update()
+    assert capsys.readouterr().out == ""
+
+
 def test_a_folder_that_is_not_shared(tmp_path):
     from mpi4py import MPI
 

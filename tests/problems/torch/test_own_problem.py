@@ -1,0 +1,254 @@
+"""Problems of a user's own: any module, any loss, tensors, Datasets and other libraries' data."""
+
+import re
+import sys
+import types
+
+import numpy as np
+import pytest
+
+from mpisim.core.errors import InputError
+from mpisim.problems.base import PROBLEMS
+from mpisim.problems.torch import Samples, samples, samples_of
+from mpisim.runs.experiment import parse
+from tests.comm.jobs import ROOT
+from tests.helpers import columns, run_tables
+
+torch = pytest.importorskip("torch")
+
+PLUGIN = """
+import mpisim
+import torch
+from mpisim.problems.torch import TorchProblem, samples_of
+
+@mpisim.problem("regression")
+class Regression(TorchProblem):
+    hidden: int = 0
+    def make_module(self, shape):
+        if not self.hidden:
+            return torch.nn.Linear(*shape, 1, bias=False)
+        first, last = torch.nn.Linear(*shape, self.hidden), torch.nn.Linear(self.hidden, 1)
+        return torch.nn.Sequential(first, torch.nn.Tanh(), last)
+    def make_samples(self):
+        random = torch.Generator().manual_seed(0)
+        a = torch.randn(70, 5, generator=random)
+        y = a @ torch.arange(5.0)
+        return samples_of((a[:60], y[:60]), (a[60:], y[60:]))
+    def loss(self, outputs, targets):
+        return torch.nn.functional.mse_loss(outputs[:, 0], targets, reduction=REDUCTION)
+"""
+METHODS = [
+    ({"name": "gd", "stepsize": 0.1}, {"name": "identity"}),
+    ({"name": "cd-adam", "stepsize": 0.1, "batch": 5}, {"name": "scaled-sign"}),
+    ({"name": "marina", "stepsize": 0.05, "p": 0.3}, {"name": "randk", "k": 2}),
+]
+
+
+@pytest.fixture
+def plugin(tmp_path, monkeypatch):
+    """plugin(name, reduction): the path of the plugin, which is forgotten after the test."""
+
+    def written(name, reduction):
+        monkeypatch.setattr("mpisim.runs.plugins._files", set())
+        monkeypatch.delitem(sys.modules, name, raising=False)
+        path = tmp_path / f"{name}.py"
+        path.write_text(PLUGIN.replace("REDUCTION", repr(reduction)))
+        return str(path)
+
+    yield written
+    PROBLEMS.pop("regression", None)
+
+
+def tables(path, method=METHODS[0], **problem):
+    own = {"name": "regression", "workers": 4, "device": "cpu"} | problem
+    parts = {"problem": own, "method": method[0], "compressor": method[1]}
+    return {"plugin": path, "run": {"rounds": 40}} | parts
+
+
+def test_its_gradients_are_those_of_least_squares(plugin):
+    problem = parse(tables(plugin("exact", "sum"))).problem.loaded(4, 0, 4, 1, np.dtype("float64"))
+    data = problem.make_samples()
+    a, y = (np.float64(v).reshape(4, 15, -1) for v in (data.features, data.labels))
+    x = np.random.default_rng(0).normal(size=5)
+    errors = [rows @ x - targets[:, 0] for rows, targets in zip(a, y, strict=True)]
+    losses, gradients = problem.losses_and_gradients(x)
+    assert losses == pytest.approx([(e**2).mean() for e in errors], rel=1e-12)
+    wanted = [2 * rows.T @ e / 15 for rows, e in zip(a, errors, strict=True)]
+    assert np.allclose(gradients, wanted, rtol=1e-12)
+    shares = problem.test(x)[0].sum(axis=0)
+    test = (data.test_features.astype(float) @ x - data.test_labels) ** 2
+    assert shares[1] == pytest.approx(test.mean(), rel=1e-12)
+    assert np.isnan(shares[[0, 2]]).all()  # nothing is classified
+
+
+@pytest.mark.parametrize("method", METHODS, ids=[m["name"] for m, _ in METHODS])
+@pytest.mark.parametrize("hidden", [0, 3])
+def test_all_methods_train_it(plugin, method, hidden, tmp_path):
+    path = plugin(f"trained{hidden}{method[0]['name'][:2]}", "sum")
+    run_tables(tables(path, method, hidden=hidden), tmp_path / "log.h5")
+    log = columns(tmp_path / "log.h5")
+    assert log["loss"][-1] < 0.5 * log["loss"][0]
+
+
+@pytest.mark.parametrize(
+    ("reduction", "said"), [("mean", "the sum over its samples"), ("none", "one number for all")]
+)
+def test_a_loss_that_is_no_sum_is_one_line(plugin, reduction, said):
+    problem = parse(tables(plugin(reduction, reduction))).problem
+    with pytest.raises(InputError, match=f"problem 'regression': loss must be {said}"):
+        problem.loaded(4, 0, 4, 1, np.dtype("float64"))
+
+
+def test_only_images_can_be_augmented(plugin):
+    problem = parse(tables(plugin("moved", "sum"), augment=True)).problem
+    with pytest.raises(InputError, match=r"problem\.augment: True .* not images"):
+        problem.loaded(4, 0, 4, 1, np.dtype("float64"))
+
+
+def test_the_examples_of_the_documents(tmp_path, monkeypatch):
+    [page] = (ROOT / "docs").rglob("deep-learning.md")
+    examples = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.M | re.S)
+    (tmp_path / "documented.py").write_text("\n".join(examples))
+    for problem in (
+        {"name": "sine", "hidden": 9},
+        {"name": "torch", "model": "mlp", "data": "mine", "width": 0.1},
+    ):
+        method = {"name": "cd-adam", "stepsize": 0.01, "batch": 9}
+        parts = {"problem": problem | {"workers": 4, "device": "cpu"}, "method": method}
+        parts |= {"compressor": {"name": "scaled-sign"}, "run": {"rounds": 60}}
+        parts["plugin"] = str(tmp_path / "documented.py")
+        run_tables(parts, tmp_path / "log.h5", force=True)
+        log = columns(tmp_path / "log.h5")
+        assert log["loss"][-1] < 0.8 * log["loss"][0]
+    del PROBLEMS["sine"]
+
+
+class Listed:
+    """A Dataset of PyTorch: a length, and items."""
+
+    def __init__(self, items):
+        self.items = items
+
+    def __len__(self):
+        return len(self.items)
+
+    def __getitem__(self, i):
+        return self.items[i]
+
+
+def pictures(count, mode="RGB"):
+    """(image, label) as torchvision has them, and the images as arrays (count, c, 5, 6)."""
+    image = pytest.importorskip("PIL.Image")
+    channels = {"RGB": 3, "L": 1, "RGBA": 4}[mode]
+    pixels = np.random.default_rng(0).integers(0, 256, (count, channels, 5, 6)).astype(np.uint8)
+    shown = pixels.transpose(0, 2, 3, 1) if channels > 1 else pixels[:, 0]
+    pairs = [(image.fromarray(one, mode), i % 3) for i, one in enumerate(shown)]
+    return pairs, pixels
+
+
+def test_samples_of_tensors_and_datasets():
+    a, tokens = torch.randn(7, 2, 3), torch.arange(14).reshape(7, 2)
+    a.requires_grad_()
+    both = torch.utils.data.TensorDataset(a, tokens)
+    for whole in (samples_of((a, tokens), (a[:2], tokens[:2])), samples_of(both, Listed(both))):
+        assert np.array_equal(whole.features, a.detach()) and np.array_equal(whole.labels, tokens)
+        assert whole.classes == 0 and whole.labels.dtype == np.int64
+    for mode in ("RGB", "L"):
+        pairs, pixels = pictures(7, mode)
+        whole = samples_of(Listed(pairs), Listed(pairs[:4]))
+        assert np.array_equal(whole.features, pixels) and whole.features.dtype == np.uint8
+        assert whole.labels.tolist() == [0, 1, 2, 0, 1, 2, 0] and whole.classes == 3
+        assert np.array_equal(whole.test_features, pixels[:4])
+    assert samples_of(Listed(pictures(3, "RGBA")[0]), Listed(pairs)).features.shape[1] == 3
+    uneven = Listed([(np.zeros(2), 0), (np.zeros(3), 1)])
+    with pytest.raises(InputError, match="samples: cannot be one array"):
+        samples_of(uneven, uneven)
+    with pytest.raises(InputError, match="samples: 7 features, but 6 targets"):
+        samples_of((a, tokens[:6]), (a, tokens))
+
+
+def test_integers_stay_integers(monkeypatch):
+    """An embedding looks tokens up."""
+    from mpisim.problems.torch.models import MODELS
+
+    tokens = np.random.default_rng(0).integers(0, 9, (30, 4))
+    data = Samples(tokens, tokens[:, 0] % 2, tokens, tokens[:, 0] % 2, 2)
+    monkeypatch.setitem(samples.SAMPLES, "tokens", lambda: data)
+    monkeypatch.setitem(MODELS, "bag", lambda shape, classes, width: torch.nn.EmbeddingBag(9, 2))
+    problem = {"name": "torch", "model": "bag", "data": "tokens", "workers": 3, "device": "cpu"}
+    made = parse({"problem": problem, "method": METHODS[0][0], "run": {"rounds": 1}}).problem
+    loaded = made.loaded(3, 0, 3, 1, np.dtype("float64"))
+    gradients = np.asarray(loaded.gradients(loaded.initial_point()))
+    assert np.isfinite(gradients).all() and gradients.shape == (3, 18)
+
+
+@pytest.fixture
+def forget():
+    samples.load.cache_clear()
+    yield
+    samples.load.cache_clear()
+
+
+@pytest.mark.parametrize("library", ["torchvision", "datasets"])
+def test_a_library_that_is_missing_is_one_line(library, monkeypatch, forget):
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(InputError, match=f"needs {library}: pip install {library}$"):
+        samples.load(f"{library}:MNIST")
+    with pytest.raises(InputError, match="before ':': unknown name 'nowhere'"):
+        samples.load("nowhere:MNIST")
+
+
+@pytest.mark.parametrize("splits", [False, True])
+def test_data_of_torchvision(splits, monkeypatch, tmp_path, forget):
+    pairs, pixels = pictures(8)
+
+    def found(root, part):
+        if root != str(tmp_path):
+            raise RuntimeError("Dataset not found or corrupted")
+        return Listed(pairs if part else pairs[:3])
+
+    class Photos:
+        def __new__(cls, root, train=True, download=False):
+            return found(root, train)
+
+    class Parts:
+        def __new__(cls, root, split="train", download=False):
+            return found(root, {"train": True, "test": False}[split])
+
+    fake = types.ModuleType("torchvision")
+    fake.datasets = types.SimpleNamespace(Set=Parts if splits else Photos)
+    monkeypatch.setitem(sys.modules, "torchvision", fake)
+    with pytest.raises(
+        InputError, match=r"not found; get it in Python: torchvision.*download=True"
+    ):
+        samples.load("torchvision:Set")
+    with pytest.raises(InputError, match=r"torchvision\.datasets has no 'Nothing'"):
+        samples.load("torchvision:Nothing")
+    monkeypatch.setenv("MPISIM_DATA", str(tmp_path))
+    whole = samples.load("torchvision:Set")
+    assert np.array_equal(whole.features, pixels) and len(whole.test_labels) == 3
+    assert samples.available("torchvision:Set") and whole.classes == 3
+
+
+def test_data_of_hugging_face(monkeypatch, forget):
+    pairs, pixels = pictures(8)
+
+    class Rows(Listed):
+        column_names = ("id", "img", "label")
+
+    def load_dataset(name, split):
+        if name != "someone/photos":
+            raise ValueError(f"no such set\n{name}")
+        rows = [{"id": i, "img": x, "label": y} for i, (x, y) in enumerate(pairs)]
+        return Rows(rows[: {"train": 8, "test": 3}[split]])
+
+    fake = types.ModuleType("datasets")
+    fake.load_dataset = load_dataset
+    monkeypatch.setitem(sys.modules, "datasets", fake)
+    whole = samples.load("datasets:someone/photos")
+    assert np.array_equal(whole.features, pixels) and len(whole.test_labels) == 3
+    with pytest.raises(InputError, match="datasets:other cannot be loaded: no such set other"):
+        samples.load("datasets:other")
+    monkeypatch.setattr(Rows, "column_names", ("id", "text"))
+    with pytest.raises(InputError, match=r"none of the columns image, img, .* but id, text"):
+        samples.load.__wrapped__("datasets:someone/photos")
