@@ -25,6 +25,7 @@ NEW_ENOUGH := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c '$(NEW_ENOUGH)' 2>/dev/null && echo $$p && break; done)
 
+COMMA := ,
 EXTRAS_openmpi := mpi,plot,test
 EXTRAS_mpich := mpich,plot,test
 EXTRAS_site := plot,test
@@ -48,7 +49,7 @@ SCALE ?= quick
 LAUNCH = mpirun -n $$ranks
 netlab-%: LAUNCH = # these figures start mpirun themselves, on hosts of their own
 
-.PHONY: help setup demo test trial lint bench bench-peers data claims gallery netlab-check torch-cpu clean FORCE
+.PHONY: help setup demo test trial lint docs release-check bench bench-peers data claims gallery netlab-check clean FORCE
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
@@ -77,13 +78,13 @@ $(STAMP): setup.cfg pyproject.toml tools/configure_mpi.py
 	@$(ENV) && .venv/bin/python tools/warm_up.py
 	@echo $(MPI) > .venv/.mpi && touch $@
 
-demo: $(STAMP) ## run four methods on mushrooms under mpirun; four logs, a picture, a table
-	@$(ENV) && .venv/bin/python tools/demo.py
+demo: $(STAMP) ## what compression is for: five methods, each with its best step; a picture, a table
+	@$(ENV) && mpirun -n 2 .venv/bin/python -m tools.demo
 
 test: $(STAMP) ## all tests (MPISIM_DATA=FOLDER lets those on real data run)
 	@$(ENV) && .venv/bin/python -m pytest -n 2 --dist loadgroup $(ARGS)
 
-trial: $(STAMP) ## faults in 200 real jobs, power cuts, races, Slurm, corrupted messages, 1 million rounds (docs/trust.md)
+trial: $(STAMP) ## faults in 200 real jobs, power cuts, races, Slurm, corrupted messages, 1 million rounds (docs/concepts/trust.md)
 	@$(ENV) && .venv/bin/python -m tests.trials $(ARGS)
 	@$(ENV) && .venv/bin/python -m tests.trials.slurm
 	@$(ENV) && .venv/bin/python -m tests.trials.messages
@@ -95,6 +96,16 @@ lint: $(STAMP) ## ruff, mypy, and the order of the rooms
 	@.venv/bin/python -m ruff format --check .
 	@.venv/bin/python -m mypy
 	@.venv/bin/lint-imports --no-logo --no-cache
+
+docs: $(STAMP) .venv/.docs ## the documents as a site, in build/site; a warning is an error
+	@rm -rf build/site && .venv/bin/python -m sphinx -b html -c docs -q -W --keep-going -d build/site.cache . build/site
+	@.venv/bin/python -m tools.check_site build/site && echo build/site/index.html
+
+.venv/.docs: $(STAMP)
+	@$(PIP) install -e '.[docs]' && touch $@
+
+release-check: $(STAMP) ## build the package, install it elsewhere, and try it without the checkout
+	@$(ENV) && .venv/bin/python -m tools.release_check $(subst $(COMMA)test,,$(EXTRAS_$(MPI)))
 
 bench: $(STAMP) ## what is timed, and against what
 	@$(ENV) && .venv/bin/python -m benchmarks $(ARGS)
@@ -141,10 +152,10 @@ torch-cpu: $(STAMP) ## install PyTorch without CUDA, if there is none: `make tes
 claims: $(STAMP) ## what the figures drawn so far say of the papers' claims
 	@.venv/bin/python -m mpisim claims
 
-gallery: $(STAMP) ## write docs/gallery.md from the results on record in run/*/results
+gallery: $(STAMP) ## write docs/studies/gallery.md from the results on record in run/*/results
 	@.venv/bin/python -m tools.gallery
 
-netlab-check: $(STAMP) ## root on Linux: do the bytes that the kernel counts agree with the ledger's (docs/netlab.md)
+netlab-check: $(STAMP) ## root on Linux: do the bytes that the kernel counts agree with the ledger's (docs/how-to/netlab.md)
 	@$(ENV) && .venv/bin/python -m tools.netlab.check
 
 clean: ## remove .venv and all that tools leave behind

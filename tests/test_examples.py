@@ -22,7 +22,7 @@ def examples(page: str) -> list[str]:
 def test_python(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     names: dict = {}
-    for example in examples("python.md"):
+    for example in examples("how-to/python.md"):
         exec(example, names)
     assert names["result"].status == "done" and len(names["runs"]) == 4
     assert (tmp_path / "logs" / "first.png").is_file()
@@ -31,7 +31,7 @@ def test_python(tmp_path, monkeypatch, capsys):
 
 def test_own_paper(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Path("my_dasha_plugin.py").write_text("\n\n".join(examples("own-paper.md")))
+    Path("my_dasha_plugin.py").write_text("\n\n".join(examples("how-to/own-paper.md")))
     own = ["method.name=my-dasha", "method.a=0.05", "method.stepsize=theory"]
     theirs = ["method.name=dasha", "method.a=0.05", "method.stepsize=theory"]
     common = ["problem.name=logistic", "problem.data=sample", "problem.workers=4", "run.rounds=9"]
@@ -56,7 +56,7 @@ def test_own_paper(tmp_path, monkeypatch):
 def test_extending(settings, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     stem = f"mine_{settings[0].rpartition('=')[2].replace('-', '_')}"
-    Path(f"{stem}.py").write_text("\n\n".join(examples("extending.md")))
+    Path(f"{stem}.py").write_text("\n\n".join(examples("how-to/extending.md")))
     settings = [*settings, "problem.name=logistic", "problem.data=sample", "problem.workers=4"]
     flags = [word for s in [*settings, "run.rounds=20"] for word in ("--set", s)]
     assert main(["run", "--plugin", f"{stem}.py", *flags, "--out", "log.h5"]) == 0
@@ -84,7 +84,7 @@ def test_commands_that_read_results(make_log, monkeypatch):
     Path("logs").mkdir()
     for log in sorted(Path().glob("*.h5")):
         log.rename(Path("logs") / log.name)
-    lines = (DOCS / "reading-results.md").read_text().splitlines()
+    lines = (DOCS / "how-to/reading-results.md").read_text().splitlines()
     commands = [line.strip() for line in lines if line.startswith("    mpisim ")]
     assert len(commands) >= 14
     for command in commands:

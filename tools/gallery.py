@@ -1,4 +1,4 @@
-"""Writes docs/gallery.md: the figures of all studies in run/ that are on record.
+"""Writes docs/studies/gallery.md: the figures of all studies in run/ that are on record.
 
 `make gallery` runs it. The pages of the studies' results are made again, too.
 """
@@ -24,14 +24,14 @@ from mpisim.analysis.results import (
 from mpisim.core.atomic_file import write_whole
 
 ROOT = Path(__file__).resolve().parents[1]
-GALLERY, STUDIES = Path("docs/gallery.md"), Path("run")
+GALLERY, STUDIES = Path("docs/studies/gallery.md"), Path("run")
 WIDTH = 320  # of a picture, in pixels
 ABOUT = """\
 # Gallery
 
-The figures and tables of the studies in [run/](../run) that are on record, small, with the verdicts
-on their claims. A picture leads to its page: claims, settings, seconds, machine and commit. What
-verdicts mean is in [studies.md](studies.md#verdicts). `make gallery` writes this page.
+The figures and tables of the [studies](index.md) that are on record, with the verdicts on their
+claims. Follow a picture to its page, which has the claims, settings, seconds, machine and commit.
+[Verdicts](../how-to/studies.md#verdicts) says what a verdict means. `make gallery` writes this page.
 """
 
 
@@ -44,7 +44,7 @@ def gallery(root: Path) -> str:
 
 def _study(folder: Path, results: Sequence[Result]) -> str:
     """A study's heading, its verdicts, and a row of pictures for each figure."""
-    name, place = folder.parent.name, f"../{STUDIES}/{folder.parent.name}"
+    name, place = folder.parent.name, f"../../{STUDIES}/{folder.parent.name}"
     scales = scales_of(results)
     rows = [
         [f"[{figure}]({place}/{FOLDER}/{PAGE}#{anchor(figure)})"]
@@ -58,7 +58,7 @@ def _study(folder: Path, results: Sequence[Result]) -> str:
 def _cell(folder: str, result: Result) -> str:
     one = result.provenance
     picture = f'<img src="{folder}/{result.picture}" width="{WIDTH}" alt="{one.figure}">'
-    link = f'<a href="{folder}/{PAGE}#{anchor(one.figure)}">{picture}</a>'
+    link = f"[{picture}]({folder}/{PAGE}#{anchor(one.figure)})"
     return f"{link}<br>{escaped(one.title)}: {counts(result.claims)}"
 
 

@@ -41,7 +41,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--network",
         metavar="RATE,LATENCY",
-        help="x is the modelled seconds on such a network: 100mbit,1ms; see docs/netlab.md",
+        help="x is the modelled seconds on such a network: 100mbit,1ms; see docs/how-to/netlab.md",
     )
     parser.add_argument(
         "--breakdown",

@@ -32,7 +32,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--network",
         metavar="RATE,LATENCY",
         action="append",
-        help="a network for modelled seconds, repeatable; see docs/netlab.md (default:"
+        help="a network for modelled seconds, repeatable; see docs/how-to/netlab.md (default:"
         f" {', '.join(NETWORKS)})",
     )
     parser.set_defaults(command=report_command)

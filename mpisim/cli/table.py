@@ -17,7 +17,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--network",
         metavar="RATE,LATENCY",
-        help="modelled seconds on such a network: 100mbit,1ms; see docs/netlab.md",
+        help="modelled seconds on such a network: 100mbit,1ms; see docs/how-to/netlab.md",
     )
     forms = parser.add_mutually_exclusive_group()
     for form, text in (

@@ -21,7 +21,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--criterion",
         choices=CRITERIA,
         default=DEFAULT,
-        help="the rule that picks the best step; see docs/sweeps.md",
+        help="the rule that picks the best step; see docs/how-to/sweeps.md",
     )
     parser.set_defaults(command=tune_command)
 

@@ -36,7 +36,7 @@ class Result:
     x : array, shape (d,)
         The last iterate.
     rows : dict of array, shape (rows,)
-        The columns of the log by name (docs/log.md).
+        The columns of the log by name (docs/reference/log.md).
     attributes : dict
         The attributes of the log: the step size and its source, versions, the experiment.
     log : Path or None

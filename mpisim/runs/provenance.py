@@ -17,7 +17,7 @@ from mpisim.runs.sysinfo import PACKAGE, blas, mpi_library, provenance, source
 
 
 def attributes_of(setup: Setup, command: str, places: list[Place]) -> dict[str, Any]:
-    """The attributes in docs/log.md; ``places``: of the ranks."""
+    """The attributes in docs/reference/log.md; ``places``: of the ranks."""
     experiment, star, parameters = setup.experiment, setup.star, setup.estimator.parameters()
     packages = "; ".join(packages_of(setup.execution))
     alone = isinstance(star.comm, OneProcess)

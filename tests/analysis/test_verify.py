@@ -178,7 +178,7 @@ def test_expected_rounds():
 
 def test_documented_checks_are_those_there_are(tmp_path):
     run_tables(table(MARINA, RANDK), tmp_path / "log.h5")
-    text = (Path(__file__).parents[2] / "docs" / "trust.md").read_text()
+    text = (Path(__file__).parents[2] / "docs" / "concepts" / "trust.md").read_text()
     for what, _ in checks(read(tmp_path / "log.h5")):
         assert what in text
     assert all(name in text for name in COLUMNS)

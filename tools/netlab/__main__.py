@@ -40,7 +40,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="RATE,LATENCY",
         default="unlimited",
         help="of the links: 100mbit, 10mbit/1gbit,1ms,shared (default: %(default)s);"
-        " see docs/netlab.md",
+        " see docs/how-to/netlab.md",
     )
     parser.add_argument("command", metavar="COMMAND", nargs=argparse.REMAINDER)
     return parser

@@ -1,4 +1,4 @@
-"""The columns of a log, and the version of its layout; docs/log.md describes both."""
+"""The columns of a log, and the version of its layout; docs/reference/log.md describes both."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def test_every_column_has_units_and_a_description(tmp_path):
 
 
 def test_documented_columns_are_those_there_are():
-    text = (logs.Path(__file__).parents[3] / "docs" / "log.md").read_text()
+    text = (logs.Path(__file__).parents[3] / "docs" / "reference" / "log.md").read_text()
     for name, *_ in columns(True):
         assert f"`{name}`" in text or (name.startswith("time_") and f"`{name[5:]}`" in text), name
 

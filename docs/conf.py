@@ -1,0 +1,51 @@
+"""Sphinx's settings for `make docs`.
+
+Sources are Markdown files where they are: docs/ and the READMEs of the studies in run/. The source
+folder is the repository, so that links between pages are the same on the site and in a checkout.
+"""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "extensions"))
+from mpisim.core.version import VERSION  # noqa: E402
+
+project, author, release = "mpisim", "The mpisim authors", VERSION
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+    "generated_tables",
+]
+
+root_doc = "docs/index"
+include_patterns = [
+    "docs/**",
+    "run/*/README.md",
+    "run/*/results/README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+]
+exclude_patterns = [".*", "benchmarks", "build", "datasets", "figures", "logs", "mpisim", "tests"]
+
+myst_enable_extensions = ["colon_fence", "deflist", "html_image"]
+myst_heading_anchors = 4
+nitpicky = True
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_in_temp = True
+nb_execution_timeout = 60
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"
+napoleon_google_docstring = False
+
+html_theme = "furo"
+html_title = f"mpisim {VERSION}"
+html_static_path = ["static"]
+html_css_files = ["mpisim.css"]
+html_extra_path = ["static/index.html"]  # the site's first page is docs/index.html
+html_copy_source = html_show_sourcelink = False
+html_theme_options = {"navigation_with_keys": True}
+templates_path: list[str] = []

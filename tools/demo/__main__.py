@@ -1,0 +1,96 @@
+"""The demo: gradient descent against four compressed methods, each with its best step.
+
+Usage: mpirun -n 2 .venv/bin/python -m tools.demo
+
+Tunes all steps of grid.toml side by side, repeats the best of each method with three seeds, alone
+on all ranks so that their seconds count, and draws them over bits and over the seconds that they
+would take where the server has a line of 100 Mbit/s. It needs neither data sets nor a network.
+Started by `make demo`.
+"""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import mpisim
+from mpisim.analysis import panels, style
+from mpisim.analysis.cost_table import table
+from mpisim.analysis.curves import Axis
+from mpisim.analysis.link_model import parse
+from mpisim.analysis.modelled import ModelledSeconds
+from mpisim.analysis.results.picture import small_png
+from mpisim.analysis.targets import Target, name_of
+from mpisim.analysis.tune import best
+from mpisim.comm.job import all_ranks
+from mpisim.core.atomic_file import write_whole
+from mpisim.runs.log.reader import Log
+from tools.demo import words
+
+FOLDER, PICTURE = Path("logs/demo"), Path("figures/demo.png")
+SEEDS = [1, 2, 3]
+LINKS = parse("100mbit,shared")
+TARGET = Target("grad_norm_sq", 1e-8)
+BITS, GRADIENT = Axis("bits_up", log=True), Axis("grad_norm_sq", log=True)
+SECONDS = ModelledSeconds("seconds", log=True, links=LINKS)
+AXES = (
+    (BITS, "bits sent per worker"),
+    (SECONDS, "seconds, all traffic on the server's 100 Mbit/s"),
+)
+PANEL = (3.9, 2.7)  # inches
+
+
+def main() -> int:
+    """Tune, run, draw."""
+    comm = all_ranks()
+    grid = tomllib.loads(Path(__file__).with_name("grid.toml").read_text())
+    if comm.rank == 0:
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        data = words.libsvm(topics=grid["problem"]["workers"]).encode()
+        write_whole(FOLDER / "words", data, shared=True)
+    comm.Barrier()
+    tuned = best(mpisim.sweep(grid, FOLDER / "tuning"), "rounds")
+    steps = {choice.settings["method.name"]: choice.best.step for choice in tuned if choice.best}
+    comm.Barrier()
+    points = mpisim.sweep(repeated(grid, steps), FOLDER / "best")
+    if comm.rank == 0:
+        logs = mpisim.load([point.log for point in points]).logs
+        PICTURE.parent.mkdir(exist_ok=True)
+        write_whole(PICTURE, small_png(draw(logs)), shared=True)
+        print(f"\n{table(logs, [TARGET], network=LINKS)}\n\nlogs: {FOLDER}   picture: {PICTURE}")
+    return 0
+
+
+def repeated(grid: dict[str, Any], steps: dict[str, float]) -> dict[str, Any]:
+    """The grid with each method at its step, three seeds, and all ranks for each run."""
+    methods = [
+        one | {"steps": [steps[one["method"]["name"]]]} for one in grid["sweep"]["methods"]
+    ]
+    run = grid["run"] | {"ranks": "all"}
+    return grid | {"run": run, "sweep": {"seeds": SEEDS, "methods": methods}}
+
+
+def draw(logs: Sequence[Log]) -> Any:
+    """|grad f|^2 over bits and over modelled seconds, a curve for each method."""
+    curves: dict[str, list[Log]] = {}
+    for log in logs:
+        curves.setdefault(name_of(log).removesuffix(" (groups = 1)"), []).append(log)
+    looks = dict(zip(curves, style.COLOURS, strict=False))
+
+    with panels.styled():
+        figure, (row,) = panels.grid(1, 2, PANEL)
+        for panel, (x, label) in zip(row, AXES, strict=True):
+            for name, colour in looks.items():
+                panels.curve(panel, curves[name], x, GRADIENT, colour, "-")
+            panels.dress(panel, x, GRADIENT, label)
+        row[0].set_ylabel(GRADIENT.label(logs[0]))
+        entries = panels.entries_of({name: (colour, "-") for name, colour in looks.items()})
+        panels.legend(figure, entries, columns=3)
+    return figure
+
+
+if __name__ == "__main__":
+    sys.exit(main())
