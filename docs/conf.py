@@ -31,7 +31,6 @@ exclude_patterns = [".*", "benchmarks", "build", "datasets", "figures", "logs", 
 
 myst_enable_extensions = ["colon_fence", "deflist", "html_image"]
 myst_heading_anchors = 4
-nitpicky = True
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_in_temp = True

@@ -1,7 +1,10 @@
 """The examples of the documents run as they stand there."""
 
+import json
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -89,3 +92,63 @@ def test_commands_that_read_results(make_log, monkeypatch):
     assert len(commands) >= 14
     for command in commands:
         assert main(shlex.split(command)[1:]) == 0, command
+
+
+TUTORIAL = re.findall(r"^([a-z-]+)$", (DOCS / "tutorial/index.md").read_text(), re.M)
+BLOCK = re.compile(r"^```(sh|toml|python)\n(?:# (\S+)\n)?(.*?)^```", re.M | re.S)
+MPIRUN = re.compile(r"^mpirun -n \d+ (?=mpisim )")
+
+
+@pytest.mark.mpi
+def test_tutorial(tmp_path, monkeypatch):
+    """All pages in their order, in one folder: files are written, commands and Python run.
+
+    The first command under mpirun starts a job; without mpirun, the others write the same logs.
+    """
+    monkeypatch.chdir(tmp_path)
+    assert TUTORIAL[0] == "first-run" and len(TUTORIAL) >= 8
+    for page in TUTORIAL:
+        for language, name, text in BLOCK.findall(pages(f"tutorial/{page}")):
+            if name:
+                Path(name).write_text(text)
+            elif language == "python":
+                exec(text, {})
+            else:
+                for line in text.splitlines():
+                    run_line(line)
+    assert Path("figures/papers-fig1.png").is_file() and Path("seconds.png").is_file()
+    one, two = mpisim.load(["logs/marina.h5", "logs/marina-2.h5"])
+    assert two.attrs["ranks"] == 2 and (one.columns["loss"] == two.columns["loss"]).all()
+    assert mpisim.load("logs/night.h5")[0].columns["round"][-1] == 600
+
+
+def pages(name: str) -> str:
+    path = DOCS / f"{name}.md"
+    return path.read_text() if path.is_file() else ""
+
+
+def run_line(line: str) -> None:
+    """A command of the tutorial; under mpirun only the first time."""
+    mpirun = MPIRUN.match(line)
+    if mpirun and "marina-2.h5" in line:
+        words = shlex.split(line.replace("mpisim", f"{sys.executable} -m mpisim", 1))
+        subprocess.run(words, check=True, timeout=120)
+        return
+    words = shlex.split(line[mpirun.end() :] if mpirun else line)
+    assert words[0] == "mpisim", line
+    assert main(words[1:]) == 0, line
+
+
+def test_notebook(tmp_path, monkeypatch):
+    """Every cell runs, in a plain interpreter; `make docs` runs it in Jupyter."""
+    import matplotlib
+
+    monkeypatch.chdir(tmp_path)
+    matplotlib.use("Agg")
+    cells = json.loads((DOCS / "tutorial/notebook.ipynb").read_text())["cells"]
+    sources = [cell["source"] for cell in cells if cell["cell_type"] == "code"]
+    assert all(cell.get("outputs", []) == [] for cell in cells)
+    names: dict = {"__name__": "__main__"}
+    for source in sources:
+        exec("".join(source), names)
+    assert names["marina"].status == names["window"].status == "done"

@@ -118,7 +118,7 @@ def main() -> None:
         run([sys.executable, "-m", "venv", str(prefix)], folder, dict(os.environ))
         python = prefix / "bin" / "python"
         pip = [str(python), "-m", "pip", "--disable-pip-version-check", "-q", "install"]
-        run([*pip, f"{wheel}[{sys.argv[1]}]"], folder, dict(os.environ))
+        run([*pip, "--no-compile", f"{wheel}[{sys.argv[1]}]"], folder, dict(os.environ))
         for command in commands(python):
             run(command, work, environment(prefix / "bin", home))
         print(f"{wheel.name}: installs and runs without a checkout")

@@ -1,0 +1,68 @@
+"""The documents as text: links lead somewhere, and sentences are short."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from mpisim.compressors import COMPRESSORS
+from mpisim.methods.names import METHODS
+from mpisim.problems import PROBLEMS
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted(
+    path
+    for pattern in ("*.md", "docs/**/*.md", "run/*/README.md", "run/*/results/README.md")
+    for path in ROOT.glob(pattern)
+)
+LINK = re.compile(r"\]\(([^)\s#]*)(?:#([^)\s]*))?\)")
+FENCE = re.compile(r"^(```|:::).*?^\1$", re.M | re.S)
+LIMIT = 35  # words of a sentence
+# Written for one release, or generated from claims that quote papers.
+FREE = ("CHANGELOG.md", "results/README.md", "gallery.md")
+
+
+def text(path: Path) -> str:
+    """A page without its code."""
+    return FENCE.sub("", path.read_text())
+
+
+def anchors(path: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub and MyST make them."""
+    heads = re.findall(r"^#+ (.*)$", text(path), re.M)
+    plain = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", head).lower() for head in heads]
+    return {re.sub(r"[^\w\- ]", "", head).replace(" ", "-") for head in plain}
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(path):
+    for target, anchor in LINK.findall(text(path)):
+        if "://" in target:
+            continue
+        found = (path.parent / target).resolve() if target else path
+        assert found.exists(), target
+        if anchor and found.suffix == ".md":
+            assert anchor in anchors(found), f"{target}#{anchor}"
+
+
+def sentences(path: Path) -> list[str]:
+    """The sentences of a page's paragraphs and lists; tables, code and headings are left out."""
+    lines = [line for line in text(path).splitlines() if not line.startswith(("    ", "|", "#"))]
+    blocks = re.split(r"\n\s*\n|\n\s*[*\d][.]? |\n: |\n> ", "\n".join(["", *lines]))
+    plain = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", block) for block in blocks]
+    return [one for block in plain for one in re.split(r"(?<=[.!?:;])\s+", " ".join(block.split()))]
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_sentences_are_short(path):
+    if str(path).endswith(FREE):
+        return
+    long = [one for one in sentences(path) if len(re.findall(r"[^\W\d_]{2,}", one)) > LIMIT]
+    assert not long, "\n".join(long)
+
+
+@pytest.mark.parametrize("names", [COMPRESSORS, METHODS, PROBLEMS])
+def test_every_name_is_documented(names):
+    page = (ROOT / "docs/reference/experiment.md").read_text()
+    missing = [name for name in names if f"`{name}`" not in page]
+    assert not missing
