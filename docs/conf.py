@@ -45,6 +45,6 @@ html_title = f"mpisim {VERSION}"
 html_static_path = ["static"]
 html_css_files = ["mpisim.css"]
 html_extra_path = ["static/index.html"]  # the site's first page is docs/index.html
-html_copy_source = html_show_sourcelink = False
+html_copy_source = html_show_sourcelink = html_show_copyright = False
 html_theme_options = {"navigation_with_keys": True}
 templates_path: list[str] = []

@@ -1,10 +1,11 @@
-"""Writes docs/studies/gallery.md: the figures of all studies in run/ that are on record.
+"""Writes docs/studies/gallery.md and docs/gallery.png: the figures in run/ that are on record.
 
 `make gallery` runs it. The pages of the studies' results are made again, too.
 """
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -25,6 +26,8 @@ from mpisim.core.atomic_file import write_whole
 
 ROOT = Path(__file__).resolve().parents[1]
 GALLERY, STUDIES = Path("docs/studies/gallery.md"), Path("run")
+SMALL = Path("docs/gallery.png")  # of README
+TILE, ABREAST, COLOURS = (520, 380), 3, 128  # pixels of a figure, figures in a row, palette
 WIDTH = 320  # of a picture, in pixels
 ABOUT = """\
 # Gallery
@@ -62,13 +65,35 @@ def _cell(folder: str, result: Result) -> str:
     return f"{link}<br>{escaped(one.title)}: {counts(result.claims)}"
 
 
+def small(root: Path) -> bytes:
+    """The figure with most claims of each study, three in a row, as PNG."""
+    from PIL import Image, ImageOps
+
+    groups = [(folder, read(folder)) for folder in sorted((root / STUDIES).glob(f"*/{FOLDER}"))]
+    chosen = [
+        folder / max(results, key=lambda one: len(one.claims)).picture
+        for folder, results in groups
+        if results
+    ]
+    pictures = [ImageOps.contain(Image.open(path).convert("RGB"), TILE) for path in chosen]
+    rows = -(-len(pictures) // ABREAST)
+    page = Image.new("RGB", (TILE[0] * min(ABREAST, len(pictures)), TILE[1] * rows), "white")
+    for place, one in enumerate(pictures):
+        row, column = divmod(place, ABREAST)
+        page.paste(one, (TILE[0] * column + (TILE[0] - one.width) // 2, TILE[1] * row))
+    content = io.BytesIO()
+    page.quantize(COLOURS).save(content, format="png", optimize=True)
+    return content.getvalue()
+
+
 def main() -> None:
     """Write the pages of all studies that have results, and the gallery."""
     for folder in sorted((ROOT / STUDIES).glob(f"*/{FOLDER}")):
         if read(folder):
             print(write_page(folder.parent))
     write_whole(ROOT / GALLERY, gallery(ROOT).encode())
-    print(ROOT / GALLERY)
+    write_whole(ROOT / SMALL, small(ROOT))
+    print(ROOT / GALLERY, ROOT / SMALL)
 
 
 if __name__ == "__main__":

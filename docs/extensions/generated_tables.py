@@ -168,7 +168,7 @@ def _bullets(lines: Iterable[str]) -> Iterator[str]:
             yield ""
         if field:
             names = ", ".join(f"``{name}``" for name in field[1].split(", "))
-            yield f"* {names}: {field[2]}"
+            yield f"- {names}: {field[2]}"
         else:
             yield f"  {line.strip()}" if inside and line.startswith(" ") else line
         inside = bool(field) or (inside and line.startswith(" "))
