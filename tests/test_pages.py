@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from mpisim.cli.entry import COMMANDS
 from mpisim.compressors import COMPRESSORS
 from mpisim.methods.names import METHODS
 from mpisim.problems import PROBLEMS
+from mpisim.runs.log.schema import columns
+from mpisim.runs.metrics import METRICS
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
@@ -66,3 +69,28 @@ def test_every_name_is_documented(names):
     page = (ROOT / "docs/reference/experiment.md").read_text()
     missing = [name for name in names if f"`{name}`" not in page]
     assert not missing
+
+
+@pytest.fixture
+def generated(monkeypatch):
+    """The texts that the site's pages have from the code, by name."""
+    monkeypatch.syspath_prepend(ROOT / "docs/extensions")
+    module = pytest.importorskip("generated_tables")
+    return {name: write() for name, write in module.GENERATORS.items()}
+
+
+def test_generated_pages(generated):
+    marked = {
+        name
+        for path in ROOT.glob("docs/**/*.md")
+        for name in re.findall(r"^<!-- generated: (\w+) -->$", path.read_text(), re.M)
+    }
+    assert marked == set(generated)
+    more = [name for kind in METRICS.values() for name, *_ in kind.columns]
+    for name in [*(name for name, *_ in columns(True)), *more]:
+        assert f"| `{name}` |" in generated["columns"]
+    for names, section in ((COMPRESSORS, "compressors"), (METHODS, "methods")):
+        assert all(f"### `{name}`\n" in generated[section] for name in names)
+    for name in COMMANDS:
+        assert f"## mpisim {name}\n" in generated["commands"]
+        assert f"usage: mpisim {name}" in generated["commands"]

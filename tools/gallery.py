@@ -34,7 +34,8 @@ ABOUT = """\
 
 The figures and tables of the [studies](index.md) that are on record, with the verdicts on their
 claims. Follow a picture to its page, which has the claims, settings, seconds, machine and commit.
-[Verdicts](../how-to/studies.md#verdicts) says what a verdict means. `make gallery` writes this page.
+[Verdicts](../how-to/studies.md#verdicts) says what a verdict means. `make gallery` writes this
+page.
 """
 
 

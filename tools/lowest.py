@@ -1,4 +1,4 @@
-"""Prints the lowest versions of setup.cfg as constraints for pip: ``numpy >= 2.0`` as ``numpy==2.0.*``.
+"""Prints the lowest versions of setup.cfg as constraints: ``numpy >= 2.0`` as ``numpy==2.0.*``.
 
 Usage: python tools/lowest.py > lowest.txt; PIP_CONSTRAINT=$PWD/lowest.txt make test
 """

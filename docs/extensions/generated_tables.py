@@ -176,7 +176,16 @@ def _bullets(lines: Iterable[str]) -> Iterator[str]:
 
 GENERATORS = {
     f.__name__: f
-    for f in (commands, columns, worker_columns, verdicts, compressors, problems, methods, optimizers)
+    for f in (
+        commands,
+        columns,
+        worker_columns,
+        verdicts,
+        compressors,
+        problems,
+        methods,
+        optimizers,
+    )
 }
 
 

@@ -66,9 +66,7 @@ def main() -> int:
 
 def repeated(grid: dict[str, Any], steps: dict[str, float]) -> dict[str, Any]:
     """The grid with each method at its step, three seeds, and all ranks for each run."""
-    methods = [
-        one | {"steps": [steps[one["method"]["name"]]]} for one in grid["sweep"]["methods"]
-    ]
+    methods = [one | {"steps": [steps[one["method"]["name"]]]} for one in grid["sweep"]["methods"]]
     run = grid["run"] | {"ranks": "all"}
     return grid | {"run": run, "sweep": {"seeds": SEEDS, "methods": methods}}
 

@@ -1,4 +1,4 @@
-"""Generated documents as a LibSVM file: sparse rows of high dimension, unlike from worker to worker.
+"""Generated documents as a LibSVM file: sparse rows of many features, unlike for each worker.
 
 As in text, few words are frequent and most are rare. Each topic has its own frequent words, and the
 rows of a topic follow one another, so that a contiguous split gives each worker a topic of its own.

@@ -35,12 +35,6 @@ def test_every_column_has_units_and_a_description(tmp_path):
         assert file["final/x"][:].tolist() == [0, 1, 2]
 
 
-def test_documented_columns_are_those_there_are():
-    text = (logs.Path(__file__).parents[3] / "docs" / "reference" / "log.md").read_text()
-    for name, *_ in columns(True):
-        assert f"`{name}`" in text or (name.startswith("time_") and f"`{name[5:]}`" in text), name
-
-
 def test_rows_can_be_read_during_the_run(tmp_path, monkeypatch):
     monkeypatch.setattr(logs, "BLOCK_ROWS", 10)
     log = writer(tmp_path / "log.h5")
