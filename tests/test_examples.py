@@ -139,6 +139,28 @@ def run_line(line: str) -> None:
     assert main(words[1:]) == 0, line
 
 
+def test_readme(tmp_path, monkeypatch):
+    """The experiment, the plugin and the notebook cell of README."""
+    monkeypatch.chdir(tmp_path)
+    readme = (DOCS.parent / "README.md").read_text()
+    blocks = re.findall(r"(?:^(?:    .*)?\n)+", readme, re.M)
+    code = [
+        re.sub(r"^    ", "", block, flags=re.M).strip("\n") for block in blocks if block.strip()
+    ]
+    experiment, plugin, cell = (
+        next(text for text in code if text.startswith(start))
+        for start in ("[problem]", "# window.py", "import mpisim\nresult")
+    )
+    source, command = plugin.rsplit("\n\n", 1)
+    Path("first.toml").write_text(experiment.replace("rounds = 500", "rounds = 50"))
+    Path("window.py").write_text(source)
+    assert main([*shlex.split(command)[1:], "--out", "log.h5"]) == 0
+    names: dict = {}
+    exec(cell, names)
+    assert names["result"].status == "done"
+    assert len(readme.splitlines()) <= 120
+
+
 def test_notebook(tmp_path, monkeypatch):
     """Every cell runs, in a plain interpreter; `make docs` runs it in Jupyter."""
     import matplotlib

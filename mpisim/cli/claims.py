@@ -22,10 +22,10 @@ def add(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         type=Path,
         default=[PICTURES],
-        help="of pictures and claims, or results on record: run/*/results (default: figures)",
+        help="folders of pictures and claims, or of results on record (default: figures)",
     )
     parser.add_argument(
-        "--markdown", action="store_true", help="as tables for a document, with the papers' words"
+        "--markdown", action="store_true", help="print tables in Markdown, with the papers' words"
     )
     parser.set_defaults(command=claims)
 

@@ -22,22 +22,22 @@ COMMANDS = {
     "run": ("run:add", "run an experiment, with or without mpirun in front"),
     "sweep": ("sweep:add", "run the missing points of a grid"),
     "tune": ("tune:add", "run a grid of step sizes and pick the best"),
-    "theory": ("theory:add", "what the theorems say about an experiment"),
+    "theory": ("theory:add", "print what the theorems say about an experiment"),
     "plot": ("plot:add", "draw curves from logs"),
-    "show": ("show:add", "settings, last values, bits and time by phase of a log"),
-    "list": ("list:add", "the runs of a folder: what varies, status, last values"),
-    "table": ("table:add", "rounds, bits and seconds that runs need to reach a target"),
-    "export": ("export:add", "the rows of logs as CSV or Parquet"),
-    "report": ("report:add", "a page about the runs of a folder, to be read in a browser"),
+    "show": ("show:add", "print the settings, last values, bits and seconds by phase of a log"),
+    "list": ("list:add", "list the runs of a folder: what varies, status, last values"),
+    "table": ("table:add", "print the rounds, bits and seconds that runs need to reach a target"),
+    "export": ("export:add", "write the rows of logs as CSV or Parquet"),
+    "report": ("report:add", "write a page for the browser about the runs of a folder"),
     "verify": ("verify:add", "check a log; with --rerun, repeat its run"),
     "study": ("study:add", "list, run and draw the figures of a study"),
     "new": ("new:add", "make a compressor, estimator, problem or study from a template"),
     "check": ("check:add", "check what a plugin registers: constants, messages, gradients, runs"),
     "figure": ("figure:add", "draw a figure of a study from its logs"),
-    "claims": ("claims:add", "what figures, drawn or on record, say of claims"),
+    "claims": ("claims:add", "print the verdicts on the claims of figures"),
     "data": ("data:add", "list, describe, fetch or generate data sets"),
-    "info": ("info:add", "versions, MPI, threads and cores of this installation"),
-    "completion": ("completion:add", "a script that completes commands in bash, zsh or tcsh"),
+    "info": ("info:add", "print versions, MPI, threads and cores of this installation"),
+    "completion": ("completion:add", "print a script that completes commands in bash, zsh or tcsh"),
 }
 REPORT_SECONDS = 1.0  # that rank 0 has to report an error before mpirun ends it for others
 
@@ -90,6 +90,11 @@ def _parser(argv: list[str]) -> Parser:
     return _with_arguments([word for word in argv if not word.startswith("-")][:1])
 
 
+def sentence(text: str) -> str:
+    """A line of help as a sentence."""
+    return f"{text[0].upper()}{text[1:]}."
+
+
 def _with_arguments(chosen: Collection[str]) -> Parser:
     parser = Parser(
         prog="mpisim", description="Compressed distributed optimisation on MPI, with real bits."
@@ -97,7 +102,7 @@ def _with_arguments(chosen: Collection[str]) -> Parser:
     parser.add_argument("--version", action="version", version=f"mpisim {VERSION}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, (place, text) in COMMANDS.items():
-        command = commands.add_parser(name, help=text)
+        command = commands.add_parser(name, help=text, description=sentence(text))
         if name in chosen:
             pkgutil.resolve_name(f"mpisim.cli.{place}")(command)
     return parser

@@ -20,7 +20,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--out",
         metavar="FILE",
         type=Path,
-        help="the file to write (default, of one log: its name with the ending .csv or .parquet)",
+        help="write this file (default for one log: its name, ending in .csv or .parquet)",
     )
     parser.set_defaults(command=export_command)
 

@@ -10,9 +10,12 @@ PICTURES = Path("figures")
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `mpisim figure`."""
-    parser.add_argument("name", metavar="STUDY-FIGURE", help="as `mpisim study` lists it")
+    parser.add_argument("name", metavar="STUDY-FIGURE", help="a figure, as `mpisim study` lists it")
     parser.add_argument(
-        "--logs", metavar="FOLDER", type=Path, help="of a sweep (default: the figure's own)"
+        "--logs",
+        metavar="FOLDER",
+        type=Path,
+        help="read the logs here (default: the figure's folder)",
     )
     add_out(parser)
     parser.set_defaults(command=figure)
@@ -21,7 +24,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def add_out(parser: argparse.ArgumentParser) -> None:
     """Add --out."""
     parser.add_argument(
-        "--out", metavar="FOLDER", type=Path, default=PICTURES, help="of pictures and claims"
+        "--out", metavar="FOLDER", type=Path, default=PICTURES, help="write picture and claims here"
     )
 
 

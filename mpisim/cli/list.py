@@ -10,12 +10,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Runs of a folder and of the folders in it: settings that vary, status, last values."
     )
-    parser.add_argument("folder", metavar="FOLDER", type=Path, help="of logs")
+    parser.add_argument("folder", metavar="FOLDER", type=Path, help="a folder of logs")
     parser.add_argument(
         "--sort", metavar="COLUMN", help="sort by a column of the table (default: by log)"
     )
-    parser.add_argument("--reverse", action="store_true", help="in the reverse order")
-    parser.add_argument("--csv", action="store_true", help="as CSV, numbers with all digits")
+    parser.add_argument("--reverse", action="store_true", help="reverse the order")
+    parser.add_argument("--csv", action="store_true", help="print CSV, with all digits")
     parser.set_defaults(command=list_command)
 
 

@@ -19,17 +19,19 @@ def add(parser: argparse.ArgumentParser) -> None:
     kinds = parser.add_subparsers(required=True, metavar="KIND")
     for kind, (text, _) in PLUGINS.items():
         plugin = kinds.add_parser(kind, help=f"{text}: a file that runs, and its test")
-        plugin.add_argument("name", metavar="NAME", help="in experiments; the file is NAME.py")
+        plugin.add_argument(
+            "name", metavar="NAME", help="its name in experiments, and of the file NAME.py"
+        )
         plugin.add_argument(
             "--folder",
             metavar="FOLDER",
             type=Path,
             default=Path(),
-            help="of both (default: .)",
+            help="write the file and its test here (default: .)",
         )
         plugin.set_defaults(command=new_plugin, kind=kind)
     study = kinds.add_parser("study", help="a folder with a grid of runs, a figure and its claims")
-    study.add_argument("folder", metavar="FOLDER", type=Path, help="new, or empty")
+    study.add_argument("folder", metavar="FOLDER", type=Path, help="a folder that is new or empty")
     study.set_defaults(command=new_study)
 
 

@@ -28,7 +28,7 @@ def add_experiment(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file", metavar="FILE.toml", nargs="?", type=Path, help="the experiment file"
     )
-    add_settings(parser, "wins over the file; repeatable")
+    add_settings(parser, "set a key; wins over the file; repeatable")
 
 
 def add_settings(parser: argparse.ArgumentParser, help: str) -> None:
@@ -41,7 +41,7 @@ def add_accept(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--accept-changes",
         action="store_true",
-        help="keep, and go on with, what other code, libraries or processors have computed",
+        help="keep and continue what other code, libraries or processors have computed",
     )
 
 
@@ -62,7 +62,7 @@ def add_plugin(parser: argparse.ArgumentParser) -> None:
         metavar="MODULE|FILE.py",
         action="append",
         default=[],
-        help="import a module or a file with compressors, problems, ... of your own; repeatable",
+        help="import your own compressors, methods, problems, ...; repeatable",
     )
 
 
@@ -73,14 +73,14 @@ def add_spread(parser: argparse.ArgumentParser) -> None:
         metavar="R",
         type=int,
         default=1,
-        help="of mpirun's; the others run other points meanwhile (default: 1)",
+        help="give each point R of mpirun's ranks, and run points side by side (default: 1)",
     )
     parser.add_argument(
         "--jobs",
         metavar="N|auto",
         type=_jobs,
         default=0,
-        help="without mpirun: processes that run points side by side; auto: one a core",
+        help="without mpirun: run points side by side in N processes; auto: one for each core",
     )
 
 

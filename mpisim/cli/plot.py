@@ -24,9 +24,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--x",
         metavar="COLUMN",
-        help="a column of the logs, seconds or bits_total (default: bits_up)",
+        help="draw over this column of the logs, seconds or bits_total (default: bits_up)",
     )
-    parser.add_argument("--y", metavar="COLUMN", help="the same (default: grad_norm_sq)")
+    parser.add_argument("--y", metavar="COLUMN", help="draw this column (default: grad_norm_sq)")
     parser.add_argument(
         "-o",
         "--out",
@@ -35,18 +35,18 @@ def add(parser: argparse.ArgumentParser) -> None:
         dest="output",
         type=Path,
         required=True,
-        help="the figure, .png, .pdf or .svg",
+        help="write the figure here: .png, .pdf or .svg",
     )
-    parser.add_argument("--svg", action="store_true", help="write the figure as .svg, too")
+    parser.add_argument("--svg", action="store_true", help="also write the figure as .svg")
     parser.add_argument(
         "--network",
         metavar="RATE,LATENCY",
-        help="x is the modelled seconds on such a network: 100mbit,1ms; see docs/how-to/netlab.md",
+        help="draw over seconds modelled for a network: 100mbit,1ms; see docs/how-to/netlab.md",
     )
     parser.add_argument(
         "--breakdown",
         action="store_true",
-        help="bars instead of curves: the seconds of a round by phase",
+        help="draw bars instead of curves: the seconds of a round by phase",
     )
     _add_axes(parser)
     _add_frame(parser)
@@ -54,13 +54,13 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_axes(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--linear-x", action="store_true", default=None, help="a linear x axis")
-    parser.add_argument("--linear-y", action="store_true", default=None, help="a linear y axis")
+    parser.add_argument("--linear-x", action="store_true", default=None, help="use a linear x axis")
+    parser.add_argument("--linear-y", action="store_true", default=None, help="use a linear y axis")
     parser.add_argument(
         "--all-workers",
         action="store_true",
         default=None,
-        help="bits and gradients summed over workers, not per worker",
+        help="sum bits and gradients over workers, instead of showing them per worker",
     )
 
 
@@ -72,17 +72,17 @@ def _add_frame(parser: argparse.ArgumentParser) -> None:
             metavar=("LOW", "HIGH"),
             nargs=2,
             type=_limit,
-            help=f"the limits of the {axis} axis; auto leaves one to the data",
+            help=f"limit the {axis} axis; auto leaves a side to the data",
         )
     for axis in "xy":
-        parser.add_argument(f"--{axis}label", metavar="TEXT", help=f"the label of the {axis} axis")
-    parser.add_argument("--title", help="the title (default: what the logs share)")
+        parser.add_argument(f"--{axis}label", metavar="TEXT", help=f"label the {axis} axis")
+    parser.add_argument("--title", help="set the title (default: what the logs share)")
     parser.add_argument(
         "--size",
         metavar=("WIDTH", "HEIGHT"),
         nargs=2,
         type=float,
-        help="of the page in inches (default: 6 4.2, more where the legend needs it)",
+        help="set the size of the page in inches (default: 6 4.2, and more if the legend needs it)",
     )
 
 

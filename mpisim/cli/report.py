@@ -17,22 +17,22 @@ def add(parser: argparse.ArgumentParser) -> None:
         " measured and modelled seconds, tables, seconds by phase, provenance."
     )
     parser.add_argument(
-        "folder", metavar="FOLDER", type=Path, help="of logs, also in folders below"
+        "folder", metavar="FOLDER", type=Path, help="a folder of logs, also in folders below it"
     )
     parser.add_argument(
-        "-o", "--out", metavar="FILE", type=Path, required=True, help="the page, .html"
+        "-o", "--out", metavar="FILE", type=Path, required=True, help="write the page here, .html"
     )
-    parser.add_argument("--title", default="", help="the title (default: the folder's name)")
+    parser.add_argument("--title", default="", help="set the title (default: the folder's name)")
     add_target(
         parser,
         required=False,
-        help="a level for the table of costs, repeatable (default: powers of ten of grad_norm_sq)",
+        help="count costs until this level; repeatable (default: powers of ten of grad_norm_sq)",
     )
     parser.add_argument(
         "--network",
         metavar="RATE,LATENCY",
         action="append",
-        help="a network for modelled seconds, repeatable; see docs/how-to/netlab.md (default:"
+        help="model the seconds for this network; repeatable; see docs/how-to/netlab.md (default:"
         f" {', '.join(NETWORKS)})",
     )
     parser.set_defaults(command=report_command)

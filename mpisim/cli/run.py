@@ -18,21 +18,19 @@ if TYPE_CHECKING:
 
 def add(parser: argparse.ArgumentParser) -> None:
     add_experiment(parser)
+    parser.add_argument("--workers", metavar="N", type=int, help="set problem.workers")
     parser.add_argument(
-        "--workers", metavar="N", type=int, help="the same as --set problem.workers=N"
-    )
-    parser.add_argument(
-        "--out", metavar="LOG.h5", type=Path, help="the log (default: logs/NAME-HASH.h5)"
+        "--out", metavar="LOG.h5", type=Path, help="write the log here (default: logs/NAME-HASH.h5)"
     )
     parser.add_argument(
         "--resume",
         action="store_true",
-        help="continue from the log's checkpoint; start if there is nothing",
+        help="continue from the log's checkpoint, or start if there is none",
     )
     parser.add_argument(
         "--force",
         action="store_true",
-        help="overwrite an existing log; with --resume: one that cannot be resumed",
+        help="overwrite an existing log; with --resume, only one that cannot be resumed",
     )
     add_accept(parser)
     parser.set_defaults(command=run_command)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("log", metavar="LOG", type=Path)
+    parser.add_argument("log", metavar="LOG", type=Path, help="a log")
     parser.set_defaults(command=show_command)
 
 

@@ -32,22 +32,24 @@ def add(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         type=Path,
         default=Path("run"),
-        help="a study, or a folder of studies, which are listed (default: run)",
+        help="a study, or a folder of studies to list (default: run)",
     )
     parser.add_argument(
         "figure",
         metavar="FIGURE",
         nargs="?",
-        help="run what it lacks and draw it; without FIGURE the study's figures are listed",
+        help="run what this figure lacks, and draw it (default: list the figures)",
     )
-    parser.add_argument("--scale", default="quick", help="of the runs: quick (default) or paper")
+    parser.add_argument(
+        "--scale", default="quick", help="run at this scale: quick (default) or paper"
+    )
     add_out(parser)
     modes = parser.add_mutually_exclusive_group()
     record = "also write picture, claims and settings to FOLDER/results, which a page there shows"
     modes.add_argument("--record", action="store_true", help=record)
-    extras = "only print what extras of mpisim FIGURE needs"
+    extras = "only print which extras of mpisim FIGURE needs"
     modes.add_argument("--extras", action="store_true", help=extras)
-    ranks = "only print how many ranks FIGURE's runs ask for with run.ranks, if they do"
+    ranks = "only print how many ranks the runs of FIGURE ask for by run.ranks, if they do"
     modes.add_argument("--ranks", action="store_true", help=ranks)
     add_spread(parser)
     add_accept(parser)

@@ -24,10 +24,12 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def add_grid(parser: argparse.ArgumentParser) -> None:
     """Add what `mpisim sweep` and `mpisim tune` share."""
-    parser.add_argument("file", metavar="FILE.toml", type=Path, help="an experiment and its grid")
-    add_settings(parser, "wins at every point; sweep.TABLE.KEY=[...] changes the grid")
     parser.add_argument(
-        "--out", metavar="FOLDER", type=Path, help="of the logs (default: sweep.folder)"
+        "file", metavar="FILE.toml", type=Path, help="the experiment file, with a table [sweep]"
+    )
+    add_settings(parser, "set a key at every point; sweep.TABLE.KEY=[...] changes the grid")
+    parser.add_argument(
+        "--out", metavar="FOLDER", type=Path, help="write the logs here (default: sweep.folder)"
     )
     add_spread(parser)
     add_accept(parser)

@@ -13,17 +13,21 @@ def add(parser: argparse.ArgumentParser) -> None:
         " sample standard deviation over the seeds."
     )
     add_logs(parser)
-    add_target(parser, required=True, help="a level to reach, grad_norm_sq=1e-3, say; repeatable")
+    add_target(
+        parser,
+        required=True,
+        help="count until this level is reached, such as grad_norm_sq=1e-3; repeatable",
+    )
     parser.add_argument(
         "--network",
         metavar="RATE,LATENCY",
-        help="modelled seconds on such a network: 100mbit,1ms; see docs/how-to/netlab.md",
+        help="model the seconds for a network, such as 100mbit,1ms; see docs/how-to/netlab.md",
     )
     forms = parser.add_mutually_exclusive_group()
     for form, text in (
-        ("latex", "for a paper, in booktabs' style"),
-        ("markdown", "for a document"),
-        ("csv", "numbers with all digits"),
+        ("latex", "print LaTeX, in the style of booktabs"),
+        ("markdown", "print Markdown"),
+        ("csv", "print CSV, with all digits"),
     ):
         forms.add_argument(f"--{form}", dest="form", action="store_const", const=form, help=text)
     parser.set_defaults(command=table_command)

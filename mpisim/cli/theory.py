@@ -16,7 +16,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="E",
         type=float,
         default=1e-2,
-        help="the accuracy: E|grad f|^2 <= E^2, under PL E f - f* <= E (default: 0.01)",
+        help="count until E|grad f|^2 <= E^2; under PL, until E f - f* <= E (default: 0.01)",
     )
     parser.set_defaults(command=theory_command)
 

@@ -15,13 +15,13 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--multiples",
         metavar="M,M,...",
-        help="of the theory step, such as 0.25,0.5,1,2,4 (default: the grid of the file)",
+        help="try these multiples of the theory step, such as 0.5,1,2 (default: the file's grid)",
     )
     parser.add_argument(
         "--criterion",
         choices=CRITERIA,
         default=DEFAULT,
-        help="the rule that picks the best step; see docs/how-to/sweeps.md",
+        help="pick the best step by this rule (default: %(default)s); see docs/how-to/sweeps.md",
     )
     parser.set_defaults(command=tune_command)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("log", metavar="LOG", type=Path)
+    parser.add_argument("log", metavar="LOG", type=Path, help="a log")
     parser.add_argument(
         "--rerun", action="store_true", help="also repeat the run, with or without mpirun"
     )

@@ -88,7 +88,7 @@ def run(
     output = Output(path, force, resume, accept_changes, "mpisim.run", quiet, keep=True)
 
     def body() -> Result:
-        with StopSignals("resume=True goes on") as signals, locked(used, path):
+        with StopSignals("resume=True continues") as signals, locked(used, path):
             end = on_own_ranks(
                 experiment,
                 used,

@@ -77,7 +77,7 @@ def require_same(
     for name in (name for name in unlike if not _acceptable(name)):
         raise InputError(f"{where}: has {name} = {unlike[name][0]}, this run has {unlike[name][1]}")
     if unlike and not accept:
-        raise InputError(f"{where}: {other_code(theirs, ours)}; --accept-changes goes on")
+        raise InputError(f"{where}: {other_code(theirs, ours)}; --accept-changes continues")
     return ", ".join(_told(unlike))
 
 

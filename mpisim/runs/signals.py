@@ -33,7 +33,7 @@ class StopSignals:
         a signal that another process has received, or 0
     """
 
-    def __init__(self, go_on: str = "--resume goes on") -> None:
+    def __init__(self, go_on: str = "--resume continues") -> None:
         self._received, self.go_on = 0, go_on
         self.watch: Callable[[], int] = nobody
         self._previous: dict[signal.Signals, Any] = {}

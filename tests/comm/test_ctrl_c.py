@@ -59,7 +59,7 @@ def test_a_run_that_is_stopped_says_how_to_go_on(tmp_path, capfd):
     found = re.search(
         r"mpisim: stopped by Ctrl-C at round (\d+)( or later)?; log (.*); --", lines[0]
     )
-    assert found and found[3] == str(log) and lines[0].endswith("--resume goes on"), shown
+    assert found and found[3] == str(log) and lines[0].endswith("--resume continues"), shown
     last = int(found[1])
     rounds = columns(log)["round"]
     if not found[2]:  # mpirun left it the time to end

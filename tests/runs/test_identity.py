@@ -65,7 +65,7 @@ def test_an_edited_plugin_does_not_go_on(plugin, tmp_path):
     run_tables(plugin.table(6), whole)
     run_tables(plugin.table(3), log)
     plugin.edit(0.5)
-    line = rf"module {plugin.path.stem} \(\w+ -> \w+\); --accept-changes goes on; --force"
+    line = rf"module {plugin.path.stem} \(\w+ -> \w+\); --accept-changes continues; --force"
     with pytest.raises(InputError, match=line):
         run_tables(plugin.table(6), log, resume=True)
     plugin.edit(1.0)  # as it was

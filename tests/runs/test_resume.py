@@ -104,7 +104,7 @@ def test_another_version_is_refused(tmp_path, monkeypatch):
     run_tables(table(GD, rounds=3), log)
     monkeypatch.setattr("mpisim.runs.identity.version", lambda name: "99")
     with pytest.raises(
-        InputError, match=r"library numpy \(.* -> 99\), library scipy .*--accept-changes goes on"
+        InputError, match=r"library numpy \(.* -> 99\), library scipy .*--accept-changes continues"
     ):
         run_tables(table(GD, rounds=5), log, resume=True)
     monkeypatch.setattr(checkpoint, "FORMAT", 99)

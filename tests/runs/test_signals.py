@@ -62,7 +62,7 @@ def test_a_sweep(stop, tmp_path, capfd):
     code = main(["sweep", str(tmp_path / "x.toml"), "--out", str(tmp_path / "logs")])
     lines = [line for line in capfd.readouterr().err.splitlines() if "stopped by" in line]
     assert code == 130 and len(lines) == 1
-    assert re.search(r"; log .*\.h5; 3 of 3 points are left; the same command goes on$", lines[0])
+    assert re.search(r"; log .*\.h5; 3 of 3 points are left; the same command continues$", lines[0])
 
 
 def test_the_first_signal_counts():
@@ -131,5 +131,5 @@ def test_elsewhere_there_is_no_such_process(monkeypatch):
     monkeypatch.setattr(ctrl_c, "TERMINAL", "/no/such/terminal")
     assert ctrl_c.LastWords.start() is None
     assert (
-        signals.StopSignals().stopped("terminated", 3, None).endswith("round 3; --resume goes on")
+        signals.StopSignals().stopped("terminated", 3, None).endswith("round 3; --resume continues")
     )

@@ -200,5 +200,5 @@ class LogWriter:
 def require_new(path: Path) -> None:
     """`InputError` if there is something at ``path``."""
     if os.path.lexists(path):
-        hint = "--resume goes on with it, --force overwrites it, --out names another file"
+        hint = "--resume continues it, --force overwrites it, --out names another file"
         raise InputError(f"{path}: exists already; {hint}")

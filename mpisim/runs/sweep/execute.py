@@ -27,7 +27,7 @@ from mpisim.runs.sweep.points import ALONE, Group, Point
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-GO_ON = "the same command goes on"
+GO_ON = "the same command continues"
 
 
 @dataclasses.dataclass(frozen=True)
