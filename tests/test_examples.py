@@ -73,7 +73,7 @@ def test_extending_passes_mpisim_check(tmp_path, monkeypatch, capsys):
 
     monkeypatch.setattr(ranks, "start", none)
     plugin = tmp_path / "mine_checked.py"
-    plugin.write_text("\n\n".join(examples("extending.md")))
+    plugin.write_text("\n\n".join(examples("how-to/extending.md")))
     assert main(["check", str(plugin)]) == 0
     said = capsys.readouterr().out
     assert "ok      compressor firstk (k = 2): " in said and "ok      method my-diana: " in said
