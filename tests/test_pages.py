@@ -7,6 +7,7 @@ import pytest
 
 from mpisim.cli.entry import COMMANDS
 from mpisim.compressors import COMPRESSORS
+from mpisim.methods.estimators import ESTIMATORS
 from mpisim.methods.names import METHODS
 from mpisim.problems import PROBLEMS
 from mpisim.runs.log.schema import columns
@@ -67,8 +68,14 @@ def test_sentences_are_short(path):
 @pytest.mark.parametrize("names", [COMPRESSORS, METHODS, PROBLEMS])
 def test_every_name_is_documented(names):
     page = (ROOT / "docs/reference/experiment.md").read_text()
-    missing = [name for name in names if f"`{name}`" not in page]
-    assert not missing
+    missing = [name for name in names if ours(names[name]) and f"`{name}`" not in page]
+    assert not missing and len(names) > 5
+
+
+def ours(named) -> bool:
+    """Whether a class, or a method's estimator, is the package's; other tests register plugins."""
+    kind = named if isinstance(named, type) else ESTIMATORS[named.estimator]
+    return kind.__module__.startswith("mpisim.")
 
 
 @pytest.fixture
