@@ -60,6 +60,8 @@ def commands(python: Path) -> Iterator[list[str]]:
     yield ["mpisim", "verify", "logs/two.h5"]
     yield ["mpisim", "report", "logs", "-o", "report.html"]
     yield ["mpisim", "plot", "logs", "-o", "first.png"]
+    yield ["mpisim", "new", "compressor", "window"]
+    yield ["mpisim", "check", "window.py"]
     yield ["mpisim", "new", "study", "mine"]
     yield ["mpisim", "study", "mine", "fig1"]
 
