@@ -49,7 +49,8 @@ SCALE ?= quick
 LAUNCH = mpirun -n $$ranks
 netlab-%: LAUNCH = # these figures start mpirun themselves, on hosts of their own
 
-.PHONY: help setup demo test trial lint docs release-check bench bench-peers data claims gallery netlab-check clean FORCE
+.PHONY: help setup demo test trial lint docs release-check bench bench-peers data claims gallery netlab-check torch-cpu \
+  clean FORCE
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
