@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from mpisim.comm.launcher import launched
+from mpisim.core.cores import usable
 from mpisim.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def add_spread(parser: argparse.ArgumentParser) -> None:
 
 
 def _jobs(text: str) -> int:
-    number = len(os.sched_getaffinity(0)) if text == "auto" else int(text)
+    number = len(usable()) if text == "auto" else int(text)
     if number < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not allowed; it must be at least 1 or auto")
     return number

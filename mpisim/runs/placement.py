@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import socket
 from collections.abc import Iterable
 from pathlib import Path
+
+from mpisim.core.cores import usable
 
 BOOT = Path("/proc/sys/kernel/random/boot_id")  # Linux: one for each machine that runs
 
@@ -32,7 +33,7 @@ def here() -> Place:
         machine = BOOT.read_text(encoding="ascii").strip()
     except OSError:
         machine = host
-    return Place(host, machine, frozenset(os.sched_getaffinity(0)))
+    return Place(host, machine, usable())
 
 
 def hosts(places: Iterable[Place]) -> str:

@@ -10,6 +10,7 @@ from functools import cache
 from importlib import metadata
 
 from mpisim.core import packages
+from mpisim.core.cores import usable
 from mpisim.core.imports import PACKAGE
 from mpisim.core.version import VERSION
 
@@ -25,7 +26,7 @@ def info_text() -> str:
         "HDF5": _hdf5_version(),
         "MPI": mpi_library(),
         "BLAS": blas_threads(),
-        "cores": f"{len(os.sched_getaffinity(0))} for this process, {os.cpu_count()} in all",
+        "cores": f"{len(usable())} for this process, {os.cpu_count()} in all",
         "plugins": ", ".join(packages.installed()) or "no package has any",
         "MPISIM_DATA": os.environ.get("MPISIM_DATA") or "not set",
         "cache": cache_text(),
@@ -43,7 +44,7 @@ def provenance() -> dict[str, str | int]:
         **{name.replace("-", "_"): version(name) for name in LIBRARIES},
         "platform": platform.platform(),
         "host": socket.gethostname(),
-        "cores": len(os.sched_getaffinity(0)),
+        "cores": len(usable()),
         **({"network": network} if network else {}),
     }
 
