@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from time import perf_counter
 
 PHASES = ("compute", "compress", "encode", "communicate", "decode", "server", "optimizer", "other")
@@ -38,6 +39,21 @@ class Clock:
         """Charge ``seconds`` to ``target`` instead of ``source``."""
         self.seconds[source] -= seconds
         self.seconds[target] += seconds
+
+
+class WaitingClock(Clock):
+    """A clock of work that a device does by itself: a phase ends when the device is done with it.
+
+    wait : returns when the device is done
+    """
+
+    def __init__(self, wait: Callable[[], None]) -> None:
+        super().__init__()
+        self.wait = wait
+
+    def to(self, phase: int) -> None:
+        self.wait()
+        super().to(phase)
 
 
 class SlowestPath:

@@ -26,8 +26,10 @@ from mpisim.comm.ledger import Ledger
 from mpisim.comm.one_process import OneProcess
 from mpisim.comm.side_channel import SideChannel
 from mpisim.comm.upload import LazyUpload, Observer, Upload
+from mpisim.comm.vectors import compressed, received
 from mpisim.compressors.base import Compressor
 from mpisim.compressors.identity import Identity
+from mpisim.core.arrays import HOST, Arrays, is_tensor
 from mpisim.core.lazy_rows import LazyRows, blocks
 from mpisim.core.ordered_sums import add_rows, sum_blocks
 from mpisim.core.rng import Draw, Streams
@@ -46,7 +48,10 @@ class Star(SideChannel):
     n : workers over all ranks
     layout : "shared" or "dedicated"
     streams, precision, clock, round : the run's
+    arrays : where vectors live, as the problem says; set before any vector is made
     """
+
+    arrays: Arrays = HOST
 
     def __init__(
         self,
@@ -81,13 +86,17 @@ class Star(SideChannel):
 
     # What estimators use
 
+    def zeros(self, *shape: int) -> np.ndarray:
+        """Zeros of the run's arithmetic, where its vectors live."""
+        return self.arrays.zeros(shape, self.precision.arithmetic)
+
     @overload
     def dense(self, v: np.ndarray) -> Upload: ...
     @overload
     def dense(self, v: np.ndarray | LazyRows) -> Upload | LazyUpload: ...
     def dense(self, v):
         """The workers' vectors (m, d), uncompressed."""
-        if isinstance(v, np.ndarray):
+        if isinstance(v, np.ndarray) or is_tensor(v):
             return self.compress(self._identity(v.shape[1]), v, "dense")
         return LazyUpload(self._identity(v.shape[1]), v)
 
@@ -105,8 +114,10 @@ class Star(SideChannel):
         """
         self.clock.to(COMPRESS)
         draw = self.draw(purpose, clients)
-        own: Any = v if isinstance(v, np.ndarray) or compressor.lazy else v.dense()
-        upload = Upload(compressor, draw, compressor.compress(own, draw))
+        own: Any = v
+        if not (isinstance(v, np.ndarray) or compressor.lazy or is_tensor(v)):
+            own = v.dense()
+        upload = Upload(compressor, draw, compressed(compressor, own, draw))
         if self._observers and purpose == "up":
             self.clock.to(EVALUATE)
             for observer in self._observers:
@@ -124,7 +135,8 @@ class Star(SideChannel):
         message = self.gather(upload)
         if message is None:
             self.clock.to(COMPUTE)
-            return np.zeros(upload.compressor.d, self.precision.arithmetic)
+            return self.zeros(upload.compressor.d)
+        message = received(message, self.arrays)
         if times is None:
             return message.total() / self.n
         return message.weighted_total(times.astype(self.precision.arithmetic)) / times.sum()
@@ -135,7 +147,7 @@ class Star(SideChannel):
         dense, compressor = compressor is None, compressor or self._identity(v.shape[0])
         draw = Draw(self.streams, "down", self.round, 0, 1)
         if self.is_server:
-            sent = compressor.compress(v[None], draw)
+            sent = compressed(compressor, v[None], draw)
             form, packed = sent.form, sent.encode()
         else:
             form, packed = compressor.form(draw), None
@@ -149,7 +161,7 @@ class Star(SideChannel):
         self.comm.Bcast(data)
         self.clock.to(DECODE)
         message = form.decode(data, sizes)
-        decoded = message.decoded()[0]
+        decoded = received(message, self.arrays).decoded()[0]
         if self.is_server:
             self.ledger.down(int(message.payload_bits[0]), 8 * data.size + length_bits)
             self.clock.to(EVALUATE)

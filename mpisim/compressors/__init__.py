@@ -21,6 +21,7 @@ COMPRESSORS.provide(
         "block_quant": ("block-quant", "block-quant-plus"),
         "composition": ("compose",),
         "identity": ("identity",),
+        "layerwise": ("layerwise",),
         "permutation": ("permk",),
         "permuted_mappings": ("permuted-mappings",),
         "permuted_sets": ("block-permutation", "permuted-subsets"),

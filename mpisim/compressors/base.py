@@ -50,6 +50,7 @@ class Compressor(CompressorConstants, ABC):
     seeded: ClassVar[bool] = False  # a form is a `SeededForm`, and a message those values of v
     fitted: bool = False  # `prepare` uses the problem: set for each class that defines it
     lazy: ClassVar[bool] = False  # `compress` also takes `LazyRows`
+    on_device: bool = False  # `compress` also takes tensors; else they are copied to the host
     portable: bool = True  # the same bits on every x86-64 processor, as in `Problem`
     precision: Precision
 
@@ -57,6 +58,8 @@ class Compressor(CompressorConstants, ABC):
         super().__init_subclass__()
         if "prepare" in vars(cls):
             cls.fitted = True
+        if "compress" in vars(cls) and "on_device" not in vars(cls):
+            cls.on_device = False
 
     def bind(self, d: int, n: int, precision: Precision) -> Compressor:
         """A copy for dimension ``d``, ``n`` workers over all ranks, and a precision.
@@ -74,10 +77,13 @@ class Compressor(CompressorConstants, ABC):
         `bind` calls it on its copy, so it may set attributes.
         """
 
-    def bind_inner(self, key: str) -> Compressor:
-        """The bound compressor under ``key``; errors name ``compressor.key.…``."""
+    def bind_inner(self, key: str, d: int | None = None) -> Compressor:
+        """The compressor under ``key``, bound to dimension ``d``, its own unless given.
+
+        Errors name ``compressor.key.…``.
+        """
         try:
-            inner = getattr(self, key).bind(self.d, self.n, self.precision)
+            inner = getattr(self, key).bind(d or self.d, self.n, self.precision)
         except InputError as error:
             line = str(error).replace("compressor.", f"compressor.{key}.", 1)
             raise InputError(line) from None
@@ -103,7 +109,10 @@ class Compressor(CompressorConstants, ABC):
 
     @abstractmethod
     def compress(self, v: np.ndarray, draw: Draw) -> Message:
-        """The messages of a block of workers with vectors ``v``, shape (draw.workers, d)."""
+        """The messages of a block of workers with vectors ``v``, shape (draw.workers, d).
+
+        ``v`` is a NumPy array, unless the class says ``lazy`` or ``on_device``.
+        """
 
     def paper_bits(self, message: Message) -> np.ndarray:
         """What the compressor's paper charges for each message, shape (workers,), int64."""

@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 from numba import njit
 
+from mpisim.compressors import placed
 from mpisim.compressors.base import Compressor, compressor
 from mpisim.compressors.norms import block_max_norms, block_norms
 from mpisim.compressors.quantization import levels_or_saq, uniform
@@ -45,6 +46,7 @@ class Stepped(Compressor):
     norm: Norm
     codec: CodecName
     starts: np.ndarray
+    on_device = True
 
     @abstractmethod
     def scales(self, draw: Draw) -> np.ndarray:
@@ -65,7 +67,11 @@ class Stepped(Compressor):
         return form
 
     def compress(self, v: np.ndarray, draw: Draw) -> Levels:
-        form, v = self.form(draw), np.ascontiguousarray(v)
+        form = self.form(draw)
+        if not isinstance(v, np.ndarray):
+            norms = placed.rounded_norms(v, self.starts, self.norm, self.precision.wire)
+            return placed.levels_of(form, norms, v, draw)
+        v = np.ascontiguousarray(v)
         exact = (block_norms if self.norm == "2" else block_max_norms)(v, self.starts)
         norms = round_scales(exact, self.precision.wire, up=True)
         levels = np.empty(v.shape, form.dtype)

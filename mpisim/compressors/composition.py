@@ -59,6 +59,7 @@ class Compose(Compressor):
                 " identity, or unbiased with coordinates of its own, as randk and rand-tau"
             )
         self.correlated, self.fitted = outer.correlated, outer.fitted
+        self.on_device = self._sparse  # coordinates are known before v is looked at
         self._sized = inner.form(Draw(Streams(0), "", 0, 0, 0)).sizes is not None
         self._inner_of: dict[int, Compressor] = {}
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from mpisim.core.arrays import MESSAGE, to_host
+
 
 @njit(cache=True)
 def _one_norm(row):
@@ -25,9 +27,20 @@ def _one_norm(row):
     return total
 
 
+def one_norms(v: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """|v_i|_1 of coordinates starts[b] to starts[b+1] - 1; shape (m, B), float64.
+
+    A tensor is added up on its device, in an order of the device's own.
+    """
+    if isinstance(v, np.ndarray):
+        return _one_norms(np.ascontiguousarray(v), starts)
+    from mpisim.core.tensors import norms
+
+    return to_host(norms.one_norms(v, starts), MESSAGE)
+
+
 @njit(cache=True)
-def one_norms(v, starts):
-    """|v_i|_1 of coordinates starts[b] to starts[b+1] - 1; shape (m, B), float64."""
+def _one_norms(v, starts):
     blocks = starts.size - 1
     out = np.empty((v.shape[0], blocks))
     for i in range(v.shape[0]):

@@ -39,7 +39,7 @@ class Permuted(Compressor):
     the AB inequality is an equality with A = B = (n - copies) / ((n - 1) copies).
     """
 
-    seeded = lazy = True
+    seeded = lazy = on_device = True
     correlated = True
     copies: int
     _slots: Any  # CSR rows of coordinates, n of them, which are permuted

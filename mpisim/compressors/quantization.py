@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from numba import njit
 
+from mpisim.compressors import placed
 from mpisim.compressors.base import Compressor, compressor
 from mpisim.compressors.norms import max_norms, two_norms
 from mpisim.core.rng import Draw
@@ -61,6 +62,7 @@ class Qsgd(Compressor):
     s: int | None = None
     norm: Literal["2", "inf"] = "2"
     codec: CodecName = "elias"
+    on_device = True
 
     def check(self) -> None:
         self.s = self._s = levels_or_saq(self.s, self.d, self.n)  # copies for other d keep this s
@@ -70,6 +72,10 @@ class Qsgd(Compressor):
         return LevelsForm.uniform(self.d, draw.workers, self.precision, self._s, self.codec)
 
     def compress(self, v: np.ndarray, draw: Draw) -> Levels:
+        if not isinstance(v, np.ndarray):
+            form = self.form(draw)
+            norms = placed.rounded_norms(v, form.starts, self.norm, self.precision.wire)
+            return placed.levels_of(form, norms, v, draw)
         v = np.ascontiguousarray(v)
         return self.compress_with(self.norms(v), v, draw)
 
@@ -116,10 +122,14 @@ class Natural(Compressor):
     sign and exponent.
     """
 
+    on_device = True
+
     def form(self, draw: Draw) -> ExponentsForm:
         return ExponentsForm(self.d, draw.workers, self.precision)
 
     def compress(self, v: np.ndarray, draw: Draw) -> Exponents:
+        if not isinstance(v, np.ndarray):
+            return placed.exponents_of(self.form(draw), v, draw)
         codes = np.empty(v.shape, np.uint16)
         numbers = np.ascontiguousarray(v, np.float64)
         _round_exponents(numbers, numbers.view(np.int64), draw.words(self.d), codes)

@@ -27,7 +27,7 @@ class RandTau(Compressor):
     charge 32 tau bits for any draw.
     """
 
-    seeded = True
+    seeded = on_device = True
     tau: float | None = None
 
     def check(self) -> None:

@@ -18,6 +18,8 @@ from mpisim.theory.compression import FLOAT_BITS
 from mpisim.wire.base import Message, same
 from mpisim.wire.factors import Factors, FactorsForm, Shapes
 
+SHOWN = 4  # shapes in a message
+
 
 @compressor("rank-k", "RankK", {"k": "K"})
 class RankK(Compressor):
@@ -28,9 +30,10 @@ class RankK(Compressor):
     singular values are equal; for several matrices it is the least of them. Nothing is drawn or
     shared by the workers: C is biased, and A and B are not defined.
 
-    The matrices are those of the problem's x or, if the problem has none, x in the shape a x b = d
-    closest to a square. A message has k (a + b) values, charged with 32 bits each, as the paper
-    does not say. It decodes to the product of the factors as rounded on the wire.
+    The matrices are those of the problem's x (of a network, its tensors) or, if the problem has
+    none, x in the shape a x b = d closest to a square. A message has k (a + b) values, charged with
+    32 bits each, as the paper does not say. It decodes to the product of the factors as rounded on
+    the wire.
     """
 
     k: int
@@ -43,7 +46,8 @@ class RankK(Compressor):
     def prepare(self, star: Uplink, problem: Objective) -> None:
         self.shapes = problem.shapes or self.shapes
         full = max(min(shape) for shape in self.shapes)
-        named = ", ".join(f"{a} x {b}" for a, b in self.shapes)
+        named = ", ".join(f"{a} x {b}" for a, b in self.shapes[:SHOWN])
+        named += f" and {len(self.shapes) - SHOWN} more" if len(self.shapes) > SHOWN else ""
         require(self.k <= full, "compressor.k", self.k, f"from 1 to {full} for x as {named}")
 
     def form(self, draw: Draw) -> FactorsForm:

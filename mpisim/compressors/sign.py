@@ -31,6 +31,7 @@ class ScaledSign(Compressor):
     """
 
     layerwise: bool = False
+    on_device = True
 
     def check(self) -> None:
         self.starts, self.fitted = np.array([0, self.d]), self.layerwise
@@ -47,7 +48,6 @@ class ScaledSign(Compressor):
         return SignsForm(self.d, draw.workers, self.precision, self.starts)
 
     def compress(self, v: np.ndarray, draw: Draw) -> Signs:
-        v = np.ascontiguousarray(v)
         means = one_norms(v, self.starts) / np.diff(self.starts)
         scales = round_scales(means, self.precision.wire)
         return self.form(draw).pack(scales, v)

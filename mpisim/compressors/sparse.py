@@ -52,7 +52,7 @@ class RandK(KCoordinates):
 
     k: int | float
     scaled: bool = True
-    seeded = lazy = True
+    seeded = lazy = on_device = True
 
     def form(self, draw: Draw) -> SeededForm:
         rows = draw.subsets(self.d, self.K)
@@ -89,7 +89,7 @@ class TopK(KCoordinates):
 
     k: int | float
     index_bits: int = 0
-    lazy = True
+    lazy = on_device = True
 
     def check(self) -> None:
         super().check()
@@ -103,10 +103,10 @@ class TopK(KCoordinates):
 
     def compress(self, v: np.ndarray | LazyRows, draw: Draw) -> Explicit:
         form = self.form(draw)
-        if isinstance(v, np.ndarray):
-            return form.take(v, largest(v, self.K))
-        indices, values = v.largest(self.K)
-        return Explicit(form, indices, rounded(values, self.precision.wire))
+        if isinstance(v, LazyRows):
+            indices, values = v.largest(self.K)
+            return Explicit(form, indices, rounded(values, self.precision.wire))
+        return form.take(v, largest(v, self.K))
 
     @property
     def alpha(self) -> float:
@@ -122,7 +122,7 @@ class Bernoulli(Compressor):
     """
 
     p: float
-    seeded = lazy = True
+    seeded = lazy = on_device = True
 
     def check(self) -> None:
         require(0 < self.p <= 1, "compressor.p", self.p, "a number in (0, 1]")

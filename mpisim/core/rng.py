@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from functools import cache, lru_cache
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -89,6 +90,13 @@ class Draw:
         if self.clients is None:
             return self.streams.raw(self.purpose, self.round, self.first, self.count, count)
         return philox.words_of(*self._address, self.first + self.members, count)
+
+    def row_on(self, device: Any, row: int, count: int) -> Any:
+        """A row of `words` as a tensor on a device, (count,), int64 with the same bits."""
+        from mpisim.core.tensors import philox as kernels
+
+        worker = self.first + int(self.members[row])
+        return kernels.words(*self._address, worker, count, device)
 
     def uniforms(self, count: int) -> np.ndarray:
         """Shape (workers, count), float64 in [0, 1), independent across workers."""

@@ -24,8 +24,13 @@ KEYS = {4: np.dtype(np.int32), 8: np.dtype(np.int64)}  # of a float of so many b
 def largest(v: np.ndarray, k: int) -> np.ndarray:
     """The indices of the k largest |v_j| of each row of ``v`` (m, d): (m, k), int64, ascending.
 
-    Among equal ones the lower index comes first. NaN counts as larger than any number.
+    Among equal ones the lower index comes first. NaN counts as larger than any number. A tensor
+    gives a tensor.
     """
+    if not isinstance(v, np.ndarray):
+        from mpisim.core.tensors import select
+
+        return select.largest(v, k)
     v = np.ascontiguousarray(v)
     indices = np.empty((v.shape[0], k), np.int64)
     if k <= FEW:

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from mpisim.core.arrays import is_tensor
 from mpisim.core.errors import InputError
 from mpisim.core.lazy_rows import LazyRows
 from mpisim.core.registry import unfrozen
@@ -42,7 +43,7 @@ class Stateful:
         """The state by name, sorted; `InputError` for a value that a checkpoint cannot hold."""
         found, start = {}, self._at_the_start
         for name, value in sorted(vars(self).items()):
-            array = isinstance(value, np.ndarray)
+            array = isinstance(value, np.ndarray) or is_tensor(value)
             if value is start or (not array and name in start and start[name] is value):
                 continue
             number = isinstance(value, bool | int | float | np.number | LazyRows)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from mpisim.core.arrays import maximum, sqrt
 from mpisim.core.functions import power
 from mpisim.core.registry import Names, named
 from mpisim.core.schema import require
@@ -90,7 +91,7 @@ class Moments(Optimizer):
         """m / (sqrt(v) + nu), both corrected for the bias of the start at 0."""
         t = int(self.t)
         m, v = self.m / (1 - power(self.beta1, t)), v / (1 - power(self.beta2, t))
-        return m / (np.sqrt(v) + self.nu)
+        return m / (sqrt(v) + self.nu)
 
 
 @optimizer("amsgrad")
@@ -114,10 +115,10 @@ class AMSGrad(Moments):
 
     def step(self, x: np.ndarray, g: np.ndarray, gamma: float) -> np.ndarray:
         self.add(g)
-        self.vhat = np.maximum(self.vhat, self.v)
+        self.vhat = maximum(self.vhat, self.v)
         if self.variant == "code":
             return x - gamma * self.corrected(self.vhat)
-        return x - gamma * self.m / np.sqrt(self.vhat + self.nu)
+        return x - gamma * self.m / sqrt(self.vhat + self.nu)
 
 
 @optimizer("adam")
@@ -162,7 +163,7 @@ class OneBitAdamStep(Moments):
             m = self.m = self.beta1 * self.m + (1 - self.beta1) * g
         else:
             m = g
-        return x - gamma * m / (np.sqrt(self.v) + self.nu)
+        return x - gamma * m / (sqrt(self.v) + self.nu)
 
 
 def warmup_rounds(warmup: int | float, rounds: int) -> int:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from mpisim.core.arrays import HOST, Arrays
 from mpisim.core.errors import InputError
 from mpisim.core.protocols import Known, Matrices
 from mpisim.core.registry import Registry, named, unfrozen
@@ -64,6 +65,10 @@ class Problem(ABC):
     epochs_between_rows : of the log, where run.log_every is not given; 0: each round has a row
     sampled_rows : `losses_and_gradients` are over some of the samples, for the log, so that a
         method asks for `gradients` of its own
+    shapes : the matrices that make up x, each stored row by row (of a network's tensor: an output
+        each row); empty if x is a vector
+    arrays : where x, gradients and with them all vectors of a run live: NumPy's unless the problem
+        says `mpisim.core.tensors.place.Tensors`; losses and test metrics are NumPy's in any case
     portable : results have the same bits on every x86-64 processor; a problem that computes with
         BLAS, LAPACK, NumPy's exp and the like, or PyTorch says False
     """
@@ -93,6 +98,7 @@ class Problem(ABC):
     rows: np.ndarray
     identical: bool
     identity: str
+    arrays: Arrays = HOST
 
     def __post_init__(self) -> None:
         require(self.workers is None or self.workers >= 1, "problem.workers", self.workers,

@@ -11,6 +11,7 @@ import numpy as np
 from mpisim.comm.clock import PARALLEL, Clock, SlowestPath
 from mpisim.comm.ledger import COLUMNS as BITS
 from mpisim.comm.star import Star
+from mpisim.core.arrays import EVALUATION, to_host
 from mpisim.core.lanes import dot
 from mpisim.core.ordered_sums import add_rows
 from mpisim.methods.oracle import Oracle
@@ -78,7 +79,8 @@ class Evaluator:
         star = self.star
         known = self.oracle.whole(x) if self.oracle.problem.explicit else None
         nothing = np.empty(0), np.empty((0, 0))
-        losses, gradients = nothing if known is not None else self.oracle.evaluate(x)
+        losses, found = nothing if known is not None else self.oracle.evaluate(x)
+        gradients = to_host(found, EVALUATION)
         d = gradients.shape[1]
         busy, own_busy = self._busy_since_last()
         wish = checkpoint and star.is_server
@@ -124,7 +126,7 @@ class Evaluator:
         if self.reference is None:
             return ()
         x_star, f_star = self.reference
-        away = x - x_star
+        away = to_host(x, EVALUATION) - x_star
         return f - f_star, float(dot(away, away))
 
     def metrics_at(self, k: int, x: np.ndarray) -> np.ndarray:

@@ -47,4 +47,4 @@ class Iteration:
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of each part of the state, by name; numbers have ()."""
         parts = self.estimator.state() | self.optimizer.state()
-        return {name: getattr(value, "shape", ()) for name, value in parts.items()}
+        return {name: tuple(getattr(value, "shape", ())) for name, value in parts.items()}

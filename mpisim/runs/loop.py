@@ -10,6 +10,7 @@ import numpy as np
 
 from mpisim.comm.clock import OTHER
 from mpisim.comm.compilation import uncharged
+from mpisim.core.arrays import EVALUATION, to_host
 from mpisim.core.errors import Diverged
 from mpisim.core.terminal import report
 from mpisim.runs.end import End
@@ -117,7 +118,7 @@ class Loop:
         if status or row.checkpoint:
             self.saved = monotonic()
             self.record.checkpoint(k, x)
-        return End(status, row, x, stopped_by) if status else None
+        return End(status, row, to_host(x, EVALUATION), stopped_by) if status else None
 
     def _status(self, row: Row, logged: bool) -> tuple[str, str]:
         """The status with which the run ends here, empty if it continues; and what stopped it.

@@ -83,6 +83,7 @@ def _parts(setup: Setup) -> tuple[Iteration, Evaluator]:
     clock, round = Clock(), Round(settings.rounds)
     parts = star.n, settings.layout, star.streams, star.precision, clock, round
     stage = RehearsalStar(star.comm, *parts)
+    stage.arrays = star.arrays
     oracle = Oracle(setup.problem, clock, setup.oracle.samples)
     estimator = method.estimator.bind(stage, oracle, setup.compressor)
     optimizer = method.optimizer.bind(settings.rounds)

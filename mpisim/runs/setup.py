@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from mpisim.comm import partition
-from mpisim.comm.clock import Clock
+from mpisim.comm.clock import Clock, WaitingClock
 from mpisim.comm.consistency import require_consistent
 from mpisim.comm.star import Star
 from mpisim.core import kernel_cache, processor
@@ -60,6 +60,9 @@ class Setup:
         self.cache = cache or ProblemCache()
         self.problem = self.cache.problem(experiment, star)
         self.problem.attach_round(self.round)
+        star.arrays = self.problem.arrays
+        if star.arrays.wait is not None:
+            self.clock = star.clock = WaitingClock(star.arrays.wait)
         # before the first exchange whose size depends on the experiment
         require_consistent(star.side, flat(experiment.table) | {"data": self.problem.identity})
         self.rows = star.all_workers(self.problem.rows)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from mpisim.comm.clock import PHASES
+from mpisim.core.arrays import CHECKPOINT, to_host
 from mpisim.core.errors import InputError
 from mpisim.methods.oracle import LazyGradients
 from mpisim.runs.checkpoint import State
@@ -18,8 +19,10 @@ from mpisim.runs.setup import Setup
 def collect(setup: Setup, evaluator: Evaluator, k: int, x: np.ndarray) -> State | None:
     """x^k and all state before round k, on rank 0; None elsewhere. Collective."""
     star = setup.star
-    state: State = {"round": k, "x": x, "worker": {}, "server": {}, "points": {}}
-    for name, value in setup.estimator.state().items():
+    state: State = {"round": k, "x": to_host(x, CHECKPOINT)}
+    state |= {"worker": {}, "server": {}, "points": {}}
+    for name, found in setup.estimator.state().items():
+        value = to_host(found, CHECKPOINT)
         if isinstance(value, LazyGradients):
             state["points"][name] = value.x
         elif isinstance(value, np.ndarray) and value.ndim > 1:
@@ -33,7 +36,9 @@ def collect(setup: Setup, evaluator: Evaluator, k: int, x: np.ndarray) -> State 
             state["server"][name] = value
     if not star.is_server:
         return None
-    parts = {"optimizer": setup.optimizer.state(), "ledger": star.ledger.state()}
+    optimizer = setup.optimizer.state().items()
+    parts = {"optimizer": {name: to_host(value, CHECKPOINT) for name, value in optimizer}}
+    parts["ledger"] = star.ledger.state()
     return state | parts | evaluator.state()
 
 
@@ -56,12 +61,21 @@ def _put_back(setup: Setup, evaluator: Evaluator, state: State) -> tuple[int, np
     worker, server, points = (state.get(part, {}) for part in ("worker", "server", "points"))
     own = {name: rows[mine] for name, rows in worker.items()}
     lazy = {name: LazyGradients(setup.problem, x) for name, x in points.items()}
-    setup.estimator.restore(own | lazy | server)
-    setup.optimizer.restore(state.get("optimizer", {}))
+    setup.estimator.restore(lazy | _placed(setup, own | server))
+    setup.optimizer.restore(_placed(setup, state.get("optimizer", {})))
     star.ledger.restore(state["ledger"])
     setup.clock.reset()  # this start's set-up exchange repeats the one that was charged
     evaluator.restore(state, k)
-    return k, state["x"]
+    return k, star.arrays.placed(state["x"], CHECKPOINT)
+
+
+def _placed(setup: Setup, state: State) -> State:
+    """State with its vectors, which have length d, where the problem's vectors live."""
+    arrays, d = setup.star.arrays, setup.problem.d
+    return {
+        name: arrays.placed(value, CHECKPOINT) if np.shape(value)[-1:] == (d,) else value
+        for name, value in state.items()
+    }
 
 
 def _require_possible(setup: Setup, state: State) -> None:

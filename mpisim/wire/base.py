@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -84,6 +85,16 @@ class Message(ABC):
     @abstractmethod
     def payload_bits(self) -> np.ndarray:
         """Bits of each message without headers and padding, shape (workers,), int64."""
+
+    def layer_bits(self) -> np.ndarray | None:
+        """`payload_bits` of each layer, shape (workers, layers), int64, if it is one by one."""
+        return None
+
+    def on(self, device: Any) -> Message:
+        """The message with decoded vectors on a device; decoded on the host unless it knows how."""
+        from mpisim.wire.placed.base import Placed
+
+        return Placed(self, device)
 
     @abstractmethod
     def decoded(self) -> np.ndarray:

@@ -56,14 +56,14 @@ class ComposedForm(Form):
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Composed:
         check_sizes(self, data, sizes)
         sizes = np.asarray(sizes, np.int64)
-        starts = _starts(sizes)
+        starts = starts_of(sizes)
         idle = np.ones(self.workers, bool)
         messages = []
         for stratum in self.strata:
             idle[stratum.rows] = False
             own = sizes[stratum.rows]
             piece = np.empty(own.sum(), np.uint8)
-            _copy(data, starts[stratum.rows], piece, _starts(own), own)
+            copy_pieces(data, starts[stratum.rows], piece, starts_of(own), own)
             messages.append(stratum.form.decode(piece, own))
         if sizes[idle].any():
             raise WireError("a worker that keeps no coordinate sent a message")
@@ -89,10 +89,10 @@ class Composed(SparseMessage):
         pieces = [message.encode() for message in self.messages]
         for stratum, piece in zip(self.form.strata, pieces, strict=True):
             sizes[stratum.rows] = piece.sizes
-        starts = _starts(sizes)
+        starts = starts_of(sizes)
         data = np.empty(sizes.sum(), np.uint8)
         for stratum, piece in zip(self.form.strata, pieces, strict=True):
-            _copy(piece.data, _starts(piece.sizes), data, starts[stratum.rows], piece.sizes)
+            copy_pieces(piece.data, starts_of(piece.sizes), data, starts[stratum.rows], piece.sizes)
         return Packed(data, sizes, self.payload_bits)
 
     @cached_property
@@ -110,13 +110,13 @@ class Composed(SparseMessage):
         return kept.ptr, kept.indices, values, scale
 
 
-def _starts(sizes: np.ndarray) -> np.ndarray:
+def starts_of(sizes: np.ndarray) -> np.ndarray:
     """Where each message starts, in bytes."""
     return np.cumsum(sizes) - sizes
 
 
 @njit(cache=True)
-def _copy(source, froms, target, tos, sizes):
+def copy_pieces(source, froms, target, tos, sizes):
     """sizes[i] bytes from froms[i] of ``source`` to tos[i] of ``target``, for all i."""
     for i in range(sizes.size):
         for t in range(sizes[i]):

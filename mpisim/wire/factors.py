@@ -60,6 +60,12 @@ class Factors(ValuesMessage):
 
     form: FactorsForm
 
+    def layer_bits(self) -> np.ndarray:
+        form = self.form
+        pairs = zip(form.ranks, form.shapes, strict=True)
+        own = [form.precision.bits * r * (a + b) for r, (a, b) in pairs]
+        return np.tile(np.array(own, np.int64), (form.workers, 1))
+
     def decoded(self) -> np.ndarray:
         out = np.zeros((self.form.workers, self.form.d), self.form.precision.arithmetic)
         self.add_to(out)

@@ -8,6 +8,7 @@ is not finite on the wire travels as the quiet NaN, and all values of its layer 
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -29,7 +30,8 @@ class SignsForm(Form):
     starts: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        self.starts = np.array([0, self.d]) if self.starts is None else self.starts
+        if self.starts is None:
+            self.starts = np.array([0, self.d])
         self.layers = len(self.starts) - 1
 
     @property
@@ -47,7 +49,14 @@ class SignsForm(Form):
         return (1 << (-self.d % 8)) - 1
 
     def pack(self, scales: np.ndarray, v: np.ndarray) -> Signs:
-        """The message with these scales (workers, layers), wire precision, and the signs of v."""
+        """The message with these scales (workers, layers), wire precision, and the signs of v.
+
+        ``v`` may be a tensor.
+        """
+        if not isinstance(v, np.ndarray):
+            from mpisim.wire.placed.signs import PlacedSigns
+
+            return PlacedSigns.pack(self, scales, v)
         bits = np.empty((len(v), -(-self.d // 8)), np.uint8)
         for start in range(0, self.d, STRETCH):
             part = v[:, start : start + STRETCH]
@@ -83,6 +92,15 @@ class Signs(Message):
     def payload_bits(self) -> np.ndarray:
         return same(self.form.workers, 8 * self.form.scale_bytes + self.form.d)
 
+    def layer_bits(self) -> np.ndarray:
+        own = self.form.precision.bits + np.diff(np.asarray(self.form.starts))
+        return np.tile(own, (self.form.workers, 1))
+
+    def on(self, device: Any) -> Message:
+        from mpisim.wire.placed.signs import PlacedSigns
+
+        return PlacedSigns(self, device)
+
     def encode(self) -> Packed:
         first = self.form.scale_bytes
         rows = np.empty((self.form.workers, first + self.bits.shape[1]), np.uint8)
@@ -94,6 +112,9 @@ class Signs(Message):
         out = np.empty((self.form.workers, self.form.d), self.form.precision.arithmetic)
         _set(out, self._scales(), self.form.starts, self.bits)
         return out
+
+    def add_to(self, rows: np.ndarray) -> None:
+        _add_each(rows, self._scales(), self.form.starts, self.bits)
 
     def total(self) -> np.ndarray:
         total = np.zeros(self.form.d, self.form.precision.arithmetic)
@@ -112,16 +133,35 @@ def _value(bits, j, scale):
 @njit(cache=True)
 def _set(out, scales, starts, bits):
     """out[i] = signs of worker i, times scales[i, layer]."""
-    for i in range(out.shape[0]):
-        for layer in range(starts.size - 1):
-            for j in range(starts[layer], starts[layer + 1]):
-                out[i, j] = _value(bits[i], j, scales[i, layer])
+    out[:] = -0.0  # plus any number it is that number, -0 included
+    _add_each(out, scales, starts, bits)
+
+
+@njit(cache=True)
+def _add_each(rows, scales, starts, bits):
+    """rows[i] += signs of worker i, times scales[i, layer]."""
+    for i in range(rows.shape[0]):
+        _add_row(rows[i], scales[i], starts, bits[i])
 
 
 @njit(cache=True)
 def _add(total, scales, starts, bits):
     """total (d,) += signs of worker i, times scales[i, layer], for i = 0, 1, ..."""
     for i in range(bits.shape[0]):
-        for layer in range(starts.size - 1):
-            for j in range(starts[layer], starts[layer + 1]):
-                total[j] += _value(bits[i], j, scales[i, layer])
+        _add_row(total, scales[i], starts, bits[i])
+
+
+@njit(cache=True)
+def _add_row(row, scales, starts, bits):
+    """Whole bytes of a layer take vector instructions."""
+    for layer in range(scales.size):
+        start, stop, scale = starts[layer], starts[layer + 1], scales[layer]
+        first, last = min(stop, start + 7 & -8), stop & -8
+        for j in range(start, first):
+            row[j] += _value(bits, j, scale)
+        for j in range(np.uint64(first), np.uint64(last), np.uint64(8)):
+            byte = np.int64(bits[j >> np.uint64(3)])
+            for t in range(8):
+                row[j + np.uint64(t)] += -scale if byte & (128 >> t) else scale
+        for j in range(max(first, last), stop):
+            row[j] += _value(bits, j, scale)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 from numba import njit
 
 from mpisim.core.lazy_rows import LazyRows, coordinates
-from mpisim.wire.base import Precision, same
+from mpisim.wire.base import Message, Precision, same
 from mpisim.wire.dense import ValuesForm, ValuesMessage
 from mpisim.wire.scatter import Entries, SparseMessage, even_ptr, scaled
 
@@ -50,8 +51,15 @@ class SeededForm(ValuesForm):
         return cls(d, m, precision, even_ptr(m, k), rows.reshape(-1), scale, sizes, bits)
 
     def take(self, v: np.ndarray | LazyRows) -> Seeded:
-        """The message with these coordinates of ``v``, shape (workers, d), rounded to the wire."""
-        return Seeded(self, coordinates(v, self.ptr, self.indices, self.precision.wire))
+        """The message with these coordinates of ``v``, shape (workers, d), rounded to the wire.
+
+        ``v`` may be a tensor.
+        """
+        if isinstance(v, (np.ndarray, LazyRows)):
+            return Seeded(self, coordinates(v, self.ptr, self.indices, self.precision.wire))
+        from mpisim.wire.placed.seeded import PlacedSeeded
+
+        return PlacedSeeded.take(self, v)
 
     def intersection(self, other: SeededForm) -> SeededForm:
         """The coordinates that both keep, times both factors."""
@@ -76,6 +84,11 @@ class Seeded(ValuesMessage, SparseMessage):
     """``values``: shape (form.ptr[-1],)."""
 
     form: SeededForm
+
+    def on(self, device: Any) -> Message:
+        from mpisim.wire.placed.seeded import PlacedSeeded
+
+        return PlacedSeeded(self, device)
 
     def entries(self) -> Entries:
         form = self.form

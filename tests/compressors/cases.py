@@ -141,6 +141,16 @@ CASES = [
     Case({"name": "rank-k", "k": 1}, _factor_bits, lambda x, _, *a: _factor_bits(x, 32, *a)),
     Case({"name": "natural"}, lambda x, *_: 9 * x.size, lambda x, *_: 9 * x.size),
     Case({"name": "scaled-sign"}, lambda x, b, *_: b + x.size, lambda x, *_: 32 + x.size),
+    Case(
+        {"name": "layerwise", "inner": {"name": "natural"}},
+        lambda x, *_: 9 * x.size,
+        lambda x, *_: 9 * x.size,
+    ),
+    Case(
+        {"name": "layerwise", "inner": {"name": "qsgd", "s": 4}},
+        lambda x, b, message, i: _qsgd_bits(x, b, message.parts[0], i),
+        lambda x, _, message, i: _qsgd_bits(x, 32, message.parts[0], i),
+    ),
 ]
 
 

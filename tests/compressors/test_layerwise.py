@@ -1,12 +1,15 @@
-"""The scaled sign layer by layer: as if each layer were a vector of its own."""
+"""Layer by layer: as if each layer were a vector of its own."""
 
+import contextlib
+import dataclasses
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from mpisim.comm.vectors import compressed
 from mpisim.compressors import make
-from mpisim.core.errors import InputError
+from mpisim.core.errors import InputError, WireError
 from tests.compressors.cases import DOUBLE, SINGLE, draw
 from tests.helpers import columns, run_tables, table
 
@@ -35,6 +38,7 @@ def test_each_layer_is_a_vector_of_its_own(layers, precision):
     assert np.array_equal(received.total(), received.decoded().sum(axis=0))
     assert (packed.payload_bits == precision.bits * len(layers) + sum(layers)).all()
     assert (compressor.paper_bits(message) == 32 * len(layers) + sum(layers)).all()
+    assert message.layer_bits().tolist() == [[precision.bits + d for d in layers]] * 3
     lost = ((received.decoded() - v) ** 2).sum(axis=1) / (v**2).sum(axis=1)
     assert compressor.alpha == 1 / max(layers) and (lost <= 1 - compressor.alpha).all()
 
@@ -58,3 +62,123 @@ def test_layers_are_those_of_x_alone():
     diana = {"name": "diana", "stepsize": 0.1}
     with pytest.raises(InputError, match=r"compressor\.inner\.layerwise: True is not allowed"):
         run_tables(table(diana, smooth, problem={"name": "logistic"}))
+
+
+EACH = [  # a compressor of each layer
+    {"name": "identity"},
+    {"name": "randk", "k": 0.4},
+    {"name": "topk", "k": 0.4},
+    {"name": "qsgd", "s": 3},
+    {"name": "natural"},
+    {"name": "permk"},
+    {"name": "scaled-sign"},
+    {"name": "block-quant", "blocks": 1, "s": 4},
+]
+
+
+def by_layer(inner, layers, precision=DOUBLE):
+    compressor = make({"name": "layerwise", "inner": inner}).bind(sum(layers), 3, precision)
+    compressor.prepare(None, SimpleNamespace(layers=layers))
+    return compressor
+
+
+@pytest.mark.parametrize("inner", EACH, ids=lambda inner: inner["name"])
+@pytest.mark.parametrize("precision", [SINGLE, DOUBLE], ids=["single", "double"])
+@pytest.mark.parametrize("layers", [(7,), (4, 9), (5, 8, 2, 13)], ids=str)
+@pytest.mark.parametrize("m", [0, 3])
+def test_every_compressor_layer_by_layer(inner, layers, precision, m):
+    compressor, d = by_layer(inner, layers, precision), sum(layers)
+    v = np.random.default_rng(0).standard_normal((m, d)).astype(precision.arithmetic)
+    message, form = compressor.compress(v, draw(m)), compressor.form(draw(m))
+    packed = message.encode()
+    assert form.d == d and (form.sizes is None or np.array_equal(form.sizes, packed.sizes))
+    received = form.decode(packed.data, packed.sizes)
+    assert received.decoded().tobytes() == message.decoded().tobytes()
+    start, payload, paper = 0, np.zeros(m, np.int64), np.zeros(m, np.int64)
+    for layer, length in enumerate(layers):
+        own = make(inner).bind(length, 3, precision)
+        part = slice(start, start + length)
+        alone = own.compress(v[:, part], dataclasses.replace(draw(m), purpose=f"up/layer {layer}"))
+        assert received.decoded()[:, part].tobytes() == alone.decoded().tobytes()
+        assert received.total()[part].tobytes() == alone.total().tobytes()
+        payload, paper, start = (
+            payload + alone.payload_bits,
+            paper + own.paper_bits(alone),
+            part.stop,
+        )
+    assert np.array_equal(received.payload_bits, payload)
+    assert np.array_equal(received.layer_bits().sum(axis=1), payload)
+    assert np.array_equal(packed.payload_bits, payload)
+    assert np.array_equal(compressor.paper_bits(received), paper)
+    rows = v + 1
+    received.add_to(rows)
+    assert np.array_equal(rows, v + 1 + message.decoded())
+    weights = np.arange(1, m + 1, dtype=v.dtype)
+    sums = (received.decoded() * weights[:, None]).sum(axis=0)
+    assert np.allclose(received.weighted_total(weights), sums, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("inner", EACH, ids=lambda inner: inner["name"])
+def test_tensors_layer_by_layer(inner, monkeypatch):
+    torch = pytest.importorskip("torch")
+    from mpisim.core import arrays
+    from mpisim.wire.placed import placed
+
+    monkeypatch.setattr(arrays, "HOST_MEMORY", ())
+    arrays.COPIES.reset()
+    compressor = by_layer(inner, (5, 8, 2, 13))
+    v = torch.from_numpy(np.random.default_rng(0).standard_normal((3, 28)))
+    message = compressed(compressor, v, draw(3))
+    assert arrays.FALLBACK not in arrays.COPIES.to_host
+    for there in (message, placed(message.host, v.device)):
+        assert np.array_equal(there.decoded().numpy(), message.host.decoded())
+        assert np.array_equal(there.total().numpy(), message.host.total())
+    assert np.allclose(message.decoded(), compressor.compress(v.numpy(), draw(3)).decoded())
+
+
+def test_bounds_of_all_layers():
+    layers = (4, 9)
+    unbiased = by_layer({"name": "randk", "k": 2}, layers)
+    assert (unbiased.omega, unbiased.density, unbiased.B) == (9 / 2 - 1, 4.0, 0.0)
+    biased = by_layer({"name": "topk", "k": 2}, layers)
+    assert (biased.omega, biased.alpha) == (None, 2 / 9)
+
+
+@pytest.mark.parametrize(
+    ("inner", "line"),
+    [
+        ({"name": "topk", "k": 5}, r"compressor\.inner\.k: 5 is not allowed; .* d = 4"),
+        ({"name": "rank-k", "k": 1}, r"compressor\.inner\.name: 'rank-k' is not allowed"),
+        ({"name": "randk"}, r"compressor\.inner\.k: missing"),
+    ],
+)
+def test_bad_inner_compressors_are_one_line(inner, line):
+    with pytest.raises(InputError, match=line):
+        by_layer(inner, (9, 4))
+
+
+def test_wrong_bytes_are_refused():
+    compressor, v = by_layer({"name": "topk", "k": 1}, (4, 9)), np.ones((2, 13))
+    packed = compressor.compress(v, draw(2)).encode()
+    form, data, sizes = compressor.form(draw(2)), packed.data, packed.sizes
+    for place in range(data.size):
+        wrong = data.copy()
+        wrong[place] ^= 255
+        with contextlib.suppress(WireError):
+            form.decode(wrong, sizes)
+    for wrong in (data[:-1], data[:3], np.append(data, data[-1:])):
+        with pytest.raises(WireError):
+            form.decode(wrong, np.array([sizes[0], wrong.size - sizes[0]]))
+
+
+def test_a_run_layer_by_layer(tmp_path):
+    autoencoder = {"name": "autoencoder", "data": "sample", "images": 60, "code_size": 4}
+    tables = {"problem": autoencoder | {"workers": 5}, "run": {"rounds": 2, "columns": ["layers"]}}
+    tables["method"] = {"name": "ef21", "stepsize": 1e-3}
+    inner = {"name": "topk", "k": 10}
+    run_tables(tables | {"compressor": {"name": "layerwise", "inner": inner}}, tmp_path / "log.h5")
+    log = columns(tmp_path / "log.h5")
+    assert log["layer_0_bits"][2] + log["layer_1_bits"][2] == np.diff(log["bits_up"])[1]
+    assert log["paper_bits_up"].tolist() == [
+        0, 5 * 32 * 2 * 784 * 4, 5 * 32 * 2 * 784 * 4 + 5 * 32 * 2 * 10,
+    ]  # fmt: skip

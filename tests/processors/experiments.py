@@ -63,6 +63,8 @@ def experiments(dense: str) -> Iterator[tuple[dict, dict, dict, dict]]:
     yield small | {"dimension": 2}, {"name": "marina"} | theory, mappings, {}
     yield QUADRATIC, {"name": "ef21"} | theory, {"name": "topk", "k": 3}, {}
     yield AUTOENCODER, {"name": "ef21"} | given, {"name": "rank-k", "k": 1}, reference
+    layers = {"name": "layerwise", "inner": {"name": "topk", "k": 0.1}}
+    yield AUTOENCODER, {"name": "ef21", "stepsize": 1e-4}, layers, {"columns": ["layers"]}
     yield AUTOENCODER, {"name": "vr-marina", "batch": 2} | given, RANDK, single
     decay = {"schedule": {"at": [3, 5], "factor": 0.3}, "weight_decay": 0.1}
     for name in ("amsgrad", "cd-adam", "1bit-adam"):

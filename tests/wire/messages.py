@@ -100,4 +100,7 @@ def contents(message: Message) -> dict[str, bytes]:
     """What the message holds, to the bit."""
     names = ("values", "indices", "norms", "levels", "codes", "scales", "bits")
     fields = {n: getattr(message, n) for n in names if hasattr(message, n)}
-    return {n: (a.dtype.str + str(a.shape)).encode() + a.tobytes() for n, a in fields.items()}
+    found = {n: (a.dtype.str + str(a.shape)).encode() + a.tobytes() for n, a in fields.items()}
+    for number, part in enumerate(getattr(message, "parts", ())):
+        found |= {f"{number} {name}": own for name, own in contents(part).items()}
+    return found

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from mpisim.analysis.plugin.outcome import Check, NotChecked
+from mpisim.core.arrays import EVALUATION, HOST, to_host
 from mpisim.core.errors import InputError
 from mpisim.problems.base import ExplicitProblem, Problem
 
@@ -17,6 +18,13 @@ TOLERANCE = 1e-4  # of a slope, relative to the gradient
 BATCH_TOLERANCE = 1e-6  # of the mean over all samples
 MOST_ROWS = 2000  # of a worker whose samples are all taken
 SPLITS = ([(0, 2), (2, 3)], [(0, 1), (1, 0), (1, 4)])  # (first, count) of blocks
+GIVES_VECTORS = (
+    "initial_point",
+    "losses_and_gradients",
+    "gradients",
+    "gradients_of",
+    "batch_gradients",
+)
 DISTANCES = (1e-3, 1.0, 30.0)
 
 
@@ -37,8 +45,23 @@ def checks(spec: Problem) -> Iterator[Check]:
 
 
 def load(spec: Problem, first: int, count: int) -> Problem:
-    """Workers first, ... of `N`, in float64."""
-    return spec.loaded(getattr(spec, "workers", None) or N, first, count, SEED, np.dtype(float))
+    """Workers first, ... of `N`, in float64; what tensors it gives come as NumPy arrays."""
+    n = getattr(spec, "workers", None) or N
+    problem = spec.loaded(n, first, count, SEED, np.dtype(float))
+    if problem.arrays is not HOST:
+        for name in GIVES_VECTORS:
+            setattr(problem, name, _on_host(getattr(problem, name)))
+    return problem
+
+
+def _on_host(method: Callable) -> Callable:
+    def call(*arguments):
+        found = method(*arguments)
+        if isinstance(found, tuple):
+            return tuple(to_host(one, EVALUATION) for one in found)
+        return to_host(found, EVALUATION)
+
+    return call
 
 
 def points(problem: Problem, count: int = 3) -> list[np.ndarray]:

@@ -55,8 +55,8 @@ class Dasha(Estimator):
         self.x, self.h_i = x, self.first(x)
         if self.start_ == "dense":
             return self.send_whole()
-        self.g_i = np.zeros(self.h_i.shape, self.star.precision.arithmetic)
-        self.g = np.zeros(x.size, self.star.precision.arithmetic)
+        self.g_i = self.star.zeros(*self.h_i.shape)
+        self.g = self.star.zeros(len(x))
         return self.g
 
     def estimate(self, x: np.ndarray) -> np.ndarray:

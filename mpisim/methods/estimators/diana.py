@@ -29,9 +29,8 @@ class DianaFamily(Estimator):
 
     def start_shifts(self, x: np.ndarray) -> None:
         """h_i^0 = 0, and their mean h^0."""
-        arithmetic = self.star.precision.arithmetic
-        self.h_i = np.zeros((self.star.m, x.size), arithmetic)
-        self.h = np.zeros(x.size, arithmetic)
+        self.h_i = self.star.zeros(self.star.m, len(x))
+        self.h = self.star.zeros(len(x))
 
     def send(self, g_i: np.ndarray) -> np.ndarray:
         """The three lines of `Diana`, for gradients or their estimates g_i, shape (m, d)."""

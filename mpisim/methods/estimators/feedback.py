@@ -29,8 +29,8 @@ class ErrorFeedback(Stochastic):
     direction: Direction = "up"
 
     def start(self, x: np.ndarray) -> np.ndarray:
-        self.e_i = np.zeros((self.star.m, x.size), self.star.precision.arithmetic)
-        self.e = np.zeros(x.size, self.star.precision.arithmetic)
+        self.e_i = self.star.zeros(self.star.m, len(x))
+        self.e = self.star.zeros(len(x))
         return self.estimate(x)
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
@@ -67,9 +67,8 @@ class EF21(Stochastic):
     start_: Literal["dense", "compressed", "zero"] = "dense"
 
     def start(self, x: np.ndarray) -> np.ndarray:
-        arithmetic = self.star.precision.arithmetic
-        self.g_i = np.zeros((self.star.m, x.size), arithmetic)
-        self.g = self.gt = np.zeros(x.size, arithmetic)
+        self.g_i = self.star.zeros(self.star.m, len(x))
+        self.g = self.gt = self.star.zeros(len(x))
         if self.start_ == "zero":
             return self.estimate(x)
         gradients = self.lazy_gradients(x)

@@ -37,9 +37,8 @@ class OneBitAdam(Stochastic):
         self.warmup = warmup_rounds(self.warmup, self.star.rounds)
 
     def start(self, x: np.ndarray) -> np.ndarray:
-        arithmetic = self.star.precision.arithmetic
-        self.e_i = np.zeros((self.star.m, x.size), arithmetic)
-        self.e, self.m = np.zeros(x.size, arithmetic), np.zeros(x.size, arithmetic)
+        self.e_i = self.star.zeros(self.star.m, len(x))
+        self.e, self.m = self.star.zeros(len(x)), self.star.zeros(len(x))
         return self.estimate(x)
 
     def estimate(self, x: np.ndarray) -> np.ndarray:

@@ -104,8 +104,9 @@ class TorchProblem(ProblemWithTestSet):
         self.tests = min(count, self.log_samples or count)
         self._to_device(data, self._split(len(data.labels)))
         self.d, self.identical = self.flat_model.d, n == 1
+        self.shapes = self.flat_model.shapes
         self.start = self.flat_model.point()
-        self._last: tuple[np.ndarray, np.ndarray, list[Any]] | None = None  # see _evaluated
+        self._last: tuple[Any, np.ndarray, list[Any]] | None = None  # see _evaluated
         where = self.flat_model.device.type
         self.identity = f"{self.about()} sha256:{given.sha256} ({where})"
 
@@ -121,26 +122,23 @@ class TorchProblem(ProblemWithTestSet):
     def _to_device(self, data: Samples, mine: list[np.ndarray]) -> None:
         """Put the module there, and the samples of each worker, with the numbers ``mine``."""
         try:
+            from mpisim.core.tensors.place import Tensors
             from mpisim.problems.torch.loading import model_of, require_sum, shards_of
         except ImportError:
             raise InputError(
                 f'problem.name: {self.name!r} needs PyTorch: pip install "mpisim[torch]"'
             ) from None
         self.flat_model = model_of(self, data.features.shape[1:])
+        self.arrays = Tensors(self.flat_model.device)
         self.shards, self.test_shards = shards_of(self, data, mine)
         judged = -(-self.log_samples // self.n) or int(self.rows.max(initial=0))
         self.judged = [shard.first(judged) for shard in self.shards]
         if type(self).loss is not TorchProblem.loss and self.m:
             require_sum(self, self.shards[0])
 
-    @property
-    def layers(self) -> tuple[int, ...]:
-        """The sizes of the module's parameter tensors."""
-        return self.flat_model.sizes
-
-    def initial_point(self) -> np.ndarray:
+    def initial_point(self) -> Any:
         """The module's own random initialisation, by ``run.seed``; the same on every rank."""
-        return self.start.copy()
+        return self.start.clone()
 
     def losses_and_gradients(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Over the samples that rows of the log are judged on: all, or ``log_samples``."""
@@ -191,7 +189,7 @@ class TorchProblem(ProblemWithTestSet):
         self.flat_model.to_point(x)
         for i, batch in enumerate(self.test_shards):
             own, gradients[i] = self.flat_model.test(statistics[i], batch, self.chunk)
-            gradients[i] *= self.dtype.type(rows[i] / self.tests)
+            gradients[i] *= float(rows[i] / self.tests)
             sums.append(own)
         losses, correct = self._read(sums)
         losses = losses / np.maximum(rows, 1) * (rows / self.tests)
@@ -210,9 +208,9 @@ class TorchProblem(ProblemWithTestSet):
 
         return torch.stack(sums, 1).cpu().numpy() if sums else np.empty((2, 0))
 
-    def _vectors(self, count: int) -> np.ndarray:
-        """Room for ``count`` vectors of length d."""
-        return np.empty((count, self.d), self.dtype)
+    def _vectors(self, count: int) -> Any:
+        """Room for ``count`` vectors of length d on the device."""
+        return self.start.new_empty((count, self.d))
 
     def _draw(self, purpose: str) -> Draw:
         return Draw(self.streams, purpose, self.round, self.first, self.m)

@@ -20,7 +20,7 @@ class FlatModel:
     Parameters and gradient are views of two flat tensors, shape (d,), in the order of
     ``model.parameters()``. In training, batch norm uses the statistics of the samples that go
     through together, and averages them over one call of `gradient`. `test` uses such an average.
-    Nothing waits for the device until a gradient is taken from it.
+    Nothing waits for the device.
 
     model : on the CPU, with parameters of the arithmetic's type; moved to ``device``.
     loss : from outputs and targets (b, ...) to the sum of b losses
@@ -34,8 +34,8 @@ class FlatModel:
         self.model, self.device, self.mixed = model.to(device), device, mixed
         self.loss, self.correct = loss, correct
         parameters = list(self.model.parameters())
-        self.sizes = tuple(p.numel() for p in parameters)
-        self.d = sum(self.sizes)
+        self.shapes = tuple((len(p), p[0].numel()) if p.dim() else (1, 1) for p in parameters)
+        self.d = sum(p.numel() for p in parameters)
         self.x = torch.cat([p.detach().reshape(-1) for p in parameters])
         self.grad = torch.zeros_like(self.x)
         start = 0
@@ -46,20 +46,20 @@ class FlatModel:
             start = stop
         self.statistics = Statistics(self.model)
 
-    def point(self) -> np.ndarray:
+    def point(self) -> torch.Tensor:
         """The parameters, shape (d,)."""
-        return self.x.cpu().numpy().copy()
+        return self.x.clone()
 
-    def to_point(self, x: np.ndarray) -> None:
+    def to_point(self, x: torch.Tensor | np.ndarray) -> None:
         """Set the parameters, shape (d,)."""
-        self.x.copy_(torch.from_numpy(np.ascontiguousarray(x)))
+        self.x.copy_(torch.as_tensor(x))
 
-    def gradient(self, batch: Batch, chunk: int, seed: int) -> tuple[torch.Tensor, np.ndarray]:
+    def gradient(self, batch: Batch, chunk: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
         """In training mode, over all samples of the batch: their sums, and the gradient (d,).
 
         The sums, float64 on the device, are of the losses and of the samples that are classified
         correctly. Samples go through in as few parts of at most ``chunk`` as possible, of sizes as
-        equal as possible. seed : of dropout.
+        equal as possible. The next call overwrites the gradient. seed : of dropout.
         """
         self.model.train()
         self.statistics.reset()
@@ -68,13 +68,13 @@ class FlatModel:
 
     def test(
         self, statistics: torch.Tensor, batch: Batch, chunk: int
-    ) -> tuple[torch.Tensor, np.ndarray]:
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         """The same in evaluation mode, with the `Statistics.saved` after a call of `gradient`."""
         self.model.eval()
         self.statistics.restore(statistics)
         return self._passes(batch, chunk)
 
-    def _passes(self, batch: Batch, chunk: int) -> tuple[torch.Tensor, np.ndarray]:
+    def _passes(self, batch: Batch, chunk: int) -> tuple[torch.Tensor, torch.Tensor]:
         rows = len(batch)
         parts = -(-rows // chunk)
         sums = torch.zeros(2, dtype=torch.float64, device=self.device)
@@ -88,4 +88,4 @@ class FlatModel:
             (loss / rows).backward()
             with torch.no_grad():
                 sums += torch.stack([loss.double(), self.correct(outputs, targets).double()])
-        return sums, self.grad.cpu().numpy().copy()
+        return sums, self.grad

@@ -9,6 +9,7 @@ import numpy as np
 from numba import njit
 
 from mpisim.comm.star import Star
+from mpisim.core.arrays import METRIC, to_host
 from mpisim.core.lanes import dot
 from mpisim.core.lazy_rows import LazyRows, row_blocks
 from mpisim.core.ordered_sums import add_rows
@@ -42,13 +43,14 @@ class Adaptive(Metric):
     def values(self, x: np.ndarray) -> tuple[float, ...]:
         if self.last is None:
             return np.nan, np.nan
-        moved = (x - self.last).astype(np.float64)
+        moved = to_host(x - self.last, METRIC).astype(np.float64)
         length = float(dot(moved, moved))
         change: np.ndarray | LazyRows
         if self.problem.explicit:
             change = LazyGradients(self.problem, x) - LazyGradients(self.problem, self.last)
         else:
-            change = self.problem.gradients(x) - self.problem.gradients(self.last)
+            both = self.problem.gradients(x), self.problem.gradients(self.last)
+            change = to_host(both[0] - both[1], METRIC)
 
         def over_workers(total: np.ndarray, fold: Callable[..., None], *arguments) -> np.ndarray:
             def fold_own(total: np.ndarray) -> None:

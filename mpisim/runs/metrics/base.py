@@ -10,6 +10,7 @@ import numpy as np
 
 from mpisim.comm.star import Star
 from mpisim.comm.upload import Upload
+from mpisim.core.arrays import EVALUATION, to_host
 from mpisim.core.lanes import dot
 from mpisim.core.lazy_rows import LazyRows
 from mpisim.core.registry import Names
@@ -74,7 +75,8 @@ class Tests(Metric):
 
     def values(self, x: np.ndarray) -> tuple[float, ...]:
         shares, gradients = cast(ProblemWithTestSet, self.problem).test(x)
-        total = self.star.sum_over_workers(np.concatenate([shares, gradients], axis=1))
+        rows = np.concatenate([shares, to_host(gradients, EVALUATION)], axis=1)
+        total = self.star.sum_over_workers(rows)
         gradient = total[shares.shape[1] :]
         return (*total[: shares.shape[1]].tolist(), float(dot(gradient, gradient)))
 

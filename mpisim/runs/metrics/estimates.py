@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from mpisim.comm.star import Star
+from mpisim.core.arrays import METRIC, to_host
 from mpisim.core.lanes import dot, sum_of
 from mpisim.core.lazy_rows import LazyRows, row_blocks
 from mpisim.core.ordered_sums import add_rows
@@ -45,8 +46,10 @@ class Estimates(Metric):
             self.g = None
             return
 
+        rows_of = to_host(g_i, METRIC)
+
         def fold(total: np.ndarray) -> None:
-            for _, rows in row_blocks(g_i):
+            for _, rows in row_blocks(rows_of):
                 add_rows(total, rows)
 
         self.g = np.zeros(self.problem.d)
@@ -55,12 +58,14 @@ class Estimates(Metric):
 
     def estimated(self, g_hat: np.ndarray, g: np.ndarray) -> None:
         if self.g is not None and self.star.is_server:
+            g_hat, g = to_host(g_hat, METRIC), to_host(g, METRIC)
             self.errors = _distance(g_hat, self.g), _distance(g, g_hat)
             self.round = self.star.round
 
     def values(self, x: np.ndarray) -> tuple[float, ...]:
         errors = self.errors if self.round == self.star.round - 1 else (np.nan, np.nan)
-        v = np.atleast_1d(self.optimizer.v if isinstance(self.optimizer, Moments) else np.nan)
+        v = self.optimizer.v if isinstance(self.optimizer, Moments) else np.nan
+        v = np.atleast_1d(to_host(v, METRIC))
         return *errors, float(sum_of(v, v.size)) / v.size, float(v.max())
 
 

@@ -10,6 +10,7 @@ from numba import njit
 
 from mpisim.comm.star import Star
 from mpisim.comm.upload import Upload
+from mpisim.core.arrays import METRIC, to_host
 from mpisim.core.lazy_rows import LazyRows
 from mpisim.problems.base import Problem
 from mpisim.runs.log.schema import Column
@@ -55,11 +56,12 @@ class Pi(Metric):
 
     def up(self, v: np.ndarray | LazyRows, upload: Upload) -> None:
         if self._due():
-            rows = v.dense() if isinstance(v, LazyRows) else v
-            self.pi_i[upload.draw.members] = _losses(rows, upload.decoded())
+            rows = v.dense() if isinstance(v, LazyRows) else to_host(v, METRIC)
+            self.pi_i[upload.draw.members] = _losses(rows, to_host(upload.decoded(), METRIC))
 
     def down(self, v: np.ndarray, decoded: np.ndarray) -> None:
         if self._due():
+            v, decoded = to_host(v, METRIC), to_host(decoded, METRIC)
             self.pi = float(_losses(v[None], decoded[None])[0])
             lost, whole = _norms(decoded - v, self.starts), _norms(v, self.starts)
             self.pi_code = 1 - (lost / whole if whole > 0 else 0.0)

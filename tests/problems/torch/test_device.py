@@ -5,7 +5,11 @@ import contextlib
 import numpy as np
 import pytest
 
+from mpisim.comm.one_process import OneProcess
+from mpisim.core.arrays import is_tensor
 from mpisim.runs.experiment import parse
+from mpisim.runs.setup import Setup
+from tests.helpers import columns, run_tables
 from tests.problems.torch.support import network
 
 torch = pytest.importorskip("torch")
@@ -20,7 +24,7 @@ def elsewhere(monkeypatch):
 
     It computes no values, but refuses operations on tensors of two devices, as an accelerator
     does. Reading a number of it, which would wait for an accelerator, raises. What is copied from
-    it is zeros, and their shapes are noted.
+    it is zeros, or else what is valid in a message, and the shapes are noted.
     """
     from mpisim.problems.torch import loading
 
@@ -28,7 +32,12 @@ def elsewhere(monkeypatch):
 
     def read(tensor):
         shapes.append(tuple(tensor.shape))
-        return torch.zeros(tensor.shape, dtype=tensor.dtype)
+        found = torch.zeros(tensor.shape, dtype=tensor.dtype)
+        if tensor.dtype == torch.uint8:  # packed signs, with ones as padding
+            found += 255
+        elif tensor.dtype == torch.int64:  # indices, ascending
+            found += torch.arange(tensor.shape[-1])
+        return found
 
     monkeypatch.setattr(loading, "device_of", lambda name, rank: torch.device("meta"))
     monkeypatch.setattr(torch.Tensor, "cpu", read)
@@ -44,7 +53,7 @@ def on_the_device(model, **keys):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_all_of_a_gradient_is_on_the_device(model, elsewhere):
-    """And nothing waits for it: besides gradients the sums of all workers are read, once."""
+    """And nothing waits for it: the sums of all workers are read, once, and nothing else."""
     problem, reads = on_the_device(model), elsewhere
     assert problem.identity.endswith("(meta)")
     x = problem.initial_point()
@@ -55,7 +64,7 @@ def test_all_of_a_gradient_is_on_the_device(model, elsewhere):
     ):
         reads.clear()
         assert work().shape == (2, problem.d)
-        assert [shape for shape in reads if shape != (problem.d,)] == sums
+        assert reads == sums
     own = problem.flat_model
     tensors = [own.x, own.grad, own.statistics.flat, *own.model.buffers()]
     tensors += [t for p in own.model.parameters() for t in (p, p.grad)]
@@ -190,3 +199,49 @@ def test_mixed_arithmetic_is_bfloat16_in_the_forward_pass_alone():
     assert not np.array_equal(full, mixed)
     # 8 bits of mantissa, in inputs, weights and outputs
     assert np.linalg.norm(mixed - full) <= 3 * 2**-8 * np.linalg.norm(full)
+
+
+KINDS = [
+    ("cd-adam", {"batch": 9}, {"name": "scaled-sign"}),
+    ("cd-adam", {"batch": 9}, {"name": "scaled-sign", "layerwise": True}),
+    ("ef-amsgrad", {"batch": 9, "variant": "code"}, {"name": "topk", "k": 0.01}),
+    ("1bit-adam", {"batch": 9, "warmup": 2}, {"name": "scaled-sign"}),
+    ("vr-marina", {"batch": 9, "p": 0.5}, {"name": "randk", "k": 100}),
+    ("marina", {"p": 0.5}, {"name": "permk"}),
+    ("pp-marina", {"p": 0.5, "participants": 2}, {"name": "rand-tau", "tau": 50.0}),
+    ("diana", {}, {"name": "qsgd", "s": 4}),
+    ("vr-diana", {"batch": 9}, {"name": "quant-plus", "beta": 50.0}),
+    ("dasha-mvr", {"batch": 9}, {"name": "natural"}),
+    ("heavy-ball", {"batch": 9}, {"name": "identity"}),
+]
+
+
+@pytest.mark.parametrize(("method", "keys", "compressor"), KINDS)
+def test_all_of_a_round_is_on_the_device(method, keys, compressor, elsewhere):
+    tables = network({"name": method} | keys, compressor)
+    tables["problem"] |= {"device": "auto", "model": "linear"}
+    setup = Setup(parse(tables), OneProcess())
+    x = setup.problem.initial_point()
+    for k in range(4):
+        setup.round.k = k
+        x = setup.iteration.next(k, x)
+    state = setup.estimator.state() | setup.optimizer.state()
+    vectors = [x, *(own for own in state.values() if np.ndim(own) > 0 or is_tensor(own))]
+    assert {own.device.type for own in vectors} == {"meta"}
+
+
+def test_a_network_on_a_device_is_the_one_on_the_host(monkeypatch, tmp_path):
+    """Tensors on the CPU stand for those on a device: nothing counts as the host's memory."""
+    from mpisim.core import arrays
+
+    tables = network(
+        {"name": "cd-adam", "batch": 9}, {"name": "scaled-sign"}, rounds=4, columns=["pi"]
+    )
+    run_tables(tables, tmp_path / "host.h5")
+    arrays.COPIES.reset()
+    monkeypatch.setattr(arrays, "HOST_MEMORY", ())
+    run_tables(tables, tmp_path / "device.h5")
+    here, there = (columns(tmp_path / f"{name}.h5") for name in ("host", "device"))
+    for name in ("loss", "grad_norm_sq", "bits_up", "bits_down", "pi_up", "pi_code", "test_loss"):
+        assert there[name] == pytest.approx(here[name], rel=1e-4, nan_ok=True)
+    assert arrays.FALLBACK not in arrays.COPIES.to_host.keys() | arrays.COPIES.to_device.keys()

@@ -97,7 +97,7 @@ def test_a_linear_model_is_logistic_regression(logistic_network):
     theirs = load(table(GD, problem={"name": "logistic"}), 6)
     x = np.random.default_rng(0).normal(size=ours.d)
     assert ours.d == theirs.d and np.array_equal(ours.rows, theirs.rows)
-    losses, gradients = ours.losses_and_gradients(x)
+    losses, gradients = map(np.asarray, ours.losses_and_gradients(x))
     assert losses == pytest.approx(theirs.losses(x), rel=1e-12)
     assert np.abs(np.asarray(gradients) - theirs.gradients(x)).max() <= 1e-12
     batch = np.random.default_rng(1).integers(0, 200, (6, 10))
@@ -263,6 +263,43 @@ def test_resumed_and_rerun(tmp_path):
         for name, values in logs[0].items():
             assert name.startswith("time_") or np.array_equal(log[name], values, equal_nan=True)
     assert logs[0]["oracle_calls"][-1] == 6 * 4 * 9
+
+
+@pytest.mark.parametrize(
+    "compressor",
+    [
+        {"name": "rank-k", "k": 1},
+        {"name": "layerwise", "inner": {"name": "topk", "k": 0.1}},
+        {"name": "layerwise", "inner": {"name": "qsgd", "s": 4}},
+        {"name": "scaled-sign", "layerwise": True},
+    ],
+    ids=lambda own: own["name"],
+)
+def test_layers_are_the_networks_tensors(compressor, tmp_path):
+    torch = pytest.importorskip("torch")
+    columns_of = {"columns": ["layers"]}
+    tables = network({"name": "ef21", "stepsize": 0.01}, compressor, 2, workers=2, **columns_of)
+    tables["problem"] |= {"model": "small-cnn"}
+    problem = load(tables, 2)
+    tensors = list(problem.flat_model.model.parameters())
+    assert problem.layers == tuple(tensor.numel() for tensor in tensors)
+    flat = torch.cat([tensor.reshape(-1) for tensor in tensors]).detach()
+    assert torch.equal(flat, problem.initial_point())
+    run_tables(tables, tmp_path / "log.h5")
+    log = columns(tmp_path / "log.h5")
+    paper, each = log["paper_bits_up"][1:], np.diff(log["bits_up"])
+    layers = np.array([log[f"layer_{layer}_bits"] for layer in range(len(tensors))])
+    assert np.isnan(layers[:, :2]).all()  # what is sent in round 0 is dense
+    assert layers[:, 2].sum() == each[1] and (layers[:, 2] > 0).all()
+    ours = each[-1] / 2
+    if compressor["name"] == "rank-k":
+        assert ours == 32 * sum(map(sum, problem.shapes))
+    elif compressor.get("layerwise"):
+        assert ours == problem.d + 32 * len(tensors)
+    elif compressor["inner"]["name"] == "topk":
+        assert (paper[1] - paper[0]) / 2 == 32 * sum(max(1, d // 10) for d in problem.layers)
+    else:  # Elias words: a bit or more for each coordinate that is kept, and a norm each layer
+        assert 32 * len(tensors) < ours < 32 * problem.d
 
 
 def test_training_learns(tmp_path):

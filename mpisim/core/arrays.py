@@ -1,0 +1,118 @@
+"""Where the vectors of a run live, and the only crossings between there and the host.
+
+A problem says it: in NumPy arrays, or in PyTorch tensors on a device. Methods compute with the
+operators of the array API standard, which both have, with `Arrays.zeros` and the functions here.
+Messages, MPI and the log belong to the host and are NumPy's.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+# what a copy is for
+MESSAGE = "message"  # what was packed, and what is unpacked
+KNOWN = "known"  # what server and worker both know: drawn coordinates, steps of levels
+FALLBACK = "fallback"  # whole vectors, for a compressor that knows NumPy only
+EVALUATION = "evaluation"  # gradients for the log
+METRIC = "metric"  # vectors for ``run.columns``
+CHECKPOINT = "checkpoint"
+
+
+class Arrays:
+    """NumPy arrays in the host's memory.
+
+    wait : returns when the device has done what it was asked to do; None where it always has
+    """
+
+    device: Any = None
+    wait: Callable[[], None] | None = None
+
+    def zeros(self, shape: int | tuple[int, ...], dtype: np.dtype) -> Any:
+        """An array of zeros."""
+        return np.zeros(shape, dtype)
+
+    def placed(self, array: np.ndarray, reason: str) -> Any:
+        """A host's array as one of these."""
+        return array
+
+
+HOST = Arrays()
+
+
+@dataclasses.dataclass
+class Copies:
+    """Copies between a device and the host, by what they are for: how many, and their bytes."""
+
+    to_host: dict[str, list[int]] = dataclasses.field(default_factory=dict)
+    to_device: dict[str, list[int]] = dataclasses.field(default_factory=dict)
+
+    def reset(self) -> None:
+        """Count from zero."""
+        self.to_host.clear()
+        self.to_device.clear()
+
+    @staticmethod
+    def count(found: dict[str, list[int]], reason: str, size: int) -> None:
+        """One more copy of ``size`` bytes in ``to_host`` or ``to_device``."""
+        number = found.setdefault(reason, [0, 0])
+        number[0] += 1
+        number[1] += size
+
+
+COPIES = Copies()  # of this process
+HOST_MEMORY = ("cpu",)  # PyTorch's devices whose memory is the host's
+
+
+def is_tensor(v: Any) -> bool:
+    """Whether ``v`` is a PyTorch tensor; False without asking where PyTorch is not loaded."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(v, torch.Tensor)
+
+
+def in_host_memory(device: Any) -> bool:
+    """Whether tensors on ``device`` are in the host's memory, where NumPy sees them uncopied."""
+    return device.type in HOST_MEMORY
+
+
+def sqrt(v: Any) -> Any:
+    """The square root, correctly rounded; PyTorch's on a CPU, which is MKL's, is not."""
+    if isinstance(v, np.ndarray):
+        return np.sqrt(v)
+    torch: Any = sys.modules["torch"]
+    return torch.from_numpy(np.sqrt(v.numpy())) if in_host_memory(v.device) else v.sqrt()
+
+
+def maximum(a: Any, b: Any) -> Any:
+    """The larger of each two numbers, NaN where there is one; ``a`` may be a number."""
+    return np.maximum(a, b) if isinstance(b, np.ndarray) else b.clamp(min=a)
+
+
+def to_host(v: Any, reason: str) -> Any:
+    """A tensor as a NumPy array: a copy, or the same memory if that is the host's.
+
+    What is no tensor stays as it is.
+    """
+    if not is_tensor(v):
+        return v
+    if in_host_memory(v.device):
+        return v.numpy()
+    COPIES.count(COPIES.to_host, reason, v.numel() * v.element_size())
+    host = v.cpu()
+    return (host.clone() if host is v else host).numpy()
+
+
+def to_device(array: np.ndarray, device: Any, reason: str) -> Any:
+    """A NumPy array as a tensor on ``device``: a copy, or the same memory if that is the host's."""
+    torch: Any = sys.modules["torch"]
+    whole = np.ascontiguousarray(array)
+    tensor = torch.from_numpy(whole if whole.flags.writeable else whole.copy())
+    if in_host_memory(device):
+        return tensor
+    COPIES.count(COPIES.to_device, reason, array.nbytes)
+    there = tensor.to(device)
+    return there.clone() if there is tensor else there

@@ -1,0 +1,48 @@
+"""The bits of each layer of x: a network's tensors, or a problem's matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from mpisim.comm.star import Star
+from mpisim.comm.upload import Upload
+from mpisim.core.lazy_rows import LazyRows
+from mpisim.problems.base import Problem
+from mpisim.runs.log.schema import Column
+from mpisim.runs.metrics.base import Metric, metric
+
+
+@metric("layers")
+class Layers(Metric):
+    """Payload bits that workers sent for each layer in round k - 1, summed over workers.
+
+    NaN if nothing was compressed in it, or not layer by layer: ``layerwise``, ``scaled-sign`` with
+    its key ``layerwise``, and ``rank-k`` do that.
+    """
+
+    columns: list[Column]  # type: ignore[misc]  # one for each layer
+
+    def __init__(self, star: Star, problem: Problem, logged: Callable[[int], bool]):
+        super().__init__(star, problem, logged)
+        self.count = len(problem.layers)
+        self.columns = [
+            (f"layer_{layer}_bits", np.float64, "bit", f"sent in round k - 1 for layer {layer}")
+            for layer in range(self.count)
+        ]
+        self.bits = np.full((star.m, self.count), np.nan)
+        self.round = -1  # whose bits they are
+
+    def up(self, v: np.ndarray | LazyRows, upload: Upload) -> None:
+        if not self.logged(self.star.round + 1):
+            return
+        if self.round != self.star.round:
+            self.round, self.bits = self.star.round, np.zeros((self.star.m, self.count))
+        sent = upload.message.layer_bits()
+        known = sent is not None and sent.shape[1] == self.count
+        self.bits[upload.draw.members] += sent if known else np.nan
+
+    def values(self, x: np.ndarray) -> tuple[float, ...]:
+        own = self.bits if self.round == self.star.round - 1 else np.full(self.bits.shape, np.nan)
+        return tuple(self.star.sum_over_workers(own).tolist())

@@ -1,0 +1,140 @@
+"""Compression of tensors on a device: the same messages, decoded there to the same vectors.
+
+Tensors on the CPU stand for those on a device: nothing counts as the host's memory.
+"""
+
+import numpy as np
+import pytest
+
+from mpisim.comm.vectors import compressed
+from mpisim.core import arrays
+from mpisim.core.arrays import COPIES, FALLBACK, KNOWN, MESSAGE
+from mpisim.wire.placed import placed
+from tests.compressors.cases import CASES, draw, name_of
+from tests.compressors.test_battery import vectors
+from tests.wire.messages import PRECISIONS, contents
+
+torch = pytest.importorskip("torch")
+CPU = torch.device("cpu")
+each_case = pytest.mark.parametrize("case", CASES, ids=name_of)
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(monkeypatch):
+    """A device with memory of its own."""
+    monkeypatch.setattr(arrays, "HOST_MEMORY", ())
+    COPIES.reset()
+
+
+@each_case
+@pytest.mark.parametrize("precision", PRECISIONS, ids=str)
+@pytest.mark.parametrize(("m", "d"), [(3, 3), (4, 50), (0, 5), (2, 1000)])
+def test_the_same_message_and_the_same_vectors(case, precision, m, d):
+    compressor, v = case.bind(d, max(m, 3), precision), vectors(m, d, precision)
+    there = compressed(compressor, torch.from_numpy(v), draw(m))
+    here = compressor.compress(v, draw(m))
+    assert type(there.host) is type(here)
+    beside = 2 * np.finfo(precision.wire).eps  # norms are added up in another order
+    assert np.allclose(there.host.decoded(), here.decoded(), rtol=beside, atol=0)
+    packed, paper = there.encode(), compressor.paper_bits(there.host)
+    assert np.array_equal(paper, compressor.paper_bits(here))
+    again = placed(compressor.form(draw(m)).decode(packed.data, packed.sizes), CPU)
+    assert contents(again.host) == contents(there.host)
+    assert np.array_equal(again.payload_bits, there.payload_bits)
+    rows, weights = vectors(m, d, precision, seed=1), np.arange(1, m + 1, dtype=v.dtype)
+    wanted = rows.copy()
+    there.host.add_to(wanted)
+    for message in (there, again):
+        sums = torch.from_numpy(rows.copy())
+        message.add_to(sums)
+        assert same(sums, wanted) and same(message.decoded(), there.host.decoded())
+        assert same(message.total(), there.host.total())
+        assert same(message.weighted_total(weights), there.host.weighted_total(weights))
+
+
+def same(tensor, array) -> bool:
+    """Bit by bit, but for the sign of zero."""
+    return tensor.numpy().dtype == array.dtype and np.array_equal(tensor.numpy(), array)
+
+
+@each_case
+def test_only_what_is_packed_crosses(case):
+    """Whole vectors cross for compressors, or messages, without kernels for a device alone."""
+    compressor, v = case.bind(1000, 3), torch.from_numpy(vectors(3, 1000))
+    message = compressed(compressor, v, draw(3))
+    again = placed(message.host, CPU)
+    [x.decoded() for x in (message, again)]
+    reasons = COPIES.to_host.keys() | COPIES.to_device.keys()
+    outer = case.table.get("outer", {"name": ""})["name"]
+    rounds = case.table.get("inner", {"name": ""})["name"] in ("qsgd", "natural", "identity")
+    if case.table["name"] == "rank-k" or (outer and rounds):
+        assert FALLBACK in reasons
+    else:
+        assert reasons <= {MESSAGE, KNOWN}
+        # levels and codes cross as whole bytes, indices with 64 bits
+        assert COPIES.to_host[MESSAGE][1] <= 3 * 8 * 1000
+
+
+def test_special_numbers():
+    """Infinities, NaN, zeros of both signs and ties are treated alike."""
+    rows = [
+        [np.nan, 1.0, -1.0, 0.0, -0.0, 2.0],
+        [np.inf, 1.0, -np.inf, 0.0, 0.0, -3.0],
+        [1.0, -1.0, 1.0, -1.0, 1.0, -1.0],
+        [0.0, -0.0, 0.0, -0.0, 0.0, -0.0],
+        [1e-40, -1e38, 1e-30, 3e38, -2.0, 1e-45],
+    ]
+    for dtype in ("float32", "float64"):
+        v = np.array(rows, dtype)
+        for case in CASES:
+            if case.table["name"] == "rank-k":
+                continue
+            compressor = case.bind(6, 5, PRECISIONS[0 if dtype == "float32" else 1])
+            with np.errstate(all="ignore"):
+                here = compressor.compress(v, draw(5)).decoded()
+                there = compressed(compressor, torch.from_numpy(v), draw(5))
+                wanted = there.host.decoded()
+            assert np.allclose(here, wanted, rtol=2e-7, atol=0, equal_nan=True), case.table
+            assert np.array_equal(there.decoded().numpy(), wanted, equal_nan=True), case.table
+
+
+def test_the_words_are_those_of_the_host():
+    for first, count in ((0, 1), (3, 7), (1000, 12)):
+        own = draw(4, round=99, seed=2**63 - 1, first=first)
+        for i, row in enumerate(own.words(count)):
+            assert np.array_equal(own.row_on(CPU, i, count).numpy().view(np.uint64), row)
+
+
+def test_the_k_largest_in_the_same_order():
+    from mpisim.core.select import largest
+
+    random = np.random.default_rng(0)
+    for dtype in ("float32", "float64"):
+        v = random.integers(-3, 4, (5, 200)).astype(dtype)
+        v[0, ::7], v[1, 5] = np.nan, -np.inf
+        for k in (1, 3, 30, 199, 200):
+            found = largest(torch.from_numpy(v), k)
+            assert found.dtype == torch.int64 and np.array_equal(found.numpy(), largest(v, k))
+
+
+def test_norms_beyond_the_range_of_squares():
+    from mpisim.compressors.norms import max_norms, two_norms
+    from mpisim.core.tensors import norms
+
+    v = np.array([[1e-200, 1e-201], [1e200, 3e200], [0, 0], [np.nan, 1], [np.inf, 1], [3, 4]])
+    for kernel, own in ((two_norms, norms.two_norms), (max_norms, norms.max_norms)):
+        found = own(torch.from_numpy(v), np.array([0, 2]))[:, 0].numpy()
+        assert np.allclose(found, kernel(v), rtol=1e-14, atol=0, equal_nan=True)
+
+
+def test_a_compressor_of_a_plugin_may_know_numpy_only():
+    from mpisim.compressors.sparse import RandK
+
+    class Halved(RandK):
+        def compress(self, v, draw):
+            return self.form(draw).take(np.multiply(v, 0.5))
+
+    compressor, v = Halved(k=3).bind(40, 2, PRECISIONS[0]), vectors(2, 40, PRECISIONS[0])
+    message = compressed(compressor, torch.from_numpy(v), draw(2))
+    assert same(message.decoded(), compressor.compress(v, draw(2)).decoded())
+    assert COPIES.to_host == {FALLBACK: [1, v.nbytes]}

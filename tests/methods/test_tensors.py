@@ -1,0 +1,161 @@
+"""Every method with its vectors in tensors: the same bits and steps as with NumPy, to rounding.
+
+Tensors on the CPU stand for those on a device: nothing counts as the host's memory.
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from mpisim.comm.one_process import OneProcess
+from mpisim.core import arrays
+from mpisim.core.arrays import CHECKPOINT, COPIES, EVALUATION, KNOWN, MESSAGE
+from mpisim.methods.names import METHODS
+from mpisim.problems import PROBLEMS
+from mpisim.problems.base import problem
+from mpisim.problems.nonconvex import NonconvexLoss
+from mpisim.runs.experiment import parse
+from mpisim.runs.setup import Setup
+from tests.helpers import columns, run_tables, table, without_rehearsal
+from tests.resumes import differences
+
+torch = pytest.importorskip("torch")
+KEYS = {
+    "cd-adam": {"batch": 9},
+    "dasha-mvr": {"batch": 9},
+    "dasha-page": {"batch": 9, "p": 0.5},
+    "dasha-sync-mvr": {"batch": 9, "p": 0.5},
+    "marina": {"p": 0.3},
+    "pp-marina": {"p": 0.3, "participants": 3},
+    "vr-diana": {"batch": 9},
+    "vr-marina": {"batch": 9, "p": 0.5},
+    "vr-marina-online": {"batch": 9, "p": 0.5},
+    "1bit-adam": {"batch": 9, "warmup": 2},
+    "naive-amsgrad": {"variant": "code"},
+}
+BIASED = [{"name": "scaled-sign"}, {"name": "topk", "k": 7}]
+UNBIASED = [{"name": "randk", "k": 11}, {"name": "qsgd", "s": 4}]
+OTHERS = [{"name": "natural"}, {"name": "identity"}, {"name": "permk"}, {"name": "rank-k", "k": 2}]
+FITTED = ("dasha", "diana", "vr-diana")  # their keys come from omega
+
+
+def pairs():
+    for method in METHODS:
+        if method == "gd":
+            yield method, {"name": "identity"}
+            continue
+        yield from ((method, own) for own in UNBIASED)
+        if not method.startswith(FITTED):
+            yield from ((method, own) for own in BIASED)
+    yield from itertools.product(("cd-adam", "marina"), OTHERS)
+
+
+@pytest.fixture(scope="module")
+def on_tensors():
+    """The problem "on-tensors": nonconvex-loss, with x and gradients in tensors."""
+    from mpisim.core.tensors.place import Tensors
+
+    def in_tensors(method):
+        return lambda self, *arguments: torch.from_numpy(method(self, *arguments))
+
+    class OnTensors(NonconvexLoss):
+        arrays = Tensors(torch.device("cpu"))
+
+        def point(self, x):
+            return super().point(x.numpy())
+
+        def losses_and_gradients(self, x):
+            losses, gradients = super().losses_and_gradients(x)
+            return losses, torch.from_numpy(gradients)
+
+    wrapped = "initial_point", "gradients", "gradients_of", "batch_gradients", "batch_changes"
+    for name in wrapped:
+        setattr(OnTensors, name, in_tensors(getattr(NonconvexLoss, name)))
+    problem("on-tensors")(OnTensors)
+    yield
+    del PROBLEMS["on-tensors"]
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(monkeypatch, on_tensors):
+    """A device with memory of its own."""
+    monkeypatch.setattr(arrays, "HOST_MEMORY", ())
+    without_rehearsal(monkeypatch)
+
+
+def experiment(method, compressor, kind, rounds=6, **run):
+    keys = {"name": method, "stepsize": 0.02} | KEYS.get(method, {})
+    run = {"wire": "float64"} | run
+    return table(keys, compressor, rounds=rounds, problem={"name": kind}, **run)
+
+
+@pytest.mark.parametrize(
+    ("method", "compressor"),
+    list(pairs()),
+    ids=lambda own: own if type(own) is str else own["name"],
+)
+def test_the_same_bits_and_steps(method, compressor, tmp_path):
+    paths = [tmp_path / f"{kind}.h5" for kind in ("nonconvex-loss", "on-tensors")]
+    ends = [run_tables(experiment(method, compressor, path.stem), path) for path in paths]
+    here, there = map(columns, paths)
+    for name, values in here.items():
+        if name.startswith("bits"):
+            assert np.array_equal(there[name], values)
+        elif not name.startswith("time_"):
+            assert np.allclose(there[name], values, rtol=1e-10, atol=0)
+    x, y = (end.x for end in ends)
+    assert type(y) is np.ndarray and np.abs(y - x).max() <= 1e-11 * np.abs(x).max()
+
+
+VALUE, D, M = 8, 123, 6  # bytes of a value on the wire; "sample" has D features
+ROW = -(-D // 8)  # bytes of D signs
+CROSSINGS = [  # of a round of ef21: up of all workers, and down, each way
+    (
+        {"name": "scaled-sign"},
+        {MESSAGE: (M + 1) * (ROW + VALUE)},
+        {MESSAGE: (M + 1) * (ROW + VALUE)},
+    ),
+    ({"name": "topk", "k": 7}, {MESSAGE: (M + 1) * 7 * (8 + VALUE)}, None),
+    (
+        {"name": "randk", "k": 11},
+        {MESSAGE: (M + 1) * 11 * VALUE},
+        {MESSAGE: (M + 1) * 11 * VALUE, KNOWN: (M + 1) * 11 * 8},
+    ),
+    ({"name": "identity"}, {MESSAGE: (M + 1) * D * VALUE}, None),
+]
+
+
+@pytest.mark.parametrize(("compressor", "out", "back"), CROSSINGS, ids=lambda x: str(x)[:24])
+def test_only_packed_messages_cross_in_a_round(compressor, out, back):
+    setup = Setup(parse(experiment("ef21-2way", compressor, "on-tensors")), OneProcess())
+    x = setup.problem.initial_point()
+    for k in range(3):
+        setup.round.k = k
+        COPIES.reset()
+        x = setup.iteration.next(k, x)
+    assert {reason: size for reason, (_, size) in COPIES.to_host.items()} == out
+    found = {reason: size for reason, (_, size) in COPIES.to_device.items()}
+    # a device has the scales of what it packs from the host, which rounds them to the wire
+    own_scales = (M + 1) * VALUE if compressor["name"] == "scaled-sign" else 0
+    assert found == (back or out) | {MESSAGE: (back or out)[MESSAGE] + own_scales}
+
+
+def test_evaluation_copies_gradients_and_nothing_else(tmp_path):
+    COPIES.reset()
+    tables = experiment("cd-adam", {"name": "scaled-sign"}, "on-tensors", 3, log_every=3)
+    run_tables(tables, tmp_path / "log.h5")
+    # two rows, and x at the end
+    assert COPIES.to_host[EVALUATION] == [3, (2 * M + 1) * D * 8]
+    assert COPIES.to_host.keys() == {EVALUATION, MESSAGE, CHECKPOINT}
+    assert COPIES.to_device.keys() == {MESSAGE}
+
+
+@pytest.mark.parametrize("method", ["cd-adam", "1bit-adam", "heavy-ball", "vr-marina"])
+def test_resumed_with_tensors(method, tmp_path):
+    compressor, paths = {"name": "topk", "k": 7}, [tmp_path / "whole.h5", tmp_path / "parts.h5"]
+    whole = experiment(method, compressor, "on-tensors")
+    run_tables(whole, paths[0])
+    run_tables(experiment(method, compressor, "on-tensors", rounds=3), paths[1])
+    end = run_tables(whole, paths[1], resume=True)
+    assert differences(*paths) == [] and type(end.x) is np.ndarray
