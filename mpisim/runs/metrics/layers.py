@@ -14,6 +14,10 @@ from mpisim.runs.log.schema import Column
 from mpisim.runs.metrics.base import Metric, metric
 
 
+def _column(layer: int) -> Column:
+    return f"layer_{layer}_bits", np.float64, "bit", f"sent in round k - 1 for layer {layer}"
+
+
 @metric("layers")
 class Layers(Metric):
     """Payload bits that workers sent for each layer in round k - 1, summed over workers.
@@ -22,15 +26,12 @@ class Layers(Metric):
     its key ``layerwise``, and ``rank-k`` do that.
     """
 
-    columns: list[Column]  # type: ignore[misc]  # one for each layer
+    columns = [_column(0)]  # of a run: one for each layer
 
     def __init__(self, star: Star, problem: Problem, logged: Callable[[int], bool]):
         super().__init__(star, problem, logged)
         self.count = len(problem.layers)
-        self.columns = [
-            (f"layer_{layer}_bits", np.float64, "bit", f"sent in round k - 1 for layer {layer}")
-            for layer in range(self.count)
-        ]
+        self.columns = [_column(layer) for layer in range(self.count)]  # type: ignore[misc]
         self.bits = np.full((star.m, self.count), np.nan)
         self.round = -1  # whose bits they are
 
