@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,7 +27,7 @@ class Layers(Metric):
     its key ``layerwise``, and ``rank-k`` do that.
     """
 
-    columns = [_column(0)]  # of a run: one for each layer
+    columns: ClassVar[list[Column]] = [_column(0)]  # of a run: one for each layer
 
     def __init__(self, star: Star, problem: Problem, logged: Callable[[int], bool]):
         super().__init__(star, problem, logged)
