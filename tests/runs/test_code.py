@@ -26,6 +26,7 @@ COMPRESSORS = [case.table for case in CASES] + [SMOOTH]
 # What writes and reports, and decides no value.
 REPORTS = (
     "mpisim.comm.job",
+    "mpisim.core.cores",
     "mpisim.core.processor",
     "mpisim.runs.cache",
     "mpisim.runs.checkpoint",
