@@ -288,12 +288,12 @@ def test_the_command_counts_study_by_study(tmp_path, capsys):
     write(tmp_path / "second-fig1.claims.json", [dataclasses.replace(one, verdict=FAILS)])
     assert main(["claims", str(tmp_path)]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "first: 1 holds, 0 do not hold, 1 tie, 1 not decided",
+        "first: 1 holds, 1 tie, 1 not decided",
         "  tie            fig1  a | b: 2 times",
         "  holds          fig1  a | b: 2 times",
         "  not decided    fig2  a | b: 2 times",
         "",
-        "second: 0 hold, 1 does not hold, 0 ties, 0 not decided",
+        "second: 1 does not hold",
         "  does not hold  fig1  a | b: 2 times",
     ]
     assert main(["claims", str(tmp_path), "--markdown"]) == 0

@@ -15,12 +15,12 @@ Studies = Mapping[str, Mapping[str, Sequence[Claim]]]  # {study: {figure: its cl
 
 
 def counts(claims: Sequence[Claim]) -> str:
-    """``3 hold, 1 does not hold, 0 ties, 2 not decided``."""
-    parts = []
-    for verdict in Verdict:
-        n = sum(claim.verdict is verdict for claim in claims)
-        parts.append(f"{n} {(ONE if n == 1 else MANY).get(verdict, verdict)}")
-    return ", ".join(parts)
+    """``3 hold, 1 does not hold, 2 not decided``, or ``no claims``."""
+    numbers = [(verdict, sum(c.verdict is verdict for c in claims)) for verdict in Verdict]
+    parts = [
+        f"{n} {(ONE if n == 1 else MANY).get(verdict, verdict)}" for verdict, n in numbers if n
+    ]
+    return ", ".join(parts) or "no claims"
 
 
 def table(name: str, claims: Sequence[Claim]) -> str:
