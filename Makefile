@@ -99,6 +99,7 @@ lint: $(STAMP) ## ruff, mypy, and the order of the rooms
 	@.venv/bin/lint-imports --no-logo --no-cache
 
 docs: $(STAMP) .venv/.docs ## the documents as a site, in build/site; a warning is an error
+	@.venv/bin/python docs/extensions/generated_tables.py
 	@rm -rf build/site && .venv/bin/python -m sphinx -b html -c docs -q -W --keep-going -d build/site.cache . build/site
 	@.venv/bin/python -m tools.check_site build/site && echo build/site/index.html
 

@@ -22,8 +22,8 @@ PAGES = sorted(
 LINK = re.compile(r"\]\(([^)\s#]*)(?:#([^)\s]*))?\)")
 FENCE = re.compile(r"^(```|:::).*?^\1$", re.M | re.S)
 LIMIT = 35  # words of a sentence
-# Written for one release, or generated from claims that quote papers.
-FREE = ("CHANGELOG.md", "results/README.md", "gallery.md")
+# Written for one release, or generated: from claims that quote papers, and from docstrings.
+FREE = ("CHANGELOG.md", "results/README.md", "gallery.md", "names.md")
 
 
 def text(path: Path) -> str:
@@ -84,6 +84,35 @@ def generated(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "docs/extensions")
     module = pytest.importorskip("generated_tables")
     return {name: write() for name, write in module.GENERATORS.items()}
+
+
+def test_pages_hold_what_the_code_says(generated):
+    from generated_tables import current
+
+    pages = [path for path in ROOT.glob("docs/**/*.md") if "<!-- end -->" in path.read_text()]
+    assert len(pages) >= 3
+    stale = [
+        str(path.relative_to(ROOT))
+        for path in pages
+        if current(path.read_text()) != path.read_text()
+    ]
+    assert not stale, f"{stale}: run python docs/extensions/generated_tables.py"
+
+
+def test_meanings_are_of_keys(generated):
+    from meanings import MEANINGS
+
+    shown = "\n".join(generated.values())
+    keys = {key for table in MEANINGS.values() for key in table}
+    assert [key for key in keys if f"| `{key}` | " not in shown] == []
+
+
+def test_keys_of_a_method_have_its_own_defaults(generated):
+    """A pair's defaults win over those of its estimator."""
+    cd_adam = generated["methods"].partition("### `cd-adam`\n")[2].partition("\n### ")[0]
+    start = next(line for line in cd_adam.splitlines() if line.startswith("| `start` |"))
+    assert '| `"zero"` |' in start
+    assert '`start` (`"zero"`)' in generated["method_names"]
 
 
 def test_generated_pages(generated):

@@ -1,39 +1,37 @@
 """A Sphinx extension: what pages say of commands, names and columns comes from the code.
 
-A line ``<!-- generated: NAME -->`` of a page is replaced by the Markdown that `GENERATORS[NAME]`
-returns. Docstrings of the API, which are plain text, are made into reStructuredText.
+``<!-- generated: NAME -->`` in a page stands for the Markdown that `GENERATORS[NAME]` returns. Up
+to a line ``<!-- end -->`` the page holds that text itself, for readers of a checkout.
+
+Usage: python docs/extensions/generated_tables.py
+writes these texts again, in all pages.
 """
 
 from __future__ import annotations
 
 import argparse
-import dataclasses
-import inspect
 import os
 import re
-import typing
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import names_and_keys
+from docstrings import escaped, rst
+from names_and_keys import belongs
 
 from mpisim.analysis import results
 from mpisim.analysis.claims import summary
 from mpisim.analysis.markdown import table
 from mpisim.cli import entry
-from mpisim.compressors import COMPRESSORS
-from mpisim.core.schema import describe
-from mpisim.methods.estimators import ESTIMATORS
-from mpisim.methods.names import METHODS
-from mpisim.methods.optimizers import OPTIMIZERS
-from mpisim.problems import PROBLEMS
 from mpisim.runs.log.schema import CUMULATIVE, ITERATE, REFERENCE, WORKERS, Column
 from mpisim.runs.metrics import METRICS
 from mpisim.runs.metrics.base import Tests
 
-MARK = re.compile(r"^<!-- generated: (\w+) -->$", re.M)
-FIELD = re.compile(r"^(\w[\w, ]*) : (.*)$")  # "n : workers over all ranks"
-RUN = Path(__file__).parents[2] / "run"
-NO_DEFAULT = dataclasses.MISSING
+HELD = r"(?P<held>\n\n(?:(?!<!-- generated).)*?\n\n<!-- end -->$)"
+MARK = re.compile(rf"^<!-- generated: (?P<name>\w+) -->${HELD}?", re.M | re.S)
+DOCS = Path(__file__).parents[1]
+RUN = DOCS.parent / "run"
 
 
 def commands() -> str:
@@ -61,15 +59,16 @@ def _help(name: str, parser: argparse.ArgumentParser, level: int = 2) -> Iterato
 
 def columns() -> str:
     """The columns of ``/rounds``, with those that ``run.columns`` and test sets add."""
+    metrics = {name: kind for name, kind in METRICS.items() if belongs(kind)}
     groups: list[tuple[str, Sequence[Column]]] = [
         ("always", ITERATE),
         ("`run.reference = true`", REFERENCE),
         ("always", CUMULATIVE),
-        *((f'`run.columns = ["{name}"]`', kind.columns) for name, kind in METRICS.items()),
+        *((f'`run.columns = ["{name}"]`', kind.columns) for name, kind in metrics.items()),
         ("problems with a test set", Tests.columns),
     ]
     rows = [
-        [f"`{name}`", kind.__name__, unit, _escaped(text), when]
+        [f"`{name}`", kind.__name__, unit, escaped(text), when]
         for when, group in groups
         for name, kind, unit, text in group
     ]
@@ -78,7 +77,7 @@ def columns() -> str:
 
 def worker_columns() -> str:
     """The columns of ``/workers``."""
-    rows = [[f"`{n}`", kind.__name__, unit, _escaped(text)] for n, kind, unit, text in WORKERS]
+    rows = [[f"`{n}`", kind.__name__, unit, escaped(text)] for n, kind, unit, text in WORKERS]
     return table(["column", "type", "unit", "meaning"], rows)
 
 
@@ -88,92 +87,6 @@ def verdicts() -> str:
     return summary(results.by_scale(found))
 
 
-def compressors() -> str:
-    return "\n\n".join(_entry(name, [kind]) for name, kind in sorted(COMPRESSORS.items()))
-
-
-def problems() -> str:
-    return "\n\n".join(_entry(name, [kind]) for name, kind in sorted(PROBLEMS.items()))
-
-
-def methods() -> str:
-    """Every method, with the keys of its two halves; then the optimizers, once each."""
-    parts = []
-    for name, pair in METHODS.items():
-        kinds = [ESTIMATORS[pair.estimator], OPTIMIZERS[pair.optimizer]]
-        head = f"{pair.label}: estimator `{pair.estimator}`, optimizer `{pair.optimizer}`."
-        parts.append(_entry(name, kinds, head, pair.defaults))
-    return "\n\n".join(parts)
-
-
-def optimizers() -> str:
-    return "\n\n".join(_entry(name, [kind]) for name, kind in OPTIMIZERS.items())
-
-
-def _entry(
-    name: str, kinds: Sequence[type], head: str = "", defaults: Mapping[str, Any] | None = None
-) -> str:
-    """A heading, the docstring of the first class, and a table of the keys of all."""
-    rows = [row for kind in kinds for row in _keys(kind, defaults or {})]
-    keys = table(["key", "allowed", "default"], rows) if rows else ""
-    parts = [f"### `{name}`", head, markdown(inspect.getdoc(kinds[0]) or ""), keys]
-    return "\n\n".join(part for part in parts if part)
-
-
-def _keys(kind: type, defaults: Mapping[str, Any]) -> Iterator[list[str]]:
-    hints = typing.get_type_hints(kind)
-    for field in dataclasses.fields(kind):  # type: ignore[arg-type]
-        if field.init:
-            value = defaults.get(field.name, _default(field))
-            shown = "" if value is NO_DEFAULT else f"`{_toml(value)}`"
-            allowed = describe(hints[field.name]).replace(" or absent", "")
-            yield [f"`{field.name.rstrip('_')}`", _escaped(allowed), shown]
-
-
-def _default(field: dataclasses.Field) -> Any:
-    if field.default_factory is not NO_DEFAULT:
-        return field.default_factory()
-    return field.default
-
-
-def _toml(value: Any) -> str:
-    if value is None:
-        return "not set"
-    return f'"{value}"' if isinstance(value, str) else str(value).lower()
-
-
-def _escaped(text: str) -> str:
-    return re.sub(r"([|*<])", r"\\\1", text)
-
-
-def markdown(docstring: str) -> str:
-    """A docstring as Markdown: listed names as bullets, signs of mathematics as they are."""
-    return _escaped("\n".join(_bullets(docstring.split("\n"))))
-
-
-def rst(docstring: Sequence[str]) -> list[str]:
-    """A docstring's lines as reStructuredText."""
-    escaped = (re.sub(r"([|*])|_(?![\w`])", r"\\\g<0>", line) for line in docstring)
-    if any(set(line.strip()) == {"-"} for line in docstring if line.strip()):
-        return list(escaped)  # numpydoc sections, which napoleon reads
-    return list(_bullets(escaped))
-
-
-def _bullets(lines: Iterable[str]) -> Iterator[str]:
-    """``n : text`` lines as items of a list; their indented continuations stay with them."""
-    inside = False
-    for line in lines:
-        field = FIELD.match(line)
-        if field and not inside:
-            yield ""
-        if field:
-            names = ", ".join(f"``{name}``" for name in field[1].split(", "))
-            yield f"- {names}: {field[2]}"
-        else:
-            yield f"  {line.strip()}" if inside and line.startswith(" ") else line
-        inside = bool(field) or (inside and line.startswith(" "))
-
-
 GENERATORS = {
     f.__name__: f
     for f in (
@@ -181,16 +94,43 @@ GENERATORS = {
         columns,
         worker_columns,
         verdicts,
-        compressors,
-        problems,
-        methods,
-        optimizers,
+        names_and_keys.problem_names,
+        names_and_keys.data_keys,
+        names_and_keys.method_names,
+        names_and_keys.method_keys,
+        names_and_keys.compressor_names,
+        names_and_keys.run_keys,
+        names_and_keys.stop_keys,
+        names_and_keys.problems,
+        names_and_keys.methods,
+        names_and_keys.optimizers,
+        names_and_keys.compressors,
     )
 }
 
 
+def current(page: str) -> str:
+    """A page with the texts that it holds as the code has them now."""
+
+    def text(found: re.Match[str]) -> str:
+        if not found["held"]:
+            return found[0]
+        name = found["name"]
+        return f"<!-- generated: {name} -->\n\n{GENERATORS[name]()}\n\n<!-- end -->"
+
+    return MARK.sub(text, page)
+
+
+def main() -> None:
+    for path in sorted(DOCS.rglob("*.md")):
+        page = path.read_text()
+        if page != current(page):
+            path.write_text(current(page))
+            print(path)
+
+
 def _fill(app: Any, page: str, source: list[str]) -> None:
-    source[0] = MARK.sub(lambda found: GENERATORS[found[1]](), source[0])
+    source[0] = MARK.sub(lambda found: GENERATORS[found["name"]](), source[0])
 
 
 def _docstring(app: Any, what: str, name: str, of: Any, options: Any, lines: list[str]) -> None:
@@ -201,3 +141,7 @@ def setup(app: Any) -> dict[str, bool]:
     app.connect("source-read", _fill)
     app.connect("autodoc-process-docstring", _docstring, priority=100)  # before napoleon
     return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+if __name__ == "__main__":
+    main()

@@ -75,8 +75,8 @@ def _remarks(log: Log, earlier: float) -> Iterator[str]:
         )
     if "resumed" in log.attrs:
         yield (
-            f"earlier starts, {earlier:.3f} s of the phases above, are not in it; start and end"
-            " above have the pause between them, too"
+            f"earlier starts, {earlier:.3f} s of the phases above, are not in it; the time from"
+            " start to end includes the pause between them"
         )
 
 

@@ -209,5 +209,5 @@ def _lines(choice: TunedSetting) -> list[str]:
         lines.append("  warning: no step is left; try smaller ones")
     elif choice.edge:
         side = "smaller" if choice.best is choice.candidates[0] else "larger"
-        lines.append(f"  warning: the best is at the edge of the grid; try {side} ones, too")
+        lines.append(f"  warning: the best is at the edge of the grid; try {side} ones")
     return lines

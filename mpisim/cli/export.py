@@ -10,10 +10,10 @@ from mpisim.core.errors import InputError
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.description = "A row for each logged round of each log, with log, method and seed."
+    parser.description = "Write a row for each logged round of each log, with log, method and seed."
     add_logs(parser)
     forms = parser.add_mutually_exclusive_group(required=True)
-    for form, text in (("csv", "for any tool"), ("parquet", "needs pyarrow or polars")):
+    for form, text in (("csv", "write CSV"), ("parquet", "write Parquet; needs pyarrow or polars")):
         forms.add_argument(f"--{form}", dest="form", action="store_const", const=form, help=text)
     parser.add_argument(
         "-o",

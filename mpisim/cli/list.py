@@ -8,7 +8,8 @@ from pathlib import Path
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Runs of a folder and of the folders in it: settings that vary, status, last values."
+        "List the runs of a folder and of the folders below it: settings that vary, status, last"
+        " values."
     )
     parser.add_argument("folder", metavar="FOLDER", type=Path, help="a folder of logs")
     parser.add_argument(

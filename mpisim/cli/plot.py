@@ -12,9 +12,9 @@ from mpisim.core.errors import InputError
 OF_CURVES = ("x", "y", "network", "linear_x", "linear_y", "all_workers")
 OF_AXES = ("xlim", "ylim", "xlabel", "ylabel")
 ABOUT = (
-    "Runs that differ in the seed alone make one curve: the mean of log y over the seeds, with a"
-    " band of one sample standard deviation of log y on each side. With --linear-y both are those"
-    " of y itself. A single run has no band."
+    "Draw curves from logs. Runs that differ only in the seed make one curve: the mean of log y"
+    " over the seeds, with a band of one sample standard deviation of log y on each side. With"
+    " --linear-y mean and band are those of y. A single run has no band."
 )
 
 

@@ -13,8 +13,8 @@ NETWORKS = ("10mbit", "100mbit", "1gbit")
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "One file for a browser, which needs no network: what was run, curves over rounds, bits,"
-        " measured and modelled seconds, tables, seconds by phase, provenance."
+        "Write one page for the browser, which needs no network: settings, curves over rounds,"
+        " bits, measured and modelled seconds, tables, seconds by phase, provenance."
     )
     parser.add_argument(
         "folder", metavar="FOLDER", type=Path, help="a folder of logs, also in folders below it"

@@ -45,11 +45,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     add_out(parser)
     modes = parser.add_mutually_exclusive_group()
-    record = "also write picture, claims and settings to FOLDER/results, which a page there shows"
+    record = "also write picture, claims and settings to FOLDER/results, with a page of them"
     modes.add_argument("--record", action="store_true", help=record)
     extras = "only print which extras of mpisim FIGURE needs"
     modes.add_argument("--extras", action="store_true", help=extras)
-    ranks = "only print how many ranks the runs of FIGURE ask for by run.ranks, if they do"
+    ranks = "only print how many ranks the runs of FIGURE need, if they set run.ranks"
     modes.add_argument("--ranks", action="store_true", help=ranks)
     add_spread(parser)
     add_accept(parser)

@@ -9,8 +9,8 @@ from mpisim.cli.parser import add_logs
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Rounds, payload bits and seconds until the first logged row that meets a target: mean ±"
-        " sample standard deviation over the seeds."
+        "Print the rounds, payload bits and seconds until the first logged row that meets a target:"
+        " mean ± sample standard deviation over the seeds."
     )
     add_logs(parser)
     add_target(

@@ -91,7 +91,7 @@ def load(
             faults.append(getattr(error, "strerror", None) or str(error))
             continue
         round = int(found.state["round"]) if found.state else 0
-        note = f"{path}: {faults[0]}; going on from {file}, round {round}" if faults else ""
+        note = f"{path}: {faults[0]}; continuing from {file}, round {round}" if faults else ""
         return found, note
     raise InputError(f"{path}: cannot be resumed from: {faults[0]}")
 

@@ -37,8 +37,22 @@ KEYS = ("title", "plugin", *TABLES)
 class Run:
     """The ``[run]`` table.
 
-    log_every : None where `mpisim.runs.setup.Setup` says how often, as the number of samples is
-        known by then
+    rounds : T, the number of rounds
+    seed : of all randomness
+    wire : type of the values in messages
+    dtype : type of the arithmetic
+    log_every : rounds between rows of the log, which also has the last round; 1 unless given, for
+        networks 2 epochs
+    checkpoint_seconds : a kill loses at most this time, and one logged row
+    layout : "shared": rank 0 is the server and holds workers; "dedicated": it is the server only
+    ranks : how many ranks of the job the run has: a number, "workers" for one for each worker (and
+        one for the server in the layout "dedicated"), or "all". A sweep runs such points alone,
+        after the others. The remaining ranks sleep; with too few, the run does not start. All
+        unless given
+    reference : compute the minimiser of a convex problem, and log `suboptimality` and
+        `distance_sq`
+    columns : further columns of the log: "pi", "estimates", "adaptive", "layers"
+    stop : conditions that end the run before ``rounds``
     """
 
     rounds: int

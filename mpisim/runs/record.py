@@ -163,8 +163,8 @@ class Record:
                     found = run.find_earlier(earlier)
         except InputError as error:
             if not self.output.force:
-                raise InputError(f"{error}; --force starts anew") from None
-            found = Found(f"{error}; starting anew")
+                raise InputError(f"{error}; --force starts over") from None
+            found = Found(f"{error}; starting over")
         if found.note:
             report(f"mpisim: {one_line(found.note)}")
         self._found = found

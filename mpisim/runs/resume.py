@@ -91,7 +91,7 @@ class Resumption:
         """
         found = self._at_checkpoint(earlier)
         self._require_budget(earlier, found)
-        note = f"going on from {earlier}, round {found.state['round']}" if found.state else ""
+        note = f"continuing from {earlier}, round {found.state['round']}" if found.state else ""
         return dataclasses.replace(found, note=found.note or note)
 
     def _at_checkpoint(self, log: Path) -> Found:

@@ -142,11 +142,11 @@ def test_the_log_must_be_the_one_of_the_checkpoint(
             run_tables(tables(), log, resume=True)
         assert rounds_run == [] and (log.read_bytes() if log.exists() else None) == before
         run_tables(tables(), log, resume=True, force=True)
-        assert rounds_run == [0] and said(capfd)[-1].endswith("; starting anew")
+        assert rounds_run == [0] and said(capfd)[-1].endswith("; starting over")
     else:
         run_tables(tables(), log, resume=True)
         assert rounds_run == [first]
-        lines = [line for line in said(capfd) if "going on from" in line]
+        lines = [line for line in said(capfd) if "continuing from" in line]
         assert [line.endswith(".ckpt.old, round 13") for line in lines] == [True] * (first == 13)
     assert differences(whole, log) == []
 

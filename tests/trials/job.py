@@ -24,7 +24,8 @@ PATIENCE = 10.0  # seconds after a fault within which the job must have ended
 STUCK = 120.0  # a job without a fault is not waited for longer
 MARK = "MPISIM_TRIAL"  # in the environment of all processes of a job
 EXPERIMENTS = dict(experiments(rounds=400))
-NOTES = ("nothing to", "starting at", "going on from", "starting anew")  # lines that are no errors
+# lines that are no errors
+NOTES = ("nothing to", "starting at", "continuing from", "starting over")
 
 
 def start_job(ranks: int, parent: Path, *arguments: str, name: str = "stderr") -> subprocess.Popen:

@@ -45,7 +45,7 @@ def studies(folder: Path) -> list[Study]:
     """The studies that are folders of ``folder``, by name; `InputError` without any."""
     files = sorted(folder.glob(f"*/{FILE}"))
     if not files:
-        raise InputError(f"{folder}: no study there, that is a folder with {FILE}")
+        raise InputError(f"{folder}: no study there (a folder with {FILE})")
     return [load(file.parent) for file in files]
 
 

@@ -22,9 +22,9 @@ def checks(log: Log) -> Iterator[tuple[str, list[str]]]:
     if missing or not log.rows:
         return
     yield "rounds: each run.log_every-th, and the last", _rounds(log)
-    yield "cumulative columns never fall", list(_falls(log))
-    yield "totals of all workers against each other", list(_totals(log))
-    yield "attributes say what config says", list(_attributes(log))
+    yield "cumulative columns never decrease", list(_falls(log))
+    yield "totals of all workers agree with each other", list(_totals(log))
+    yield "attributes agree with config", list(_attributes(log))
     yield "status fits the last row", list(_status(log))
 
 

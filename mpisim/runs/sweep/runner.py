@@ -76,7 +76,8 @@ def counts(points: Sequence[Point]) -> str:
     ended = Counter(point.status or "not run" for point in points)
     before = sum(point.before for point in points)
     words = [f"{number} {status}" for status, number in ended.items()]
-    return f"{len(points)} points: {', '.join(words)}; {before} of them complete before"
+    many = "point" if len(points) == 1 else "points"
+    return f"{len(points)} {many}: {', '.join(words)}; {before} of them complete before"
 
 
 def _on_ranks(task: Sweep, size: int, comm: MPI.Intracomm, lines: PointLines) -> None:

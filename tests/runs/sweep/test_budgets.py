@@ -55,7 +55,7 @@ def content(log):
 def test_it_is_as_from_scratch(first, then, tmp_path, capfd):
     one, two = raised(tmp_path, first, then)
     assert two.earlier == one.log
-    assert f"going on from {one.log}, round " in capfd.readouterr().err
+    assert f"continuing from {one.log}, round " in capfd.readouterr().err
     [kept] = read_summary(tmp_path / "logs")
     assert kept.earlier == one.log
 
@@ -84,7 +84,7 @@ def test_another_experiment_or_a_smaller_budget_starts_anew(base, first, then, t
 def test_what_depends_on_the_rounds_starts_anew_with_a_line(base, why, tmp_path, capfd):
     raised(tmp_path, ["run.rounds=12"], ["run.rounds=30"], base)
     said = capfd.readouterr().err
-    assert why in said and said.count("starting anew") == 1
+    assert why in said and said.count("starting over") == 1
 
 
 def test_the_longest_one_is_taken(tmp_path):
@@ -129,7 +129,7 @@ def test_one_that_cannot_be_used_starts_anew_with_a_line(harm, tmp_path, capfd):
             [two] = run(file, logs, "run.rounds=20")
     else:
         [two] = run(file, logs, "run.rounds=20")
-    assert two.status == "done" and "; starting anew" in capfd.readouterr().err
+    assert two.status == "done" and "; starting over" in capfd.readouterr().err
     [whole] = run(file, tmp_path / "whole", "run.rounds=20")
     assert differences(Path(whole.log), Path(two.log)) == []
 

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from types import SimpleNamespace
 
 import h5py
 import numpy as np
@@ -14,6 +15,7 @@ from mpisim.runs import checkpoint
 from mpisim.runs.evaluation import Evaluator
 from mpisim.runs.rehearsal import Rehearsal
 from mpisim.runs.sweep.points import read_summary
+from mpisim.runs.sweep.runner import counts
 from tests.helpers import columns, without_rehearsal
 from tests.runs.sweep.support import BASE, count_runs, run, write
 
@@ -239,3 +241,14 @@ def test_problems_are_loaded_once_and_give_the_same_logs(tmp_path, monkeypatch):
         one, two = columns(alone), columns(tmp_path / "logs" / f"{point.name}.h5")
         for name in one:
             assert name.startswith("time_") or np.array_equal(one[name], two[name]), name
+
+
+@pytest.mark.parametrize(
+    ("ended", "said"),
+    [
+        (["done"], "1 point: 1 done; 1 of them complete before"),
+        (["done", "skipped"], "2 points: 1 done, 1 skipped; 2 of them complete before"),
+    ],
+)
+def test_points_are_counted(ended, said):
+    assert counts([SimpleNamespace(status=status, before=True) for status in ended]) == said

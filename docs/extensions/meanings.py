@@ -1,0 +1,91 @@
+"""What the keys of an experiment file mean, where the docstrings of their classes do not say it.
+
+MEANINGS[NAME][KEY], with the name of a problem, method half or compressor, or of a table. A meaning
+for all names of a table is under the table's.
+"""
+
+LEVELS = {"codec": 'how levels are encoded: "elias", "e1" or "entropy"'}
+
+MEANINGS: dict[str, dict[str, str]] = {
+    "problem": {
+        "data": "a name (`mpisim data list`), or the path of a LibSVM file (plain, .gz, .bz2, .xz)",
+        "workers": "n, dealt to the ranks in contiguous blocks; one for each worker rank unless"
+        " given",
+        "split": "how rows are dealt to workers: in their order, shuffled by `run.seed`, sorted"
+        ' by norm, or all rows to every worker ("homogeneous")',
+        "remainder": 'what happens to the last N mod n rows: "drop" leaves them out,'
+        ' "spread" gives them to the first workers',
+        "bias": "adds a leading feature 1",
+        "scale": "divides each row, or each feature, by its largest absolute value",
+        "l2": "adds (l2 / 2) |x|^2",
+        "any_content": "true accepts a file whose content differs from the one registered"
+        " under its name; otherwise that is an error",
+    },
+    "logistic-nonconvex-reg": {
+        "lambda": "weight of sum_j x_j^2 / (1 + x_j^2)",
+    },
+    "least-squares": {
+        "reduction": "mean or sum over a worker's rows",
+    },
+    "torch": {
+        "model": "resnet18, vgg16, wrn-16-4 (for 32 x 32 pixels), small-cnn, linear",
+        "width": "multiplies the channels of every layer; 1 is the paper's network",
+        "data": "cifar10, cifar100, mnist, cifar10-part (its first 4,000 and 1,000 images),"
+        " generated, torchvision:NAME, or datasets:NAME",
+        "samples": "uses only this many training samples, and at most this many test samples; 0:"
+        " all",
+        "log_samples": "computes the rows of the log on this many training samples, an equal"
+        " share of each worker's, and on at most this many test samples; 0: on"
+        " all. The method is not affected",
+        "pool": "averages images over squares of this many pixels a side",
+        "chunk": "the most samples that go through the model together",
+        "augment": "shifts the images of minibatches by up to 4 pixels and mirrors them, at random",
+        "tf32": "lets an NVIDIA accelerator round the float32 inputs of products and"
+        " convolutions to TF32 (10 bits of mantissa)",
+        "device": '"auto" uses an accelerator if there is one',
+    },
+    "method": {
+        "stepsize": 'a number, "theory", { theory = 4.0 } for a multiple of the theory step, or {'
+        ' theory = 1.0, condition = "PL" } for the theorem under the Polyak-Lojasiewicz'
+        " condition",
+        "smoothness": 'the constants behind a theory step: "sharp" (default), the best that'
+        ' are known, or "published", those of the papers\' code',
+        "estimator": "replaces the estimator of the pair; any pair runs",
+        "optimizer": "replaces the optimizer of the pair, for instance by `adam`",
+        "schedule": "{ at = [0.5, 0.75], factor = 0.1 } multiplies the step size by `factor` (0.1)"
+        " at these rounds, or shares of `run.rounds`",
+        "weight_decay": "adds this multiple of x^k to g^k in the step, uncompressed, as"
+        " CD-Adam's code does",
+        "momentum": "weight of the last step",
+        "beta1": "weight of the last first moment",
+        "beta2": "weight of the last second moment",
+        "nu": "keeps the denominator of the step above 0",
+        "warmup": "rounds, or a share of `run.rounds`, before the second moment is frozen",
+    },
+    "vr-diana": {
+        "alpha": 'shift step size; "theory" is 1 / (1 + omega)',
+    },
+    "bernoulli": {
+        "p": "the probability with which a worker sends its vector",
+    },
+    "rank-k": {
+        "k": "the rank of the approximation",
+    },
+    "block-quant": LEVELS,
+    "block-quant-plus": LEVELS,
+    "qsgd": LEVELS,
+    "quant-plus": LEVELS,
+    "stop": {
+        "bits_up": "a worker's payload bits, on average, are at least the number",
+        "paper_bits_up": "a worker's paper bits, on average, are at least the number",
+        "oracle_calls": "a worker's gradients of single samples, on average, are at least the"
+        " number",
+        "grad_norm_sq": "|grad f(x^k)|^2 is at most the number",
+        "loss": "f(x^k) is at most the number",
+        "suboptimality": "f(x^k) - f(x*) is at most the number; needs `reference = true`",
+        "distance_sq": "|x^k - x*|^2 is at most the number; needs `reference = true`",
+        "divergence": "|grad f(x^k)|^2 is more than this number (above 1) times |grad"
+        " f(x^0)|^2. `mpisim tune` leaves such a step out, like one that"
+        " diverged",
+    },
+}
