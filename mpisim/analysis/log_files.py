@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from mpisim.analysis.log_order import by_settings
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import Log, read_each
 
@@ -16,6 +17,8 @@ SUFFIX = ".h5"
 
 def find(paths: PathLike | Iterable[PathLike]) -> list[Path]:
     """The logs at ``paths``: a log, a folder of logs, a pattern such as logs/*.h5, or several.
+
+    Those of a folder or a pattern are in the order of their settings.
 
     `InputError` for a folder without logs and for a pattern that no file fits.
     """
@@ -39,13 +42,13 @@ def readable(paths: list[Path]) -> tuple[list[Log], list[InputError]]:
 
 def _at(path: Path) -> list[Path]:
     if path.is_dir():
-        return _some(path, path.glob(f"*{SUFFIX}"))
+        return by_settings(_some(path, path.glob(f"*{SUFFIX}")))
     if path.exists() or not glob.has_magic(str(path)):
         return [path]
     found = sorted(map(Path, glob.glob(str(path), recursive=True)))
     if not found:
         raise InputError(f"{path}: no file fits this pattern")
-    return found
+    return by_settings(found)
 
 
 def _some(folder: Path, found: Iterable[Path]) -> list[Path]:

@@ -31,7 +31,7 @@ def check_command(args: argparse.Namespace, argv: list[str]) -> int:
         failed = sum(one.failed for one in found)
         skipped = sum(one.status == "not checked" for one in found)
         if comm.rank == 0:
-            print(f"{len(found)} checks: {failed} failed, {skipped} do not apply")
+            print(f"{len(found)} checks: {failed} failed, {skipped} not applicable")
             if any(one.subject.startswith("compressor ") for one in found):
                 rate = f"a right compressor fails in {ERROR_RATE:g} of all cases"
                 print(f"omega, alpha, zeta: by {DRAWS} draws; {rate}")

@@ -42,6 +42,7 @@ def report_command(args: argparse.Namespace, argv: list[str]) -> int:
     """Write the page about all logs that can be read, then raise why the first other cannot."""
     from mpisim.analysis.link_model import parse as links
     from mpisim.analysis.log_files import below, readable
+    from mpisim.analysis.log_order import by_settings
     from mpisim.analysis.output import write_output
     from mpisim.analysis.report import report
     from mpisim.analysis.targets import parse as target
@@ -50,7 +51,7 @@ def report_command(args: argparse.Namespace, argv: list[str]) -> int:
         raise InputError(f"--out: {args.out} is not allowed; the name must end in .html")
     networks = [links(text) for text in args.network or NETWORKS]
     targets = [target(text) for text in args.target]
-    logs, refused = readable(below(args.folder))
+    logs, refused = readable(by_settings(below(args.folder)))
     if logs:
         page = report(
             args.folder, logs, networks=networks, targets=targets, title=args.title, refused=refused

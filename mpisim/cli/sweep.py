@@ -49,7 +49,7 @@ def run_grid(args: argparse.Namespace, argv: list[str], comm) -> tuple[Path, lis
 
     folder, grid = on_first(comm, lambda: read(args.file, args.set))
     if comm.rank == 0 and len(grid) == 1 and "sweep" not in read_toml(args.file):
-        report(f"mpisim: {args.file}: has no [sweep]; did you mean `mpisim run {args.file}`?")
+        report(f"mpisim: {args.file}: has no [sweep], so it is a grid of one point")
     folder = args.out or folder
     how = command_line(argv), args.accept_changes, spread_of(args)
     points = sweep(folder, grid, comm, *how)

@@ -24,6 +24,8 @@ def choose(kinds: Mapping[str, T], name: object, where: str) -> T:
     """The entry of ``kinds`` called ``name``, or `InputError`."""
     if not isinstance(name, str) or name not in kinds:
         known = ", ".join(sorted(kinds))
+        if name is None:
+            raise InputError(f"{where}: missing; known: {known}")
         raise InputError(f"{where}: unknown name {name!r}; {meant(name, kinds)}known: {known}")
     return kinds[name]
 

@@ -93,11 +93,11 @@ def test_each_problem_is_a_section(make_log, write):
 
 
 def test_curves_are_in_the_order_of_their_numbers(make_log, write):
-    for step in (16.0, 2.0, 0.5):
-        make_log(stepsize=f"{{ theory = {step} }}")
+    for step in ("{ theory = 16.0 }", '"theory"', "{ theory = 2.0 }", "{ theory = 0.5 }"):
+        make_log(stepsize=step)
     _, data = write()
     labels = [curve["label"] for curve in data["sections"][0]["curves"]]
-    assert labels == [f"γ = {m} × theory" for m in ("0.5", "2", "16")]
+    assert labels == ["γ = 0.5 × theory", "γ = theory", "γ = 2 × theory", "γ = 16 × theory"]
 
 
 def test_of_many_curves_twelve_are_shown_at_first(make_log, write):

@@ -28,6 +28,13 @@ def test_rows_of_several_logs(make_log):
     assert rows["seconds"].tolist() == pytest.approx([0, 0.036, 0, 0.036, 0.072])
 
 
+def test_the_name_of_the_output_says_which_form(make_log):
+    path = make_log(rounds=3)
+    out = path.with_name("a.CSV")
+    assert main(["export", str(path), "--out", str(out)]) == 0
+    assert out.read_text().startswith("log,method,compressor,seed,")
+
+
 def test_derived_columns_are_left_out_where_they_do_not_follow(make_log):
     rows = all_rows([read(make_log(drop=("bits_up", "grad_norm_sq")))])
     assert "seconds" in rows and not {"bits_total", "mean_grad_norm_sq"} & rows.keys()
@@ -106,7 +113,11 @@ def test_without_pandas_there_is_one_line(make_log, monkeypatch):
     [
         (["{log}", "{other}", "--csv"], "--out: is needed for 2 logs"),
         (["{log}", "--csv", "--out", "a.h5"], "a.h5 is not allowed; the name must end in .csv"),
-        (["{log}"], "one of the arguments --csv --parquet is required"),
+        (
+            ["{log}"],
+            "--csv or --parquet is needed, or --out with a name that ends in .csv or .parquet",
+        ),
+        (["{log}", "--out", "a.h5"], "the name must end in .csv or .parquet"),
         (["{log}", "--csv", "--out", "{log}/a.csv"], "a.csv: cannot be written"),
         (["{folder}/none*.h5", "--csv"], "no file fits this pattern"),
         (["{folder}/none", "--csv"], "none: no such log"),

@@ -69,7 +69,20 @@ def test_files_of_the_other_command(tmp_path, monkeypatch, capsys):
     said = "mpisim: grid.toml: has a grid, [sweep]; did you mean `mpisim sweep grid.toml`?\n"
     assert capsys.readouterr().err == said
     assert main(["sweep", "one.toml"]) == 0  # it is a grid of one point
-    said = "mpisim: one.toml: has no [sweep]; did you mean `mpisim run one.toml`?\n"
+    said = "mpisim: one.toml: has no [sweep], so it is a grid of one point\n"
     assert capsys.readouterr().err.startswith(said)
     assert main(["sweep", "grid.toml"]) == 0
-    assert "did you mean" not in capsys.readouterr().err
+    assert "has no [sweep]" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["plott"], "unknown command 'plott'; did you mean 'plot'? known: run, sweep, tune,"),
+        (["run"], "problem.name: missing; known: autoencoder, least-squares,"),
+    ],
+)
+def test_mistakes_without_a_file(words, said, capsys):
+    assert main(words) == 2
+    line = capsys.readouterr().err.rstrip("\n")
+    assert said in line and "\n" not in line

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 from collections.abc import Sequence
 from html import escape
 from importlib import resources
@@ -81,16 +80,7 @@ def sections_of(logs: Sequence[Log]) -> list[Section]:
         problem = labels.of_log(log.attrs).problem(log.config["problem"])
         workers = f"{log.n} worker{'s' if log.n > 1 else ''}"
         found.setdefault(f"{problem}, {workers}", []).append(log)
-    return [
-        Section(name, sorted(group_runs(own, by_ranks=True), key=lambda group: _order(group.label)))
-        for name, own in sorted(found.items())
-    ]
-
-
-def _order(label: str) -> list[tuple[float, str]]:
-    """Sorts labels with their numbers by size."""
-    parts = re.split(r"(\d+(?:\.\d+)?(?:e[+-]?\d+)?)", label)
-    return [(float(part), "") if i % 2 else (-1.0, part) for i, part in enumerate(parts)]
+    return [Section(name, group_runs(own, by_ranks=True)) for name, own in sorted(found.items())]
 
 
 def _section(section: Section, targets: Sequence[Target]) -> str:

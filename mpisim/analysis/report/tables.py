@@ -28,7 +28,7 @@ VERSIONS = ("python", "numpy", "scipy", "numba", "h5py", "mpi4py")
 def summary(logs: Sequence[Log]) -> str:
     """How many runs there are, and how they ended."""
     ended = Counter(str(log.attrs.get("status", "unknown")) for log in logs)
-    counts = ", ".join(f"{count} {status}" for status, count in ended.items())
+    counts = ", ".join(f"{count} {status}" for status, count in ended.most_common())
     seconds = sum(map(seconds_of, logs))
     took = f" They took {duration(seconds)}, added up." if seconds else ""
     return f"{len(logs)} run{'s' * (len(logs) > 1)}: {counts}.{took}"

@@ -229,7 +229,9 @@ def _why(path: Path, error: BaseException) -> str:
     """Python's or HDF5's message in plain words."""
     if isinstance(error, FileNotFoundError):
         return "no such log"
-    if isinstance(error, IsADirectoryError | PermissionError):  # HDF5's message has several lines
+    if isinstance(error, IsADirectoryError):
+        return "is a folder, not a log; `mpisim list` lists the runs of a folder"
+    if isinstance(error, PermissionError):  # HDF5's message has several lines
         return f"cannot be read: {os.strerror(error.errno or 0)}"
     message = " ".join(str(error).split())
     if "signature not found" in message:

@@ -93,7 +93,10 @@ def bad_config(path):
     ("write", "message"),
     [
         (lambda path: None, "no such log"),
-        (lambda path: path.mkdir(), "Is a directory"),
+        (
+            lambda path: path.mkdir(),
+            "is a folder, not a log; `mpisim list` lists the runs of a folder",
+        ),
         (lambda path: path.touch(), "the file is empty"),
         (text_file, "not an HDF5 file"),
         (other_hdf5, "holds no group /rounds"),
