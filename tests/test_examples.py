@@ -67,11 +67,17 @@ def test_extending(settings, tmp_path, monkeypatch, capsys):
     assert log.columns["loss"][-1] < log.columns["loss"][0]
 
 
-def test_extending_passes_mpisim_check(tmp_path, monkeypatch, capsys):
+@pytest.fixture
+def one_process(monkeypatch):
+    """`mpisim check` on one rank: tests/analysis/plugin/test_new.py has it start mpirun."""
+
     def none(folder):
         raise NotChecked("other tests start mpirun")
 
     monkeypatch.setattr(ranks, "start", none)
+
+
+def test_extending_passes_mpisim_check(one_process, tmp_path, capsys):
     plugin = tmp_path / "mine_checked.py"
     plugin.write_text("\n\n".join(examples("how-to/extending.md")))
     assert main(["check", str(plugin)]) == 0
@@ -100,17 +106,18 @@ MPIRUN = re.compile(r"^mpirun -n \d+ (?=mpisim )")
 
 
 @pytest.mark.mpi
-def test_tutorial(tmp_path, monkeypatch):
+def test_tutorial(one_process, tmp_path, monkeypatch):
     """All pages in their order, in one folder: files are written, commands and Python run.
 
     The first command under mpirun starts a job; without mpirun, the others write the same logs.
+    Grids have fewer rounds than on the page.
     """
     monkeypatch.chdir(tmp_path)
     assert TUTORIAL[0] == "first-run" and len(TUTORIAL) >= 8
     for page in TUTORIAL:
         for language, name, text in BLOCK.findall(pages(f"tutorial/{page}")):
             if name:
-                Path(name).write_text(text)
+                Path(name).write_text(text.replace("rounds = 300", "rounds = 60"))
             elif language == "python":
                 exec(text, {})
             else:

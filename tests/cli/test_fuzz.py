@@ -33,6 +33,7 @@ from tests.malformed import GOOD, LIBSVM
 often = settings(
     deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
+seldom = settings(often, max_examples=40)  # each starts processes that read the log
 TOKENS = [b"\0", b"\xff", b" ", b"\n", b":", b"1", b"9" * 25, b"-", b"nan", b"inf", b"1e999", b"#"]
 TOKENS += [b"\\u0000", b"\x1b[31m", b"9" * 400, b"9" * 5000, b"[" * 40, b"{a=" * 400]
 TOKENS += [b"\t", b"\r", b"=", b"[", b"]", b'"', b"{", b"}", b".", b",", b"true", b"0x1", b"1_0"]
@@ -160,7 +161,7 @@ def use(path, log):
                 assert result[0][name].tobytes() == file["rounds"][name][:20].tobytes()
 
 
-@often
+@seldom
 @given(share=st.floats(0, 1, exclude_max=True))
 def test_logs_that_are_cut_short(share, log, tmp_path):
     content = log.read_bytes()
@@ -171,7 +172,7 @@ def test_logs_that_are_cut_short(share, log, tmp_path):
 flips = st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(1, 255)), min_size=1)
 
 
-@often
+@seldom
 @given(changes=flips)
 def test_logs_whose_bytes_are_changed(changes, log, tmp_path):
     """Also where HDF5 crashes, which it does on some in a thousand."""
@@ -228,7 +229,7 @@ def _has(file, name):
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@often
+@seldom
 @given(data=st.data())
 def test_logs_with_strange_content(data, log, tmp_path, capfd):
     path = tmp_path / "x.h5"

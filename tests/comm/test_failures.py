@@ -14,12 +14,10 @@ from tests.comm.jobs import ROOT, environment, mpirun, needs_mpirun
 from tests.malformed import CASES
 
 SOME = [
-    "no colon",
-    "wrong type",
-    "unknown flag",
-    "k above d",
-    "unknown data set",
-    "no folder for the log",
+    "no colon",  # seen by the rank that reads the data
+    "unknown flag",  # before MPI starts
+    "k above d",  # on all ranks
+    "no folder for the log",  # on rank 0
 ]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -19,7 +21,7 @@ from mpisim.core.ordered_sums import ordered_sum
 from tests.compressors.cases import CASES, draw, name_of
 from tests.wire.messages import PRECISIONS, contents
 
-NONE = make({"name": "identity"})
+SHAPES = [(3, 3), (4, 50), (0, 5), (2, 1000)]  # workers, d
 each_case = pytest.mark.parametrize("case", CASES, ids=name_of)
 
 
@@ -31,9 +33,12 @@ def test_every_compressor_has_a_row():
 
 
 @each_case
-@pytest.mark.parametrize("precision", PRECISIONS, ids=str)
-@pytest.mark.parametrize(("m", "d"), [(3, 3), (4, 50), (0, 5), (2, 1000)])
-def test_round_trip(case, precision, m, d):
+def test_round_trip(case):
+    for precision, (m, d) in itertools.product(PRECISIONS, SHAPES):
+        round_trip(case, precision, m, d)
+
+
+def round_trip(case, precision, m, d):
     compressor, v = case.bind(d, max(m, 3), precision), vectors(m, d, precision)
     message = compressor.compress(v, draw(m))
     packed = message.encode()
@@ -48,9 +53,12 @@ def test_round_trip(case, precision, m, d):
 
 
 @each_case
-@pytest.mark.parametrize("precision", PRECISIONS[1::2], ids=str)
-@pytest.mark.parametrize("d", [3, 60])
-def test_bits_against_an_independent_count(case, precision, d):
+def test_bits_against_an_independent_count(case):
+    for precision, d in itertools.product(PRECISIONS[1::2], (3, 60)):
+        count_bits(case, precision, d)
+
+
+def count_bits(case, precision, d):
     compressor = case.bind(d, 5, precision)
     message = compressor.compress(vectors(5, d, precision), draw(5))
     packed = message.encode()
@@ -64,10 +72,10 @@ def test_bits_against_an_independent_count(case, precision, d):
 
 
 @each_case
-@pytest.mark.parametrize("number", range(6), ids=lambda i: list(checks(NONE))[i][0][:20])
-def test_what_mpisim_check_checks(case, number):
-    _, check = list(checks(make(case.table)))[number]
-    assert check() == ""
+def test_what_mpisim_check_checks(case):
+    """All but the moments, which `test_moments` tests on more draws."""
+    for what, check in list(checks(make(case.table)))[:6]:
+        assert check() == "", what
 
 
 @each_case
@@ -90,8 +98,12 @@ def test_zero_is_compressed_to_zero(case):
 
 
 @each_case
-@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e300])
-def test_a_diverging_run_can_still_be_sent(case, bad):
+def test_a_diverging_run_can_still_be_sent(case):
+    for bad in (np.nan, np.inf, 1e300):
+        send(case, bad)
+
+
+def send(case, bad):
     compressor, v = case.bind(20, 40), vectors(40, 20)
     v[:, 4] = bad
     message = compressor.compress(v, draw(40))
