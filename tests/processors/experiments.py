@@ -21,7 +21,6 @@ from mpisim.problems.loss_kernels import sigmoid
 from mpisim.problems.tridiagonal import extreme_eigenvalues
 from tests import resumes
 
-CORE = (3, 5)  # dense rows, what theory computes, a minimiser
 RANDK = {"name": "randk", "k": 4}
 SAMPLE = {"name": "logistic", "data": "sample", "workers": 4, "l2": 1e-3}
 QUADRATIC = {"name": "quadratic", "workers": 6, "dimension": 20, "noise": 0.3}
@@ -98,18 +97,17 @@ def functions() -> Iterator[tuple[str, list[np.ndarray]]]:
 
 
 def chosen(dense: str, extent: str) -> Iterator[tuple[str, dict]]:
-    """Names and tables of the experiments; those of ``CORE`` compile few kernels."""
-    for number, (problem, method, compressor, run) in enumerate(experiments(dense)):
-        if extent != "core" or number in CORE:
-            tables = {"problem": problem, "method": method, "run": {"rounds": 6} | run}
-            tables |= {"compressor": compressor} if compressor else {}
-            yield f"{problem['name']}, {method}, {compressor}, {run}", tables
+    """Names and tables of the experiments."""
+    for problem, method, compressor, run in experiments(dense):
+        tables = {"problem": problem, "method": method, "run": {"rounds": 6} | run}
+        tables |= {"compressor": compressor} if compressor else {}
+        yield f"{problem['name']}, {method}, {compressor}, {run}", tables
     if extent == "all":
         yield from resumes.experiments()
 
 
 def digests(dense: str, extent: str) -> dict[str, str]:
-    """The digest of each result, by its name; extent: "core", "usual" or "all"."""
+    """The digest of each result, by its name; extent: "usual" or "all"."""
     found = {name: _digest(*arrays) for name, arrays in functions()}
     for name, tables in chosen(dense, extent):
         result = mpisim.run(mpisim.Experiment.from_dict(tables))
