@@ -85,12 +85,13 @@ demo: $(STAMP) ## what compression is for: five methods, each with its best step
 test: $(STAMP) ## all tests (MPISIM_DATA=FOLDER lets those on real data run)
 	@$(ENV) && .venv/bin/python -m pytest -n 2 --dist loadgroup $(ARGS)
 
-trial: $(STAMP) ## faults in 200 real jobs, power cuts, races, Slurm, corrupted messages, 1 million rounds (docs/concepts/trust.md)
+trial: $(STAMP) ## faults in 200 real jobs, power cuts, races, Slurm, corrupted messages, 1 million rounds, all layouts (docs/concepts/trust.md)
 	@$(ENV) && .venv/bin/python -m tests.trials $(ARGS)
 	@$(ENV) && .venv/bin/python -m tests.trials.slurm
 	@$(ENV) && .venv/bin/python -m tests.trials.messages
 	@$(ENV) && .venv/bin/python -m tests.trials.soak
 	@$(ENV) && .venv/bin/python -m tests.processors
+	@$(ENV) && mpirun -n 6 .venv/bin/python -m tests.comm.layouts --all
 
 lint: $(STAMP) ## ruff, mypy, and the order of the rooms
 	@.venv/bin/python -m ruff check .

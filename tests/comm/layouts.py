@@ -1,7 +1,7 @@
 """Started by test_layouts under mpirun: every method x compressor on 1 rank, and on 2, 3 or 6.
 
-Each experiment is run in one or two of six layouts, in turn, or with --all in all of them. Then
-runs that are gone on with by other ranks.
+Each experiment is run in one or two of six layouts, in turn; with --all (`make trial`) in all of
+them, and with more numbers of workers. Then runs that other ranks continue.
 
 Prints one line for each difference and exits non-zero if there is one.
 """
@@ -67,14 +67,14 @@ TURNS = [  # ranks and layouts, each against one rank
 ]
 
 
-def experiments():
-    """All tables but for the layout."""
+def experiments(every: bool):
+    """All tables but for the layout; ``every``: each method x compressor with 6 and 20 workers."""
     few_workers = itertools.cycle((20, 6, 6, 6, 20, 20))
     for method, compressor in itertools.product(METHODS, COMPRESSORS):
         few = next(few_workers)
         for n, rounds in WORKERS.items():
             many = method in METHODS[2:4] or compressor == COMPRESSORS[1]
-            if n == few or (n == 1000 and many):
+            if n == few or (n == 1000 and many) or (every and n < 1000):
                 yield table(method | {"stepsize": 0.05}, compressor, workers=n, rounds=rounds)
     for method in VARIANCE_REDUCED:
         for compressor in (COMPRESSORS[1], COMPRESSORS[3]):
@@ -167,7 +167,7 @@ def compare(groups: dict[int, MPI.Intracomm], folder: Path, every: bool) -> int:
     different = count = 0
     one, log = folder / "one.h5", folder / "log.h5"
     turns = itertools.cycle([[pair for turn in TURNS for pair in turn]] if every else TURNS)
-    for tables, turn in zip(experiments(), turns, strict=False):
+    for tables, turn in zip(experiments(every), turns, strict=False):
         count += 1
         for ranks, layout in [(1, "shared"), *turn]:
             tables["run"]["layout"] = layout
@@ -182,7 +182,7 @@ def compare(groups: dict[int, MPI.Intracomm], folder: Path, every: bool) -> int:
 
 
 def compare_resumed(groups: dict[int, MPI.Intracomm], folder: Path) -> int:
-    """Runs that are gone on with by other ranks, in the other layout, against those in one."""
+    """Runs that other ranks continue, in the other layout, against those in one."""
     world = MPI.COMM_WORLD
     different = count = 0
     whole, parts = folder / "whole.h5", folder / "parts.h5"
