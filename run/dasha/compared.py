@@ -41,8 +41,10 @@ class Line:
 
     @property
     def dash(self) -> Any:
-        """Solid for DASHA, dashed for MARINA."""
-        return "-" if "dasha" in self.method else (0, (4, 1.5))
+        """Solid for DASHA, dotted with PermK, which lies on it; dashed for MARINA."""
+        if "dasha" not in self.method:
+            return (0, (4, 1.5))
+        return (0, (1, 1.5)) if self.compressor == "permk" else "-"
 
 
 @dataclasses.dataclass(frozen=True)
