@@ -17,6 +17,7 @@ INSTEAD = {"cifar10-part": "generated"}
 BIG = ["problem.width=1.0", "problem.pool=1", "run.rounds=4882", "run.log_every=98"]
 START = ["problem.workers=8", "method.batch=128", "run.rounds=490", "run.log_every=10"]
 # The quick figures' networks: README.md says how they were found.
+STANDS_IN = "ResNet-18 (quick: small-cnn)"
 SMALL = ["problem.model=small-cnn", "problem.width=2.0"]
 THIN = ["problem.width=0.125", "problem.workers=4", "sweep.run.seed=[1,2]"]
 # The paper's networks and images, on the quick figures' part of the data.
@@ -73,12 +74,12 @@ NU = Grid("nu", {"quick": ['sweep.problem.data=["phishing", "a9a"]'], "paper": [
 PI = Grid("pi", {"quick": [], "paper": [*CIFAR, *START]}, instead=INSTEAD)
 
 FIGURES = [
-    _images("fig1", "training ResNet-18: bits of CD-Adam, AMSGrad, 1-bit Adam", RESNET, FIG1),
+    _images("fig1", f"{STANDS_IN}: bits of CD-Adam, AMSGrad, 1-bit Adam", RESNET, FIG1),
     _four_ways("fig2", "four ways of compressing AMSGrad, scaled sign", logistic_claims.fig2),
     _images("fig3", "the same network: CD-Adam, EF21, 1-bit Adam", RESNET, FIG3),
     _four_ways("fig4", "the four ways of Figure 2 with Top-1", logistic_claims.fig4),
-    _images("fig5", "ResNet-18 over bits, training and test", RESNET, over(BITS, 5)),
-    _images("fig6", "ResNet-18 over epochs, training and test", RESNET, over(EPOCHS, 6)),
+    _images("fig5", f"{STANDS_IN} over bits, training and test", RESNET, over(BITS, 5)),
+    _images("fig6", f"{STANDS_IN} over epochs, training and test", RESNET, over(EPOCHS, 6)),
     _images("fig7", "VGG-16 over bits", VGG, over(BITS, 7)),
     _images("fig8", "VGG-16 over epochs", VGG, over(EPOCHS, 8)),
     _images("fig9", "WideResNet-16-4 over bits", WIDE, over(BITS, 9)),
