@@ -8,7 +8,12 @@ from mpisim.runs.labels import Labels, compressor, method, number, of_log, param
 
 __all__ = ["Labels", "compressor", "method", "number", "of_log", "parameter", "problem", "training"]
 
-NETWORKS = {"resnet18": "ResNet-18", "vgg16": "VGG-16", "wrn-16-4": "WideResNet-16-4"}
+NETWORKS = {
+    "resnet18": "ResNet-18",
+    "vgg16": "VGG-16",
+    "wrn-16-4": "WideResNet-16-4",
+    "linear": "a linear model",
+}
 IMAGES = {
     "cifar10": "CIFAR-10",
     "cifar100": "CIFAR-100",
@@ -23,7 +28,7 @@ def training(config: dict[str, Any], n: int) -> str:
     width, pool = float(table["width"]), int(table["pool"])
     name = NETWORKS.get(table["model"], str(table["model"]))
     data = IMAGES.get(table["data"], str(table["data"]))
-    less = [] if width == 1 else [f"{width:g} of its channels"]
+    less = [] if width == 1 else [f"{width:g} times its channels"]
     less += [] if pool == 1 else [f"images averaged over {pool} x {pool} pixels"]
     less += [f"{table['samples']} images"] if table["samples"] else []
     small = f" ({', '.join(less)})" if less else ""

@@ -16,14 +16,26 @@ CIFAR = ["problem.data=cifar10", "problem.samples=0", "problem.augment=true"]
 INSTEAD = {"cifar10-part": "generated"}
 BIG = ["problem.width=1.0", "problem.pool=1", "run.rounds=4882", "run.log_every=98"]
 START = ["problem.workers=8", "method.batch=128", "run.rounds=490", "run.log_every=10"]
+# The quick figures' networks: README.md says how they were found.
+STANDS_IN = "ResNet-18 (quick: small-cnn)"
+SMALL = ["problem.model=small-cnn", "problem.width=2.0"]
+THIN = ["problem.width=0.125", "problem.workers=4", "sweep.run.seed=[1,2]"]
+# The paper's networks and images, on the quick figures' part of the data.
+WHOLE = ["problem.pool=1", "run.rounds=300", "run.log_every=50", "sweep.run.seed=[1]"]
+TABLE2 = [
+    "problem.model=resnet18",
+    "sweep.folder=logs/cdadam-table2",
+    "run.ranks=all",
+    "run.rounds=48",
+]
 
 
-def _trained(model: str, folder: str, methods: Collection[str], *more: str) -> Grid:
+def _trained(model: str, folder: str, methods: Collection[str], quick: list[str]) -> Grid:
     """The runs of a network, which figures share."""
-    settings = [f"problem.model={model}", f"sweep.folder=logs/cdadam-{folder}", *more]
+    settings = [f"problem.model={model}", f"sweep.folder=logs/cdadam-{folder}"]
     return Grid(
         "images",
-        {"quick": settings, "paper": settings},
+        {"quick": [*settings, *quick], "whole": [*settings, *WHOLE], "paper": settings},
         files={"paper": "images-paper"},
         methods=methods,
         instead=INSTEAD,
@@ -40,22 +52,34 @@ def _four_ways(name: str, title: str, claims: Callable[[list[Log]], Iterable[Cla
 
 
 # Only ResNet-18's figures show AMSGrad.
-RESNET = _trained("resnet18", "resnet18", LOOKS)
-VGG, WIDE = (_trained(model, model, ("cd-adam", *RIVALS)) for model in ("vgg16", "wrn-16-4"))
+RESNET = _trained("resnet18", "fig1", LOOKS, SMALL)
+VGG, WIDE = (
+    _trained(model, folder, ("cd-adam", *RIVALS), THIN)
+    for model, folder in (("vgg16", "fig7"), ("wrn-16-4", "fig9"))
+)
 # Seconds count, so each run has all ranks; a few rounds show what each takes and sends.
-TIMED = _trained("resnet18", "table2", table2.METHODS, "run.ranks=all", "run.rounds=48")
+TIMED = Grid(
+    "images",
+    {
+        "quick": [*TABLE2, "problem.width=0.125", "method.batch=32", "sweep.run.seed=[1]"],
+        "paper": TABLE2,
+    },
+    files={"paper": "images-paper"},
+    methods=table2.METHODS,
+    instead=INSTEAD,
+)
 SIZES = Grid("fig11", {"quick": [], "paper": [*CIFAR, *BIG]}, instead=INSTEAD)
 ERRORS = Grid("errors", {"quick": [], "paper": ["run.rounds=10000"]})
 NU = Grid("nu", {"quick": ['sweep.problem.data=["phishing", "a9a"]'], "paper": []})
 PI = Grid("pi", {"quick": [], "paper": [*CIFAR, *START]}, instead=INSTEAD)
 
 FIGURES = [
-    _images("fig1", "training ResNet-18: bits of CD-Adam, AMSGrad, 1-bit Adam", RESNET, FIG1),
+    _images("fig1", f"{STANDS_IN}: bits of CD-Adam, AMSGrad, 1-bit Adam", RESNET, FIG1),
     _four_ways("fig2", "four ways of compressing AMSGrad, scaled sign", logistic_claims.fig2),
     _images("fig3", "the same network: CD-Adam, EF21, 1-bit Adam", RESNET, FIG3),
     _four_ways("fig4", "the four ways of Figure 2 with Top-1", logistic_claims.fig4),
-    _images("fig5", "ResNet-18 over bits, training and test", RESNET, over(BITS, 5)),
-    _images("fig6", "ResNet-18 over epochs, training and test", RESNET, over(EPOCHS, 6)),
+    _images("fig5", f"{STANDS_IN} over bits, training and test", RESNET, over(BITS, 5)),
+    _images("fig6", f"{STANDS_IN} over epochs, training and test", RESNET, over(EPOCHS, 6)),
     _images("fig7", "VGG-16 over bits", VGG, over(BITS, 7)),
     _images("fig8", "VGG-16 over epochs", VGG, over(EPOCHS, 8)),
     _images("fig9", "WideResNet-16-4 over bits", WIDE, over(BITS, 9)),

@@ -2,74 +2,107 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
-from mpisim.analysis import labels
-from mpisim.analysis.claims import Claim, Evidence, Verdict, every, judge, state
-from mpisim.analysis.curves import LOSS, NORM, Axis
-from mpisim.runs.log.reader import Log
+from mpisim.analysis.claims import Claim, Evidence, Verdict, decided, every, judge, state
+from mpisim.analysis.curves import EPOCHS, LOSS, NORM, Axis
 
-from .equal_cost import ACCURACY, COSTS, TEST_ACCURACY, TEST_LOSS, TEST_NORM, better
-
-MIDWAY = {  # Figures 7 and 8
-    7: "EF21 intermediately shows a faster decrease in the loss function. [...] EF21 intermediately"
-    " shows a faster increase in accuracy as well",
-    8: "EF21 intermediately shows a faster decrease in the loss function. [...] EF21 intermediately"
-    " shows a faster increase in accuracy",
-}
-DIVERGES_9 = (
-    "1-bit Adam initially shows a lower gradient norm while its gradient norm diverges later"
+from .equal_cost import (
+    ACCURACY,
+    COSTS,
+    TEST_ACCURACY,
+    TEST_LOSS,
+    TEST_NORM,
+    Runs,
+    ahead,
+    at_equal,
+    better,
+    gone,
+    name,
+    pairs,
 )
-AHEAD_10 = "1-bit Adam keeps a slighter better performance on training loss and training accuracy"
+from .said import AHEAD_10, DIVERGES_9, EARLY, MIDWAY, WORSE
+
 EF21, ONE_BIT, OWN = "ef21-2way", "1bit-adam", "cd-adam"
+FIRST = 0.25  # "the early stage" is this share of what both spent
+SIMILAR = 1.1  # "similar" is up to this factor
+NORMS = NORM, TEST_NORM
+
+Compare = Callable[[Runs, Runs], Iterator[Evidence]]
 
 
-def claims(found: dict[str, Log], x: Axis, number: int, source: str) -> Iterator[Claim]:
+def claims(found: Mapping[str, Runs], x: Axis, number: int, source: str) -> Iterator[Claim]:
     """The statements of Figure ``number``, whose curves are over x."""
-    own, cost = found[OWN], COSTS[x]
+    cost = f"at equal {COSTS[x]}"
+
+    def each(one: str, other: str, compare: Compare) -> Iterator[Evidence]:
+        missing = [method for method in (one, other) if method not in found]
+        yield from map(gone, missing)
+        if not missing:
+            yield from compare(found[one], found[other])
+
+    if number in EARLY:
+        faster = x is EPOCHS  # 1-bit Adam is: its warm-up sends everything
+        ys = (LOSS, ACCURACY) if faster else (LOSS,)
+        ranks = (ONE_BIT, OWN) if faster else (OWN, ONE_BIT)
+        alike = each(EF21, OWN, lambda a, b: (similar(a, b, x, y) for y in ys))
+        apart = each(*ranks, lambda a, b: (ahead(a, b, x, y, FIRST) for y in ys))
+        text = f"at first EF21 is where CD-Adam is, 1-bit Adam {'ahead' if faster else 'behind'}"
+        yield state(f"{text}, {cost}", EARLY[number], source, [*alike, *apart])
+    if number in WORSE:
+        two = LOSS, TEST_ACCURACY
+        ours, theirs = (
+            each(one, ONE_BIT, lambda a, b: (_named(better(a, b, y, x), a) for y in two))
+            for one in (OWN, EF21)
+        )
+        text = f"1-bit Adam is behind CD-Adam and EF21 {cost}"
+        yield state(text, WORSE[number], source, [*ours, *theirs])
     if number in MIDWAY:
         four = LOSS, TEST_LOSS, ACCURACY, TEST_ACCURACY
-        each = [_gone(EF21)] if EF21 not in found else [ahead(found[EF21], own, x, y) for y in four]
-        text = f"EF21 is ahead of CD-Adam on the way, at equal {cost}"
-        yield state(text, MIDWAY[number], source, each)
-    rival = found.get(ONE_BIT)
+        on_the_way = each(EF21, OWN, lambda a, b: (ahead(a, b, x, y) for y in four))
+        text = f"EF21 is ahead of CD-Adam on the way, {cost}"
+        yield state(text, MIDWAY[number], source, on_the_way)
     if number == 9:
-        both = [_gone(ONE_BIT)] if rival is None else _lower_then_up(rival, own, x)
+        # At equal epochs: CD-Adam has ended before 1-bit Adam has sent its first rows' bits.
         text = "1-bit Adam's gradient norm is lower at first, and grows later"
+        both = each(ONE_BIT, OWN, lambda a, b: (_lower_then_up(a, b, EPOCHS, y) for y in NORMS))
         yield state(text, DIVERGES_9, source, both)
     if number == 10:
         two = LOSS, ACCURACY
-        each = [_gone(ONE_BIT)] if rival is None else [better(rival, own, y, x) for y in two]
-        text = f"1-bit Adam is ahead in training at equal {cost}"
-        yield state(text, AHEAD_10, source, each)
+        training = each(ONE_BIT, OWN, lambda a, b: (better(a, b, y, x) for y in two))
+        yield state(f"1-bit Adam is ahead in training {cost}", AHEAD_10, source, training)
 
 
-def ahead(one: Log, other: Log, x: Axis, y: Axis, until: float = 1.0) -> Evidence:
-    """``one`` has the better y somewhere within the share ``until`` of what both spent on x."""
-    ours, theirs = x.values(one), x.values(other)
-    places = ours[(ours > 0) & (ours <= until * min(ours[-1], theirs[-1]))]
-    values = [np.interp(places, x.values(log), y.values(log)) for log in (one, other)]
+def _named(evidence: Evidence, own: Runs) -> Evidence:
+    """Evidence that also says which method is compared."""
+    return dataclasses.replace(evidence, where=f"{name(own)}, {evidence.where}")
+
+
+def similar(one: Runs, other: Runs, x: Axis, y: Axis) -> Evidence:
+    """At all rows of the early stage the medians over the seeds are equal up to `SIMILAR`."""
+    places, values = at_equal(pairs(one, other), x, y, FIRST)
     if not places.size:
-        return Evidence(y.label(one), "no row is that early", Verdict.UNDECIDED)
-    ratios = values[0] / values[1] if y.name.endswith("accuracy") else values[1] / values[0]
-    best = int(np.argmax(ratios))
-    measured = f"{values[0][best]:.3g} and {values[1][best]:.3g} at {places[best]:.3g} {COSTS[x]}"
-    ratio = float(ratios[best])
-    return Evidence(y.label(one), measured, judge([ratio]), {"median": ratio})
+        return Evidence(y.label(one[0]), "no row is that early", Verdict.UNDECIDED)
+    ratios = np.median(values[:, 0] / values[:, 1], axis=0)
+    low, high = float(ratios.min()), float(ratios.max())
+    measured = f"{low:.3g} to {high:.3g} times in the first {FIRST:.0%}"
+    within = decided(low >= 1 / SIMILAR and high <= SIMILAR)
+    return Evidence(y.label(one[0]), measured, within, {"low": low, "high": high})
 
 
-def _lower_then_up(one: Log, other: Log, x: Axis) -> Iterator[Evidence]:
+def _lower_then_up(one: Runs, other: Runs, x: Axis, y: Axis) -> Evidence:
     """Below ``other`` in the first half, and at the end above both ``other`` and its own least."""
-    for y in (NORM, TEST_NORM):
-        first, values = ahead(one, other, x, y, until=0.5), y.values(one)
-        least, end, theirs = float(values.min()), float(values[-1]), float(y.values(other)[-1])
-        later = Evidence("", "", judge([end / max(least, theirs)]))
-        measured = f"{first.measured}; least {least:.3g}, at the end {end:.3g} against {theirs:.3g}"
-        numbers = first.numbers | {"least": least, "end": end, "other": theirs}
-        yield Evidence(y.label(one), measured, every([first, later]), numbers)
-
-
-def _gone(rival: str) -> Evidence:
-    return Evidence("", f"no complete run of {labels.method(rival)}", Verdict.UNDECIDED)
+    first, both = ahead(one, other, x, y, until=0.5), pairs(one, other)
+    least = [float(y.values(log).min()) for log, _ in both]
+    end, theirs = ([float(y.values(pair[i])[-1]) for pair in both] for i in (0, 1))
+    later = [e / max(a, b) for e, a, b in zip(end, least, theirs, strict=True)]
+    verdict = judge(later) if later else Verdict.UNDECIDED
+    measured = first.measured
+    if both:
+        three = (float(np.median(values)) for values in (least, end, theirs))
+        measured += "; least {:.3g}, at the end {:.3g} against {:.3g}".format(*three)
+    numbers = first.numbers | {"least": least, "end": end, "other": theirs}
+    return Evidence(y.label(one[0]), measured, every([first, Evidence("", "", verdict)]), numbers)

@@ -7,6 +7,7 @@ assumption that is in the paper's range. With unsquared norms, as in the code, i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ def draw(logs: list[Log]) -> Any:
     figure, ((panel,),) = panels.grid(1, 1, (5.6, 3.0))
     panel.axhspan(LOW, HIGH, color=SHADE, linewidth=0)
     for axis, look in LOOKS.items():
-        panels.curve(panel, [log], ROUNDS, axis, *look)
+        panels.curve(panel, logs, ROUNDS, axis, *look)
     panels.dress(panel, ROUNDS, KEPT, "round", "pi")
     entries = panels.entries_of({axis.text: look for axis, look in LOOKS.items()})
     shade = panels.colours_of([("the paper's range", SHADE)], 6)
@@ -44,17 +45,18 @@ def draw(logs: list[Log]) -> Any:
 
 def claims(logs: list[Log]) -> list[Claim]:
     """That pi stays in the paper's range."""
-    return [in_range(logs[0])]
+    return [in_range(logs)]
 
 
-def in_range(log: Log) -> Claim:
+def in_range(logs: Sequence[Log]) -> Claim:
     """What the server keeps decides; the other measurements are told beside it."""
     text = f"pi of the scaled sign is within [{LOW}, {HIGH}] in the whole training"
-    return state(text, QUOTE, SOURCE, [_within(log, axis, axis is KEPT) for axis in LOOKS])
+    return state(text, QUOTE, SOURCE, [_within(logs, axis, axis is KEPT) for axis in LOOKS])
 
 
-def _within(log: Log, axis: Named, counts: bool) -> Evidence:
-    pi, where = axis.values(log), axis.text.partition(":")[0]
+def _within(logs: Sequence[Log], axis: Named, counts: bool) -> Evidence:
+    """Of all runs."""
+    pi, where = np.concatenate([axis.values(log) for log in logs]), axis.text.partition(":")[0]
     pi = pi[np.isfinite(pi)]
     if not pi.size:
         return Evidence(where, "no round was logged", Verdict.UNDECIDED, counts=counts)

@@ -27,7 +27,7 @@ def rows(logs: list[Log]) -> list[tuple[str, float, float, float]]:
     """Method, seconds of a round, bits of a worker, and those bits by the table's formula."""
     return [
         (method, float(log.column("seconds")[-1] / log.column("round")[-1]), *_bits(log))
-        for method, log in of_method(logs, METHODS).items()
+        for method, (log, *_) in of_method(logs, METHODS).items()
     ]
 
 
@@ -48,7 +48,7 @@ def draw(logs: list[Log]) -> Any:
         (labels.method(method), f"{seconds:.3g}", f"{bits:.4g}", f"{formula:.4g}")
         for method, seconds, bits, formula in rows(logs)
     ]
-    log = next(iter(of_method(logs, METHODS).values()))
+    log = next(iter(of_method(logs, METHODS).values()))[0]
     figure, ((panel,),) = panels.grid(1, 1, (3 * panels.PANEL[0], panels.PANEL[1]))
     figure.set_layout_engine("none")
     panel.set_position((0.03, 0.15, 0.94, 0.8))

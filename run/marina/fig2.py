@@ -51,12 +51,12 @@ ACCURACIES = (
 
 @dataclasses.dataclass(frozen=True)
 class Best:
-    """The run with the best step.
+    """The runs with the best step, one for each seed.
 
     edge : why a wider grid of steps may have a better one; empty where the best is inside
     """
 
-    log: Log
+    logs: list[Log]
     edge: str
 
 
@@ -70,13 +70,13 @@ def share(log: Log) -> float:
 
 
 def runs(logs: list[Log], criterion: str) -> Found:
-    """The run of each method and K with the best step by ``criterion``."""
+    """The runs of each method and K with the best step by ``criterion``."""
     by_path = {str(log.path): log for log in logs}
     found = {}
     for setting in tuned(logs, criterion):
         if setting.best is not None:
-            log = by_path[setting.best.logs[0]]
-            found[str(log.attrs["method"]), share(log)] = Best(log, _edge(log, setting))
+            own = [by_path[path] for path in setting.best.logs]
+            found[str(own[0].attrs["method"]), share(own[0])] = Best(own, _edge(own[0], setting))
     return dict(sorted(found.items()))
 
 
@@ -99,7 +99,7 @@ def draw(logs: list[Log]) -> Any:
     for row, own, y in zip(drawn, found, ACCURACIES, strict=True):
         for panel, x in zip(row, COSTS, strict=True):
             for (method, k), best in own.items():
-                panels.curve(panel, [best.log], x, y.axis, colours[k], DASHES[method])
+                panels.curve(panel, best.logs, x, y.axis, colours[k], DASHES[method])
             panels.dress(panel, x, y.axis, x.label(logs[0]), y.axis.label(logs[0]))
     entries = panels.colours_of([(_name(k), colour) for k, colour in colours.items()])
     entries += panels.dashes_of({labels.method(name): dash for name, dash in DASHES.items()})
@@ -125,9 +125,9 @@ def claims(logs: list[Log]) -> Iterator[Claim]:
 def _faster(found: Found, k: float, x: Axis, y: Accuracy) -> Evidence:
     """Compares the runs with the best steps; not decided where one is at the edge of the grid."""
     pair = [[found[method, k]] if (method, k) in found else [] for method in DASHES]
-    own, rival = ([best.log for best in side] for side in pair)
+    own, rival = ([log for best in side for log in best.logs] for side in pair)
     one = compare(_name(k), own, rival, x, y.axis, y.targets)
-    steps = [float(log.attrs["stepsize"]) for log in (*own, *rival)]
+    steps = [float(best.logs[0].attrs["stepsize"]) for side in pair for best in side]
     one = dataclasses.replace(one, numbers=one.numbers | {"steps": steps})
     edges = [best.edge for side in pair for best in side if best.edge]
     if not edges:
