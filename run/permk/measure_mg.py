@@ -12,8 +12,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from mpi4py import MPI
 
+from mpisim.comm.one_process import OneProcess
 from mpisim.core.atomic_file import write_json
 from mpisim.core.errors import InputError
 from mpisim.problems.data import libsvm
@@ -69,5 +69,5 @@ def of_split(data: str, seed: int) -> Constants:
     split = {"split": "shuffled", "remainder": "spread"}
     method = {"name": "gd", "stepsize": 1.0}
     tables = {"problem": problem | split, "method": method, "run": {"rounds": 0, "seed": seed}}
-    setup = Setup(parse(tables), MPI.COMM_SELF)
+    setup = Setup(parse(tables), OneProcess())  # type: ignore[arg-type]
     return constants(setup.problem, setup.star)

@@ -1,6 +1,8 @@
 """The PermK paper's figures of quadratic tasks, from real short runs; its A.8.1 by hand."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +13,10 @@ from mpisim.analysis.claims import at_one_target, judge
 from mpisim.analysis.study import find
 from mpisim.core.errors import InputError
 from mpisim.problems.data import arrange
+from mpisim.problems.data.sample import write_sample
 from mpisim.runs.log.reader import read
 from run.permk import groups, measure_mg, mg, quadratic, quadratic_claims
+from tests.comm.jobs import ROOT
 from tests.helpers import run_tables
 
 SIZES, NOISES, MULTIPLES = (4, 40), (0.0, 0.8), (1.0, 8.0, 512.0)
@@ -254,6 +258,16 @@ def test_mg_against_dense_eigenvalues(need_data, tmp_path):
         apart = np.abs(np.linalg.eigvalsh(first - second)).max() / 2
         assert found[mg.INFERRED]["L_plus"][seed - 1] == pytest.approx(np.sqrt(square))
         assert found[mg.INFERRED]["L_pm"][seed - 1] == pytest.approx(apart, rel=1e-6)
+
+
+def test_mg_is_measured_where_mpi_has_not_started(tmp_path):
+    write_sample(tmp_path / "data", rows=20)
+    code = (
+        "import mpi4py; mpi4py.rc.initialize = False; from run.permk.measure_mg import of_split;"
+        f"print(of_split({str(tmp_path / 'data')!r}, 1).L_pm > 0)"
+    )
+    job = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert job.stdout == "True\n", job.stderr
 
 
 def test_two_groups(tmp_path):
