@@ -128,4 +128,7 @@ def test_the_grid(scale, counts):
     for point in grid:
         assert parse(point).table["method"]["batch"] == 0.02
     steps = {(p["method"]["name"], p["method"]["stepsize"]) for p in grid}
-    assert len(steps) == 2 * 6 and len(grid) == len(steps) * (len(counts) + (scale == "paper"))
+    seeds = {parse(point).table["run"]["seed"] for point in grid}
+    assert seeds == ({1, 2, 3} if scale == "quick" else {1})
+    settings = len(steps) * (len(counts) + (scale == "paper"))
+    assert len(steps) == 2 * 6 and len(grid) == settings * len(seeds)
