@@ -116,6 +116,8 @@ def test_keys_of_a_method_have_its_own_defaults(generated):
 
 
 def test_generated_pages(generated):
+    from names_and_keys import belongs, methods_of_the_package
+
     marked = {
         name
         for path in ROOT.glob("docs/**/*.md")
@@ -125,7 +127,10 @@ def test_generated_pages(generated):
     more = [name for kind in METRICS.values() for name, *_ in kind.columns]
     for name in [*(name for name, *_ in columns(True)), *more]:
         assert f"| `{name}` |" in generated["columns"]
-    for names, section in ((COMPRESSORS, "compressors"), (METHODS, "methods")):
+    compressors = [name for name, kind in COMPRESSORS.items() if belongs(kind)]
+    methods = [name for name, _ in methods_of_the_package()]
+    assert len(compressors) > 15 and len(methods) > 20
+    for names, section in ((compressors, "compressors"), (methods, "methods")):
         assert all(f"### `{name}`\n" in generated[section] for name in names)
     for name in COMMANDS:
         assert f"## mpisim {name}\n" in generated["commands"]

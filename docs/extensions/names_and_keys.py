@@ -56,12 +56,11 @@ def data_keys() -> str:
 def method_names() -> str:
     """Every method with its pair, and the keys of both halves."""
     rows = []
-    for name, pair in METHODS.items():
-        if belongs(ESTIMATORS[pair.estimator]):
-            halves = f"{pair.estimator} + {pair.optimizer}"
-            own = {key: field for kind in kinds_of(pair) for key, field in fields(kind)}
-            keys = brief(own.items(), pair.defaults)
-            rows.append([spelled(name, METHODS.aliases), halves, keys])
+    for name, pair in methods_of_the_package():
+        halves = f"{pair.estimator} + {pair.optimizer}"
+        own = {key: field for kind in kinds_of(pair) for key, field in fields(kind)}
+        keys = brief(own.items(), pair.defaults)
+        rows.append([spelled(name, METHODS.aliases), halves, keys])
     return table(["name", "estimator + optimizer", "keys"], rows)
 
 
@@ -98,10 +97,9 @@ def problems() -> str:
 def methods() -> str:
     """Every method, with the keys of its two halves."""
     parts = []
-    for name, pair in METHODS.items():
-        if belongs(ESTIMATORS[pair.estimator]):
-            head = f"{pair.label}: estimator `{pair.estimator}`, optimizer `{pair.optimizer}`."
-            parts.append(entry(name, kinds_of(pair), ["method"], head, pair.defaults))
+    for name, pair in methods_of_the_package():
+        head = f"{pair.label}: estimator `{pair.estimator}`, optimizer `{pair.optimizer}`."
+        parts.append(entry(name, kinds_of(pair), ["method"], head, pair.defaults))
     return "\n\n".join(parts)
 
 
@@ -141,6 +139,10 @@ def belongs(kind: type) -> bool:
 
 def ours(kinds: Mapping[str, type]) -> list[tuple[str, type]]:
     return sorted((name, kind) for name, kind in kinds.items() if belongs(kind))
+
+
+def methods_of_the_package() -> list[tuple[str, Pair]]:
+    return [item for item in METHODS.items() if belongs(ESTIMATORS[item[1].estimator])]
 
 
 def kinds_of(pair: Pair) -> list[type]:

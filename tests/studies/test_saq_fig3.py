@@ -112,11 +112,11 @@ def test_from_the_command_to_the_picture(monkeypatch, tmp_path, capsys):
     monkeypatch.setitem(figure.source.scales, "quick", 1)
     folder = str(ROOT / "run" / "saq")
     assert main(["study", folder, "fig3"]) == 0
-    assert "not decided\n" in capsys.readouterr().out
+    assert "saq-fig3: " in capsys.readouterr().out
     assert import_module(f"{package}.fig3").read(Path("logs/saq-fig3")).vectors == 1
     (tmp_path / "figures" / "saq-fig3.png").unlink()
     assert main(["figure", "saq-fig3"]) == 0
-    assert "not decided\n" in capsys.readouterr().out
+    assert "saq-fig3: " in capsys.readouterr().out
     assert (tmp_path / "figures" / "saq-fig3.png").stat().st_size > 10_000
     assert main(["study", folder, "fig3", "--scale", "huge"]) == 2
     assert "--scale: unknown name 'huge'; known: paper, quick" in capsys.readouterr().err
