@@ -8,80 +8,23 @@ import pytest
 from mpisim.analysis import labels
 from mpisim.analysis.study import find
 from mpisim.runs.experiment import parse
-from mpisim.runs.log.reader import Log
 from run.cdadam import pi
+from tests.studies.networks import (
+    ROWS,
+    D,
+    figure,
+    four_logs,
+    log_of,
+    seeded,
+    with_columns,
+)
 
-ACCURACIES = ("train_accuracy", "test_accuracy")
-D, N, ROWS = 1000, 8, 11
 NAMES = ["cdadam-fig1", "cdadam-fig3", "cdadam-fig5", "cdadam-fig10", "cdadam-table2"]
-MESSAGES = {"amsgrad": 32 * D, "cd-adam": 32 + D, "1bit-adam": 32 + D, "ef21-2way": 60 * 16}
-
-
-def figure(name):
-    """The figure called STUDY-NAME."""
-    return find(name)[1]
-
-
-def log_of(method, rate, k=0.016, **more):
-    """A log whose loss falls by e^-rate in each of 10 rounds, all rounds logged."""
-    rounds = np.arange(ROWS)
-    warm = 2 if method == "1bit-adam" else 0
-    bits = np.cumsum([0, *np.where(rounds[:-1] < warm, 32 * D, MESSAGES.get(method, 100))])
-    loss = np.exp(-rate * rounds)
-    compressor = {"identity": {}, "topk": {"k": k}, "randk": {"k": k}, "scaled-sign": {}}
-    name = {"amsgrad": "identity", "ef21-2way": "topk"}
-    chosen = more.pop("compressor", name.get(method, "scaled-sign"))
-    table = {
-        "problem": {"name": "torch", "workers": N},
-        "method": {"name": method, "stepsize": 0.1, "batch": 16},
-        "compressor": {"name": chosen} | compressor[chosen],
-        "run": {"rounds": ROWS - 1},
-    }
-    columns = {
-        "round": rounds,
-        "loss": loss,
-        "grad_norm_sq": loss**2,
-        "bits_up": N * bits,
-        "bits_down": N * bits,
-        "oracle_calls": rounds * N * 16,
-        "test_loss": 1.1 * loss,
-        "test_grad_norm_sq": loss**2,
-        "train_accuracy": 1 - 0.9 * loss,
-        "test_accuracy": 1 - 0.9 * loss,
-        "time_compute": 0.5 * rounds,
-        "time_compress": 0.1 * rounds if method in ("cd-adam", "ef21-2way") else 0.0 * rounds,
-        "pi_up": np.append(np.nan, np.full(ROWS - 1, 0.65)),
-        "pi_up_max": np.append(np.nan, np.full(ROWS - 1, 0.7)),
-        "pi_down": np.append(np.nan, np.full(ROWS - 1, 0.35)),
-        "pi_code": np.append(np.nan, np.full(ROWS - 1, 0.4)),
-    }
-    return Log(
-        path=f"{method}-{rate}",
-        attrs={
-            "method": method,
-            "workers": N,
-            "dimension": D,
-            "method_warmup": 2,
-            "seed": 1,
-            "stepsize": 0.1,
-            "status": "done",
-        },
-        columns=columns,
-        workers={"rows": np.full(N, 250)},
-        units={},
-        descriptions={},
-        config=parse(table).table,
-    )
 
 
 @pytest.fixture
 def logs():
-    return [
-        log_of("cd-adam", 0.10),
-        log_of("amsgrad", 0.10),
-        log_of("1bit-adam", 0.11),
-        log_of("ef21-2way", 0.05),
-    ]
+    return four_logs()
 
 
 def test_the_bits_saved_are_judged_along_the_curve(logs):
@@ -209,99 +152,6 @@ def test_larger_n_and_tau():
     base.config["problem"] |= {"model": "small-cnn", "width": 2.0, "pool": 2}
     small = "small-cnn on CIFAR-10 (2 times its channels, images averaged over 2 x 2 pixels)"
     assert labels.training(base.config, 4) == f"{small}, n = 4, batch 16"
-
-
-def seeded(log, seed):
-    return dataclasses.replace(log, attrs=log.attrs | {"seed": seed})
-
-
-def with_columns(log, **columns):
-    return dataclasses.replace(log, columns=log.columns | columns)
-
-
-def claim_of(name, logs, start):
-    """The claim of figure ``name`` whose text begins with ``start``."""
-    [found] = [claim for claim in figure(name).claims(logs) if claim.claim.startswith(start)]
-    return found
-
-
-def test_at_first_curves_are_similar_or_apart(logs):
-    """Within 10% of each other in the first quarter, which is two rounds here."""
-    own, *_, ef21 = logs
-    start = "at first EF21 is where CD-Adam is"
-    found = claim_of("cdadam-fig6", logs, start)  # (ef21 - own) is 0.05 a round: 1.105 after two
-    assert [one.where for one in found.evidence] == ["training loss", "training accuracy"] * 2
-    assert found.evidence[0].numbers["low"] == pytest.approx(np.exp(0.05))
-    assert found.evidence[0].numbers["high"] == pytest.approx(np.exp(2 * 0.05))
-    assert found.evidence[0].verdict == "does not hold"
-    closer = [own, log_of("1bit-adam", 0.2), log_of("ef21-2way", 0.09)]
-    assert claim_of("cdadam-fig6", closer, start).verdict == "holds"
-    behind = [own, log_of("1bit-adam", 0.05), log_of("ef21-2way", 0.09)]
-    assert claim_of("cdadam-fig6", behind, start).evidence[2].verdict == "does not hold"
-    # Over bits 1-bit Adam's warm-up makes it slow, and no accuracy is spoken of.
-    bits = claim_of("cdadam-fig3", closer, start)
-    assert [one.where for one in bits.evidence] == ["training loss"] * 2
-    assert bits.evidence[1].verdict == "holds" and "warmup" in bits.quote
-    missing = claim_of("cdadam-fig3", [own, ef21], start)
-    assert missing.verdict == "not decided" and "1-bit Adam" in missing.measured
-
-
-def test_1_bit_adam_is_behind_both_at_equal_bits(logs):
-    start = "1-bit Adam is behind CD-Adam and EF21"
-    found = claim_of("cdadam-fig9", logs, start)
-    assert found.verdict == "holds" and len(found.evidence) == 4
-    assert found.evidence[2].where == "EF21 (two-way), training loss, 1-bit Adam"
-    bits = {name: logs[0].column(name) for name in ("bits_up", "bits_down")}
-    without_warmup = [*logs[:2], with_columns(log_of("1bit-adam", 0.2), **bits), logs[3]]
-    assert claim_of("cdadam-fig9", without_warmup, start).verdict == "does not hold"
-
-
-@pytest.mark.parametrize("name", ["cdadam-fig7", "cdadam-fig8"])
-def test_ef21_may_be_ahead_on_the_way(name, logs):
-    own, *_, ef21 = logs
-    start = "EF21 is ahead"
-    behind = claim_of(name, logs, start)
-    assert behind.verdict == "does not hold" and "intermediately" in behind.quote
-    ahead = [np.where(np.arange(ROWS) == 4, 0.5, 1) * ef21.column(y) for y in ("loss", "test_loss")]
-    better = [np.where(np.arange(ROWS) == 4, 0.99, ef21.column(y)) for y in ACCURACIES]
-    faster = with_columns(ef21, loss=ahead[0], test_loss=ahead[1])
-    found = claim_of(name, [own, *logs[1:3], faster], start)
-    assert [one.verdict for one in found.evidence] == ["holds"] * 2 + ["does not hold"] * 2
-    # 2.7 e^-0.2 / e^-0.4 over rounds; over bits EF21's round 4 is less than one of CD-Adam's
-    share = found.evidence[0].numbers["median"]
-    assert name.endswith("7") or share == pytest.approx(2 * np.exp(4 * (0.05 - 0.10)))
-    faster = with_columns(faster, **dict(zip(ACCURACIES, better, strict=True)))
-    assert claim_of(name, [own, *logs[1:3], faster], start).verdict == "holds"
-    assert claim_of(name, logs[:3], start).verdict == "not decided"
-
-
-def test_the_norm_of_1_bit_adam_is_lower_and_diverges(logs):
-    own, amsgrad, one_bit, ef21 = logs
-    start, least = "1-bit Adam's gradient norm", 1e-9
-    assert claim_of("cdadam-fig9", logs, start).verdict == "does not hold"
-    cheap = with_columns(one_bit, bits_up=own.column("bits_up"), bits_down=own.column("bits_down"))
-    for values, verdict in (
-        ([1, 0.01, 0.01, *[9.0] * 8], "holds"),  # of the squared norm
-        ([1, 0.01, 0.01, *[least] * 8], "does not hold"),  # it does not grow
-        ([1, 9.0, 9.0, *[9.0] * 8], "does not hold"),  # it is never lower
-    ):
-        squares = np.array(values)
-        changed = with_columns(cheap, grad_norm_sq=squares, test_grad_norm_sq=squares)
-        found = claim_of("cdadam-fig9", [own, amsgrad, changed, ef21], start)
-        assert [one.verdict for one in found.evidence] == [verdict] * 2
-    assert claim_of("cdadam-fig9", [own, ef21], start).verdict == "not decided"
-
-
-def test_1_bit_adam_may_be_ahead_in_training(logs):
-    start = "1-bit Adam is ahead in training"
-    found = claim_of("cdadam-fig10", logs, start)
-    assert [one.where for one in found.evidence] == [
-        "training loss, CD-Adam",
-        "training accuracy, CD-Adam",
-    ]
-    assert found.evidence[0].numbers["median"] == pytest.approx(np.exp(10 * 0.01))
-    slow = [*logs[:2], log_of("1bit-adam", 0.09), logs[3]]
-    assert claim_of("cdadam-fig10", slow, start).verdict == "does not hold"
 
 
 @pytest.mark.parametrize("name", [*NAMES, "cdadam-pi", "cdadam-fig11"])
