@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mpisim.analysis.claims import counts
+from mpisim.analysis.claims import read as read_claims
 from mpisim.analysis.study import find
 from mpisim.cli import main
 from mpisim.core.errors import InputError, WireError
@@ -111,12 +113,18 @@ def test_from_the_command_to_the_picture(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(import_module(figure.source.module), "STEPS", 40)
     monkeypatch.setitem(figure.source.scales, "quick", 1)
     folder = str(ROOT / "run" / "saq")
+
+    def said() -> str:
+        claims = read_claims(Path("figures/saq-fig3.claims.json"))
+        assert len(claims) > 0
+        return f"saq-fig3: {counts(claims)}\n"
+
     assert main(["study", folder, "fig3"]) == 0
-    assert "saq-fig3: " in capsys.readouterr().out
+    assert said() in capsys.readouterr().out
     assert import_module(f"{package}.fig3").read(Path("logs/saq-fig3")).vectors == 1
     (tmp_path / "figures" / "saq-fig3.png").unlink()
     assert main(["figure", "saq-fig3"]) == 0
-    assert "saq-fig3: " in capsys.readouterr().out
+    assert said() in capsys.readouterr().out
     assert (tmp_path / "figures" / "saq-fig3.png").stat().st_size > 10_000
     assert main(["study", folder, "fig3", "--scale", "huge"]) == 2
     assert "--scale: unknown name 'huge'; known: paper, quick" in capsys.readouterr().err

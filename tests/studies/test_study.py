@@ -160,7 +160,7 @@ def test_a_new_study_runs_as_it_is(tmp_path, monkeypatch, capsys):
     assert main(["study", "papers/mine"]) == 0
     assert "never run" in capsys.readouterr().out
     assert main(["study", "papers/mine", "fig1"]) == 0
-    assert "2 hold" in capsys.readouterr().out
+    assert "mine-fig1: 2 hold\n" in capsys.readouterr().out
     assert len(list(Path("logs/mine-fig1").glob("*.h5"))) == 6
     assert Path("figures/mine-fig1.png").stat().st_size > 10_000
     assert main(["study", "papers/mine", "fig1"]) == 0
