@@ -12,10 +12,11 @@ from mpisim.comm.clock import COMPILE, COMPRESS, ENCODE, EVALUATE, Clock
 from mpisim.comm.compilation import uncharged
 from mpisim.core.errors import InputError
 from mpisim.methods.names import METHODS, UNCOMPRESSED
+from mpisim.runs.evaluation import Evaluator
 from mpisim.runs.experiment import parse
 from mpisim.runs.loop import run_rounds
 from mpisim.runs.record import Output
-from mpisim.runs.rehearsal import Rehearsal
+from mpisim.runs.rehearsal import Rehearsal, rehearse
 from mpisim.runs.setup import Setup
 from mpisim.runs.signals import StopSignals
 from tests.compressors.cases import CASES
@@ -137,3 +138,19 @@ def test_a_rehearsal_leaves_no_trace(rounds, monkeypatch):
     monkeypatch.setattr("mpisim.runs.loop.rehearse", lambda setup: None)
     without = ended()
     np.testing.assert_equal(with_one, without)
+
+
+@pytest.mark.parametrize("limit, rows", [(1e9, [0, 8]), (0.0, [0])])
+def test_a_long_row_is_rehearsed_once(limit, rows, monkeypatch):
+    """A row of a whole network takes minutes: a second one would only delay the first round."""
+    found, evaluate = [], Evaluator.row
+    setup = Setup(parse(table({"name": "gd", "stepsize": 0.1}, rounds=9)), MPI.COMM_SELF)
+
+    def count(evaluator, k, *given):
+        found.append(k)
+        return evaluate(evaluator, k, *given)
+
+    monkeypatch.setattr("mpisim.runs.rehearsal.LONG", limit)
+    monkeypatch.setattr(Evaluator, "row", count)
+    assert rehearse(setup).row_seconds > 0
+    assert found == rows

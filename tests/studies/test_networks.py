@@ -8,7 +8,7 @@ import pytest
 from mpisim.analysis import labels
 from mpisim.analysis.study import find
 from mpisim.runs.experiment import parse
-from run.cdadam import pi
+from run.cdadam import pi, table2
 from tests.studies.networks import (
     ROWS,
     D,
@@ -114,7 +114,11 @@ def test_table_2_counts(logs):
     formulas = {one.where: one.numbers["formula"] for one in sent.evidence}
     assert len(formulas) == 4 and formulas["EF21 (two-way)"] == 2 * 64 * 16 * 10
     overhead = claims["CD-Adam's overhead over uncompressed is small"]
-    assert overhead.evidence[0].numbers["ratio"] == 1.2
+    assert overhead.evidence[0].numbers["ratio"] == pytest.approx(1.2)
+    # The gradients of one run took longer, by chance: they are the same for all methods.
+    slow = with_columns(logs[0], time_compute=0.9 * logs[0].column("round"))
+    drawn = {method: rest for method, rest, *_ in table2.rows([slow, *logs[1:]])}
+    assert drawn["cd-adam"] == pytest.approx(0.6) and drawn["amsgrad"] == pytest.approx(0.5)
     rough = [dataclasses.replace(logs[0], attrs=logs[0].attrs | {"oversubscribed": 1}), *logs[1:]]
     verdicts = [claim.verdict for claim in figure("cdadam-table2").claims(rough)]
     assert verdicts == ["holds", "not decided", "not decided"]
@@ -172,7 +176,7 @@ def test_it_draws(name, logs, tmp_path):
         ("cdadam-fig6", "paper", "resnet18", 4882, [1]),
         ("cdadam-fig8", "quick", "vgg16", 2400, [1, 2]),
         ("cdadam-fig9", "whole", "wrn-16-4", 300, [1]),
-        ("cdadam-table2", "quick", "resnet18", 48, [1]),
+        ("cdadam-table2", "quick", "resnet18", 48, [1, 2, 3]),
     ],
 )
 def test_the_grids(name, scale, model, rounds, seeds):
