@@ -18,8 +18,12 @@ BIG = ["problem.width=1.0", "problem.pool=1", "run.rounds=4882", "run.log_every=
 START = ["problem.workers=8", "method.batch=128", "run.rounds=490", "run.log_every=10"]
 # The quick figures' networks: README.md says how they were found.
 STANDS_IN = "ResNet-18 (quick: small-cnn)"
-SMALL = ["problem.model=small-cnn", "problem.width=2.0"]
-THIN = ["problem.width=0.125", "problem.workers=4", "sweep.run.seed=[1,2]"]
+SMALL = ["problem.model=small-cnn", "problem.width=2.0", "problem.workers=4"]
+SHORT = ["problem.workers=4", "run.rounds=1800", "sweep.run.seed=[1,2]"]
+THIN = {
+    "vgg16": [*SHORT, "problem.width=0.125"],
+    "wrn-16-4": [*SHORT, "problem.width=0.25", "problem.pool=4"],
+}
 # The paper's networks and images, on the quick figures' part of the data.
 WHOLE = ["problem.pool=1", "run.rounds=300", "run.log_every=50", "sweep.run.seed=[1]"]
 TABLE2 = [
@@ -56,7 +60,7 @@ def _four_ways(name: str, title: str, claims: Callable[[list[Log]], Iterable[Cla
 # Only ResNet-18's figures show AMSGrad.
 RESNET = _trained("resnet18", "fig1", LOOKS, SMALL)
 VGG, WIDE = (
-    _trained(model, folder, ("cd-adam", *RIVALS), THIN)
+    _trained(model, folder, ("cd-adam", *RIVALS), THIN[model])
     for model, folder in (("vgg16", "fig7"), ("wrn-16-4", "fig9"))
 )
 # Seconds count, so each run has all ranks; a few rounds show what each takes and sends.

@@ -174,7 +174,7 @@ def test_it_draws(name, logs, tmp_path):
         ("cdadam-fig1", "quick", "small-cnn", 2400, [1, 2, 3]),
         ("cdadam-fig1", "whole", "resnet18", 300, [1]),
         ("cdadam-fig6", "paper", "resnet18", 4882, [1]),
-        ("cdadam-fig8", "quick", "vgg16", 2400, [1, 2]),
+        ("cdadam-fig8", "quick", "vgg16", 1800, [1, 2]),
         ("cdadam-fig9", "whole", "wrn-16-4", 300, [1]),
         ("cdadam-table2", "quick", "resnet18", 48, [1, 2, 3]),
     ],

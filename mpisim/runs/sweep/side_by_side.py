@@ -46,7 +46,8 @@ def run_side_by_side(
     board = None
     if comm.rank == 0:
         board = Board(sweep, works, claims, lines)
-        print(f"{len(works)} points to run, {groups} at a time", flush=True)
+        if len(works) > 1:
+            print(f"{len(works)} points to run, {groups} at a time", flush=True)
         say_what_fits(works, most, share(found))
     if group.rank == 0:
         sweep.signals.watch = Watch(claims, board.update if board else nobody, os.getppid())
