@@ -16,7 +16,7 @@ def test_the_gradient_is_smaller_where_the_weights_are_larger(capsys):
 
     study, figure = find("cdadam-fig3")
     table = figure.source.whole(study.folder, "quick")[1][0]
-    table["problem"] |= {"samples": 64, "workers": 2}
+    table["problem"] |= {"data": "generated", "samples": 64, "workers": 2}
     table["run"] |= {"rounds": 2, "log_every": 1}
     x = mpisim.run(parse(table)).x
     f, parts, gradient = measure_scale.gradient_at(table, x)
