@@ -55,3 +55,14 @@ def set_arithmetic(device: torch.device, tf32: bool) -> None:
     else:
         torch.backends.cuda.matmul.allow_tf32 = tf32
         torch.backends.cudnn.allow_tf32 = tf32
+
+
+def seed(device: torch.device, number: int) -> None:
+    """Seed what modules on ``device`` draw from.
+
+    Not by `torch.manual_seed`: for each kind of accelerator that has not started, it formats a
+    traceback, which takes longer than a pass of a small network.
+    """
+    torch.default_generator.manual_seed(number)
+    if device.type == "cuda":
+        torch.cuda.default_generators[device.index].manual_seed(number)

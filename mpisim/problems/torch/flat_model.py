@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from mpisim.problems.torch import devices
 from mpisim.problems.torch.batch_norm import Statistics
 from mpisim.problems.torch.batches import Batch
 
@@ -63,7 +64,7 @@ class FlatModel:
         """
         self.model.train()
         self.statistics.reset()
-        torch.manual_seed(seed)
+        devices.seed(self.device, seed)
         return self._passes(batch, chunk)
 
     def test(
