@@ -16,7 +16,7 @@ import torch
 
 import mpisim
 from mpisim.analysis import labels
-from mpisim.analysis.study import find
+from mpisim.analysis.study import Grid, find
 from mpisim.runs.experiment import parse
 
 SEED = 1
@@ -28,9 +28,9 @@ def gradient_at(table: dict, x: np.ndarray) -> tuple[float, list[np.ndarray], li
     """f, and the tensors of x and of grad f(x), over all training images; x has shape (d,)."""
     workers, dtype = table["problem"]["workers"], np.dtype(np.float32)
     problem = parse(table).problem.loaded(workers, 0, workers, SEED, dtype)
-    losses, gradients = problem.losses_and_gradients(torch.from_numpy(x.astype(dtype)))
+    losses, gradients = problem.losses_and_gradients(torch.from_numpy(x.astype(dtype)))  # type: ignore[arg-type]
     places = np.cumsum(problem.layers)[:-1]
-    gradient = gradients.numpy().mean(axis=0)
+    gradient = np.asarray(gradients).mean(axis=0)
     return float(losses.mean()), np.split(x, places), np.split(gradient, places)
 
 
@@ -47,6 +47,7 @@ def report(table: dict) -> None:
 def main(arguments: list[str]) -> int:
     """Train with each method, for so many rounds if given."""
     study, figure = find("cdadam-fig3")
+    assert isinstance(figure.source, Grid)
     _, grid = figure.source.whole(study.folder, "quick")
     for table in grid:
         if table["method"]["name"] in METHODS and table["run"]["seed"] == SEED:
