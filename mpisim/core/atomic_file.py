@@ -12,6 +12,7 @@ import errno
 import io
 import json
 import os
+import re
 import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -22,6 +23,7 @@ import numpy as np
 
 from mpisim.core.errors import OutputError
 
+NUMBERS = re.compile(r"\[\n\s*([^\[\]{}\"]*?)\s*\]")  # a list in JSON, one number a line
 CANNOT = (errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)  # not on this file system
 
 
@@ -164,13 +166,15 @@ def reserve(descriptor: int, size: int) -> None:
 def write_json(path: Path, content: Any) -> None:
     """Write a JSON file whole or not at all; raises `OutputError`.
 
-    NumPy's numbers and arrays become JSON's; any other object becomes text.
+    NumPy's numbers and arrays become JSON's; any other object becomes text. A list of numbers is
+    one line.
     """
 
     def encode(value: Any) -> Any:
         return value.tolist() if isinstance(value, np.generic | np.ndarray) else str(value)
 
     text = json.dumps(content, indent=1, default=encode) + "\n"
+    text = NUMBERS.sub(lambda found: f"[{' '.join(found[1].split())}]", text)
     try:
         write_whole(path, text.encode())
     except OSError as error:

@@ -1,13 +1,22 @@
 """Files that are whole and durable, or not there."""
 
 import errno
+import json
 import os
 import stat
 
+import numpy as np
 import pytest
 
 from mpisim.core import atomic_file
-from mpisim.core.atomic_file import create_whole, leads_to, make_folder, reserve, write_whole
+from mpisim.core.atomic_file import (
+    create_whole,
+    leads_to,
+    make_folder,
+    reserve,
+    write_json,
+    write_whole,
+)
 
 
 @pytest.fixture
@@ -101,3 +110,13 @@ def test_a_path_leads_to_a_file_until_it_is_replaced(tmp_path):
     path.unlink()
     assert not leads_to(path, descriptor)
     os.close(descriptor)
+
+
+def test_json_keeps_every_value_and_puts_lists_of_numbers_on_a_line(tmp_path):
+    text = 'a [ 1, 2 ] and a \n [ 3 ] and a "["'
+    content = {"a": [[1.5, None], [1e-300, -2]], "b": [text, "[\n1\n]"], "c": [], "d": [{"e": [1]}]}
+    write_json(tmp_path / "one.json", content | {"f": np.arange(3), "g": np.float64(0.1)})
+    written = (tmp_path / "one.json").read_text()
+    assert json.loads(written) == content | {"f": [0, 1, 2], "g": 0.1}
+    lines = [line.strip().rstrip(",") for line in written.splitlines()]
+    assert {"[1.5, null]", "[1e-300, -2]", '"e": [1]', '"f": [0, 1, 2]'} <= set(lines)
