@@ -12,7 +12,7 @@ from mpisim.runs.status import COMPLETE
 from mpisim.runs.status_line import StatusLine
 from mpisim.runs.sweep.claims import Claims
 from mpisim.runs.sweep.execute import Sweep
-from mpisim.runs.sweep.lines import PointLines, time_left
+from mpisim.runs.sweep.lines import PointLines, forecast, time_left
 from mpisim.runs.sweep.order import Work
 from mpisim.runs.sweep.points import write_summary
 
@@ -89,8 +89,7 @@ class Board:
         self._told, seconds = True, self._seconds()
         if seconds > LONG:
             self._line.erase()
-            at_once = f", {len(running)} at a time" if len(self._sizes) > 1 else ""
-            print(f"about {duration(seconds)} for {len(self._sizes)} runs{at_once}", flush=True)
+            print(forecast(seconds, len(self._sizes), len(running)), flush=True)
 
     def _seconds(self) -> float:
         """How long all points take, if the others are like those that have rehearsed."""

@@ -22,6 +22,12 @@ def time_left(seconds: float, ended: float, rest: float, later: float) -> str:
     return f", about {duration(pace * rest)} left{whole}"
 
 
+def forecast(seconds: float, runs: int, at_once: int = 1) -> str:
+    """``about 7 min 18 s for 3 runs, 2 at a time``."""
+    groups = f", {at_once} at a time" if at_once > 1 and runs > 1 else ""
+    return f"about {duration(seconds)} for {runs} run{'s' * (runs != 1)}{groups}"
+
+
 class PointLines:
     """Prints a line for each point, on rank 0; a reason is given in full once."""
 

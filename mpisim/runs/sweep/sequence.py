@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 from mpisim.comm.subset import on_subset
 from mpisim.runs.cache import ProblemCache
-from mpisim.runs.progress import duration
 from mpisim.runs.status import STOPPED
 from mpisim.runs.sweep.board import LONG
 from mpisim.runs.sweep.execute import Sweep
-from mpisim.runs.sweep.lines import PointLines, time_left
+from mpisim.runs.sweep.lines import PointLines, forecast, time_left
 from mpisim.runs.sweep.points import write_summary
 from mpisim.runs.sweep.sizes import works_of
 
@@ -76,7 +75,7 @@ class _Timer:
         """Say how long all will take, once, when the first point has rehearsed."""
         whole = seconds * sum(self._sizes.values()) / self._sizes[number]
         if not self._told and whole > LONG:
-            print(f"about {duration(whole)} for {len(self._sizes)} runs", flush=True)
+            print(forecast(whole, len(self._sizes)), flush=True)
         self._told = True
 
     def ran(self, number: int) -> None:

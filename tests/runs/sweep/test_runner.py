@@ -48,12 +48,16 @@ def test_adding_seeds_and_methods_repeats_nothing(tmp_path, monkeypatch):
     assert all(p.seconds == seconds[p.name] for p in more if p.before)
 
 
-def test_one_after_the_other_the_time_is_told_before(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("seeds", "text"),
+    [("[1, 2, 3]", "about 7 min 18 s for 3 runs"), ("[1]", "about 2 min 26 s for 1 run")],
+)
+def test_one_after_the_other_the_time_is_told_before(tmp_path, monkeypatch, capsys, seeds, text):
     slow = Rehearsal({}, 10.0, 2.0)  # 12 rounds and 13 rows
     monkeypatch.setattr("mpisim.runs.loop.rehearse", lambda setup: slow)
-    run(write(tmp_path, "run.seed = [1, 2, 3]"), tmp_path / "logs")
+    run(write(tmp_path, f"run.seed = {seeds}"), tmp_path / "logs")
     told = [line for line in capsys.readouterr().out.splitlines() if line.startswith("about")]
-    assert told == ["about 7 min 18 s for 3 runs"]
+    assert told == [text]
 
 
 def test_names_follow_the_content_alone(tmp_path):
