@@ -170,6 +170,32 @@ def test_gains_by_n_are_in_the_order_of_table_4(logs):
     assert noisy.where == "noise 0.8"
 
 
+def test_with_the_theory_steps_gains_are_the_ratio_of_the_steps(tmp_path):
+    """MARINA with a small step follows gradient descent, and rounds cost the same bits."""
+    found, ratios = [], {}
+    for noise in (0.0, 0.8):
+        steps = {}
+        for name, k in (("permk", {}), ("randk", {"k": 5})):
+            problem = {"name": "quadratic", "workers": 4, "dimension": 20, "lambda": 0.02}
+            tables = {
+                "problem": problem | {"noise": noise},
+                "method": {"name": "marina", "theorem": "permk", "stepsize": {"theory": 1.0}},
+                "compressor": {"name": name} | k,
+                "run": {"rounds": 800},
+            }
+            run_tables(tables, tmp_path / f"{noise}-{name}.h5")
+            found.append(read(tmp_path / f"{noise}-{name}.h5"))
+            steps[name] = found[-1].attrs["stepsize"]
+        ratios[noise] = steps["permk"] / steps["randk"]
+    assert ratios[0.0] > 2 * ratios[0.8] > 2
+    by_noise, by_size = quadratic_claims.as_table_4(found)
+    assert by_noise.verdict.value == "holds"
+    for noise, one in zip(ratios, by_size.evidence, strict=True):
+        assert one.where == f"noise {noise:g}"
+        [gain] = one.numbers["gains"].values()
+        assert gain == pytest.approx(ratios[noise], rel=0.2)
+
+
 def test_a_run_that_draws_nothing_is_compared_with_every_seed(make_quadratic):
     """One of TopK at seed 1 against two of PermK: three times the bits, and twice."""
     permk = [make_quadratic("permk", speed=2), make_quadratic("permk", speed=3, seed=2)]
