@@ -12,7 +12,25 @@ from .autoencoder import COMPRESSORS, all_steps, best_step, unregularised
 from .quadratic_claims import against_randk, against_topk, as_table_4, best_steps, under_pl
 
 MULTIPLES = [2**i for i in range(20)]  # the published runs'
+MARINA, EF21 = '{ name = "marina", theorem = "permk" }', '{ name = "ef21" }'
+
+
+def pairs(n: int, k: int) -> list[str]:
+    """The three methods on n workers, K = k; EF21 draws nothing, and is slow with many workers."""
+    compressors = (
+        (MARINA, f'{{ name = "randk", k = {k} }}', 5),
+        (MARINA, '{ name = "permk" }', 5),
+        (EF21, f'{{ name = "topk", k = {k} }}', 5 if n < 1000 else 1),
+    )
+    return [
+        f"{{ problem = {{ workers = {n} }}, method = {method}, compressor = {compressor},"
+        f" seeds = {list(range(1, seeds + 1))} }}"
+        for method, compressor, seeds in compressors
+    ]
+
+
 LONG = [
+    f"sweep.pair=[{', '.join(pairs(10, 100) + pairs(1000, 1) + pairs(10000, 1))}]",
     "run.log_every=100",
     "run.stop={ divergence = 1e3 }",  # 20,000 rounds, whatever they cost
     f"sweep.multiples={MULTIPLES}",
