@@ -22,6 +22,7 @@ LOOKS: dict[str, tuple[str, Any]] = {
 # Bits that a worker has sent as the paper charges them: values without indices.
 BITS = Axis("paper_bits_up", log=False)
 FAR = 1e-4  # of |grad f(x^0)|^2: a step that ends below it is tolerated
+RISING = 1.5  # EF21 is diverging if it ends at more than so many times its least |grad f(x^k)|^2
 TIGHT: dict[str, Any] = {
     "handlelength": 1.6,
     "borderaxespad": 0.1,
@@ -41,11 +42,12 @@ def tuned(logs: list[Log]) -> Found:
     """{(n, noise): {compressor: its steps}}, by n and noise.
 
     The best step has the smallest mean of log10 |grad f(x^k)|^2 over the last 90% of the rows, as
-    in the published code. Steps whose run ended above |grad f(x^0)|^2 are left out.
+    in the published code. Steps whose run ended above |grad f(x^0)|^2 are left out, and those of
+    EF21 that ended rising: it draws nothing, while MARINA may rise until its coin falls.
     """
     found: Found = {}
     for steps in best_runs(logs):
-        runs = {step: own for step, own in steps.items() if _share(own) < 1}
+        runs = {step: own for step, own in steps.items() if _share(own) < 1 and not _rises(own)}
         if runs:
             config = next(iter(runs.values()))[0].config
             task = int(config["problem"]["workers"]), float(config["problem"]["noise"])
@@ -56,6 +58,12 @@ def tuned(logs: list[Log]) -> Found:
 def _share(logs: list[Log]) -> float:
     """|grad f|^2 at the end over that at the start, the largest of the seeds."""
     return max(float(values[-1] / values[0]) for values in map(GRADIENT.values, logs))
+
+
+def _rises(logs: list[Log]) -> bool:
+    """Whether EF21 is rising again at the end, with one of the seeds."""
+    ends = (values[-1] / values.min() for values in map(GRADIENT.values, logs))
+    return logs[0].config["method"]["name"] == "ef21" and max(ends) > RISING
 
 
 def communication(log: Log, compressor: str) -> float:
