@@ -27,17 +27,25 @@ LONG = 10.0  # seconds; a row that takes longer is evaluated once, as a second o
 
 
 class RehearsalStar(Star):
-    """A star whose coins show one side in even rounds and the other side in odd ones."""
+    """A star whose coins show one side in even rounds and the other side in odd ones.
+
+    shown : the side of the last coin, and its probability; (True, 1) without a coin so far
+    """
+
+    shown = True, 1.0
 
     def coin(self, p: float) -> bool:
-        return (super().coin(p) and p == 1) or self.round % 2 == 1
+        side = (super().coin(p) and p == 1) or self.round % 2 == 1
+        self.shown = side, p if side else 1 - p
+        return side
 
 
 class Rehearsal(NamedTuple):
     """What a rehearsal found.
 
     shapes : of the state behind the first round
-    round_seconds, row_seconds : this rank's of a round, rank 0's of a row of the log
+    round_seconds : this rank's of a round, the mean over its coin
+    row_seconds : rank 0's of a row of the log
     """
 
     shapes: dict[str, tuple[int, ...]]
@@ -55,11 +63,11 @@ def rehearse(setup: Setup) -> Rehearsal:
     Their bits and seconds are charged to nobody, and their state is thrown away. The rounds are the
     first ones and the last one, which may be of another kind (after a warm-up, say).
     """
-    iteration, evaluator = _parts(setup)
+    stage, iteration, evaluator = _parts(setup)
     rounds, x = setup.experiment.run.rounds, setup.problem.initial_point()
     setup.problem.attach_round(iteration.round)
     shapes: dict[str, tuple[int, ...]] = {}
-    times: list[float] = []
+    times: list[tuple[tuple[bool, float], float]] = []  # what the coin showed, seconds
     row, clock = 0.0, evaluator.clock
     # a step may be too long
     with np.errstate(over="ignore", invalid="ignore"), uncharged(clock):
@@ -74,11 +82,19 @@ def rehearse(setup: Setup) -> Rehearsal:
             for metric in evaluator.metrics:
                 metric.passed(x)
             x = iteration.next(k, x)
-            times.append(perf_counter() - start)
+            times.append((stage.shown, perf_counter() - start))
             shapes = shapes or iteration.shapes()
     setup.problem.attach_round(setup.round)
-    later = times[1:] or times  # the first one warms up
-    return Rehearsal(shapes, statistics.median(later) if later else 0.0, row)
+    return Rehearsal(shapes, _mean(times[1:] or times), row)  # the first one warms up
+
+
+def _mean(times: list[tuple[tuple[bool, float], float]]) -> float:
+    """The mean over the sides of the coin, each with its usual time; 0 without any round."""
+    by_side: dict[tuple[bool, float], list[float]] = {}
+    for shown, seconds in times:
+        by_side.setdefault(shown, []).append(seconds)
+    usual = sum(p * statistics.median_low(own) for (_, p), own in by_side.items())
+    return usual / (sum(p for _, p in by_side) or 1)
 
 
 def _warm(clock: Clock) -> float:
@@ -86,7 +102,7 @@ def _warm(clock: Clock) -> float:
     return perf_counter() - clock.seconds[COMPILE]
 
 
-def _parts(setup: Setup) -> tuple[Iteration, Evaluator]:
+def _parts(setup: Setup) -> tuple[RehearsalStar, Iteration, Evaluator]:
     """Parts like those of the run, with their own clock, ledger and state."""
     star, settings, method = setup.star, setup.run, setup.experiment.method
     clock, round = Clock(), Round(settings.rounds)
@@ -98,4 +114,4 @@ def _parts(setup: Setup) -> tuple[Iteration, Evaluator]:
     optimizer = method.optimizer.bind(settings.rounds)
     metrics = metrics_of(stage, setup.problem, optimizer, settings.columns or (), settings.logs)
     iteration = Iteration(stage, round, estimator, optimizer, method, setup.step.gamma)
-    return iteration, Evaluator(stage, oracle, clock, metrics)
+    return stage, iteration, Evaluator(stage, oracle, clock, metrics)
