@@ -62,6 +62,10 @@ class LazyRows(ABC):
         """`largest` of the vectors minus ``other`` (m, d)."""
         return _largest_by_parts(self - other, k)
 
+    def largest_innovations(self, state: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """`largest_less` for the ``state`` of `innovations`."""
+        return self.largest_less(state, k)
+
     def dense(self) -> np.ndarray:
         """All of them, shape (m, d)."""
         return self.rows(0, self.shape[0])
@@ -117,6 +121,24 @@ class LazyDifference(LazyRows):
 
     def largest(self, k: int) -> tuple[np.ndarray, np.ndarray]:
         return self.first.largest_less(self.second, k)
+
+
+class LazyInnovations(LazyDifference):
+    """See `innovations`."""
+
+    second: np.ndarray
+
+    def largest(self, k: int) -> tuple[np.ndarray, np.ndarray]:
+        return self.first.largest_innovations(self.second, k)
+
+
+def innovations(v: np.ndarray | LazyRows, state: np.ndarray) -> np.ndarray | LazyRows:
+    """``v`` - ``state``, both (m, d), where nothing but compressed innovations changes ``state``.
+
+    So it is the same array in each round, and what the last round sent was added to it in place. A
+    problem may remember what it has computed with it. After any other change pass a copy.
+    """
+    return LazyInnovations(v, state) if isinstance(v, LazyRows) else v - state
 
 
 class LazyMultiple(LazyRows):

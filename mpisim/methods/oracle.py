@@ -41,6 +41,10 @@ class LazyGradients(LazyRows):
             found = self.problem.largest_differences(self.x, other, k)
         return found or super().largest_less(other, k)
 
+    def largest_innovations(self, state: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        found = self.problem.largest_innovations(self.x, state, k)
+        return found or self.largest_less(state, k)
+
 
 class Oracle:
     """The problem's gradients over this rank's workers, and their cost.

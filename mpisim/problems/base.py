@@ -291,3 +291,13 @@ class ExplicitProblem(Problem):
         no pass of its own for this k.
         """
         return None
+
+    def largest_innovations(
+        self, x: np.ndarray, state: np.ndarray, k: int
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """`largest_differences` with an array that changes only as `innovations` says.
+
+        So the problem may keep bounds from call to call, which change no bit of the result; None if
+        it keeps none for this k.
+        """
+        return None

@@ -21,6 +21,7 @@ from mpisim.problems import quadratic_kernels as kernels
 from mpisim.problems.base import ExplicitProblem, problem
 from mpisim.problems.design import NO_SUCH_ROW
 from mpisim.problems.normals import standard_normals
+from mpisim.problems.quadratic_innovations import Innovations
 from mpisim.problems.tridiagonal import Tridiagonal, extreme_eigenvalues, second_difference
 
 SCALARS = 4  # float64 numbers that each rank holds for every worker
@@ -84,6 +85,7 @@ class Quadratic(ExplicitProblem):
         self.c = self.lambda_ - min(self.mean_t * theta for theta in self.theta)
         self.every_t, own = every_t, slice(first, first + count)
         self._products: tuple[np.ndarray, tuple[np.ndarray, np.ndarray]] | None = None
+        self._innovations: Innovations | None = None
         self.t, self.b = every_t[own].copy(), every_b[own].copy()
         self.rows = np.ones(count, np.int64)
         alike = len(set(self._factors)) == 1
@@ -143,6 +145,15 @@ class Quadratic(ExplicitProblem):
         parts = self.t, self.b, *self._products_at(x), less, indices, values
         kernels.largest_differences(*parts)
         return indices, values
+
+    def largest_innovations(
+        self, x: np.ndarray, state: np.ndarray, k: int
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        if k > 1:
+            return None
+        if self._innovations is None or self._innovations.state() is not state:
+            self._innovations = Innovations(self.t, self.b, state)
+        return self._innovations.largest(*self._products_at(x), state)
 
     def _products_at(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """T x and c x, float64, computed once for all blocks of workers at the same x."""

@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from mpisim.core.lazy_rows import innovations
 from mpisim.methods.estimators.base import Direction, estimator
 from mpisim.methods.estimators.batches import Stochastic
 from mpisim.theory import stepsizes
@@ -80,7 +81,7 @@ class EF21(Stochastic):
         return self.gt
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
-        c_i = self.compress(self.lazy_gradients(x) - self.g_i)
+        c_i = self.compress(innovations(self.lazy_gradients(x), self.g_i))
         self.g_i = c_i.add_to(self.g_i)
         self.g = self.g + self.star.mean(c_i)
         if self.direction == "up":
