@@ -9,7 +9,14 @@ from mpisim.runs.log.reader import Log
 from . import autoencoder, groups, mg, quadratic, table5
 from . import autoencoder_claims as claimed
 from .autoencoder import COMPRESSORS, all_steps, best_step, unregularised
-from .quadratic_claims import against_randk, against_topk, as_table_4, best_steps, under_pl
+from .quadratic_claims import (
+    against_randk,
+    against_topk,
+    as_table_4,
+    best_steps,
+    in_the_end,
+    under_pl,
+)
 
 MULTIPLES = [2**i for i in range(20)]  # the published runs'
 MARINA, EF21 = '{ name = "marina", theorem = "permk" }', '{ name = "ef21" }'
@@ -44,6 +51,7 @@ PL = [
 QUADRATIC = Grid("quadratic", {"quick": [], "paper": LONG})
 QUADRATIC_PL = Grid("quadratic", {"quick": PL, "paper": [*PL, *LONG]})
 NOISES = "sweep.problem.noise=[0.0, 0.05, 0.1, 0.2, 0.8]"
+LONGER = Grid("longer")
 TABLE4 = Grid("table4", {"quick": [], "paper": [NOISES]})
 
 # As in the paper: all of MNIST, n = 1000, d = 25,088, K = 26. Its code tries steps of 2^-5 to 2^3;
@@ -82,6 +90,7 @@ theory = partial(quadratic.draw, {"randk": 1, "permk": 1})
 best = partial(quadratic.draw, {"randk": 1, "permk": 1, "topk": 1})
 randk = partial(quadratic.draw, {"randk": 3, "permk": 3})
 topk = partial(quadratic.draw, {"topk": 3, "permk": 3})
+every = partial(quadratic.draw, {"topk": 2, "permk": 2})
 
 
 def fig2(logs: list[Log]) -> Any:
@@ -117,6 +126,7 @@ FIGURES = [
     Figure("fig8", "the autoencoder by the regulariser, too", MNIST, fig8, claimed.fig8),
     Figure("fig9", "RandK and PermK on the autoencoder by step", MNIST, fig9, claimed.fig9),
     Figure("fig10", "TopK and PermK on the autoencoder by step", MNIST, fig10, claimed.fig10),
+    Figure("longer", "PermK and TopK over 60,000 rounds", LONGER, every, in_the_end),
     Figure("groups", "PermK in two groups with A and B", GROUPS, groups.draw, groups.claims),
     Figure(
         "mg", "L_+ and L_± of linear regression over random splits of mg", MG, mg.draw, mg.claims

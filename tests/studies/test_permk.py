@@ -160,6 +160,8 @@ def test_which_claims_there_are(logs, monkeypatch):
     assert [where(claim) for claim in quadratic_claims.under_pl(logs)] == [["n = 40, noise 0"]] * 2
     many, few = quadratic_claims.against_topk(logs)
     assert where(many) == four[2:] and where(few) == ["n = 4, noise 0.8"]
+    [late] = quadratic_claims.in_the_end(logs)
+    assert where(late) == four
     better, steps, _ = quadratic_claims.against_randk(logs)
     assert where(better) == where(steps) == four
     for one in steps.evidence:

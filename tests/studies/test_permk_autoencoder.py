@@ -72,6 +72,9 @@ def test_the_best_step_and_its_ratio(make):
     assert permk.verdict == "holds" and at_one_target([permk])[1] == pytest.approx([2], rel=0.1)
     assert permk.numbers["sent"]["median"] == permk.numbers["median"]
     assert "indices" not in permk.measured
+    deeper = permk.numbers["deeper"]
+    assert deeper["0.05"]["median"] == pytest.approx(2, rel=0.1)
+    assert deeper["0.02"]["bounds"] == [1]  # RandK does not get there
     topk = claims["TopK needs fewer bits than PermK", "λ = 0, p-hat = 0.5"]
     assert topk.verdict == "holds" and at_one_target([topk])[1] == pytest.approx([2])
     assert topk.numbers["sent"]["median"] == pytest.approx(1.6)
