@@ -61,7 +61,6 @@ class Problem(ABC):
     spread : (low, high) with low M_i <= Hessian of f_i <= high M_i, both without the penalty
     published : how published code gets L from the L_i: "one" takes their maximum, for every L_i
         too; "mean" takes their mean
-    shapes : the matrices that make up x, each stored row by row; empty if x is a vector
     epochs_between_rows : of the log, where run.log_every is not given; 0: each round has a row
     sampled_rows : `losses_and_gradients` are over some of the samples, for the log, so that a
         method asks for `gradients` of its own
@@ -295,9 +294,5 @@ class ExplicitProblem(Problem):
     def largest_innovations(
         self, x: np.ndarray, state: np.ndarray, k: int
     ) -> tuple[np.ndarray, np.ndarray] | None:
-        """`largest_differences` with an array that changes only as `innovations` says.
-
-        So the problem may keep bounds from call to call, which change no bit of the result; None if
-        it keeps none for this k.
-        """
+        """`largest_differences`, from bounds kept while ``state`` changes as `innovations` says."""
         return None

@@ -1,8 +1,5 @@
-"""The PermK paper's figures of quadratic tasks, from real short runs; its A.8.1 by hand."""
+"""The PermK paper's figures of quadratic tasks, from real short runs."""
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +8,8 @@ import tomli_w
 
 from mpisim.analysis.claims import at_one_target, judge
 from mpisim.analysis.study import find
-from mpisim.core.errors import InputError
-from mpisim.problems.data import arrange
-from mpisim.problems.data.sample import write_sample
 from mpisim.runs.log.reader import read
-from run.permk import groups, measure_mg, mg, quadratic, quadratic_claims
-from tests.comm.jobs import ROOT
+from run.permk import quadratic, quadratic_claims
 from tests.helpers import run_tables
 
 SIZES, NOISES, MULTIPLES = (4, 40), (0.0, 0.8), (1.0, 8.0, 512.0)
@@ -269,78 +262,3 @@ def test_figures_share_their_logs(number, whole):
     by_seed = {p["run"]["seed"] for p in points if p["problem"]["workers"] == 10}
     assert by_seed == {1, 2, 3, 4, 5}
     assert len([p for p in points if p["run"]["seed"] == 1]) == 15 * 3 * 20
-
-
-def measured(L_plus, L_pm, name=mg.INFERRED):
-    scaled = {"L_plus": [488.0, 488.2], "L_pm": [19.0, 20.0]}
-    return {"mg_scale": scaled, name: {"L_plus": L_plus, "L_pm": L_pm}}
-
-
-def test_mg_by_hand(tmp_path):
-    def claims(content):
-        (tmp_path / "splits.json").write_text(json.dumps(content))
-        return list(mg.claims(mg.read(tmp_path)))
-
-    found = claims(measured([3609.5, 3609.7, 3609.6], [20.0, 30.0, 40.0]))
-    assert [claim.verdict for claim in found] == ["holds"] * 3
-    scaled, own = found[2].evidence
-    assert own.counts and not scaled.counts and scaled.verdict == "does not hold"
-    assert scaled.numbers["ratio"] == pytest.approx((488 / 19 + 488.2 / 20) / 2)
-    found = claims(measured([3609.5, 3609.6], [1.0, 2.0]))
-    assert [claim.verdict for claim in found] == ["does not hold"] * 3
-    both = measured([3609.5, 3609.7], [20.0, 40.0]) | {"mg": {"L_plus": [1.0], "L_pm": [1.0]}}
-    assert claims(both)[0].evidence[0].where == "mg"
-    assert claims(both)[0].verdict == "does not hold"
-    with pytest.raises(InputError, match="mpisim study run/permk mg"):
-        mg.read(tmp_path / "nowhere")
-
-
-def test_mg_against_dense_eigenvalues(need_data, tmp_path):
-    """Three splits of what can be inferred of mg: A_i = X_i^T X_i."""
-    need_data("mg_scale")
-    measure_mg.measure(tmp_path, 3)
-    found = mg.read(tmp_path)
-    x, labels = measure_mg.unscaled()
-    assert x.min() == labels.min() and x.max() == labels.max()
-    for seed in (1, 2, 3):
-        order = arrange.shuffle(len(x), seed)
-        first, second = (x[rows].T @ x[rows] for rows in np.array_split(order, 2))
-        square = np.linalg.eigvalsh(first @ first + second @ second)[-1] / 2
-        apart = np.abs(np.linalg.eigvalsh(first - second)).max() / 2
-        assert found[mg.INFERRED]["L_plus"][seed - 1] == pytest.approx(np.sqrt(square))
-        assert found[mg.INFERRED]["L_pm"][seed - 1] == pytest.approx(apart, rel=1e-6)
-
-
-def test_mg_is_measured_where_mpi_has_not_started(tmp_path):
-    write_sample(tmp_path / "data", rows=20)
-    code = (
-        "import mpi4py; mpi4py.rc.initialize = False; from run.permk.measure_mg import of_split;"
-        f"print(of_split({str(tmp_path / 'data')!r}, 1).L_pm > 0)"
-    )
-    job = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert job.stdout == "True\n", job.stderr
-
-
-def test_two_groups(tmp_path):
-    """Appendix M in small: n = 8, d = 16, with and without groups, at two steps each."""
-    for number in (1, 2):
-        for multiple in (1.0, 2.0):
-            tables = {
-                "problem": {"name": "quadratic", "workers": 8, "dimension": 16, "lambda": 1e-3}
-                | {"factors": [0.1, 1.9]},
-                "method": {"name": "marina", "stepsize": {"theory": multiple}},
-                "compressor": {"name": "permk", "groups": number},
-                "run": {"rounds": 150},
-            }
-            run_tables(tables, tmp_path / f"{number}-{multiple}.h5")
-    logs = [read(path) for path in sorted(tmp_path.glob("*.h5"))]
-    found = groups.found(logs)
-    assert set(found[groups.THEORY]) == set(found[groups.BEST]) == {1, 2}
-    one, two = (found[groups.THEORY][k][1][0].attrs["stepsize"] for k in (1, 2))
-    assert two > 1.5 * one  # Theorem 10: L_± does not count
-    [claim] = groups.claims(logs)
-    assert [own.where for own in claim.evidence] == [groups.THEORY, groups.BEST]
-    assert claim.evidence[0].verdict == claim.verdict == "holds"
-    assert [own.counts for own in claim.evidence] == [True, False]
-    figure = find("permk-groups")[1].draw(logs)
-    assert [len(panel.get_lines()) for panel in figure.axes] == [2, 2]

@@ -1,0 +1,64 @@
+"""The PermK paper's A.8.1: mg by hand, and against dense eigenvalues."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from mpisim.core.errors import InputError
+from mpisim.problems.data import arrange
+from mpisim.problems.data.sample import write_sample
+from run.permk import measure_mg, mg
+from tests.comm.jobs import ROOT
+
+
+def measured(L_plus, L_pm, name=mg.INFERRED):
+    scaled = {"L_plus": [488.0, 488.2], "L_pm": [19.0, 20.0]}
+    return {"mg_scale": scaled, name: {"L_plus": L_plus, "L_pm": L_pm}}
+
+
+def test_mg_by_hand(tmp_path):
+    def claims(content):
+        (tmp_path / "splits.json").write_text(json.dumps(content))
+        return list(mg.claims(mg.read(tmp_path)))
+
+    found = claims(measured([3609.5, 3609.7, 3609.6], [20.0, 30.0, 40.0]))
+    assert [claim.verdict for claim in found] == ["holds"] * 3
+    scaled, own = found[2].evidence
+    assert own.counts and not scaled.counts and scaled.verdict == "does not hold"
+    assert scaled.numbers["ratio"] == pytest.approx((488 / 19 + 488.2 / 20) / 2)
+    found = claims(measured([3609.5, 3609.6], [1.0, 2.0]))
+    assert [claim.verdict for claim in found] == ["does not hold"] * 3
+    both = measured([3609.5, 3609.7], [20.0, 40.0]) | {"mg": {"L_plus": [1.0], "L_pm": [1.0]}}
+    assert claims(both)[0].evidence[0].where == "mg"
+    assert claims(both)[0].verdict == "does not hold"
+    with pytest.raises(InputError, match="mpisim study run/permk mg"):
+        mg.read(tmp_path / "nowhere")
+
+
+def test_mg_against_dense_eigenvalues(need_data, tmp_path):
+    """Three splits of what can be inferred of mg: A_i = X_i^T X_i."""
+    need_data("mg_scale")
+    measure_mg.measure(tmp_path, 3)
+    found = mg.read(tmp_path)
+    x, labels = measure_mg.unscaled()
+    assert x.min() == labels.min() and x.max() == labels.max()
+    for seed in (1, 2, 3):
+        order = arrange.shuffle(len(x), seed)
+        first, second = (x[rows].T @ x[rows] for rows in np.array_split(order, 2))
+        square = np.linalg.eigvalsh(first @ first + second @ second)[-1] / 2
+        apart = np.abs(np.linalg.eigvalsh(first - second)).max() / 2
+        assert found[mg.INFERRED]["L_plus"][seed - 1] == pytest.approx(np.sqrt(square))
+        assert found[mg.INFERRED]["L_pm"][seed - 1] == pytest.approx(apart, rel=1e-6)
+
+
+def test_mg_is_measured_where_mpi_has_not_started(tmp_path):
+    write_sample(tmp_path / "data", rows=20)
+    code = (
+        "import mpi4py; mpi4py.rc.initialize = False; from run.permk.measure_mg import of_split;"
+        f"print(of_split({str(tmp_path / 'data')!r}, 1).L_pm > 0)"
+    )
+    job = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert job.stdout == "True\n", job.stderr
