@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
 
 from mpisim.analysis.claims import (
     Claim,
     Evidence,
     Verdict,
     at_one_target,
-    growing,
+    every,
+    judge,
     number,
     state,
 )
@@ -31,7 +33,22 @@ def gains(where: str, compared: Mapping[str, Evidence]) -> Evidence:
     found = dict(zip(compared, values, strict=True))
     told = ", ".join(f"{name}: {number(gain)} times" for name, gain in found.items())
     numbers = {"gains": found, "target": target}
-    return Evidence(where, f"{told}, to {target:g}", growing(values), numbers)
+    verdict = every([more_is_saved(a, b, target) for a, b in pairwise(compared.values())])
+    return Evidence(where, f"{told}, to {target:g}", verdict, numbers)
+
+
+def more_is_saved(before: Evidence, after: Evidence, target: float) -> Evidence:
+    """Whether ``after`` has the larger ratios, seed by seed, at a target that both reached."""
+    low, high = (_by_seed(one, target) for one in (before, after))
+    ratios = [high[seed] / low[seed] for seed in low if seed in high]
+    verdict = judge(ratios) if ratios else Verdict.UNDECIDED
+    return Evidence("", "", verdict, {"ratios": ratios})
+
+
+def _by_seed(one: Evidence, target: float) -> dict[int, float]:
+    return dict(
+        zip(one.numbers["seeds"], one.numbers["by_target"][f"{target:g}"]["ratios"], strict=True)
+    )
 
 
 def steps(

@@ -13,7 +13,6 @@ from mpisim.analysis.claims import (
     at_one_target,
     compare,
     every,
-    growing,
     number,
     seed,
     state,
@@ -21,7 +20,7 @@ from mpisim.analysis.claims import (
 from mpisim.runs.log.reader import Log
 
 from . import comparison
-from .comparison import Saying, gains
+from .comparison import Saying, gains, more_is_saved
 from .quadratic import (
     BITS,
     METHODS,
@@ -182,7 +181,7 @@ def _by_size(found: Found, noise: float) -> Evidence:
     predicted = {task: predicted_gain(found, task) for task in tasks}
     order = sorted(tasks, key=lambda task: predicted[task])
     steps = [(a, b) for a, b in pairwise(order) if predicted[b] > SAME * predicted[a]]
-    verdicts = [Evidence("", "", growing([measured[a], measured[b]])) for a, b in steps]
+    verdicts = [more_is_saved(pairs[a], pairs[b], target) for a, b in steps]
     told = ", ".join(
         f"n = {task[0]}: {number(measured[task])} times ({number(predicted[task])} by Table 4)"
         for task in tasks

@@ -262,3 +262,20 @@ def test_figures_share_their_logs(number, whole):
     by_seed = {p["run"]["seed"] for p in points if p["problem"]["workers"] == 10}
     assert by_seed == {1, 2, 3, 4, 5}
     assert len([p for p in points if p["run"]["seed"] == 1]) == 15 * 3 * 20
+
+
+def test_orders_are_judged_seed_by_seed(make_quadratic):
+    """With L_± small PermK saves 2 and 3 times, with L_± large 2.5 and 1.5: no order."""
+
+    def saves(noise, speeds):
+        runs = [make_quadratic("permk", 1, seed) for seed in (1, 2)]
+        others = [make_quadratic("randk", speed, seed) for seed, speed in enumerate(speeds, 1)]
+        return (4, noise), {"permk": {1.0: runs}, "randk": {1.0: others}}
+
+    def verdict(small, large):
+        found = dict([saves(0.0, small), saves(0.8, large)])
+        return quadratic_claims._by_noise(found, 4).verdict
+
+    assert verdict([2, 3], [2.5, 1.5]) == "tie"
+    assert verdict([2, 3], [1.5, 1.5]) == "holds"
+    assert verdict([1.5, 1.5], [2, 3]) == "does not hold"
