@@ -10,6 +10,7 @@ import pytest
 
 from mpisim.core.errors import InputError
 from mpisim.runs.log import reader
+from mpisim.runs.log.isolated import Crashed, run_isolated
 from mpisim.runs.log.reader import read
 from mpisim.runs.log.schema import SCHEMA_VERSION
 
@@ -21,6 +22,22 @@ def test_everything_comes_back(make_log):
     assert log.config["compressor"] == {"name": "randk", "k": 10}
     assert log.columns["bits_up"].tolist() == [20000, 21600, 23200, 24800]
     assert log.units["time_compute"] == "s" and log.descriptions["loss"] == "what loss is"
+
+
+def test_a_process_reads_some_of_many_logs(make_log, monkeypatch):
+    """Its seconds are limited, thousands of logs are not. If it dies, its own are read again."""
+    paths, calls = [make_log(rounds=2, seed=seed) for seed in range(1, 6)], []
+
+    def isolated(path, read):
+        calls.append(path)
+        if len(calls) == 2:
+            raise Crashed("the second one dies")
+        return run_isolated(path, read)
+
+    monkeypatch.setattr(reader, "TOGETHER", 2)
+    monkeypatch.setattr(reader, "run_isolated", isolated)
+    assert [log.attrs["seed"] for log in reader.read_all(paths)] == [1, 2, 3, 4, 5]
+    assert calls == ["logs", "logs", paths[2], paths[3], "logs"]
 
 
 def test_derived_columns_are_sums(make_log):
