@@ -106,7 +106,7 @@ def experiments(every: bool):
             ("marina", PERMK),
             ("marina", COMPRESSORS[1]),
             ("marina", TOGETHER[3]),
-            ("ef21", COMPRESSORS[2]),
+            ("ef21", {"name": "topk", "k": 1}),  # with bounds
             ("diana", COMPRESSORS[1]),
             ("dasha", COMPRESSORS[1]),
         ):
