@@ -141,7 +141,7 @@ def ef21() -> list[dict]:
         result(f"{what} compressing / a pass", alone, least, "us", "<= 0.5"),
         result(f"{what} round / a pass", elapsed, least, "us", "<= 1"),
         result(f"{what} round / n = {n // 10}", elapsed, fewer, "us"),
-        result(f"{what} peak memory", memory, floats, "MB", "<= 1.15"),
+        result(f"{what} peak memory", memory, floats, "MB", "<= 1.05"),
     ]
 
 
