@@ -156,7 +156,7 @@ def stopped(folder: Path) -> None:
     assert [p.status for p in ended] == ["terminated", ""]
 
 
-SEEDS = {"run": {"seed": [1, 2, 3]}, "problem": {"split": ["contiguous", "shuffled"]}}
+SEEDS = {"run": {"seed": [1, 2]}, "problem": {"split": ["contiguous", "shuffled"]}}
 OTHERS = [{"run": {"ranks": 2}}, {"run": {"ranks": "all"}}, {"compressor": {"k": 1000}}, {}]
 
 
@@ -170,7 +170,7 @@ def side_by_side(folder: Path) -> None:
             patch.setattr("mpisim.runs.sweep.side_by_side.available", lambda free=free: free)
             ended = runner.sweep(place, points, WORLD, spread=Spread(size))
         assert len({repr(ps) for ps in WORLD.allgather(ended)}) == 1
-        assert Counter(p.status for p in ended) == {"done": 18, "skipped": 6}
+        assert Counter(p.status for p in ended) == {"done": 12, "skipped": 4}
         for point in ended if WORLD.rank == 0 else ():
             if point.status != "done":
                 continue
