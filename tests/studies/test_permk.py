@@ -153,8 +153,8 @@ def test_which_claims_there_are(logs, monkeypatch):
     assert [where(claim) for claim in quadratic_claims.under_pl(logs)] == [["n = 40, noise 0"]] * 2
     many, few = quadratic_claims.against_topk(logs)
     assert where(many) == four[2:] and where(few) == ["n = 4, noise 0.8"]
-    [late] = quadratic_claims.in_the_end(logs)
-    assert where(late) == four
+    late = [where(claim) for claim in quadratic_claims.in_the_end(logs)]
+    assert late == [four[:2], four[2:]]
     better, steps, _ = quadratic_claims.against_randk(logs)
     assert where(better) == where(steps) == four
     for one in steps.evidence:
@@ -243,6 +243,10 @@ def test_it_draws(logs, tmp_path):
     assert {text.get_text() for text in corner} <= {f"×{m:g}" for m in MULTIPLES}
     colours = {line.get_color() for line in find("permk-fig6")[1].draw(logs).axes[0].get_lines()}
     assert colours == {quadratic.LOOKS[name][0] for name in ("permk", "topk")}
+    late = find("permk-longer")[1].draw(logs).axes
+    titles = [f"n = {n}, noise {noise:g}" for n in SIZES for noise in NOISES]
+    assert [panel.get_title() for panel in late] == titles
+    assert all(len(panel.get_lines()) == 2 for panel in late)
 
 
 @pytest.mark.parametrize(("number", "whole"), [(1, 1), (3, 3), (4, 1), (5, 3), (6, 1), (7, 3)])
