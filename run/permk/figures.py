@@ -126,7 +126,7 @@ FIGURES = [
     Figure("fig8", "the autoencoder by the regulariser, too", MNIST, fig8, claimed.fig8),
     Figure("fig9", "RandK and PermK on the autoencoder by step", MNIST, fig9, claimed.fig9),
     Figure("fig10", "TopK and PermK on the autoencoder by step", MNIST, fig10, claimed.fig10),
-    Figure("longer", "PermK and TopK over 60,000 rounds", LONGER, late, in_the_end),
+    Figure("longer", "PermK and TopK with more rounds", LONGER, late, in_the_end),
     Figure("groups", "PermK in two groups with A and B", GROUPS, groups.draw, groups.claims),
     Figure(
         "mg", "L_+ and L_± of linear regression over random splits of mg", MG, mg.draw, mg.claims

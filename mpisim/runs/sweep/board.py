@@ -12,8 +12,9 @@ from mpisim.runs.status import COMPLETE
 from mpisim.runs.status_line import StatusLine
 from mpisim.runs.sweep.claims import Claims
 from mpisim.runs.sweep.execute import Sweep
-from mpisim.runs.sweep.lines import PointLines, forecast, time_left
+from mpisim.runs.sweep.lines import PointLines, forecast
 from mpisim.runs.sweep.order import Work
+from mpisim.runs.sweep.pace import Pace
 from mpisim.runs.sweep.points import write_summary
 
 SUMMARY_SECONDS = 1.0  # between two versions of the summary
@@ -38,6 +39,7 @@ class Board:
     ):
         self.sweep, self.claims, self.lines, self._clock = sweep, claims, lines, clock
         self._sizes = {work.number: work.size for work in works}
+        self._pace = Pace(self._sizes, sweep.group.later)
         self._ended: set[int] = set()
         self._expected: dict[int, float] = {}  # seconds of the runs that have begun
         self._told = False
@@ -52,6 +54,7 @@ class Board:
             self._line.erase()
         for number, outcome in new.items():
             self.sweep.points[number].end(*outcome)
+            self._pace.ran(number, outcome.seconds)
             self.lines.ended(number)
         self._ended |= new.keys()
         if not self._told:
@@ -98,10 +101,8 @@ class Board:
         return total / len(self._expected)
 
     def _left(self, now: float) -> str:
-        """The time left, if points take as long as their sizes say, or as they rehearsed."""
-        ended = sum(self._sizes[number] for number in self._ended)
-        if not ended and self._told:
+        """The time left, if points take as long as those that have run, or as they rehearsed."""
+        if not self._ended and self._told:
             seconds = max(self._seconds() - (now - self._begin), 0.0)
             return f", about {duration(seconds)} left"
-        rest = sum(self._sizes.values()) - ended
-        return time_left(now - self._begin, ended, rest, self.sweep.group.later)
+        return self._pace.left(now - self._begin)

@@ -11,7 +11,8 @@ from mpisim.runs.cache import ProblemCache
 from mpisim.runs.status import STOPPED
 from mpisim.runs.sweep.board import LONG
 from mpisim.runs.sweep.execute import Sweep
-from mpisim.runs.sweep.lines import PointLines, forecast, time_left
+from mpisim.runs.sweep.lines import PointLines, forecast
+from mpisim.runs.sweep.pace import Pace
 from mpisim.runs.sweep.points import write_summary
 from mpisim.runs.sweep.sizes import works_of
 
@@ -39,7 +40,7 @@ def run_in_sequence(sweep: Sweep, ranks: int, comm: MPI.Intracomm, lines: PointL
         work = partial(sweep.execute, point, kept.on(own), expected=tell)
         point.end(*on_subset(comm, own, work))
         if timer is not None:
-            timer.ran(number)
+            timer.ran(number, point.seconds or 0.0)
             lines.did_not_run(number)
             write_summary(sweep.folder, sweep.points)
         if point.status in STOPPED:
@@ -63,12 +64,12 @@ class _Kept:
 
 
 class _Timer:
-    """The time left, if the waiting points take as long as their sizes say."""
+    """The time left, told before the first point and with each."""
 
     def __init__(self, sweep: Sweep):
         waiting = [n for n, point in enumerate(sweep.points) if not point.status]
         self._sizes = {work.number: work.size for work in works_of(sweep.points, waiting)}
-        self._later, self._ended, self._start = sweep.group.later, 0.0, monotonic()
+        self._pace, self._start = Pace(self._sizes, sweep.group.later), monotonic()
         self._told = False
 
     def tell(self, number: int, seconds: float) -> None:
@@ -78,11 +79,10 @@ class _Timer:
             print(forecast(whole, len(self._sizes)), flush=True)
         self._told = True
 
-    def ran(self, number: int) -> None:
+    def ran(self, number: int, seconds: float) -> None:
         """A point has ended."""
-        self._ended += self._sizes.pop(number)
+        self._pace.ran(number, seconds)
 
     def left(self) -> str:
         """The time left as text."""
-        seconds = monotonic() - self._start
-        return time_left(seconds, self._ended, sum(self._sizes.values()), self._later)
+        return self._pace.left(monotonic() - self._start)

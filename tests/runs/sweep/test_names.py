@@ -7,6 +7,7 @@ import pytest
 from mpisim.runs.experiment import parse
 from mpisim.runs.sweep.lines import time_left
 from mpisim.runs.sweep.names import name_of
+from mpisim.runs.sweep.pace import Pace
 from mpisim.runs.sweep.points import Point
 from tests.helpers import table
 
@@ -55,3 +56,20 @@ def test_a_point_that_is_no_experiment():
 )
 def test_time_left(numbers, text):
     assert time_left(*numbers) == text
+
+
+def test_points_take_as_long_as_those_of_their_size():
+    """Size 100 in 10 s, size 1 in 5 s: not 1/100 of it. Two at a time, so half of what is left."""
+    pace = Pace({0: 100.0, 1: 1.0, 2: 1.0, 3: 100.0, 4: 1.0}, 0.0)
+    assert pace.left(1.0) == ""
+    pace.ran(0, 10.0)
+    assert pace.left(5.0) == ", about 5.2 s left"  # 100 took 5 s, 103 are left
+    pace.ran(1, 4.0)
+    pace.ran(2, 6.0)
+    assert pace.left(10.0) == ", about 7.5 s left"  # runs of 10 and of 5 s
+
+
+def test_points_that_took_no_time():
+    pace = Pace({0: 2.0, 1: 4.0}, 0.0)
+    pace.ran(0, 0.0)
+    assert pace.left(3.0) == ", about 6.0 s left"
