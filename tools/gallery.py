@@ -67,15 +67,11 @@ def _cell(folder: str, result: Result) -> str:
 
 
 def small(root: Path) -> bytes:
-    """The figure with most claims of each study, three in a row, as PNG."""
+    """The `most_said` figure of each study, three in a row, as PNG."""
     from PIL import Image, ImageOps
 
     groups = [(folder, read(folder)) for folder in sorted((root / STUDIES).glob(f"*/{FOLDER}"))]
-    chosen = [
-        folder / max(results, key=lambda one: len(one.claims)).picture
-        for folder, results in groups
-        if results
-    ]
+    chosen = [folder / most_said(results).picture for folder, results in groups if results]
     pictures = [ImageOps.contain(Image.open(path).convert("RGB"), TILE) for path in chosen]
     rows = -(-len(pictures) // ABREAST)
     page = Image.new("RGB", (TILE[0] * min(ABREAST, len(pictures)), TILE[1] * rows), "white")
@@ -85,6 +81,11 @@ def small(root: Path) -> bytes:
     content = io.BytesIO()
     page.quantize(COLOURS).save(content, format="png", optimize=True)
     return content.getvalue()
+
+
+def most_said(results: Sequence[Result]) -> Result:
+    """The figure with most claims, at paper scale if that is on record."""
+    return max(results, key=lambda one: (len(one.claims), one.provenance.scale == "paper"))
 
 
 def main() -> None:

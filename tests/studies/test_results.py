@@ -18,7 +18,7 @@ from mpisim.analysis.study import load
 from mpisim.cli import main
 from mpisim.core.errors import InputError
 from mpisim.runs.sweep.points import Point, write_summary
-from tools.gallery import GALLERY, gallery
+from tools.gallery import GALLERY, gallery, most_said
 
 ROOT = Path(__file__).parents[2]
 HOLDS, FAILS, TIE, UNDECIDED = Verdict
@@ -242,6 +242,14 @@ def test_the_gallery_shows_all_studies(tmp_path):
         assert f'<img src="../../run/a/results/fig1.{scale}.png"' in text
     assert "| b, quick" not in text and "b/results/fig1.quick" not in text
     assert "A against B: 1 holds, 1 not decided |" in text
+
+
+def test_the_picture_of_a_study_is_at_paper_scale_if_it_can():
+    two = [
+        result(figure="fig2", scale=scale, claims=[CLAIM, CLAIM]) for scale in ("paper", "quick")
+    ]
+    assert most_said([result(scale="paper"), *reversed(two)]) == two[0]
+    assert most_said([result(scale="paper"), two[1]]) == two[1]
 
 
 def test_what_is_on_record_is_current():
