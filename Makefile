@@ -83,7 +83,7 @@ demo: $(STAMP) ## what compression is for: five methods, each with its best step
 	@$(ENV) && mpirun -n 2 .venv/bin/python -m tools.demo
 
 test: $(STAMP) ## all tests (MPISIM_DATA=FOLDER lets those on real data run)
-	@$(ENV) && .venv/bin/python -m pytest -n 2 --dist loadgroup $(ARGS)
+	@$(ENV) && .venv/bin/python -m pytest -n 3 --dist worksteal $(ARGS)
 
 trial: $(STAMP) ## faults in 200 real jobs, power cuts, races, Slurm, corrupted messages, 1 million rounds, all layouts (docs/concepts/trust.md)
 	@$(ENV) && .venv/bin/python -m tests.trials $(ARGS)

@@ -39,19 +39,12 @@ def need_data():
     return need
 
 
-def pytest_collection_modifyitems(config, items):
-    """Tests that start real jobs are `mpi`, tests on data that may not be here are `real`.
-
-    Where several processes share the tests (`make test`), a file's stay together, and those that
-    start real jobs follow one another.
-    """
+def pytest_collection_modifyitems(items):
+    """Tests that start real jobs are `mpi`, tests on data that may not be here are `real`."""
     kernel_cache.refresh()
-    shared = config.pluginmanager.hasplugin("xdist")
     for item in items:
         jobs = {"comm", "tools", "trials"} & set(item.path.parts)
         if jobs and item.path.name.startswith("test_"):
             item.add_marker(pytest.mark.mpi)
         if "need_data" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.real)
-        if shared:
-            item.add_marker(pytest.mark.xdist_group("jobs" if jobs else str(item.path)))

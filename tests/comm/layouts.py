@@ -1,8 +1,8 @@
 """Started by test_layouts under mpirun: every method and compressor on 1 rank, and on 2, 3 or 6.
 
-Each experiment is run in one or two of six layouts, in turn; with --all (`make trial`) in all of
-them, with each pair of method and compressor and with more numbers of workers. Then runs that other
-ranks continue.
+Each experiment is run in one of six layouts, in turn; with --all (`make trial`) in all of them,
+with each pair of method and compressor and with more numbers of workers. Then runs that other ranks
+continue.
 
 Prints one line for each difference and exits non-zero if there is one.
 """
@@ -61,11 +61,13 @@ TOGETHER = [  # correlated compressors
 ]
 WORKERS = {6: 8, 20: 6, 1000: 3}  # workers: rounds
 RANKS = [1, 2, 3, 6]
-TURNS = [  # ranks and layouts, each against one rank
-    [(2, "shared"), (6, "dedicated")],
-    [(3, "dedicated")],
-    [(2, "dedicated"), (3, "shared")],
-    [(6, "shared")],
+LAYOUTS = [  # ranks and layouts, each against one rank
+    (2, "shared"),
+    (3, "dedicated"),
+    (6, "shared"),
+    (2, "dedicated"),
+    (3, "shared"),
+    (6, "dedicated"),
 ]
 
 
@@ -104,16 +106,16 @@ def experiments(every: bool):
         run = {"rounds": 6, "columns": ["adaptive"]}
         yield table({"name": "marina", "p": 0.3, "stepsize": 0.05}, compressor, workers=n, **run)
     yield table({"name": "pp-marina", "participants": 3, "p": 0.3, "stepsize": 0.05}, PERMK)
-    for n, d in itertools.product((6, 20), (9, 50)):
-        quadratic = {"name": "quadratic", "workers": n, "dimension": d, "noise": 0.3}
-        for method, compressor in (
-            ("marina", PERMK),
-            ("marina", COMPRESSORS[1]),
-            ("marina", TOGETHER[3]),
-            ("ef21", {"name": "topk", "k": 1}),  # with bounds
-            ("diana", COMPRESSORS[1]),
-            ("dasha", COMPRESSORS[1]),
-        ):
+    for method, compressor in (
+        ("marina", PERMK),
+        ("marina", COMPRESSORS[1]),
+        ("marina", TOGETHER[3]),
+        ("ef21", {"name": "topk", "k": 1}),  # with bounds
+        ("diana", COMPRESSORS[1]),
+        ("dasha", COMPRESSORS[1]),
+    ):
+        for n, d in itertools.product((6, 20), (9, 50)):
+            quadratic = {"name": "quadratic", "workers": n, "dimension": d, "noise": 0.3}
             tables = table({"name": method, "stepsize": "theory"}, compressor, rounds=12)
             yield tables | {"problem": quadratic}
     many = {"name": "quadratic", "workers": 700, "noise": 0.3}  # dense messages go in three parts
@@ -170,7 +172,7 @@ def compare(groups: dict[int, MPI.Intracomm], folder: Path, every: bool) -> int:
     world = MPI.COMM_WORLD
     different = count = 0
     one, log = folder / "one.h5", folder / "log.h5"
-    turns = itertools.cycle([[pair for turn in TURNS for pair in turn]] if every else TURNS)
+    turns = itertools.cycle([LAYOUTS] if every else [[one] for one in LAYOUTS])
     for tables, turn in zip(experiments(every), turns, strict=False):
         count += 1
         for ranks, layout in [(1, "shared"), *turn]:
