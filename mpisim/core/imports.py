@@ -14,6 +14,7 @@ IMPORT = re.compile(
     re.MULTILINE,
 )
 DIGITS = 12  # of a sha256
+INSTALLED = {"site-packages", "dist-packages"}
 
 
 def file_of(name: str) -> Path | None:
@@ -43,7 +44,12 @@ def short(content: bytes) -> str:
 
 @cache
 def imports(name: str, path: Path) -> tuple[str, ...]:
-    """The modules of mpisim, or of a plugin's own folder, that a module imports."""
+    """The modules of mpisim, or of a plugin's own folder, that a module imports.
+
+    An environment in that folder is no part of it. A compiled module imports nothing.
+    """
+    if path.suffix != ".py":
+        return ()
     found: list[str] = []
     for source, names, plain in IMPORT.findall(path.read_text(encoding="utf-8")):
         if plain:
@@ -88,4 +94,7 @@ def _followed(other: str, name: str, path: Path) -> bool:
     neighbour = file_of(other)
     if "." in name:  # of a package: all of it
         return neighbour is not None and other.partition(".")[0] == name.partition(".")[0]
-    return neighbour is not None and path.parent in neighbour.parents
+    if neighbour is None or path.parent not in neighbour.parents:
+        return False
+    below = neighbour.relative_to(path.parent.parent).parts
+    return not INSTALLED & set(below) and other.partition(".")[0] not in sys.stdlib_module_names

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import shutil
 import sys
+from pathlib import Path
 
 import pytest
 from mpi4py import MPI
@@ -161,3 +163,28 @@ def test_a_plugin_counts_with_the_neighbours_that_it_imports(plugin):
         parse(tables | {"compressor": {"name": "identity"}, "plugin": str(plugin)})
     )
     assert plugin.stem in named  # it is asked for, whatever it is for
+
+
+def test_what_is_installed_beside_a_plugin_is_not_its_neighbour(tmp_path, monkeypatch):
+    """The first plugin lies where .venv is, as in a checkout; the second is itself installed."""
+    site = tmp_path / ".venv" / "lib" / "site-packages"
+    (site / "installed_for_test").mkdir(parents=True)
+    (site / "installed_for_test" / "__init__.py").write_text("")
+    text = "import json\nimport installed_for_test\nimport helper_for_test\n"
+    for place in (tmp_path, site):
+        (place / f"plugin_in_{place.name.replace('-', '_')}.py").write_text(text)
+        monkeypatch.syspath_prepend(place)
+    (tmp_path / "helper_for_test.py").write_text("")
+    plugin = f"plugin_in_{tmp_path.name}"
+    for name in (plugin, "plugin_in_site_packages"):
+        importlib.import_module(name)
+    path = Path(sys.modules[plugin].__file__)
+    assert imports.imports(plugin, path) == ("helper_for_test",)
+    path = Path(sys.modules["plugin_in_site_packages"].__file__)
+    assert imports.imports("plugin_in_site_packages", path) == ()
+
+
+def test_a_compiled_module_of_a_plugins_package_imports_nothing(tmp_path):
+    path = tmp_path / "kernels.so"
+    path.write_bytes(b"\x7fELF\xf0\n import numpy\n")
+    assert imports.imports("package.kernels", path) == ()
