@@ -145,6 +145,12 @@ class Experiment:
         """The resolved experiment; `parse` of it gives the same experiment."""
         return tomli_w.dumps(_without_none(self.table))
 
+    def __reduce__(self) -> tuple:
+        """Pickled as its tables: another process loads the plugins, then parses them."""
+        files = [os.path.abspath(p) if p.endswith(".py") else p for p in self.plugin]
+        tables = _without_none(self.table) | ({"plugin": files} if files else {})
+        return parse, (tables,)
+
 
 def read(path: Path | None, settings: list[str]) -> Experiment:
     """An Experiment from a file (or none) and ``--set`` settings, which override the file."""

@@ -1,5 +1,9 @@
 """Experiment files, --set, and back to TOML."""
 
+import os
+import pickle
+import subprocess
+import sys
 import tomllib
 
 import pytest
@@ -37,6 +41,33 @@ def test_back_to_toml_and_again(tmp_path):
     assert resolved["run"]["wire"] == "float64" and resolved["problem"]["l2"] == 1e-3
     assert resolved["method"]["p"] == "theory" and resolved["method"]["stepsize"] == {"theory": 2}
     assert experiment.method.multiple() == 2.0
+
+
+PLUGIN = """
+import mpisim
+
+@mpisim.compressor("pickled-identity")
+class Pickled(mpisim.Compressor):
+    k: int = 1
+    form = compress = None
+"""
+
+
+def test_other_processes_take_an_experiment(tmp_path):
+    """multiprocessing, concurrent.futures and mpi4py.futures pickle what they hand over."""
+    (tmp_path / "pickled_plugin.py").write_text(PLUGIN)
+    tables = table({"name": "marina", "stepsize": {"theory": 2}}, {"name": "pickled-identity"})
+    experiment = parse(tables | {"plugin": str(tmp_path / "pickled_plugin.py")})
+    code = "import sys, pickle; print(pickle.load(sys.stdin.buffer).to_toml())"
+    said = subprocess.run(
+        [sys.executable, "-c", code],
+        input=pickle.dumps(experiment),
+        capture_output=True,
+        check=True,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([os.getcwd(), *sys.path])},
+    )
+    assert said.stdout.decode().strip() == experiment.to_toml().strip()
 
 
 def test_set_alone_is_enough():
