@@ -10,7 +10,6 @@ from mpisim.compressors.base import Compressor
 from mpisim.core.arrays import FALLBACK, HOST, Arrays, in_host_memory, is_tensor, to_host
 from mpisim.core.rng import Draw
 from mpisim.wire.base import Message
-from mpisim.wire.placed import placed
 
 
 def compressed(compressor: Compressor, v: Any, draw: Draw) -> Message:
@@ -21,6 +20,8 @@ def compressed(compressor: Compressor, v: Any, draw: Draw) -> Message:
     """
     if isinstance(v, np.ndarray) or not is_tensor(v):
         return compressor.compress(v, draw)
+    from mpisim.wire.placed import placed  # imports PyTorch
+
     if compressor.on_device and not in_host_memory(v.device):
         return compressor.compress(v, draw)
     return placed(compressor.compress(to_host(v, FALLBACK), draw), v.device)
@@ -28,4 +29,8 @@ def compressed(compressor: Compressor, v: Any, draw: Draw) -> Message:
 
 def received(message: Message, arrays: Arrays) -> Message:
     """``message``, decoded to ``arrays``."""
-    return message if arrays is HOST else placed(message, arrays.device)
+    if arrays is HOST:
+        return message
+    from mpisim.wire.placed import placed
+
+    return placed(message, arrays.device)

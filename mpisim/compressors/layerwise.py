@@ -11,7 +11,7 @@ from mpisim.compressors.worker_rows import WorkerRows
 from mpisim.core.errors import InputError
 from mpisim.core.protocols import Objective, Uplink
 from mpisim.core.rng import Draw
-from mpisim.wire.base import Message
+from mpisim.wire.base import Message, pack_tensors
 from mpisim.wire.parts import Parts, PartsForm
 
 
@@ -64,9 +64,7 @@ class Layerwise(Compressor):
         form = PartsForm(draw.workers, self.precision, tuple(part.form for part in parts))
         if isinstance(v, np.ndarray):
             return Parts(form, tuple(parts))
-        from mpisim.wire.placed.parts import PlacedParts
-
-        return PlacedParts.of(form, parts, v.device)
+        return pack_tensors(form, parts, v.device)
 
     @property
     def omega(self) -> float | None:

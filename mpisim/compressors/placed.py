@@ -8,6 +8,7 @@ import numpy as np
 
 from mpisim.core.arrays import MESSAGE, to_host
 from mpisim.core.rng import Draw
+from mpisim.wire.base import pack_tensors
 from mpisim.wire.exponents import NAN_CODE, ExponentsForm
 from mpisim.wire.levels import LevelsForm
 from mpisim.wire.scales import round_scales
@@ -27,7 +28,7 @@ def levels_of(form: LevelsForm, norms: np.ndarray, v: Any, draw: Draw) -> Any:
 
     from mpisim.core.tensors import rounding
     from mpisim.core.tensors.place import dtype_of
-    from mpisim.wire.placed.levels import PlacedLevels, level_type, steps
+    from mpisim.wire.placed import level_type, steps
 
     levels = torch.empty(v.shape, dtype=dtype_of(level_type(form)), device=v.device)
     starts = form.starts.tolist()
@@ -35,7 +36,7 @@ def levels_of(form: LevelsForm, norms: np.ndarray, v: Any, draw: Draw) -> Any:
         s = steps(form, i, v.device)
         words = draw.row_on(v.device, i, form.d)
         levels[i] = rounding.levels(row, s, norms[i].astype(np.float64).tolist(), starts, words)
-    return PlacedLevels.of(form, norms, levels)
+    return pack_tensors(form, norms, levels)
 
 
 def exponents_of(form: ExponentsForm, v: Any, draw: Draw) -> Any:
@@ -43,9 +44,8 @@ def exponents_of(form: ExponentsForm, v: Any, draw: Draw) -> Any:
     import torch
 
     from mpisim.core.tensors import rounding
-    from mpisim.wire.placed.exponents import PlacedExponents
 
     codes = torch.empty(v.shape, dtype=torch.int16, device=v.device)
     for i, row in enumerate(v):
         codes[i] = rounding.exponents(row, draw.row_on(v.device, i, form.d), NAN_CODE)
-    return PlacedExponents.of(form, codes)
+    return pack_tensors(form, codes)

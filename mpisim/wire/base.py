@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -90,12 +91,6 @@ class Message(ABC):
         """`payload_bits` of each layer, shape (workers, layers), int64, if it is one by one."""
         return None
 
-    def on(self, device: Any) -> Message:
-        """The message with decoded vectors on a device; decoded on the host unless it knows how."""
-        from mpisim.wire.placed.base import Placed
-
-        return Placed(self, device)
-
     @abstractmethod
     def decoded(self) -> np.ndarray:
         """What the receivers see: shape (workers, d), arithmetic precision."""
@@ -111,6 +106,15 @@ class Message(ABC):
     def weighted_total(self, weights: np.ndarray) -> np.ndarray:
         """`total` with each worker's vector times its weight, shape (workers,), arithmetic."""
         return ordered_sum(self.decoded() * weights[:, None])
+
+
+# How a form packs tensors, by its class: filled by `mpisim.wire.placed`, for runs that have some.
+TENSOR_PACKERS: dict[type[Form], Callable[..., Any]] = {}
+
+
+def pack_tensors(form: Form, *packed: Any) -> Any:
+    """The message with what ``form`` packs of tensors, its vectors on their device."""
+    return TENSOR_PACKERS[type(form)](form, *packed)
 
 
 def check_sizes(form: Form, data: np.ndarray, sizes: np.ndarray) -> None:

@@ -8,12 +8,11 @@ from __future__ import annotations
 import dataclasses
 from abc import abstractmethod
 from functools import cached_property, lru_cache
-from typing import Any
 
 import numpy as np
 
 from mpisim.core.ordered_sums import add_rows, rounded
-from mpisim.wire.base import Form, Message, Packed, Precision, check_sizes, same
+from mpisim.wire.base import Form, Message, Packed, Precision, check_sizes, pack_tensors, same
 
 
 class ValuesForm(Form):
@@ -68,9 +67,7 @@ class DenseForm(ValuesForm):
         """The message with vectors ``v`` (m, d), also tensors: a copy, rounded to the wire."""
         if isinstance(v, np.ndarray):
             return Dense(self, rounded(v, self.precision.wire))
-        from mpisim.wire.placed.dense import PlacedDense
-
-        return PlacedDense.of(self, v)
+        return pack_tensors(self, v)
 
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Dense:
         return Dense(self, self.read(data, sizes).reshape(self.workers, self.d))
@@ -80,11 +77,6 @@ class Dense(ValuesMessage):
     """``values``: shape (m, d)."""
 
     form: DenseForm
-
-    def on(self, device: Any) -> Message:
-        from mpisim.wire.placed.dense import PlacedDense
-
-        return PlacedDense(self, device)
 
     def decoded(self) -> np.ndarray:
         return self.values.astype(self.form.precision.arithmetic, copy=False)

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numba import njit
 
 from mpisim.core.lazy_rows import coordinates
-from mpisim.wire.base import Form, Message, Packed, check_sizes
+from mpisim.wire.base import Form, Packed, check_sizes, pack_tensors
 from mpisim.wire.codecs import buffer, index_codes
 from mpisim.wire.scatter import Entries, SparseMessage, even_ptr, scaled
 
@@ -32,9 +31,7 @@ class ExplicitForm(Form):
     def take(self, v: np.ndarray, indices: np.ndarray) -> Explicit:
         """The message with the coordinates ``indices`` (m, k) of ``v`` (m, d), also of tensors."""
         if not isinstance(v, np.ndarray):
-            from mpisim.wire.placed.explicit import PlacedExplicit
-
-            return PlacedExplicit.take(self, v, indices)
+            return pack_tensors(self, v, indices)
         ptr = even_ptr(*indices.shape)
         values = coordinates(v, ptr, indices.reshape(-1), self.precision.wire)
         return Explicit(self, indices, values.reshape(indices.shape))
@@ -71,11 +68,6 @@ class Explicit(SparseMessage):
     def payload_bits(self) -> np.ndarray:  # type: ignore[override]
         width, bits = index_codes.fixed_width(self.form.d), self.form.precision.bits
         return _payload_bits(self.indices, width, bits)
-
-    def on(self, device: Any) -> Message:
-        from mpisim.wire.placed.explicit import PlacedExplicit
-
-        return PlacedExplicit(self, device)
 
     def encode(self) -> Packed:
         width, bits = index_codes.fixed_width(self.form.d), self.form.precision.bits

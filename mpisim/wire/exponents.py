@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import dataclasses
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numba import njit
@@ -62,11 +61,6 @@ class Exponents(Message):
     @property
     def payload_bits(self) -> np.ndarray:
         return same(self.form.workers, CODE_BITS * self.form.d)
-
-    def on(self, device: Any) -> Message:
-        from mpisim.wire.placed.exponents import PlacedExponents
-
-        return PlacedExponents(self, device)
 
     def encode(self) -> Packed:
         return Packed(_write(self.codes), self.form.sizes, self.payload_bits)

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import dataclasses
 from functools import cached_property, lru_cache
-from typing import Any
 
 import numpy as np
 from numba import njit
@@ -113,11 +112,6 @@ class Levels(Message):
     def payload_bits(self) -> np.ndarray:  # type: ignore[override]
         codec = CODECS[self.form.codec]
         return codec.payload_bits(raw(self.norms), self.form.precision.bits, self.levels)
-
-    def on(self, device: Any) -> Message:
-        from mpisim.wire.placed.levels import PlacedLevels
-
-        return PlacedLevels(self, device)
 
     def encode(self) -> Packed:
         codec, bits = CODECS[self.form.codec], self.form.precision.bits

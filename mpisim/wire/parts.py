@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -95,11 +94,6 @@ class Parts(Message):
 
     def layer_bits(self) -> np.ndarray:
         return np.array([part.payload_bits for part in self.parts]).T
-
-    def on(self, device: Any) -> Message:
-        from mpisim.wire.placed.parts import PlacedParts
-
-        return PlacedParts(self, device, [part.on(device) for part in self.parts])
 
     def encode(self) -> Packed:
         form, pieces = self.form, [part.encode() for part in self.parts]

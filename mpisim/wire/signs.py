@@ -8,12 +8,11 @@ is not finite on the wire travels as the quiet NaN, and all values of its layer 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 from numba import njit
 
-from mpisim.wire.base import Form, Message, Packed, check_sizes, same
+from mpisim.wire.base import Form, Message, Packed, check_sizes, pack_tensors, same
 from mpisim.wire.codecs.buffer import PADDING, check
 from mpisim.wire.scales import check_scales
 
@@ -54,9 +53,7 @@ class SignsForm(Form):
         ``v`` may be a tensor.
         """
         if not isinstance(v, np.ndarray):
-            from mpisim.wire.placed.signs import PlacedSigns
-
-            return PlacedSigns.pack(self, scales, v)
+            return pack_tensors(self, scales, v)
         bits = np.empty((len(v), -(-self.d // 8)), np.uint8)
         for start in range(0, self.d, STRETCH):
             part = v[:, start : start + STRETCH]
@@ -95,11 +92,6 @@ class Signs(Message):
     def layer_bits(self) -> np.ndarray:
         own = self.form.precision.bits + np.diff(np.asarray(self.form.starts))
         return np.tile(own, (self.form.workers, 1))
-
-    def on(self, device: Any) -> Message:
-        from mpisim.wire.placed.signs import PlacedSigns
-
-        return PlacedSigns(self, device)
 
     def encode(self) -> Packed:
         first = self.form.scale_bytes

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 from numba import njit
 
 from mpisim.core.lazy_rows import LazyRows, coordinates
-from mpisim.wire.base import Message, Precision, same
+from mpisim.wire.base import Precision, pack_tensors, same
 from mpisim.wire.dense import ValuesForm, ValuesMessage
 from mpisim.wire.scatter import Entries, SparseMessage, even_ptr, scaled
 
@@ -57,9 +56,7 @@ class SeededForm(ValuesForm):
         """
         if isinstance(v, (np.ndarray, LazyRows)):
             return Seeded(self, coordinates(v, self.ptr, self.indices, self.precision.wire))
-        from mpisim.wire.placed.seeded import PlacedSeeded
-
-        return PlacedSeeded.take(self, v)
+        return pack_tensors(self, v)
 
     def intersection(self, other: SeededForm) -> SeededForm:
         """The coordinates that both keep, times both factors."""
@@ -84,11 +81,6 @@ class Seeded(ValuesMessage, SparseMessage):
     """``values``: shape (form.ptr[-1],)."""
 
     form: SeededForm
-
-    def on(self, device: Any) -> Message:
-        from mpisim.wire.placed.seeded import PlacedSeeded
-
-        return PlacedSeeded(self, device)
 
     def entries(self) -> Entries:
         form = self.form

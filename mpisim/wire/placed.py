@@ -1,0 +1,329 @@
+"""Messages whose vectors are tensors on a device, while what crosses stays on the host.
+
+They are packed on the device and copied to the host once, or the other way round. What they decode
+to comes from what was packed alone. All are put in place by one scatter, worker by worker, as on
+the host: a kind of message says what its row i is, and its form how tensors are packed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+
+from mpisim.core.arrays import FALLBACK, KNOWN, MESSAGE, in_host_memory, to_device, to_host
+from mpisim.core.tensors.place import dtype_of
+from mpisim.wire.base import TENSOR_PACKERS, Form, Message, Packed
+from mpisim.wire.dense import Dense, DenseForm
+from mpisim.wire.explicit import Explicit, ExplicitForm
+from mpisim.wire.exponents import Exponents, ExponentsForm
+from mpisim.wire.levels import Levels, LevelsForm
+from mpisim.wire.parts import Parts, PartsForm
+from mpisim.wire.signs import Signs, SignsForm
+from mpisim.wire.sparse import Seeded, SeededForm
+
+# i -> where in the vector, and the decoded values there, of worker i's message
+Row = Callable[[int], tuple[Any, torch.Tensor]]
+ALL = slice(None)
+
+
+def placed(message: Message, device: Any) -> Message:
+    """``message`` with decoded vectors on ``device``, decoded on the host if memory is shared."""
+    if isinstance(message, Placed):
+        return message
+    if isinstance(message, Parts) and not in_host_memory(device):
+        return PlacedParts(message, device, [placed(part, device) for part in message.parts])
+    kind = type(message)
+    if in_host_memory(device) or kind not in ROWS:
+        return Placed(message, device)
+    return Scattered(message, device, ROWS[kind](message, device))
+
+
+class Placed(Message):
+    """Encoded and decoded on the host; the decoded vectors are tensors on ``device``.
+
+    host : the message that crosses
+    """
+
+    def __init__(self, host: Message, device: Any):
+        self.host, self.device, self.form = host, device, host.form
+
+    def encode(self) -> Packed:
+        return self.host.encode()
+
+    @property
+    def payload_bits(self) -> np.ndarray:
+        return self.host.payload_bits
+
+    def layer_bits(self) -> np.ndarray | None:
+        return self.host.layer_bits()
+
+    def decoded(self) -> Any:
+        return to_device(self.host.decoded(), self.device, FALLBACK)
+
+    def add_to(self, rows: Any) -> None:
+        if in_host_memory(rows.device):
+            self.host.add_to(rows.numpy())
+        else:
+            rows += self.decoded()
+
+    def total(self) -> Any:
+        return to_device(self.host.total(), self.device, FALLBACK)
+
+    def weighted_total(self, weights: np.ndarray) -> Any:
+        return to_device(self.host.weighted_total(weights), self.device, FALLBACK)
+
+
+class Scattered(Placed):
+    """Decoded on the device. No coordinate of a worker occurs twice in its ``row``."""
+
+    def __init__(self, host: Message, device: Any, row: Row):
+        super().__init__(host, device)
+        self.row = row
+
+    def decoded(self) -> Any:
+        out = self._zeros(self.form.workers, self.form.d)
+        for i in range(self.form.workers):
+            where, values = self.row(i)
+            out[i, where] = values
+        return out
+
+    def add_to(self, rows: Any) -> None:
+        for i in range(self.form.workers):
+            where, values = self.row(i)
+            rows[i, where] += values
+
+    def total(self) -> Any:
+        return self.weighted_total(np.ones(self.form.workers))
+
+    def weighted_total(self, weights: np.ndarray) -> Any:
+        total = self._zeros(self.form.d)
+        for i, weight in enumerate(weights.tolist()):
+            where, values = self.row(i)
+            total[where] += values if weight == 1 else values * weight
+        return total
+
+    def _zeros(self, *shape: int) -> torch.Tensor:
+        dtype = dtype_of(self.form.precision.arithmetic)
+        return torch.zeros(shape, dtype=dtype, device=self.device)
+
+
+class PlacedParts(Placed):
+    """Vectors in ``parts``, each decoded on the device."""
+
+    def __init__(self, host: Parts, device: Any, parts: list[Any]):
+        super().__init__(host, device)
+        self.parts = parts
+
+    def decoded(self) -> Any:
+        return torch.cat([part.decoded() for part in self.parts], 1)
+
+    def add_to(self, rows: Any) -> None:
+        rows += self.decoded()
+
+    def total(self) -> Any:
+        return torch.cat([part.total() for part in self.parts])
+
+    def weighted_total(self, weights: np.ndarray) -> Any:
+        return torch.cat([part.weighted_total(weights) for part in self.parts])
+
+
+# Rows. What was packed is copied to the device, unless it was packed there.
+
+
+def dense(host: Dense, device: Any, values: torch.Tensor | None = None) -> Row:
+    """``values``: `Dense.values`."""
+    values, dtype = _there(host.values, device, values), _arithmetic(host)
+    return lambda i: (ALL, values[i].to(dtype))
+
+
+def explicit(
+    host: Explicit,
+    device: Any,
+    indices: torch.Tensor | None = None,
+    values: torch.Tensor | None = None,
+) -> Row:
+    """``indices``, ``values``: those of `Explicit`."""
+    indices, values = _there(host.indices, device, indices), _there(host.values, device, values)
+    dtype = _arithmetic(host)
+    return lambda i: (indices[i], values[i].to(dtype))
+
+
+def seeded(host: Seeded, device: Any, values: torch.Tensor | None = None) -> Row:
+    """``values``: `Seeded.values`."""
+    indices, scale = _coordinates(host.form, device)
+    decoded = scale * _there(host.values, device, values).to(_arithmetic(host))
+    rows = [slice(*ends) for ends in pairwise(host.form.ptr.tolist())]
+    return lambda i: (indices[rows[i]], decoded[rows[i]])
+
+
+def signs(host: Signs, device: Any, bits: torch.Tensor | None = None) -> Row:
+    """``bits``: `Signs.bits`."""
+    form, bits = host.form, _there(host.bits, device, bits)
+    scales = to_device(host.scales, device, MESSAGE).to(_arithmetic(host))
+    lengths = _layer_lengths(form, device) if form.layers > 1 else None
+    signs_of_bytes = _signs_of_bytes(scales.dtype, device)
+
+    def row(i: int) -> tuple[slice, torch.Tensor]:
+        values = signs_of_bytes.index_select(0, bits[i].int()).view(-1)[: form.d]
+        if lengths is None:
+            return ALL, values * scales[i]
+        return ALL, values * torch.repeat_interleave(scales[i], lengths, output_size=form.d)
+
+    return row
+
+
+def levels(host: Levels, device: Any, levels: torch.Tensor | None = None) -> Row:
+    """``levels``: `Levels.levels`, in the shortest type that holds them."""
+    form, kind, dtype = host.form, level_type(host.form), _arithmetic(host)
+    levels = _there(host.levels.astype(kind, copy=False), device, levels)
+    norms = to_device(host.norms, device, MESSAGE).double()
+
+    def row(i: int) -> tuple[slice, torch.Tensor]:
+        values = levels[i].double() / steps(form, i, device)
+        for b, (start, stop) in enumerate(pairwise(form.starts.tolist())):
+            values[start:stop] *= norms[i, b]
+        return ALL, values.to(dtype)
+
+    return row
+
+
+def exponents(host: Exponents, device: Any, codes: torch.Tensor | None = None) -> Row:
+    """``codes``: `Exponents.codes`, int16."""
+    codes = _there(host.codes.view(np.int16), device, codes)
+    values = to_device(host.form.values, device, MESSAGE)
+    return lambda i: (ALL, values.index_select(0, codes[i].int()))
+
+
+ROWS: dict[type[Message], Callable[..., Row]] = {
+    Dense: dense,
+    Explicit: explicit,
+    Seeded: seeded,
+    Signs: signs,
+    Levels: levels,
+    Exponents: exponents,
+}
+
+
+# How forms pack tensors.
+
+
+def _scattered(host: Message, device: Any, *packed: torch.Tensor) -> Scattered:
+    return Scattered(host, device, ROWS[type(host)](host, device, *packed))
+
+
+def _pack_dense(form: DenseForm, v: torch.Tensor) -> Message:
+    values = torch.empty(v.shape, dtype=dtype_of(form.precision.wire), device=v.device)
+    values.copy_(v)
+    return _scattered(Dense(form, to_host(values, MESSAGE)), v.device, values)
+
+
+def _pack_explicit(form: ExplicitForm, v: torch.Tensor, indices: torch.Tensor) -> Message:
+    values = v.gather(1, indices).to(dtype_of(form.precision.wire))
+    host = Explicit(form, to_host(indices, MESSAGE), to_host(values, MESSAGE))
+    return _scattered(host, v.device, indices, values)
+
+
+def _pack_seeded(form: SeededForm, v: torch.Tensor) -> Message:
+    indices, _ = _coordinates(form, v.device)
+    ends = pairwise(form.ptr.tolist())
+    parts = [row[indices[slice(*own)]] for row, own in zip(v, ends, strict=True)]
+    kept = torch.cat(parts) if parts else v.new_empty(0)
+    values = kept.to(dtype_of(form.precision.wire))
+    return _scattered(Seeded(form, to_host(values, MESSAGE)), v.device, values)
+
+
+def _pack_signs(form: SignsForm, scales: np.ndarray, v: torch.Tensor) -> Message:
+    """``scales`` on the host; the signs as `numpy.packbits` of v < 0, with ones to the byte."""
+    ones = torch.ones((len(v), -(-form.d // 8) * 8), dtype=torch.uint8, device=v.device)
+    ones[:, : form.d] = v < 0
+    bits = ((ones.view(torch.int64) * GATHER >> 56) & 0xFF).to(torch.uint8)
+    host = Signs(form, scales.reshape(-1, form.layers), to_host(bits, MESSAGE))
+    return _scattered(host, v.device, bits)
+
+
+def _pack_levels(form: LevelsForm, norms: np.ndarray, levels: torch.Tensor) -> Message:
+    """``norms`` on the host, ``levels`` (m, d)."""
+    crossed = to_host(levels, MESSAGE).astype(form.dtype, copy=False)
+    return _scattered(Levels(form, norms, crossed), levels.device, levels)
+
+
+def _pack_exponents(form: ExponentsForm, codes: torch.Tensor) -> Message:
+    """``codes`` (m, d), int16."""
+    host = Exponents(form, to_host(codes, MESSAGE).view(np.uint16))
+    return _scattered(host, codes.device, codes)
+
+
+def _pack_parts(form: PartsForm, parts: list[Any], device: Any) -> Message:
+    return PlacedParts(Parts(form, tuple(part.host for part in parts)), device, parts)
+
+
+PACKERS: dict[type[Form], Callable[..., Message]] = {
+    DenseForm: _pack_dense,
+    ExplicitForm: _pack_explicit,
+    SeededForm: _pack_seeded,
+    SignsForm: _pack_signs,
+    LevelsForm: _pack_levels,
+    ExponentsForm: _pack_exponents,
+    PartsForm: _pack_parts,
+}
+TENSOR_PACKERS.update(PACKERS)
+
+
+# What both sides know, copied once for each form.
+
+# Times 8 bytes that are 0 or 1, as one word: its highest byte has one bit of each, the first byte's
+# in the highest place. No other bits fall there, and none carry into it.
+GATHER = 0x8040201008040201 - (1 << 64)
+
+
+@lru_cache(maxsize=16)
+def _coordinates(form: SeededForm, device: Any) -> tuple[torch.Tensor, Any]:
+    """Indices and scale of a form on the device."""
+    scale = form.scale
+    if isinstance(scale, np.ndarray):
+        in_arithmetic = scale.astype(form.precision.arithmetic, copy=False)
+        scale = to_device(in_arithmetic, device, KNOWN)
+    return to_device(form.indices, device, KNOWN), scale
+
+
+@lru_cache(maxsize=16)
+def _s_by_worker(form: LevelsForm, device: Any) -> torch.Tensor:
+    return to_device(form.s_by_worker, device, KNOWN)
+
+
+@lru_cache(maxsize=16)
+def _layer_lengths(form: SignsForm, device: Any) -> torch.Tensor:
+    """Coordinates of each layer."""
+    return to_device(np.diff(np.asarray(form.starts)), device, KNOWN)
+
+
+@lru_cache(maxsize=4)
+def _signs_of_bytes(dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    """The eight signs, -1 or +1, that each byte stands for: shape (256, 8)."""
+    places = torch.arange(7, -1, -1, device=device)
+    bits = (torch.arange(256, device=device)[:, None] >> places) & 1
+    return 1 - 2 * bits.to(dtype)
+
+
+def steps(form: LevelsForm, i: int, device: Any) -> Any:
+    """s of worker i: a number, or one for each coordinate, (d,)."""
+    s, row = form.s_by_worker, min(i, len(form.s_by_worker) - 1)
+    return float(s[row, 0]) if s.shape[1] == 1 else _s_by_worker(form, device)[row]
+
+
+def level_type(form: LevelsForm) -> np.dtype:
+    """The shortest integers that hold the levels of a form."""
+    return next(np.dtype(f"i{size}") for size in (1, 2, 4, 8) if form.top < 1 << (8 * size - 1))
+
+
+def _there(array: np.ndarray, device: Any, packed: torch.Tensor | None) -> torch.Tensor:
+    return to_device(array, device, MESSAGE) if packed is None else packed
+
+
+def _arithmetic(host: Message) -> torch.dtype:
+    return dtype_of(host.form.precision.arithmetic)
