@@ -13,6 +13,7 @@ import mpisim
 from mpisim.analysis.plugin import ranks
 from mpisim.analysis.plugin.outcome import NotChecked
 from mpisim.cli import main
+from tests.comm.jobs import HANG_SECONDS
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -139,7 +140,7 @@ def run_line(line: str) -> None:
     mpirun = MPIRUN.match(line)
     if mpirun and "marina-2.h5" in line:
         words = shlex.split(line.replace("mpisim", f"{sys.executable} -m mpisim", 1))
-        subprocess.run(words, check=True, timeout=120)
+        subprocess.run(words, check=True, timeout=HANG_SECONDS)
         return
     words = shlex.split(line[mpirun.end() :] if mpirun else line)
     assert words[0] == "mpisim", line

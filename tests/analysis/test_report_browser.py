@@ -11,6 +11,7 @@ import pytest
 
 from mpisim.cli import main
 from mpisim.runs.log.reader import read
+from tests.comm.jobs import HANG_SECONDS
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 BROWSER = next(filter(None, map(shutil.which, NAMES)), None)
@@ -66,7 +67,7 @@ def report(make_log, tmp_path):
 def browse(page, *flags, choices=""):
     command = [BROWSER, *FLAGS, *flags, f"--user-data-dir={page.parent / 'profile'}"]
     address = page.as_uri() + (f"#{choices}" if choices else "")
-    job = subprocess.run([*command, address], capture_output=True, text=True, timeout=120)
+    job = subprocess.run([*command, address], capture_output=True, text=True, timeout=HANG_SECONDS)
     assert job.returncode == 0, job.stderr
     return job.stdout
 

@@ -13,7 +13,7 @@ import pytest
 
 from mpisim.cli import main
 from mpisim.core.terminal import PrintableStream, one_line, printable
-from tests.comm.jobs import ROOT
+from tests.comm.jobs import HANG_SECONDS, ROOT
 from tests.helpers import run_tables, table
 
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
@@ -98,7 +98,7 @@ def shell(command: str, **environment: str) -> subprocess.CompletedProcess:
         env=os.environ | {"PYTHONPATH": str(ROOT)} | environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=HANG_SECONDS,
         check=False,
     )
 

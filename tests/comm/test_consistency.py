@@ -14,6 +14,7 @@ from mpisim.problems.least_squares import LeastSquares
 from mpisim.problems.torch.problem import Torch
 from mpisim.runs import sysinfo
 from mpisim.runs.sysinfo import software, source
+from tests.comm.jobs import HANG_SECONDS
 from tests.helpers import run_tables, table
 
 
@@ -33,9 +34,9 @@ class Rank:
 
     def _all(self, own):
         self.shared[self.rank] = own
-        self.barrier.wait(timeout=10)
+        self.barrier.wait(timeout=HANG_SECONDS)
         found = list(self.shared)
-        self.barrier.wait(timeout=10)
+        self.barrier.wait(timeout=HANG_SECONDS)
         return found
 
 

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from mpisim.cli import main
-from tests.comm.jobs import ROOT, environment, needs_mpirun
+from tests.comm.jobs import HANG_SECONDS, ROOT, environment, needs_mpirun
 from tests.helpers import columns
 
 RUN = [
@@ -23,7 +23,7 @@ RUN = [
 CTRL_C = b"\x03"
 
 
-def at_a_terminal(command: list[str], ready: Path, seconds: float) -> str:
+def at_a_terminal(command: list[str], ready: Path) -> str:
     """What a terminal shows of a command that Ctrl-C ends once there is a file ``ready``."""
     # by a shell, which stays while mpirun goes, as at a prompt
     shell = ["/bin/sh", "-c", f"trap : INT; {shlex.join(command)}; sleep 1"]
@@ -31,7 +31,7 @@ def at_a_terminal(command: list[str], ready: Path, seconds: float) -> str:
     if child == 0:
         os.chdir(ROOT)
         os.execve(shell[0], shell, environment())
-    shown, end, pressed = b"", time.monotonic() + seconds, False
+    shown, end, pressed = b"", time.monotonic() + HANG_SECONDS, False
     try:
         while time.monotonic() < end:
             if not pressed and ready.exists():
@@ -44,7 +44,7 @@ def at_a_terminal(command: list[str], ready: Path, seconds: float) -> str:
     finally:
         os.close(terminal)
         os.waitpid(child, 0)
-    raise AssertionError(f"no end within {seconds} s: {shown.decode()}")
+    raise AssertionError(f"no end within {HANG_SECONDS:g} s: {shown.decode()}")
 
 
 @needs_mpirun
@@ -53,7 +53,7 @@ def test_a_run_that_is_stopped_says_how_to_go_on(tmp_path, capfd):
     run = ["run", *RUN, "--out", str(log)]
     command = ["mpirun", "-n", "2", sys.executable, "-m", "mpisim", *run]
     command += ["--set", "run.rounds=100000000"]
-    shown = at_a_terminal(command, Path(f"{log}.ckpt.old"), 90)
+    shown = at_a_terminal(command, Path(f"{log}.ckpt.old"))
     lines = [line for line in shown.splitlines() if "mpisim: " in line]
     assert len(lines) == 1 and "Traceback" not in shown, shown
     found = re.search(

@@ -10,7 +10,7 @@ import h5py
 import pytest
 
 from tests.comm import malformed
-from tests.comm.jobs import ROOT, environment, mpirun, needs_mpirun
+from tests.comm.jobs import HANG_SECONDS, ROOT, environment, mpirun, needs_mpirun
 from tests.malformed import CASES
 
 SOME = [
@@ -85,7 +85,7 @@ def test_a_crash_ends_a_rank_without_a_handler_that_may_hang():
         env=environment(),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_SECONDS,
         check=False,
     )
     assert job.returncode == -signal.SIGSEGV

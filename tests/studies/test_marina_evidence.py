@@ -6,7 +6,7 @@ They register names of their own, which other tests must not see: each test is a
 import subprocess
 import sys
 
-from tests.comm.jobs import ROOT
+from tests.comm.jobs import HANG_SECONDS, ROOT
 
 ALIKE = """
 import numpy as np
@@ -43,7 +43,7 @@ for compressor, share in (({"name": "identity"}, 1.0), ({"name": "randk", "k": 4
 def python(code):
     """Runs code in a process of its own, from the repository."""
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=HANG_SECONDS
     )
     assert done.returncode == 0, done.stderr[-2000:]
 

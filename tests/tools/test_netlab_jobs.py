@@ -7,7 +7,7 @@ import pytest
 from mpisim.analysis.link_model import Links
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import read
-from tests.comm.jobs import ROOT
+from tests.comm.jobs import HANG_SECONDS, ROOT
 from tools.netlab.check import TOLERANCE, Experiment, measure
 from tools.netlab.job import require_open_mpi
 from tools.netlab.lab import Lab
@@ -48,7 +48,7 @@ def test_the_kernel_counts_what_the_ledger_says(leftover, monkeypatch):
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     with Lab(3, Links(2e8, 2e8, shared=True)) as lab:
-        assert leftover.wait(timeout=5) == -9 and LEFTOVER not in spaces()
+        assert leftover.wait(timeout=HANG_SECONDS) == -9 and LEFTOVER not in spaces()
         assert spaces().count(lab.name) == 4  # three hosts and the bridge
         counts = measure(lab, CASE)
         log = read(lab.folder / "check.h5")

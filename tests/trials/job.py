@@ -15,13 +15,13 @@ from pathlib import Path
 import psutil
 
 from mpisim.core.errors import InputError
-from tests.comm.jobs import ROOT, environment
+from tests.comm.jobs import HANG_SECONDS, ROOT, environment
 from tests.helpers import run_tables
 from tests.resumes import experiments
 from tests.trials.entry import Fault
 
-PATIENCE = 10.0  # seconds after a fault within which the job must have ended
-STUCK = 120.0  # a job without a fault is not waited for longer
+PATIENCE = 60.0  # seconds after a fault within which the job must have ended
+STUCK = HANG_SECONDS  # a job without a fault is not waited for longer
 MARK = "MPISIM_TRIAL"  # in the environment of all processes of a job
 EXPERIMENTS = dict(experiments(rounds=400))
 # lines that are no errors

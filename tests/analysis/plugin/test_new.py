@@ -10,7 +10,7 @@ import pytest
 
 from mpisim.cli import main
 from mpisim.cli.new import PLUGINS
-from tests.comm.jobs import environment
+from tests.comm.jobs import HANG_SECONDS, environment
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,12 @@ def test_what_is_made_passes_mpisim_check_on_several_ranks(made):
     files = [str(made / f"my_{kind}.py") for kind in PLUGINS]
     command = [sys.executable, "-m", "mpisim", "check", *files]
     job = subprocess.run(
-        command, env=environment(), capture_output=True, text=True, check=False, timeout=300
+        command,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=HANG_SECONDS,
     )
     assert job.returncode == 0, job.stdout + job.stderr
     lines = job.stdout.splitlines()
@@ -58,7 +63,7 @@ def test_what_is_made_passes_its_own_tests_and_ruff(made):
             capture_output=True,
             text=True,
             check=False,
-            timeout=300,
+            timeout=HANG_SECONDS,
         )
         assert job.returncode == 0, job.stdout + job.stderr
 

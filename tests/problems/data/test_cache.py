@@ -12,6 +12,7 @@ import pytest
 from mpisim.core.errors import InputError
 from mpisim.problems.data import DataOptions, libsvm, load_shards, prepare, prepared
 from mpisim.problems.data import cache as caching
+from tests.comm.jobs import HANG_SECONDS
 from tests.problems.data.conftest import random_dense, to_text
 
 
@@ -202,7 +203,7 @@ def test_four_jobs_at_once(tmp_path, cache):
     jobs = [subprocess.Popen(command, env=os.environ, **pipes) for _ in range(4)]
     for job in jobs:
         assert job.stdout.readline() == "ready\n"
-    answers = [job.communicate("go\n", timeout=60)[0] for job in jobs]
+    answers = [job.communicate("go\n", timeout=HANG_SECONDS)[0] for job in jobs]
     assert [job.returncode for job in jobs] == [0] * 4
     options = DataOptions(str(path), 3, "sorted-by-norm")
     assert len(set(answers)) == 1 and len(answers[0]) == 65

@@ -11,7 +11,6 @@ import io
 import socket
 import tarfile
 import threading
-import time
 import warnings
 
 import pytest
@@ -177,20 +176,18 @@ def test_a_silent_server_is_left_after_the_start_timeout(register, tmp_path):
         silent.bind(("127.0.0.1", 0))
         silent.listen()  # takes connections, answers nothing
         register(f"http://127.0.0.1:{silent.getsockname()[1]}/tiny")
-        begin = time.monotonic()
         with pytest.raises(InputError, match=r"nothing arrived within 0\.5 s"):
             fetch("tiny", start_timeout=0.5, folder=tmp_path)
-        assert 0.4 < time.monotonic() - begin < 3
     assert not list(tmp_path.iterdir())
 
 
 def test_a_slow_name_server_is_bounded_too(register, tmp_path, monkeypatch):
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *a, **k: time.sleep(2) or [])
+    left = threading.Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *a, **k: left.wait() and [])
     register("http://data.invalid/tiny")
-    begin = time.monotonic()
     with pytest.raises(InputError, match=r"nothing arrived within 0\.3 s"):
         fetch("tiny", start_timeout=0.3, folder=tmp_path)
-    assert time.monotonic() - begin < 1.5
+    left.set()  # it had not answered: the test got here
 
 
 def test_cut_off_download_does_not_stay(register, tmp_path):

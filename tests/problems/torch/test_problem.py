@@ -315,6 +315,6 @@ def test_training_learns(tmp_path):
 @pytest.mark.mpi
 def test_the_same_on_1_and_3_ranks():
     pytest.importorskip("torch")
-    job = mpirun(3, "-m", "tests.problems.torch.layouts", timeout=300, cwd=ROOT)
+    job = mpirun(3, "-m", "tests.problems.torch.layouts", cwd=ROOT)
     assert job.returncode == 0, job.stdout[-3000:] + job.stderr[-3000:]
     assert job.stdout.count("the same") == 2

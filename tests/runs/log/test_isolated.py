@@ -12,6 +12,7 @@ import pytest
 from mpisim.core.errors import InputError
 from mpisim.runs.log import isolated as module
 from mpisim.runs.log.isolated import Crashed, run_isolated
+from tests.comm.jobs import HANG_SECONDS
 
 
 def test_what_is_returned_and_raised_comes_back():
@@ -70,12 +71,10 @@ def test_an_interrupt_leaves_no_process_behind():
 
     before = signal.signal(signal.SIGALRM, stop)
     signal.setitimer(signal.ITIMER_REAL, 0.2)
-    start = time.monotonic()
     try:
         with pytest.raises(KeyboardInterrupt):
-            run_isolated("x", lambda: time.sleep(60))
+            run_isolated("x", lambda: time.sleep(HANG_SECONDS))
     finally:
         signal.signal(signal.SIGALRM, before)
-    assert time.monotonic() - start < 30
     with pytest.raises(ChildProcessError):  # no child is left
         os.waitpid(-1, os.WNOHANG)

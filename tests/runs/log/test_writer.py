@@ -12,6 +12,7 @@ from mpisim.core.errors import InputError, OutputError
 from mpisim.runs.log import writer as logs
 from mpisim.runs.log.schema import columns
 from mpisim.runs.log.writer import LogWriter
+from tests.comm.jobs import HANG_SECONDS
 from tests.helpers import run_tables, table
 
 
@@ -121,7 +122,7 @@ def test_a_disk_that_fills_up_during_the_run(tmp_path):
         [sys.executable, "-c", LIMITED, "run", *words, "--out", str(tmp_path / "log.h5")],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_SECONDS,
         check=False,
     )
     assert job.returncode == 1

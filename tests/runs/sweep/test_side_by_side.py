@@ -31,7 +31,7 @@ from mpisim.runs.sweep.plan import plan
 from mpisim.runs.sweep.points import Point, read_summary
 from mpisim.runs.sweep.side_by_side import say_what_fits, share
 from mpisim.runs.sweep.sizes import ROUND, works_of
-from tests.comm.jobs import environment
+from tests.comm.jobs import HANG_SECONDS, environment
 from tests.resumes import differences
 from tests.runs.sweep.support import BASE, run, write
 
@@ -58,7 +58,7 @@ def test_processes_write_the_same_logs(tmp_path):
     file = write(tmp_path, POINTS)
     alone = run(file, tmp_path / "alone")
     job = start(file, tmp_path / "jobs", "auto")
-    said, errors = job.communicate(timeout=60)
+    said, errors = job.communicate(timeout=HANG_SECONDS)
     assert job.returncode == 0, errors
     assert all(" points done" in line for line in errors.splitlines())
     found = read_summary(tmp_path / "jobs")
@@ -105,9 +105,9 @@ def test_processes_that_are_stopped_are_gone_on_with(number, whom, code, tmp_pat
     children = parent.children()
     assert len(children) == 2
     (children[0] if whom == "child" else parent).send_signal(number)
-    _, errors = job.communicate(timeout=30)
+    _, errors = job.communicate(timeout=HANG_SECONDS)
     assert job.returncode == code, errors
-    assert not psutil.wait_procs(children, timeout=30)[1]
+    assert not psutil.wait_procs(children, timeout=HANG_SECONDS)[1]
     assert errors.count("at round ") + errors.count("was killed by") == 2
     if number == signal.SIGINT:
         assert "mpisim: stopped by Ctrl-C; 3 of 3 points are left; the same command" in errors

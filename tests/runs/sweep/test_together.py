@@ -46,7 +46,7 @@ class Missing(PROBLEMS["nonconvex-loss"]):
 @needs_mpirun
 def test_two_ranks_run_skip_and_record_alike(tmp_path):
     write(tmp_path, SWEEP)
-    job = mpirun(2, "-m", "mpisim", "sweep", "grid.toml", cwd=tmp_path, timeout=60)
+    job = mpirun(2, "-m", "mpisim", "sweep", "grid.toml", cwd=tmp_path)
     assert job.returncode == 0, job.stderr
     assert job.stdout.count("[1/4]") == 1
     assert "4 points: 1 done, 2 skipped, 1 diverged" in job.stdout
@@ -69,7 +69,7 @@ def test_an_error_on_one_rank_ends_the_job(tmp_path):
     (tmp_path / "missing.py").write_text(PLUGIN)
     arguments = ["sweep", "grid.toml", "--plugin", "missing", "--set", "problem.name=missing"]
     arguments += ["--ranks-per-run", "2"]
-    job = mpirun(2, "-m", "mpisim", *arguments, cwd=tmp_path, timeout=60)
+    job = mpirun(2, "-m", "mpisim", *arguments, cwd=tmp_path)
     assert job.returncode == 2
     assert job.stderr.count("mpisim: no data on this machine") == 1
 
