@@ -81,10 +81,11 @@ class Moments(Optimizer):
         self.v: Any = 0.0
         self.t = 0
 
-    def add(self, g: np.ndarray) -> None:
-        """m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2."""
+    def add(self, g: np.ndarray, frozen: bool = False) -> None:
+        """m = beta1 m + (1 - beta1) g and, unless frozen, v = beta2 v + (1 - beta2) g^2."""
         self.m = self.beta1 * self.m + (1 - self.beta1) * g
-        self.v = self.beta2 * self.v + (1 - self.beta2) * g * g
+        if not frozen:
+            self.v = self.beta2 * self.v + (1 - self.beta2) * g * g
         self.t = self.t + 1
 
     def corrected(self, v: np.ndarray) -> np.ndarray:
@@ -141,7 +142,9 @@ class OneBitAdamStep(Moments):
     Adam without bias correction for ``warmup`` rounds. Then the estimate is the momentum, and v is
     frozen: x^{k+1} = x^k - gamma m / (sqrt(v) + nu).
 
-    variant : "paper", or "code": the estimate is a gradient, and the momentum is taken here.
+    variant : "paper", or "code": as in the published CD-Adam code, estimates are gradients, whose
+        momentum is taken here. The last estimate of v is that of round ``warmup`` - 2. m and v are
+        bias-corrected in all rounds k, by 1 - beta^{k+1}, also when v is frozen.
     """
 
     warmup: int | float = 0.13
@@ -152,18 +155,18 @@ class OneBitAdamStep(Moments):
 
     def check(self) -> None:
         super().check()
-        self.first = warmup_rounds(self.warmup, self.rounds)
-        require(self.first > 0, "method.warmup", self.warmup, "at least one round, which gives v")
+        code = int(self.variant == "code")
+        self.first = warmup_rounds(self.warmup, self.rounds) - code
+        least = f"at least {1 + code} rounds, or there is no v"
+        require(self.first > 0, "method.warmup", self.warmup, least)
 
     def step(self, x: np.ndarray, g: np.ndarray, gamma: float) -> np.ndarray:
-        if self.t < self.first:
-            self.add(g)
-            m = self.m
-        elif self.variant == "code":
-            m = self.m = self.beta1 * self.m + (1 - self.beta1) * g
-        else:
-            m = g
-        return x - gamma * m / (sqrt(self.v) + self.nu)
+        warm, code = self.t < self.first, self.variant == "code"
+        if warm or code:
+            self.add(g, frozen=not warm)
+        if code:
+            return x - gamma * self.corrected(self.v)
+        return x - gamma * (self.m if warm else g) / (sqrt(self.v) + self.nu)
 
 
 def warmup_rounds(warmup: int | float, rounds: int) -> int:

@@ -16,7 +16,8 @@ class Case:
 
     m : samples of a worker; delta : Delta_0 = f(x^0) - f_inf; epsilon : the accuracy,
     E|grad f(x^hat)|^2 <= epsilon^2 or, under PL, E f(x^K) - f(x*) <= epsilon.
-    method : name of the experiment's estimator; p, b (b'), big_b (b), r : its parameters, or None;
+    method : name of the experiment's estimator; p, b (b'), big_b (b), first_b (samples of g^0), r :
+    its parameters, or None;
     theorem : of which paper, for MARINA's step; whole : minibatches are whole shards, without
     sampling noise.
     """
@@ -29,6 +30,7 @@ class Case:
     p: float | None = None
     b: int | None = None
     big_b: int | None = None
+    first_b: int | None = None
     r: int | None = None
     theorem: MarinaTheorem = "marina"
     whole: bool = False

@@ -18,8 +18,12 @@ H_i shrink by 1 - q, where q is p of PAGE and SYNC-MVR, and b of MVR. With the w
 V |x^{t+1} - x^t|^2 being the variance that a minibatch adds to h_i. gamma is the largest one for
 which (1 / (2 gamma) - L / 2) |x^{t+1} - x^t|^2 of the descent lemma pays for that.
 
+SYNC-MVR's weights are the least that pay, as a compressed round leaves (1-a)^2 of G, not 1-a:
+A = gamma / (a (2 - a)) for G and 2 a omega A / n for G_i, with c = 2 gamma omega (2 omega + 1) / n.
+
 Under the Polyak-Lojasiewicz condition the weights shall shrink by 1 - gamma mu. With gamma mu at
-most a / 2 and q / 2 they double, and c is 20 gamma omega (2 omega + 1) / n.
+most a / 2 and q / 2 they double, and c is 20 gamma omega (2 omega + 1) / n. SYNC-MVR's are then
+A = gamma / (a (3/2 - a)) and 4 a omega A / n, with c = 4 gamma omega (2 omega + 1) / n.
 """
 
 from __future__ import annotations
@@ -40,17 +44,27 @@ def momentum(omega: float) -> float:
 
 
 def page_probability(B: int, m: int) -> float:
-    """p = B / (m + B): published code."""
+    """p = B / (m + B): published code, `ZeroMarinaPageMasterAlgorithm`."""
     return B / (m + B)
 
 
-def mvr_momentum(B: int, big_B: int) -> float:
-    """b = B / B', so that the first batch has B' = B / b samples: published code."""
-    return B / big_B
+def mvr_momentum(omega: float, B: int, big_B: int) -> float:
+    """The b of SYNC-MVR's floor, 48 omega (2 omega + 1) b^2 + 2 b = B / B' (see `mvr`)."""
+    share = B / big_B
+    return share / (1 + sqrt(1 + 48 * omega * (2 * omega + 1) * share))
+
+
+def published_momentum(omega: float, B: int, big_B: int) -> float:
+    """b = min(B / B', sqrt(B / B') / omega): the published code's `config_libsvm_zero_marina.py`.
+
+    Its B' counts stochastic gradients of B samples each, and omega is RandK's.
+    """
+    share = B / big_B
+    return min(share, sqrt(share) / omega) if omega else share
 
 
 def sync_probability(zeta: float, d: int, B: int, big_B: int) -> float:
-    """p = min(zeta_C / d, B / B'): published code."""
+    """p = min(zeta_C / d, B / B'), which for RandK is p of the same script."""
     return min(zeta / d, B / big_B)
 
 
@@ -87,14 +101,14 @@ def mvr(setting: Setting, a: float, b: float, B: int) -> Step:
 
 
 def sync_mvr(setting: Setting, a: float, p: float, B: int) -> Step:
-    """gamma = 1 / (L + sqrt(16 omega (2 omega + 1) / n (V + (1-p) L^^2) + 2 V / (p n))).
+    """gamma = 1 / (L + sqrt(4 omega (2 omega + 1) / n (V + (1-p) L^^2) + 2 V / (p n))).
 
     V = (1-p) L_sigma^2 / B, and L_sigma <= L_max. |grad f|^2 is bounded down to the floor
-    2 sigma^2 / (n B'). Under PL min(the same with 40 and 4 for 16 and 2, a / (2 mu), p / (2 mu)),
+    2 sigma^2 / (n B'). Under PL min(the same with 8 and 4 for 4 and 2, a / (2 mu), p / (2 mu)),
     and f - f(x*) has the floor 2 sigma^2 / (mu n B').
     """
     V, text = (1 - p) * _largest_square(setting) / B, "(1-p) L_sigma^2"
-    sent = _Term((16, 40), f"({text} / B + (1-p) L^^2)", V + (1 - p) * _mean_square(setting))
+    sent = _Term((4, 8), f"({text} / B + (1-p) L^^2)", V + (1 - p) * _mean_square(setting))
     return _step(setting, "DASHA-SYNC-MVR", a, sent, _Term((2, 4), text, V), ("p", p))
 
 
@@ -159,18 +173,17 @@ def page_row(case: Case, step: Step, p: float, B: int) -> Guarantee:
     return _row(case, SUM, f"DASHA-PAGE, B = {B}", step, costs)
 
 
-def mvr_row(case: Case, step: Step, b: float, B: int, big_B: int) -> Guarantee:
-    """DASHA-MVR: B' sample gradients at the start, then 2 B."""
+def mvr_row(case: Case, step: Step, b: float, B: int, first: int) -> Guarantee:
+    """DASHA-MVR: ``first`` sample gradients at the start, then 2 B."""
     s, name = case.setting, f"DASHA-MVR, B = {B}, b = {b:g}"
-    costs = Cost(s.d, big_B), Cost(s.zeta, 2 * B)
+    costs = Cost(s.d, first), Cost(s.zeta, 2 * B)
     return _row(case, ONLINE, name, step, costs, "order")
 
 
-def sync_mvr_row(case: Case, step: Step, p: float, B: int, big_B: int) -> Guarantee:
+def sync_mvr_row(case: Case, step: Step, p: float, B: int, big_B: int, first: int) -> Guarantee:
     """DASHA-SYNC-MVR: B' sample gradients and d numbers with probability p, else 2 B and zeta."""
     s, name = case.setting, f"DASHA-SYNC-MVR, B = {B}, B' = {big_B}"
-    dense = Cost(s.d, big_B)
-    costs = dense, dense.mixed(p, Cost(s.zeta, 2 * B))
+    costs = Cost(s.d, first), Cost(s.d, big_B).mixed(p, Cost(s.zeta, 2 * B))
     return _row(case, ONLINE, name, step, costs, "order")
 
 

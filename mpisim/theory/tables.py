@@ -86,8 +86,8 @@ def online(case: Case) -> Guarantee:
     """VR-MARINA, online: Theorem 3.2, or D.4 under PL, for b >= sigma^2 / (n epsilon^2)."""
     s, b, big_b = case.setting, case.b or 1, case.big_b or 1
     p = _p(case, "vr-marina-online", stepsizes.vr_marina_probability(s.zeta, s.d, b, big_b))
-    step, dense = stepsizes.vr_marina(s, p, b), Cost(s.d, big_b)
-    costs = dense, dense.mixed(p, Cost(s.zeta, 2 * b))
+    step = stepsizes.vr_marina(s, p, b)
+    costs = Cost(s.d, case.first_b or big_b), Cost(s.d, big_b).mixed(p, Cost(s.zeta, 2 * b))
     theorem, floor = "Theorem 3.2", "epsilon^2"
     if s.condition == "PL":
         theorem, floor = "Theorem D.4", "mu epsilon"

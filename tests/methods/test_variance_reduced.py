@@ -55,9 +55,9 @@ def vr_marina(f, p, b):
     return x
 
 
-def online(f, p, b, big):
+def online(f, p, b, big, start):
     x = np.zeros(f.d)
-    g = f.gradients(x, f.samples("big batch", 0, big)).mean(axis=0)
+    g = f.gradients(x, f.samples("big batch", 0, start)).mean(axis=0)
     for k in range(1, ROUNDS + 1):
         old, x = x, x - GAMMA * g
         if f.coin(k, p):
@@ -118,9 +118,9 @@ def dasha_page(f, a, p, b):
     return dasha(f, a, f.gradients, following)
 
 
-def dasha_mvr(f, a, p, momentum, b, big):
+def dasha_mvr(f, a, p, momentum, b, big, start):
     def large(k, x):
-        return f.gradients(x, f.samples("big batch", k, big))
+        return f.gradients(x, f.samples("big batch", k, big if k else start))
 
     def following(k, x, old, h):
         if f.coin(k, p):
@@ -144,16 +144,17 @@ CASES = [
     ),
     (
         {"name": "dasha-mvr", "b": 0.1, "batch": 11, "big_batch": 50} | DASHA,
-        lambda f: dasha_mvr(f, 0.3, 0.0, 0.1, 11, 50),
+        lambda f: dasha_mvr(f, 0.3, 0.0, 0.1, 11, 50, 50),
     ),
     (
-        {"name": "dasha-sync-mvr", "p": 0.2, "batch": 11, "big_batch": 50} | DASHA,
-        lambda f: dasha_mvr(f, 0.3, 0.2, 0.0, 11, 50),
+        {"name": "dasha-sync-mvr", "p": 0.2, "batch": 11, "big_batch": 50, "first_batch": 70}
+        | DASHA,
+        lambda f: dasha_mvr(f, 0.3, 0.2, 0.0, 11, 50, 70),
     ),
     ({"name": "vr-marina", "p": 0.2, "batch": 11}, lambda f: vr_marina(f, 0.2, 11)),
     (
-        {"name": "vr-marina-online", "p": 0.2, "batch": 11, "big_batch": 50},
-        lambda f: online(f, 0.2, 11, 50),
+        {"name": "vr-marina-online", "p": 0.2, "batch": 11, "big_batch": 50, "first_batch": 70},
+        lambda f: online(f, 0.2, 11, 50, 70),
     ),
     (
         {"name": "vr-diana", "p": 0.1, "batch": 11, "alpha": 0.3},

@@ -68,6 +68,7 @@ def experiments(dense: str) -> Iterator[tuple[dict, dict, dict, dict]]:
     decay = {"schedule": {"at": [3, 5], "factor": 0.3}, "weight_decay": 0.1}
     for name in ("amsgrad", "cd-adam", "1bit-adam"):
         code = {"name": name, "variant": "code"} | given | decay
+        code |= {"warmup": 3} if name == "1bit-adam" else {}
         yield SAMPLE, code, {} if name == "amsgrad" else {"name": "scaled-sign"}, {}
     for compressor in (
         {"name": "qsgd", "s": 3},

@@ -29,7 +29,7 @@ BY_HAND = [
     ("dasha", dasha.dasha, (A,), 16 * 1.5 * 25, 40 * 1.5 * 25),
     ("page", dasha.page, (A, 0.5, 7), 48 * 1.5 * 39 + 2 * V, 200 * 1.5 * 39 + 4 * V),
     ("mvr", dasha.mvr, (A, 0.5, 7), 96 * 1.5 * 32 + 4 * V / 2, 400 * 1.5 * 32 + 8 * V / 2),
-    ("sync", dasha.sync_mvr, (A, 0.5, 7), 16 * 1.5 * 26.5 + 2 * V, 40 * 1.5 * 26.5 + 4 * V),
+    ("sync", dasha.sync_mvr, (A, 0.5, 7), 4 * 1.5 * 26.5 + 2 * V, 8 * 1.5 * 26.5 + 4 * V),
 ]
 NAMES = [name for name, *_ in BY_HAND]
 
@@ -56,6 +56,25 @@ def test_without_compression_or_noise_it_is_gradient_descent():
     assert dasha.sync_mvr(setting(9.0), 1 / 19, 1.0, 3).gamma == 1 / 4  # all rounds uncompressed
 
 
+@pytest.mark.parametrize("pl", [False, True])
+@pytest.mark.parametrize("omega", [0.25, 1.0, 7.0, 200.0])
+def test_no_smaller_constant_for_sync_mvr(omega, pl):
+    """The weights of G and G_i solve their recursions, so less than they cost is not enough.
+
+    As p goes to 0 nothing of the errors is reset, and the term of the samples is subtracted.
+    """
+    n, a, p = 2, 1 / (2 * omega + 1), 1e-9
+    s = setting(omega, condition="PL", mu=1e-9) if pl else setting(omega)
+    left = np.array([[(1 - a) ** 2, 2 * omega * a**2 / n], [0, (1 - a) ** 2 + 2 * omega * a**2]])
+    rate = a / 2 if pl else 0.0  # gamma mu is at most a / 2
+    weights = np.linalg.solve((1 - rate) * np.eye(2) - left.T, [1.0, 0.0])
+    assert np.all(weights > 0)
+    smallest = 2 * weights @ [2 * omega / n, 2 * omega]
+    step = dasha.sync_mvr(s, a, p, 10**30)  # B so large that its samples have no noise
+    square = (1 / step.gamma - s.c.L) ** 2
+    assert square == pytest.approx(smallest * (1 - p) * s.L_rms**2, rel=1e-6)
+
+
 def test_guarantees_by_hand():
     """K = 2 Delta_0 / (gamma epsilon^2) rounds, and what they send and ask for."""
     s = setting(1.0)  # d = 8, zeta = 4
@@ -69,9 +88,9 @@ def test_guarantees_by_hand():
     assert row.calls == 100 + (row.rounds - 1) * (50 + 7)
     row = dasha.mvr_row(case, dasha.mvr(s, A, 0.5, 7), 0.5, 7, 60)
     assert row.calls == 60 + (row.rounds - 1) * 14 and row.kind == "order"
-    row = dasha.sync_mvr_row(case, dasha.sync_mvr(s, A, 0.5, 7), 0.5, 7, 60)
+    row = dasha.sync_mvr_row(case, dasha.sync_mvr(s, A, 0.5, 7), 0.5, 7, 60, 90)
     assert row.bits == 32 * (8 + (row.rounds - 1) * 6)
-    assert row.calls == 60 + (row.rounds - 1) * (30 + 7)
+    assert row.calls == 90 + (row.rounds - 1) * (30 + 7)
 
 
 RANDK = {"name": "randk", "k": 30}
@@ -102,6 +121,9 @@ def weights(e, pl: bool) -> np.ndarray:
     kept = {"dasha-page": 2 * c, "dasha-mvr": 2 * c * (q or 0.0)}.get(its.name, 0.0)
     of_h = more * gamma / q if q else 0.0
     sent = more * gamma * (2 * omega + 1), more**2 * (2 if pl else 4) * gamma * omega / n
+    if its.name == "dasha-sync-mvr":
+        of_g = gamma / (its.a * ((1.5 if pl else 2) - its.a))
+        sent = of_g, 2 * more * its.a * omega * of_g / n
     return np.array([*sent, of_h, more * kept])
 
 

@@ -95,6 +95,9 @@ def test_rows_that_apply():
     assert set(by_name(case(r=1))) - plain == part
     online = set(by_name(case(b=2, big_b=50)))
     assert {"(1)+(6) DIANA", "(1)+(6) VR-MARINA, b' = 2, b = 50"} <= online
+    name = "(1)+(6) VR-MARINA, b' = 2, b = 50"
+    more, less = (by_name(case(b=2, big_b=50, first_b=b))[name] for b in (70, None))
+    assert more.calls - less.calls == pytest.approx(20) and more.bits == less.bits
     # Table 2: FedSTEPH only with r >= (1+omega) sqrt(L/mu) log(Delta_0/epsilon)
     small, large = (by_name(case(0.0, condition="PL", mu=4.0, r=r, n=9)) for r in (1, 9))
     assert "PP, (1) FedSTEPH, r = 1" not in small and "PP, (1) FedSTEPH, r = 9" in large

@@ -210,6 +210,7 @@ def _case(facts: Facts, condition: Condition, epsilon: float) -> Case:
         p=getattr(estimator, "p", None),
         b=sizes.get("batch"),
         big_b=sizes.get("big_batch"),
+        first_b=getattr(estimator, "first_batch", None),
         r=getattr(estimator, "participants", None),
         theorem=getattr(estimator, "theorem", "marina"),
         whole=isinstance(estimator, VRMarina) and isinf(estimator.noise_batch()),

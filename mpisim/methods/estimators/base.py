@@ -37,12 +37,12 @@ def probability(p: float | Theory, theory: float, key: str = "p") -> float:
     return value
 
 
-def unbiased(compressor: Compressor, omega: float | None, key: str) -> float:
-    """omega of an unbiased compressor, which ``key`` = "theory" needs; else `InputError`."""
+def unbiased(compressor: Compressor, omega: float | None, key: str, value: str = "theory") -> float:
+    """omega of an unbiased compressor, which ``key`` = ``value`` needs; else `InputError`."""
     if omega is None:
         raise InputError(
             f"compressor.name: {compressor.name!r} is biased, and"
-            f' method.{key} = "theory" needs an unbiased one'
+            f' method.{key} = "{value}" needs an unbiased one'
         )
     return omega
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 from math import ceil
+from typing import Literal
 
 import numpy as np
 
 from mpisim.core.errors import InputError
-from mpisim.methods.estimators.base import Estimator
+from mpisim.methods.estimators.base import Estimator, unbiased
 from mpisim.methods.oracle import LazyGradients
 from mpisim.theory.setting import Setting, Step
+
+First = int | float | Literal["published"] | None
 
 
 def batch_size(value: int | float, samples: int, key: str) -> int:
@@ -25,6 +28,18 @@ def batch_size(value: int | float, samples: int, key: str) -> int:
             f" m = {samples}, or a share of m between 0 and 1"
         )
     return b
+
+
+def first_batch_size(its: Estimator, value: First, b: int, big: int, factor: float = 1) -> int:
+    """Samples of the first gradients, from the key ``first_batch``: ``big`` unless given.
+
+    "published" is max(``big``, ``factor`` omega b), from the published code of DASHA,
+    `config_libsvm_zero_marina.py`. It counts gradients of b samples, and omega is RandK's there.
+    """
+    if isinstance(value, str):
+        omega = unbiased(its.compressor, its.compressor.omega, "first_batch", value)
+        return max(big, b * int(factor * omega))
+    return big if value is None else batch_size(value, its.oracle.samples, "first_batch")
 
 
 @dataclasses.dataclass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from math import sqrt
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -15,7 +16,7 @@ from mpisim.methods.estimators.base import (
     probability,
     unbiased,
 )
-from mpisim.methods.estimators.batches import batch_size
+from mpisim.methods.estimators.batches import First, batch_size, first_batch_size
 from mpisim.theory import dasha
 from mpisim.theory.complexity import Case, Guarantee
 from mpisim.theory.setting import Setting, Step
@@ -124,12 +125,16 @@ class DashaOnline(Dasha):
 
     batch: int | float
     big_batch: int | float
+    first_batch: First
     letters: ClassVar[dict[str, str]] = DashaPage.letters
 
     def check(self) -> None:
         super().check()
         self.B = batch_size(self.batch, self.oracle.samples, "batch")
         self.big_B = batch_size(self.big_batch, self.oracle.samples, "big_batch")
+        factor = sqrt(self.big_B / self.B) if self.name == "dasha-mvr" else 1
+        self.first_B = first_batch_size(self, self.first_batch, self.B, self.big_B, factor)
+        self.first_batch = self.first_batch and self.first_B
 
     def batch_sizes(self) -> dict[str, int]:
         return {"batch": self.B, "big_batch": self.big_B}
@@ -139,8 +144,11 @@ class DashaOnline(Dasha):
         return self.star.draw("batch").samples(self.oracle.rows, self.B)
 
     def first(self, x: np.ndarray) -> np.ndarray:
-        """The mean of B' stochastic gradients, shape (m, d)."""
-        batch = self.star.draw("big batch").samples(self.oracle.rows, self.big_B)
+        return self.mean_gradients(x, self.first_B)
+
+    def mean_gradients(self, x: np.ndarray, size: int) -> np.ndarray:
+        """Of ``size`` samples drawn from D_i, shape (m, d)."""
+        batch = self.star.draw("big batch").samples(self.oracle.rows, size)
         return self.oracle.batch_gradients(x, batch)
 
 
@@ -151,17 +159,24 @@ class DashaMVR(DashaOnline):
     h_i^{t+1} = (1/B) sum grad f_i(x^{t+1}; xi) + (1 - b) (h_i^t - (1/B) sum grad f_i(x^t; xi))
 
     batch : B, a number of samples or a share of m.
-    big_batch : B', of h_i^0.
-    b : momentum; "theory" is B / B'.
+    big_batch : B', which decides b and the first batch.
+    b : momentum; "theory" is derived here: the b with which the guarantee has the floor of
+        DASHA-SYNC-MVR's with the same B'. "published" is min(B / B', sqrt(B / B') / omega).
+    first_batch : of h_i^0; B' unless given. "published" is max(B', omega sqrt(B B')).
     """
 
     batch: int | float = dataclasses.field(kw_only=True)
     big_batch: int | float = 0.5
-    b: float | Theory = "theory"
+    b: float | Literal["theory", "published"] = "theory"
+    first_batch: First = None
 
     def check(self) -> None:
         super().check()
-        self.b = probability(self.b, dasha.mvr_momentum(self.B, self.big_B), "b")
+        if isinstance(self.b, str):
+            omega = unbiased(self.compressor, self.compressor.omega, "b", self.b)
+            rule = dasha.mvr_momentum if self.b == "theory" else dasha.published_momentum
+            self.b = rule(omega, self.B, self.big_B)
+        self.b = probability(self.b, self.b, "b")
 
     def next(self, x: np.ndarray, old: np.ndarray) -> np.ndarray:
         xi = self.samples()
@@ -173,7 +188,7 @@ class DashaMVR(DashaOnline):
 
     def guarantees(self, case: Case) -> list[Guarantee]:
         return [
-            dasha.mvr_row(case, self.theory_step(case.setting), float(self.b), self.B, self.big_B)
+            dasha.mvr_row(case, self.theory_step(case.setting), float(self.b), self.B, self.first_B)
         ]
 
 
@@ -185,13 +200,15 @@ class DashaSyncMVR(DashaOnline):
     probability p, g_i^{t+1} = h_i^{t+1} = (1/B') sum grad f_i(x^{t+1}; xi), uncompressed
 
     batch : B, a number of samples or a share of m.
-    big_batch : B', of h_i^0, too.
-    p : all workers share the coin; "theory" is min(zeta_C / d, B / B').
+    big_batch : B'.
+    p : all workers share the coin; "theory" is min(zeta_C / d, B / B'), for RandK the published p.
+    first_batch : of h_i^0; B' unless given. "published" is max(B', omega B).
     """
 
     batch: int | float = dataclasses.field(kw_only=True)
     big_batch: int | float = 0.5
     p: float | Theory = "theory"
+    first_batch: First = None
 
     def check(self) -> None:
         super().check()
@@ -204,15 +221,13 @@ class DashaSyncMVR(DashaOnline):
     def estimate(self, x: np.ndarray) -> np.ndarray:
         if not self.star.coin(float(self.p)):
             return super().estimate(x)
-        self.x, self.h_i = x, self.first(x)
+        self.x, self.h_i = x, self.mean_gradients(x, self.big_B)
         return self.send_whole()
 
     def theory_step(self, setting: Setting) -> Step:
         return dasha.sync_mvr(setting, float(self.a), float(self.p), self.B)
 
     def guarantees(self, case: Case) -> list[Guarantee]:
-        return [
-            dasha.sync_mvr_row(
-                case, self.theory_step(case.setting), float(self.p), self.B, self.big_B
-            )
-        ]
+        step = self.theory_step(case.setting)
+        sizes = self.B, self.big_B, self.first_B
+        return [dasha.sync_mvr_row(case, step, float(self.p), *sizes)]

@@ -24,8 +24,8 @@ class OneBitAdam(Stochastic):
 
     warmup : rounds, or a share of ``run.rounds``; 0.13 is the CD-Adam paper's (13 of 100 epochs).
     variant : "paper", or "code": as in the published CD-Adam code, workers send gradients instead
-        of m_i^k, and the optimizer takes their momentum. (The code's sign has the scale
-        |x|_2 / sqrt(d); here C is any compressor.)
+        of m_i^k, and the optimizer takes their momentum. Round ``warmup`` is dense there, too.
+        (The code's sign has the scale |x|_2 / sqrt(d); here C is any compressor.)
     """
 
     warmup: int | float = 0.13
@@ -35,6 +35,8 @@ class OneBitAdam(Stochastic):
     def check(self) -> None:
         super().check()
         self.warmup = warmup_rounds(self.warmup, self.star.rounds)
+        # There, a gradient is compressed by the number of the last step, one less than its own.
+        self.dense = self.warmup + (self.variant == "code")
 
     def start(self, x: np.ndarray) -> np.ndarray:
         self.e_i = self.star.zeros(self.star.m, len(x))
@@ -43,7 +45,7 @@ class OneBitAdam(Stochastic):
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
         gradients = self.gradients(x)
-        if self.star.round < self.warmup:
+        if self.star.round < self.dense:
             mean = self.star.mean(self.star.dense(gradients))
             g = self.star.broadcast(mean)
             self.star.estimated(mean, g)

@@ -7,7 +7,7 @@ from math import inf
 import numpy as np
 
 from mpisim.methods.estimators.base import Estimator, Theory, estimator, probability
-from mpisim.methods.estimators.batches import batch_size
+from mpisim.methods.estimators.batches import First, batch_size, first_batch_size
 from mpisim.theory import stepsizes
 from mpisim.theory.setting import Setting, Step
 
@@ -39,13 +39,17 @@ class VRMarina(Estimator):
         """Line 8, c_k = 1: grad f_i(x), shape (m, d)."""
         return self.oracle.gradients(x)
 
+    def first(self, x: np.ndarray) -> np.ndarray:
+        """The gradients of g^0, shape (m, d)."""
+        return self.full(x)
+
     def minibatch(self) -> np.ndarray:
         """I'_{i,k}: sample numbers, shape (m, b')."""
         return self.star.draw("batch").batches(self.oracle.rows, self.b)
 
     def start(self, x: np.ndarray) -> np.ndarray:  # line 2
         self.x = x
-        self.g = self.star.mean(self.star.dense(self.full(x)))
+        self.g = self.star.mean(self.star.dense(self.first(x)))
         return self.star.broadcast(self.g)
 
     def estimate(self, x: np.ndarray) -> np.ndarray:  # lines 4-10
@@ -76,22 +80,34 @@ class OnlineVRMarina(VRMarina):
     The distribution D_i is the worker's samples, drawn with replacement in every round.
 
     batch : b', of the compressed differences.
-    big_batch : b, of the rounds with c_k = 1 and of g^0.
+    big_batch : b, of the rounds with c_k = 1.
+    first_batch : of g^0; b unless given. "published" is max(b, omega b'), as in the published code
+        of DASHA, which has this method for comparison.
     p : "theory" is min(zeta_Q / d, b' / (b + b')) (Corollary 3.2).
     """
 
     big_batch: int | float = 0.5
+    first_batch: First = None
 
     def check(self) -> None:
         self.big_b = batch_size(self.big_batch, self.oracle.samples, "big_batch")
         super().check()
+        self.first_b = first_batch_size(self, self.first_batch, self.b, self.big_b)
+        self.first_batch = self.first_batch and self.first_b
 
     def full_size(self) -> int:
         return self.big_b
 
     def full(self, x: np.ndarray) -> np.ndarray:
         """(1/b) sum over I_{i,k} of grad f_xi(x), shape (m, d)."""
-        batch = self.star.draw("big batch").samples(self.oracle.rows, self.big_b)
+        return self.mean_gradients(x, self.big_b)
+
+    def first(self, x: np.ndarray) -> np.ndarray:
+        return self.mean_gradients(x, self.first_b)
+
+    def mean_gradients(self, x: np.ndarray, size: int) -> np.ndarray:
+        """Of ``size`` samples drawn from D_i, shape (m, d)."""
+        batch = self.star.draw("big batch").samples(self.oracle.rows, size)
         return self.oracle.batch_gradients(x, batch)
 
     def batch_sizes(self) -> dict[str, int]:
