@@ -23,7 +23,7 @@ MARINA, EF21 = '{ name = "marina", theorem = "permk" }', '{ name = "ef21" }'
 
 
 def pairs(n: int, k: int) -> list[str]:
-    """The three methods on n workers, K = k; EF21 draws nothing, and is slow with many workers."""
+    """The three methods on n workers, K = k; EF21 is slow with many workers: one seed."""
     compressors = (
         (MARINA, f'{{ name = "randk", k = {k} }}', 5),
         (MARINA, '{ name = "permk" }', 5),
