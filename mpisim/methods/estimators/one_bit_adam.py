@@ -24,8 +24,8 @@ class OneBitAdam(Stochastic):
 
     warmup : rounds, or a share of ``run.rounds``; 0.13 is the CD-Adam paper's (13 of 100 epochs).
     variant : "paper", or "code": as in the published CD-Adam code, workers send gradients instead
-        of m_i^k, and the optimizer takes their momentum. (The code's sign has the scale
-        |x|_2 / sqrt(d); here C is any compressor.)
+        of m_i^k, and the optimizer takes their momentum. (The code also corrects the bias of m and
+        v, in all rounds, and its sign has the scale |x|_2 / sqrt(d); here C is any compressor.)
     """
 
     warmup: int | float = 0.13
