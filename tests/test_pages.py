@@ -1,6 +1,9 @@
-"""The documents as text: links lead somewhere, and sentences are short."""
+"""The documents as text: links lead somewhere, sentences are short, counts are on record."""
 
+import json
 import re
+import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -21,6 +24,7 @@ PAGES = sorted(
 )
 LINK = re.compile(r"\]\(([^)\s#]*)(?:#([^)\s]*))?\)")
 FENCE = re.compile(r"^(```|:::).*?^\1$", re.M | re.S)
+NAMED = re.compile(r"`((?:benchmarks|mpisim|run|tests|tools)/[\w./-]+)`")
 LIMIT = 35  # words of a sentence
 # Written for one release, or generated: from claims that quote papers, and from docstrings.
 FREE = ("CHANGELOG.md", "results/README.md", "gallery.md", "names.md")
@@ -63,6 +67,79 @@ def test_sentences_are_short(path):
         return
     long = [one for one in sentences(path) if len(re.findall(r"[^\W\d_]{2,}", one)) > LIMIT]
     assert not long, "\n".join(long)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_named_files_exist(path):
+    """Also the tests that prove a promise; in CHANGELOG.md files may have gone."""
+    page = text(path)
+    missing = [name for name in NAMED.findall(page) if not (ROOT / name).exists()]
+    assert path.name == "CHANGELOG.md" or missing == []
+
+
+def on_record(study: str, *figures: str) -> tuple[Counter, Counter]:
+    """The verdicts of claims, and of the evidence that counts; of "fig1.paper" and so on."""
+    files = [ROOT / f"run/{study}/results/{figure}.claims.json" for figure in figures]
+    claims = [claim for file in files for claim in json.loads(file.read_text())]
+    pieces = [piece for claim in claims for piece in claim["evidence"] if piece["counts"]]
+    return Counter(one["verdict"] for one in claims), Counter(one["verdict"] for one in pieces)
+
+
+def test_counts_of_verdicts_are_on_record():
+    """The totals of claims, and of pieces of evidence, that READMEs quote."""
+
+    def says(study, words):
+        assert words in " ".join((ROOT / f"run/{study}/README.md").read_text().split()), words
+
+    def counted(found):
+        return f"{found['holds']} hold, {found['does not hold']} do not hold"
+
+    _, found = on_record("permk", "fig1.paper")
+    says("permk", f"Of {found.total()} comparisons {counted(found)} and {found['tie']} are ties:")
+    for figure in range(3, 8):
+        _, found = on_record("permk", f"fig{figure}.paper")
+        count = [str(found[kind] or "") for kind in ("holds", "tie", "does not hold")]
+        row = re.search(
+            rf"^\| {figure} \|(.*)\|$", (ROOT / "run/permk/README.md").read_text(), re.M
+        )
+        assert [re.match(r" *(\d*)", cell)[1] for cell in row[1].split("|")] == count, figure
+    found, _ = on_record("permk", "fig2.paper")
+    says("permk", f"Of the {found.total()} claims {found['holds']} hold, and the picture")
+    found, _ = on_record("permk", "fig8.quick", "fig9.quick", "fig10.quick")
+    more = f"{found['tie']} are ties and {found['not decided']} is not decided."
+    says("permk", f"Of the {found.total()} claims {counted(found)}, {more}")
+    found, _ = on_record("saq", *(f"code-fig{figure}.paper" for figure in range(4, 9)))
+    says("saq", f"of {found.total()} claims {counted(found)} and {found['tie']} is a tie.")
+    for figures in (("fig1", "fig3", "fig5", "fig6"), ("fig7", "fig8"), ("fig9", "fig10"), ("pi",)):
+        each = [on_record("cdadam", f"{figure}.quick")[0] for figure in figures]
+        held = "; ".join(f"{found['holds']} of {found.total()}" for found in each)
+        says("cdadam", f"| {held} | {'; '.join(str(found['tie']) for found in each)} |")
+    for scale in ("quick", "paper"):
+        assert on_record("marina", f"fig1.{scale}")[0] == {"holds": 4 + 4}
+    says("marina", "sentences hold, as 4 claims, and so do 4 claims of this project")
+
+
+def test_commits_on_record_are_in_the_history_or_named():
+    """A README names the commits of runs on record that nobody can look up."""
+
+    def git(*words, text=""):
+        command = ["git", "-C", str(ROOT), *words]
+        return subprocess.run(command, input=text, capture_output=True, text=True).stdout.split(
+            "\n"
+        )
+
+    if git("rev-parse", "--is-shallow-repository")[0] != "false":
+        pytest.skip("there is no history")
+    named = {}
+    for file in ROOT.glob("run/*/results/*.provenance.json"):
+        of = json.loads(file.read_text())
+        readme = (file.parents[1] / "README.md").read_text()
+        for commit in (*of["run_commits"], of["commit"]):
+            known = commit.split()[0]
+            named[known] = named.get(known, True) and known in readme
+    kinds = zip(named, git("cat-file", "--batch-check", text="\n".join(named)), strict=False)
+    lost = [known for known, kind in kinds if " commit " not in kind]
+    assert [known for known in lost if not named[known]] == []
 
 
 @pytest.mark.parametrize("names", [COMPRESSORS, METHODS, PROBLEMS])

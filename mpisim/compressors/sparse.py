@@ -41,7 +41,7 @@ class KCoordinates(Compressor):
 class RandK(KCoordinates):
     """C(v) = (d / k) v on k coordinates drawn without replacement, 0 elsewhere.
 
-    omega = d/k - 1, zeta = k (MARINA, Section 1.2). Workers draw independently, and the server
+    omega = d/k - 1, zeta = k (MARINA, Definition 1.1). Workers draw independently, and the server
     redraws their coordinates: a message is k values. The papers charge 32 k bits.
 
     k : the number of coordinates, or a share of d below 1.
@@ -83,7 +83,7 @@ class TopK(KCoordinates):
     index_bits : what the paper bits charge for each index. 0 gives 32 k, as in the experiments of
         the PermK paper and of EF21, 32 gives 64 k, as in CD-Adam's Table 2.
 
-    alpha = k / d (PermK paper, Appendix F). NaN counts as larger than any number. The message
+    alpha = k / d (PermK paper, Appendix G.1). NaN counts as larger than any number. The message
     carries the indices, whatever the paper charges.
     """
 

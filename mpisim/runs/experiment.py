@@ -43,7 +43,7 @@ class Run:
     dtype : type of the arithmetic
     log_every : rounds between rows of the log, which also has the last round; 1 unless given, for
         networks 2 epochs
-    checkpoint_seconds : a kill loses at most this time, and one logged row
+    checkpoint_seconds : the time between checkpoints, about what a kill loses
     layout : "shared": rank 0 is the server and holds workers; "dedicated": it is the server only
     ranks : how many ranks of the job the run has: a number, "workers" for one for each worker (and
         one for the server in the layout "dedicated"), or "all". A sweep runs such points alone,

@@ -10,7 +10,7 @@ Theorem 2, DIANA+, with gamma = 1 / (L + 6 cal-L_max / n) and rho = min(gamma mu
     E Phi^k <= (1 - rho)^k Phi^0,  Phi^k = |x^k - x*|^2 + 4 cal-L_max / (alpha n) gamma^2 sigma^k_+,
     sigma^k_+ = (1/n) sum_i |u_i^k - grad f_i(x*)|^2 in the norm of L_i^†.
 
-Both are Theorem 4.1 of Gorbunov et al. (2020) with the constants of Appendices C.1 and C.2, for
+Both are the theorem of Gorbunov et al. (2020) with the constants of Appendices C.1 and C.2, for
 Theorem 2 with M = 4 cal-L_max / (alpha n). Without matrices, L_i is a number times the identity,
 cal-L_i is omega L_i, and they are about DCGD and DIANA.
 

@@ -23,7 +23,7 @@ MARINA, EF21 = '{ name = "marina", theorem = "permk" }', '{ name = "ef21" }'
 
 
 def pairs(n: int, k: int) -> list[str]:
-    """The three methods on n workers, K = k; EF21 draws nothing, and is slow with many workers."""
+    """The three methods on n workers, K = k; EF21 is slow with many workers: one seed."""
     compressors = (
         (MARINA, f'{{ name = "randk", k = {k} }}', 5),
         (MARINA, '{ name = "permk" }', 5),
@@ -55,7 +55,7 @@ LONGER = Grid("longer")
 TABLE4 = Grid("table4", {"quick": [], "paper": [NOISES]})
 
 # As in the paper: all of MNIST, n = 1000, d = 25,088, K = 26. Its code tries steps of 2^-5 to 2^3;
-# those below 1/2 are left out, as they take hours and are never the best.
+# those below 1/2 are left out, as they take hours.
 STEPS = ", ".join(repr(2.0**i) for i in range(-1, 4))
 PAIRS = (
     '{method = {name = "marina"}, compressor = {name = "permk"}}',

@@ -43,7 +43,7 @@ def tuned(logs: list[Log]) -> Found:
 
     The best step has the smallest mean of log10 |grad f(x^k)|^2 over the last 90% of the rows, as
     in the published code. Steps whose run ended above |grad f(x^0)|^2 are left out, and those of
-    EF21 that ended rising: it draws nothing, while MARINA may rise until its coin falls.
+    EF21 that ended rising: it has no coin, while MARINA may rise until its coin falls.
     """
     found: Found = {}
     for steps in best_runs(logs):

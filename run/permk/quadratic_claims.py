@@ -151,7 +151,7 @@ def _who(found: Found, task: Task) -> Evidence:
 def compared(found: Found, task: Task, less: str, more: str) -> Evidence:
     """``less`` against ``more`` on a task, in bits, each with its best step.
 
-    EF21 with TopK draws nothing: where it has one run, all seeds of the other are compared with it.
+    Where EF21 has one run, of seed 1 and its task, all seeds of the other are compared with it.
     """
     own = [next(iter(found[task].get(name, {}).items()), (0.0, [])) for name in (less, more)]
     alone = any(

@@ -59,6 +59,13 @@ TOGETHER = [  # correlated compressors
     {"name": "compose", "outer": PERMK, "inner": {"name": "natural"}},
     {"name": "compose", "outer": PERMK, "inner": {"name": "qsgd", "s": 40}},
 ]
+MORE = [  # each once
+    {"name": "block-quant", "blocks": 3, "s": 4},
+    {"name": "block-quant-plus", "blocks": 3},
+    {"name": "rand-tau", "tau": 9.5},
+]
+SUBSETS = [[0, 1, 2], [3, 4, 5], [0, 2, 4], [1, 3, 5], [0, 1, 5], [2, 3, 4]]
+MAPPINGS = [[[1.0, 1.0]], [[1.0, -1.0]]] * 3
 WORKERS = {6: 8, 20: 6, 1000: 3}  # workers: rounds
 RANKS = [1, 2, 3, 6]
 LAYOUTS = [  # ranks and layouts, each against one rank
@@ -90,6 +97,10 @@ def experiments(every: bool):
         for compressor in (COMPRESSORS[2], COMPRESSORS[7]):
             method = {"name": name, "stepsize": 0.01}
             yield table(method, compressor, workers=20, rounds=9, columns=["pi"])
+    for compressor in MORE:
+        yield table({"name": "diana", "stepsize": 0.05}, compressor)
+    for name in ("gd", "amsgrad"):
+        yield table({"name": name, "stepsize": 0.01}, {})
     for problem in ("logistic", "logistic-nonconvex-reg", "least-squares"):
         yield table(
             {"name": "diana", "stepsize": "theory" if problem == "logistic" else 0.01},
@@ -118,6 +129,13 @@ def experiments(every: bool):
             quadratic = {"name": "quadratic", "workers": n, "dimension": d, "noise": 0.3}
             tables = table({"name": method, "stepsize": "theory"}, compressor, rounds=12)
             yield tables | {"problem": quadratic}
+    for d, dealt in (
+        (6, {"name": "permuted-subsets", "subsets": SUBSETS}),
+        (2, {"name": "permuted-mappings", "analysis": MAPPINGS}),
+    ):
+        quadratic = {"name": "quadratic", "workers": 6, "dimension": d, "noise": 0.3}
+        tables = table({"name": "marina", "p": 0.3, "stepsize": 0.05}, dealt, rounds=6)
+        yield tables | {"problem": quadratic}
     many = {"name": "quadratic", "workers": 700, "noise": 0.3}  # dense messages go in three parts
     tables = table({"name": "marina", "p": 0.5, "stepsize": 0.05}, PERMK, rounds=5)
     tables["run"]["columns"] = ["adaptive"]
@@ -127,6 +145,7 @@ def experiments(every: bool):
         ("marina", PERMK, {"workers": 20}),
         ("ef21", COMPRESSORS[2], {"workers": 6}),
         ("ef21", {"name": "rank-k", "k": 1}, {"workers": 6}),
+        ("ef21", {"name": "layerwise", "inner": {"name": "topk", "k": 0.1}}, {"workers": 6}),
         ("vr-marina", COMPRESSORS[1], {"workers": 6, "mix": "samples"}),
     ):
         method = {"name": name, "stepsize": 0.005} | ({} if name == "ef21" else {"p": 0.3})

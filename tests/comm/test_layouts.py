@@ -1,6 +1,13 @@
 """The same experiment gives bit-identical logs on any number of ranks, in both layouts."""
 
+from collections.abc import Iterator, Mapping
+
+from mpisim.compressors import COMPRESSORS
+from mpisim.methods.estimators import ESTIMATORS
+from mpisim.methods.names import METHODS
+from mpisim.problems import PROBLEMS
 from tests.comm.jobs import ROOT, mpirun, needs_mpirun
+from tests.comm.layouts import experiments
 
 
 @needs_mpirun
@@ -8,3 +15,25 @@ def test_every_method_and_compressor_on_1_2_3_and_6_ranks():
     job = mpirun(6, "-m", "tests.comm.layouts", cwd=ROOT)
     assert job.returncode == 0, job.stdout[-3000:] + job.stderr[-3000:]
     assert job.stdout.count(" 0 differences") == 2
+
+
+def test_all_methods_compressors_and_problems_take_part():
+    """But for `torch`, which has layouts of its own: tests/problems/torch."""
+    tables = list(experiments(every=False))
+    compressors = (one.get("compressor", {"name": "identity"}) for one in tables)
+    assert {name for one in compressors for name in names(one)} == ours(COMPRESSORS)
+    assert {one["problem"]["name"] for one in tables} == ours(PROBLEMS) - {"torch"}
+    paired = {name: ESTIMATORS[pair.estimator] for name, pair in METHODS.items()}
+    assert {one["method"]["name"] for one in tables} == ours(paired)
+
+
+def ours(kinds: Mapping[str, type]) -> set[str]:
+    """The names of the package's own classes: other tests register plugins."""
+    return {name for name, kind in kinds.items() if kind.__module__.startswith("mpisim.")}
+
+
+def names(compressor: dict) -> Iterator[str]:
+    yield compressor["name"]
+    for inner in compressor.values():
+        if isinstance(inner, dict):
+            yield from names(inner)

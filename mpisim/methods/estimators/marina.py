@@ -21,7 +21,7 @@ class MarinaFamily(Estimator):
         """p by the corollary."""
         return stepsizes.marina_probability(self.compressor.density, self.compressor.d)
 
-    def start(self, x: np.ndarray) -> np.ndarray:  # line 1: g^0 = grad f(x^0)
+    def start(self, x: np.ndarray) -> np.ndarray:  # line 2: g^0 = grad f(x^0)
         self.grad = self.oracle.lazy_gradients(x)
         self.g = self.star.mean(self.star.dense(self.grad))
         return self.star.broadcast(self.g)
@@ -47,7 +47,7 @@ class Marina(MarinaFamily):
         if self.compressor.correlated:
             self.theorem = "permk"
 
-    def estimate(self, x: np.ndarray) -> np.ndarray:  # lines 3-9
+    def estimate(self, x: np.ndarray) -> np.ndarray:  # lines 4-10
         old, self.grad = self.grad, self.oracle.lazy_gradients(x)
         if self.star.coin(float(self.p)):  # c_k = 1
             self.g = self.star.mean(self.star.dense(self.grad))
