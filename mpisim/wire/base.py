@@ -108,10 +108,6 @@ class Message(ABC):
         """Sum over the block in worker order, shape (d,)."""
         return ordered_sum(self.decoded())
 
-    def weighted_total(self, weights: np.ndarray) -> np.ndarray:
-        """`total` with each worker's vector times its weight, shape (workers,), arithmetic."""
-        return ordered_sum(self.decoded() * weights[:, None])
-
 
 def check_sizes(form: Form, data: np.ndarray, sizes: np.ndarray) -> None:
     """`WireError` unless ``data`` and ``sizes`` can be the messages of ``form``'s workers."""

@@ -41,8 +41,5 @@ class Placed(Message):
     def total(self) -> Any:
         return self._there(self.host.total())
 
-    def weighted_total(self, weights: np.ndarray) -> Any:
-        return self._there(self.host.weighted_total(weights))
-
     def _there(self, vectors: np.ndarray) -> Any:
         return to_device(vectors, self.device, FALLBACK)

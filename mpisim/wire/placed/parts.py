@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import torch
 
 from mpisim.wire.parts import Parts, PartsForm
@@ -33,6 +32,3 @@ class PlacedParts(Placed):
 
     def total(self) -> Any:
         return torch.cat([part.total() for part in self.parts])
-
-    def weighted_total(self, weights: np.ndarray) -> Any:
-        return torch.cat([part.weighted_total(weights) for part in self.parts])

@@ -42,12 +42,6 @@ class PlacedRows(Placed):
             total += self.row(i)
         return total
 
-    def weighted_total(self, weights: np.ndarray) -> Any:
-        total = torch.zeros(self.form.d, dtype=self.dtype, device=self.device)
-        for i, weight in enumerate(weights.tolist()):
-            total += self.row(i) * weight
-        return total
-
     def up(self, array: np.ndarray) -> torch.Tensor:
         """Something packed, on the device."""
         return to_device(array, self.device, MESSAGE)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any
 
-import numpy as np
 import torch
 
 from mpisim.core.tensors.place import dtype_of
@@ -34,13 +33,6 @@ class PlacedSparse(Placed):
         total = self._zeros(self.form.d)
         for i in range(self.form.workers):
             _add(total, *self.worker(i))
-        return total
-
-    def weighted_total(self, weights: np.ndarray) -> Any:
-        total = self._zeros(self.form.d)
-        for i, weight in enumerate(weights.tolist()):
-            indices, values = self.worker(i)
-            _add(total, indices, values * weight)
         return total
 
     def _zeros(self, *shape: int) -> torch.Tensor:
