@@ -67,7 +67,8 @@ class Draw:
 
     With ``clients`` (ascending) only those in the block draw; a worker's draw does not depend on
     the others. A worker that is there t times draws t times, independently. Workers are numbered
-    over all ranks. ``message`` numbers the draws of the purpose in the round.
+    over all ranks. ``message`` numbers the draws of the purpose in the round. A draw is a function:
+    asked again, it gives the same words, as the server needs them.
     """
 
     streams: Streams

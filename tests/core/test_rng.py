@@ -60,7 +60,7 @@ def test_it_is_numpys_philox(seed, purpose, round, first, workers, count, messag
     assert np.array_equal(some.words(count)[repetition :: repetition + 1], expected)
     assert np.array_equal(some.repetitions, list(range(repetition + 1)) * workers)
     if repetition == 0:
-        every = Draw(Streams(seed), purpose, round, first, workers, message=message)
+        every = Draw(Streams(seed), purpose, round, 0, 1, message=message).block(first, workers)
         assert np.array_equal(every.words(count), expected)
 
 
