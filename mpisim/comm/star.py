@@ -69,6 +69,8 @@ class Star(SideChannel):
         self.ledger = Ledger(n)
         self._dense: dict[int, Compressor] = {}
         self._observers: list[Observer] = []
+        self._messages: dict[str, int] = {}  # of each purpose so far, in round
+        self._counted = 0
 
     def attach(self, observer: Observer) -> None:
         """Report to ``observer`` what is compressed and estimated from now on."""
@@ -110,7 +112,8 @@ class Star(SideChannel):
         """The workers' vectors (m, d), compressed with this round's draw for ``purpose``.
 
         With ``clients`` (ascending, numbered over all ranks) only those workers take part, and v
-        has the rows of those that are of this rank.
+        has the rows of those that are of this rank. A client that is there t times has t rows, and
+        sends t messages, compressed independently of each other.
         """
         self.clock.to(COMPRESS)
         draw = self.draw(purpose, clients)
@@ -125,27 +128,24 @@ class Star(SideChannel):
             self.clock.to(COMPRESS)
         return upload
 
-    def mean(self, upload: Upload | LazyUpload, times: np.ndarray | None = None) -> np.ndarray:
-        """Gather, decode and average at the server: (d,) there, zeros on all other ranks.
-
-        ``times``, shape (senders,): how often each counts; all n workers once unless given.
-        """
+    def mean(self, upload: Upload | LazyUpload) -> np.ndarray:
+        """Gather, decode and average the messages at the server: (d,) there, zeros elsewhere."""
         if isinstance(upload, LazyUpload):
             return self._lazy_sum(upload) / self.n
         message = self.gather(upload)
         if message is None:
             self.clock.to(COMPUTE)
             return self.zeros(upload.compressor.d)
-        message = received(message, self.arrays)
-        if times is None:
-            return message.total() / self.n
-        return message.weighted_total(times.astype(self.precision.arithmetic)) / times.sum()
+        clients = upload.draw.clients
+        senders = self.n if clients is None else len(clients)
+        return received(message, self.arrays).total() / senders
 
     def broadcast(self, v: np.ndarray, compressor: Compressor | None = None) -> np.ndarray:
         """Send the server's vector (d,) to all workers; returns what they decode, on every rank."""
         self.clock.to(SERVER)
         dense, compressor = compressor is None, compressor or self._identity(v.shape[0])
-        draw = Draw(self.streams, "down", self.round, 0, 1)
+        number = 0 if dense else self._next("down")
+        draw = Draw(self.streams, "down", self.round, 0, 1, message=number)
         if self.is_server:
             sent = compressed(compressor, v[None], draw)
             form, packed = sent.form, sent.encode()
@@ -194,21 +194,37 @@ class Star(SideChannel):
             self.clock.to(COMPUTE)
 
     def coin(self, p: float) -> bool:
-        """True with probability p: shared randomness, the same on all ranks, no bits."""
-        return self.streams.uniform("coin", self.round) < p
+        """True with probability p: shared randomness, the same on all ranks, no bits.
 
-    def sample(self, r: int) -> tuple[np.ndarray, np.ndarray]:
-        """The different workers, ascending, among r uniform draws with replacement, and how often
-        each is drawn; both (at most r,), int64.
-
-        Shared randomness, the same on all ranks, no bits.
+        Each call in a round is a new coin. Collective.
         """
-        draw = Draw(self.streams, "sample", self.round, 0, 1)
-        return np.unique(draw.samples(np.array([self.n]), r)[0], return_counts=True)
+        return self.streams.uniform("coin", self.round, self._next("coin")) < p
+
+    def sample(self, r: int) -> np.ndarray:
+        """r workers, drawn uniformly with replacement, ascending: (r,), int64.
+
+        Shared randomness, the same on all ranks, no bits. Each call in a round draws anew.
+        Collective.
+        """
+        draw = Draw(self.streams, "sample", self.round, 0, 1, message=self._next("sample"))
+        return np.sort(draw.samples(np.array([self.n]), r)[0])
 
     def draw(self, purpose: str, clients: np.ndarray | None = None) -> Draw:
-        """This round's random numbers of this rank's workers for ``purpose``."""
-        return Draw(self.streams, purpose, self.round, self.first, self.m, clients)
+        """Random numbers of this rank's workers for ``purpose``: new ones for each call in a round.
+
+        Collective: all ranks count these calls alike.
+        """
+        number = self._next(purpose)
+        return Draw(self.streams, purpose, self.round, self.first, self.m, clients, number)
+
+    def _next(self, purpose: str) -> int:
+        """How many draws ``purpose`` had in this round; counts one more."""
+        if self._counted != self.round:
+            self._counted = self.round
+            self._messages.clear()
+        number = self._messages.get(purpose, 0)
+        self._messages[purpose] = number + 1
+        return number
 
     # The exchanges behind them
 

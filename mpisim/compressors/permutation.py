@@ -45,20 +45,26 @@ class Permuted(Compressor):
     _slots: Any  # CSR rows of coordinates, n of them, which are permuted
     _last: tuple[Any, SeededForm] | None = None  # the last round's form of all workers
 
-    def whole(self, draw: Draw) -> Rows:
-        """The coordinates of all n workers, ascending for each, in the round of ``draw``."""
-        return deal_slots(draw.group_words(1, self.n), *self._slots)
+    def whole(self, draw: Draw, repetition: int = 0) -> Rows:
+        """The coordinates of all n workers, ascending for each, in the round of ``draw``.
+
+        Workers that draw again have another permutation for each ``repetition``.
+        """
+        return deal_slots(draw.group_words(1, self.n, repetition), *self._slots)
 
     def form(self, draw: Draw) -> SeededForm:
-        key = (draw.streams, draw.purpose, draw.round)
+        key = (draw.streams, draw.purpose, draw.round, draw.message)
         if self._last is None or self._last[0] != key:
             self._last = key, self._made(slice(None), self.n, *self.whole(draw))
         every = self._last[1]
         ptr, indices = every.ptr, every.indices
         workers: Any = slice(draw.first, draw.first + draw.count)
         if draw.clients is not None:
-            workers = draw.first + draw.members
-            ptr, indices = chosen_rows(ptr, indices, workers)
+            workers, again = draw.first + draw.members, draw.repetitions
+            tables = [self.whole(draw, t + 1) for t in range(again.max(initial=0))]
+            if tables:
+                ptr, indices = stacked([(ptr, indices), *tables])
+            ptr, indices = chosen_rows(ptr, indices, workers + self.n * again)
         elif draw.count < self.n:
             indices = indices[ptr[workers.start] : ptr[workers.stop]]
             ptr = ptr[workers.start : workers.stop + 1] - ptr[workers.start]
@@ -135,8 +141,8 @@ class PermK(Permuted):
         self._place = np.argsort(np.concatenate(worker))  # the dealt row of each worker
         self._in_order = bool((self._place == np.arange(self.n)).all())
 
-    def whole(self, draw: Draw) -> Rows:
-        words = draw.group_words(self.sizes.size, self._words)
+    def whole(self, draw: Draw, repetition: int = 0) -> Rows:
+        words = draw.group_words(self.sizes.size, self._words, repetition)
         if len(self._dealt) == 1:
             rows = self._deal(words, self._dealt[0][0])
         else:

@@ -75,9 +75,11 @@ class PermutedMappings(Compressor):
         return found
 
     def form(self, draw: Draw) -> SynthesisForm:
-        every = np.arange(self.n)
-        shuffle(draw.shared_words(self.n), every)
-        which = every[draw.first + draw.members]
+        again = draw.repetitions
+        every = np.tile(np.arange(self.n), (1 + again.max(initial=0), 1))
+        for repetition, row in enumerate(every):
+            shuffle(draw.shared_words(self.n, repetition), row)
+        which = every[again, draw.first + draw.members]
         return SynthesisForm(
             self.d, draw.workers, self.precision, self._ptr, self._synthesis, which
         )

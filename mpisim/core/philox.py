@@ -38,14 +38,14 @@ product: Any = _product  # mypy cannot see the type that numba gives it
 
 
 @njit(cache=True)
-def fill(out, seed, purpose, round, start):
+def fill(out, seed, purpose, round, message, repetition, start):
     """The words of steps start, start + 1, ..., in ``out``: flat, uint64, a multiple of `WORDS`.
 
-    The key is (seed, purpose); the counter is (step, 0, round, 0).
+    The key is (seed, purpose); the counter is (step, repetition, round, message).
     """
     for step in range(out.size // WORDS):
         c0 = np.uint64(start + step + 1)  # NumPy increments before it draws
-        c1, c2, c3 = np.uint64(0), np.uint64(round), np.uint64(0)
+        c1, c2, c3 = np.uint64(repetition), np.uint64(round), np.uint64(message)
         k0, k1 = np.uint64(seed), np.uint64(purpose)
         for _ in range(ROUNDS):
             high0, low0 = product(MULTIPLIERS[0], c0)
@@ -65,26 +65,30 @@ def steps_for(count):
 
 
 @njit(cache=True)
-def words(seed, purpose, round, first, workers, count):
+def words(seed, purpose, round, message, repetition, first, workers, count):
     """Shape (workers, count), uint64, for workers first, first + 1, ..., `steps_for` steps each."""
     steps = steps_for(count)
     out = np.empty((workers, steps * WORDS), np.uint64)
-    fill(out.reshape(-1), seed, purpose, round, first * steps)
+    fill(out.reshape(-1), seed, purpose, round, message, repetition, first * steps)
     return out[:, :count]
 
 
 @njit(cache=True)
-def words_of(seed, purpose, round, workers, count):
-    """Rows ``workers`` of `words` with first = 0, shape (workers.size, count), C order."""
-    steps = steps_for(count)
+def words_of(seed, purpose, round, message, workers, count):
+    """Rows ``workers``, ascending, of `words` with first = 0, shape (workers.size, count), C order.
+
+    The repetition is 0, and 1, 2, ... for a worker that is there again.
+    """
+    steps, again = steps_for(count), 0
     row, out = np.empty(steps * WORDS, np.uint64), np.empty((workers.size, count), np.uint64)
     for i in range(workers.size):
-        fill(row, seed, purpose, round, workers[i] * steps)
+        again = again + 1 if i > 0 and workers[i] == workers[i - 1] else 0
+        fill(row, seed, purpose, round, message, again, workers[i] * steps)
         out[i] = row[:count]
     return out
 
 
 @njit(cache=True)
-def uniform(seed, purpose, round):
+def uniform(seed, purpose, round, message):
     """The first word of worker 0 as a number in [0, 1): its upper 53 bits."""
-    return (words(seed, purpose, round, 0, 1, 1)[0, 0] >> np.uint64(11)) * 2.0**-53
+    return (words(seed, purpose, round, message, 0, 0, 1, 1)[0, 0] >> np.uint64(11)) * 2.0**-53

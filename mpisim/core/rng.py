@@ -1,8 +1,10 @@
-"""Addressed random numbers: a draw is a function of (seed, purpose, round, worker).
+"""Addressed random numbers: a draw is a function of (seed, purpose, round, message, worker).
 
-Philox-4x64 is a keyed function of a 256-bit counter: the key is (seed, purpose), the counter's
-third word is the round, and each worker owns a fixed range of the counter's lower words. One call
-draws for a block of consecutive workers; splitting the workers into other blocks changes nothing.
+Philox-4x64 is a keyed function of a counter of four words. The key is (seed, purpose). Each worker
+owns a fixed range of the first word; the second is 0, but counts on for a worker that draws again
+in one message; the third is the round; the fourth numbers the messages of a purpose in the round.
+One call draws for a block of consecutive workers; splitting the workers into other blocks changes
+nothing.
 """
 
 from __future__ import annotations
@@ -31,16 +33,26 @@ class Streams:
     def __init__(self, seed: int):
         self.seed = seed
 
-    def raw(self, purpose: str, round: int, first: int, workers: int, count: int) -> np.ndarray:
+    def raw(
+        self,
+        purpose: str,
+        round: int,
+        first: int,
+        workers: int,
+        count: int,
+        message: int = 0,
+        repetition: int = 0,
+    ) -> np.ndarray:
         """Random words, shape (workers, count), uint64, for workers first, first+1, ...
 
         ``count`` is part of the address: each purpose always draws the same number for a worker.
         """
-        return philox.words(self.seed, purpose_key(purpose), round, first, workers, count)
+        key = purpose_key(purpose)
+        return philox.words(self.seed, key, round, message, repetition, first, workers, count)
 
-    def uniform(self, purpose: str, round: int) -> float:
+    def uniform(self, purpose: str, round: int, message: int = 0) -> float:
         """One number in [0, 1), the same for all workers."""
-        return philox.uniform(self.seed, purpose_key(purpose), round)
+        return philox.uniform(self.seed, purpose_key(purpose), round, message)
 
     def generator(self, purpose: str, round: int = 0) -> np.random.Generator:
         """A Generator at an address, for rare draws that are the same on all ranks."""
@@ -54,7 +66,9 @@ class Draw:
     """The random numbers of one compression, for ``count`` workers from worker ``first`` on.
 
     With ``clients`` (ascending) only those in the block draw; a worker's draw does not depend on
-    the others. Workers are numbered over all ranks.
+    the others. A worker that is there t times draws t times, independently. Workers are numbered
+    over all ranks. ``message`` numbers the draws of the purpose in the round. A draw is a function:
+    asked again, it gives the same words, as the server needs them.
     """
 
     streams: Streams
@@ -63,6 +77,7 @@ class Draw:
     first: int
     count: int
     clients: np.ndarray | None = None
+    message: int = 0
 
     @property
     def members(self) -> np.ndarray:
@@ -73,30 +88,41 @@ class Draw:
         return self.clients[inside] - self.first
 
     @property
+    def repetitions(self) -> np.ndarray:
+        """How often each of `members` is there before, shape (workers,), int64."""
+        members = self.members
+        return np.arange(members.size) - np.searchsorted(members, members)
+
+    @property
     def workers(self) -> int:
-        """How many workers draw."""
+        """How many workers draw; one that draws t times counts t times."""
         return self.count if self.clients is None else len(self.members)
 
     @property
-    def _address(self) -> tuple[int, np.uint64, int]:
-        return self.streams.seed, purpose_key(self.purpose), self.round
+    def _address(self) -> tuple[int, np.uint64, int, int]:
+        return self.streams.seed, purpose_key(self.purpose), self.round, self.message
 
     def block(self, first: int, count: int) -> Draw:
         """The same draw for another block of workers, as the server needs it."""
-        return Draw(self.streams, self.purpose, self.round, first, count, self.clients)
+        return Draw(
+            self.streams, self.purpose, self.round, first, count, self.clients, self.message
+        )
 
     def words(self, count: int) -> np.ndarray:
         """Shape (workers, count), uint64."""
         if self.clients is None:
-            return self.streams.raw(self.purpose, self.round, self.first, self.count, count)
+            return self.streams.raw(
+                self.purpose, self.round, self.first, self.count, count, self.message
+            )
         return philox.words_of(*self._address, self.first + self.members, count)
 
     def row_on(self, device: Any, row: int, count: int) -> Any:
         """A row of `words` as a tensor on a device, (count,), int64 with the same bits."""
         from mpisim.core.tensors import philox as kernels
 
-        worker = self.first + int(self.members[row])
-        return kernels.words(*self._address, worker, count, device)
+        members = self.members
+        worker, before = int(members[row]), int(np.searchsorted(members, members[row]))
+        return kernels.words(*self._address, row - before, self.first + worker, count, device)
 
     def uniforms(self, count: int) -> np.ndarray:
         """Shape (workers, count), float64 in [0, 1), independent across workers."""
@@ -117,13 +143,17 @@ class Draw:
         """Shape (workers, b), int64: b of each worker's ``rows`` samples with replacement."""
         return (self.uniforms(b) * rows[:, None]).astype(np.int64)
 
-    def shared_words(self, count: int) -> np.ndarray:
-        """Shape (count,), uint64: the same for all workers (correlated compressors)."""
-        return self.group_words(1, count)[0]
+    def shared_words(self, count: int, repetition: int = 0) -> np.ndarray:
+        """Shape (count,), uint64: the same for all workers (correlated compressors).
 
-    def group_words(self, groups: int, count: int) -> np.ndarray:
+        ``repetition``: of the workers that draw so often before, see `repetitions`.
+        """
+        return self.group_words(1, count, repetition)[0]
+
+    def group_words(self, groups: int, count: int, repetition: int = 0) -> np.ndarray:
         """Shape (groups, count), uint64: for each group of workers, the same for all of them."""
-        return self.streams.raw(self.purpose + "/shared", self.round, 0, groups, count)
+        purpose = self.purpose + "/shared"
+        return self.streams.raw(purpose, self.round, 0, groups, count, self.message, repetition)
 
 
 @njit(cache=True)

@@ -97,12 +97,12 @@ def online(case: Case) -> Guarantee:
 
 
 def pp_marina(case: Case) -> Guarantee:
-    """PP-MARINA: Theorem 4.1, or E.2 under PL. A client drawn twice sends once."""
+    """PP-MARINA: Theorem 4.1, or E.2 under PL. A client drawn twice sends twice, computes once."""
     s, r = case.setting, case.r or case.setting.n
     p = _p(case, "pp-marina", stepsizes.pp_marina_probability(s.zeta, s.d, r, s.n))
     step = stepsizes.pp_marina(s, p, r)
     drawn = 1 - (1 - 1 / s.n) ** r
-    compressed = Cost(drawn * s.zeta, drawn * 2 * case.m)
+    compressed = Cost(r / s.n * s.zeta, drawn * 2 * case.m)
     return _bound(case, PART, f"PP-MARINA, r = {r}", step, p, Cost(s.d, case.m), compressed)
 
 

@@ -103,10 +103,6 @@ class Message(ABC):
         """Sum over the block in worker order, shape (d,)."""
         return ordered_sum(self.decoded())
 
-    def weighted_total(self, weights: np.ndarray) -> np.ndarray:
-        """`total` with each worker's vector times its weight, shape (workers,), arithmetic."""
-        return ordered_sum(self.decoded() * weights[:, None])
-
 
 # How a form packs tensors, by its class: filled by `mpisim.wire.placed`, for runs that have some.
 TENSOR_PACKERS: dict[type[Form], Callable[..., Any]] = {}

@@ -114,6 +114,3 @@ class Parts(Message):
 
     def total(self) -> np.ndarray:
         return np.concatenate([part.total() for part in self.parts])
-
-    def weighted_total(self, weights: np.ndarray) -> np.ndarray:
-        return np.concatenate([part.weighted_total(weights) for part in self.parts])

@@ -74,9 +74,6 @@ class Placed(Message):
     def total(self) -> Any:
         return to_device(self.host.total(), self.device, FALLBACK)
 
-    def weighted_total(self, weights: np.ndarray) -> Any:
-        return to_device(self.host.weighted_total(weights), self.device, FALLBACK)
-
 
 class Scattered(Placed):
     """Decoded on the device. No coordinate of a worker occurs twice in its ``row``."""
@@ -98,13 +95,10 @@ class Scattered(Placed):
             rows[i, where] += values
 
     def total(self) -> Any:
-        return self.weighted_total(np.ones(self.form.workers))
-
-    def weighted_total(self, weights: np.ndarray) -> Any:
         total = self._zeros(self.form.d)
-        for i, weight in enumerate(weights.tolist()):
+        for i in range(self.form.workers):
             where, values = self.row(i)
-            total[where] += values if weight == 1 else values * weight
+            total[where] += values
         return total
 
     def _zeros(self, *shape: int) -> torch.Tensor:
@@ -127,9 +121,6 @@ class PlacedParts(Placed):
 
     def total(self) -> Any:
         return torch.cat([part.total() for part in self.parts])
-
-    def weighted_total(self, weights: np.ndarray) -> Any:
-        return torch.cat([part.weighted_total(weights) for part in self.parts])
 
 
 # Rows. What was packed is copied to the device, unless it was packed there.

@@ -37,11 +37,6 @@ class SparseMessage(Message):
         _sum(total, *self.entries())
         return total
 
-    def weighted_total(self, weights: np.ndarray) -> np.ndarray:
-        total = np.zeros(self.form.d, self.form.precision.arithmetic)
-        _weighted_sum(total, weights, *self.entries())
-        return total
-
 
 def scaled(
     values: np.ndarray, scale: float | np.ndarray, arithmetic: np.dtype
@@ -80,10 +75,3 @@ def _add(rows, ptr, indices, values, scale):
 def _sum(total, ptr, indices, values, scale):
     for t in range(indices.size):  # ascending: worker by worker
         total[indices[t]] += scale * values[t]
-
-
-@njit(cache=True)
-def _weighted_sum(total, weights, ptr, indices, values, scale):
-    for i in range(weights.size):
-        for t in range(ptr[i], ptr[i + 1]):
-            total[indices[t]] += scale * values[t] * weights[i]

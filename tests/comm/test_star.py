@@ -11,7 +11,7 @@ from mpisim.comm.clock import Clock
 from mpisim.comm.star import Star
 from mpisim.compressors import make
 from mpisim.core.errors import InputError
-from mpisim.core.rng import Streams
+from mpisim.core.rng import Draw, Streams
 from mpisim.core.round import Round
 from mpisim.wire.base import Precision
 from tests.wire.string_elias import omega
@@ -69,3 +69,46 @@ def test_all_workers_and_sums():
     assert np.array_equal(network.all_workers(rows), rows)
     assert np.array_equal(network.sum_over_workers(rows), rows.sum(axis=0))
     assert np.array_equal(network.all_workers(np.arange(4)), np.arange(4))
+
+
+def test_what_is_drawn_twice_in_a_round_is_drawn_anew():
+    """The first draw of each purpose has message 0, in any round, and so do runs that resume."""
+    round, v = Round(9), np.ones((4, 50))
+    network = star(round=round)
+    randk = make({"name": "randk", "k": 5}).bind(50, 4, network.precision)
+    for round.k in (3, 4, 3):
+        for message in range(3):
+            network.average(network.dense(v))  # draws nothing, and counts for nothing
+            up = network.compress(randk, v).decoded()
+            down = network.broadcast(v[0], randk)
+            drawn = up, down, network.sample(40), network.draw("batch").samples(np.full(4, 99), 9)
+            own = [
+                Draw(Streams(1), purpose, round.k, 0, count, message=message)
+                for purpose, count in (("up", 4), ("down", 1), ("sample", 1), ("batch", 4))
+            ]
+            assert np.array_equal(up, randk.compress(v, own[0]).decoded())
+            assert np.array_equal(down[None], randk.compress(v[:1], own[1]).decoded())
+            assert np.array_equal(drawn[2], np.sort(own[2].samples(np.array([4]), 40)[0]))
+            assert np.array_equal(drawn[3], own[3].samples(np.full(4, 99), 9))
+
+
+def test_each_coin_of_a_round_is_tossed_anew():
+    network, p = star(), 0.3
+    coins = [network.coin(p) for _ in range(4000)]
+    assert abs(np.mean(coins) - p) < 4 * np.sqrt(p * (1 - p) / 4000)
+
+
+def test_a_client_drawn_twice_sends_two_messages():
+    """Each has its own coordinates and its own bits, and counts once in the mean of the five."""
+    network, clients = star(), np.array([0, 2, 2, 2, 3])
+    randk = make({"name": "randk", "k": 9}).bind(50, 4, network.precision)
+    v = np.arange(1.0, 6)[:, None] * np.ones(50)
+    upload = network.compress(randk, v, clients=clients)
+    sent, total = upload.decoded(), network.mean(upload)
+    assert np.allclose(total, sent.sum(axis=0) / 5)
+    assert np.array_equal(np.count_nonzero(sent, axis=1), [9] * 5)
+    assert len({tuple(np.flatnonzero(row)) for row in sent}) == 5
+    network.ledger.end_round()
+    assert network.ledger.worker_bits_up.tolist() == [9 * 32, 0, 3 * 9 * 32, 9 * 32]
+    assert network.ledger.totals["bits_up"] == 5 * 9 * 32
+    assert network.ledger.totals["bits_up_max"] == 3 * 9 * 32

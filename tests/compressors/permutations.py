@@ -20,8 +20,8 @@ class Chosen(Draw):
     shared: np.ndarray = dataclasses.field(default_factory=lambda: np.empty(0))
     own: np.ndarray = dataclasses.field(default_factory=lambda: np.empty(0))
 
-    def group_words(self, groups: int, count: int) -> np.ndarray:
-        assert self.shared.shape == (groups, count)
+    def group_words(self, groups: int, count: int, repetition: int = 0) -> np.ndarray:
+        assert self.shared.shape == (groups, count) and repetition == 0
         return self.shared
 
     def words(self, count: int) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -85,9 +86,7 @@ def test_sums_over_workers(case):
     packed = message.encode()
     again = compressor.form(draw(7)).decode(packed.data, packed.sizes)
     assert again.total().tobytes() == message.total().tobytes()
-    times = np.arange(7.0)[::-1]
-    weighted = ordered_sum(message.decoded() * times[:, None])
-    assert again.weighted_total(times).tobytes() == weighted.tobytes()
+    assert again.total().tobytes() == ordered_sum(message.decoded()).tobytes()
 
 
 @each_case
@@ -145,3 +144,26 @@ def test_draws_differ_between_workers_and_rounds(case):
         assert len(every) == 2 and len({c.tobytes() for c in rounds}) > 10
     else:
         assert len(every) > 100
+
+
+@each_case
+def test_a_client_that_draws_again(case):
+    """Its messages are independent; the others' do not change, in any block of workers."""
+    n, d = 6, 40
+    compressor, clients = case.bind(d, n), np.array([0, 2, 2, 2, 5, 5])
+    v = np.tile(vectors(1, d)[0], (clients.size, 1))
+    whole = dataclasses.replace(draw(n), clients=clients)
+    message = compressor.compress(v, whole)
+    packed, rows = message.encode(), message.decoded()
+    assert contents(compressor.form(whole).decode(packed.data, packed.sizes)) == contents(message)
+    once = dataclasses.replace(whole, clients=np.array([0, 2, 5]))
+    assert np.array_equal(rows[[0, 1, 4]], compressor.compress(v[:3], once).decoded())
+    parts = [
+        compressor.compress(v[begin:end], whole.block(first, count)).decoded()
+        for first, count, begin, end in ((0, 2, 0, 1), (2, 1, 1, 4), (3, 3, 4, 6))
+    ]
+    assert np.array_equal(np.concatenate(parts), rows)
+    again = [dataclasses.replace(whole, round=r) for r in range(20)]
+    drawn = [compressor.compress(v, one).decoded()[1:4] for one in again]
+    unlike = sum(len({row.tobytes() for row in rows}) > 1 for rows in drawn)
+    assert unlike == 0 if compressor.omega in (None, 0.0) else unlike > 5

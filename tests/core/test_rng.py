@@ -28,9 +28,11 @@ def test_every_part_of_the_address_matters():
         draw(0, 2, seed=4).words(4),
         draw(0, 2, purpose="down").words(4),
         draw(0, 2, round=6).words(4),
+        Draw(Streams(3), "up", 5, 0, 2, message=1).words(4),
+        Draw(Streams(3), "up", 5, 0, 2, np.array([1, 1, 1])).words(4)[1:],
     ]
     assert len({w.tobytes() for w in words}) == len(words)
-    assert np.unique(np.concatenate([w.ravel() for w in words])).size == 40
+    assert np.unique(np.concatenate([w.ravel() for w in words])).size == 56
 
 
 def test_order_of_asking_does_not_matter():
@@ -43,14 +45,23 @@ def test_order_of_asking_does_not_matter():
 @pytest.mark.parametrize("seed", [0, 9, 2**63 - 1])
 @pytest.mark.parametrize(("purpose", "round"), [("x", 0), ("up/shared", 2**31)])
 @pytest.mark.parametrize(("first", "workers", "count"), [(3, 1, 8), (0, 5, 9), (10**6, 2, 1)])
-def test_it_is_numpys_philox(seed, purpose, round, first, workers, count):
+@pytest.mark.parametrize(("message", "repetition"), [(0, 0), (2, 0), (0, 3), (2**31, 7)])
+def test_it_is_numpys_philox(seed, purpose, round, first, workers, count, message, repetition):
     steps = -(-count // 4)
     philox = np.random.Philox(
         key=np.array([seed, purpose_key(purpose)], np.uint64),
-        counter=np.array([first * steps, 0, round, 0], np.uint64),
+        counter=np.array([first * steps, repetition, round, message], np.uint64),
     )
     expected = philox.random_raw(4 * workers * steps).reshape(workers, -1)[:, :count]
-    assert np.array_equal(Streams(seed).raw(purpose, round, first, workers, count), expected)
+    drawn = Streams(seed).raw(purpose, round, first, workers, count, message, repetition)
+    assert np.array_equal(drawn, expected)
+    clients = np.repeat(np.arange(first, first + workers), repetition + 1)
+    some = Draw(Streams(seed), purpose, round, first, workers, clients, message)
+    assert np.array_equal(some.words(count)[repetition :: repetition + 1], expected)
+    assert np.array_equal(some.repetitions, list(range(repetition + 1)) * workers)
+    if repetition == 0:
+        every = Draw(Streams(seed), purpose, round, 0, 1, message=message).block(first, workers)
+        assert np.array_equal(every.words(count), expected)
 
 
 @pytest.mark.parametrize("clients", [[0, 3, 4, 8], [9], list(range(10))])
@@ -66,6 +77,7 @@ def test_uniforms_and_shared_words():
     assert u.shape == (4000, 5) and u.min() >= 0 and u.max() < 1
     assert stats.kstest(u.ravel(), "uniform").pvalue > 1e-4
     assert np.array_equal(draw(0, 2).shared_words(6), draw(5, 1).shared_words(6))
+    assert not np.intersect1d(draw(0, 2).shared_words(6), draw(0, 2).shared_words(6, 1)).size
 
 
 def test_generator_is_addressed():

@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mpisim.comm.one_process import OneProcess
 from mpisim.core.errors import InputError
-from mpisim.core.rng import Draw, Streams
+from mpisim.core.rng import Draw, Streams, purpose_key
+from mpisim.runs.experiment import parse
+from mpisim.runs.setup import Setup
 from tests.helpers import columns, dense, run_tables, table
 
 ROUNDS, SEED, GAMMA = 60, 1, 0.7
@@ -84,7 +87,18 @@ def vr_diana(f, p, b, alpha=0.3):
     return x
 
 
-def pp_marina(f, p, r):
+def randk(f, k, i, again, K):
+    """RandK's coordinates of a client in round k that was drawn ``again`` times before."""
+    key = np.array([SEED, purpose_key("up")], np.uint64)
+    counter = np.array([-(-K // 4) * i, again, k, 0], np.uint64)
+    pool, words = list(range(f.d)), np.random.Philox(key=key, counter=counter).random_raw(K)
+    for t, word in enumerate(words.tolist()):  # Fisher-Yates
+        j = t + (word * (f.d - t) >> 64)
+        pool[t], pool[j] = pool[j], pool[t]
+    return pool[:K]
+
+
+def pp_marina(f, p, r, K=None):
     x, g = np.zeros(f.d), f.gradients(np.zeros(f.d)).mean(axis=0)
     for k in range(1, ROUNDS + 1):
         old, x = x, x - GAMMA * g
@@ -92,8 +106,11 @@ def pp_marina(f, p, r):
             g = f.gradients(x).mean(axis=0)
         else:
             drawn = Draw(f.streams, "sample", k, 0, 1).samples(np.array([f.n]), r)[0]
-            difference = f.gradients(x) - f.gradients(old)
-            g = g + sum(difference[i] for i in drawn) / r
+            difference, total = f.gradients(x) - f.gradients(old), np.zeros(f.d)
+            for t, i in enumerate(drawn):
+                kept = slice(None) if K is None else randk(f, k, i, list(drawn[:t]).count(i), K)
+                total[kept] += difference[i][kept] * (f.d / K if K else 1)
+            g = g + total / r
     return x
 
 
@@ -164,6 +181,13 @@ CASES = [
 ]
 
 
+def test_pp_marina_compresses_each_draw_of_a_client_anew():
+    method = {"name": "pp-marina", "p": 0.1, "participants": 6, "stepsize": GAMMA}
+    tables = table(method, {"name": "randk", "k": 90}, "sample", 6, ROUNDS, wire="float64")
+    x = pp_marina(Shards("sample", 6), 0.1, 6, K=90)
+    assert np.linalg.norm(run_tables(tables).x - x) <= 1e-9 * np.linalg.norm(x)
+
+
 @pytest.mark.parametrize("n", [1, 6])
 @pytest.mark.parametrize("data", ["sample", "mushrooms"])
 @pytest.mark.parametrize(("method", "loop"), CASES, ids=[m["name"] for m, _ in CASES])
@@ -190,13 +214,44 @@ def test_pp_marina_charges_only_drawn_clients(tmp_path):
     method = {"name": "pp-marina", "p": 0.2, "participants": r, "stepsize": 0.1}
     c = logged(method, tmp_path, rounds=60)
     bits, calls = np.diff(c["bits_up"][1:]), np.diff(c["oracle_calls"][1:])
-    streams = Streams(1)
+    most, streams, again = np.diff(c["bits_up_max"][1:]), Streams(1), 0
     for k in range(1, 60):
-        drawn = np.unique(Draw(streams, "sample", k, 0, 1).samples(np.array([n]), r)[0]).size
+        drawn = Draw(streams, "sample", k, 0, 1).samples(np.array([n]), r)[0]
+        times = np.unique(drawn, return_counts=True)[1]  # a client drawn twice sends twice
+        again += times.max() > 1
         synchronised = bits[k - 1] == n * 32 * 123
-        assert synchronised or bits[k - 1] == drawn * 320
-        assert calls[k - 1] == (n * m if synchronised else 2 * drawn * m)
+        assert synchronised or bits[k - 1] == r * 320
+        assert most[k - 1] == (32 * 123 if synchronised else times.max() * 320)
+        assert calls[k - 1] == (n * m if synchronised else 2 * times.size * m)  # and computes once
+    assert again > 10
     assert 3 <= (bits == n * 32 * 123).sum() <= 24
+
+
+@pytest.mark.parametrize("r", [10, 5])
+def test_the_variance_of_pp_marina_is_that_of_independent_messages(r):
+    """E|g - mean Delta|^2 = ((1 + omega) M - |mean Delta|^2) / r, with M = mean |Delta_i|^2.
+
+    Theorem 4.1 needs (1 + omega) M / r. One message of a client drawn twice, counted twice, would
+    have omega (r - 1) M / (r n) more than independent messages, and more than the theorem allows.
+    """
+    n, k, rounds = 10, 5, 3000
+    method = {"name": "pp-marina", "p": 1e-12, "participants": r, "stepsize": 0.1}
+    compressor = {"name": "randk", "k": k}
+    tables = table(method, compressor, workers=n, rounds=rounds, wire="float64")
+    setup, shards = Setup(parse(tables), OneProcess()), Shards("sample", n)
+    x = np.zeros(shards.d)
+    y = x + np.random.default_rng(0).standard_normal(shards.d) / 10
+    delta = shards.gradients(y) - shards.gradients(x)
+    errors = []
+    for setup.round.k in range(1, rounds):
+        setup.estimator.x, setup.estimator.g = x, np.zeros(shards.d)
+        errors.append(((setup.estimator.estimate(y) - delta.mean(axis=0)) ** 2).sum())
+    M, omega = (delta**2).sum(axis=1).mean(), shards.d / k - 1
+    exact = ((1 + omega) * M - (delta.mean(axis=0) ** 2).sum()) / r
+    mean, deviation = np.mean(errors), np.std(errors) / np.sqrt(len(errors))
+    assert abs(mean - exact) < 4 * deviation
+    assert mean < (1 + omega) * M / r
+    assert mean + 10 * deviation < exact + omega * (r - 1) / (r * n) * M
 
 
 def test_sample_gradients_are_counted(tmp_path):

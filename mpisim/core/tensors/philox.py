@@ -12,13 +12,20 @@ WRAP = 1 << 64
 
 
 def words(
-    seed: int, purpose: np.uint64, round: int, worker: int, count: int, device: torch.device
+    seed: int,
+    purpose: np.uint64,
+    round: int,
+    message: int,
+    repetition: int,
+    worker: int,
+    count: int,
+    device: torch.device,
 ) -> torch.Tensor:
     """The words of one worker, shape (count,)."""
     steps = int(steps_for(count))
     c0 = torch.arange(worker * steps + 1, (worker + 1) * steps + 1, device=device)
-    c1, c2 = torch.zeros_like(c0), torch.full_like(c0, round)
-    c3, k0, k1 = torch.zeros_like(c0), int(seed), int(purpose)
+    c1, c2, c3 = (torch.full_like(c0, word) for word in (repetition, round, message))
+    k0, k1 = int(seed), int(purpose)
     first, second = map(int, MULTIPLIERS)
     for _ in range(ROUNDS):
         high0, low0 = _product(c0, first)

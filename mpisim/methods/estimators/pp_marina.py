@@ -16,11 +16,11 @@ class PPMarina(MarinaFamily):
     """PP-MARINA, Algorithm 4 (Gorbunov et al., 2021, Section 4).
 
     participants : r, clients drawn in a compressed round, i.i.d. uniformly with replacement. A
-        client drawn twice sends once and counts twice; the others send nothing.
+        client drawn twice sends two messages, compressed independently; the others send nothing.
     p : "theory" is zeta_Q r / (d n) (Corollary 4.1).
 
     A drawn client may not have taken part before, so it computes both gradients of the difference:
-    2 m sample gradients.
+    2 m sample gradients, also if it is drawn more than once.
     """
 
     p: float | Theory = "theory"
@@ -40,16 +40,19 @@ class PPMarina(MarinaFamily):
         return super().start(x)
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
-        old, self.x = self.x, x
-        if self.star.coin(float(self.p)):  # c_k = 1
-            self.g = self.star.mean(self.star.dense(self.oracle.lazy_gradients(x)))
+        old, self.x, star = self.x, x, self.star
+        if star.coin(float(self.p)):  # c_k = 1
+            self.g = star.mean(star.dense(self.oracle.lazy_gradients(x)))
         else:  # g^{k+1} = g^k + (1/r) sum over I'_k of Q(grad f_i(x^{k+1}) - grad f_i(x^k))
-            clients, times = self.star.sample(self.participants)
-            mine = self.star.draw("up", clients).members
+            clients = star.sample(self.participants)
+            begin, end = np.searchsorted(clients, (star.first, star.first + star.m))
+            mine, rows = np.unique(clients[begin:end] - star.first, return_inverse=True)
             difference = self.oracle.gradients(x, mine) - self.oracle.gradients(old, mine)
-            upload = self.star.compress(self.compressor, difference, clients=clients)
-            self.g = self.g + self.star.mean(upload, times)
-        return self.star.broadcast(self.g)
+            if mine.size < rows.size:  # of a client drawn twice, computed once
+                difference = difference[rows]
+            upload = star.compress(self.compressor, difference, clients=clients)
+            self.g = self.g + star.mean(upload)
+        return star.broadcast(self.g)
 
     def theory_step(self, setting: Setting) -> Step:
         return stepsizes.pp_marina(setting, float(self.p), self.participants)

@@ -42,8 +42,9 @@ class Layers(Metric):
         if self.round != self.star.round:
             self.round, self.bits = self.star.round, np.zeros((self.star.m, self.count))
         sent = upload.message.layer_bits()
-        known = sent is not None and sent.shape[1] == self.count
-        self.bits[upload.draw.members] += sent if known else np.nan
+        if sent is None or sent.shape[1] != self.count:
+            sent = np.full((1, self.count), np.nan)
+        np.add.at(self.bits, upload.draw.members, sent)  # a client drawn twice is there twice
 
     def values(self, x: np.ndarray) -> tuple[float, ...]:
         own = self.bits if self.round == self.star.round - 1 else np.full(self.bits.shape, np.nan)

@@ -23,7 +23,7 @@ class Pi(Metric):
 
     ``pi_code`` is what the paper's published code prints: 1 - |C(v) - v| / |v| at the server, where
     |v| is the sum over a network's tensors of their norms. Row k has the values of round k - 1; NaN
-    if nothing was compressed in it.
+    if nothing was compressed in it. A sender of several messages counts with the last.
     """
 
     columns: ClassVar[list[Column]] = [

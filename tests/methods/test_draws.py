@@ -1,0 +1,103 @@
+"""No random word is used twice in a run: not by two messages, workers, purposes or coins."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from mpisim.core import philox, rng
+from mpisim.methods.names import METHODS
+from tests.compressors.cases import CASES
+from tests.helpers import run_tables, table, without_rehearsal
+from tests.resumes import KEYS, SMOOTH
+
+COMPOSED = {
+    "name": "compose",
+    "outer": {"name": "permk", "groups": 2},
+    "inner": {"name": "natural"},
+}
+RANDK, PP_MARINA = {"name": "randk", "k": 4}, {"name": "pp-marina", "participants": 6, "p": 0.2}
+PAIRS = {
+    "each compressor, clients drawn twice": [(PP_MARINA, case.table) for case in CASES]
+    + [(PP_MARINA, SMOOTH), (PP_MARINA, {"name": "smooth", "inner": {"name": "rand-tau-plus"}})],
+    "each compressor, in both directions": [
+        ({"name": "ef", "direction": "both"}, case.table) for case in CASES
+    ],
+    "each method": [
+        ({"name": name} | ({"p": 0.3} if "marina" in name else {}) | KEYS.get(name, {}), compressor)
+        for name in METHODS
+        if name != "gd"
+        for compressor in (RANDK, COMPOSED)
+    ],
+}
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """(key and upper words of the counter, first step, the step after the last) of each draw."""
+    found = []
+
+    def words(seed, purpose, round, message, repetition, first, workers, count):
+        steps = philox.steps_for(count)
+        address = seed, purpose, round, message, repetition
+        found.append((address, first * steps, (first + workers) * steps))
+        return philox.words(*address, first, workers, count)
+
+    def words_of(seed, purpose, round, message, workers, count):
+        for t, worker in enumerate(workers.tolist()):
+            words(
+                seed, purpose, round, message, workers[:t].tolist().count(worker), worker, 1, count
+            )
+        return philox.words_of(seed, purpose, round, message, workers, count)
+
+    def uniform(*address):
+        return (words(*address, 0, 0, 1, 1)[0, 0] >> np.uint64(11)) * 2.0**-53
+
+    def generator(self, purpose, round=0):
+        every = (self.seed, rng.purpose_key(purpose), round, 0, 0), 0, 1 << 62
+        if every not in found:  # a data set may be shuffled again, when it is read again
+            found.append(every)
+        return whole(self, purpose, round)
+
+    kernels = SimpleNamespace(words=words, words_of=words_of, uniform=uniform)
+    monkeypatch.setattr(rng, "philox", kernels)
+    whole = rng.Streams.generator
+    monkeypatch.setattr(rng.Streams, "generator", generator)
+    without_rehearsal(monkeypatch)
+    return found
+
+
+def overlaps(drawn) -> list:
+    """Pairs of draws that have a word in common."""
+    every = sorted(draw for draw in drawn if draw[1] < draw[2])
+    return [
+        pair for pair in pairwise(every) if pair[0][0] == pair[1][0] and pair[1][1] < pair[0][2]
+    ]
+
+
+@pytest.mark.parametrize("pairs", PAIRS.values(), ids=PAIRS)
+def test_no_two_draws_of_a_run_overlap(pairs, drawn):
+    for method, compressor in pairs:
+        drawn.clear()
+        problem = {"name": "logistic", "split": "shuffled"}
+        run_tables(table(method | {"stepsize": 0.05}, compressor, problem=problem, rounds=5))
+        assert drawn and not overlaps(drawn), (method, compressor)
+
+
+def test_a_repetition_would_be_noticed(drawn):
+    """The same RandK set, or coin, for two messages of a round; and words(4) beside words(8)."""
+    streams = rng.Streams(1)
+    for first, second in (
+        (rng.Draw(streams, "up", 3, 0, 6).subsets, rng.Draw(streams, "up", 3, 2, 1).subsets),
+        (lambda *_: streams.uniform("coin", 3), lambda *_: streams.uniform("coin", 3)),
+        (
+            lambda *_: rng.Draw(streams, "up", 3, 0, 1).words(8),
+            lambda *_: rng.Draw(streams, "up", 3, 1, 1).words(4),
+        ),
+    ):
+        drawn.clear()
+        first(9, 4), second(9, 4)
+        assert len(overlaps(drawn)) == 1
