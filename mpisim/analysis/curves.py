@@ -24,7 +24,7 @@ LABELS = {
     "round": "round",
     "loss": r"$f(x^k)$",
     "grad_norm_sq": r"$\|\nabla f(x^k)\|^2$",
-    "mean_grad_norm_sq": r"mean of $\|\nabla f(x^j)\|^2$, $j \leq k$",
+    "mean_grad_norm_sq": r"mean of $\|\nabla f(x^j)\|^2$, $j < k$",
     "suboptimality": r"$f(x^k) - f(x^\star)$",
     "distance_sq": r"$\|x^k - x^\star\|^2$",
     "bits_up_max": "bits sent by the busiest worker",

@@ -16,7 +16,7 @@ from mpisim.core.schema import require
 from mpisim.core.symmetric import eigh
 from mpisim.theory.compression import FLOAT_BITS
 from mpisim.wire.base import Message, same
-from mpisim.wire.factors import Factors, FactorsForm, Shapes
+from mpisim.wire.factors import Factors, FactorsForm, Shapes, whole
 
 SHOWN = 4  # shapes in a message
 
@@ -25,15 +25,18 @@ SHOWN = 4  # shapes in a message
 class RankK(Compressor):
     """The best approximation of each matrix by one of rank k, sent as its two factors.
 
+    A matrix a x b with fewer values than its factors, k (a + b) > a b, is sent itself, without
+    loss: a message has min(k (a + b), a b) values for each.
+
     |C(X) - X|_F^2 is the sum of the squared singular values from the (k+1)-th on, so that
     alpha = k / min(a, b) for an a x b matrix (Safaryan et al., 2021, A.3.2), with equality if all
-    singular values are equal; for several matrices it is the least of them. Nothing is drawn or
-    shared by the workers: C is biased, and A and B are not defined.
+    singular values are equal, and 1 for a matrix that is sent itself; for several matrices it is
+    the least of them. Nothing is drawn or shared by the workers: C is biased, and A and B are not
+    defined. zeta = d, as the product of the factors may be dense.
 
     The matrices are those of the problem's x (of a network, its tensors) or, if the problem has
-    none, x in the shape a x b = d closest to a square. A message has k (a + b) values, charged with
-    32 bits each, as the paper does not say. It decodes to the product of the factors as rounded on
-    the wire.
+    none, x in the shape a x b = d closest to a square. Values are charged with 32 bits each, as the
+    paper does not say. A message decodes to the product of the factors as rounded on the wire.
     """
 
     k: int
@@ -58,10 +61,14 @@ class RankK(Compressor):
         values = np.empty((draw.workers, form.count), self.precision.wire)
         for which, rows in row_blocks(v):
             start = 0
-            for (a, b), (p, q) in zip(self.shapes, form.pairs(values[which]), strict=True):
+            for (a, b), own in zip(self.shapes, form.parts(values[which]), strict=True):
                 matrices = rows[:, start : start + a * b].reshape(-1, a, b).astype(np.float64)
                 start += a * b
                 with np.errstate(over="ignore"):
+                    if len(own) == 1:
+                        own[0][:] = matrices
+                        continue
+                    p, q = own
                     if a >= b:
                         p[:], q[:] = factors(matrices, p.shape[2])
                     else:
@@ -71,7 +78,7 @@ class RankK(Compressor):
 
     @property
     def alpha(self) -> float:
-        return min(min(1.0, self.k / min(shape)) for shape in self.shapes)
+        return min(1.0 if whole(self.k, own) else self.k / min(own) for own in self.shapes)
 
     def paper_bits(self, message: Message) -> np.ndarray:
         assert isinstance(message.form, FactorsForm)

@@ -17,7 +17,7 @@ from mpisim.core.instructions import fetch, magnitude
 
 BLOCK = 64  # coordinates with one bound
 TOGETHER = 32  # workers
-HUGE = 1e38  # larger entries may overflow on the wire, and have no bound
+HUGE = 1e38  # larger entries, and what g_i receives of them, may overflow: they have no bound
 SLACK = 8  # roundings, in units of the last place, that a gradient and its change may have
 
 
@@ -32,6 +32,7 @@ class Innovations:
         m, d = state.shape
         self.bounds = np.full((m, -(-d // BLOCK)), np.inf)
         self.at = np.zeros(d), np.zeros(d)
+        self.largest_t, self.largest_b = (float(np.abs(own).max(initial=0.0)) for own in (t, b))
 
     def largest(
         self, tx: np.ndarray, cx: np.ndarray, state: np.ndarray
@@ -39,25 +40,36 @@ class Innovations:
         """Indices and values (m, 1) of the largest |entries|, with tx = T x and cx = c x."""
         m = len(state)
         indices, values = np.empty((m, 1), np.int64), np.empty((m, 1), state.dtype)
-        last_place = float(np.finfo(state.dtype).eps)
+        kind = np.finfo(state.dtype)
+        slack, least = SLACK * float(kind.eps), SLACK * float(kind.smallest_subnormal)
         moves = np.empty((2, self.bounds.shape[1]))
-        _moves(*self.at, tx, cx, SLACK * last_place, moves)
+        largest_tx, largest_cx = _moves(*self.at, tx, cx, slack, least, moves)
         self.at = tx, cx
+        if not self.largest_t * largest_tx + largest_cx + self.largest_b < HUGE:  # or NaN
+            self.bounds[:] = np.inf
         _search(
-            self.t, self.b, tx, cx, state, SLACK * last_place, moves, self.bounds,
-            indices[:, 0], values[:, 0],
-        )  # fmt: skip
+            self.t, self.b, tx, cx, state, slack, moves, self.bounds, indices[:, 0], values[:, 0]
+        )
         return indices, values
 
 
 @njit(cache=True)
-def _moves(old_tx, old_cx, tx, cx, slack, moves):
-    """moves (2, blocks): how far T x and c x have moved in each block at most, and roundings."""
+def _moves(old_tx, old_cx, tx, cx, slack, least, moves):
+    """moves (2, blocks): how far T x and c x have moved in each block at most, and roundings.
+
+    Returns max |T x| and max |c x|. NaN is the largest of all.
+    """
+    largest_tx = largest_cx = 0.0
     for c in range(moves.shape[1]):
         moves[:, c] = 0
         for j in range(c * BLOCK, min((c + 1) * BLOCK, tx.size)):
-            moves[0, c] = max(moves[0, c], abs(tx[j] - old_tx[j]) + slack * abs(tx[j]))
-            moves[1, c] = max(moves[1, c], abs(cx[j] - old_cx[j]) + slack * abs(cx[j]))
+            size_tx, size_cx = abs(tx[j]), abs(cx[j])
+            moves[0, c] = np.maximum(moves[0, c], abs(tx[j] - old_tx[j]) + slack * size_tx)
+            moves[1, c] = np.maximum(moves[1, c], abs(cx[j] - old_cx[j]) + slack * size_cx)
+            largest_tx = np.maximum(largest_tx, size_tx)
+            largest_cx = np.maximum(largest_cx, size_cx)
+        moves[1, c] += least  # the roundings of numbers close to 0
+    return largest_tx, largest_cx
 
 
 @njit(cache=True)
@@ -79,7 +91,7 @@ def _search(t, b, tx, cx, state, slack, moves, bounds, indices, values):
 def _find(first, factor, shift, tx, cx, own, bound):
     """The place of the largest entry of a worker: in block ``first``, or where bounds reach it."""
     best, j = _look(first, factor, shift, tx, cx, own, bound)
-    limit = bound[first]
+    limit = np.float64(abs(_entry(factor, shift, tx, cx, own, j)))
     others = 0
     for c in range(bound.size):  # without a branch, as there is hardly ever one
         others += not bound[c] < limit
@@ -87,7 +99,8 @@ def _find(first, factor, shift, tx, cx, own, bound):
         if not bound[c] < limit and c != first:
             key, place = _look(c, factor, shift, tx, cx, own, bound)
             if key > best or (key == best and place < j):
-                best, j, limit = key, place, bound[c]
+                best, j = key, place
+                limit = np.float64(abs(_entry(factor, shift, tx, cx, own, j)))
     return j
 
 
@@ -96,7 +109,7 @@ def _grow(bound, factor, moves, slack, slack_of_shift):
     """Let the bounds of a worker grow; returns the block of the largest."""
     top = magnitude(0.0)
     for c in range(bound.size):
-        grown = bound[c] * (1 + slack) + (factor * moves[0, c] + moves[1, c])
+        grown = (bound[c] + (factor * moves[0, c] + moves[1, c])) * (1 + slack)
         bound[c] = grown
         top = max(top, magnitude(grown))  # NaN, which bounds nothing, is above all
     bound[0] += slack_of_shift
@@ -116,7 +129,7 @@ def _look(c, factor, shift, tx, cx, own, bound):
     if c == 0:
         best = max(best, magnitude(_entry(factor, shift, tx, cx, own, 0)))
     place = start
-    while magnitude(_entry(factor, shift, tx, cx, own, place)) != best:
+    while place < stop - 1 and magnitude(_entry(factor, shift, tx, cx, own, place)) != best:
         place += 1
     size = np.float64(abs(_entry(factor, shift, tx, cx, own, place)))
     bound[c] = size if size < HUGE else np.inf

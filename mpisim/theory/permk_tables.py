@@ -66,7 +66,7 @@ def table_3(case: Case) -> list[tuple[Choice, str]]:
 def optimized(case: Case) -> list[tuple[Choice, Choice, float]]:
     """Table 4 or, under PL, 6: each method with the lemma's p and K, with the best, and the order.
 
-    Lemmas 13 and 14 (PL: 15 and 16). Then the compressor's own groups, with (51).
+    Lemmas 13 and 14 (PL: 15 and 16). Then the compressor's own groups, by Theorem 10 (PL: 11).
     """
     own = [m for m in LETTERS if m != "groups" or case.setting.groups is not None]
     return [(of_lemma(case, m), best(case, m), order(case, m)) for m in own]
@@ -136,7 +136,7 @@ def order(case: Case, method: str) -> float:
     """
     s, c = case.setting, case.setting.c
     if method == "groups":
-        return _order_in_groups(case)
+        return _order_in_groups(case) if equation_51(s) else nan
     floats = communication(method, s.n, s.d, c.L, c.L_pm if method == "permk" else c.L_plus)
     if s.condition == "nonconvex":
         return FLOAT_BITS * floats * case.delta / case.epsilon**2
@@ -151,14 +151,20 @@ def communication(method: str, n: int, d: int, L_minus: float, L_own: float) -> 
     return min(d * L_minus, least * L_minus + d / sqrt(n) * L_own)
 
 
+def equation_51(s: Setting) -> bool:
+    """Whether (51) covers the groups: n <= d, all of one size, PermK alone in each, and no PL."""
+    if s.groups is None or s.condition == "PL" or s.n > s.d:
+        return False
+    own = s.groups.groups
+    return bool(np.ptp(own.sizes) == 0 and (own.A == own.B).all())
+
+
 def _order_in_groups(case: Case) -> float:
-    """(51), for groups of the same size G <= d; NaN for others, and under PL."""
+    """(51), with the largest L_± of a group."""
     s = case.setting
     assert s.groups is not None
-    sizes, L_pm = s.groups.groups.sizes, float(s.groups.L_pm.max())
-    if s.condition == "PL" or np.ptp(sizes) > 0 or sizes[0] > s.d:
-        return nan
-    floats = min(s.d * s.c.L, s.d / sizes[0] * s.c.L + s.d / sqrt(s.n) * L_pm)
+    G, L_pm = s.groups.groups.sizes[0], float(s.groups.L_pm.max())
+    floats = min(s.d * s.c.L, s.d / G * s.c.L + s.d / sqrt(s.n) * L_pm)
     return FLOAT_BITS * floats * case.delta / case.epsilon**2
 
 

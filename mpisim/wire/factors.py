@@ -1,7 +1,7 @@
 """Vectors that consist of matrices of low rank: two factors of each, and nothing else.
 
 A matrix X (a, b) travels as P (a, r) and then Q (b, r), row by row, r = min(k, a, b), and is
-P Q^T. Several matrices follow each other.
+P Q^T; where that is more than a b values, as X itself. Several matrices follow each other.
 """
 
 from __future__ import annotations
@@ -19,6 +19,12 @@ from mpisim.wire.dense import ValuesForm, ValuesMessage
 Shapes = tuple[tuple[int, int], ...]
 
 
+def whole(k: int, shape: tuple[int, int]) -> bool:
+    """Whether a matrix (a, b) has fewer values than its factors of rank k, and travels itself."""
+    a, b = shape
+    return min(k, a, b) * (a + b) > a * b
+
+
 @dataclasses.dataclass(eq=False)
 class FactorsForm(ValuesForm):
     """Matrices of the given ``shapes`` and of rank k at most."""
@@ -26,30 +32,33 @@ class FactorsForm(ValuesForm):
     shapes: Shapes
     k: int
 
-    @property
-    def ranks(self) -> list[int]:
-        """r of each matrix."""
-        return [min(self.k, *shape) for shape in self.shapes]
-
     @cached_property
+    def counts(self) -> list[int]:
+        """Values of each matrix in one message."""
+        return [min(min(self.k, a, b) * (a + b), a * b) for a, b in self.shapes]
+
+    @property
     def count(self) -> int:
         """Values of one message."""
-        return sum(r * (a + b) for r, (a, b) in zip(self.ranks, self.shapes, strict=True))
+        return sum(self.counts)
 
     @property
     def sizes(self) -> np.ndarray:
         return same(self.workers, self.count * self.precision.wire.itemsize)
 
-    def pairs(self, values: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """P (m, a, r) and Q (m, b, r) of each matrix: views of ``values`` (m, count)."""
+    def parts(self, values: np.ndarray) -> Iterator[list[np.ndarray]]:
+        """[P (m, a, r), Q (m, b, r)] or [X (m, a, b)] of each matrix: views of ``values``.
+
+        values : shape (m, count)
+        """
         start = 0
-        for r, (a, b) in zip(self.ranks, self.shapes, strict=True):
-            middle, stop = start + r * a, start + r * (a + b)
-            yield (
-                values[:, start:middle].reshape(-1, a, r),
-                values[:, middle:stop].reshape(-1, b, r),
-            )
-            start = stop
+        for count, (a, b) in zip(self.counts, self.shapes, strict=True):
+            own, r = values[:, start : start + count], min(self.k, a, b)
+            if whole(self.k, (a, b)):
+                yield [own.reshape(-1, a, b)]
+            else:
+                yield [own[:, : r * a].reshape(-1, a, r), own[:, r * a :].reshape(-1, b, r)]
+            start += count
 
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Factors:
         return Factors(self, self.read(data, sizes).reshape(self.workers, self.count))
@@ -61,10 +70,8 @@ class Factors(ValuesMessage):
     form: FactorsForm
 
     def layer_bits(self) -> np.ndarray:
-        form = self.form
-        pairs = zip(form.ranks, form.shapes, strict=True)
-        own = [form.precision.bits * r * (a + b) for r, (a, b) in pairs]
-        return np.tile(np.array(own, np.int64), (form.workers, 1))
+        own = self.form.precision.bits * np.array(self.form.counts, np.int64)
+        return np.tile(own, (self.form.workers, 1))
 
     def decoded(self) -> np.ndarray:
         out = np.zeros((self.form.workers, self.form.d), self.form.precision.arithmetic)
@@ -75,10 +82,13 @@ class Factors(ValuesMessage):
         form, start = self.form, 0
         # a block without workers has no shape to reshape to
         values = self.values.astype(form.precision.arithmetic, copy=False)
-        for p, q in form.pairs(values) if form.workers else ():
-            size = p.shape[1] * q.shape[1]
-            _add_products(rows, start, np.ascontiguousarray(p), np.ascontiguousarray(q))
-            start += size
+        parts = form.parts(values) if form.workers else ()
+        for (a, b), own in zip(form.shapes, parts, strict=False):
+            if len(own) == 1:
+                rows[:, start : start + a * b] += own[0].reshape(-1, a * b)
+            else:
+                _add_products(rows, start, *map(np.ascontiguousarray, own))
+            start += a * b
 
 
 @njit(cache=True)

@@ -231,11 +231,11 @@ def test_what_the_start_changes_is_told(make):
 
 
 def test_accuracy_at_the_uniform_iterate_comes_later(make):
-    """exp(-0.4 k) is below 0.1 from round 6 on, its mean so far from round 30 on."""
+    """exp(-0.4 k) is below 0.1 from round 6 on, its mean before round k from k = 31 on."""
     found = compare("", [make(0.4)], [make(0.2)], ROUNDS, UNIFORM)
     mean = np.cumsum(np.exp(-np.outer((0.4, 0.2), np.arange(51))), axis=1) / np.arange(1, 52)
     assert found.verdict is HOLDS and found.numbers["target"] == 0.1
-    assert found.numbers["costs"][0][0] == np.argmax(mean[0] <= 0.1) == 30
+    assert found.numbers["costs"][0][0] == 1 + np.argmax(mean[0] <= 0.1) == 31
     assert mean[1, -1] > 0.1 and found.numbers["bounds"] == [1]
     assert "to 0.1 of |grad f(x^0)|^2" in found.measured
 

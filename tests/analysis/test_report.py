@@ -189,7 +189,7 @@ def test_axes_that_may_be_negative_are_linear(make_log):
     ("label", "text"),
     [
         (r"$\|\nabla f(x^k)\|^2$", "‖∇f(xᵏ)‖²"),
-        (r"mean of $\|\nabla f(x^j)\|^2$, $j \leq k$", "mean of ‖∇f(xʲ)‖², j ≤ k"),
+        (r"mean of $\|\nabla f(x^j)\|^2$, $j < k$", "mean of ‖∇f(xʲ)‖², j < k"),
         (r"$f(x^k) - f(x^\star)$", "f(xᵏ) - f(x*)"),
     ],
 )

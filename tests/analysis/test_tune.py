@@ -76,7 +76,7 @@ def test_the_uniform_iterate_needs_no_last_row_that_is_good(base, tmp_path):
         with h5py.File(point.log, "r+") as log:
             log["rounds/grad_norm_sq"][:] = values
     chosen = best(points, "uniform")[0]
-    assert [c.score for c in chosen.candidates] == pytest.approx([np.log10(1 / 41), -2], rel=1e-6)
+    assert [c.score for c in chosen.candidates] == pytest.approx([np.log10(1 / 40), -2], rel=1e-6)
     assert chosen.best.step == 0.2 and best(points, "mean")[0].best.step == 0.1
 
 

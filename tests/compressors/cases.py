@@ -63,7 +63,7 @@ def _block_bits(x, b, message, i):
 
 def _factor_bits(x, b, message, i):
     a = next(a for a in range(int(x.size**0.5), 0, -1) if x.size % a == 0)
-    return b * (a + x.size // a)
+    return b * min(a + x.size // a, x.size)
 
 
 def _bernoulli_bits(x, b, message, i):

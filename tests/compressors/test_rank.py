@@ -47,12 +47,36 @@ def test_best_approximations(shapes, k):
     c = compressor.compress(v, draw(3)).decoded()
     for row, decoded in zip(v, c, strict=True):
         for x, y in zip(matrices(row, shapes), matrices(decoded, shapes), strict=True):
-            np.testing.assert_allclose(y, truncated(x, k), rtol=1e-9, atol=1e-11)
+            best = x if min(k, *x.shape) * sum(x.shape) > x.size else truncated(x, k)
+            np.testing.assert_allclose(y, best, rtol=1e-9, atol=1e-11)
     errors = ((c - v) ** 2).sum(axis=1) / (v**2).sum(axis=1)
     assert np.all(errors <= 1 - compressor.alpha + 1e-12)
 
 
-@pytest.mark.parametrize("k", [1, 2, 3, 4])
+@pytest.mark.parametrize(
+    ("shape", "k", "count"),
+    [((7, 4), 2, 22), ((7, 4), 3, 28), ((4, 7), 4, 28), ((1, 9), 1, 9), ((2, 2), 1, 4)],
+)
+@pytest.mark.parametrize("precision", [SINGLE, DOUBLE])
+def test_no_message_is_longer_than_the_matrix(shape, k, count, precision):
+    """k (a + b) values or, where a b is less, the a b values, without loss: alpha = 1."""
+    compressor = rank(k, (shape, shape), precision=precision)
+    v = np.random.default_rng(k).standard_normal((3, compressor.d)).astype(np.float32)
+    message = compressor.compress(v, draw(3))
+    bits = precision.bits * count
+    assert message.payload_bits.tolist() == [2 * bits] * 3
+    assert message.layer_bits().tolist() == [[bits, bits]] * 3
+    assert compressor.paper_bits(message).tolist() == [64 * count] * 3
+    assert message.payload_bits.max() <= precision.bits * compressor.density
+    packed = message.encode()
+    assert contents(message.form.decode(packed.data, packed.sizes)) == contents(message)
+    if k * sum(shape) > count:
+        assert compressor.alpha == 1 and np.array_equal(message.decoded(), v)
+    else:
+        assert compressor.alpha == k / min(shape)
+
+
+@pytest.mark.parametrize("k", [1, 2])
 def test_alpha_is_attained_where_all_singular_values_are_equal(k):
     q = np.linalg.qr(np.random.default_rng(0).standard_normal((9, 4)))[0]
     compressor = rank(k, ((9, 4),), n=1)

@@ -36,6 +36,18 @@ def steps(kind, d, dtype, random):
             yield np.where(random.random(d) < 0.1, random.integers(-1, 2, d), 0.0)
 
 
+def ef21_round(problem, x, state, wire="float32"):
+    """What the search finds is what there is, NaN included; then ``state`` receives it."""
+    dtype = problem.dtype
+    with np.errstate(all="ignore"):
+        indices, values = problem.largest_innovations(x, state, 1)
+        difference = problem.gradients(x) - state
+        assert np.array_equal(indices, largest(difference, 1))
+        assert values.tobytes() == np.take_along_axis(difference, indices, axis=1).tobytes()
+        sent = values.astype(wire).astype(dtype)  # what the wire leaves of them
+        np.put_along_axis(state, indices, np.take_along_axis(state, indices, 1) + sent, 1)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("kind", ["shrinking", "wild", "ties", "creeping"])
 @pytest.mark.parametrize("d", [1, 2, BLOCK, BLOCK + 1, 10 * BLOCK - 1])
@@ -47,29 +59,70 @@ def test_the_same_as_without_bounds(d, kind, dtype):
         x = (x + step).astype(dtype)
         if k == 0 and kind == "creeping":
             state = problem.gradients(x)
-        indices, values = problem.largest_innovations(x, state, 1)
-        difference = problem.gradients(x) - state
-        assert np.array_equal(indices, largest(difference, 1)), k
-        assert values.tobytes() == np.take_along_axis(difference, indices, axis=1).tobytes()
-        sent = values.astype(np.float32).astype(dtype)  # what the wire leaves of them
-        np.put_along_axis(state, indices, np.take_along_axis(state, indices, 1) + sent, 1)
+        ef21_round(problem, x, state)
 
 
-def test_numbers_that_overflow_or_are_none():
-    """Such entries have no bound: they are looked at again in every round."""
-    d = 3 * BLOCK
-    problem = task(d, 0.8, "float64")
-    x, state = problem.initial_point(), np.zeros((N, d))
-    changes = [(d // 2, 1e60), (0, 1e70), (0, np.inf), (d - 1, np.nan), (d - 1, 0.0), (0, 0.0)]
-    for j, value in changes:
-        x = x.copy()
-        x[j] = value
-        with np.errstate(all="ignore"):
-            difference = problem.gradients(x) - state
-            indices, values = problem.largest_innovations(x, state, 1)
-            assert np.array_equal(indices, largest(difference, 1)), (j, value)
-            assert np.array_equal(values[:, 0], difference[range(N), indices[:, 0]], equal_nan=True)
-            state[range(N), indices[:, 0]] += values[:, 0].astype(np.float32)
+SIZES = [1e30, 5e37, 1e38, 2e38, 3.4e38, 1e39, 1e70, 1e150, 1e300, 1e308, np.inf, np.nan]
+
+
+@pytest.mark.parametrize("wire", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("where", ["x", "g_i", "b", "all"])
+@pytest.mark.parametrize("value", SIZES)
+def test_numbers_that_overflow_or_are_none(value, where, dtype, wire):
+    """A few such numbers come among others, change a little, and go again."""
+    random, d = np.random.default_rng(SIZES.index(value)), 5 * BLOCK - 3
+    problem = task(d, 0.8, dtype)
+    x, state = problem.initial_point(), random.standard_normal((N, d)).astype(dtype)
+    here = {where} if where != "all" else {"x", "g_i", "b"}
+
+    def some(shape):
+        near = value * random.choice([1, -1, 0.7, -0.2, 1e-3], shape)
+        return np.where(random.random(shape) < 4 / shape[-1], near, random.standard_normal(shape))
+
+    with np.errstate(all="ignore"):
+        if "g_i" in here:
+            state = some((N, d)).astype(dtype)
+        if "b" in here:
+            problem.b[:] = some((N,))
+        for k in range(12):
+            if k in (3, 4, 8) and "x" in here:
+                x = some((d,)).astype(dtype)
+            if k in (6, 10):
+                x = problem.initial_point()
+            ef21_round(problem, x, state, wire)
+            x = (x * (1 + random.standard_normal(d) / 100)).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_gradient_that_grows_beyond_the_largest_number(dtype):
+    """It has moved little, but is infinite now."""
+    problem, most = task(3 * BLOCK, 0.8, dtype), np.finfo(dtype).max
+    x, factor = np.zeros(3 * BLOCK, dtype), float((3 * problem.t + problem.c).max())
+    x[BLOCK // 2 : BLOCK // 2 + 2] = 0.98 / factor * float(most) * np.array([1, -1])
+    with np.errstate(all="ignore"):
+        state = problem.gradients(x)
+        state[:, -20:] = most / 4  # larger than all that x moves
+        for _ in range(10):
+            ef21_round(problem, x, state, dtype)
+            x = (x * 1.004).astype(dtype)
+
+
+@pytest.mark.parametrize("start", [1.0, 1e-44])  # with relative roundings, and with absolute ones
+def test_a_number_that_goes_leaves_its_roundings(start):
+    """g_i may exceed the gradient by a rounding, and that is left of it when the gradient goes."""
+    problem, x = task(3 * BLOCK, 0.8, "float32"), np.zeros(3 * BLOCK, "float32")
+    i, at = int(np.argmax(problem.t)), BLOCK + 3
+    x[at] = start
+    while True:  # until float32 rounds worker i's gradient up there
+        exact = problem.t[i] * (2 * float(x[at])) + problem.c * float(x[at])
+        if np.float32(exact) > exact:
+            break
+        x[at] = np.nextafter(x[at], np.float32(2))
+    state = problem.gradients(x)
+    state[:, at + BLOCK] = state[:, at]  # another one of the same size, which comes second
+    problem.largest_innovations(x, state, 1)
+    ef21_round(problem, np.zeros_like(x), state)
 
 
 def test_another_array_has_no_bounds_yet():

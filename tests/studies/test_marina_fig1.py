@@ -125,7 +125,7 @@ def test_the_uniform_iterate(folder, capsys):
     """x^ lags behind x^k; the theorem's bound is 2 f(x^0) / (gamma K), here f(x^0) = 1."""
     logs = [read(folder / "log1.h5")]  # MARINA, K = 1: |grad f(x^k)|^2 = exp(-1.155 k)
     share = measure_uniform_iterate.share_of_bound(logs)
-    sums = np.cumsum(np.exp(-1.155 * np.arange(51)))
+    sums = np.r_[0, np.cumsum(np.exp(-1.155 * np.arange(50)))]  # over x^0, ..., x^{K-1}
     assert share == pytest.approx(sums * logs[0].attrs["stepsize"] / 2)
     assert measure_uniform_iterate.main([str(folder)]) == 0
     said = capsys.readouterr().out.splitlines()
@@ -133,6 +133,10 @@ def test_the_uniform_iterate(folder, capsys):
     assert "mushrooms, MARINA, K = 10" in said[-2] and f"{share.max():.3g}" in said[-6]
     assert measure_uniform_iterate.main([str(folder / "none")]) == 2
     assert "no complete log" in capsys.readouterr().err
+    with h5py.File(logs[0].path, "a") as file:
+        file["rounds/round"][:] *= 5
+    assert measure_uniform_iterate.main([str(folder)]) == 2
+    assert "run.log_every = 1, not 5" in capsys.readouterr().err
 
 
 def _all(folder):

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from mpisim.analysis.guarantees import permk as report
 from mpisim.cli import main
 from mpisim.theory import permk_tables as permk
 from mpisim.theory.complexity import Case
@@ -123,6 +124,29 @@ def test_equation_51(g, size, k, L_pm):
     assert best.bits / 2 >= order / 2 * (1 - 1e-9)
 
 
+def test_equation_51_is_not_named_beyond_its_conditions():
+    """n <= d, groups of one size with PermK in each, and no PL: Appendix M, above (51)."""
+
+    def shown(one):
+        return [line for line in report.tables(one).splitlines() if "groups" in line]
+
+    one, d = in_groups(12, 24, 3, 0.5), 24
+    assert "(51)" in shown(one)[0] and "derived here" not in shown(one)[0]
+    own = one.setting.groups
+    unequal = Groups(np.repeat([0, 1, 2], [3, 4, 5]), np.ones(3), np.ones(3))
+    quantized = Groups(own.groups.label, np.full(3, 1.5), np.ones(3))
+    for change in (
+        {"condition": "PL", "c": dataclasses.replace(one.setting.c, mu=0.1)},
+        {"d": 11, "zeta": 11 / 4},  # n > d
+        {"d": 3, "zeta": 1.0},  # G > d
+        {"groups": dataclasses.replace(own, groups=unequal), "zeta": d / 3},
+        {"groups": dataclasses.replace(own, groups=quantized)},
+    ):
+        other = dataclasses.replace(one, setting=dataclasses.replace(one.setting, **change))
+        assert "derived here" in shown(other)[0] and shown(other)[0].endswith(" -"), change
+        assert "(51)" not in report.tables(other), change
+
+
 def test_what_groups_gain():
     """n = 100, L_± = 1 = L_-: d/n + d/sqrt(n) against 2 d/n, where groups are alike inside."""
     found = {own.method: order for own, _, order in permk.optimized(in_groups(100, 1000, 2, 0.0))}
@@ -142,7 +166,8 @@ def test_command(capsys):
         "Lemma 14",
         "Lemma 16",
         "Theorem 10",
-        "(51)",
+        "derived here",
     ):
         assert part in text, part
+    assert "(51)" not in text  # n > d, and groups of two sizes
     assert "4 groups of 7 to 8 workers" in text and "theorem = permk" in text and "nan" not in text

@@ -37,8 +37,10 @@ def _optimized(case: Case, number: str) -> str:
     head = ("method", "p", "K", "rounds", "bits/worker", "", "O(.) with constant 1")
     lines: list[tuple[str, ...]] = [head]
     for own, best, order in permk_tables.optimized(case):
-        said = "(51)" if own.method == "groups" else lemma
-        lines.append((*_cells(own), said, "-" if isnan(order) else f"{order:.3e}"))
+        source = lemma
+        if own.method == "groups":
+            source = "(51)" if permk_tables.equation_51(case.setting) else "derived here"
+        lines.append((*_cells(own), source, "-" if isnan(order) else f"{order:.3e}"))
         lines.append((*_cells(best), "best", ""))
     table = text.columns(lines, right=(1, 2, 3, 4, 6))
     return f"PermK paper, Table {number}: p and K for the fewest bits\n{table}"

@@ -26,7 +26,6 @@ PLAIN = (  # TeX in labels, as text
     (r"\|", "‖"),
     (r"\nabla ", "∇"),
     (r"^\star", "*"),
-    (r"\leq", "≤"),
     ("^2", "²"),
     ("^k", "ᵏ"),
     ("^j", "ʲ"),

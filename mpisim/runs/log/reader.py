@@ -19,10 +19,9 @@ from mpisim.core import toml
 from mpisim.core.errors import InputError
 from mpisim.runs.log.isolated import DAMAGE, Crashed, run_isolated
 from mpisim.runs.log.schema import SCHEMA_VERSION
-from mpisim.runs.log.uniform_iterate import expectation
 from mpisim.runs.log.untrusted import group_of, names, opened
 
-# Sums of time_*, and of bits_up and bits_down; the mean of grad_norm_sq over the rounds so far.
+# Sums of time_*, and of bits_up and bits_down; what `Log.uniform` says.
 DERIVED = ("seconds", "bits_total", "mean_grad_norm_sq")
 KEYS = {  # that every resolved experiment has
     "problem": ("name",),
@@ -75,7 +74,7 @@ class Log:
         if name == "bits_total":
             return self.column("bits_up") + self.column("bits_down")
         if name == "mean_grad_norm_sq":
-            return expectation(self.column("round"), self.column("grad_norm_sq"))
+            return self.uniform("grad_norm_sq")
         if name == "seconds":
             times = [values for key, values in self.columns.items() if key.startswith("time_")]
             if times:
@@ -84,6 +83,19 @@ class Log:
             return self.columns[name].astype(float)
         known = ", ".join([*self.columns, *DERIVED])
         raise InputError(f"{self.path}: no column {name!r}; columns here: {known}")
+
+    def uniform(self, name: str) -> np.ndarray:
+        """The expectation of a column at the iterate x^ that theorems return, shape (rows,).
+
+        After k rounds x^ is one of x^0, ..., x^{k-1}, each equally likely (MARINA, Algorithm 1,
+        line 12): row k has the mean of the rows before it. Row 0 has its own value. Raises
+        `InputError` where rounds have no row.
+        """
+        values, rounds = self.column(name), self.column("round")
+        if not np.array_equal(rounds, np.arange(self.rows)):
+            every = f"run.log_every = 1, not {int(np.diff(rounds).max(initial=0))}"
+            raise InputError(f"{self.path}: no mean_{name}: it needs every round, {every}")
+        return np.append(values[:1], np.cumsum(values[:-1]) / rounds[1:])
 
 
 def read(path: Path) -> Log:

@@ -8,6 +8,8 @@ import h5py
 import numpy as np
 import pytest
 
+from mpisim.analysis.report.axes import y_axes
+from mpisim.analysis.rows import all_rows
 from mpisim.core.errors import InputError
 from mpisim.runs.log import reader
 from mpisim.runs.log.isolated import Crashed, run_isolated
@@ -49,22 +51,23 @@ def test_derived_columns_are_sums(make_log):
 SQUARES = [8.0, 4.0, 2.0, 1.0, 0.5, 0.25, 0.125]
 
 
-@pytest.mark.parametrize(
-    ("rounds", "means"),
-    [
-        (range(7), np.cumsum(SQUARES) / np.arange(1, 8)),  # x^ is uniform among x^0, ..., x^k
-        # linear between rows: 8, (5, 2), then (5, 2) and 1
-        ([0, 2, 3], [8.0, (8 + 5 + 2) / 3, (8 + 5 + 2 + 1) / 4]),
-        # a last row that log_every does not hit: 8, 5, 2, then 1.5, 1, 0.5
-        ([0, 2, 5], [8.0, 5.0, (8 + 5 + 2 + 1.5 + 1 + 0.5) / 6]),
-        ([0], [8.0]),
-    ],
-)
-def test_the_uniformly_drawn_iterate(make_log, rounds, means):
-    values = {(0, 2, 3): [8.0, 2.0, 1.0], (0, 2, 5): [8.0, 2.0, 0.5]}.get(tuple(rounds), SQUARES)
-    columns = {"round": np.array(rounds), "grad_norm_sq": np.array(values[: len(rounds)])}
-    log = read(make_log(rounds=len(rounds) - 1, columns=columns))
+@pytest.mark.parametrize("rows", [1, 2, 7])
+def test_the_uniformly_drawn_iterate(make_log, rows):
+    """After k rounds x^ is uniform among x^0, ..., x^{k-1}: MARINA, Algorithm 1, line 12."""
+    log = read(make_log(rounds=rows - 1, columns={"grad_norm_sq": np.array(SQUARES[:rows])}))
+    means = [SQUARES[0], *(np.mean(SQUARES[:k]) for k in range(1, rows))]
     np.testing.assert_allclose(log.column("mean_grad_norm_sq"), means, rtol=1e-14)
+
+
+@pytest.mark.parametrize(("rounds", "every"), [([0, 2, 3], 2), ([0, 5, 10, 12], 5), ([0, 1, 4], 3)])
+def test_no_mean_over_rounds_that_are_not_in_the_log(make_log, rounds, every):
+    columns = {"round": np.array(rounds), "grad_norm_sq": np.array(SQUARES[: len(rounds)])}
+    log = read(make_log(rounds=len(rounds) - 1, columns=columns))
+    line = f"log1.h5: no mean_grad_norm_sq: it needs every round, run.log_every = 1, not {every}$"
+    with pytest.raises(InputError, match=line):
+        log.column("mean_grad_norm_sq")
+    assert "mean_grad_norm_sq" not in all_rows([log])
+    assert "mean_grad_norm_sq" not in [axis.name for axis in y_axes([log])]
 
 
 def test_columns_of_different_length_are_cut_to_the_shortest(make_log):
