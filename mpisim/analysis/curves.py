@@ -18,6 +18,7 @@ SUMMED = {
     "framing_bits_up": "framing bits sent",
     "framing_bits_down": "framing bits received",
     "paper_bits_up": "bits as the paper charges them",
+    "messages_up": "messages sent",
     "oracle_calls": "gradients of single samples",
 }
 LABELS = {
