@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from mpisim.core.schema import require
 from mpisim.runs.log.reader import read_all
 
 SUFFIXES = (".png", ".pdf")  # of the figures of studies
+LETTERS = 16  # of a footnote, in an inch
 ALLOWED = (*SUFFIXES, ".svg")
 UNDATED: dict[str, dict[str, None]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
 
@@ -71,7 +73,8 @@ def draw(
     named = common_title(groups) if title is None else title
     figure = _draw(groups, curves, axes, named, frame)
     remarks = [note(found) if timed else "", framing_of.note(groups, axes)]
-    style.remark(figure, "\n".join(filter(None, remarks)))
+    letters = int(LETTERS * figure.get_figwidth())
+    style.remark(figure, "\n".join(textwrap.fill(text, letters) for text in remarks if text))
     return figure
 
 

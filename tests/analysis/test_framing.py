@@ -115,6 +115,8 @@ def test_plot(make, tmp_path):
     assert panel.get_xlabel() == "bits sent per worker, with framing"
     out = str(tmp_path / "f.png")
     assert main(["plot", str(path), "--framing", "-o", out]) == 0
+    narrow = draw([path], size=(3, 3))
+    assert "\n" in narrow._supxlabel.get_text()
     both = make(144, attrs={"oversubscribed": 1})
     assert len(draw([both], y="seconds")._supxlabel.get_text().splitlines()) == 2
 
