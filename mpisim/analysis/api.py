@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from mpisim.analysis import targets
+from mpisim.analysis.curves import SENT
 from mpisim.analysis.log_files import PathLike, find
 from mpisim.analysis.plot import check_output, draw, save
 from mpisim.analysis.rows import all_rows
@@ -68,10 +70,17 @@ def plot(
 
 
 def table(
-    paths: PathLike | Iterable[PathLike], target: float, y: str = "grad_norm_sq"
+    paths: PathLike | Iterable[PathLike],
+    target: float,
+    y: str = "grad_norm_sq",
+    framing: bool = False,
 ) -> list[targets.TargetCost]:
-    """The rounds, bits and seconds of each log until ``y`` first falls to ``target``."""
-    return [targets.cost_to_reach(log, target, y) for log in load(paths)]
+    """The rounds, bits and seconds of each log until ``y`` first falls to ``target``.
+
+    Bits are payload; with ``framing`` also headers, lengths and padding.
+    """
+    sent = dataclasses.replace(SENT, framing=framing)
+    return [targets.cost_to_reach(log, target, y, sent=sent) for log in load(paths)]
 
 
 def guarantees(experiment: Any, epsilon: float = 1e-2, comm: Any = None) -> str:

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from mpisim.analysis import csv_text, latex, markdown
-from mpisim.analysis.curves import Axis
+from mpisim.analysis import framing as framing_of
+from mpisim.analysis.curves import SENT, Axis
 from mpisim.analysis.link_model import Links
 from mpisim.analysis.modelled import ModelledSeconds
 from mpisim.analysis.oversubscription import note
@@ -49,10 +50,13 @@ class GroupCost:
 
 
 def costs_of(
-    groups: Sequence[RunGroup], targets: Sequence[Target], clock: Axis = SECONDS
+    groups: Sequence[RunGroup],
+    targets: Sequence[Target],
+    clock: Axis = SECONDS,
+    sent: Axis = SENT,
 ) -> list[GroupCost]:
-    """For each target the cost of each group of runs; ``clock`` counts the seconds."""
-    return [_cost(group, target, clock) for target in targets for group in groups]
+    """For each target the cost of each group of runs; ``clock`` counts seconds, ``sent`` bits."""
+    return [_cost(group, target, clock, sent) for target in targets for group in groups]
 
 
 def table(
@@ -60,34 +64,40 @@ def table(
     targets: Sequence[Target],
     form: str = "text",
     network: Links | None = None,
+    framing: bool = False,
 ) -> str:
-    """The costs of logs until targets, in one of `FORMATS`, with a line where seconds say little.
+    """The costs of logs until targets, in one of `FORMATS`, with a line where seconds say little
+    or framing is left out that is large.
 
-    With a ``network``, seconds are those that the runs would take there by `link_model`. Raises
-    `InputError` for a column that a log does not have.
+    With a ``network``, seconds are those that the runs would take there by `link_model`. With
+    ``framing``, bits are payload and framing. Raises `InputError` for a column that a log does not
+    have.
     """
     groups = group_runs(logs, by_ranks=True)
     clock = SECONDS if network is None else ModelledSeconds("seconds", True, links=network)
-    costs, remark = costs_of(groups, targets, clock), note(logs)
+    sent = dataclasses.replace(SENT, framing=framing)
+    costs = costs_of(groups, targets, clock, sent)
+    remarks = [note(logs), framing_of.note(groups, [sent])]
+    more = "_with_framing" * framing
     if form == "csv":
-        return csv_text.table(*_exact(costs, network))
-    head, rows = shown(costs, clock.label(logs[0]))
+        return csv_text.table(*_exact(costs, network, more))
+    head, rows = shown(costs, clock.label(logs[0]), f"kbit/worker{more.replace('_', ' ')}")
     if form == "latex":
-        comment = [f"% {line}" for line in filter(None, [*_title(groups), remark])]
+        comment = [f"% {line}" for line in filter(None, [*_title(groups), *remarks])]
         return "\n".join([*comment, latex.table(head, rows)])
     if form == "markdown":
         body = markdown.table(head, [[markdown.escaped(cell) for cell in row] for row in rows])
-        return "\n\n".join(filter(None, [body, remark]))
+        return "\n\n".join(filter(None, [body, *remarks]))
     right = tuple(range(1, len(head)))
     body = columns([tuple(head), *map(tuple, rows)], right, indent="")
-    return "\n".join(filter(None, [*_title(groups), body, remark]))
+    return "\n".join(filter(None, [*_title(groups), body, *remarks]))
 
 
 def shown(
-    costs: Sequence[GroupCost], seconds: str = "seconds"
+    costs: Sequence[GroupCost], seconds: str = "seconds", bits: str = "kbit/worker"
 ) -> tuple[list[str], list[list[str]]]:
     """Head and rows of a table to look at: kbit per worker, numbers with few digits."""
-    head = ["", "until", "runs", "rounds", "kbit/worker", seconds]
+    head = ["", "until", "runs", "rounds", bits, seconds]
     return head, [_row(cost) for cost in costs]
 
 
@@ -95,11 +105,11 @@ def _title(groups: list[RunGroup]) -> list[str]:
     return common_title(groups).splitlines()
 
 
-def _cost(group: RunGroup, target: Target, clock: Axis) -> GroupCost:
+def _cost(group: RunGroup, target: Target, clock: Axis, sent: Axis) -> GroupCost:
     found: list[TargetCost] = []
     for log in group.logs:
         with damaged(log.path):
-            found.append(cost_to_reach(log, target.level, target.y, clock))
+            found.append(cost_to_reach(log, target.level, target.y, clock, sent))
     reached = [cost for cost in found if cost.round is not None]
     spreads = {name: _spread([getattr(cost, name) for cost in reached]) for name in COSTS}
     return GroupCost(
@@ -137,9 +147,10 @@ def _number(value: float) -> str:
 
 
 def _exact(
-    costs: Sequence[GroupCost], network: Links | None
+    costs: Sequence[GroupCost], network: Links | None, more: str
 ) -> tuple[list[str], list[list[object]]]:
-    spreads = [name for cost in COSTS for name in (cost, f"{cost}_deviation")]
+    named = [name + more * (name == "bits_per_worker") for name in COSTS]
+    spreads = [name for cost in named for name in (cost, f"{cost}_deviation")]
     head = ["name", "y", "target", "runs", "reached", *spreads, "network", "worst_end"]
     rows: list[list[object]] = [
         [

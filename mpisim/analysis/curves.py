@@ -18,7 +18,13 @@ SUMMED = {
     "framing_bits_up": "framing bits sent",
     "framing_bits_down": "framing bits received",
     "paper_bits_up": "bits as the paper charges them",
+    "messages_up": "messages sent",
     "oracle_calls": "gradients of single samples",
+}
+FRAMING = {  # what belongs to columns of payload bits
+    "bits_up": ("framing_bits_up",),
+    "bits_down": ("framing_bits_down",),
+    "bits_total": ("framing_bits_up", "framing_bits_down"),
 }
 LABELS = {
     "round": "round",
@@ -38,11 +44,13 @@ class Axis:
     """A column of the logs on an axis, logarithmic or linear.
 
     ``per_worker`` divides columns that are summed over workers by the number of workers.
+    ``framing`` adds framing to a column in `FRAMING`; no other column changes.
     """
 
     name: str
     log: bool
     per_worker: bool = True
+    framing: bool = False
 
     @property
     def timed(self) -> bool:
@@ -52,12 +60,17 @@ class Axis:
     def values(self, log: Log) -> np.ndarray:
         """The column, shape (rows,); `InputError` lists the columns where it is missing."""
         values = log.column(self.name)
+        for name in FRAMING.get(self.name, ()) if self.framing else ():
+            values = values + log.column(name)
         return values / log.n if self.per_worker and self.name in SUMMED else values
 
     def label(self, log: Log) -> str:
         """The text beside the axis, with units."""
         if self.name in SUMMED:
-            return SUMMED[self.name] + (" per worker" if self.per_worker else ", all workers")
+            also = ", with framing" * (self.framing and self.name in FRAMING)
+            return (
+                SUMMED[self.name] + (" per worker" if self.per_worker else ", all workers") + also
+            )
         if self.name in LABELS:
             return LABELS[self.name]
         units = log.units.get(self.name, "")
@@ -76,6 +89,7 @@ class Epochs(Axis):
         return "epochs"
 
 
+SENT = Axis("bits_up", log=True)
 ROUNDS, EPOCHS = Axis("round", log=False), Epochs("epochs", log=False)
 GRADIENT = Axis("grad_norm_sq", log=True)  # |grad f|^2
 UNIFORM = Axis("mean_grad_norm_sq", log=True)  # its expectation at the iterate that theorems return

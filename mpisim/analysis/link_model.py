@@ -9,7 +9,10 @@ broadcast back. Each takes the latency, then the time in which its bytes pass th
 
 A host is a worker, or a rank with all its workers (`ranks`). In the second case each host receives
 one copy of a broadcast, and the server's own workers use no link. Bytes are payload, framing, the
-envelope of each message, and the headers of Ethernet, IP and TCP (`on_wire`). Token buckets, which
+envelope of each message, and the headers of Ethernet, IP and TCP (`on_wire`). A host that sends
+nothing has no envelope, and a gather of nothing no latency. With `ranks`, the messages of a gather
+come from as many hosts as possible, and the mean share of the largest rank is its bytes. Token
+buckets, which
 the network lab uses, let the first bytes after a pause pass at once (`burst`), but a round takes
 at least as long as its bytes take to refill them.
 """
@@ -120,6 +123,7 @@ class Traffic:
     bits_up, bits_down : payload and framing, summed over workers
     bits_up_max : the same, of the busiest worker of each round
     workers : of each rank, of which rank 0 is the server, shape (ranks,)
+    messages_up : sent by workers; None where that is not known: one of each worker a gather
     """
 
     rounds: np.ndarray
@@ -128,6 +132,7 @@ class Traffic:
     bits_down: np.ndarray
     bits_up_max: np.ndarray
     workers: np.ndarray
+    messages_up: np.ndarray | None = None
 
 
 def seconds(links: Links, traffic: Traffic) -> np.ndarray:
@@ -135,18 +140,23 @@ def seconds(links: Links, traffic: Traffic) -> np.ndarray:
     n = int(traffic.workers.sum())
     cumulative = (traffic.rounds, traffic.seconds, traffic.bits_up, traffic.bits_down)
     rounds, measured, up, down = (np.diff(values, prepend=0.0) for values in cumulative)
+    times = np.maximum(rounds, 1)  # the exchange before round 0 counts as one
+    known = traffic.messages_up
+    messages = n * times if known is None else np.diff(known, prepend=0.0)
+    most = np.maximum(times, messages / n)  # of one host; several where rounds have more gathers
     if links.ranks:
         away = traffic.workers[1:]
-        hosts, all_up = int(np.count_nonzero(away)), up * away.sum() / n
+        share = away.sum() / n
+        hosts, all_up, messages = int(np.count_nonzero(away)), up * share, messages * share
         busiest_up = up * max(away, default=0) / n
     else:
         hosts, all_up, busiest_up = n, up, np.diff(traffic.bits_up_max, prepend=0.0)
     copy = down / n * (hosts > 0)
-    times = np.maximum(rounds, 1)  # the exchange before round 0 counts as one
     together = hosts if links.shared else 1
-    gathers = on_wire(all_up if links.shared else busiest_up, together * times) / links.up
+    sent = np.minimum(together * most, messages)
+    gathers = on_wire(all_up if links.shared else busiest_up, sent) / links.up
     broadcasts = on_wire(copy * together, together * times) / links.down
-    rest = measured + 2 * links.latency * rounds * (hosts > 0)
+    rest = measured + links.latency * (np.minimum(rounds, messages) + rounds) * (hosts > 0)
     if not links.bucket:
         return np.cumsum(rest + gathers + broadcasts)
     later = rest + _later(gathers, links.up, times) + _later(broadcasts, links.down, times)

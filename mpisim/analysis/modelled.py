@@ -41,4 +41,5 @@ def traffic(log: Log) -> Traffic:
         bits_down=log.column("bits_down") + log.column("framing_bits_down"),
         bits_up_max=log.column("bits_up_max") + framing / log.n,
         workers=np.diff(starts(log.n, ranks, layout)),
+        messages_up=log.column("messages_up") if "messages_up" in log.columns else None,
     )

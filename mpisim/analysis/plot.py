@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from mpisim.analysis import framing as framing_of
 from mpisim.analysis import legend, style
-from mpisim.analysis.curves import Axis, over_seeds
+from mpisim.analysis.curves import FRAMING, Axis, over_seeds
 from mpisim.analysis.frame import Frame, Limits
 from mpisim.analysis.link_model import Links
 from mpisim.analysis.modelled import ModelledSeconds
@@ -20,6 +22,7 @@ from mpisim.core.schema import require
 from mpisim.runs.log.reader import read_all
 
 SUFFIXES = (".png", ".pdf")  # of the figures of studies
+LETTERS = 16  # of a footnote, in an inch
 ALLOWED = (*SUFFIXES, ".svg")
 UNDATED: dict[str, dict[str, None]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
 
@@ -34,6 +37,7 @@ def draw(
     linear_y: bool = False,
     title: str | None = None,
     network: Links | None = None,
+    framing: bool = False,
     xlim: Limits | None = None,
     ylim: Limits | None = None,
     xlabel: str | None = None,
@@ -46,13 +50,18 @@ def draw(
     ``linear_y``) and a band of one standard deviation. Axes are logarithmic, except x = round and
     those that ``linear_x`` and ``linear_y`` name. With ``per_worker``, columns that are summed
     over workers are divided by their number. With a ``network``, x must be "seconds", and shows
-    the seconds that the runs would take there by `link_model`. ``xlim`` and ``ylim`` are (low,
-    high), either of which may be None; ``size`` is (width, height) in inches, with all that is on
-    the page. Raises `InputError` for logs that cannot be read or drawn.
+    the seconds that the runs would take there by `link_model`. With ``framing``, bits sent and
+    received have their framing; without it, a footnote says where it is large. ``xlim`` and
+    ``ylim`` are (low, high), either of which may be None; ``size`` is (width, height) in inches,
+    with all that is on the page. Raises `InputError` for logs that cannot be read or drawn.
     """
     style.check_installed()
     linear = x == "round" if linear_x is None else linear_x
-    axes = Axis(x, not linear, per_worker), Axis(y, not linear_y, per_worker)
+    axes = Axis(x, not linear, per_worker, framing), Axis(y, not linear_y, per_worker, framing)
+    if framing and not {x, y} & FRAMING.keys():
+        *others, last = FRAMING
+        allowed = f"{', '.join(others)} or {last}"
+        raise InputError(f"--framing: adds framing to bits; make --x or --y {allowed}")
     if network is not None:
         require(x == "seconds", "--x", x, "seconds, with --network")
         axes = ModelledSeconds(x, not linear, links=network), axes[1]
@@ -63,8 +72,9 @@ def draw(
     curves = [over_seeds(group.logs, *axes) for group in groups]
     named = common_title(groups) if title is None else title
     figure = _draw(groups, curves, axes, named, frame)
-    if timed:
-        style.remark(figure, note(found))
+    remarks = [note(found) if timed else "", framing_of.note(groups, axes)]
+    letters = int(LETTERS * figure.get_figwidth())
+    style.remark(figure, "\n".join(textwrap.fill(text, letters) for text in remarks if text))
     return figure
 
 

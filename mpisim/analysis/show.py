@@ -5,7 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
+from mpisim.analysis import framing as framing_of
 from mpisim.analysis import labels
+from mpisim.analysis.curves import Axis
+from mpisim.analysis.run_groups import RunGroup
 from mpisim.analysis.show_seconds import elapsed_text, phases_text
 from mpisim.analysis.text import aligned
 from mpisim.runs.log.reader import Log, damaged, read
@@ -14,22 +17,23 @@ from mpisim.runs.progress import duration, quantity
 BITS = (
     ("payload", "bits_up", "bits_down"),
     ("framing", "framing_bits_up", "framing_bits_down"),
-    ("as the paper charges", "paper_bits_up", None),
+    ("as the paper charges", "paper_bits_up"),
 )
 VALUES = ("loss", "grad_norm_sq", "suboptimality", "distance_sq")
 
 
-def show_text(path: Path) -> str:
-    """A page about one log; `InputError` where it cannot be read."""
+def show_text(path: Path, framing: bool = False) -> str:
+    """A page about one log, with ``framing`` added to payload bits; `InputError` where it cannot be
+    read."""
     log = read(path)
     with damaged(path):
         settings = _settings(log)
-        last = _results(log) if log.rows else ["no row yet"]
+        last = _results(log, framing) if log.rows else ["no row yet"]
     return "\n\n".join(filter(None, [aligned(settings), *last]))
 
 
-def _results(log: Log) -> list[str]:
-    return [aligned(_last_row(log)), _bits(log), phases_text(log), elapsed_text(log)]
+def _results(log: Log, framing: bool) -> list[str]:
+    return [aligned(_last_row(log)), _bits(log, framing), phases_text(log), elapsed_text(log)]
 
 
 def _settings(log: Log) -> list[tuple[str, str]]:
@@ -97,18 +101,21 @@ def _last_row(log: Log) -> list[tuple[str, str]]:
         of = f" of {planned}" if planned is not None else ""
         rows.append(("round", f"{columns['round'][-1]}{of} ({_count(log.rows, 'row')} logged)"))
     rows += [(name, f"{columns[name][-1]:.6g}") for name in VALUES if name in columns]
-    if "oracle_calls" in columns:
-        calls = columns["oracle_calls"][-1]
-        rows.append(("oracle_calls", f"{calls} ({calls / log.n:.6g} per worker)"))
+    for name in ("oracle_calls", "messages_up"):
+        if name in columns:
+            count = columns[name][-1]
+            rows.append((name, f"{count} ({count / log.n:.6g} per worker)"))
     return rows
 
 
-def _bits(log: Log) -> str:
-    """A table of bits per worker: kind, up, down."""
+def _bits(log: Log, framing: bool) -> str:
+    """A table of bits per worker: kind, up, down; below it, whether framing is large."""
     lines = [f"{'bits per worker':<22}{'up':>16}{'down':>16}"]
-    for name, up, down in BITS:
-        if up in log.columns:
-            shown = [log.columns[column][-1] for column in (up, down) if column in log.columns]
-            cells = [f"{quantity(bits / log.n, 'bit'):>16}" for bits in shown]
+    payload = [Axis(name, False, framing=framing) for name in BITS[0][1:]]
+    for name, *ways in (("payload and framing", *BITS[0][1:]), *BITS[2:]) if framing else BITS:
+        if ways[0] in log.columns:
+            axes = [Axis(way, False, framing=framing) for way in ways if way in log.columns]
+            cells = [f"{quantity(axis.values(log)[-1], 'bit'):>16}" for axis in axes]
             lines.append(f"  {name:<20}{''.join(cells)}")
+    lines += filter(None, [framing_of.note([RunGroup([log], {})], payload)])
     return "\n".join(lines) if len(lines) > 1 else ""

@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from mpisim.analysis import labels
-from mpisim.analysis.curves import Axis
+from mpisim.analysis.curves import SENT, Axis
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import Log
 
@@ -46,8 +46,8 @@ class TargetCost:
 
     name : method and compressor
     round : None where the run never reached the target
-    bits_per_worker, seconds : payload bits up, and the time, measured unless another clock counts
-        it; NaN where the target was not reached
+    bits_per_worker, seconds : bits up, payload unless they have framing, and the time, measured
+        unless another clock counts it; NaN where the target was not reached
     last : ``y`` in the last row
     """
 
@@ -59,9 +59,12 @@ class TargetCost:
 
 
 def cost_to_reach(
-    log: Log, target: float, y: str = "grad_norm_sq", clock: Axis = SECONDS
+    log: Log, target: float, y: str = "grad_norm_sq", clock: Axis = SECONDS, sent: Axis = SENT
 ) -> TargetCost:
-    """The cost until column ``y`` first falls to ``target``; ``clock`` counts the seconds."""
+    """The cost until column ``y`` first falls to ``target``.
+
+    ``clock`` counts the seconds, and ``sent`` the bits.
+    """
     values = log.column(y)
     if not values.size:
         raise InputError(f"{log.path}: the log has no row yet")
@@ -70,7 +73,7 @@ def cost_to_reach(
     if below.size == 0:
         return TargetCost(name, None, np.nan, np.nan, last)
     row = below[0]
-    bits, seconds = log.column("bits_up")[row] / log.n, float(clock.values(log)[row])
+    bits, seconds = sent.values(log)[row], float(clock.values(log)[row])
     return TargetCost(name, int(log.columns["round"][row]), bits, seconds, last)
 
 

@@ -57,6 +57,16 @@ def add_logs(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_framing(parser: argparse.ArgumentParser) -> None:
+    """Add --framing."""
+    parser.add_argument(
+        "--framing",
+        action="store_true",
+        default=None,
+        help="add framing to payload bits: headers, lengths and padding",
+    )
+
+
 def add_plugin(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--plugin",

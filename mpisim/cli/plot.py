@@ -6,10 +6,10 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from mpisim.cli.parser import add_logs
+from mpisim.cli.parser import add_framing, add_logs
 from mpisim.core.errors import InputError
 
-OF_CURVES = ("x", "y", "network", "linear_x", "linear_y", "all_workers")
+OF_CURVES = ("x", "y", "network", "linear_x", "linear_y", "all_workers", "framing")
 OF_AXES = ("xlim", "ylim", "xlabel", "ylabel")
 ABOUT = (
     "Draw curves from logs. Runs that differ only in the seed make one curve: the mean of log y"
@@ -62,6 +62,7 @@ def _add_axes(parser: argparse.ArgumentParser) -> None:
         default=None,
         help="sum bits and gradients over workers, instead of showing them per worker",
     )
+    add_framing(parser)
 
 
 def _add_frame(parser: argparse.ArgumentParser) -> None:
@@ -119,6 +120,7 @@ def _curves(args: argparse.Namespace) -> Any:
         linear_y=bool(args.linear_y),
         title=args.title,
         network=None if args.network is None else parse(args.network),
+        framing=bool(args.framing),
         size=args.size,
         **{name: getattr(args, name) for name in OF_AXES},
     )

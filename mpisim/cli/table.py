@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from mpisim.cli.parser import add_logs
+from mpisim.cli.parser import add_framing, add_logs
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -23,6 +23,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="RATE,LATENCY",
         help="model the seconds for a network, such as 100mbit,1ms; see docs/how-to/netlab.md",
     )
+    add_framing(parser)
     forms = parser.add_mutually_exclusive_group()
     for form, text in (
         ("latex", "print LaTeX, in the style of booktabs"),
@@ -55,5 +56,5 @@ def table_command(args: argparse.Namespace, argv: list[str]) -> int:
     targets = [parse(text) for text in args.target]
     network = None if args.network is None else links(args.network)
     logs = read_experiments(find(args.logs))
-    print(table(logs, targets, args.form or "text", network))
+    print(table(logs, targets, args.form or "text", network, bool(args.framing)))
     return 0

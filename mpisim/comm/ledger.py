@@ -1,4 +1,4 @@
-"""The bits sent up and down, counted on the server as integers."""
+"""The bits and messages sent up, and the bits down, counted on the server as integers."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ COLUMNS = {
     "framing_bits_up": "headers, lengths and padding up so far, summed over workers",
     "framing_bits_down": "headers, lengths and padding down so far, summed over workers",
     "paper_bits_up": "bits up so far as the compressor's paper charges them, summed over workers",
+    "messages_up": "messages of a byte or more sent so far, summed over workers",
 }
 
 
 class Ledger:
-    """Cumulative bits of a run over ``n`` workers."""
+    """Cumulative bits and messages of a run over ``n`` workers."""
 
     def __init__(self, n: int):
         self.n = n
@@ -28,11 +29,18 @@ class Ledger:
         self._senders: list[np.ndarray] = []  # of this round; a worker may be among them twice
 
     def up(
-        self, payload: np.ndarray, sent: int, paper: np.ndarray, clients: np.ndarray | None = None
+        self,
+        payload: np.ndarray,
+        sent: int,
+        paper: np.ndarray,
+        clients: np.ndarray | None = None,
+        *,
+        messages: int,
     ) -> None:
         """Charge one gather: ``payload`` and ``paper`` bits of each client (default: all workers).
 
-        ``sent`` : all bits sent; those beyond the payload are framing.
+        sent : all bits sent; those beyond the payload are framing
+        messages : how many are not empty
         """
         senders = _all(self.n) if clients is None else clients
         self._senders.append(senders)
@@ -40,6 +48,8 @@ class Ledger:
         self.totals["bits_up"] += payload_sum
         self.totals["framing_bits_up"] += sent - payload_sum
         self.totals["paper_bits_up"] += paper_sum
+        if "messages_up" in self.totals:
+            self.totals["messages_up"] += messages
 
     def down(self, payload: int, sent: int) -> None:
         """Charge one broadcast of ``sent`` bits to every worker, ``payload`` of them as payload."""
@@ -62,8 +72,8 @@ class Ledger:
         }
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
-        """The inverse of `state`."""
-        self.totals = dict(zip(self.totals, state["totals"].tolist(), strict=True))
+        """The inverse of `state`; messages stay uncounted after a checkpoint that has no count."""
+        self.totals = dict(zip(COLUMNS, state["totals"].tolist(), strict=False))
         self.worker_bits_up = state["worker_bits_up"]
 
 

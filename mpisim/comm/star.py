@@ -259,7 +259,10 @@ class Star(SideChannel):
         message = form.decode(data, sizes)
         self.clock.to(SERVER)
         paper_bits = upload.compressor.paper_bits(message)
-        self.ledger.up(message.payload_bits, 8 * data.size + length_bits, paper_bits, clients)
+        # a message with nothing in it is none, unless its length crosses
+        messages = sizes.size if length_bits else int(np.count_nonzero(sizes))
+        sent = 8 * data.size + length_bits
+        self.ledger.up(message.payload_bits, sent, paper_bits, clients, messages=messages)
         return message
 
     def _lazy_sum(self, upload: LazyUpload) -> np.ndarray:

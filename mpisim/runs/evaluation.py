@@ -23,7 +23,8 @@ from mpisim.runs.metrics import Metric
 class Row:
     """One row of the log; only rank 0 knows the seconds.
 
-    reference : `schema.REFERENCE`, where the minimiser is known; bits : the ledger's totals
+    reference : `schema.REFERENCE`, where the minimiser is known; bits : the ledger's totals, of
+    which a run that goes on from an older checkpoint lacks those in `schema.LATER`
     """
 
     round: int
@@ -41,7 +42,7 @@ class Row:
         own = {"loss": self.loss, "grad_norm_sq": self.grad_norm_sq}
         names = [name for name, *_ in REFERENCE] if self.reference else []
         reference = dict(zip(names, self.reference, strict=True))
-        bits = dict(zip(BITS, self.bits, strict=True))
+        bits = dict(zip(BITS, self.bits, strict=False))
         return own | reference | bits | {"oracle_calls": self.oracle_calls}
 
 
@@ -89,7 +90,7 @@ class Evaluator:
         def fold(total: np.ndarray) -> None:
             add_rows(total[:d], gradients)
             loss, calls, received, due, longest, *rest = total[d:].tolist()
-            bits, slowest = rest[: len(BITS)], rest[len(BITS) :]
+            bits, slowest = rest[: len(charged)], rest[len(charged) :]
             for own in losses.tolist():
                 loss += own
             slowest = busy if sum(busy) > sum(slowest) else slowest
@@ -98,10 +99,10 @@ class Evaluator:
             counts = loss, calls + self.oracle.calls, *requests, max(longest, own_busy)
             total[d:] = *counts, *bits, *slowest
 
-        total = np.zeros(d + 5 + len(BITS) + len(PARALLEL))
+        total = np.zeros(d + 5 + len(charged) + len(PARALLEL))
         star.relay(total, fold)
         loss, calls, received, due, longest, *rest = total[d:].tolist()
-        bits, slowest = rest[: len(BITS)], rest[len(BITS) :]
+        bits, slowest = rest[: len(charged)], rest[len(charged) :]
         f, grad = known or (loss / star.n, total[:d] / star.n)
         self.calls = int(calls)
         if star.is_server:

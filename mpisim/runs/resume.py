@@ -26,7 +26,7 @@ from mpisim.runs.experiment import Experiment, Run
 from mpisim.runs.log import reader
 from mpisim.runs.log.isolated import DAMAGE, run_isolated
 from mpisim.runs.log.mark import Mark
-from mpisim.runs.log.schema import REFERENCE, Column, row_type
+from mpisim.runs.log.schema import LATER, REFERENCE, Column, older, row_type
 from mpisim.runs.log.untrusted import group_of, names, opened
 
 
@@ -137,13 +137,18 @@ def _complete(log: Path, ended: End) -> Found:
 def _rows_before(
     log: Path, found: Checkpoint, schema: Sequence[Column], run: Run
 ) -> tuple[np.ndarray, Mark]:
-    """The rows of the log before a checkpoint, and their mark; `InputError` if they do not fit."""
+    """The rows of the log before a checkpoint, and their mark; `InputError` if they do not fit.
+
+    Those of an older log have no columns in `LATER`.
+    """
     mark, k = Mark.of_state(found.log), found.state.get("round", 0)
     if not isinstance(k, int | np.integer) or k < 0:
         raise InputError(f"damaged: its round is {k!r}")
     expected = np.arange(0, k, run.log_every)
     if mark.rows != expected.size:
         raise InputError(f"damaged: {mark.rows} rows before round {k}")
+    if mark.addresses.shape[1] < len(schema):
+        schema = older(schema)
     if not mark.rows:
         return np.empty(0, row_type(schema)), mark
     rows, mark = mark.read(log, schema)
@@ -167,6 +172,7 @@ def _ended(log: Path, experiment: Experiment, run: Run, schema: Sequence[Column]
     def value(name: str) -> float:
         return found.columns[name][-1].item()
 
+    schema = [column for column in schema if column[0] not in LATER - found.columns.keys()]
     known = {name for name, *_ in schema}
     row = Row(
         int(value("round")),
@@ -174,7 +180,7 @@ def _ended(log: Path, experiment: Experiment, run: Run, schema: Sequence[Column]
         value("grad_norm_sq"),
         tuple(value(name) for name, *_ in REFERENCE if name in known),
         int(value("oracle_calls")),
-        tuple(int(value(name)) for name in BITS),
+        tuple(int(value(name)) for name in BITS if name in known),
         [value(f"time_{phase}") for phase in PHASES],
         signal=0,
         checkpoint=False,

@@ -8,11 +8,13 @@ from __future__ import annotations
 import numpy as np
 
 from mpisim.comm.clock import PHASES
+from mpisim.comm.ledger import COLUMNS as BITS
 from mpisim.core.arrays import CHECKPOINT, to_host
 from mpisim.core.errors import InputError
 from mpisim.methods.oracle import LazyGradients
 from mpisim.runs.checkpoint import State
 from mpisim.runs.evaluation import Evaluator
+from mpisim.runs.log.schema import LATER
 from mpisim.runs.setup import Setup
 
 
@@ -84,7 +86,8 @@ def _require_possible(setup: Setup, state: State) -> None:
     _require_array("x", state["x"], "f", (d,))
     _require_array("seconds", state["seconds"], "f", (len(PHASES),))
     _require_array("oracle_calls", np.asarray(state["oracle_calls"]), "i", ())
-    _require_array("ledger.totals", ledger["totals"], "i", (len(setup.star.ledger.totals),))
+    older = len(ledger["totals"]) < len(BITS)
+    _require_array("ledger.totals", ledger["totals"], "i", (len(BITS) - older * len(LATER),))
     _require_array("ledger.worker_bits_up", ledger["worker_bits_up"], "i", (n,))
     counts = state["seconds"], state["oracle_calls"], *ledger.values()
     if not all((np.asarray(values) >= 0).all() for values in counts):

@@ -1,5 +1,6 @@
 """The network model: its text, and seconds worked out by hand."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -158,3 +159,70 @@ def test_a_bucket_refills_at_the_rate_of_its_link():
 def test_without_limits_the_measured_seconds_are_left():
     assert np.array_equal(seconds(Links(), traffic()), [0.5, 0.75])
     assert np.array_equal(seconds(Links(bucket=True), traffic()), [0.5, 0.75])
+
+
+N, ROUNDS = 200, 199  # PP-MARINA with r = 2: all send once, then two a round
+PP_MARINA = Traffic(
+    rounds=np.arange(ROUNDS + 2),
+    seconds=np.zeros(ROUNDS + 2),
+    bits_up=np.array([0, *(N * 3520 + 2 * 320 * np.arange(ROUNDS + 1))]),
+    bits_down=N * 3520 * np.arange(ROUNDS + 2),
+    bits_up_max=np.array([0, *(3520 + 320 * np.arange(ROUNDS + 1))]),
+    workers=np.array([0, 120, 80]),
+    messages_up=np.array([0, *(N + 2 * np.arange(ROUNDS + 1))]),
+)
+
+
+def test_a_shared_link_carries_the_messages_that_are_sent():
+    """200 messages of 110 values, then 199 rounds of two messages of 10 values."""
+    by_hand = N * (3520 + 8 * 88) + ROUNDS * 2 * (320 + 8 * 88)
+    found = seconds(Links(up=1e7, shared=True), PP_MARINA)[-1]
+    assert found == pytest.approx(by_hand / 1e7, rel=1e-12)
+    assert found == pytest.approx(0.126, abs=1e-3)
+    unknown = dataclasses.replace(PP_MARINA, messages_up=None)  # a message of each worker
+    every = N * (ROUNDS + 1) * 8 * 88 + N * 3520 + ROUNDS * 2 * 320
+    old = seconds(Links(up=1e7, shared=True), unknown)[-1]
+    assert old == pytest.approx(every / 1e7, rel=1e-12) and old > 2.8
+
+
+@pytest.mark.parametrize(("shared", "bits", "messages"), [(True, 640, 2), (False, 384, 1)])
+def test_hosts_of_ranks_send_at_most_one_message_each(shared, bits, messages):
+    """The mean share of 120 of 200 workers is 384 of 640 bits."""
+    found = np.diff(seconds(Links(up=1e7, shared=shared, ranks=True), PP_MARINA))
+    assert found[1:] == pytest.approx(wire(bits, messages) / 1e7, rel=1e-9)
+    first = wire(N * 3520, 2) if shared else wire(120 * 3520)
+    assert found[0] == pytest.approx(first / 1e7, rel=1e-9)
+
+
+@pytest.mark.parametrize("ranks", [False, True])
+def test_idle_workers_pay_nothing(ranks):
+    """Bernoulli: of three workers, two, none and one send; the rows are rounds, or all in one."""
+    every = Traffic(
+        rounds=np.arange(4),
+        seconds=np.zeros(4),
+        bits_up=np.cumsum([0, 2000, 0, 1000]),
+        bits_down=np.zeros(4),
+        bits_up_max=np.cumsum([0, 1000, 0, 1000]),
+        workers=np.array([0, 1, 1, 1]),
+        messages_up=np.cumsum([0, 2, 0, 1]),
+    )
+    shared = seconds(Links(up=100.0, latency=0.25, shared=True, ranks=ranks), every)
+    a_message = wire(1000) / 100
+    assert np.diff(shared) == pytest.approx([2 * a_message + 0.5, 0.25, a_message + 0.5])
+    if not ranks:
+        own = seconds(Links(up=100.0), every)
+        assert np.diff(own) == pytest.approx([a_message, 0, a_message])
+    ends = {field.name: getattr(every, field.name)[[0, -1]] for field in dataclasses.fields(every)}
+    last = dataclasses.replace(every, **ends | {"workers": every.workers})
+    assert seconds(Links(up=100.0, shared=True, ranks=ranks), last)[-1] == pytest.approx(
+        3 * a_message
+    )
+
+
+def test_several_gathers_in_a_round():
+    """A worker with two messages a round pays two envelopes, on any link."""
+    twice = dataclasses.replace(traffic(), messages_up=np.array([6, 18]))
+    first = 0.5 + wire(1000, 2) / 100
+    assert seconds(Links(up=100.0), twice)[0] == pytest.approx(first, rel=1e-14)
+    first = 0.5 + wire(2000, 2) / 100  # two of three workers
+    assert seconds(Links(up=100.0, ranks=True), twice)[0] == pytest.approx(first, rel=1e-14)

@@ -68,15 +68,53 @@ def test_senders_of_several_gathers_in_a_round():
         ([1] * 5, [0] * 5, None),
     ):
         named = None if clients is None else np.array(clients)
-        ledger.up(np.array(payload), sum(payload) + 8, np.array(paper), named)
+        sent = sum(payload) + 8
+        ledger.up(np.array(payload), sent, np.array(paper), named, messages=len(payload))
     ledger.end_round()
     assert ledger.worker_bits_up.tolist() == [8, 1, 1, 1, 9]
     assert [ledger.totals[name] for name in ("bits_up", "paper_bits_up")] == [20, 4]
     assert ledger.totals["framing_bits_up"] == 24 and ledger.totals["bits_up_max"] == 9
-    ledger.up(np.array([2]), 2, np.array([2]), np.array([3]))
+    ledger.up(np.array([2]), 2, np.array([2]), np.array([3]), messages=1)
     ledger.end_round()
     assert ledger.worker_bits_up.tolist() == [8, 1, 1, 3, 9]
-    assert ledger.totals["bits_up_max"] == 9 + 2
+    assert ledger.totals["bits_up_max"] == 9 + 2 and ledger.totals["messages_up"] == 9
+
+
+@pytest.mark.parametrize(
+    ("method", "compressor", "bits"),
+    [
+        ({"name": "pp-marina", "participants": 2, "p": 1e-9}, {"name": "randk", "k": 10}, 320),
+        ({"name": "dcgd"}, {"name": "bernoulli", "p": 0.1}, 32 * 4),
+        ({"name": "dcgd"}, {"name": "permk"}, 32),
+    ],
+    ids=lambda case: case["name"] if isinstance(case, dict) else None,
+)
+def test_empty_messages_are_not_counted(method, compressor, bits, tmp_path):
+    """All messages that are sent are equally long, but for a first round in which all are dense."""
+    n, d, log = 11, 4, tmp_path / "log.h5"
+    problem = {"name": "quadratic", "dimension": d, "noise": 0.1, "workers": n}
+    if method["name"] == "pp-marina":
+        d = problem["dimension"] = 20
+    tables = {"problem": problem, "method": method | {"stepsize": 0.01}, "compressor": compressor}
+    run_tables(tables | {"run": {"rounds": 30}}, log)
+    c = columns(log)
+    first = n * 32 * d if method["name"] == "pp-marina" else 0
+    sent = (c["bits_up"] - first * (c["round"] > 0)) / bits + n * (first > 0) * (c["round"] > 0)
+    assert np.array_equal(c["messages_up"], sent)
+    steps = np.diff(c["messages_up"])[1:]
+    if compressor["name"] == "permk":
+        assert set(steps) == {8}  # of 11 workers, 11 mod 4 are idle
+    else:
+        assert steps.max() < n and (steps.min() == 0) == (compressor["name"] == "bernoulli")
+
+
+def test_a_length_that_crosses_is_a_message(tmp_path):
+    """QSGD's lengths are known to the sender alone: each worker sends 32 bits at least."""
+    log = tmp_path / "log.h5"
+    run_tables(table({"name": "dcgd", "stepsize": 0.1}, {"name": "qsgd", "s": 5}, rounds=4), log)
+    c = columns(log)
+    assert np.array_equal(c["messages_up"], N * c["round"])
+    assert (c["framing_bits_up"] >= 32 * c["messages_up"]).all()
 
 
 def test_marina_randk_by_hand(tmp_path):

@@ -10,7 +10,7 @@ again. Several comparisons may use FOLDER at a time.
 Compared are exit codes, what is printed, and all that a log holds (columns, their units and
 descriptions, the last iterate, attributes) but for the clocks (`time_*`) and the attributes in
 VARIES. Prints one line for each difference, then counts; the exit code is 1 if something differs,
-be it only the wording of a message.
+be it only the wording of a message. A column in ADDED may be there on the new side only.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ VARIES |= {
 }
 VARIES |= {"source", "code", "git_commit", "git_dirty", "blas", "blas_core", "cpu", "cpu_features"}
 VARIES |= {"numpy_simd", "oversubscribed"}
+ADDED = {"rounds/messages_up"}  # columns that the old side may lack; told once, not for each log
 
 
 class Side:
@@ -207,17 +208,19 @@ def unlike(old: Any, new: Any) -> str:
 
 
 def compare_logs(old: Path, new: Path) -> list[str]:
-    """One line for each difference between two logs."""
+    """One line for each difference between two logs; a column in `ADDED` is a line of its own."""
     if not (old.exists() and new.exists()):
         return [f"{old.name}: only on the {'old' if old.exists() else 'new'} side"]
     first, second = content(old), content(new)
+    added = (ADDED & second.keys()) - first.keys()
+    second = {name: value for name, value in second.items() if name.split("@")[0] not in added}
     lines = []
     for name in sorted(first | second):
         if name not in first or name not in second:
             lines.append(f"{name}: only on the {'old' if name in first else 'new'} side")
         elif bits(first[name]) != bits(second[name]):
             lines.append(f"{name}: {unlike(first[name], second[name])}")
-    return [f"{old.name}: {line}" for line in lines]
+    return [f"{old.name}: {line}" for line in lines] + sorted(added)
 
 
 def compare(old: Side, new: Side, wanted: Experiments) -> int:
@@ -236,10 +239,14 @@ def compare(old: Side, new: Side, wanted: Experiments) -> int:
     pairs = zip(*[(old.folder / log, new.folder / log) for log in sorted(logs)], strict=True)
     with ProcessPoolExecutor(2) as pool:
         lines = list(itertools.chain(*pool.map(compare_logs, *pairs, chunksize=20)))
+    added = Counter(line for line in lines if line in ADDED)
+    lines = [line for line in lines if line not in ADDED]
     otherwise = [f"{same[0]} and {len(same) - 1} more: {text}" for text, same in said.items()]
     for line in otherwise + lines:
         print(line)
     ended = sorted(Counter(str(second[key][0]) for key in keys).items())
+    for name, count in added.items():
+        print(f"{name}: added since, in {count} logs of the new side")
     print("exit codes:", ", ".join(f"{code} ({count} times)" for code, count in ended))
     print(f"{len(wanted)} experiments, {len(logs)} logs")
     print(f"differences: {len(lines)} in logs, {len(said)} in exit codes and printed lines")

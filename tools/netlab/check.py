@@ -9,6 +9,10 @@ is that of these rounds, without the start of MPI, evaluation and the end. From 
 * MPI's envelopes: 22 bytes of every message (8 of Open MPI's TCP transport, 14 for matching).
 
 The rest must be the ledger's payload and framing.
+
+Of methods in which few workers send, the seconds are checked: on a link that all share, the model
+must be close to the measured ones. Idle workers acknowledge broadcasts in packets of their own,
+which the model leaves out. So the time that these take, by the kernel's count, is subtracted.
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ import numpy as np
 
 from mpisim.analysis.claims import SUFFIX, Claim, Evidence, Verdict, decided, state, table, write
 from mpisim.analysis.link_model import ENVELOPE, HEADERS, Links
-from mpisim.analysis.modelled import traffic
+from mpisim.analysis.modelled import ModelledSeconds, traffic
 from mpisim.core.errors import MpisimError
 from mpisim.runs.log.reader import Log, read
 from tools.netlab.job import mpirun, stoppable
@@ -34,6 +38,10 @@ SHAPED = Links(1e8, 1e8, shared=True)
 TOLERANCE = 0.05
 FEW = 10  # rounds of the first run
 SOURCE = f"what left and reached the hosts' interfaces at {SHAPED}, by the kernel"
+WORKERS = 4  # each on a host of its own, where few of them send
+SLOW = Links(up=2e5, shared=True, ranks=True, bucket=True)
+CLOSE = 0.15
+TIMED = f"seconds at {SLOW} without the idle hosts' acknowledgements, and the network model"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,6 +75,35 @@ CASES = (
             "compressor={ name = 'qsgd', s = 11 }",
         ),
         messages_up=2,  # lengths go ahead
+    ),
+)
+IDLE = (
+    Experiment(
+        f"PP-MARINA, 2 of {WORKERS} clients",
+        310,
+        (
+            f"problem={{ name = 'quadratic', dimension = 5, workers = {WORKERS} }}",
+            "method={ name = 'pp-marina', stepsize = 0.01, p = 1e-9, participants = 2 }",
+            "compressor={ name = 'randk', k = 2 }",
+        ),
+    ),
+    Experiment(
+        "DCGD, Bernoulli",
+        310,
+        (
+            f"problem={{ name = 'quadratic', dimension = 5, workers = {WORKERS} }}",
+            "method={ name = 'dcgd', stepsize = 0.01 }",
+            "compressor={ name = 'bernoulli', p = 0.4 }",
+        ),
+    ),
+    Experiment(
+        f"DCGD, PermK, d = 3, n = {WORKERS}",
+        310,
+        (
+            f"problem={{ name = 'quadratic', dimension = 3, workers = {WORKERS} }}",
+            "method={ name = 'dcgd', stepsize = 0.01 }",
+            "compressor={ name = 'permk' }",
+        ),
     ),
 )
 
@@ -105,8 +142,9 @@ def ledger_bytes(log: Log) -> tuple[np.ndarray, float]:
 
 def measure(lab: Lab, case: Experiment) -> dict[str, Count]:
     """{what: Count} for each worker host, up and down, over the second run's further rounds."""
-    few, many = (run(lab, case, rounds) for rounds in (FEW, case.rounds))
-    up, down, kernel = many[0] - few[0], many[1] - few[1], many[2] - few[2]
+    (few, before), (many, after) = (run(lab, case, rounds) for rounds in (FEW, case.rounds))
+    (up, down), (up_few, down_few) = ledger_bytes(many), ledger_bytes(few)
+    up, down, kernel = (up - up_few)[1:], down - down_few, after - before
     rounds, found = case.rounds - FEW, {}
     for host, (sent, counters) in enumerate(zip(up, kernel.tolist(), strict=True), 1):
         seen, messages = Counters(*counters), case.messages_up * rounds
@@ -115,11 +153,10 @@ def measure(lab: Lab, case: Experiment) -> dict[str, Count]:
     return found
 
 
-def run(lab: Lab, case: Experiment, rounds: int) -> tuple[np.ndarray, float, np.ndarray]:
+def run(lab: Lab, case: Experiment, rounds: int) -> tuple[Log, np.ndarray]:
     """Run a case across the lab; the log has rows for round 0 and the last round only.
 
-    Returns the ledger's bytes from each worker host, shape (hosts,), and to each of them, and how
-    each worker host's `Counters` grew, shape (hosts, 4).
+    Returns the log, and how each worker host's `Counters` grew, shape (hosts, 4).
     """
     log, hosts = lab.folder / "check.h5", range(1, lab.hosts)
     settings = (*case.settings, f"run.rounds={rounds}", "run.log_every=1000000")
@@ -130,9 +167,62 @@ def run(lab: Lab, case: Experiment, rounds: int) -> tuple[np.ndarray, float, np.
     job = mpirun(lab, [*command, "--out", str(log), "--force"], **quiet)
     if job.returncode != 0:
         raise MpisimError(f"netlab-check: {case.name}: {job.stderr.strip()}")
-    grown = np.array([lab.counters(host) for host in hosts]) - before
-    up, down = ledger_bytes(read(log))
-    return up[1:], down, grown
+    return read(log), np.array([lab.counters(host) for host in hosts]) - before
+
+
+@dataclasses.dataclass(frozen=True)
+class Timing:
+    """Seconds of the rounds between two runs: measured, of acknowledgements, and by the model."""
+
+    measured: float
+    acknowledging: float
+    modelled: float
+
+    @property
+    def error(self) -> float:
+        """Of the model, relative."""
+        return self.modelled / (self.measured - self.acknowledging) - 1
+
+
+def timing(unlimited: tuple[Log, Log], slow: tuple[Log, Log], packets: int) -> Timing:
+    """Of logs of a few rounds and of many, on unlimited links and at `SLOW`.
+
+    packets : that left the worker hosts in the further rounds at `SLOW`, each in a message of its
+        own or without any
+    """
+    axis, own = (
+        ModelledSeconds("seconds", True, links=SLOW),
+        [log.column("seconds") for log in slow],
+    )
+    few, many = (float(axis.values(log)[-1]) for log in unlimited)
+    counted = [int(log.columns["messages_up"][-1]) for log in slow]
+    alone = packets - (counted[1] - counted[0])
+    return Timing(float(own[1][-1] - own[0][-1]), 8 * HEADERS * alone / SLOW.up, many - few)
+
+
+def timings() -> Iterator[Claim]:
+    """A claim for each case in `IDLE`."""
+    found: list[list[list[tuple[Log, np.ndarray]]]] = []
+    for links in (Links(), SLOW):
+        with Lab(WORKERS + 1, links) as lab:
+            found.append([])
+            for case in IDLE:
+                print(f"{case.name}, {links} ...", flush=True)
+                found[-1].append([run(lab, case, rounds) for rounds in (FEW, case.rounds)])
+    for case, unlimited, slow in zip(IDLE, *found, strict=True):
+        (few, before), (many, after) = slow
+        packets = int((after - before)[:, Counters._fields.index("tx_packets")].sum())
+        one = timing((unlimited[0][0], unlimited[1][0]), (few, many), packets)
+        yield timed(case, one)
+
+
+def timed(case: Experiment, one: Timing) -> Claim:
+    """Whether the model is close to the measured seconds."""
+    measured = f"{one.modelled:.2f} s for {one.measured:.2f} - {one.acknowledging:.2f} s"
+    numbers = dataclasses.asdict(one) | {"rounds": case.rounds - FEW, "error": one.error}
+    close = decided(abs(one.error) <= CLOSE)
+    found = Evidence("", f"{measured}, {one.error:+.1%}", close, numbers)
+    return state(f"{case.name}: the model is within {CLOSE:.0%}", "", TIMED, [found])
 
 
 def claims_of(case: Experiment, counts: dict[str, Count]) -> Iterator[Claim]:
@@ -154,10 +244,12 @@ def main() -> int:
     """Run all cases, print and write the claims; the exit code is 1 if one does not hold."""
     claims: list[Claim] = []
     try:
-        with stoppable(), Lab(HOSTS, SHAPED) as lab:
-            for case in CASES:
-                print(f"{case.name} ...", flush=True)
-                claims += claims_of(case, measure(lab, case))
+        with stoppable():
+            with Lab(HOSTS, SHAPED) as lab:
+                for case in CASES:
+                    print(f"{case.name} ...", flush=True)
+                    claims += claims_of(case, measure(lab, case))
+            claims += timings()
         path = write(Path("figures") / f"netlab-check{SUFFIX}", claims)
     except MpisimError as error:
         print(f"mpisim: {error}", file=sys.stderr, flush=True)

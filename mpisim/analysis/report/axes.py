@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from mpisim.analysis.curves import LABELS, SUMMED, Axis
+from mpisim.analysis.framing import ABOVE, share
 from mpisim.analysis.link_model import Links
 from mpisim.analysis.modelled import ModelledSeconds
 from mpisim.core.errors import InputError
@@ -34,9 +36,14 @@ PLAIN = (  # TeX in labels, as text
 
 
 def x_axes(logs: Sequence[Log], networks: Sequence[Links]) -> list[Axis]:
-    """Rounds, bits, gradients, measured and modelled seconds: those that a log has."""
+    """Rounds, bits, gradients, measured and modelled seconds: those that a log has.
+
+    Bits also with framing, where that is large.
+    """
     modelled = [ModelledSeconds("seconds", True, links=links) for links in networks]
-    return [axis for axis in (*X, *modelled) if any(_has(axis, log) for log in logs)]
+    large = [axis for axis in X if any(share(log, axis) > ABOVE for log in logs)]
+    framed = [dataclasses.replace(axis, framing=True) for axis in large]
+    return [axis for axis in (*X, *framed, *modelled) if any(_has(axis, log) for log in logs)]
 
 
 def y_axes(logs: Sequence[Log]) -> list[Axis]:
@@ -56,7 +63,9 @@ def y_axes(logs: Sequence[Log]) -> list[Axis]:
 
 def key(axis: Axis) -> str:
     """A name of the axis that no other axis has."""
-    return f"{axis.name}@{axis.links}" if isinstance(axis, ModelledSeconds) else axis.name
+    if isinstance(axis, ModelledSeconds):
+        return f"{axis.name}@{axis.links}"
+    return axis.name + "+framing" * axis.framing
 
 
 def described(axis: Axis, logs: Sequence[Log]) -> dict[str, Any]:

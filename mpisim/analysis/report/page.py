@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 from string import Template
 
-from mpisim.analysis import labels, run_list
+from mpisim.analysis import framing, labels, run_list
 from mpisim.analysis.link_model import Links
 from mpisim.analysis.oversubscription import note
 from mpisim.analysis.report import html, tables
@@ -92,6 +92,7 @@ def _section(section: Section, targets: Sequence[Target]) -> str:
             " target: mean ± sample standard deviation over the seeds."
         )
         + tables.costs(section.groups, targets)
+        + html.paragraph(framing.note(section.groups, how="an axis of the curves includes it"))
         + html.heading("Seconds of a round by phase")
         + html.paragraph("On the slowest path; a mean over the rounds and the seeds.")
         + tables.breakdown(section.groups)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from mpisim.runs.log.reader import Log
-from mpisim.runs.log.schema import CUMULATIVE, LEDGER, REQUIRED, SCHEMA_VERSION
+from mpisim.runs.log.schema import CUMULATIVE, LEDGER, REQUIRED, SCHEMA_VERSION, older
 from mpisim.runs.stop import Stop, stop_of
 
 
@@ -45,7 +45,7 @@ def _rounds(log: Log) -> list[str]:
 
 
 def _falls(log: Log) -> Iterator[str]:
-    for name, *_ in CUMULATIVE:
+    for name in (name for name, *_ in CUMULATIVE if name in log.columns):
         steps = np.diff(log.columns[name], prepend=0)
         if not np.all(steps >= 0):
             row = int(np.argmin(steps >= 0))
@@ -66,7 +66,7 @@ def worker_difference(log: Log, bits: np.ndarray, source: str) -> Iterator[str]:
 
 
 def _totals(log: Log) -> Iterator[str]:
-    last = {name: int(log.columns[name][-1]) for name, *_ in LEDGER}
+    last = {name: int(log.columns[name][-1]) for name, *_ in older(LEDGER)}
     most, total = last["bits_up_max"], last["bits_up"]
     if not total <= log.n * most <= log.n * total:
         yield f"bits_up_max is {most} where {log.n} workers sent {total} bits"

@@ -92,7 +92,7 @@ def replay(log: Log, experiment: Experiment) -> list[str]:
             report(f"  bits of round {k} of {rounds[-1]}")
     problems = []
     for name, ours in zip(COLUMNS, np.array(found).T, strict=True):
-        theirs = log.columns[name]
+        theirs = log.columns.get(name, ours)  # an older log lacks some
         if not np.array_equal(ours, theirs):
             row = int(np.argmax(ours != theirs))
             values = f"the log has {theirs[row]}, the seed gives {ours[row]}"

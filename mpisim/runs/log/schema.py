@@ -23,7 +23,9 @@ REFERENCE: list[Column] = [
     ("suboptimality", np.float64, "1", "f(x^k) - f(x*)"),
     ("distance_sq", np.float64, "1", "|x^k - x*|^2"),
 ]
-LEDGER: list[Column] = [(name, np.int64, "bit", text) for name, text in BITS.items()]
+LEDGER: list[Column] = [
+    (name, np.int64, "bit" if "bits" in name else "1", text) for name, text in BITS.items()
+]
 ORACLE: list[Column] = [
     ("oracle_calls", np.int64, "1", "gradients of single samples so far, summed over workers"),
 ]
@@ -45,7 +47,7 @@ WORKERS: list[Column] = [
     ("bits_up", np.int64, "bit", "payload bits sent by the worker"),
 ]
 CUMULATIVE = LEDGER + ORACLE + TIMES
-REQUIRED = ITERATE + CUMULATIVE
+LATER = {"messages_up"}  # columns that older logs of this version lack
 
 
 def columns(reference: bool, more: Iterable[Column] = ()) -> list[Column]:
@@ -54,6 +56,14 @@ def columns(reference: bool, more: Iterable[Column] = ()) -> list[Column]:
     reference : whether the minimiser is known; more : columns of metrics, which come last
     """
     return ITERATE + (REFERENCE if reference else []) + CUMULATIVE + list(more)
+
+
+def older(schema: Iterable[Column]) -> list[Column]:
+    """The columns without those in `LATER`."""
+    return [column for column in schema if column[0] not in LATER]
+
+
+REQUIRED = older(ITERATE + CUMULATIVE)
 
 
 def row_type(schema: Sequence[Column]) -> np.dtype:

@@ -18,7 +18,7 @@ CALLS = {"pwrite": 900, "pread": 40, "fsync": 6, "posix_fallocate": 33, "ftrunca
 
 
 def row(k):
-    return (k, 0.5 + k, 0.25, *[10 * k] * 6, k, *[0.1 * k] * 8)
+    return (k, 0.5 + k, 0.25, *[10 * k] * 7, k, *[0.1 * k] * 8)
 
 
 def write(log, rows=200):

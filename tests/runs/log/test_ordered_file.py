@@ -18,7 +18,7 @@ MORE = 1 << 20  # bytes that are reserved behind the end
 
 
 def row(k):
-    return (k, 0.5 + k, 0.25, *[10 * k] * 6, k, *[0.1 * k] * 8)
+    return (k, 0.5 + k, 0.25, *[10 * k] * 7, k, *[0.1 * k] * 8)
 
 
 def check(content: bytes) -> None:

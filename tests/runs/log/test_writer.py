@@ -21,7 +21,7 @@ def writer(path, **options):
 
 
 def row(k):
-    return (k, 0.5, 0.25, *[10 * k] * 6, k, *[0.1 * k] * 8)
+    return (k, 0.5, 0.25, *[10 * k] * 7, k, *[0.1 * k] * 8)
 
 
 def test_every_column_has_units_and_a_description(tmp_path):

@@ -1,0 +1,145 @@
+"""Framing beside payload bits: told where it matters, and counted with --framing."""
+
+import csv
+import io
+import re
+
+import numpy as np
+import pytest
+
+import mpisim
+from mpisim.analysis.curves import SENT, Axis
+from mpisim.analysis.framing import note
+from mpisim.analysis.plot import draw
+from mpisim.analysis.run_groups import group_runs
+from mpisim.cli import main
+from mpisim.core.errors import InputError
+from mpisim.runs.log.reader import read, read_all
+
+K = np.arange(51)
+TARGET = ("--target", "grad_norm_sq=0.5")  # met after 7 rounds
+
+
+@pytest.fixture
+def make(make_log):
+    """A function that makes a log of 5 workers, each with 320 bits a round up and 4000 down."""
+
+    def make(framing_up, framing_down=0, **options):
+        bits = {"bits_up": 5 * 320 * K, "bits_down": 5 * 4000 * K}
+        framing = {"framing_bits_up": 5 * framing_up * K, "framing_bits_down": 5 * framing_down * K}
+        return make_log(columns=bits | framing, **options)
+
+    return make
+
+
+def groups(*paths):
+    return group_runs(read_all(paths))
+
+
+def test_the_note_names_the_worst(make):
+    small, some, most = make(16), make(32, method="diana"), make(144, method="ef21")
+    assert note(groups(small)) == ""  # exactly 5%
+    one = "framing adds 45% to the bits sent by EF21; --framing includes it"
+    assert note(groups(small, most)) == one
+    text = note(groups(small, some, most))
+    assert text == one.replace("adds", "adds up to").replace("by EF21", "(EF21)")
+    assert note(groups(make(800))).startswith("framing adds 250% to the bits sent by MARINA")
+    assert note(groups(make(144, drop=("bits_up", "framing_bits_down")))) == ""
+    assert note(groups(make(144, drop=("framing_bits_up", "framing_bits_down")))) == ""
+
+
+def test_the_note_is_that_of_the_axes(make):
+    path = make(0, framing_down=400)
+    down, both = Axis("bits_down", log=True), Axis("bits_total", log=True)
+    assert note(groups(path), [SENT, Axis("paper_bits_up", log=True)]) == ""
+    assert note(groups(path), [down]).startswith("framing adds 10% to the bits received by MARINA")
+    assert note(groups(path), [SENT, both]).startswith("framing adds 9.3% to the bits sent and rec")
+    assert note(groups(path), [Axis("bits_down", log=True, framing=True)]) == ""
+
+
+def test_an_axis_with_framing(make):
+    log = read(make(144, 400))
+    for name, bits in (("bits_up", 464), ("bits_down", 4400), ("bits_total", 4864)):
+        axis = Axis(name, log=True, framing=True)
+        assert np.array_equal(axis.values(log), bits * K)
+        assert axis.label(log) == Axis(name, log=True).label(log) + ", with framing"
+    total = Axis("bits_up", True, per_worker=False, framing=True)
+    assert np.array_equal(total.values(log), 5 * 464 * K)
+
+
+def test_table(make, capsys):
+    path = make(144)
+
+    def printed(*flags):
+        assert main(["table", str(path), *TARGET, *flags]) == 0
+        return capsys.readouterr().out
+
+    text = printed()
+    assert "2.24" in text and text.endswith(
+        "the bits sent by MARINA + RandK (K = 10); --framing includes it\n"
+    )
+    assert "\n\nframing adds 45%" in printed("--markdown")
+    assert "% framing adds 45" in printed("--latex")
+    text = printed("--framing")
+    assert "kbit/worker with framing" in text and "3.248" in text and "adds" not in text
+    [row] = csv.DictReader(io.StringIO(printed("--csv", "--framing")))
+    assert float(row["bits_per_worker_with_framing"]) == 7 * 464
+    [row] = csv.DictReader(io.StringIO(printed("--csv")))
+    assert float(row["bits_per_worker"]) == 7 * 320
+    [cost] = mpisim.table(path, 0.5, framing=True)
+    assert cost.bits_per_worker == 7 * 464
+
+
+def test_show(make, capsys):
+    assert main(["show", str(make(144))]) == 0
+    text = capsys.readouterr().out
+    assert (
+        "framing adds 45% to the bits sent by MARINA + RandK (K = 10); --framing includes it"
+        in text
+    )
+    assert main(["show", str(make(144, 40)), "--framing"]) == 0
+    text = capsys.readouterr().out
+    assert re.search(r"payload and framing +23.2 kbit +202 kbit", text)
+    assert "adds" not in text and "  framing" not in text
+    assert main(["show", str(make(8))]) == 0
+    assert "adds" not in capsys.readouterr().out
+
+
+def test_plot(make, tmp_path):
+    path = make(144)
+    assert draw([path])._supxlabel.get_text().startswith("framing adds 45%")
+    assert draw([path], x="round")._supxlabel is None
+    figure = draw([path], framing=True)
+    [panel] = figure.axes
+    assert figure._supxlabel is None and panel.lines[0].get_xdata()[0] == 464
+    assert panel.get_xlabel() == "bits sent per worker, with framing"
+    out = str(tmp_path / "f.png")
+    assert main(["plot", str(path), "--framing", "-o", out]) == 0
+    narrow = draw([path], size=(3, 3))
+    assert "\n" in narrow._supxlabel.get_text()
+    both = make(144, attrs={"oversubscribed": 1})
+    assert len(draw([both], y="seconds")._supxlabel.get_text().splitlines()) == 2
+
+
+def test_framing_needs_an_axis_of_bits(make, tmp_path, capsys):
+    with pytest.raises(
+        InputError, match=r"--framing: .* --x or --y bits_up, bits_down or bits_tot"
+    ):
+        draw([make(144)], x="round", framing=True)
+    flags = ["--framing", "--breakdown", "-o", str(tmp_path / "f.png")]
+    assert main(["plot", str(make(144)), *flags]) == 2
+    assert "--framing: is not allowed with --breakdown" in capsys.readouterr().err
+
+
+def test_report(make, tmp_path):
+    for framing, there in ((144, True), (8, False)):
+        folder = tmp_path / str(framing)
+        folder.mkdir()
+        make(framing).rename(folder / "log.h5")
+        out = tmp_path / f"{framing}.html"
+        assert main(["report", str(folder), "-o", str(out)]) == 0
+        page = out.read_text()
+        assert (
+            "framing adds 45% to the bits sent by MARINA + RandK (K = 10); an axis" in page
+        ) == there
+        assert ('"bits sent per worker, with framing"' in page) == there
