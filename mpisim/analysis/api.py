@@ -68,10 +68,14 @@ def plot(
 
 
 def table(
-    paths: PathLike | Iterable[PathLike], target: float, y: str = "grad_norm_sq"
+    paths: PathLike | Iterable[PathLike], target: float | str, y: str = "grad_norm_sq"
 ) -> list[targets.TargetCost]:
-    """The rounds, bits and seconds of each log until ``y`` first falls to ``target``."""
-    return [targets.cost_to_reach(log, target, y) for log in load(paths)]
+    """The rounds, bits and seconds of each log until it first meets a target.
+
+    target : a level of column ``y``, or a text as for ``mpisim table``: "test_accuracy>=0.9"
+    """
+    wanted = targets.parse(target if isinstance(target, str) else f"{y}={float(target)!r}", "target")
+    return [targets.cost_to_reach(log, wanted) for log in load(paths)]
 
 
 def guarantees(experiment: Any, epsilon: float = 1e-2, comm: Any = None) -> str:

@@ -34,6 +34,11 @@ LABELS = {
 GRID_POINTS = 400
 
 
+def grows(name: str) -> bool:
+    """Whether a column counts what a run has spent, and so never falls."""
+    return name in ("round", "bits_up_max", "seconds", *SUMMED) or name.startswith("time_")
+
+
 @dataclasses.dataclass(frozen=True)
 class Axis:
     """A column of the logs on an axis, logarithmic or linear.
