@@ -74,7 +74,8 @@ def table(
 
     target : a level of column ``y``, or a text as for ``mpisim table``: "test_accuracy>=0.9"
     """
-    wanted = targets.parse(target if isinstance(target, str) else f"{y}={float(target)!r}", "target")
+    text = target if isinstance(target, str) else f"{y}={float(target)!r}"
+    wanted = targets.parse(text, "target")
     return [targets.cost_to_reach(log, wanted) for log in load(paths)]
 
 

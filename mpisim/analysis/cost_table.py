@@ -145,7 +145,8 @@ def _exact(
     costs: Sequence[GroupCost], network: Links | None
 ) -> tuple[list[str], list[list[object]]]:
     spreads = [name for cost in COSTS for name in (cost, f"{cost}_deviation")]
-    head = ["name", "y", "target", "runs", "reached", *spreads, "network", "worst_end", "sign", "at_start"]
+    head = ["name", "y", "target", "runs", "reached", *spreads]
+    head += ["network", "worst_end", "sign", "at_start"]
     rows: list[list[object]] = [
         [
             *(cost.name, cost.target.y, cost.target.level, cost.runs, cost.reached),

@@ -86,7 +86,8 @@ def curve(
 ) -> None:
     """The runs of one setting: mean over seeds, in log space on a logarithmic axis, and a band.
 
-    ``over``: keys in which they may differ, too, as in `over_seeds`. A panel that shows seconds says so where runs had more ranks than cores.
+    ``over``: keys in which they may differ, too, as in `over_seeds`. A panel that shows seconds
+    says so where runs had more ranks than cores.
     """
     drawn = over_seeds(logs, x, y, over)
     panel.plot(drawn.x, drawn.y, color=colour, linestyle=dash)

@@ -1,8 +1,8 @@
 """Groups runs that differ only in the seed, and labels each group by what sets it apart.
 
 Clocks and the machine do not set runs apart; their plugins and the content of their data do. So do
-the modules of mpisim that a run executed, where logs come from anywhere. Where a sweep has taken the
-logs already, which asks for the same code unless the user accepts other one, they do not.
+the modules of mpisim that runs executed, where logs come from anywhere. Studies and `mpisim tune`
+read what a sweep has taken, which asks for the same code unless its user accepts another.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def require_alike(
 
 
 def _keys(log: Log, by_ranks: bool, ignored: Collection[str]) -> dict[str, Any]:
-    """What sets a run apart, but for modules of mpisim: TABLE.KEY of its experiment, and digests."""
+    """What sets a run apart, but for modules of mpisim: its experiment's keys, and digests."""
     keys = {k: v for k, v in flatten(log.config).items() if k not in ignored}
     if by_ranks:
         keys |= {key: log.attrs[key] for key in ("ranks", "network") if key in log.attrs}
@@ -197,8 +197,8 @@ def _require_equal(log: Log, other: Log) -> None:
             budgets = varying([flatten(one.config) for one in (log, other)])
             why = f" ({', '.join(budgets)} differ)" if budgets else ""
             raise InputError(
-                f"{log.path} and {other.path}: both have seed {_seed(log)} of one experiment, but {name}"
-                f" differs in round {rounds[unequal][0]}; leave out one{why}"
+                f"{log.path} and {other.path}: both have seed {_seed(log)} of one experiment, but"
+                f" {name} differs in round {rounds[unequal][0]}; leave out one{why}"
             )
 
 

@@ -26,7 +26,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_target(
         parser,
         required=False,
-        help="count costs until this, as for `mpisim table`; repeatable (default: powers of ten of grad_norm_sq)",
+        help="count costs until this, as `mpisim table` does; repeatable (default: powers of ten of"
+        " grad_norm_sq)",
     )
     parser.add_argument(
         "--network",

@@ -16,8 +16,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_target(
         parser,
         required=True,
-        help="count until this is met, such as grad_norm_sq=1e-3, 'loss<=0.1' or 'test_accuracy>=0.9';"
-        " repeatable",
+        help="count until this is met: grad_norm_sq=1e-3, or 'test_accuracy>=0.9'; repeatable",
     )
     parser.add_argument(
         "--network",

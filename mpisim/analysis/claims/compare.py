@@ -80,12 +80,12 @@ def compare(
     """Evidence that ``less`` spends less on ``x`` than ``more`` to get down to a fixed target.
 
     Runs are compared on each seed that both have, once, at the deepest target that every seed
-    decides. A side whose runs differ in more than the seed is refused, but for the keys that
-    ``over`` names: see `one_setting`. A run that was cut off above the target needs more than its budget, which decides where the other
-    got there for less; the ratio at the deepest target that all reached, or the strongest bound, is
-    told beside it. Targets below the noise floor of a run decide nothing. ``x_more`` is the axis of
-    ``more`` where it is another one, and ``paired`` says which runs are compared if not those of
-    the same seed: a method that draws nothing has one run for all seeds, say.
+    decides. A run that was cut off above the target needs more than its budget, which decides where
+    the other got there for less; the ratio at the deepest target that all reached, or the strongest
+    bound, is told beside it. Targets below the noise floor of a run decide nothing. ``x_more`` is
+    the axis of ``more`` where it is another one, and ``paired`` says which runs are compared if not
+    those of the same seed: a method that draws nothing has one run for all seeds, say. A side whose
+    runs differ in more than the seed and the keys ``over`` is refused: see `one_setting`.
     """
     both = pairs(less, more, x.timed, paired, over)
     if not both:
@@ -96,8 +96,9 @@ def compare(
     start = max(float(run.values[0]) for pair in runs for run in pair)
     found = {target: [_ratio(a, b, target * start) for a, b in runs] for target in targets}
     whole = {t: [r for r in ratios if r] for t, ratios in found.items() if all(ratios)}
+    several = len({seed(a) for a, _ in both}) > 1
     numbers = {
-        "seeds": [seed(a) if len({seed(c) for c, _ in both}) > 1 else seed(b) for a, b in both],
+        "seeds": [seed(a) if several else seed(b) for a, b in both],
         "start": start,
         "floors": [[a.floor, b.floor] for a, b in runs],
         "by_target": {f"{t:g}": _numbers(ratios) for t, ratios in whole.items()},
