@@ -28,6 +28,7 @@ from mpisim.runs.tables import digest, flatten, varying
 # ranks that a run had are an attribute of its log.
 IGNORED = {"title", "plugin", "run.seed", "run.rounds", "run.log_every", "run.checkpoint_seconds"}
 IGNORED |= {"run.ranks", *(f"run.stop.{field.name}" for field in dataclasses.fields(Stop))}
+ON = ("ranks", "network")  # attributes that matter where seconds are shown
 DATA = re.compile(r"sha256:(\w+)")  # in what a log says of its problem
 FORMATS = {
     "problem.split": "{} split",
@@ -115,7 +116,7 @@ def _keys(log: Log, by_ranks: bool, ignored: Collection[str]) -> dict[str, Any]:
     """What sets a run apart, but for modules of mpisim: its experiment's keys, and digests."""
     keys = {k: v for k, v in flatten(log.config).items() if k not in ignored}
     if by_ranks:
-        keys |= {key: log.attrs[key] for key in ("ranks", "network") if key in log.attrs}
+        keys |= {key: log.attrs[key] for key in ON if key in log.attrs}
     if not log.config:
         keys["file"] = str(log.path)
     if content := DATA.search(str(log.attrs.get("problem", ""))):
@@ -217,6 +218,7 @@ def _label(groups: list[RunGroup]) -> None:
         parts = [_compressor_text(group, groups)] if compressors else []
         parts += [_other_text(group, key) for key in others if key in group.keys]
         group.variant = ", ".join(parts)
+    _tell_code(groups)
     _make_unique(groups)
 
 
@@ -262,11 +264,21 @@ def _make_unique(groups: list[RunGroup]) -> None:
         by_label.setdefault(group.label, []).append(group)
     for sharing in by_label.values():
         keys = varying([group.keys for group in sharing])  # none for a group alone
-        code = sorted(filter(_is_digest, keys), key=_is_own)
         for group in sharing:
-            extra = [f"{k} = {group.keys.get(k, '-')}" for k in keys if k not in code]
-            extra += [_digest_text(group, code)] if code else []
+            extra = [f"{k} = {group.keys.get(k, '-')}" for k in keys if not _is_digest(k)]
             group.variant = ", ".join(filter(None, [group.variant, *extra]))
+
+
+def _tell_code(groups: list[RunGroup]) -> None:
+    """Add digests to the labels of groups that have the same experiment, on whatever ranks."""
+    same: dict[str, list[RunGroup]] = {}
+    for group in groups:
+        own = {k: v for k, v in group.keys.items() if k not in ON and not _is_digest(k)}
+        same.setdefault(repr(sorted(own.items())), []).append(group)
+    for sharing in same.values():
+        code = sorted(filter(_is_digest, varying([group.keys for group in sharing])), key=_is_own)
+        for group in sharing if code else ():
+            group.variant = ", ".join(filter(None, [group.variant, _digest_text(group, code)]))
 
 
 def _digest_text(group: RunGroup, keys: Sequence[str]) -> str:

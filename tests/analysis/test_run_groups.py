@@ -85,6 +85,9 @@ def test_other_code_sets_runs_apart(make_log):
     assert labels(*same) == [""]
     mine = make_log(seed=3, attrs=code(module_mine="cccc"))
     assert labels(*same, mine) == ["module mine = aaaa", "module mine = cccc"]
+    far = make_log(seed=3, attrs=code(module_mine="cccc") | {"ranks": 7})
+    timed = ["2 ranks, module mine = aaaa", "7 ranks, module mine = cccc"]
+    assert labels(*same, far, by_ranks=True) == timed
     words = code(module_mine="cccc")["code"].replace("bbbb", "dddd")
     both = labels(*same, make_log(seed=4, attrs={"code": words}))
     assert both[0].startswith("module mine and 1 more = ") and len(set(both)) == 2
