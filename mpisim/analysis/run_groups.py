@@ -195,7 +195,8 @@ def _require_equal(log: Log, other: Log) -> None:
         own, theirs = (one.columns[name][at] for one, at in zip((log, other), rows, strict=True))
         unequal = (own != theirs) & ~(np.isnan(own) & np.isnan(theirs))
         if unequal.any():
-            budgets = varying([flatten(one.config) for one in (log, other)])
+            keys = varying([flatten(one.config) for one in (log, other)])
+            budgets = [key for key in keys if key.startswith("run.")]
             why = f" ({', '.join(budgets)} differ)" if budgets else ""
             raise InputError(
                 f"{log.path} and {other.path}: both have seed {_seed(log)} of one experiment, but"
