@@ -71,16 +71,18 @@ def plot(
 
 def table(
     paths: PathLike | Iterable[PathLike],
-    target: float,
+    target: float | str,
     y: str = "grad_norm_sq",
     framing: bool = False,
 ) -> list[targets.TargetCost]:
-    """The rounds, bits and seconds of each log until ``y`` first falls to ``target``.
+    """The rounds, bits and seconds of each log until it first meets a target.
 
-    Bits are payload; with ``framing`` also headers, lengths and padding.
+    target : a level of column ``y``, or a text as for ``mpisim table``: "test_accuracy>=0.9"
+    framing : count headers, lengths and padding with the payload
     """
-    sent = dataclasses.replace(SENT, framing=framing)
-    return [targets.cost_to_reach(log, target, y, sent=sent) for log in load(paths)]
+    text = target if isinstance(target, str) else f"{y}={float(target)!r}"
+    wanted, sent = targets.parse(text, "target"), dataclasses.replace(SENT, framing=framing)
+    return [targets.cost_to_reach(log, wanted, sent=sent) for log in load(paths)]
 
 
 def guarantees(experiment: Any, epsilon: float = 1e-2, comm: Any = None) -> str:

@@ -35,16 +35,17 @@ class Spread(NamedTuple):
 class GroupCost:
     """What the runs of a setting, which differ in the seed, spend until a target.
 
-    reached : number of runs, of ``runs``, that reach it
+    reached : number of runs, of ``runs``, that reach it; at_start : in their first row
     costs : {name in `COSTS`: spread}; empty unless all runs reach the target, since a mean over
         those that do would flatter the method
-    worst : the largest y in the last row of a run
+    worst : the y that is farthest from the target in the last row of a run
     """
 
     name: str
     target: Target
     runs: int
     reached: int
+    at_start: int
     costs: dict[str, Spread]
     worst: float
 
@@ -109,16 +110,18 @@ def _cost(group: RunGroup, target: Target, clock: Axis, sent: Axis) -> GroupCost
     found: list[TargetCost] = []
     for log in group.logs:
         with damaged(log.path):
-            found.append(cost_to_reach(log, target.level, target.y, clock, sent))
+            found.append(cost_to_reach(log, target, clock, sent))
     reached = [cost for cost in found if cost.round is not None]
     spreads = {name: _spread([getattr(cost, name) for cost in reached]) for name in COSTS}
+    worst = np.min if target.rises else np.max
     return GroupCost(
         group.label or name_of(group.logs[0]),
         target,
         len(found),
         len(reached),
+        sum(bool(target.met(log.column(target.y)[:1]).any()) for log in group.logs),
         spreads if len(reached) == len(found) else {},
-        float(np.max([cost.last for cost in found])),  # NaN where a run diverged
+        float(worst([cost.last for cost in found])),  # NaN where a run diverged
     )
 
 
@@ -130,12 +133,14 @@ def _spread(values: Sequence[float]) -> Spread:
 
 def _row(cost: GroupCost) -> list[str]:
     start = [cost.name, str(cost.target), str(cost.runs)]
+    at_once = ", met at the start" if cost.at_start else ""
+    at_once += f" by {cost.at_start} of {cost.runs}" if 0 < cost.at_start < cost.runs else ""
     if not cost.costs:
         few = f"{cost.reached} of {cost.runs} runs reach it" if cost.reached else "not reached"
-        return [*start, f"{few}: ended at {cost.worst:.2g}", UNKNOWN, UNKNOWN]
+        return [*start, f"{few}: ended at {cost.worst:.2g}{at_once}", UNKNOWN, UNKNOWN]
     rounds, bits, seconds = (cost.costs[name] for name in COSTS)
     kbit = Spread(bits.mean / 1e3, bits.deviation and bits.deviation / 1e3)
-    return [*start, *map(_text, (rounds, kbit, seconds))]
+    return [*start, _text(rounds) + at_once, *map(_text, (kbit, seconds))]
 
 
 def _text(spread: Spread) -> str:
@@ -151,13 +156,14 @@ def _exact(
 ) -> tuple[list[str], list[list[object]]]:
     named = [name + more * (name == "bits_per_worker") for name in COSTS]
     spreads = [name for cost in named for name in (cost, f"{cost}_deviation")]
-    head = ["name", "y", "target", "runs", "reached", *spreads, "network", "worst_end"]
+    head = ["name", "y", "target", "runs", "reached", *spreads]
+    head += ["network", "worst_end", "sign", "at_start"]
     rows: list[list[object]] = [
         [
             *(cost.name, cost.target.y, cost.target.level, cost.runs, cost.reached),
             *(value for name in COSTS for value in (cost.costs.get(name) or (None, None))),
             network,
-            cost.worst,
+            *(cost.worst, ">=" if cost.target.rises else "<=", cost.at_start),
         ]
         for cost in costs
     ]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
+from mpisim.analysis.run_groups import one_setting
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import Log
 
@@ -37,6 +38,11 @@ LABELS = {
     "seconds": "seconds",
 }
 GRID_POINTS = 400
+
+
+def grows(name: str) -> bool:
+    """Whether a column counts what a run has spent, and so never falls."""
+    return name in ("round", "bits_up_max", "seconds", *SUMMED) or name.startswith("time_")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -161,15 +167,18 @@ def crossing(log: Log, x: Axis, y: Axis, level: float) -> float:
     return float(xs[k - 1] + share * (xs[k] - xs[k - 1]))
 
 
-def over_seeds(logs: Sequence[Log], x: Axis, y: Axis) -> Curve:
+def over_seeds(logs: Sequence[Log], x: Axis, y: Axis, over: Collection[str] = ()) -> Curve:
     """One curve for runs that differ in the seed: their mean and one standard deviation.
+
+    Each seed counts once, and runs that differ in another key are refused, but for those that
+    ``over`` names: see `one_setting`.
 
     On a logarithmic y axis both are taken of log y, so the mean is the geometric one. The runs are
     interpolated to a common grid, linearly in the scales of the axes. It begins with the run that
     begins first, and ends where all runs still are. Left of its own first row, a run is where it
     starts: it has nothing better yet.
     """
-    runs = [points(log, x, y) for log in logs]
+    runs = [points(log, x, y) for log in one_setting(logs, x.timed or y.timed, over)]
     if len(runs) == 1:
         return Curve(*runs[0][:2])
     to_x, to_y = (np.log if axis.log else np.asarray for axis in (x, y))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mpisim.analysis.log_order import by_settings
 from mpisim.core.errors import InputError
+from mpisim.core.terminal import one_line, report
 from mpisim.runs.log.reader import Log, read_each
 
 PathLike = str | os.PathLike
@@ -34,10 +35,21 @@ def below(folder: Path) -> list[Path]:
 
 
 def readable(paths: list[Path]) -> tuple[list[Log], list[InputError]]:
-    """The logs that can be read and hold their experiment, and why the others do not."""
+    """The logs that can be read and hold their experiment, and why others are passed over.
+
+    A line on standard error says so of each. `InputError` where no log is left, and for a file that
+    is not there.
+    """
     found = read_each(paths)
-    logs = [one for one in found if isinstance(one, Log)]
-    return logs, [one for one in found if isinstance(one, InputError)]
+    for path, one in zip(paths, found, strict=True):
+        if isinstance(one, InputError) and (len(paths) == 1 or not os.path.lexists(path)):
+            raise one
+    refused = [one for one in found if isinstance(one, InputError)]
+    for error in refused:
+        report(f"mpisim: passed over: {one_line(error)}")
+    if len(refused) == len(paths):
+        raise InputError(f"none of the {len(paths)} files is a log that can be read")
+    return [one for one in found if isinstance(one, Log)], refused
 
 
 def _at(path: Path) -> list[Path]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -75,12 +75,21 @@ def matrix(
     return figure
 
 
-def curve(panel: Any, logs: Sequence[Log], x: Axis, y: Axis, colour: str, dash: Any) -> None:
+def curve(
+    panel: Any,
+    logs: Sequence[Log],
+    x: Axis,
+    y: Axis,
+    colour: str,
+    dash: Any,
+    over: Collection[str] = (),
+) -> None:
     """The runs of one setting: mean over seeds, in log space on a logarithmic axis, and a band.
 
-    A panel that shows seconds says so where runs had more ranks than cores.
+    ``over``: keys in which they may differ, too, as in `over_seeds`. A panel that shows seconds
+    says so where runs had more ranks than cores.
     """
-    drawn = over_seeds(logs, x, y)
+    drawn = over_seeds(logs, x, y, over)
     panel.plot(drawn.x, drawn.y, color=colour, linestyle=dash)
     if drawn.low is not None:
         panel.fill_between(drawn.x, drawn.low, drawn.high, color=colour, alpha=0.2, linewidth=0)

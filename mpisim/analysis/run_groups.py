@@ -1,23 +1,35 @@
-"""Groups runs that differ only in the seed, and labels each group by what sets it apart."""
+"""Groups runs that differ only in the seed, and labels each group by what sets it apart.
+
+Clocks and the machine do not set runs apart; their plugins and the content of their data do. So do
+the modules of mpisim that runs executed, where logs come from anywhere. Studies and `mpisim tune`
+read what a sweep has taken, which asks for the same code unless its user accepts another.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Collection, Iterable
+import re
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mpisim.analysis import labels
+from mpisim.core.errors import InputError
+from mpisim.runs import identity
 from mpisim.runs.log.reader import Log
+from mpisim.runs.status import COMPLETE
 from mpisim.runs.stop import Stop
-from mpisim.runs.tables import flatten, varying, without_budget
+from mpisim.runs.tables import digest, flatten, varying
 
 # Keys that do not set runs apart: what they are called, how long they are, how often they log. The
 # ranks that a run had are an attribute of its log.
 IGNORED = {"title", "plugin", "run.seed", "run.rounds", "run.log_every", "run.checkpoint_seconds"}
 IGNORED |= {"run.ranks", *(f"run.stop.{field.name}" for field in dataclasses.fields(Stop))}
+ON = ("ranks", "network")  # attributes that matter where seconds are shown
+DATA = re.compile(r"sha256:(\w+)")  # in what a log says of its problem
 FORMATS = {
     "problem.split": "{} split",
     "run.layout": "{} layout",
@@ -53,23 +65,91 @@ def group_runs(
 ) -> list[RunGroup]:
     """Groups in the order of their first logs, labelled by exactly what differs between them.
 
-    With ``by_ranks``, for figures that show time, runs on other numbers of ranks or on another
-    network of the lab are groups of their own. The keys ``ignored`` set none apart.
+    Each seed counts `once`. With ``by_ranks``, for figures that show time, runs on other numbers of
+    ranks or on another network of the lab are groups of their own. The keys ``ignored`` set none
+    apart.
     """
+    groups = groups_of(logs, by_ranks, ignored)
+    return [dataclasses.replace(group, logs=once(group.logs)) for group in groups]
+
+
+def groups_of(
+    logs: Iterable[Log], by_ranks: bool = False, ignored: Collection[str] = IGNORED
+) -> list[RunGroup]:
+    """The groups of `group_runs` with all of their logs."""
     found: dict[str, RunGroup] = {}
     for log in logs:
-        keys = {k: v for k, v in flatten(log.config).items() if k not in ignored}
-        if by_ranks:
-            keys |= {key: log.attrs[key] for key in ("ranks", "network") if key in log.attrs}
-        if not log.config:
-            keys["file"] = log.path.stem
-        identity = json.dumps(keys, sort_keys=True, default=str)
-        found.setdefault(identity, RunGroup([], keys)).logs.append(log)
+        keys = _keys(log, by_ranks, ignored) | _modules(log, of_mpisim=True)
+        same = json.dumps(keys, sort_keys=True, default=str)
+        found.setdefault(same, RunGroup([], keys)).logs.append(log)
     groups = list(found.values())
-    for group in groups:
-        group.logs = _longest(group.logs)
     _label(groups)
     return groups
+
+
+def one_setting(
+    logs: Sequence[Log], by_ranks: bool = False, over: Collection[str] = ()
+) -> list[Log]:
+    """The logs of runs that a sweep has taken and that differ in the seed alone, each seed `once`.
+
+    `InputError` names a key in which others differ. ``over``: keys that may differ, too.
+    """
+    require_alike(logs, by_ranks, {*IGNORED, *over})
+    return once(logs, over)
+
+
+def require_alike(
+    logs: Sequence[Log], by_ranks: bool = False, ignored: Collection[str] = IGNORED
+) -> None:
+    """`InputError` with a key, none of ``ignored``, that sets one of the logs apart."""
+    keys = [_keys(log, by_ranks, ignored) for log in logs]
+    for key in varying([{name: str(value) for name, value in own.items()} for own in keys]):
+        texts = [str(own.get(key, "nothing")) for own in keys]
+        other = next(i for i, text in enumerate(texts) if text != texts[0])
+        raise InputError(
+            f"{logs[0].path} and {logs[other].path}: differ in {key}: {texts[0]} and"
+            f" {texts[other]}; runs of one setting may differ in the seed alone"
+        )
+
+
+def _keys(log: Log, by_ranks: bool, ignored: Collection[str]) -> dict[str, Any]:
+    """What sets a run apart, but for modules of mpisim: its experiment's keys, and digests."""
+    keys = {k: v for k, v in flatten(log.config).items() if k not in ignored}
+    if by_ranks:
+        keys |= {key: log.attrs[key] for key in ON if key in log.attrs}
+    if not log.config:
+        keys["file"] = str(log.path)
+    if content := DATA.search(str(log.attrs.get("problem", ""))):
+        keys["data sha256"] = content[1]
+    return keys | _modules(log, of_mpisim=False)
+
+
+def _modules(log: Log, of_mpisim: bool) -> dict[str, Any]:
+    """{"module NAME": digest} of those that a run executed, mpisim's or its plugins'."""
+    executed = identity.of_log(log.attrs)
+    modules = {name: text for name, text in executed.items() if name.startswith("module ")}
+    return {name: text for name, text in modules.items() if _is_own(name) == of_mpisim}
+
+
+def _is_own(key: str) -> bool:
+    return key.partition(".")[0] == "module mpisim"
+
+
+def _is_digest(key: str) -> bool:
+    return " " in key  # no key of an experiment has one
+
+
+def once(logs: Iterable[Log], over: Collection[str] = ()) -> list[Log]:
+    """Of a group the longest log of each seed, whatever files there are.
+
+    `InputError` names two complete ones whose rows, clocks apart, are unequal where both have one.
+    """
+    found: dict[str, list[Log]] = {}
+    for log in logs:
+        flat = flatten(log.config)
+        values = [_seed(log), *(flat.get(key) for key in over)]
+        found.setdefault(repr(values), []).append(log)
+    return [_longest(same) for same in found.values()]
 
 
 def common_title(groups: list[RunGroup]) -> str:
@@ -90,24 +170,38 @@ def common_title(groups: list[RunGroup]) -> str:
     return "\n".join(filter(None, lines))
 
 
-def _longest(logs: list[Log]) -> list[Log]:
-    """The logs without those that end where another one, with a larger budget, goes on."""
-    same: dict[str, list[Log]] = {}
-    for log in logs:
-        same.setdefault(without_budget(log.config), []).append(log)
-    return [
-        log
-        for log in logs
-        if not any(_is_beginning(log, other) for other in same[without_budget(log.config)])
-    ]
+def _longest(same: list[Log]) -> Log:
+    best = max(range(len(same)), key=lambda i: (_rounds(same[i])[-1:].tolist(), same[i].rows))
+    for place, log in enumerate(same):
+        pair = (log, same[best]) if place < best else (same[best], log)
+        if place != best and all(one.attrs.get("status") in COMPLETE for one in pair):
+            _require_equal(*pair)
+    return same[best]
 
 
-def _is_beginning(log: Log, other: Log) -> bool:
-    """Whether ``other`` has all rows of the log but perhaps its last one, and later ones."""
-    rows = log.rows - 1
-    if rows < 0 or other.rows <= rows or other.columns["round"][-1] <= log.columns["round"][-1]:
-        return False
-    return np.array_equal(log.column("loss")[:rows], other.column("loss")[:rows], equal_nan=True)
+def _seed(log: Log) -> Any:
+    return log.attrs.get("seed", log.config.get("run", {}).get("seed"))
+
+
+def _rounds(log: Log) -> np.ndarray:
+    return log.columns.get("round", np.empty(0))
+
+
+def _require_equal(log: Log, other: Log) -> None:
+    rounds, *rows = np.intersect1d(_rounds(log), _rounds(other), return_indices=True)
+    for name in log.columns:
+        if name.startswith("time_") or name not in other.columns:
+            continue
+        own, theirs = (one.columns[name][at] for one, at in zip((log, other), rows, strict=True))
+        unequal = (own != theirs) & ~(np.isnan(own) & np.isnan(theirs))
+        if unequal.any():
+            keys = varying([flatten(one.config) for one in (log, other)])
+            budgets = [key for key in keys if key.startswith("run.")]
+            why = f" ({', '.join(budgets)} differ)" if budgets else ""
+            raise InputError(
+                f"{log.path} and {other.path}: both have seed {_seed(log)} of one experiment, but"
+                f" {name} differs in round {rounds[unequal][0]}; leave out one{why}"
+            )
 
 
 def _varying_with(groups: list[RunGroup], group: RunGroup, key: str) -> list[str]:
@@ -119,11 +213,13 @@ def _label(groups: list[RunGroup]) -> None:
     keys = varying([group.keys for group in groups])
     compressors = any(key.startswith("compressor.") for key in keys)
     others = [key for key in keys if key.partition(".")[0] not in ("method", "compressor")]
+    others = [key for key in others if not _is_digest(key)]  # of other methods they differ anyway
     for group in groups:
         group.method = _method_text(group, groups, "method.name" in keys)
         parts = [_compressor_text(group, groups)] if compressors else []
         parts += [_other_text(group, key) for key in others if key in group.keys]
         group.variant = ", ".join(parts)
+    _tell_code(groups)
     _make_unique(groups)
 
 
@@ -151,8 +247,10 @@ def _other_text(group: RunGroup, key: str) -> str:
     value = group.keys[key]
     if key == "problem.name":
         return group.names.problem_name(str(value))
-    if key in ("problem.data", "file"):
+    if key == "problem.data":
         return str(value)
+    if key == "file":
+        return Path(value).stem
     if key in FORMATS:
         return FORMATS[key].format(value)
     if key == "ranks":
@@ -168,5 +266,24 @@ def _make_unique(groups: list[RunGroup]) -> None:
     for sharing in by_label.values():
         keys = varying([group.keys for group in sharing])  # none for a group alone
         for group in sharing:
-            extra = [f"{key} = {group.keys.get(key, '-')}" for key in keys]
+            extra = [f"{k} = {group.keys.get(k, '-')}" for k in keys if not _is_digest(k)]
             group.variant = ", ".join(filter(None, [group.variant, *extra]))
+
+
+def _tell_code(groups: list[RunGroup]) -> None:
+    """Add digests to the labels of groups that have the same experiment, on whatever ranks."""
+    same: dict[str, list[RunGroup]] = {}
+    for group in groups:
+        own = {k: v for k, v in group.keys.items() if k not in ON and not _is_digest(k)}
+        same.setdefault(repr(sorted(own.items())), []).append(group)
+    for sharing in same.values():
+        code = sorted(filter(_is_digest, varying([group.keys for group in sharing])), key=_is_own)
+        for group in sharing if code else ():
+            group.variant = ", ".join(filter(None, [group.variant, _digest_text(group, code)]))
+
+
+def _digest_text(group: RunGroup, keys: Sequence[str]) -> str:
+    """The digest that tells a group from others; of several the first is named."""
+    values = [str(group.keys.get(key, "-")) for key in keys]
+    more = f" and {len(keys) - 1} more" * (len(keys) > 1)
+    return f"{keys[0]}{more} = {digest(repr(values)) if more else values[0][:12]}"

@@ -11,7 +11,7 @@ import numpy as np
 
 from mpisim.analysis.criteria import BURN_IN, CRITERIA, DEFAULT, Criterion
 from mpisim.analysis.curves import Axis
-from mpisim.analysis.run_groups import IGNORED, group_runs
+from mpisim.analysis.run_groups import IGNORED, groups_of, once, require_alike
 from mpisim.core.atomic_file import write_json
 from mpisim.core.errors import InputError
 from mpisim.core.schema import choose
@@ -96,6 +96,7 @@ def ranked(found: Iterable[Log], criterion: str) -> list[TunedSetting]:
     for logs, own in zip(groups.values(), settings, strict=True):
         with damaged(logs[0].path):
             _require_comparable(logs[0], rule)
+            require_alike(logs, ignored=FREE)  # plugins and data
             tuned.append(_tune(logs, own, rule))
     return _labelled(tuned, [logs[0] for logs in groups.values()])
 
@@ -103,7 +104,7 @@ def ranked(found: Iterable[Log], criterion: str) -> list[TunedSetting]:
 def _labelled(tuned: list[TunedSetting], logs: list[Log]) -> list[TunedSetting]:
     """The settings with labels; ``logs``: one of each."""
     found: dict[Path, str] = {}
-    for group in group_runs(logs, ignored={*IGNORED, *FREE}):
+    for group in groups_of(logs, ignored={*IGNORED, *FREE}):
         found |= {log.path: group.label for log in group.logs}
     labelled = []
     for one, log in zip(tuned, logs, strict=True):
@@ -158,7 +159,7 @@ def _tune(logs: list[Log], settings: dict[str, Any], rule: Criterion) -> TunedSe
     steps: dict[float, list[Log]] = {}
     for log in logs:
         steps.setdefault(_step(log)[1], []).append(log)
-    candidates = [_candidate(step, steps[step], seeds, rule) for step in sorted(steps)]
+    candidates = [_candidate(step, once(steps[step]), seeds, rule) for step in sorted(steps)]
     scored = [c for c in candidates if c.score is not None]
     chosen = min(scored, key=lambda c: (c.score, c.step)) if scored else None
     edge = len(candidates) > 1 and chosen in (candidates[0], candidates[-1])

@@ -26,7 +26,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_target(
         parser,
         required=False,
-        help="count costs until this level; repeatable (default: powers of ten of grad_norm_sq)",
+        help="count costs until this, as `mpisim table` does; repeatable (default: powers of ten of"
+        " grad_norm_sq)",
     )
     parser.add_argument(
         "--network",
@@ -39,7 +40,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def report_command(args: argparse.Namespace, argv: list[str]) -> int:
-    """Write the page about all logs that can be read, then raise why the first other cannot."""
+    """Write the page about all logs that can be read."""
     from mpisim.analysis.link_model import parse as links
     from mpisim.analysis.log_files import below, readable
     from mpisim.analysis.log_order import by_settings
@@ -52,12 +53,9 @@ def report_command(args: argparse.Namespace, argv: list[str]) -> int:
     networks = [links(text) for text in args.network or NETWORKS]
     targets = [target(text) for text in args.target]
     logs, refused = readable(by_settings(below(args.folder)))
-    if logs:
-        page = report(
-            args.folder, logs, networks=networks, targets=targets, title=args.title, refused=refused
-        )
-        write_output(args.out, page.encode())
-        print(args.out)
-    if refused:
-        raise refused[0]
+    page = report(
+        args.folder, logs, networks=networks, targets=targets, title=args.title, refused=refused
+    )
+    write_output(args.out, page.encode())
+    print(args.out)
     return 0

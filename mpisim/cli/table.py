@@ -16,7 +16,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_target(
         parser,
         required=True,
-        help="count until this level is reached, such as grad_norm_sq=1e-3; repeatable",
+        help="count until this is met: grad_norm_sq=1e-3, or 'test_accuracy>=0.9'; repeatable",
     )
     parser.add_argument(
         "--network",
@@ -49,12 +49,11 @@ def add_target(parser: argparse.ArgumentParser, required: bool, help: str) -> No
 def table_command(args: argparse.Namespace, argv: list[str]) -> int:
     from mpisim.analysis.cost_table import table
     from mpisim.analysis.link_model import parse as links
-    from mpisim.analysis.log_files import find
+    from mpisim.analysis.log_files import find, readable
     from mpisim.analysis.targets import parse
-    from mpisim.runs.log.reader import read_experiments
 
     targets = [parse(text) for text in args.target]
     network = None if args.network is None else links(args.network)
-    logs = read_experiments(find(args.logs))
+    logs, _ = readable(find(args.logs))
     print(table(logs, targets, args.form or "text", network, bool(args.framing)))
     return 0

@@ -18,6 +18,7 @@ from mpisim.analysis.claims import (
     every,
     judge,
     number,
+    pairs,
     seed,
     value_at,
 )
@@ -34,11 +35,6 @@ COSTS = {EPOCHS: "epochs", BITS: "bits"}
 
 Runs = Sequence[Log]  # of a method, one for each seed
 ABOUT = 1.6  # "around" 32 times means up to this factor
-
-
-def pairs(own: Runs, rival: Runs) -> list[tuple[Log, Log]]:
-    """The runs of two methods with the same seed."""
-    return [(a, b) for a in own for b in rival if seed(a) == seed(b)]
 
 
 def gone(method: str) -> Evidence:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
-from mpisim.analysis.claims import Claim, Evidence, Verdict, decided, every, judge, state
+from mpisim.analysis.claims import Claim, Evidence, Verdict, decided, every, judge, pairs, state
 from mpisim.analysis.curves import EPOCHS, LOSS, NORM, Axis
 
 from .equal_cost import (
@@ -22,7 +22,6 @@ from .equal_cost import (
     better,
     gone,
     name,
-    pairs,
 )
 from .said import AHEAD_10, DIVERGES_9, EARLY, MIDWAY, WORSE
 

@@ -18,6 +18,7 @@ import numpy as np
 from mpisim.analysis import labels
 from mpisim.analysis.claims import state
 from mpisim.analysis.curves import UNIFORM
+from mpisim.analysis.run_groups import one_setting
 from mpisim.analysis.study import complete_logs
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import Log
@@ -50,7 +51,7 @@ def share_of_bound(logs: list[Log]) -> np.ndarray:
     logs, which differ in the seed, is for E.
     """
     rows = min(log.rows for log in logs)
-    mean = np.mean([UNIFORM.values(log)[:rows] for log in logs], axis=0)
+    mean = np.mean([UNIFORM.values(log)[:rows] for log in one_setting(logs)], axis=0)
     bound = 2 * logs[0].column("loss")[0] / float(logs[0].attrs["stepsize"])
     return mean * logs[0].column("round")[:rows] / bound
 

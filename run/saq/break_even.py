@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mpisim.analysis.claims import number, seed
+from mpisim.analysis.claims import number, pairs
 from mpisim.analysis.curves import Axis
 from mpisim.runs.log.reader import Log
 
@@ -63,17 +63,17 @@ class BreakEven:
 
 def break_even(plus: Sequence[Log], rival: Sequence[Log], cost: Axis) -> BreakEven | None:
     """Of the runs on the seeds that both have; None without any."""
-    pairs = [(a, b) for a in plus for b in rival if seed(a) == seed(b)]
-    if not pairs:
+    both = pairs(plus, rival)
+    if not both:
         return None
-    found = [measured(a, b, cost) for a, b in pairs]
+    found = [measured(a, b, cost) for a, b in both]
     reached = [one for one in found if one is not None]
     place = None
     if len(reached) == len(found):
         place = _median([one for one, _ in reached])
     spent = float(np.median([spent for _, spent in reached])) if place else NAN
-    rounds = min(int(b.column("round")[-1]) for _, b in pairs)
-    return BreakEven(_median([predicted(a, b, cost) for a, b in pairs]), place, spent, rounds)
+    rounds = min(int(b.column("round")[-1]) for _, b in both)
+    return BreakEven(_median([predicted(a, b, cost) for a, b in both]), place, spent, rounds)
 
 
 def measured(plus: Log, rival: Log, cost: Axis) -> tuple[Place, float] | None:

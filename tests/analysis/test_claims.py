@@ -105,6 +105,18 @@ def test_holds_with_ratio_spread_and_sign_of_every_seed(make):
     assert compare("", slow, fast, ROUNDS).verdict is FAILS
 
 
+def test_a_side_is_one_setting_with_each_seed_once(make):
+    fast, slow = [make(0.4, 1), make(0.5, 2)], [make(0.2, 1), make(0.25, 2)]
+    whole = compare("", fast, slow, ROUNDS)
+    assert compare("", [*fast, *fast], [*slow, slow[0]], ROUNDS) == whole
+    mixed = [*slow, make(0.1, 3, stepsize="0.5")]
+    for sides in ((fast, mixed), (mixed, fast)):
+        with pytest.raises(InputError, match=r"differ in method\.stepsize: theory and 0\.5"):
+            compare("", *sides, ROUNDS)
+    found = compare("", fast, mixed, ROUNDS, over=("method.stepsize",))
+    assert found.numbers["seeds"] == [1, 2]
+
+
 def test_the_strongest_bound_is_told(make):
     """To 0.1 in 12 of the 50 rounds that the other needs more of, to 0.01 in 24, to 0.001 in 35."""
     found = compare("", [make(0.2)], [make(0.02)], ROUNDS)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from mpisim.analysis import latex
+from mpisim.analysis.api import table
 from mpisim.analysis.link_model import parse as links
 from mpisim.analysis.modelled import ModelledSeconds
 from mpisim.analysis.targets import parse
@@ -118,10 +119,86 @@ def test_seconds_of_runs_on_too_few_cores_have_a_note(make_log, capsys, form):
     assert "the runs had more ranks than cores" in text
 
 
-@pytest.mark.parametrize("text", ["", "loss", "=1", "loss=", "loss=a", "loss=nan", "loss=1=2"])
+NONE = ["", "loss", "=1", "loss=", "loss=a", "loss=nan", "loss=1=2", "loss>1", "loss<1", "loss>==1"]
+
+
+@pytest.mark.parametrize("text", [*NONE, ">=1", "loss=<1", "loss<=>=1"])
 def test_targets_that_are_none(text):
-    with pytest.raises(InputError, match="it must be COLUMN=LEVEL, such as grad_norm_sq=1e-3"):
+    with pytest.raises(InputError) as error:
         parse(text)
+    assert str(error.value) == (
+        f"--target: {text!r} is not allowed; it must be COLUMN=LEVEL, COLUMN<=LEVEL or"
+        " COLUMN>=LEVEL, such as grad_norm_sq=1e-3"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("grad_norm_sq=1e-6", "grad_norm_sq ≤ 1e-06"),
+        ("loss<=0.1", "loss ≤ 0.1"),
+        (" loss >= 0.1", "loss ≥ 0.1"),
+        ("test_accuracy=0.9", "test_accuracy ≥ 0.9"),
+        ("test_accuracy>=0.9", "test_accuracy ≥ 0.9"),
+        ("train_accuracy<=0.9", "train_accuracy ≤ 0.9"),
+        ("bits_up>=1e6", "bits_up ≥ 1e+06"),
+        ("suboptimality=0", "suboptimality ≤ 0"),
+    ],
+)
+def test_a_column_has_a_direction(text, shown):
+    assert str(parse(text)) == shown and parse(shown.replace("≤", "<=").replace("≥", ">=")).y
+
+
+COUNTERS = ("bits_up", "bits_total", "framing_bits_down", "round", "oracle_calls", "seconds")
+
+
+@pytest.mark.parametrize("name", [*COUNTERS, "time_compute", "bits_up_max"])
+@pytest.mark.parametrize("sign", ["=", "<="])
+def test_what_a_run_spends_has_no_target_below(name, sign):
+    """It only grows, so row 0 would meet any."""
+    with pytest.raises(InputError) as error:
+        parse(f"{name}{sign}1e6")
+    assert str(error.value) == (
+        f"--target: '{name}{sign}1e6' is not allowed; {name} grows with the rounds: it must be"
+        f" {name}>=1e6, or a target of a column that falls, such as grad_norm_sq=1e-3"
+    )
+
+
+def test_an_accuracy_is_met_from_above(make_log, capsys):
+    rising = [{"test_accuracy": np.minimum(0.9, k * K)} for k in (0.1, 0.05)]
+    logs = [make_log(seed=s, columns=own) for s, own in enumerate(rising)]
+    for text in ("test_accuracy=0.8", "test_accuracy>=0.8"):
+        [row] = csv.DictReader(io.StringIO(output(capsys, *logs, "--target", text, "--csv")))
+        assert (row["reached"], row["round"]) == ("2", "12.0")  # 8 and 16
+        assert (row["target"], row["sign"], row["at_start"]) == ("0.8", ">=", "0")
+    logs.append(make_log(seed=3, columns={"test_accuracy": 0.01 * K}))
+    text = output(capsys, *logs, "--target", "test_accuracy=0.8")
+    assert "test_accuracy ≥ 0.8" in text and "2 of 3 runs reach it: ended at 0.5" in text
+    costs = table(logs[:2], 0.8, "test_accuracy")
+    assert [cost.round for cost in costs] == [8, 16]
+    assert [cost.round for cost in table(logs[:2], "test_accuracy<=0.04")] == [0, 0]
+    with pytest.raises(InputError, match="bits_up grows with the rounds: it must be bits_up>=1000"):
+        table(logs, 1e6, "bits_up")
+
+
+def test_a_target_met_at_the_start_is_told(make_log, capsys):
+    logs = [make_log(), make_log(seed=2, columns={"loss": 2 / (1 + K)})]
+    text = output(capsys, *logs, "--target", "loss=3")
+    assert "  0 ± 0, met at the start  " in text
+    text = output(capsys, *logs, "--target", "loss=1")
+    assert "  0.5 ± 0.7071, met at the start by 1 of 2  " in text
+    assert "at the start" not in output(capsys, *logs, "--target", "loss=0.5")
+    text = output(capsys, *logs, "--target", "loss>=0.5", "--latex")
+    assert r"loss $\ge$ 0.5" in text and "met at the start" in text
+    [row] = csv.DictReader(io.StringIO(output(capsys, *logs, "--target", "loss=1", "--csv")))
+    assert (row["sign"], row["at_start"]) == ("<=", "1")
+
+
+def test_a_budget_may_be_a_target(make_log, capsys):
+    """Bits of all workers, as in the log."""
+    text = output(capsys, make_log(), "--target", "bits_up>=36000", "--csv")
+    [row] = csv.DictReader(io.StringIO(text))
+    assert float(row["round"]) == np.ceil((36000 - 20000) / 1600)
 
 
 def test_a_column_that_is_not_there(make_log, capsys):

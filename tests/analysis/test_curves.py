@@ -22,7 +22,8 @@ def test_mean_is_geometric_and_band_one_deviation_of_the_log(make_log):
 
 
 def test_linear_axis_takes_the_arithmetic_mean(make_log):
-    logs = [read(make_log(columns={"grad_norm_sq": np.full(51, v)})) for v in (1.0, 3.0)]
+    pairs = enumerate((1.0, 3.0))
+    logs = [read(make_log(seed=s, columns={"grad_norm_sq": np.full(51, v)})) for s, v in pairs]
     curve = over_seeds(logs, ROUND, Axis("grad_norm_sq", log=False))
     np.testing.assert_allclose(curve.y, 2.0)
     np.testing.assert_allclose(curve.high - curve.y, np.sqrt(2))
@@ -31,9 +32,10 @@ def test_linear_axis_takes_the_arithmetic_mean(make_log):
 def test_runs_with_other_x_meet_on_a_common_grid(make_log):
     """y = x^-2 whatever x a run was logged at: the mean must be the same law where both are."""
     logs = []
-    for factor in (1.0, 1.7):
+    for seed, factor in enumerate((1.0, 1.7)):
         bits = 5 * factor * 100 * np.arange(1, 52)
-        logs.append(read(make_log(columns={"bits_up": bits, "grad_norm_sq": (bits / 5) ** -2.0})))
+        columns = {"bits_up": bits, "grad_norm_sq": (bits / 5) ** -2.0}
+        logs.append(read(make_log(seed=seed, columns=columns)))
     curve = over_seeds(logs, Axis("bits_up", log=True), Y)
     assert curve.x[0] == pytest.approx(100) and curve.x[-1] == pytest.approx(5100)
     np.testing.assert_allclose(curve.y, 1 / (curve.x * np.maximum(curve.x, 170)), rtol=1e-9)
@@ -48,6 +50,7 @@ def test_the_mean_begins_with_the_run_that_begins_first(make_log):
     logs = [
         read(
             make_log(
+                seed=int(start),
                 rounds=20,
                 columns={"grad_norm_sq": 100.0 - k, "time_other": start + k},
                 drop=[*phases, "time_server", "time_optimizer"],
@@ -71,7 +74,7 @@ def test_a_run_is_at_its_start_until_its_first_row_beyond_zero(make_log):
         {"bits_up": 5 * bits * np.arange(3), "grad_norm_sq": np.array([16.0, 4.0, 1.0])}
         for bits in (10, 40)
     ]
-    logs = [read(make_log(rounds=2, columns=own)) for own in columns]
+    logs = [read(make_log(seed=s, rounds=2, columns=own)) for s, own in enumerate(columns)]
     curve = over_seeds(logs, Axis("bits_up", log=True), Y)
     assert curve.x[0] == pytest.approx(10) and curve.x[-1] == pytest.approx(20)
     assert curve.y[0] == pytest.approx(np.sqrt(4 * 16))
@@ -118,3 +121,17 @@ def test_the_grid_begins_with_the_first_run_and_ends_with_the_first(xs, ends):
     for log in (True, False):
         grid = common_grid([np.array(x, float) for x in xs], log)
         assert (grid[0], grid[-1]) == ends and len(grid) == (400 if ends[0] < ends[1] else 1)
+
+
+def test_a_mean_is_over_seeds_alone(make_log):
+    one, two = (read(make_log(seed=seed, rate=0.1 * seed)) for seed in (1, 2))
+    curve = over_seeds([one, two, one], ROUND, Y)
+    np.testing.assert_array_equal(curve.y, over_seeds([one, two], ROUND, Y).y)
+    other = read(make_log(seed=3, stepsize="0.5"))
+    with pytest.raises(InputError, match=r"differ in method\.stepsize: theory and 0\.5"):
+        over_seeds([one, two, other], ROUND, Y)
+    over_seeds([one, two, other], ROUND, Y, over=("method.stepsize",))
+    other = read(make_log(seed=3, attrs={"ranks": 7}))
+    over_seeds([one, other], ROUND, Y)
+    with pytest.raises(InputError, match="differ in ranks: 2 and 7"):
+        over_seeds([one, other], Axis("seconds", log=True), Y)

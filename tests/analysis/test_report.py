@@ -150,10 +150,10 @@ def test_values_without_end_are_not_drawn(make_log, write):
     assert np.isfinite([points["y"], points["high"]]).all()
 
 
-def test_what_cannot_be_read_is_on_the_page_and_an_error(make_log, write, capsys, tmp_path):
+def test_what_cannot_be_read_is_passed_over_and_on_the_page(make_log, write, capsys, tmp_path):
     make_log()
     (tmp_path / "broken.h5").write_bytes(b"nothing")
-    text, data = write(code=2)
+    text, data = write()
     assert "Not read: " in text and "broken.h5: not a log" in text and data["sections"]
     assert "broken.h5: not a log" in capsys.readouterr().err
 

@@ -1,9 +1,14 @@
 """Which logs make one curve, and what the legend says of it."""
 
+import json
+import shutil
+
 import h5py
+import numpy as np
 import pytest
 
-from mpisim.analysis.run_groups import group_runs
+from mpisim.analysis.run_groups import group_runs, one_setting
+from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import read, read_all
 
 TOPK = 'name = "topk"\nk = 10'
@@ -28,12 +33,116 @@ def test_a_smaller_budget_is_no_further_seed(make_log):
         file.attrs["config"] += "stop = { bits_up = 6400.0 }\n"
     [group] = group_runs(read_all([long, short]))
     assert [log.path for log in group.logs] == [long]
-    [group] = group_runs(read_all([long, long]))  # with the same budget, all that are named
-    assert len(group.logs) == 2
     with h5py.File(short, "r+") as file:  # a parameter may depend on run.rounds
         file["rounds/loss"][3] *= 2
-    [group] = group_runs(read_all([long, short]))
-    assert [log.path for log in group.logs] == [long, short]
+    said = r"log2\.h5 and .*log1\.h5: both have seed 1 of one experiment, but loss differs in round"
+    said += r" 3; leave out one \(run\.rounds, run\.stop\.bits_up differ\)"
+    with pytest.raises(InputError, match=said):
+        group_runs(read_all([long, short]))
+
+
+def test_a_seed_counts_once_whatever_its_file(make_log, tmp_path):
+    one, two = make_log(), make_log(seed=2)
+    copy = shutil.copy(one, tmp_path / "copy.h5")
+    [group] = group_runs(read_all([one, two, copy, one]))
+    assert [log.path for log in group.logs] == [one, two]
+    with h5py.File(copy, "r+") as file:  # clocks are another machine's
+        file["rounds/time_compute"][...] *= 3
+        file.attrs["host"] = "elsewhere"
+    assert len(group_runs(read_all([one, copy]))[0].logs) == 1
+    with h5py.File(copy, "r+") as file:
+        file["rounds/grad_norm_sq"][7] = np.nan
+    with pytest.raises(InputError, match=r"log1.h5 and .*copy.h5: .* grad_norm_sq differs in rou"):
+        group_runs(read_all([one, copy]))
+    with h5py.File(copy, "r+") as file:  # it may go on from an earlier checkpoint
+        file.attrs["status"] = "running"
+    assert [log.path for log in group_runs(read_all([copy, one]))[0].logs] == [copy]
+
+
+def test_rows_of_a_seed_are_compared_where_both_have_one(make_log):
+    k = np.arange(0, 51, 10)
+    rare = {"round": k, "loss": 1 / (1 + k), "grad_norm_sq": np.exp(-0.1 * k)}
+    named = ("bits_up", "bits_down", "bits_up_max", "framing_bits_up", "framing_bits_down")
+    drop = (*named, "paper_bits_up", "oracle_calls", "time_compute", "time_compress", "time_other")
+    drop += ("time_encode", "time_communicate", "time_decode", "time_server", "time_optimizer")
+    paths = [make_log(columns=rare, drop=drop), make_log()]
+    [group] = group_runs(read_all(paths))
+    assert [log.path for log in group.logs] == paths[1:]  # as long, and with more rows
+
+
+CODE = {"module mine": "aaaa", "module mpisim.runs.loop": "bbbb", "processor": "x86-64"}
+
+
+def code(**changed):
+    words = {name.replace("_", " ", 1): text for name, text in changed.items()}
+    return {"code": json.dumps(CODE | words)}
+
+
+def test_other_code_sets_runs_apart(make_log):
+    """A plugin of the same name, or modules of mpisim; not the processor, nor what did not run."""
+    same = [make_log(seed=1, attrs=code() | {"source": "1"})]
+    same += [make_log(seed=2, attrs=code(processor="arm") | {"source": "2"})]
+    assert labels(*same) == [""]
+    mine = make_log(seed=3, attrs=code(module_mine="cccc"))
+    assert labels(*same, mine) == ["module mine = aaaa", "module mine = cccc"]
+    far = make_log(seed=3, attrs=code(module_mine="cccc") | {"ranks": 7})
+    timed = ["2 ranks, module mine = aaaa", "7 ranks, module mine = cccc"]
+    assert labels(*same, far, by_ranks=True) == timed
+    words = code(module_mine="cccc")["code"].replace("bbbb", "dddd")
+    both = labels(*same, make_log(seed=4, attrs={"code": words}))
+    assert both[0].startswith("module mine and 1 more = ") and len(set(both)) == 2
+
+
+def test_a_sweep_has_judged_the_code_of_mpisim(make_log):
+    """It runs a point again whose log other modules wrote, unless the user accepts them."""
+    words = {"code": code()["code"].replace("bbbb", "dddd")}
+    logs = read_all([make_log(attrs=code()), make_log(seed=2, attrs=words)])
+    assert one_setting(logs) == logs
+
+
+def test_other_methods_have_other_modules_without_a_word(make_log):
+    other = {"code": json.dumps({"module mpisim.methods.estimators.diana": "eeee"})}
+    paths = [make_log(attrs=code()), make_log(method="diana", attrs=other)]
+    assert labels(*paths) == ["MARINA", "DIANA"]
+
+
+def test_other_content_of_the_data_sets_runs_apart(make_log):
+    texts = [f"non-convex loss on mine.txt sha256:{digit * 8}" for digit in "12"]
+    paths = [make_log(seed=s, attrs={"problem": text}) for s, text in enumerate(texts)]
+    assert labels(*paths) == ["data sha256 = 11111111", "data sha256 = 22222222"]
+
+
+def test_logs_without_an_experiment_are_not_merged(make_log, tmp_path):
+    (tmp_path / "below").mkdir()
+    paths = [make_log(attrs={"config": ""}), make_log(attrs={"config": ""}, seed=2)]
+    paths[1] = paths[1].rename(tmp_path / "below" / paths[0].name)
+    assert len(set(labels(*paths))) == 2
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"stepsize": "0.5"}, "method.stepsize: theory and 0.5"),
+        ({"compressor": 'name = "randk"\nk = 5'}, "compressor.k: 10 and 5"),
+        ({"compressor": NONE}, "compressor.name: randk and identity"),
+        ({"attrs": {"code": '{"module mine": "a"}'}}, "module mine: nothing and a"),
+    ],
+)
+def test_one_setting_names_what_differs(make_log, more, said):
+    logs = read_all([make_log(), make_log(seed=2), make_log(seed=3, **more)])
+    with pytest.raises(InputError) as error:
+        one_setting(logs)
+    assert str(error.value).startswith(f"{logs[0].path} and {logs[2].path}: differ in {said}; ")
+    assert "\n" not in str(error.value)
+
+
+def test_one_setting_over_what_is_named(make_log):
+    logs = read_all([make_log(stepsize=step) for step in ("0.5", "0.25", "0.5")])
+    assert one_setting(logs, over=("method.stepsize",)) == logs[:2]
+    ranks = read_all([make_log(seed=s, attrs={"ranks": s}) for s in (1, 2)])
+    assert one_setting(ranks) == ranks
+    with pytest.raises(InputError, match="differ in ranks: 1 and 2"):
+        one_setting(ranks, by_ranks=True)
 
 
 def test_methods_and_compressors_have_their_papers_names(make_log):

@@ -5,6 +5,7 @@ import io
 import os
 import signal
 
+import h5py
 import numpy as np
 import pytest
 
@@ -88,11 +89,28 @@ def test_logs_without_rows_or_columns_are_listed(make_log, capsys):
     assert (second["status"], second["round"], second["seconds"]) == ("running", "", "")
 
 
-def test_what_cannot_be_read_is_named_after_the_others(folder, capsys):
+def test_what_cannot_be_read_is_passed_over(folder, capsys):
     (folder / "broken.h5").write_bytes(b"nothing")
-    assert main(["list", str(folder)]) == 2
+    (folder / "empty.h5").touch()
+    assert main(["list", str(folder)]) == 0
     out, err = capsys.readouterr()
-    assert len(out.splitlines()) == 4 and "broken.h5: not a log" in err
+    assert len(out.splitlines()) == 4
+    assert err.splitlines() == [
+        f"mpisim: passed over: {folder}/broken.h5: not a log: not an HDF5 file",
+        f"mpisim: passed over: {folder}/empty.h5: not a log: the file is empty",
+    ]
+
+
+def test_a_folder_without_any_good_log_is_a_mistake(tmp_path, capsys):
+    (tmp_path / "broken.h5").write_bytes(b"nothing")
+    with h5py.File(tmp_path / "other.h5", "w") as file:
+        file["x"] = 1.0
+    for command in (["list"], ["report", "-o", f"{tmp_path}/a.html"], ["table", "--target=loss=1"]):
+        assert main([*command, str(tmp_path)]) == 2
+        out, err = capsys.readouterr()
+        assert len(err.splitlines()) == 3 and not out and not (tmp_path / "a.html").exists()
+        assert "broken.h5: not a log" in err and "other.h5: not an mpisim log" in err
+        assert err.splitlines()[-1] == "mpisim: none of the 2 files is a log that can be read"
 
 
 def test_a_log_that_makes_hdf5_crash_hides_no_other(folder, capsys, monkeypatch):
@@ -105,7 +123,7 @@ def test_a_log_that_makes_hdf5_crash_hides_no_other(folder, capsys, monkeypatch)
         return original(path, file)
 
     monkeypatch.setattr(reader, "_read", read)
-    assert main(["list", str(folder)]) == 2
+    assert main(["list", str(folder)]) == 0
     out, err = capsys.readouterr()
     assert len(out.splitlines()) == 3 and "log1.h5: the file is damaged: HDF5 crashed" in err
 

@@ -18,10 +18,12 @@ BITS = 5 * 320 * np.maximum(ROUNDS - 1, 0)
 
 
 @pytest.fixture
-def logs(make_log):
-    """A function that writes the logs of both methods, DASHA's with ``bits_up``."""
+def logs(make_log, tmp_path):
+    """A function that writes the logs of both methods, DASHA's with ``bits_up``, and no others."""
 
     def make(bits_up=BITS):
+        for before in tmp_path.glob("*.h5"):
+            before.unlink()
         for method, steps in (("marina", MARINA), ("dasha", DASHA)):
             for step, (gradient, loss) in steps.items():
                 columns = {"grad_norm_sq": np.exp(-gradient * ROUNDS)}

@@ -173,6 +173,25 @@ def test_a_new_study_runs_as_it_is(tmp_path, monkeypatch, capsys):
     assert "papers/mine: exists already" in capsys.readouterr().err
 
 
+@pytest.mark.slow
+def test_a_new_study_with_a_grid_of_steps(tmp_path, monkeypatch, capsys):
+    """The best step of each method is drawn and judged; three seeds are three."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", "study", "mine"]) == 0
+    file = tmp_path / "mine" / "fig1.toml"
+    few = file.read_text().replace("rounds = 200", "rounds = 40")
+    file.write_text(few.replace("run.seed", "multiples = [1, 2]\nrun.seed"))
+    capsys.readouterr()
+    assert main(["study", "mine", "fig1"]) == 0
+    said = capsys.readouterr().out
+    assert len(list(Path("logs/mine-fig1").glob("*.h5"))) == 12
+    assert set(re.findall(r"(\d+) seeds", said)) == {"3"}
+    sizes = "[[sweep.sizes]]\nproblem.workers = {}\n"
+    file.write_text(few + sizes.format(10) + sizes.format(5))
+    assert main(["study", "mine", "fig1"]) == 2  # which are two curves, or a choice
+    assert "differ in problem.workers: 10 and 5; " in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("grid", ["", "problem = 3"])
 def test_a_grid_without_a_problem_is_listed_and_refused(grid, made, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

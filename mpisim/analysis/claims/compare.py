@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from mpisim.analysis.claims.table import number
 from mpisim.analysis.claims.verdict import Evidence, Verdict
 from mpisim.analysis.curves import GRADIENT, Axis
 from mpisim.analysis.oversubscription import WHY, oversubscribed
+from mpisim.analysis.run_groups import one_setting
 from mpisim.runs.log.reader import Log
 
 CLEAR = 1.03  # ratios within this factor of 1 are a tie
@@ -74,28 +75,30 @@ def compare(
     targets: Targets = DECADES,
     x_more: Axis | None = None,
     paired: Callable[[Log, Log], bool] | None = None,
+    over: Collection[str] = (),
 ) -> Evidence:
     """Evidence that ``less`` spends less on ``x`` than ``more`` to get down to a fixed target.
 
-    Runs are compared on each seed that both have, at the deepest target that every seed decides. A
-    run that was cut off above the target needs more than its budget, which decides where the other
-    got there for less; the ratio at the deepest target that all reached, or the strongest bound, is
-    told beside it. Targets below the noise floor of a run decide nothing. ``x_more`` is the axis of
-    ``more`` where it is another one, and ``paired`` says which runs are compared if not those of
-    the same seed: a method that draws nothing has one run for all seeds, say.
+    Runs are compared on each seed that both have, once, at the deepest target that every seed
+    decides. A run that was cut off above the target needs more than its budget, which decides where
+    the other got there for less; the ratio at the deepest target that all reached, or the strongest
+    bound, is told beside it. Targets below the noise floor of a run decide nothing. ``x_more`` is
+    the axis of ``more`` where it is another one, and ``paired`` says which runs are compared if not
+    those of the same seed: a method that draws nothing has one run for all seeds, say. A side whose
+    runs differ in more than the seed and the keys ``over`` is refused: see `one_setting`.
     """
-    paired = paired or (lambda a, b: seed(a) == seed(b))
-    pairs = [(a, b) for a in less for b in more if paired(a, b)]
-    if not pairs:
+    both = pairs(less, more, x.timed, paired, over)
+    if not both:
         return Evidence(where, "no seed has both runs", Verdict.UNDECIDED)
-    if x.timed and oversubscribed(log for pair in pairs for log in pair):
+    if x.timed and oversubscribed(log for pair in both for log in pair):
         return Evidence(where, WHY, Verdict.UNDECIDED)
-    runs = [(Reach(a, x, y), Reach(b, x_more or x, y)) for a, b in pairs]
+    runs = [(Reach(a, x, y), Reach(b, x_more or x, y)) for a, b in both]
     start = max(float(run.values[0]) for pair in runs for run in pair)
     found = {target: [_ratio(a, b, target * start) for a, b in runs] for target in targets}
     whole = {t: [r for r in ratios if r] for t, ratios in found.items() if all(ratios)}
+    several = len({seed(a) for a, _ in both}) > 1
     numbers = {
-        "seeds": [seed(a) if len(less) > 1 else seed(b) for a, b in pairs],
+        "seeds": [seed(a) if several else seed(b) for a, b in both],
         "start": start,
         "floors": [[a.floor, b.floor] for a, b in runs],
         "by_target": {f"{t:g}": _numbers(ratios) for t, ratios in whole.items()},
@@ -112,6 +115,22 @@ def compare(
     if beside != target:
         measured += f", {_said(whole[beside])} to {beside:g}"
     return Evidence(where, measured, judge([r.value for r in ratios]), numbers)
+
+
+def pairs(
+    less: Sequence[Log],
+    more: Sequence[Log],
+    timed: bool = False,
+    paired: Callable[[Log, Log], bool] | None = None,
+    over: Collection[str] = (),
+) -> list[tuple[Log, Log]]:
+    """The runs of two settings that are compared, by default those of the same seed.
+
+    `InputError` where a side is not `one_setting`, on one number of ranks if its seconds count.
+    """
+    paired = paired or (lambda a, b: seed(a) == seed(b))
+    sides = [one_setting(side, timed, over) for side in (less, more)]
+    return [(a, b) for a in sides[0] for b in sides[1] if paired(a, b)]
 
 
 def _ratio(less: Reach, more: Reach, level: float) -> _Ratio | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mpisim.analysis.curves import LABELS, SUMMED, Axis
+from mpisim.analysis.curves import LABELS, Axis, grows
 from mpisim.analysis.framing import ABOVE, share
 from mpisim.analysis.link_model import Links
 from mpisim.analysis.modelled import ModelledSeconds
@@ -22,7 +22,6 @@ X = (
     Axis("oracle_calls", log=True),
     Axis("seconds", log=True),
 )
-NO_Y = {"round", "bits_up_max", *SUMMED}  # costs, like all time_*
 FIRST = "grad_norm_sq"  # the y axis that is shown first
 PLAIN = (  # TeX in labels, as text
     (r"\|", "‖"),
@@ -51,7 +50,7 @@ def y_axes(logs: Sequence[Log]) -> list[Axis]:
     names = [name for log in logs for name in (*log.columns, "mean_grad_norm_sq")]
     found = []
     for name in dict.fromkeys(sorted(names, key=lambda name: (name != FIRST, name not in LABELS))):
-        if name in NO_Y or name.startswith("time_"):
+        if grows(name):
             continue
         with_it = [log for log in logs if _has(Axis(name, log=False), log)]
         values = [log.column(name) for log in with_it]

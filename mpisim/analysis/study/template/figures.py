@@ -8,7 +8,7 @@ from typing import Any
 from mpisim.analysis import labels, panels, style
 from mpisim.analysis.claims import Claim, compare, state
 from mpisim.analysis.curves import Axis
-from mpisim.analysis.study import Figure, Grid
+from mpisim.analysis.study import Figure, Grid, best_runs
 from mpisim.runs.log.reader import Log
 
 COLOURS = {"marina": style.COLOURS[0], "diana": style.COLOURS[1]}
@@ -17,8 +17,12 @@ GRADIENT = Axis("grad_norm_sq", log=True)
 
 
 def by_method(logs: list[Log]) -> dict[str, list[Log]]:
-    """{method: its runs, one for each seed}."""
-    return {name: [log for log in logs if log.attrs["method"] == name] for name in COLOURS}
+    """{method: its runs with the best step of the grid, one for each seed}."""
+    found: dict[str, list[Log]] = {name: [] for name in COLOURS}
+    for steps in best_runs(logs):  # a setting: {step: runs}, the best step first
+        runs = next(iter(steps.values()))
+        found[runs[0].attrs["method"]] += runs
+    return found
 
 
 def draw(logs: list[Log]) -> Any:
@@ -26,7 +30,8 @@ def draw(logs: list[Log]) -> Any:
 
     def fill(panel: Any, y: Axis, x: Axis) -> None:
         for name, runs in by_method(logs).items():
-            panels.curve(panel, runs, x, y, COLOURS[name], "-")
+            if runs:
+                panels.curve(panel, runs, x, y, COLOURS[name], "-")
         panels.dress(panel, x, y, x.label(logs[0]))
 
     entries = [(labels.method(name), {"color": colour}) for name, colour in COLOURS.items()]
