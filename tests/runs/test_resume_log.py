@@ -28,7 +28,7 @@ def whole(tmp_path_factory):
 def rounds_run(monkeypatch):
     """The rounds from which runs start, from now on."""
     found, original = [], Loop.run
-    monkeypatch.setattr(Loop, "run", lambda s, k, x: found.append(k) or original(s, k, x))
+    monkeypatch.setattr(Loop, "run", lambda s: found.append(s.setup.round.k) or original(s))
     return found
 
 

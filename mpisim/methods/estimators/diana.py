@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from mpisim.core.schema import require
+from mpisim.core.state import AtServer, PerWorker
 from mpisim.methods.estimators.base import Estimator, Theory, estimator, unbiased
 from mpisim.theory import stepsizes
 from mpisim.theory.setting import Setting, Step
@@ -16,6 +17,9 @@ class DianaFamily(Estimator):
     """What DIANA and VR-DIANA share: shifts h_i, and what is sent."""
 
     alpha: float | Theory
+
+    h_i = PerWorker("shifts")
+    h = AtServer("their mean")
 
     def check(self) -> None:
         if self.alpha == "theory":

@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 
+from mpisim.core.state import PerWorker, Shared
 from mpisim.methods.estimators.base import Theory, estimator, probability
 from mpisim.methods.estimators.batches import batch_size
 from mpisim.methods.estimators.diana import DianaFamily
@@ -35,6 +36,9 @@ class VRDiana(DianaFamily):
     p: float | Theory = "theory"
     alpha: float | Theory = "theory"
 
+    w = Shared("control point")
+    mu_i = PerWorker("grad f_i(w)")
+
     def check(self) -> None:
         self.b = batch_size(self.batch, self.oracle.samples, "batch")
         self.p = probability(self.p, self.b / self.oracle.samples)
@@ -42,7 +46,7 @@ class VRDiana(DianaFamily):
 
     def start(self, x: np.ndarray) -> np.ndarray:
         self.start_shifts(x)
-        self.w, self.mu_i = x, self.oracle.gradients(x)  # mu_i = grad f_i(w)
+        self.w, self.mu_i = x, self.oracle.gradients(x)
         return self.send(self.mu_i)  # at x^0 = w^0 the minibatch difference is 0
 
     def estimate(self, x: np.ndarray) -> np.ndarray:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 import numpy as np
 from numba import njit
 
-from mpisim.comm.star import Star
 from mpisim.core.arrays import METRIC, to_host
 from mpisim.core.lanes import dot
 from mpisim.core.lazy_rows import LazyRows, row_blocks
 from mpisim.core.ordered_sums import add_rows
+from mpisim.core.state import Shared
 from mpisim.methods.oracle import LazyGradients
-from mpisim.problems.base import Problem
 from mpisim.runs.log.schema import Column
 from mpisim.runs.metrics.base import Metric, metric
 
@@ -28,14 +27,15 @@ class Adaptive(Metric):
     x did not move. Each logged row computes the gradients at both points.
     """
 
-    columns: ClassVar[list[Column]] = [
+    columns: ClassVar[Sequence[Column]] = [
         ("adaptive_L_plus_sq", np.float64, "1", "(L_+^t)^2 of the step from x^{k-1} to x^k"),
         ("adaptive_L_pm_sq", np.float64, "1", "(L_±^t)^2 of the step from x^{k-1} to x^k"),
     ]
 
-    def __init__(self, star: Star, problem: Problem, logged: Callable[[int], bool]):
-        super().__init__(star, problem, logged)
-        self.last: np.ndarray | None = None
+    last = Shared("x^{k-1}")
+
+    def check(self) -> None:
+        self.last = None
 
     def passed(self, x: np.ndarray) -> None:
         self.last = x

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 
-from mpisim.comm.star import Star
 from mpisim.core.arrays import METRIC, to_host
 from mpisim.core.lanes import dot, sum_of
 from mpisim.core.lazy_rows import LazyRows, row_blocks
 from mpisim.core.ordered_sums import add_rows
+from mpisim.core.state import AtServer, Shared
 from mpisim.methods.optimizers import Moments
-from mpisim.problems.base import Problem
 from mpisim.runs.log.schema import Column
 from mpisim.runs.metrics.base import Metric, metric
 
@@ -28,18 +27,19 @@ class Estimates(Metric):
     warm-up), and for v without one.
     """
 
-    columns: ClassVar[list[Column]] = [
+    columns: ClassVar[Sequence[Column]] = [
         ("error_up", np.float64, "1", "|g^ - g| of round k - 1: server against gradients"),
         ("error_down", np.float64, "1", "|g~ - g^| of round k - 1: workers against server"),
         ("v_mean", np.float64, "1", "mean of the coordinates of Adam's v before round k"),
         ("v_max", np.float64, "1", "largest coordinate of Adam's v before round k"),
     ]
 
-    def __init__(self, star: Star, problem: Problem, logged: Callable[[int], bool]):
-        super().__init__(star, problem, logged)
-        self.g: np.ndarray | None = None
-        self.errors = (np.nan, np.nan)
-        self.round = -1  # whose errors they are
+    g = Shared("the mean gradient of the round in progress")
+    errors = AtServer("of its estimates")
+    round = AtServer("whose errors they are")
+
+    def check(self) -> None:
+        self.g, self.errors, self.round = None, (np.nan, np.nan), -1
 
     def fresh(self, g_i: np.ndarray | LazyRows) -> None:
         if not self.logged(self.star.round + 1):
@@ -61,6 +61,7 @@ class Estimates(Metric):
             g_hat, g = to_host(g_hat, METRIC), to_host(g, METRIC)
             self.errors = _distance(g_hat, self.g), _distance(g, g_hat)
             self.round = self.star.round
+        self.g = None
 
     def values(self, x: np.ndarray) -> tuple[float, ...]:
         errors = self.errors if self.round == self.star.round - 1 else (np.nan, np.nan)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 
-from mpisim.comm.star import Star
 from mpisim.comm.upload import Upload
 from mpisim.core.lazy_rows import LazyRows
-from mpisim.problems.base import Problem
+from mpisim.core.state import PerWorker, Shared
 from mpisim.runs.log.schema import Column
 from mpisim.runs.metrics.base import Metric, metric
 
@@ -27,14 +26,15 @@ class Layers(Metric):
     its key ``layerwise``, and ``rank-k`` do that.
     """
 
-    columns: ClassVar[list[Column]] = [_column(0)]  # of a run: one for each layer
+    columns: ClassVar[Sequence[Column]] = [_column(0)]  # of a run: one for each layer
 
-    def __init__(self, star: Star, problem: Problem, logged: Callable[[int], bool]):
-        super().__init__(star, problem, logged)
-        self.count = len(problem.layers)
-        self.columns = [_column(layer) for layer in range(self.count)]  # type: ignore[misc]
-        self.bits = np.full((star.m, self.count), np.nan)
-        self.round = -1  # whose bits they are
+    bits = PerWorker("of each layer, (m, layers)")
+    round = Shared("whose bits they are")
+
+    def check(self) -> None:
+        self.count = len(self.problem.layers)
+        self.columns = tuple(map(_column, range(self.count)))  # type: ignore[misc]
+        self.bits, self.round = np.full((self.star.m, self.count), np.nan), -1
 
     def up(self, v: np.ndarray | LazyRows, upload: Upload) -> None:
         if not self.logged(self.star.round + 1):

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 from numba import njit
 
-from mpisim.comm.star import Star
 from mpisim.comm.upload import Upload
 from mpisim.core.arrays import METRIC, to_host
 from mpisim.core.lazy_rows import LazyRows
-from mpisim.problems.base import Problem
+from mpisim.core.state import AtServer, PerWorker, Shared
 from mpisim.runs.log.schema import Column
 from mpisim.runs.metrics.base import Metric, metric
 
@@ -26,7 +25,7 @@ class Pi(Metric):
     if nothing was compressed in it.
     """
 
-    columns: ClassVar[list[Column]] = [
+    columns: ClassVar[Sequence[Column]] = [
         ("pi_up", np.float64, "1", "|C(v) - v|^2 / |v|^2 of round k - 1, mean over its senders"),
         ("pi_up_max", np.float64, "1", "|C(v) - v|^2 / |v|^2 of round k - 1, largest of a sender"),
         ("pi_down", np.float64, "1", "|C(v) - v|^2 / |v|^2 of round k - 1, at the server"),
@@ -38,9 +37,13 @@ class Pi(Metric):
         ),
     ]
 
-    def __init__(self, star: Star, problem: Problem, logged: Callable[[int], bool]):
-        super().__init__(star, problem, logged)
-        self.starts = np.concatenate([[0], np.cumsum(problem.layers)])
+    pi_i = PerWorker("of its senders")
+    pi = AtServer("of the server's message")
+    pi_code = AtServer("of it, by layer")
+    round = Shared("whose values they are")
+
+    def check(self) -> None:
+        self.starts = np.concatenate([[0], np.cumsum(self.problem.layers)])
         self._forget()
 
     def _forget(self) -> None:
