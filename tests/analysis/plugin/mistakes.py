@@ -128,15 +128,9 @@ MISTAKES = {
     ),
     "state that no checkpoint holds": (
         METHOD,
-        ("self.h_i = 0 * self.oracle.gradients(x)", "self.h_i = {1, 2}"),
+        ("return self.estimate(x)", "g, self.h_i = self.estimate(x), {1, 2}\n        return g"),
         "runs",
         r"Mine\.h_i: a checkpoint cannot hold a set",
-    ),
-    "state of a worker that is the server's": (
-        METHOD,
-        ("h_i = mpisim.PerWorker", "h_i = mpisim.Shared"),
-        "begun on 1 rank",
-        r"lacks|differ|shape|operands",
     ),
     "state outside of the estimator": (
         METHOD,
