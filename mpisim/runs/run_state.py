@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mpisim.comm.clock import OPTIMIZER, OTHER, PHASES
+from mpisim.comm.clock import EVALUATE, OPTIMIZER, OTHER
 from mpisim.comm.star import Star
 from mpisim.compressors.base import Compressor
 from mpisim.core.arrays import CHECKPOINT, is_tensor, to_host
@@ -74,8 +74,10 @@ class RunState:
     def step(self, gamma: float) -> None:
         """x^{k+1} from x^k, a new array, with step size gamma. Collective."""
         star, method, k, x = self.star, self.method, self.round.k, self.x
+        star.clock.to(EVALUATE)
         for metric in self.metrics:
             metric.passed(x)
+        star.clock.to(OTHER)
         g = self.estimator.start(x) if k == 0 else self.estimator.estimate(x)
         star.clock.to(OPTIMIZER)
         gamma = gamma * method.schedule.multiple(k, self.round.rounds)
@@ -222,16 +224,13 @@ class RunState:
 
     def _require_possible(self, state: State) -> None:
         """`ValueError` or `KeyError` for wrong shapes or types, and for counts below 0."""
-        ledger, star = state["ledger"], self.star
-        _require_array("x", state["x"], "f", (self.problem.d,))
-        _require_array("seconds", state["seconds"], "f", (len(PHASES),))
-        _require_array("oracle_calls", np.asarray(state["oracle_calls"]), "i", ())
-        _require_array("start", np.asarray(state["start"]), "f", ())
-        _require_array("ledger.totals", ledger["totals"], "i", (len(star.ledger.totals),))
-        _require_array("ledger.worker_bits_up", ledger["worker_bits_up"], "i", (star.n,))
-        counts = state["seconds"], state["oracle_calls"], *ledger.values()
-        if not all((np.asarray(values) >= 0).all() for values in counts):
-            raise ValueError("counts below 0")
+        given = state | state["ledger"]
+        ours = {"x": to_host(self.x, CHECKPOINT)} | self.evaluator.state()
+        for name, value in (ours | self.star.ledger.state()).items():
+            own, found = np.asarray(value), np.asarray(given[name])
+            _require_array(name, found, own.dtype.kind, own.shape)
+            if name != "x" and (found < 0).any():
+                raise ValueError("counts below 0")
 
 
 def _with_log_every(run: Run, estimator: Estimator, problem: Problem, rows: np.ndarray) -> Run:

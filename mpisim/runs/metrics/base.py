@@ -9,10 +9,9 @@ from typing import ClassVar, Self, cast
 import numpy as np
 
 from mpisim.comm.star import Star
-from mpisim.comm.upload import Upload
+from mpisim.comm.upload import Observer
 from mpisim.core.arrays import EVALUATION, to_host
 from mpisim.core.lanes import dot
-from mpisim.core.lazy_rows import LazyRows
 from mpisim.core.registry import Names
 from mpisim.core.state import Stateful
 from mpisim.methods.optimizers import Optimizer
@@ -32,7 +31,7 @@ def metric(name: str):
     return register
 
 
-class Metric(Stateful, ABC):
+class Metric(Stateful, Observer, ABC):
     """Some columns of ``/rounds``, whose time is not in the log's clocks.
 
     What it keeps between two calls is declared (`mpisim.core.state`), and `check` sets its start.
@@ -62,18 +61,6 @@ class Metric(Stateful, ABC):
 
     def passed(self, x: np.ndarray) -> None:
         """Called with every x^k (d,), logged or not, after its row and before its round."""
-
-    def up(self, v: np.ndarray | LazyRows, upload: Upload) -> None:
-        """Called when this rank's workers have compressed v (senders, d)."""
-
-    def down(self, v: np.ndarray, decoded: np.ndarray) -> None:
-        """Called at the server when it has compressed v (d,) for all."""
-
-    def fresh(self, g_i: np.ndarray | LazyRows) -> None:
-        """Called with the gradients (m, d) that an estimate begins with. Collective."""
-
-    def estimated(self, g_hat: np.ndarray, g: np.ndarray) -> None:
-        """Called with the estimate (d,) at the server, and as all workers decode it."""
 
 
 class Tests(Metric):

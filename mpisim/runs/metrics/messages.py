@@ -1,0 +1,194 @@
+"""What a round's messages lose, and how many bits each layer of x takes.
+
+Row k has the values of round k - 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from numba import njit
+
+from mpisim.comm.upload import Upload
+from mpisim.core.arrays import METRIC, to_host
+from mpisim.core.lanes import dot, sum_of
+from mpisim.core.lazy_rows import LazyRows, row_blocks
+from mpisim.core.ordered_sums import add_rows
+from mpisim.core.state import AtServer, PerWorker, Shared
+from mpisim.methods.optimizers import Moments
+from mpisim.runs.log.schema import Column
+from mpisim.runs.metrics.base import Metric, metric
+
+
+@metric("estimates")
+class Estimates(Metric):
+    """Compression errors and the variance v, as in CD-Adam's paper, Section 4 and Lemmas B.5, B.6.
+
+    g is the mean of the workers' gradients before compression, g^ what the server makes of their
+    messages, and g~ what all workers decode and step with. Row k has the values of round k - 1. NaN
+    where a method does not estimate the gradient in this way (DIANA, MARINA, 1-bit Adam after its
+    warm-up), and for v without one.
+    """
+
+    columns: ClassVar[Sequence[Column]] = [
+        ("error_up", np.float64, "1", "|g^ - g| of round k - 1: server against gradients"),
+        ("error_down", np.float64, "1", "|g~ - g^| of round k - 1: workers against server"),
+        ("v_mean", np.float64, "1", "mean of the coordinates of Adam's v before round k"),
+        ("v_max", np.float64, "1", "largest coordinate of Adam's v before round k"),
+    ]
+
+    g = Shared("the mean gradient of the round in progress")
+    errors = AtServer("of its estimates")
+
+    def check(self) -> None:
+        self.passed(np.empty(0))
+
+    def passed(self, x: np.ndarray) -> None:
+        self.g, self.errors = None, (np.nan, np.nan)
+
+    def fresh(self, g_i: np.ndarray | LazyRows) -> None:
+        if not self.logged(self.star.round + 1):
+            return
+
+        rows_of = to_host(g_i, METRIC)
+
+        def fold(total: np.ndarray) -> None:
+            for _, rows in row_blocks(rows_of):
+                add_rows(total, rows)
+
+        self.g = np.zeros(self.problem.d)
+        self.star.relay(self.g, fold)
+        self.g /= self.star.n
+
+    def estimated(self, g_hat: np.ndarray, g: np.ndarray) -> None:
+        if self.g is not None and self.star.is_server:
+            g_hat, g = to_host(g_hat, METRIC), to_host(g, METRIC)
+            self.errors = _distance(g_hat, self.g), _distance(g, g_hat)
+        self.g = None
+
+    def values(self, x: np.ndarray) -> tuple[float, ...]:
+        v = self.optimizer.v if isinstance(self.optimizer, Moments) else np.nan
+        v = np.atleast_1d(to_host(v, METRIC))
+        return *self.errors, float(sum_of(v, v.size)) / v.size, float(v.max())
+
+
+def _distance(a: np.ndarray, b: np.ndarray) -> float:
+    away = a.astype(np.float64) - b
+    return float(np.sqrt(dot(away, away)))
+
+
+def _column(layer: int) -> Column:
+    return f"layer_{layer}_bits", np.float64, "bit", f"sent in round k - 1 for layer {layer}"
+
+
+@metric("layers")
+class Layers(Metric):
+    """Payload bits that workers sent for each layer in round k - 1, summed over workers.
+
+    NaN if nothing was compressed in it, or not layer by layer: ``layerwise``, ``scaled-sign`` with
+    its key ``layerwise``, and ``rank-k`` do that.
+    """
+
+    columns: ClassVar[Sequence[Column]] = [_column(0)]  # of a run: one for each layer
+
+    bits = PerWorker("of each layer, (m, layers), once something was compressed")
+
+    def check(self) -> None:
+        self.count = len(self.problem.layers)
+        self.columns = tuple(map(_column, range(self.count)))  # type: ignore[misc]
+        self.bits = None
+
+    def passed(self, x: np.ndarray) -> None:
+        self.bits = None
+
+    def up(self, v: np.ndarray | LazyRows, upload: Upload) -> None:
+        if not self.logged(self.star.round + 1):
+            return
+        if self.bits is None:
+            self.bits = np.zeros((self.star.m, self.count))
+        sent = upload.message.layer_bits()
+        known = sent is not None and sent.shape[1] == self.count
+        self.bits[upload.draw.members] += sent if known else np.nan
+
+    def values(self, x: np.ndarray) -> tuple[float, ...]:
+        nothing = np.full((self.star.m, self.count), np.nan)
+        bits = nothing if self.bits is None else self.bits
+        return tuple(self.star.sum_over_workers(bits).tolist())
+
+
+@metric("pi")
+class Pi(Metric):
+    """pi of Assumption 4.1 of CD-Adam's paper, measured: |C(v) - v|^2 / |v|^2 (0 for v = 0).
+
+    ``pi_code`` is what the paper's published code prints: 1 - |C(v) - v| / |v| at the server, where
+    |v| is the sum over a network's tensors of their norms. Row k has the values of round k - 1; NaN
+    if nothing was compressed in it.
+    """
+
+    columns: ClassVar[Sequence[Column]] = [
+        ("pi_up", np.float64, "1", "|C(v) - v|^2 / |v|^2 of round k - 1, mean over its senders"),
+        ("pi_up_max", np.float64, "1", "|C(v) - v|^2 / |v|^2 of round k - 1, largest of a sender"),
+        ("pi_down", np.float64, "1", "|C(v) - v|^2 / |v|^2 of round k - 1, at the server"),
+        (
+            "pi_code",
+            np.float64,
+            "1",
+            "1 - |C(v) - v| / |v| of round k - 1, at the server, by layer",
+        ),
+    ]
+
+    pi_i = PerWorker("of its senders")
+    pi = AtServer("of the server's message")
+    pi_code = AtServer("of it, by layer")
+
+    def check(self) -> None:
+        self.starts = np.concatenate([[0], np.cumsum(self.problem.layers)])
+        self.passed(self.starts)
+
+    def passed(self, x: np.ndarray) -> None:
+        self.pi_i, self.pi, self.pi_code = np.full(self.star.m, np.nan), np.nan, np.nan
+
+    def up(self, v: np.ndarray | LazyRows, upload: Upload) -> None:
+        if self.logged(self.star.round + 1):
+            rows = v.dense() if isinstance(v, LazyRows) else to_host(v, METRIC)
+            self.pi_i[upload.draw.members] = _losses(rows, to_host(upload.decoded(), METRIC))
+
+    def down(self, v: np.ndarray, decoded: np.ndarray) -> None:
+        if self.logged(self.star.round + 1):
+            v, decoded = to_host(v, METRIC), to_host(decoded, METRIC)
+            self.pi = float(_losses(v[None], decoded[None])[0])
+            lost, whole = _norms(decoded - v, self.starts), _norms(v, self.starts)
+            self.pi_code = 1 - (lost / whole if whole > 0 else 0.0)
+
+    def values(self, x: np.ndarray) -> tuple[float, ...]:
+        pi_i = self.star.gather_workers(self.pi_i)
+        sent = self.pi_i[:0] if pi_i is None else pi_i[~np.isnan(pi_i)]
+        mean, largest = (float(sent.mean()), float(sent.max())) if sent.size else (np.nan,) * 2
+        return mean, largest, self.pi, self.pi_code
+
+
+@njit(cache=True)
+def _losses(v, decoded):
+    """|decoded_i - v_i|^2 / |v_i|^2 of each row, shape (m,), float64."""
+    out = np.empty(v.shape[0])
+    for i in range(v.shape[0]):
+        lost = whole = 0.0
+        for j in range(v.shape[1]):
+            whole += np.float64(v[i, j]) ** 2
+            lost += (np.float64(decoded[i, j]) - np.float64(v[i, j])) ** 2
+        out[i] = lost / whole if whole > 0 else 0.0
+    return out
+
+
+@njit(cache=True)
+def _norms(v, starts):
+    """sum_l |v_l| over the parts of v (d,), which begin at ``starts``."""
+    total = 0.0
+    for part in range(starts.size - 1):
+        square = 0.0
+        for j in range(starts[part], starts[part + 1]):
+            square += np.float64(v[j]) ** 2
+        total += np.sqrt(square)
+    return total
