@@ -34,7 +34,11 @@ class ProblemCache:
         # some would skip an exchange that others make
         key = (*problem_key(experiment), blocks.rank, *blocks.starts.tolist())
         if self._problem is None or key != self._key:
-            self.__init__()  # type: ignore[misc]  # free the memory first
+            self._problem, self._constants, self._minimiser = (
+                None,
+                {},
+                None,
+            )  # free the memory first
             block, run = (blocks.n, blocks.first, blocks.m), experiment.run
             self._problem = experiment.problem.loaded(*block, run.seed, run.precision.arithmetic)
             self._key = key

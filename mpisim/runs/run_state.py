@@ -22,6 +22,7 @@ from mpisim.core.round import Round
 from mpisim.core.state import Stateful
 from mpisim.methods.estimators.base import Estimator
 from mpisim.methods.estimators.batches import batch_size
+from mpisim.methods.method_table import Method
 from mpisim.methods.oracle import LazyGradients, Oracle
 from mpisim.problems.base import Problem
 from mpisim.runs.checkpoint import State
@@ -30,6 +31,7 @@ from mpisim.runs.experiment import Experiment, Run
 from mpisim.runs.metrics import metrics_of
 
 CONTAINERS: dict[str, Any] = {"list": list, "tuple": tuple, "dict": dict}
+IMPOSSIBLE = ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError
 
 
 class RunState:
@@ -60,7 +62,8 @@ class RunState:
     ):
         """rows : samples of each worker, shape (n,)"""
         self.star, self.round, self.problem = star, round, problem
-        self.method, self.x = experiment.method, problem.initial_point()
+        self.method: Method = experiment.method
+        self.x = problem.initial_point()
         self.oracle = Oracle(problem, star.clock, int(rows.min()))
         self.estimator = self.method.estimator.bind(star, self.oracle, compressor)
         self.optimizer = self.method.optimizer.bind(round.rounds)
@@ -74,10 +77,11 @@ class RunState:
     def step(self, gamma: float) -> None:
         """x^{k+1} from x^k, a new array, with step size gamma. Collective."""
         star, method, k, x = self.star, self.method, self.round.k, self.x
-        star.clock.to(EVALUATE)
-        for metric in self.metrics:
-            metric.passed(x)
-        star.clock.to(OTHER)
+        if self.metrics:
+            star.clock.to(EVALUATE)
+            for metric in self.metrics:
+                metric.passed(x)
+            star.clock.to(OTHER)
         g = self.estimator.start(x) if k == 0 else self.estimator.estimate(x)
         star.clock.to(OPTIMIZER)
         gamma = gamma * method.schedule.multiple(k, self.round.rounds)
@@ -107,14 +111,7 @@ class RunState:
         try:
             self._require_possible(state)
             self._load(state)
-        except (
-            ArithmeticError,
-            AttributeError,
-            LookupError,
-            RecursionError,
-            TypeError,
-            ValueError,
-        ) as error:
+        except IMPOSSIBLE as error:
             why = f"lacks {error}" if isinstance(error, KeyError) else str(error)
             raise _not_this_run(why) from None
 
