@@ -23,6 +23,7 @@ from mpisim.core.lazy_rows import LazyRows
 from mpisim.core.registry import unfrozen
 
 MUTABLE = MutableMapping, MutableSequence, MutableSet, Iterator  # list, deque, bytearray, ...
+CONSTANT = "letters", "examples", "columns"  # of a class, whatever they are
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,6 +68,11 @@ class Stateful:
             delattr(cls, name)
             if name in inspect.get_annotations(cls):
                 raise InputError(f"{_title(cls)}.{name}: declares state, so it has no annotation")
+        for name, value in vars(cls).items():
+            if isinstance(value, MUTABLE) and not name.startswith("__") and name not in CONSTANT:
+                kind = type(value).__name__
+                why = f"is a {kind}, which all runs share; make it a tuple, or declare state"
+                raise InputError(f"{_title(cls)}.{name}: {why}: `{name} = Shared()`")
         bases = (vars(base).get("declared", {}) for base in reversed(cls.__mro__))
         cls.declared = {name: v for base in bases for name, v in base.items()} | own
 
@@ -95,9 +101,9 @@ class Stateful:
         """
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if self._running and name not in self.declared:
+        if name not in self.declared and self._running:
             raise self._undeclared(name, value, "is set in a run")
-        super().__setattr__(name, value)
+        object.__setattr__(self, name, value)
 
     def state(self) -> dict[str, Any]:
         """What is declared and set, by name, sorted."""

@@ -102,3 +102,14 @@ def test_a_declaration_has_no_annotation():
 
         class Wrong(Stateful):
             kept: list = Shared()
+
+
+def test_a_list_of_the_class_is_refused():
+    """All runs, and their rehearsals, would share it."""
+    with pytest.raises(
+        InputError, match=r"Wrong\.kept: is a list, which all .*`kept = Shared\(\)`"
+    ):
+
+        class Wrong(Stateful):
+            columns = [("loss", float)]  # noqa: RUF012 - a constant
+            kept = []  # noqa: RUF012

@@ -3,7 +3,7 @@
 A new metric is a `Metric` with the decorator `metric`; its columns come last.
 """
 
-from mpisim.runs.metrics import adaptive, messages
+from mpisim.runs.metrics import named
 from mpisim.runs.metrics.base import METRICS, Metric, metric, metrics_of
 
-__all__ = ["METRICS", "Metric", "adaptive", "messages", "metric", "metrics_of"]
+__all__ = ["METRICS", "Metric", "metric", "metrics_of", "named"]
