@@ -31,7 +31,7 @@ class ErrorFeedback(Stochastic):
     direction: Direction = "up"
 
     e_i = PerWorker("what C lost")
-    e = AtServer("what its own C lost")
+    e = AtServer("what the server's C lost")
 
     def start(self, x: np.ndarray) -> np.ndarray:
         self.e_i = self.star.zeros(self.star.m, len(x))

@@ -34,7 +34,7 @@ class OneBitAdam(Stochastic):
     beta1: float = 0.9
 
     e_i = PerWorker("what C lost")
-    e = AtServer("what its own C lost")
+    e = AtServer("what the server's C lost")
     m = Shared("momentum")
 
     def check(self) -> None:
