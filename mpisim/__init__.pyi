@@ -10,6 +10,9 @@ from .compressors.base import compressor as compressor
 from .core.errors import Diverged as Diverged
 from .core.errors import InputError as InputError
 from .core.schema import require as require
+from .core.state import AtServer as AtServer
+from .core.state import PerWorker as PerWorker
+from .core.state import Shared as Shared
 from .methods.estimators.base import Estimator as Estimator
 from .methods.estimators.base import estimator as estimator
 from .methods.method_table import method as method

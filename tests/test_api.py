@@ -185,9 +185,13 @@ def test_a_method_of_ones_own():
     assert np.allclose(result.x, other.x, rtol=1e-5)
 
 
-def test_an_estimator_outside_resumes_without_saying_its_state(tmp_path):
+def test_an_estimator_outside_resumes_with_the_state_that_it_declares(tmp_path):
     @mpisim.estimator("averaging")
     class Averaging(mpisim.Estimator):
+        k = mpisim.Shared("estimates so far")
+        mean = mpisim.Shared("their weighted mean")
+        shift = mpisim.PerWorker("what workers have sent")
+
         def start(self, x):
             self.k, self.mean = 0, np.zeros(x.size)
             self.shift = np.zeros((self.star.m, x.size))
@@ -207,7 +211,7 @@ def test_an_estimator_outside_resumes_without_saying_its_state(tmp_path):
     assert np.array_equal(resumed.x, whole.x) and columns(log)["round"].size == 21
 
 
-def test_state_that_no_checkpoint_can_hold_is_one_line(tmp_path):
+def test_state_that_is_not_declared_is_one_line(tmp_path):
     @mpisim.estimator("forgetful")
     class Forgetful(mpisim.Estimator):
         def start(self, x):
@@ -219,5 +223,5 @@ def test_state_that_no_checkpoint_can_hold_is_one_line(tmp_path):
             return self.star.average(self.compress(self.oracle.gradients(x)))
 
     own = {"name": "forgetful+gd", "estimator": "forgetful", "optimizer": "gd", "stepsize": 0.05}
-    with pytest.raises(mpisim.InputError, match="Forgetful: its attribute 'history' changes"):
+    with pytest.raises(mpisim.InputError, match="Forgetful: its attribute 'history' is set in"):
         mpisim.run(experiment(method=own), log=tmp_path / "log.h5")

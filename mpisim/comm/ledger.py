@@ -48,8 +48,7 @@ class Ledger:
         self.totals["bits_up"] += payload_sum
         self.totals["framing_bits_up"] += sent - payload_sum
         self.totals["paper_bits_up"] += paper_sum
-        if "messages_up" in self.totals:
-            self.totals["messages_up"] += messages
+        self.totals["messages_up"] += messages
 
     def down(self, payload: int, sent: int) -> None:
         """Charge one broadcast of ``sent`` bits to every worker, ``payload`` of them as payload."""
@@ -72,8 +71,8 @@ class Ledger:
         }
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
-        """The inverse of `state`; messages stay uncounted after a checkpoint that has no count."""
-        self.totals = dict(zip(COLUMNS, state["totals"].tolist(), strict=False))
+        """The inverse of `state`."""
+        self.totals = dict(zip(self.totals, state["totals"].tolist(), strict=True))
         self.worker_bits_up = state["worker_bits_up"]
 
 

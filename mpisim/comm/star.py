@@ -48,10 +48,8 @@ class Star(SideChannel):
     n : workers over all ranks
     layout : "shared" or "dedicated"
     streams, precision, clock, round : the run's
-    arrays : where vectors live, as the problem says; set before any vector is made
+    arrays : where vectors live, as the problem says
     """
-
-    arrays: Arrays = HOST
 
     def __init__(
         self,
@@ -62,11 +60,12 @@ class Star(SideChannel):
         precision: Precision,
         clock: Clock,
         round: Round,
+        arrays: Arrays = HOST,
     ):
         super().__init__(comm, n, layout)
         self.comm = comm
         self.streams, self.precision, self.clock, self._round = streams, precision, clock, round
-        self.ledger = Ledger(n)
+        self.arrays, self.ledger = arrays, Ledger(n)
         self._dense: dict[int, Compressor] = {}
         self._observers: list[Observer] = []
         self._messages: dict[str, int] = {}  # of each purpose so far, in round

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Protocol
 
 import numpy as np
 
@@ -51,21 +50,17 @@ class LazyUpload:
         return out
 
 
-class Observer(Protocol):
+class Observer:
     """Sees what is compressed and estimated; its time is not charged."""
 
     def up(self, v: np.ndarray | LazyRows, upload: Upload) -> None:
         """Called when this rank's workers have compressed v (senders, d)."""
-        ...
 
     def down(self, v: np.ndarray, decoded: np.ndarray) -> None:
         """Called at the server when it has compressed v (d,) for all."""
-        ...
 
     def fresh(self, g_i: np.ndarray | LazyRows) -> None:
         """Called with the gradients (m, d) that an estimate begins with. Collective."""
-        ...
 
     def estimated(self, g_hat: np.ndarray, g: np.ndarray) -> None:
         """Called with the estimate (d,) at the server, and as all workers decode it."""
-        ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from math import inf
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from mpisim.core.arrays import maximum, sqrt
 from mpisim.core.functions import power
 from mpisim.core.registry import Names, named
 from mpisim.core.schema import require
-from mpisim.core.state import Stateful
+from mpisim.core.state import Shared, Stateful
 
 OPTIMIZERS: Names[type[Optimizer]] = Names("optimizer")
 
@@ -23,7 +23,7 @@ def optimizer(name: str):
 
 
 class Optimizer(Stateful, ABC):
-    """Fields are keys of the ``[method]`` table; attributes that `step` sets are its state."""
+    """Fields are keys of the ``[method]`` table; attributes that `step` sets are declared."""
 
     name: ClassVar[str]
     theorem: ClassVar[bool] = False  # whether the papers' step sizes hold for it
@@ -54,9 +54,11 @@ class HeavyBall(Optimizer):
 
     momentum: float = 0.9
 
+    previous = Shared("x^{k-1}")
+
     def check(self) -> None:
         require(0 <= self.momentum < 1, "method.momentum", self.momentum, "a number in [0, 1)")
-        self.previous: np.ndarray | None = None
+        self.previous = None
 
     def step(self, x: np.ndarray, g: np.ndarray, gamma: float) -> np.ndarray:
         following = x - gamma * g
@@ -73,12 +75,15 @@ class Moments(Optimizer):
     beta2: float
     nu: float
 
+    m = Shared("first moment")
+    v = Shared("second moment")
+    t = Shared("estimates so far")
+
     def check(self) -> None:
         require(0 <= self.beta1 < 1, "method.beta1", self.beta1, "a number in [0, 1)")
         require(0 <= self.beta2 < 1, "method.beta2", self.beta2, "a number in [0, 1)")
         require(self.nu > 0, "method.nu", self.nu, "a number > 0")
-        self.m: Any = 0.0
-        self.v: Any = 0.0
+        self.m = self.v = 0.0
         self.t = 0
 
     def add(self, g: np.ndarray, frozen: bool = False) -> None:
@@ -90,8 +95,7 @@ class Moments(Optimizer):
 
     def corrected(self, v: np.ndarray) -> np.ndarray:
         """m / (sqrt(v) + nu), both corrected for the bias of the start at 0."""
-        t = int(self.t)
-        m, v = self.m / (1 - power(self.beta1, t)), v / (1 - power(self.beta2, t))
+        m, v = self.m / (1 - power(self.beta1, self.t)), v / (1 - power(self.beta2, self.t))
         return m / (sqrt(v) + self.nu)
 
 
@@ -110,9 +114,11 @@ class AMSGrad(Moments):
     nu: float = 1e-8
     variant: Literal["paper", "code"] = "paper"
 
+    vhat = Shared("largest v so far")
+
     def check(self) -> None:
         super().check()
-        self.vhat: Any = 0.0
+        self.vhat = 0.0
 
     def step(self, x: np.ndarray, g: np.ndarray, gamma: float) -> np.ndarray:
         self.add(g)

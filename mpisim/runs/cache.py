@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mpisim.comm.side_channel import SideChannel
 from mpisim.comm.star import Star
 from mpisim.problems.base import Problem
 from mpisim.runs.experiment import Experiment
@@ -27,14 +28,18 @@ class ProblemCache:
         self._constants: dict[Bound, Constants] = {}
         self._minimiser: tuple[np.ndarray, float] | None = None
 
-    def problem(self, experiment: Experiment, star: Star) -> Problem:
+    def problem(self, experiment: Experiment, blocks: SideChannel) -> Problem:
         """The experiment's problem, loaded for this rank's workers; `InputError` as `load` says."""
         # all starts, not this rank's block alone: ranks that keep a problem must all keep it, or
         # some would skip an exchange that others make
-        key = (*problem_key(experiment), star.rank, *star.starts.tolist())
+        key = (*problem_key(experiment), blocks.rank, *blocks.starts.tolist())
         if self._problem is None or key != self._key:
-            self.__init__()  # type: ignore[misc]  # free the memory first
-            block, run = (star.n, star.first, star.m), experiment.run
+            self._problem, self._constants, self._minimiser = (
+                None,
+                {},
+                None,
+            )  # free the memory first
+            block, run = (blocks.n, blocks.first, blocks.m), experiment.run
             self._problem = experiment.problem.loaded(*block, run.seed, run.precision.arithmetic)
             self._key = key
         return self._problem

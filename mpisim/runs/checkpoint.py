@@ -21,7 +21,7 @@ from mpisim.core.errors import InputError, OutputError
 from mpisim.runs.identity import require_same
 from mpisim.runs.log.isolated import DAMAGE, Crashed, run_isolated
 
-FORMAT = 3
+FORMAT = 4
 HEADER = 512  # bytes, a multiple of 512: HDF5 looks for its signature there
 
 State = dict[str, Any]  # arrays and numbers by name, in nested tables
@@ -31,7 +31,7 @@ State = dict[str, Any]  # arrays and numbers by name, in nested tables
 class Checkpoint:
     """The content of a checkpoint.
 
-    state : before a round, as `snapshot.collect` returns it; empty before the first one is saved
+    state : before a round, as `RunState.dump` returns it; empty before the first one is saved
     log : the mark of the log's rows before that round, as `Mark.to_state` returns it
     changes : what executed the run then, and was accepted to differ now, as text
     """

@@ -17,7 +17,7 @@ from mpisim.runs.experiment import Experiment
 from mpisim.runs.metrics import METRICS
 
 # The modules of this room that decide values. Others write, read, and report them.
-ROUNDS = ("setup", "loop", "iteration", "evaluation", "snapshot", "stop", "metrics.base")
+ROUNDS = ("setup", "loop", "run_state", "evaluation", "stop", "metrics.base")
 REGISTRIES = ("mpisim", "mpisim.problems", "mpisim.compressors", "mpisim.methods.estimators")
 ELSEWHERE = ("mpisim.runs", "mpisim.analysis", "mpisim.cli")  # never followed
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mpisim.comm.clock import PARALLEL, Clock, SlowestPath
+from mpisim.comm.clock import PARALLEL, SlowestPath
 from mpisim.comm.ledger import COLUMNS as BITS
 from mpisim.comm.star import Star
 from mpisim.core.arrays import EVALUATION, to_host
@@ -23,8 +23,7 @@ from mpisim.runs.metrics import Metric
 class Row:
     """One row of the log; only rank 0 knows the seconds.
 
-    reference : `schema.REFERENCE`, where the minimiser is known; bits : the ledger's totals, of
-    which a run that goes on from an older checkpoint lacks those in `schema.LATER`
+    reference : `schema.REFERENCE`, where the minimiser is known; bits : the ledger's totals
     """
 
     round: int
@@ -42,7 +41,7 @@ class Row:
         own = {"loss": self.loss, "grad_norm_sq": self.grad_norm_sq}
         names = [name for name, *_ in REFERENCE] if self.reference else []
         reference = dict(zip(names, self.reference, strict=True))
-        bits = dict(zip(BITS, self.bits, strict=False))
+        bits = dict(zip(BITS, self.bits, strict=True))
         return own | reference | bits | {"oracle_calls": self.oracle_calls}
 
 
@@ -54,29 +53,27 @@ class Evaluator:
     (without the gradients of that row's evaluation, which precede the common start), rank 0's bits,
     and the clock of the slowest rank. An ``explicit`` problem knows f, so gradient and loss are
     left out.
-
-    reference : x* and f(x*), where they are known
     """
 
-    def __init__(
-        self,
-        star: Star,
-        oracle: Oracle,
-        clock: Clock,
-        metrics: Sequence[Metric] = (),
-        reference: tuple[np.ndarray, float] | None = None,
-    ):
-        self.star, self.oracle, self.clock, self.metrics = star, oracle, clock, metrics
-        self.reference = reference
+    def __init__(self, star: Star, oracle: Oracle, metrics: Sequence[Metric] = ()):
+        self.star, self.oracle, self.clock, self.metrics = star, oracle, star.clock, metrics
         self.path = SlowestPath()
         self.calls = 0
         self.start = float("nan")  # |grad f(x^0)|^2
-        self._measured: np.ndarray | None = None  # by the metrics, in the last row
-        self._resumed = 0  # the first round of this run
         self._busy = [0.0] * (len(PARALLEL) + 2)
 
-    def row(self, k: int, x: np.ndarray, signal: int, checkpoint: bool) -> Row:
-        """The row of x^k. Collective; only rank 0's ``checkpoint`` counts. Leaves EVALUATE on."""
+    def row(
+        self,
+        k: int,
+        x: np.ndarray,
+        signal: int,
+        checkpoint: bool,
+        reference: tuple[np.ndarray, float] | None = None,
+    ) -> Row:
+        """The row of x^k. Collective; only rank 0's ``checkpoint`` counts. Leaves EVALUATE on.
+
+        reference : x* and f(x*), where they are known
+        """
         star = self.star
         known = self.oracle.whole(x) if self.oracle.problem.explicit else None
         nothing = np.empty(0), np.empty((0, 0))
@@ -90,7 +87,7 @@ class Evaluator:
         def fold(total: np.ndarray) -> None:
             add_rows(total[:d], gradients)
             loss, calls, received, due, longest, *rest = total[d:].tolist()
-            bits, slowest = rest[: len(charged)], rest[len(charged) :]
+            bits, slowest = rest[: len(BITS)], rest[len(BITS) :]
             for own in losses.tolist():
                 loss += own
             slowest = busy if sum(busy) > sum(slowest) else slowest
@@ -99,10 +96,10 @@ class Evaluator:
             counts = loss, calls + self.oracle.calls, *requests, max(longest, own_busy)
             total[d:] = *counts, *bits, *slowest
 
-        total = np.zeros(d + 5 + len(charged) + len(PARALLEL))
+        total = np.zeros(d + 5 + len(BITS) + len(PARALLEL))
         star.relay(total, fold)
         loss, calls, received, due, longest, *rest = total[d:].tolist()
-        bits, slowest = rest[: len(charged)], rest[len(charged) :]
+        bits, slowest = rest[: len(BITS)], rest[len(BITS) :]
         f, grad = known or (loss / star.n, total[:d] / star.n)
         self.calls = int(calls)
         if star.is_server:
@@ -114,7 +111,7 @@ class Evaluator:
             k,
             f,
             norm_sq,
-            self._away(x, f),
+            _away(x, f, reference),
             self.calls,
             tuple(exact),
             list(self.path.seconds),
@@ -122,37 +119,19 @@ class Evaluator:
             bool(due),
         )
 
-    def _away(self, x: np.ndarray, f: float) -> tuple[float, ...]:
-        """f(x) - f(x*) and |x - x*|^2; empty where x* is not known."""
-        if self.reference is None:
-            return ()
-        x_star, f_star = self.reference
-        away = to_host(x, EVALUATION) - x_star
-        return f - f_star, float(dot(away, away))
-
-    def metrics_at(self, k: int, x: np.ndarray) -> np.ndarray:
-        """The values of all metrics at x^k; a resumed run has those of its first row."""
-        if self._measured is None or k > self._resumed:
-            values = [value for metric in self.metrics for value in metric.values(x)]
-            self._measured = np.array(values)
-        return self._measured
-
-    def forget(self) -> None:
-        """Discard the last row, which is not in the log."""
-        self._measured = None
-        self.oracle.forget()
+    def metrics_at(self, x: np.ndarray) -> np.ndarray:
+        """The values of all metrics at x."""
+        return np.array([value for metric in self.metrics for value in metric.values(x)])
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps of the last row, on rank 0."""
-        state = {"oracle_calls": self.calls, "seconds": self.path.seconds}
-        return state | ({} if self._measured is None else {"measured": self._measured})
+        """The costs until the last row, and |grad f(x^0)|^2, on rank 0."""
+        return {"oracle_calls": self.calls, "seconds": self.path.seconds, "start": self.start}
 
-    def restore(self, state: dict[str, Any], k: int) -> None:
-        """Restore what `state` returned before round k, and the log's |grad f(x^0)|^2."""
+    def restore(self, state: dict[str, Any]) -> None:
+        """Restore what `state` returned."""
         self.start = float(state["start"])
         self.path.seconds = state["seconds"].tolist()
         self.oracle.restore(int(state["oracle_calls"]) if self.star.is_server else 0)
-        self._measured, self._resumed = state.get("measured"), k
 
     def _busy_since_last(self) -> tuple[list[float], float]:
         """Seconds of this rank's `PARALLEL` phases since the last row, and how long others waited
@@ -162,3 +141,12 @@ class Evaluator:
         steps = [after - before for after, before in zip(now, self._busy, strict=True)]
         self._busy, (*busy, credited, delayed) = now, steps
         return busy, sum(busy) - credited + delayed
+
+
+def _away(x: np.ndarray, f: float, reference: tuple[np.ndarray, float] | None) -> tuple[float, ...]:
+    """f(x) - f(x*) and |x - x*|^2; empty where x* is not known."""
+    if reference is None:
+        return ()
+    x_star, f_star = reference
+    away = to_host(x, EVALUATION) - x_star
+    return f - f_star, float(dot(away, away))

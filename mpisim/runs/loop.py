@@ -14,7 +14,7 @@ from mpisim.core.arrays import EVALUATION, to_host
 from mpisim.core.errors import Diverged
 from mpisim.core.terminal import report
 from mpisim.runs.end import End
-from mpisim.runs.evaluation import Evaluator, Row
+from mpisim.runs.evaluation import Row
 from mpisim.runs.experiment import Experiment
 from mpisim.runs.log.lock import locked
 from mpisim.runs.poll import Poll
@@ -23,7 +23,6 @@ from mpisim.runs.record import Output, Record
 from mpisim.runs.rehearsal import rehearse
 from mpisim.runs.setup import Setup
 from mpisim.runs.signals import StopSignals
-from mpisim.runs.snapshot import require_shapes
 from mpisim.runs.status import STOPPED
 
 if TYPE_CHECKING:
@@ -54,20 +53,19 @@ def run_rounds(setup: Setup, output: Output, signals: StopSignals) -> End:
 
     The caller holds the lock of the log. A complete log that is resumed stays as it is.
     """
-    evaluator = Evaluator(setup.star, setup.oracle, setup.clock, setup.metrics, setup.reference)
-    record = Record(setup, evaluator, output)
+    record = Record(setup, output)
     end = None
     try:
-        first, x = record.begin()
+        record.begin()
         if record.ended is not None:
             return record.ended
         rehearsal = rehearse(setup)
-        if first > 0:
-            require_shapes(setup, rehearsal.shapes)
-        record.rehearsed(first, rehearsal)
+        if setup.round.k > 0:
+            setup.state.require_shapes(rehearsal.shapes)
+        record.rehearsed(setup.round.k, rehearsal)
         # the status reports divergence
         with np.errstate(over="ignore", invalid="ignore"), uncharged(setup.clock):
-            end = Loop(setup, evaluator, record, signals).run(first, x)
+            end = Loop(setup, record, signals).run()
     finally:
         record.close(end)
     return dataclasses.replace(end, columns=record.columns(), attributes=record.attributes)
@@ -76,27 +74,23 @@ def run_rounds(setup: Setup, output: Output, signals: StopSignals) -> End:
 class Loop:
     """Runs the rounds, evaluates the rows of the log between them, and decides when to stop."""
 
-    def __init__(self, setup: Setup, evaluator: Evaluator, record: Record, signals: StopSignals):
-        self.setup, self.evaluator = setup, evaluator
+    def __init__(self, setup: Setup, record: Record, signals: StopSignals):
+        self.setup, self.state, self.settings = setup, setup.state, setup.run
         self.record, self.signals = record, signals
-        self.settings = setup.run
         self.saved = monotonic()
 
-    def run(self, first: int, x: np.ndarray) -> End:
-        """Run rounds ``first``, first + 1, ... from x^first, shape (d,)."""
-        setup, settings, clock = self.setup, self.settings, self.setup.clock
-        iteration, poll = setup.iteration, Poll(setup.star, first)
+    def run(self) -> End:
+        """Run the rounds from the state's on."""
+        settings, gamma, first = self.settings, self.setup.step.gamma, self.setup.round.k
+        poll = Poll(self.setup.star, first)
         for k in range(first, settings.rounds + 1):
-            setup.round.k = k
             logged = settings.logs(k)
             if logged or (k >= poll.next and poll.wished(k, self._evaluation_due())):
-                end = self._evaluate(k, x, logged)
+                end = self._evaluate(k, logged)
                 if end is not None:
                     return end
-                clock.to(OTHER)
-            for metric in setup.metrics:
-                metric.passed(x)
-            x = iteration.next(k, x)
+                self.setup.clock.to(OTHER)
+            self.state.step(gamma)
         raise AssertionError("the last round is evaluated and returns")
 
     def _evaluation_due(self) -> bool:
@@ -106,18 +100,22 @@ class Loop:
     def _checkpoint_due(self) -> bool:
         return monotonic() - self.saved > self.settings.checkpoint_seconds
 
-    def _evaluate(self, k: int, x: np.ndarray, logged: bool) -> End | None:
-        """Evaluate x^k for the log, a checkpoint or the end, untimed; returns the end, if any."""
-        row = self.evaluator.row(k, x, self.signals.received, self._checkpoint_due())
+    def _evaluate(self, k: int, logged: bool) -> End | None:
+        """Evaluate x^k for the log, a checkpoint or the end, untimed; returns the end, if any.
+
+        A checkpoint comes before the row, as metrics may count the rows that they measure.
+        """
+        x, evaluator, wishes = self.state.x, self.state.evaluator, self.signals.received
+        row = evaluator.row(k, x, wishes, self._checkpoint_due(), self.setup.reference)
         status, stopped_by = self._status(row, logged)
-        if logged or status:
-            self.record.row(row, self.evaluator.metrics_at(k, x))
-            self.signals.at(k, self.record.output.log)
-        else:
-            self.evaluator.forget()  # the method must not depend on when a checkpoint is due
         if status or row.checkpoint:
             self.saved = monotonic()
-            self.record.checkpoint(k, x)
+            self.record.checkpoint()
+        if logged or status:
+            self.record.row(row, evaluator.metrics_at(x))
+            self.signals.at(k, self.record.output.log)
+        else:
+            self.state.oracle.forget()  # the method must not depend on when a checkpoint is due
         return End(status, row, to_host(x, EVALUATION), stopped_by) if status else None
 
     def _status(self, row: Row, logged: bool) -> tuple[str, str]:
@@ -131,6 +129,6 @@ class Loop:
             return self.signals.status(row.signal), ""
         if not logged:
             return "", ""
-        known = row.values(), self.setup.star.n, self.evaluator.start
+        known = row.values(), self.setup.star.n, self.state.evaluator.start
         stopped_by = self.settings.stopped_by(row.round, *known)
         return "done" if stopped_by else "", stopped_by

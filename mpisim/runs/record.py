@@ -18,10 +18,10 @@ from mpisim.runs import checkpoint
 from mpisim.runs.checkpoint import State
 from mpisim.runs.durations import PENDING, Durations
 from mpisim.runs.end import End
-from mpisim.runs.evaluation import Evaluator, Row
+from mpisim.runs.evaluation import Row
 from mpisim.runs.log.draft import Draft
 from mpisim.runs.log.lock import lock_of
-from mpisim.runs.log.schema import LATER, columns, older
+from mpisim.runs.log.schema import columns
 from mpisim.runs.log.writer import LogWriter, require_new
 from mpisim.runs.placement import Place, here
 from mpisim.runs.progress import Progress
@@ -29,7 +29,6 @@ from mpisim.runs.provenance import attributes_of
 from mpisim.runs.rehearsal import Rehearsal
 from mpisim.runs.resume import Found, Resumption, nothing
 from mpisim.runs.setup import Setup
-from mpisim.runs.snapshot import collect, put_back
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,37 +63,38 @@ class Output:
 class Record:
     """The record of one run. All ranks have one, but only rank 0 writes."""
 
-    def __init__(self, setup: Setup, evaluator: Evaluator, output: Output):
-        self.setup, self.evaluator, self.output = setup, evaluator, output
+    def __init__(self, setup: Setup, output: Output):
+        self.setup, self.output = setup, output
         self.path = checkpoint.path_for(output.log) if output.log is not None else None
         self.log: LogWriter | None = None
         self.ended: End | None = None  # by the log, which was complete
         self._found = Found()
         self.progress: Progress | None = None
         self.attributes: dict[str, Any] = {}
-        self.durations = Durations(setup.clock, evaluator.path)
-        more = [column for metric in setup.metrics for column in metric.columns]
+        self.durations = Durations(setup.clock, setup.state.evaluator.path)
+        more = [column for metric in setup.state.metrics for column in metric.columns]
         self._schema = columns(setup.reference is not None, more)
         self._rows: list[tuple] = []
 
-    def begin(self) -> tuple[int, np.ndarray]:
-        """Open the log; returns the first round and its x, from the checkpoint on resume.
+    def begin(self) -> None:
+        """Open the log, and restore the checkpoint on resume.
 
         A complete log is not opened; then `ended` is set.
         """
-        k, x, side = 0, self.setup.problem.initial_point(), self.setup.star.side
+        side = self.setup.star.side
         if self.output.resume and self.output.log is not None:
             state, ended = on_first(side, self._find)
             whole = self._found.ended or ended
             if whole is not None:
                 self.ended = dataclasses.replace(whole, before=True)
-                return self.ended.row.round, self.ended.x
-            k, x = self._restore(state) if state else (k, x)
+                return
+            if state:
+                together(side, lambda: self.setup.state.load(state))
+                self.durations.resume()
         places = side.gather(here())
         on_first(side, lambda: self._open_log(places))
         if self.setup.star.is_server and not self.output.quiet:
             self.progress = Progress(self.setup.experiment.run.rounds)
-        return k, x
 
     def rehearsed(self, first: int, rehearsal: Rehearsal) -> None:
         """Round ``first`` is next."""
@@ -116,14 +116,14 @@ class Record:
             bits = row.bits[0] / self.setup.star.n
             self.progress.update(row.round, row.loss, row.grad_norm_sq, bits)
 
-    def checkpoint(self, k: int, x: np.ndarray) -> None:
-        """Save x^k and all state before round k. Collective."""
+    def checkpoint(self) -> None:
+        """Save all state before the next round. Collective."""
         if self.path is None:
             return
-        state = collect(self.setup, self.evaluator, k, x)
+        state = self.setup.state.dump()
         if state is not None:
             assert self.log is not None
-            mark = self.log.mark(k)
+            mark = self.log.mark(state["round"])
             checkpoint.save(self.path, self.setup.identity, state, mark.to_state())
 
     def close(self, end: End | None) -> None:
@@ -171,16 +171,7 @@ class Record:
         ended = found.ended
         if ended is not None:
             ended = dataclasses.replace(ended, columns={}, attributes={})
-        return _with_start(found), ended
-
-    def _restore(self, state: State) -> tuple[int, np.ndarray]:
-        """Restore all state on this rank; returns the round to resume at and its x."""
-        setup = self.setup
-        k, x = together(setup.star.side, lambda: put_back(setup, self.evaluator, state))
-        if LATER - setup.star.ledger.totals.keys():  # the log goes on as it began
-            self._schema = older(self._schema)
-        self.durations.resume()
-        return k, x
+        return found.state, ended
 
     def _open_log(self, places: list[Place] | None) -> None:
         """On rank 0: the log, with the rows before the checkpoint on resume.
@@ -228,13 +219,3 @@ class Record:
         line = f"round {found.state['round']}: {found.changes}"
         lines = before.get("accepted_changes", "").splitlines()
         return {"accepted_changes": "\n".join([*lines, line])}
-
-
-def _with_start(found: Found) -> State:
-    """The state to resume from, with |grad f(x^0)|^2, which the log's first row has."""
-    if not found.state:
-        return {}
-    start = float("nan")  # round 0 is next, and evaluates it
-    if found.rows is not None and found.rows.size:
-        start = float(found.rows["grad_norm_sq"][0])
-    return found.state | {"start": start}

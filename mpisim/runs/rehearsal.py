@@ -15,11 +15,6 @@ import numpy as np
 from mpisim.comm.clock import COMPILE, Clock
 from mpisim.comm.compilation import uncharged
 from mpisim.comm.star import Star
-from mpisim.core.round import Round
-from mpisim.methods.oracle import Oracle
-from mpisim.runs.evaluation import Evaluator
-from mpisim.runs.iteration import Iteration
-from mpisim.runs.metrics import metrics_of
 from mpisim.runs.setup import Setup
 
 FIRST = 5  # rounds: the start, and twice each side of a coin
@@ -48,7 +43,7 @@ class Rehearsal(NamedTuple):
     row_seconds : rank 0's of a row of the log
     """
 
-    shapes: dict[str, tuple[int, ...]]
+    shapes: dict[str, tuple[int, ...] | None]
     round_seconds: float
     row_seconds: float
 
@@ -58,33 +53,33 @@ class Rehearsal(NamedTuple):
 
 
 def rehearse(setup: Setup) -> Rehearsal:
-    """Run some rounds of the experiment on parts of their own. Collective.
+    """Run some rounds of the experiment on a state and a star of their own. Collective.
 
     Their bits and seconds are charged to nobody, and their state is thrown away. The rounds are the
     first ones and the last one, which may be of another kind (after a warm-up, say).
     """
-    stage, iteration, evaluator = _parts(setup)
-    rounds, x = setup.experiment.run.rounds, setup.problem.initial_point()
-    setup.problem.attach_round(iteration.round)
-    shapes: dict[str, tuple[int, ...]] = {}
+    star, rounds, clock, next_round = setup.star, setup.run.rounds, Clock(), setup.round.k
+    parts = star.streams, star.precision, clock, setup.round, star.arrays
+    stage = RehearsalStar(star.comm, star.n, setup.run.layout, *parts)
+    state = setup.new_state(stage)
+    shapes: dict[str, tuple[int, ...] | None] = {}
     times: list[tuple[tuple[bool, float], float]] = []  # what the coin showed, seconds
-    row, clock = 0.0, evaluator.clock
+    row = 0.0
     # a step may be too long
     with np.errstate(over="ignore", invalid="ignore"), uncharged(clock):
         for k in range(rounds) if rounds <= FIRST else (*range(FIRST), rounds - 1):
-            iteration.round.k = k
+            setup.round.k = k
             if k == 0 or (k == rounds - 1 and row < LONG):
                 begin = _warm(clock)
-                evaluator.row(k, x, 0, False)
-                evaluator.metrics_at(k, x)
-                row = evaluator.star.comm.bcast(_warm(clock) - begin)  # all decide alike
+                state.evaluator.row(k, state.x, 0, False)
+                state.evaluator.metrics_at(state.x)
+                row = star.comm.bcast(_warm(clock) - begin)  # all decide alike
             start = perf_counter()
-            for metric in evaluator.metrics:
-                metric.passed(x)
-            x = iteration.next(k, x)
+            state.step(setup.step.gamma)
             times.append((stage.shown, perf_counter() - start))
-            shapes = shapes or iteration.shapes()
-    setup.problem.attach_round(setup.round)
+            found = state.shapes()  # in each round, as it refuses what no checkpoint can hold
+            shapes = found if k == 0 else shapes
+    setup.round.k = next_round
     return Rehearsal(shapes, _mean(times[1:] or times), row)  # the first one warms up
 
 
@@ -100,18 +95,3 @@ def _mean(times: list[tuple[tuple[bool, float], float]]) -> float:
 def _warm(clock: Clock) -> float:
     """The time, without that of kernels compiled or loaded so far."""
     return perf_counter() - clock.seconds[COMPILE]
-
-
-def _parts(setup: Setup) -> tuple[RehearsalStar, Iteration, Evaluator]:
-    """Parts like those of the run, with their own clock, ledger and state."""
-    star, settings, method = setup.star, setup.run, setup.experiment.method
-    clock, round = Clock(), Round(settings.rounds)
-    parts = star.n, settings.layout, star.streams, star.precision, clock, round
-    stage = RehearsalStar(star.comm, *parts)
-    stage.arrays = star.arrays
-    oracle = Oracle(setup.problem, clock, setup.oracle.samples)
-    estimator = method.estimator.bind(stage, oracle, setup.compressor)
-    optimizer = method.optimizer.bind(settings.rounds)
-    metrics = metrics_of(stage, setup.problem, optimizer, settings.columns or (), settings.logs)
-    iteration = Iteration(stage, round, estimator, optimizer, method, setup.step.gamma)
-    return stage, iteration, Evaluator(stage, oracle, clock, metrics)

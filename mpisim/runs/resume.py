@@ -26,7 +26,7 @@ from mpisim.runs.experiment import Experiment, Run
 from mpisim.runs.log import reader
 from mpisim.runs.log.isolated import DAMAGE, run_isolated
 from mpisim.runs.log.mark import Mark
-from mpisim.runs.log.schema import LATER, REFERENCE, Column, older, row_type
+from mpisim.runs.log.schema import LATER, REFERENCE, Column, row_type
 from mpisim.runs.log.untrusted import group_of, names, opened
 
 
@@ -137,18 +137,13 @@ def _complete(log: Path, ended: End) -> Found:
 def _rows_before(
     log: Path, found: Checkpoint, schema: Sequence[Column], run: Run
 ) -> tuple[np.ndarray, Mark]:
-    """The rows of the log before a checkpoint, and their mark; `InputError` if they do not fit.
-
-    Those of an older log have no columns in `LATER`.
-    """
+    """The rows of the log before a checkpoint, and their mark; `InputError` if they do not fit."""
     mark, k = Mark.of_state(found.log), found.state.get("round", 0)
     if not isinstance(k, int | np.integer) or k < 0:
         raise InputError(f"damaged: its round is {k!r}")
     expected = np.arange(0, k, run.log_every)
     if mark.rows != expected.size:
         raise InputError(f"damaged: {mark.rows} rows before round {k}")
-    if mark.addresses.shape[1] < len(schema):
-        schema = older(schema)
     if not mark.rows:
         return np.empty(0, row_type(schema)), mark
     rows, mark = mark.read(log, schema)

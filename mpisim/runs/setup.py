@@ -9,19 +9,17 @@ from typing import TYPE_CHECKING
 from mpisim.comm import partition
 from mpisim.comm.clock import Clock, WaitingClock
 from mpisim.comm.consistency import require_consistent
+from mpisim.comm.side_channel import SideChannel
 from mpisim.comm.star import Star
 from mpisim.core import kernel_cache, processor
 from mpisim.core.errors import InputError
 from mpisim.core.rng import Streams
 from mpisim.core.round import Round
 from mpisim.core.schema import flat
-from mpisim.methods.estimators.batches import batch_size
-from mpisim.methods.oracle import Oracle
 from mpisim.runs.cache import ProblemCache
-from mpisim.runs.experiment import Experiment, Run
+from mpisim.runs.experiment import Experiment
 from mpisim.runs.identity import executed_by, resolved
-from mpisim.runs.iteration import Iteration
-from mpisim.runs.metrics import metrics_of
+from mpisim.runs.run_state import RunState
 from mpisim.theory.setting import Condition, Setting, Step, setting_of
 
 if TYPE_CHECKING:
@@ -36,15 +34,17 @@ class Setup:
 
     Attributes
     ----------
-    star, problem, oracle, compressor, estimator, optimizer, iteration, metrics : bound objects
-    round : Round
-        The round in progress, which the loop sets.
+    star, problem, oracle, compressor, estimator : bound objects
+    state : RunState
+        Of the run, before round 0 until the loop runs.
     rows : array, shape (n,)
         Samples of each worker.
     step : Step
         Step size and where it comes from.
     run : Run
         The experiment's ``[run]`` table, with how often rows are logged.
+    reference : tuple or None
+        x* and f(x*), with ``run.reference``.
     """
 
     def __init__(
@@ -52,38 +52,35 @@ class Setup:
     ):
         kernel_cache.refresh()
         self.experiment, settings, layout = experiment, experiment.run, experiment.run.layout
-        self.clock, self.round = Clock(), Round(settings.rounds)
         workers = getattr(experiment.problem, "workers", None)
         n = partition.worker_ranks(comm.size, layout) if workers is None else workers
-        streams, precision = Streams(settings.seed), settings.precision
-        self.star = star = Star(comm, n, layout, streams, precision, self.clock, self.round)
         self.cache = cache or ProblemCache()
-        self.problem = self.cache.problem(experiment, star)
+        started, blocks = Clock(), SideChannel(comm, n, layout)
+        self.problem = self.cache.problem(experiment, blocks)
+        self.round, precision = Round(settings.rounds), settings.precision
         self.problem.attach_round(self.round)
-        star.arrays = self.problem.arrays
-        if star.arrays.wait is not None:
-            self.clock = star.clock = WaitingClock(star.arrays.wait)
+        streams, arrays = Streams(settings.seed), self.problem.arrays
+        self.clock = started if arrays.wait is None else WaitingClock(arrays.wait)
+        self.star = star = Star(comm, n, layout, streams, precision, self.clock, self.round, arrays)
         # before the first exchange whose size depends on the experiment
         require_consistent(star.side, flat(experiment.table) | {"data": self.problem.identity})
         self.rows = star.all_workers(self.problem.rows)
-        self.oracle = Oracle(self.problem, self.clock, int(self.rows.min()))
         self.compressor = experiment.compressor.bind(self.problem.d, n, precision)
         if not (self.problem.portable and self.compressor.portable):
             require_consistent(star.side, processor.facts())
         self.compressor.prepare(star, self.problem)
         star.ledger.end_round()  # the set-up exchange is a round of its own, before round 0
-        method = experiment.method
-        self.estimator = method.estimator.bind(star, self.oracle, self.compressor)
-        self.step = self._step()
-        self.optimizer = method.optimizer.bind(settings.rounds)
-        parts = star, self.round, self.estimator, self.optimizer
-        self.iteration = Iteration(*parts, method, self.step.gamma)
+        self.state = self.new_state(star)
+        self.oracle, self.estimator = self.state.oracle, self.state.estimator
+        self.step, self.run = self._step(), self.state.run
         self.reference = self.cache.minimiser(star) if settings.reference else None
-        self.run = self._run()
-        wanted = self.optimizer, settings.columns or (), self.run.logs
-        self.metrics = metrics_of(star, self.problem, *wanted)
-        starts = {"schedule.at": method.schedule.starts(settings.rounds)}
+        starts = {"schedule.at": experiment.method.schedule.starts(settings.rounds)}
         self._parameters = self.estimator.parameters() | starts
+
+    def new_state(self, star: Star) -> RunState:
+        """The state before round 0, on a star of the same ranks."""
+        parts = star, self.round, self.problem, self.compressor, self.rows
+        return RunState(self.experiment, *parts)
 
     @cached_property
     def identity(self) -> dict[str, str]:
@@ -105,18 +102,6 @@ class Setup:
         bound = self.experiment.method.smoothness
         constants = self.cache.constants(self.star, bound)
         return setting_of(constants, self.problem, self.compressor, self.star, bound, condition)
-
-    def _run(self) -> Run:
-        """Where ``log_every`` is not given: 2 epochs of minibatches, say, or each round."""
-        run, problem, every = self.experiment.run, self.problem, 1
-        if run.log_every is not None:
-            return run
-        batch = self.estimator.parameters().get("batch")
-        if batch is not None:
-            b = batch_size(batch, self.oracle.samples, "batch")
-            epoch = self.rows.sum() / (problem.n * b)
-            every = max(1, round(problem.epochs_between_rows * epoch))
-        return dataclasses.replace(run, log_every=every)
 
     def _step(self) -> Step:
         method = self.experiment.method

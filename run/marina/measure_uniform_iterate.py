@@ -1,6 +1,6 @@
-"""Figure 1 at the iterate that the theorems return, drawn uniformly: it needs every round.
+"""Figure 1 at the iterate that the theorems return, drawn uniformly.
 
-    mpisim sweep run/marina/fig1.toml --set run.log_every=1 --out logs/marina-fig1-uniform
+    mpisim sweep run/marina/fig1.toml --set 'run.columns=["uniform"]' --out logs/marina-fig1-uniform
     python -m run.marina.measure_uniform_iterate [FOLDER]
 
 FOLDER is logs/marina-fig1-uniform if not given. The verdicts of the figure's rows at x^, and what

@@ -1,33 +1,115 @@
-"""State that is found: what changes between two rounds, or a clear error."""
+"""State is declared, and nothing else changes while a run is on."""
+
+import itertools
+from array import array
+from collections import deque
 
 import numpy as np
 import pytest
 
 from mpisim.core.errors import InputError
-from mpisim.core.state import Stateful
+from mpisim.core.state import AtServer, PerWorker, Shared, Stateful
 
 
 class Part(Stateful):
-    def __init__(self):
-        self.constant, self.shift, self.rounds = 0.5, np.zeros(3), 0
-        self.begin()
+    shift = PerWorker("a shift")
+    rounds = Shared()
+
+    def check(self):
+        self.rounds = 0
 
 
-def test_state_is_what_was_set_and_every_array():
-    part = Part()
-    assert part.state().keys() == {"shift"}
-    part.g, part.rounds = np.ones(3), part.rounds + 1
-    part.shift += 1  # in place, too
+class More(Part):
+    mean = AtServer("of the shifts")
+
+
+def test_a_declaration_is_no_value():
+    assert {n: d.place for n, d in More.declared.items()} == {
+        "shift": "PerWorker",
+        "rounds": "Shared",
+        "mean": "AtServer",
+    }
+    assert More.declared["mean"].meaning == "of the shifts" and "mean" not in Part.declared
+    with pytest.raises(AttributeError):
+        _ = More().mean
+    part = More()._bind()
+    with pytest.raises(AttributeError):
+        _ = part.shift
+
+
+def test_bases_declare_for_their_subclasses():
+    class Other(Stateful):
+        queue = Shared()
+
+    class Both(More, Other):
+        pass
+
+    assert Both.declared.keys() == {"shift", "rounds", "mean", "queue"}
+
+
+def test_state_is_what_is_declared_and_set_whatever_changed_it():
+    part = More()._bind()
+    assert part.state() == {"rounds": 0}
+    part.shift, part.rounds = np.zeros(3), part.rounds + 1
+    part.shift += 1
     state = part.state()
-    assert list(state) == ["g", "rounds", "shift"]
-    other = Part()
+    assert list(state) == ["rounds", "shift"] and state["shift"][0] == 1
+    other = More()._bind()
+    other.mean = np.ones(3)
     other.restore(state)
-    assert np.array_equal(other.g, part.g) and other.rounds == 1 and other.shift[0] == 1
+    assert other.state().keys() == state.keys() and other.rounds == 1
+    assert part._bind().state() == {"rounds": 0}  # a copy has no state of the run before it
 
 
-@pytest.mark.parametrize("value", [[1.0], {"a": 1}, "text", np.array([None]), object()])
-def test_what_no_checkpoint_can_hold_is_said_by_name(value):
-    part = Part()
-    part.history = value
-    with pytest.raises(InputError, match=r"Part: its attribute 'history' changes .* arrays and"):
-        part.state()
+def test_what_is_not_declared_cannot_be_set_in_a_run():
+    part = Part()._bind()
+    with pytest.raises(InputError, match=r"test_state\.Part: its attribute 'queue' .*`queue = Sh"):
+        part.queue = 3
+    with pytest.raises(InputError, match=r"`rows = PerWorker\(\)` \(or AtServer or Shared\)"):
+        part.rows = np.zeros((3, 2))
+
+
+CHANGEABLE = [[], {}, set(), bytearray(), deque(), array("i"), itertools.count(), (1, [2])]
+
+
+@pytest.mark.parametrize("value", CHANGEABLE, ids=lambda v: type(v).__name__)
+def test_what_a_run_could_change_is_declared(value):
+    class Kept(Stateful):
+        def check(self):
+            self.kept = value
+
+    with pytest.raises(InputError, match=r"Kept: its attribute 'kept' is a .*`kept = Shared\(\)`"):
+        Kept()._bind()
+
+
+def test_constants_are_read_only_and_what_they_were_made_of_is_not():
+    rows = np.zeros(3)
+
+    class Constants(Stateful):
+        def check(self):
+            self.rows, self.pair, self.name = rows, (np.ones(2), "text"), "name"
+
+    part = Constants()._bind()
+    for constant in (part.rows, part.pair[0]):
+        with pytest.raises(ValueError, match="read-only"):
+            constant += 1
+    rows += 1
+
+
+def test_a_declaration_has_no_annotation():
+    """Annotated names are the keys of a table."""
+    with pytest.raises(InputError, match=r"Wrong\.kept: declares state, so it has no annotation"):
+
+        class Wrong(Stateful):
+            kept: list = Shared()
+
+
+def test_a_list_of_the_class_is_refused():
+    """All runs, and their rehearsals, would share it."""
+    with pytest.raises(
+        InputError, match=r"Wrong\.kept: is a list, which all .*`kept = Shared\(\)`"
+    ):
+
+        class Wrong(Stateful):
+            columns = [("loss", float)]  # noqa: RUF012 - a constant
+            kept = []  # noqa: RUF012

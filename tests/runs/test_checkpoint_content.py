@@ -23,7 +23,8 @@ def rewritten(path, change):
 
 def replaced(name, value):
     def change(file):
-        del file[name]
+        if name in file:
+            del file[name]
         if value is not None:
             file[name] = value
 
@@ -51,13 +52,20 @@ IMPOSSIBLE = {
     "no x": replaced("state/x", None),
     "another x": replaced("state/x", np.zeros(3)),
     "x in words": replaced("state/x", "x"),
-    "a shift of fewer workers": replaced("state/worker/h_i", np.zeros((2, 123))),
-    "a shift without workers": replaced("state/worker/h_i", 1.0),
-    "a shift of another dimension": replaced("state/worker/h_i", np.zeros((6, 5))),
-    "no shift": replaced("state/worker/h_i", None),
-    "no shift on the server": replaced("state/server/h", None),
-    "a shorter shift on the server": replaced("state/server/h", np.zeros(5)),
-    "a matrix on the server": replaced("state/server/h", np.zeros((3, 3))),
+    "a shift of fewer workers": replaced("state/parts/estimator/h_i/0", np.zeros((2, 123))),
+    "a shift without workers": replaced("state/parts/estimator/h_i/0", 1.0),
+    "a shift of another dimension": replaced("state/parts/estimator/h_i/0", np.zeros((6, 5))),
+    "no shift": replaced("state/parts/estimator/h_i", None),
+    "no array of a shift": replaced("state/parts/estimator/h_i/0", None),
+    "no shift on the server": replaced("state/parts/estimator/h", None),
+    "a shift that is a number": replaced("state/parts/estimator/h", 3),
+    "a tree that is not JSON": replaced("state/parts/estimator/h/tree", "{"),
+    "a tree of unknown kind": replaced("state/parts/estimator/h/tree", '{"set": [1]}'),
+    "a tree without end": replaced("state/parts/estimator/h/tree", "[" * 100_000),
+    "what is not declared": replaced("state/parts/estimator/later/tree", "1"),
+    "no estimator": replaced("state/parts/estimator", None),
+    "a shorter shift on the server": replaced("state/parts/estimator/h/0", np.zeros(5)),
+    "a matrix on the server": replaced("state/parts/estimator/h/0", np.zeros((3, 3))),
     "bits below 0": replaced("state/ledger/worker_bits_up", np.full(6, -1)),
     "a total too few": replaced("state/ledger/totals", np.zeros(5, int)),
     "no ledger": replaced("state/ledger", None),

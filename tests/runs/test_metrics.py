@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from mpisim.core.errors import InputError
+from mpisim.runs.log.reader import read
 from tests.helpers import columns, run_tables, table
 
 CD_ADAM = {"name": "cd-adam", "stepsize": 0.01}
@@ -151,3 +152,21 @@ def test_adaptive_rows_further_apart_and_resumed(tmp_path):
     run_tables(last, tmp_path / "parts.h5", resume=True)
     parts = columns(tmp_path / "parts.h5")
     assert all(np.array_equal(parts[name], every[name], equal_nan=True) for name in RATIOS)
+
+
+@pytest.mark.parametrize("problem", [{}, QUADRATIC], ids=["sample", "quadratic"])
+def test_the_mean_at_the_uniform_iterate_is_exact_whatever_is_logged(problem, tmp_path):
+    """To the last digit the mean over all rounds of a log that has them all, also resumed."""
+    run = table(MARINA, PERMK, rounds=12, log_every=5, columns=["uniform"])
+    run["problem"] = problem or run["problem"]
+    every = run | {"run": {"rounds": 12}}
+    run_tables(every, tmp_path / "every.h5")
+    wanted = read(tmp_path / "every.h5").column("mean_grad_norm_sq")[[0, 5, 10, 12]]
+    run_tables(run, tmp_path / "some.h5")
+    assert np.array_equal(read(tmp_path / "some.h5").column("mean_grad_norm_sq"), wanted)
+    run_tables(run | {"run": run["run"] | {"rounds": 8}}, tmp_path / "parts.h5")
+    run_tables(run, tmp_path / "parts.h5", resume=True)
+    assert np.array_equal(columns(tmp_path / "parts.h5")["mean_grad_norm_sq"], wanted)
+    without = columns(tmp_path / "every.h5")
+    for name in ("loss", "oracle_calls", "bits_up"):
+        assert np.array_equal(columns(tmp_path / "some.h5")[name], without[name][[0, 5, 10, 12]])

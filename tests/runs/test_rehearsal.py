@@ -14,10 +14,10 @@ from mpisim.core.errors import InputError
 from mpisim.methods.names import METHODS, UNCOMPRESSED
 from mpisim.runs.evaluation import Evaluator
 from mpisim.runs.experiment import parse
-from mpisim.runs.iteration import Iteration
 from mpisim.runs.loop import run_rounds
 from mpisim.runs.record import Output
 from mpisim.runs.rehearsal import Rehearsal, rehearse
+from mpisim.runs.run_state import RunState
 from mpisim.runs.setup import Setup
 from mpisim.runs.signals import StopSignals
 from tests.compressors.cases import CASES
@@ -123,14 +123,15 @@ def test_a_rehearsal_says_how_long_a_run_takes():
 
 def test_rounds_with_a_rare_coin_are_counted_as_often_as_they_come(monkeypatch):
     """A round of MARINA takes 1 s with p = 1/10 and 0.01 s otherwise, and round 0 takes 5 s."""
-    now, advance = [0.0], Iteration.next
+    now, advance = [0.0], RunState.step
 
-    def slow(iteration, k, x):
+    def slow(state, gamma):
+        k = state.round.k
         now[0] += 5 if k == 0 else 1 if k % 2 == 1 else 0.01
-        return advance(iteration, k, x)
+        advance(state, gamma)
 
     monkeypatch.setattr("mpisim.runs.rehearsal.perf_counter", lambda: now[0])
-    monkeypatch.setattr(Iteration, "next", slow)
+    monkeypatch.setattr(RunState, "step", slow)
     for p, mean in ((0.1, 0.1 * 1 + 0.9 * 0.01), (0.5, 0.505), (1.0, 1.0)):
         method = {"name": "marina", "stepsize": 0.1, "p": p}
         tables = table(method, {"name": "randk", "k": 12}, rounds=20)

@@ -108,7 +108,7 @@ def test_another_version_is_refused(tmp_path, monkeypatch):
     ):
         run_tables(table(GD, rounds=5), log, resume=True)
     monkeypatch.setattr(checkpoint, "FORMAT", 99)
-    with pytest.raises(InputError, match="format = 3, this run has 99"):
+    with pytest.raises(InputError, match="format = 4, this run has 99"):
         run_tables(table(GD, rounds=5), log, resume=True)
 
 

@@ -1,6 +1,5 @@
 """--resume onto what may be there: nothing, a complete, another, a torn or a damaged log."""
 
-import contextlib
 import os
 import shutil
 
@@ -10,12 +9,9 @@ import pytest
 
 from mpisim.cli import main
 from mpisim.comm.ledger import COLUMNS as BITS
-from mpisim.comm.ledger import Ledger
 from mpisim.core.errors import InputError, OutputError
-from mpisim.runs import checkpoint, record
-from mpisim.runs.log import schema, writer
-from mpisim.runs.log.reader import read
-from mpisim.runs.log.schema import older
+from mpisim.runs import checkpoint
+from mpisim.runs.log import writer
 from mpisim.runs.loop import Loop
 from tests.helpers import columns, run_tables
 from tests.resumes import differences
@@ -33,7 +29,7 @@ def whole(tmp_path_factory):
 def rounds_run(monkeypatch):
     """The rounds from which runs start, from now on."""
     found, original = [], Loop.run
-    monkeypatch.setattr(Loop, "run", lambda s, k, x: found.append(k) or original(s, k, x))
+    monkeypatch.setattr(Loop, "run", lambda s: found.append(s.setup.round.k) or original(s))
     return found
 
 
@@ -54,39 +50,6 @@ def test_a_run_killed_before_its_first_checkpoint_starts_again(whole, tmp_path, 
     run_tables(tables(), log, resume=True)
     assert "stopped before its first checkpoint; starting at round 0" in said(capfd)[-1]
     assert differences(whole, log) == []
-
-
-@pytest.fixture
-def as_before(monkeypatch):
-    """Runs within write what mpisim wrote before it counted messages."""
-    start = Ledger.__init__
-
-    def uncounted(ledger, n):
-        start(ledger, n)
-        del ledger.totals["messages_up"]
-
-    @contextlib.contextmanager
-    def within():
-        with monkeypatch.context() as patch:
-            patch.setattr(Ledger, "__init__", uncounted)
-            patch.setattr(record, "columns", lambda *given: older(schema.columns(*given)))
-            yield
-
-    return within
-
-
-def test_a_log_without_messages_goes_on_without(whole, as_before, tmp_path, monkeypatch, capfd):
-    log = tmp_path / "log.h5"
-    with as_before():
-        killed(monkeypatch, log)
-    run_tables(tables(), log, resume=True)
-    assert differences(whole, log) == ["rounds/messages_up"]
-    assert read(log).columns.keys() == read(whole).columns.keys() - {"messages_up"}
-    run_tables(tables(), log, resume=True)
-    assert "complete, done at round 30; there is nothing to do" in said(capfd)[-1]
-    run_tables(tables(40), log, resume=True)
-    assert "messages_up" not in columns(log) and columns(log)["round"][-1] == 40
-    assert main(["verify", str(log)]) == 0
 
 
 @pytest.mark.parametrize("checkpoints", [True, False])

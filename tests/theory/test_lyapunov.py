@@ -66,7 +66,7 @@ def trajectory(engine: Setup, rounds: int, state: str = "") -> Iterator[Round]:
         shift = getattr(engine.estimator, state, np.zeros_like(gradients)) if state else gradients
         g = engine.estimator.estimate(x) if k else engine.estimator.start(x)
         yield Round(x, losses, gradients, g, shift)
-        x = engine.optimizer.step(x, g, engine.step.gamma)
+        x = engine.state.optimizer.step(x, g, engine.step.gamma)
 
 
 def engine(method, compressor, problem, loaded, seed=1) -> Setup:

@@ -30,7 +30,7 @@ EVERYWHERE = {
     "gather": ("mpisim.comm.star", "Star.gather"),
     "broadcast": ("mpisim.comm.star", "Star.broadcast"),
     "row": ("mpisim.runs.evaluation", "Evaluator.row"),
-    "checkpoint": ("mpisim.runs.snapshot", "collect"),
+    "checkpoint": ("mpisim.runs.run_state", "RunState.dump"),
     "end": ("mpisim.runs.record", "Record.close"),
 }
 ON_RANK_0 = {

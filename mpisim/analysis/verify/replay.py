@@ -7,6 +7,7 @@ does not depend on its values, all columns of bits follow.
 
 from __future__ import annotations
 
+import dataclasses
 from time import monotonic
 
 import numpy as np
@@ -19,11 +20,11 @@ from mpisim.core.errors import InputError
 from mpisim.core.rng import Streams
 from mpisim.core.round import Round
 from mpisim.core.terminal import report
-from mpisim.methods.oracle import Oracle
 from mpisim.problems.base import Problem
 from mpisim.runs.experiment import Experiment
 from mpisim.runs.log.reader import Log
 from mpisim.runs.log.schema import LEDGER, ORACLE
+from mpisim.runs.run_state import RunState
 
 COLUMNS = [name for name, *_ in LEDGER + ORACLE]
 PROGRESS_SECONDS = 5.0
@@ -74,19 +75,18 @@ def replay(log: Log, experiment: Experiment) -> list[str]:
     star, round = _star(log, experiment)
     rows = log.workers["rows"]
     problem = ZeroGradients(int(log.attrs["dimension"]), rows, star.precision.arithmetic)
-    oracle = Oracle(problem, star.clock, int(problem.rows.min()))
     compressor = experiment.compressor.bind(problem.d, star.n, star.precision)
-    estimator = experiment.method.estimator.bind(star, oracle, compressor)
-    x, found, shown = problem.initial_point(), [], monotonic()
+    unmeasured = dataclasses.replace(experiment.run, columns=None)
+    experiment = dataclasses.replace(experiment, run=unmeasured)
+    state = RunState(experiment, star, round, problem, compressor, rows)
+    found, shown = [], monotonic()
     rounds = log.columns["round"].tolist()
     wanted = set(rounds)
     for k in range(rounds[-1] + 1):
-        round.k = k
         if k in wanted:
-            found.append((*star.ledger.totals.values(), oracle.calls))
+            found.append((*star.ledger.totals.values(), state.oracle.calls))
         if k < rounds[-1]:
-            (estimator.estimate if k else estimator.start)(x)
-            star.ledger.end_round()
+            state.step(0.0)
         if monotonic() - shown > PROGRESS_SECONDS:
             shown = monotonic()
             report(f"  bits of round {k} of {rounds[-1]}")

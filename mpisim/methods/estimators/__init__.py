@@ -8,13 +8,12 @@ ESTIMATORS.provide(
     __name__,
     {
         "dasha": ("dasha", "dasha-page", "dasha-mvr", "dasha-sync-mvr"),
-        "diana": ("diana",),
+        "diana": ("diana", "vr-diana"),
         "feedback": ("ef", "ef21"),
         "marina": ("marina",),
         "naive": ("naive",),
         "one_bit_adam": ("1bit-adam",),
         "pp_marina": ("pp-marina",),
-        "vr_diana": ("vr-diana",),
         "vr_marina": ("vr-marina", "vr-marina-online"),
     },
 )

@@ -53,8 +53,8 @@ class Estimator(Stateful, ABC):
     Every rank runs the same lines. Subclasses are dataclasses whose fields are keys of the
     ``[method]`` table; a copy made by `bind` runs. In `start` and `estimate`, arrays (m, d) belong
     to this rank's workers, and arrays (d,) are the same on all ranks, except for the result of
-    ``star.mean``: only the server has it, until ``star.broadcast``. Attributes that `start` and
-    `estimate` set are the estimator's state (`Stateful`).
+    ``star.mean``: only the server has it, until ``star.broadcast``. The attributes that they set
+    are declared in the class, with this place (`mpisim.core.state`).
 
     letters : of some keys, in the method's paper
     examples : tables that `mpisim check` tries

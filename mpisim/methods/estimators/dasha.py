@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from mpisim.core.lazy_rows import LazyRows
+from mpisim.core.state import AtServer, PerWorker, Shared
 from mpisim.methods.estimators.base import (
     Estimator,
     Theory,
@@ -38,6 +39,11 @@ class Dasha(Estimator):
 
     a: float | Theory = "theory"
     start_: Literal["dense", "zero"] = "dense"
+
+    x = Shared("x^t")
+    h_i = PerWorker("estimates of grad f_i(x^t)")
+    g_i = PerWorker("what the server knows of h_i")
+    g = AtServer("the mean of g_i")
 
     def check(self) -> None:
         if self.a == "theory":

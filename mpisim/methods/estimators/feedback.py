@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from mpisim.core.lazy_rows import innovations
+from mpisim.core.state import AtServer, PerWorker, Shared
 from mpisim.methods.estimators.base import Direction, estimator
 from mpisim.methods.estimators.batches import Stochastic
 from mpisim.theory import stepsizes
@@ -28,6 +29,9 @@ class ErrorFeedback(Stochastic):
     """
 
     direction: Direction = "up"
+
+    e_i = PerWorker("what C lost")
+    e = AtServer("what the server's C lost")
 
     def start(self, x: np.ndarray) -> np.ndarray:
         self.e_i = self.star.zeros(self.star.m, len(x))
@@ -66,6 +70,10 @@ class EF21(Stochastic):
 
     direction: Direction = "up"
     start_: Literal["dense", "compressed", "zero"] = "dense"
+
+    g_i = PerWorker("Markov states")
+    g = AtServer("their mean")
+    gt = Shared("what all ranks know of g")
 
     def start(self, x: np.ndarray) -> np.ndarray:
         self.g_i = self.star.zeros(self.star.m, len(x))

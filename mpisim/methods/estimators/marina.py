@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mpisim.core.state import AtServer, PerWorker
 from mpisim.methods.estimators.base import Estimator, Theory, estimator, probability
 from mpisim.theory import stepsizes
 from mpisim.theory.setting import MarinaTheorem, Setting, Step
@@ -13,6 +14,9 @@ class MarinaFamily(Estimator):
     """What MARINA and PP-MARINA share: p, and g^0 = grad f(x^0)."""
 
     p: float | Theory
+
+    grad = PerWorker("grad f_i(x^k)")
+    g = AtServer("g^k")
 
     def check(self) -> None:
         self.p = probability(self.p, self.theory_p())

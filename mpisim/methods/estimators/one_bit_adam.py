@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from mpisim.core.state import AtServer, PerWorker, Shared
 from mpisim.methods.estimators.base import estimator
 from mpisim.methods.estimators.batches import Stochastic
 from mpisim.methods.optimizers import warmup_rounds
@@ -31,6 +32,10 @@ class OneBitAdam(Stochastic):
     warmup: int | float = 0.13
     variant: Literal["paper", "code"] = "paper"
     beta1: float = 0.9
+
+    e_i = PerWorker("what C lost")
+    e = AtServer("what the server's C lost")
+    m = Shared("momentum")
 
     def check(self) -> None:
         super().check()

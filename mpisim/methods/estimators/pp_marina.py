@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mpisim.core.schema import require
+from mpisim.core.state import Shared
 from mpisim.methods.estimators.base import Theory, estimator
 from mpisim.methods.estimators.marina import MarinaFamily
 from mpisim.theory import stepsizes
@@ -25,6 +26,8 @@ class PPMarina(MarinaFamily):
 
     p: float | Theory = "theory"
     participants: int = 1
+
+    x = Shared("x^k")
 
     def check(self) -> None:
         r, n = self.participants, self.star.n

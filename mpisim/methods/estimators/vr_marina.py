@@ -6,6 +6,7 @@ from math import inf
 
 import numpy as np
 
+from mpisim.core.state import AtServer, Shared
 from mpisim.methods.estimators.base import Estimator, Theory, estimator, probability
 from mpisim.methods.estimators.batches import First, batch_size, first_batch_size
 from mpisim.theory import stepsizes
@@ -24,6 +25,9 @@ class VRMarina(Estimator):
 
     batch: int | float
     p: float | Theory = "theory"
+
+    x = Shared("x^k")
+    g = AtServer("g^k")
 
     def check(self) -> None:
         self.b = batch_size(self.batch, self.oracle.samples, "batch")

@@ -73,7 +73,7 @@ class Log:
         """
         if name == "bits_total":
             return self.column("bits_up") + self.column("bits_down")
-        if name == "mean_grad_norm_sq":
+        if name == "mean_grad_norm_sq" and name not in self.columns:
             return self.uniform("grad_norm_sq")
         if name == "seconds":
             times = [values for key, values in self.columns.items() if key.startswith("time_")]
@@ -89,12 +89,15 @@ class Log:
 
         After k rounds x^ is one of x^0, ..., x^{k-1}, each equally likely (MARINA, Algorithm 1,
         line 12): row k has the mean of the rows before it. Row 0 has its own value. Raises
-        `InputError` where rounds have no row.
+        `InputError` where rounds have no row, and ``run.columns`` did not ask for it.
         """
         values, rounds = self.column(name), self.column("round")
         if not np.array_equal(rounds, np.arange(self.rows)):
-            every = f"run.log_every = 1, not {int(np.diff(rounds).max(initial=0))}"
-            raise InputError(f"{self.path}: no mean_{name}: it needs every round, {every}")
+            every = int(np.diff(rounds).max(initial=0))
+            raise InputError(
+                f"{self.path}: no mean_{name}: it needs run.log_every = 1, not {every}, or"
+                ' run.columns = ["uniform"]'
+            )
         return np.append(values[:1], np.cumsum(values[:-1]) / rounds[1:])
 
 

@@ -3,7 +3,7 @@
 A new metric is a `Metric` with the decorator `metric`; its columns come last.
 """
 
-from mpisim.runs.metrics import adaptive, estimates, layers, pi
+from mpisim.runs.metrics import named
 from mpisim.runs.metrics.base import METRICS, Metric, metric, metrics_of
 
-__all__ = ["METRICS", "Metric", "adaptive", "estimates", "layers", "metric", "metrics_of", "pi"]
+__all__ = ["METRICS", "Metric", "metric", "metrics_of", "named"]

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
-from typing import ClassVar, cast
+from collections.abc import Callable, Iterable, Sequence
+from typing import ClassVar, Self, cast
 
 import numpy as np
 
 from mpisim.comm.star import Star
-from mpisim.comm.upload import Upload
+from mpisim.comm.upload import Observer
 from mpisim.core.arrays import EVALUATION, to_host
 from mpisim.core.lanes import dot
-from mpisim.core.lazy_rows import LazyRows
 from mpisim.core.registry import Names
+from mpisim.core.state import Stateful
 from mpisim.methods.optimizers import Optimizer
 from mpisim.problems.base import Problem, ProblemWithTestSet
 from mpisim.runs.log.schema import Column
@@ -31,14 +31,26 @@ def metric(name: str):
     return register
 
 
-class Metric(ABC):
-    """Some columns of ``/rounds``, whose time is not in the log's clocks."""
+class Metric(Stateful, Observer, ABC):
+    """Some columns of ``/rounds``, whose time is not in the log's clocks.
 
-    columns: ClassVar[list[Column]]
-    optimizer: Optimizer  # of the run, set by `metrics_of`
+    What it keeps between two calls is declared (`mpisim.core.state`), and `check` sets its start.
 
-    def __init__(self, star: Star, problem: Problem, logged: Callable[[int], bool]):
-        self.star, self.problem, self.logged = star, problem, logged
+    star, problem, optimizer : the run's
+    logged : whether x^k has a row in the log
+    """
+
+    columns: ClassVar[Sequence[Column]]
+    star: Star
+    problem: Problem
+    optimizer: Optimizer
+    logged: Callable[[int], bool]
+
+    def bind(
+        self, star: Star, problem: Problem, optimizer: Optimizer, logged: Callable[[int], bool]
+    ) -> Self:
+        """A copy for a run."""
+        return self._bind(star=star, problem=problem, optimizer=optimizer, logged=logged)
 
     @abstractmethod
     def values(self, x: np.ndarray) -> tuple[float, ...]:
@@ -47,26 +59,14 @@ class Metric(ABC):
         Rank 0's values are written.
         """
 
-    def passed(self, x: np.ndarray) -> None:  # noqa: B027
+    def passed(self, x: np.ndarray) -> None:
         """Called with every x^k (d,), logged or not, after its row and before its round."""
-
-    def up(self, v: np.ndarray | LazyRows, upload: Upload) -> None:  # noqa: B027
-        """Called when this rank's workers have compressed v (senders, d)."""
-
-    def down(self, v: np.ndarray, decoded: np.ndarray) -> None:  # noqa: B027
-        """Called at the server when it has compressed v (d,) for all."""
-
-    def fresh(self, g_i: np.ndarray | LazyRows) -> None:  # noqa: B027
-        """Called with the gradients (m, d) that an estimate begins with. Collective."""
-
-    def estimated(self, g_hat: np.ndarray, g: np.ndarray) -> None:  # noqa: B027
-        """Called with the estimate (d,) at the server, and as all workers decode it."""
 
 
 class Tests(Metric):
     """Columns of a problem with a test set, which are always logged."""
 
-    columns: ClassVar[list[Column]] = [
+    columns: ClassVar[Sequence[Column]] = [
         ("train_accuracy", np.float64, "1", "share of the training samples classified rightly"),
         ("test_loss", np.float64, "1", "mean loss on the test set at x^k"),
         ("test_accuracy", np.float64, "1", "share of the test samples classified rightly"),
@@ -82,19 +82,15 @@ class Tests(Metric):
 
 
 def metrics_of(
+    names: Iterable[str],
     star: Star,
     problem: Problem,
     optimizer: Optimizer,
-    names: Iterable[str],
     logged: Callable[[int], bool],
 ) -> list[Metric]:
-    """The metrics called ``names``, in this order, and those of a test set, all on the star.
-
-    logged : whether x^k has a row in the log
-    """
+    """The metrics called ``names``, in this order, and those of a test set, all on the star."""
     kinds = [METRICS[name] for name in names] + [Tests] * problem.tested
-    metrics = [kind(star, problem, logged) for kind in kinds]
-    for own in metrics:
-        own.optimizer = optimizer
-        star.attach(own)
+    metrics = [kind().bind(star, problem, optimizer, logged) for kind in kinds]
+    for metric in metrics:
+        star.attach(metric)
     return metrics

@@ -32,6 +32,8 @@ class Mine(mpisim.Compressor):
 METHOD = """
 @mpisim.method("mine")
 class Mine(mpisim.Estimator):
+    h_i = mpisim.PerWorker("what workers have sent")
+
     def start(self, x):
         self.h_i = 0 * self.oracle.gradients(x)
         return self.estimate(x)
@@ -118,11 +120,17 @@ MISTAKES = {
         "decode",
         r"plugin_\w+\.py:\d+: AttributeError: ",
     ),
-    "state that no checkpoint holds": (
+    "state that is not declared": (
         METHOD,
         ("        self.h_i = 0", "        self.seen = []\n        self.h_i = 0"),
         "runs",
-        "'seen' changes from round to round, but is a list",
+        r"'seen' is set in a run, but is not declared; write `seen = Shared\(\)`",
+    ),
+    "state that no checkpoint holds": (
+        METHOD,
+        ("return self.estimate(x)", "g, self.h_i = self.estimate(x), {1, 2}\n        return g"),
+        "runs",
+        r"Mine\.h_i: a checkpoint cannot hold a set",
     ),
     "state outside of the estimator": (
         METHOD,

@@ -221,12 +221,13 @@ def test_all_of_a_round_is_on_the_device(method, keys, compressor, elsewhere):
     tables = network({"name": method} | keys, compressor)
     tables["problem"] |= {"device": "auto", "model": "linear"}
     setup = Setup(parse(tables), OneProcess())
-    x = setup.problem.initial_point()
-    for k in range(4):
-        setup.round.k = k
-        x = setup.iteration.next(k, x)
-    state = setup.estimator.state() | setup.optimizer.state()
-    vectors = [x, *(own for own in state.values() if np.ndim(own) > 0 or is_tensor(own))]
+    for _ in range(4):
+        setup.state.step(setup.step.gamma)
+    state = setup.state.estimator.state() | setup.state.optimizer.state()
+    vectors = [
+        setup.state.x,
+        *(own for own in state.values() if np.ndim(own) > 0 or is_tensor(own)),
+    ]
     assert {own.device.type for own in vectors} == {"meta"}
 
 

@@ -63,7 +63,7 @@ def test_the_uniformly_drawn_iterate(make_log, rows):
 def test_no_mean_over_rounds_that_are_not_in_the_log(make_log, rounds, every):
     columns = {"round": np.array(rounds), "grad_norm_sq": np.array(SQUARES[: len(rounds)])}
     log = read(make_log(rounds=len(rounds) - 1, columns=columns))
-    line = f"log1.h5: no mean_grad_norm_sq: it needs every round, run.log_every = 1, not {every}$"
+    line = f"log1.h5: no mean_grad_norm_sq: it needs run.log_every = 1, not {every}, or run.columns"
     with pytest.raises(InputError, match=line):
         log.column("mean_grad_norm_sq")
     assert "mean_grad_norm_sq" not in all_rows([log])

@@ -14,6 +14,9 @@ class CLASS(mpisim.Estimator):
 
     alpha: float | str = "theory"
 
+    h_i = mpisim.PerWorker("shifts")  # (m, d): a row for each worker of this rank
+    h = mpisim.Shared("their mean")  # (d,): the same on all ranks
+
     def check(self):  # self.star, self.oracle and self.compressor are known here
         if self.alpha == "theory":
             if self.compressor.omega is None:
@@ -22,9 +25,8 @@ class CLASS(mpisim.Estimator):
         good = not isinstance(self.alpha, str) and 0 < self.alpha <= 1
         mpisim.require(good, "method.alpha", self.alpha, 'a number in (0, 1] or "theory"')
 
-    def start(self, x):  # what start and estimate set is the state, and checkpoints have it
-        self.h_i = 0 * self.oracle.gradients(x)  # (m, d): a row for each worker of this rank
-        self.h = 0 * x  # (d,): the mean of all h_i, the same on all ranks
+    def start(self, x):  # start and estimate set what is declared above, and nothing else
+        self.h_i, self.h = 0 * self.oracle.gradients(x), 0 * x
         return self.estimate(x)
 
     def estimate(self, x):

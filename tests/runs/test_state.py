@@ -1,0 +1,274 @@
+"""What plugins keep between rounds: a run in two parts is the run in one, or an error at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mpisim
+from mpisim.analysis.plugin.runs import differences
+from mpisim.comm.one_process import OneProcess
+from mpisim.methods.estimators import ESTIMATORS
+from mpisim.methods.optimizers import OPTIMIZERS
+from mpisim.runs import checkpoint
+from mpisim.runs.experiment import parse
+from mpisim.runs.metrics import METRICS
+from mpisim.runs.setup import Setup
+from tests.helpers import columns, run_tables, table
+
+FIRST, LAST = 13, 30
+
+
+@pytest.fixture(autouse=True)
+def forgotten():
+    """Names of a test's own are gone after it."""
+    yield
+    for names in (ESTIMATORS, OPTIMIZERS, METRICS):
+        for name in names.loaded().keys() & {"mine", "averaged", "largest"}:
+            del names[name]
+
+
+def tables(rounds=LAST, optimizer="gd", **run):
+    method = {"name": f"mine+{optimizer}", "estimator": "mine", "optimizer": optimizer}
+    return table(method | {"stepsize": 0.1}, {"name": "topk", "k": 9}, rounds=rounds, **run)
+
+
+def in_two_parts(tmp_path, tables_of):
+    whole, log = tmp_path / "whole.h5", tmp_path / "log.h5"
+    run_tables(tables_of(LAST), whole)
+    run_tables(tables_of(FIRST), log)
+    run_tables(tables_of(LAST), log, resume=True)
+    return differences(whole, log)
+
+
+def queued(declared: bool):
+    """Steps with the mean of the last three messages, in a queue that is changed in place."""
+
+    @mpisim.estimator("mine")
+    class Mine(mpisim.Estimator):
+        if declared:
+            queue = mpisim.Shared("the last three messages")
+
+        def check(self):
+            self.queue = []
+
+        def start(self, x):
+            return self.estimate(x)
+
+        def estimate(self, x):
+            self.queue.append(self.star.average(self.compress(self.oracle.gradients(x))))
+            del self.queue[:-3]
+            return sum(self.queue) / 3
+
+
+def test_a_queue_that_is_changed_in_place_is_resumed(tmp_path):
+    queued(declared=True)
+    assert in_two_parts(tmp_path, tables) == []
+
+
+def test_a_queue_that_is_not_declared_is_refused_before_round_0(tmp_path):
+    queued(declared=False)
+    with pytest.raises(mpisim.InputError, match=r"Mine: .*'queue' is a list.*`queue = Shared\(\)`"):
+        run_tables(tables(), tmp_path / "log.h5")
+    assert not (tmp_path / "log.h5").exists()
+
+
+def test_what_is_not_declared_is_refused_in_the_first_round(tmp_path):
+    @mpisim.estimator("mine")
+    class Mine(mpisim.Estimator):
+        def start(self, x):
+            self.h_i = self.star.zeros(self.star.m, len(x))
+            return self.estimate(x)
+
+        def estimate(self, x):
+            return self.star.average(self.compress(self.oracle.gradients(x)))
+
+    with pytest.raises(mpisim.InputError, match=r"'h_i' is set in a run.*`h_i = PerWorker\(\)`"):
+        run_tables(tables())
+
+
+def test_a_key_of_the_table_is_no_state():
+    @mpisim.estimator("mine")
+    class Mine(mpisim.Estimator):
+        share: float = 0.5
+
+        def start(self, x):
+            return self.estimate(x)
+
+        def estimate(self, x):
+            self.share = 0.9 * self.share
+            return self.share * self.star.average(self.compress(self.oracle.gradients(x)))
+
+    with pytest.raises(mpisim.InputError, match="'share' is set in a run, but is a key of its"):
+        run_tables(tables())
+
+
+def test_what_no_checkpoint_holds_is_refused_before_round_0():
+    @mpisim.estimator("mine")
+    class Mine(mpisim.Estimator):
+        seen = mpisim.Shared()
+
+        def start(self, x):
+            self.seen = {1, 2}
+            return self.estimate(x)
+
+        def estimate(self, x):
+            return self.star.average(self.compress(self.oracle.gradients(x)))
+
+    with pytest.raises(mpisim.InputError, match=r"Mine\.seen: a checkpoint cannot hold a set; all"):
+        run_tables(tables(), keep=True)
+
+
+def test_rows_are_those_of_workers():
+    @mpisim.estimator("mine")
+    class Mine(mpisim.Estimator):
+        seen = mpisim.PerWorker()
+
+        def start(self, x):
+            self.seen = np.zeros((2, 5))
+            return self.estimate(x)
+
+        def estimate(self, x):
+            return self.star.average(self.compress(self.oracle.gradients(x)))
+
+    with pytest.raises(mpisim.InputError, match=r"seen: has shape \(2, 5\), but is PerWorker"):
+        run_tables(tables())
+
+
+def test_all_kinds_of_state_have_their_types_after_a_resume(tmp_path):
+    """A float is no float64, which would make float32 vectors wider; a queue is a list."""
+    found = []
+
+    def kinds(value):
+        if isinstance(value, list | tuple):
+            return type(value), [kinds(v) for v in value]
+        if isinstance(value, dict):
+            return dict, [(kinds(k), kinds(v)) for k, v in value.items()]
+        return type(value), getattr(value, "dtype", None), getattr(value, "shape", None)
+
+    @mpisim.estimator("mine")
+    class Mine(mpisim.Estimator):
+        h_i = mpisim.PerWorker("a row each")
+        last_i = mpisim.PerWorker("two of them, and their norms (m,)")
+        h = mpisim.AtServer()
+        notes = mpisim.Shared()
+        later = mpisim.Shared()
+
+        def start(self, x):
+            self.h_i, self.h = self.star.zeros(self.star.m, len(x)), self.star.zeros(len(x))
+            self.last_i = ([self.h_i + 1, self.h_i], np.arange(self.star.m), None)
+            self.notes = {
+                "a": [True, None, 3, 10**30, 0.1, float("inf"), "text é", (1, [2.5, []])],
+                (1, "b"): {"x": np.float32(0.1), 2: np.array(7), "none": np.zeros(0)},
+            }
+            return self.estimate(x)
+
+        def estimate(self, x):
+            if self.star.round == 9:
+                self.later = "set"
+            if self.star.round == FIRST:
+                found.append((kinds(self.state()), repr(self.notes), self.later))
+            m_i = self.compress(self.oracle.gradients(x) - self.h_i)
+            self.h_i = m_i.add_to(self.h_i)
+            self.last_i[0].append(self.last_i[0].pop(0) * 0.5)
+            self.h = self.h + self.star.mean(m_i)
+            return self.star.broadcast(self.h)
+
+    assert in_two_parts(tmp_path, tables) == []
+    one, *others = found
+    assert others and all(other == one for other in others)
+
+
+def test_a_rank_gets_its_rows_and_the_server_what_is_its_own(tmp_path):
+    """What a checkpoint of six workers on one rank gives rank 1 of three, with two of them."""
+    keys = {"name": "ef21-2way", "stepsize": 0.1}
+    tables = table(keys, {"name": "topk", "k": 9}, rounds=5)
+    run_tables(tables, tmp_path / "log.h5")
+    saved = checkpoint.load(tmp_path / "log.h5.ckpt", {}, accept=True)[0].state
+    found = []
+    for first, m, is_server in ((0, 6, True), (2, 2, False)):
+        setup = Setup(parse(tables), OneProcess())
+        star = setup.star
+        star.first, star.m, star.is_server = first, m, is_server
+        setup.state.load(saved)
+        found.append(setup.estimator)
+        assert setup.round.k == 5
+    whole, part = found
+    assert np.array_equal(part.g_i, whole.g_i[2:4]) and np.array_equal(part.gt, whole.gt)
+    assert whole.g.any() and part.g.shape == whole.g.shape and not part.g.any()
+
+
+def test_an_optimizer_keeps_what_it_declares(tmp_path):
+    ESTIMATORS["mine"] = ESTIMATORS["naive"]
+
+    @mpisim.optimizer("averaged")
+    class Averaged(mpisim.Optimizer):
+        past = mpisim.Shared("the last two steps")
+
+        def check(self):
+            self.past = []
+
+        def step(self, x, g, gamma):
+            self.past = [*self.past[-1:], gamma * g]
+            return x - sum(self.past) / 2
+
+    assert in_two_parts(tmp_path, lambda rounds: tables(rounds, "averaged")) == []
+
+
+@pytest.fixture
+def largest():
+    """A metric: the largest |g^k|^2 so far, how many rows there were, and bits of each worker."""
+
+    @mpisim.metric("largest")
+    class Largest(mpisim.Metric):
+        columns = (
+            ("largest", np.float64, "1", "largest |g|^2 so far"),
+            ("rows", np.float64, "1", "rows so far"),
+            ("bits", np.float64, "bit", "of worker n"),
+        )
+        g = mpisim.AtServer()
+        count = mpisim.Shared()
+        bits_i = mpisim.PerWorker()
+
+        def check(self):
+            self.g, self.count, self.bits_i = 0.0, [0], np.zeros(self.star.m)
+
+        def up(self, v, upload):
+            self.bits_i += upload.message.payload_bits
+
+        def estimated(self, g_hat, g):
+            self.g = max(self.g, float((g * g).sum()))
+
+        def values(self, x):
+            self.count[0] += 1
+            rows = self.star.all_workers(self.bits_i)
+            return self.g, self.count[0], rows[-1]
+
+
+@pytest.mark.parametrize("log_every", [1, 4])  # 13 is a row of the first part alone
+def test_a_metric_keeps_what_it_declares(log_every, largest, tmp_path):
+    """A running maximum fell with a resume, and a count of rows has none of the first part."""
+
+    def named(rounds):
+        ef21 = {"name": "ef21", "stepsize": 0.1}
+        run = {"columns": ["largest"], "log_every": log_every}
+        return table(ef21, {"name": "topk", "k": 9}, rounds=rounds, **run)
+
+    assert in_two_parts(tmp_path, named) == []
+    found = columns(tmp_path / "log.h5")
+    assert (np.diff(found["largest"]) >= 0).all() and found["largest"][-1] > 0
+    assert found["rows"].tolist() == list(range(1, len(found["rows"]) + 1))
+    assert (np.diff(found["bits"]) >= 0).all() and found["bits"][-1] > 4000
+
+
+def test_a_metric_that_declares_nothing_is_refused(tmp_path):
+    @mpisim.metric("largest")
+    class Largest(mpisim.Metric):
+        columns = (("largest", np.float64, "1", "largest loss so far"),)
+
+        def values(self, x):
+            self.largest = max(getattr(self, "largest", 0.0), float(abs(x).max()))
+            return (self.largest,)
+
+    with pytest.raises(mpisim.InputError, match=r"'largest' is set in a run.*`largest = Shared\("):
+        run_tables(table({"name": "gd", "stepsize": 0.1}, columns=["largest"]))
