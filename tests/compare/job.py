@@ -32,7 +32,8 @@ def run(arguments: list[str]) -> tuple[int | str, str]:
         except (Exception, SystemExit) as error:
             code = repr(error)
     errors = [line for line in err.getvalue().splitlines() if line.startswith("mpisim: ")]
-    said = re.sub(", about .* left", "", "\n".join([*out.getvalue().splitlines(), *errors]))
+    said = "\n".join([*out.getvalue().splitlines(), *errors])
+    said = re.sub(r", about .* left|, [\d.]+ s \([\d.]+ rounds/s\)", "", said)
     return code, said.replace(os.environ["PYTHONPATH"], ".")
 
 
