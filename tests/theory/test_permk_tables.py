@@ -25,7 +25,7 @@ def case(n, d, L=1.0, L_plus=1.5, L_pm=1.0, mu=None, delta=1.0, epsilon=0.01) ->
     condition = "PL" if mu else "nonconvex"
     s = setting(1.0, n=n, d=d, L=L, L_plus=L_plus, mu=mu, condition=condition)
     s = dataclasses.replace(s, c=dataclasses.replace(s.c, L_pm=L_pm))
-    return Case(s, m=1, delta=delta, epsilon=epsilon, method="marina")
+    return Case(s, m=1, delta=delta, epsilon=epsilon)
 
 
 # (n, d) as the lemmas want them: n | d with n > 1, or d | n with d > 1

@@ -8,7 +8,7 @@ import numpy as np
 
 from mpisim.core.schema import require
 from mpisim.methods.estimators.base import Estimator, Theory, estimator, unbiased
-from mpisim.theory import stepsizes
+from mpisim.theory import saq, stepsizes
 from mpisim.theory.setting import Setting, Step
 
 
@@ -73,3 +73,7 @@ class Diana(DianaFamily):
         if setting.cal_L_max is not None:
             raise stepsizes.theorem_only_for("DIANA+", "convex problems")
         return stepsizes.diana_nonconvex(setting)
+
+    def rate(self, setting: Setting) -> saq.Rate:
+        self.theory_step(setting)  # says why there is no theorem
+        return saq.theorem_2(setting, self.compressor.shift_omega, float(self.alpha))

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from math import isinf
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from mpisim.core.errors import InputError
 from mpisim.core.lazy_rows import innovations
 from mpisim.methods.estimators.base import Direction, estimator
 from mpisim.methods.estimators.batches import Stochastic
-from mpisim.theory import stepsizes
+from mpisim.methods.optimizers import AMSGrad
+from mpisim.theory import stepsizes, tables
+from mpisim.theory.cd_adam import Theorem64
+from mpisim.theory.complexity import Case, Guarantee
 from mpisim.theory.setting import Setting, Step
+
+if TYPE_CHECKING:
+    from mpisim.methods.method_table import Method
 
 
 @estimator("ef")
@@ -66,6 +74,7 @@ class EF21(Stochastic):
 
     direction: Direction = "up"
     start_: Literal["dense", "compressed", "zero"] = "dense"
+    permk_tables = True
 
     def start(self, x: np.ndarray) -> np.ndarray:
         self.g_i = self.star.zeros(self.star.m, len(x))
@@ -93,3 +102,45 @@ class EF21(Stochastic):
 
     def full_step(self, setting: Setting) -> Step:
         return stepsizes.ef21(setting)
+
+    def guarantees(self, case: Case) -> list[Guarantee]:
+        """After GD's row, which the table has."""
+        if case.setting.alpha is None:
+            return []
+        return [tables.gradient_descent(case), tables.ef21(case)]
+
+    def theorem_64(self, case: Case, method: Method) -> Theorem64 | None:
+        """With AMSGrad and direction "both" this is CD-Adam's Algorithm 1 or a variant of it."""
+        optimizer, setting = method.optimizer, case.setting
+        if self.direction != "both" or not isinstance(optimizer, AMSGrad):
+            return None
+        if self.start_ != "zero" or optimizer.variant != "paper" or method.schedule.at:
+            raise InputError(
+                'it is about Algorithm 1: start = "zero", variant = "paper", one step size'
+            )
+        if method.weight_decay:
+            raise InputError("it has no weight decay")
+        if setting.alpha is None:
+            raise InputError(f"compressor {self.compressor.name!r} is not contractive")
+        if isinf(case.delta):
+            raise InputError("no lower bound of f is known")
+        bounds = self.oracle.problem.double().gradient_bounds()
+        if bounds is None:
+            raise InputError(
+                "it needs bounded gradients (Assumption 6.2), and none are known of this problem"
+            )
+        G, G_inf, variance = self.star.all_workers(bounds).max(axis=0).tolist()
+        return Theorem64(
+            n=setting.n,
+            N=case.m,
+            d=setting.d,
+            L=setting.L_max,
+            delta_f=case.delta,
+            pi=1 - setting.alpha,
+            G=G,
+            G_inf=G_inf,
+            sigma=float(np.sqrt(variance)),
+            beta1=optimizer.beta1,
+            nu=optimizer.nu,
+            batch=None if self.batch is None else self.tau,
+        )
