@@ -101,7 +101,7 @@ class Theorem64:
         return min(self.N, max(1, ceil(self.N * share)))
 
     def T(self, epsilon: float) -> float:
-        """The least number of rounds, whole: (6.1)."""
+        """The least number of rounds, rounded up: (6.1)."""
         slow = 36 * self.M_1 * (self.M_3 + self.M_4 * power(self.sigma, 2) / self.n)
         rounds = slow / power(epsilon, 2) + 3 * self.M_2 / epsilon
         return max(1.0, float(ceil(rounds))) if rounds < inf else inf

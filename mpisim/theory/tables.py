@@ -45,15 +45,13 @@ def merged(table: Sequence[Guarantee], rows: Sequence[Guarantee]) -> list[Guaran
 
     Others follow the method's row before them, or the table.
     """
-    out, last = list(table), len(table) - 1
+    out, i = list(table), len(table)
     for row in rows:
         names = [(one.setup, one.method) for one in out]
-        if (row.setup, row.method) in names:
-            last = names.index((row.setup, row.method))
-            out[last] = row
-        else:
-            last += 1
-            out.insert(last, row)
+        name = row.setup, row.method
+        i, replaced = (names.index(name), 1) if name in names else (i, 0)
+        out[i : i + replaced] = [row]
+        i += 1
     return out
 
 

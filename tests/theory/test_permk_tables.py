@@ -43,10 +43,10 @@ def test_lemmas_13_and_14(size, flat, share):
     L_plus = 1 / flat
     L_pm = sqrt(max(0.0, L_plus**2 - 1) * (1 - share) + L_plus**2 * share)  # Lemma 2
     one = case(n, d, 1.0, L_plus, L_pm)
-    for own, best, order in permk.optimized(one):
-        assert best.bits <= own.bits * (1 + 1e-9)
+    for stated, best, order in permk.optimized(one):
+        assert best.bits <= stated.bits * (1 + 1e-9)
         assert best.bits / 2 >= order / 2 * (1 - 1e-9)
-        assert own.bits / 2 <= 4 * order * (1 + 1e-9)
+        assert stated.bits / 2 <= 4 * order * (1 + 1e-9)
     if n <= d:
         assert permk.optimized(one)[0][0].bits / 2 <= 2 * permk.order(one, "permk") * (1 + 1e-9)
 
@@ -57,9 +57,9 @@ def test_lemmas_15_and_16(size, flat, mu):
     """Up to constants: PL rounds lie between a quarter and 8 times what Table 6 says."""
     n, d = size
     one = case(n, d, 1.0, 1 / flat, 1 / flat, mu=mu, delta=1.0, epsilon=1e-6)
-    for own, best, order in permk.optimized(one):
-        assert best.bits <= own.bits * (1 + 1e-9)
-        assert order / 4 <= best.bits and own.bits <= 8 * order
+    for stated, best, order in permk.optimized(one):
+        assert best.bits <= stated.bits * (1 + 1e-9)
+        assert order / 4 <= best.bits and stated.bits <= 8 * order
 
 
 @pytest.mark.parametrize(("n", "d"), [(4, 20), (20, 4), (7, 30)])
@@ -80,15 +80,15 @@ def test_by_hand():
     """(31), (32), (33) and (39) with Delta_0 / epsilon^2 = 10^4, twice."""
     one = case(4, 20, L=1.0, L_plus=2.0, L_pm=0.5)
     twice = 2 * 1e4 * FLOAT
-    found = permk.at(one, "permk", 0.25, 0)
-    assert found.bits == pytest.approx(twice * (5 + 0.75 * 5) * (1 + sqrt(3) * 0.5))
-    found = permk.at(one, "randk", 0.5, 4)
-    assert found.bits == pytest.approx(twice * (10 + 2) * (1 + sqrt(4 / 4) * 2))
-    found = permk.at(one, "topk", 1.0, 15)
-    assert found.bits == pytest.approx(twice * 15 * (1 + 2 * (5 + sqrt(400 - 300)) / 15))
+    choice = permk.at(one, "permk", 0.25, 0)
+    assert choice.bits == pytest.approx(twice * (5 + 0.75 * 5) * (1 + sqrt(3) * 0.5))
+    choice = permk.at(one, "randk", 0.5, 4)
+    assert choice.bits == pytest.approx(twice * (10 + 2) * (1 + sqrt(4 / 4) * 2))
+    choice = permk.at(one, "topk", 1.0, 15)
+    assert choice.bits == pytest.approx(twice * 15 * (1 + 2 * (5 + sqrt(400 - 300)) / 15))
     one = case(20, 4, L=1.0, L_plus=2.0, L_pm=0.5)
-    found = permk.at(one, "permk", 0.2, 0)
-    assert found.bits == pytest.approx(twice * (0.8 + 0.8) * (1 + sqrt(4 * 3 / 19) * 0.5))
+    choice = permk.at(one, "permk", 0.2, 0)
+    assert choice.bits == pytest.approx(twice * (0.8 + 0.8) * (1 + sqrt(4 * 3 / 19) * 0.5))
     assert [c.k for c, _ in permk.table_3(one)] == [ceil(4 / 20)] * 3
 
 
@@ -107,8 +107,8 @@ def in_groups(n, d, g, L_pm) -> Case:
     one, size = case(n, d, L_pm=1.0), n // g
     groups = Groups(np.repeat(np.arange(g), size), np.ones(g), np.ones(g))
     constants = GroupConstants(groups, np.full(g, 1.5), np.full(g, L_pm))
-    own = dataclasses.replace(one.setting, A=1 / g, B=1 / g, zeta=d / size, groups=constants)
-    return dataclasses.replace(one, setting=own)
+    setting = dataclasses.replace(one.setting, A=1 / g, B=1 / g, zeta=d / size, groups=constants)
+    return dataclasses.replace(one, setting=setting)
 
 
 @hypothesis_settings(deadline=None, max_examples=30)
@@ -117,23 +117,25 @@ def test_equation_51(g, size, k, L_pm):
     """As for Lemma 13, with n / G in the place of n: bounds on both sides."""
     n = g * size
     one = in_groups(n, n * k, g, L_pm)
-    own, best, order = permk.optimized(one)[-1]
-    assert own.method == best.method == "groups" and best.bits <= own.bits * (1 + 1e-9)
-    assert own.bits / 2 <= 2 * order * (1 + 1e-9)
+    stated, best, order = permk.optimized(one)[-1]
+    assert stated.method == best.method == "groups" and best.bits <= stated.bits * (1 + 1e-9)
+    assert stated.bits / 2 <= 2 * order * (1 + 1e-9)
     assert best.bits / 2 >= order / 2 * (1 - 1e-9)
 
 
 def test_what_groups_gain():
     """n = 100, L_± = 1 = L_-: d/n + d/sqrt(n) against 2 d/n, where groups are alike inside."""
-    found = {own.method: order for own, _, order in permk.optimized(in_groups(100, 1000, 2, 0.0))}
-    assert found["permk"] / found["groups"] == pytest.approx((10 + 100) / 20)
+    orders = {
+        stated.method: order for stated, _, order in permk.optimized(in_groups(100, 1000, 2, 0.0))
+    }
+    assert orders["permk"] / orders["groups"] == pytest.approx((10 + 100) / 20)
 
 
 def test_command(capsys):
     flags = ("problem.name=quadratic", "problem.workers=30", "problem.dimension=10")
     more = ("problem.noise=0.3", "problem.lambda=0.01", "run.rounds=1", "method.name=marina")
-    own = ("method.stepsize=theory", "compressor.name=permk", "compressor.groups=4")
-    settings = [*flags, *more, *own]
+    table = ("method.stepsize=theory", "compressor.name=permk", "compressor.groups=4")
+    settings = [*flags, *more, *table]
     assert main(["theory", *(f for s in settings for f in ("--set", s))]) == 0
     text = capsys.readouterr().out
     for part in (

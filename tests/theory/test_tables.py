@@ -36,34 +36,34 @@ def test_costs_by_hand():
 
 
 def test_table_1_by_hand():
-    found = by_name(case(zeta=4.0))  # MARINA: p = 1/2, gamma = 1/15
-    gd, marina = found["(1) GD"], found["(1) MARINA"]
+    rows = by_name(case(zeta=4.0))  # MARINA: p = 1/2, gamma = 1/15
+    gd, marina = rows["(1) GD"], rows["(1) MARINA"]
     assert (gd.rounds, gd.bits, gd.calls) == (2400, 2400 * 256, 240000)
     assert marina.rounds == pytest.approx(2 * 3 * 15 / 0.01, abs=1)
     assert marina.bits == 32 * (8 + (marina.rounds - 1) * 6)
     assert marina.calls == 100 * marina.rounds
     assert (gd.kind, marina.kind, marina.source) == ("bound", "bound", "Theorem 2.1")
     unit = 3 * 7 / 0.01
-    diana, steph = found["(1) DIANA"], found["(1) FedSTEPH, r = n"]
+    diana, steph = rows["(1) DIANA"], rows["(1) FedSTEPH, r = n"]
     assert (diana.rounds, diana.kind) == (ceil(unit * (1 + 9 * 2)), "order")
     assert steph.rounds == pytest.approx(unit**2 * 5, abs=1)
-    assert found["(1)+(5) DIANA"].rounds == pytest.approx(unit * 19 + unit**2 * 9 / 2, abs=1)
-    vr = found["(1)+(5) VR-DIANA, b' = 1"]
+    assert rows["(1)+(5) DIANA"].rounds == pytest.approx(unit * 19 + unit**2 * 9 / 2, abs=1)
+    vr = rows["(1)+(5) VR-DIANA, b' = 1"]
     assert vr.rounds == ceil(unit * (100 ** (2 / 3) + 8) * 5**0.5)
     assert vr.calls == 100 + (vr.rounds - 1) * 3
-    assert found["(1)+(5) VR-MARINA, b' = 1"].source == "Theorem 3.1"
+    assert rows["(1)+(5) VR-MARINA, b' = 1"].source == "Theorem 3.1"
 
 
 def test_table_2_by_hand():
-    found = by_name(case(condition="PL", mu=0.01, zeta=4.0))
-    gd, marina = found["(1) GD"], found["(1) MARINA"]
+    rows = by_name(case(condition="PL", mu=0.01, zeta=4.0))
+    gd, marina = rows["(1) GD"], rows["(1) MARINA"]
     assert gd.rounds == ceil(log(30) / -log(1 - 0.01 / 4))
     gamma = 1 / (5 * (1 + 8**0.5))
     assert marina.rounds == ceil(log(30) / -log(1 - 0.01 * gamma))
-    assert found["(1) DIANA"].rounds == ceil(700 * log(30) * 19)
+    assert rows["(1) DIANA"].rounds == ceil(700 * log(30) * 19)
     noisy = 700 * log(30) * (19 + 4.5 * (700 + 30))
-    assert found["(1)+(5) DIANA"].rounds == pytest.approx(noisy, rel=1e-9, abs=1)
-    assert {one.source for one in found.values() if one.kind == "bound"} == {
+    assert rows["(1)+(5) DIANA"].rounds == pytest.approx(noisy, rel=1e-9, abs=1)
+    assert {one.source for one in rows.values() if one.kind == "bound"} == {
         "1 / L",
         "Theorem 2.2",
         "Theorem D.2",

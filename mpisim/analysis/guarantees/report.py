@@ -43,9 +43,9 @@ class Facts:
 
 
 def report(experiment: Experiment, epsilon: float, comm: MPI.Intracomm) -> str:
-    """The whole text, on every rank. Collective; runs no round and writes no log.
+    """The text, on every rank. Collective; runs no round and writes no log.
 
-    Raises `InputError` if the experiment is inconsistent or its problem has no known constants.
+    Raises `InputError` if the experiment is inconsistent or its problem has no constants.
     """
     facts = _facts(experiment, comm)
     problem, samples = facts.setup.problem, text.span(facts.setup.rows)

@@ -53,7 +53,7 @@ def saq(setup: Setup, method: Method, setting: Setting, epsilon: float) -> Itera
     if rate is not None:
         constants += _at_minimiser(setup, setting, rate)
     yield f"SAQ paper, constants\n{text.columns(constants)}"
-    rounds = _rounds(_rates(setup, setting, rate, numbers), epsilon)
+    rounds = _rounds(setup, setting, rate, numbers.fits, epsilon)
     yield f"{title}: until (1 - rho)^K <= epsilon = {text.number(epsilon)}\n{rounds}{without}"
     bounds = "rounds in O(.) without log(1/epsilon), and their bounds"
     yield f"SAQ paper, Theorems 3 to 6: {bounds}\n{_bounds(setting, quantizers, numbers)}"
@@ -110,34 +110,26 @@ def _at_minimiser(setup: Setup, setting: Setting, rate: Rate) -> Iterable[tuple[
         yield "floor", ratio, formula
 
 
-def _rates(
-    setup: Setup, setting: Setting, rate: Rate | None, numbers: Numbers
-) -> Iterable[tuple[str, str, Rate]]:
+def _rounds(
+    setup: Setup, setting: Setting, rate: Rate | None, fits: dict[int, Fit], epsilon: float
+) -> str:
+    """A line for the experiment, and one for each theorem of the paper's quantizers."""
+    rates: list[tuple[int, str, Rate]] = []
     if rate is not None:
         inner = getattr(setup.compressor, "inner", None)
         name = setup.compressor.name + (f"({inner.name})" if inner is not None else "")
-        yield f"Theorem {rate.theorem}", name, rate
-    for theorem, fit in numbers.fits.items():
+        rates.append((rate.theorem, name, rate))
+    for theorem, fit in fits.items():
         fitted = dataclasses.replace(setting, cal_L_max=fit.cal_L)
-        rate = (theorem_2 if theorem in DIANA else theorem_1)(fitted, fit.omega)
-        yield f"Theorem {theorem}", QUANTIZERS[theorem], rate
-
-
-def _rounds(rates: Iterable[tuple[str, str, Rate]], epsilon: float) -> str:
+        bound = (theorem_2 if theorem in DIANA else theorem_1)(fitted, fit.omega)
+        rates.append((theorem, QUANTIZERS[theorem], bound))
     numbers = ("omega_max", "cal-L_max", "gamma", "e-fold", "rounds")
-    head = ("theorem", "method", "compressor", *numbers)
-    lines = [
-        (
-            theorem,
-            rate.method,
-            compressor,
-            *map(text.number, (rate.omega_max, rate.cal_L_max, rate.step.gamma)),
-            f"{rate.e_fold:.3e}",
-            f"{rate.rounds(epsilon):.3e}",
-        )
-        for theorem, compressor, rate in rates
-    ]
-    return text.columns([head, *lines], right=(3, 4, 5, 6, 7))
+    lines: list[tuple[str, ...]] = [("theorem", "method", "compressor", *numbers)]
+    for theorem, compressor, one in rates:
+        values = map(text.number, (one.omega_max, one.cal_L_max, one.step.gamma))
+        ends = f"{one.e_fold:.3e}", f"{one.rounds(epsilon):.3e}"
+        lines.append((f"Theorem {theorem}", one.method, compressor, *values, *ends))
+    return text.columns(lines, right=(3, 4, 5, 6, 7))
 
 
 def _bounds(setting: Setting, quantizers: Quantizers, numbers: Numbers) -> str:
@@ -172,9 +164,9 @@ def cd_adam(setup: Setup, method: Method, case: Case) -> Iterator[str]:
     goal = f"min_t E|grad f(x_t)|^2 <= epsilon = {text.number(epsilon)}"
     yield f"CD-Adam paper, constants\n{_cd_adam_constants(theorem)}"
     yield f"{title}: until {goal}, with the order in Table 1\n{_cd_adam_table(theorem, epsilon)}"
-    steps = [(theorem.alpha(epsilon), theorem.tau(epsilon))]
+    steps = {"Theorem 6.4": (theorem.alpha(epsilon), theorem.tau(epsilon))}
     if isinstance(method.stepsize, float):
-        steps.append((method.stepsize, theorem.batch or theorem.N))
+        steps["the experiment's"] = method.stepsize, theorem.batch or theorem.N
     lemmas = "CD-Adam paper, Lemmas B.5 and B.6: compression errors in the long run"
     yield f"{lemmas}\n{_lemmas(theorem, steps)}"
 
@@ -215,17 +207,9 @@ def _cd_adam_table(theorem: Theorem64, epsilon: float) -> str:
     return text.columns([head, *lines], right=(1, 2))
 
 
-def _lemmas(theorem: Theorem64, steps: list[tuple[float, int]]) -> str:
-    head = ("alpha", "tau", "E|g^ - g| (B.5)", "E|g~ - g^| (B.6)", "")
-    sources = ("Theorem 6.4", "the experiment's")
-    lines = [
-        (
-            f"{alpha:.3e}",
-            str(tau),
-            f"{theorem.worker_error(alpha, tau):.3e}",
-            f"{theorem.server_error(alpha, tau):.3e}",
-            name,
-        )
-        for (alpha, tau), name in zip(steps, sources, strict=False)
-    ]
-    return text.columns([head, *lines], right=(0, 1, 2, 3))
+def _lemmas(theorem: Theorem64, steps: dict[str, tuple[float, int]]) -> str:
+    lines = [("alpha", "tau", "E|g^ - g| (B.5)", "E|g~ - g^| (B.6)", "")]
+    for name, (alpha, tau) in steps.items():
+        worker, server = theorem.worker_error(alpha, tau), theorem.server_error(alpha, tau)
+        lines.append((f"{alpha:.3e}", str(tau), f"{worker:.3e}", f"{server:.3e}", name))
+    return text.columns(lines, right=(0, 1, 2, 3))

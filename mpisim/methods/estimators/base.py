@@ -96,20 +96,17 @@ class Estimator(Stateful, ABC):
     def guarantees(self, case: Case) -> list[Guarantee]:
         """The method's rows in Tables 1 and 2 of `mpisim theory` (`mpisim.theory.tables.merged`).
 
-        Empty if the tables' row has none of its parameters, or if they say why there is no row.
-        `InputError` if the theorem does not apply. Collective, as are the next two.
+        Empty if the tables have them anyway, or the reason why not. `InputError` if the theorem
+        does not apply. Collective, as are `rate` and `theorem_64`.
         """
         return []
 
     def rate(self, setting: Setting) -> Rate | None:
-        """By SAQ's theorem for strongly convex f; `InputError` if it does not apply.
-
-        None for methods that SAQ is not about.
-        """
+        """By SAQ's theorem; None if there is none, `InputError` if it does not apply."""
         return None
 
     def theorem_64(self, case: Case, method: Method) -> Theorem64 | None:
-        """CD-Adam's theorem with the method's optimizer; None and `InputError` as above."""
+        """CD-Adam's theorem, with the method's optimizer; None and `InputError` as for `rate`."""
         return None
 
     def batch_sizes(self) -> dict[str, int]:

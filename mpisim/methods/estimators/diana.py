@@ -75,5 +75,5 @@ class Diana(DianaFamily):
         return stepsizes.diana_nonconvex(setting)
 
     def rate(self, setting: Setting) -> saq.Rate:
-        self.theory_step(setting)  # says why there is no theorem
+        self.theory_step(setting)  # its error is the reason
         return saq.theorem_2(setting, self.compressor.shift_omega, float(self.alpha))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import isinf
+from math import isinf, sqrt
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -114,10 +114,9 @@ class EF21(Stochastic):
         optimizer, setting = method.optimizer, case.setting
         if self.direction != "both" or not isinstance(optimizer, AMSGrad):
             return None
+        allowed = 'start = "zero", variant = "paper", one step size'
         if self.start_ != "zero" or optimizer.variant != "paper" or method.schedule.at:
-            raise InputError(
-                'it is about Algorithm 1: start = "zero", variant = "paper", one step size'
-            )
+            raise InputError(f"it is about Algorithm 1: {allowed}")
         if method.weight_decay:
             raise InputError("it has no weight decay")
         if setting.alpha is None:
@@ -126,21 +125,9 @@ class EF21(Stochastic):
             raise InputError("no lower bound of f is known")
         bounds = self.oracle.problem.double().gradient_bounds()
         if bounds is None:
-            raise InputError(
-                "it needs bounded gradients (Assumption 6.2), and none are known of this problem"
-            )
+            needs = "it needs bounded gradients (Assumption 6.2)"
+            raise InputError(f"{needs}, and none are known of this problem")
         G, G_inf, variance = self.star.all_workers(bounds).max(axis=0).tolist()
-        return Theorem64(
-            n=setting.n,
-            N=case.m,
-            d=setting.d,
-            L=setting.L_max,
-            delta_f=case.delta,
-            pi=1 - setting.alpha,
-            G=G,
-            G_inf=G_inf,
-            sigma=float(np.sqrt(variance)),
-            beta1=optimizer.beta1,
-            nu=optimizer.nu,
-            batch=None if self.batch is None else self.tau,
-        )
+        tau = None if self.batch is None else self.tau
+        letters = setting.n, case.m, setting.d, setting.L_max, case.delta, 1 - setting.alpha
+        return Theorem64(*letters, G, G_inf, sqrt(variance), optimizer.beta1, optimizer.nu, tau)

@@ -37,5 +37,5 @@ class Naive(Stochastic):
         return stepsizes.dcgd(setting)
 
     def rate(self, setting: Setting) -> saq.Rate:
-        self.theory_step(setting)  # says why there is no theorem
+        self.theory_step(setting)  # its error is the reason
         return saq.theorem_1(setting, self.compressor.shift_omega)
