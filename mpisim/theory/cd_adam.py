@@ -18,7 +18,8 @@ class Theorem64:
 
     n workers with N samples each, dimension d; L : of every f_i; delta_f : f(x_1) - inf f;
     pi : E|C(x) - x|^2 <= pi |x|^2, in [0, 1); G, G_inf : bounds of a sample's gradient in the
-    Euclidean and the maximum norm; sigma : of its standard deviation; beta1, nu : AMSGrad's.
+    Euclidean and the maximum norm; sigma : of its standard deviation; beta1, nu : AMSGrad's;
+    batch : the experiment's tau, None with full gradients.
     """
 
     n: int
@@ -32,6 +33,7 @@ class Theorem64:
     sigma: float
     beta1: float
     nu: float
+    batch: int | None = None
 
     @property
     def root(self) -> float:
@@ -99,7 +101,7 @@ class Theorem64:
         return min(self.N, max(1, ceil(self.N * share)))
 
     def T(self, epsilon: float) -> float:
-        """The least number of rounds, whole: (6.1)."""
+        """The least number of rounds, rounded up: (6.1)."""
         slow = 36 * self.M_1 * (self.M_3 + self.M_4 * power(self.sigma, 2) / self.n)
         rounds = slow / power(epsilon, 2) + 3 * self.M_2 / epsilon
         return max(1.0, float(ceil(rounds))) if rounds < inf else inf

@@ -7,33 +7,28 @@ from math import ceil, inf, log, log1p
 from typing import Literal
 
 from mpisim.theory.compression import FLOAT_BITS
-from mpisim.theory.setting import MarinaTheorem, Setting, Step
+from mpisim.theory.setting import Setting, Step
 
 
 @dataclasses.dataclass(frozen=True)
 class Case:
     """An experiment as the tables see it, in the papers' letters.
 
-    m : samples of a worker; delta : Delta_0 = f(x^0) - f_inf; epsilon : the accuracy,
-    E|grad f(x^hat)|^2 <= epsilon^2 or, under PL, E f(x^K) - f(x*) <= epsilon.
-    method : name of the experiment's estimator; p, b (b'), big_b (b), first_b (samples of g^0), r :
-    its parameters, or None;
-    theorem : of which paper, for MARINA's step; whole : minibatches are whole shards, without
-    sampling noise.
+    m : samples of a worker; delta : Delta_0 = f(x^0) - f_inf, infinite if no lower bound of f is
+    available; epsilon : the accuracy, E|grad f(x^hat)|^2 <= epsilon^2 or, under PL,
+    E f(x^K) - f(x*) <= epsilon.
+    b (b'), big_b (b), first_b (samples of g^0), r : the experiment's, with which other methods'
+    rows are computed, too; None if its method has none.
     """
 
     setting: Setting
     m: int
     delta: float
     epsilon: float
-    method: str = ""
-    p: float | None = None
     b: int | None = None
     big_b: int | None = None
     first_b: int | None = None
     r: int | None = None
-    theorem: MarinaTheorem = "marina"
-    whole: bool = False
 
     @property
     def log_ratio(self) -> float:
@@ -80,12 +75,12 @@ def guarantee(
 ) -> Guarantee:
     """A row from its rounds and the costs of the first and of each later exchange."""
     first, later = costs
-    k = whole(rounds)
+    k = round_up(rounds)
     bits = FLOAT_BITS * (first.floats + (k - 1) * later.floats)
     return Guarantee(setup, method, k, bits, first.calls + (k - 1) * later.calls, kind, source)
 
 
-def whole(rounds: float) -> float:
+def round_up(rounds: float) -> float:
     """The next whole number of rounds, at least 1."""
     return max(1.0, float(ceil(rounds))) if rounds < inf else inf
 

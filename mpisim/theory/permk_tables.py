@@ -68,8 +68,8 @@ def optimized(case: Case) -> list[tuple[Choice, Choice, float]]:
 
     Lemmas 13 and 14 (PL: 15 and 16). Then the compressor's own groups, by Theorem 10 (PL: 11).
     """
-    own = [m for m in LETTERS if m != "groups" or case.setting.groups is not None]
-    return [(of_lemma(case, m), best(case, m), order(case, m)) for m in own]
+    methods = [m for m in LETTERS if m != "groups" or case.setting.groups is not None]
+    return [(of_lemma(case, m), best(case, m), order(case, m)) for m in methods]
 
 
 def of_lemma(case: Case, method: str) -> Choice:
@@ -106,10 +106,10 @@ def _best_p(choice: Callable[[float], Choice], share: float) -> Choice:
     tried = [choice(p) for p in grid.tolist()]
     i = int(np.argmin([one.bits for one in tried]))
     low, high = np.log(grid[max(i - 1, 0)]), np.log(grid[min(i + 1, GRID - 1)])
-    found = minimize_scalar(
+    least = minimize_scalar(
         lambda x: choice(float(np.exp(x))).bits, bounds=(low, high), method="bounded"
     )
-    return min(tried[i], choice(min(1.0, float(np.exp(found.x)))), key=lambda c: c.bits)
+    return min(tried[i], choice(min(1.0, float(np.exp(least.x)))), key=lambda c: c.bits)
 
 
 def at(case: Case, method: str, p: float, k: int) -> Choice:
@@ -143,12 +143,12 @@ def order(case: Case, method: str) -> float:
     return FLOAT_BITS * max(floats / s.mu, 0.0 if method == "topk" else s.d) * case.log_ratio
 
 
-def communication(method: str, n: int, d: int, L_minus: float, L_own: float) -> float:
-    """Table 4 without Delta_0 / epsilon. L_own : L_± for PermK, L_+ for RandK."""
+def communication(method: str, n: int, d: int, L_minus: float, L_variance: float) -> float:
+    """Table 4 without Delta_0 / epsilon. L_variance : L_± for PermK, L_+ for RandK."""
     if method == "topk":
         return d * L_minus
     least = max(1.0, d / n) if method == "permk" or d < n else 0.0
-    return min(d * L_minus, least * L_minus + d / sqrt(n) * L_own)
+    return min(d * L_minus, least * L_minus + d / sqrt(n) * L_variance)
 
 
 def equation_51(s: Setting) -> bool:

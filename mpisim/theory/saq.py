@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import dataclasses
 from math import ceil, inf, log, log1p
+from typing import Literal
 
 from mpisim.core.errors import InputError
 from mpisim.theory import stepsizes
@@ -29,13 +30,18 @@ from mpisim.theory.setting import Setting, Step
 
 @dataclasses.dataclass(frozen=True)
 class Rate:
-    """A method at its theorem's step: the error shrinks by 1 - rho in a round."""
+    """A method at its theorem's step: the error shrinks by 1 - rho in a round.
 
+    weight : of sigma*_+ in what is left of the error (Theorem 1), or of sigma^0_+ in Phi^0 (2).
+    """
+
+    theorem: Literal[1, 2]
     method: str
     omega_max: float
     cal_L_max: float
     step: Step
     rho: float
+    weight: float
 
     @property
     def e_fold(self) -> float:
@@ -50,20 +56,25 @@ class Rate:
         return max(1.0, float(ceil(rounds))) if rounds < inf else inf
 
 
-def theorem_1(setting: Setting, omega_max: float) -> Rate:
+def theorem_1(setting: Setting, omega_max: float | None) -> Rate:
     """DCGD+, or DCGD; `InputError` if the theorem does not apply."""
-    step = stepsizes.dcgd(setting)
-    return Rate(f"DCGD{_plus(setting)}", omega_max, cal_L_max(setting), step, _rho(setting, step))
+    step, name = stepsizes.dcgd(setting), f"DCGD{_plus(setting)}"
+    assert omega_max is not None  # as the compressor is unbiased
+    weight = 2 * step.gamma / (setting.mu * setting.n)
+    return Rate(1, name, omega_max, cal_L_max(setting), step, _rho(setting, step), weight)
 
 
-def theorem_2(setting: Setting, omega_max: float, alpha: float | None = None) -> Rate:
+def theorem_2(setting: Setting, omega_max: float | None, alpha: float | None = None) -> Rate:
     """DIANA+, or DIANA; alpha = 1 / (1 + omega_max) unless given; `InputError` as above."""
-    step, largest = stepsizes.diana_convex(setting), 1 / (1 + omega_max)
+    step, name = stepsizes.diana_convex(setting), f"DIANA{_plus(setting)}"
+    assert omega_max is not None
+    largest = 1 / (1 + omega_max)
     alpha = largest if alpha is None else alpha
     if not 0 < alpha <= largest * (1 + 1e-12):
         raise InputError(f"method.alpha: Theorem 2 needs 0 < alpha <= 1 / (1 + omega) = {largest}")
     rho = min(_rho(setting, step), alpha / 2)
-    return Rate(f"DIANA{_plus(setting)}", omega_max, cal_L_max(setting), step, rho)
+    weight = 4 * cal_L_max(setting) / (alpha * setting.n) * step.gamma**2
+    return Rate(2, name, omega_max, cal_L_max(setting), step, rho, weight)
 
 
 def cal_L_max(setting: Setting) -> float:

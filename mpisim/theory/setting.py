@@ -48,6 +48,11 @@ class Setting:
     cal_L_max: float | None = None
 
     @property
+    def independent(self) -> bool:
+        """Whether workers draw independently with an unbiased compressor."""
+        return self.omega is not None and not self.correlated
+
+    @property
     def mu(self) -> float:
         """mu of the Polyak-Lojasiewicz condition, from strong convexity, which implies it."""
         if self.c.mu is None:

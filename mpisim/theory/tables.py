@@ -1,6 +1,7 @@
 """The rows of Tables 1 and 2 of the MARINA paper that apply to an experiment.
 
-MARINA, VR-MARINA, PP-MARINA and GD (and EF21, if it is run) have all constants of their theorems.
+MARINA, VR-MARINA, PP-MARINA and GD have all constants of their theorems, and p of the corollaries.
+The experiment's method gives its row itself, with its p (`Estimator.guarantees`); EF21 adds one.
 What the tables quote from other papers is an O(.) without constants: the constant is taken as 1,
 and factors that the tables leave out are added where the units need them. With L = max L_i,
 1/epsilon^2 means Delta_0 L / epsilon^2, 1/epsilon^4 its square and, in Table 2, 1/epsilon means
@@ -9,11 +10,12 @@ Delta_0 / epsilon, and each term has the factor log(Delta_0 / epsilon).
 
 from __future__ import annotations
 
-from math import inf, sqrt
+from collections.abc import Sequence
+from math import sqrt
 
 from mpisim.theory import stepsizes
-from mpisim.theory.complexity import Case, Cost, Guarantee, guarantee, rounds, whole
-from mpisim.theory.setting import Step
+from mpisim.theory.complexity import Case, Cost, Guarantee, guarantee, round_up, rounds
+from mpisim.theory.setting import MarinaTheorem, Step
 
 ALL, SUM, ONLINE, PART = "(1)", "(1)+(5)", "(1)+(6)", "PP, (1)"
 
@@ -23,21 +25,34 @@ def rows(case: Case) -> tuple[list[Guarantee], list[str]]:
 
     `InputError` under PL if mu is not known.
     """
-    first = [gradient_descent(case)]
-    if case.setting.alpha is not None and case.method == "ef21":
-        first.append(ef21(case))
+    gd = gradient_descent(case)
     if case.setting.omega is None:
-        return first, ["the other rows: they need omega, and the compressor is biased"]
+        return [gd], ["the other rows: they need omega, and the compressor is biased"]
     if case.setting.correlated:
         reason = "the other rows: they are for workers that compress independently of each other"
-        return [*first, marina(case)], [reason]
-    found = [*first, *_quoted(case), marina(case), vr_marina(case)]
+        return [gd, marina(case)], [reason]
+    table = [gd, *_quoted(case), marina(case), vr_marina(case)]
     if case.big_b is not None:
-        found.append(online(case))
+        table.append(online(case))
     if case.r is not None:
-        found.append(pp_marina(case))
+        table.append(pp_marina(case))
     order = [ALL, SUM, ONLINE, PART]
-    return sorted(found, key=lambda one: order.index(one.setup)), _missing(case)
+    return sorted(table, key=lambda row: order.index(row.setup)), _missing(case)
+
+
+def merged(table: Sequence[Guarantee], rows: Sequence[Guarantee]) -> list[Guarantee]:
+    """The table with a method's rows instead of those of the same setup and name.
+
+    Others follow the method's row before them, or the table.
+    """
+    out, i = list(table), len(table)
+    for row in rows:
+        names = [(one.setup, one.method) for one in out]
+        name = row.setup, row.method
+        i, replaced = (names.index(name), 1) if name in names else (i, 0)
+        out[i : i + replaced] = [row]
+        i += 1
+    return out
 
 
 def _missing(case: Case) -> list[str]:
@@ -65,27 +80,33 @@ def gradient_descent(case: Case) -> Guarantee:
     return _bound(case, ALL, "GD", step, 1, dense, dense, "1 / L")
 
 
-def marina(case: Case) -> Guarantee:
-    """MARINA: Theorem 2.1, or 2.2 under PL. A worker keeps its last gradient: m calls a round."""
+def marina(case: Case, p: float | None = None, theorem: MarinaTheorem = "marina") -> Guarantee:
+    """MARINA: Theorem 2.1, or 2.2 under PL. A worker keeps its last gradient: m calls a round.
+
+    Here and below p is the corollary's unless given.
+    """
     s = case.setting
-    p = _p(case, "marina", stepsizes.marina_probability(s.zeta, s.d))
-    step = stepsizes.marina(s, p, case.theorem)
+    p = p or stepsizes.marina_probability(s.zeta, s.d)
+    step = stepsizes.marina(s, p, theorem)
     return _bound(case, ALL, "MARINA", step, p, Cost(s.d, case.m), Cost(s.zeta, case.m))
 
 
-def vr_marina(case: Case) -> Guarantee:
-    """VR-MARINA, finite sums: Theorem 3.1, or D.2 under PL; b' = 1 unless the method has one."""
+def vr_marina(case: Case, p: float | None = None, noise_b: float | None = None) -> Guarantee:
+    """VR-MARINA, finite sums: Theorem 3.1, or D.2 under PL; b' = 1 unless the method has one.
+
+    noise_b : b' in the step size, if it differs: infinite without sampling noise.
+    """
     s, b = case.setting, case.b or 1
-    p = _p(case, "vr-marina", stepsizes.vr_marina_probability(s.zeta, s.d, b, case.m))
-    step = stepsizes.vr_marina(s, p, inf if case.whole else b)
+    p = p or stepsizes.vr_marina_probability(s.zeta, s.d, b, case.m)
+    step = stepsizes.vr_marina(s, p, noise_b or b)
     name = f"VR-MARINA, b' = {b}"
     return _bound(case, SUM, name, step, p, Cost(s.d, case.m), Cost(s.zeta, 2 * b))
 
 
-def online(case: Case) -> Guarantee:
+def online(case: Case, p: float | None = None) -> Guarantee:
     """VR-MARINA, online: Theorem 3.2, or D.4 under PL, for b >= sigma^2 / (n epsilon^2)."""
     s, b, big_b = case.setting, case.b or 1, case.big_b or 1
-    p = _p(case, "vr-marina-online", stepsizes.vr_marina_probability(s.zeta, s.d, b, big_b))
+    p = p or stepsizes.vr_marina_probability(s.zeta, s.d, b, big_b)
     step = stepsizes.vr_marina(s, p, b)
     costs = Cost(s.d, case.first_b or big_b), Cost(s.d, big_b).mixed(p, Cost(s.zeta, 2 * b))
     theorem, floor = "Theorem 3.2", "epsilon^2"
@@ -96,10 +117,10 @@ def online(case: Case) -> Guarantee:
     return guarantee(ONLINE, name, rounds(case, step), costs, "order", source)
 
 
-def pp_marina(case: Case) -> Guarantee:
+def pp_marina(case: Case, p: float | None = None) -> Guarantee:
     """PP-MARINA: Theorem 4.1, or E.2 under PL. A client drawn twice sends twice, computes once."""
     s, r = case.setting, case.r or case.setting.n
-    p = _p(case, "pp-marina", stepsizes.pp_marina_probability(s.zeta, s.d, r, s.n))
+    p = p or stepsizes.pp_marina_probability(s.zeta, s.d, r, s.n)
     step = stepsizes.pp_marina(s, p, r)
     drawn = 1 - (1 - 1 / s.n) ** r
     compressed = Cost(r / s.n * s.zeta, drawn * 2 * case.m)
@@ -130,11 +151,6 @@ def _bound(
     source = source or step.source.split(":")[0].split(" (")[0].removeprefix("MARINA, ")
     costs = dense, dense.mixed(p, compressed)
     return guarantee(setup, name, rounds(case, step), costs, "bound", source)
-
-
-def _p(case: Case, method: str, theory: float) -> float:
-    """The experiment's own p in its own method's row, the corollary's elsewhere."""
-    return case.p if case.method == method and case.p is not None else theory
 
 
 def _omega(case: Case) -> float:
@@ -169,23 +185,23 @@ def _quoted(case: Case) -> list[Guarantee]:
         return guarantee(setup, name, k, (first, later or first), "order", source)
 
     one_sample = Cost(zeta, 1)
-    found = [
+    table = [
         quoted(ALL, "DIANA", unit * diana, Cost(zeta, m)),
         quoted(SUM, "DIANA", noisy, one_sample),
         # b' samples at x and at w, and m with probability b' / m
         quoted(SUM, f"VR-DIANA, b' = {b}", unit * vr, Cost(zeta, m), Cost(zeta, 3 * b)),
     ]
     if table_1:
-        found.insert(1, quoted(ALL, "FedSTEPH, r = n", unit**2 * (1 + omega / n), one_sample))
+        table.insert(1, quoted(ALL, "FedSTEPH, r = n", unit**2 * (1 + omega / n), one_sample))
         if case.big_b is not None:
-            found.append(quoted(ONLINE, "DIANA", noisy, one_sample))
+            table.append(quoted(ONLINE, "DIANA", noisy, one_sample))
     if omega == 0:  # with G = 0: several stochastic gradients between two exchanges
-        found.insert(1, quoted(ALL, "FedCOMGATE", unit, Cost(zeta, comgate_calls / whole(unit))))
+        table.insert(1, quoted(ALL, "FedCOMGATE", unit, Cost(zeta, comgate_calls / round_up(unit))))
     if case.r is not None and (table_1 or _steph(case)):
-        found.append(quoted(PART, f"FedSTEPH, r = {r}", steph, Cost(r / n * zeta, r / n)))
+        table.append(quoted(PART, f"FedSTEPH, r = {r}", steph, Cost(r / n * zeta, r / n)))
     if s.cal_L_max is not None:  # omega, in the Euclidean norm, is not DIANA+'s
-        found = [one for one in found if one.method != "DIANA"]
-    return found
+        table = [row for row in table if row.method != "DIANA"]
+    return table
 
 
 def _steph(case: Case) -> bool:

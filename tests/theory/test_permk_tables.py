@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from mpisim.analysis.guarantees import permk as report
+from mpisim.analysis.guarantees import report
 from mpisim.cli import main
 from mpisim.theory import permk_tables as permk
 from mpisim.theory.complexity import Case
@@ -26,7 +26,7 @@ def case(n, d, L=1.0, L_plus=1.5, L_pm=1.0, mu=None, delta=1.0, epsilon=0.01) ->
     condition = "PL" if mu else "nonconvex"
     s = setting(1.0, n=n, d=d, L=L, L_plus=L_plus, mu=mu, condition=condition)
     s = dataclasses.replace(s, c=dataclasses.replace(s.c, L_pm=L_pm))
-    return Case(s, m=1, delta=delta, epsilon=epsilon, method="marina")
+    return Case(s, m=1, delta=delta, epsilon=epsilon)
 
 
 # (n, d) as the lemmas want them: n | d with n > 1, or d | n with d > 1
@@ -44,10 +44,10 @@ def test_lemmas_13_and_14(size, flat, share):
     L_plus = 1 / flat
     L_pm = sqrt(max(0.0, L_plus**2 - 1) * (1 - share) + L_plus**2 * share)  # Lemma 2
     one = case(n, d, 1.0, L_plus, L_pm)
-    for own, best, order in permk.optimized(one):
-        assert best.bits <= own.bits * (1 + 1e-9)
+    for stated, best, order in permk.optimized(one):
+        assert best.bits <= stated.bits * (1 + 1e-9)
         assert best.bits / 2 >= order / 2 * (1 - 1e-9)
-        assert own.bits / 2 <= 4 * order * (1 + 1e-9)
+        assert stated.bits / 2 <= 4 * order * (1 + 1e-9)
     if n <= d:
         assert permk.optimized(one)[0][0].bits / 2 <= 2 * permk.order(one, "permk") * (1 + 1e-9)
 
@@ -58,9 +58,9 @@ def test_lemmas_15_and_16(size, flat, mu):
     """Up to constants: PL rounds lie between a quarter and 8 times what Table 6 says."""
     n, d = size
     one = case(n, d, 1.0, 1 / flat, 1 / flat, mu=mu, delta=1.0, epsilon=1e-6)
-    for own, best, order in permk.optimized(one):
-        assert best.bits <= own.bits * (1 + 1e-9)
-        assert order / 4 <= best.bits and own.bits <= 8 * order
+    for stated, best, order in permk.optimized(one):
+        assert best.bits <= stated.bits * (1 + 1e-9)
+        assert order / 4 <= best.bits and stated.bits <= 8 * order
 
 
 @pytest.mark.parametrize(("n", "d"), [(4, 20), (20, 4), (7, 30)])
@@ -81,15 +81,15 @@ def test_by_hand():
     """(31), (32), (33) and (39) with Delta_0 / epsilon^2 = 10^4, twice."""
     one = case(4, 20, L=1.0, L_plus=2.0, L_pm=0.5)
     twice = 2 * 1e4 * FLOAT
-    found = permk.at(one, "permk", 0.25, 0)
-    assert found.bits == pytest.approx(twice * (5 + 0.75 * 5) * (1 + sqrt(3) * 0.5))
-    found = permk.at(one, "randk", 0.5, 4)
-    assert found.bits == pytest.approx(twice * (10 + 2) * (1 + sqrt(4 / 4) * 2))
-    found = permk.at(one, "topk", 1.0, 15)
-    assert found.bits == pytest.approx(twice * 15 * (1 + 2 * (5 + sqrt(400 - 300)) / 15))
+    choice = permk.at(one, "permk", 0.25, 0)
+    assert choice.bits == pytest.approx(twice * (5 + 0.75 * 5) * (1 + sqrt(3) * 0.5))
+    choice = permk.at(one, "randk", 0.5, 4)
+    assert choice.bits == pytest.approx(twice * (10 + 2) * (1 + sqrt(4 / 4) * 2))
+    choice = permk.at(one, "topk", 1.0, 15)
+    assert choice.bits == pytest.approx(twice * 15 * (1 + 2 * (5 + sqrt(400 - 300)) / 15))
     one = case(20, 4, L=1.0, L_plus=2.0, L_pm=0.5)
-    found = permk.at(one, "permk", 0.2, 0)
-    assert found.bits == pytest.approx(twice * (0.8 + 0.8) * (1 + sqrt(4 * 3 / 19) * 0.5))
+    choice = permk.at(one, "permk", 0.2, 0)
+    assert choice.bits == pytest.approx(twice * (0.8 + 0.8) * (1 + sqrt(4 * 3 / 19) * 0.5))
     assert [c.k for c, _ in permk.table_3(one)] == [ceil(4 / 20)] * 3
 
 
@@ -108,8 +108,8 @@ def in_groups(n, d, g, L_pm) -> Case:
     one, size = case(n, d, L_pm=1.0), n // g
     groups = Groups(np.repeat(np.arange(g), size), np.ones(g), np.ones(g))
     constants = GroupConstants(groups, np.full(g, 1.5), np.full(g, L_pm))
-    own = dataclasses.replace(one.setting, A=1 / g, B=1 / g, zeta=d / size, groups=constants)
-    return dataclasses.replace(one, setting=own)
+    setting = dataclasses.replace(one.setting, A=1 / g, B=1 / g, zeta=d / size, groups=constants)
+    return dataclasses.replace(one, setting=setting)
 
 
 @hypothesis_settings(deadline=None, max_examples=30)
@@ -118,9 +118,9 @@ def test_equation_51(g, size, k, L_pm):
     """As for Lemma 13, with n / G in the place of n: bounds on both sides."""
     n = g * size
     one = in_groups(n, n * k, g, L_pm)
-    own, best, order = permk.optimized(one)[-1]
-    assert own.method == best.method == "groups" and best.bits <= own.bits * (1 + 1e-9)
-    assert own.bits / 2 <= 2 * order * (1 + 1e-9)
+    stated, best, order = permk.optimized(one)[-1]
+    assert stated.method == best.method == "groups" and best.bits <= stated.bits * (1 + 1e-9)
+    assert stated.bits / 2 <= 2 * order * (1 + 1e-9)
     assert best.bits / 2 >= order / 2 * (1 - 1e-9)
 
 
@@ -128,7 +128,7 @@ def test_equation_51_is_not_named_beyond_its_conditions():
     """n <= d, groups of one size with PermK in each, and no PL: Appendix M, above (51)."""
 
     def shown(one):
-        return [line for line in report.tables(one).splitlines() if "groups" in line]
+        return [line for line in report._permk(one).splitlines() if "groups" in line]
 
     one, d = in_groups(12, 24, 3, 0.5), 24
     assert "(51)" in shown(one)[0] and "derived here" not in shown(one)[0]
@@ -144,20 +144,22 @@ def test_equation_51_is_not_named_beyond_its_conditions():
     ):
         other = dataclasses.replace(one, setting=dataclasses.replace(one.setting, **change))
         assert "derived here" in shown(other)[0] and shown(other)[0].endswith(" -"), change
-        assert "(51)" not in report.tables(other), change
+        assert "(51)" not in report._permk(other), change
 
 
 def test_what_groups_gain():
     """n = 100, L_± = 1 = L_-: d/n + d/sqrt(n) against 2 d/n, where groups are alike inside."""
-    found = {own.method: order for own, _, order in permk.optimized(in_groups(100, 1000, 2, 0.0))}
-    assert found["permk"] / found["groups"] == pytest.approx((10 + 100) / 20)
+    orders = {
+        stated.method: order for stated, _, order in permk.optimized(in_groups(100, 1000, 2, 0.0))
+    }
+    assert orders["permk"] / orders["groups"] == pytest.approx((10 + 100) / 20)
 
 
 def test_command(capsys):
     flags = ("problem.name=quadratic", "problem.workers=30", "problem.dimension=10")
     more = ("problem.noise=0.3", "problem.lambda=0.01", "run.rounds=1", "method.name=marina")
-    own = ("method.stepsize=theory", "compressor.name=permk", "compressor.groups=4")
-    settings = [*flags, *more, *own]
+    table = ("method.stepsize=theory", "compressor.name=permk", "compressor.groups=4")
+    settings = [*flags, *more, *table]
     assert main(["theory", *(f for s in settings for f in ("--set", s))]) == 0
     text = capsys.readouterr().out
     for part in (

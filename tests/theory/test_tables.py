@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-from math import ceil, log
+from math import ceil, inf, log
 
 import numpy as np
 import pytest
 
 from mpisim.cli import main
+from mpisim.methods.estimators import estimator
+from mpisim.methods.estimators.marina import Marina
 from mpisim.theory import stepsizes, tables
-from mpisim.theory.complexity import Case, Cost, guarantee
+from mpisim.theory.complexity import Case, Cost, Guarantee, guarantee
 from tests.helpers import columns, run_tables, table
 from tests.theory.support import setting
 
 
-def by_name(case: Case) -> dict:
-    rows, _ = tables.rows(case)
-    return {f"{one.setup} {one.method}": one for one in rows}
+def by_name(case: Case, *rows: Guarantee) -> dict:
+    """The table with a method's rows."""
+    table = tables.merged(tables.rows(case)[0], rows)
+    return {f"{one.setup} {one.method}": one for one in table}
 
 
 def case(omega=8.0, **keys) -> Case:
@@ -33,34 +36,34 @@ def test_costs_by_hand():
 
 
 def test_table_1_by_hand():
-    found = by_name(case(zeta=4.0))  # MARINA: p = 1/2, gamma = 1/15
-    gd, marina = found["(1) GD"], found["(1) MARINA"]
+    rows = by_name(case(zeta=4.0))  # MARINA: p = 1/2, gamma = 1/15
+    gd, marina = rows["(1) GD"], rows["(1) MARINA"]
     assert (gd.rounds, gd.bits, gd.calls) == (2400, 2400 * 256, 240000)
     assert marina.rounds == pytest.approx(2 * 3 * 15 / 0.01, abs=1)
     assert marina.bits == 32 * (8 + (marina.rounds - 1) * 6)
     assert marina.calls == 100 * marina.rounds
     assert (gd.kind, marina.kind, marina.source) == ("bound", "bound", "Theorem 2.1")
     unit = 3 * 7 / 0.01
-    diana, steph = found["(1) DIANA"], found["(1) FedSTEPH, r = n"]
+    diana, steph = rows["(1) DIANA"], rows["(1) FedSTEPH, r = n"]
     assert (diana.rounds, diana.kind) == (ceil(unit * (1 + 9 * 2)), "order")
     assert steph.rounds == pytest.approx(unit**2 * 5, abs=1)
-    assert found["(1)+(5) DIANA"].rounds == pytest.approx(unit * 19 + unit**2 * 9 / 2, abs=1)
-    vr = found["(1)+(5) VR-DIANA, b' = 1"]
+    assert rows["(1)+(5) DIANA"].rounds == pytest.approx(unit * 19 + unit**2 * 9 / 2, abs=1)
+    vr = rows["(1)+(5) VR-DIANA, b' = 1"]
     assert vr.rounds == ceil(unit * (100 ** (2 / 3) + 8) * 5**0.5)
     assert vr.calls == 100 + (vr.rounds - 1) * 3
-    assert found["(1)+(5) VR-MARINA, b' = 1"].source == "Theorem 3.1"
+    assert rows["(1)+(5) VR-MARINA, b' = 1"].source == "Theorem 3.1"
 
 
 def test_table_2_by_hand():
-    found = by_name(case(condition="PL", mu=0.01, zeta=4.0))
-    gd, marina = found["(1) GD"], found["(1) MARINA"]
+    rows = by_name(case(condition="PL", mu=0.01, zeta=4.0))
+    gd, marina = rows["(1) GD"], rows["(1) MARINA"]
     assert gd.rounds == ceil(log(30) / -log(1 - 0.01 / 4))
     gamma = 1 / (5 * (1 + 8**0.5))
     assert marina.rounds == ceil(log(30) / -log(1 - 0.01 * gamma))
-    assert found["(1) DIANA"].rounds == ceil(700 * log(30) * 19)
+    assert rows["(1) DIANA"].rounds == ceil(700 * log(30) * 19)
     noisy = 700 * log(30) * (19 + 4.5 * (700 + 30))
-    assert found["(1)+(5) DIANA"].rounds == pytest.approx(noisy, rel=1e-9, abs=1)
-    assert {one.source for one in found.values() if one.kind == "bound"} == {
+    assert rows["(1)+(5) DIANA"].rounds == pytest.approx(noisy, rel=1e-9, abs=1)
+    assert {one.source for one in rows.values() if one.kind == "bound"} == {
         "1 / L",
         "Theorem 2.2",
         "Theorem D.2",
@@ -69,25 +72,68 @@ def test_table_2_by_hand():
 
 def test_what_the_bound_promises_is_reached_by_the_formula():
     """K rounds give 2 Delta_0 / (gamma K) <= epsilon^2, K - 1 do not; the same under PL."""
-    one = case(p=0.3, method="marina")
+    one = case()
     gamma = stepsizes.marina(one.setting, 0.3).gamma
-    k = tables.marina(one).rounds
+    k = tables.marina(one, 0.3).rounds
     assert 6 / (gamma * k) <= 0.01 < 6 / (gamma * (k - 1))
-    one = case(p=0.3, method="marina", condition="PL", mu=0.02)
+    one = case(condition="PL", mu=0.02)
     gamma = stepsizes.marina(one.setting, 0.3).gamma
-    k = tables.marina(one).rounds
+    k = tables.marina(one, 0.3).rounds
     assert (1 - gamma * 0.02) ** k * 3 <= 0.1 < (1 - gamma * 0.02) ** (k - 1) * 3
 
 
-def test_own_parameters_count_in_the_own_row_only():
-    theory, own = by_name(case()), by_name(case(method="marina", p=0.01))
-    assert own["(1) MARINA"].rounds > theory["(1) MARINA"].rounds
-    assert own["(1)+(5) VR-MARINA, b' = 1"] == theory["(1)+(5) VR-MARINA, b' = 1"]
+def test_parameters_count_in_the_row_of_their_method_only():
+    theory, given = by_name(case()), by_name(case(), tables.marina(case(), 0.01))
+    assert given["(1) MARINA"].rounds > theory["(1) MARINA"].rounds
+    assert list(given) == list(theory)
+    assert all(given[name] == theory[name] for name in theory if name != "(1) MARINA")
+
+
+def test_new_rows_follow_the_row_before_them_or_the_table():
+    one = case(alpha=0.5)
+    gd, ef21 = tables.gradient_descent(one), tables.ef21(one)
+    plain = list(by_name(one))
+    assert list(by_name(one, gd, ef21)) == [plain[0], "(1) EF21", *plain[1:]]
+    assert list(by_name(one, ef21)) == [*plain, "(1) EF21"]
+
+
+@estimator("marina-by-another-name")
+class Heir(Marina):
+    pass
+
+
+def test_guarantees_are_inherited(capsys):
+    """No name and no class of a method is looked at: a subclass has its rows and tables."""
+    common = (*DATA, "problem.name=nonconvex-loss", "compressor={name='randk',k=10}")
+    more = ("method.p=0.3", "method.theorem=permk", "method.stepsize=0.1", "method.optimizer=gd")
+    texts = [
+        theory(capsys, *common, *more, f"method.estimator={name}")
+        for name in ("marina", "marina-by-another-name")
+    ]
+    first, second = (text[text.index("f(x^0)") :] for text in texts)
+    assert first == second and "PermK paper, Table 4" in first
+
+
+@pytest.mark.parametrize(
+    ("method", "row"),
+    [
+        ("name = 'ef21'", True),
+        ("name = 'ef21', start = 'compressed'", False),
+        ("name = 'ef21', batch = 5", False),
+        ("name = 'ef21-2way'", False),
+        ("name = 'cd-adam'", False),
+    ],
+)
+def test_theorem_6_has_a_row_for_what_it_is_about_alone(method, row, capsys):
+    """Compressed upwards, with full gradients, from g_i^0 = grad f_i(x^0)."""
+    words = ["problem.name=logistic", "problem.data=sample", "problem.workers=5", "run.rounds=1"]
+    words += [f"method={{ {method}, stepsize = 0.1 }}", "compressor={ name = 'topk', k = 5 }"]
+    assert main(["theory", *(word for one in words for word in ("--set", one))]) == 0
+    assert ("Theorem 6 (EF21), start" in capsys.readouterr().out) == row
 
 
 def test_rows_that_apply():
     assert set(by_name(case(omega=None))) == {"(1) GD"}
-    assert set(by_name(case(omega=None, alpha=0.5, method="ef21"))) == {"(1) GD", "(1) EF21"}
     plain = set(by_name(case()))
     assert not any("PP" in name or "(6)" in name or "COMGATE" in name for name in plain)
     assert set(by_name(case(omega=0.0))) - plain == {"(1) FedCOMGATE"}
@@ -113,15 +159,9 @@ def test_trivial_ends():
 
 
 def test_vr_marina_with_no_sampling_variance_needs_the_rounds_of_marina():
-    still = dataclasses.replace(
-        case(b=100, p=0.3, method="vr-marina"),
-        setting=setting(8.0, cal_L_i=(0.0, 0.0)),
-    )
-    marina = dataclasses.replace(still, method="marina")
-    assert tables.vr_marina(still).rounds == tables.marina(marina).rounds
-    assert tables.vr_marina(case(b=100, p=0.3, method="vr-marina", whole=True)) == (
-        tables.vr_marina(still)
-    )
+    still = dataclasses.replace(case(b=100), setting=setting(8.0, cal_L_i=(0.0, 0.0)))
+    assert tables.vr_marina(still, 0.3).rounds == tables.marina(still, 0.3).rounds
+    assert tables.vr_marina(case(b=100), 0.3, inf) == tables.vr_marina(still, 0.3)
 
 
 RANDK = {"name": "randk", "k": 10}

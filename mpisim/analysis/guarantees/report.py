@@ -1,38 +1,37 @@
-"""The text of `mpisim theory`: what the theorems guarantee for an experiment."""
+"""The text of `mpisim theory`: the constants of an experiment, and what its theorems guarantee.
+
+Which rows and theorems there are, the estimator decides (`Estimator.guarantees` and the two hooks
+after it). Here they become text.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
-from math import isinf
-from typing import TYPE_CHECKING, Any
+from math import inf, isnan
+from typing import TYPE_CHECKING, Any, get_args
 
 from mpisim.analysis import text
-from mpisim.analysis.guarantees import cd_adam as report_cd_adam
-from mpisim.analysis.guarantees import permk as report_permk
-from mpisim.analysis.guarantees import saq as report_saq
+from mpisim.analysis.guarantees import theorems
 from mpisim.core.errors import InputError
-from mpisim.methods.estimators.vr_marina import VRMarina
 from mpisim.runs.experiment import Experiment
 from mpisim.runs.setup import Setup
-from mpisim.theory import tables
+from mpisim.theory import permk_tables, tables
 from mpisim.theory.collective import mean
 from mpisim.theory.complexity import Case, Guarantee
+from mpisim.theory.permk_tables import LETTERS, Choice
 from mpisim.theory.setting import Condition, Setting, setting_of
 from mpisim.theory.smoothness import Constants
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-COMPARED = ("marina", "ef21")  # what the PermK paper's tables compare
-SAQ = ("naive", "diana")  # DCGD and DIANA
-
 
 @dataclasses.dataclass(frozen=True)
 class Facts:
     """The numbers behind all parts of the report, the same on every rank.
 
-    f_inf is None where no lower bound of f is known.
+    f_inf is None where no lower bound of f is available.
     """
 
     setup: Setup
@@ -44,9 +43,9 @@ class Facts:
 
 
 def report(experiment: Experiment, epsilon: float, comm: MPI.Intracomm) -> str:
-    """The whole text, on every rank. Collective; runs no round and writes no log.
+    """The text, on every rank. Collective; runs no round and writes no log.
 
-    Raises `InputError` if the experiment is inconsistent or its problem has no known constants.
+    Raises `InputError` if the experiment is inconsistent or its problem has no constants.
     """
     facts = _facts(experiment, comm)
     problem, samples = facts.setup.problem, text.span(facts.setup.rows)
@@ -61,20 +60,16 @@ def report(experiment: Experiment, epsilon: float, comm: MPI.Intracomm) -> str:
         ("f_inf", f"{text.number(facts.f_inf)}, {facts.f_inf_source}"),
         ("Delta_0", f"{text.number(delta)}, f(x^0) - f_inf"),
     ]
+    cases = [_case(facts, condition, epsilon) for condition in get_args(Condition)]
     blocks = [
         text.aligned(what),
         "constants\n" + text.columns(_constants(facts.c)),
         text.aligned(_method(facts, experiment)),
         text.aligned(gap),
-        _table(facts, "nonconvex", epsilon),
-        _table(facts, "PL", epsilon),
+        *(_table(facts, case) for case in cases),
+        *theorems.saq(facts.setup, experiment.method, facts.smooth, epsilon),
+        *theorems.cd_adam(facts.setup, experiment.method, cases[0]),
     ]
-    compressed = facts.setup.compressor.omega != 0
-    if facts.setup.estimator.name in SAQ and compressed and experiment.method.optimizer.theorem:
-        blocks.append(report_saq.tables(facts.setup, facts.smooth, epsilon))
-    if report_cd_adam.is_cd_adam(facts.setup, experiment.method):
-        its = facts.setup, experiment.method, facts.smooth
-        blocks.append(report_cd_adam.tables(*its, delta, epsilon))
     return "\n\n".join(blocks)
 
 
@@ -107,16 +102,16 @@ def _constants(c: Constants) -> list[tuple[str, ...]]:
     def line(name: str, values: str, key: str, more: str = "") -> tuple[str, ...]:
         return name, values, "sharp" if c.sharp[key] else "bound", more + c.source[key]
 
-    seen = Setting(len(c.L_i), 0, False, c, None, None, 0.0)
+    setting = Setting(len(c.L_i), 0, False, c, None, None, 0.0)
     square = "root of the mean square of "
     return [
         line("L_i", text.span(c.L_i), "L_i"),
         line("L = L_-", text.number(c.L), "L"),
-        line("L (MARINA)", text.number(seen.L_rms), "L_i", f"{square}L_i: "),
+        line("L (MARINA)", text.number(setting.L_rms), "L_i", f"{square}L_i: "),
         line("L_+", text.number(c.L_plus), "L_plus"),
         line("L_±", text.number(c.L_pm), "L_pm"),
         line("cal-L_i", text.span(c.cal_L_i), "cal_L_i"),
-        line("cal-L", text.number(seen.cal_L_rms), "cal_L_i", f"{square}cal-L_i: "),
+        line("cal-L", text.number(setting.cal_L_rms), "cal_L_i", f"{square}cal-L_i: "),
         line("mu", text.number(c.mu), "mu") if c.mu else ("mu", text.UNKNOWN, "", "not known"),
     ]
 
@@ -148,15 +143,15 @@ def _equations(numbers: dict[str, Any]) -> str:
 
 def _groups(facts: Facts) -> Iterable[tuple[str, str]]:
     """The constants inside groups of workers that compress independently."""
-    own = facts.smooth.groups
-    if own is not None:
-        sizes = f"{own.L_pm.size} groups of {text.span(own.groups.sizes)} workers"
-        spans = f"L_+ {text.span(own.L_plus)}, L_± {text.span(own.L_pm)} inside"
-        yield "", f"{sizes}, {spans}; L̂_G = {text.number(own.L_hat_sq**0.5)}"
+    c = facts.smooth.groups
+    if c is not None:
+        sizes = f"{c.L_pm.size} groups of {text.span(c.groups.sizes)} workers"
+        spans = f"L_+ {text.span(c.L_plus)}, L_± {text.span(c.L_pm)} inside"
+        yield "", f"{sizes}, {spans}; L̂_G = {text.number(c.L_hat_sq**0.5)}"
 
 
 def _steps(facts: Facts, experiment: Experiment) -> Iterable[tuple[str, str]]:
-    """The theory step, and the experiment's own step if it differs."""
+    """The theory step, and the experiment's step if it differs."""
     method = experiment.method
     multiple = method.multiple()
     theory = None
@@ -176,47 +171,79 @@ def _steps(facts: Facts, experiment: Experiment) -> Iterable[tuple[str, str]]:
         yield "step size", f"{step}, {text.number(multiple)} x theory"
 
 
-def _table(facts: Facts, condition: Condition, epsilon: float) -> str:
-    """Table 1 or 2 for the experiment, or the reason why there is none."""
-    number, goal = "1", f"E|grad f|^2 <= epsilon^2 = {text.number(epsilon**2)}"
-    if condition == "PL":
-        number, goal = "2", f"E f - f(x*) <= epsilon = {text.number(epsilon)}, f being PL"
+def _table(facts: Facts, case: Case) -> str:
+    """Table 1 or 2 for the experiment, or the reason why there is none, and the PermK paper's."""
+    number, goal = "1", f"E|grad f|^2 <= epsilon^2 = {text.number(case.epsilon**2)}"
+    if case.setting.condition == "PL":
+        number, goal = "2", f"E f - f(x*) <= epsilon = {text.number(case.epsilon)}, f being PL"
     title = f"MARINA paper, Table {number}: until {goal}"
     if facts.f_inf is None:
         return f"{title}\n  none: {facts.f_inf_source}"
-    if condition == "PL" and facts.c.mu is None:
+    if case.setting.condition == "PL" and facts.c.mu is None:
         return f"{title}\n  none: the problem has no known mu"
-    case = _case(facts, condition, epsilon)
+    estimator = facts.setup.estimator
     rows, missing = tables.rows(case)
     try:
-        rows += facts.setup.estimator.guarantees(case)
+        rows = tables.merged(rows, estimator.guarantees(case))
     except InputError as error:
-        missing.append(f"{case.method}: {str(error).removeprefix('method.stepsize: ')}")
+        missing.append(f"{estimator.name}: {str(error).removeprefix('method.stepsize: ')}")
     head = ("setup", "method", "rounds", "bits/worker", "samples/worker", "", "source")
     lines = text.columns([head, *(_cells(row) for row in rows)], right=(2, 3, 4))
     table = "\n".join([title, lines, *(f"  without {reason}" for reason in missing)])
-    return f"{table}\n\n{report_permk.tables(case)}" if case.method in COMPARED else table
+    return f"{table}\n\n{_permk(case)}" if estimator.permk_tables else table
 
 
 def _case(facts: Facts, condition: Condition, epsilon: float) -> Case:
-    estimator, setup = facts.setup.estimator, facts.setup
-    sizes = estimator.batch_sizes()
+    estimator = facts.setup.estimator
+    sizes, parameters = estimator.batch_sizes(), estimator.parameters()
     return Case(
         setting=dataclasses.replace(facts.smooth, condition=condition),
-        m=setup.oracle.samples,
-        delta=max(0.0, facts.f_0 - (facts.f_inf or 0.0)),
+        m=facts.setup.oracle.samples,
+        delta=inf if facts.f_inf is None else max(0.0, facts.f_0 - facts.f_inf),
         epsilon=epsilon,
-        method=estimator.name,
-        p=getattr(estimator, "p", None),
         b=sizes.get("batch"),
         big_b=sizes.get("big_batch"),
-        first_b=getattr(estimator, "first_batch", None),
-        r=getattr(estimator, "participants", None),
-        theorem=getattr(estimator, "theorem", "marina"),
-        whole=isinstance(estimator, VRMarina) and isinf(estimator.noise_batch()),
+        first_b=parameters.get("first_batch"),
+        r=parameters.get("participants"),
     )
 
 
 def _cells(row: Guarantee) -> tuple[str, ...]:
     numbers = (f"{value:.3e}" for value in (row.rounds, row.bits, row.calls))
     return row.setup, row.method, *numbers, row.kind, row.source
+
+
+def _permk(case: Case) -> str:
+    """Tables 1, 3 and 4 of the PermK paper, or, under PL, Tables 3 and 6."""
+    pl = case.setting.condition == "PL"
+    head: tuple[str, ...] = ("method", "p", "K", "rounds", "bits/worker", "source")
+    lines = [(*_choice(choice), source) for choice, source in permk_tables.table_3(case)]
+    rounds = text.columns([head, *lines], right=(1, 2, 3, 4))
+    title = f"PermK paper, Table 3{' under PL' if pl else ''}: K = ceil(d/n), p = zeta / d"
+    blocks = [f"{title}\n{rounds}", _optimized(case, "6" if pl else "4")]
+    if not pl:
+        rows = [tuple(map(text.number, row)) for row in permk_tables.constants(case)]
+        table = text.columns([("compressor", "A", "B", "source"), *rows], right=(1, 2))
+        blocks.insert(0, f"PermK paper, Table 1\n{table}")
+    return "\n\n".join(blocks)
+
+
+def _optimized(case: Case, number: str) -> str:
+    """For each method, a line with the lemma's parameters and one with the best."""
+    lemma = f"Lemma {(13 if number == '4' else 15) + (case.setting.d < case.setting.n)}"
+    head = ("method", "p", "K", "rounds", "bits/worker", "", "O(.) with constant 1")
+    lines: list[tuple[str, ...]] = [head]
+    for stated, best, order in permk_tables.optimized(case):
+        source = lemma
+        if stated.method == "groups":
+            source = "(51)" if permk_tables.equation_51(case.setting) else "derived here"
+        lines.append((*_choice(stated), source, "-" if isnan(order) else f"{order:.3e}"))
+        lines.append((*_choice(best), "best", ""))
+    table = text.columns(lines, right=(1, 2, 3, 4, 6))
+    return f"PermK paper, Table {number}: p and K for the fewest bits\n{table}"
+
+
+def _choice(choice: Choice) -> tuple[str, str, str, str, str]:
+    p = "-" if choice.method == "topk" else f"{choice.p:.4g}"
+    k = "-" if choice.method in ("permk", "groups") else str(choice.k)
+    return LETTERS[choice.method], p, k, f"{choice.rounds:.3e}", f"{choice.bits:.3e}"

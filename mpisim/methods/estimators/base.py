@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -17,8 +17,13 @@ from mpisim.core.registry import Registry, named
 from mpisim.core.schema import require
 from mpisim.core.state import Stateful
 from mpisim.methods.oracle import Oracle
+from mpisim.theory.cd_adam import Theorem64
 from mpisim.theory.complexity import Case, Guarantee
+from mpisim.theory.saq import Rate
 from mpisim.theory.setting import Setting, Step
+
+if TYPE_CHECKING:
+    from mpisim.methods.method_table import Method
 
 ESTIMATORS: Registry[Estimator] = Registry("estimator")
 Theory = Literal["theory"]
@@ -58,11 +63,13 @@ class Estimator(Stateful, ABC):
 
     letters : of some keys, in the method's paper
     examples : tables that `mpisim check` tries
+    permk_tables : whether the PermK paper's tables compare the method
     """
 
     name: ClassVar[str]
     letters: ClassVar[dict[str, str]] = {"batch": "b'", "big_batch": "b", "participants": "r"}
     examples: ClassVar[Sequence[Mapping[str, Any]]] = ()
+    permk_tables: ClassVar[bool] = False
     star: Star
     oracle: Oracle
     compressor: Compressor
@@ -87,11 +94,20 @@ class Estimator(Stateful, ABC):
         )
 
     def guarantees(self, case: Case) -> list[Guarantee]:
-        """What the method's own theorem says of an experiment, for `mpisim theory`.
+        """The method's rows in Tables 1 and 2 of `mpisim theory` (`mpisim.theory.tables.merged`).
 
-        `InputError` if it does not apply. Empty for methods that are in the table anyway.
+        Empty if the tables have them anyway, or the reason why not. `InputError` if the theorem
+        does not apply. Collective, as are `rate` and `theorem_64`.
         """
         return []
+
+    def rate(self, setting: Setting) -> Rate | None:
+        """By SAQ's theorem; None if there is none, `InputError` if it does not apply."""
+        return None
+
+    def theorem_64(self, case: Case, method: Method) -> Theorem64 | None:
+        """CD-Adam's theorem, with the method's optimizer; None and `InputError` as for `rate`."""
+        return None
 
     def batch_sizes(self) -> dict[str, int]:
         """The numbers of samples behind the keys ``batch`` and ``big_batch``, if it has them."""

@@ -20,7 +20,7 @@ from mpisim.methods.estimators.base import (
     unbiased,
 )
 from mpisim.methods.estimators.batches import batch_size
-from mpisim.theory import stepsizes
+from mpisim.theory import saq, stepsizes
 from mpisim.theory.setting import Setting, Step
 
 
@@ -88,6 +88,10 @@ class Diana(DianaFamily):
         if setting.cal_L_max is not None:
             raise stepsizes.theorem_only_for("DIANA+", "convex problems")
         return stepsizes.diana_nonconvex(setting)
+
+    def rate(self, setting: Setting) -> saq.Rate:
+        self.theory_step(setting)  # its error is the reason
+        return saq.theorem_2(setting, self.compressor.shift_omega, float(self.alpha))
 
 
 @estimator("vr-diana")

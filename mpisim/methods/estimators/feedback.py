@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from math import isinf, sqrt
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from mpisim.core.errors import InputError
 from mpisim.core.lazy_rows import innovations
 from mpisim.core.state import AtServer, PerWorker, Shared
 from mpisim.methods.estimators.base import Direction, estimator
 from mpisim.methods.estimators.batches import Stochastic
-from mpisim.theory import stepsizes
+from mpisim.methods.optimizers import AMSGrad
+from mpisim.theory import stepsizes, tables
+from mpisim.theory.cd_adam import Theorem64
+from mpisim.theory.complexity import Case, Guarantee
 from mpisim.theory.setting import Setting, Step
+
+if TYPE_CHECKING:
+    from mpisim.methods.method_table import Method
 
 
 @estimator("ef")
@@ -70,6 +78,7 @@ class EF21(Stochastic):
 
     direction: Direction = "up"
     start_: Literal["dense", "compressed", "zero"] = "dense"
+    permk_tables = True
 
     g_i = PerWorker("Markov states")
     g = AtServer("their mean")
@@ -101,3 +110,33 @@ class EF21(Stochastic):
 
     def full_step(self, setting: Setting) -> Step:
         return stepsizes.ef21(setting)
+
+    def guarantees(self, case: Case) -> list[Guarantee]:
+        """Theorem 6's row, after GD's: upwards, with full gradients, from g_i^0 = grad f_i(x^0)."""
+        exact = self.batch is None and self.direction == "up" and self.start_ == "dense"
+        if case.setting.alpha is None or not exact:
+            return []
+        return [tables.gradient_descent(case), tables.ef21(case)]
+
+    def theorem_64(self, case: Case, method: Method) -> Theorem64 | None:
+        """With AMSGrad and direction "both" this is CD-Adam's Algorithm 1 or a variant of it."""
+        optimizer, setting = method.optimizer, case.setting
+        if self.direction != "both" or not isinstance(optimizer, AMSGrad):
+            return None
+        allowed = 'start = "zero", variant = "paper", one step size'
+        if self.start_ != "zero" or optimizer.variant != "paper" or method.schedule.at:
+            raise InputError(f"it is about Algorithm 1: {allowed}")
+        if method.weight_decay:
+            raise InputError("it has no weight decay")
+        if setting.alpha is None:
+            raise InputError(f"compressor {self.compressor.name!r} is not contractive")
+        if isinf(case.delta):
+            raise InputError("no lower bound of f is known")
+        bounds = self.oracle.problem.double().gradient_bounds()
+        if bounds is None:
+            needs = "it needs bounded gradients (Assumption 6.2)"
+            raise InputError(f"{needs}, and none are known of this problem")
+        G, G_inf, variance = self.star.all_workers(bounds).max(axis=0).tolist()
+        tau = None if self.batch is None else self.tau
+        letters = setting.n, case.m, setting.d, setting.L_max, case.delta, 1 - setting.alpha
+        return Theorem64(*letters, G, G_inf, sqrt(variance), optimizer.beta1, optimizer.nu, tau)

@@ -6,7 +6,8 @@ import numpy as np
 
 from mpisim.core.state import AtServer, PerWorker
 from mpisim.methods.estimators.base import Estimator, Theory, estimator, probability
-from mpisim.theory import stepsizes
+from mpisim.theory import stepsizes, tables
+from mpisim.theory.complexity import Case, Guarantee
 from mpisim.theory.setting import MarinaTheorem, Setting, Step
 
 
@@ -45,6 +46,7 @@ class Marina(MarinaFamily):
 
     p: float | Theory = "theory"
     theorem: MarinaTheorem = "marina"
+    permk_tables = True
 
     def check(self) -> None:
         super().check()
@@ -61,3 +63,8 @@ class Marina(MarinaFamily):
 
     def theory_step(self, setting: Setting) -> Step:
         return stepsizes.marina(setting, float(self.p), self.theorem)
+
+    def guarantees(self, case: Case) -> list[Guarantee]:
+        if case.setting.omega is None:
+            return []
+        return [tables.marina(case, float(self.p), self.theorem)]

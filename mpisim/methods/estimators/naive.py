@@ -6,7 +6,7 @@ import numpy as np
 
 from mpisim.methods.estimators.base import Direction, estimator
 from mpisim.methods.estimators.batches import Stochastic
-from mpisim.theory import stepsizes
+from mpisim.theory import saq, stepsizes
 from mpisim.theory.setting import Setting, Step
 
 
@@ -35,3 +35,7 @@ class Naive(Stochastic):
         if not setting.convex:
             raise stepsizes.theorem_only_for("DCGD", "convex problems")
         return stepsizes.dcgd(setting)
+
+    def rate(self, setting: Setting) -> saq.Rate:
+        self.theory_step(setting)  # its error is the reason
+        return saq.theorem_1(setting, self.compressor.shift_omega)

@@ -8,7 +8,8 @@ from mpisim.core.schema import require
 from mpisim.core.state import Shared
 from mpisim.methods.estimators.base import Theory, estimator
 from mpisim.methods.estimators.marina import MarinaFamily
-from mpisim.theory import stepsizes
+from mpisim.theory import stepsizes, tables
+from mpisim.theory.complexity import Case, Guarantee
 from mpisim.theory.setting import Setting, Step
 
 
@@ -59,3 +60,6 @@ class PPMarina(MarinaFamily):
 
     def theory_step(self, setting: Setting) -> Step:
         return stepsizes.pp_marina(setting, float(self.p), self.participants)
+
+    def guarantees(self, case: Case) -> list[Guarantee]:
+        return [tables.pp_marina(case, float(self.p))] if case.setting.independent else []

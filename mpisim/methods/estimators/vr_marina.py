@@ -9,7 +9,8 @@ import numpy as np
 from mpisim.core.state import AtServer, Shared
 from mpisim.methods.estimators.base import Estimator, Theory, estimator, probability
 from mpisim.methods.estimators.batches import First, batch_size, first_batch_size
-from mpisim.theory import stepsizes
+from mpisim.theory import stepsizes, tables
+from mpisim.theory.complexity import Case, Guarantee
 from mpisim.theory.setting import Setting, Step
 
 
@@ -68,6 +69,13 @@ class VRMarina(Estimator):
     def theory_step(self, setting: Setting) -> Step:
         return stepsizes.vr_marina(setting, float(self.p), self.noise_batch())
 
+    def guarantees(self, case: Case) -> list[Guarantee]:
+        return [self.guarantee(case)] if case.setting.independent else []
+
+    def guarantee(self, case: Case) -> Guarantee:
+        """The row, for independent unbiased compressors."""
+        return tables.vr_marina(case, float(self.p), self.noise_batch())
+
     def batch_sizes(self) -> dict[str, int]:
         return {"batch": self.b}
 
@@ -116,6 +124,9 @@ class OnlineVRMarina(VRMarina):
 
     def batch_sizes(self) -> dict[str, int]:
         return {"batch": self.b, "big_batch": self.big_b}
+
+    def guarantee(self, case: Case) -> Guarantee:
+        return tables.online(case, float(self.p))
 
     def noise_batch(self) -> float:
         return self.b
