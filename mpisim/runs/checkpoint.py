@@ -19,9 +19,9 @@ import h5py
 from mpisim.core.atomic_file import image, write_whole
 from mpisim.core.errors import InputError, OutputError
 from mpisim.runs.identity import require_same
-from mpisim.runs.log.isolated import DAMAGE, Crashed, run_isolated
+from mpisim.runs.log.isolated import DAMAGE
 
-FORMAT = 3
+FORMAT = 4
 HEADER = 512  # bytes, a multiple of 512: HDF5 looks for its signature there
 
 State = dict[str, Any]  # arrays and numbers by name, in nested tables
@@ -111,11 +111,11 @@ def _read_checked(
     if content[:HEADER] != _header(content[HEADER:]):
         raise _Unusable("damaged: its checksum does not fit")
     try:
-        found = run_isolated(path, lambda: _parse(content))
-        theirs = _identity(content)
-    except (*DAMAGE, Crashed) as error:
+        found, theirs = _parse(content)  # in this process: HDF5 gets what mpisim has written
+    except DAMAGE as error:
         raise _Unusable(f"damaged: {error}") from None
-    found = dataclasses.replace(found, changes=_compare(path, theirs, identity, accept))
+    changes = require_same(path, theirs, {"format": str(FORMAT)} | identity, accept)
+    found = dataclasses.replace(found, changes=changes)
     try:
         require(found)
     except InputError as error:
@@ -123,25 +123,17 @@ def _read_checked(
     return found
 
 
-def _parse(content: bytes) -> Checkpoint:
+def _parse(content: bytes) -> tuple[Checkpoint, dict[str, str]]:
+    """A checkpoint and its identity."""
     with h5py.File(io.BytesIO(content[HEADER:]), "r") as file:
         state, log = (_read(file[name]) if name in file else {} for name in ("state", "log"))
-        return Checkpoint(state, log)
+        known = json.loads(file["identity"][()]) if "identity" in file else {}
+        return Checkpoint(state, log), {"format": str(file.attrs["format"])} | known
 
 
 def _header(content: bytes) -> bytes:
     text = f"mpisim checkpoint, sha256 {hashlib.sha256(content).hexdigest()}\n"
     return text.encode().ljust(HEADER)
-
-
-def _identity(content: bytes) -> dict[str, str]:
-    with h5py.File(io.BytesIO(content[HEADER:]), "r") as file:
-        known = json.loads(file["identity"][()]) if "identity" in file else {}
-        return {"format": str(file.attrs["format"])} | known
-
-
-def _compare(path: Path, theirs: dict[str, str], identity: dict[str, str], accept: bool) -> str:
-    return require_same(path, theirs, {"format": str(FORMAT)} | identity, accept)
 
 
 def _write(group: h5py.Group, state: State) -> None:

@@ -1,7 +1,8 @@
 """What is there to resume: a checkpoint with the rows of the log before it, or a complete log.
 
-The budget, ``run.rounds`` and ``run.stop``, may be larger than before, but not smaller: rows are
-never cut off.
+The rows are those of the journal, or, where a run has ended and left none, those of the log. The
+budget, ``run.rounds`` and ``run.stop``, may be larger than before, but not smaller: rows are never
+cut off.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from mpisim.runs.checkpoint import Checkpoint, State
 from mpisim.runs.end import End
 from mpisim.runs.evaluation import Row
 from mpisim.runs.experiment import Experiment, Run
-from mpisim.runs.log import reader
+from mpisim.runs.log import journal, reader
 from mpisim.runs.log.isolated import DAMAGE, run_isolated
-from mpisim.runs.log.mark import Mark
-from mpisim.runs.log.schema import REFERENCE, Column, row_type
+from mpisim.runs.log.journal import Mark
+from mpisim.runs.log.schema import DIGEST, REFERENCE, Column, row_type
 from mpisim.runs.log.untrusted import group_of, names, opened
 
 
@@ -47,6 +48,45 @@ class Found:
     rows: np.ndarray | None = None
     changes: str = ""
     ended: End | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Rows:
+    """The rows that a log and its journal hold, as far as they can be read.
+
+    log : the log; the `InputError` about it where it cannot be read; None where there is none
+    logged, journal : arrays of `row_type`; None where the columns are others, or the file is away
+    """
+
+    log: reader.Log | InputError | None
+    logged: np.ndarray | None
+    journal: np.ndarray | None
+
+    @classmethod
+    def of(cls, path: Path, schema: Sequence[Column]) -> Rows:
+        """Those of the log at ``path``."""
+        log: reader.Log | InputError | None = None
+        logged = None
+        try:
+            written = journal.read(path, schema)
+        except OSError as error:
+            raise InputError(f"{journal.path_for(path)}: {error.strerror}") from None
+        if os.path.lexists(path):
+            try:
+                log = reader.read(path)
+                logged = _as_rows(log, schema)
+            except InputError as error:
+                log = error
+        return cls(log, logged, written)
+
+    def before(self, path: Path, mark: Mark, schema: Sequence[Column]) -> np.ndarray:
+        """The rows of a checkpoint's mark; `InputError` if they are not there."""
+        for rows in (self.journal, self.logged):
+            if rows is not None and journal.digest(rows[: mark.rows], schema) == mark.digest:
+                return rows[: mark.rows]
+        if isinstance(self.log, InputError):
+            raise self.log
+        raise InputError(f"{path} is not the log it was written with, or has changed since")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,16 +111,18 @@ class Resumption:
         path = checkpoint.path_for(log)
         if nothing(log):
             return Found(f"{log}: there is nothing to resume; starting at round 0")
-        ended = _ended(log, self.experiment, self.run, self.schema)
+        rows = Rows.of(log, self.schema)
+        ended = self._ended(log, rows)
         if not any(map(os.path.lexists, (path, checkpoint.former(path)))):
             if ended is None:
                 raise InputError(f"{log}: there is no checkpoint to resume from")
             theirs = identity.of_log(ended.attributes)
             identity.require_same(log, theirs, identity.executed_by(self.experiment), self.accept)
             return _complete(log, ended)
-        found = self._at_checkpoint(log)
+        found = self._at_checkpoint(log, rows, started=ended is not None)
         if ended is not None and found.state.get("round", ended.row.round) == ended.row.round:
             return _complete(log, ended)
+        self._require_own(log, rows)
         self._require_budget(log, found)
         return found
 
@@ -89,24 +131,87 @@ class Resumption:
 
         It is never complete: the run has a log of its own, which says what the run's budget is.
         """
-        found = self._at_checkpoint(earlier)
+        found = self._at_checkpoint(earlier, Rows.of(earlier, self.schema))
         self._require_budget(earlier, found)
         note = f"continuing from {earlier}, round {found.state['round']}" if found.state else ""
         return dataclasses.replace(found, note=found.note or note)
 
-    def _at_checkpoint(self, log: Path) -> Found:
-        """The last checkpoint that can be used, with the rows before it; or `InputError`."""
-        kept: list[tuple[np.ndarray, Mark]] = []
+    def _at_checkpoint(self, log: Path, rows: Rows, started: bool = False) -> Found:
+        """The last checkpoint that can be used, with the rows before it; or `InputError`.
+
+        started : whether one of round 0 will do where a run has ended and left no journal
+        """
+        before: list[tuple[np.ndarray, Mark]] = []
 
         def fits(found: Checkpoint) -> None:
-            kept[:] = [_rows_before(log, found, self.schema, self.run)]
+            before[:] = [self._before(log, rows, found)]
+            if not (found.state or started or rows.log is None or rows.journal is not None):
+                raise InputError(f"{log} is not the log it was written with, or has changed since")
 
         path = checkpoint.path_for(log)
         found, note = checkpoint.load(path, self.ours, fits, self.accept)
         if not found.state:
             return Found(note or f"{log}: stopped before its first checkpoint; starting at round 0")
-        [(rows, mark)] = kept
-        return Found(note, found.state, mark, rows, found.changes)
+        [(kept, mark)] = before
+        return Found(note, found.state, mark, kept, found.changes)
+
+    def _before(self, log: Path, rows: Rows, found: Checkpoint) -> tuple[np.ndarray, Mark]:
+        """The rows before a checkpoint, and their mark; `InputError` if they do not fit."""
+        mark, k = Mark.of_state(found.log), found.state.get("round", 0)
+        if not isinstance(k, int | np.integer) or k < 0:
+            raise InputError(f"damaged: its round is {k!r}")
+        expected = np.arange(0, k, self.run.log_every)
+        if mark.rows != expected.size:
+            raise InputError(f"damaged: {mark.rows} rows before round {k}")
+        if not mark.rows:
+            return np.empty(0, row_type(self.schema)), mark
+        kept = rows.before(log, mark, self.schema)
+        if not np.array_equal(kept["round"], expected):
+            raise InputError(f"{log} lacks rows before round {k}")
+        return kept, mark
+
+    def _require_own(self, path: Path, rows: Rows) -> None:
+        """`InputError` if what has the log's name is not what this run has written there."""
+        log, logged = rows.log, rows.logged
+        if log is None:
+            return
+        if isinstance(log, InputError):
+            raise log
+        if not _same(log.config, self.experiment) or logged is None:
+            raise InputError(f"{path}: is the log of another experiment; move it away")
+        if log.attrs.get(DIGEST) != journal.digest(logged, self.schema):
+            raise InputError(f"{path}: has changed since it was written; move it away")
+        if rows.journal is not None:
+            both = min(len(logged), len(rows.journal))
+            if logged[:both].tobytes() != rows.journal[:both].tobytes():
+                raise InputError(f"{path}: is not the log of this run; move it away")
+
+    def _ended(self, path: Path, rows: Rows) -> End | None:
+        """How the run ended, from a log of this experiment that its budget ends; None if not."""
+        log = rows.log
+        if not isinstance(log, reader.Log) or not _same(log.config, self.experiment):
+            return None
+        status, stopped_by = (str(log.attrs.get(name, "")) for name in ("status", "stopped_by"))
+        try:
+            if status != "diverged" and not (status == "done" and _is_whole(log, self.run)):
+                return None
+            x = run_isolated(path, lambda: _last_iterate(path))
+            last = {name: values[-1].item() for name, values in log.columns.items()}
+            columns = {name: log.columns[name] for name, *_ in self.schema}
+        except (InputError, *DAMAGE):
+            return None
+        row = Row(
+            int(last["round"]),
+            last["loss"],
+            last["grad_norm_sq"],
+            tuple(last[name] for name, *_ in REFERENCE if name in columns),
+            int(last["oracle_calls"]),
+            tuple(int(last[name]) for name in BITS),
+            [last[f"time_{phase}"] for phase in PHASES],
+            signal=0,
+            checkpoint=False,
+        )
+        return End(status, row, x, stopped_by, columns, log.attrs)
 
     def _require_budget(self, log: Path, found: Found) -> None:
         """`InputError` if a run with this budget would have ended before the checkpoint."""
@@ -134,53 +239,16 @@ def _complete(log: Path, ended: End) -> Found:
     return Found(note, ended=ended)
 
 
-def _rows_before(
-    log: Path, found: Checkpoint, schema: Sequence[Column], run: Run
-) -> tuple[np.ndarray, Mark]:
-    """The rows of the log before a checkpoint, and their mark; `InputError` if they do not fit."""
-    mark, k = Mark.of_state(found.log), found.state.get("round", 0)
-    if not isinstance(k, int | np.integer) or k < 0:
-        raise InputError(f"damaged: its round is {k!r}")
-    expected = np.arange(0, k, run.log_every)
-    if mark.rows != expected.size:
-        raise InputError(f"damaged: {mark.rows} rows before round {k}")
-    if not mark.rows:
-        return np.empty(0, row_type(schema)), mark
-    rows, mark = mark.read(log, schema)
-    if not np.array_equal(rows["round"], expected):
-        raise InputError(f"{log} lacks rows before round {k}")
-    return rows, mark
-
-
-def _ended(log: Path, experiment: Experiment, run: Run, schema: Sequence[Column]) -> End | None:
-    """How the run ended, from a log of this experiment that its budget ends; None if it is none."""
-    try:
-        found = reader.read(log)
-        x = run_isolated(log, lambda: _last_iterate(log))
-    except (InputError, *DAMAGE):
+def _as_rows(log: reader.Log, schema: Sequence[Column]) -> np.ndarray | None:
+    """The rows of a log, of `row_type`; None where its columns are others."""
+    if log.columns.keys() != {name for name, *_ in schema}:
         return None
-    status, stopped_by = str(found.attrs.get("status", "")), str(found.attrs.get("stopped_by", ""))
-    complete = status == "diverged" or (status == "done" and _is_whole(found, run))
-    if not _same(found.config, experiment) or not complete:
-        return None
-
-    def value(name: str) -> float:
-        return found.columns[name][-1].item()
-
-    known = {name for name, *_ in schema}
-    row = Row(
-        int(value("round")),
-        value("loss"),
-        value("grad_norm_sq"),
-        tuple(value(name) for name, *_ in REFERENCE if name in known),
-        int(value("oracle_calls")),
-        tuple(int(value(name)) for name in BITS),
-        [value(f"time_{phase}") for phase in PHASES],
-        signal=0,
-        checkpoint=False,
-    )
-    columns = {name: found.columns[name] for name, *_ in schema}
-    return End(status, row, x, stopped_by, columns, found.attrs)
+    rows = np.empty(log.rows, row_type(schema))
+    for name, values in log.columns.items():
+        if values.dtype != rows.dtype[name]:
+            return None
+        rows[name] = values
+    return rows
 
 
 def _is_whole(log: reader.Log, run: Run) -> bool:
