@@ -175,16 +175,20 @@ class Resumption:
         log, logged = rows.log, rows.logged
         if log is None:
             return
+        why = ""
         if isinstance(log, InputError):
-            raise log
-        if not _same(log.config, self.experiment) or logged is None:
-            raise InputError(f"{path}: is the log of another experiment; move it away")
-        if log.attrs.get(DIGEST) != journal.digest(logged, self.schema):
-            raise InputError(f"{path}: has changed since it was written; move it away")
-        if rows.journal is not None:
+            why = str(log)
+        elif logged is None or not _same(log.config, self.experiment):
+            why = f"{path}: is the log of another experiment"
+        elif log.attrs.get(DIGEST) != journal.digest(logged, self.schema):
+            why = f"{path}: has changed since it was written"
+        elif rows.journal is not None:
             both = min(len(logged), len(rows.journal))
             if logged[:both].tobytes() != rows.journal[:both].tobytes():
-                raise InputError(f"{path}: is not the log of this run; move it away")
+                why = f"{path}: is not the log of this run"
+        if why:
+            hint = "" if rows.journal is None else "; without it, --resume goes on from the journal"
+            raise InputError(f"{why}{hint}")
 
     def _ended(self, path: Path, rows: Rows) -> End | None:
         """How the run ended, from a log of this experiment that its budget ends; None if not."""

@@ -9,7 +9,8 @@ import pytest
 
 from mpisim.core.errors import InputError, OutputError
 from mpisim.runs import checkpoint, poll
-from tests.helpers import columns, run_tables, table
+from mpisim.runs.log import journal
+from tests.helpers import columns, cut_rows, run_tables, table
 from tests.resumes import FIRST, LAST, differences, experiments
 
 CASES = list(experiments())
@@ -50,6 +51,7 @@ def test_from_each_checkpoint_also_between_rows(problem, log_every, tmp_path, mo
             return
         found.append((state["round"], tmp_path / f"{state['round']}.h5"))
         shutil.copy(log, found[-1][1])
+        shutil.copy(journal.path_for(log), journal.path_for(found[-1][1]))
         shutil.copy(path, checkpoint.path_for(found[-1][1]))
 
     monkeypatch.setattr(checkpoint, "save", save_and_keep)
@@ -108,7 +110,7 @@ def test_another_version_is_refused(tmp_path, monkeypatch):
     ):
         run_tables(table(GD, rounds=5), log, resume=True)
     monkeypatch.setattr(checkpoint, "FORMAT", 99)
-    with pytest.raises(InputError, match="format = 3, this run has 99"):
+    with pytest.raises(InputError, match="format = 4, this run has 99"):
         run_tables(table(GD, rounds=5), log, resume=True)
 
 
@@ -171,7 +173,7 @@ def test_a_run_that_starts_anew_forgets_old_checkpoints(tmp_path):
         patch.setattr("mpisim.runs.loop.Loop.run", _fails)
         run_tables(tables, log, force=True)
     left = sorted(p.name for p in tmp_path.iterdir() if p.name.startswith("log"))
-    assert left == ["log.h5", "log.h5.ckpt"]
+    assert left == ["log.h5", "log.h5.ckpt", "log.h5.journal"]
     found, _ = checkpoint.load(tmp_path / "log.h5.ckpt", {}, accept=True)
     assert found.state == {} and found.log["rows"] == 0
 
@@ -183,8 +185,7 @@ def _fails(*_):
 def test_a_log_without_the_rows_before_the_checkpoint_is_refused(tmp_path):
     log, _, tables = two_checkpoints(tmp_path)
     with h5py.File(log, "r+") as file:
-        for data in file["rounds"].values():
-            data.resize((9,))
+        cut_rows(file, 9)
     with pytest.raises(
         InputError, match=r"log\.h5 is not the log it was written with, or has changed"
     ):

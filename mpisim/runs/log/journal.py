@@ -14,7 +14,7 @@ import json
 import os
 import struct
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,8 +65,7 @@ class Journal:
     """The journal of a run that goes on; an existing file of that name is replaced.
 
     It gets its name when it is on the disk, with the rows that it starts from (an array of
-    `row_type`). All methods raise `OSError`. After a failed write or sync nothing is written any
-    more: what it left on the disk is not known, and a second try may succeed without it.
+    `row_type`). All methods raise `OSError`.
     """
 
     def __init__(self, path: Path, schema: Sequence[Column], rows: np.ndarray):
@@ -78,12 +77,11 @@ class Journal:
         content = itertools.chain([_header(schema)], (part.tobytes() for part in parts))
         self._descriptor = create_whole(path, map(_record, content))
         self._end = os.fstat(self._descriptor).st_size
-        self._error: OSError | None = None
 
     def append(self, rows: np.ndarray) -> None:
         """Write a record of rows of `row_type`, at least one."""
         record = _record(rows.tobytes())
-        self._once(lambda: write_at(self._descriptor, record, self._end))
+        write_at(self._descriptor, record, self._end)
         self._end, self.rows = self._end + len(record), self.rows + len(rows)
         self._hash.update(self._last.tobytes())
         self._hash.update(rows[:-1].tobytes())
@@ -91,16 +89,7 @@ class Journal:
 
     def sync(self) -> None:
         """Make all rows durable."""
-        self._once(lambda: os.fsync(self._descriptor))
-
-    def _once(self, act: Callable[[], object]) -> None:
-        if self._error is not None:
-            raise self._error
-        try:
-            act()
-        except OSError as error:
-            self._error = error
-            raise
+        os.fsync(self._descriptor)
 
     def before(self, k: int) -> tuple[int, str]:
         """The number of rows before round k, and their digest; only the last may be a later one."""

@@ -32,8 +32,9 @@ class LogWriter:
 
     attributes : of the root; schema : columns; rows : array of `row_type` that it starts with
 
-    Raises `InputError` if it cannot be written. The methods raise `OutputError`; after that, all
-    that is left is `finish`.
+    Raises `InputError` if it cannot be written. The methods raise `OutputError`. After that no row
+    is written any more, and `finish` raises it again: what a failed write or sync left on the disk
+    is not known, and a second try may succeed without it.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class LogWriter:
         self._block: list[tuple] = []
         self._opened = self._flushed = self._logged = monotonic()
         self._file: int | None = None  # descriptor of the HDF5 file, as it was written last
+        self._error: OutputError | None = None  # the first one
         start = np.empty(0, self._type) if rows is None else rows
         try:
             with self._one_line():
@@ -69,12 +71,14 @@ class LogWriter:
         if len(self._block) >= RECORD_ROWS or here + pause - self._flushed > FLUSH_SECONDS:
             self.flush()
             later = max(BEHIND_SECONDS, BEHIND_SHARE * (here - self._opened))
-            self._write_if_due(FLUSH_SECONDS if self._first else later, here + pause)
+            self._write_if_due(0.0 if self._first else later, here + max(pause, FLUSH_SECONDS))
 
     def flush(self) -> None:
         """Write the rows so far to the journal."""
         rows, self._block = self._block, []
         with self._one_line():
+            if self._error is not None:
+                raise self._error
             self._require_own()
             if rows:
                 self.journal.append(np.array(rows, self._type))
@@ -174,12 +178,17 @@ class LogWriter:
 
     @contextlib.contextmanager
     def _one_line(self) -> Iterator[None]:
-        """Turns a failure to write into one `OutputError`."""
+        """Turns a failure to write into an `OutputError`, the first one."""
         try:
             yield
+        except OutputError as error:
+            self._error = self._error or error
+            raise self._error from None
         except (OSError, MemoryError) as error:
             why = getattr(error, "strerror", None) or str(error) or "not enough memory"
-            raise OutputError(f"{self.path}: cannot be written: {why}") from None
+            known = OutputError(f"{self.path}: cannot be written: {why}")
+            self._error = self._error or known
+            raise self._error from None
 
 
 def _column(group: h5py.Group, column: Column, shape: tuple[int, ...]) -> h5py.Dataset:
