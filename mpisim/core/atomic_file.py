@@ -47,10 +47,10 @@ def write_whole(
 
     content : the file's bytes, or parts to be put one behind the other
 
-    An existing file of that name is kept as ``keep``, or replaced. A killed process leaves nothing
-    behind, except on a file system without unnamed files: there it leaves ``.NAME.new``, which the
-    next call removes. With ``shared``, other processes may write the same file at the same
-    time, so each uses its own temporary name.
+    An existing file of that name is kept as ``keep``, or replaced. A process that is killed while
+    it replaces one, or on a file system without unnamed files, may leave ``.NAME.new``, which the
+    next call that needs this name removes. With ``shared``, other processes may write the same
+    file at the same time, so each uses its own temporary name.
     """
     os.close(create_whole(path, content, keep, shared))
 

@@ -124,8 +124,7 @@ class Record:
         state = collect(self.setup, self.evaluator, k, x)
         if state is not None:
             assert self.log is not None
-            mark = self.log.mark(k)
-            checkpoint.save(self.path, self.setup.identity, state, mark.to_state())
+            checkpoint.save(self.path, self.setup.identity, state, self.log.mark(k))
 
     def close(self, end: End | None) -> None:
         """End log and progress; None: the run failed."""
@@ -209,7 +208,7 @@ class Record:
             make_folder(output.log.parent)
             if not goes_on:
                 checkpoint.former(self.path).unlink(missing_ok=True)
-            checkpoint.save(self.path, setup.identity, found.state, mark.to_state(), keep=False)
+            checkpoint.save(self.path, setup.identity, found.state, mark, keep=False)
         except OSError as error:
             raise InputError(f"{output.log}: cannot be written: {error.strerror}") from None
         except OutputError as error:

@@ -25,10 +25,9 @@ from mpisim.runs.end import End
 from mpisim.runs.evaluation import Row
 from mpisim.runs.experiment import Experiment, Run
 from mpisim.runs.log import journal, reader
-from mpisim.runs.log.isolated import DAMAGE, run_isolated
+from mpisim.runs.log.isolated import DAMAGE
 from mpisim.runs.log.journal import Mark
 from mpisim.runs.log.schema import DIGEST, REFERENCE, Column, row_type
-from mpisim.runs.log.untrusted import group_of, names, opened
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,45 +47,6 @@ class Found:
     rows: np.ndarray | None = None
     changes: str = ""
     ended: End | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class Rows:
-    """The rows that a log and its journal hold, as far as they can be read.
-
-    log : the log; the `InputError` about it where it cannot be read; None where there is none
-    logged, journal : arrays of `row_type`; None where the columns are others, or the file is away
-    """
-
-    log: reader.Log | InputError | None
-    logged: np.ndarray | None
-    journal: np.ndarray | None
-
-    @classmethod
-    def of(cls, path: Path, schema: Sequence[Column]) -> Rows:
-        """Those of the log at ``path``."""
-        log: reader.Log | InputError | None = None
-        logged = None
-        try:
-            written = journal.read(path, schema)
-        except OSError as error:
-            raise InputError(f"{journal.path_for(path)}: {error.strerror}") from None
-        if os.path.lexists(path):
-            try:
-                log = reader.read(path)
-                logged = _as_rows(log, schema)
-            except InputError as error:
-                log = error
-        return cls(log, logged, written)
-
-    def before(self, path: Path, mark: Mark, schema: Sequence[Column]) -> np.ndarray:
-        """The rows of a checkpoint's mark; `InputError` if they are not there."""
-        for rows in (self.journal, self.logged):
-            if rows is not None and journal.digest(rows[: mark.rows], schema) == mark.digest:
-                return rows[: mark.rows]
-        if isinstance(self.log, InputError):
-            raise self.log
-        raise InputError(f"{path} is not the log it was written with, or has changed since")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,18 +71,18 @@ class Resumption:
         path = checkpoint.path_for(log)
         if nothing(log):
             return Found(f"{log}: there is nothing to resume; starting at round 0")
-        rows = Rows.of(log, self.schema)
-        ended = self._ended(log, rows)
+        there, *rows = self._read(log)
+        ended = self._ended(there)
         if not any(map(os.path.lexists, (path, checkpoint.former(path)))):
             if ended is None:
                 raise InputError(f"{log}: there is no checkpoint to resume from")
             theirs = identity.of_log(ended.attributes)
             identity.require_same(log, theirs, identity.executed_by(self.experiment), self.accept)
             return _complete(log, ended)
-        found = self._at_checkpoint(log, rows, started=ended is not None)
+        found = self._at_checkpoint(log, rows, ended is not None)
         if ended is not None and found.state.get("round", ended.row.round) == ended.row.round:
             return _complete(log, ended)
-        self._require_own(log, rows)
+        self._require_own(there, rows)
         self._require_budget(log, found)
         return found
 
@@ -131,78 +91,89 @@ class Resumption:
 
         It is never complete: the run has a log of its own, which says what the run's budget is.
         """
-        found = self._at_checkpoint(earlier, Rows.of(earlier, self.schema))
+        found = self._at_checkpoint(earlier, self._read(earlier)[1:])
         self._require_budget(earlier, found)
         note = f"continuing from {earlier}, round {found.state['round']}" if found.state else ""
         return dataclasses.replace(found, note=found.note or note)
 
-    def _at_checkpoint(self, log: Path, rows: Rows, started: bool = False) -> Found:
+    def _read(self, path: Path) -> tuple[reader.Log | None, np.ndarray | None, np.ndarray | None]:
+        """The log at ``path``, the rows of its journal, and its own rows, of `row_type`.
+
+        None where there is no such file, or its columns are others.
+        """
+        try:
+            rows = journal.read(path, self.schema)
+        except OSError as error:
+            raise InputError(f"{journal.path_for(path)}: {error.strerror}") from None
+        if not os.path.lexists(path):
+            return None, rows, None
+        log = reader.read(path)
+        logged = np.empty(log.rows, row_type(self.schema))
+        if log.columns.keys() != set(logged.dtype.names or ()):
+            return log, rows, None
+        with np.errstate(invalid="ignore"):  # columns of another type have another digest
+            for name, values in log.columns.items():
+                logged[name] = values
+        return log, rows, logged
+
+    def _at_checkpoint(
+        self, log: Path, rows: Sequence[np.ndarray | None], complete: bool = False
+    ) -> Found:
         """The last checkpoint that can be used, with the rows before it; or `InputError`.
 
-        started : whether one of round 0 will do where a run has ended and left no journal
+        rows : of the journal, and of the log; complete : whether the log is
         """
-        before: list[tuple[np.ndarray, Mark]] = []
+        before: list[np.ndarray] = []
 
         def fits(found: Checkpoint) -> None:
-            before[:] = [self._before(log, rows, found)]
-            if not (found.state or started or rows.log is None or rows.journal is not None):
+            mark, k = found.log, found.state.get("round", 0)
+            if not isinstance(k, int | np.integer) or k < 0:
+                raise InputError(f"damaged: its round is {k!r}")
+            expected = np.arange(0, k, self.run.log_every)
+            if mark.rows != expected.size:
+                raise InputError(f"damaged: {mark.rows} rows before round {k}")
+            first = [found[: mark.rows] for found in rows if found is not None]
+            before[:] = [one for one in first if journal.digest(one, self.schema) == mark.digest]
+            # without a journal the run has ended, and a checkpoint of round 0 is not its last one
+            ended = rows[0] is None and rows[1] is not None and not found.state and not complete
+            if ended or (found.state and not before):
                 raise InputError(f"{log} is not the log it was written with, or has changed since")
+            if before and not np.array_equal(before[0]["round"], expected):
+                raise InputError(f"{log} lacks rows before round {k}")
 
         path = checkpoint.path_for(log)
         found, note = checkpoint.load(path, self.ours, fits, self.accept)
         if not found.state:
             return Found(note or f"{log}: stopped before its first checkpoint; starting at round 0")
-        [(kept, mark)] = before
-        return Found(note, found.state, mark, kept, found.changes)
+        return Found(note, found.state, found.log, before[0], found.changes)
 
-    def _before(self, log: Path, rows: Rows, found: Checkpoint) -> tuple[np.ndarray, Mark]:
-        """The rows before a checkpoint, and their mark; `InputError` if they do not fit."""
-        mark, k = Mark.of_state(found.log), found.state.get("round", 0)
-        if not isinstance(k, int | np.integer) or k < 0:
-            raise InputError(f"damaged: its round is {k!r}")
-        expected = np.arange(0, k, self.run.log_every)
-        if mark.rows != expected.size:
-            raise InputError(f"damaged: {mark.rows} rows before round {k}")
-        if not mark.rows:
-            return np.empty(0, row_type(self.schema)), mark
-        kept = rows.before(log, mark, self.schema)
-        if not np.array_equal(kept["round"], expected):
-            raise InputError(f"{log} lacks rows before round {k}")
-        return kept, mark
-
-    def _require_own(self, path: Path, rows: Rows) -> None:
+    def _require_own(self, log: reader.Log | None, rows: Sequence[np.ndarray | None]) -> None:
         """`InputError` if what has the log's name is not what this run has written there."""
-        log, logged = rows.log, rows.logged
         if log is None:
             return
-        why = ""
-        if isinstance(log, InputError):
-            why = str(log)
-        elif logged is None or not _same(log.config, self.experiment):
-            why = f"{path}: is the log of another experiment"
-        elif log.attrs.get(DIGEST) != journal.digest(logged, self.schema):
-            why = f"{path}: has changed since it was written"
-        elif rows.journal is not None:
-            both = min(len(logged), len(rows.journal))
-            if logged[:both].tobytes() != rows.journal[:both].tobytes():
-                why = f"{path}: is not the log of this run"
-        if why:
-            hint = "" if rows.journal is None else "; without it, --resume goes on from the journal"
-            raise InputError(f"{why}{hint}")
+        written, logged = rows
+        if logged is None or not _same(log.config, self.experiment):
+            raise InputError(f"{log.path}: is the log of another experiment")
+        if log.attrs.get(DIGEST) != journal.digest(logged, self.schema):
+            raise InputError(f"{log.path}: has changed since it was written")
+        both = len(logged) if written is None else min(len(logged), len(written))
+        if written is not None and logged[:both].tobytes() != written[:both].tobytes():
+            raise InputError(f"{log.path}: is the log of another run")
 
-    def _ended(self, path: Path, rows: Rows) -> End | None:
+    def _ended(self, log: reader.Log | None) -> End | None:
         """How the run ended, from a log of this experiment that its budget ends; None if not."""
-        log = rows.log
-        if not isinstance(log, reader.Log) or not _same(log.config, self.experiment):
+        if log is None or not _same(log.config, self.experiment):
             return None
         status, stopped_by = (str(log.attrs.get(name, "")) for name in ("status", "stopped_by"))
         try:
             if status != "diverged" and not (status == "done" and _is_whole(log, self.run)):
                 return None
-            x = run_isolated(path, lambda: _last_iterate(path))
+            x = reader.last_iterate(log.path)
             last = {name: values[-1].item() for name, values in log.columns.items()}
             columns = {name: log.columns[name] for name, *_ in self.schema}
         except (InputError, *DAMAGE):
+            return None
+        if x is None:
             return None
         row = Row(
             int(last["round"]),
@@ -243,32 +214,12 @@ def _complete(log: Path, ended: End) -> Found:
     return Found(note, ended=ended)
 
 
-def _as_rows(log: reader.Log, schema: Sequence[Column]) -> np.ndarray | None:
-    """The rows of a log, of `row_type`; None where its columns are others."""
-    if log.columns.keys() != {name for name, *_ in schema}:
-        return None
-    rows = np.empty(log.rows, row_type(schema))
-    for name, values in log.columns.items():
-        if values.dtype != rows.dtype[name]:
-            return None
-        rows[name] = values
-    return rows
-
-
 def _is_whole(log: reader.Log, run: Run) -> bool:
     """Whether the last row is where the budget ends the run."""
     last, first = int(log.columns["round"][-1]), run.stop.first_row(log.columns, log.n)
     if first is None:
         return last == run.rounds
     return first == log.rows - 1 and run.logs(last)
-
-
-def _last_iterate(log: Path) -> np.ndarray:
-    with opened(log) as file:
-        final = group_of(file, "final")
-        if final is None or "x" not in names(final):
-            raise InputError(f"{log}: has no last iterate")
-        return final["x"][:]
 
 
 def _same(config: dict, experiment: Experiment) -> bool:

@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 
 from mpisim.core.atomic_file import create_whole, leads_to, write_at
-from mpisim.core.errors import InputError
 from mpisim.runs.log.schema import Column, row_type
 
 FORMAT = 1
@@ -43,21 +42,16 @@ class Mark:
     digest: str
     attributes: dict[str, Any]
 
-    def to_state(self) -> dict[str, Any]:
-        """For a checkpoint."""
-        attributes = json.dumps(self.attributes, default=lambda value: value.tolist())
-        return vars(self) | {"attributes": attributes}
+    def text(self) -> str:
+        """For a checkpoint, as JSON."""
+        return json.dumps(vars(self), default=lambda value: value.tolist())
 
     @classmethod
-    def of_state(cls, state: dict[str, Any]) -> Mark:
-        """The inverse of `to_state`; raises `InputError` for what cannot be a mark."""
-        try:
-            attributes = dict(json.loads(state["attributes"]))
-            mark = cls(int(state["rows"]), state["digest"].decode(), attributes)
-            if mark.rows < 0:
-                raise ValueError("rows below 0")
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            raise InputError(f"damaged: its mark of the log: {error}") from None
+    def of_text(cls, text: str) -> Mark:
+        """The inverse of `text`; raises `ValueError` or `TypeError` for what cannot be a mark."""
+        mark = cls(**json.loads(text))
+        if not isinstance(mark.rows, int) or not isinstance(mark.attributes, dict):
+            raise TypeError("its mark of the log is none")
         return mark
 
 

@@ -115,6 +115,17 @@ def read_each(paths: Sequence[Path]) -> list[Log | InputError]:
     return _together(paths, partial(attempt, _open), partial(attempt, read))
 
 
+def last_iterate(path: Path) -> np.ndarray | None:
+    """``/final/x`` of the log at ``path``, shape (d,); None if it has none."""
+
+    def read() -> np.ndarray | None:
+        with opened(path) as file:
+            final = group_of(file, "final")
+            return final["x"][()] if final is not None and "x" in names(final) else None
+
+    return run_isolated(path, read)
+
+
 def _together(
     paths: Sequence[Path], read: Callable[[Path], T], read_alone: Callable[[Path], T]
 ) -> list[T]:
