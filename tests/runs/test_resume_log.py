@@ -277,16 +277,6 @@ def test_rows_are_synced_before_the_checkpoint_that_relies_on_them(whole, tmp_pa
         assert differences(whole, tmp_path / f"{k}.h5") == []
 
 
-def test_a_failure_while_the_log_starts_is_bad_input(tmp_path, monkeypatch):
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(InputError, match=r"log\.h5.*: cannot be written: No space left"):
-        run_tables(tables(), tmp_path / "log.h5")
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_failed_write_ends_the_run_with_one_error(whole, tmp_path, monkeypatch):
     log, original, calls = tmp_path / "log.h5", os.pwrite, []
 

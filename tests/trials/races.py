@@ -118,7 +118,7 @@ def _replaced_before_its_end(log: Path, race: Race, good: set[int], ends: dict[i
         last = int("1.toml" in file.attrs["command"])
         start = datetime.fromisoformat(file.attrs["start"]).timestamp()
     resumed = race.commands[last].flag == "--resume"  # keeps the start of the log before
-    if resumed or len(good) < 2 or ends[1 - last] < start + 1:
+    if resumed or len(good) < 2 or ends[1 - last] < start + 2:
         return ""
     return f"exit code 0 of {1 - last}, but its log had been replaced before"
 
