@@ -67,7 +67,7 @@ def rounds(comm: MPI.Intracomm, data: str, log: Path) -> tuple[float, float]:
 def logging(folder: Path) -> float:
     """Seconds to log one row, including flushes."""
     schema = columns(False)
-    log = LogWriter.create(folder / "bench.h5", {}, schema, True)
+    log = LogWriter(folder / "bench.h5", {}, schema)
     values = tuple(range(len(schema)))
 
     def block() -> None:

@@ -44,6 +44,15 @@ def columns(log: Path) -> dict[str, np.ndarray]:
         return {name: data[:] for name, data in file["rounds"].items()}
 
 
+def cut_rows(file: h5py.File, rows: int) -> None:
+    """Leave the first rows of an open log."""
+    for name, column in list(file["rounds"].items()):
+        values, attributes = column[:rows], dict(column.attrs)
+        del file[column.name]
+        file["rounds"][name] = values
+        file["rounds"][name].attrs.update(attributes)
+
+
 def dense(data: str) -> tuple[np.ndarray, np.ndarray]:
     """Rows (N, d) and labels -1 / +1, from the text file, with no code of the package."""
     import bz2

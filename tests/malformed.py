@@ -199,7 +199,7 @@ CASES: list[tuple[str, list[str], list[str]]] = [
     ),
     ("log exists", out("{d}/exists.h5"), ["exists.h5", "--force"]),
     ("no folder for the log", out("{d}/good/log.h5"), ["log.h5"]),
-    ("nothing but a file to resume", out("{d}/exists.h5", "--resume"), ["exists.h5", "checkpoint"]),
+    ("nothing but a file to resume", out("{d}/exists.h5", "--resume"), ["exists.h5: not a log"]),
     ("no name for the log", out("", "--force"), ["is a folder"]),
     ("this folder for the log", out(".", "--force"), ["is a folder"]),
     ("the folder above for the log", out("..", "--force"), ["..: is a folder"]),

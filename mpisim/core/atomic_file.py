@@ -1,8 +1,7 @@
 """Write files whole or not at all, so that they survive a power cut.
 
 HDF5 does not survive a failed write: the file is lost, and the process may crash when it closes
-it. So new files are built in memory and written as bytes, and space for a growing file is
-reserved before it is written.
+it. So HDF5 files are built in memory and written as bytes.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +39,7 @@ def image(build: Callable[[h5py.File], None], oldest: str = "earliest") -> bytes
 
 def write_whole(
     path: Path,
-    content: bytes | Sequence[bytes],
+    content: bytes | Iterable[bytes],
     keep: Path | None = None,
     shared: bool = False,
 ) -> None:
@@ -48,21 +47,25 @@ def write_whole(
 
     content : the file's bytes, or parts to be put one behind the other
 
-    An existing file of that name is kept as ``keep``, or replaced. A killed process leaves nothing
-    behind, except on a file system without unnamed files: there it leaves ``.NAME.new``, which the
-    next call removes. With ``shared``, other processes may write the same file at the same
-    time, so each uses its own temporary name.
+    An existing file of that name is kept as ``keep``, or replaced. A process that is killed while
+    it replaces one, or on a file system without unnamed files, may leave ``.NAME.new``, which the
+    next call that needs this name removes. With ``shared``, other processes may write the same
+    file at the same time, so each uses its own temporary name.
     """
     os.close(create_whole(path, content, keep, shared))
 
 
 def create_whole(
     path: Path,
-    content: bytes | Sequence[bytes],
+    content: bytes | Iterable[bytes],
     keep: Path | None = None,
     shared: bool = False,
+    require: Callable[[], None] = lambda: None,
 ) -> int:
-    """`write_whole`; returns the file's descriptor, for reading and writing."""
+    """`write_whole`; returns the file's descriptor, for reading and writing.
+
+    require : called before the file gets its name, which it does not get if that raises
+    """
     unique = f".{secrets.token_hex(8)}" if shared else ""
     temporary = path.with_name(f".{path.name}{unique}.new")
     descriptor = _new_file(path.parent, temporary)
@@ -72,6 +75,7 @@ def create_whole(
             write_at(descriptor, part, position)
             position += len(part)
         os.fsync(descriptor)
+        require()
         if keep is not None:
             with contextlib.suppress(FileNotFoundError):
                 os.replace(path, keep)
@@ -152,15 +156,6 @@ def leads_to(path: Path, descriptor: int) -> bool:
         return os.path.samestat(os.stat(path), os.fstat(descriptor))
     except (FileNotFoundError, NotADirectoryError):
         return False
-
-
-def reserve(descriptor: int, size: int) -> None:
-    """Make sure that the file can grow to ``size`` bytes; raises `OSError` if the disk is full."""
-    try:
-        os.posix_fallocate(descriptor, 0, size)
-    except OSError as error:
-        if error.errno not in CANNOT:
-            raise
 
 
 def write_json(path: Path, content: Any) -> None:

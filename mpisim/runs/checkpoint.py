@@ -19,7 +19,8 @@ import h5py
 from mpisim.core.atomic_file import image, write_whole
 from mpisim.core.errors import InputError, OutputError
 from mpisim.runs.identity import require_same
-from mpisim.runs.log.isolated import DAMAGE, Crashed, run_isolated
+from mpisim.runs.log.isolated import DAMAGE
+from mpisim.runs.log.journal import Mark
 
 FORMAT = 4
 HEADER = 512  # bytes, a multiple of 512: HDF5 looks for its signature there
@@ -32,12 +33,12 @@ class Checkpoint:
     """The content of a checkpoint.
 
     state : before a round, as `RunState.dump` returns it; empty before the first one is saved
-    log : the mark of the log's rows before that round, as `Mark.to_state` returns it
+    log : of the rows before that round
     changes : what executed the run then, and was accepted to differ now, as text
     """
 
     state: State
-    log: State
+    log: Mark
     changes: str = ""
 
 
@@ -51,7 +52,7 @@ def former(path: Path) -> Path:
     return path.with_name(path.name + ".old")
 
 
-def save(path: Path, identity: dict[str, str], state: State, log: State, keep: bool = True) -> None:
+def save(path: Path, identity: dict[str, str], state: State, log: Mark, keep: bool = True) -> None:
     """Write a checkpoint whole or not at all; raises `OutputError`.
 
     Once it is on the disk, the checkpoint that was at ``path`` becomes the `former` one, or, if
@@ -62,7 +63,7 @@ def save(path: Path, identity: dict[str, str], state: State, log: State, keep: b
         file.attrs["format"] = FORMAT
         file["identity"] = json.dumps(identity)
         _write(file.create_group("state"), state)
-        _write(file.create_group("log"), log)
+        file["log"] = log.text()
 
     content = image(fill)
     try:
@@ -111,11 +112,15 @@ def _read_checked(
     if content[:HEADER] != _header(content[HEADER:]):
         raise _Unusable("damaged: its checksum does not fit")
     try:
-        found = run_isolated(path, lambda: _parse(content))
-        theirs = _identity(content)
-    except (*DAMAGE, Crashed) as error:
+        # in this process: HDF5 gets what mpisim has written
+        with h5py.File(io.BytesIO(content[HEADER:]), "r") as file:
+            theirs = {"format": str(file.attrs["format"])} | json.loads(file["identity"][()])
+            ours = {"format": str(FORMAT)} | identity
+            changes = require_same(path, theirs, ours, accept)
+            state = _read(file["state"]) if "state" in file else {}
+            found = Checkpoint(state, Mark.of_text(file["log"][()]), changes)
+    except DAMAGE as error:
         raise _Unusable(f"damaged: {error}") from None
-    found = dataclasses.replace(found, changes=_compare(path, theirs, identity, accept))
     try:
         require(found)
     except InputError as error:
@@ -123,25 +128,9 @@ def _read_checked(
     return found
 
 
-def _parse(content: bytes) -> Checkpoint:
-    with h5py.File(io.BytesIO(content[HEADER:]), "r") as file:
-        state, log = (_read(file[name]) if name in file else {} for name in ("state", "log"))
-        return Checkpoint(state, log)
-
-
 def _header(content: bytes) -> bytes:
     text = f"mpisim checkpoint, sha256 {hashlib.sha256(content).hexdigest()}\n"
     return text.encode().ljust(HEADER)
-
-
-def _identity(content: bytes) -> dict[str, str]:
-    with h5py.File(io.BytesIO(content[HEADER:]), "r") as file:
-        known = json.loads(file["identity"][()]) if "identity" in file else {}
-        return {"format": str(file.attrs["format"])} | known
-
-
-def _compare(path: Path, theirs: dict[str, str], identity: dict[str, str], accept: bool) -> str:
-    return require_same(path, theirs, {"format": str(FORMAT)} | identity, accept)
 
 
 def _write(group: h5py.Group, state: State) -> None:

@@ -19,6 +19,7 @@ from mpisim.runs.metrics import METRICS
 # The modules of this room that decide values. Others write, read, and report them.
 ROUNDS = ("setup", "loop", "run_state", "evaluation", "stop", "metrics.base")
 REGISTRIES = ("mpisim", "mpisim.problems", "mpisim.compressors", "mpisim.methods.estimators")
+REGISTRIES += ("mpisim.wire.placed",)
 ELSEWHERE = ("mpisim.runs", "mpisim.analysis", "mpisim.cli")  # never followed
 
 

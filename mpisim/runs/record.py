@@ -19,9 +19,10 @@ from mpisim.runs.checkpoint import State
 from mpisim.runs.durations import PENDING, Durations
 from mpisim.runs.end import End
 from mpisim.runs.evaluation import Row
-from mpisim.runs.log.draft import Draft
+from mpisim.runs.log import journal
+from mpisim.runs.log.journal import Mark
 from mpisim.runs.log.lock import lock_of
-from mpisim.runs.log.schema import columns
+from mpisim.runs.log.schema import columns, row_type
 from mpisim.runs.log.writer import LogWriter, require_new
 from mpisim.runs.placement import Place, here
 from mpisim.runs.progress import Progress
@@ -124,7 +125,7 @@ class Record:
         if state is not None:
             assert self.log is not None
             mark = self.log.mark(state["round"])
-            checkpoint.save(self.path, self.setup.identity, state, mark.to_state())
+            checkpoint.save(self.path, self.setup.identity, state, mark)
 
     def close(self, end: End | None) -> None:
         """End log and progress; None: the run failed."""
@@ -177,7 +178,7 @@ class Record:
         """On rank 0: the log, with the rows before the checkpoint on resume.
 
         These are those of the log that it replaces, or of an earlier one, which stays. The
-        checkpoint comes first. Until the log has its name, it fits the log that is there; one
+        checkpoint comes first: it fits the rows that are there, and those that replace them. One
         without state says that the run starts at round 0.
         """
         setup, output, found = self.setup, self.output, self._found
@@ -189,27 +190,25 @@ class Record:
             return
         if not (output.force or output.resume):
             require_new(output.log)
-        replaced = found.mark if os.path.lexists(output.log) else None
-        if found.mark is None:
-            draft = Draft(self.attributes, self._schema)
-        else:
-            before = found.mark.attributes
+        goes_on = found.mark is not None and (output.earlier is None or os.path.lexists(output.log))
+        attributes, rows = self.attributes, np.empty(0, row_type(self._schema))
+        if found.mark is not None and found.rows is not None:
+            before, rows = found.mark.attributes, found.rows
             others = int(before.get("side_by_side", 1))
-            self.attributes["side_by_side"] = max(others, output.side_by_side)
-            draft = Draft(
-                before | self.attributes | self._changes(before), self._schema, found.rows
-            )
+            attributes["side_by_side"] = max(others, output.side_by_side)
+            attributes = before | attributes | self._changes(before)
+        mark = Mark(len(rows), journal.digest(rows, self._schema), attributes)
         try:
             make_folder(output.log.parent)
-            if replaced is None:
+            if not goes_on:
                 checkpoint.former(self.path).unlink(missing_ok=True)
-            mark = draft.mark(replaced)
-            checkpoint.save(self.path, setup.identity, found.state, mark.to_state(), keep=False)
+            checkpoint.save(self.path, setup.identity, found.state, mark, keep=False)
         except OSError as error:
             raise InputError(f"{output.log}: cannot be written: {error.strerror}") from None
         except OutputError as error:
             raise InputError(str(error)) from None
-        self.log = LogWriter(output.log, draft)
+        self.log = LogWriter(output.log, attributes, self._schema, rows)
+        self._found = Found()  # the rows are on the disk
 
     def _changes(self, before: dict[str, Any]) -> dict[str, str]:
         """The attribute ``accepted_changes``, a line for each resume, where there is one."""

@@ -1,7 +1,8 @@
 """What is there to resume: a checkpoint with the rows of the log before it, or a complete log.
 
-The budget, ``run.rounds`` and ``run.stop``, may be larger than before, but not smaller: rows are
-never cut off.
+The rows are those of the journal, or, where a run has ended and left none, those of the log. The
+budget, ``run.rounds`` and ``run.stop``, may be larger than before, but not smaller: rows are never
+cut off.
 """
 
 from __future__ import annotations
@@ -23,11 +24,10 @@ from mpisim.runs.checkpoint import Checkpoint, State
 from mpisim.runs.end import End
 from mpisim.runs.evaluation import Row
 from mpisim.runs.experiment import Experiment, Run
-from mpisim.runs.log import reader
-from mpisim.runs.log.isolated import DAMAGE, run_isolated
-from mpisim.runs.log.mark import Mark
-from mpisim.runs.log.schema import LATER, REFERENCE, Column, row_type
-from mpisim.runs.log.untrusted import group_of, names, opened
+from mpisim.runs.log import journal, reader
+from mpisim.runs.log.isolated import DAMAGE
+from mpisim.runs.log.journal import Mark
+from mpisim.runs.log.schema import DIGEST, LATER, REFERENCE, Column, row_type
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,16 +71,18 @@ class Resumption:
         path = checkpoint.path_for(log)
         if nothing(log):
             return Found(f"{log}: there is nothing to resume; starting at round 0")
-        ended = _ended(log, self.experiment, self.run, self.schema)
+        there, *rows = self._read(log)
+        ended = self._ended(there)
         if not any(map(os.path.lexists, (path, checkpoint.former(path)))):
             if ended is None:
                 raise InputError(f"{log}: there is no checkpoint to resume from")
             theirs = identity.of_log(ended.attributes)
             identity.require_same(log, theirs, identity.executed_by(self.experiment), self.accept)
             return _complete(log, ended)
-        found = self._at_checkpoint(log)
+        found = self._at_checkpoint(log, rows, ended is not None)
         if ended is not None and found.state.get("round", ended.row.round) == ended.row.round:
             return _complete(log, ended)
+        self._require_own(there, rows)
         self._require_budget(log, found)
         return found
 
@@ -89,24 +91,103 @@ class Resumption:
 
         It is never complete: the run has a log of its own, which says what the run's budget is.
         """
-        found = self._at_checkpoint(earlier)
+        found = self._at_checkpoint(earlier, self._read(earlier)[1:])
         self._require_budget(earlier, found)
         note = f"continuing from {earlier}, round {found.state['round']}" if found.state else ""
         return dataclasses.replace(found, note=found.note or note)
 
-    def _at_checkpoint(self, log: Path) -> Found:
-        """The last checkpoint that can be used, with the rows before it; or `InputError`."""
-        kept: list[tuple[np.ndarray, Mark]] = []
+    def _read(self, path: Path) -> tuple[reader.Log | None, np.ndarray | None, np.ndarray | None]:
+        """The log at ``path``, the rows of its journal, and its own rows, of `row_type`.
+
+        None where there is no such file, or its columns are others.
+        """
+        try:
+            rows = journal.read(path, self.schema)
+        except OSError as error:
+            raise InputError(f"{journal.path_for(path)}: {error.strerror}") from None
+        if not os.path.lexists(path):
+            return None, rows, None
+        log = reader.read(path)
+        logged = np.empty(log.rows, row_type(self.schema))
+        if log.columns.keys() != set(logged.dtype.names or ()):
+            return log, rows, None
+        with np.errstate(invalid="ignore"):  # columns of another type have another digest
+            for name, values in log.columns.items():
+                logged[name] = values
+        return log, rows, logged
+
+    def _at_checkpoint(
+        self, log: Path, rows: Sequence[np.ndarray | None], complete: bool = False
+    ) -> Found:
+        """The last checkpoint that can be used, with the rows before it; or `InputError`.
+
+        rows : of the journal, and of the log; complete : whether the log is
+        """
+        before: list[np.ndarray] = []
 
         def fits(found: Checkpoint) -> None:
-            kept[:] = [_rows_before(log, found, self.schema, self.run)]
+            mark, k = found.log, found.state.get("round", 0)
+            if not isinstance(k, int | np.integer) or k < 0:
+                raise InputError(f"damaged: its round is {k!r}")
+            expected = np.arange(0, k, self.run.log_every)
+            if mark.rows != expected.size:
+                raise InputError(f"damaged: {mark.rows} rows before round {k}")
+            first = [found[: mark.rows] for found in rows if found is not None]
+            before[:] = [one for one in first if journal.digest(one, self.schema) == mark.digest]
+            # without a journal the run has ended, and a checkpoint of round 0 is not its last one
+            ended = rows[0] is None and rows[1] is not None and not found.state and not complete
+            if ended or (found.state and not before):
+                raise InputError(f"{log} is not the log it was written with, or has changed since")
+            if before and not np.array_equal(before[0]["round"], expected):
+                raise InputError(f"{log} lacks rows before round {k}")
 
         path = checkpoint.path_for(log)
         found, note = checkpoint.load(path, self.ours, fits, self.accept)
         if not found.state:
             return Found(note or f"{log}: stopped before its first checkpoint; starting at round 0")
-        [(rows, mark)] = kept
-        return Found(note, found.state, mark, rows, found.changes)
+        return Found(note, found.state, found.log, before[0], found.changes)
+
+    def _require_own(self, log: reader.Log | None, rows: Sequence[np.ndarray | None]) -> None:
+        """`InputError` if what has the log's name is not what this run has written there."""
+        if log is None:
+            return
+        written, logged = rows
+        if logged is None or not _same(log.config, self.experiment):
+            raise InputError(f"{log.path}: is the log of another experiment")
+        if log.attrs.get(DIGEST) != journal.digest(logged, self.schema):
+            raise InputError(f"{log.path}: has changed since it was written")
+        both = len(logged) if written is None else min(len(logged), len(written))
+        if written is not None and logged[:both].tobytes() != written[:both].tobytes():
+            raise InputError(f"{log.path}: is the log of another run")
+
+    def _ended(self, log: reader.Log | None) -> End | None:
+        """How the run ended, from a log of this experiment that its budget ends; None if not."""
+        if log is None or not _same(log.config, self.experiment):
+            return None
+        status, stopped_by = (str(log.attrs.get(name, "")) for name in ("status", "stopped_by"))
+        try:
+            if status != "diverged" and not (status == "done" and _is_whole(log, self.run)):
+                return None
+            x = reader.last_iterate(log.path)
+            last = {name: values[-1].item() for name, values in log.columns.items()}
+            expected = {name for name, *_ in self.schema} - (LATER - log.columns.keys())
+            columns = {name: log.columns[name] for name, *_ in self.schema if name in expected}
+        except (InputError, *DAMAGE):
+            return None
+        if x is None:
+            return None
+        row = Row(
+            int(last["round"]),
+            last["loss"],
+            last["grad_norm_sq"],
+            tuple(last[name] for name, *_ in REFERENCE if name in columns),
+            int(last["oracle_calls"]),
+            tuple(int(last[name]) for name in BITS if name in last),
+            [last[f"time_{phase}"] for phase in PHASES],
+            signal=0,
+            checkpoint=False,
+        )
+        return End(status, row, x, stopped_by, columns, log.attrs)
 
     def _require_budget(self, log: Path, found: Found) -> None:
         """`InputError` if a run with this budget would have ended before the checkpoint."""
@@ -134,70 +215,12 @@ def _complete(log: Path, ended: End) -> Found:
     return Found(note, ended=ended)
 
 
-def _rows_before(
-    log: Path, found: Checkpoint, schema: Sequence[Column], run: Run
-) -> tuple[np.ndarray, Mark]:
-    """The rows of the log before a checkpoint, and their mark; `InputError` if they do not fit."""
-    mark, k = Mark.of_state(found.log), found.state.get("round", 0)
-    if not isinstance(k, int | np.integer) or k < 0:
-        raise InputError(f"damaged: its round is {k!r}")
-    expected = np.arange(0, k, run.log_every)
-    if mark.rows != expected.size:
-        raise InputError(f"damaged: {mark.rows} rows before round {k}")
-    if not mark.rows:
-        return np.empty(0, row_type(schema)), mark
-    rows, mark = mark.read(log, schema)
-    if not np.array_equal(rows["round"], expected):
-        raise InputError(f"{log} lacks rows before round {k}")
-    return rows, mark
-
-
-def _ended(log: Path, experiment: Experiment, run: Run, schema: Sequence[Column]) -> End | None:
-    """How the run ended, from a log of this experiment that its budget ends; None if it is none."""
-    try:
-        found = reader.read(log)
-        x = run_isolated(log, lambda: _last_iterate(log))
-    except (InputError, *DAMAGE):
-        return None
-    status, stopped_by = str(found.attrs.get("status", "")), str(found.attrs.get("stopped_by", ""))
-    complete = status == "diverged" or (status == "done" and _is_whole(found, run))
-    if not _same(found.config, experiment) or not complete:
-        return None
-
-    def value(name: str) -> float:
-        return found.columns[name][-1].item()
-
-    schema = [column for column in schema if column[0] not in LATER - found.columns.keys()]
-    known = {name for name, *_ in schema}
-    row = Row(
-        int(value("round")),
-        value("loss"),
-        value("grad_norm_sq"),
-        tuple(value(name) for name, *_ in REFERENCE if name in known),
-        int(value("oracle_calls")),
-        tuple(int(value(name)) for name in BITS if name in known),
-        [value(f"time_{phase}") for phase in PHASES],
-        signal=0,
-        checkpoint=False,
-    )
-    columns = {name: found.columns[name] for name, *_ in schema}
-    return End(status, row, x, stopped_by, columns, found.attrs)
-
-
 def _is_whole(log: reader.Log, run: Run) -> bool:
     """Whether the last row is where the budget ends the run."""
     last, first = int(log.columns["round"][-1]), run.stop.first_row(log.columns, log.n)
     if first is None:
         return last == run.rounds
     return first == log.rows - 1 and run.logs(last)
-
-
-def _last_iterate(log: Path) -> np.ndarray:
-    with opened(log) as file:
-        final = group_of(file, "final")
-        if final is None or "x" not in names(final):
-            raise InputError(f"{log}: has no last iterate")
-        return final["x"][:]
 
 
 def _same(config: dict, experiment: Experiment) -> bool:

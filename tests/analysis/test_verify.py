@@ -13,7 +13,7 @@ from mpisim.core.errors import Diverged
 from mpisim.methods.estimators.marina import Marina
 from mpisim.methods.estimators.one_bit_adam import OneBitAdam
 from mpisim.runs.log.reader import read
-from tests.helpers import run_tables, table
+from tests.helpers import cut_rows, run_tables, table
 from tests.resumes import experiments
 
 MARINA = {"name": "marina", "stepsize": 0.1, "p": 0.3}
@@ -70,8 +70,7 @@ def attribute(name, value):
 
 
 def shortened(file):
-    for column in file["rounds"].values():
-        column.resize((15,))
+    cut_rows(file, 15)
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ VARIES |= {
     "llvmlite",
 }
 VARIES |= {"source", "code", "git_commit", "git_dirty", "blas", "blas_core", "cpu", "cpu_features"}
-VARIES |= {"numpy_simd", "oversubscribed"}
+VARIES |= {"numpy_simd", "oversubscribed", "rows_sha256"}  # of the clocks, too
 ADDED = {"rounds/messages_up"}  # columns that the old side may lack; told once, not for each log
 
 

@@ -33,8 +33,12 @@ def killed(patch: pytest.MonkeyPatch, log: Path, rounds=30, at=25, **output):
             found = original(self, k, *arguments)
             return found if k not in (13, 20) else type(found)(**vars(found) | {"checkpoint": True})
 
+        def finish(self, *_):
+            self.flush()
+            self._write("running")
+
         context.setattr(Evaluator, "row", row)
-        context.setattr(writer.LogWriter, "finish", lambda self, *_: self.flush())
+        context.setattr(writer.LogWriter, "finish", finish)
         run_tables(tables(rounds), log, **output)
 
 

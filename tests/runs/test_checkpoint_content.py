@@ -1,6 +1,7 @@
 """Checkpoints whose checksum fits, but whose content cannot be."""
 
 import io
+import json
 
 import h5py
 import numpy as np
@@ -31,6 +32,10 @@ def replaced(name, value):
     return change
 
 
+def marked(mark):
+    return replaced("log", json.dumps(mark))
+
+
 IMPOSSIBLE = {
     "a round below 0": replaced("state/round", -5),
     "a round that is not one": replaced("state/round", np.zeros(3)),
@@ -43,12 +48,18 @@ IMPOSSIBLE = {
     "an identity that is a number": replaced("identity", 3),
     "no format": lambda file: file.attrs.pop("format"),
     "no mark": replaced("log", None),
-    "a mark of fewer rows": replaced("log/rows", 3),
-    "a mark of rows below 0": replaced("log/rows", -1),
-    "no addresses": replaced("log/addresses", np.zeros(3, int)),
-    "addresses outside of the log": replaced("log/addresses", np.full((1, 19, 1), 1 << 62)),
-    "addresses below 0": replaced("log/addresses", np.full((1, 19, 1), -1)),
-    "attributes that are not JSON": replaced("log/attributes", "{"),
+    "a mark that is a number": replaced("log", 3),
+    "a mark that is not JSON": replaced("log", "{"),
+    "a mark that is a list": marked([1, 2, 3]),
+    "a mark of nothing": marked({}),
+    "a mark of fewer rows": marked({"rows": 3, "digest": "0" * 64, "attributes": {}}),
+    "a mark of rows below 0": marked({"rows": -1, "digest": "0" * 64, "attributes": {}}),
+    "a mark of more rows": marked({"rows": 1 << 62, "digest": "0" * 64, "attributes": {}}),
+    "a mark of rows in words": marked({"rows": "20", "digest": "0" * 64, "attributes": {}}),
+    "a mark of other rows": marked({"rows": 20, "digest": "0" * 64, "attributes": {}}),
+    "a mark without a digest": marked({"rows": 20, "attributes": {}}),
+    "a digest that is a number": marked({"rows": 20, "digest": 3, "attributes": {}}),
+    "attributes that are a number": marked({"rows": 20, "digest": "0" * 64, "attributes": 3}),
     "no x": replaced("state/x", None),
     "another x": replaced("state/x", np.zeros(3)),
     "x in words": replaced("state/x", "x"),

@@ -9,11 +9,13 @@ import pytest
 
 from mpisim.core.errors import InputError, OutputError
 from mpisim.runs import checkpoint, poll
-from tests.helpers import columns, run_tables, table
+from mpisim.runs.log import journal
+from tests.helpers import columns, cut_rows, run_tables, table
 from tests.resumes import FIRST, LAST, differences, experiments
 
 CASES = list(experiments())
 GD = {"name": "gd", "stepsize": 0.1}
+MARK = journal.Mark(0, "", {})
 
 
 @pytest.mark.parametrize(("name", "tables"), CASES, ids=[name for name, _ in CASES])
@@ -50,6 +52,7 @@ def test_from_each_checkpoint_also_between_rows(problem, log_every, tmp_path, mo
             return
         found.append((state["round"], tmp_path / f"{state['round']}.h5"))
         shutil.copy(log, found[-1][1])
+        shutil.copy(journal.path_for(log), journal.path_for(found[-1][1]))
         shutil.copy(path, checkpoint.path_for(found[-1][1]))
 
     monkeypatch.setattr(checkpoint, "save", save_and_keep)
@@ -171,9 +174,9 @@ def test_a_run_that_starts_anew_forgets_old_checkpoints(tmp_path):
         patch.setattr("mpisim.runs.loop.Loop.run", _fails)
         run_tables(tables, log, force=True)
     left = sorted(p.name for p in tmp_path.iterdir() if p.name.startswith("log"))
-    assert left == ["log.h5", "log.h5.ckpt"]
+    assert left == ["log.h5", "log.h5.ckpt", "log.h5.journal"]
     found, _ = checkpoint.load(tmp_path / "log.h5.ckpt", {}, accept=True)
-    assert found.state == {} and found.log["rows"] == 0
+    assert found.state == {} and found.log.rows == 0
 
 
 def _fails(*_):
@@ -183,8 +186,7 @@ def _fails(*_):
 def test_a_log_without_the_rows_before_the_checkpoint_is_refused(tmp_path):
     log, _, tables = two_checkpoints(tmp_path)
     with h5py.File(log, "r+") as file:
-        for data in file["rounds"].values():
-            data.resize((9,))
+        cut_rows(file, 9)
     with pytest.raises(
         InputError, match=r"log\.h5 is not the log it was written with, or has changed"
     ):
@@ -199,7 +201,7 @@ def test_plain_h5py_reads_a_checkpoint(tmp_path):
 
 def test_a_full_disk_keeps_the_checkpoint_that_is_there(tmp_path, monkeypatch):
     path, identity = tmp_path / "log.h5.ckpt", {"a": "1"}
-    checkpoint.save(path, identity, {"round": 1}, {})
+    checkpoint.save(path, identity, {"round": 1}, MARK)
     content = path.read_bytes()
 
     def full(*_):
@@ -207,7 +209,7 @@ def test_a_full_disk_keeps_the_checkpoint_that_is_there(tmp_path, monkeypatch):
 
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(OutputError, match="No space left"):
-        checkpoint.save(path, identity, {"round": 2}, {})
+        checkpoint.save(path, identity, {"round": 2}, MARK)
     assert path.read_bytes() == content and [p.name for p in tmp_path.iterdir()] == [path.name]
 
 
@@ -217,7 +219,7 @@ def test_files_without_a_name_and_with_one(nameless, tmp_path, monkeypatch):
         monkeypatch.delattr("os.O_TMPFILE", raising=False)
     path = tmp_path / "log.h5.ckpt"
     for round in (1, 2, 3):
-        checkpoint.save(path, {"a": "1"}, {"round": round}, {})
+        checkpoint.save(path, {"a": "1"}, {"round": round}, MARK)
     assert sorted(p.name for p in tmp_path.iterdir()) == [path.name, path.name + ".old"]
     for file, round in ((path, 3), (checkpoint.former(path), 2)):
         found, note = checkpoint.load(file, {"a": "1"})

@@ -13,7 +13,7 @@ from mpisim.cli import main
 from mpisim.core.errors import Diverged, InputError
 from mpisim.runs import checkpoint
 from mpisim.runs.experiment import parse
-from tests.helpers import columns, run_tables, table
+from tests.helpers import columns, cut_rows, run_tables, table
 from tests.resumes import differences
 
 RANDK = {"name": "randk", "k": 4}
@@ -204,8 +204,7 @@ def verified(log, capfd):
 
 
 def cut(file):
-    for column in file["rounds"].values():
-        column.resize((6,))
+    cut_rows(file, 6)
 
 
 def reached_before(file):

@@ -34,12 +34,15 @@ EVERYWHERE = {
     "end": ("mpisim.runs.record", "Record.close"),
 }
 ON_RANK_0 = {
-    "log, reserving": ("os", "posix_fallocate"),
-    "log, growing a column": ("h5py", "Dataset.resize"),
-    "log, end": ("mpisim.runs.log.writer", "LogWriter._end"),
+    "journal, rows": ("mpisim.runs.log.journal", "Journal.append"),
+    "writing": ("os", "pwrite"),
+    "log, whole": ("mpisim.runs.log.writer", "LogWriter._write"),
+    "log, a column": ("mpisim.runs.log.writer", "_column"),
+    "log, end": ("mpisim.runs.log.writer", "LogWriter.finish"),
+    "journal, end": ("mpisim.runs.log.journal", "Journal.close"),
     "writing a whole file": ("os", "fsync"),
-    "keeping the checkpoint before": ("os", "replace"),
-    "naming the checkpoint": ("os", "link"),
+    "replacing a file": ("os", "replace"),
+    "naming a new file": ("os", "link"),
 }
 PLACES = EVERYWHERE | ON_RANK_0
 
@@ -138,7 +141,8 @@ def main() -> int:
     fault = Fault(**json.loads(sys.argv[1]))
     import mpisim.runs.log.writer
 
-    mpisim.runs.log.writer.FLUSH_SECONDS = 0.05  # so that short jobs write several blocks
+    mpisim.runs.log.writer.FLUSH_SECONDS = 0.05  # so that short jobs write several times
+    mpisim.runs.log.writer.BEHIND_SECONDS = 0.1
     if launcher.rank() == fault.rank:
         arm(fault)
     return cli.main(sys.argv[2:])

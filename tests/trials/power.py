@@ -29,9 +29,9 @@ from tests.trials.job import (
     what_is_left,
 )
 
-OFTEN = {"gather": 300, "broadcast": 300, "row": 300, "checkpoint": 6, "log, reserving": 8}
-OFTEN |= {"log, growing a column": 100, "writing a whole file": 20, "naming the checkpoint": 6}
-OFTEN |= {"keeping the checkpoint before": 6}
+OFTEN = {"gather": 300, "broadcast": 300, "row": 300, "checkpoint": 6, "journal, rows": 10}
+OFTEN |= {"writing": 40, "log, whole": 6, "log, a column": 100, "writing a whole file": 20}
+OFTEN |= {"naming a new file": 10, "replacing a file": 10}
 NEVER = 10**9
 
 

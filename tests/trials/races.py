@@ -72,16 +72,17 @@ def attempt(race: Race) -> tuple[str, bool]:
         ends = _ends(jobs)
         if len(ends) < len(jobs):
             return "still running", True
-        problems = []
+        problems, idle = [], set()
         for number, job in enumerate(jobs):
             said = (parent / f"stderr{number}").read_text()
+            idle |= {number} if "there is nothing to do" in said else set()
             problems += what_is_left(parent, said)
             if job.returncode not in (0, 1, 2) or (job.returncode and len(errors(said)) != 1):
                 problems.append(f"exit code {job.returncode}: {said}")
         good = {number for number, job in enumerate(jobs) if job.returncode == 0}
         if not any(_is_of(race, race.commands[number], log) for number in good):
             problems.append(f"the log is not one of {sorted(good)}")
-        elif late := _replaced_before_its_end(log, race, good, ends):
+        elif late := _replaced_before_its_end(log, race, good - idle, ends):
             problems.append(late)
         extra = sorted(p.name for p in log.parent.iterdir() if not p.name.startswith("log.h5"))
         if extra:
@@ -117,7 +118,7 @@ def _replaced_before_its_end(log: Path, race: Race, good: set[int], ends: dict[i
         last = int("1.toml" in file.attrs["command"])
         start = datetime.fromisoformat(file.attrs["start"]).timestamp()
     resumed = race.commands[last].flag == "--resume"  # keeps the start of the log before
-    if resumed or len(good) < 2 or ends[1 - last] < start + 1:
+    if resumed or len(good) < 2 or ends[1 - last] < start + 2:
         return ""
     return f"exit code 0 of {1 - last}, but its log had been replaced before"
 

@@ -1,8 +1,8 @@
 """python -m tests.trials.soak [--rounds N] [--ranks R]: does anything grow or slow down?
 
-The ranks' memory, and the size of the log against its rows, are taken once a second. Behind the
-first tenth memory must be flat and the file linear; the median rate of the last tenth must be
-within 5% of the second one's.
+The ranks' memory, the rows in the journal, and the size of the log against its rows, are taken once
+a second. Behind the first tenth memory must be flat and the file linear, except for the moments in
+which the log is in memory; the median rate of the last tenth must be within 5% of the second one's.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ import h5py
 import numpy as np
 import psutil
 
+from mpisim.runs.log import journal
+from mpisim.runs.log.schema import columns, row_type
 from tests.comm.jobs import start
 
 RATE, MEMORY, SIZE = 0.05, 0.02, 0.02  # by how much what should be constant may change
@@ -39,20 +41,22 @@ def job(rounds: int, ranks: int, log: Path) -> subprocess.Popen:
 
 
 def watch(process: subprocess.Popen, log: Path, rounds: int) -> np.ndarray:
-    """Rows, bytes of the log and of the ranks' memory, and when: shape (seconds, 4)."""
-    seen: list[tuple[int, int, int, float]] = []
+    """Rows and bytes of the log, bytes of memory, when, and rows so far: shape (seconds, 5)."""
+    seen: list[tuple[int, int, int, float, int]] = []
+    row_bytes = row_type(columns(False)).itemsize
     said = start = time.monotonic()
     while process.poll() is None:
         time.sleep(1)
         try:
             with h5py.File(log, "r", locking=False) as file:
-                rows = int(file["rounds/time_other"].size)
+                logged = int(file["rounds/time_other"].size)
                 size = sum(column.id.get_storage_size() for column in file["rounds"].values())
+            rows = journal.path_for(log).stat().st_size // row_bytes
             family = psutil.Process(process.pid).children(recursive=True)
             memory = sum(p.memory_info().rss for p in family if "mpisim" in p.cmdline())
         except (OSError, KeyError, psutil.Error):
             continue
-        seen.append((rows, size, memory, time.monotonic()))
+        seen.append((logged, size, memory, time.monotonic(), rows))
         if time.monotonic() - said > EVERY:
             said = time.monotonic()
             rate = rows / (said - start)
@@ -64,7 +68,7 @@ def watch(process: subprocess.Popen, log: Path, rounds: int) -> np.ndarray:
 
 def rates(seen: np.ndarray) -> np.ndarray:
     """Rounds a second on the wall, logging and all, in windows of equally many rounds."""
-    rows, when = seen[:, 0], seen[:, 3]
+    rows, when = seen[:, 4], seen[:, 3]
     ends = np.linspace(rows[0], rows[-1], WINDOWS + 1)
     return np.diff(ends) / np.diff(np.interp(ends, rows, when))
 
@@ -72,7 +76,7 @@ def rates(seen: np.ndarray) -> np.ndarray:
 def judge(seen: np.ndarray) -> list[str]:
     """What has changed more than it may."""
     rate = rates(seen)
-    rows, size, memory, _ = seen[seen[:, 0] > seen[-1, 0] / 10].T
+    rows, size, memory, *_ = seen[seen[:, 4] > seen[-1, 4] / 10].T
     slope, base = np.polyfit(rows, size, 1)
     bent = np.abs(size - base - slope * rows).max() / size.max()
     part, tenth = len(memory) // 10 + 1, WINDOWS // 10

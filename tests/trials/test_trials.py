@@ -33,7 +33,7 @@ def test_a_job_with_a_fault(name):
 
 CUTS = (  # in the first run, and in the one that goes on
     power.Cut(1, Fault("cut power", "row", 60, 0, 0, "", ""), None),
-    power.Cut(1, Fault("cut power", "log, growing a column", 10, 0, 0, "", ""), None),
+    power.Cut(1, Fault("cut power", "log, a column", 25, 0, 0, "", ""), None),
 )
 
 

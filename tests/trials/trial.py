@@ -18,6 +18,7 @@ import numpy as np
 import tomli_w
 
 from mpisim.runs import checkpoint
+from mpisim.runs.log import journal
 from tests.resumes import differences
 from tests.trials.entry import EVERYWHERE, ON_RANK_0, Fault
 from tests.trials.job import (
@@ -34,8 +35,9 @@ from tests.trials.job import (
 ANYWHERE = ("kill", "kill mpirun", "raise", "terminate", "interrupt")
 OUTPUT = ("limit", "fill", "unwritable")
 OFTEN = {"gather": 300, "broadcast": 400, "row": 50, "checkpoint": 4}  # calls to choose from
-OFTEN |= {"log, reserving": 5, "log, growing a column": 60, "writing a whole file": 4}
-OFTEN |= {"keeping the checkpoint before": 2, "naming the checkpoint": 3}
+OFTEN |= {"journal, rows": 6, "writing": 20, "log, whole": 4, "log, a column": 60}
+OFTEN |= {"writing a whole file": 10, "replacing a file": 5, "naming a new file": 6}
+UNNAMED = (".log.h5.new", ".log.h5.ckpt.new", ".log.h5.journal.new")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,7 +45,7 @@ class Trial:
     """What is run, and what happens.
 
     moment : seconds after which a process is killed from outside; None: the fault happens inside
-    cut : which file is cut short afterwards ("", "log" or "checkpoint"), to which share of it
+    cut : which file is cut short afterwards ("": none), to which share of it
     again : ranks that go on with it; 0: this process
     """
 
@@ -80,7 +82,7 @@ def choose(seed: int, number: int) -> Trial:
     experiment, log_every = rng.choice(list(EXPERIMENTS)), rng.choice([1, 1, 7])
     layout = rng.choice(["shared", "dedicated"])
     again = rng.choice([0, 0, 0, 1, 2, 3])
-    cut, share = rng.choice(["", "", "", "log", "checkpoint"]), rng.random()
+    cut, share = rng.choice(["", "", "", "log", "checkpoint", "journal"]), rng.random()
     spare = rng.choice([0, 100, 5000, 100_000])
     if rng.random() < 0.15:
         action, place, moment = rng.choice(["kill", "kill mpirun"]), "start", rng.uniform(0, 4)
@@ -102,7 +104,7 @@ def attempt(trial: Trial) -> tuple[str, bool]:
         (Path(name) / "job.toml").write_text(tomli_w.dumps(trial.tables()))
         log = folder / "log.h5"
         problems = _run(dataclasses.replace(trial, fault=fault), Path(name), log)
-        problems += _left(folder, ".log.h5.lock")  # of a process that was killed
+        problems += _left(folder, ".log.h5.lock", *UNNAMED)  # of a process that was killed
         if log.exists():
             problems += _unreadable(log, trial)
         _cut(trial, log)
@@ -162,6 +164,8 @@ def _run(trial: Trial, parent: Path, log: Path) -> list[str]:
 
 def _harmless(trial: Trial, log: Path) -> bool:
     """A fault that came when all had been done, and was not noticed."""
+    moved = Path(f"{log.parent}.gone") / log.name
+    log = moved if moved.exists() else log
     try:
         done = h5py.File(log).attrs["status"] == "done"
     except OSError:
@@ -175,7 +179,7 @@ def _left(folder: Path, *more: str) -> list[str]:
         folder.unlink()
         Path(f"{folder}.gone").rename(folder)
     (folder / "ballast").unlink(missing_ok=True)
-    allowed = {"log.h5", "log.h5.ckpt", "log.h5.ckpt.old", *more}
+    allowed = {"log.h5", "log.h5.ckpt", "log.h5.ckpt.old", "log.h5.journal", *more}
     extra = sorted({path.name for path in folder.iterdir()} - allowed)
     return [f"files left: {extra}"] if extra else []
 
@@ -203,7 +207,8 @@ def _unreadable(log: Path, trial: Trial) -> list[str]:
 
 
 def _cut(trial: Trial, log: Path) -> None:
-    file = {"log": log, "checkpoint": checkpoint.path_for(log)}.get(trial.cut)
+    files = {"log": log, "checkpoint": checkpoint.path_for(log), "journal": journal.path_for(log)}
+    file = files.get(trial.cut)
     if file is not None and file.exists():
         os.truncate(file, int(trial.share * file.stat().st_size))
 

@@ -11,9 +11,7 @@ import numpy as np
 
 from mpisim.analysis.verify.checks import worker_difference
 from mpisim.runs.experiment import parse
-from mpisim.runs.log.isolated import run_isolated
-from mpisim.runs.log.reader import Log, read
-from mpisim.runs.log.untrusted import group_of, names, opened
+from mpisim.runs.log.reader import Log, last_iterate, read
 from mpisim.runs.loop import run_rounds
 from mpisim.runs.record import Output
 from mpisim.runs.setup import Setup
@@ -67,7 +65,7 @@ def compare(log: Log, again: Log) -> list[str]:
     elif log.rows != again.rows:
         found.append(f"the log has {log.rows} rows, the rerun {again.rows}")
     found += worker_difference(log, again.workers["bits_up"], "the rerun")
-    one, two = _final(log.path), _final(again.path)
+    one, two = last_iterate(log.path), last_iterate(again.path)
     same = one is None or two is None or np.array_equal(one, two, equal_nan=True)
     if not found and not same:
         found.append("final/x differs, and no column does")
@@ -81,12 +79,3 @@ def _first(one: np.ndarray, two: np.ndarray) -> int:
     """The first place where they differ; their length if they do not."""
     equal = (one == two) | ((one != one) & (two != two))
     return int(np.argmin(np.append(equal, False)))
-
-
-def _final(path: Path) -> np.ndarray | None:
-    def read() -> np.ndarray | None:
-        with opened(path) as file:
-            final = group_of(file, "final")
-            return final["x"][()] if final is not None and "x" in names(final) else None
-
-    return run_isolated(path, read)

@@ -1,4 +1,4 @@
-"""The HDF5 log of a run: `schema` has its columns, `writer` writes it, `reader` reads it."""
+"""The log of a run: its columns (`schema`), its rows (`journal`), and HDF5 (`writer`, `reader`)."""
 
 from mpisim.runs.log.reader import Log, read, read_all
 

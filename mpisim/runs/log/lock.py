@@ -18,7 +18,8 @@ from mpisim.core.file_lock import FileLock, Locked
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-BESIDE = ("{}.ckpt", "{}.ckpt.old", ".{}.lock", ".{}.ckpt.new")  # of a log's name; no longer ones
+# Of a log's name; no longer ones.
+BESIDE = ("{}.ckpt", "{}.ckpt.old", "{}.journal", ".{}.lock", ".{}.journal.new")
 
 
 @contextmanager

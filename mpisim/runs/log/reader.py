@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import time
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -30,9 +29,7 @@ KEYS = {  # that every resolved experiment has
     "run": ("rounds", "seed"),
 }
 TOGETHER = 64  # logs that one process reads, in far less than the seconds that it has
-TRIES, PAUSE_SECONDS = 30, 0.02  # for a file that a run is writing to
-COARSE_SECONDS = 0.05  # file systems may give the same time to changes so close together
-UNWRITTEN = 1 << 20  # bytes that a column may have beyond the size of a growing file
+UNWRITTEN = 1 << 20  # bytes that a column may have beyond the size of a file that mpisim 1.0 grew
 
 T = TypeVar("T")
 
@@ -105,8 +102,8 @@ def read(path: Path) -> Log:
     """The log at ``path``, finished or not.
 
     Raises `InputError` for a file that is missing, is not HDF5, is cut short, is not a log, needs
-    other files, has a newer layout, or makes HDF5 crash. A file that is being written is read again
-    when a write came between.
+    other files, has a newer layout, or makes HDF5 crash. A file that a run replaces meanwhile is
+    read again if the old one cannot be.
     """
     return run_isolated(path, lambda: _open(path))
 
@@ -131,6 +128,17 @@ def read_each(paths: Sequence[Path]) -> list[Log | InputError]:
             return error
 
     return _together(paths, partial(attempt, _open), partial(attempt, read))
+
+
+def last_iterate(path: Path) -> np.ndarray | None:
+    """``/final/x`` of the log at ``path``, shape (d,); None if it has none."""
+
+    def read() -> np.ndarray | None:
+        with opened(path) as file:
+            final = group_of(file, "final")
+            return final["x"][()] if final is not None and "x" in names(final) else None
+
+    return run_isolated(path, read)
 
 
 def _together(
@@ -158,30 +166,23 @@ def _with_experiment(log: Log) -> Log:
 
 
 def _open(path: Path) -> Log:
-    path, tries = Path(path), TRIES
+    path = Path(path)
     while True:
-        before, tries = _stamp(path), tries - 1
+        before = _which(path)
         try:
             with damaged(path), opened(path) as file:
                 return _read(path, file)
-        except InputError:
-            if not tries or not _is_growing(path, before):
+        except InputError:  # also where a run has replaced the log: network file systems notice
+            if _which(path) == before:
                 raise
-            time.sleep(PAUSE_SECONDS)
 
 
-def _is_growing(path: Path, before: tuple[int, int]) -> bool:
-    """Whether a run may have written to the file while it was read, since its stamp ``before``."""
-    now = _stamp(path)
-    return now != before or abs(time.time() - now[0] / 1e9) < COARSE_SECONDS
-
-
-def _stamp(path: Path) -> tuple[int, int]:
-    """Time of the last change, in ns, and size."""
+def _which(path: Path) -> tuple[int, int] | None:
+    """The file that has a name now."""
     with suppress(OSError):
         stat = path.stat()
-        return stat.st_mtime_ns, stat.st_size
-    return 0, 0
+        return stat.st_dev, stat.st_ino
+    return None
 
 
 @contextmanager
@@ -199,7 +200,7 @@ def _read(path: Path, file: h5py.File) -> Log:
     data, workers = _columns(path, file, "rounds"), _columns(path, file, "workers")
     if not data:
         raise InputError(f"{path}: not an mpisim log: it holds no group /rounds with columns")
-    # A run that was killed between two columns leaves them with different lengths.
+    # mpisim 1.0, killed between two columns, left them with different lengths.
     rows = min(len(values) for values in data.values())
     units, descriptions = (
         {name: str(plain(values.attrs.get(text, ""))) for name, values in data.items()}

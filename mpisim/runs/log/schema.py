@@ -10,7 +10,7 @@ from mpisim.comm.clock import PHASES
 from mpisim.comm.ledger import COLUMNS as BITS
 
 SCHEMA_VERSION = 1
-
+DIGEST = "rows_sha256"  # the attribute with `journal.digest` of all rows
 
 Column = tuple[str, type, str, str]  # name, type, units, description
 

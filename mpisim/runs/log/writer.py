@@ -1,7 +1,7 @@
-"""Writes the HDF5 log on rank 0, so that plain h5py can read it at any moment, even after a kill.
+"""Writes the log of a run on rank 0: each row to its journal, and now and then all to an HDF5 file.
 
-All data sets are created at the start and appended to in blocks, each followed by a flush. During
-the run no metadata changes except their lengths.
+The HDF5 file is built in memory, and replaces the one before whole. So plain h5py can read it at
+any moment, whatever ends the process or the machine.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -16,82 +17,80 @@ from typing import Any
 import h5py
 import numpy as np
 
-from mpisim.core.atomic_file import create_whole, leads_to, make_folder
+from mpisim.core.atomic_file import create_whole, image, leads_to, make_folder
 from mpisim.core.errors import InputError, OutputError
-from mpisim.runs.log.draft import CHUNK_ROWS, OPEN, Draft, add_column, addresses, now
-from mpisim.runs.log.isolated import DAMAGE
-from mpisim.runs.log.mark import Mark
-from mpisim.runs.log.ordered_file import OrderedFile
-from mpisim.runs.log.schema import WORKERS, Column, row_type
+from mpisim.runs.log.journal import RECORD_ROWS, Journal, Mark, path_for
+from mpisim.runs.log.schema import DIGEST, SCHEMA_VERSION, WORKERS, Column, row_type
 
-FLUSH_SECONDS = 1.0
-BLOCK_ROWS = 4096
-BOOKKEEPING = 1 << 16  # bytes of HDF5's own that one flush may add
+FLUSH_SECONDS = 1.0  # within which rows are in the journal, and the first ones in the HDF5 file
+BEHIND_SECONDS, BEHIND_SHARE = 10.0, 0.1  # by how much the HDF5 file may be behind; of elapsed ones
+COST_SHARE = 0.1  # of the run's time that writing the HDF5 file takes at most, about
 
 
 class LogWriter:
-    """Writes one log, from a draft of it; an existing file of that name is replaced.
+    """Writes one log; files of its name are replaced.
 
-    The file gets its name once it is complete, so that an old log is never half replaced. Raises
-    `InputError` if it cannot be written. The methods raise `OutputError`; after that, all that is
-    left is `finish`.
+    attributes : of the root; schema : columns; rows : array of `row_type` that it starts with
+
+    Raises `InputError` if it cannot be written. The methods raise `OutputError`. After that no row
+    is written any more, and `finish` raises it again: what a failed write or sync left on the disk
+    is not known, and a second try may succeed without it.
     """
 
-    def __init__(self, path: Path, draft: Draft):
-        self.path, self.attributes = path, draft.attributes
-        self._type, self._digest = row_type(draft.schema), draft.digest
-        self._last = np.empty(0, self._type)  # the last row, not in the digest yet
-        self._written = len(draft.rows)
-        try:
-            make_folder(path.parent)
-            self.raw = OrderedFile(create_whole(path, draft.content))
-            self.file = h5py.File(self.raw, "r+", **OPEN)
-        except OSError as error:
-            raise InputError(f"{path}: cannot be written: {error.strerror or error}") from None
-        self.sets = [self.file["rounds"][name] for name, *_ in draft.schema]
-        self._addresses = addresses(self.sets, 0)
+    def __init__(
+        self,
+        path: Path,
+        attributes: dict[str, Any],
+        schema: Sequence[Column],
+        rows: np.ndarray | None = None,
+    ):
+        self.path, self.schema, self._type = path, schema, row_type(schema)
+        self.attributes = {"schema_version": SCHEMA_VERSION, "start": now()} | attributes
         self._block: list[tuple] = []
-        self._flushed = monotonic()
-
-    @classmethod
-    def create(
-        cls, path: Path, attributes: dict[str, Any], schema: Sequence[Column], force: bool
-    ) -> LogWriter:
-        """A log without rows; an existing file is an `InputError` unless ``force``."""
-        if not force:
-            require_new(path)
-        return cls(path, Draft(attributes, schema))
+        self._opened = self._flushed = self._logged = monotonic()
+        self._file: int | None = None  # descriptor of the HDF5 file, as it was written last
+        self._error: OutputError | None = None  # the first one
+        start = np.empty(0, self._type) if rows is None else rows
+        try:
+            with self._one_line():
+                make_folder(path.parent)
+                self.journal = Journal(path_for(path), schema, start)
+                self._write("running")
+        except OutputError as error:
+            raise InputError(str(error)) from None
+        self._first = True  # no row of this start is in the HDF5 file
 
     def row(self, values: tuple) -> None:
-        """One row, in the order of the schema; written with the next block."""
+        """One row, in the order of the schema; written with the next block.
+
+        Rows are written where the next one, if it takes as long as this one, would come too late.
+        """
         self._block.append(values)
-        if len(self._block) >= BLOCK_ROWS or monotonic() - self._flushed > FLUSH_SECONDS:
+        here = monotonic()
+        pause, self._logged = here - self._logged, here
+        if len(self._block) >= RECORD_ROWS or here + pause - self._flushed > FLUSH_SECONDS:
             self.flush()
+            later = max(BEHIND_SECONDS, BEHIND_SHARE * (here - self._opened))
+            self._write_if_due(0.0 if self._first else later, here + max(pause, FLUSH_SECONDS))
 
     def flush(self) -> None:
-        """Write and flush the rows so far.
-
-        On a full disk the log stays as the last flush left it.
-        """
+        """Write the rows so far to the journal."""
         rows, self._block = self._block, []
         with self._one_line():
+            if self._error is not None:
+                raise self._error
+            self._require_own()
             if rows:
-                self._append(np.array(rows, self._type))
-            self._commit()
+                self.journal.append(np.array(rows, self._type))
         self._flushed = monotonic()
 
     def mark(self, k: int) -> Mark:
-        """Write the rows so far and sync them; describes those before round k."""
+        """Make the rows so far durable; describes those before round k."""
         self.flush()
-        last = self._last[self._last["round"] < k]
-        rows = self._written - len(self._last) + len(last)
         with self._one_line():
-            self.raw.sync()
-            known = self._addresses.shape[1]
-            more = addresses(self.sets, rows, known)
-            self._addresses = np.hstack([self._addresses, more])
-        found = self._addresses[None, :, : -(-rows // CHUNK_ROWS)]
-        return Mark(rows, self._digest.text(last), CHUNK_ROWS, found, self.attributes)
+            self.journal.sync()
+        self._write_if_due(FLUSH_SECONDS, monotonic())
+        return Mark(*self.journal.before(k), self.attributes)
 
     def finish(
         self,
@@ -102,99 +101,102 @@ class LogWriter:
     ) -> None:
         """Write the last rows, ``/final/x``, ``/workers`` and the status, and close the log.
 
-        All is on the disk before the status says so. Where there is no room, the status is
-        "failed".
+        The journal goes when the HDF5 file is on the disk, unless the run failed: then rows may be
+        needed that no checkpoint relies on. If the last rows cannot be written, those before them
+        get the status "failed".
 
         workers : columns of `schema.WORKERS`, shape (n,), by name
         attributes : new values of some that the log has had from its start
         """
+        self.attributes |= attributes or {}
+        complete = False
         try:
-            self.flush()
+            try:
+                self.flush()
+            except OutputError:
+                with contextlib.suppress(OSError, OutputError):
+                    self._write("failed", None, workers)
+                raise
             with self._one_line():
-                for name, value in (attributes or {}).items():
-                    self.file.attrs.modify(name, value)
-                self._add_results(x, workers)
-                self._commit()
-                self.raw.sync()
-                self._end(status)
-                self._require_own()
-        except OutputError:
-            with contextlib.suppress(OSError):
-                self._end("failed")
-            raise
+                self._write(status, x, workers)
+            complete = status != "failed"
         finally:
-            self._close()
+            with self._one_line():
+                self.journal.close(remove=complete)
+            if self._file is not None:
+                os.close(self._file)
 
-    def _append(self, rows: np.ndarray) -> None:
-        """Append an array of rows to the columns, which stay equally long."""
-        end = self._written + len(rows)
-        chunks = len(self.sets) * (len(rows) // CHUNK_ROWS + 2)
-        self._reserve(2 * chunks * CHUNK_ROWS * 8)
-        try:
-            for data, name in zip(self.sets, self._type.names or (), strict=True):
-                data.resize((end,))
-                data[self._written : end] = rows[name]
-        except BaseException:
-            for data in self.sets:
-                data.resize((self._written,))
-            raise
-        self._written = end
-        joined = np.concatenate([self._last, rows])
-        self._digest.update(joined[:-1])
-        self._last = joined[-1:]
+    def _write_if_due(self, seconds: float, by: float) -> None:
+        """Write the HDF5 file if by then it is older than that, and is written quickly enough."""
+        if by - self._written >= max(seconds, self._cost / COST_SHARE):
+            with self._one_line():
+                self._write("running")
+            self._first = False
 
-    def _commit(self) -> None:
-        """Write what HDF5 has, if the log is still this one."""
-        self.file.flush()
+    def _write(
+        self, status: str, x: np.ndarray | None = None, workers: dict[str, np.ndarray] | None = None
+    ) -> None:
+        """Replace the HDF5 file by one with all rows of the journal; raises `OSError`."""
+        begin = monotonic()
+        ended = {"status": status, "end": "" if status == "running" else now()}
+        attributes = self.attributes | ended | {DIGEST: self.journal.digest()}
+        content = image(lambda file: self._fill(file, attributes, x, workers or {}))
+        written = create_whole(self.path, [content], require=self._require_own)
+        if self._file is not None:
+            os.close(self._file)
+        self._file = written
         self._require_own()
-        self.raw.commit()
+        self._written = monotonic()
+        self._cost = self._written - begin
 
-    def _require_own(self) -> None:
-        if not leads_to(self.path, self.raw.descriptor):
-            raise OutputError(f"{self.path}: is not this run's log any more: replaced or removed")
-
-    def _add_results(self, x: np.ndarray | None, workers: dict[str, np.ndarray]) -> None:
-        arrays = [*workers.values(), *([] if x is None else [x])]
-        self._reserve(sum(array.nbytes for array in arrays))
+    def _fill(
+        self,
+        file: h5py.File,
+        attributes: dict[str, Any],
+        x: np.ndarray | None,
+        workers: dict[str, np.ndarray],
+    ) -> None:
+        file.attrs.update(attributes)
+        rounds, final, ranks = map(file.create_group, ("rounds", "final", "workers"))
+        columns = [_column(rounds, column, (self.journal.rows,)) for column in self.schema]
+        end = 0
+        for batch in self.journal.batches():
+            start, end = end, end + len(batch)
+            for data, (name, *_) in zip(columns, self.schema, strict=True):
+                data[start:end] = batch[name]
         if x is not None:
-            self.file.create_dataset("final/x", data=x)
+            final["x"] = x
         for column in WORKERS:
             if (values := workers.get(column[0])) is not None:
-                add_column(self.file["workers"], column, values.shape)[:] = values
+                _column(ranks, column, values.shape)[:] = values
 
-    def _end(self, status: str) -> None:
-        """Set the status, if there is room for it."""
-        self._reserve(0)
-        self.file.attrs.update({"status": status, "end": now()})
-
-    def _reserve(self, size: int) -> None:
-        """Reserve room for ``size`` more bytes and HDF5's own."""
-        self.raw.reserve(self.file.id.get_filesize() + size + BOOKKEEPING)
-
-    def _close(self) -> None:
-        """Close the file and write what that changes; nothing after a failed write."""
-        used = self.file.id.get_filesize()
-        try:
-            self.file.close()
-            if self.raw.error is None:
-                with self._one_line():
-                    self.raw.commit()
-                    self.raw.cut(used)
-                    self.raw.sync()
-        finally:
-            self.raw.close()
+    def _require_own(self) -> None:
+        """`OutputError` if another run, or a user, has replaced or removed a file of this log."""
+        log = self._file is None or leads_to(self.path, self._file)
+        if not (log and self.journal.is_here()):
+            raise OutputError(f"{self.path}: is not this run's log any more: replaced or removed")
 
     @contextlib.contextmanager
     def _one_line(self) -> Iterator[None]:
-        """Turns a failure to write into one `OutputError`."""
+        """Turns a failure to write into an `OutputError`, the first one."""
         try:
             yield
-        except DAMAGE as error:
-            cause = self.raw.error or error
-            if not isinstance(cause, OSError):
-                raise
-            why = cause.strerror or cause
-            raise OutputError(f"{self.path}: cannot be written: {why}") from None
+        except OutputError as error:
+            self._error = self._error or error
+            raise self._error from None
+        except (OSError, MemoryError) as error:
+            why = getattr(error, "strerror", None) or str(error) or "not enough memory"
+            known = OutputError(f"{self.path}: cannot be written: {why}")
+            self._error = self._error or known
+            raise self._error from None
+
+
+def _column(group: h5py.Group, column: Column, shape: tuple[int, ...]) -> h5py.Dataset:
+    """A data set for the values of a column."""
+    name, dtype, units, description = column
+    data = group.create_dataset(name, shape, dtype)
+    data.attrs["units"], data.attrs["description"] = units, description
+    return data
 
 
 def require_new(path: Path) -> None:
@@ -202,3 +204,8 @@ def require_new(path: Path) -> None:
     if os.path.lexists(path):
         hint = "--resume continues it, --force overwrites it, --out names another file"
         raise InputError(f"{path}: exists already; {hint}")
+
+
+def now() -> str:
+    """UTC time, ISO 8601, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

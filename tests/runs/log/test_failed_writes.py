@@ -1,4 +1,4 @@
-"""A call on the log's file fails: one error, no crash, and a file that is what was committed."""
+"""A call on a log's files fails: one error, no crash, and what was durable is still there."""
 
 import errno
 import os
@@ -7,88 +7,131 @@ import h5py
 import numpy as np
 import pytest
 
-from mpisim.core.errors import OutputError
-from mpisim.runs.log import draft as drafts
-from mpisim.runs.log import writer as logs
-from mpisim.runs.log.draft import Draft
-from mpisim.runs.log.schema import columns
+from mpisim.core.errors import InputError, OutputError
+from mpisim.runs.log import journal, writer
 from mpisim.runs.log.writer import LogWriter
+from tests.helpers import run_tables, table
+from tests.runs.log.support import SCHEMA, row, rows
 
-CALLS = {"pwrite": 900, "pread": 40, "fsync": 6, "posix_fallocate": 33, "ftruncate": 1}
+CALLS = ("pwrite", "pread", "fsync", "link", "replace", "unlink")
+RESULTS = {"rows": np.ones(6, int)}
 
 
-def row(k):
-    return (k, 0.5 + k, 0.25, *[10 * k] * 7, k, *[0.1 * k] * 8)
+@pytest.fixture(autouse=True)
+def often(monkeypatch):
+    """A record for each row, and an HDF5 file at each mark."""
+    monkeypatch.setattr(writer, "FLUSH_SECONDS", 0)
+    monkeypatch.setattr(writer, "COST_SHARE", float("inf"))
 
 
-def write(log, rows=200):
-    for k in range(rows):
-        log.row(row(k))
-        if k % 7 == 0:
-            log.flush()
-        if k % 50 == 0:
-            log.mark(k)
+def write(log, marks):
+    """60 rows, and the end that follows; ``marks``: the numbers of rows that were made durable."""
+    try:
+        for k in range(60):
+            log.row(row(k))
+            if k % 20 == 0:
+                marks.append(log.mark(k).rows)
+    except OutputError:
+        log.finish("failed", None, RESULTS)
+        raise
+    log.finish("done", np.zeros(50), RESULTS)
+
+
+def failing(monkeypatch, name, numbers):
+    """Let the calls with these numbers fail; the list of all calls."""
+    original, calls = getattr(os, name), []
+
+    def function(*arguments, **options):
+        calls.append(arguments)
+        if len(calls) in numbers:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return original(*arguments, **options)
+
+    monkeypatch.setattr(os, name, function)
+    return calls
+
+
+def content(path):
+    """Status and rows of a log."""
+    with h5py.File(path) as file:
+        size = {values.size for values in file["rounds"].values()}
+        assert len(size) == 1 and file.attrs["config"] == "x" * 2000
+        assert np.array_equal(file["rounds/loss"], rows(0, *size)["loss"])
+        return file.attrs["status"], *size
 
 
 @pytest.mark.parametrize("again", [False, True], ids=["once", "for ever"])
 @pytest.mark.parametrize("name", CALLS)
-def test_each_failure_is_one_line(name, again, tmp_path, monkeypatch):
-    for module in (drafts, logs):
-        monkeypatch.setattr(module, "CHUNK_ROWS", 16)
-    original, last = getattr(os, name), CALLS[name]
-    results = {"rows": np.ones(6, int)}
-    for failing in sorted({1, 2, 3, last // 3, last // 2, last - 1, last} & {*range(1, last + 1)}):
-        log = LogWriter(tmp_path / "log.h5", Draft({"config": "x" * 2000}, columns(False)))
-        calls = []
-
-        def fails(*arguments, failing=failing, calls=calls):
-            calls.append(arguments)
-            if len(calls) == failing or (again and len(calls) > failing):
-                raise OSError(errno.EIO, os.strerror(errno.EIO))
-            return original(*arguments)
-
+def test_each_failure_is_one_line_and_loses_nothing(name, again, tmp_path, monkeypatch):
+    path = tmp_path / "log.h5"
+    with monkeypatch.context() as patch:
+        log = LogWriter(path, {"config": "x" * 2000}, SCHEMA)
+        last = len(failing(patch, name, ())) or len(calls_of(patch, name, log))
+    assert content(path) == ("done", 60) and not journal.path_for(path).exists()
+    for first in sorted({1, 2, 3, last // 3, last // 2, last - 1, last} & {*range(1, last + 1)}):
+        log, marks = LogWriter(path, {"config": "x" * 2000}, SCHEMA), [0]
         with monkeypatch.context() as patch:
-            patch.setattr(os, name, fails)
+            failing(patch, name, range(first, 10**9 if again else first + 1))
             with pytest.raises(OutputError, match=r"log\.h5: cannot be written: Input/output e"):
-                try:
-                    write(log)
-                except OutputError:
-                    log.finish("failed", None, results)
-                log.finish("done", np.zeros(50), results)
-        if name in ("pwrite", "fsync"):  # what is on the disk is not known: nothing is tried again
-            assert len(calls) == failing
-        assert not log.file
+                write(log, marks)
+        status, there = content(path)
+        kept = journal.read(path, SCHEMA)
+        if kept is None:
+            assert (status, there) == ("done", 60)
+        else:
+            assert max(len(kept), there) >= marks[-1] and len(kept) >= marks[-1]
+            assert np.array_equal(kept, rows(0, len(kept)))
+        assert status in ("running", "failed", "done")
 
 
-def test_after_a_failed_sync_a_log_never_says_done(tmp_path, monkeypatch):
+def calls_of(patch, name, log):
+    """The calls of an undisturbed run."""
+    calls = failing(patch, name, ())
+    write(log, [])
+    return calls
+
+
+@pytest.mark.parametrize("name", ["pwrite", "fsync"])
+def test_after_a_failure_the_journal_is_not_written_again(name, tmp_path, monkeypatch):
     """The system forgets the pages that it could not write; a second sync would succeed."""
-    log, original, calls = LogWriter.create(tmp_path / "log.h5", {}, columns(False), False), [], []
-    original = os.fsync
-
-    def fails_once(descriptor):
-        calls.append(descriptor)
-        if len(calls) == 1:
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
-        original(descriptor)
-
-    monkeypatch.setattr(os, "fsync", fails_once)
+    log = LogWriter(tmp_path / "log.h5", {}, SCHEMA)
     log.row(row(0))
-    with pytest.raises(OutputError):
+    with monkeypatch.context() as patch:
+        failing(patch, name, (1,))
+        with pytest.raises(OutputError) as first:
+            log.row(row(1)) or log.mark(2)
+    size = log.journal.path.stat().st_size
+    for act in (lambda: log.row(row(2)), lambda: log.mark(3)):
+        with pytest.raises(OutputError) as again:
+            act()
+        assert again.value is first.value
+    assert log.journal.path.stat().st_size == size
+    with pytest.raises(OutputError):  # nor is the end of the run what was asked for
         log.finish("done", np.zeros(3), {})
     with h5py.File(tmp_path / "log.h5") as file:
-        assert file.attrs["status"] == "running"
+        assert file.attrs["status"] in ("running", "failed")
 
 
-def test_all_is_synced_before_the_status_and_the_status_at_the_end(tmp_path, monkeypatch):
-    events = []
-    log = LogWriter.create(tmp_path / "log.h5", {}, columns(False), False)
-    end, write_, sync = log._end, os.pwrite, os.fsync
-    monkeypatch.setattr(log, "_end", lambda status: events.append("status") or end(status))
-    monkeypatch.setattr(os, "pwrite", lambda *a: events.append("write") or write_(*a))
-    monkeypatch.setattr(os, "fsync", lambda d: events.append("sync") or sync(d))
-    write(log, 10)
-    del events[:]
-    log.finish("done", np.zeros(3), {"rows": np.ones(6, int)})
-    status = events.index("status")
-    assert events[status - 1] == events[-1] == "sync"
-    assert {"write"} == set(events[: status - 1]) == set(events[status + 1 : -1])
+def test_the_last_log_is_on_the_disk_before_the_journal_goes(tmp_path, monkeypatch):
+    log, events = LogWriter(tmp_path / "log.h5", {}, SCHEMA), []
+    for name in ("pwrite", "fsync", "replace", "unlink"):
+        original = getattr(os, name)
+
+        def function(*arguments, name=name, original=original, **options):
+            events.append(name)
+            return original(*arguments, **options)
+
+        monkeypatch.setattr(os, name, function)
+    monkeypatch.setattr("pathlib.Path.unlink", lambda *_, **__: None)  # of a temporary name
+    log.finish("done", np.zeros(3), {})
+    assert events == ["pwrite", "fsync", "replace", "fsync", "unlink"]
+
+
+def test_a_failure_while_the_log_starts_is_bad_input(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(InputError, match=r"log\.h5.*: cannot be written: No space left"):
+        run_tables(table({"name": "gd", "stepsize": 0.1}), tmp_path / "log.h5")
+    assert not list(tmp_path.iterdir())

@@ -1,27 +1,51 @@
 """The schema of a log, its blocks, and what remains when writing fails."""
 
 import errno
+import hashlib
+import io
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import h5py
 import numpy as np
 import pytest
 
 from mpisim.core.errors import InputError, OutputError
-from mpisim.runs.log import writer as logs
-from mpisim.runs.log.schema import columns
+from mpisim.runs.log import journal
+from mpisim.runs.log import writer as writers
 from mpisim.runs.log.writer import LogWriter
 from tests.comm.jobs import HANG_SECONDS
 from tests.helpers import run_tables, table
+from tests.runs.log.support import SCHEMA, row, rows
 
 
-def writer(path, **options):
-    return LogWriter.create(path, {"title": "t"}, columns(False), options.get("force", False))
+def writer(path):
+    return LogWriter(path, {"title": "t"}, SCHEMA)
 
 
-def row(k):
-    return (k, 0.5, 0.25, *[10 * k] * 7, k, *[0.1 * k] * 8)
+class Time:
+    """A clock that goes on when it is told to, and while an HDF5 file is written."""
+
+    def __init__(self, patch, cost=lambda rows: 0.0):
+        self.now, self.spent, original = 0.0, 0.0, LogWriter._write
+        patch.setattr(writers, "monotonic", lambda: self.now)
+
+        def write(log, *arguments):
+            begin = self.now
+            original(log, *arguments)
+            self.now += cost(log.journal.rows)
+            log._written, log._cost = self.now, self.now - begin
+            self.spent += self.now - begin
+
+        patch.setattr(LogWriter, "_write", write)
+
+
+def rows_of(path):
+    with h5py.File(path) as file:
+        assert np.array_equal(file["rounds/loss"], rows(0, file["rounds/loss"].size)["loss"])
+        return file["rounds/loss"].size
 
 
 def test_every_column_has_units_and_a_description(tmp_path):
@@ -30,36 +54,112 @@ def test_every_column_has_units_and_a_description(tmp_path):
     log.finish("done", np.arange(3.0), {"rows": np.array([1, 2])})
     with h5py.File(tmp_path / "a" / "log.h5") as file:
         assert file.attrs["status"] == "done" and file.attrs["title"] == "t"
-        assert set(file["rounds"]) == {name for name, *_ in columns(False)}
+        assert set(file["rounds"]) == {name for name, *_ in SCHEMA}
         for data in [*file["rounds"].values(), *file["workers"].values()]:
             assert data.attrs["units"] and data.attrs["description"]
         assert file["final/x"][:].tolist() == [0, 1, 2]
+        expected = hashlib.sha256(repr(rows(0, 0).dtype.descr).encode() + rows(0, 1).tobytes())
+        assert file.attrs["rows_sha256"] == expected.hexdigest()
 
 
-def test_rows_can_be_read_during_the_run(tmp_path, monkeypatch):
-    monkeypatch.setattr(logs, "BLOCK_ROWS", 10)
-    log = writer(tmp_path / "log.h5")
-    for k in range(25):
+@pytest.mark.parametrize("pause", [0.001, 0.3, 0.9, 4.0, 9.0, 60.0])
+def test_how_far_the_files_may_be_behind(pause, tmp_path, monkeypatch):
+    """The journal by a second; the HDF5 file by ten, or a tenth of the time since the start."""
+    path, time = tmp_path / "log.h5", Time(monkeypatch)
+    log, written, k = writer(path), {}, 0
+    while time.now < 40 * max(pause, 5.0):
+        time.now += pause
         log.row(row(k))
-    with h5py.File(tmp_path / "log.h5", locking=False) as file:
-        assert file["rounds/round"][:].tolist() == list(range(20))
-        assert file.attrs["status"] == "running"
+        written[k], k = time.now, k + 1
+        if pause == 0.001 and k % 97:
+            continue
+        late = time.now + 0.99 * pause  # just before the next row
+        assert late - written.get(log.journal.rows, late) <= 1.0
+        there = rows_of(path)
+        assert there > 0 or time.now < 1
+        assert late - written.get(there, late) <= max(10.0, time.now / 10)
     log.finish("done", None, {})
+    assert rows_of(path) == k
+
+
+@pytest.mark.parametrize("checkpoints", [1e9, 30.0])
+def test_writing_all_rows_again_takes_a_tenth_of_the_time(checkpoints, tmp_path, monkeypatch):
+    """100 rows a second, and 0.2 ms for each row that is in the HDF5 file."""
+    time = Time(monkeypatch, cost=lambda rows: 2e-4 * rows)
+    log, saved, k = writer(tmp_path / "log.h5"), 0.0, 0
+    while time.now < 600:
+        time.now += 0.5
+        for _ in range(50):
+            log.row(row(k))
+            k += 1
+        if time.now - saved > checkpoints:
+            log.mark(k)
+            saved = time.now
+    assert time.spent < 0.12 * time.now
+    log.finish("done", None, {})
+
+
+def test_a_short_run_writes_its_log_twice(tmp_path, monkeypatch):
+    """When it begins, and when it ends."""
+    Time(monkeypatch)
+    written, original = [], LogWriter._write
+    monkeypatch.setattr(
+        LogWriter, "_write", lambda log, *a: written.append(log.journal.rows) or original(log, *a)
+    )
+    log = writer(tmp_path / "log.h5")
+    for k in range(20):
+        log.row(row(k))
+    log.mark(20)
+    log.finish("done", np.zeros(2), {})
+    assert written == [0, 20]
+
+
+def test_plain_h5py_reads_the_log_between_any_two_calls(tmp_path, monkeypatch):
+    """As if the process were killed there, or somebody looked."""
+    path, seen = tmp_path / "log.h5", []
+
+    def look():
+        if path.exists():
+            with open(path, "rb") as file, h5py.File(io.BytesIO(file.read())) as log:
+                log["rounds/time_other"][:]
+                seen.append((log.attrs["status"], log["rounds/loss"].size))
+                assert np.array_equal(log["rounds/loss"], rows(0, seen[-1][1])["loss"])
+
+    for name in ("pwrite", "fsync", "link", "replace", "unlink"):
+        original = getattr(os, name)
+
+        def function(*arguments, original=original, **options):
+            look()
+            result = original(*arguments, **options)
+            look()
+            return result
+
+        monkeypatch.setattr(os, name, function)
+    monkeypatch.setattr(writers, "FLUSH_SECONDS", 0)
+    monkeypatch.setattr(writers, "COST_SHARE", float("inf"))
+    log = LogWriter(path, {}, SCHEMA, rows(0, 10))
+    for k in range(10, 60):
+        log.row(row(k))
+        if k % 7 == 0:
+            log.mark(k)
+    log.finish("done", np.zeros(200), {"rows": np.ones(6, int)})
+    assert seen == sorted(seen, key=lambda one: (one[1], one[0] == "done"))
+    assert len(set(seen)) > 8 and seen[-1] == ("done", 60)
 
 
 def test_an_old_log_is_kept_unless_forced(tmp_path):
     path = tmp_path / "log.h5"
     path.write_text("old")
     with pytest.raises(InputError, match="exists already; --resume"):
-        writer(path)
-    assert path.read_text() == "old"
-    writer(path, force=True).finish("done", None, {})
+        run_tables(table({"name": "gd", "stepsize": 0.1}, rounds=3), path)
+    assert path.read_text() == "old" and os.listdir(tmp_path) == ["log.h5"]
+    run_tables(table({"name": "gd", "stepsize": 0.1}, rounds=3), path, force=True)
     assert h5py.is_hdf5(path)
 
 
 def test_full_disk_is_one_line():
     with pytest.raises((InputError, OutputError), match="cannot be written"):
-        writer(logs.Path("/dev/full/log.h5"))
+        writer(Path("/dev/full/log.h5"))
 
 
 def test_log_every_keeps_the_last_row(tmp_path):
@@ -69,40 +169,47 @@ def test_log_every_keeps_the_last_row(tmp_path):
         assert file["workers/bits_up"][:].sum() == file["rounds/bits_up"][-1]
 
 
-def test_no_room_for_the_status_is_a_failure(tmp_path, monkeypatch):
-    log = writer(tmp_path / "log.h5")
+def test_no_room_for_the_last_log_is_a_failure_and_the_journal_stays(tmp_path, monkeypatch):
+    path = tmp_path / "log.h5"
+    log = writer(path)
     log.row(row(0))
 
-    def full(size):
-        if size == 0:
-            raise OSError(errno.ENOSPC, "No space left on device")
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(log, "_reserve", full)
-    with pytest.raises(OutputError):
+    monkeypatch.setattr(writers, "create_whole", full)
+    with pytest.raises(OutputError, match="No space left"):
         log.finish("done", np.zeros(2), {})
-    with h5py.File(tmp_path / "log.h5") as file:
-        assert file.attrs["status"] == "running" and file["rounds/round"][:].tolist() == [0]
+    with h5py.File(path) as file:
+        assert file.attrs["status"] == "running" and file["rounds/round"].size == 0
+    assert np.array_equal(journal.read(path, SCHEMA), rows(0, 1))
 
 
-def test_an_exception_between_two_columns_leaves_them_equally_long(tmp_path, monkeypatch):
-    log = writer(tmp_path / "log.h5")
+def test_no_room_for_the_last_rows_is_a_failed_run_with_those_before(tmp_path, monkeypatch):
+    path = tmp_path / "log.h5"
+    log = writer(path)
     log.row(row(0))
     log.flush()
-    original, calls = h5py.Dataset.resize, []
-
-    def resize(self, *arguments):
-        calls.append(self.name)
-        if len(calls) == 5:
-            raise KeyboardInterrupt
-        original(self, *arguments)
-
-    monkeypatch.setattr(h5py.Dataset, "resize", resize)
     log.row(row(1))
-    with pytest.raises(KeyboardInterrupt):
-        log.flush()
-    log.finish("failed", None, {})
-    with h5py.File(tmp_path / "log.h5") as file:
-        assert {data.size for data in file["rounds"].values()} == {1}
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(journal, "write_at", full)
+    with pytest.raises(OutputError, match="No space left"):
+        log.finish("done", np.zeros(2), {})
+    with h5py.File(path) as file:
+        assert file.attrs["status"] == "failed" and file["rounds/round"][:].tolist() == [0]
+
+
+def test_too_little_memory_is_one_line(tmp_path, monkeypatch):
+    def none(*_):
+        raise MemoryError
+
+    log = writer(tmp_path / "log.h5")
+    monkeypatch.setattr(writers, "image", none)
+    with pytest.raises(OutputError, match=r"log\.h5: cannot be written: not enough memory"):
+        log.finish("done", np.zeros(2), {})
 
 
 LIMITED = """
@@ -131,7 +238,9 @@ def test_a_disk_that_fills_up_during_the_run(tmp_path):
     assert "Traceback" not in job.stderr
     with h5py.File(tmp_path / "log.h5") as file:
         rounds = file["rounds/round"][:]
-        assert rounds.size > 4000 and np.array_equal(rounds, np.arange(rounds.size))
-        assert file.attrs["status"] == "failed"
-    left = {"log.h5", "log.h5.ckpt", "log.h5.ckpt.old"}
+        assert rounds.size > 1000 and np.array_equal(rounds, np.arange(rounds.size))
+        assert file.attrs["status"] in ("running", "failed")
+    there = journal.read(tmp_path / "log.h5", SCHEMA)
+    assert len(there) > 20_000 and np.array_equal(there["round"], np.arange(len(there)))
+    left = {"log.h5", "log.h5.ckpt", "log.h5.ckpt.old", "log.h5.journal"}
     assert {p.name for p in tmp_path.iterdir()} <= left
