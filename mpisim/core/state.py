@@ -88,7 +88,9 @@ class Stateful:
         before = dict(vars(copy))
         copy.check()
         for name, value in vars(copy).items():
-            if name not in self.declared and value is not before.get(name):
+            if name in getattr(self, "__dataclass_fields__", ()):
+                vars(copy)[name] = _constant(value)
+            elif name not in self.declared and value is not before.get(name):
                 vars(copy)[name] = copy._fixed(name, value)
         vars(copy)["_running"] = True
         return copy
@@ -136,6 +138,11 @@ class Stateful:
         others = " or ".join(p for p in ("PerWorker", "AtServer", "Shared") if p != place)
         declaration = f"`{name} = {place}()` (or {others})"
         return InputError(f"{where}, but is not declared; write {declaration} in the class")
+
+
+def _constant(key: Any) -> Any:
+    """The value of a table's key, so that a run cannot change it: lists as tuples."""
+    return tuple(map(_constant, key)) if isinstance(key, list) else key
 
 
 def _title(cls: type) -> str:

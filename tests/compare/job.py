@@ -33,7 +33,7 @@ def run(arguments: list[str]) -> tuple[int | str, str]:
             code = repr(error)
     errors = [line for line in err.getvalue().splitlines() if line.startswith("mpisim: ")]
     said = "\n".join([*out.getvalue().splitlines(), *errors])
-    said = re.sub(r", about .* left|, [\d.]+ s \([\d.]+ rounds/s\)", "", said)
+    said = re.sub(r", about .* left|, [\d.]+ s \([\d.e+]+ rounds/s\)", "", said)
     return code, said.replace(os.environ["PYTHONPATH"], ".")
 
 

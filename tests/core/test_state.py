@@ -1,5 +1,6 @@
 """State is declared, and nothing else changes while a run is on."""
 
+import dataclasses
 import itertools
 from array import array
 from collections import deque
@@ -94,6 +95,17 @@ def test_constants_are_read_only_and_what_they_were_made_of_is_not():
         with pytest.raises(ValueError, match="read-only"):
             constant += 1
     rows += 1
+
+
+def test_a_list_of_a_table_is_a_tuple_in_a_run():
+    """The spec's list would be changed for every run of the experiment, and in no checkpoint."""
+    made = dataclasses.make_dataclass("Weighted", [("weights", list)], bases=(Stateful,))(
+        [1.0, [2]]
+    )
+    part = made._bind()
+    assert part.weights == (1.0, (2,)) and made.weights == [1.0, [2]]
+    with pytest.raises(TypeError):
+        part.weights[0] *= 0.9
 
 
 def test_a_declaration_has_no_annotation():

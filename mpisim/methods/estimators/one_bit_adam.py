@@ -41,7 +41,7 @@ class OneBitAdam(Stochastic):
         super().check()
         self.warmup = warmup_rounds(self.warmup, self.star.rounds)
         # There, a gradient is compressed by the number of the last step, one less than its own.
-        self.dense = self.warmup + (self.variant == "code")
+        self.dense = self.warmup + (self.variant == "code" and self.warmup > 0)
 
     def start(self, x: np.ndarray) -> np.ndarray:
         self.e_i = self.star.zeros(self.star.m, len(x))
