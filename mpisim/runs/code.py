@@ -18,8 +18,13 @@ from mpisim.runs.metrics import METRICS
 
 # The modules of this room that decide values. Others write, read, and report them.
 ROUNDS = ("setup", "loop", "run_state", "evaluation", "stop", "metrics.base")
-REGISTRIES = ("mpisim", "mpisim.problems", "mpisim.compressors", "mpisim.methods.estimators")
-REGISTRIES += ("mpisim.wire.placed",)
+REGISTRIES = (
+    "mpisim",
+    "mpisim.problems",
+    "mpisim.compressors",
+    "mpisim.methods.estimators",
+    "mpisim.wire.placed",
+)
 ELSEWHERE = ("mpisim.runs", "mpisim.analysis", "mpisim.cli")  # never followed
 
 
