@@ -21,7 +21,8 @@ from mpisim.core import memory
 from mpisim.core.errors import InputError, OutputError
 from mpisim.runs.sweep import grid
 from mpisim.runs.sweep.claims import Claims, new_claims
-from mpisim.runs.sweep.executor import Watch, _require_shared
+from mpisim.runs.sweep.executor import _require_shared
+from mpisim.runs.sweep.group import Watch
 from mpisim.runs.sweep.order import ROUND, Work, say_what_fits, share, works_of
 from mpisim.runs.sweep.plan import plan
 from mpisim.runs.sweep.points import ALONE, Outcome, Point, read_summary
