@@ -54,8 +54,8 @@ def main(path: str) -> None:
     from pathlib import Path
 
     from benchmarks.common import data_name, result, write
+    from mpisim.runs.sweep.executor import sweep
     from mpisim.runs.sweep.points import Spread
-    from mpisim.runs.sweep.runner import sweep
 
     comm, data, spent = MPI.COMM_WORLD, data_name(), loop_seconds()
     with tempfile.TemporaryDirectory() as own:

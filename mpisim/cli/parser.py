@@ -103,10 +103,10 @@ def _jobs(text: str) -> int:
 
 
 def spread_of(args: argparse.Namespace) -> Spread:
-    """What --ranks-per-run and --jobs say."""
-    from mpisim.runs.sweep.points import Spread
+    """What --ranks-per-run, --jobs and, where there is one, --shard say."""
+    from mpisim.runs.sweep.points import Shard, Spread
 
-    return Spread(args.ranks_per_run, args.jobs)
+    return Spread(args.ranks_per_run, args.jobs, getattr(args, "shard", Shard()))
 
 
 def command_line(argv: list[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 
 from mpisim.cli.parser import (
@@ -14,12 +15,29 @@ from mpisim.cli.parser import (
     spread_of,
 )
 from mpisim.core.terminal import report
-from mpisim.runs.sweep.points import Point, exit_code
+from mpisim.runs.sweep.points import Point, Shard, exit_code
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     add_grid(parser)
+    parser.add_argument(
+        "--shard",
+        metavar="I/N",
+        type=_shard,
+        default=Shard(),
+        help="run only every N-th point, from the I-th on, as for the tasks of a Slurm array",
+    )
     parser.set_defaults(command=sweep_command)
+
+
+def _shard(text: str) -> Shard:
+    found = re.fullmatch(r"(\d+)/(\d+)", text, re.ASCII)
+    shard = Shard(int(found[1]), int(found[2])) if found else Shard(0)
+    if not 1 <= shard.part <= shard.parts:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not allowed; it must be I/N with integers 1 <= I <= N"
+        )
+    return shard
 
 
 def add_grid(parser: argparse.ArgumentParser) -> None:
@@ -44,8 +62,9 @@ def run_grid(args: argparse.Namespace, argv: list[str], comm) -> tuple[Path, lis
     """Run what is missing of the grid; the folder of the logs, and all points."""
     from mpisim.comm.job import on_first
     from mpisim.runs.experiment import read_toml
+    from mpisim.runs.sweep.executor import sweep
     from mpisim.runs.sweep.grid import read
-    from mpisim.runs.sweep.runner import counts, sweep
+    from mpisim.runs.sweep.points import counts
 
     folder, grid = on_first(comm, lambda: read(args.file, args.set))
     if comm.rank == 0 and len(grid) == 1 and "sweep" not in read_toml(args.file):

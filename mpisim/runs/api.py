@@ -19,7 +19,7 @@ from mpisim.runs.ranks import on_own_ranks
 from mpisim.runs.record import Output
 from mpisim.runs.setup import Setup
 from mpisim.runs.signals import StopSignals
-from mpisim.runs.sweep import grid, runner
+from mpisim.runs.sweep import executor, grid
 from mpisim.runs.sweep.points import Point, Spread
 
 if TYPE_CHECKING:
@@ -136,4 +136,4 @@ def sweep(
         named, points = grid.read(Path(source), list(settings))
     place = Path(folder) if folder is not None else named
     how = "mpisim.sweep", accept_changes, Spread(ranks_per_run)
-    return all_or_none(used, lambda: runner.sweep(place, points, used, *how))
+    return all_or_none(used, lambda: executor.sweep(place, points, used, *how))

@@ -30,8 +30,8 @@ from mpisim.runs.experiment import parse
 from mpisim.runs.launch import guarded
 from mpisim.runs.log.reader import Log, read
 from mpisim.runs.setup import Setup
+from mpisim.runs.sweep.executor import sweep
 from mpisim.runs.sweep.grid import expand
-from mpisim.runs.sweep.runner import sweep
 from mpisim.wire.base import Precision
 from mpisim.wire.sparse import SeededForm
 

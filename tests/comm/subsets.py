@@ -25,7 +25,7 @@ from mpi4py import MPI
 import mpisim
 from mpisim.comm.subset import on_subset
 from mpisim.core.errors import Diverged, InputError, MpisimError
-from mpisim.runs.sweep import grid, runner
+from mpisim.runs.sweep import executor, grid
 from mpisim.runs.sweep.points import Spread
 from tests.helpers import columns, run_tables, table
 from tests.resumes import differences
@@ -116,7 +116,7 @@ def sweep(folder: Path) -> None:
     """Points on 2 to 4 ranks; those that need more are skipped, whatever the others do."""
     tables = table(MARINA, RANDK, rounds=6)
     _, points = grid.points(tables | {"sweep": SWEEP}, [], "logs")
-    ended = runner.sweep(folder / "sweep", points, WORLD)
+    ended = executor.sweep(folder / "sweep", points, WORLD)
     assert len({repr([p.status for p in ps]) for ps in WORLD.allgather(ended)}) == 1
     for point in ended:
         n, layout = point.settings["problem.workers"], point.settings["run.layout"]
@@ -138,10 +138,10 @@ def sweep(folder: Path) -> None:
             own.append(columns(Path(point.log))["loss"])
         assert sorted(losses) == [2, 3, 5]
         assert all(np.array_equal(one, own[0]) for own in losses.values() for one in own)
-    again = runner.sweep(folder / "sweep", points, WORLD)
+    again = executor.sweep(folder / "sweep", points, WORLD)
     assert [p.before for p in again] == [p.status == "done" for p in ended]
     _, points = grid.points(tables | {"sweep": {"way": BACK}}, [], "logs")
-    ended = runner.sweep(folder / "back", points, WORLD)
+    ended = executor.sweep(folder / "back", points, WORLD)
     assert [(p.ranks, p.status) for p in ended] == [(None, "done"), (2, "done"), (4, "done")]
 
 
@@ -151,7 +151,7 @@ def stopped(folder: Path) -> None:
     _, points = grid.points(tables | {"sweep": {"run": {"seed": [1, 2]}}}, [], "logs")
     alarm = threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGTERM))
     alarm.start()
-    ended = runner.sweep(folder / "stopped", points, WORLD)
+    ended = executor.sweep(folder / "stopped", points, WORLD)
     alarm.join()
     assert [p.status for p in ended] == ["terminated", ""]
 
@@ -167,8 +167,8 @@ def side_by_side(folder: Path) -> None:
     for size, free, at_once in ((1, inf, 4), (2, inf, 2), (1, 0.0, 4)):
         place = folder / f"{size} {free}"
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("mpisim.runs.sweep.side_by_side.available", lambda free=free: free)
-            ended = runner.sweep(place, points, WORLD, spread=Spread(size))
+            patch.setattr("mpisim.runs.sweep.executor.available", lambda free=free: free)
+            ended = executor.sweep(place, points, WORLD, spread=Spread(size))
         assert len({repr(ps) for ps in WORLD.allgather(ended)}) == 1
         assert Counter(p.status for p in ended) == {"done": 12, "skipped": 4}
         for point in ended if WORLD.rank == 0 else ():
@@ -185,7 +185,7 @@ def side_by_side(folder: Path) -> None:
                 run_tables(tables, reference)
             assert differences(reference, Path(point.log)) == []
     with pytest.raises(InputError, match="--ranks-per-run: 5 is not allowed"):
-        runner.sweep(folder / "many", points, WORLD, spread=Spread(5))
+        executor.sweep(folder / "many", points, WORLD, spread=Spread(5))
 
 
 def stopped_side_by_side(folder: Path) -> None:
@@ -196,7 +196,7 @@ def stopped_side_by_side(folder: Path) -> None:
     alarm = threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGTERM))
     if WORLD.rank == 2:
         alarm.start()
-    ended = runner.sweep(folder / "stopped side by side", points, WORLD)
+    ended = executor.sweep(folder / "stopped side by side", points, WORLD)
     alarm.cancel()
     assert Counter(p.status for p in ended) == {"terminated": 4, "": 8}
     assert all(p.ranks is None for p in ended if p.status)

@@ -17,7 +17,7 @@ from mpisim.core import imports
 from mpisim.core.errors import InputError
 from mpisim.runs import identity
 from mpisim.runs.experiment import parse
-from mpisim.runs.sweep import runner
+from mpisim.runs.sweep import executor
 from tests.helpers import run_tables, table
 from tests.resumes import differences
 
@@ -103,7 +103,7 @@ def test_a_complete_log_of_other_code_is_not_taken_for_this_run(plugin, tmp_path
 def test_a_sweep_runs_anew_what_other_code_wrote(plugin, tmp_path, capfd):
     def sweep(accept=False):
         grid = [plugin.table(3), table({"name": "gd", "stepsize": 0.1}, rounds=3)]
-        points = runner.sweep(tmp_path / "logs", grid, MPI.COMM_SELF, accept=accept)
+        points = executor.sweep(tmp_path / "logs", grid, MPI.COMM_SELF, accept=accept)
         return {point.before for point in points if plugin.path.stem in point.name}, points
 
     sweep()

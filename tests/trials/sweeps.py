@@ -16,7 +16,7 @@ import psutil
 import tomli_w
 from mpi4py import MPI
 
-from mpisim.runs.sweep import grid, runner
+from mpisim.runs.sweep import executor, grid
 from tests.resumes import differences
 from tests.trials.job import EXPERIMENTS, start_job, wait_for, what_is_left
 
@@ -117,7 +117,7 @@ def _reference(experiment: str) -> Path:
     """The logs, written one after the other in this process."""
     folder = Path(_folder().name) / experiment.replace(" ", "-")
     _, points = grid.points(Trial(experiment, 0, "", 0.0, 0).tables(), [], "logs")
-    runner.sweep(folder, points, MPI.COMM_SELF)
+    executor.sweep(folder, points, MPI.COMM_SELF)
     return folder
 
 

@@ -18,7 +18,7 @@ Found = tuple[Any, list[str]]  # what is drawn, and a line for each run that is 
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """How a source is completed: the arguments of `mpisim.runs.sweep.runner.sweep`, and where.
+    """How a source is completed: the arguments of `mpisim.runs.sweep.executor.sweep`, and where.
 
     study : the folder of the study
     scale : quick, paper, ...

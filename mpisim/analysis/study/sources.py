@@ -79,7 +79,8 @@ class Grid(Source):
 
     def complete(self, job: Job) -> Sequence[Point]:
         """Sweep the points whose data is at hand. Collective."""
-        from mpisim.runs.sweep.runner import counts, sweep
+        from mpisim.runs.sweep.executor import sweep
+        from mpisim.runs.sweep.points import counts
 
         folder, grid, gone = on_first(job.comm, lambda: self.points(job.study, job.scale))
         for data in gone if job.comm.rank == 0 else ():
@@ -92,8 +93,8 @@ class Grid(Source):
 
     def waiting(self, job: Job) -> float:
         """The size of all points that `complete` would run; 0 if it cannot run."""
+        from mpisim.runs.sweep.order import works_of
         from mpisim.runs.sweep.plan import plan
-        from mpisim.runs.sweep.sizes import works_of
 
         try:
             folder, grid, _ = self.points(job.study, job.scale)

@@ -1,8 +1,9 @@
 """Which group of a sweep runs which point, and how the points ended: small files in its folder.
 
 A group claims a point by making a file that did not exist. This needs no process that hands out
-work, works across hosts that share the folder, and a group that dies takes nothing with it: the
-next sweep, which holds the lock of the folder, starts with new claims.
+work, and works across hosts that share the folder. Several sweeps of one folder have claims of
+their own; what keeps them apart is the lock of each log, which a group holds while it runs the
+point, and which dies with it.
 """
 
 from __future__ import annotations
@@ -12,49 +13,48 @@ import os
 import secrets
 import shutil
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 from mpisim.core.atomic_file import write_json
 from mpisim.core.errors import OutputError
+from mpisim.core.file_lock import FileLock, Locked
 from mpisim.runs.status import EXIT_CODES
+from mpisim.runs.sweep.points import Outcome, folder_lock
 
-NAME = ".side-by-side"
+NAME = ".side-by-side"  # and a token
 TAKEN, EXPECTED, ENDED = ".taken", ".expected", ".json"
-STOP, TOKEN = "stop", "token"
+STOP, LOCK = "stop", "lock"
 
 
-class Outcome(NamedTuple):
-    """How a run ended: its status, why it was skipped, and its seconds."""
-
-    status: str
-    reason: str
-    seconds: float
+@contextmanager
+def new_claims(folder: Path) -> Iterator[Claims]:
+    """Claims that are removed at the end. What killed sweeps have left is removed now."""
+    claims = Claims(folder / f"{NAME}-{secrets.token_hex(8)}")
+    with _output(claims.folder), folder_lock(folder):
+        claims.folder.mkdir()
+        lock = FileLock(claims.folder / LOCK)
+        lock.__enter__()
+        if not _is_free(claims.folder):  # else the file system has no locks, which tell of a kill
+            for other in filter(_is_free, folder.glob(f"{NAME}*")):
+                shutil.rmtree(other, ignore_errors=True)
+    try:
+        yield claims
+    finally:
+        shutil.rmtree(claims.folder, ignore_errors=True)
+        lock.__exit__()
 
 
 class Claims:
     """The claims of one sweep. All methods raise `OutputError` where files cannot be written."""
 
-    def __init__(self, folder: Path, token: str):
-        self.folder, self.token = folder / NAME, token
-
-    @classmethod
-    def new(cls, folder: Path) -> Claims:
-        """Replace what a killed sweep left. The caller holds the lock of the folder."""
-        claims = cls(folder, secrets.token_hex(8))
-        with _output(claims.folder):
-            shutil.rmtree(claims.folder, ignore_errors=True)
-            claims.folder.mkdir()
-            (claims.folder / TOKEN).write_text(claims.token, encoding="ascii")
-        return claims
+    def __init__(self, folder: Path):
+        self.folder = folder
 
     def seen(self) -> bool:
         """Whether this process sees the same folder as the one that made the claims."""
-        try:
-            return (self.folder / TOKEN).read_text(encoding="ascii") == self.token
-        except (OSError, UnicodeError):
-            return False
+        return self.folder.is_dir()
 
     def take(self, number: int) -> bool:
         """Claim a point; False if another group has it."""
@@ -75,10 +75,7 @@ class Claims:
 
     def expected(self, known: Collection[int]) -> dict[int, float]:
         """How long points will take, other than those ``known``."""
-        new = self._numbers(EXPECTED).difference(known)
-        with _output(self.folder):
-            texts = {n: self._path(n, EXPECTED).read_text(encoding="utf-8") for n in new}
-        return {number: float(json.loads(text)) for number, text in texts.items()}
+        return {number: float(value) for number, value in self._read(EXPECTED, known).items()}
 
     def end(self, number: int, outcome: Outcome) -> None:
         """Record how a point ended."""
@@ -86,10 +83,7 @@ class Claims:
 
     def ended(self, known: Collection[int]) -> dict[int, Outcome]:
         """How points have ended, other than those ``known``."""
-        new = sorted(self._numbers(ENDED).difference(known))
-        with _output(self.folder):
-            texts = {n: self._path(n, ENDED).read_text(encoding="utf-8") for n in new}
-        return {number: Outcome(*json.loads(text)) for number, text in texts.items()}
+        return {number: Outcome(*value) for number, value in self._read(ENDED, known).items()}
 
     def stop(self, status: str) -> None:
         """Tell all groups to stop at the end of a round, as the run did that has this status."""
@@ -103,9 +97,11 @@ class Claims:
             except FileNotFoundError:
                 return 0
 
-    def remove(self) -> None:
-        """Remove all files."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+    def _read(self, suffix: str, known: Collection[int]) -> dict[int, Any]:
+        new = sorted(self._numbers(suffix).difference(known))
+        with _output(self.folder):
+            texts = {n: self._path(n, suffix).read_text(encoding="utf-8") for n in new}
+        return {number: json.loads(text) for number, text in texts.items()}
 
     def _numbers(self, suffix: str) -> set[int]:
         with _output(self.folder):
@@ -115,6 +111,13 @@ class Claims:
 
     def _path(self, number: int, suffix: str) -> Path:
         return self.folder / f"{number}{suffix}"
+
+
+def _is_free(folder: Path) -> bool:
+    """Whether no sweep has the claims in this folder."""
+    with suppress(Locked, OSError), FileLock(folder / LOCK):
+        return True
+    return False
 
 
 @contextmanager

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
+import tomllib
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from mpisim.comm.partition import worker_ranks
+from mpisim.core import toml
 from mpisim.core.errors import InputError
 from mpisim.runs import identity
 from mpisim.runs.cache import problem_key
-from mpisim.runs.experiment import Experiment, parse
+from mpisim.runs.experiment import Experiment, Run, parse
 from mpisim.runs.log import reader
 from mpisim.runs.log.isolated import DAMAGE, Crashed, run_isolated
 from mpisim.runs.log.untrusted import opened
 from mpisim.runs.ranks import ranks_of, too_few
 from mpisim.runs.status import COMPLETE
-from mpisim.runs.sweep.budget import Earlier
 from mpisim.runs.sweep.points import Point, read_summary
-from mpisim.runs.tables import Tables, differences, digest
+from mpisim.runs.tables import Tables, differences, digest, without_budget
 
 
 def plan(folder: Path, grid: list[Tables], ranks: int, accept: bool = False) -> list[Point]:
@@ -66,6 +68,16 @@ def plan(folder: Path, grid: list[Tables], ranks: int, accept: bool = False) -> 
             point.end("skipped", too_few(point.ranks or 0, ranks))
     _go_on(folder, [point for point in points.values() if not point.status], experiments)
     return [points[key] for key in sorted(points, key=lambda k: order.get(k, -1))]
+
+
+def completed(point: Point, accept: bool) -> Point | None:
+    """The point as another sweep has ended it since the plan; None if it is still to run."""
+    if not os.path.lexists(point.log):
+        return None
+    point, [attributes] = dataclasses.replace(point), _attributes([Path(point.log)])
+    if accept or _same(attributes, parse(tomllib.loads(point.config))):
+        _end_if_complete(point, attributes, None)
+    return point if point.status else None
 
 
 def _go_on(folder: Path, waiting: list[Point], experiments: dict[str, Experiment]) -> None:
@@ -141,3 +153,53 @@ def _root_attributes(log: Path) -> dict[str, Any]:
     with suppress(InputError, *DAMAGE), opened(log) as file:
         return {name: reader.plain(value) for name, value in file.attrs.items()}
     return {}
+
+
+class Earlier:
+    """The logs in a folder, by their experiments without the budget.
+
+    attributes : of the root of each log, by its path
+    """
+
+    def __init__(self, attributes: dict[Path, dict[str, Any]]):
+        self._logs: dict[str, list[Path]] = {}
+        for path, found in attributes.items():
+            try:
+                key = without_budget(toml.loads(found["config"], str(path)))
+            except (InputError, *DAMAGE):
+                continue
+            self._logs.setdefault(key, []).append(path)
+
+    def of(self, experiment: Experiment) -> Path | None:
+        """The longest log that a run of the experiment may go on from; None if there is none.
+
+        Logs by the code that executes the experiment now come first.
+        """
+        tables = toml.loads(experiment.to_toml(), "")
+        logs = _readable(self._logs.get(without_budget(tables), []))
+        fitting = [log for log in logs if _is_beginning(log, experiment.run)]
+        code = identity.executed_by(experiment) if fitting else {}
+
+        def worth(log: reader.Log) -> tuple[bool, int]:
+            return identity.of_log(log.attrs) == code, int(log.columns["round"][-1])
+
+        return max(fitting, key=worth).path if fitting else None
+
+
+def _readable(paths: Sequence[Path]) -> list[reader.Log]:
+    found = []
+    for path in paths:
+        try:
+            found.append(reader.read(path))
+        except InputError:
+            continue
+    return found
+
+
+def _is_beginning(log: reader.Log, run: Run) -> bool:
+    """Whether a run with this budget would have all rows of the log."""
+    try:
+        last, first = log.columns["round"][-1], run.stop.first_row(log.columns, log.n)
+    except DAMAGE:
+        return False
+    return bool(last <= run.rounds) and first in (None, log.rows - 1)

@@ -4,15 +4,32 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any, NamedTuple
 
-from mpisim.core.atomic_file import write_json
+from mpisim.core.atomic_file import make_folder, write_json
 from mpisim.core.errors import InputError
-from mpisim.runs.status import EXIT_CODES, STOPPED
+from mpisim.core.file_lock import FileLock, Locked
+from mpisim.runs.log.lock import require_text
+from mpisim.runs.status import COMPLETE, EXIT_CODES, STOPPED
 
 SUMMARY = "sweep.json"
+PATIENCE_SECONDS = 60.0  # how long a sweep waits for the lock of its folder
+
+
+class Shard(NamedTuple):
+    """The points whose place in the plan, modulo ``parts``, is ``part`` - 1."""
+
+    part: int = 1
+    parts: int = 1
+
+    def has(self, place: int) -> bool:
+        """Whether the point with this place, from 0 on, is in the shard."""
+        return place % self.parts == self.part - 1
 
 
 class Spread(NamedTuple):
@@ -20,10 +37,12 @@ class Spread(NamedTuple):
 
     ranks_per_run : of the job, for a point that does not say how many ranks it needs
     jobs : processes that run points without mpirun; 0: the ranks of the job do
+    shard : the points that this command runs; others are left to other commands
     """
 
     ranks_per_run: int = 1
     jobs: int = 0
+    shard: Shard = Shard()
 
 
 ONE_RANK = Spread()
@@ -43,6 +62,15 @@ class Group(NamedTuple):
 ALONE = Group()
 
 
+class Outcome(NamedTuple):
+    """How a run ended: status, why it was skipped, seconds, and whether it had ended before."""
+
+    status: str
+    reason: str = ""
+    seconds: float | None = None
+    before: bool = False
+
+
 @dataclasses.dataclass
 class Point:
     """One point of a grid.
@@ -56,7 +84,7 @@ class Point:
     exit_code : what `mpisim run` would exit with; None before the point has run
     reason : why the point was skipped
     seconds : from set-up to the end of the log; None if no sweep has timed the run
-    before : the log was complete when the sweep started
+    before : the log was complete when the sweep came to the point
     ranks : that it needs; None for as many as the sweep gives to a run
     earlier : the log with a smaller budget that it goes on from; empty where it starts anew
     """
@@ -73,9 +101,11 @@ class Point:
     ranks: int | None = None
     earlier: str = ""
 
-    def end(self, status: str, reason: str = "", seconds: float | None = None) -> None:
+    def end(
+        self, status: str, reason: str = "", seconds: float | None = None, before: bool = False
+    ) -> None:
         """Record how the point ended."""
-        self.status, self.reason, self.seconds = status, reason, seconds
+        self.status, self.reason, self.seconds, self.before = status, reason, seconds, before
         self.exit_code = EXIT_CODES[status]
 
 
@@ -84,9 +114,71 @@ def exit_code(points: Sequence[Point]) -> int:
     return next((EXIT_CODES[p.status] for p in points if p.status in STOPPED), 0)
 
 
-def write_summary(folder: Path, points: Sequence[Point]) -> None:
-    """Write FOLDER/sweep.json, whole or not at all; `OutputError` where that fails."""
-    write_json(folder / SUMMARY, {"points": [dataclasses.asdict(point) for point in points]})
+def counts(points: Sequence[Point]) -> str:
+    """How many points ended with which status, as text."""
+    ended = Counter(point.status or "not run" for point in points)
+    before = sum(point.before for point in points)
+    words = [f"{number} {status}" for status, number in ended.items()]
+    many = "point" if len(points) == 1 else "points"
+    return f"{len(points)} {many}: {', '.join(words)}; {before} of them complete before"
+
+
+@contextmanager
+def folder_lock(folder: Path, patience: float | None = None) -> Iterator[None]:
+    """Hold FOLDER/.lock, which sweeps have for a moment while they write what they share.
+
+    Raises `InputError` where another process has it for ``patience`` seconds (default: a minute).
+    """
+    require_text(folder)
+    end = monotonic() + (PATIENCE_SECONDS if patience is None else patience)
+    with ExitStack() as stack:
+        while True:
+            try:
+                make_folder(folder)
+                stack.enter_context(FileLock(folder / ".lock"))
+                break
+            except Locked as holder:
+                if monotonic() >= end:
+                    who = f" ({holder})" if str(holder) else ""
+                    raise InputError(f"{folder}: another sweep has locked it{who}") from None
+            except OSError as error:
+                raise InputError(f"{folder}: cannot be written: {error.strerror}") from None
+            sleep(0.02)
+        yield
+
+
+def write_summary(folder: Path, points: Sequence[Point], patience: float | None = None) -> None:
+    """Write FOLDER/sweep.json, with what other sweeps have written there meanwhile.
+
+    Whole or not at all; raises as `folder_lock`, and `OutputError` where it cannot be written.
+    """
+
+    def prefers(point: Point, other: Point) -> bool:
+        if point.before:  # the other sweep knows how long it took
+            return other.status == point.status and other.seconds is not None
+        return not point.status or (point.status == "skipped" and other.status in COMPLETE)
+
+    with folder_lock(folder, patience):
+        merge_summary(folder, points, prefers)
+
+
+def merge_summary(
+    folder: Path, points: Sequence[Point], prefers: Callable[[Point, Point], bool]
+) -> None:
+    """Write the summary; where ``prefers(point, other)``, with the end of the file's ``other``.
+
+    The caller holds the `folder_lock`.
+    """
+    others: dict[str, Point] = {}
+    with suppress(InputError):  # no sweep has run there
+        others = {other.name: other for other in read_summary(folder) if other.status}
+    merged = []
+    for point in points:
+        other = others.get(point.name)
+        if other is not None and prefers(point, other):
+            point = dataclasses.replace(other, log=point.log, settings=point.settings)
+        merged.append(dataclasses.asdict(point))
+    write_json(folder / SUMMARY, {"points": merged})
 
 
 def read_summary(folder: Path) -> list[Point]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from mpi4py import MPI
 
-from mpisim.runs.sweep import execute, grid, runner
+from mpisim.runs.sweep import executor, grid, group
 from mpisim.runs.sweep.points import Point
 
 BASE = """
@@ -36,17 +36,17 @@ def write(folder: Path, sweep: str = "", base: str = BASE) -> Path:
 def run(file: Path, folder: Path, *settings: str) -> list[Point]:
     """Sweep the file's grid into ``folder``."""
     _, tables = grid.read(file, list(settings))
-    return runner.sweep(folder, tables, MPI.COMM_SELF)
+    return executor.sweep(folder, tables, MPI.COMM_SELF)
 
 
 def count_runs(patch: pytest.MonkeyPatch) -> list[Path]:
     """A list that grows by the log of each run, from now on."""
     ran: list[Path] = []
-    original = execute.run_rounds
+    original = group.run_rounds
 
     def counted(setup, output, signals):
         ran.append(output.log)
         return original(setup, output, signals)
 
-    patch.setattr(execute, "run_rounds", counted)
+    patch.setattr(group, "run_rounds", counted)
     return ran

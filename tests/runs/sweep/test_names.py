@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mpisim.runs.experiment import parse
-from mpisim.runs.sweep.lines import time_left
-from mpisim.runs.sweep.names import name_of
-from mpisim.runs.sweep.pace import Pace
 from mpisim.runs.sweep.points import Point
+from mpisim.runs.sweep.progress import Pace, name_of, time_left
 from tests.helpers import table
 
 MARINA = {"name": "marina", "stepsize": 0.1}

@@ -14,8 +14,7 @@ from mpisim.core.errors import InputError
 from mpisim.runs import checkpoint
 from mpisim.runs.evaluation import Evaluator
 from mpisim.runs.rehearsal import Rehearsal
-from mpisim.runs.sweep.points import read_summary
-from mpisim.runs.sweep.runner import counts
+from mpisim.runs.sweep.points import counts, read_summary
 from tests.helpers import columns, cut_rows, without_rehearsal
 from tests.runs.sweep.support import BASE, count_runs, run, write
 
@@ -215,14 +214,16 @@ def test_a_log_of_another_experiment_is_left_alone(tmp_path):
     assert np.array_equal(before["loss"], columns(logs / f"{point.name}.h5")["loss"])
 
 
-def test_one_sweep_at_a_time_in_a_folder(tmp_path):
+def test_a_folder_that_stays_locked(tmp_path, monkeypatch):
     import fcntl
+
+    monkeypatch.setattr("mpisim.runs.sweep.points.PATIENCE_SECONDS", 0.1)
 
     file, logs = write(tmp_path), tmp_path / "logs"
     logs.mkdir()
     with (logs / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(InputError, match="another sweep is running there"):
+        with pytest.raises(InputError, match="another sweep has locked it"):
             run(file, logs)
     assert run(file, logs)[0].status == "done"
 

@@ -19,18 +19,14 @@ import pytest
 from mpisim.cli import main
 from mpisim.core import memory
 from mpisim.core.errors import InputError, OutputError
-from mpisim.runs.signals import StopSignals
 from mpisim.runs.sweep import grid
-from mpisim.runs.sweep.board import Board
-from mpisim.runs.sweep.claims import Claims, Outcome
-from mpisim.runs.sweep.execute import Sweep
+from mpisim.runs.sweep.claims import Claims, new_claims
+from mpisim.runs.sweep.executor import _require_shared
 from mpisim.runs.sweep.group import Watch
-from mpisim.runs.sweep.lines import PointLines
-from mpisim.runs.sweep.order import Work
+from mpisim.runs.sweep.order import ROUND, Work, say_what_fits, share, works_of
 from mpisim.runs.sweep.plan import plan
-from mpisim.runs.sweep.points import Point, read_summary
-from mpisim.runs.sweep.side_by_side import say_what_fits, share
-from mpisim.runs.sweep.sizes import ROUND, works_of
+from mpisim.runs.sweep.points import ALONE, Outcome, Point, read_summary
+from mpisim.runs.sweep.progress import Board, PointLines
 from tests.comm.jobs import HANG_SECONDS, environment
 from tests.resumes import differences
 from tests.runs.sweep.support import BASE, run, write
@@ -205,35 +201,55 @@ def test_a_line_says_when_fewer_run_side_by_side(capsys):
     assert capsys.readouterr().out == line
 
 
+@pytest.fixture
+def claims(tmp_path):
+    with new_claims(tmp_path) as found:
+        yield found
+
+
 def test_a_point_is_claimed_once(tmp_path):
-    (tmp_path / ".side-by-side").mkdir()
-    (tmp_path / ".side-by-side" / "3.taken").touch()  # of a sweep that was killed
-    claims = Claims.new(tmp_path)
-    other = Claims(tmp_path, claims.token)
-    assert other.seen() and not Claims(tmp_path, "another").seen()
-    assert claims.taken() == set()
-    assert claims.take(3) and not other.take(3) and other.take(12)
-    assert claims.taken() == {3, 12}
-    other.end(12, Outcome("skipped", "no data", 1.5))
-    assert claims.ended(()) == {12: ("skipped", "no data", 1.5)} and claims.ended({12}) == {}
-    assert claims.stopped() == 0
-    other.stop("interrupted")
-    assert claims.stopped() == signal.SIGINT
-    claims.remove()
+    killed = tmp_path / ".side-by-side-0"
+    killed.mkdir()
+    (killed / "3.taken").touch()
+    with new_claims(tmp_path) as claims:
+        assert not killed.exists()
+        other = Claims(claims.folder)
+        assert other.seen() and not Claims(tmp_path / "another").seen()
+        assert claims.taken() == set()
+        assert claims.take(3) and not other.take(3) and other.take(12)
+        assert claims.taken() == {3, 12}
+        other.end(12, Outcome("skipped", "no data", 1.5))
+        assert claims.ended(()) == {12: ("skipped", "no data", 1.5, False)}
+        assert claims.ended({12}) == {} and claims.stopped() == 0
+        other.stop("interrupted")
+        assert claims.stopped() == signal.SIGINT
+        with new_claims(tmp_path) as of_another_sweep:
+            assert of_another_sweep.take(3) and claims.seen()
     assert not any(tmp_path.iterdir()) and not other.seen()
-    with pytest.raises(OutputError, match=r"side-by-side: cannot be used: No such file"):
+    with pytest.raises(OutputError, match=r"side-by-side-\w+: cannot be used: No such file"):
         claims.take(4)
 
 
-def test_one_line_of_progress(tmp_path, capsys):
+def test_claims_where_files_cannot_be_locked(tmp_path, monkeypatch):
+    """Nothing tells there whether a sweep is running, so its claims stay."""
+
+    def refuse(*_):
+        raise OSError("no locks")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    with new_claims(tmp_path) as claims, new_claims(tmp_path):
+        assert claims.seen()
+
+
+def test_one_line_of_progress(tmp_path, capsys, claims):
     points = [Point(f"p{i}", f"{i}.h5", {}, "") for i in range(5)]
     points[4].end("skipped", "no")
     works = [Work(0, 8, 0, "a"), Work(1, 1, 0, "a"), Work(2, 1, 0, "a"), Work(3, 2, 0, "a")]
-    sweep = Sweep(tmp_path, points, StopSignals(), "", False)
     clock, stream = iter([100.0, 101.0, 111.0]), io.StringIO()
-    claims = Claims.new(tmp_path)
-    lines = PointLines(points)
-    board = Board(sweep, works, claims, lines, stream, clock=lambda: next(clock))
+    board = Board(
+        *(tmp_path, works, claims, PointLines(points), ALONE, True, stream),
+        clock=lambda: next(clock),
+    )
     claims.take(0)
     claims.take(1)
     board.update()
@@ -248,13 +264,15 @@ def test_one_line_of_progress(tmp_path, capsys):
     assert [p.status for p in read_summary(tmp_path)] == ["diverged", "", "", "", "skipped"]
 
 
-def test_the_time_is_told_before(tmp_path, capsys):
+def test_the_time_is_told_before(tmp_path, capsys, claims):
     """From the rehearsals of the runs that begin: 100 and 300 s for 4 of 12, two at a time."""
     points = [Point(f"p{i}", f"{i}.h5", {}, "") for i in range(4)]
     works = [Work(0, 1, 0, "a"), Work(1, 3, 0, "a"), Work(2, 6, 0, "a"), Work(3, 2, 0, "a")]
-    clock, stream, claims = iter([0.0, 5.0, 9.0, 11.0, 75.0]), io.StringIO(), Claims.new(tmp_path)
-    sweep = Sweep(tmp_path, points, StopSignals(), "", False)
-    board = Board(sweep, works, claims, PointLines(points), stream, clock=lambda: next(clock))
+    clock, stream = iter([0.0, 5.0, 9.0, 11.0, 75.0]), io.StringIO()
+    board = Board(
+        *(tmp_path, works, claims, PointLines(points), ALONE, True, stream),
+        clock=lambda: next(clock),
+    )
     for number in (0, 1):
         claims.take(number)
     claims.expect(0, 100.0)
@@ -271,26 +289,23 @@ def test_the_time_is_told_before(tmp_path, capsys):
     assert second.endswith("about 8 min 45 s left")
 
 
-def test_short_sweeps_are_not_announced(tmp_path, capsys):
-    points, claims = [Point("p", "p.h5", {}, "")], Claims.new(tmp_path)
-    sweep = Sweep(tmp_path, points, StopSignals(), "", False)
-    board = Board(sweep, [Work(0, 1, 0, "a")], claims, PointLines(points), io.StringIO())
+def test_short_sweeps_are_not_announced(tmp_path, capsys, claims):
+    lines = PointLines([Point("p", "p.h5", {}, "")])
+    board = Board(tmp_path, [Work(0, 1, 0, "a")], claims, lines, ALONE, True, io.StringIO())
     claims.take(0)
     claims.expect(0, 59.0)
     board.update()
     assert capsys.readouterr().out == ""
 
 
-def test_a_folder_that_is_not_shared(tmp_path):
+def test_a_folder_that_is_not_shared(tmp_path, claims):
     from mpi4py import MPI
 
-    from mpisim.runs.sweep.side_by_side import _require_shared
-
-    claims = Claims.new(tmp_path)
+    elsewhere = Claims(tmp_path / "another")
     _require_shared(MPI.COMM_SELF, claims, True)
-    _require_shared(MPI.COMM_SELF, Claims(tmp_path, "another"), False)
+    _require_shared(MPI.COMM_SELF, elsewhere, False)
     with pytest.raises(InputError, match=r"is not shared with .*--ranks-per-run 1 runs one after"):
-        _require_shared(MPI.COMM_SELF, Claims(tmp_path, "another"), True)
+        _require_shared(MPI.COMM_SELF, elsewhere, True)
 
 
 @pytest.mark.parametrize(
@@ -302,8 +317,7 @@ def test_a_folder_that_is_not_shared(tmp_path):
         (-1, 0, "", signal.SIGTERM),  # mpirun was killed; its ranks do not go on alone
     ],
 )
-def test_a_group_stops_with_the_others(parent, also, stop, number, tmp_path):
-    claims = Claims.new(tmp_path)
+def test_a_group_stops_with_the_others(parent, also, stop, number, claims):
     if stop:
         claims.stop(stop)
     assert Watch(claims, lambda: also, parent)() == number

@@ -1,0 +1,249 @@
+"""Runs the points of a sweep, each at most once.
+
+The loop over points is `run_points`. It runs on groups of the ranks of a job, in processes that are
+forked, or on one group that is alone; and at the same time in other sweeps of the same folder.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from multiprocessing.connection import wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mpisim.comm.job import on_first
+from mpisim.comm.side_channel import side_of
+from mpisim.comm.subset import groups_of, meet
+from mpisim.core.errors import InputError, MpisimError
+from mpisim.core.memory import available
+from mpisim.core.schema import require
+from mpisim.runs.launch import guarded
+from mpisim.runs.placement import here
+from mpisim.runs.signals import StopSignals, nobody
+from mpisim.runs.status import COMPLETE
+from mpisim.runs.sweep.claims import Claims, new_claims
+from mpisim.runs.sweep.group import GO_ON, LOOK_SECONDS, Sweep, Watch, run_points
+from mpisim.runs.sweep.order import Work, limits, say_what_fits, share
+from mpisim.runs.sweep.plan import plan
+from mpisim.runs.sweep.points import (
+    ALONE,
+    ONE_RANK,
+    Group,
+    Point,
+    Shard,
+    Spread,
+    folder_lock,
+    merge_summary,
+)
+from mpisim.runs.sweep.progress import PointLines
+from mpisim.runs.tables import Tables
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+
+def sweep(
+    folder: Path,
+    grid: list[Tables],
+    comm: MPI.Intracomm,
+    command: str = "",
+    accept: bool = False,
+    spread: Spread = ONE_RANK,
+    group: Group = ALONE,
+) -> list[Point]:
+    """Run what is missing of a grid; returns all points, on every rank, in the order of the plan.
+
+    Points that say nothing of ranks run side by side, each on as many as ``spread`` says. Those
+    that ask for ranks follow, one after the other, while the other ranks sleep. A point with a
+    complete log is not run; an incomplete one is resumed from its checkpoint, or run again without
+    one, or if other code wrote its rows and ``accept`` does not take them. One without a log goes
+    on where that of a smaller budget ended. Points that cannot run are skipped, and divergence is
+    recorded. A point that another process is running comes last, and is skipped if that still runs
+    it then. SIGINT and SIGTERM end the sweep with the current runs; later points keep no status.
+    Rank 0 keeps FOLDER/sweep.json up to date. Collective; raises `InputError` if no point can run
+    at all.
+
+    comm : of the job; a `OneProcess` if ``spread`` has jobs
+    group : of several sweeps, this one
+    """
+    control, size = comm.Dup(), spread.ranks_per_run
+    allowed = f"an integer from 1 to the {comm.size} ranks of the job"
+    require(1 <= size <= comm.size, "--ranks-per-run", size, allowed)
+    with StopSignals() as signals:
+        points = on_first(control, lambda: _begin(folder, grid, comm.size, accept, spread.shard))
+        lines = PointLines(points)
+        task = Sweep(folder, points, signals, command, accept, spread.shard, group, lines)
+        if comm.rank == 0:
+            lines.ended_before()
+        if spread.jobs:
+            for with_ranks, jobs in ((False, spread.jobs), (True, 1)):
+                if works := task.works(with_ranks):
+                    _run_in_processes(task, works, jobs)
+        else:
+            if comm.size >= 2 * size and (works := on_first(control, lambda: task.works(False))):
+                _run_in_groups(task, works, size, comm)
+            if works := on_first(control, task.works):
+                _run_in_sequence(task, works, size, comm)
+    points = control.bcast(points)  # rank 0 knows how they ended
+    control.Free()
+    return points
+
+
+def _begin(folder: Path, grid: list[Tables], ranks: int, accept: bool, shard: Shard) -> list[Point]:
+    """The plan, and its summary, with how the points of other shards have ended."""
+    with folder_lock(folder):
+        points = plan(folder, grid, ranks, accept)
+        elsewhere = {point.name for place, point in enumerate(points) if not shard.has(place)}
+
+        def prefers(point: Point, other: Point) -> bool:
+            return not point.status and point.name in elsewhere and other.status not in COMPLETE
+
+        merge_summary(folder, points, prefers)
+    return points
+
+
+def _run_in_sequence(sweep: Sweep, works: Sequence[Work], ranks: int, comm: MPI.Intracomm) -> None:
+    """Run points one after the other on all ranks of the job. Collective.
+
+    A point that asks for no ranks has ``ranks`` of them; the others sleep.
+    """
+    with ExitStack() as stack:
+        claims = on_first(side_of(comm), lambda: stack.enter_context(new_claims(sweep.folder)))
+        board = sweep.board(works, claims, live=False) if comm.rank == 0 else None
+        run_points(sweep, works, claims, 1, ranks, comm, board)
+        if board is not None:
+            board.close()
+
+
+def _run_in_groups(sweep: Sweep, works: Sequence[Work], size: int, comm: MPI.Intracomm) -> None:
+    """Run points on groups of ``size`` ranks each. Collective.
+
+    A group that finds no more points sleeps until the others have ended, and so do ranks that no
+    group has.
+    """
+    side, groups = side_of(comm), min(comm.size // size, len(works))
+    with ExitStack() as stack:
+        claims = on_first(side, lambda: stack.enter_context(new_claims(sweep.folder)))
+        group, place = groups_of(comm, size)
+        _require_shared(side, claims, place < groups)
+        leaders = [(here().machine, available())] if place < groups and group.rank == 0 else []
+        free = share([leader for found in side.allgather(leaders) for leader in found])
+        most, board = limits(works, groups, free), None
+        if comm.rank == 0:
+            board = sweep.board(works, claims)
+            if len(works) > 1:
+                print(f"{len(works)} points to run, {groups} at a time", flush=True)
+            say_what_fits(works, most, free)
+        if group.rank == 0:
+            watch = Watch(claims, board.update if board else nobody, os.getppid())
+            sweep.signals.watch = watch
+        sweep.signals.go_on = GO_ON
+        if place < groups:
+            fitting = [work for work in works if work.bytes <= most[place]]
+            run_points(sweep, fitting, claims, groups, size, group)
+        meet(side, sweep.signals.watch)
+        sweep.signals.watch = nobody
+        if board is not None:
+            board.close()
+            sweep.report_left()
+
+
+def _require_shared(side: MPI.Intracomm, claims: Claims, runs: bool) -> None:
+    """`InputError` on every rank unless all that run points see the same folder."""
+    blind = [name for name in side.allgather("" if not runs or claims.seen() else here().host)]
+    hosts = sorted(set(filter(None, blind)))
+    if hosts:
+        error = InputError(
+            f"{claims.folder.parent}: is not shared with {', '.join(hosts)}, where points would run"
+            f" side by side; --ranks-per-run {side.size} runs one after the other on all ranks"
+        )
+        error.agreed = True
+        raise error
+
+
+def _run_in_processes(sweep: Sweep, works: Sequence[Work], jobs: int) -> None:
+    """Run points in processes of this machine, ``jobs`` at a time, without MPI.
+
+    This process waits, and shows the progress. The others are forked from it, with all that it has
+    imported. If one fails, the others stop at the end of a round. Raises `SystemExit` with its code
+    if it has reported an error, and `MpisimError` if it was killed.
+    """
+    jobs, free = min(jobs, len(works)), available()
+    most, context = limits(works, jobs, free), multiprocessing.get_context("fork")
+    say_what_fits(works, most, free)
+    sweep.signals.go_on = GO_ON
+    with new_claims(sweep.folder) as claims:
+        board, processes = sweep.board(works, claims), []
+        for limit in most:
+            fitting = [work for work in works if work.bytes <= limit]
+            words = sweep, fitting, claims, jobs, os.getpid()
+            processes.append(context.Process(target=_run_process, args=words))
+        sys.stdout.flush()
+        with _all_ended(processes):
+            for process in processes:
+                process.start()
+            _follow(sweep, processes, board.update)
+        board.close()
+        sweep.report_left()
+    for process in processes:
+        if process.exitcode:
+            _fail(process.exitcode)
+
+
+def _run_process(
+    sweep: Sweep, works: Sequence[Work], claims: Claims, jobs: int, parent: int
+) -> None:
+    """What a process does. Ctrl-C reaches the parent alone, which passes it on."""
+    os.setpgid(0, 0)
+
+    def work(comm: MPI.Intracomm) -> int:
+        sweep.signals.watch = Watch(claims, nobody, parent)
+        run_points(sweep, works, claims, jobs, 1, comm)
+        return 0
+
+    code = guarded(work)
+    sys.stdout.flush()
+    os._exit(code)  # what the parent would clean up is the parent's
+
+
+def _follow(sweep: Sweep, processes: Sequence[BaseProcess], update: Callable[[], int]) -> None:
+    """Wait for the processes; pass a signal on, and stop all when one fails."""
+    told = False
+    while running := [process for process in processes if process.exitcode is None]:
+        wait([process.sentinel for process in running], LOOK_SECONDS)
+        failed = any(process.exitcode for process in processes)
+        if (sweep.signals.received or failed) and not told:
+            told = True
+            _send(processes, sweep.signals.received or signal.SIGTERM)
+        update()
+
+
+@contextmanager
+def _all_ended(processes: Sequence[BaseProcess]) -> Iterator[None]:
+    """Leave no process behind, whatever happens."""
+    try:
+        yield
+    finally:
+        _send(processes, signal.SIGKILL)
+        for process in processes:
+            if process.pid is not None:
+                process.join()
+
+
+def _send(processes: Sequence[BaseProcess], number: int) -> None:
+    for process in processes:
+        if process.pid is not None and process.exitcode is None:
+            os.kill(process.pid, number)
+
+
+def _fail(code: int) -> None:
+    if code > 0:
+        sys.exit(code)
+    name = signal.Signals(-code).name
+    raise MpisimError(f"a process of the sweep was killed by {name}; {GO_ON}")
