@@ -53,6 +53,7 @@ def make_log(tmp_path):
             "framing_bits_up": 5 * 8 * k,
             "framing_bits_down": 5 * 8 * k,
             "paper_bits_up": 5 * 320 * k,
+            "messages_up": 5 * k + 5,
             "oracle_calls": 8120 * (k + 1),
             **{f"time_{p}": (i + 1) * 1e-3 * k for i, p in enumerate(PHASES)},
         } | (columns or {})

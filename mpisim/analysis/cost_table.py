@@ -12,12 +12,13 @@ from mpisim.analysis import csv_text, latex, markdown
 from mpisim.analysis import framing as framing_of
 from mpisim.analysis.curves import SENT, Axis
 from mpisim.analysis.link_model import Links
-from mpisim.analysis.modelled import ModelledSeconds
+from mpisim.analysis.modelled import ModelledSeconds, assumption
 from mpisim.analysis.oversubscription import note
 from mpisim.analysis.run_groups import RunGroup, common_title, group_runs
 from mpisim.analysis.targets import SECONDS, Target, TargetCost, cost_to_reach, name_of
 from mpisim.analysis.text import UNKNOWN, columns
 from mpisim.runs.log.reader import Log, damaged
+from mpisim.runs.status import COMPLETE
 
 COSTS = ("round", "bits_per_worker", "seconds")
 LONG = 1e4  # from here on numbers are shown without a fraction
@@ -36,6 +37,7 @@ class GroupCost:
     """What the runs of a setting, which differ in the seed, spend until a target.
 
     reached : number of runs, of ``runs``, that reach it; at_start : in their first row
+    going : number of runs that are not complete
     costs : {name in `COSTS`: spread}; empty unless all runs reach the target, since a mean over
         those that do would flatter the method
     worst : the y that is farthest from the target in the last row of a run
@@ -46,6 +48,7 @@ class GroupCost:
     runs: int
     reached: int
     at_start: int
+    going: int
     costs: dict[str, Spread]
     worst: float
 
@@ -79,6 +82,7 @@ def table(
     sent = dataclasses.replace(SENT, framing=framing)
     costs = costs_of(groups, targets, clock, sent)
     remarks = [note(logs), framing_of.note(groups, [sent])]
+    remarks += [assumption(logs)] if network is not None else []
     more = "_with_framing" * framing
     if form == "csv":
         return csv_text.table(*_exact(costs, network, more))
@@ -120,6 +124,7 @@ def _cost(group: RunGroup, target: Target, clock: Axis, sent: Axis) -> GroupCost
         len(found),
         len(reached),
         sum(bool(target.met(log.column(target.y)[:1]).any()) for log in group.logs),
+        sum(log.attrs.get("status") not in COMPLETE for log in group.logs),
         spreads if len(reached) == len(found) else {},
         float(worst([cost.last for cost in found])),  # NaN where a run diverged
     )
@@ -137,7 +142,11 @@ def _row(cost: GroupCost) -> list[str]:
     at_once += f" by {cost.at_start} of {cost.runs}" if 0 < cost.at_start < cost.runs else ""
     if not cost.costs:
         few = f"{cost.reached} of {cost.runs} runs reach it" if cost.reached else "not reached"
-        return [*start, f"{few}: ended at {cost.worst:.2g}{at_once}", UNKNOWN, UNKNOWN]
+        worst = f"{cost.worst:.2g}"
+        if cost.target.met(np.array([float(worst)])).any():  # it is not, before it is rounded
+            worst = f"{cost.worst:.6g}"
+        going = f", {cost.going} not complete" if cost.going else ""
+        return [*start, f"{few}: ended at {worst}{at_once}{going}", UNKNOWN, UNKNOWN]
     rounds, bits, seconds = (cost.costs[name] for name in COSTS)
     kbit = Spread(bits.mean / 1e3, bits.deviation and bits.deviation / 1e3)
     return [*start, _text(rounds) + at_once, *map(_text, (kbit, seconds))]

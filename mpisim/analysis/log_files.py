@@ -53,7 +53,7 @@ def readable(paths: list[Path]) -> tuple[list[Log], list[InputError]]:
 
 
 def _at(path: Path) -> list[Path]:
-    if path.is_dir():
+    if path.is_dir() and not (path.suffix == SUFFIX and not any(path.glob(f"*{SUFFIX}"))):
         return by_settings(_some(path, path.glob(f"*{SUFFIX}")))
     if path.exists() or not glob.has_magic(str(path)):
         return [path]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -25,6 +26,15 @@ class ModelledSeconds(Axis):
 
     def label(self, log: Log) -> str:
         return f"modelled seconds, {self.links}"
+
+
+def assumption(logs: Iterable[Log]) -> str:
+    """A line about logs that do not say how many messages were sent; empty where all do."""
+    older = [log.path for log in logs if "messages_up" not in log.columns]
+    if not older:
+        return ""
+    more = f" and {len(older) - 1} more" if len(older) > 1 else ""
+    return f"{older[0]}{more}: no column messages_up: assumes a message of each worker a gather"
 
 
 def traffic(log: Log) -> Traffic:

@@ -13,7 +13,7 @@ from mpisim.analysis import legend, style
 from mpisim.analysis.curves import FRAMING, Axis, over_seeds
 from mpisim.analysis.frame import Frame, Limits
 from mpisim.analysis.link_model import Links
-from mpisim.analysis.modelled import ModelledSeconds
+from mpisim.analysis.modelled import ModelledSeconds, assumption
 from mpisim.analysis.output import write_output
 from mpisim.analysis.oversubscription import note
 from mpisim.analysis.run_groups import RunGroup, common_title, group_runs
@@ -73,6 +73,7 @@ def draw(
     named = common_title(groups) if title is None else title
     figure = _draw(groups, curves, axes, named, frame)
     remarks = [note(found) if timed else "", framing_of.note(groups, axes)]
+    remarks += [assumption(found)] if network is not None else []
     letters = int(LETTERS * figure.get_figwidth())
     style.remark(figure, "\n".join(textwrap.fill(text, letters) for text in remarks if text))
     return figure

@@ -24,9 +24,9 @@ from mpisim.runs.status import COMPLETE
 from mpisim.runs.stop import Stop
 from mpisim.runs.tables import digest, flatten, varying
 
-# Keys that do not set runs apart: what they are called, how long they are, how often they log. The
-# ranks that a run had are an attribute of its log.
-IGNORED = {"title", "plugin", "run.seed", "run.rounds", "run.log_every", "run.checkpoint_seconds"}
+# Keys that do not set runs apart: what they are called, and how long they are, unless the method
+# depends on that. The ranks that a run had are an attribute of its log.
+IGNORED = {"title", "plugin", "run.seed", "run.rounds", "run.checkpoint_seconds"}
 IGNORED |= {"run.ranks", *(f"run.stop.{field.name}" for field in dataclasses.fields(Stop))}
 ON = ("ranks", "network")  # attributes that matter where seconds are shown
 DATA = re.compile(r"sha256:(\w+)")  # in what a log says of its problem
@@ -114,7 +114,12 @@ def require_alike(
 
 def _keys(log: Log, by_ranks: bool, ignored: Collection[str]) -> dict[str, Any]:
     """What sets a run apart, but for modules of mpisim: its experiment's keys, and digests."""
-    keys = {k: v for k, v in flatten(log.config).items() if k not in ignored}
+    flat = flatten(log.config)
+    keys = {k: v for k, v in flat.items() if k not in ignored}
+    starts = flat.get("method.schedule.at")
+    lengths = [*(starts if isinstance(starts, list) else []), flat.get("method.warmup")]
+    if any(isinstance(length, float) and 0 < length < 1 for length in lengths):  # shares of it
+        keys["run.rounds"] = flat.get("run.rounds")
     if by_ranks:
         keys |= {key: log.attrs[key] for key in ON if key in log.attrs}
     if not log.config:

@@ -80,7 +80,8 @@ def _check(log: Log, lacks: str) -> int:
     with damaged(log.path):
         failed = sum(_print(text, problems) for text, problems in checks(log))
         if not failed and log.rows:
-            text = f"{', '.join(COLUMNS)}: recomputed from the seed"
+            here = [name for name in COLUMNS if name in log.columns]
+            text = f"{', '.join(here)}: recomputed from the seed"
             if lacks:
                 print(f"  --  {text}: no, {lacks}")
                 return failed

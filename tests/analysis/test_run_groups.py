@@ -63,7 +63,15 @@ def test_rows_of_a_seed_are_compared_where_both_have_one(make_log):
     k = np.arange(0, 51, 10)
     rare = {"round": k, "loss": 1 / (1 + k), "grad_norm_sq": np.exp(-0.1 * k)}
     named = ("bits_up", "bits_down", "bits_up_max", "framing_bits_up", "framing_bits_down")
-    drop = (*named, "paper_bits_up", "oracle_calls", "time_compute", "time_compress", "time_other")
+    drop = (
+        *named,
+        "paper_bits_up",
+        "messages_up",
+        "oracle_calls",
+        "time_compute",
+        "time_compress",
+        "time_other",
+    )
     drop += ("time_encode", "time_communicate", "time_decode", "time_server", "time_optimizer")
     paths = [make_log(columns=rare, drop=drop), make_log()]
     [group] = group_runs(read_all(paths))
@@ -206,3 +214,27 @@ def test_no_two_groups_share_a_label(make_log):
     ]
     found = labels(*paths)
     assert len(set(found)) == 4
+
+
+SCHEDULED = '"theory"\nschedule = { at = [0.2], factor = 0.1 }'
+
+
+@pytest.mark.parametrize(
+    ("keys", "apart"),
+    [
+        ({}, False),
+        ({"stepsize": SCHEDULED}, True),
+        ({"warmup": 0.13}, True),
+        ({"warmup": 5}, False),
+    ],
+)
+def test_shares_of_the_rounds_make_the_rounds_a_setting(make_log, keys, apart):
+    """A step that drops after a fifth of the rounds drops elsewhere in a longer run."""
+    warmup = f"\nwarmup = {keys['warmup']}" if "warmup" in keys else ""
+    step = keys.get("stepsize", f'"theory"{warmup}')
+    paths = [make_log(seed=n, rounds=30 * n, stepsize=step) for n in (1, 2)]
+    groups = group_runs(read_all(paths))
+    assert len(groups) == 1 + apart
+    if apart:
+        with pytest.raises(InputError, match=r"differ in run\.rounds: 30 and 60"):
+            one_setting(read_all(paths))

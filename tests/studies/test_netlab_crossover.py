@@ -25,7 +25,7 @@ def make_logs(make_log):
             for method, (bits, own) in METHODS.items():
                 links = 2 * 2 * (bits + EXTRA) / rate * (1 + error)
                 k = np.arange(ROUNDS + 1)
-                columns = {"bits_up": 2 * bits * k, "bits_down": 2 * bits * k}
+                columns = {"bits_up": 2 * bits * k, "bits_down": 2 * bits * k, "messages_up": 2 * k}
                 columns |= {f"framing_bits_{way}": 0 * k for way in ("up", "down")}
                 columns |= {"bits_up_max": bits * k, "time_compute": (own + links) * k}
                 path = make_log(
