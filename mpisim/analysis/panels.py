@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from mpisim.analysis import style
 from mpisim.analysis.curves import Axis, over_seeds
+from mpisim.analysis.framing import ABOVE, share
 from mpisim.analysis.legend import spread
 from mpisim.analysis.oversubscription import WHY, oversubscribed
 from mpisim.runs.log.reader import Log
@@ -87,7 +88,7 @@ def curve(
     """The runs of one setting: mean over seeds, in log space on a logarithmic axis, and a band.
 
     ``over``: keys in which they may differ, too, as in `over_seeds`. A panel that shows seconds
-    says so where runs had more ranks than cores.
+    says so where runs had more ranks than cores, and one over bits where large framing is left out.
     """
     drawn = over_seeds(logs, x, y, over)
     panel.plot(drawn.x, drawn.y, color=colour, linestyle=dash)
@@ -95,6 +96,9 @@ def curve(
         panel.fill_between(drawn.x, drawn.low, drawn.high, color=colour, alpha=0.2, linewidth=0)
     if (x.timed or y.timed) and oversubscribed(logs) and not panel.texts:
         panel.text(0.03, 0.03, WHY, fontsize=7, color=style.GREY, transform=panel.transAxes)
+    if any(share(log, x) > ABOVE for log in logs) and not panel.texts:
+        why = f"without framing, which adds over {ABOVE:.0%}"
+        panel.text(0.03, 0.03, why, fontsize=7, color=style.GREY, transform=panel.transAxes)
 
 
 def dress(panel: Any, x: Axis, y: Axis, xlabel: str, ylabel: str = "") -> None:

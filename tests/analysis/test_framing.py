@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import mpisim
+from mpisim.analysis import panels
 from mpisim.analysis.curves import SENT, Axis
 from mpisim.analysis.framing import note
 from mpisim.analysis.plot import draw
@@ -143,3 +144,16 @@ def test_report(make, tmp_path):
             "framing adds 45% to the bits sent by MARINA + RandK (K = 10); an axis" in page
         ) == there
         assert ('"bits sent per worker, with framing"' in page) == there
+
+
+@pytest.mark.parametrize(
+    ("axis", "framing", "told"),
+    [("bits_up", 144, True), ("bits_up", 16, False), ("paper_bits_up", 144, False)],
+)
+def test_a_panel_of_a_study_says_that_framing_is_left_out(make, axis, framing, told):
+    logs = read_all([make(framing)])
+    _, [[panel]] = panels.grid(1, 1)
+    for colour in ("red", "blue"):
+        panels.curve(panel, logs, Axis(axis, True), Axis("grad_norm_sq", True), colour, "-")
+    texts = [text.get_text() for text in panel.texts]
+    assert texts == ["without framing, which adds over 5%"] * told
