@@ -30,7 +30,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def export_command(args: argparse.Namespace, argv: list[str]) -> int:
     from mpisim.analysis.log_files import find
-    from mpisim.analysis.output import write_output
+    from mpisim.analysis.log_files import write_output
     from mpisim.analysis.rows import all_rows, to_csv, to_parquet
     from mpisim.runs.log.reader import read_all
 

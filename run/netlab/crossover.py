@@ -23,7 +23,7 @@ from mpisim.analysis.claims import (
 )
 from mpisim.analysis.curves import GRADIENT, Axis
 from mpisim.analysis.link_model import Links, parse
-from mpisim.analysis.modelled import ModelledSeconds
+from mpisim.analysis.link_model import ModelledSeconds
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import Log
 

@@ -9,8 +9,8 @@ import pytest
 from mpisim.analysis import latex
 from mpisim.analysis.api import table
 from mpisim.analysis.link_model import parse as links
-from mpisim.analysis.modelled import ModelledSeconds
-from mpisim.analysis.targets import parse
+from mpisim.analysis.link_model import ModelledSeconds
+from mpisim.analysis.costs import parse
 from mpisim.cli import main
 from mpisim.compressors import COMPRESSORS
 from mpisim.core.errors import InputError

@@ -8,7 +8,7 @@ import pytest
 
 from mpisim.analysis.curves import Axis, over_seeds
 from mpisim.analysis.link_model import parse
-from mpisim.analysis.modelled import ModelledSeconds
+from mpisim.analysis.link_model import ModelledSeconds
 from mpisim.analysis.report.axes import plain, y_axes
 from mpisim.analysis.report.curves import MOST
 from mpisim.analysis.report.tables import decades

@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 import pytest
 
-from mpisim.analysis.criteria import CRITERIA
+from mpisim.analysis.tune import CRITERIA
 from mpisim.analysis.tune import best
 from mpisim.cli import main
 from mpisim.core.errors import InputError
