@@ -78,7 +78,7 @@ def table(
 ) -> list[costs.TargetCost]:
     """The rounds, bits and seconds of each log until it first meets a target.
 
-    target : a level of column ``y``, or a text as for ``mpisim show --target``: "test_accuracy>=0.9"
+    target : a level of column ``y``, or a text as of ``mpisim show --target``: "loss<=0.1"
     framing : count headers, lengths and padding with the payload
     """
     text = target if isinstance(target, str) else f"{y}={float(target)!r}"

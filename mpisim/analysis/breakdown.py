@@ -9,7 +9,7 @@ import numpy as np
 
 from mpisim.analysis import style
 from mpisim.analysis.plot import check_size, check_text
-from mpisim.analysis.remarks import on_seconds
+from mpisim.analysis.remarks import about_seconds
 from mpisim.analysis.run_groups import common_title, group_runs
 from mpisim.comm.clock import PHASES
 from mpisim.core.errors import InputError
@@ -50,7 +50,7 @@ def draw(
         panel.margins(x=0.12)
         panel.set(xlabel=f"{unit} a round, on the slowest path", title=title)
         figure.legend(loc="outside upper center", ncols=len(PHASES), **LEGEND)
-        style.remark(figure, on_seconds(logs))
+        style.remark(figure, about_seconds(logs))
     return figure
 
 

@@ -16,7 +16,7 @@ from mpisim.analysis.link_model import Links, over_seconds
 from mpisim.analysis.run_groups import RunGroup, common_title, group_runs, name_of
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import Log, damaged
-from mpisim.runs.status import COMPLETE
+from mpisim.runs.signals import COMPLETE
 
 SECONDS = Axis("seconds", log=True)  # measured
 FORM = re.compile(r"\s*(?P<y>[^<>=\s]+)\s*(?P<sign><=|>=|=)\s*(?P<level>[^<>=\s]+)\s*")
@@ -170,8 +170,8 @@ def cost_table(
         head, exact = _exact(costs, network, more)
         return formatting.table(head, exact, form)
     title = common_title(groups).splitlines()
-    notes = [remarks.on_seconds(logs), remarks.on_framing(groups, [sent])]
-    notes += [remarks.on_model(logs)] if network is not None else []
+    notes = [remarks.about_seconds(logs), remarks.about_framing(groups, [sent])]
+    notes += [remarks.about_model(logs)] if network is not None else []
     head, rows = shown(costs, clock.label(logs[0]), f"kbit/worker{more.replace('_', ' ')}")
     if form == "markdown":
         rows = [[formatting.escaped(cell) for cell in row] for row in rows]

@@ -76,8 +76,8 @@ def draw(
     groups = group_runs(logs, by_ranks=timed)
     curves = [over_seeds(group.logs, *axes) for group in groups]
     figure = _draw(groups, curves, axes, {"title": common_title(groups)} | frame, size)
-    notes = [remarks.on_seconds(logs) if timed else "", remarks.on_framing(groups, axes)]
-    notes += [remarks.on_model(logs)] if network is not None else []
+    notes = [remarks.about_seconds(logs) if timed else "", remarks.about_framing(groups, axes)]
+    notes += [remarks.about_model(logs)] if network is not None else []
     letters = int(LETTERS * figure.get_figwidth())
     style.remark(figure, "\n".join(textwrap.fill(text, letters) for text in notes if text))
     return figure
@@ -104,7 +104,7 @@ def _draw(
         for place, (group, curve) in enumerate(zip(groups, curves, strict=True)):
             look = style.curve(*colour_and_dash(groups, place), place, len(groups))
             panel.plot(curve.x, curve.y, label=group.label, **look)
-            if curve.low is not None:
+            if curve.low is not None and curve.high is not None:
                 panel.fill_between(
                     curve.x, curve.low, curve.high, color=look["color"], alpha=0.18, linewidth=0
                 )

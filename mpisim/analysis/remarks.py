@@ -21,14 +21,14 @@ def oversubscribed(logs: Iterable[Log]) -> bool:
     )
 
 
-def on_seconds(logs: Sequence[Log]) -> str:
+def about_seconds(logs: Sequence[Log]) -> str:
     """Which runs' seconds say little about methods; empty where all seconds count."""
     few = sum(oversubscribed([log]) for log in logs)
     which = "the runs" if few == len(logs) else f"{few} of {len(logs)} runs"
     return f"{which} had {WHY}: their seconds are not to be compared" if few else ""
 
 
-def on_model(logs: Sequence[Log]) -> str:
+def about_model(logs: Sequence[Log]) -> str:
     """Which logs do not say how many messages were sent, which `link_model` then assumes."""
     older = [log.path for log in logs if "messages_up" not in log.columns]
     if not older:
@@ -37,7 +37,7 @@ def on_model(logs: Sequence[Log]) -> str:
     return f"{older[0]}{more}: no column messages_up: assumes a message of each worker a gather"
 
 
-def on_framing(
+def about_framing(
     groups: Sequence[RunGroup], axes: Sequence[Axis] = (SENT,), how: str = "--framing includes it"
 ) -> str:
     """Which group has most framing; empty where none is above `ABOVE` on an axis."""

@@ -19,10 +19,11 @@ import numpy as np
 from mpisim.analysis import labels
 from mpisim.core.errors import InputError
 from mpisim.runs import identity
+from mpisim.runs.identity import config_digest
+from mpisim.runs.labels import flatten, varying
 from mpisim.runs.log.reader import Log
-from mpisim.runs.status import COMPLETE
+from mpisim.runs.signals import COMPLETE
 from mpisim.runs.stop import Stop
-from mpisim.runs.tables import digest, flatten, varying
 
 # Keys that do not set runs apart: what they are called, and how long they are, unless the method
 # depends on that. The ranks that a run had are an attribute of its log.
@@ -179,7 +180,9 @@ def common_title(groups: list[RunGroup]) -> str:
     if len(titles) == 1 and "" not in titles:
         return titles.pop()
     named = [(labels.of_log(log.attrs), log.config) for log in logs]
-    methods = {names.method(str(config.get("method", {}).get("name", ""))) for names, config in named}
+    methods = {
+        names.method(str(config.get("method", {}).get("name", ""))) for names, config in named
+    }
     compressors = {names.compressor(config.get("compressor", {})) for names, config in named}
     problems = {names.problem(config.get("problem", {})) for names, config in named}
     workers = {workers_text(log) for log in logs}
@@ -310,4 +313,4 @@ def _digest_text(group: RunGroup, keys: Sequence[str]) -> str:
     """The digest that tells a group from others; of several the first is named."""
     values = [str(group.keys.get(key, "-")) for key in keys]
     more = f" and {len(keys) - 1} more" * (len(keys) > 1)
-    return f"{keys[0]}{more} = {digest(repr(values)) if more else values[0][:12]}"
+    return f"{keys[0]}{more} = {config_digest(repr(values)) if more else values[0][:12]}"

@@ -123,7 +123,7 @@ def _bits(log: Log, framing: bool) -> str:
             axes = [Axis(way, False, framing=framing) for way in ways if way in log.columns]
             cells = [f"{quantity(axis.values(log)[-1], 'bit'):>16}" for axis in axes]
             lines.append(f"  {name:<{WIDTH - 2}}{''.join(cells)}")
-    lines += filter(None, [remarks.on_framing([RunGroup([log], {})], payload)])
+    lines += filter(None, [remarks.about_framing([RunGroup([log], {})], payload)])
     return "\n".join(lines) if len(lines) > 1 else ""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -62,7 +62,7 @@ def check_installed() -> None:
 
 
 @contextmanager
-def styled(parameters: Mapping[str, Any] = RC) -> Iterator[None]:
+def styled(parameters: dict[Any, Any] = RC) -> Iterator[None]:
     """Drawing in this context looks the same whatever the user's matplotlibrc says."""
     import matplotlib
 

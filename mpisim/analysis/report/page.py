@@ -85,7 +85,7 @@ def report(
         title=title or (folder.resolve().name if folder else "mpisim"),
         data=data,
         summary=summary(logs),
-        remark=remarks.on_seconds(logs),
+        remark=remarks.about_seconds(logs),
         refused=refused,
         settings=settings(log.config for log in logs),
         sections=[_section(groups, targets) for groups in sections.values()],
@@ -142,7 +142,7 @@ def _section(groups: Sequence[RunGroup], targets: Sequence[Target]) -> dict[str,
     able = [group for group in groups if _has_rows(group, chosen)]
     return {
         "costs": shown(costs_of(able, chosen)),
-        "remark": remarks.on_framing(groups, how="an axis of the curves includes it"),
+        "remark": remarks.about_framing(groups, how="an axis of the curves includes it"),
         "bars": _bars(groups),
     }
 
