@@ -9,7 +9,7 @@ import numpy as np
 
 from mpisim.analysis.curves import Axis
 from mpisim.analysis.link_model import Links, Traffic, seconds
-from mpisim.comm.partition import starts, worker_ranks
+from mpisim.comm.side_channel import starts, worker_ranks
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import Log
 

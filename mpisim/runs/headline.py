@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mpisim.comm.partition import worker_ranks
+from mpisim.comm.side_channel import worker_ranks
 from mpisim.problems.data.registry import lookup
 from mpisim.runs.declared_labels import declared
 from mpisim.runs.experiment import Experiment

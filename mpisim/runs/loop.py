@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mpisim.comm.clock import OTHER
-from mpisim.comm.compilation import uncharged
+from mpisim.comm.clock import OTHER, uncharged
 from mpisim.core.arrays import EVALUATION, to_host
 from mpisim.core.errors import Diverged
 from mpisim.core.terminal import report

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from mpisim.comm.one_process import OneProcess
+from mpisim.comm.communicators import OneProcess
 from mpisim.core import processor
 from mpisim.runs.code import packages_of
 from mpisim.runs.declared_labels import declared

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from mpisim.comm.partition import ranks_for
-from mpisim.comm.subset import on_subset
+from mpisim.comm.communicators import on_subset
+from mpisim.comm.side_channel import ranks_for
 from mpisim.core.errors import InputError
 from mpisim.runs.experiment import Experiment
 

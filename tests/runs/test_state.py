@@ -7,7 +7,7 @@ import pytest
 
 import mpisim
 from mpisim.analysis.plugin.runs import differences
-from mpisim.comm.one_process import OneProcess
+from mpisim.comm.communicators import OneProcess
 from mpisim.methods.estimators import ESTIMATORS
 from mpisim.methods.optimizers import OPTIMIZERS
 from mpisim.runs import checkpoint

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from mpisim.analysis.plugin import compressor, problem, ranks, registered, runs
 from mpisim.analysis.plugin.outcome import Check, NotChecked, Outcome, outcome
 from mpisim.analysis.plugin.registered import Subject
-from mpisim.comm.one_process import OneProcess
+from mpisim.comm.communicators import OneProcess
 from mpisim.compressors import make
 from mpisim.core.errors import InputError
 from mpisim.core.schema import build

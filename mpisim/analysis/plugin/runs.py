@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 
 from mpisim.analysis.plugin.registered import Subject
-from mpisim.comm.one_process import OneProcess
+from mpisim.comm.communicators import OneProcess
 from mpisim.core.errors import MpisimError
 from mpisim.problems import PROBLEMS
 from mpisim.runs import api

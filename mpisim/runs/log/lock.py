@@ -9,8 +9,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mpisim.comm.communicators import side_of
 from mpisim.comm.job import on_first
-from mpisim.comm.side_channel import side_of
 from mpisim.core.atomic_file import make_folder
 from mpisim.core.errors import InputError
 from mpisim.core.file_lock import FileLock, Locked

@@ -8,8 +8,8 @@ from typing import ClassVar, Self, cast
 
 import numpy as np
 
+from mpisim.comm.network import Observer
 from mpisim.comm.star import Star
-from mpisim.comm.upload import Observer
 from mpisim.core.arrays import EVALUATION, to_host
 from mpisim.core.lanes import dot
 from mpisim.core.registry import Names
