@@ -64,6 +64,13 @@ class Mine(mpisim.Problem):
     def batch_gradients(self, x, batch):
         return self.gradients(x)
 """
+APPENDS = """
+        self.seen.append(1)
+        return self.form(draw).take(v)
+
+    def check(self):
+        self.seen = []
+"""
 # A part, what is replaced by what, the check that must fail, and why.
 MISTAKES = {
     "a missing scale": (
@@ -107,6 +114,18 @@ MISTAKES = {
         ("self.form(draw).take(v)", "self.form(draw).take(v + np.random.default_rng().normal())"),
         "the same draw gives the same message",
         "gives another message",
+    ),
+    "an attribute that is set": (
+        COMPRESSOR,
+        ("return self.form(draw).take(v)", "self.seen = v.sum()\n        return self.form(draw).take(v)"),
+        "keeps nothing",
+        "its attribute seen changes in a run, which no checkpoint holds",
+    ),
+    "a list that grows": (
+        COMPRESSOR,
+        ("        return self.form(draw).take(v)", APPENDS),
+        "keeps nothing",
+        "its attribute seen.1 changes in a run",
     ),
     "the block's mean": (
         COMPRESSOR,
