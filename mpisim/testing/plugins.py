@@ -27,7 +27,7 @@ from mpisim.runs import plugins as files
 from mpisim.runs.experiment import Experiment
 from mpisim.runs.metrics import METRICS
 from mpisim.runs.setup import Setup
-from mpisim.runs.tables import Tables
+from mpisim.runs.labels import Tables
 from mpisim.testing import runs
 from mpisim.testing.compressor import compressor_checks
 from mpisim.testing.outcome import Broken, Check, NotChecked, Outcome

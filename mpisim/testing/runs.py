@@ -22,7 +22,7 @@ from mpisim.core.imports import PACKAGE
 from mpisim.runs import api
 from mpisim.runs.experiment import Experiment
 from mpisim.runs.log.reader import read
-from mpisim.runs.tables import Tables
+from mpisim.runs.labels import Tables
 from mpisim.testing.outcome import Broken, NotChecked
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def run_job(folder: Path, plugins: Sequence[str], trials: Sequence[Trial]) -> No
 def job() -> None:
     """What each rank of `run_job` does."""
     from mpisim.runs import plugins
-    from mpisim.runs.launch import guarded
+    from mpisim.runs.process import guarded
 
     def body(comm: MPI.Intracomm) -> int:
         work = json.loads((Path(sys.argv[1]) / JOB).read_text())

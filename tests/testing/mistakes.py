@@ -117,15 +117,27 @@ MISTAKES = {
     ),
     "an attribute that is set": (
         COMPRESSOR,
-        ("return self.form(draw).take(v)", "self.seen = v.sum()\n        return self.form(draw).take(v)"),
+        (
+            "return self.form(draw).take(v)",
+            "self.seen = v.sum()\n        return self.form(draw).take(v)",
+        ),
         "keeps nothing",
-        "its attribute seen changes in a run, which no checkpoint holds",
+        "its attribute 'seen' is set in a run, but a compressor has no state",
     ),
     "a list that grows": (
         COMPRESSOR,
         ("        return self.form(draw).take(v)", APPENDS),
         "keeps nothing",
         "its attribute seen.1 changes in a run",
+    ),
+    "messages kept outside": (
+        COMPRESSOR,
+        (
+            "return self.form(draw).take(v)",
+            "KEPT.append(draw.round)\n        return self.form(draw).take(v + len({*KEPT}))",
+        ),
+        "keeps nothing",
+        "a message depends on those of earlier rounds",
     ),
     "the block's mean": (
         COMPRESSOR,
