@@ -57,7 +57,7 @@ class Permuted(Compressor):
         if self._last is None or self._last[0] != key:
             form = self._made(slice(None), self.n, *self.whole(draw))
             vars(self)["_last"] = key, form  # no state: the draw decides it
-        every = self._last[1]
+        every: SeededForm = vars(self)["_last"][1]
         ptr, indices = every.ptr, every.indices
         workers: Any = slice(draw.first, draw.first + draw.count)
         if draw.clients is not None:

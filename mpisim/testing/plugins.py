@@ -25,9 +25,9 @@ from mpisim.problems import PROBLEMS
 from mpisim.problems.data.sample import write_sample
 from mpisim.runs import plugins as files
 from mpisim.runs.experiment import Experiment
+from mpisim.runs.labels import Tables
 from mpisim.runs.metrics import METRICS
 from mpisim.runs.setup import Setup
-from mpisim.runs.labels import Tables
 from mpisim.testing import runs
 from mpisim.testing.compressor import compressor_checks
 from mpisim.testing.outcome import Broken, Check, NotChecked, Outcome
@@ -145,7 +145,7 @@ def _in_one_process(subject: Subject, trials: list[Trial]) -> Iterator[Outcome]:
     name, titles = str(subject), ", ".join(trial.title for trial in trials)
     yield Check(f"runs ({titles})", _over(trials, Trial.run)).outcome(name)
     for trial in trials:
-        if trial.optional and trial.why:
+        if trial.refused:
             yield Outcome(name, f"runs {trial.title}", "not checked", trial.why)
     if subject.kind == "method":
         yield Check('stepsize = "theory" is a number > 0', lambda: _theory(trials)).outcome(name)
@@ -158,7 +158,7 @@ def _over(trials: list[Trial], check: Callable[[Trial], None]) -> Callable[[], N
 
     def checked() -> None:
         for trial in trials:
-            if trial.optional and trial.why:
+            if trial.refused:
                 continue
             try:
                 if check is not Trial.run and trial.why:
@@ -239,7 +239,7 @@ def experiments(subject: Subject, sample: Path) -> Iterator[tuple[str, Tables]]:
 
 
 def _tables(problem: dict, method: dict, compressor: dict) -> Tables:
-    method, run = {"stepsize": STEP} | method, {"seed": 3}
+    method, run = {"stepsize": STEP} | method, {"rounds": runs.LAST, "seed": 3}
     return {"problem": problem, "method": method, "compressor": compressor, "run": run}
 
 

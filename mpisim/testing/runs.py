@@ -21,8 +21,8 @@ from mpisim.core.errors import MpisimError
 from mpisim.core.imports import PACKAGE
 from mpisim.runs import api
 from mpisim.runs.experiment import Experiment
-from mpisim.runs.log.reader import read
 from mpisim.runs.labels import Tables
+from mpisim.runs.log.reader import read
 from mpisim.testing.outcome import Broken, NotChecked
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Trial:
     """An experiment whose runs are compared.
 
     stem : of its logs: STEM.NAME.h5
-    optional : it combines what need not go together
+    optional : it combines what need not go together; refused : and does not
     why : it does not run; empty if it does
     """
 
@@ -89,6 +89,7 @@ class Trial:
     tables: Tables
     stem: Path
     optional: bool = False
+    refused: bool = False
     why: str = "did not run"
 
     def log(self, name: str) -> Path:
@@ -101,7 +102,7 @@ class Trial:
             for name, rounds in (("complete", LAST), ("part", FIRST), ("moved", FIRST)):
                 run(self.tables, self.log(name), rounds=rounds)
         except MpisimError as error:
-            self.why = str(error)
+            self.why, self.refused = str(error), self.optional
             if not self.optional:
                 raise
         else:
@@ -176,7 +177,7 @@ def run_job(folder: Path, plugins: Sequence[str], trials: Sequence[Trial]) -> No
 def job() -> None:
     """What each rank of `run_job` does."""
     from mpisim.runs import plugins
-    from mpisim.runs.process import guarded
+    from mpisim.runs.host import guarded
 
     def body(comm: MPI.Intracomm) -> int:
         work = json.loads((Path(sys.argv[1]) / JOB).read_text())
