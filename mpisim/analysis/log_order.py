@@ -8,8 +8,7 @@ from typing import Any
 
 from mpisim.core import toml
 from mpisim.core.errors import InputError
-from mpisim.runs.log.isolated import DAMAGE, run_isolated
-from mpisim.runs.log.untrusted import opened
+from mpisim.runs.log.untrusted import DAMAGE, opened, run_isolated
 from mpisim.runs.tables import flatten, varying
 
 FIRST = ("method.name", "compressor.name", "problem.name", "problem.data")

@@ -16,7 +16,7 @@ from mpisim.core.terminal import report
 from mpisim.runs.end import End
 from mpisim.runs.evaluation import Row
 from mpisim.runs.experiment import Experiment
-from mpisim.runs.log.lock import locked
+from mpisim.runs.log.writer import locked
 from mpisim.runs.poll import Poll
 from mpisim.runs.ranks import on_own_ranks
 from mpisim.runs.record import Output, Record
