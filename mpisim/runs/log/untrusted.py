@@ -16,6 +16,7 @@ import stat
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TypeVar
@@ -95,7 +96,7 @@ def run_each(paths: Sequence[Path], read: Callable[[Path], T]) -> list[T | Input
     for first in range(0, len(paths), TOGETHER):
         some = paths[first : first + TOGETHER]
         try:
-            results += run_isolated(some[0], lambda some=some: [attempt(path) for path in some])
+            results += run_isolated(some[0], partial(list, map(attempt, some)))
         except Crashed as error:  # alone, each is read whatever the others do
             results += [r for p in some for r in run_each([p], read)] if some[1:] else [error]
     return results
