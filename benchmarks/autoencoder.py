@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.common import later_round_seconds, result, seconds, turns, write
 from mpisim.problems.data.find import available
-from mpisim.runs.cache import ProblemCache
+from mpisim.runs.setup import ProblemCache
 
 ROUNDS = 6
 CHUNK = 100  # workers whose images are dense at the same time

@@ -14,11 +14,10 @@ from mpi4py import MPI
 from mpisim.comm.star import Star
 from mpisim.core.errors import InputError
 from mpisim.problems.data.find import find
-from mpisim.runs.cache import ProblemCache
 from mpisim.runs.experiment import parse
 from mpisim.runs.loop import run_rounds
 from mpisim.runs.record import Output
-from mpisim.runs.setup import Setup
+from mpisim.runs.setup import ProblemCache, Setup
 from mpisim.runs.signals import StopSignals
 
 TURNS = 5

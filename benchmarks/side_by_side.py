@@ -18,10 +18,10 @@ from mpi4py import MPI
 
 from benchmarks.common import result, write
 from mpisim.problems.data.find import available
+from mpisim.runs.labels import Tables
 from mpisim.runs.sweep.executor import sweep
 from mpisim.runs.sweep.grid import read
 from mpisim.runs.sweep.points import Spread
-from mpisim.runs.tables import Tables
 
 RUN = Path(__file__).resolve().parents[1] / "run"
 SHOWN = ("qsgd", "block-quant-plus")  # the compressors of SAQ's Figure 4

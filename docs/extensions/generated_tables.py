@@ -25,8 +25,7 @@ from mpisim.analysis.claims import summary
 from mpisim.analysis.markdown import table
 from mpisim.cli import entry
 from mpisim.runs.log.schema import CUMULATIVE, ITERATE, REFERENCE, WORKERS, Column
-from mpisim.runs.metrics import METRICS
-from mpisim.runs.metrics.base import Tests
+from mpisim.runs.metrics import METRICS, Tests
 
 HELD = r"(?P<held>\n\n(?:(?!<!-- generated).)*?\n\n<!-- end -->$)"
 MARK = re.compile(rf"^<!-- generated: (?P<name>\w+) -->${HELD}?", re.M | re.S)

@@ -18,7 +18,7 @@ from mpisim.analysis.run_groups import RunGroup, common_title, group_runs
 from mpisim.analysis.targets import SECONDS, Target, TargetCost, cost_to_reach, name_of
 from mpisim.analysis.text import UNKNOWN, columns
 from mpisim.runs.log.reader import Log, damaged
-from mpisim.runs.status import COMPLETE
+from mpisim.runs.signals import COMPLETE
 
 COSTS = ("round", "bits_per_worker", "seconds")
 LONG = 1e4  # from here on numbers are shown without a fraction

@@ -8,9 +8,9 @@ from typing import Any
 
 from mpisim.core import toml
 from mpisim.core.errors import InputError
+from mpisim.runs.labels import flatten, varying
 from mpisim.runs.log.isolated import DAMAGE, run_isolated
 from mpisim.runs.log.untrusted import opened
-from mpisim.runs.tables import flatten, varying
 
 FIRST = ("method.name", "compressor.name", "problem.name", "problem.data")
 LAST = ("run.seed",)

@@ -19,10 +19,11 @@ import numpy as np
 from mpisim.analysis import labels
 from mpisim.core.errors import InputError
 from mpisim.runs import identity
+from mpisim.runs.identity import config_digest
+from mpisim.runs.labels import flatten, varying
 from mpisim.runs.log.reader import Log
-from mpisim.runs.status import COMPLETE
+from mpisim.runs.signals import COMPLETE
 from mpisim.runs.stop import Stop
-from mpisim.runs.tables import digest, flatten, varying
 
 # Keys that do not set runs apart: what they are called, and how long they are, unless the method
 # depends on that. The ranks that a run had are an attribute of its log.
@@ -291,4 +292,4 @@ def _digest_text(group: RunGroup, keys: Sequence[str]) -> str:
     """The digest that tells a group from others; of several the first is named."""
     values = [str(group.keys.get(key, "-")) for key in keys]
     more = f" and {len(keys) - 1} more" * (len(keys) > 1)
-    return f"{keys[0]}{more} = {digest(repr(values)) if more else values[0][:12]}"
+    return f"{keys[0]}{more} = {config_digest(repr(values)) if more else values[0][:12]}"

@@ -15,11 +15,11 @@ from mpisim.analysis.run_groups import IGNORED, groups_of, once, require_alike
 from mpisim.core.atomic_file import write_json
 from mpisim.core.errors import InputError
 from mpisim.core.schema import choose
+from mpisim.runs.labels import differences, flatten
 from mpisim.runs.log.reader import Log, damaged, read_experiments
-from mpisim.runs.status import COMPLETE
+from mpisim.runs.signals import COMPLETE
 from mpisim.runs.stop import DIVERGENCE, stop_of
 from mpisim.runs.sweep.points import Point
-from mpisim.runs.tables import differences, flatten
 
 SUMMARY = "tune.json"
 # Keys that may differ between the runs that are compared.

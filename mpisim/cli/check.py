@@ -21,7 +21,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def check_command(args: argparse.Namespace, argv: list[str]) -> int:
     """Print a line for each check; 1 if one failed."""
     require_mpi()
-    from mpisim.runs.launch import guarded
+    from mpisim.runs.host import guarded
 
     def body(comm) -> int:
         from mpisim.analysis.plugin.check import check

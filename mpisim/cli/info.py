@@ -10,7 +10,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def info_command(args: argparse.Namespace, argv: list[str]) -> int:
-    from mpisim.runs.sysinfo import info_text
+    from mpisim.runs.host import info_text
 
     print(info_text())
     return 0

@@ -118,7 +118,7 @@ def on_all_ranks(args: argparse.Namespace, body: Callable[..., int]) -> int:
     """Load the plugins and call ``body`` on all ranks; the exit code."""
     require_mpi()
     from mpisim.runs import plugins
-    from mpisim.runs.launch import guarded
+    from mpisim.runs.host import guarded
 
     def with_plugins(comm) -> int:
         plugins.load(args.plugin)

@@ -12,7 +12,7 @@ from mpisim.comm import launcher
 from mpisim.core.terminal import is_terminal
 
 if TYPE_CHECKING:
-    from mpisim.runs.end import End
+    from mpisim.runs.evaluation import End
     from mpisim.runs.experiment import Experiment
 
 
@@ -46,7 +46,7 @@ def run_command(args: argparse.Namespace, argv: list[str]) -> int:
     def body(comm) -> int:
         from mpisim.runs.loop import run
         from mpisim.runs.record import Output
-        from mpisim.runs.status import EXIT_CODES, STOPPED
+        from mpisim.runs.signals import EXIT_CODES, STOPPED
 
         if isinstance(found, Exception):
             raise found
@@ -65,7 +65,7 @@ def _read(args: argparse.Namespace) -> tuple[Experiment, Path] | Exception:
     """The experiment and its log, or why there is none, which all ranks report together."""
     from mpisim.runs import plugins
     from mpisim.runs.experiment import read
-    from mpisim.runs.tables import digest
+    from mpisim.runs.identity import config_digest
 
     workers = [] if args.workers is None else [f"problem.workers={args.workers}"]
     try:
@@ -75,12 +75,12 @@ def _read(args: argparse.Namespace) -> tuple[Experiment, Path] | Exception:
         return error
     stem = args.file.stem if args.file else experiment.method.name
     # with the hash of the experiment: other experiments have other logs
-    return experiment, args.out or Path("logs") / f"{stem}-{digest(experiment.to_toml())}.h5"
+    return experiment, args.out or Path("logs") / f"{stem}-{config_digest(experiment.to_toml())}.h5"
 
 
 def _announce(experiment: Experiment, out: Path) -> None:
     """What runs and where the log goes: under mpirun, which shows nothing by itself, or live."""
-    from mpisim.runs.headline import headline
+    from mpisim.runs.preview import headline
 
     if launcher.launched() or is_terminal(sys.stdout):
         print(headline(experiment, launcher.size(), out), flush=True)

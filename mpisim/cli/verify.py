@@ -36,7 +36,7 @@ def verify_command(args: argparse.Namespace, argv: list[str]) -> int:
         from mpisim.analysis.verify.rerun import rerun, tables_of
         from mpisim.comm.job import on_first
         from mpisim.runs import plugins
-        from mpisim.runs.status import EXIT_CODES, STOPPED
+        from mpisim.runs.signals import EXIT_CODES, STOPPED
 
         log = on_first(comm, lambda: read(args.log))
         named = log.config.get("plugin", [])

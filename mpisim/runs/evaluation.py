@@ -1,4 +1,6 @@
-"""The row of x^k: f and its gradient over all workers, and the cost until x^k was known."""
+"""The row of x^k (f and its gradient over all workers, and the cost until x^k was known), and how
+a run ended.
+"""
 
 from __future__ import annotations
 
@@ -150,3 +152,23 @@ def _away(x: np.ndarray, f: float, reference: tuple[np.ndarray, float] | None) -
     x_star, f_star = reference
     away = to_host(x, EVALUATION) - x_star
     return f - f_star, float(dot(away, away))
+
+
+@dataclasses.dataclass(frozen=True)
+class End:
+    """How a run ended: the status, the last row, and its x^k, shape (d,).
+
+    before : the log was complete, and nothing ran
+    stopped_by : "rounds", or the condition of ``run.stop`` that the last row met; empty unless the
+        run is done
+
+    Rank 0 has the log's attributes and, with ``Output.keep``, its columns; other ranks have none.
+    """
+
+    status: str
+    row: Row
+    x: np.ndarray
+    stopped_by: str = ""
+    columns: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
+    attributes: dict[str, Any] = dataclasses.field(default_factory=dict)
+    before: bool = False

@@ -131,6 +131,11 @@ class Experiment:
             "run": self.run.table(),
         }
 
+    @property
+    def compressors(self) -> list[Compressor]:
+        """The compressor, then those inside it."""
+        return _nested(self.compressor)
+
     @classmethod
     def load(cls, path: str | os.PathLike, settings: Sequence[str] = ()) -> Experiment:
         """From a TOML file; ``settings``, ``TABLE.KEY=VALUE``, override it."""
@@ -202,6 +207,13 @@ def _named(part: Any) -> dict[str, Any]:
     fields = {f.name.rstrip("_"): getattr(part, f.name) for f in dataclasses.fields(part) if f.init}
     tables = {k: _named(v) if isinstance(v, Compressor) else v for k, v in fields.items()}
     return {"name": part.name, **tables}
+
+
+def _nested(compressor: Any) -> list[Compressor]:
+    """A compressor and those inside it."""
+    values = (getattr(compressor, field.name) for field in dataclasses.fields(compressor))
+    inner = [_nested(value) for value in values if dataclasses.is_dataclass(value)]
+    return [compressor, *(one for many in inner for one in many)]
 
 
 def _without_none(table: dict[str, Any]) -> dict[str, Any]:

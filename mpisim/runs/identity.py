@@ -6,19 +6,25 @@ processor) may differ if a user accepts the change, which is then recorded.
 
 from __future__ import annotations
 
+import copy
+import hashlib
+import inspect
 import json
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from mpisim.core import processor
 from mpisim.core.errors import InputError
+from mpisim.core.imports import digest, file_of, imports, short
+from mpisim.core.packages import package_of
 from mpisim.core.schema import flat
-from mpisim.runs import code
 from mpisim.runs.experiment import Experiment
-from mpisim.runs.sysinfo import version
-from mpisim.runs.tables import BUDGET
+from mpisim.runs.host import version
+from mpisim.runs.metrics import METRICS
 
+BUDGET = ("run.rounds", "run.stop")  # how long a run is, and nothing about what it does
 # What may differ on resume, with the keys in such a table.
 FREE = (*BUDGET, "run.checkpoint_seconds", "run.layout", "run.ranks", "title", "plugin")
 LIBRARIES = ("numpy", "scipy", "numba", "llvmlite")  # their versions may change the last bits
@@ -48,10 +54,10 @@ def must_agree(table: Mapping[str, str]) -> dict[str, str]:
 
 def executed_by(experiment: Experiment) -> dict[str, str]:
     """What executes an experiment in this process, by name."""
-    modules = code.modules(experiment)
-    found = {f"module {name}": text for name, text in modules.items()}
+    sources = modules(experiment)
+    found = {f"module {name}": text for name, text in sources.items()}
     found |= {f"library {name}": version(name) for name in LIBRARIES}
-    return found | {"processor": _processor(experiment, modules)}
+    return found | {"processor": _processor(experiment, sources)}
 
 
 def _processor(experiment: Experiment, modules: Iterable[str]) -> str:
@@ -59,7 +65,7 @@ def _processor(experiment: Experiment, modules: Iterable[str]) -> str:
 
     Of a plugin nobody knows this.
     """
-    parts = [experiment.problem, *code.nested(experiment.compressor)]
+    parts: list[Any] = [experiment.problem, *experiment.compressors]
     ours = all(name.partition(".")[0] == "mpisim" for name in modules)
     if ours and all(part.portable for part in parts):
         return platform.machine()
@@ -111,3 +117,86 @@ def of_log(attributes: Mapping[str, Any]) -> dict[str, str]:
 
 def _acceptable(name: str) -> bool:
     return name.split(" ", 1)[0] in ACCEPTABLE
+
+
+# The modules of this room that decide values. Others write, read, and report them.
+ROUNDS = ("setup", "loop", "run_state", "evaluation", "stop", "metrics")
+REGISTRIES = (
+    "mpisim",
+    "mpisim.problems",
+    "mpisim.compressors",
+    "mpisim.methods.estimators",
+    "mpisim.wire.placed",
+)
+ELSEWHERE = ("mpisim.runs", "mpisim.analysis", "mpisim.cli")  # never followed
+
+
+def modules(experiment: Experiment) -> dict[str, str]:
+    """{module: digest} of all that the experiment executes, sorted by name.
+
+    From the classes that it names, and from the rounds' own modules, imports are followed inside
+    the package, and inside the folder of a plugin. `REGISTRIES` count, but are not followed: they
+    import every class that an experiment could have named.
+    """
+    found: dict[str, str] = {}
+    waiting = [*(f"mpisim.runs.{name}" for name in ROUNDS), *_named(experiment)]
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        path = file_of(name)
+        found[name] = digest(path) if path else _unsaved(name, experiment)
+        if path and name not in REGISTRIES:
+            waiting += [other for other in imports(name, path) if not _elsewhere(other)]
+    return dict(sorted(found.items()))
+
+
+def packages_of(execution: Iterable[str]) -> list[str]:
+    """Name and version of the packages of plugins among ``module NAME``, each once."""
+    modules = (name.removeprefix("module ") for name in execution if name.startswith("module "))
+    return list(dict.fromkeys(filter(None, map(package_of, modules))))
+
+
+def _named(experiment: Experiment) -> Iterator[str]:
+    """The modules of the classes and plugins that the experiment names."""
+    for kind in _classes(experiment):
+        yield kind.__module__
+    for plugin in experiment.plugin:
+        yield Path(plugin).stem if plugin.endswith(".py") else plugin
+
+
+def _classes(experiment: Experiment) -> list[type]:
+    method, columns = experiment.method, experiment.run.columns or ()
+    parts = [experiment.problem, method.estimator, method.optimizer, method.schedule]
+    return [
+        *map(type, parts),
+        *map(type, experiment.compressors),
+        *(METRICS[name] for name in columns),
+    ]
+
+
+def _elsewhere(name: str) -> bool:
+    return any(name == room or name.startswith(room + ".") for room in ELSEWHERE)
+
+
+def _unsaved(name: str, experiment: Experiment) -> str:
+    """The digest of an experiment's classes in a notebook or in the script that runs it."""
+    own = [kind for kind in _classes(experiment) if kind.__module__ == name]
+    try:
+        text = "".join(inspect.getsource(kind) for kind in own)
+    except (OSError, TypeError):
+        return "unknown"
+    return short(text.encode())
+
+
+def without_budget(tables: dict[str, Any]) -> str:
+    """The same text for resolved experiments that differ in `BUDGET` alone."""
+    rest = copy.deepcopy(tables)
+    for table, key in (name.split(".") for name in BUDGET):
+        rest.get(table, {}).pop(key, None)
+    return json.dumps(rest, sort_keys=True, default=str)
+
+
+def config_digest(config: str) -> str:
+    """Eight hexadecimal digits that identify a resolved experiment in the name of its log."""
+    return hashlib.sha256(config.encode()).hexdigest()[:8]

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from mpisim.compressors.base import Compressor
+from mpisim.methods.estimators.base import Estimator
 from mpisim.methods.names import METHODS
+from mpisim.runs.experiment import Experiment
 
 PARAMETERS = {
     "k": "K",
@@ -33,7 +36,7 @@ PARAMETERS = {
 class Labels:
     """The names in one log, which keeps those that its classes declare.
 
-    declared : see `mpisim.runs.declared_labels`; older logs have nothing but mpisim's own names
+    declared : see `mpisim.runs.labels`; older logs have nothing but mpisim's own names
     """
 
     def __init__(self, declared: Mapping[str, Any]):
@@ -150,3 +153,58 @@ def number(value: Any) -> str:
     if isinstance(value, float) and math.isfinite(value):
         return f"{value:.4g}"
     return str(value)
+
+
+def declared(experiment: Experiment) -> dict[str, Any]:
+    """What the log attribute ``labels`` holds as JSON, for `mpisim.runs.labels.Labels`.
+
+    method, problem : their labels
+    letters : {key: letter} of the method's parameters
+    compressors : {name: [label, letters]} of the compressor and those inside it
+    """
+    name, estimator = experiment.method.name, type(experiment.method.estimator)
+    return {
+        "method": METHODS[name].label if METHODS.here(name) else name,
+        "letters": _own_letters(estimator),
+        "problem": experiment.problem.title or experiment.problem.name,
+        "compressors": {c.name: _of_class(type(c)) for c in experiment.compressors},
+    }
+
+
+def _own_letters(estimator: type[Estimator]) -> dict[str, str]:
+    """The letters that a method declares, without those that all methods have in tables."""
+    common = Estimator.letters.items()
+    return {key: letter for key, letter in estimator.letters.items() if (key, letter) not in common}
+
+
+def _of_class(compressor: type[Compressor]) -> list[Any]:
+    """Label and letters of a compressor's class."""
+    letters = compressor.letters
+    return [compressor.title or compressor.name, None if letters is None else dict(letters)]
+
+
+Tables = dict[str, Any]
+
+
+def flatten(tables: Tables, prefix: str = "") -> dict[str, Any]:
+    """``{"a": {"b": 1}}`` as ``{"a.b": 1}``; ``method.stepsize`` stays one value."""
+    flat: dict[str, Any] = {}
+    for key, value in tables.items():
+        if isinstance(value, dict) and prefix + key != "method.stepsize":
+            flat |= flatten(value, f"{prefix}{key}.")
+        else:
+            flat[prefix + key] = value
+    return flat
+
+
+def varying(many: Sequence[dict[str, Any]]) -> list[str]:
+    """Keys whose values are not equal in all flat tables; a missing key differs from any value."""
+    names = dict.fromkeys(name for one in many for name in one)
+    return [n for n in names if len({repr(one[n]) if n in one else None for one in many}) > 1]
+
+
+def differences(many: Sequence[Tables]) -> list[dict[str, Any]]:
+    """For each of ``many`` its values of the keys that vary, by TABLE.KEY."""
+    flat = [flatten(tables) for tables in many]
+    varied = varying(flat)
+    return [{n: one[n] for n in varied if n in one} for one in flat]

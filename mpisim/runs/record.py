@@ -15,18 +15,16 @@ from mpisim.core.atomic_file import make_folder
 from mpisim.core.errors import InputError, OutputError
 from mpisim.core.terminal import one_line, report
 from mpisim.runs import checkpoint
+from mpisim.runs.attributes import PENDING, Durations, attributes_of
 from mpisim.runs.checkpoint import State
-from mpisim.runs.durations import PENDING, Durations
-from mpisim.runs.end import End
-from mpisim.runs.evaluation import Row
+from mpisim.runs.evaluation import End, Row
+from mpisim.runs.host import Place, here
 from mpisim.runs.log import journal
 from mpisim.runs.log.journal import Mark
 from mpisim.runs.log.lock import lock_of
 from mpisim.runs.log.schema import columns, row_type
 from mpisim.runs.log.writer import LogWriter, require_new
-from mpisim.runs.placement import Place, here
 from mpisim.runs.progress import Progress
-from mpisim.runs.provenance import attributes_of
 from mpisim.runs.rehearsal import Rehearsal
 from mpisim.runs.resume import Found, Resumption, nothing
 from mpisim.runs.setup import Setup

@@ -21,8 +21,7 @@ from mpisim.core.errors import InputError
 from mpisim.core.schema import flat, require
 from mpisim.runs import checkpoint, identity
 from mpisim.runs.checkpoint import Checkpoint, State
-from mpisim.runs.end import End
-from mpisim.runs.evaluation import Row
+from mpisim.runs.evaluation import End, Row
 from mpisim.runs.experiment import Experiment, Run
 from mpisim.runs.log import journal, reader
 from mpisim.runs.log.isolated import DAMAGE

@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM end a run at the end of a round, with the log complete."""
+"""How runs end: by SIGINT or SIGTERM with a complete log, say; the status, and the exit code."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from time import monotonic
 from types import FrameType
 from typing import Any
 
+from mpisim.core.errors import Diverged, InputError
 from mpisim.core.terminal import one_line
 from mpisim.runs.ctrl_c import LastWords
 
@@ -93,3 +94,13 @@ class StopSignals:
     def status(number: int) -> str:
         """The log's status after signal ``number``."""
         return STATUS[signal.Signals(number)]
+
+
+COMPLETE = ("done", "diverged")  # a sweep never runs these again
+STOPPED = tuple(STATUS.values())  # by a signal
+EXIT_CODES = {
+    "done": 0,
+    "diverged": Diverged.exit_code,
+    "skipped": InputError.exit_code,
+    **{status: 128 + number for number, status in STATUS.items()},
+}

@@ -27,7 +27,7 @@ from mpisim.core.rng import Draw, Streams
 from mpisim.methods.estimators.base import estimator
 from mpisim.methods.estimators.diana import Diana
 from mpisim.runs.experiment import parse
-from mpisim.runs.launch import guarded
+from mpisim.runs.host import guarded
 from mpisim.runs.log.reader import Log, read
 from mpisim.runs.setup import Setup
 from mpisim.runs.sweep.executor import sweep

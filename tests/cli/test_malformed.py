@@ -51,7 +51,7 @@ def test_too_little_memory_is_one_line(tmp_path, capfd, monkeypatch):
         raise MemoryError("Unable to allocate 745 GiB")
 
     prepare(tmp_path)
-    monkeypatch.setattr("mpisim.runs.cache.ProblemCache.problem", load)
+    monkeypatch.setattr("mpisim.runs.setup.ProblemCache.problem", load)
     code = main(["run", str(tmp_path / "good.toml"), "--out", str(tmp_path / "log.h5")])
     code, line = one_line(code, capfd)
     assert code == 1 and "out of memory: Unable to allocate 745 GiB" in line

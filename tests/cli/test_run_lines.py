@@ -13,7 +13,7 @@ import pytest
 from mpisim.cli import main
 from mpisim.comm import launcher
 from mpisim.runs.experiment import parse
-from mpisim.runs.headline import headline
+from mpisim.runs.preview import headline
 from tests.comm.jobs import ROOT
 from tests.helpers import table
 

@@ -12,8 +12,8 @@ from mpisim.core import processor
 from mpisim.core.errors import InconsistentRanks
 from mpisim.problems.least_squares import LeastSquares
 from mpisim.problems.torch.problem import Torch
-from mpisim.runs import sysinfo
-from mpisim.runs.sysinfo import software, source
+from mpisim.runs import host
+from mpisim.runs.host import software, source
 from tests.comm.jobs import HANG_SECONDS
 from tests.helpers import run_tables, table
 
@@ -86,7 +86,7 @@ def test_software_tells_another_source_with_the_same_version(monkeypatch, tmp_pa
     assert {"mpisim", "Python", "numpy", "h5py", "mpi4py", "MPI"} <= own.keys()
     assert own == software() and "\n" not in str(own)
     (tmp_path / "__init__.py").write_text("__version__ = 1")
-    monkeypatch.setattr(sysinfo, "PACKAGE", tmp_path)
+    monkeypatch.setattr(host, "PACKAGE", tmp_path)
     source.cache_clear()
     try:
         assert software()["mpisim"] != own["mpisim"]

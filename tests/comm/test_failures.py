@@ -73,7 +73,7 @@ def test_divergence_is_exit_code_3(tmp_path):
 
 CRASH = """
 import ctypes
-from mpisim.runs.launch import guarded
+from mpisim.runs.host import guarded
 guarded(lambda comm: ctypes.string_at(0))
 """
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from mpi4py import MPI
 
 from mpisim.cli import main
-from mpisim.runs import launch
+from mpisim.runs import host
 
 FOLDERS = Path(sys.argv[1])  # with the folders 0 and 1
 RUN = [
@@ -24,7 +24,7 @@ RUN = [
 odd = MPI.COMM_WORLD.rank == 1
 os.environ["MPISIM_DATA"] = str(FOLDERS / str(int(odd)))
 codes = [main(RUN)]
-own = launch.software()
-launch.software = lambda: own | ({"numpy": "1.0"} if odd else {})
+own = host.software()
+host.software = lambda: own | ({"numpy": "1.0"} if odd else {})
 codes.append(main(RUN))
 sys.exit(codes != [2, 2])

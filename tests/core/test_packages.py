@@ -17,7 +17,7 @@ from mpisim.core.registry import Names
 from mpisim.methods.estimators import ESTIMATORS
 from mpisim.methods.names import METHODS
 from mpisim.runs import plugins
-from mpisim.runs.code import packages_of
+from mpisim.runs.identity import packages_of
 from tests.runs.sweep.support import BASE
 from tests.runs.test_plugins import PLUGIN
 

@@ -11,8 +11,8 @@ from mpisim.core.errors import InputError
 from mpisim.core.rng import Streams
 from mpisim.core.select import BLOCK, FEW, largest
 from mpisim.problems import PROBLEMS
+from mpisim.runs.minimiser import minimiser
 from mpisim.theory import smoothness
-from mpisim.theory.minimiser import minimiser
 from tests.helpers import columns, run_tables, table
 from tests.problems.support import LocalStar
 

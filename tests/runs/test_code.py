@@ -13,7 +13,7 @@ from mpi4py import MPI
 from mpisim.core import imports
 from mpisim.core.errors import InputError
 from mpisim.methods.names import METHODS, UNCOMPRESSED
-from mpisim.runs import code, plugins
+from mpisim.runs import identity, plugins
 from mpisim.runs.experiment import parse
 from mpisim.runs.loop import run_rounds
 from mpisim.runs.record import Output
@@ -30,26 +30,19 @@ REPORTS = (
     "mpisim.comm.job",
     "mpisim.core.cores",
     "mpisim.core.processor",
-    "mpisim.runs.cache",
+    "mpisim.runs.attributes",
     "mpisim.runs.checkpoint",
-    "mpisim.runs.code",
-    "mpisim.runs.durations",
     "mpisim.runs.ctrl_c",
-    "mpisim.runs.end",
-    "mpisim.runs.git",
     "mpisim.runs.experiment",
+    "mpisim.runs.host",
     "mpisim.runs.identity",
-    "mpisim.runs.declared_labels",
+    "mpisim.runs.labels",
     "mpisim.runs.log.schema",
-    "mpisim.runs.placement",
-    "mpisim.runs.poll",
     "mpisim.runs.progress",
-    "mpisim.runs.provenance",
     "mpisim.runs.record",
     "mpisim.runs.rehearsal",
     "mpisim.runs.resume",
     "mpisim.runs.signals",
-    "mpisim.runs.sysinfo",
 )
 
 
@@ -94,7 +87,7 @@ def test_no_module_that_runs_is_missing():
         except InputError:
             continue
         tried += 1
-        left = ran - set(code.modules(parse(tables))) - set(REPORTS)
+        left = ran - set(identity.modules(parse(tables))) - set(REPORTS)
         if left:
             missing[str(tables["method"]) + str(tables.get("compressor"))] = left
     assert tried > 60
@@ -103,7 +96,7 @@ def test_no_module_that_runs_is_missing():
 
 def test_no_other_compressor_problem_or_method_counts():
     randk = table({"name": "dcgd", "stepsize": 0.1}, {"name": "randk", "k": 3})
-    found = set(code.modules(parse(randk)))
+    found = set(identity.modules(parse(randk)))
     assert {"mpisim.compressors.sparse", "mpisim.problems.nonconvex", "mpisim.comm.star"} <= found
     assert not found & {
         "mpisim.compressors.sign",
@@ -117,15 +110,15 @@ def test_no_other_compressor_problem_or_method_counts():
 
 def test_an_edit_shows_in_its_module_only(tmp_path, monkeypatch):
     experiment = parse(table({"name": "dcgd", "stepsize": 0.1}, {"name": "randk", "k": 3}))
-    before = code.modules(experiment)
+    before = identity.modules(experiment)
     shutil.copytree(imports.PACKAGE, tmp_path / "mpisim", ignore=shutil.ignore_patterns("*.nb?"))
     monkeypatch.setattr(imports, "PACKAGE", tmp_path / "mpisim")
-    assert code.modules(experiment) == before
+    assert identity.modules(experiment) == before
     edited = tmp_path / "mpisim" / "core" / "ordered_sums.py"
     edited.write_text(edited.read_text() + "# an edit\n")
     for cached in (imports.digest, imports.imports):
         cached.cache_clear()
-    after = code.modules(experiment)
+    after = identity.modules(experiment)
     assert {name for name in before if before[name] != after[name]} == {"mpisim.core.ordered_sums"}
 
 
@@ -154,12 +147,12 @@ def plugin(tmp_path):
 def test_a_plugin_counts_with_the_neighbours_that_it_imports(plugin):
     plugins.load([str(plugin)])
     tables = table({"name": "dcgd", "stepsize": 0.1}, {"name": plugin.stem})
-    found = code.modules(parse(tables))
+    found = identity.modules(parse(tables))
     own = {name for name in found if not name.startswith("mpisim")}
     assert own == {plugin.stem, f"helper_of_{plugin.stem}"}
-    other = code.modules(parse(tables | {"compressor": {"name": "identity"}}))
+    other = identity.modules(parse(tables | {"compressor": {"name": "identity"}}))
     assert all(name.startswith("mpisim") for name in other)
-    named = code.modules(
+    named = identity.modules(
         parse(tables | {"compressor": {"name": "identity"}, "plugin": str(plugin)})
     )
     assert plugin.stem in named  # it is asked for, whatever it is for

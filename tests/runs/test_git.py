@@ -2,7 +2,7 @@
 
 import subprocess
 
-from mpisim.runs.git import commit, is_committed
+from mpisim.runs.host import commit, is_committed
 
 
 def git(folder, *words):

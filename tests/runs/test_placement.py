@@ -3,7 +3,7 @@
 import h5py
 import pytest
 
-from mpisim.runs.placement import Place, here, hosts, oversubscribed
+from mpisim.runs.host import Place, here, hosts, oversubscribed
 from tests.helpers import run_tables, table
 
 FOUR = {0, 1, 2, 3}

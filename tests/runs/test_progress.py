@@ -5,8 +5,7 @@ import timeit
 
 import pytest
 
-from mpisim.runs.progress import Progress, duration, quantity
-from mpisim.runs.status_line import ERASE_LINE
+from mpisim.runs.progress import ERASE_LINE, Progress, duration, quantity
 
 
 class Clock:

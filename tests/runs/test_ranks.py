@@ -9,10 +9,10 @@ from mpi4py import MPI
 from mpisim.analysis.run_groups import group_runs
 from mpisim.comm import partition
 from mpisim.core.errors import InputError
-from mpisim.runs.cache import ProblemCache
 from mpisim.runs.experiment import parse
 from mpisim.runs.log.reader import read
-from mpisim.runs.ranks import ranks_of
+from mpisim.runs.preview import ranks_of
+from mpisim.runs.setup import ProblemCache
 from tests.helpers import run_tables, table
 from tests.runs.sweep.support import run, write
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mpisim.core.errors import InputError, OutputError
-from mpisim.runs import checkpoint, poll
+from mpisim.runs import checkpoint, loop
 from mpisim.runs.log import journal
 from tests.helpers import columns, cut_rows, run_tables, table
 from tests.resumes import FIRST, LAST, differences, experiments
@@ -56,7 +56,7 @@ def test_from_each_checkpoint_also_between_rows(problem, log_every, tmp_path, mo
         shutil.copy(path, checkpoint.path_for(found[-1][1]))
 
     monkeypatch.setattr(checkpoint, "save", save_and_keep)
-    monkeypatch.setattr(poll, "FASTER", 1)  # looks before each round
+    monkeypatch.setattr(loop, "FASTER", 1)  # looks before each round
     run_tables(tables | {"run": settings | {"checkpoint_seconds": 1e-9}}, log)
     monkeypatch.undo()
     assert differences(whole, log) == []
@@ -69,8 +69,8 @@ def test_from_each_checkpoint_also_between_rows(problem, log_every, tmp_path, mo
 def test_looks_become_rare(monkeypatch):
     """Between rows there is about one look a second: few for rounds that take no time."""
     looks = []
-    original = poll.Poll.wished
-    monkeypatch.setattr(poll.Poll, "wished", lambda s, k, w: looks.append(k) or original(s, k, w))
+    original = loop.Poll.wished
+    monkeypatch.setattr(loop.Poll, "wished", lambda s, k, w: looks.append(k) or original(s, k, w))
     run_tables(table(GD, rounds=200, log_every=1000))
     assert looks[:4] == [1, 3, 7, 15] and len(looks) < 12
 

@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 import mpisim
-from mpisim.runs.sysinfo import info_text, provenance
+from mpisim.runs.host import info_text, provenance
 
 
 def test_provenance_is_small_and_plain():
@@ -33,7 +33,7 @@ def test_info_names_everything(monkeypatch):
 
 def test_info_does_not_start_mpi():
     code = (
-        "from mpisim.runs.sysinfo import info_text; info_text();"
+        "from mpisim.runs.host import info_text; info_text();"
         "from mpi4py import MPI; assert not MPI.Is_initialized()"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -4,7 +4,7 @@ import pytest
 
 from mpisim.analysis.study import find
 from mpisim.runs.experiment import parse
-from mpisim.runs.ranks import ranks_of
+from mpisim.runs.preview import ranks_of
 from run.saq import curves, schemes, table2
 
 WORKERS = {"german.numer": 4, "svmguide3": 4, "splice": 6, "a9a": 8, "w8a": 8, "covtype": 6}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mpisim.core.errors import InputError
-from mpisim.runs.cache import ProblemCache
+from mpisim.runs.setup import ProblemCache
 from mpisim.theory import dasha
 from mpisim.theory.complexity import Case
 from tests.theory.support import setting

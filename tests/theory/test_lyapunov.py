@@ -16,9 +16,8 @@ import pytest
 from mpi4py import MPI
 
 from mpisim.core.errors import Diverged
-from mpisim.runs.cache import ProblemCache
 from mpisim.runs.experiment import parse
-from mpisim.runs.setup import Setup
+from mpisim.runs.setup import ProblemCache, Setup
 from tests.helpers import columns, run_tables, table
 
 SEEDS = 40

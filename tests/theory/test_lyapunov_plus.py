@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mpisim.core.symmetric import eigh
-from mpisim.runs.cache import ProblemCache
+from mpisim.runs.setup import ProblemCache
 from mpisim.theory.smoothness import matrices
 from tests.theory.test_lyapunov import LOGISTIC, Round, at, engine, excess, trajectory
 

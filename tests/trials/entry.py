@@ -25,7 +25,7 @@ from tests.trials import disk
 # Where a fault can happen: module and function. Those that only rank 0 calls come second.
 EVERYWHERE = {
     "start": ("mpisim.runs.experiment", "read"),
-    "load": ("mpisim.runs.cache", "ProblemCache.problem"),
+    "load": ("mpisim.runs.setup", "ProblemCache.problem"),
     "set-up exchange": ("mpisim.comm.star", "Star.all_workers"),
     "gather": ("mpisim.comm.star", "Star.gather"),
     "broadcast": ("mpisim.comm.star", "Star.broadcast"),

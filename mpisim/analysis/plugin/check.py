@@ -20,8 +20,8 @@ from mpisim.core.schema import build
 from mpisim.problems import PROBLEMS
 from mpisim.problems.data.sample import write_sample
 from mpisim.runs.experiment import Experiment
+from mpisim.runs.labels import Tables
 from mpisim.runs.setup import Setup
-from mpisim.runs.tables import Tables
 
 if TYPE_CHECKING:
     from mpi4py import MPI

@@ -68,7 +68,7 @@ def main(folder: Path) -> int:
 
     from mpisim.analysis.plugin import registered
     from mpisim.analysis.plugin.runs import JOB, run_job
-    from mpisim.runs.launch import guarded
+    from mpisim.runs.host import guarded
 
     def body(comm) -> int:
         registered.load(json.loads((folder / JOB).read_text())["plugins"])

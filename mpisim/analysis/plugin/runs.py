@@ -17,8 +17,8 @@ from mpisim.core.errors import MpisimError
 from mpisim.problems import PROBLEMS
 from mpisim.runs import api
 from mpisim.runs.experiment import Experiment
+from mpisim.runs.labels import Tables
 from mpisim.runs.log.reader import read
-from mpisim.runs.tables import Tables
 
 if TYPE_CHECKING:
     from mpi4py import MPI

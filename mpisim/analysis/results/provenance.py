@@ -14,9 +14,8 @@ from mpisim.analysis.study.measurement import Measurement
 from mpisim.analysis.study.spec import Figure, Study
 from mpisim.core import processor
 from mpisim.core.imports import PACKAGE
-from mpisim.runs.git import commit, is_committed
+from mpisim.runs.host import commit, is_committed, provenance
 from mpisim.runs.log.reader import Log
-from mpisim.runs.sysinfo import provenance
 
 DIGITS = 12  # of a commit
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mpisim.methods.names import METHODS
-from mpisim.runs.tables import Tables, flatten
+from mpisim.runs.labels import Tables, flatten
 
 # What neither a reader of results asks for, nor a value depends on.
 LEFT_OUT = ("title", "plugin", "run.checkpoint_seconds", "run.layout", "run.ranks")

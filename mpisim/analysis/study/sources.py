@@ -17,9 +17,9 @@ from mpisim.analysis.study.logs import complete_logs
 from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError
 from mpisim.core.schema import choose, require
-from mpisim.runs.status import COMPLETE
+from mpisim.runs.labels import Tables
+from mpisim.runs.signals import COMPLETE
 from mpisim.runs.sweep.points import Group, Point, exit_code
-from mpisim.runs.tables import Tables
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -119,7 +119,7 @@ class Grid(Source):
     def ranks(self, study: Path, scale: str) -> int | None:
         """The ranks of the largest point that says how many it needs; None if none does."""
         from mpisim.runs.experiment import parse
-        from mpisim.runs.ranks import ranks_of
+        from mpisim.runs.preview import ranks_of
 
         needed = []
         for point in self.points(study, scale)[1]:

@@ -15,8 +15,7 @@ from mpisim.runs.log.reader import Log, last_iterate, read
 from mpisim.runs.loop import run_rounds
 from mpisim.runs.record import Output
 from mpisim.runs.setup import Setup
-from mpisim.runs.signals import StopSignals
-from mpisim.runs.status import COMPLETE
+from mpisim.runs.signals import COMPLETE, StopSignals
 
 if TYPE_CHECKING:
     from mpi4py import MPI

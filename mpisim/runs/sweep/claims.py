@@ -20,7 +20,7 @@ from typing import Any
 from mpisim.core.atomic_file import write_json
 from mpisim.core.errors import OutputError
 from mpisim.core.file_lock import FileLock, Locked
-from mpisim.runs.status import EXIT_CODES
+from mpisim.runs.signals import EXIT_CODES
 from mpisim.runs.sweep.points import Outcome, folder_lock
 
 NAME = ".side-by-side"  # and a token

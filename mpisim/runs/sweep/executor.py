@@ -23,10 +23,9 @@ from mpisim.comm.subset import groups_of, meet
 from mpisim.core.errors import InputError, MpisimError
 from mpisim.core.memory import available
 from mpisim.core.schema import require
-from mpisim.runs.launch import guarded
-from mpisim.runs.placement import here
-from mpisim.runs.signals import StopSignals, nobody
-from mpisim.runs.status import COMPLETE
+from mpisim.runs.host import guarded, here
+from mpisim.runs.labels import Tables
+from mpisim.runs.signals import COMPLETE, StopSignals, nobody
 from mpisim.runs.sweep.claims import Claims, new_claims
 from mpisim.runs.sweep.group import GO_ON, LOOK_SECONDS, Sweep, Watch, run_points
 from mpisim.runs.sweep.order import Work, limits, say_what_fits, share
@@ -42,7 +41,6 @@ from mpisim.runs.sweep.points import (
     merge_summary,
 )
 from mpisim.runs.sweep.progress import PointLines
-from mpisim.runs.tables import Tables
 
 if TYPE_CHECKING:
     from mpi4py import MPI

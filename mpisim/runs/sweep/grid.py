@@ -12,7 +12,7 @@ from mpisim.core import toml
 from mpisim.core.errors import InputError
 from mpisim.core.schema import require
 from mpisim.runs.experiment import TABLES, apply, read_toml
-from mpisim.runs.tables import Tables
+from mpisim.runs.labels import Tables
 
 # What the sweep has for all points, and an alternative may have for its own.
 OWN = {"steps": "numbers > 0", "multiples": "numbers > 0", "seeds": "integers >= 0"}

@@ -18,14 +18,12 @@ from mpisim.comm.subset import on_subset
 from mpisim.core.errors import InputError
 from mpisim.core.file_lock import Locked
 from mpisim.core.terminal import report
-from mpisim.runs.cache import ProblemCache
 from mpisim.runs.experiment import parse
 from mpisim.runs.log.lock import lock_of
 from mpisim.runs.loop import run_rounds
 from mpisim.runs.record import Output
-from mpisim.runs.setup import Setup
-from mpisim.runs.signals import StopSignals
-from mpisim.runs.status import STOPPED
+from mpisim.runs.setup import ProblemCache, Setup
+from mpisim.runs.signals import STOPPED, StopSignals
 from mpisim.runs.sweep.claims import Claims
 from mpisim.runs.sweep.order import Work, choose, works_of
 from mpisim.runs.sweep.plan import completed

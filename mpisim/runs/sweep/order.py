@@ -9,9 +9,9 @@ from collections.abc import Collection, Hashable, Iterable, Sequence
 from math import inf
 
 from mpisim.core.memory import gigabytes
-from mpisim.runs.cache import problem_key
 from mpisim.runs.experiment import Experiment, parse
-from mpisim.runs.headline import dimension
+from mpisim.runs.preview import dimension
+from mpisim.runs.setup import problem_key
 from mpisim.runs.sweep.points import Point
 
 ROUND = 100_000  # numbers in whose time a round does what does not grow with n or d

@@ -15,15 +15,16 @@ from mpisim.comm.partition import worker_ranks
 from mpisim.core import toml
 from mpisim.core.errors import InputError
 from mpisim.runs import identity
-from mpisim.runs.cache import problem_key
 from mpisim.runs.experiment import Experiment, Run, parse
+from mpisim.runs.identity import config_digest, without_budget
+from mpisim.runs.labels import Tables, differences
 from mpisim.runs.log import reader
 from mpisim.runs.log.isolated import DAMAGE, Crashed, run_isolated
 from mpisim.runs.log.untrusted import opened
-from mpisim.runs.ranks import ranks_of, too_few
-from mpisim.runs.status import COMPLETE
+from mpisim.runs.preview import ranks_of, too_few
+from mpisim.runs.setup import problem_key
+from mpisim.runs.signals import COMPLETE
 from mpisim.runs.sweep.points import Point, read_summary
-from mpisim.runs.tables import Tables, differences, digest, without_budget
 
 
 def plan(folder: Path, grid: list[Tables], ranks: int, accept: bool = False) -> list[Point]:
@@ -48,7 +49,7 @@ def plan(folder: Path, grid: list[Tables], ranks: int, accept: bool = False) -> 
             points.setdefault(point.name + repr(settings), point)
         else:
             config = experiment.to_toml()
-            name = f"{_label(experiment.table)}-{digest(config)}"
+            name = f"{_label(experiment.table)}-{config_digest(config)}"
             own, log = _ranks(tables, experiment, ranks), str(folder / f"{name}.h5")
             points.setdefault(name, Point(name, log, settings, config, ranks=own))
             experiments[name] = experiment

@@ -15,7 +15,7 @@ from mpisim.core.atomic_file import make_folder, write_json
 from mpisim.core.errors import InputError
 from mpisim.core.file_lock import FileLock, Locked
 from mpisim.runs.log.lock import require_text
-from mpisim.runs.status import COMPLETE, EXIT_CODES, STOPPED
+from mpisim.runs.signals import COMPLETE, EXIT_CODES, STOPPED
 
 SUMMARY = "sweep.json"
 PATIENCE_SECONDS = 60.0  # how long a sweep waits for the lock of its folder

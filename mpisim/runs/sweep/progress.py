@@ -13,9 +13,8 @@ from typing import Any, TextIO
 from mpisim.core.errors import InputError
 from mpisim.methods.names import UNCOMPRESSED
 from mpisim.runs import labels
-from mpisim.runs.progress import duration
-from mpisim.runs.status import COMPLETE
-from mpisim.runs.status_line import StatusLine
+from mpisim.runs.progress import StatusLine, duration
+from mpisim.runs.signals import COMPLETE
 from mpisim.runs.sweep.claims import Claims
 from mpisim.runs.sweep.order import Work
 from mpisim.runs.sweep.points import Group, Point, write_summary

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mpisim.core.errors import InputError
+from mpisim.runs.labels import differences, flatten
 from mpisim.runs.sweep.grid import expand, read
-from mpisim.runs.tables import differences, flatten
 from tests.runs.sweep.support import write
 
 

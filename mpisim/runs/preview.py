@@ -1,15 +1,20 @@
-"""What a run is, in one line, before its data is loaded."""
+"""What is known of a run before its problem is loaded: its ranks, n and d, in one line."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
-from mpisim.comm.partition import worker_ranks
+from mpisim.comm.partition import ranks_for, worker_ranks
+from mpisim.comm.subset import on_subset
+from mpisim.core.errors import InputError
 from mpisim.problems.data.registry import lookup
-from mpisim.runs.declared_labels import declared
 from mpisim.runs.experiment import Experiment
-from mpisim.runs.labels import Labels
-from mpisim.runs.ranks import ranks_of
+from mpisim.runs.labels import Labels, declared
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
 
 def headline(experiment: Experiment, started: int, log: Path) -> str:
@@ -43,3 +48,36 @@ def dimension(experiment: Experiment) -> int:
     if data is not None and hasattr(problem, "code_size"):
         return 2 * data.features * problem.code_size
     return features + bool(features and getattr(problem, "bias", False))
+
+
+T = TypeVar("T")
+
+
+def ranks_of(experiment: Experiment) -> int | None:
+    """How many ranks `run.ranks` asks for; None for all of the job.
+
+    Where the ranks decide the number of workers, too, "workers" are all of them.
+    """
+    wanted = experiment.run.ranks
+    if wanted == "all":
+        return None
+    if wanted == "workers":
+        n = getattr(experiment.problem, "workers", None)
+        return None if n is None else ranks_for(n, experiment.run.layout)
+    return wanted
+
+
+def too_few(needed: int, started: int) -> str:
+    """The line about a job that has fewer ranks than a run needs."""
+    have = f"this job has {started}"
+    return f"run.ranks: the run needs {needed} ranks, {have}; start it with mpirun -n {needed}"
+
+
+def on_own_ranks(
+    experiment: Experiment, comm: MPI.Intracomm, work: Callable[[MPI.Intracomm], T]
+) -> T:
+    """`on_subset` with the experiment's number of ranks; `InputError` if there are fewer."""
+    needed = ranks_of(experiment) or comm.size
+    if needed > comm.size:
+        raise InputError(too_few(needed, comm.size))
+    return on_subset(comm, needed, work)

@@ -1,14 +1,19 @@
-"""Versions, MPI library, threads and cores, for `mpisim info` and for logs."""
+"""Where a run takes place: versions, the MPI library, the commit, hosts, threads and cores."""
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import os
 import platform
 import socket
+import subprocess
+from collections.abc import Callable, Iterable
 from functools import cache
 from importlib import metadata
+from pathlib import Path
 
+from mpisim.comm.job import run_job
 from mpisim.core import packages
 from mpisim.core.cores import usable
 from mpisim.core.imports import PACKAGE
@@ -141,3 +146,91 @@ def _hdf5_version() -> str:
     except ImportError as error:
         return f"cannot be loaded: {error}"
     return h5py.version.hdf5_version
+
+
+SECONDS = 10.0  # far more than git takes
+
+
+@cache
+def commit(package: Path) -> dict[str, str | bool]:
+    """``git_commit`` and ``git_dirty``, or nothing where git does not keep ``package``.
+
+    git_dirty : whether tracked files of the package differ from the commit
+    """
+    try:
+        _git(package, "ls-files", "--error-unmatch", "__init__.py")
+        said = _git(package, "status", "--porcelain=v2", "--branch", "--untracked-files=no", ".")
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    lines = said.splitlines()
+    head = [line.split()[-1] for line in lines if line.startswith("# branch.oid ")]
+    dirty = any(not line.startswith("#") for line in lines)
+    return {"git_commit": head[0], "git_dirty": dirty} if head else {}
+
+
+def is_committed(folder: Path) -> bool:
+    """Whether git keeps the modules and grids of a study in ``folder`` as they are."""
+    try:
+        _git(folder, "ls-files", "--error-unmatch", ".")
+        words = ("status", "--porcelain", "--untracked-files=all", "--", "*.py", "*.toml")
+        return not _git(folder, *words)
+    except (OSError, subprocess.SubprocessError):
+        return False
+
+
+def _git(folder: Path, *words: str) -> str:
+    command = ["git", "-C", str(folder), *words]
+    done = subprocess.run(
+        command,
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        stdin=subprocess.DEVNULL,
+    )
+    return done.stdout
+
+
+BOOT = Path("/proc/sys/kernel/random/boot_id")  # Linux: one for each machine that runs
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Where a rank is.
+
+    host : its name
+    machine : the same for all hosts that share cores, as containers and network namespaces do
+    cores : that the rank may use
+    """
+
+    host: str
+    machine: str
+    cores: frozenset[int]
+
+
+def here() -> Place:
+    """The place of this rank."""
+    host = socket.gethostname()
+    try:
+        machine = BOOT.read_text(encoding="ascii").strip()
+    except OSError:
+        machine = host
+    return Place(host, machine, usable())
+
+
+def hosts(places: Iterable[Place]) -> str:
+    """The names of the hosts."""
+    return ", ".join(sorted({place.host for place in places}))
+
+
+def oversubscribed(places: Iterable[Place]) -> bool:
+    """Whether a machine has more ranks than they have cores."""
+    machines: dict[str, list[frozenset[int]]] = {}
+    for place in places:
+        machines.setdefault(place.machine, []).append(place.cores)
+    return any(len(ranks) > len(frozenset.union(*ranks)) for ranks in machines.values())
+
+
+def guarded(body: Callable[..., int]) -> int:
+    """`run_job`, on ranks that all have the same software."""
+    return run_job(body, software)

@@ -9,8 +9,8 @@ from scipy.optimize import minimize
 
 from mpisim.core.errors import InputError
 from mpisim.problems import PROBLEMS
-from mpisim.theory import minimiser as module
-from mpisim.theory.minimiser import minimiser
+from mpisim.runs import minimiser as module
+from mpisim.runs.minimiser import minimiser
 from tests.problems.support import FORMS, LocalStar, attach, make_rows, on_ranks, part
 
 RANGES = [(0, 100), (100, 101), (101, 390), (390, 391), (391, 650), (650, 700)]

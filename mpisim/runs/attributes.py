@@ -1,0 +1,129 @@
+"""The root attributes of a log: what the run is, where it ran, and where its time went."""
+
+from __future__ import annotations
+
+import json
+from math import nan
+from typing import Any
+
+from mpisim.comm.clock import EVALUATE, PHASES, Clock, SlowestPath
+from mpisim.comm.one_process import OneProcess
+from mpisim.core import processor
+from mpisim.runs.host import (
+    PACKAGE,
+    Place,
+    blas,
+    commit,
+    hosts,
+    mpi_library,
+    oversubscribed,
+    provenance,
+    source,
+)
+from mpisim.runs.identity import packages_of
+from mpisim.runs.labels import declared
+from mpisim.runs.setup import Setup
+
+
+def attributes_of(setup: Setup, command: str, places: list[Place]) -> dict[str, Any]:
+    """The attributes in docs/reference/log.md; ``places``: of the ranks."""
+    experiment, star, parameters = setup.experiment, setup.star, setup.estimator.parameters()
+    packages = "; ".join(packages_of(setup.execution))
+    alone = isinstance(star.comm, OneProcess)
+    return (
+        provenance()
+        | processor.facts()
+        | commit(PACKAGE)
+        | {"source": source(), "blas": blas(), "code": json.dumps(setup.execution)}
+        | ({"plugin_packages": packages} if packages else {})
+        | {f"method_{name}": value for name, value in parameters.items()}
+        | {
+            "title": experiment.title,
+            "command": command,
+            "config": experiment.to_toml(),
+            "labels": json.dumps(declared(experiment), ensure_ascii=False),
+            "method": experiment.method.name,
+            "compressor": experiment.compressor.name,
+            "problem": setup.problem.identity,
+            "seed": experiment.run.seed,
+            "ranks": star.ranks,
+            "workers": star.n,
+            "dimension": setup.problem.d,
+            "stepsize": setup.step.gamma,
+            "stepsize_source": setup.step.source,
+            "log_every": setup.run.log_every,
+            "log_every_source": _log_every_source(setup),
+            "mpi_library": OneProcess.library if alone else mpi_library(),
+            "hosts": hosts(places),
+            "oversubscribed": int(oversubscribed(places)),
+            "stopped_by": "",
+            **PENDING,
+        }
+    )
+
+
+def _log_every_source(setup: Setup) -> str:
+    """Where the number of rounds between two rows comes from."""
+    epochs, every = setup.problem.epochs_between_rows, setup.experiment.run.log_every
+    if every is not None:
+        return "run.log_every, or its default"
+    return f"{epochs} epochs" if setup.run.log_every != 1 else "every round"
+
+
+# Attributes of the log, of the last start of the run; not a number until it has ended.
+PENDING = {
+    "seconds_elapsed": nan,
+    "seconds_setup": nan,
+    "seconds_rehearsal": nan,
+    "seconds_evaluation": nan,
+    "seconds_waiting": nan,
+    "seconds_before": nan,
+}
+
+
+class Durations:
+    """The durations of one start of a run; made when its set-up is complete.
+
+    clock : rank 0's, which began with the set-up
+    path : the method's seconds
+    """
+
+    def __init__(self, clock: Clock, path: SlowestPath):
+        clock.to(EVALUATE)
+        self.clock, self.path = clock, path
+        self._setup = self._uncharged = _uncharged(clock)
+        self._total = sum(clock.seconds)
+        self._rehearsal = nan
+        self._earlier = 0.0  # seconds of the clock before it was reset
+        self._before = 0.0  # the method's, of earlier starts
+
+    def resume(self) -> None:
+        """A checkpoint has been restored, which set the clock to zero.
+
+        The set-up's exchange was charged in the first start, so all of the set-up is left out here.
+        """
+        self._setup = self._earlier = self._total
+        self._uncharged, self._before = 0.0, sum(self.path.seconds)
+
+    def rehearsed(self) -> None:
+        """The log is open and the rounds are rehearsed: the next one is the run's first."""
+        self.clock.to(EVALUATE)
+        self._rehearsal = _uncharged(self.clock) - self._uncharged
+        self._uncharged += self._rehearsal
+
+    def attributes(self) -> dict[str, float]:
+        """The values of `PENDING`, in seconds."""
+        self.clock.to(EVALUATE)
+        return {
+            "seconds_elapsed": self._earlier + sum(self.clock.seconds),
+            "seconds_setup": self._setup,
+            "seconds_rehearsal": self._rehearsal,
+            "seconds_evaluation": _uncharged(self.clock) - self._uncharged,
+            "seconds_waiting": self.path.waited,
+            "seconds_before": self._before,
+        }
+
+
+def _uncharged(clock: Clock) -> float:
+    """Seconds that no method is charged for."""
+    return sum(clock.seconds[len(PHASES) :])
