@@ -148,7 +148,7 @@ class DesignMatrix:
         """The design matrix of some workers of the block, on the same storage."""
         starts, stops = self.starts[workers], self.stops[workers]
         visited = workers[:1] if _all_equal(starts, stops) else workers
-        if self.one_copy:
+        if self.one_copy and len(workers) > 0:
             ids = self.ids
         else:
             parts = [self.ids[self.bounds[i] : self.bounds[i + 1]] for i in visited]
