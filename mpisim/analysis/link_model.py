@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from mpisim.analysis.curves import Axis
-from mpisim.comm.partition import starts, worker_ranks
+from mpisim.comm.side_channel import starts, worker_ranks
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import Log
 

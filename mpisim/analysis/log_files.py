@@ -13,9 +13,8 @@ from mpisim.core.atomic_file import make_folder, write_whole
 from mpisim.core.errors import InputError
 from mpisim.core.terminal import one_line, report
 from mpisim.runs.labels import flatten, varying
-from mpisim.runs.log.isolated import DAMAGE, run_isolated
 from mpisim.runs.log.reader import Log, read_each
-from mpisim.runs.log.untrusted import opened
+from mpisim.runs.log.untrusted import DAMAGE, opened, run_isolated
 
 PathLike = str | os.PathLike
 SUFFIX = ".h5"
