@@ -34,7 +34,7 @@ Entries = tuple[np.ndarray, np.ndarray, np.ndarray, np.floating]
 
 
 class SparseMessage(KernelMessage):
-    """Messages that decode to vectors with few non-zero coordinates."""
+    """Messages that decode to vectors with few non-zero coordinates; `put` takes rows alone."""
 
     @abstractmethod
     def entries(self) -> Entries:
