@@ -20,8 +20,7 @@ from mpisim.core import toml
 from mpisim.core.errors import InputError
 from mpisim.core.nearest import meant
 from mpisim.core.schema import build, choose, require
-from mpisim.methods.method_table import Method, make_method
-from mpisim.methods.names import UNCOMPRESSED
+from mpisim.methods.method_table import UNCOMPRESSED, Method, make_method
 from mpisim.problems import PROBLEMS
 from mpisim.problems.base import Problem
 from mpisim.runs import plugins

@@ -14,7 +14,7 @@ from typing import Any
 
 from mpisim.compressors.base import Compressor
 from mpisim.methods.estimators.base import Estimator
-from mpisim.methods.names import METHODS
+from mpisim.methods.method_table import METHODS
 from mpisim.runs.experiment import Experiment
 
 PARAMETERS = {

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from mpisim.methods.names import METHODS
+from mpisim.methods.method_table import METHODS
 from mpisim.runs.labels import Tables, flatten
 
 # What neither a reader of results asks for, nor a value depends on.
