@@ -9,8 +9,7 @@ from typing import Any
 from mpisim.core import toml
 from mpisim.core.errors import InputError
 from mpisim.runs.labels import flatten, varying
-from mpisim.runs.log.isolated import DAMAGE, run_isolated
-from mpisim.runs.log.untrusted import opened
+from mpisim.runs.log.untrusted import DAMAGE, opened, run_isolated
 
 FIRST = ("method.name", "compressor.name", "problem.name", "problem.data")
 LAST = ("run.seed",)

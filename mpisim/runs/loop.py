@@ -19,7 +19,7 @@ from mpisim.core.terminal import report
 from mpisim.runs.attributes import Durations
 from mpisim.runs.evaluation import End, Row
 from mpisim.runs.experiment import Experiment
-from mpisim.runs.log.lock import locked
+from mpisim.runs.log.writer import locked
 from mpisim.runs.preview import on_own_ranks
 from mpisim.runs.record import Output, Record, find
 from mpisim.runs.rehearsal import rehearse

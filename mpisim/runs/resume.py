@@ -22,9 +22,9 @@ from mpisim.runs.checkpoint import Checkpoint, State
 from mpisim.runs.evaluation import End
 from mpisim.runs.experiment import Experiment, Run
 from mpisim.runs.log import journal, reader
-from mpisim.runs.log.isolated import DAMAGE
 from mpisim.runs.log.journal import Mark
 from mpisim.runs.log.schema import DIGEST, LATER, Column, row_type
+from mpisim.runs.log.untrusted import DAMAGE
 
 
 @dataclasses.dataclass(frozen=True)

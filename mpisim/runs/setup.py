@@ -74,6 +74,7 @@ class Setup:
         if not (self.problem.portable and self.compressor.portable):
             require_consistent(star.side, processor.facts())
         self.compressor.prepare(star, self.problem)
+        self.compressor.seal()
         star.ledger.end_round()  # the set-up exchange is a round of its own, before round 0
         self.state = self.new_state(star)
         self.oracle, self.estimator = self.state.oracle, self.state.estimator

@@ -19,7 +19,7 @@ from mpisim.core.errors import InputError
 from mpisim.core.file_lock import Locked
 from mpisim.core.terminal import report
 from mpisim.runs.experiment import parse
-from mpisim.runs.log.lock import lock_of
+from mpisim.runs.log.writer import lock_of
 from mpisim.runs.loop import run_rounds
 from mpisim.runs.record import Output
 from mpisim.runs.setup import ProblemCache, Setup

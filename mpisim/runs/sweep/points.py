@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from mpisim.core.atomic_file import make_folder, write_json
 from mpisim.core.errors import InputError
 from mpisim.core.file_lock import FileLock, Locked
-from mpisim.runs.log.lock import require_text
+from mpisim.runs.log.writer import require_text
 from mpisim.runs.signals import COMPLETE, EXIT_CODES, STOPPED
 
 SUMMARY = "sweep.json"
