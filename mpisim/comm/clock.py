@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import perf_counter
+
+from numba.core import event
 
 PHASES = ("compute", "compress", "encode", "communicate", "decode", "server", "optimizer", "other")
 COMPUTE, COMPRESS, ENCODE, COMMUNICATE, DECODE, SERVER, OPTIMIZER, OTHER = range(8)
 PARALLEL = (COMPUTE, COMPRESS, ENCODE)  # the phases in which all ranks work at the same time
 EVALUATE = 8  # f and its gradient for the log: timed separately and left out, as in the papers
 COMPILE = 9  # loading or compiling a kernel: left out
+COMPILER = "numba:compiler_lock"  # held while a kernel is compiled, or loaded from the disk
 
 
 class Clock:
@@ -30,10 +34,6 @@ class Clock:
         self.seconds[self.phase] += now - self._since
         self.phase = phase
         self._since = now
-
-    def reset(self) -> None:
-        """Set all seconds to zero."""
-        self.seconds, self.delayed = [0.0] * len(self.seconds), 0.0
 
     def move(self, seconds: float, source: int, target: int) -> None:
         """Charge ``seconds`` to ``target`` instead of ``source``."""
@@ -69,6 +69,10 @@ class SlowestPath:
         self.waited = 0.0
         self._last = [0.0] * len(PHASES)
 
+    def resume(self, seconds: list[float], own: list[float]) -> None:
+        """Go on from ``seconds``, without what rank 0's clock, ``own``, has so far."""
+        self.seconds, self._last = seconds, own[: len(PHASES)]
+
     def add(self, own: list[float], slowest: list[float], waited: float) -> None:
         """Add the seconds since the last call.
 
@@ -83,3 +87,39 @@ class SlowestPath:
         self.waited += waited
         for phase, seconds in enumerate(step):
             self.seconds[phase] += seconds
+
+
+class _Pause(event.Listener):
+    """Stops the phase in progress while the compiler works; its locks are nested."""
+
+    def __init__(self, clock: Clock):
+        self.clock, self.depth, self.phase = clock, 0, clock.phase
+
+    def on_start(self, event: event.Event) -> None:
+        self.depth += 1
+        if self.depth == 1:
+            self.phase = self.clock.phase
+            self.clock.to(COMPILE)
+
+    def on_end(self, event: event.Event) -> None:
+        self.depth -= 1
+        if self.depth == 0:
+            before = self.clock.seconds[COMPILE]
+            self.clock.to(self.phase)
+            if self.phase in PARALLEL:
+                self.clock.delayed += self.clock.seconds[COMPILE] - before
+
+
+@contextmanager
+def uncharged(clock: Clock) -> Iterator[None]:
+    """Charge compiling and loading of kernels to no phase of ``clock``.
+
+    Rounds are rehearsed, so that kernels are there before the clock starts. A branch that a round
+    takes late, because of its data, may still need another kernel.
+    """
+    pause = _Pause(clock)
+    event.register(COMPILER, pause)
+    try:
+        yield
+    finally:
+        event.unregister(COMPILER, pause)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mpisim.comm import partition
+from mpisim.comm import side_channel
 from mpisim.comm.clock import Clock, WaitingClock
-from mpisim.comm.consistency import require_consistent
+from mpisim.comm.job import require_consistent
 from mpisim.comm.side_channel import SideChannel
 from mpisim.comm.star import Star
 from mpisim.core import kernel_cache, processor
@@ -21,6 +21,7 @@ from mpisim.core.schema import flat
 from mpisim.problems.base import Problem
 from mpisim.runs.experiment import Experiment
 from mpisim.runs.identity import executed_by, resolved
+from mpisim.runs.log.schema import Column, columns
 from mpisim.runs.minimiser import minimiser
 from mpisim.runs.run_state import RunState
 from mpisim.theory.setting import Condition, Setting, Step, setting_of
@@ -57,7 +58,7 @@ class Setup:
         kernel_cache.refresh()
         self.experiment, settings, layout = experiment, experiment.run, experiment.run.layout
         workers = getattr(experiment.problem, "workers", None)
-        n = partition.worker_ranks(comm.size, layout) if workers is None else workers
+        n = side_channel.worker_ranks(comm.size, layout) if workers is None else workers
         self.cache = cache or ProblemCache()
         started, blocks = Clock(), SideChannel(comm, n, layout)
         self.problem = self.cache.problem(experiment, blocks)
@@ -73,7 +74,8 @@ class Setup:
         if not (self.problem.portable and self.compressor.portable):
             require_consistent(star.side, processor.facts())
         self.compressor.prepare(star, self.problem)
-        star.ledger.end_round()  # the set-up exchange is a round of its own, before round 0
+        self.compressor.seal()
+        star.end_round()  # the set-up exchange is a round of its own, before round 0
         self.state = self.new_state(star)
         self.oracle, self.estimator = self.state.oracle, self.state.estimator
         self.step, self.run = self._step(), self.state.run
@@ -85,6 +87,12 @@ class Setup:
         """The state before round 0, on a star of the same ranks."""
         parts = star, self.round, self.problem, self.compressor, self.rows
         return RunState(self.experiment, *parts)
+
+    @cached_property
+    def schema(self) -> list[Column]:
+        """The columns of the log."""
+        more = (column for metric in self.state.metrics for column in metric.columns)
+        return columns(self.reference is not None, more)
 
     @cached_property
     def identity(self) -> dict[str, str]:

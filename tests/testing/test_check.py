@@ -1,0 +1,111 @@
+"""`mpisim check` passes what mpisim has and what its templates make, and sees each mistake."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import pytest
+
+from mpisim.cli import main
+from mpisim.core.schema import build
+from mpisim.methods.names import METHODS
+from mpisim.problems import PROBLEMS
+from mpisim.testing import assert_all, check, plugins, problem_checks
+from tests.testing.mistakes import COMPRESSOR, HEAD, METHOD, MISTAKES, PROBLEM
+
+
+@pytest.fixture
+def plugin(tmp_path, monkeypatch):
+    """plugin(text): the path of a file with it; what it registers is forgotten afterwards."""
+    monkeypatch.chdir(tmp_path)
+
+    def make(text: str, name: str):
+        path = tmp_path / f"plugin_{re.sub(r'[^a-z]', '_', name)}.py"
+        path.write_text(HEAD + text)
+        return path
+
+    yield make
+    for names in plugins.KINDS.values():
+        for own, cls in names.loaded().items():
+            if cls.__module__.startswith("plugin_"):
+                del names[own]
+    METHODS.pop("mine", None)
+    for name in [name for name in sys.modules if name.startswith("plugin_")]:
+        del sys.modules[name]
+
+
+@pytest.fixture
+def one_process(monkeypatch):
+    """No mpirun."""
+    monkeypatch.setenv("PATH", "")
+
+
+class Seen(Exception):
+    """The mistake is found: the checks that are left need not run."""
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_seen(name, plugin, one_process):
+    text, (right, wrong), what, why = MISTAKES[name]
+    assert right in text
+    wrong_text = text.replace(right, wrong)
+    if name == "f that is not convex":
+        wrong_text = wrong_text.replace("return x - self", "return -x + self")
+        wrong_text = wrong_text.replace("    size:", "    convex = True\n    size:")
+
+    def look(one) -> None:
+        if one.failed and re.search(what, one.what):
+            raise Seen(one.why)
+
+    with pytest.raises(Seen, match=why) as seen:
+        check(plugin(wrong_text, name), say=look)
+    assert "\n" not in str(seen.value)
+
+
+def test_what_is_right_passes(plugin, one_process, capsys):
+    text = COMPRESSOR + METHOD.replace("Mine", "Ours") + PROBLEM.replace("Mine", "Squares")
+    assert main(["check", str(plugin(text, "right"))]) == 0
+    said = capsys.readouterr().out
+    assert " 0 failed, " in said and said.count("there is no mpirun on PATH") == 6
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "registers nothing; expected: a compressor, estimator"),
+        (
+            COMPRESSOR.replace("k: int", "k: dict").replace('    examples = ({"k": 3},)\n', ""),
+            "compressor 'mine': the key 'k' has no default, so its class must say what to try",
+        ),
+        ("1 / 0", "cannot be loaded: "),
+    ],
+)
+def test_bad_input_is_one_line(text, said, plugin, capsys):
+    assert main(["check", str(plugin(text, "bad"))]) == 2
+    line = capsys.readouterr().err.rstrip("\n")
+    assert said in line and "\n" not in line
+
+
+def test_a_failure_is_exit_code_1(plugin, one_process, capsys):
+    text, (right, wrong), *_ = MISTAKES["an alpha that is too large"]
+    assert main(["check", str(plugin(text.replace(right, wrong), "alpha"))]) == 1
+    assert re.search(
+        r"^failed +compressor mine \(k = 3\): E", capsys.readouterr().out, re.MULTILINE
+    )
+
+
+OURS = {
+    "quadratic": {"dimension": 12, "noise": 0.3, "lambda_": 0.01},
+    "autoencoder": {"data": "sample", "images": 40, "code_size": 2},
+    "logistic": {"data": "sample", "l2": 0.01},
+    "nonconvex-loss": {"data": "sample"},
+    "logistic-nonconvex-reg": {"data": "sample"},
+    "least-squares": {"data": "sample"},
+}
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_our_problems_pass(name):
+    table = {key.rstrip("_"): value for key, value in OURS[name].items()}
+    assert_all(problem_checks(build(PROBLEMS[name], table, "problem")))
