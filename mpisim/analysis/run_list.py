@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mpisim.analysis.results.settings import settings, several, told
+from mpisim.analysis.results.provenance import settings, several, told
 from mpisim.analysis.text import columns, number
 from mpisim.core.errors import InputError
 from mpisim.core.schema import choose

@@ -22,7 +22,7 @@ from mpisim.analysis.cost_table import table
 from mpisim.analysis.curves import Axis
 from mpisim.analysis.link_model import parse
 from mpisim.analysis.modelled import ModelledSeconds
-from mpisim.analysis.results.picture import small_png
+from mpisim.analysis.results.files import small_png
 from mpisim.analysis.targets import Target, name_of
 from mpisim.analysis.tune import best
 from mpisim.comm.job import all_ranks

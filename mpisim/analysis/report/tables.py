@@ -11,8 +11,7 @@ import numpy as np
 from mpisim.analysis.breakdown import COLOURS, UNITS, per_round, unit_of
 from mpisim.analysis.cost_table import costs_of, shown
 from mpisim.analysis.report import html
-from mpisim.analysis.results.provenance import commit_text, machine, seconds_of
-from mpisim.analysis.results.settings import settings, several
+from mpisim.analysis.results.provenance import commit_text, machine, seconds_of, settings, several
 from mpisim.analysis.run_groups import RunGroup
 from mpisim.analysis.targets import Target, name_of
 from mpisim.comm.clock import PHASES
