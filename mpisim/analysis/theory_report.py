@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from math import inf, isnan
 from typing import TYPE_CHECKING, Any, get_args
 
-from mpisim.analysis import text, theory_theorems
+from mpisim.analysis import formatting as text
+from mpisim.analysis import theory_theorems
 from mpisim.core.errors import InputError
 from mpisim.runs.experiment import Experiment
 from mpisim.runs.setup import Setup
@@ -61,10 +62,10 @@ def report(experiment: Experiment, epsilon: float, comm: MPI.Intracomm) -> str:
     ]
     cases = [_case(facts, condition, epsilon) for condition in get_args(Condition)]
     blocks = [
-        text.aligned(what),
+        text.pairs(what),
         "constants\n" + text.columns(_constants(facts.c)),
-        text.aligned(_method(facts, experiment)),
-        text.aligned(gap),
+        text.pairs(_method(facts, experiment)),
+        text.pairs(gap),
         *(_table(facts, case) for case in cases),
         *theory_theorems.saq(facts.setup, experiment.method, facts.smooth, epsilon),
         *theory_theorems.cd_adam(facts.setup, experiment.method, cases[0]),

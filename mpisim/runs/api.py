@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mpisim.comm.job import all_or_none, all_ranks
+from mpisim.comm.communicators import all_ranks
+from mpisim.comm.job import all_or_none
 from mpisim.runs import loop
 from mpisim.runs.experiment import Experiment
 from mpisim.runs.log.writer import locked

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mpisim.comm.clock import COMMUNICATE, OTHER
-from mpisim.comm.compilation import uncharged
+from mpisim.comm.clock import COMMUNICATE, OTHER, uncharged
 from mpisim.comm.star import Star
 from mpisim.core.arrays import EVALUATION, to_host
 from mpisim.core.errors import Diverged

@@ -11,7 +11,7 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
-from mpisim.comm.one_process import OneProcess
+from mpisim.comm.communicators import OneProcess
 from mpisim.compressors import make
 from mpisim.compressors.base import COMPRESSORS, Compressor
 from mpisim.core.errors import InputError, MpisimError

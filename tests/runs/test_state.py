@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mpisim
-from mpisim.comm.one_process import OneProcess
+from mpisim.comm.communicators import OneProcess
 from mpisim.methods.estimators import ESTIMATORS
 from mpisim.methods.optimizers import OPTIMIZERS
 from mpisim.runs import checkpoint

@@ -11,7 +11,7 @@ import numpy as np
 
 from mpisim.analysis.claims.verdicts import CLEAR, LARGEST, Evidence, Verdict, judge, number
 from mpisim.analysis.curves import GRADIENT, Axis
-from mpisim.analysis.oversubscription import WHY, oversubscribed
+from mpisim.analysis.remarks import WHY, oversubscribed
 from mpisim.analysis.run_groups import one_setting
 from mpisim.runs.log.reader import Log
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mpisim.analysis import markdown as md
+from mpisim.analysis import formatting
 from mpisim.analysis.claims.verdicts import MANY, Claim, Evidence, Verdict, counts
 from mpisim.core.atomic_file import write_json
 from mpisim.core.errors import InputError
@@ -56,7 +56,9 @@ def summary(studies: Studies) -> str:
     for study, figures in studies.items():
         verdicts = [claim.verdict for claims in figures.values() for claim in claims]
         rows.append([study, *(str(verdicts.count(verdict)) for verdict in Verdict)])
-    return md.table(["study", *(MANY.get(verdict, verdict) for verdict in Verdict)], rows)
+    return formatting.markdown(
+        ["study", *(MANY.get(verdict, verdict) for verdict in Verdict)], rows
+    )
 
 
 def markdown(studies: Studies) -> str:
@@ -65,13 +67,13 @@ def markdown(studies: Studies) -> str:
     for study, figures in studies.items():
         rows = [[figure, *_cells(claim)] for figure, claims in figures.items() for claim in claims]
         head = ["figure", "the paper", "claim", "verdict", "measured"]
-        blocks.append(f"## {study}\n\n{md.table(head, rows)}")
+        blocks.append(f"## {study}\n\n{formatting.markdown(head, rows)}")
     return "\n\n".join(blocks)
 
 
 def _cells(claim: Claim) -> list[str]:
     paper = f'"{claim.quote}" ({claim.source})' if claim.quote else claim.source
-    return list(map(md.escaped, (paper, claim.claim, claim.verdict, claim.measured)))
+    return list(map(formatting.escaped, (paper, claim.claim, claim.verdict, claim.measured)))
 
 
 def write(path: Path, claims: Sequence[Claim]) -> Path:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mpisim.analysis.oversubscription import WHY, oversubscribed
+from mpisim.analysis.remarks import WHY, oversubscribed
 from mpisim.runs.log.reader import Log
 
 CLEAR = 1.03  # ratios within this factor of 1 are a tie

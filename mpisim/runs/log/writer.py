@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 import h5py
 import numpy as np
 
+from mpisim.comm.communicators import side_of
 from mpisim.comm.job import on_first
-from mpisim.comm.side_channel import side_of
 from mpisim.core.atomic_file import create_whole, image, leads_to, make_folder
 from mpisim.core.errors import InputError, OutputError
 from mpisim.core.file_lock import FileLock, Locked

@@ -12,9 +12,8 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from mpisim.comm.communicators import on_subset, side_of
 from mpisim.comm.job import on_first, together
-from mpisim.comm.side_channel import side_of
-from mpisim.comm.subset import on_subset
 from mpisim.core.errors import InputError
 from mpisim.core.file_lock import Locked
 from mpisim.core.terminal import report
