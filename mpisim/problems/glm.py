@@ -142,6 +142,9 @@ class Glm(Problem, rows_of_points=True):
 
     def _penalties(self, xs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """`penalty` at the points ``xs`` (k, d): shapes (k,) and (k, d), float64."""
+        if len(xs) == 1:
+            value, gradient = self.penalty(xs[0].astype(np.float64))
+            return np.array([value]), gradient[None]
         parts = [self.penalty(x) for x in xs.astype(np.float64)]
         return np.array([value for value, _ in parts]), np.array([g for _, g in parts]).reshape(
             xs.shape
