@@ -38,7 +38,8 @@ def local_rank(environment: Mapping[str, str] = os.environ) -> int:
 def device_of(name: str, rank: int) -> torch.device:
     """The device called ``name``; "auto" is an accelerator if there is one, else the CPU.
 
-    `InputError` if there is none. The ranks of a host are dealt to its accelerators in turn. ``rank``: the `local_rank`.
+    `InputError` if there is none. The ranks of a host are dealt to its accelerators in turn.
+    ``rank``: the `local_rank`.
     """
     if name == "cpu":
         return torch.device("cpu")
