@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mpisim.core import toml
 from mpisim.core.errors import InputError
+from mpisim.core.schema import parse_toml
 from mpisim.runs.labels import flatten, varying
 from mpisim.runs.log.isolated import DAMAGE, run_isolated
 from mpisim.runs.log.untrusted import opened
@@ -41,7 +41,7 @@ def _settings(log: Path) -> dict[str, Any]:
     """The flat experiment of a log; empty where it cannot be read."""
     try:
         with opened(log) as file:
-            return flatten(toml.loads(str(file.attrs["config"]), str(log)))
+            return flatten(parse_toml(str(file.attrs["config"]), str(log)))
     except (InputError, *DAMAGE):
         return {}
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mpisim.core.atomic_file import make_folder, write_whole
 from mpisim.core.errors import InputError
+from mpisim.core.files import make_folder, write_whole
 
 
 def write_output(path: Path, content: bytes) -> None:

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from mpisim.analysis import csv_text
-from mpisim.core.errors import InputError
-from mpisim.core.extras import library
+from mpisim.core.errors import InputError, library
 from mpisim.runs.log.reader import DERIVED, Log
 
 Rows = dict[str, np.ndarray]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mpisim.core.extras import library
+from mpisim.core.errors import library
 
 # The colours of Okabe and Ito, distinct for readers with any colour vision, without the yellow,
 # which is too pale on white.

@@ -10,7 +10,7 @@ import numpy as np
 
 from mpisim.comm import partition
 from mpisim.core.errors import InputError
-from mpisim.core.ordered_sums import add_rows
+from mpisim.core.numerics.sums import add_rows
 from mpisim.core.schema import require
 
 BYTE = "B"  # as mpi4py writes its type

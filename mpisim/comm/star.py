@@ -31,9 +31,9 @@ from mpisim.compressors.base import Compressor
 from mpisim.compressors.identity import Identity
 from mpisim.core.arrays import HOST, Arrays, is_tensor
 from mpisim.core.lazy_rows import LazyRows, blocks
-from mpisim.core.ordered_sums import add_rows, sum_blocks
+from mpisim.core.numerics.sums import add_rows, sum_blocks
+from mpisim.core.protocols import Round
 from mpisim.core.rng import Draw, Streams
-from mpisim.core.round import Round
 from mpisim.wire.base import Message, Precision
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import numpy as np
 
 from mpisim.compressors.base import Compressor
 from mpisim.core.lazy_rows import LazyRows
-from mpisim.core.ordered_sums import rounded
+from mpisim.core.numerics.sums import rounded
 from mpisim.core.rng import Draw
 from mpisim.wire.base import Message
 

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from mpisim.core.products import add_gram
+from mpisim.core.numerics.sums import add_gram
 from mpisim.problems import row_kernels
 from mpisim.problems.batch_kernels import batch_changes, batch_ids
 from mpisim.problems.data.shards import Shards

@@ -13,7 +13,7 @@ import weakref
 import numpy as np
 from numba import njit
 
-from mpisim.core.instructions import fetch, magnitude
+from mpisim.core.numerics.lanes import fetch, magnitude
 
 BLOCK = 64  # coordinates with one bound
 TOGETHER = 32  # workers

@@ -7,7 +7,7 @@ from math import pi
 
 import numpy as np
 
-from mpisim.core.functions import sine
+from mpisim.core.numerics.functions import sine
 
 
 def extreme_eigenvalues(d: int) -> tuple[float, float]:

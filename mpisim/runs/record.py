@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from mpisim.comm.job import on_first, together
-from mpisim.core.atomic_file import make_folder
 from mpisim.core.errors import InputError, OutputError
+from mpisim.core.files import make_folder
 from mpisim.core.terminal import one_line, report
 from mpisim.runs import checkpoint
 from mpisim.runs.attributes import PENDING, Durations, attributes_of

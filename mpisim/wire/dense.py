@@ -11,7 +11,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from mpisim.core.ordered_sums import add_rows, rounded
+from mpisim.core.numerics.sums import add_rows, rounded
 from mpisim.wire.base import Form, Message, Packed, Precision, check_sizes, pack_tensors, same
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from mpisim.core.arrays import FALLBACK, KNOWN, MESSAGE, in_host_memory, to_device, to_host
-from mpisim.core.tensors.place import dtype_of
+from mpisim.core.numerics.tensors import dtype_of
 from mpisim.wire.base import TENSOR_PACKERS, Form, Message, Packed
 from mpisim.wire.dense import Dense, DenseForm
 from mpisim.wire.explicit import Explicit, ExplicitForm

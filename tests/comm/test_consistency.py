@@ -8,8 +8,8 @@ import pytest
 
 from mpisim.comm.consistency import difference, require_consistent
 from mpisim.compressors.sparse import RandK
-from mpisim.core import processor
 from mpisim.core.errors import InconsistentRanks
+from mpisim.core.numerics import processor
 from mpisim.problems.least_squares import LeastSquares
 from mpisim.problems.torch.problem import Torch
 from mpisim.runs import host

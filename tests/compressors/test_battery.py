@@ -18,7 +18,7 @@ from mpisim.analysis.plugin.moments import (
     vectors,
 )
 from mpisim.compressors import COMPRESSORS, make
-from mpisim.core.ordered_sums import ordered_sum
+from mpisim.core.numerics.sums import ordered_sum
 from tests.compressors.cases import CASES, draw, name_of
 from tests.wire.messages import PRECISIONS, contents
 

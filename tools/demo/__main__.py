@@ -26,7 +26,7 @@ from mpisim.analysis.results.picture import small_png
 from mpisim.analysis.targets import Target, name_of
 from mpisim.analysis.tune import best
 from mpisim.comm.job import all_ranks
-from mpisim.core.atomic_file import write_whole
+from mpisim.core.files import write_whole
 from mpisim.runs.log.reader import Log
 from tools.demo import words
 

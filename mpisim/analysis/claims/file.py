@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from mpisim.analysis.claims.verdict import Claim, Evidence, Verdict
-from mpisim.core.atomic_file import write_json
 from mpisim.core.errors import InputError
+from mpisim.core.files import write_json
 
 SUFFIX = ".claims.json"
 KEYS = tuple(field.name for field in dataclasses.fields(Claim))

@@ -11,8 +11,8 @@ from mpisim.analysis.markdown import escaped, table
 from mpisim.analysis.results.files import FOLDER, Result, of_study, scale_order
 from mpisim.analysis.results.provenance import Provenance
 from mpisim.analysis.results.settings import Settings, several
-from mpisim.core.atomic_file import write_whole
 from mpisim.core.errors import OutputError
+from mpisim.core.files import write_whole
 
 PAGE = "README.md"
 ABOUT = """\

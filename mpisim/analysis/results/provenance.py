@@ -12,8 +12,8 @@ from mpisim.analysis.results.settings import Settings, settings
 from mpisim.analysis.study.logs import swept_logs
 from mpisim.analysis.study.measurement import Measurement
 from mpisim.analysis.study.spec import Figure, Study
-from mpisim.core import processor
 from mpisim.core.imports import PACKAGE
+from mpisim.core.numerics import processor
 from mpisim.runs.host import commit, is_committed, provenance
 from mpisim.runs.log.reader import Log
 

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 from mpisim.comm.job import on_first
 from mpisim.comm.side_channel import side_of
-from mpisim.core.atomic_file import make_folder
 from mpisim.core.errors import InputError
-from mpisim.core.file_lock import FileLock, Locked
+from mpisim.core.files import FileLock, Locked, make_folder
 
 if TYPE_CHECKING:
     from mpi4py import MPI

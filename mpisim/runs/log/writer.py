@@ -17,8 +17,8 @@ from typing import Any
 import h5py
 import numpy as np
 
-from mpisim.core.atomic_file import create_whole, image, leads_to, make_folder
 from mpisim.core.errors import InputError, OutputError
+from mpisim.core.files import create_whole, image, leads_to, make_folder
 from mpisim.runs.log.journal import RECORD_ROWS, Journal, Mark, path_for
 from mpisim.runs.log.schema import DIGEST, SCHEMA_VERSION, WORKERS, Column, row_type
 

@@ -16,7 +16,7 @@ from mpisim.comm.job import on_first, together
 from mpisim.comm.side_channel import side_of
 from mpisim.comm.subset import on_subset
 from mpisim.core.errors import InputError
-from mpisim.core.file_lock import Locked
+from mpisim.core.files import Locked
 from mpisim.core.terminal import report
 from mpisim.runs.experiment import parse
 from mpisim.runs.log.lock import lock_of
