@@ -18,7 +18,7 @@ from benchmarks.common import TURNS, Watch, medians, result, write
 from benchmarks.peers import experiments
 from benchmarks.peers.loops import NumPyDraws
 from mpisim.comm.clock import COMPUTE, EVALUATE
-from mpisim.comm.one_process import OneProcess
+from mpisim.comm.communicators import OneProcess
 from mpisim.runs.experiment import parse
 from mpisim.runs.record import Output
 from mpisim.runs.setup import Setup

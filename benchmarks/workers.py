@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 from benchmarks.common import Watch, result, write
-from mpisim.comm.one_process import OneProcess
+from mpisim.comm.communicators import OneProcess
 from mpisim.runs.experiment import parse
 from mpisim.runs.setup import Setup
 

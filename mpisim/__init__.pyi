@@ -3,7 +3,6 @@ from .analysis.api import guarantees as guarantees
 from .analysis.api import load as load
 from .analysis.api import plot as plot
 from .analysis.api import table as table
-from .analysis.plugin.check import check as check
 from .comm.star import Star as Star
 from .compressors.base import Compressor as Compressor
 from .compressors.base import compressor as compressor
@@ -26,6 +25,7 @@ from .runs.api import sweep as sweep
 from .runs.experiment import Experiment as Experiment
 from .runs.metrics import Metric as Metric
 from .runs.metrics import metric as metric
+from .testing.plugins import check as check
 from .theory.setting import Setting as Setting
 from .theory.setting import Step as Step
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mpisim.analysis.plugin.runs import differences
 from mpisim.methods.names import METHODS
+from mpisim.testing import differences
 from tests.helpers import table
 
 __all__ = ["COMPRESSORS", "FIRST", "KEYS", "LAST", "differences", "experiments"]

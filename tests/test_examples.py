@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 import mpisim
-from mpisim.analysis.plugin import ranks
-from mpisim.analysis.plugin.outcome import NotChecked
 from mpisim.cli import main
+from mpisim.testing import NotChecked
 from tests.comm.jobs import HANG_SECONDS
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -70,12 +69,12 @@ def test_extending(settings, tmp_path, monkeypatch, capsys):
 
 @pytest.fixture
 def one_process(monkeypatch):
-    """`mpisim check` on one rank: tests/analysis/plugin/test_new.py has it start mpirun."""
+    """`mpisim check` on one rank: tests/testing/test_new.py has it start mpirun."""
 
-    def none(folder):
+    def no_job(*_):
         raise NotChecked("other tests start mpirun")
 
-    monkeypatch.setattr(ranks, "start", none)
+    monkeypatch.setattr("mpisim.testing.runs.run_job", no_job)
 
 
 def test_extending_passes_mpisim_check(one_process, tmp_path, capsys):

@@ -19,7 +19,7 @@ class Addressed:
         self.streams = Streams(seed)
 
     def coin(self, k):
-        return self.streams.uniform("coin", k)
+        return Draw(self.streams, "coin", k, 0, 1).uniforms(1)[0, 0]
 
     def subsets(self, k, n, d, size):
         return Draw(self.streams, "up", k, 0, n).subsets(d, size)

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mpisim.analysis.claims import counts, summary
-from mpisim.analysis.markdown import escaped, table
+from mpisim.analysis.formatting import escaped
+from mpisim.analysis.formatting import markdown as table
 from mpisim.analysis.results import (
     FOLDER,
     PAGE,

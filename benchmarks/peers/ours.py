@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.common import Watch
 from benchmarks.peers.experiments import LOG_EVERY, tables
-from mpisim.comm.job import all_ranks
+from mpisim.comm.communicators import all_ranks
 from mpisim.runs.experiment import parse
 from mpisim.runs.record import Output
 from mpisim.runs.setup import Setup

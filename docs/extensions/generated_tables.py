@@ -22,7 +22,7 @@ from names_and_keys import belongs
 
 from mpisim.analysis import results
 from mpisim.analysis.claims import summary
-from mpisim.analysis.markdown import table
+from mpisim.analysis.formatting import markdown as table
 from mpisim.cli import entry
 from mpisim.runs.log.schema import CUMULATIVE, ITERATE, REFERENCE, WORKERS, Column
 from mpisim.runs.metrics import METRICS, Tests

@@ -15,7 +15,7 @@ from typing import Any
 from docstrings import described, escaped, markdown, summary, without
 from meanings import MEANINGS
 
-from mpisim.analysis.markdown import table
+from mpisim.analysis.formatting import markdown as table
 from mpisim.compressors import COMPRESSORS
 from mpisim.core.schema import describe
 from mpisim.methods.estimators import ESTIMATORS

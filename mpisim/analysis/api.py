@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from mpisim.analysis import targets
+from mpisim.analysis import costs, log_files
 from mpisim.analysis.curves import SENT
-from mpisim.analysis.log_files import PathLike, find
+from mpisim.analysis.log_files import PathLike
 from mpisim.analysis.plot import check_output, draw, save
 from mpisim.analysis.rows import all_rows
 from mpisim.core.errors import library
-from mpisim.runs.log.reader import Log, read_all
+from mpisim.runs.log.reader import Log
 
 
 class Runs(Sequence[Log]):
@@ -45,9 +45,10 @@ def load(paths: PathLike | Iterable[PathLike]) -> Runs:
 
     paths : a log, a folder of logs, a pattern such as "logs/*.h5", or several of these
 
-    Raises `InputError` for a file that is missing or no log, and where there is none.
+    Of several, one that cannot be read is passed over, with a line on standard error. Raises
+    `InputError` for a file that is missing, and where there is no log.
     """
-    return Runs(read_all(find(paths)))
+    return Runs(log_files.load(paths))
 
 
 def plot(
@@ -63,7 +64,7 @@ def plot(
     """
     if output is not None:
         check_output(Path(output))
-    figure = draw(find(paths), x, y, **options)
+    figure = draw(log_files.load(paths), x, y, **options)
     if output is not None:
         save(figure, Path(output))
     return figure
@@ -74,20 +75,20 @@ def table(
     target: float | str,
     y: str = "grad_norm_sq",
     framing: bool = False,
-) -> list[targets.TargetCost]:
+) -> list[costs.TargetCost]:
     """The rounds, bits and seconds of each log until it first meets a target.
 
-    target : a level of column ``y``, or a text as for ``mpisim table``: "test_accuracy>=0.9"
+    target : a level of column ``y``, or a text as of ``mpisim show --target``: "loss<=0.1"
     framing : count headers, lengths and padding with the payload
     """
     text = target if isinstance(target, str) else f"{y}={float(target)!r}"
-    wanted, sent = targets.parse(text, "target"), dataclasses.replace(SENT, framing=framing)
-    return [targets.cost_to_reach(log, wanted, sent=sent) for log in load(paths)]
+    wanted, sent = costs.parse(text, "target"), dataclasses.replace(SENT, framing=framing)
+    return [costs.cost_to_reach(log, wanted, sent=sent) for log in load(paths)]
 
 
 def guarantees(experiment: Any, epsilon: float = 1e-2, comm: Any = None) -> str:
     """What the theorems say of an experiment: what ``mpisim theory`` prints. Collective."""
     from mpisim.analysis.guarantees.report import report
-    from mpisim.comm.job import all_ranks
+    from mpisim.comm.communicators import all_ranks
 
     return report(experiment, epsilon, comm or all_ranks())

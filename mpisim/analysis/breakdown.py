@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mpisim.analysis import style
-from mpisim.analysis.frame import check_size, check_text
-from mpisim.analysis.oversubscription import note
-from mpisim.analysis.run_groups import RunGroup, common_title, group_runs
+from mpisim.analysis.plot import check_size, check_text
+from mpisim.analysis.remarks import about_seconds
+from mpisim.analysis.run_groups import common_title, group_runs
 from mpisim.comm.clock import PHASES
 from mpisim.core.errors import InputError
-from mpisim.runs.log.reader import Log, read_all
+from mpisim.runs.log.reader import Log
 
 COLOURS = dict(zip(PHASES, (*style.COLOURS, "#999999"), strict=True))
 BAR = 0.45  # inches a bar
@@ -24,23 +23,35 @@ LEGEND = {"fontsize": 9, "handlelength": 1.0, "handletextpad": 0.5, "columnspaci
 
 
 def draw(
-    logs: Sequence[Path], title: str | None = None, size: tuple[float, float] | None = None
+    logs: Sequence[Log], title: str | None = None, size: tuple[float, float] | None = None
 ) -> Any:
-    """A matplotlib figure of the mean seconds of a round, by phase, of the runs at ``logs``.
+    """A matplotlib figure of the mean seconds of a round, by phase, of the runs.
 
     What is spent before round 0 is left out. Runs that differ only in the seed make one bar, their
-    mean. ``size`` is (width, height) in inches. Raises `InputError` for a log that cannot be read
-    or has no round.
+    mean. ``size`` is (width, height) in inches. Raises `InputError` for a log that has no round.
     """
     style.check_installed()
+    from matplotlib.figure import Figure  # draws with Agg or its PDF writer: no window
+
     check_size(size)
     check_text("--title", title)
-    found = read_all(logs)
-    groups = group_runs(found, by_ranks=True)
+    groups = group_runs(logs, by_ranks=True)
     seconds = [np.mean([per_round(log) for log in group.logs], axis=0) for group in groups]
     title = common_title(groups) if title is None else title
     height = AROUND + BAR * len(groups) + LINE * title.count("\n")
-    return _draw(groups, seconds, title, note(found), size or (style.WIDE, height))
+    with style.styled():
+        figure = Figure(figsize=size or (style.WIDE, height), layout="constrained")
+        panel = figure.subplots()
+        unit = _bars(panel, np.transpose(seconds))
+        panel.set_yticks(range(len(groups)), [group.label for group in groups])
+        panel.invert_yaxis()  # the first log on top
+        panel.grid(visible=False, axis="y")
+        panel.set_axisbelow(True)
+        panel.margins(x=0.12)
+        panel.set(xlabel=f"{unit} a round, on the slowest path", title=title)
+        figure.legend(loc="outside upper center", ncols=len(PHASES), **LEGEND)
+        style.remark(figure, about_seconds(logs))
+    return figure
 
 
 def per_round(log: Log) -> np.ndarray:
@@ -59,33 +70,6 @@ def per_round(log: Log) -> np.ndarray:
 def unit_of(seconds: float) -> str:
     """The largest of `UNITS` that does not exceed so many seconds."""
     return next((unit for unit in UNITS if UNITS[unit] <= seconds), [*UNITS][-1])
-
-
-def _draw(
-    groups: list[RunGroup],
-    seconds: list[np.ndarray],
-    title: str,
-    remark: str,
-    size: tuple[float, float],
-) -> Any:
-    import matplotlib
-    from matplotlib.figure import Figure  # draws with Agg or its PDF writer: no window
-
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()  # the same figure whatever the user's matplotlibrc says
-        matplotlib.rcParams.update(style.RC)
-        figure = Figure(figsize=size, layout="constrained")
-        panel = figure.subplots()
-        unit = _bars(panel, np.transpose(seconds))
-        panel.set_yticks(range(len(groups)), [group.label for group in groups])
-        panel.invert_yaxis()  # the first log on top
-        panel.grid(visible=False, axis="y")
-        panel.set_axisbelow(True)
-        panel.margins(x=0.12)
-        panel.set(xlabel=f"{unit} a round, on the slowest path", title=title)
-        figure.legend(loc="outside upper center", ncols=len(PHASES), **LEGEND)
-        style.remark(figure, remark)
-    return figure
 
 
 def _bars(panel: Any, seconds: np.ndarray) -> str:

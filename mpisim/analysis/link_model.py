@@ -25,7 +25,10 @@ from typing import Any
 
 import numpy as np
 
+from mpisim.analysis.curves import Axis
+from mpisim.comm.side_channel import starts, worker_ranks
 from mpisim.core.errors import InputError
+from mpisim.runs.log.reader import Log
 
 SEGMENT, HEADERS = 1448, 66  # bytes of a full TCP segment on Ethernet, and of its headers
 ENVELOPE = 22  # bytes of a message: 8 of Open MPI's TCP transport, 14 for matching
@@ -78,13 +81,13 @@ def burst(rate: float) -> float:
 
 def parse(text: str, where: str = "--network") -> Links:
     """Links from a text such as ``100mbit,1ms``; `InputError` says what is allowed."""
-    found: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
     for part in text.lower().split(","):
         read = _part(part.strip())
-        if read is None or found.keys() & read.keys():
+        if read is None or attributes.keys() & read.keys():
             raise InputError(f"{where} {text}: {part!r} is not allowed; it must be {ALLOWED}")
-        found |= read
-    return Links(**found)
+        attributes |= read
+    return Links(**attributes)
 
 
 def _part(part: str) -> dict[str, Any] | None:
@@ -141,8 +144,8 @@ def seconds(links: Links, traffic: Traffic) -> np.ndarray:
     cumulative = (traffic.rounds, traffic.seconds, traffic.bits_up, traffic.bits_down)
     rounds, measured, up, down = (np.diff(values, prepend=0.0) for values in cumulative)
     times = np.maximum(rounds, 1)  # the exchange before round 0 counts as one
-    known = traffic.messages_up
-    messages = n * times if known is None else np.diff(known, prepend=0.0)
+    counted = traffic.messages_up
+    messages = n * times if counted is None else np.diff(counted, prepend=0.0)
     most = np.maximum(times, messages / n)  # of one host; several where rounds have more gathers
     if links.ranks:
         away = traffic.workers[1:]
@@ -173,3 +176,40 @@ def on_wire(bits: np.ndarray, messages: np.ndarray | int) -> np.ndarray:
 def _later(taken: np.ndarray, rate: float, times: np.ndarray) -> np.ndarray:
     """The seconds on a link that exceed ``times`` full buckets."""
     return np.maximum(taken - times * burst(rate) / rate, 0.0) if rate < np.inf else taken
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelledSeconds(Axis):
+    """An axis of figures: the seconds that a run would have taken on ``links``."""
+
+    links: Links = dataclasses.field(default_factory=Links)
+
+    def values(self, log: Log) -> np.ndarray:
+        """Shape (rows,); `InputError` where a column is missing or the ranks do not fit."""
+        return seconds(self.links, traffic(log))
+
+    def label(self, log: Log) -> str:
+        return f"modelled seconds, {self.links}"
+
+
+def over_seconds(links: Links | None, log: bool = True) -> Axis:
+    """The axis of modelled seconds; of measured ones without links."""
+    return Axis("seconds", log) if links is None else ModelledSeconds("seconds", log, links=links)
+
+
+def traffic(log: Log) -> Traffic:
+    """The traffic of a log; `InputError` where a column is missing or the ranks do not fit."""
+    framing = log.column("framing_bits_up")
+    ranks = int(log.attrs.get("ranks", 1))
+    layout = str(log.config.get("run", {}).get("layout", "shared"))
+    if not 1 <= worker_ranks(ranks, layout) <= log.n:
+        raise InputError(f"{log.path}: attribute ranks = {ranks} for {log.n} workers")
+    return Traffic(
+        rounds=log.column("round"),
+        seconds=log.column("seconds"),
+        bits_up=log.column("bits_up") + framing,
+        bits_down=log.column("bits_down") + log.column("framing_bits_down"),
+        bits_up_max=log.column("bits_up_max") + framing / log.n,
+        workers=np.diff(starts(log.n, ranks, layout)),
+        messages_up=log.column("messages_up") if "messages_up" in log.columns else None,
+    )

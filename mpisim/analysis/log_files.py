@@ -1,19 +1,31 @@
-"""Finds the logs that a user names."""
+"""The files that a user names: logs to read, in a useful order, and what is written from them."""
 
 from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
-from mpisim.analysis.log_order import by_settings
 from mpisim.core.errors import InputError
+from mpisim.core.files import make_folder, write_whole
+from mpisim.core.schema import parse_toml
 from mpisim.core.terminal import one_line, report
+from mpisim.runs.labels import flatten, varying
 from mpisim.runs.log.reader import Log, read_each
+from mpisim.runs.log.untrusted import DAMAGE, opened, run_isolated
 
 PathLike = str | os.PathLike
 SUFFIX = ".h5"
+# Settings by which logs are ordered; those that vary stand between the first and the last.
+FIRST = ("method.name", "compressor.name", "problem.name", "problem.data")
+LAST = ("run.seed",)
+
+
+def load(paths: PathLike | Iterable[PathLike]) -> list[Log]:
+    """The logs at ``paths`` (see `find`) that can be read; the others have a line: `readable`."""
+    return readable(find(paths))[0]
 
 
 def find(paths: PathLike | Iterable[PathLike]) -> list[Path]:
@@ -34,22 +46,50 @@ def below(folder: Path) -> list[Path]:
     return _some(folder, folder.rglob(f"*{SUFFIX}"))
 
 
-def readable(paths: list[Path]) -> tuple[list[Log], list[InputError]]:
+def readable(paths: Sequence[Path]) -> tuple[list[Log], list[InputError]]:
     """The logs that can be read and hold their experiment, and why others are passed over.
 
     A line on standard error says so of each. `InputError` where no log is left, and for a file that
     is not there.
     """
     found = read_each(paths)
+    refused = [one for one in found if isinstance(one, InputError)]
     for path, one in zip(paths, found, strict=True):
         if isinstance(one, InputError) and (len(paths) == 1 or not os.path.lexists(path)):
             raise one
-    refused = [one for one in found if isinstance(one, InputError)]
     for error in refused:
         report(f"mpisim: passed over: {one_line(error)}")
     if len(refused) == len(paths):
         raise InputError(f"none of the {len(paths)} files is a log that can be read")
     return [one for one in found if isinstance(one, Log)], refused
+
+
+def by_settings(logs: Sequence[Path]) -> list[Path]:
+    """The logs by method, compressor, problem, then all settings that vary, and the seed.
+
+    Multiples of the theory step are in the order of their size. Logs without an experiment that
+    can be read come last, by name.
+    """
+    try:
+        experiments = run_isolated("logs", lambda: [_experiment(log) for log in logs])
+    except InputError:  # reading the logs will say which one makes HDF5 crash
+        return sorted(logs)
+    middle = [name for name in varying(experiments) if name not in FIRST + LAST]
+
+    def place(one: tuple[Path, dict[str, Any]]) -> tuple[Any, ...]:
+        log, flat = one
+        return not flat, [_rank(flat.get(name)) for name in (*FIRST, *middle, *LAST)], log
+
+    return [log for log, _ in sorted(zip(logs, experiments, strict=True), key=place)]
+
+
+def write_output(path: Path, content: bytes) -> None:
+    """Write a file whole, and its folder before it; `InputError` where that fails."""
+    try:
+        make_folder(path.parent)
+        write_whole(path, content)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def _at(path: Path) -> list[Path]:
@@ -63,8 +103,27 @@ def _at(path: Path) -> list[Path]:
     return by_settings(found)
 
 
-def _some(folder: Path, found: Iterable[Path]) -> list[Path]:
-    logs = sorted(found)
-    if not logs:
+def _some(folder: Path, logs: Iterable[Path]) -> list[Path]:
+    if not (found := sorted(logs)):
         raise InputError(f"{folder}: holds no log (*{SUFFIX})")
-    return logs
+    return found
+
+
+def _experiment(log: Path) -> dict[str, Any]:
+    """The flat experiment of a log; empty where it cannot be read."""
+    try:
+        with opened(log) as file:
+            return flatten(parse_toml(str(file.attrs["config"]), str(log)))
+    except (InputError, *DAMAGE):
+        return {}
+
+
+def _rank(value: Any) -> tuple[int, float, str]:
+    """Missing values, numbers, multiples of the theory step, texts."""
+    if value is None:
+        return 0, 0.0, ""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return 1, float(value), ""
+    if value == "theory" or (isinstance(value, dict) and isinstance(value.get("theory"), float)):
+        return 2, 1.0 if value == "theory" else value["theory"], repr(value)
+    return 3, 0.0, str(value)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
 from mpisim.analysis import style
 from mpisim.analysis.curves import Axis, over_seeds
-from mpisim.analysis.framing import ABOVE, share
-from mpisim.analysis.legend import spread
-from mpisim.analysis.oversubscription import WHY, oversubscribed
+from mpisim.analysis.remarks import ABOVE, WHY, framing_share, oversubscribed
 from mpisim.runs.log.reader import Log
 
 Entry = tuple[str, dict[str, Any]]  # of a legend: a text, and the look of its line
@@ -30,15 +28,9 @@ RC = style.RC | {
 }
 
 
-@contextmanager
-def styled() -> Iterator[None]:
+def styled() -> AbstractContextManager[None]:
     """Drawing in this context looks the same whatever the user's matplotlibrc says."""
-    import matplotlib
-
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(RC)
-        yield
+    return style.styled(RC)
 
 
 def grid(rows: int, columns: int, panel: tuple[float, float] = PANEL) -> tuple[Any, Any]:
@@ -94,11 +86,11 @@ def curve(
     panel.plot(drawn.x, drawn.y, color=colour, linestyle=dash)
     if drawn.low is not None:
         panel.fill_between(drawn.x, drawn.low, drawn.high, color=colour, alpha=0.2, linewidth=0)
-    if (x.timed or y.timed) and oversubscribed(logs) and not panel.texts:
-        panel.text(0.03, 0.03, WHY, fontsize=7, color=style.GREY, transform=panel.transAxes)
-    if any(share(log, x) > ABOVE for log in logs) and not panel.texts:
-        why = f"without framing, which adds over {ABOVE:.0%}"
-        panel.text(0.03, 0.03, why, fontsize=7, color=style.GREY, transform=panel.transAxes)
+    remark = WHY if (x.timed or y.timed) and oversubscribed(logs) else ""
+    if not remark and any(framing_share(log, x) > ABOVE for log in logs):
+        remark = f"without framing, which adds over {ABOVE:.0%}"
+    if remark and not panel.texts:
+        panel.text(0.03, 0.03, remark, fontsize=7, color=style.GREY, transform=panel.transAxes)
 
 
 def dress(panel: Any, x: Axis, y: Axis, xlabel: str, ylabel: str = "") -> None:
@@ -142,7 +134,7 @@ def legend(
     from matplotlib.lines import Line2D
 
     handles = [Line2D([], [], label=text, **look) for text, look in entries]
-    spread(figure, handles, columns, handlelength=2.6, title=title or None)
+    style.spread_legend(figure, handles, columns, handlelength=2.6, title=title or None)
 
 
 def caption(figure: Any, text: str, columns: int) -> None:

@@ -3,32 +3,31 @@
 from __future__ import annotations
 
 import io
+import math
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mpisim.analysis import framing as framing_of
-from mpisim.analysis import legend, style
-from mpisim.analysis.curves import FRAMING, Axis, over_seeds
-from mpisim.analysis.frame import Frame, Limits
-from mpisim.analysis.link_model import Links
-from mpisim.analysis.modelled import ModelledSeconds, assumption
-from mpisim.analysis.output import write_output
-from mpisim.analysis.oversubscription import note
+from mpisim.analysis import remarks, style
+from mpisim.analysis.curves import FRAMING, Axis, Curve, over_seeds
+from mpisim.analysis.link_model import Links, over_seconds
+from mpisim.analysis.log_files import write_output
 from mpisim.analysis.run_groups import RunGroup, common_title, group_runs
 from mpisim.core.errors import InputError
 from mpisim.core.schema import require
-from mpisim.runs.log.reader import read_all
+from mpisim.runs.log.reader import Log
 
 SUFFIXES = (".png", ".pdf")  # of the figures of studies
 LETTERS = 16  # of a footnote, in an inch
 ALLOWED = (*SUFFIXES, ".svg")
+Limits = tuple[float | None, float | None]
+SMALLEST, LARGEST = 1.0, 100.0  # inches
 UNDATED: dict[str, dict[str, None]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
 
 
 def draw(
-    logs: Sequence[Path],
+    logs: Sequence[Log],
     x: str = "bits_up",
     y: str = "grad_norm_sq",
     *,
@@ -64,18 +63,23 @@ def draw(
         raise InputError(f"--framing: adds framing to bits; make --x or --y {allowed}")
     if network is not None:
         require(x == "seconds", "--x", x, "seconds, with --network")
-        axes = ModelledSeconds(x, not linear, links=network), axes[1]
-    frame = Frame(xlim, ylim, xlabel, ylabel, size)
-    frame.check(*axes, title)
-    timed, found = any(axis.timed for axis in axes), read_all(logs)
-    groups = group_runs(found, by_ranks=timed)
+        axes = over_seconds(network, not linear), axes[1]
+    frame = {"xlim": xlim, "ylim": ylim, "xlabel": xlabel, "ylabel": ylabel, "title": title}
+    frame = {name: value for name, value in frame.items() if value is not None}
+    _check_limits("x", xlim, axes[0].log)
+    _check_limits("y", ylim, axes[1].log)
+    check_size(size)
+    for name, value in frame.items():
+        if isinstance(value, str):
+            check_text(f"--{name}", value)
+    timed = any(axis.timed for axis in axes)
+    groups = group_runs(logs, by_ranks=timed)
     curves = [over_seeds(group.logs, *axes) for group in groups]
-    named = common_title(groups) if title is None else title
-    figure = _draw(groups, curves, axes, named, frame)
-    remarks = [note(found) if timed else "", framing_of.note(groups, axes)]
-    remarks += [assumption(found)] if network is not None else []
+    figure = _draw(groups, curves, axes, {"title": common_title(groups)} | frame, size)
+    notes = [remarks.about_seconds(logs) if timed else "", remarks.about_framing(groups, axes)]
+    notes += [remarks.about_model(logs)] if network is not None else []
     letters = int(LETTERS * figure.get_figwidth())
-    style.remark(figure, "\n".join(textwrap.fill(text, letters) for text in remarks if text))
+    style.remark(figure, "\n".join(textwrap.fill(text, letters) for text in notes if text))
     return figure
 
 
@@ -86,25 +90,35 @@ def check_output(output: Path) -> None:
 
 
 def _draw(
-    groups: list[RunGroup], curves: list[Any], axes: tuple[Axis, Axis], title: str, frame: Frame
+    groups: list[RunGroup],
+    curves: list[Curve],
+    axes: tuple[Axis, Axis],
+    frame: dict[str, Any],
+    size: tuple[float, float] | None,
 ) -> Any:
-    import matplotlib
     from matplotlib.figure import Figure  # draws with Agg or its PDF writer: no window
 
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()  # the same figure whatever the user's matplotlibrc says
-        matplotlib.rcParams.update(style.RC)
-        figure = Figure(frame.size, layout="constrained")
+    with style.styled():
+        figure = Figure(size, layout="constrained")
         panel = figure.subplots()
         for place, (group, curve) in enumerate(zip(groups, curves, strict=True)):
             look = style.curve(*colour_and_dash(groups, place), place, len(groups))
             panel.plot(curve.x, curve.y, label=group.label, **look)
-            if curve.low is not None:
+            if curve.low is not None and curve.high is not None:
                 panel.fill_between(
                     curve.x, curve.low, curve.high, color=look["color"], alpha=0.18, linewidth=0
                 )
-        _dress(panel, groups, axes, title, frame)
-        legend.place(panel, may_grow=frame.size is None)
+        x, y = axes
+        log = groups[0].logs[0]
+        panel.set(xscale="log" if x.log else "linear", yscale="log" if y.log else "linear")
+        panel.set(xlabel=x.label(log), ylabel=y.label(log))
+        panel.margins(x=0.02)
+        panel.set(**frame)
+        if x.log:
+            style.log_ticks(panel.xaxis, *panel.get_xlim())
+        if y.log:
+            style.log_ticks(panel.yaxis, *panel.get_ylim())
+        style.place_legend(panel, may_grow=size is None)
     return figure
 
 
@@ -117,20 +131,6 @@ def colour_and_dash(groups: list[RunGroup], place: int) -> tuple[int, int]:
     return place, place
 
 
-def _dress(
-    panel: Any, groups: list[RunGroup], axes: tuple[Axis, Axis], title: str, frame: Frame
-) -> None:
-    x, y = axes
-    log = groups[0].logs[0]
-    panel.set(xscale="log" if x.log else "linear", yscale="log" if y.log else "linear")
-    panel.set(xlabel=x.label(log), ylabel=y.label(log), title=title)
-    panel.margins(x=0.02)
-    frame.apply(panel)
-    for axis, ticks, limits in ((x, panel.xaxis, panel.get_xlim), (y, panel.yaxis, panel.get_ylim)):
-        if axis.log:
-            style.log_ticks(ticks, *limits())
-
-
 def save(figure: Any, output: Path) -> None:
     """Write a figure; the same logs give the same bytes. `InputError` where that fails."""
     import matplotlib
@@ -140,3 +140,40 @@ def save(figure: Any, output: Path) -> None:
     with matplotlib.rc_context({key: style.RC[key] for key in ("pdf.fonttype", "svg.hashsalt")}):
         figure.savefig(picture, format=kind, dpi=style.RC["savefig.dpi"], metadata=metadata)
     write_output(output, picture.getvalue())
+
+
+def check_size(size: tuple[float, float] | None) -> None:
+    """Raise `InputError` unless a figure may have this size in inches."""
+    if size is not None:
+        allowed = f"a width and a height between {SMALLEST:g} and {LARGEST:g} inches"
+        require(all(SMALLEST <= side <= LARGEST for side in size), "--size", _listed(size), allowed)
+
+
+def check_text(where: str, text: str | None) -> None:
+    """Raise `InputError` unless matplotlib can set the formulas of a text."""
+    from matplotlib.cbook import is_math_text
+    from matplotlib.mathtext import MathTextParser
+
+    try:
+        for line in filter(is_math_text, (text or "").splitlines()):
+            MathTextParser("path").parse(line)
+    except ValueError:
+        raise InputError(
+            f"{where}: {text!r} is not allowed; formulas between dollar signs must be matplotlib's"
+            " mathtext"
+        ) from None
+
+
+def _check_limits(axis: str, limits: Limits | None, log: bool) -> None:
+    if limits is None:
+        return
+    given = [value for value in limits if value is not None]
+    increasing = len(given) < 2 or given[0] < given[1]
+    good = increasing and all(math.isfinite(value) and (value > 0 or not log) for value in given)
+    positive = f", both positive: the axis is logarithmic, unless --linear-{axis}" if log else ""
+    allowed = f"two numbers, the smaller one first, or auto for either{positive}"
+    require(good, f"--{axis}lim", _listed(limits), allowed)
+
+
+def _listed(values: tuple[float | None, ...]) -> str:
+    return " ".join("auto" if value is None else f"{value:g}" for value in values)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import importlib.util
 import io
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from mpisim.analysis import csv_text
+from mpisim.analysis import formatting
 from mpisim.core.errors import InputError, library
 from mpisim.runs.log.reader import DERIVED, Log
 
@@ -42,7 +41,7 @@ def all_rows(logs: Sequence[Log]) -> Rows:
 def to_csv(rows: Rows) -> bytes:
     """The rows as CSV, numbers with all digits."""
     columns = [values.tolist() for values in rows.values()]
-    return (csv_text.table(list(rows), zip(*columns, strict=True)) + "\n").encode()
+    return (formatting.table(list(rows), zip(*columns, strict=True), "csv") + "\n").encode()
 
 
 def to_parquet(rows: Rows) -> bytes:
@@ -59,9 +58,8 @@ def to_parquet(rows: Rows) -> bytes:
 
 def _rows(log: Log) -> Rows:
     seed = log.attrs.get("seed")
-    own: dict[str, Any] = {"log": str(log.path)}
-    own |= {name: str(log.attrs.get(name) or "") for name in NAMES}
-    rows = {name: np.full(log.rows, text, object) for name, text in own.items()}
+    texts = {"log": str(log.path)} | {name: str(log.attrs.get(name) or "") for name in NAMES}
+    rows: Rows = {name: np.full(log.rows, text, object) for name, text in texts.items()}
     rows["seed"] = np.full(log.rows, seed if isinstance(seed, int) else np.nan)
     rows |= log.columns
     for name in DERIVED:

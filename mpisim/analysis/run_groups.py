@@ -60,6 +60,21 @@ class RunGroup:
     def label(self) -> str:
         return ", ".join(filter(None, (self.method, self.variant)))
 
+    @property
+    def name(self) -> str:
+        """The label, or where there is nothing to tell apart what was run."""
+        log = self.logs[0]
+        return self.label or (name_of(log) if log.config else log.path.stem)
+
+
+def name_of(log: Log) -> str:
+    """Method and compressor."""
+    names = labels.of_log(log.attrs)
+    name = names.method(str(log.attrs["method"]))
+    if log.config["compressor"]["name"] != "identity":
+        name += " + " + names.compressor(log.config["compressor"])
+    return name
+
 
 def group_runs(
     logs: Iterable[Log], by_ranks: bool = False, ignored: Collection[str] = IGNORED
@@ -165,15 +180,21 @@ def common_title(groups: list[RunGroup]) -> str:
     if len(titles) == 1 and "" not in titles:
         return titles.pop()
     named = [(labels.of_log(log.attrs), log.config) for log in logs]
-    methods = {own.method(str(config.get("method", {}).get("name", ""))) for own, config in named}
-    compressors = {own.compressor(config.get("compressor", {})) for own, config in named}
-    problems = {own.problem(config.get("problem", {})) for own, config in named}
-    workers = {f"{log.n} worker{'s' if log.n > 1 else ''}" for log in logs}
+    methods = {
+        names.method(str(config.get("method", {}).get("name", ""))) for names, config in named
+    }
+    compressors = {names.compressor(config.get("compressor", {})) for names, config in named}
+    problems = {names.problem(config.get("problem", {})) for names, config in named}
+    workers = {workers_text(log) for log in logs}
     lines = (
         ", ".join(text for texts in line if len(texts) == 1 for text in texts if text)
         for line in ((methods, compressors), (problems, workers))
     )
     return "\n".join(filter(None, lines))
+
+
+def workers_text(log: Log) -> str:
+    return f"{log.n} worker{'s' if log.n > 1 else ''}"
 
 
 def _longest(same: list[Log]) -> Log:
@@ -198,8 +219,8 @@ def _require_equal(log: Log, other: Log) -> None:
     for name in log.columns:
         if name.startswith("time_") or name not in other.columns:
             continue
-        own, theirs = (one.columns[name][at] for one, at in zip((log, other), rows, strict=True))
-        unequal = (own != theirs) & ~(np.isnan(own) & np.isnan(theirs))
+        a, b = (one.columns[name][at] for one, at in zip((log, other), rows, strict=True))
+        unequal = (a != b) & ~(np.isnan(a) & np.isnan(b))
         if unequal.any():
             keys = varying([flatten(one.config) for one in (log, other)])
             budgets = [key for key in keys if key.startswith("run.")]

@@ -1,16 +1,21 @@
-"""The text of `mpisim show`: settings, last values, bits and seconds of one log."""
+"""The texts of `mpisim show`: a page about one log, and the list of the runs of a folder."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from datetime import datetime
+from math import isfinite
 from pathlib import Path
+from typing import Any
 
-from mpisim.analysis import framing as framing_of
-from mpisim.analysis import labels
+from mpisim.analysis import labels, remarks
 from mpisim.analysis.curves import Axis
+from mpisim.analysis.formatting import pairs
+from mpisim.analysis.results.settings import settings, several, told
 from mpisim.analysis.run_groups import RunGroup
-from mpisim.analysis.show_seconds import elapsed_text, phases_text
-from mpisim.analysis.text import aligned
+from mpisim.core.errors import InputError
+from mpisim.core.schema import choose
 from mpisim.runs.log.reader import Log, damaged, read
 from mpisim.runs.progress import duration, quantity
 
@@ -20,6 +25,12 @@ BITS = (
     ("as the paper charges", "paper_bits_up"),
 )
 VALUES = ("loss", "grad_norm_sq", "suboptimality", "distance_sq")
+WIDTH = 22  # of the names of bits and seconds
+
+Cell = str | int | float | None
+LEADING = re.compile(r"[0-9.]+(e[+-]?[0-9]+)?(?= )")  # of "4 × theory"
+LAST = ("loss", "grad_norm_sq")  # columns whose last values are listed
+HEAD_AFTER = ("status", "round", *LAST, "bits_per_worker", "seconds")
 
 
 def show_text(path: Path, framing: bool = False) -> str:
@@ -27,13 +38,12 @@ def show_text(path: Path, framing: bool = False) -> str:
     read."""
     log = read(path)
     with damaged(path):
-        settings = _settings(log)
-        last = _results(log, framing) if log.rows else ["no row yet"]
-    return "\n\n".join(filter(None, [aligned(settings), *last]))
-
-
-def _results(log: Log, framing: bool) -> list[str]:
-    return [aligned(_last_row(log)), _bits(log, framing), phases_text(log), elapsed_text(log)]
+        blocks = [pairs(_settings(log))]
+        if log.rows:
+            blocks += [pairs(_last_row(log)), _bits(log, framing), _phases(log), _elapsed(log)]
+        else:
+            blocks.append("no row yet")
+    return "\n\n".join(filter(None, blocks))
 
 
 def _settings(log: Log) -> list[tuple[str, str]]:
@@ -43,7 +53,7 @@ def _settings(log: Log) -> list[tuple[str, str]]:
         value = str(attrs.get(name, ""))
         return before + value if value else ""
 
-    run, step = config.get("run", {}), attrs.get("stepsize")
+    run, step, ranks = config.get("run", {}), attrs.get("stepsize"), attrs.get("ranks", "?")
     problem = names.problem(config.get("problem", {})), attribute("dimension", "d = ")
     layout = f", {run['layout']} layout" if "layout" in run else ""
     compressor = names.compressor(config.get("compressor", {"name": attrs.get("compressor", "")}))
@@ -55,7 +65,7 @@ def _settings(log: Log) -> list[tuple[str, str]]:
         ("method", names.method(attribute("method"))),
         ("step size", "" if step is None else f"{step:.6g}{attribute('stepsize_source', ', ')}"),
         ("compressor", compressor),
-        ("workers", f"{log.n} on {_count(attrs.get('ranks', '?'), 'rank')}{layout}"),
+        ("workers", f"{log.n} on {ranks} rank{'s' * (ranks != 1)}{layout}"),
         ("hosts", attribute("hosts")),
         ("plugins", attribute("plugin_packages")),
         ("network", attribute("network")),
@@ -65,10 +75,6 @@ def _settings(log: Log) -> list[tuple[str, str]]:
         ("status", _status(log)),
         ("stopped by", _stopped_by(log)),
     ]
-
-
-def _count(number: object, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
 def _status(log: Log) -> str:
@@ -96,26 +102,158 @@ def _stopped_by(log: Log) -> str:
 
 
 def _last_row(log: Log) -> list[tuple[str, str]]:
-    columns, planned, rows = log.columns, log.config.get("run", {}).get("rounds"), []
-    if "round" in columns:
+    last = {name: values[-1] for name, values in log.columns.items()}
+    planned, rows = log.config.get("run", {}).get("rounds"), []
+    if "round" in last:
         of = f" of {planned}" if planned is not None else ""
-        rows.append(("round", f"{columns['round'][-1]}{of} ({_count(log.rows, 'row')} logged)"))
-    rows += [(name, f"{columns[name][-1]:.6g}") for name in VALUES if name in columns]
+        rows.append(("round", f"{last['round']}{of} ({log.rows} row{'s' * (log.rows > 1)} logged)"))
+    rows += [(name, f"{last[name]:.6g}") for name in VALUES if name in last]
     for name in ("oracle_calls", "messages_up"):
-        if name in columns:
-            count = columns[name][-1]
-            rows.append((name, f"{count} ({count / log.n:.6g} per worker)"))
+        if name in last:
+            rows.append((name, f"{last[name]} ({last[name] / log.n:.6g} per worker)"))
     return rows
 
 
 def _bits(log: Log, framing: bool) -> str:
     """A table of bits per worker: kind, up, down; below it, whether framing is large."""
-    lines = [f"{'bits per worker':<22}{'up':>16}{'down':>16}"]
+    lines = [f"{'bits per worker':<{WIDTH}}{'up':>16}{'down':>16}"]
     payload = [Axis(name, False, framing=framing) for name in BITS[0][1:]]
     for name, *ways in (("payload and framing", *BITS[0][1:]), *BITS[2:]) if framing else BITS:
         if ways[0] in log.columns:
             axes = [Axis(way, False, framing=framing) for way in ways if way in log.columns]
             cells = [f"{quantity(axis.values(log)[-1], 'bit'):>16}" for axis in axes]
-            lines.append(f"  {name:<20}{''.join(cells)}")
-    lines += filter(None, [framing_of.note([RunGroup([log], {})], payload)])
+            lines.append(f"  {name:<{WIDTH - 2}}{''.join(cells)}")
+    lines += filter(None, [remarks.about_framing([RunGroup([log], {})], payload)])
     return "\n".join(lines) if len(lines) > 1 else ""
+
+
+def _phases(log: Log) -> str:
+    """Seconds by phase, with percentages, the longest first."""
+    times = {name: v[-1] for name, v in log.columns.items() if name.startswith("time_")}
+    if not times:
+        return ""
+    total = sum(times.values())
+    lines = [_total("time", total)]
+    for name, seconds in sorted(times.items(), key=lambda item: -item[1]):
+        share = f"{seconds / total:6.1%}" if total > 0 else ""
+        lines.append(f"{_line(name.removeprefix('time_'), seconds)}{share:>10}")
+    if remarks.oversubscribed([log]):
+        lines.append(f"  {remarks.WHY}: these seconds say little of the method")
+    return "\n".join(lines)
+
+
+def _elapsed(log: Log) -> str:
+    """How the parts of a run add up to the time that it took."""
+    attrs = log.attrs
+    if not any(name.startswith("time_") for name in log.columns):
+        return ""
+    if "seconds_elapsed" not in attrs:
+        return (
+            "elapsed: start and end above include the evaluation of rows and the writing of the"
+            " log, which time leaves out; this log does not say how long they took"
+        )
+    elapsed, earlier = float(attrs["seconds_elapsed"]), float(attrs["seconds_before"])
+    if not isfinite(elapsed):
+        return (
+            "elapsed: not known before the run has ended; time leaves out set-up, rehearsal and"
+            " evaluation"
+        )
+    method, waited = float(log.column("seconds")[-1]) - earlier, float(attrs["seconds_waiting"])
+    setup, rehearsal, evaluation = (
+        float(attrs[f"seconds_{part}"]) for part in ("setup", "rehearsal", "evaluation")
+    )
+    rest = elapsed - setup - rehearsal - evaluation - method
+    resumed = "resumed" in attrs
+    when = f" since round {attrs['resumed']}, where it resumed" if resumed else ""
+    lines = [f"{_total('elapsed', elapsed)}   by rank 0's clock{when}"]
+    for name, seconds, what in (
+        ("set-up", setup, "before round 0, except for what the method sends there"),
+        ("rehearsal", rehearsal, "opening the log, and rounds that warm up the kernels"),
+        ("method", method, "the phases above, on the slowest path"),
+        ("evaluation", evaluation, "rows of the log, checkpoints"),
+        ("rest", rest, "rank 0's time beyond the slowest path, or short of it"),
+    ):
+        lines.append(f"{_line(name, seconds)}   {what}")
+    if waited > 0:
+        lines.append(
+            f"  waiting, {waited:.3f} s of rank 0 for slower ranks, is not added: the method has"
+            " their work instead"
+        )
+    if resumed:
+        lines.append(
+            f"  earlier starts, {earlier:.3f} s of the phases above, are not in it; the time from"
+            " start to end includes the pause between them"
+        )
+    return "\n".join(lines)
+
+
+def _total(name: str, seconds: float) -> str:
+    text = f"{seconds:.3f} s" if seconds < 60 else duration(seconds)
+    return f"{name:<{WIDTH}}{text:>16}"
+
+
+def _line(name: str, seconds: float) -> str:
+    return f"  {name:<{WIDTH - 2}}{seconds:>14.3f} s"
+
+
+def run_list(folder: Path | None, logs: Sequence[Log]) -> tuple[list[str], list[list[Cell]]]:
+    """Head and rows: the log's path in the folder, settings that vary, status, last values.
+
+    A setting varies if two runs have different values of it. Values that a run or its log does not
+    have are None.
+    """
+    varied = list(settings(log.config for log in logs).varied)
+    rows = []
+    for log in logs:
+        with damaged(log.path):
+            path = log.path if folder is None else log.path.relative_to(folder)
+            short = told(log.config)
+            chosen = [_cell(short[name]) if name in short else None for name in varied]
+            rows.append([str(path), *chosen, *_end(log)])
+    return ["log", *varied, *HEAD_AFTER], rows
+
+
+def in_order(
+    head: Sequence[str], rows: Sequence[list[Cell]], name: str | None, reverse: bool
+) -> list[list[Cell]]:
+    """The rows by the column ``name``: numbers, then texts, then None, which stays at the end."""
+    if name is None:
+        return list(reversed(rows)) if reverse else list(rows)
+    place = choose({column: i for i, column in enumerate(head)}, name, "--sort")
+    there = [row for row in rows if row[place] is not None]
+    there.sort(key=lambda row: _rank(row[place]), reverse=reverse)
+    return there + [row for row in rows if row[place] is None]
+
+
+def _rank(cell: Any) -> tuple[float | str, ...]:
+    """Sorts numbers, also those ahead of a unit, before NaN, and that before texts."""
+    if isinstance(cell, str):
+        number = LEADING.match(cell)
+        return (0, float(number[0]), cell) if number else (2, cell)
+    return (0, cell, "") if cell == cell else (1,)
+
+
+def _cell(value: Any) -> Cell:
+    plain = isinstance(value, int | float) and not isinstance(value, bool)
+    return value if plain else several([value])
+
+
+def _end(log: Log) -> list[Cell]:
+    status, *none = str(log.attrs.get("status", "unknown")), *[None] * (len(HEAD_AFTER) - 1)
+    if not log.rows:
+        return [status, *none]
+    last, bits = _last(log, "round"), _last(log, "bits_up")
+    return [
+        status,
+        None if last is None else int(last),
+        *(_last(log, name) for name in LAST),
+        None if bits is None else bits / log.n,
+        _last(log, "seconds"),
+    ]
+
+
+def _last(log: Log, name: str) -> float | None:
+    try:
+        return float(log.column(name)[-1])
+    except InputError:  # a log of other columns
+        return None

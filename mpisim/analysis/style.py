@@ -1,10 +1,13 @@
-"""Colours, line styles and sizes of figures."""
+"""The look of figures: colours, line styles, sizes, and legends that stay on the page."""
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from mpisim.core.errors import library
+from mpisim.core.errors import InputError, library
 
 # The colours of Okabe and Ito, distinct for readers with any colour vision, without the yellow,
 # which is too pale on white.
@@ -18,6 +21,15 @@ WIDE = 8.6  # inches, with the legend beside the panel
 # Ratios of the limits of an axis: below the first, labels are evenly spaced; below the second, they
 # are at 1, 3, 10; otherwise at decades.
 EVEN, THIRDS = 4.0, 100.0
+
+# Of legends.
+INSIDE = 6  # more curves than this hide each other's legend inside the panel
+HANDLE = 3.0  # length of the lines in a legend, in letters
+NARROWEST = 0.5  # inches of an entry beside others
+INNER = (0.9, 0.6)  # shares of the panel that a legend inside may take
+BESIDE = 0.5  # share of the page's width that a legend beside the panel may take
+ABOVE = 0.6  # share of the page's height that a legend above the panel may take, by a given size
+SMALLEST = 5  # points; smaller texts cannot be read
 
 RC: dict[Any, Any] = {
     "figure.figsize": (6.0, 4.2),
@@ -46,6 +58,17 @@ RC: dict[Any, Any] = {
 def check_installed() -> None:
     """Raise `InputError` where there is no matplotlib."""
     library("matplotlib", "plot", "a figure")
+
+
+@contextmanager
+def styled(parameters: dict[Any, Any] = RC) -> Iterator[None]:
+    """Drawing in this context looks the same whatever the user's matplotlibrc says."""
+    import matplotlib
+
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(parameters)
+        yield
 
 
 def curve(colour: int, dash: int, place: int, places: int) -> dict[str, Any]:
@@ -79,3 +102,95 @@ def log_ticks(axis: Any, low: float, high: float) -> None:
     plain = ticker.StrMethodFormatter("{x:g}") if high < 1e4 else ticker.EngFormatter(sep="")
     axis.set_major_formatter(plain)
     axis.set_minor_locator(ticker.NullLocator())
+
+
+def place_legend(panel: Any, may_grow: bool) -> None:
+    """A legend of the panel's curves: inside the panel, else beside it, else above it.
+
+    The page grows to make room if it ``may_grow``. Otherwise the texts shrink, and `InputError`
+    says so where they would become too small to read.
+    """
+    count = len(panel.get_legend_handles_labels()[0])
+    if count < 2 or (count <= INSIDE and _inside(panel)):
+        return
+    if not _beside(panel, may_grow):
+        _above(panel, may_grow)
+
+
+def spread_legend(
+    figure: Any, handles: Sequence[Any], columns: int | None = None, **look: Any
+) -> Any:
+    """A legend above all panels, ``columns`` entries side by side; as many as fit if None."""
+    look |= {"handles": handles, "loc": "outside upper center"}
+    most = columns or min(len(handles), int(figure.get_figwidth() / NARROWEST))
+    for count in range(max(most, 1), 0, -1):
+        legend = figure.legend(ncols=count, **look)
+        if columns or count == 1 or legend.get_window_extent().width <= figure.bbox.width:
+            break
+        legend.remove()
+    return legend
+
+
+def _inside(panel: Any) -> bool:
+    """Whether the legend fits into the panel; if so, it is there."""
+    legend = panel.legend(handlelength=HANDLE)
+    panel.figure.draw_without_rendering()
+    box, room = legend.get_window_extent(), panel.get_window_extent()
+    fits = box.width <= INNER[0] * room.width and box.height <= INNER[1] * room.height
+    if not fits:
+        legend.remove()
+    return fits
+
+
+def _beside(panel: Any, may_grow: bool) -> bool:
+    """Whether the legend fits beside the panel; if so, it is there."""
+    figure, narrow = panel.figure, panel.figure.get_figwidth()
+    if may_grow:
+        figure.set_figwidth(WIDE)
+    legend = panel.legend(handlelength=HANDLE, loc="upper left", bbox_to_anchor=(1.02, 1.0))
+    box, page = legend.get_window_extent(), figure.bbox
+    top = panel.get_tightbbox().height - panel.get_window_extent().height  # title and labels
+    fits = box.width <= BESIDE * page.width and box.height <= page.height - top
+    if not fits:
+        figure.set_figwidth(narrow)
+        legend.remove()
+    return fits
+
+
+def _above(panel: Any, may_grow: bool) -> None:
+    figure = panel.figure
+    if may_grow:
+        figure.set_figwidth(WIDE)
+    for size in range(RC["legend.fontsize"], SMALLEST - 1, -1):
+        legend = _wrapped(panel, size)
+        extent = legend.get_window_extent()
+        if may_grow:
+            figure.set_figheight(figure.get_figheight() + extent.height / figure.dpi)
+            return
+        if extent.width <= figure.bbox.width and extent.height <= ABOVE * figure.bbox.height:
+            return
+        legend.remove()
+    width, height = figure.get_size_inches()
+    count = len(panel.get_legend_handles_labels()[0])
+    raise InputError(
+        f"--size {width:g} {height:g}: has no room for a legend of {count} curves; allowed: a"
+        " larger size, or fewer logs"
+    )
+
+
+def _wrapped(panel: Any, size: int) -> Any:
+    """The legend above the panel, its texts broken into lines that the page can hold."""
+    handles, texts = panel.get_legend_handles_labels()
+    look: dict[str, Any] = {"handlelength": HANDLE, "fontsize": size}
+    legend = spread_legend(panel.figure, handles, **look)
+    excess = legend.get_window_extent().width / panel.figure.bbox.width
+    if excess <= 1:
+        return legend
+    legend.remove()
+    letters = max(int(0.8 * max(map(len, texts)) / excess), 1)
+    for handle, text in zip(handles, texts, strict=True):
+        handle.set_label(textwrap.fill(text, letters))
+    legend = spread_legend(panel.figure, handles, **look)
+    for handle, text in zip(handles, texts, strict=True):
+        handle.set_label(text)
+    return legend

@@ -24,8 +24,8 @@ def check_command(args: argparse.Namespace, argv: list[str]) -> int:
     from mpisim.runs.host import guarded
 
     def body(comm) -> int:
-        from mpisim.analysis.plugin.check import check
-        from mpisim.analysis.plugin.constants import DRAWS, ERROR_RATE
+        from mpisim.testing import check
+        from mpisim.testing.moments import DRAWS, ERROR_RATE
 
         found = check(args.plugins, comm, lambda one: print(one, flush=True))
         failed = sum(one.failed for one in found)

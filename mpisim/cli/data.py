@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mpisim.analysis.text import columns
+from mpisim.analysis.formatting import table
 from mpisim.core.errors import InputError
 from mpisim.problems.data import arrange, libsvm
 from mpisim.problems.data import fetch as fetching
@@ -42,8 +42,8 @@ def data_command(args: argparse.Namespace, argv: list[str]) -> int:
 
 def list_text() -> str:
     """A table of the registered sets: name, rows, features, and where each was found."""
-    lines = [(d.name, str(d.rows), str(d.features), _where(d)) for d in registry().values()]
-    return columns([("name", "rows", "features", "where"), *lines], right=(1, 2), indent="")
+    lines = [(d.name, d.rows, d.features, _where(d)) for d in registry().values()]
+    return table(["name", "rows", "features", "where"], lines)
 
 
 def _where(dataset: Dataset) -> str:

@@ -29,14 +29,12 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def export_command(args: argparse.Namespace, argv: list[str]) -> int:
-    from mpisim.analysis.log_files import find
-    from mpisim.analysis.output import write_output
+    from mpisim.analysis.log_files import find, readable, write_output
     from mpisim.analysis.rows import all_rows, to_csv, to_parquet
-    from mpisim.runs.log.reader import read_all
 
     paths = find(args.logs)
     out = _output(args, paths)
-    rows = all_rows(read_all(paths))
+    rows = all_rows(readable(paths)[0])
     write_output(out, (to_csv if out.suffix.lower() == ".csv" else to_parquet)(rows))
     print(out)
     return 0

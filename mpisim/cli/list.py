@@ -22,12 +22,12 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def list_command(args: argparse.Namespace, argv: list[str]) -> int:
     """Print the table of all logs that can be read."""
-    from mpisim.analysis import csv_text
+    from mpisim.analysis.formatting import table
     from mpisim.analysis.log_files import below, readable
-    from mpisim.analysis.run_list import in_order, run_list, text
+    from mpisim.analysis.show import in_order, run_list
 
     logs, _ = readable(below(args.folder))
     head, rows = run_list(args.folder, logs)
     rows = in_order(head, rows, args.sort, args.reverse)
-    print((csv_text.table if args.csv else text)(head, rows))
+    print(table(head, rows, "csv" if args.csv else "text"))
     return 0

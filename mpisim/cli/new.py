@@ -37,7 +37,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def new_plugin(args: argparse.Namespace, argv: list[str]) -> int:
     """Run ``mpisim new compressor|estimator|problem``."""
-    from mpisim.analysis.plugin.new import create
+    from mpisim.testing.new import create
 
     plugin, test = create(args.kind, args.name, args.folder)
     settings = PLUGINS[args.kind][1].format(args.name)

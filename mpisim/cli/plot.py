@@ -128,10 +128,10 @@ def _curves(args: argparse.Namespace) -> Any:
 
 def _bars(args: argparse.Namespace) -> Any:
     from mpisim.analysis.breakdown import draw
-    from mpisim.analysis.log_files import find
+    from mpisim.analysis.log_files import load
 
     for name in OF_CURVES + OF_AXES:
         if getattr(args, name) is not None:
             flag = f"--{name.replace('_', '-')}"
             raise InputError(f"{flag}: is not allowed with --breakdown, which draws no curves")
-    return draw(find(args.logs), args.title, args.size)
+    return draw(load(args.logs), args.title, args.size)

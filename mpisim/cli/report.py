@@ -41,12 +41,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def report_command(args: argparse.Namespace, argv: list[str]) -> int:
     """Write the page about all logs that can be read."""
+    from mpisim.analysis.costs import parse as target
     from mpisim.analysis.link_model import parse as links
-    from mpisim.analysis.log_files import below, readable
-    from mpisim.analysis.log_order import by_settings
-    from mpisim.analysis.output import write_output
+    from mpisim.analysis.log_files import below, by_settings, readable, write_output
     from mpisim.analysis.report import report
-    from mpisim.analysis.targets import parse as target
 
     if args.out.suffix.lower() != ".html":
         raise InputError(f"--out: {args.out} is not allowed; the name must end in .html")

@@ -65,7 +65,7 @@ def _read(args: argparse.Namespace) -> tuple[Experiment, Path] | Exception:
     """The experiment and its log, or why there is none, which all ranks report together."""
     from mpisim.runs import plugins
     from mpisim.runs.experiment import read
-    from mpisim.runs.identity import digest
+    from mpisim.runs.identity import config_digest
 
     workers = [] if args.workers is None else [f"problem.workers={args.workers}"]
     try:
@@ -75,7 +75,7 @@ def _read(args: argparse.Namespace) -> tuple[Experiment, Path] | Exception:
         return error
     stem = args.file.stem if args.file else experiment.method.name
     # with the hash of the experiment: other experiments have other logs
-    return experiment, args.out or Path("logs") / f"{stem}-{digest(experiment.to_toml())}.h5"
+    return experiment, args.out or Path("logs") / f"{stem}-{config_digest(experiment.to_toml())}.h5"
 
 
 def _announce(experiment: Experiment, out: Path) -> None:

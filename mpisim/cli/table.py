@@ -47,13 +47,12 @@ def add_target(parser: argparse.ArgumentParser, required: bool, help: str) -> No
 
 
 def table_command(args: argparse.Namespace, argv: list[str]) -> int:
-    from mpisim.analysis.cost_table import table
+    from mpisim.analysis.costs import cost_table, parse
     from mpisim.analysis.link_model import parse as links
     from mpisim.analysis.log_files import find, readable
-    from mpisim.analysis.targets import parse
 
     targets = [parse(text) for text in args.target]
     network = None if args.network is None else links(args.network)
     logs, _ = readable(find(args.logs))
-    print(table(logs, targets, args.form or "text", network, bool(args.framing)))
+    print(cost_table(logs, targets, args.form or "text", network, bool(args.framing)))
     return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from mpisim.analysis.criteria import CRITERIA, DEFAULT
+from mpisim.analysis.tune import CRITERIA, DEFAULT
 from mpisim.cli.parser import run_sweeps
 from mpisim.cli.sweep import add_grid, run_grid
 from mpisim.runs.sweep.points import exit_code

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import perf_counter
+
+from numba.core import event
 
 PHASES = ("compute", "compress", "encode", "communicate", "decode", "server", "optimizer", "other")
 COMPUTE, COMPRESS, ENCODE, COMMUNICATE, DECODE, SERVER, OPTIMIZER, OTHER = range(8)
 PARALLEL = (COMPUTE, COMPRESS, ENCODE)  # the phases in which all ranks work at the same time
 EVALUATE = 8  # f and its gradient for the log: timed separately and left out, as in the papers
 COMPILE = 9  # loading or compiling a kernel: left out
+COMPILER = "numba:compiler_lock"  # held while a kernel is compiled, or loaded from the disk
 
 
 class Clock:
@@ -83,3 +87,39 @@ class SlowestPath:
         self.waited += waited
         for phase, seconds in enumerate(step):
             self.seconds[phase] += seconds
+
+
+class _Pause(event.Listener):
+    """Stops the phase in progress while the compiler works; its locks are nested."""
+
+    def __init__(self, clock: Clock):
+        self.clock, self.depth, self.phase = clock, 0, clock.phase
+
+    def on_start(self, event: event.Event) -> None:
+        self.depth += 1
+        if self.depth == 1:
+            self.phase = self.clock.phase
+            self.clock.to(COMPILE)
+
+    def on_end(self, event: event.Event) -> None:
+        self.depth -= 1
+        if self.depth == 0:
+            before = self.clock.seconds[COMPILE]
+            self.clock.to(self.phase)
+            if self.phase in PARALLEL:
+                self.clock.delayed += self.clock.seconds[COMPILE] - before
+
+
+@contextmanager
+def uncharged(clock: Clock) -> Iterator[None]:
+    """Charge compiling and loading of kernels to no phase of ``clock``.
+
+    Rounds are rehearsed, so that kernels are there before the clock starts. A branch that a round
+    takes late, because of its data, may still need another kernel.
+    """
+    pause = _Pause(clock)
+    event.register(COMPILER, pause)
+    try:
+        yield
+    finally:
+        event.unregister(COMPILER, pause)

@@ -1,4 +1,4 @@
-"""Start MPI, and end the whole job when one rank fails.
+"""Start MPI, and end the whole job when one rank fails or differs from the others.
 
 An exception on one rank would leave the others waiting in MPI. So every command runs inside
 `run_job`: either all ranks agree on an exit code, or the job is aborted.
@@ -7,24 +7,27 @@ An exception on one rank would leave the others waiting in MPI. So every command
 from __future__ import annotations
 
 import faulthandler
+import hashlib
+import json
 import signal
+import socket
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from mpisim.comm import launcher
-from mpisim.comm.consistency import require_consistent
-from mpisim.comm.one_process import OneProcess
-from mpisim.core.errors import InputError, MpisimError
+from mpisim.comm.communicators import all_ranks
+from mpisim.core.errors import InconsistentRanks, InputError, MpisimError
 from mpisim.core.terminal import one_line, report
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
 T = TypeVar("T")
+Facts = Mapping[str, str]
 GRACE_SECONDS = 1.0  # how long a rank that fails waits for the others to fail
 PATIENCE_SECONDS = 60.0  # how long a rank with an error waits for the others to agree on it
 
@@ -54,15 +57,6 @@ def run_job(body: Callable[..., int], software: Callable[[], Mapping[str, str]])
         if comm.rank == 0:
             report(text)
         return code
-
-
-def all_ranks() -> Any:
-    """The communicator of all ranks that a launcher has started, else of this process alone."""
-    if not launcher.launched():
-        return OneProcess()
-    from mpi4py import MPI
-
-    return MPI.COMM_WORLD
 
 
 def all_or_none(comm: MPI.Intracomm, work: Callable[[], T]) -> T:
@@ -107,6 +101,37 @@ def together(comm: MPI.Intracomm, work: Callable[[], T]) -> T:
 def on_first(comm: MPI.Intracomm, work: Callable[[], T]) -> T:
     """Run work() on rank 0 alone, and return its result or raise its `InputError` on every rank."""
     return _agreed(*comm.bcast(_attempt(work) if comm.rank == 0 else None))
+
+
+def require_consistent(comm: MPI.Intracomm, facts: Facts) -> None:
+    """Raise the same `InconsistentRanks` on every rank unless ``facts`` are the same on all.
+
+    Collective. Ranks exchange 32 bytes, and the facts themselves only if these differ.
+    """
+    if comm.size == 1:
+        return
+    text = json.dumps(sorted(facts.items()))
+    own = np.frombuffer(hashlib.sha256(text.encode()).digest(), np.uint8)
+    digests = np.empty((comm.size, own.size), np.uint8)
+    comm.Allgather(own, digests)
+    if (digests == digests[0]).all():
+        return
+    gathered = comm.allgather((dict(facts), socket.gethostname()))
+    raise InconsistentRanks(difference(*zip(*gathered, strict=True)))
+
+
+def difference(facts: Sequence[Facts], hosts: Sequence[str]) -> str:
+    """A line that names each differing fact, with the ranks (and hosts) that have each value."""
+    names = dict.fromkeys(name for own in facts for name in own)
+    parts = []
+    for name in names:
+        ranks: dict[str, list[int]] = {}
+        for rank, own in enumerate(facts):
+            ranks.setdefault(own.get(name, "missing"), []).append(rank)
+        if len(ranks) > 1:
+            values = (f"{value} on {_ranks_text(where, hosts)}" for value, where in ranks.items())
+            parts.append(f"{name} is {', '.join(values)}")
+    return f"the ranks of this job differ: {'; '.join(parts)}; all must have the same"
 
 
 def reset_crash_handlers() -> None:
@@ -184,3 +209,15 @@ def _agreed(result: Any, message: str) -> Any:
         error.agreed = True
         raise error
     return result
+
+
+def _ranks_text(ranks: list[int], hosts: Sequence[str]) -> str:
+    """``ranks 0-2, 5 (host a)``; of several hosts only the first is named."""
+    runs: list[tuple[int, int]] = []
+    for rank in ranks:
+        follows = runs and rank == runs[-1][1] + 1
+        runs.append((runs.pop()[0] if follows else rank, rank))
+    texts = [str(a) if a == b else f"{a}-{b}" for a, b in runs]
+    names = list(dict.fromkeys(hosts[rank] for rank in ranks))
+    where = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+    return f"{'ranks' if len(ranks) > 1 else 'rank'} {', '.join(texts)} ({where})"

@@ -25,30 +25,33 @@ class Ledger:
         self.n = n
         self.totals = dict.fromkeys(COLUMNS, 0)
         self.worker_bits_up = np.zeros(n, np.int64)
-        self._round_up = np.zeros(n, np.int64)
-        self._senders: list[np.ndarray] = []  # of this round; a worker may be among them twice
+        self._rounds = 1  # that began, with the one in progress
+        self._largest = 0  # bits of a worker in this round
+        self._round_up = np.zeros((n, 2), np.int64)  # a worker's last round, and its bits in it
 
     def up(
         self,
         payload: np.ndarray,
-        sent: int,
         paper: np.ndarray,
+        sizes: np.ndarray,
+        length_bits: int = 0,
         clients: np.ndarray | None = None,
-        *,
-        messages: int,
     ) -> None:
         """Charge one gather: ``payload`` and ``paper`` bits of each client (default: all workers).
 
-        sent : all bits sent; those beyond the payload are framing
-        messages : how many are not empty
+        sizes : bytes of each message; what is beyond the payload is framing
+        length_bits : of each message's length, where that crosses; else an empty message is none
         """
         senders = _all(self.n) if clients is None else clients
-        self._senders.append(senders)
-        payload_sum, paper_sum = _charge(self._round_up, senders, payload, paper)
-        self.totals["bits_up"] += payload_sum
-        self.totals["framing_bits_up"] += sent - payload_sum
-        self.totals["paper_bits_up"] += paper_sum
-        self.totals["messages_up"] += messages
+        bits, paper_bits, size, messages, self._largest = _charge(
+            self.worker_bits_up, self._round_up, self._rounds, self._largest,
+            senders, payload, paper, sizes, length_bits > 0,
+        )  # fmt: skip
+        totals = self.totals
+        totals["bits_up"] += bits
+        totals["framing_bits_up"] += 8 * size + length_bits * messages - bits
+        totals["paper_bits_up"] += paper_bits
+        totals["messages_up"] += messages
 
     def down(self, payload: int, sent: int) -> None:
         """Charge one broadcast of ``sent`` bits to every worker, ``payload`` of them as payload."""
@@ -57,11 +60,8 @@ class Ledger:
 
     def end_round(self) -> None:
         """Close the round: add the bits of the worker that sent most to ``bits_up_max``."""
-        largest = 0
-        for senders in self._senders:
-            largest = max(largest, _close(self.worker_bits_up, self._round_up, senders))
-        self._senders.clear()
-        self.totals["bits_up_max"] += largest
+        self.totals["bits_up_max"] += self._largest
+        self._largest, self._rounds = 0, self._rounds + 1
 
     def state(self) -> dict[str, np.ndarray]:
         """What a checkpoint keeps between rounds."""
@@ -85,22 +85,22 @@ def _all(n: int) -> np.ndarray:
 
 
 @njit(cache=True)
-def _charge(round_up, senders, payload, paper):
-    """Add payload to round_up of the senders; return the sums of payload and paper."""
-    payload_sum = paper_sum = 0
+def _charge(total, round_up, round, largest, senders, payload, paper, sizes, empty_too):
+    """Add payload to the senders' bits; a worker may be among them twice.
+
+    Returns the sums of payload, paper and sizes, how many messages there are, and the bits of the
+    worker that has sent most in this round.
+    """
+    payload_sum = paper_sum = size_sum = messages = 0
     for t in range(senders.size):
-        round_up[senders[t]] += payload[t]
-        payload_sum += payload[t]
+        i, bits = senders[t], payload[t]
+        total[i] += bits
+        if round_up[i, 0] != round:
+            round_up[i, 0], round_up[i, 1] = round, 0
+        round_up[i, 1] += bits
+        largest = max(largest, round_up[i, 1])
+        payload_sum += bits
         paper_sum += paper[t]
-    return payload_sum, paper_sum
-
-
-@njit(cache=True)
-def _close(total, round_up, senders):
-    """Move round_up of the senders to total; return its largest entry."""
-    largest = 0
-    for i in senders:
-        largest = max(largest, round_up[i])
-        total[i] += round_up[i]
-        round_up[i] = 0
-    return largest
+        size_sum += sizes[t]
+        messages += empty_too or sizes[t] > 0
+    return payload_sum, paper_sum, size_sum, messages, largest

@@ -1,14 +1,13 @@
-"""The workers of a run over its ranks, and messages between ranks that are not charged."""
+"""Which rank holds which workers of a run, and messages between ranks that are not charged."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
 
-from mpisim.comm import partition
+from mpisim.comm.communicators import side_of
 from mpisim.core.errors import InputError
 from mpisim.core.numerics.sums import add_rows
 from mpisim.core.schema import require
@@ -28,13 +27,13 @@ class SideChannel:
         self.side = side_of(comm)
         self.rank, self.ranks, self.n = comm.rank, comm.size, n
         require(n < 2**31, "problem.workers", n, "an integer below 2^31")
-        helpers = partition.worker_ranks(comm.size, layout)
-        if helpers > n:
+        holders = worker_ranks(comm.size, layout)
+        if holders > n:
             raise InputError(
-                f"problem.workers: {n} workers on {helpers} worker ranks;"
-                f" at least {helpers} are needed"
+                f"problem.workers: {n} workers on {holders} worker ranks;"
+                f" at least {holders} are needed"
             )
-        self.starts = partition.starts(n, comm.size, layout)
+        self.starts = starts(n, comm.size, layout)
         self.counts = np.diff(self.starts)  # the workers of each rank
         self.first = int(self.starts[self.rank])
         self.m = int(self.starts[self.rank + 1]) - self.first
@@ -68,7 +67,8 @@ class SideChannel:
         whole = self.gather_workers(rows)
         if whole is None:
             whole = np.empty((self.n, *rows.shape[1:]), rows.dtype)
-        self.side.Bcast([whole, whole.nbytes, BYTE])
+        if self.ranks > 1:
+            self.side.Bcast([whole, whole.nbytes, BYTE])
         return whole
 
     def gather_workers(self, rows: np.ndarray) -> np.ndarray | None:
@@ -90,22 +90,18 @@ class SideChannel:
         return whole
 
 
-def side_of(comm: Any) -> Any:
-    """A second communicator of the same ranks, made once for each ``comm``; one rank needs none.
-
-    MPI libraries allow some thousands of communicators, and a sweep may have more runs.
-    """
-    if comm.size == 1:
-        return comm
-    side: Any = comm.Get_attr(_side_key())
-    if side is None:
-        side = comm.Dup()
-        comm.Set_attr(_side_key(), side)
-    return side
+def worker_ranks(ranks: int, layout: str) -> int:
+    """How many ranks hold workers: all, or all but the server in the layout "dedicated"."""
+    return ranks if layout == "shared" or ranks == 1 else ranks - 1
 
 
-@cache
-def _side_key() -> int:
-    from mpi4py import MPI
+def ranks_for(n: int, layout: str) -> int:
+    """How many ranks give each of n workers a rank of its own."""
+    return n if layout == "shared" else n + 1
 
-    return MPI.Comm.Create_keyval()
+
+def starts(n: int, ranks: int, layout: str) -> np.ndarray:
+    """First worker of each rank, and n, shape (ranks + 1,): blocks as even as possible."""
+    holders = worker_ranks(ranks, layout)
+    first = [n * r // holders for r in range(holders + 1)]
+    return np.array([0] * (ranks - holders) + first)

@@ -53,6 +53,7 @@ class Compressor(CompressorConstants, ABC):
     on_device: bool = False  # `compress` also takes tensors; else they are copied to the host
     portable: bool = True  # the same bits on every x86-64 processor, as in `Problem`
     precision: Precision
+    _sealed = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -67,6 +68,7 @@ class Compressor(CompressorConstants, ABC):
         Raises `InputError` if a parameter does not fit (K > d, say).
         """
         bound = unfrozen(self)
+        vars(bound)["_sealed"] = False
         bound.d, bound.n, bound.precision = d, n, precision
         bound.check()
         return bound
@@ -76,6 +78,21 @@ class Compressor(CompressorConstants, ABC):
 
         `bind` calls it on its copy, so it may set attributes.
         """
+
+    def seal(self) -> None:
+        """From now on, setting an attribute is an `InputError`: a compressor has no state."""
+        for value in vars(self).values():
+            for part in value if isinstance(value, list | tuple) else [value]:
+                if isinstance(part, Compressor):
+                    part.seal()
+        vars(self)["_sealed"] = True
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self._sealed:
+            where = f"{type(self).__module__}.{type(self).__qualname__}"
+            why = "is set in a run, but a compressor has no state: no checkpoint would hold it"
+            raise InputError(f"{where}: its attribute {name!r} {why}")
+        object.__setattr__(self, name, value)
 
     def bind_inner(self, key: str, d: int | None = None) -> Compressor:
         """The compressor under ``key``, bound to dimension ``d``, its own unless given.

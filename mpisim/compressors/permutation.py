@@ -55,8 +55,9 @@ class Permuted(Compressor):
     def form(self, draw: Draw) -> SeededForm:
         key = (draw.streams, draw.purpose, draw.round, draw.message)
         if self._last is None or self._last[0] != key:
-            self._last = key, self._made(slice(None), self.n, *self.whole(draw))
-        every = self._last[1]
+            form = self._made(slice(None), self.n, *self.whole(draw))
+            vars(self)["_last"] = key, form  # no state: the draw decides it
+        every: SeededForm = vars(self)["_last"][1]
         ptr, indices = every.ptr, every.indices
         workers: Any = slice(draw.first, draw.first + draw.count)
         if draw.clients is not None:

@@ -50,10 +50,6 @@ class Streams:
         key = purpose_key(purpose)
         return philox.words(self.seed, key, round, message, repetition, first, workers, count)
 
-    def uniform(self, purpose: str, round: int, message: int = 0) -> float:
-        """One number in [0, 1), the same for all workers."""
-        return philox.uniform(self.seed, purpose_key(purpose), round, message)
-
     def generator(self, purpose: str, round: int = 0) -> np.random.Generator:
         """A Generator at an address, for rare draws that are the same on all ranks."""
         key = np.array([self.seed, purpose_key(purpose)], np.uint64)
@@ -98,10 +94,6 @@ class Draw:
         """How many workers draw; one that draws t times counts t times."""
         return self.count if self.clients is None else len(self.members)
 
-    @property
-    def _address(self) -> tuple[int, np.uint64, int, int]:
-        return self.streams.seed, purpose_key(self.purpose), self.round, self.message
-
     def block(self, first: int, count: int) -> Draw:
         """The same draw for another block of workers, as the server needs it."""
         return Draw(
@@ -110,11 +102,13 @@ class Draw:
 
     def words(self, count: int) -> np.ndarray:
         """Shape (workers, count), uint64."""
+        seed, key = self.streams.seed, purpose_key(self.purpose)
         if self.clients is None:
-            return self.streams.raw(
-                self.purpose, self.round, self.first, self.count, count, self.message
+            return philox.words(
+                seed, key, self.round, self.message, 0, self.first, self.count, count
             )
-        return philox.words_of(*self._address, self.first + self.members, count)
+        workers = self.first + self.members
+        return philox.words_of(seed, key, self.round, self.message, workers, count)
 
     def row_on(self, device: Any, row: int, count: int) -> Any:
         """A row of `words` as a tensor on a device, (count,), int64 with the same bits."""
@@ -122,7 +116,9 @@ class Draw:
 
         members = self.members
         worker, before = int(members[row]), int(np.searchsorted(members, members[row]))
-        return tensors.words(*self._address, row - before, self.first + worker, count, device)
+        key, worker = purpose_key(self.purpose), self.first + worker
+        address = self.streams.seed, key, self.round, self.message, row - before, worker
+        return tensors.words(*address, count, device)
 
     def uniforms(self, count: int) -> np.ndarray:
         """Shape (workers, count), float64 in [0, 1), independent across workers."""

@@ -13,6 +13,7 @@ the second moments of all images, (d_f, d_f), whose integer sums are exact on ev
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import inf, prod, sqrt
 from typing import Literal
 
@@ -29,12 +30,13 @@ from mpisim.problems.data.homogeneity import ImageSplit, Mix, split
 from mpisim.problems.data.images import load_pixels
 from mpisim.problems.image_shards import WHITE, ImageShards
 from mpisim.problems.normals import standard_normals
+from mpisim.problems.points import each
 
 BLOCK = 2048  # images whose second moments are added at a time
 
 
 @problem("autoencoder", "linear autoencoder")
-class Autoencoder(ExplicitProblem):
+class Autoencoder(ExplicitProblem, rows_of_points=True):
     """f_i(D, E) = (1/|D_i|) sum_j |D E a_j - a_j|^2 + lambda/2 |D E - I|_F^2 (Appendix A.5).
 
     x is D (d_f, d_e), then E (d_e, d_f), each row by row. a_j are images with pixels in [0, 1].
@@ -129,43 +131,72 @@ class Autoencoder(ExplicitProblem):
         self._codes = [*self._codes[-1:], codes]
         return codes
 
+    def _parts(self, *points: np.ndarray) -> Iterator[tuple]:
+        """Workers of the block with their points (d,): all of them at one, or one at a time."""
+        if all(x.ndim == 1 for x in points):
+            yield slice(0, self.m), *points
+            return
+        for i, own in enumerate(zip(*(each(x, self.m) for x in points), strict=True)):
+            yield slice(i, i + 1), *own
+
     def losses(self, x: np.ndarray) -> np.ndarray:
-        distance = Parameters(x, self.d_f, np.float64).distance
-        return self.codes(x).losses() + self.lambda_ / 2 * distance
+        out = np.empty(self.m)
+        for workers, point in self._parts(x):
+            distance = Parameters(point, self.d_f, np.float64).distance
+            out[workers] = self.codes(point).losses(workers) + self.lambda_ / 2 * distance
+        return out
 
     def write_gradients(self, x: np.ndarray, first: int, out: np.ndarray) -> None:
-        self.codes(x).write_gradients(slice(first, first + len(out)), out)
+        workers = np.arange(first, first + len(out))
+        self._write_gradients(x if x.ndim == 1 else x[workers], workers, out)
 
     def gradients_of(self, x: np.ndarray, members: np.ndarray) -> np.ndarray:
         out = np.empty((len(members), self.d), self.dtype)
-        self.codes(x).write_gradients(members, out)
+        self._write_gradients(x, members, out)
         return out
 
+    def _write_gradients(self, x: np.ndarray, workers: np.ndarray, out: np.ndarray) -> None:
+        """The gradients of ``workers`` at x (d,) or (workers, d)."""
+        if x.ndim == 1:
+            self.codes(x).write_gradients(workers, out)
+            return
+        for i, point in enumerate(x):
+            self.codes(point).write_gradients(workers[i : i + 1], out[i : i + 1])
+
     def coordinates(self, x: np.ndarray, ptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
-        return self.codes(x).coordinates(ptr, indices)
+        out = np.empty(indices.size, self.dtype)
+        for workers, point in self._parts(x):
+            self.codes(point).write_coordinates(workers, ptr[workers.start :], indices, out)
+        return out
 
     def coordinate_changes(
         self, x: np.ndarray, y: np.ndarray, ptr: np.ndarray, indices: np.ndarray
     ) -> np.ndarray:
-        before = self.codes(y)
-        return self.codes(x).changes(before, ptr, indices)
+        out = np.empty(indices.size, self.dtype)
+        for workers, at_x, at_y in self._parts(x, y):
+            before = self.codes(at_y)
+            codes = self.codes(at_x)
+            codes.write_changes(before, workers, ptr[workers.start :], indices, out)
+        return out
 
     def largest_differences(
         self, x: np.ndarray, less: np.ndarray, k: int
     ) -> tuple[np.ndarray, np.ndarray] | None:
-        return self.codes(x).largest_differences(less, k)
+        return self.codes(x).largest_differences(less, k) if x.ndim == 1 else None
 
     def batch_gradients(self, x: np.ndarray, batch: np.ndarray) -> np.ndarray:
         if batch.size and (batch.min() < 0 or (batch >= self.rows[:, None]).any()):
             raise IndexError("a batch names an image that its worker does not have")
-        point, shards = Parameters(x, self.d_f, self.dtype), self.shards
-        ridge, start_q = point.ridge(self.lambda_)
-        out = np.empty((self.m, self.d), self.dtype)
+        shards, batch = self.shards, np.ascontiguousarray(batch)
         weight = self.dtype.type(self.weight / max(batch.shape[1], 1))
-        gradients.batch_gradients(
-            shards.store, shards.levels, np.ascontiguousarray(batch), weight, point.b,
-            start_q, point.decoder, ridge, shards.slots, out,
-        )  # fmt: skip
+        out = np.empty((self.m, self.d), self.dtype)
+        for workers, at in self._parts(x):
+            point = Parameters(at, self.d_f, self.dtype)
+            ridge, start_q = point.ridge(self.lambda_)
+            gradients.batch_gradients(
+                shards.store, shards.levels, batch[workers], weight, point.b, start_q,
+                point.decoder, ridge, shards.slots[workers], out[workers],
+            )  # fmt: skip
         return out
 
     # f itself

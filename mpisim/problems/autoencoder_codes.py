@@ -66,13 +66,11 @@ class Codes(Parameters):
             self.encoded += len(which)
         return self._known
 
-    def losses(self) -> np.ndarray:
-        """f_i(x) without the regulariser, shape (m,), float64."""
-        shards = self.shards
-        codes, out = self._of(shards.slots)[3], np.empty(len(shards.slots))
-        kernels.losses(
-            shards.store[3], shards.norms, shards.weights, codes, self.gram, shards.slots, out
-        )
+    def losses(self, workers: slice) -> np.ndarray:
+        """f_i(x) of these workers without the regulariser, float64."""
+        shards, slots = self.shards, self.shards.slots[workers]
+        codes, out = self._of(slots)[3], np.empty(len(slots))
+        kernels.losses(shards.store[3], shards.norms, shards.weights, codes, self.gram, slots, out)
         return out
 
     @cached_property
@@ -83,23 +81,30 @@ class Codes(Parameters):
         gradients.write_gradients(self._of(slots), np.empty(0, self.x.dtype), slots, out)
         return out.ravel()
 
-    def write_gradients(self, workers: slice | np.ndarray, out: np.ndarray) -> None:
+    def write_gradients(self, workers: np.ndarray, out: np.ndarray) -> None:
         """The gradients of these workers of the block, into ``out`` (workers, d)."""
         slots = self.shards.slots[workers]
         gradients.write_gradients(self._of(slots), self._common, slots, out)
 
-    def coordinates(self, ptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
-        """See `ExplicitProblem.coordinates`."""
-        out, slots = np.empty(indices.size, self.x.dtype), self.shards.slots
+    def write_coordinates(
+        self, workers: slice, ptr: np.ndarray, indices: np.ndarray, out: np.ndarray
+    ) -> None:
+        """out[k]: coordinate indices[k] of the gradient, k in ptr[i]:ptr[i + 1] for these."""
+        slots = self.shards.slots[workers]
         gradients.write_coordinates(self._of(slots), slots, ptr, indices, out)
-        return out
 
-    def changes(self, before: Codes, ptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
-        """`coordinates` minus those at the point of ``before``, to the bit."""
-        out, slots = np.empty(indices.size, self.x.dtype), self.shards.slots
-        known = self._of(slots), before._of(slots)
-        gradients.write_changes(*known, slots, ptr, indices, out)
-        return out
+    def write_changes(
+        self,
+        before: Codes,
+        workers: slice,
+        ptr: np.ndarray,
+        indices: np.ndarray,
+        out: np.ndarray,
+    ) -> None:
+        """`write_coordinates` minus those at the point of ``before``, to the bit."""
+        slots = self.shards.slots[workers]
+        codes = self._of(slots), before._of(slots)
+        gradients.write_changes(*codes, slots, ptr, indices, out)
 
     def largest_differences(self, less: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray] | None:
         """See `ExplicitProblem.largest_differences`."""

@@ -14,6 +14,7 @@ from mpisim.core.errors import InputError
 from mpisim.core.protocols import Known, Matrices, Round
 from mpisim.core.registry import Registry, named, unfrozen
 from mpisim.core.schema import require
+from mpisim.problems.points import accept_points, gradients_of_each, require_point
 
 PROBLEMS: Registry[Problem] = Registry("problem")
 
@@ -43,6 +44,11 @@ class Problem(ABC):
     `load` is called once, before any use, on a copy of the object that the table was made into.
     A worker's results have the same bits for every split of the workers into blocks. They belong to
     the caller: no later call overwrites them.
+
+    A point x has shape (d,), or (m, d) where every worker is at a point of its own, with the same
+    bits as one after the other; other shapes raise `ValueError`. A plugin may write its methods
+    for (d,) alone: they are then called for one worker at a time. A class whose methods take
+    rows as well says ``class Mine(Problem, rows_of_points=True)``.
 
     workers : n, where the problem has this key and it is set
     n : workers over all ranks
@@ -98,6 +104,10 @@ class Problem(ABC):
     identity: str
     arrays: Arrays = HOST
 
+    def __init_subclass__(cls, rows_of_points: bool = False, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        accept_points(cls, rows_of_points)
+
     def __post_init__(self) -> None:
         require(self.workers is None or self.workers >= 1, "problem.workers", self.workers,
                 "at least 1")  # fmt: skip
@@ -152,19 +162,23 @@ class Problem(ABC):
     # values and gradients
 
     def losses(self, x: np.ndarray) -> np.ndarray:
-        """f_i(x), shape (m,), float64."""
+        """f_i(x), shape (m,), float64; x (d,) or (m, d)."""
         return self.losses_and_gradients(x)[0]
 
     def gradients(self, x: np.ndarray) -> np.ndarray:
-        """The gradients of f_i at x, shape (m, d)."""
+        """The gradients of f_i at x (d,) or (m, d), shape (m, d)."""
         return self.losses_and_gradients(x)[1]
 
     def gradients_of(self, x: np.ndarray, members: np.ndarray) -> np.ndarray:
         """Those of some workers of the block, shape (len(members), d), at their cost alone.
 
-        Unless the problem says how, all are computed.
+        x : shape (d,), or (len(members), d) with the point of each of them
+
+        Unless the problem says how, all are computed, at every point.
         """
-        return self.gradients(x)[members]
+        if require_point(x, self.d, len(members)):
+            return self.gradients(x)[members]
+        return gradients_of_each(self, x, members)
 
     def losses_and_gradients(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """`losses` and `gradients` at x; one pass where the problem can do both at once."""
@@ -174,12 +188,15 @@ class Problem(ABC):
     def batch_gradients(self, x: np.ndarray, batch: np.ndarray) -> np.ndarray:
         """Unbiased estimates of the gradients from some of each worker's samples, shape (m, d).
 
-        ``batch``, shape (m, b), int64, has sample numbers from 0 to rows[i] - 1 for worker i. A
-        number that occurs twice counts twice. Raises `IndexError` for other numbers.
+        x : shape (d,) or (m, d)
+        batch : shape (m, b), int64: sample numbers from 0 to rows[i] - 1 for worker i. A number
+            that occurs twice counts twice.
+
+        Raises `IndexError` for other numbers.
         """
 
     def batch_changes(self, x: np.ndarray, y: np.ndarray, batch: np.ndarray) -> np.ndarray:
-        """`batch_gradients` at x minus those at y, up to rounding, shape (m, d)."""
+        """`batch_gradients` at x minus those at y, both (d,) or (m, d), up to rounding."""
         return self.batch_gradients(x, batch) - self.batch_gradients(y, batch)
 
     # what theory may know
@@ -255,12 +272,17 @@ class ExplicitProblem(Problem):
     def coordinates(self, x: np.ndarray, ptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
         """The coordinates indices[ptr[i]:ptr[i+1]] of worker i's gradient at x, shape (ptr[-1],).
 
+        x : shape (d,) or (m, d)
+
         They have the bits of `gradients`, and the cost of each does not grow with d.
         """
 
     @abstractmethod
     def write_gradients(self, x: np.ndarray, first: int, out: np.ndarray) -> None:
-        """Write rows first, ... of `gradients` into ``out`` (rows, d), rounded once to its type."""
+        """Write rows first, ... of `gradients` into ``out`` (rows, d), rounded once to its type.
+
+        x : shape (d,), or (m, d) with the points of all workers
+        """
 
     def gradients(self, x: np.ndarray) -> np.ndarray:
         out = np.empty((self.m, self.d), self.dtype)

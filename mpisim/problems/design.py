@@ -9,7 +9,6 @@ import numpy as np
 
 from mpisim.core.numerics.sums import add_gram
 from mpisim.problems import row_kernels
-from mpisim.problems.batch_kernels import batch_changes, batch_ids
 from mpisim.problems.data.shards import Shards
 from mpisim.problems.loss_kernels import DOTS, GRADIENT, LOSS
 from mpisim.problems.row_kernels import DENSE, ONES, SPARSE
@@ -93,15 +92,18 @@ class DesignMatrix:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """`row_kernels.sweep` over all rows: (losses (m,), gradients (m, d), dots (rows,)).
 
-        ``xs`` (1, d) or (m, d), ``scale`` (m,), ``shift`` (d,); ``labels`` (rows,), by default
-        those of the data.
+        ``xs`` and ``shift`` (1, d) or (m, d), ``scale`` (m,); ``labels`` (rows,), by default those
+        of the data.
         """
         if not self.one_copy:
             return self._sweep(kind, want, self.ids, self.bounds, xs, scale, shift, labels)
         parts = [
-            self.worker(i).sweep(kind, want, xs[i : i + 1], scale[i : i + 1], shift, labels)
+            self._sweep(
+                kind, want, self.ids, self.bounds, xs[i : i + 1], scale[i : i + 1],
+                shift[i : i + 1] if len(shift) > 1 else shift, labels,
+            )
             for i in range(len(xs))
-        ]
+        ]  # fmt: skip
         losses, gradients, dots = zip(*parts, strict=True)
         copies = self.m // len(xs)
         return (
@@ -110,66 +112,48 @@ class DesignMatrix:
             dots[0],
         )
 
-    def gradients_of(
-        self, members: np.ndarray, kind: int, xs: np.ndarray, scale: np.ndarray, shift: np.ndarray
-    ) -> np.ndarray:
-        """The gradients of some workers as from `sweep`, at one point (1, d): (members, d)."""
-        if self.one_copy and len(members) > 0:
-            one = self.worker(0).sweep(kind, GRADIENT, xs, scale[:1], shift)[1]
-            return np.repeat(one, len(members), axis=0)
-        parts = [self.ids[self.bounds[i] : self.bounds[i + 1]] for i in members]
-        ids = np.concatenate([self.ids[:0], *parts])
-        bounds = np.concatenate([[0], np.cumsum(self.counts[members])])
-        return self._sweep(kind, GRADIENT, ids, bounds, xs, scale[members], shift)[1]
-
-    def sweep_batch(
-        self, kind: int, xs: np.ndarray, batch: np.ndarray, scale: np.ndarray, shift: np.ndarray
-    ) -> np.ndarray:
-        """Gradients (m, d) over the rows that ``batch`` (m, b) names within each worker's own."""
-        batch = np.ascontiguousarray(batch, np.int64)
-        ids = np.empty(batch.size, np.uint64)
-        if not batch_ids(batch, self.starts, self.stops, ids):
-            raise IndexError(NO_SUCH_ROW)
-        bounds = np.arange(self.m + 1) * batch.shape[1]
-        return self._sweep(kind, GRADIENT, ids, bounds, xs, scale, shift)[1]
-
-    def batch_changes(
+    def batch_gradients(
         self,
         kind: int,
-        x: np.ndarray,
-        y: np.ndarray,
+        xs: np.ndarray,
         batch: np.ndarray,
         scale: np.ndarray,
         shift: np.ndarray,
+        ys: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Gradients at x minus those at y, both (d,), over the rows of ``batch``; shape (m, d)."""
-        batch, out = np.ascontiguousarray(batch, np.int64), np.empty((self.m, self.d), self.dtype)
-        if not batch_changes(
-            self.form, kind, batch, self.starts, self.stops, self.store, self.labels,
-            x, y, scale, shift, out,
-        ):  # fmt: skip
-            raise IndexError(NO_SUCH_ROW)
-        return out
+        """Gradients (m, d) over the rows that ``batch`` (m, b) names within each worker's own.
 
-    def _sweep(self, kind, want, ids, bounds, xs, scale, shift, labels=None):
+        With ``ys``, (1, d) or (m, d), those at ``xs`` minus those at ``ys``, in one pass.
+        """
+        batch = np.ascontiguousarray(batch, np.int64)
+        ids = np.empty(batch.size, np.uint64)
+        if not row_kernels.batch_ids(batch, self.starts, self.stops, ids):
+            raise IndexError(NO_SUCH_ROW)
+        bounds = np.arange(self.m + 1) * batch.shape[1]
+        return self._sweep(kind, GRADIENT, ids, bounds, xs, scale, shift, ys=ys)[1]
+
+    def _sweep(self, kind, want, ids, bounds, xs, scale, shift, labels=None, ys=None):
         m = len(bounds) - 1
         losses = np.empty(m if want & LOSS else 0)
         gradients = np.empty((m if want & GRADIENT else 0, self.d), self.dtype)
         dots = np.empty(len(self.labels) if want & DOTS else 0)
         row_kernels.sweep(
             self.form, kind, want, ids, bounds, self.store,
-            self.labels if labels is None else labels, xs, scale, shift, losses, gradients, dots,
+            self.labels if labels is None else labels, xs, xs[:0] if ys is None else ys,
+            scale, shift, losses, gradients, dots,
         )  # fmt: skip
         return losses, gradients, dots
 
-    def worker(self, i: int) -> DesignMatrix:
-        """The design matrix of worker i, on the same storage."""
-        starts, stops = self.starts[i : i + 1], self.stops[i : i + 1]
-        if self.one_copy:
-            ids, bounds = self.ids, self.bounds
+    def subset(self, workers: np.ndarray) -> DesignMatrix:
+        """The design matrix of some workers of the block, on the same storage."""
+        starts, stops = self.starts[workers], self.stops[workers]
+        visited = workers[:1] if _all_equal(starts, stops) else workers
+        if self.one_copy and len(workers) > 0:
+            ids = self.ids
         else:
-            ids = self.ids[self.bounds[i] : self.bounds[i + 1]]
-            bounds = np.array([0, len(ids)])
+            parts = [self.ids[self.bounds[i] : self.bounds[i + 1]] for i in visited]
+            ids = np.concatenate([self.ids[:0], *parts])
+        bounds = np.concatenate([[0], np.cumsum(self.counts[visited])])
         return dataclasses.replace(self, starts=starts, stops=stops, ids=ids, bounds=bounds)
 
     def gram(self, i: int, weights: np.ndarray, start: int, stop: int) -> np.ndarray:

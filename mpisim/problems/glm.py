@@ -21,7 +21,7 @@ from mpisim.problems.loss_kernels import DOTS, GRADIENT, LOSS
 
 
 @dataclasses.dataclass(eq=False)
-class Glm(Problem):
+class Glm(Problem, rows_of_points=True):
     """What the models share; a model names its phi and bounds its second derivative.
 
     Class attributes: ``kind``, the phi of `loss_kernels`; ``curvature``, sup |phi''| over z;
@@ -106,30 +106,25 @@ class Glm(Problem):
     def gradients(self, x: np.ndarray) -> np.ndarray:
         return self._evaluate(x, GRADIENT)[1]
 
-    def gradients_of(self, x: np.ndarray, members: np.ndarray) -> np.ndarray:
-        point = self.point(x)
-        _, shift = self.penalty(point.astype(np.float64))
-        return self.design.gradients_of(
-            members, self.kind, point[None], self._scale, shift.astype(self.dtype)
-        )
-
     def losses_and_gradients(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return self._evaluate(x, LOSS | GRADIENT)
 
+    def gradients_of(self, x: np.ndarray, members: np.ndarray) -> np.ndarray:
+        return self._evaluate(x, GRADIENT, members)[1]
+
     def batch_gradients(self, x: np.ndarray, batch: np.ndarray) -> np.ndarray:
-        point = self.point(x)
-        _, shift = self.penalty(point.astype(np.float64))
-        return self.design.sweep_batch(
-            self.kind, point[None], batch, self._batch_scale(batch), shift.astype(self.dtype)
-        )
+        xs = self._points(x)
+        shift = self._penalties(xs)[1].astype(self.dtype, copy=False)
+        return self.design.batch_gradients(self.kind, xs, batch, self._batch_scale(batch), shift)
 
     def batch_changes(self, x: np.ndarray, y: np.ndarray, batch: np.ndarray) -> np.ndarray:
-        x, y = self.point(x), self.point(y)
-        shift = np.zeros(self.d, self.dtype)
+        xs, ys = self._points(x), self._points(y)
+        shift = np.zeros((1, self.d), self.dtype)
         if self.shared_curvature > 0:  # there is a penalty
-            of_x, of_y = (self.penalty(v.astype(np.float64))[1] for v in (x, y))
-            shift[:] = of_x - of_y
-        return self.design.batch_changes(self.kind, x, y, batch, self._batch_scale(batch), shift)
+            of_x, of_y = (self._penalties(points)[1] for points in (xs, ys))
+            shift = (of_x - of_y).astype(self.dtype, copy=False)
+        scale = self._batch_scale(batch)
+        return self.design.batch_gradients(self.kind, xs, batch, scale, shift, ys)
 
     def _batch_scale(self, batch: np.ndarray) -> np.ndarray:
         """The factor of the sum over a batch: that of the sum over all rows, times rows / b."""
@@ -141,18 +136,33 @@ class Glm(Problem):
             return x
         return np.require(x, self.dtype, ["C", "A", "W"])
 
-    def _evaluate(self, x: np.ndarray, want: int) -> tuple[np.ndarray, np.ndarray]:
-        point = self.point(x)
-        value, shift = self.penalty(point.astype(np.float64))
-        losses, gradients, _ = self.design.sweep(
-            self.kind, want, point[None], self._scale, shift.astype(self.dtype)
+    def _points(self, x: np.ndarray) -> np.ndarray:
+        """x, shape (d,) or (workers, d), as rows (1, d) or (workers, d)."""
+        return self.point(x).reshape(-1, self.d)
+
+    def _penalties(self, xs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """`penalty` at the points ``xs`` (k, d): shapes (k,) and (k, d), float64."""
+        parts = [self.penalty(x) for x in xs.astype(np.float64)]
+        return np.array([value for value, _ in parts]), np.array([g for _, g in parts]).reshape(
+            xs.shape
         )
-        return losses + value, gradients
+
+    def _evaluate(
+        self, x: np.ndarray, want: int, members: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        xs = self._points(x)
+        values, shift = self._penalties(xs)
+        design, scale = self.design, self._scale
+        if members is not None:
+            design, scale = design.subset(members), scale[members]
+        shift = shift.astype(self.dtype, copy=False)
+        losses, gradients, _ = design.sweep(self.kind, want, xs, scale, shift)
+        return losses + values if want & LOSS else losses, gradients
 
     def margins(self, x: np.ndarray) -> np.ndarray:
         """a_t . x for all rows of the block, shape (rows,)."""
-        point, none = self.point(x)[None], np.empty(0, self.dtype)
-        return self.design.sweep(self.kind, DOTS, point, self._scale, none)[2]
+        none = np.empty((0, self.d), self.dtype)
+        return self.design.sweep(self.kind, DOTS, self._points(x), self._scale, none)[2]
 
     def sample_norms(self) -> np.ndarray:
         """sup |phi''| max_t |a_t|^2 plus the penalty's curvature."""

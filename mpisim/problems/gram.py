@@ -29,7 +29,7 @@ class WeightedGram:
     def times(self, v: np.ndarray) -> np.ndarray:
         v = np.ascontiguousarray(v, self.design.dtype)
         xs = v.reshape(-1, self.design.d)
-        zero = np.zeros(self.design.d, self.design.dtype)
+        zero = np.zeros((1, self.design.d), self.design.dtype)
         product = self.design.sweep(PRODUCT, GRADIENT, xs, self.scale, zero, self.weights)[1]
         return product + self.shared * v
 
@@ -56,7 +56,7 @@ class WeightedGram:
         """The largest eigenvalue of A^T W A, or of W^1/2 A A^T W^1/2, which has the same ones."""
         count, d = int(self.design.counts[i]), self.design.d
         if min(count, d) > GRAM_LIMIT:
-            own = WeightedGram(self.design.worker(i), np.ones(1), self.weights, 0.0)
+            own = WeightedGram(self.design.subset(np.array([i])), np.ones(1), self.weights, 0.0)
             return largest_eigenvalue(lambda v: own.times(v)[0], d)
         if d <= count:
             gram = self.design.gram(i, self.weights, 0, d)

@@ -28,7 +28,7 @@ SCALARS = 4  # float64 numbers that each rank holds for every worker
 
 
 @problem("quadratic")
-class Quadratic(ExplicitProblem):
+class Quadratic(ExplicitProblem, rows_of_points=True):
     """f_i(x) = 1/2 x^T A_i x - b_i^T x, PermK paper, Algorithm 2.
 
     With nu_i^s = 1 + s xi_i^s, nu_i^b = s xi_i^b and independent standard normal xi (lines 2-6):
@@ -118,12 +118,13 @@ class Quadratic(ExplicitProblem):
     # one f_i at a time
 
     def losses(self, x: np.ndarray) -> np.ndarray:
-        bend, norm = kernels.forms(x.astype(np.float64, copy=False))
-        return self.t * bend + self.c * norm - self.b * float(x[0])
+        xs = _wide(x)
+        bend, norm = np.array([kernels.forms(x) for x in xs]).reshape(-1, 2).T
+        return self.t * bend + self.c * norm - self.b * xs[:, 0]
 
     def write_gradients(self, x: np.ndarray, first: int, out: np.ndarray) -> None:
         own = slice(first, first + len(out))
-        kernels.write_gradients(out, self.t[own], self.b[own], *self._products_at(x))
+        kernels.write_gradients(out, self.t[own], self.b[own], *self._products_at(x, own))
 
     def gradients_of(self, x: np.ndarray, members: np.ndarray) -> np.ndarray:
         out = np.empty((len(members), self.d), self.dtype)
@@ -134,46 +135,56 @@ class Quadratic(ExplicitProblem):
         self, x: np.ndarray, first: int, less: np.ndarray, out: np.ndarray
     ) -> None:
         own = slice(first, first + len(out))
-        kernels.subtract_gradients(out, self.t[own], self.b[own], *self._products_at(x), less)
+        kernels.subtract_gradients(out, self.t[own], self.b[own], *self._products_at(x, own), less)
 
     def largest_differences(
         self, x: np.ndarray, less: np.ndarray, k: int
     ) -> tuple[np.ndarray, np.ndarray] | None:
-        if k > FEW:
+        if k > FEW or x.ndim == 2:
             return None
         indices, values = np.empty((self.m, k), np.int64), np.empty((self.m, k), self.dtype)
-        parts = self.t, self.b, *self._products_at(x), less, indices, values
+        [tx], [cx] = self._products_at(x)
+        parts = self.t, self.b, tx, cx, less, indices, values
         kernels.largest_differences(*parts)
         return indices, values
 
     def largest_innovations(
         self, x: np.ndarray, state: np.ndarray, k: int
     ) -> tuple[np.ndarray, np.ndarray] | None:
-        if k > 1:
+        if x.ndim == 2:  # ``state`` changes by more than the bounds have grown
+            self._innovations = None
+        if k > 1 or x.ndim == 2:
             return None
         if self._innovations is None or self._innovations.state() is not state:
             self._innovations = Innovations(self.t, self.b, state)
-        return self._innovations.largest(*self._products_at(x), state)
+        [tx], [cx] = self._products_at(x)
+        return self._innovations.largest(tx, cx, state)
 
-    def _products_at(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """T x and c x, float64, computed once for all blocks of workers at the same x."""
+    def _products_at(
+        self, x: np.ndarray, workers: slice = slice(None)
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """T x and c x, float64, shape (1, d), or (workers, d) where each has a point.
+
+        Those of one point are computed once for all blocks of workers.
+        """
+        if x.ndim == 2:
+            wide = x[workers].astype(np.float64)
+            return second_difference(wide), self.c * wide
         if self._products is None or not np.array_equal(self._products[0], x):
-            wide = x.astype(np.float64)
+            wide = _wide(x)
             self._products = x.copy(), (second_difference(wide), self.c * wide)
         return self._products[1]
 
     def coordinates(self, x: np.ndarray, ptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
         values = np.empty(indices.size, self.dtype)
-        x = x.astype(np.float64, copy=False)
-        kernels.write_coordinates(values, self.t, self.b, self.c, x, ptr, indices)
+        kernels.write_coordinates(values, self.t, self.b, self.c, _wide(x), ptr, indices)
         return values
 
     def coordinate_changes(
         self, x: np.ndarray, y: np.ndarray, ptr: np.ndarray, indices: np.ndarray
     ) -> np.ndarray:
         values = np.empty(indices.size, self.dtype)
-        x, y = x.astype(np.float64, copy=False), y.astype(np.float64, copy=False)
-        kernels.write_changes(values, self.t, self.b, self.c, x, y, ptr, indices)
+        kernels.write_changes(values, self.t, self.b, self.c, _wide(x), _wide(y), ptr, indices)
         return values
 
     def batch_gradients(self, x: np.ndarray, batch: np.ndarray) -> np.ndarray:
@@ -185,10 +196,10 @@ class Quadratic(ExplicitProblem):
     # f itself, and what is known of it
 
     def whole(self, x: np.ndarray) -> tuple[float, np.ndarray]:
-        x, gradient = x.astype(np.float64, copy=False), np.empty((1, self.d))
+        xs, gradient = _wide(x), np.empty((1, self.d))
         t, b = np.array([self.mean_t]), np.array([self.mean_b])
-        kernels.write_gradients(gradient, t, b, second_difference(x), self.c * x)
-        bend, norm = kernels.forms(x)
+        kernels.write_gradients(gradient, t, b, second_difference(xs), self.c * xs)
+        bend, norm = kernels.forms(xs[0])
         return self.mean_t * bend + self.c * norm - self.mean_b * float(x[0]), gradient[0]
 
     def minimum(self) -> tuple[np.ndarray, float]:
@@ -234,3 +245,8 @@ class Quadratic(ExplicitProblem):
         """A_i where it is positive semidefinite, else A_i + 2 |lambda_min(A_i)| I."""
         added = 2 * np.maximum(0, -self._ends(self.t).min(axis=0))
         return Tridiagonal(self.t, added, self.c, self.d)
+
+
+def _wide(x: np.ndarray) -> np.ndarray:
+    """Points (d,) or (m, d) in float64, shape (1, d) or (m, d)."""
+    return x.reshape(-1, x.shape[-1]).astype(np.float64, copy=False)

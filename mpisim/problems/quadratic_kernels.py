@@ -21,21 +21,26 @@ def forms(x):
 
 
 @njit(cache=True)
-def write_gradients(out, t, b, tx, cx):
-    """out (m, d): t_i tx + cx - b_i e_1, rounded once to its type, with tx = T x and cx = c x."""
+def write_gradients(out, t, b, txs, cxs):
+    """out (m, d): t_i tx + cx - b_i e_1, rounded once to its type, with tx = T x and cx = c x.
+
+    ``txs`` and ``cxs`` (1, d) are those of one point, or (m, d) of each worker's.
+    """
     for i in range(out.shape[0]):
-        row, factor = out[i], t[i]
+        row, factor, k = out[i], t[i], i if txs.shape[0] > 1 else 0
+        tx, cx = txs[k], cxs[k]
         for j in range(row.size):
             row[j] = factor * tx[j] + cx[j]
         row[0] = factor * tx[0] + cx[0] - b[i]
 
 
 @njit(cache=True)
-def subtract_gradients(out, t, b, tx, cx, less):
+def subtract_gradients(out, t, b, txs, cxs, less):
     """The gradients, rounded to out's type, minus ``less`` (m, d) of the same type, in one pass."""
     kind = out.dtype.type
     for i in range(out.shape[0]):
-        row, own, factor = out[i], less[i], t[i]
+        row, own, factor, k = out[i], less[i], t[i], i if txs.shape[0] > 1 else 0
+        tx, cx = txs[k], cxs[k]
         for j in range(row.size):
             row[j] = kind(factor * tx[j] + cx[j]) - own[j]
         row[0] = kind(factor * tx[0] + cx[0] - b[i]) - own[0]
@@ -96,18 +101,23 @@ def _coordinate(t, b, c, x, j):
 
 
 @njit(cache=True)
-def write_coordinates(values, t, b, c, x, ptr, indices):
-    """Worker i's coordinates indices[ptr[i]:ptr[i+1]], rounded once to the type of ``values``."""
+def write_coordinates(values, t, b, c, xs, ptr, indices):
+    """Worker i's coordinates indices[ptr[i]:ptr[i+1]], rounded once to the type of ``values``.
+
+    ``xs`` is one point, (1, d), or one for each worker, (m, d).
+    """
     for i in range(t.size):
+        x = xs[i if xs.shape[0] > 1 else 0]
         for k in range(ptr[i], ptr[i + 1]):
             values[k] = _coordinate(t[i], b[i], c, x, indices[k])
 
 
 @njit(cache=True)
-def write_changes(values, t, b, c, x, y, ptr, indices):
+def write_changes(values, t, b, c, xs, ys, ptr, indices):
     """The coordinates at x minus those at y, each rounded to the type of ``values`` first."""
     kind = values.dtype.type
     for i in range(t.size):
+        x, y = xs[i if xs.shape[0] > 1 else 0], ys[i if ys.shape[0] > 1 else 0]
         for k in range(ptr[i], ptr[i + 1]):
             j = indices[k]
             at_x = kind(_coordinate(t[i], b[i], c, x, j))

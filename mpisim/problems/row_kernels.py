@@ -117,8 +117,10 @@ def add_to(form, ids, indptr, indices, data, dense, w, g):
 
 
 @njit(cache=True)
-def sweep(form, kind, want, ids, bounds, store, labels, xs, scale, shift, losses, grads, dots):
+def sweep(form, kind, want, ids, bounds, store, labels, xs, ys, scale, shift, losses, grads, dots):
     """Losses, gradients or dot products of m workers, in one pass over their rows.
+
+    Where ``ys`` has points, phi' at x minus phi' at y stands for phi'.
 
     form, kind, want : how rows are stored (see above); phi and what to compute (`loss_kernels`)
     ids : rows, worker after worker: worker i has ids[bounds[i]:bounds[i + 1]]; uint64
@@ -127,15 +129,17 @@ def sweep(form, kind, want, ids, bounds, store, labels, xs, scale, shift, losses
         indptr uint64, indices uint32
     labels : y, shape (rows,), float64; for PRODUCT the weights
     xs : one point for all workers, shape (1, d), or one for each, (m, d)
+    ys : likewise, or none, shape (0, d); then only gradients may be wanted
     scale : losses = scale * sum of phi; gradients = scale * sum of phi' a + shift; (m,), float64
-    shift : shape (d,)
+    shift : shape (1, d) or (m, d)
     losses (m,), grads (m, d), dots (rows,) : those that ``want`` names are written
     """
     indptr, indices, data, dense = store
     chunk = chunk_rows(form, xs.shape[1])
-    buffers = np.empty((7, chunk))
-    z, y, w, loss, t, p, s = (
+    buffers = np.empty((8, chunk))
+    z, y, w, loss, t, p, s, v = (
         buffers[0], buffers[1], buffers[2], buffers[3], buffers[4], buffers[5], buffers[6],
+        buffers[7],
     )  # fmt: skip
     for i in range(bounds.shape[0] - 1):
         x = xs[i if xs.shape[0] > 1 else 0]
@@ -153,6 +157,12 @@ def sweep(form, kind, want, ids, bounds, store, labels, xs, scale, shift, losses
                 for j in range(n):
                     y[j] = labels[here[j]]
                 phi(kind, n, z, y, w, loss, want, t, p, s)
+            if ys.shape[0] > 0:
+                other = ys[i if ys.shape[0] > 1 else 0]
+                dots_of(form, here, indptr, indices, data, dense, other, z)
+                phi(kind, n, z, y, v, loss, GRADIENT, t, p, s)
+                for j in range(n):
+                    w[j] -= v[j]
             if want & LOSS:
                 total += sum_of(loss, n)
             if want & GRADIENT:
@@ -160,9 +170,21 @@ def sweep(form, kind, want, ids, bounds, store, labels, xs, scale, shift, losses
         if want & LOSS:
             losses[i] = scale[i] * total
         if want & GRADIENT:
-            c = grads.dtype.type(scale[i])
+            c, added = grads.dtype.type(scale[i]), shift[i if shift.shape[0] > 1 else 0]
             for j in range(grads.shape[1]):
-                grads[i, j] = c * grads[i, j] + shift[j]
+                grads[i, j] = c * grads[i, j] + added[j]
+
+
+@njit(cache=True)
+def batch_ids(batch, starts, stops, ids):
+    """ids = starts[i] + batch[i, j], flat; False if a number is out of worker i's range."""
+    m, b = batch.shape
+    for i in range(m):
+        for j in range(b):
+            if batch[i, j] < 0 or batch[i, j] >= stops[i] - starts[i]:
+                return False
+            ids[i * b + j] = starts[i] + batch[i, j]
+    return True
 
 
 @njit(cache=True)

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mpisim.comm.job import all_or_none, all_ranks
+from mpisim.comm.communicators import all_ranks
+from mpisim.comm.job import all_or_none
 from mpisim.runs import loop
 from mpisim.runs.experiment import Experiment
-from mpisim.runs.log.lock import locked
+from mpisim.runs.log.writer import locked
 from mpisim.runs.preview import on_own_ranks
 from mpisim.runs.record import Output
 from mpisim.runs.setup import Setup

@@ -7,7 +7,7 @@ from math import nan
 from typing import Any
 
 from mpisim.comm.clock import EVALUATE, PHASES, Clock, SlowestPath
-from mpisim.comm.one_process import OneProcess
+from mpisim.comm.communicators import OneProcess
 from mpisim.core.numerics import processor
 from mpisim.runs.host import (
     PACKAGE,

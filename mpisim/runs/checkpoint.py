@@ -19,8 +19,8 @@ import h5py
 from mpisim.core.errors import InputError, OutputError
 from mpisim.core.files import image, write_whole
 from mpisim.runs.identity import require_same
-from mpisim.runs.log.isolated import DAMAGE
 from mpisim.runs.log.journal import Mark
+from mpisim.runs.log.untrusted import DAMAGE
 
 FORMAT = 4
 HEADER = 512  # bytes, a multiple of 512: HDF5 looks for its signature there

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mpisim.comm.clock import COMMUNICATE, OTHER
-from mpisim.comm.compilation import uncharged
+from mpisim.comm.clock import COMMUNICATE, OTHER, uncharged
 from mpisim.comm.star import Star
 from mpisim.core.arrays import EVALUATION, to_host
 from mpisim.core.errors import Diverged
@@ -17,7 +16,7 @@ from mpisim.core.numerics.sums import add_rows
 from mpisim.core.terminal import report
 from mpisim.runs.evaluation import End, Row
 from mpisim.runs.experiment import Experiment
-from mpisim.runs.log.lock import locked
+from mpisim.runs.log.writer import locked
 from mpisim.runs.preview import on_own_ranks
 from mpisim.runs.record import Output, Record
 from mpisim.runs.rehearsal import rehearse

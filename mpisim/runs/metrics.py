@@ -12,8 +12,8 @@ from typing import ClassVar, Self, cast
 import numpy as np
 from numba import njit
 
+from mpisim.comm.network import Observer, Upload
 from mpisim.comm.star import Star
-from mpisim.comm.upload import Observer, Upload
 from mpisim.core.arrays import EVALUATION, METRIC, to_host
 from mpisim.core.lazy_rows import LazyRows, row_blocks
 from mpisim.core.numerics.lanes import dot, sum_of

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from mpisim.comm.partition import ranks_for, worker_ranks
-from mpisim.comm.subset import on_subset
+from mpisim.comm.communicators import on_subset
+from mpisim.comm.side_channel import ranks_for, worker_ranks
 from mpisim.core.errors import InputError
 from mpisim.problems.data.registry import lookup
 from mpisim.runs.experiment import Experiment

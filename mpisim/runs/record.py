@@ -21,9 +21,8 @@ from mpisim.runs.evaluation import End, Row
 from mpisim.runs.host import Place, here
 from mpisim.runs.log import journal
 from mpisim.runs.log.journal import Mark
-from mpisim.runs.log.lock import lock_of
 from mpisim.runs.log.schema import columns, row_type
-from mpisim.runs.log.writer import LogWriter, require_new
+from mpisim.runs.log.writer import LogWriter, lock_of, require_new
 from mpisim.runs.progress import Progress
 from mpisim.runs.rehearsal import Rehearsal
 from mpisim.runs.resume import Found, Resumption, nothing

@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mpisim.comm.clock import COMPILE, Clock
-from mpisim.comm.compilation import uncharged
+from mpisim.comm.clock import COMPILE, Clock, uncharged
 from mpisim.comm.star import Star
 from mpisim.runs.setup import Setup
 

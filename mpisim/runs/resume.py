@@ -24,9 +24,9 @@ from mpisim.runs.checkpoint import Checkpoint, State
 from mpisim.runs.evaluation import End, Row
 from mpisim.runs.experiment import Experiment, Run
 from mpisim.runs.log import journal, reader
-from mpisim.runs.log.isolated import DAMAGE
 from mpisim.runs.log.journal import Mark
 from mpisim.runs.log.schema import DIGEST, LATER, REFERENCE, Column, row_type
+from mpisim.runs.log.untrusted import DAMAGE
 
 
 @dataclasses.dataclass(frozen=True)

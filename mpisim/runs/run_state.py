@@ -84,12 +84,13 @@ class RunState:
             star.clock.to(OTHER)
         g = self.estimator.start(x) if k == 0 else self.estimator.estimate(x)
         star.clock.to(OPTIMIZER)
-        gamma = gamma * method.schedule.multiple(k, self.round.rounds)
-        g = g + method.weight_decay * x if method.weight_decay else g
+        if method.schedule.at:
+            gamma *= method.schedule.multiple(k, self.round.rounds)
+        if method.weight_decay:
+            g = g + method.weight_decay * x
         self.x = self.optimizer.step(x, g, gamma)
         star.clock.to(OTHER)
-        if star.is_server:
-            star.ledger.end_round()
+        star.end_round()
         self.round.k = k + 1
 
     def dump(self) -> State | None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mpisim.comm import partition
+from mpisim.comm import side_channel
 from mpisim.comm.clock import Clock, WaitingClock
-from mpisim.comm.consistency import require_consistent
+from mpisim.comm.job import require_consistent
 from mpisim.comm.side_channel import SideChannel
 from mpisim.comm.star import Star
 from mpisim.core.errors import InputError
@@ -57,7 +57,7 @@ class Setup:
         kernel_cache.refresh()
         self.experiment, settings, layout = experiment, experiment.run, experiment.run.layout
         workers = getattr(experiment.problem, "workers", None)
-        n = partition.worker_ranks(comm.size, layout) if workers is None else workers
+        n = side_channel.worker_ranks(comm.size, layout) if workers is None else workers
         self.cache = cache or ProblemCache()
         started, blocks = Clock(), SideChannel(comm, n, layout)
         self.problem = self.cache.problem(experiment, blocks)
@@ -73,7 +73,8 @@ class Setup:
         if not (self.problem.portable and self.compressor.portable):
             require_consistent(star.side, processor.facts())
         self.compressor.prepare(star, self.problem)
-        star.ledger.end_round()  # the set-up exchange is a round of its own, before round 0
+        self.compressor.seal()
+        star.end_round()  # the set-up exchange is a round of its own, before round 0
         self.state = self.new_state(star)
         self.oracle, self.estimator = self.state.oracle, self.state.estimator
         self.step, self.run = self._step(), self.state.run

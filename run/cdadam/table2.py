@@ -8,7 +8,7 @@ from typing import Any
 
 from mpisim.analysis import labels, panels
 from mpisim.analysis.claims import Claim, Evidence, decided, judge, on_seconds, state
-from mpisim.analysis.oversubscription import note
+from mpisim.analysis.remarks import about_seconds
 from mpisim.comm.clock import COMPUTE, PHASES
 from mpisim.runs.log.reader import Log
 
@@ -85,7 +85,7 @@ def draw(logs: list[Log]) -> Any:
     head = [text.format(int(log.column("round")[-1])) for text in HEAD]
     panels.table(panel, [head, *cells], 2.1, cellLoc="center")
     trained = labels.training(log.config, log.n)
-    panels.caption(figure, "; ".join(filter(None, (trained, GRADIENTS, note(logs)))), 3)
+    panels.caption(figure, "; ".join(filter(None, (trained, GRADIENTS, about_seconds(logs)))), 3)
     return figure
 
 

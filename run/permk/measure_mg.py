@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from mpisim.comm.one_process import OneProcess
+from mpisim.comm.communicators import OneProcess
 from mpisim.core.errors import InputError
 from mpisim.core.files import write_json
 from mpisim.problems.data import libsvm

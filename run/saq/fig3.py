@@ -18,7 +18,7 @@ from mpisim.analysis import panels, style
 from mpisim.analysis.claims import Claim, Evidence, decided, state
 from mpisim.analysis.curves import Axis
 from mpisim.core.errors import InputError
-from mpisim.runs.log.isolated import DAMAGE, run_isolated
+from mpisim.runs.log.untrusted import DAMAGE, run_isolated
 
 from .schemes import CODECS
 

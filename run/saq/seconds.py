@@ -9,9 +9,8 @@ import numpy as np
 
 from mpisim.analysis import breakdown, panels
 from mpisim.analysis.curves import Axis
-from mpisim.analysis.link_model import parse
-from mpisim.analysis.modelled import ModelledSeconds
-from mpisim.analysis.oversubscription import note
+from mpisim.analysis.link_model import ModelledSeconds, parse
+from mpisim.analysis.remarks import about_seconds
 from mpisim.analysis.study import data_sets
 from mpisim.comm.clock import PHASES
 from mpisim.runs.log.reader import Log
@@ -55,7 +54,9 @@ def draw(logs: Sequence[Log]) -> Any:
     looks = panels.entries_of({scheme: LOOKS[scheme] for scheme in SHOWN})
     looks += panels.colours_of(breakdown.COLOURS.items(), 6)
     panels.legend(figure, looks, "SAQ, Appendix B: seconds, measured and modelled", 5)
-    panels.caption(figure, note(log for own in found.values() for log in own), len(names))
+    panels.caption(
+        figure, about_seconds([log for own in found.values() for log in own]), len(names)
+    )
     return figure
 
 

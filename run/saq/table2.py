@@ -10,7 +10,7 @@ import numpy as np
 from mpisim.analysis import panels, style
 from mpisim.analysis.claims import CLEAR, Claim, Evidence, Verdict, decided, number, state
 from mpisim.analysis.curves import Axis
-from mpisim.analysis.oversubscription import WHY, note, oversubscribed
+from mpisim.analysis.remarks import WHY, about_seconds, oversubscribed
 from mpisim.analysis.study import data_sets
 from mpisim.runs.log.reader import Log
 
@@ -81,7 +81,7 @@ def draw(logs: Sequence[Log]) -> Any:
         _bars(figure.add_subplot(places[1, column]), found, names, scheme)
     looks = panels.colours_of(zip(CODECS.values(), style.COLOURS, strict=False), 6)
     panels.legend(figure, looks, "SAQ, Table 2, and the bits of a message in three codes")
-    panels.caption(figure, note(timed.values()), len(LABELS))
+    panels.caption(figure, about_seconds(list(timed.values())), len(LABELS))
     return figure
 
 

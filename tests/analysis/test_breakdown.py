@@ -3,13 +3,18 @@
 import numpy as np
 import pytest
 
-from mpisim.analysis.breakdown import draw, per_round
+from mpisim.analysis import breakdown
+from mpisim.analysis.breakdown import per_round
 from mpisim.cli import main
 from mpisim.core.errors import InputError
-from mpisim.runs.log.reader import read
+from mpisim.runs.log.reader import read, read_all
 from tests.handmade_logs import PHASES
 
 MS = 1e-3 * np.arange(1, 9)  # of each phase in a round of the hand-made log
+
+
+def draw(logs, *options):
+    return breakdown.draw(read_all(logs), *options)
 
 
 def widths(figure):

@@ -9,9 +9,9 @@ import pytest
 
 import mpisim
 from mpisim.analysis import panels
+from mpisim.analysis.api import plot as draw
 from mpisim.analysis.curves import SENT, Axis
-from mpisim.analysis.framing import note
-from mpisim.analysis.plot import draw
+from mpisim.analysis.remarks import about_framing as note
 from mpisim.analysis.run_groups import group_runs
 from mpisim.cli import main
 from mpisim.core.errors import InputError

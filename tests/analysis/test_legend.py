@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from mpisim.analysis.api import plot
-from mpisim.analysis.legend import spread
+from mpisim.analysis.style import spread_legend as spread
 from mpisim.core.errors import InputError
 
 UNLIKE = (

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from mpisim.analysis.api import plot
-from mpisim.analysis.link_model import parse
-from mpisim.analysis.modelled import ModelledSeconds, traffic
+from mpisim.analysis.link_model import ModelledSeconds, parse, traffic
 from mpisim.cli import main
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import read

@@ -7,11 +7,9 @@ import numpy as np
 import pytest
 
 from mpisim.analysis.curves import Axis, over_seeds
-from mpisim.analysis.link_model import parse
-from mpisim.analysis.modelled import ModelledSeconds
-from mpisim.analysis.report.axes import plain, y_axes
-from mpisim.analysis.report.curves import MOST
-from mpisim.analysis.report.tables import decades
+from mpisim.analysis.link_model import ModelledSeconds, parse
+from mpisim.analysis.report.chart_data import MOST, plain, y_axes
+from mpisim.analysis.report.page import decades
 from mpisim.cli import main
 from mpisim.runs.log.reader import read, read_all
 

@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 import pytest
 
-from mpisim.analysis.run_list import in_order
+from mpisim.analysis.show import in_order
 from mpisim.cli import main
 from mpisim.runs.log import reader
 

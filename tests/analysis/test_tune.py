@@ -9,8 +9,7 @@ import h5py
 import numpy as np
 import pytest
 
-from mpisim.analysis.criteria import CRITERIA
-from mpisim.analysis.tune import best
+from mpisim.analysis.tune import CRITERIA, best
 from mpisim.cli import main
 from mpisim.core.errors import InputError
 from tests.comm.jobs import ROOT

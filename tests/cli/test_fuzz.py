@@ -11,9 +11,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from mpi4py import MPI
 
-from mpisim.analysis.cost_table import table as cost_table
+from mpisim.analysis.costs import Target, cost_table
 from mpisim.analysis.show import show_text
-from mpisim.analysis.targets import Target
 from mpisim.analysis.tune import best
 from mpisim.cli import main
 from mpisim.compressors.base import COMPRESSORS

@@ -17,6 +17,8 @@ from time import sleep
 
 from mpi4py import MPI
 
+from mpisim.runs.experiment import parse
+from mpisim.runs.setup import Setup
 from tests import resumes
 from tests.helpers import run_tables, table
 from tests.resumes import differences
@@ -232,6 +234,41 @@ def compare_resumed(groups: dict[int, MPI.Intracomm], folder: Path) -> int:
     return different
 
 
+class CountingComm:
+    """Passes everything on, and counts the bytes that this rank hands to Gatherv and Bcast."""
+
+    def __init__(self, comm):
+        self._comm, self.up, self.down = comm, 0, 0
+
+    def __getattr__(self, name):
+        return getattr(self._comm, name)
+
+    def Gatherv(self, send, receive):
+        self.up += send.nbytes
+        return self._comm.Gatherv(send, receive)
+
+    def Bcast(self, data):
+        self.down += data.nbytes
+        return self._comm.Bcast(data)
+
+
+def compare_bytes(comm: MPI.Intracomm) -> int:
+    """The ledger against the bytes handed to MPI by each of 3 ranks: the number of differences."""
+    different = 0
+    for compressor in COMPRESSORS:
+        setup = Setup(parse(table({"name": "ef21", "stepsize": 0.1}, compressor)), comm)
+        setup.star.comm = counted = CountingComm(comm)
+        for _ in range(9):
+            setup.state.step(0.1)
+        sent, bits = sum(comm.allgather(counted.up)), setup.star.ledger.totals
+        if comm.rank == 0:
+            up, down = (bits[f"bits_{to}"] + bits[f"framing_bits_{to}"] for to in ("up", "down"))
+            alike = (up, down) == (8 * sent, 8 * counted.down * setup.star.n)
+            alike = alike and bits["framing_bits_up"] <= 9 * setup.star.n * (32 + 8)
+            different += said([] if alike else ["the ledger"], f"from MPI's bytes: {compressor}")
+    return different
+
+
 def meet(comm: MPI.Intracomm) -> None:
     """A barrier at which ranks sleep: those that wait leave the cores to those that run."""
     request = comm.Ibarrier()
@@ -253,6 +290,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(world.bcast(name))
         different = compare(groups, folder, "--all" in sys.argv) + compare_resumed(groups, folder)
+        different += compare_bytes(groups[3]) if world.rank < 3 else 0
         world.Barrier()
     return int(world.bcast(different) > 0)
 

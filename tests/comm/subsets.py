@@ -23,7 +23,7 @@ import pytest
 from mpi4py import MPI
 
 import mpisim
-from mpisim.comm.subset import on_subset
+from mpisim.comm.communicators import on_subset
 from mpisim.core.errors import Diverged, InputError, MpisimError
 from mpisim.runs.sweep import executor, grid
 from mpisim.runs.sweep.points import Spread

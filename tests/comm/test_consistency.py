@@ -6,7 +6,7 @@ from threading import Barrier
 
 import pytest
 
-from mpisim.comm.consistency import difference, require_consistent
+from mpisim.comm.job import difference, require_consistent
 from mpisim.compressors.sparse import RandK
 from mpisim.core.errors import InconsistentRanks
 from mpisim.core.numerics import processor

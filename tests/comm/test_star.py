@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mpi4py import MPI
 
-from mpisim.comm import partition
+from mpisim.comm import side_channel
 from mpisim.comm.clock import Clock
 from mpisim.comm.star import Star
 from mpisim.compressors import make
@@ -24,7 +24,7 @@ def star(n=4, wire="float32", round=None):
 
 @given(st.integers(1, 10_000), st.integers(1, 64))
 def test_blocks_are_contiguous_and_even(n, ranks):
-    starts = partition.starts(n, ranks, "shared")
+    starts = side_channel.starts(n, ranks, "shared")
     sizes = np.diff(starts)
     assert starts[0] == 0 and starts[-1] == n
     assert sizes.max() - sizes.min() <= 1
@@ -58,6 +58,7 @@ def test_coin_is_a_function_of_the_round():
     network, coins = star(round=round), []
     for round.k in range(4000):
         coins.append(network.coin(0.3))
+        network.end_round()
     assert abs(np.mean(coins) - 0.3) < 4 * np.sqrt(0.21 / 4000)
     round.k = 7
     assert network.coin(0.3) == coins[7]
@@ -90,6 +91,7 @@ def test_what_is_drawn_twice_in_a_round_is_drawn_anew():
             assert np.array_equal(down[None], randk.compress(v[:1], own[1]).decoded())
             assert np.array_equal(drawn[2], np.sort(own[2].samples(np.array([4]), 40)[0]))
             assert np.array_equal(drawn[3], own[3].samples(np.full(4, 99), 9))
+        network.end_round()
 
 
 def test_each_coin_of_a_round_is_tossed_anew():

@@ -8,10 +8,10 @@ from math import ceil, log2
 
 import numpy as np
 
-from mpisim.analysis.plugin.compressor import DOUBLE, SINGLE
-from mpisim.analysis.plugin.moments import draw
 from mpisim.compressors import Compressor, make
 from mpisim.core.rng import Draw, Streams
+from mpisim.testing import DOUBLE, SINGLE
+from mpisim.testing.moments import draw
 from mpisim.wire.base import Message, Precision
 from tests.wire import string_elias
 

@@ -7,8 +7,8 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
-from mpisim.analysis.plugin.moments import excess_z, mean_z
 from mpisim.core.rng import Draw, Streams
+from mpisim.testing.moments import excess_z, mean_z
 from mpisim.theory import quantization as theory
 from tests.compressors.cases import DOUBLE, SINGLE, chosen, draw
 from tests.compressors.smooth_support import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mpisim.analysis.plugin.moments import excess_z, mean_z
 from mpisim.compressors.matrix_roots import cut_off, pseudo_inverse, square_root
+from mpisim.testing.moments import excess_z, mean_z
 from tests.compressors.cases import DOUBLE, SINGLE, draw
 from tests.compressors.smooth_support import (
     SCHEMES,

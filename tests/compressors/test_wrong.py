@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mpisim.analysis.plugin.moments import cross_z, excess_z, mean_z, samples
 from mpisim.compressors.quantization import Qsgd
 from mpisim.compressors.sparse import RandK
 from mpisim.core.rng import Draw
+from mpisim.testing.moments import cross_z, excess_z, mean_z, samples
 from tests.compressors.cases import SINGLE, draw
 
 V = np.random.default_rng(4).standard_normal(12)

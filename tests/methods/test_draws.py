@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from mpisim.comm import network
 from mpisim.core import philox, rng
 from mpisim.methods.names import METHODS
 from tests.compressors.cases import CASES
@@ -64,6 +65,7 @@ def drawn(monkeypatch):
 
     kernels = SimpleNamespace(words=words, words_of=words_of, uniform=uniform)
     monkeypatch.setattr(rng, "philox", kernels)
+    monkeypatch.setattr(network, "philox", kernels)
     whole = rng.Streams.generator
     monkeypatch.setattr(rng.Streams, "generator", generator)
     without_rehearsal(monkeypatch)
@@ -90,9 +92,13 @@ def test_no_two_draws_of_a_run_overlap(pairs, drawn):
 def test_a_repetition_would_be_noticed(drawn):
     """The same RandK set, or coin, for two messages of a round; and words(4) beside words(8)."""
     streams = rng.Streams(1)
+
+    def coin():
+        network.philox.uniform(1, rng.purpose_key("coin"), 3, 0)
+
     for first, second in (
         (rng.Draw(streams, "up", 3, 0, 6).subsets, rng.Draw(streams, "up", 3, 2, 1).subsets),
-        (lambda *_: streams.uniform("coin", 3), lambda *_: streams.uniform("coin", 3)),
+        (lambda *_: coin(), lambda *_: coin()),
         (
             lambda *_: rng.Draw(streams, "up", 3, 0, 1).words(8),
             lambda *_: rng.Draw(streams, "up", 3, 1, 1).words(4),

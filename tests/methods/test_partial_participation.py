@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mpisim.comm.clock import Clock
-from mpisim.comm.one_process import OneProcess
+from mpisim.comm.communicators import OneProcess
 from mpisim.methods.oracle import Oracle
 from mpisim.problems import PROBLEMS, autoencoder_codes, design, quadratic
 from mpisim.runs.experiment import parse

@@ -8,7 +8,7 @@ import itertools
 import numpy as np
 import pytest
 
-from mpisim.comm.one_process import OneProcess
+from mpisim.comm.communicators import OneProcess
 from mpisim.core import arrays
 from mpisim.core.arrays import CHECKPOINT, COPIES, EVALUATION, KNOWN, MESSAGE
 from mpisim.methods.names import METHODS

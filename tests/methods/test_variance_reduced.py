@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mpisim.comm.one_process import OneProcess
+from mpisim.comm.communicators import OneProcess
 from mpisim.core.errors import InputError
 from mpisim.core.rng import Draw, Streams, purpose_key
 from mpisim.runs.experiment import parse

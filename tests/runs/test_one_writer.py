@@ -15,7 +15,7 @@ from mpisim.core.errors import InputError, OutputError
 from mpisim.core.files import FileLock
 from mpisim.runs.evaluation import Evaluator
 from mpisim.runs.experiment import parse
-from mpisim.runs.log import lock, writer
+from mpisim.runs.log import writer
 from tests.helpers import run_tables
 from tests.resumes import differences
 from tests.runs.support import Killed, said, tables
@@ -135,7 +135,7 @@ def test_a_point_that_another_run_has_completed_meanwhile_is_not_run(tmp_path, m
     content = {Path(p.log): Path(p.log).read_bytes() for p in sweep(file, logs)}
     kept = {path: path.read_bytes() for path in logs.iterdir()}
     shutil.rmtree(logs)
-    original = lock.lock_of
+    original = writer.lock_of
 
     def completed(log):
         if not log.exists():

@@ -7,7 +7,7 @@ import pytest
 from mpi4py import MPI
 
 from mpisim.analysis.run_groups import group_runs
-from mpisim.comm import partition
+from mpisim.comm import side_channel
 from mpisim.core.errors import InputError
 from mpisim.runs.experiment import parse
 from mpisim.runs.log.reader import read
@@ -38,7 +38,7 @@ def test_how_many(workers, settings, ranks):
         experiment = parse(tables)
     assert ranks_of(experiment) == ranks
     if settings.get("ranks") == "workers" and ranks:
-        blocks = np.diff(partition.starts(6, ranks, experiment.run.layout))
+        blocks = np.diff(side_channel.starts(6, ranks, experiment.run.layout))
         assert blocks.max() == 1 and blocks.sum() == 6
 
 
@@ -83,7 +83,7 @@ def test_ranks_that_keep_a_problem_must_all_keep_it():
     """Rank 3 has workers 3 and 4 in both layouts, but the others do not have the same ones."""
     experiment, cache = parse(table(GD, workers=5)), ProblemCache()
     stars = [
-        SimpleNamespace(n=5, rank=3, first=3, m=2, starts=partition.starts(5, 4, layout))
+        SimpleNamespace(n=5, rank=3, first=3, m=2, starts=side_channel.starts(5, 4, layout))
         for layout in ("shared", "dedicated", "dedicated")
     ]
     problems = [cache.problem(experiment, star) for star in stars]

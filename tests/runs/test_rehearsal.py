@@ -8,8 +8,7 @@ from mpi4py import MPI
 from numba import njit
 from numba.core.caching import FunctionCache
 
-from mpisim.comm.clock import COMPILE, COMPRESS, ENCODE, EVALUATE, Clock
-from mpisim.comm.compilation import uncharged
+from mpisim.comm.clock import COMPILE, COMPRESS, ENCODE, EVALUATE, Clock, uncharged
 from mpisim.core.errors import InputError
 from mpisim.methods.names import METHODS, UNCOMPRESSED
 from mpisim.runs.evaluation import Evaluator

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import mpisim
-from mpisim.analysis.plugin.runs import differences
-from mpisim.comm.one_process import OneProcess
+from mpisim.comm.communicators import OneProcess
 from mpisim.methods.estimators import ESTIMATORS
 from mpisim.methods.optimizers import OPTIMIZERS
 from mpisim.runs import checkpoint
 from mpisim.runs.experiment import parse
 from mpisim.runs.metrics import METRICS
 from mpisim.runs.setup import Setup
+from mpisim.testing import differences
 from tests.helpers import columns, run_tables, table
 
 FIRST, LAST = 13, 30

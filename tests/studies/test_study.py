@@ -10,7 +10,7 @@ import pytest
 from mpisim.analysis.results.provenance import provenance_of
 from mpisim.analysis.study import Grid, Grids, Job, find, load, studies
 from mpisim.cli import main
-from mpisim.comm.one_process import OneProcess
+from mpisim.comm.communicators import OneProcess
 from mpisim.core.errors import InputError
 from mpisim.problems.data import find as data_sets
 from mpisim.runs.sweep.points import Point

@@ -18,14 +18,13 @@ from typing import Any
 
 import mpisim
 from mpisim.analysis import panels, style
-from mpisim.analysis.cost_table import table
+from mpisim.analysis.costs import Target, cost_table
 from mpisim.analysis.curves import Axis
-from mpisim.analysis.link_model import parse
-from mpisim.analysis.modelled import ModelledSeconds
+from mpisim.analysis.link_model import ModelledSeconds, parse
 from mpisim.analysis.results.picture import small_png
-from mpisim.analysis.targets import Target, name_of
+from mpisim.analysis.run_groups import name_of
 from mpisim.analysis.tune import best
-from mpisim.comm.job import all_ranks
+from mpisim.comm.communicators import all_ranks
 from mpisim.core.files import write_whole
 from mpisim.runs.log.reader import Log
 from tools.demo import words
@@ -60,7 +59,9 @@ def main() -> int:
         logs = mpisim.load([point.log for point in points]).logs
         PICTURE.parent.mkdir(exist_ok=True)
         write_whole(PICTURE, small_png(draw(logs)), shared=True)
-        print(f"\n{table(logs, [TARGET], network=LINKS)}\n\nlogs: {FOLDER}   picture: {PICTURE}")
+        print(
+            f"\n{cost_table(logs, [TARGET], network=LINKS)}\n\nlogs: {FOLDER}   picture: {PICTURE}"
+        )
     return 0
 
 

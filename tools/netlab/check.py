@@ -26,8 +26,7 @@ from pathlib import Path
 import numpy as np
 
 from mpisim.analysis.claims import SUFFIX, Claim, Evidence, Verdict, decided, state, table, write
-from mpisim.analysis.link_model import ENVELOPE, HEADERS, Links
-from mpisim.analysis.modelled import ModelledSeconds, traffic
+from mpisim.analysis.link_model import ENVELOPE, HEADERS, Links, ModelledSeconds, traffic
 from mpisim.core.errors import MpisimError
 from mpisim.runs.log.reader import Log, read
 from tools.netlab.job import mpirun, stoppable

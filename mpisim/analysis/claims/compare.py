@@ -12,7 +12,7 @@ from mpisim.analysis.claims.reach import DECADES, Reach, Targets
 from mpisim.analysis.claims.table import number
 from mpisim.analysis.claims.verdict import Evidence, Verdict
 from mpisim.analysis.curves import GRADIENT, Axis
-from mpisim.analysis.oversubscription import WHY, oversubscribed
+from mpisim.analysis.remarks import WHY, oversubscribed
 from mpisim.analysis.run_groups import one_setting
 from mpisim.runs.log.reader import Log
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 from mpisim.analysis.claims.compare import judge
 from mpisim.analysis.claims.table import number
 from mpisim.analysis.claims.verdict import Claim, Evidence, Verdict
-from mpisim.analysis.oversubscription import WHY, oversubscribed
+from mpisim.analysis.remarks import WHY, oversubscribed
 from mpisim.runs.log.reader import Log
 
 Rule = Callable[[Sequence[Evidence]], Verdict]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mpisim.analysis import markdown as md
+from mpisim.analysis import formatting as md
 from mpisim.analysis.claims.verdict import Claim, Evidence, Verdict
 
 WIDTH = max(map(len, Verdict))
@@ -63,7 +63,7 @@ def summary(studies: Studies) -> str:
     for study, own in studies.items():
         verdicts = [claim.verdict for claims in own.values() for claim in claims]
         rows.append([study, *(str(verdicts.count(verdict)) for verdict in Verdict)])
-    return md.table(["study", *(MANY.get(verdict, verdict) for verdict in Verdict)], rows)
+    return md.markdown(["study", *(MANY.get(verdict, verdict) for verdict in Verdict)], rows)
 
 
 def markdown(studies: Studies) -> str:
@@ -72,7 +72,7 @@ def markdown(studies: Studies) -> str:
     for study, own in studies.items():
         rows = [[figure, *_cells(claim)] for figure, found in own.items() for claim in found]
         head = ["figure", "the paper", "claim", "verdict", "measured"]
-        blocks.append(f"## {study}\n\n{md.table(head, rows)}")
+        blocks.append(f"## {study}\n\n{md.markdown(head, rows)}")
     return "\n\n".join(blocks)
 
 

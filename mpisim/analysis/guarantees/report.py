@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from math import inf, isnan
 from typing import TYPE_CHECKING, Any, get_args
 
-from mpisim.analysis import text
+from mpisim.analysis import formatting as text
 from mpisim.analysis.guarantees import theorems
 from mpisim.core.errors import InputError
 from mpisim.runs.experiment import Experiment
@@ -62,10 +62,10 @@ def report(experiment: Experiment, epsilon: float, comm: MPI.Intracomm) -> str:
     ]
     cases = [_case(facts, condition, epsilon) for condition in get_args(Condition)]
     blocks = [
-        text.aligned(what),
+        text.pairs(what),
         "constants\n" + text.columns(_constants(facts.c)),
-        text.aligned(_method(facts, experiment)),
-        text.aligned(gap),
+        text.pairs(_method(facts, experiment)),
+        text.pairs(gap),
         *(_table(facts, case) for case in cases),
         *theorems.saq(facts.setup, experiment.method, facts.smooth, epsilon),
         *theorems.cd_adam(facts.setup, experiment.method, cases[0]),

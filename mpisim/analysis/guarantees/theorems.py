@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from mpisim.analysis import text
+from mpisim.analysis import formatting as text
 from mpisim.core.errors import InputError
 from mpisim.methods.method_table import Method
 from mpisim.runs.setup import Setup

@@ -1,41 +1,54 @@
-"""Puts a report together."""
+"""The page of `mpisim plot -o FILE.html`: curves, tables and provenance of runs in one file."""
 
 from __future__ import annotations
 
-import dataclasses
 import json
-from collections.abc import Sequence
-from html import escape
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from importlib import resources
 from pathlib import Path
-from string import Template
+from typing import Any
 
-from mpisim.analysis import framing, labels, run_list
+import numpy as np
+
+from mpisim.analysis import labels, remarks
+from mpisim.analysis.breakdown import COLOURS, UNITS, per_round, unit_of
+from mpisim.analysis.costs import Target, costs_of, shown
+from mpisim.analysis.formatting import number
 from mpisim.analysis.link_model import Links
-from mpisim.analysis.oversubscription import note
-from mpisim.analysis.report import html, tables
-from mpisim.analysis.report.axes import described, x_axes, y_axes
-from mpisim.analysis.report.curves import curves
-from mpisim.analysis.run_groups import RunGroup, group_runs
-from mpisim.analysis.targets import Target
+from mpisim.analysis.report.chart_data import curves, described, x_axes, y_axes
+from mpisim.analysis.results.provenance import commit_text, machine, seconds_of
+from mpisim.analysis.results.settings import settings, several
+from mpisim.analysis.run_groups import RunGroup, group_runs, workers_text
+from mpisim.analysis.show import run_list
+from mpisim.comm.clock import PHASES
 from mpisim.core.errors import InputError
 from mpisim.core.version import VERSION
 from mpisim.runs.log.reader import Log
+from mpisim.runs.progress import duration
 
 TEMPLATE = resources.files("mpisim.analysis.report") / "template"
-SCRIPTS = ("chart.js", "page.js")
-
-
-@dataclasses.dataclass(frozen=True)
-class Section:
-    """The runs on one problem, with a number of workers."""
-
-    name: str
-    groups: list[RunGroup]
+MOST_TARGETS = 6
+LISTED = 6  # values of an attribute that are named one by one
+VERSIONS = ("python", "numpy", "scipy", "numba", "h5py", "mpi4py")
+PROVENANCE: dict[str, Callable[[Log], str]] = {
+    "mpisim": lambda log: str(log.attrs.get("package_version", "")),
+    "commit": lambda log: commit_text(log.attrs),
+    "source": lambda log: str(log.attrs.get("source", "")),
+    "machine": lambda log: machine(log.attrs),
+    "ranks": lambda log: str(log.attrs.get("ranks", "")),
+    "MPI": lambda log: str(log.attrs.get("mpi_library", "")),
+    "network": lambda log: str(log.attrs.get("network", "")),
+    "libraries": lambda log: ", ".join(
+        f"{name} {log.attrs[name]}" for name in VERSIONS if name in log.attrs
+    ),
+    "data": lambda log: str(log.attrs.get("problem", "")),
+    "command": lambda log: str(log.attrs.get("command", "")),
+}
 
 
 def report(
-    folder: Path,
+    folder: Path | None,
     logs: Sequence[Log],
     *,
     networks: Sequence[Links],
@@ -45,65 +58,140 @@ def report(
 ) -> str:
     """The page, in HTML: the same logs give the same bytes.
 
+    folder : where the logs are, if they are in one
     networks : of the axes of modelled seconds
     targets : of the table of costs; powers of ten that a run reaches where none is given
-    refused : why other logs of the folder could not be read
+    refused : why other logs could not be read
     """
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FunctionLoader(lambda name: (TEMPLATE / name).read_text(encoding="utf-8")),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"number": number, "several": several, "embedded": _embedded}
     sections, x, y = sections_of(logs), x_axes(logs, networks), y_axes(logs)
     data = {
         "x": [described(axis, logs) for axis in x],
         "y": [described(axis, logs) for axis in y],
         "sections": [
-            {"name": section.name, "curves": curves(section.groups, x, y)} for section in sections
+            {"name": name, "curves": curves(groups, x, y)} for name, groups in sections.items()
         ],
     }
-    name = title or folder.resolve().name
-    return Template(_file("report.html")).substitute(
-        title=escape(name),
-        style=_file("report.css"),
-        script="\n".join(map(_file, SCRIPTS)),
-        data=_embedded(data),
-        summary=html.paragraph(tables.summary(logs)) + html.paragraph(note(logs)),
-        refused="".join(html.paragraph(f"Not read: {error}") for error in refused),
-        settings=tables.what_was_run(logs),
-        sections="\n".join(_section(section, targets) for section in sections),
-        runs=html.table(*run_list.run_list(folder, logs), sortable=True),
-        provenance=tables.provenance(logs),
+    return environment.get_template("report.html").render(
+        title=title or (folder.resolve().name if folder else "mpisim"),
+        data=data,
+        summary=summary(logs),
+        remark=remarks.about_seconds(logs),
+        refused=refused,
+        settings=settings(log.config for log in logs),
+        sections=[_section(groups, targets) for groups in sections.values()],
+        phases=COLOURS,
+        runs=run_list(folder, logs),
+        provenance=provenance(logs),
         version=VERSION,
     )
 
 
-def sections_of(logs: Sequence[Log]) -> list[Section]:
-    """A section for each problem with its data and number of workers."""
-    found: dict[str, list[Log]] = {}
+def sections_of(logs: Sequence[Log]) -> dict[str, list[RunGroup]]:
+    """{problem with its data and number of workers: its runs}."""
+    names: dict[str, list[Log]] = {}
     for log in logs:
         problem = labels.of_log(log.attrs).problem(log.config["problem"])
-        workers = f"{log.n} worker{'s' if log.n > 1 else ''}"
-        found.setdefault(f"{problem}, {workers}", []).append(log)
-    return [Section(name, group_runs(own, by_ranks=True)) for name, own in sorted(found.items())]
+        names.setdefault(f"{problem}, {workers_text(log)}", []).append(log)
+    return {name: group_runs(here, by_ranks=True) for name, here in sorted(names.items())}
 
 
-def _section(section: Section, targets: Sequence[Target]) -> str:
-    return (
-        '<section class="problem">'
-        + html.heading("Costs of targets")
-        + html.paragraph(
-            "Payload bits sent by a worker, and seconds, in the first logged row that meets the"
-            " target: mean ± sample standard deviation over the seeds."
-        )
-        + tables.costs(section.groups, targets)
-        + html.paragraph(framing.note(section.groups, how="an axis of the curves includes it"))
-        + html.heading("Seconds of a round by phase")
-        + html.paragraph("On the slowest path; a mean over the rounds and the seeds.")
-        + tables.breakdown(section.groups)
-        + "</section>"
-    )
+def summary(logs: Sequence[Log]) -> str:
+    """How many runs there are, and how they ended."""
+    ended = Counter(str(log.attrs.get("status", "unknown")) for log in logs)
+    counts = ", ".join(f"{count} {status}" for status, count in ended.most_common())
+    seconds = sum(map(seconds_of, logs))
+    took = f" They took {duration(seconds)}, added up." if seconds else ""
+    return f"{len(logs)} run{'s' * (len(logs) > 1)}: {counts}.{took}"
 
 
-def _embedded(data: object) -> str:
+def decades(logs: Sequence[Log], y: str = "grad_norm_sq") -> list[Target]:
+    """At most `MOST_TARGETS` powers of ten between the start and the best value of the runs."""
+    columns = [log.columns[y] for log in logs if log.rows and y in log.columns]
+    values = [column[np.isfinite(column) & (column > 0)] for column in columns]
+    values = [column for column in values if column.size]
+    if not values:
+        return []
+    first = int(np.ceil(np.log10(max(column[0] for column in values)))) - 1
+    last = int(np.ceil(np.log10(min(column.min() for column in values))))
+    powers = list(range(first, last - 1, -1))
+    places = np.unique(np.linspace(0, len(powers) - 1, min(len(powers), MOST_TARGETS)).round())
+    return [Target(y, float(f"1e{powers[int(place)]}")) for place in places]
+
+
+def provenance(logs: Sequence[Log]) -> list[tuple[str, str]]:
+    """What executed the runs: code, machine, libraries, commands, and when."""
+    rows = [(name, _listed(text(log) for log in logs)) for name, text in PROVENANCE.items()]
+    times = [str(log.attrs.get(name) or "") for log in logs for name in ("start", "end")]
+    times = sorted(filter(None, times))
+    return [*rows, ("time", f"{times[0]} to {times[-1]}" if times else "")]
+
+
+def _section(groups: Sequence[RunGroup], targets: Sequence[Target]) -> dict[str, Any]:
+    """The tables of one problem."""
+    chosen = list(targets) or decades([log for group in groups for log in group.logs])
+    able = [group for group in groups if _has_rows(group, chosen)]
+    return {
+        "costs": shown(costs_of(able, chosen)),
+        "remark": remarks.about_framing(groups, how="an axis of the curves includes it"),
+        "bars": _bars(groups),
+    }
+
+
+def _has_rows(group: RunGroup, targets: Sequence[Target]) -> bool:
+    needed = {"round", "bits_up", "seconds", *(target.y for target in targets)}
+    try:
+        return all(log.column(name).size for log in group.logs for name in needed)
+    except InputError:  # a log of other columns
+        return False
+
+
+def _bars(groups: Sequence[RunGroup]) -> list[dict[str, Any]]:
+    """For each group the mean seconds of a round by phase, over its seeds; as shares and texts."""
+    rounds = {}
+    for group in groups:
+        try:
+            rounds[group.name] = np.mean([per_round(log) for log in group.logs], axis=0)
+        except InputError:  # without a round
+            continue
+    longest = max((float(seconds.sum()) for seconds in rounds.values()), default=0.0)
+    unit = unit_of(longest)
+
+    def text(seconds: float) -> str:
+        return f"{seconds / UNITS[unit]:.3g} {unit}"
+
+    return [
+        {
+            "label": label,
+            "total": text(seconds.sum()),
+            "parts": [
+                (phase, f"{100 * spent / longest:.3f}", text(spent))
+                for phase, spent in zip(PHASES, seconds, strict=True)
+                if spent > 0
+            ],
+        }
+        for label, seconds in rounds.items()
+    ]
+
+
+def _listed(texts: Iterable[str]) -> str:
+    values = sorted(set(filter(None, texts)))
+    more = f"; and {len(values) - LISTED} more" if len(values) > LISTED else ""
+    return "; ".join(values[:LISTED]) + more
+
+
+def _embedded(data: object) -> Any:
     """JSON that no text in it can end."""
-    return json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    from markupsafe import Markup
 
-
-def _file(name: str) -> str:
-    return (TEMPLATE / name).read_text(encoding="utf-8")
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return Markup(text.replace("<", "\\u003c"))

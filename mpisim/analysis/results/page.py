@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from mpisim.analysis.claims import Claim, counts
-from mpisim.analysis.markdown import escaped, table
+from mpisim.analysis.formatting import escaped
+from mpisim.analysis.formatting import markdown as table
 from mpisim.analysis.results.files import FOLDER, Result, of_study, scale_order
 from mpisim.analysis.results.provenance import Provenance
 from mpisim.analysis.results.settings import Settings, several

@@ -14,7 +14,7 @@ import numpy as np
 
 from mpisim.analysis.verify.checks import worker_difference
 from mpisim.comm.clock import Clock
-from mpisim.comm.one_process import OneProcess
+from mpisim.comm.communicators import OneProcess
 from mpisim.comm.star import Star
 from mpisim.core.errors import InputError
 from mpisim.core.protocols import Round

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import abstractmethod
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -21,7 +22,7 @@ if TYPE_CHECKING:  # importing PyTorch takes seconds
 
 
 @dataclasses.dataclass(eq=False)
-class TorchProblem(ProblemWithTestSet):
+class TorchProblem(ProblemWithTestSet, rows_of_points=True):
     """f_i(x) = mean over the worker's samples of the loss of a module with parameters x.
 
     A subclass with the decorator `mpisim.problem` defines `make_module` and `make_samples`, and
@@ -144,8 +145,7 @@ class TorchProblem(ProblemWithTestSet):
         """Over the samples that rows of the log are judged on: all, or ``log_samples``."""
         gradients = self._vectors(self.m)
         sums, statistics = [], []
-        self.flat_model.to_point(x)
-        for i, batch in enumerate(self.judged):
+        for i, batch in self._at_points(x, self.judged):
             own, gradients[i] = self.flat_model.gradient(batch, self.chunk, 0)
             sums.append(own)
             statistics.append(self.flat_model.statistics.saved())
@@ -159,9 +159,8 @@ class TorchProblem(ProblemWithTestSet):
 
     def gradients_of(self, x: np.ndarray, members: np.ndarray) -> np.ndarray:
         gradients = self._vectors(len(members))
-        self.flat_model.to_point(x)
-        for row, i in enumerate(members):
-            gradients[row] = self.flat_model.gradient(self.shards[i], self.chunk, 0)[1]
+        for row, shard in self._at_points(x, [self.shards[i] for i in members]):
+            gradients[row] = self.flat_model.gradient(shard, self.chunk, 0)[1]
         return gradients
 
     def batch_gradients(self, x: np.ndarray, batch: np.ndarray) -> np.ndarray:
@@ -176,8 +175,7 @@ class TorchProblem(ProblemWithTestSet):
             uniforms = self._draw("augment").uniforms(3 * batch.shape[1])
             steps = torch.from_numpy(moves(uniforms.reshape(*batch.shape, 3))).to(device)
         chosen = torch.from_numpy(np.ascontiguousarray(batch)).to(device)
-        self.flat_model.to_point(x)
-        for i, shard in enumerate(self.shards):
+        for i, shard in self._at_points(x, self.shards):
             own = shard.chosen(chosen[i], None if steps is None else steps[i])
             gradients[i] = self.flat_model.gradient(own, self.chunk, int(seeds[i]))[1]
         return gradients
@@ -186,14 +184,20 @@ class TorchProblem(ProblemWithTestSet):
         shares, statistics = self._evaluated(x)
         gradients, sums = self._vectors(self.m), []
         rows = np.array([len(batch) for batch in self.test_shards])
-        self.flat_model.to_point(x)
-        for i, batch in enumerate(self.test_shards):
+        for i, batch in self._at_points(x, self.test_shards):
             own, gradients[i] = self.flat_model.test(statistics[i], batch, self.chunk)
             gradients[i] *= float(rows[i] / self.tests)
             sums.append(own)
         losses, correct = self._read(sums)
         losses = losses / np.maximum(rows, 1) * (rows / self.tests)
         return np.column_stack([shares / self.n, losses, correct / self.tests]), gradients
+
+    def _at_points(self, x: Any, shards: list[Any]) -> Iterator[tuple[int, Any]]:
+        """The shards, numbered, each when the module is at its x: (d,), or a row for each."""
+        for i, shard in enumerate(shards):
+            if i == 0 or x.ndim == 2:
+                self.flat_model.to_point(x if x.ndim == 1 else x[i])
+            yield i, shard
 
     def _evaluated(self, x: np.ndarray) -> tuple[np.ndarray, list[Any]]:
         """Each worker's share of samples classified correctly, and batch norm's statistics."""

@@ -5,20 +5,18 @@ from __future__ import annotations
 import dataclasses
 import os
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import h5py
 import numpy as np
 
 from mpisim.core.errors import InputError
 from mpisim.core.schema import parse_toml
-from mpisim.runs.log.isolated import DAMAGE, Crashed, run_isolated
 from mpisim.runs.log.schema import SCHEMA_VERSION
-from mpisim.runs.log.untrusted import group_of, names, opened
+from mpisim.runs.log.untrusted import DAMAGE, members_of, opened, run_each, run_isolated
 
 # Sums of time_*, and of bits_up and bits_down; what `Log.uniform` says.
 DERIVED = ("seconds", "bits_total", "mean_grad_norm_sq")
@@ -28,10 +26,7 @@ KEYS = {  # that every resolved experiment has
     "compressor": ("name",),
     "run": ("rounds", "seed"),
 }
-TOGETHER = 64  # logs that one process reads, in far less than the seconds that it has
 UNWRITTEN = 1 << 20  # bytes that a column may have beyond the size of a file that mpisim 1.0 grew
-
-T = TypeVar("T")
 
 
 @dataclasses.dataclass
@@ -78,8 +73,8 @@ class Log:
                 return np.sum(times, axis=0)
         elif name in self.columns:
             return self.columns[name].astype(float)
-        known = ", ".join([*self.columns, *DERIVED])
-        raise InputError(f"{self.path}: no column {name!r}; columns here: {known}")
+        here = ", ".join([*self.columns, *DERIVED])
+        raise InputError(f"{self.path}: no column {name!r}; columns here: {here}")
 
     def uniform(self, name: str) -> np.ndarray:
         """The expectation of a column at the iterate x^ that theorems return, shape (rows,).
@@ -109,69 +104,59 @@ def read(path: Path) -> Log:
 
 
 def read_all(paths: Sequence[Path]) -> list[Log]:
-    """The logs at ``paths``, faster than with `read` for each."""
-    return _together(paths, _open, read)  # `read` names a file that crashes
+    """The logs at ``paths``, faster than with `read` for each; raises the first error."""
+    return [_raised(log) for log in run_each(paths, _open)]
+
+
+def read_each(paths: Sequence[Path]) -> list[Log | InputError]:
+    """The logs at ``paths``, or the error of one that cannot be read or lacks its experiment."""
+    return run_each(paths, lambda path: _open(path, experiment=True))
 
 
 def read_experiments(paths: Sequence[Path]) -> list[Log]:
     """`read_all`, with an `InputError` for a log that does not hold its experiment."""
-    return [_with_experiment(log) for log in read_all(paths)]
+    return [_raised(log) for log in read_each(paths)]
 
 
-def read_each(paths: Sequence[Path]) -> list[Log | InputError]:
-    """As `read_experiments`, with the error in the place of a log that cannot be read."""
+def attributes_of(paths: Sequence[Path]) -> list[dict[str, Any]]:
+    """The root attributes of each log; empty where there is no log that can be read."""
 
-    def attempt(read: Callable[[Path], Log], path: Path) -> Log | InputError:
-        try:
-            return _with_experiment(read(path))
-        except InputError as error:
-            return error
+    def attributes(path: Path) -> dict[str, Any]:
+        with damaged(path), opened(path) as file:
+            return {name: _plain(value) for name, value in file.attrs.items()}
 
-    return _together(paths, partial(attempt, _open), partial(attempt, read))
+    here = [path for path in paths if path.exists()]
+    of_path = dict(zip(here, run_each(here, attributes), strict=True))
+    return [a if isinstance(a := of_path.get(path), dict) else {} for path in paths]
 
 
 def last_iterate(path: Path) -> np.ndarray | None:
     """``/final/x`` of the log at ``path``, shape (d,); None if it has none."""
 
-    def read() -> np.ndarray | None:
+    def iterate() -> np.ndarray | None:
         with opened(path) as file:
-            final = group_of(file, "final")
-            return final["x"][()] if final is not None and "x" in names(final) else None
+            x = members_of(file, "final").get("x")
+            return None if x is None else x[()]
 
-    return run_isolated(path, read)
-
-
-def _together(
-    paths: Sequence[Path], read: Callable[[Path], T], read_alone: Callable[[Path], T]
-) -> list[T]:
-    """``read`` of all paths, each process reading some; where one dies, ``read_alone`` of those."""
-    found: list[T] = []
-    for first in range(0, len(paths), TOGETHER):
-        some = paths[first : first + TOGETHER]
-        try:
-            found += run_isolated("logs", partial(_each, read, some))
-        except Crashed:
-            found += _each(read_alone, some)
-    return found
+    return run_isolated(path, iterate)
 
 
-def _each(read: Callable[[Path], T], paths: Sequence[Path]) -> list[T]:
-    return [read(path) for path in paths]
-
-
-def _with_experiment(log: Log) -> Log:
-    if not log.config:
-        raise InputError(f"{log.path}: the log is damaged: it has no attribute config")
+def _raised(log: Log | InputError) -> Log:
+    if isinstance(log, InputError):
+        raise log
     return log
 
 
-def _open(path: Path) -> Log:
+def _open(path: Path, experiment: bool = False) -> Log:
     path = Path(path)
     while True:
         before = _which(path)
         try:
             with damaged(path), opened(path) as file:
-                return _read(path, file)
+                log = _read(path, file)
+            if experiment and not log.config:
+                raise InputError(f"{path}: the log is damaged: it has no attribute config")
+            return log
         except InputError:  # also where a run has replaced the log: network file systems notice
             if _which(path) == before:
                 raise
@@ -195,24 +180,24 @@ def damaged(path: Path) -> Iterator[None]:
 
 
 def _read(path: Path, file: h5py.File) -> Log:
-    attrs = {name: plain(value) for name, value in file.attrs.items()}
-    require_known(path, attrs.get("schema_version"))
+    attrs = {name: _plain(value) for name, value in file.attrs.items()}
+    require_readable(path, attrs.get("schema_version"))
     data, workers = _columns(path, file, "rounds"), _columns(path, file, "workers")
     if not data:
         raise InputError(f"{path}: not an mpisim log: it holds no group /rounds with columns")
     # mpisim 1.0, killed between two columns, left them with different lengths.
     rows = min(len(values) for values in data.values())
     units, descriptions = (
-        {name: str(plain(values.attrs.get(text, ""))) for name, values in data.items()}
+        {name: str(_plain(values.attrs.get(text, ""))) for name, values in data.items()}
         for text in ("units", "description")
     )
     columns = {name: values[:rows] for name, values in data.items()}
-    ended = {name: values[:] for name, values in workers.items()}
+    sums = {name: values[:] for name, values in workers.items()}
     config = _config(path, attrs.get("config", ""))
-    return Log(path, attrs, columns, ended, units, descriptions, config)
+    return Log(path, attrs, columns, sums, units, descriptions, config)
 
 
-def require_known(path: Path, version: object) -> None:
+def require_readable(path: Path, version: object) -> None:
     """Raise `InputError` for a log whose layout is that of a newer mpisim."""
     if isinstance(version, int) and version > SCHEMA_VERSION:
         raise InputError(
@@ -223,8 +208,7 @@ def require_known(path: Path, version: object) -> None:
 
 def _columns(path: Path, file: h5py.File, group: str) -> dict[str, h5py.Dataset]:
     """The columns in /GROUP, none of them larger than the file; empty if there is no such group."""
-    found = group_of(file, group)
-    columns = {} if found is None else {name: found[name] for name in names(found)}
+    columns = members_of(file, group)
     for name, values in columns.items():
         numbers = isinstance(values, h5py.Dataset) and values.dtype.kind in "if"
         if not numbers or values.ndim != 1:
@@ -241,14 +225,13 @@ def _config(path: Path, text: str) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path}: attribute config is not TOML: {error}") from None
     for table, keys in KEYS.items() if config else ():
-        found = config.get(table)
         for key in keys:
-            if not isinstance(found, dict) or key not in found:
+            if not isinstance(config.get(table), dict) or key not in config[table]:
                 raise InputError(f"{path}: the log is damaged: config has no {table}.{key}")
     return config
 
 
-def plain(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     """An attribute as a plain Python value, text as text."""
     if isinstance(value, bytes):
         return value.decode(errors="replace")

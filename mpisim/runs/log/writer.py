@@ -1,30 +1,40 @@
 """Writes the log of a run on rank 0: each row to its journal, and now and then all to an HDF5 file.
 
+A log has one writer, which holds its lock from before the run loads data until it ends.
+
 The HDF5 file is built in memory, and replaces the one before whole. So plain h5py can read it at
 any moment, whatever ends the process or the machine.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
+import stat
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import h5py
 import numpy as np
 
+from mpisim.comm.communicators import side_of
+from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError, OutputError
-from mpisim.core.files import create_whole, image, leads_to, make_folder
+from mpisim.core.files import FileLock, Locked, create_whole, image, leads_to, make_folder
 from mpisim.runs.log.journal import RECORD_ROWS, Journal, Mark, path_for
 from mpisim.runs.log.schema import DIGEST, SCHEMA_VERSION, WORKERS, Column, row_type
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
 FLUSH_SECONDS = 1.0  # within which rows are in the journal, and the first ones in the HDF5 file
 BEHIND_SECONDS, BEHIND_SHARE = 10.0, 0.1  # by how much the HDF5 file may be behind; of elapsed ones
 COST_SHARE = 0.1  # of the run's time that writing the HDF5 file takes at most, about
+# Of a log's name; no longer ones.
+BESIDE = ("{}.ckpt", "{}.ckpt.old", "{}.journal", ".{}.lock", ".{}.journal.new")
 
 
 class LogWriter:
@@ -114,7 +124,7 @@ class LogWriter:
             try:
                 self.flush()
             except OutputError:
-                with contextlib.suppress(OSError, OutputError):
+                with suppress(OSError, OutputError):
                     self._write("failed", None, workers)
                 raise
             with self._one_line():
@@ -176,7 +186,7 @@ class LogWriter:
         if not (log and self.journal.is_here()):
             raise OutputError(f"{self.path}: is not this run's log any more: replaced or removed")
 
-    @contextlib.contextmanager
+    @contextmanager
     def _one_line(self) -> Iterator[None]:
         """Turns a failure to write into an `OutputError`, the first one."""
         try:
@@ -209,3 +219,60 @@ def require_new(path: Path) -> None:
 def now() -> str:
     """UTC time, ISO 8601, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+@contextmanager
+def locked(comm: MPI.Intracomm, log: Path | None) -> Iterator[None]:
+    """Hold the lock of a log, on rank 0, while a run writes it. Collective.
+
+    Every rank raises the same `InputError` if another process holds it, or if there can be no log
+    of this name.
+    """
+    with ExitStack() as stack:
+        if log is not None:
+            on_first(side_of(comm), lambda: stack.enter_context(lock_of(log)))
+        yield
+
+
+@contextmanager
+def lock_of(log: Path) -> Iterator[None]:
+    """`locked` in this process alone."""
+    require_text(log)
+    _require_file(log)
+    with ExitStack() as stack:
+        try:
+            make_folder(log.parent)
+            stack.enter_context(FileLock(log.with_name(f".{log.name}.lock")))
+        except Locked as holder:
+            who = f" ({holder})" if str(holder) else ""
+            raise InputError(f"{log}: another run is writing it{who}") from None
+        except OSError as error:
+            raise InputError(f"{log}: cannot be written: {error.strerror}") from None
+        yield
+
+
+def require_text(path: Path) -> None:
+    """`InputError` for a path that is not UTF-8, or that no file can have."""
+    try:
+        sound = "\0" not in str(path) and bool(str(path).encode())
+    except UnicodeEncodeError:
+        sound = False
+    if not sound:
+        raise InputError(f"{str(path)!a}: is not a path in UTF-8")
+
+
+def _require_file(log: Path) -> None:
+    """`InputError` unless log and checkpoints are regular files or do not exist."""
+    if log.name in ("", ".."):
+        raise InputError(f"{log}: is a folder; a log is a regular file")
+    names = log.name, *(name.format(log.name) for name in BESIDE)
+    for path in map(log.with_name, names):
+        try:
+            mode = os.stat(path).st_mode
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise InputError(f"{log}: cannot be written: {error.strerror}") from None
+        if not stat.S_ISREG(mode):
+            what = "a folder" if stat.S_ISDIR(mode) else "a device, a pipe or a socket"
+            raise InputError(f"{path}: is {what}; a log and its checkpoints are regular files")

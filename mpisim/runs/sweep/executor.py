@@ -17,9 +17,8 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mpisim.comm.communicators import groups_of, meet, side_of
 from mpisim.comm.job import on_first
-from mpisim.comm.side_channel import side_of
-from mpisim.comm.subset import groups_of, meet
 from mpisim.core.errors import InputError, MpisimError
 from mpisim.core.machine import available_memory
 from mpisim.core.schema import require

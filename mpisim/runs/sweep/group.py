@@ -12,14 +12,13 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from mpisim.comm.communicators import on_subset, side_of
 from mpisim.comm.job import on_first, together
-from mpisim.comm.side_channel import side_of
-from mpisim.comm.subset import on_subset
 from mpisim.core.errors import InputError
 from mpisim.core.files import Locked
 from mpisim.core.terminal import report
 from mpisim.runs.experiment import parse
-from mpisim.runs.log.lock import lock_of
+from mpisim.runs.log.writer import lock_of
 from mpisim.runs.loop import run_rounds
 from mpisim.runs.record import Output
 from mpisim.runs.setup import ProblemCache, Setup

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from mpisim.comm.partition import worker_ranks
+from mpisim.comm.side_channel import worker_ranks
 from mpisim.core.errors import InputError
 from mpisim.core.schema import parse_toml
 from mpisim.runs import identity
@@ -19,8 +19,7 @@ from mpisim.runs.experiment import Experiment, Run, parse
 from mpisim.runs.identity import config_digest, without_budget
 from mpisim.runs.labels import Tables, differences
 from mpisim.runs.log import reader
-from mpisim.runs.log.isolated import DAMAGE, Crashed, run_isolated
-from mpisim.runs.log.untrusted import opened
+from mpisim.runs.log.untrusted import DAMAGE
 from mpisim.runs.preview import ranks_of, too_few
 from mpisim.runs.setup import problem_key
 from mpisim.runs.signals import COMPLETE
@@ -60,7 +59,7 @@ def plan(folder: Path, grid: list[Tables], ranks: int, accept: bool = False) -> 
     with suppress(InputError):  # no sweep has run there
         seconds = {point.name: point.seconds for point in read_summary(folder)}
     logs = [Path(point.log) for point in points.values() if point.log]
-    found = dict(zip(map(str, logs), _attributes(logs), strict=True))
+    found = dict(zip(map(str, logs), reader.attributes_of(logs), strict=True))
     for point in points.values():
         attributes = found.get(point.log, {})
         if accept or point.name not in experiments or _same(attributes, experiments[point.name]):
@@ -75,7 +74,7 @@ def completed(point: Point, accept: bool) -> Point | None:
     """The point as another sweep has ended it since the plan; None if it is still to run."""
     if not os.path.lexists(point.log):
         return None
-    point, [attributes] = dataclasses.replace(point), _attributes([Path(point.log)])
+    point, [attributes] = dataclasses.replace(point), reader.attributes_of([Path(point.log)])
     if accept or _same(attributes, parse(tomllib.loads(point.config))):
         _end_if_complete(point, attributes, None)
     return point if point.status else None
@@ -86,7 +85,7 @@ def _go_on(folder: Path, waiting: list[Point], experiments: dict[str, Experiment
     without = [point for point in waiting if not os.path.lexists(point.log)]
     labels = {point.name.rpartition("-")[0] for point in without}
     logs = [log for log in sorted(folder.glob("*.h5")) if log.stem.rpartition("-")[0] in labels]
-    earlier = Earlier(dict(zip(logs, _attributes(logs), strict=True)))
+    earlier = Earlier(dict(zip(logs, reader.attributes_of(logs), strict=True)))
     for point in without:
         point.earlier = str(earlier.of(experiments[point.name]) or "")
 
@@ -129,7 +128,7 @@ def _label(tables: Tables) -> str:
 def _end_if_complete(point: Point, attributes: dict[str, Any], seconds: float | None) -> None:
     """End a point whose log is complete, or whose log's name is taken."""
     try:
-        reader.require_known(Path(point.log), attributes.get("schema_version"))
+        reader.require_readable(Path(point.log), attributes.get("schema_version"))
     except InputError as error:
         point.end("skipped", str(error))
         return
@@ -138,22 +137,6 @@ def _end_if_complete(point: Point, attributes: dict[str, Any], seconds: float | 
     elif attributes.get("status") in COMPLETE:
         point.end(str(attributes["status"]), seconds=seconds)
         point.before = True
-
-
-def _attributes(logs: Sequence[Path]) -> list[dict[str, Any]]:
-    """The root attributes of each log; empty where there is no readable log."""
-    if not any(log.exists() for log in logs):
-        return [{} for _ in logs]
-    try:
-        return run_isolated("logs", lambda: [_root_attributes(log) for log in logs])
-    except Crashed:
-        return [{}] if len(logs) == 1 else [_attributes([log])[0] for log in logs]
-
-
-def _root_attributes(log: Path) -> dict[str, Any]:
-    with suppress(InputError, *DAMAGE), opened(log) as file:
-        return {name: reader.plain(value) for name, value in file.attrs.items()}
-    return {}
 
 
 class Earlier:

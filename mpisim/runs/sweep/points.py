@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from mpisim.core.errors import InputError
 from mpisim.core.files import FileLock, Locked, make_folder, write_json
-from mpisim.runs.log.lock import require_text
+from mpisim.runs.log.writer import require_text
 from mpisim.runs.signals import COMPLETE, EXIT_CODES, STOPPED
 
 SUMMARY = "sweep.json"

@@ -5,7 +5,7 @@ import contextlib
 import numpy as np
 import pytest
 
-from mpisim.comm.one_process import OneProcess
+from mpisim.comm.communicators import OneProcess
 from mpisim.core.arrays import is_tensor
 from mpisim.runs.experiment import parse
 from mpisim.runs.setup import Setup

@@ -8,14 +8,14 @@ import sys
 import h5py
 import numpy as np
 import pytest
-
 from mpisim.analysis.report.axes import y_axes
+
 from mpisim.analysis.rows import all_rows
 from mpisim.core.errors import InputError
-from mpisim.runs.log import reader
-from mpisim.runs.log.isolated import Crashed, run_isolated
+from mpisim.runs.log import reader, untrusted
 from mpisim.runs.log.reader import read
 from mpisim.runs.log.schema import SCHEMA_VERSION
+from mpisim.runs.log.untrusted import Crashed, run_isolated
 
 
 def test_everything_comes_back(make_log):
@@ -28,19 +28,23 @@ def test_everything_comes_back(make_log):
 
 
 def test_a_process_reads_some_of_many_logs(make_log, monkeypatch):
-    """Its seconds are limited, thousands of logs are not. If it dies, its own are read again."""
+    """Its seconds are limited, thousands of logs are not. If it dies, its files are read again."""
     paths, calls = [make_log(rounds=2, seed=seed) for seed in range(1, 6)], []
 
     def isolated(path, read):
         calls.append(path)
-        if len(calls) == 2:
-            raise Crashed("the second one dies")
+        if len(calls) == 2 or path == paths[3]:
+            raise Crashed(f"{path}: dies")
         return run_isolated(path, read)
 
-    monkeypatch.setattr(reader, "TOGETHER", 2)
-    monkeypatch.setattr(reader, "run_isolated", isolated)
-    assert [log.attrs["seed"] for log in reader.read_all(paths)] == [1, 2, 3, 4, 5]
-    assert calls == ["logs", "logs", paths[2], paths[3], "logs"]
+    monkeypatch.setattr(untrusted, "TOGETHER", 2)
+    monkeypatch.setattr(untrusted, "run_isolated", isolated)
+    *others, last = reader.read_each([*paths[:3], paths[4], paths[3]])
+    assert [log.attrs["seed"] for log in others] == [1, 2, 3, 5]
+    assert isinstance(last, Crashed)
+    assert calls == [paths[0], paths[2], paths[2], paths[4], paths[3]]
+    with pytest.raises(Crashed, match="dies"):
+        reader.read_all(paths[3:])
 
 
 def test_derived_columns_are_sums(make_log):

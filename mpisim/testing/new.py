@@ -9,11 +9,18 @@ from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 
+from mpisim.compressors.base import COMPRESSORS
 from mpisim.core.errors import InputError, OutputError
 from mpisim.core.registry import Names
+from mpisim.methods.names import METHODS
+from mpisim.problems import PROBLEMS
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
-KINDS = ("compressor", "estimator", "problem")
+KINDS: dict[str, Names] = {
+    "compressor": COMPRESSORS,
+    "estimator": METHODS,
+    "problem": PROBLEMS,
+}
 
 
 def create(kind: str, name: str, folder: Path) -> list[Path]:
@@ -29,7 +36,7 @@ def create(kind: str, name: str, folder: Path) -> list[Path]:
     if not NAME.fullmatch(name) or keyword.iskeyword(stem):
         allowed = "letters, digits, '-' and '_', a letter first, and no keyword of Python"
         raise InputError(f"{name!r} is not allowed as a name; it must have {allowed}")
-    if name in _names(kind):
+    if name in KINDS[kind]:
         raise InputError(f"the {kind} {name!r} exists already; choose another name")
     targets = {folder / f"{stem}.py": kind, folder / f"test_{stem}.py": f"test_{kind}"}
     for path in targets:
@@ -41,16 +48,6 @@ def create(kind: str, name: str, folder: Path) -> list[Path]:
     for path, template in targets.items():
         _write(path, template, words)
     return list(targets)
-
-
-def _names(kind: str) -> Names:
-    """What is registered already."""
-    from mpisim.compressors.base import COMPRESSORS
-    from mpisim.methods.names import METHODS
-    from mpisim.problems import PROBLEMS
-
-    found: dict[str, Names] = {"compressor": COMPRESSORS, "estimator": METHODS}
-    return found.get(kind, PROBLEMS)
 
 
 def _class(stem: str) -> str:

@@ -64,6 +64,13 @@ class Mine(mpisim.Problem):
     def batch_gradients(self, x, batch):
         return self.gradients(x)
 """
+APPENDS = """
+        self.seen.append(1)
+        return self.form(draw).take(v)
+
+    def check(self):
+        self.seen = []
+"""
 # A part, what is replaced by what, the check that must fail, and why.
 MISTAKES = {
     "a missing scale": (
@@ -107,6 +114,30 @@ MISTAKES = {
         ("self.form(draw).take(v)", "self.form(draw).take(v + np.random.default_rng().normal())"),
         "the same draw gives the same message",
         "gives another message",
+    ),
+    "an attribute that is set": (
+        COMPRESSOR,
+        (
+            "return self.form(draw).take(v)",
+            "self.seen = v.sum()\n        return self.form(draw).take(v)",
+        ),
+        "keeps nothing",
+        "its attribute 'seen' is set in a run, but a compressor has no state",
+    ),
+    "a list that grows": (
+        COMPRESSOR,
+        ("        return self.form(draw).take(v)", APPENDS),
+        "keeps nothing",
+        "its attribute seen.1 changes in a run",
+    ),
+    "messages kept outside": (
+        COMPRESSOR,
+        (
+            "return self.form(draw).take(v)",
+            "KEPT.append(draw.round)\n        return self.form(draw).take(v + len({*KEPT}))",
+        ),
+        "keeps nothing",
+        "a message depends on those of earlier rounds",
     ),
     "the block's mean": (
         COMPRESSOR,

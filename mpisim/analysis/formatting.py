@@ -1,0 +1,107 @@
+"""Numbers and tables as plain text, Markdown, LaTeX and CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import textwrap
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from mpisim.core.terminal import one_line
+
+FORMATS = ("text", "markdown", "latex", "csv")
+UNKNOWN = "-"
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet takes text that begins so for a formula
+SPECIAL = re.compile(r"([|*<$`\\])")  # in the texts of claims, all of them are meant as they are
+LETTERS = str.maketrans(  # that tabulate leaves, as commands for any LaTeX engine
+    {
+        **{"|": r"$|$", "±": r"$\pm$", "≤": r"$\le$", "≥": r"$\ge$", "×": r"$\times$"},
+        **{"∞": r"$\infty$", "α": r"$\alpha$", "β": r"$\beta$", "γ": r"$\gamma$", "₁": "$_1$"},
+        **{"λ": r"$\lambda$", "ν": r"$\nu$", "τ": r"$\tau$", "ω": r"$\omega$", "₂": "$_2$"},
+    }
+)
+
+
+def number(value: object) -> str:
+    """Six digits; "-" for None."""
+    if value is None:
+        return UNKNOWN
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def span(values: Any) -> str:
+    """The least and the largest value of an array, or its only one."""
+    least, most = number(values.min().item()), number(values.max().item())
+    return least if least == most else f"{least} to {most}"
+
+
+def pairs(lines: Iterable[tuple[str, str]]) -> str:
+    """A name and a value per line, without those whose value is empty."""
+    return "\n".join(f"{name:<14}{one_line(value)}" for name, value in lines if value)
+
+
+def columns(lines: Sequence[Sequence[str]], right: Iterable[int] = (), indent: str = "  ") -> str:
+    """Cells in columns of plain text; those numbered in ``right`` are flush right."""
+    text = _tabulated(lines, right, tablefmt="plain")
+    return textwrap.indent("\n".join(line.rstrip() for line in text.splitlines()), indent)
+
+
+def table(
+    head: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    form: str = "text",
+    right: Iterable[int] | None = None,
+) -> str:
+    """A table in one of `FORMATS`.
+
+    Cells of Markdown are Markdown: see `escaped`. CSV has all digits of numbers, an empty cell for
+    None, and an apostrophe before text that a spreadsheet would take for a formula. The others show
+    `number`, and text and LaTeX have columns flush right: ``right``, or those with numbers.
+    """
+    rows = [list(row) for row in rows]
+    if form == "csv":
+        return _csv(head, rows)
+    texts = [[number(cell) for cell in row] for row in rows]
+    if form == "markdown":
+        return markdown(head, texts)
+    if right is None:
+        numbers = (isinstance(cell, int | float) for row in rows for cell in row)
+        right = {i % len(head) for i, found in enumerate(numbers) if found}
+    if form == "text":
+        return columns([head, *texts], right, indent="")
+    text = _tabulated(texts, right, headers=head, tablefmt="latex_booktabs")
+    begin, rest = text.split("\n", 1)
+    return f"{begin}  % needs \\usepackage{{booktabs}}\n{rest}".translate(LETTERS)
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown, without padding: a longer cell changes its own line alone."""
+    return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows))
+
+
+def escaped(text: str) -> str:
+    """A text that Markdown shows as it is, also in a cell of a table."""
+    return SPECIAL.sub(r"\\\1", text)
+
+
+def _csv(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(head)
+    for row in rows:
+        writer.writerow(
+            f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else cell
+            for cell in row
+        )
+    return out.getvalue().rstrip("\n")
+
+
+def _tabulated(lines: Sequence[Sequence[str]], right: Iterable[int], **how: Any) -> str:
+    from tabulate import tabulate
+
+    sides = ["left"] * len(lines[0])
+    for i in right:
+        sides[i] = "right"
+    return tabulate(lines, disable_numparse=True, colalign=sides, **how)

@@ -1,0 +1,147 @@
+"""The curves of a report: for each pair of axes what `mpisim plot` would draw."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mpisim.analysis import style
+from mpisim.analysis.curves import LABELS, Axis, Curve, grows, over_seeds
+from mpisim.analysis.link_model import Links, ModelledSeconds, over_seconds
+from mpisim.analysis.plot import colour_and_dash
+from mpisim.analysis.remarks import ABOVE, framing_share
+from mpisim.analysis.run_groups import RunGroup
+from mpisim.core.errors import InputError
+from mpisim.runs.log.reader import Log
+
+X = (
+    Axis("bits_up", log=True),
+    Axis("bits_total", log=True),
+    Axis("round", log=False),
+    Axis("oracle_calls", log=True),
+    Axis("seconds", log=True),
+)
+FIRST = "grad_norm_sq"  # the y axis that is shown first
+PLAIN = (  # TeX in labels, as text
+    (r"\|", "‖"),
+    (r"\nabla ", "∇"),
+    (r"^\star", "*"),
+    ("^2", "²"),
+    ("^k", "ᵏ"),
+    ("^j", "ʲ"),
+    ("$", ""),
+)
+NUMBERS = 250_000  # on a page, about 2 MB
+FEWEST, MOST = 30, 300  # points of a curve
+DIGITS, LARGEST = 5, 1e300  # JSON has no infinity, which a band may reach
+WIDTH = 2  # pixels of a line
+SHOWN = 12  # curves at first, evenly spread; the reader may add the others
+
+
+def x_axes(logs: Sequence[Log], networks: Sequence[Links]) -> list[Axis]:
+    """Rounds, bits, gradients, measured and modelled seconds: those that a log has.
+
+    Bits also with framing, where that is large.
+    """
+    modelled = [over_seconds(links) for links in networks]
+    large = [axis for axis in X if any(framing_share(log, axis) > ABOVE for log in logs)]
+    framed = [dataclasses.replace(axis, framing=True) for axis in large]
+    return [axis for axis in (*X, *framed, *modelled) if any(_has(axis, log) for log in logs)]
+
+
+def y_axes(logs: Sequence[Log]) -> list[Axis]:
+    """Every column that is no cost, `FIRST` first; logarithmic where no value is below 0."""
+    names = [name for log in logs for name in (*log.columns, "mean_grad_norm_sq")]
+    axes = []
+    for name in dict.fromkeys(sorted(names, key=lambda name: (name != FIRST, name not in LABELS))):
+        if grows(name):
+            continue
+        values = [log.column(name) for log in logs if _has(Axis(name, log=False), log)]
+        if values:
+            lowest = min(np.nanmin(column, initial=np.inf) for column in values)
+            axes.append(Axis(name, log=bool(lowest >= 0) and not name.endswith("accuracy")))
+    return axes
+
+
+def key(axis: Axis) -> str:
+    """A name of the axis that no other axis has."""
+    if isinstance(axis, ModelledSeconds):
+        return f"{axis.name}@{axis.links}"
+    return axis.name + "+framing" * axis.framing
+
+
+def described(axis: Axis, logs: Sequence[Log]) -> dict[str, Any]:
+    """The axis for the page."""
+    log = next(log for log in logs if _has(axis, log))
+    return {"key": key(axis), "label": plain(axis.label(log)), "log": axis.log}
+
+
+def plain(label: str) -> str:
+    """The label of an axis without TeX."""
+    for tex, text in PLAIN:
+        label = label.replace(tex, text)
+    return label
+
+
+def _has(axis: Axis, log: Log) -> bool:
+    try:
+        return bool(log.rows and axis.values(log).size)
+    except InputError:
+        return False
+
+
+def curves(groups: list[RunGroup], x: Sequence[Axis], y: Sequence[Axis]) -> list[dict[str, Any]]:
+    """For each group its label, look and {x: {y: points}}, without pairs that cannot be drawn."""
+    pairs = 4 * len(groups) * len(x) * len(y)  # x, y, low, high
+    most = int(np.clip(NUMBERS // max(pairs, 1), FEWEST, MOST))
+    shown = np.linspace(0, len(groups) - 1, min(SHOWN, len(groups))).round()
+    return [
+        {
+            "label": group.name,
+            "runs": len(group.logs),
+            "shown": place in shown,
+            **_look(*colour_and_dash(groups, place)),
+            "points": {key(one): _over(group, one, y, most) for one in x},
+        }
+        for place, group in enumerate(groups)
+    ]
+
+
+def _over(group: RunGroup, x: Axis, ys: Sequence[Axis], most: int) -> dict[str, Any]:
+    points = {}
+    for y in ys:
+        try:
+            points[key(y)] = _points(over_seeds(group.logs, x, y), x.log, most)
+        except InputError:  # a column that these runs lack, or nothing that the axes can show
+            continue
+    return points
+
+
+def _points(curve: Curve, log: bool, most: int) -> dict[str, list[float]]:
+    rows = _some(curve.x, log, most)
+    arrays = vars(curve).items()  # x, y, low, high
+    return {name: _short(values[rows]) for name, values in arrays if values is not None}
+
+
+def _some(x: np.ndarray, log: bool, most: int) -> np.ndarray:
+    """Indices of at most ``most`` points, evenly spread over the axis, with the first and last."""
+    if len(x) <= most:
+        return np.arange(len(x))
+    wanted = (np.geomspace if log else np.linspace)(x[0], x[-1], most)
+    return np.unique([0, *np.searchsorted(x, wanted).clip(max=len(x) - 1), len(x) - 1])
+
+
+def _short(values: np.ndarray) -> list[float]:
+    return [float(f"{value:.{DIGITS}g}") for value in np.clip(values, -LARGEST, LARGEST)]
+
+
+def _look(colour: int, dash: int) -> dict[str, str]:
+    pattern = style.DASHES[dash % len(style.DASHES)]
+    lengths = [] if isinstance(pattern, str) else pattern[1]
+    return {
+        "colour": style.COLOURS[colour % len(style.COLOURS)],
+        "dash": " ".join(f"{WIDTH * length:g}" for length in lengths),
+    }

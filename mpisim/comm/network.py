@@ -1,0 +1,259 @@
+"""The network as an estimator sees it: what it may send, draw and know. `Star` is the one there is.
+
+Nothing that an estimator gets depends on the number of ranks.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from functools import lru_cache
+from itertools import count
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+
+from mpisim.comm.clock import COMPRESS, COMPUTE, EVALUATE, Clock
+from mpisim.comm.communicators import OneProcess
+from mpisim.comm.ledger import Ledger
+from mpisim.comm.side_channel import SideChannel
+from mpisim.compressors.base import Compressor
+from mpisim.compressors.identity import Identity
+from mpisim.core.arrays import FALLBACK, HOST, Arrays, in_host_memory, is_tensor, to_host
+from mpisim.core.lazy_rows import LazyRows
+from mpisim.core.numerics import philox
+from mpisim.core.numerics.sums import rounded
+from mpisim.core.protocols import Round
+from mpisim.core.rng import Draw, Streams, purpose_key
+from mpisim.wire.base import Message, Precision
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+
+@dataclasses.dataclass(eq=False)
+class Upload:
+    """Compressed vectors of this rank's workers, on their way to the server."""
+
+    compressor: Compressor
+    draw: Draw
+    message: Message
+
+    def decoded(self) -> np.ndarray:
+        """What the server will see, shape (m, d)."""
+        return self.message.decoded()
+
+    def add_to(self, rows: np.ndarray) -> np.ndarray:
+        """Add what the server will see to ``rows`` (m, d) in place, and return them."""
+        self.message.add_to(rows)
+        return rows
+
+
+@dataclasses.dataclass(eq=False)
+class LazyUpload:
+    """Uncompressed vectors of this rank's workers that are not computed yet.
+
+    A few workers at a time are computed, encoded, sent and decoded.
+    """
+
+    compressor: Compressor
+    vectors: LazyRows
+
+    def decoded(self) -> np.ndarray:
+        """What the server will see, shape (m, d)."""
+        v, precision = self.vectors, self.compressor.precision
+        out = np.empty(v.shape, precision.arithmetic)
+        for which, rows in v.parts():
+            out[which] = rounded(rows, precision.wire)
+        return out
+
+
+class Observer:
+    """Sees what is compressed and estimated; its time is not charged."""
+
+    def up(self, v: np.ndarray | LazyRows, upload: Upload) -> None:
+        """Called when this rank's workers have compressed v (senders, d)."""
+
+    def down(self, v: np.ndarray, decoded: np.ndarray) -> None:
+        """Called at the server when it has compressed v (d,) for all."""
+
+    def fresh(self, g_i: np.ndarray | LazyRows) -> None:
+        """Called with the gradients (m, d) that an estimate begins with. Collective."""
+
+    def estimated(self, g_hat: np.ndarray, g: np.ndarray) -> None:
+        """Called with the estimate (d,) at the server, and as all workers decode it."""
+
+
+class Network(SideChannel, ABC):
+    """The n workers, this rank's m from ``first`` on, the server, and what they exchange.
+
+    streams, precision, clock, round : the run's
+    arrays : where vectors live, as the problem says
+    ledger : counts what is sent
+    """
+
+    def __init__(
+        self,
+        comm: MPI.Intracomm | OneProcess,
+        n: int,
+        layout: str,
+        streams: Streams,
+        precision: Precision,
+        clock: Clock,
+        round: Round,
+        arrays: Arrays = HOST,
+    ):
+        super().__init__(comm, n, layout)
+        self.comm: Any = comm
+        self.streams, self.precision, self.clock, self._round = streams, precision, clock, round
+        self.arrays, self.ledger = arrays, Ledger(n)
+        self._identity = lru_cache(lambda d: Identity().bind(d, n, precision))
+        self._observers: list[Observer] = []
+        self._numbers: defaultdict[str, count[int]] = defaultdict(count)  # of a round's draws
+
+    @abstractmethod
+    def mean(self, upload: Upload | LazyUpload) -> np.ndarray:
+        """The mean of the senders' messages (d,), at the server; other ranks get zeros.
+
+        Those that send nothing do not count. Collective.
+        """
+
+    @abstractmethod
+    def broadcast(self, v: np.ndarray, compressor: Compressor | None = None) -> np.ndarray:
+        """Send the server's vector (d,) to all workers; returns what they decode, on every rank."""
+
+    @abstractmethod
+    def send_once(self, rows: np.ndarray) -> tuple[int, np.ndarray]:
+        """Send ``rows`` (m, k) before round 0; see `mpisim.core.protocols.Uplink`. Collective."""
+
+    def average(self, upload: Upload | LazyUpload) -> np.ndarray:
+        """The mean of the workers' messages, sent back to all of them as a dense vector (d,)."""
+        return self.broadcast(self.mean(upload))
+
+    @property
+    def round(self) -> int:
+        """k of the round in progress."""
+        return self._round.k
+
+    @property
+    def rounds(self) -> int:
+        """Rounds of the whole run."""
+        return self._round.rounds
+
+    def end_round(self) -> None:
+        """Close the round: its bits are complete, and draws are numbered from 0 again."""
+        self._numbers.clear()
+        if self.is_server:
+            self.ledger.end_round()
+
+    # What workers send
+
+    @overload
+    def dense(self, v: np.ndarray) -> Upload: ...
+    @overload
+    def dense(self, v: np.ndarray | LazyRows) -> Upload | LazyUpload: ...
+    def dense(self, v):
+        """The workers' vectors (m, d), uncompressed."""
+        compressor = self._identity(v.shape[1])
+        if isinstance(v, LazyRows):
+            return LazyUpload(compressor, v)
+        return self.compress(compressor, v, "dense")
+
+    def compress(
+        self,
+        compressor: Compressor,
+        v: np.ndarray | LazyRows,
+        purpose: str = "up",
+        clients: np.ndarray | None = None,
+    ) -> Upload:
+        """The workers' vectors (m, d), compressed with this round's draw for ``purpose``.
+
+        With ``clients`` (ascending, numbered over all ranks) only those workers take part, and v
+        has the rows of those that are of this rank. A client that is there t times has t rows, and
+        sends t messages, compressed independently of each other.
+        """
+        self.clock.to(COMPRESS)
+        draw = self.draw(purpose, clients)
+        rows: Any = v.dense() if isinstance(v, LazyRows) and not compressor.lazy else v
+        upload = Upload(compressor, draw, compressed(compressor, rows, draw))
+        if self._observers and purpose == "up":
+            self.clock.to(EVALUATE)
+            for observer in self._observers:
+                observer.up(rows, upload)
+            self.clock.to(COMPRESS)
+        return upload
+
+    # What is shared, and costs no bits
+
+    def coin(self, p: float) -> bool:
+        """True with probability p: shared randomness, the same on all ranks, no bits.
+
+        Each call in a round is a new coin. Collective.
+        """
+        number = next(self._numbers["coin"])
+        return philox.uniform(self.streams.seed, purpose_key("coin"), self._round.k, number) < p
+
+    def sample(self, r: int) -> np.ndarray:
+        """r workers, drawn uniformly with replacement, ascending: (r,), int64.
+
+        Shared randomness, the same on all ranks, no bits. Each call in a round draws anew.
+        Collective.
+        """
+        return np.sort(self._shared_draw("sample").samples(np.array([self.n]), r)[0])
+
+    def draw(self, purpose: str, clients: np.ndarray | None = None) -> Draw:
+        """Random numbers of this rank's workers for ``purpose``: new ones for each call in a round.
+
+        Collective: all ranks count these calls alike.
+        """
+        number = next(self._numbers[purpose])
+        return Draw(self.streams, purpose, self._round.k, self.first, self.m, clients, number)
+
+    def _shared_draw(self, purpose: str) -> Draw:
+        """`draw`, of one row, the same on all ranks."""
+        return Draw(self.streams, purpose, self._round.k, 0, 1, None, next(self._numbers[purpose]))
+
+    def zeros(self, *shape: int) -> np.ndarray:
+        """Zeros of the run's arithmetic, where its vectors live."""
+        return self.arrays.zeros(shape, self.precision.arithmetic)
+
+    # For the columns of the log
+
+    def attach(self, observer: Observer) -> None:
+        """Report to ``observer`` what is compressed and estimated from now on."""
+        self._observers.append(observer)
+
+    def fresh(self, g_i: np.ndarray | LazyRows) -> None:
+        """Report this round's gradients (m, d), before compression. Collective."""
+        if self._observers:
+            self.clock.to(EVALUATE)
+            for observer in self._observers:
+                observer.fresh(g_i)
+            self.clock.to(COMPUTE)
+
+    def estimated(self, g_hat: np.ndarray, g: np.ndarray) -> None:
+        """Report the estimate (d,) that the server has, and the one that all workers decode.
+
+        Off the server ``g_hat`` may be anything.
+        """
+        if self._observers:
+            self.clock.to(EVALUATE)
+            for observer in self._observers:
+                observer.estimated(g_hat, g)
+            self.clock.to(COMPUTE)
+
+
+def compressed(compressor: Compressor, v: Any, draw: Draw) -> Message:
+    """The messages of a block of workers with vectors ``v`` (m, d), tensors for example.
+
+    Tensors are compressed on their device, or on the host where the compressor or the memory is
+    there.
+    """
+    if not is_tensor(v):
+        return compressor.compress(v, draw)
+    from mpisim.wire.placed import placed  # imports PyTorch, and has the packers of tensors
+
+    if compressor.on_device and not in_host_memory(v.device):
+        return compressor.compress(v, draw)
+    return placed(compressor.compress(to_host(v, FALLBACK), draw), v.device)

@@ -1,0 +1,212 @@
+"""What every compressor must do, checked in one process.
+
+Each check takes a bound compressor and vectors (m, d), and raises `Broken`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from mpisim.compressors.base import Compressor
+from mpisim.core.errors import InputError
+from mpisim.testing.moments import DRAWS, alpha, density, draw, omega, vectors
+from mpisim.testing.outcome import Broken, Check, NotChecked
+from mpisim.wire.base import Precision
+
+SINGLE = Precision(np.dtype("float32"), np.dtype("float64"))
+DOUBLE = Precision(np.dtype("float64"), np.dtype("float64"))
+DIMENSIONS = (12, 50, 300)
+WORKERS = 7
+BLOCKS = (0, 1, WORKERS)  # workers on a rank
+SPLITS = (range(WORKERS + 1), (0, 2, 7), (0, 3, 3, 7))
+HEADER = 64  # framing bits of a message at most: its length, and padding to bytes
+
+
+def compressor_checks(spec: Compressor) -> list[Check]:
+    """The checks of a compressor that is not bound yet."""
+
+    def blocks(check: Callable[[Compressor, np.ndarray], None]) -> Callable[[], None]:
+        return lambda: _each(spec, check)
+
+    def draws(check: Callable[[Compressor], None]) -> Callable[[], None]:
+        return lambda: check(spec.bind(_dimensions(spec)[0], DRAWS, SINGLE))
+
+    return [
+        Check("decode(encode(message)) is the message, to the bit", blocks(round_trip)),
+        Check("payload bits are those that are encoded", blocks(charged)),
+        Check("sizes that its form tells are those of the bytes", blocks(form_sizes)),
+        Check("a worker's message is the same on any rank", blocks(alike)),
+        Check("the same draw gives the same message", blocks(stateless)),
+        Check("it keeps nothing from round to round", lambda: keeps_nothing(spec)),
+        Check("infinite and NaN values can be sent", blocks(diverging)),
+        Check("E C(v) = v and E|C(v) - v|^2 <= omega |v|^2", draws(omega)),
+        Check("E|C(v) - v|^2 <= (1 - alpha) |v|^2", draws(alpha)),
+        Check("C(v) has zeta non-zeros at most, on average", draws(density)),
+    ]
+
+
+def _each(spec: Compressor, check: Callable[[Compressor, np.ndarray], None]) -> None:
+    for d in _dimensions(spec):
+        for precision in (SINGLE, DOUBLE):
+            compressor = spec.bind(d, WORKERS, precision)
+            for m in BLOCKS:
+                check(compressor, vectors(m, d, precision))
+
+
+def _dimensions(spec: Compressor) -> list[int]:
+    """The `DIMENSIONS` that the compressor's parameters fit; the error of the last if none."""
+    fitting: list[int] = []
+    for d in DIMENSIONS:
+        try:
+            bound = spec.bind(d, WORKERS, SINGLE)
+        except InputError:
+            if d == DIMENSIONS[-1] and not fitting:
+                raise
+            continue
+        if bound.fitted:  # does it compress without `prepare`?
+            try:
+                bound.compress(vectors(1, d), draw(1)).encode()
+            except Exception:
+                why = "it is fitted to a problem, so only its runs are checked"
+                raise NotChecked(why) from None
+        fitting.append(d)
+    return fitting
+
+
+def round_trip(compressor: Compressor, v: np.ndarray) -> None:
+    """The server decodes what the workers go on with."""
+    drawn = draw(len(v))
+    message, form = compressor.compress(v, drawn), compressor.form(drawn)
+    packed, decoded = message.encode(), message.decoded()
+    again = form.decode(packed.data, packed.sizes)
+    where = f"{len(v)} workers, d = {v.shape[1]}"
+    if decoded.shape != v.shape or decoded.dtype != compressor.precision.arithmetic:
+        wrong = f"decoded() is {decoded.dtype} {decoded.shape}, not {v.dtype} {v.shape}"
+        raise Broken(f"{where}: {wrong}")
+    if again.decoded().tobytes() != decoded.tobytes():
+        raise Broken(f"{where}: the server decodes another vector than the worker")
+    if again.encode().data.tobytes() != packed.data.tobytes():
+        raise Broken(f"{where}: the decoded message has another encoding")
+
+
+def charged(compressor: Compressor, v: np.ndarray) -> None:
+    """Each message is charged what its bytes hold, apart from framing."""
+    message = compressor.compress(v, draw(len(v)))
+    packed = message.encode()
+    for bits, name in ((message.payload_bits, "payload_bits"), (packed.payload_bits, "encode()")):
+        framing = 8 * np.asarray(packed.sizes) - bits
+        for i in np.flatnonzero((framing < 0) | (framing > HEADER)):
+            sent = 8 * packed.sizes[i]
+            raise Broken(f"{name} has {bits[i]} bits for a message of {sent} bits")
+    if not np.array_equal(message.payload_bits, packed.payload_bits):
+        charges = f"encode() charges {packed.payload_bits}"
+        raise Broken(f"payload_bits {message.payload_bits}, but {charges}")
+    paper = compressor.paper_bits(message)
+    if np.shape(paper) != (len(v),) or np.any(np.asarray(paper) < 0):
+        allowed = f"a number >= 0 for each of {len(v)} workers"
+        raise Broken(f"paper_bits is {paper!r}; it must have {allowed}")
+
+
+def form_sizes(compressor: Compressor, v: np.ndarray) -> None:
+    """Receivers that know the sizes beforehand cut the bytes at the right places."""
+    drawn = draw(len(v))
+    packed, sizes = compressor.compress(v, drawn).encode(), compressor.form(drawn).sizes
+    if packed.data.size != packed.sizes.sum():
+        raise Broken(f"the sizes add up to {packed.sizes.sum()}, the bytes are {packed.data.size}")
+    if sizes is not None and not np.array_equal(sizes, packed.sizes):
+        raise Broken(f"the form says {sizes}, encoded are {packed.sizes} bytes")
+
+
+def alike(compressor: Compressor, v: np.ndarray) -> None:
+    """`WORKERS` workers in any blocks send what one block sends."""
+    if len(v) != WORKERS:
+        return
+    together = compressor.compress(v, draw(len(v)))
+    for split in SPLITS:
+        cuts = list(pairwise(split))
+        blocks = [compressor.compress(v[a:b], draw(b - a, first=a)) for a, b in cuts]
+        where = f"{len(v)} workers in blocks of {', '.join(str(b - a) for a, b in cuts)}"
+        if len({block.form.sizes is None for block in blocks}) > 1:
+            raise Broken(f"{where}: only some blocks know the sizes of their messages")
+        data = np.concatenate([block.encode().data for block in blocks])
+        if data.tobytes() != together.encode().data.tobytes():
+            raise Broken(f"{where}: other bytes than in one block")
+        if np.vstack([b.decoded() for b in blocks]).tobytes() != together.decoded().tobytes():
+            raise Broken(f"{where}: other vectors than in one block")
+
+
+def stateless(compressor: Compressor, v: np.ndarray) -> None:
+    """A message depends on v and the draw alone, and keeps its values."""
+    first, reused = compressor.compress(v.copy(), draw(len(v))), v.copy()
+    message = compressor.compress(reused, draw(len(v)))
+    before = message.decoded().copy()
+    if first.decoded().tobytes() != before.tobytes():
+        raise Broken("compressing the same vectors again gives another message")
+    compressor.compress(2 * v[::-1], draw(len(v), round=8))
+    reused[:] = 9
+    if message.decoded().tobytes() != before.tobytes():
+        why = "when its vectors do, or when the next ones are compressed"
+        raise Broken(f"a message changes {why}")
+    for other in (np.asfortranarray(v), np.repeat(v, 2, axis=1)[:, ::2]):
+        if compressor.compress(other, draw(len(v))).decoded().tobytes() != before.tobytes():
+            raise Broken("the message depends on how v lies in memory")
+
+
+def keeps_nothing(spec: Compressor) -> None:
+    """After many rounds it is what it is after the last of them alone, and sends the same.
+
+    No checkpoint holds what a compressor sets, or changes in place, while a run is on. It may keep
+    what it computed for the last draw.
+    """
+    d = _dimensions(spec)[0]
+    v, last = vectors(WORKERS, d), draw(WORKERS, round=9)
+    alone, after_many = (spec.bind(d, WORKERS, SINGLE) for _ in range(2))
+    alone.seal()
+    after_many.seal()
+    message = alone.compress(v, last).decoded()
+    for k in range(4):
+        after_many.compress(k * v, draw(WORKERS, round=k)).encode()
+    other = after_many.compress(v, last).decoded()
+    if name := _difference(vars(after_many), vars(alone)):
+        why = "changes in a run, but a compressor has no state: no checkpoint would hold it"
+        raise Broken(f"its attribute {name} {why}")
+    if message.tobytes() != other.tobytes():
+        raise Broken("a message depends on those of earlier rounds")
+
+
+def _difference(a: Any, b: Any, name: str = "") -> str:
+    """The name of an attribute or item in which two objects differ; empty if they do not."""
+    if type(a) is not type(b):
+        return name
+    if isinstance(a, np.ndarray):
+        return name if a.dtype != b.dtype or a.tobytes() != b.tobytes() else ""
+    if not isinstance(a, dict | list | tuple) and hasattr(a, "__dict__") and not callable(a):
+        a, b = vars(a), vars(b)
+    if isinstance(a, list | tuple):
+        a, b = dict(enumerate(a)), dict(enumerate(b))
+    if not isinstance(a, dict):
+        opaque = type(a).__eq__ is object.__eq__
+        return "" if opaque or a == b or a != a else name
+    for key in a | b:
+        inner = f"{name}.{key}" if name else str(key)
+        if key not in a or key not in b:
+            return inner
+        if different := _difference(a[key], b[key], inner):
+            return different
+    return ""
+
+
+def diverging(compressor: Compressor, v: np.ndarray) -> None:
+    """Vectors that are not finite cross the wire."""
+    for bad in (np.nan, np.inf, -np.inf, 1e300):
+        v = v.copy()
+        v[:, -1:] = bad
+        try:
+            with np.errstate(all="ignore"):
+                round_trip(compressor, v)
+        except Broken as broken:
+            raise Broken(f"a value is {bad}: {broken}") from None

@@ -1,0 +1,209 @@
+"""What every problem must do, checked in one process.
+
+Each check takes a loaded problem and raises `Broken`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mpisim.core.arrays import EVALUATION, HOST, is_tensor, to_host
+from mpisim.core.errors import InputError
+from mpisim.problems.base import ExplicitProblem, Problem
+from mpisim.testing.outcome import Broken, Check, NotChecked
+
+N = 5  # workers
+SEED = 1
+STEP = 1e-5  # of differences
+TOLERANCE = 1e-4  # of a slope, relative to the gradient
+BATCH_TOLERANCE = 1e-6  # of the mean over all samples
+MOST_ROWS = 2000  # of a worker whose samples are all taken
+SPLITS = ([(0, 2), (2, 3)], [(0, 1), (1, 0), (1, 4)])  # (first, count) of blocks
+DISTANCES = (1e-3, 1.0, 30.0)
+
+
+def problem_checks(spec: Problem) -> list[Check]:
+    """The checks of a problem that is not loaded yet."""
+
+    def loaded(check: Callable[[Any], None]) -> Callable[[], None]:
+        return lambda: check(load(spec, 0, N))
+
+    return [
+        Check("losses and gradients have their shapes and types", loaded(shapes)),
+        Check("gradients are the slopes of the losses (differences)", loaded(slopes)),
+        Check("all samples of a worker give its gradient", lambda: full_batch(load(spec, 1, 1))),
+        Check("a worker's losses and gradients are the same on any rank", lambda: alike(spec)),
+        Check("results are the caller's: no later call changes them", loaded(kept)),
+        Check("parts of the gradients are those of the whole", loaded(parts)),
+        Check("|grad f_i(x) - grad f_i(y)| <= L_i |x - y|", loaded(smooth)),
+        Check("what it says of f holds (convex, nonnegative)", loaded(promises)),
+    ]
+
+
+class _OnHost:
+    """A problem that takes and gives NumPy arrays in place of tensors."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._problem, name)
+        return (lambda *args: _numpy(value(*args))) if callable(value) else value
+
+
+def _numpy(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_numpy, value))
+    return to_host(value, EVALUATION) if is_tensor(value) else value
+
+
+def load(spec: Problem, first: int, count: int) -> Any:
+    """Workers first, ... of `N`, in float64."""
+    n = getattr(spec, "workers", None) or N
+    problem = spec.loaded(n, first, count, SEED, np.dtype(float))
+    return problem if problem.arrays is HOST else _OnHost(problem)
+
+
+def points(problem: Problem, count: int = 3) -> list[np.ndarray]:
+    """x^0, and points around it, each (d,)."""
+    rng, start = np.random.default_rng(5), problem.initial_point().astype(float)
+    return [start, *(start + rng.standard_normal(problem.d) * 0.3 for _ in range(count - 1))]
+
+
+def shapes(problem: Problem) -> None:
+    """Losses (m,), gradients (m, d), both float64 here, the same alone and together."""
+    m, d = problem.m, problem.d
+    for name, shape, right in (
+        ("rows", np.shape(problem.rows), (m,)),
+        ("initial_point()", np.shape(problem.initial_point()), (d,)),
+    ):
+        if shape != right:
+            raise Broken(f"{name} has shape {shape}, not {right}")
+    for x in points(problem):
+        losses, gradients = problem.losses_and_gradients(x)
+        for name, one, other, shape in (
+            ("losses", losses, problem.losses(x), (m,)),
+            ("gradients", gradients, problem.gradients(x), (m, d)),
+        ):
+            if np.shape(one) != shape or one.dtype != np.float64:
+                raise Broken(f"{name} are {one.dtype} {np.shape(one)}, not float64 {shape}")
+            if one.tobytes() != np.asarray(other).tobytes():
+                raise Broken(f"{name}(x) and losses_and_gradients(x) differ")
+
+
+def slopes(problem: Problem) -> None:
+    """Central differences along the mean gradient and random directions."""
+    rng = np.random.default_rng(6)
+    for x in points(problem):
+        gradients = problem.gradients(x)
+        size = np.linalg.norm(gradients, axis=1)
+        directions = [gradients.mean(axis=0), *rng.standard_normal((3, problem.d))]
+        for u in (u / np.linalg.norm(u) for u in directions if u.any()):
+            step = STEP * max(1.0, float(np.linalg.norm(x)))
+            ahead, behind = problem.losses(x + step * u), problem.losses(x - step * u)
+            rise, slope = (ahead - behind) / (2 * step), gradients @ u
+            slack = TOLERANCE * size + 1e-10 * np.maximum(np.abs(ahead), 1) / step
+            for i in np.flatnonzero(~(np.abs(rise - slope) <= slack)):
+                says = f"its gradient says {slope[i]:.6g}"
+                raise Broken(f"worker {i}: f_i rises by {rise[i]:.6g}, {says}")
+
+
+def full_batch(problem: Problem) -> None:
+    """One worker's `batch_gradients` of all its samples, at once and in two halves."""
+    rows = int(problem.rows[0])
+    if rows > MOST_ROWS:
+        raise NotChecked(f"a worker has {rows} samples")
+    samples = np.arange(rows)[None]
+    for x in points(problem):
+        gradient = problem.gradients(x)
+        near = BATCH_TOLERANCE * max(float(np.abs(gradient).max(initial=0)), 1e-8)
+        halves = [half for half in np.split(samples, [rows // 2], axis=1) if half.size]
+        several = np.add.reduce([h.size * problem.batch_gradients(x, h) for h in halves]) / rows
+        for name, mean in (
+            ("a batch", problem.batch_gradients(x, samples)),
+            ("two batches", several),
+        ):
+            if mean.shape != gradient.shape:
+                raise Broken(f"{name} of all samples has shape {mean.shape}, not {gradient.shape}")
+            if not (worst := np.abs(mean - gradient).max(initial=0)) <= near:
+                size = f"the gradient {gradient.max():.3g}"
+                raise Broken(f"{name} of all samples is {worst:.3g} off, {size}")
+
+
+def alike(spec: Problem) -> None:
+    """A worker's results do not depend on the other workers of its rank."""
+    together = load(spec, 0, N)
+    for split in SPLITS:
+        blocks = [load(spec, first, count) for first, count in split]
+        where = f"blocks of {', '.join(str(count) for _, count in split)} workers"
+        if len({block.identity for block in [together, *blocks]}) > 1:
+            raise Broken(f"{where}: identity differs")
+        for x in points(together):
+            results = zip(*(block.losses_and_gradients(x) for block in blocks), strict=True)
+            one_block = together.losses_and_gradients(x)
+            for name, one, several in zip(("losses", "gradients"), one_block, results, strict=True):
+                if one.tobytes() != np.concatenate(several).tobytes():
+                    raise Broken(f"{where}: other {name} than in one block")
+
+
+def kept(problem: Problem) -> None:
+    """Arrays that were returned stay as they are."""
+    x, y, *_ = points(problem)
+    results = problem.losses_and_gradients(x)
+    before = [result.tobytes() for result in results]
+    problem.losses_and_gradients(y)
+    problem.batch_gradients(y, np.zeros((problem.m, 1), np.int64))
+    if [result.tobytes() for result in results] != before:
+        raise Broken("a later call changes them")
+
+
+def parts(problem: Problem) -> None:
+    """`gradients_of` some workers and, where the problem has them, single coordinates."""
+    members = np.arange(0, problem.m, 2)
+    for x in points(problem):
+        gradients = problem.gradients(x)
+        if problem.gradients_of(x, members).tobytes() != gradients[members].tobytes():
+            raise Broken("gradients_of differs from gradients")
+        if isinstance(problem, ExplicitProblem):
+            row = np.arange(problem.d)[:: max(1, problem.d // 5)]
+            ptr = np.arange(problem.m + 1) * row.size
+            coordinates = problem.coordinates(x, ptr, np.tile(row, problem.m))
+            if coordinates.tobytes() != gradients[:, row].tobytes():
+                raise Broken("coordinates differ from gradients")
+
+
+def smooth(problem: Problem) -> None:
+    """Gradients change no faster than the L_i allow, over pairs of points."""
+    known = problem.known
+    try:
+        block = slice(problem.first, problem.first + problem.m)
+        L_i = known.L_i[block] if known is not None else problem.largest_hessian().norms()
+    except InputError:
+        raise NotChecked("it says no L_i") from None
+    rng = np.random.default_rng(7)
+    for x in points(problem):
+        for distance in DISTANCES:
+            u = rng.standard_normal(problem.d)
+            y = x + distance * u / np.linalg.norm(u)
+            change = np.linalg.norm(problem.gradients(x) - problem.gradients(y), axis=1)
+            ratios = change / np.linalg.norm(x - y)
+            for i in np.flatnonzero(~(ratios <= L_i * (1 + 1e-6) + 1e-9)):
+                ratio = f"{ratios[i]:.6g} |x - y| between two points"
+                raise Broken(f"worker {i}: {ratio}, L_i = {L_i[i]:.6g}")
+
+
+def promises(problem: Problem) -> None:
+    """f_i is convex and f nonnegative, if the problem says so."""
+    if not (problem.convex or problem.nonnegative):
+        raise NotChecked("it says neither")
+    x, *others = points(problem, 6)
+    for y in others:
+        rise = ((problem.gradients(x) - problem.gradients(y)) * (x - y)).sum(axis=1)
+        scale = np.abs(problem.gradients(x)).sum() + 1
+        if problem.convex and (rise < -1e-9 * scale).any():
+            raise Broken(f"worker {int(rise.argmin())}: f_i is not convex between two points")
+        if problem.nonnegative and problem.m == problem.n and problem.losses(y).mean() < 0:
+            raise Broken(f"f is {problem.losses(y).mean():.6g} at a point")

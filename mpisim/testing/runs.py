@@ -1,0 +1,200 @@
+"""Small runs: in one and in two parts, in one process and on several ranks, and their logs."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import h5py
+import numpy as np
+
+from mpisim.comm.communicators import OneProcess
+from mpisim.core.errors import MpisimError
+from mpisim.core.imports import PACKAGE
+from mpisim.runs import api
+from mpisim.runs.experiment import Experiment
+from mpisim.runs.labels import Tables
+from mpisim.runs.log.reader import read
+from mpisim.testing.outcome import Broken, NotChecked
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+FIRST, LAST = 7, 16  # rounds of the first part, and of the run
+RANKS = 3
+SECONDS = 300.0  # that a job may take
+JOB = "job.json"
+# More ranks than cores, and root in a container, as tools/env.openmpi says; others ignore them.
+OPEN_MPI = {
+    "PRTE_MCA_rmaps_default_mapping_policy": "slot:oversubscribe",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "OMPI_MCA_mpi_yield_when_idle": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+}
+
+
+def run(
+    tables: Tables, log: Path, comm: MPI.Intracomm | None = None, rounds: int = LAST, **how: Any
+) -> None:
+    """Run an experiment on ``comm``, by default in this process."""
+    tables = tables | {"run": tables["run"] | {"rounds": rounds}}
+    api.run(Experiment.from_dict(tables), comm or OneProcess(), log, **how)  # type: ignore[arg-type]
+
+
+def require_same(log: Path, other: Path) -> None:
+    """Two logs agree, clocks apart."""
+    if different := differences(log, other):
+        raise Broken(f"{', '.join(different)} differ")
+
+
+def differences(log: Path, other: Path) -> list[str]:
+    """What two logs differ in, clocks apart."""
+    first, second = _content(log), _content(other)
+    return [name for name in sorted(first | second) if first.get(name) != second.get(name)]
+
+
+def _content(log: Path) -> dict[str, bytes]:
+    with h5py.File(log, "r") as file:
+        content = {
+            f"{group}/{name}": data[:].tobytes()
+            for group in ("rounds", "workers")
+            for name, data in file[group].items()
+            if not name.startswith("time_")
+        }
+        content["final/x"] = file["final/x"][:].tobytes()
+        content["stepsize"] = np.float64(file.attrs["stepsize"]).tobytes()
+        content["stopped_by"] = file.attrs["stopped_by"].encode()
+    return content
+
+
+@dataclasses.dataclass
+class Trial:
+    """An experiment whose runs are compared.
+
+    stem : of its logs: STEM.NAME.h5
+    optional : it combines what need not go together; refused : and does not
+    why : it does not run; empty if it does
+    """
+
+    title: str
+    tables: Tables
+    stem: Path
+    optional: bool = False
+    refused: bool = False
+    why: str = "did not run"
+
+    def log(self, name: str) -> Path:
+        """The log of one of its runs."""
+        return self.stem.with_name(f"{self.stem.name}.{name}.h5")
+
+    def run(self) -> None:
+        """In this process: the run, and two copies of its first part."""
+        try:
+            for name, rounds in (("complete", LAST), ("part", FIRST), ("moved", FIRST)):
+                run(self.tables, self.log(name), rounds=rounds)
+        except MpisimError as error:
+            self.why, self.refused = str(error), self.optional
+            if not self.optional:
+                raise
+        else:
+            self.why = ""
+
+    def resume(self) -> None:
+        """The first part, resumed, has the log of the run."""
+        run(self.tables, self.log("part"), resume=True)
+        require_same(self.log("complete"), self.log("part"))
+
+    def run_on(self, comm: MPI.Intracomm) -> None:
+        """On the ranks of ``comm``: the run, and the end of the other first part. Collective."""
+        dedicated = self.tables | {"run": self.tables["run"] | {"layout": "dedicated"}}
+        for name, tables, resume in (("ranks", self.tables, False), ("moved", dedicated, True)):
+            try:
+                run(tables, self.log(name), comm, resume=resume)
+            except MpisimError as error:
+                if comm.rank == 0:
+                    self.log(name).with_suffix(".why").write_text(str(error))
+
+    def compare(self, name: str, job_error: str) -> None:
+        """A log of `run_on` is that of one rank; ``job_error`` says why it may be missing."""
+        log = self.log(name)
+        if (why := log.with_suffix(".why")).exists():
+            raise Broken(why.read_text())
+        if not _complete(log):
+            raise Broken(job_error or "has no complete log")
+        require_same(self.log("complete"), log)
+
+
+def _complete(path: Path) -> bool:
+    if not path.exists():
+        return False
+    log = read(path)
+    status = log.attrs.get("status")
+    return status == "diverged" or (status == "done" and log.columns["round"][-1] == LAST)
+
+
+def run_job(folder: Path, plugins: Sequence[str], trials: Sequence[Trial]) -> None:
+    """`Trial.run_on` `RANKS` ranks of an mpirun of its own.
+
+    plugins : which the ranks load
+
+    `Broken` if the job fails, `NotChecked` where there is no mpirun.
+    """
+    mpirun = shutil.which("mpirun")
+    if mpirun is None:
+        raise NotChecked("there is no mpirun on PATH")
+    many = [(trial.tables, str(trial.stem)) for trial in trials]
+    (folder / JOB).write_text(json.dumps({"plugins": plugins, "trials": many}))
+    code = f"from {__name__} import job; job()"
+    path = os.pathsep.join(filter(None, [str(PACKAGE.parent), os.environ.get("PYTHONPATH", "")]))
+    job = subprocess.Popen(
+        [mpirun, "-n", str(RANKS), sys.executable, "-c", code, str(folder)],
+        env=OPEN_MPI | os.environ | {"PYTHONPATH": path},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        _, printed = job.communicate(timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        os.killpg(job.pid, signal.SIGKILL)
+        job.communicate()
+        late = f"runs on {RANKS} ranks have not ended after {SECONDS:g} s"
+        raise Broken(f"{late}: do all ranks exchange?") from None
+    if job.returncode != 0:
+        raise Broken(_reason(printed) or f"mpirun ended with {job.returncode}")
+
+
+def job() -> None:
+    """What each rank of `run_job` does."""
+    from mpisim.runs import plugins
+    from mpisim.runs.host import guarded
+
+    def body(comm: MPI.Intracomm) -> int:
+        work = json.loads((Path(sys.argv[1]) / JOB).read_text())
+        plugins.load(work["plugins"])
+        for tables, stem in work["trials"]:
+            Trial("", tables, Path(stem)).run_on(comm)
+        return 0
+
+    sys.exit(guarded(body))
+
+
+def _reason(printed: str) -> str:
+    """mpisim's line in what a job printed, with the last line of a traceback below it."""
+    lines = [line.rstrip() for line in printed.splitlines() if line.strip()]
+    starts = [i for i, line in enumerate(lines) if line.startswith("mpisim: ")]
+    if not starts:
+        return lines[-1] if lines else ""
+    below = lines[starts[-1] + 1 :]
+    error = next((line for line in below if not line.startswith((" ", "Traceback"))), "")
+    return lines[starts[-1]].removeprefix("mpisim: ") + (f": {error}" if error else "")

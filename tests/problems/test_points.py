@@ -1,0 +1,176 @@
+"""A point of their own for all workers: the bits of one point after the other, in every problem."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mpisim.core.lazy_rows import innovations
+from mpisim.methods.oracle import LazyGradients
+from mpisim.problems import PROBLEMS, ExplicitProblem, Problem
+from tests.problems.support import FORMS, NAMES, attach, make_rows
+from tests.problems.test_autoencoder import autoencoder
+
+M = 5
+RANGES = [(0, 60), (60, 61), (61, 300), (300, 301), (301, 700)]
+
+
+class Bowls(Problem):
+    """A plugin's problem for points (d,) alone: f_i(x) = |x - i|^2 / 2."""
+
+    def load(self, n, first, count, seed, dtype):
+        self.n, self.first, self.m, self.d, self.dtype = n, first, count, 4, dtype
+        self.rows, self.identical, self.identity = np.full(count, 3), n == 1, "bowls"
+        self.centres = np.arange(first, first + count)[:, None]
+
+    def losses_and_gradients(self, x):
+        assert x.shape == (4,)
+        return ((x - self.centres) ** 2).sum(axis=1) / 2, x - self.centres
+
+    def batch_gradients(self, x, batch):
+        return (x - self.centres) * (1 + batch.sum(axis=1, keepdims=True))
+
+    def batch_changes(self, x, y, batch):
+        assert x.shape == y.shape == (4,)
+        return (x - y) * (1 + batch.sum(axis=1, keepdims=True))
+
+
+class Explicit(Bowls, ExplicitProblem):
+    """The same by single coordinates."""
+
+    def losses_and_gradients(self, x):
+        return super().losses_and_gradients(x)[0], self.gradients(x)
+
+    def gradients(self, x):
+        return ExplicitProblem.gradients(self, x)
+
+    def whole(self, x):
+        raise NotImplementedError
+
+    def coordinates(self, x, ptr, indices):
+        assert x.shape == (4,)
+        return x[indices] - np.repeat(self.centres[:, 0], np.diff(ptr))
+
+    def write_gradients(self, x, first, out):
+        out[:] = x - self.centres[first : first + len(out)]
+
+
+def glm(name, form, **keys):
+    a, y = make_rows(form)
+    ranges = [(0, 700)] * M if keys.get("split") else RANGES
+    return attach(name, a, y, ranges, dense=form == "dense", l2=0.3, **keys)
+
+
+def loaded(name, dtype="float64", **keys):
+    return PROBLEMS[name](**keys).loaded(M, 0, M, 3, np.dtype(dtype))
+
+
+def network(**keys):
+    pytest.importorskip("torch")
+    small = {"samples": 40, "pool": 4, "width": 0.1, "chunk": 4, "device": "cpu"}
+    return loaded("torch", "float32", data="generated", model="small-cnn", **small)
+
+
+MADE = {
+    **{f"{name} {form}": (glm, name, form) for name in NAMES for form in FORMS},
+    "homogeneous": (lambda: glm("logistic", "sparse", split="homogeneous"),),
+    "float32": (lambda: glm("logistic-nonconvex-reg", "dense", dtype=np.float32),),
+    "quadratic": (lambda: loaded("quadratic", dimension=9, noise=0.8),),
+    "quadratic float32": (lambda: loaded("quadratic", "float32", dimension=9, noise=0.8),),
+    "autoencoder": (lambda: autoencoder(M, homogeneity=0.5, lambda_=0.1),),
+    "torch": (network,),
+    "plugin": (lambda: Bowls().loaded(M, 0, M, 3, np.dtype(float)),),
+    "explicit plugin": (lambda: Explicit().loaded(M, 0, M, 3, np.dtype(float)),),
+}
+
+
+@pytest.fixture(params=MADE)
+def problem(request):
+    make, *arguments = MADE[request.param]
+    return make(*arguments)
+
+
+def points(problem, seed=0):
+    """(m, d), as the problem has its vectors."""
+    xs = 0.1 * np.random.default_rng(seed).standard_normal((problem.m, problem.d))
+    return problem.arrays.placed(xs.astype(problem.dtype), "")
+
+
+def diagonal(results):
+    """Row i of result i."""
+    return np.array([np.asarray(one)[i] for i, one in enumerate(results)])
+
+
+def same(found, expected):
+    found, expected = np.asarray(found), np.asarray(expected)
+    assert found.dtype == expected.dtype and found.tobytes() == expected.tobytes()
+
+
+def test_rows_have_the_bits_of_single_points(problem):
+    xs, ys = points(problem), points(problem, 1)
+    batch = np.random.default_rng(2).integers(0, problem.rows.min(), (M, 3))
+    members = np.array([3, 0])
+    calls = {
+        "losses": (lambda x: problem.losses(x)),
+        "gradients": (lambda x: problem.gradients(x)),
+        "loss of both": (lambda x: problem.losses_and_gradients(x)[0]),
+        "gradient of both": (lambda x: problem.losses_and_gradients(x)[1]),
+        "batches": (lambda x: problem.batch_gradients(x, batch)),
+    }
+    for call in calls.values():
+        same(call(xs), diagonal(call(x) for x in xs))
+        same(call(0 * xs + xs[1]), call(xs[1]))
+    some = problem.gradients_of(xs[members], members)
+    same(some, np.asarray(problem.gradients(xs))[members])
+    changes = [problem.batch_changes(x, y, batch) for x, y in zip(xs, ys, strict=True)]
+    same(problem.batch_changes(xs, ys, batch), diagonal(changes))
+    from_one = [problem.batch_changes(x, ys[2], batch) for x in xs]
+    same(problem.batch_changes(xs, ys[2], batch), diagonal(from_one))
+    to_one = [problem.batch_changes(xs[2], y, batch) for y in ys]
+    same(problem.batch_changes(xs[2], ys, batch), diagonal(to_one))
+    nobody = np.arange(0)
+    assert problem.gradients_of(xs[nobody], nobody).shape == (0, problem.d)
+
+
+def test_lazy_rows_have_the_bits_of_gradients(problem):
+    if not problem.explicit:
+        pytest.skip("its gradients are never lazy")
+    xs, ys = points(problem), points(problem, 1)
+    lazy, dense = LazyGradients(problem, xs), problem.gradients(xs)
+    rng = np.random.default_rng(3)
+    rows = [np.sort(rng.choice(problem.d, k, replace=False)) for k in (3, 0, 2, 4, 1)]
+    ptr, indices = np.cumsum([0, *map(len, rows)]), np.concatenate(rows)
+    owner = np.repeat(np.arange(M), np.diff(ptr))
+    same(lazy.dense(), dense)
+    same(lazy.rows(1, 3), dense[1:3])
+    same(lazy.take(ptr, indices), dense[owner, indices])
+    for other in (ys, ys[0]):
+        change = dense - problem.gradients(other)
+        difference = lazy - LazyGradients(problem, other)
+        same(difference.take(ptr, indices), change[owner, indices])
+        same(difference.dense(), change)
+        same((LazyGradients(problem, other) - lazy).take(ptr, indices), -change[owner, indices])
+    state = np.asarray(ys).copy()
+    for x in (xs[0], xs, xs[0]):  # bounds of one point say nothing after another in between
+        exact = problem.gradients(x) - state
+        found, values = innovations(LazyGradients(problem, x), state).largest(1)
+        same(found[:, 0], np.argmax(np.abs(exact), axis=1))
+        same(values[:, 0], np.take_along_axis(exact, found, axis=1)[:, 0])
+        state += exact if x is xs else 0
+
+
+@pytest.mark.parametrize("shape", [(3,), (M, 3), (M - 1, 9), (M, 9, 1), ()])
+def test_other_shapes_are_one_line(shape):
+    problem = loaded("quadratic", dimension=9)
+    x, y, batch = np.zeros(shape), np.zeros(9), np.zeros((M, 1), np.int64)
+    for call in (
+        lambda: problem.gradients(x),
+        lambda: problem.batch_gradients(x, batch),
+        lambda: problem.batch_changes(y, x, batch),
+        lambda: problem.coordinates(x, np.zeros(M + 1, np.int64), np.arange(0)),
+        lambda: problem.gradients_of(x, np.arange(M)),
+        lambda: Bowls().loaded(M, 0, M, 3, np.dtype(float)).losses(x),
+        lambda: Bowls().loaded(M, 0, M, 3, np.dtype(float)).gradients_of(x, np.arange(M)),
+    ):
+        with pytest.raises(ValueError, match=r"^points of shape .*; allowed: \(\d,\) for one, or"):
+            call()
