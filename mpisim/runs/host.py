@@ -16,8 +16,9 @@ from pathlib import Path
 import h5py
 
 from mpisim.comm.job import run_job
-from mpisim.core import cache_folder, packages
-from mpisim.core.cores import usable
+from mpisim.core import packages
+from mpisim.core.machine import usable_cores
+from mpisim.core.home import cache_folder
 from mpisim.core.imports import PACKAGE
 from mpisim.core.version import VERSION
 
@@ -33,7 +34,7 @@ def guarded(body: Callable[..., int]) -> int:
 
 def info_text() -> str:
     """The text of `mpisim info`: what a bug report should contain, one item in each line."""
-    cache_path = cache_folder.folder()
+    cache_path = cache_folder()
     existing = next((p for p in (cache_path, *cache_path.parents) if p.exists()), cache_path)
     writable = "" if os.access(existing, os.W_OK) else " (cannot be written)"
     rows = {
@@ -43,7 +44,7 @@ def info_text() -> str:
         "HDF5": h5py.version.hdf5_version,
         "MPI": mpi_library(),
         "BLAS": blas(threads=True) or "none found",
-        "cores": f"{len(usable())} for this process, {os.cpu_count()} in all",
+        "cores": f"{len(usable_cores())} for this process, {os.cpu_count()} in all",
         "plugins": ", ".join(packages.installed()) or "no package has any",
         "MPISIM_DATA": os.environ.get("MPISIM_DATA") or "not set",
         "cache": f"{cache_path}{writable}",
@@ -61,7 +62,7 @@ def provenance() -> dict[str, str | int]:
         **{name.replace("-", "_"): version(name) for name in LIBRARIES},
         "platform": platform.platform(),
         "host": socket.gethostname(),
-        "cores": len(usable()),
+        "cores": len(usable_cores()),
         **({"network": network} if network else {}),
     }
 
@@ -183,7 +184,7 @@ def here() -> Place:
         machine = BOOT.read_text(encoding="ascii").strip()
     except OSError:
         machine = host
-    return Place(host, machine, usable())
+    return Place(host, machine, usable_cores())
 
 
 def hosts(places: Iterable[Place]) -> str:
