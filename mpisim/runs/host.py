@@ -17,9 +17,9 @@ import h5py
 
 from mpisim.comm.job import run_job
 from mpisim.core import packages
-from mpisim.core.machine import usable_cores
 from mpisim.core.home import cache_folder
 from mpisim.core.imports import PACKAGE
+from mpisim.core.machine import usable_cores
 from mpisim.core.version import VERSION
 
 LIBRARIES = ("numpy", "scipy", "h5py", "numba", "llvmlite", "scikit-learn", "mpi4py")
