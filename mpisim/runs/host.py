@@ -15,8 +15,8 @@ from pathlib import Path
 
 from mpisim.comm.job import run_job
 from mpisim.core import packages
-from mpisim.core.cores import usable
 from mpisim.core.imports import PACKAGE
+from mpisim.core.machine import usable_cores
 from mpisim.core.version import VERSION
 
 LIBRARIES = ("numpy", "scipy", "h5py", "numba", "llvmlite", "scikit-learn", "mpi4py")
@@ -31,7 +31,7 @@ def info_text() -> str:
         "HDF5": _hdf5_version(),
         "MPI": mpi_library(),
         "BLAS": blas_threads(),
-        "cores": f"{len(usable())} for this process, {os.cpu_count()} in all",
+        "cores": f"{len(usable_cores())} for this process, {os.cpu_count()} in all",
         "plugins": ", ".join(packages.installed()) or "no package has any",
         "MPISIM_DATA": os.environ.get("MPISIM_DATA") or "not set",
         "cache": cache_text(),
@@ -49,7 +49,7 @@ def provenance() -> dict[str, str | int]:
         **{name.replace("-", "_"): version(name) for name in LIBRARIES},
         "platform": platform.platform(),
         "host": socket.gethostname(),
-        "cores": len(usable()),
+        "cores": len(usable_cores()),
         **({"network": network} if network else {}),
     }
 
@@ -124,9 +124,9 @@ def blas() -> str:
 
 def cache_text() -> str:
     """The cache folder, and whether it can be written."""
-    from mpisim.core.cache_folder import folder
+    from mpisim.core.home import cache_folder
 
-    path = folder()
+    path = cache_folder()
     place = next((p for p in (path, *path.parents) if p.exists()), path)
     return str(path) if os.access(place, os.W_OK) else f"{path} (cannot be written)"
 
@@ -215,7 +215,7 @@ def here() -> Place:
         machine = BOOT.read_text(encoding="ascii").strip()
     except OSError:
         machine = host
-    return Place(host, machine, usable())
+    return Place(host, machine, usable_cores())
 
 
 def hosts(places: Iterable[Place]) -> str:

@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from mpisim.core import processor
 from mpisim.core.errors import InputError
 from mpisim.core.imports import digest, file_of, imports, short
+from mpisim.core.numerics import processor
 from mpisim.core.packages import package_of
 from mpisim.core.schema import flat
 from mpisim.runs.experiment import Experiment
