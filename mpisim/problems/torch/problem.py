@@ -132,7 +132,7 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
         try:
             import torch
 
-            from mpisim.core.tensors.place import Tensors
+            from mpisim.core.numerics.tensors import Tensors
             from mpisim.problems.torch import network
             from mpisim.problems.torch.batches import Normalise
         except ImportError:
