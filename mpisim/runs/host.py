@@ -23,7 +23,7 @@ LIBRARIES = ("numpy", "scipy", "h5py", "numba", "llvmlite", "scikit-learn", "mpi
 
 
 def info_text() -> str:
-    """The text of `mpisim info`: what a bug report should contain, one item in each line."""
+    """The text of `mpisim --info`: what a bug report should contain, one item in each line."""
     rows = {
         "mpisim": f"{VERSION} ({PACKAGE})",
         "Python": f"{platform.python_version()} on {platform.platform()}",
