@@ -88,7 +88,7 @@ def table(
 
 def guarantees(experiment: Any, epsilon: float = 1e-2, comm: Any = None) -> str:
     """What the theorems say of an experiment: what ``mpisim theory`` prints. Collective."""
-    from mpisim.analysis.guarantees.report import report
+    from mpisim.analysis.theory_report import report
     from mpisim.comm.communicators import all_ranks
 
     return report(experiment, epsilon, comm or all_ranks())

@@ -100,7 +100,7 @@ def study_command(args: argparse.Namespace, argv: list[str]) -> int:
 def _draw(args: argparse.Namespace) -> int:
     """Draw OUT/NAME.png and .pdf, write OUT/NAME.claims.json, print the claims."""
     from mpisim.analysis.study import find, load
-    from mpisim.analysis.study.draw import draw, write_drawn
+    from mpisim.analysis.study.figure import draw, write_drawn
 
     if args.folder is None:
         raise InputError("--draw: needs a figure: STUDY-FIGURE, as `mpisim study` lists it")
@@ -172,7 +172,7 @@ def _study(args: argparse.Namespace, command: str, comm: MPI.Intracomm) -> int:
 def _overview(study: Study, args: argparse.Namespace, ranks: int) -> str:
     """The list of figures; with --record the page of its results, made again."""
     from mpisim.analysis.results import write_page
-    from mpisim.analysis.study.draw import overview
+    from mpisim.analysis.study.figure import overview
 
     if args.record:
         return str(write_page(study.folder))
@@ -185,7 +185,7 @@ def _figure(
     """Run what a figure lacks, draw it, and put it on record if asked to; code and text."""
     from mpisim.analysis.results import record
     from mpisim.analysis.study import Job
-    from mpisim.analysis.study.draw import draw, write_drawn
+    from mpisim.analysis.study.figure import draw, write_drawn
     from mpisim.comm.job import on_first
     from mpisim.runs.sweep.points import exit_code
 

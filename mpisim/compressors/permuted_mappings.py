@@ -13,7 +13,7 @@ from mpisim.core.rng import Draw
 from mpisim.core.symmetric import eigvalsh
 from mpisim.theory.compression import FLOAT_BITS
 from mpisim.wire.base import Message
-from mpisim.wire.synthesis import SynthesisForm, Synthesized
+from mpisim.wire.values import SynthesisForm, Synthesized
 
 Matrix = list[list[float]]
 ROUNDING = 1e-6  # by which the mean of the mappings may miss the identity: decimals in a file

@@ -9,9 +9,9 @@ import numpy as np
 from mpisim.core.arrays import MESSAGE, to_host
 from mpisim.core.rng import Draw
 from mpisim.wire.base import pack_tensors
+from mpisim.wire.codecs.bits import round_scales
 from mpisim.wire.exponents import NAN_CODE, ExponentsForm
 from mpisim.wire.levels import LevelsForm
-from mpisim.wire.scales import round_scales
 
 
 def rounded_norms(v: Any, starts: np.ndarray, order: str, wire: np.dtype) -> np.ndarray:

@@ -13,8 +13,7 @@ from mpisim.core.select import largest
 from mpisim.theory.compression import FLOAT_BITS
 from mpisim.theory.quantization import cal_L_subsets
 from mpisim.wire.base import Message, same
-from mpisim.wire.explicit import Explicit, ExplicitForm
-from mpisim.wire.sparse import Seeded, SeededForm
+from mpisim.wire.sparse import Explicit, ExplicitForm, Seeded, SeededForm
 
 
 class KCoordinates(Compressor):

@@ -186,7 +186,6 @@ class RunState:
                 raise ValueError(f"has {title}.{name}, which is not declared")
             part.restore({n: self._unpacked(declared[n].place, saved[n]) for n in saved})
         star.ledger.restore(state["ledger"])
-        star.clock.reset()  # this start's set-up exchange repeats the one that was charged
         self.evaluator.restore(state)
         self.round.k, self.x = int(state["round"]), star.arrays.placed(state["x"], CHECKPOINT)
 

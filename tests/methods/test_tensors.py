@@ -14,7 +14,7 @@ from mpisim.core.arrays import CHECKPOINT, COPIES, EVALUATION, KNOWN, MESSAGE
 from mpisim.methods.names import METHODS
 from mpisim.problems import PROBLEMS
 from mpisim.problems.base import problem
-from mpisim.problems.nonconvex import NonconvexLoss
+from mpisim.problems.linear_models import NonconvexLoss
 from mpisim.runs.experiment import parse
 from mpisim.runs.setup import Setup
 from tests.helpers import columns, run_tables, table, without_rehearsal

@@ -7,7 +7,7 @@ import pytest
 
 from mpisim.core.select import largest
 from mpisim.problems.base import PROBLEMS
-from mpisim.problems.quadratic_innovations import BLOCK
+from mpisim.problems.quadratic_kernels import SPAN as BLOCK
 
 N, ROUNDS = 7, 60
 

@@ -18,7 +18,7 @@ import mpisim
 from mpisim.core.functions import normal_quantiles, power
 from mpisim.core.symmetric import eigh
 from mpisim.problems.loss_kernels import sigmoid
-from mpisim.problems.tridiagonal import extreme_eigenvalues
+from mpisim.problems.quadratic import extreme_eigenvalues
 from tests import resumes
 
 RANDK = {"name": "randk", "k": 4}

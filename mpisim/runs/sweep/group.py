@@ -94,7 +94,7 @@ class Sweep:
             end = run_rounds(setup, output, self.signals)
             status, reason = end.status, ""
             if status in STOPPED and comm.rank == 0:
-                report(self.signals.stopped(status, end.row.round, output.log))
+                report(self.signals.stopped(status, end.row["round"], output.log))
         control.Free()
         return Outcome(status, reason, monotonic() - start)
 

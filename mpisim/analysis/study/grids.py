@@ -1,4 +1,4 @@
-"""Where the numbers of a figure come from: the runs of grids, or a measurement.
+"""Figures from the runs of grids.
 
 Running needs MPI and compiled kernels, so those modules are imported when something runs. Lists and
 figures need neither.
@@ -12,8 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from mpisim.analysis.study.base import Found, Job, Source
 from mpisim.analysis.study.logs import complete_logs
+from mpisim.analysis.study.source import Job, Numbers, Source
 from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError
 from mpisim.core.schema import choose, require
@@ -73,7 +73,7 @@ class Grid(Source):
         """Where `mpisim sweep` puts the logs of the grid."""
         return self.whole(study, next(iter(self.scales)))[0]
 
-    def read(self, folder: Path) -> Found:
+    def read(self, folder: Path) -> Numbers:
         """The complete logs."""
         return complete_logs(folder)
 
@@ -157,7 +157,7 @@ class Grids(Source):
         """Those of the grids."""
         return [grid.folder(study) for grid in self.grids]
 
-    def read(self, folder: Path) -> Found:
+    def read(self, folder: Path) -> Numbers:
         """The complete logs of all grids that have any; of the folder itself if it has no such."""
         own = [folder / grid.file for grid in self.grids]
         found: list[Any] = []

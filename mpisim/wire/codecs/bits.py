@@ -1,10 +1,12 @@
-"""Bits in a buffer, most significant bit first, for compiled kernels.
+"""Bits in a buffer, most significant bit first, for compiled kernels; and the norms among them.
 
 A buffer is an array of 64-bit words, and a position in it counts bits. `put` and `peek` move up to
 64 bits with two memory accesses and no branch, so a coder is a plain loop over positions. A call
 would take several times as long as they do, so they are always inlined. A buffer ends with two
 spare words, so that a read near its end stays inside. What was read is valid only if the position
 reached is not beyond the end of the message; every reader checks that.
+
+Norms and scales cross the wire rounded once, and are NaN where they are not finite.
 """
 
 from __future__ import annotations
@@ -71,16 +73,16 @@ def to_bytes(words, size):
 @njit(cache=True)
 def to_words(data):
     """A buffer with the bytes ``data`` (uint8, C order) and at least 64 zero bits behind them."""
-    whole = data.size // 8
-    words = np.empty(whole + 3, np.uint64)
-    for i in range(whole):
+    full = data.size // 8
+    words = np.empty(full + 3, np.uint64)
+    for i in range(full):
         word = np.uint64(0)
         for j in range(8):
             word = (word << np.uint64(8)) | np.uint64(data[8 * i + j])
         words[i] = word
-    words[whole:] = 0
-    for j in range(data.size - 8 * whole):
-        words[whole] |= np.uint64(data[8 * whole + j]) << np.uint64(56 - 8 * j)
+    words[full:] = 0
+    for j in range(data.size - 8 * full):
+        words[full] |= np.uint64(data[8 * full + j]) << np.uint64(56 - 8 * j)
     return words
 
 
@@ -156,3 +158,72 @@ def bit_length(n):
             n >>= step
             length += step
     return length + (n > 0)
+
+
+def round_scales(scales: np.ndarray, wire: np.dtype, up: bool = False) -> np.ndarray:
+    """``scales`` (float64, >= 0) in wire precision; what is not finite there becomes the quiet NaN.
+
+    ``up`` rounds to the next value that is not smaller, else to the nearest.
+    """
+    out = np.empty(scales.shape, wire)
+    flat = out.reshape(-1)
+    round_into(np.ascontiguousarray(scales).reshape(-1), flat, raw(flat), up)
+    return out
+
+
+def check_scales(scales: np.ndarray) -> None:
+    """`WireError` unless all scales (workers, k), C order, are >= 0 (not -0) or quiet NaNs."""
+    worker = _first_wrong(raw(scales))
+    if worker >= 0:
+        raise WireError(
+            f"message {worker} of the block is not valid: its norm is not finite and >= 0"
+        )
+
+
+@njit(cache=True)
+def round_into(scales, out, unsigned, up):
+    """`round_scales` of a row, into ``out``, whose memory ``unsigned`` is as well.
+
+    For numbers >= 0 the order of ``unsigned`` is that of the numbers.
+    """
+    for i in range(scales.size):
+        out[i] = scales[i]
+        if up and out[i] < scales[i]:
+            unsigned[i] += 1
+        if not np.isfinite(out[i]):
+            out[i] = np.nan
+
+
+@njit(cache=True)
+def _first_wrong(unsigned):
+    """The first row with bits that are neither the quiet NaN's nor of a number >= 0; else -1."""
+    infinity, nan = np.uint64(0x7FF0 << 48), np.uint64(0x7FF8 << 48)
+    if unsigned.itemsize == 4:
+        infinity, nan = np.uint64(0x7F800000), np.uint64(0x7FC00000)
+    for i in range(unsigned.shape[0]):
+        for bits in unsigned[i]:
+            if bits >= infinity and bits != nan:
+                return i
+    return -1
+
+
+@njit(cache=True)
+def means_no_levels(norm, bits):
+    """Whether a float of ``bits`` (32 or 64) bits is zero, or NaN or infinite."""
+    exponent = 0xFF if bits == 32 else 0x7FF
+    digits = 23 if bits == 32 else 52
+    return norm == 0 or (norm >> np.uint64(digits)) & np.uint64(exponent) == np.uint64(exponent)
+
+
+@njit(cache=True)
+def check_levels(norms, bits, limits, starts, row):
+    """LEVEL or EMPTY where ``norms`` (B,) and ``limits`` (1,) or (d,) forbid the levels, else 0."""
+    stride = int(limits.size > 1)
+    for b in range(norms.size):
+        empty = means_no_levels(norms[b], bits)
+        for j in range(starts[b], starts[b + 1]):
+            if abs(row[j]) > limits[j * stride]:
+                return LEVEL
+            if empty and row[j] != 0:
+                return EMPTY
+    return 0

@@ -12,7 +12,7 @@ from math import inf, isnan
 from typing import TYPE_CHECKING, Any, get_args
 
 from mpisim.analysis import formatting as text
-from mpisim.analysis.guarantees import theorems
+from mpisim.analysis import theory_theorems
 from mpisim.core.errors import InputError
 from mpisim.runs.experiment import Experiment
 from mpisim.runs.setup import Setup
@@ -67,8 +67,8 @@ def report(experiment: Experiment, epsilon: float, comm: MPI.Intracomm) -> str:
         text.pairs(_method(facts, experiment)),
         text.pairs(gap),
         *(_table(facts, case) for case in cases),
-        *theorems.saq(facts.setup, experiment.method, facts.smooth, epsilon),
-        *theorems.cd_adam(facts.setup, experiment.method, cases[0]),
+        *theory_theorems.saq(facts.setup, experiment.method, facts.smooth, epsilon),
+        *theory_theorems.cd_adam(facts.setup, experiment.method, cases[0]),
     ]
     return "\n\n".join(blocks)
 
