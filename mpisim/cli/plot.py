@@ -12,9 +12,9 @@ from mpisim.core.errors import InputError
 PAGE = ".html"
 NETWORKS = ("10mbit", "100mbit", "1gbit")  # of a page
 OF_AXES = ("xlim", "ylim", "xlabel", "ylabel")
-OF_CURVES = ("x", "y", "network", "linear_x", "linear_y", "all_workers", "framing", *OF_AXES)
-OF_FIGURES = ("x", "y", "linear_x", "linear_y", "all_workers", "framing", *OF_AXES)
-OF_FIGURES += ("size", "svg", "breakdown")
+OF_PLAIN_CURVES = ("x", "y", "linear_x", "linear_y", "all_workers", "framing", *OF_AXES)
+OF_CURVES = (*OF_PLAIN_CURVES, "network")
+OF_FIGURES = (*OF_PLAIN_CURVES, "size", "svg", "breakdown")
 ABOUT = (
     "Draw curves from logs. Runs that differ only in the seed make one curve: the mean of log y"
     " over the seeds, with a band of one sample standard deviation of log y on each side. With"
