@@ -12,7 +12,7 @@ from mpisim.analysis.curves import SENT
 from mpisim.analysis.log_files import PathLike
 from mpisim.analysis.plot import check_output, draw, save
 from mpisim.analysis.rows import all_rows
-from mpisim.core.extras import library
+from mpisim.core.errors import library
 from mpisim.runs.log.reader import Log
 
 

@@ -19,10 +19,10 @@ from typing import Literal
 
 import numpy as np
 
-from mpisim.core.memory import VECTORS, require_memory
-from mpisim.core.products import product
+from mpisim.core.machine import VECTORS, require_memory
+from mpisim.core.numerics.eigen import eigh
+from mpisim.core.numerics.sums import product
 from mpisim.core.schema import require
-from mpisim.core.symmetric import eigh
 from mpisim.problems import autoencoder_gradients as gradients
 from mpisim.problems.autoencoder_codes import WHITE, Codes, ImageShards, Parameters
 from mpisim.problems.base import ExplicitProblem, problem

@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import DTypeLike
 
-from mpisim.core.products import product
-from mpisim.core.select import block_size
+from mpisim.core.numerics.select import block_size
+from mpisim.core.numerics.sums import product
 from mpisim.problems import autoencoder_gradients as gradients
 from mpisim.problems import autoencoder_kernels as kernels
 from mpisim.problems.data.arrange import ImageSplit

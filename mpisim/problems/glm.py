@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from mpisim.core.lanes import dot
+from mpisim.core.numerics.lanes import dot
 from mpisim.core.schema import require
 from mpisim.problems.base import Problem
 from mpisim.problems.data.arrange import Remainder, Scale, Split

@@ -7,9 +7,8 @@ import dataclasses
 
 import numpy as np
 
-from mpisim.core.eigen import largest_eigenvalue
-from mpisim.core.products import inner_products
-from mpisim.core.symmetric import eigvalsh
+from mpisim.core.numerics.eigen import eigvalsh, largest_eigenvalue
+from mpisim.core.numerics.sums import inner_products
 from mpisim.problems.design import DesignMatrix
 from mpisim.problems.loss_kernels import GRADIENT, PRODUCT
 from mpisim.problems.row_kernels import DENSE, ONES

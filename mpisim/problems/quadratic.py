@@ -13,11 +13,11 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from mpisim.core.functions import sine
-from mpisim.core.memory import VECTORS, require_memory
+from mpisim.core.machine import VECTORS, require_memory
+from mpisim.core.numerics.functions import sine
+from mpisim.core.numerics.select import FEW
 from mpisim.core.protocols import Known
 from mpisim.core.schema import require
-from mpisim.core.select import FEW
 from mpisim.problems import quadratic_kernels as kernels
 from mpisim.problems.base import ExplicitProblem, problem
 from mpisim.problems.design import NO_SUCH_ROW

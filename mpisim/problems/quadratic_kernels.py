@@ -14,8 +14,8 @@ import weakref
 import numpy as np
 from numba import njit
 
-from mpisim.core.instructions import fetch, fetch_ahead, magnitude
-from mpisim.core.select import BLOCK, insert, rank, sort
+from mpisim.core.numerics.lanes import fetch, fetch_ahead, magnitude
+from mpisim.core.numerics.select import BLOCK, insert, rank, sort
 
 SPAN = 64  # coordinates with one bound
 TOGETHER = 32  # workers
@@ -64,7 +64,7 @@ def subtract_gradients(out, t, b, txs, cxs, less):
 def largest_differences(t, b, tx, cx, less, indices, values):
     """The k largest |differences| of `subtract_gradients`: indices and values (m, k).
 
-    One pass over ``less``, as `mpisim.core.select` does it, which works differences out twice
+    One pass over ``less``, as in `mpisim.core.numerics.select`, which works differences out twice
     where it looks twice.
     """
     m, d = less.shape

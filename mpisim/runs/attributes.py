@@ -8,7 +8,7 @@ from typing import Any
 
 from mpisim.comm.clock import EVALUATE, PHASES, Clock, SlowestPath
 from mpisim.comm.communicators import OneProcess
-from mpisim.core import processor
+from mpisim.core.numerics import processor
 from mpisim.runs.host import (
     PACKAGE,
     Place,

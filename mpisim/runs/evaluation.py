@@ -12,8 +12,8 @@ from mpisim.comm.clock import PARALLEL, SlowestPath
 from mpisim.comm.ledger import COLUMNS as BITS
 from mpisim.comm.star import Star
 from mpisim.core.arrays import EVALUATION, to_host
-from mpisim.core.lanes import dot
-from mpisim.core.ordered_sums import add_rows
+from mpisim.core.numerics.lanes import dot
+from mpisim.core.numerics.sums import add_rows
 from mpisim.methods.oracle import Oracle
 from mpisim.runs.log.schema import TIMES
 from mpisim.runs.metrics import Metric

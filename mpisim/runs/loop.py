@@ -13,7 +13,7 @@ from mpisim.comm.job import together
 from mpisim.comm.star import Star
 from mpisim.core.arrays import EVALUATION, to_host
 from mpisim.core.errors import Diverged
-from mpisim.core.ordered_sums import add_rows
+from mpisim.core.numerics.sums import add_rows
 from mpisim.core.terminal import report
 from mpisim.runs.attributes import Durations
 from mpisim.runs.evaluation import End, Row

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from mpisim.comm.job import on_first
-from mpisim.core.atomic_file import make_folder
 from mpisim.core.errors import InputError, OutputError
+from mpisim.core.files import make_folder
 from mpisim.core.terminal import one_line, report
 from mpisim.runs import checkpoint
 from mpisim.runs.attributes import Durations, attributes_of

@@ -18,7 +18,7 @@ from mpisim.comm.star import Star
 from mpisim.compressors.base import Compressor
 from mpisim.core.arrays import CHECKPOINT, is_tensor, to_host
 from mpisim.core.errors import InputError
-from mpisim.core.round import Round
+from mpisim.core.protocols import Round
 from mpisim.core.state import Stateful
 from mpisim.methods.estimators.base import Estimator
 from mpisim.methods.estimators.batches import batch_size

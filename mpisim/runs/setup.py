@@ -13,10 +13,10 @@ from mpisim.comm.clock import Clock, WaitingClock
 from mpisim.comm.job import require_consistent
 from mpisim.comm.side_channel import SideChannel
 from mpisim.comm.star import Star
-from mpisim.core import kernel_cache, processor
 from mpisim.core.errors import InputError
+from mpisim.core.numerics import kernel_cache, processor
+from mpisim.core.protocols import Round
 from mpisim.core.rng import Streams
-from mpisim.core.round import Round
 from mpisim.core.schema import flat
 from mpisim.problems.base import Problem
 from mpisim.runs.experiment import Experiment

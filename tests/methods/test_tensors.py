@@ -54,7 +54,7 @@ def pairs():
 @pytest.fixture(scope="module")
 def on_tensors():
     """The problem "on-tensors": nonconvex-loss, with x and gradients in tensors."""
-    from mpisim.core.tensors.place import Tensors
+    from mpisim.core.numerics.tensors import Tensors
 
     def in_tensors(method):
         return lambda self, *arguments: torch.from_numpy(method(self, *arguments))

@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from mpisim.compressors import make
 from mpisim.core.errors import InputError
-from mpisim.core.select import largest
+from mpisim.core.numerics.select import largest
 from mpisim.methods.oracle import LazyGradients
 from mpisim.problems import PROBLEMS
 from mpisim.problems.data.arrange import split_images

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mpisim.core.select import largest
+from mpisim.core.numerics.select import largest
 from mpisim.problems.base import PROBLEMS
 from mpisim.problems.quadratic_kernels import SPAN as BLOCK
 

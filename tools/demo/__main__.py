@@ -25,7 +25,7 @@ from mpisim.analysis.results.files import small_png
 from mpisim.analysis.run_groups import name_of
 from mpisim.analysis.tune import best
 from mpisim.comm.communicators import all_ranks
-from mpisim.core.atomic_file import write_whole
+from mpisim.core.files import write_whole
 from mpisim.runs.log.reader import Log
 from tools.demo import words
 

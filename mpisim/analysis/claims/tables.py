@@ -10,8 +10,8 @@ from typing import Any
 
 from mpisim.analysis import formatting
 from mpisim.analysis.claims.verdicts import MANY, Claim, Evidence, Verdict, counts
-from mpisim.core.atomic_file import write_json
 from mpisim.core.errors import InputError
+from mpisim.core.files import write_json
 
 SUFFIX = ".claims.json"
 KEYS = tuple(field.name for field in dataclasses.fields(Claim))

@@ -13,8 +13,8 @@ from typing import Any
 from mpisim.analysis import claims
 from mpisim.analysis.claims import Claim
 from mpisim.analysis.results.provenance import Provenance, Settings
-from mpisim.core.atomic_file import make_folder, write_json, write_whole
 from mpisim.core.errors import InputError, OutputError
+from mpisim.core.files import make_folder, write_json, write_whole
 
 FOLDER = "results"  # in the folder of a study
 PICTURE, SUFFIX = ".png", ".provenance.json"

@@ -12,8 +12,8 @@ from mpisim.analysis.formatting import markdown as table
 from mpisim.analysis.results.files import FOLDER, Result, of_study, scale_order, small_png, write
 from mpisim.analysis.results.provenance import Provenance, Settings, provenance_of, several
 from mpisim.analysis.study.figure import Drawn
-from mpisim.core.atomic_file import write_whole
 from mpisim.core.errors import OutputError
+from mpisim.core.files import write_whole
 
 PAGE = "README.md"
 ABOUT = """\

@@ -12,8 +12,8 @@ from typing import Any
 from mpisim.analysis.study.figure import Figure, Study
 from mpisim.analysis.study.logs import swept_logs
 from mpisim.analysis.study.source import Measurement
-from mpisim.core import processor
 from mpisim.core.imports import PACKAGE
+from mpisim.core.numerics import processor
 from mpisim.methods.names import METHODS
 from mpisim.runs.host import commit, is_committed, provenance
 from mpisim.runs.labels import Tables, flatten

@@ -11,8 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 from mpisim.analysis.study.figure import Figure, Study
-from mpisim.core.errors import InputError, OutputError
-from mpisim.core.load_error import reason
+from mpisim.core.errors import InputError, OutputError, import_failure
 
 FILE = "figures.py"
 STUDIES = Path("run")  # where `mpisim study --draw` and make look for studies
@@ -32,7 +31,7 @@ def load(folder: Path) -> Study:
     try:
         module = importlib.import_module(f"{_package(folder.resolve())}.{file.stem}")
     except Exception as error:
-        raise InputError(f"{file}: cannot be loaded: {reason(error, __file__)}") from None
+        raise InputError(f"{file}: cannot be loaded: {import_failure(error, __file__)}") from None
     figures = getattr(module, "FIGURES", None)
     if not isinstance(figures, list) or not all(isinstance(one, Figure) for one in figures):
         raise InputError(f"{file}: FIGURES: {figures!r}; it must be a list of Figure(...)")

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from mpisim.core.atomic_file import write_whole
 from mpisim.core.errors import InputError
+from mpisim.core.files import write_whole
 from mpisim.problems.loss_kernels import sigmoid
 
 GROUPS = (5, 8, 5, 16, 5, 7, 14, 6, 5, 2, 2, 2, 5, 41)  # 123 features

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from mpisim.comm.communicators import on_subset, side_of
 from mpisim.comm.job import on_first, together
 from mpisim.core.errors import InputError
-from mpisim.core.file_lock import Locked
+from mpisim.core.files import Locked
 from mpisim.core.terminal import report
 from mpisim.runs.experiment import parse
 from mpisim.runs.log.writer import lock_of

@@ -1,4 +1,4 @@
-"""Compiled kernels on the disk, without those that are out of date.
+"""Compiled kernels on the disk, without those that are out of date, loaded without SciPy.
 
 Numba compiles a kernel anew if its own file changes. It does not notice a change in another file,
 of a function that the kernel calls, and goes on with the old one.
@@ -14,7 +14,6 @@ from types import ModuleType
 
 from numba.core.dispatcher import Dispatcher
 
-from mpisim.core import blas_check
 from mpisim.core.imports import digest, file_of, imports, short
 
 
@@ -23,7 +22,7 @@ def refresh() -> None:
 
     For use before any of them is called. A folder that cannot be written stays as it is.
     """
-    blas_check.defer()
+    defer_blas_check()
     for name, module in sorted(sys.modules.items()):
         if name.startswith("mpisim."):
             _refresh(name, module)
@@ -69,3 +68,22 @@ def _digest(name: str) -> str:
 @cache
 def _has_kernels(path: Path) -> bool:
     return path.exists() and b"numba" in path.read_bytes()
+
+
+def defer_blas_check() -> None:
+    """Put the check off until a kernel with ``@`` is compiled or called. For use before any is.
+
+    With the first kernel of a process, Numba loads its own versions of NumPy's functions, and the
+    check imports `scipy.linalg`, which takes longer than mpisim's own modules. No kernel here needs
+    it; those of plugins may, and Numba then checks again.
+    """
+    if "numba.np.arraymath" in sys.modules:
+        return
+    from numba.np import linalg
+
+    check = linalg.ensure_blas
+    linalg.ensure_blas = lambda: None
+    try:
+        import numba.np.arraymath  # noqa: F401
+    finally:
+        linalg.ensure_blas = check

@@ -1,6 +1,7 @@
-"""Refuse what cannot fit in memory before anything is allocated, and tell how much is free.
+"""Memory and cores of this machine.
 
-Linux grants memory that it does not have and later kills the process, without a word.
+Linux grants memory that it does not have and later kills the process, without a word. So what
+cannot fit is refused before anything is allocated.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def require_memory(floats: int, where: str, value: object) -> None:
         )
 
 
-def available() -> float:
+def available_memory() -> float:
     """Bytes that programs can still take on this machine; infinity where the system does not tell.
 
     In a container, as many as its limit (cgroup v2) leaves, if they are fewer.
@@ -55,3 +56,10 @@ def _physical() -> int | None:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (ValueError, OSError):
         return None
+
+
+def usable_cores() -> frozenset[int]:
+    """The cores that this process may use; all of them where the system does not tell (macOS)."""
+    if hasattr(os, "sched_getaffinity"):
+        return frozenset(os.sched_getaffinity(0))
+    return frozenset(range(os.cpu_count() or 1))

@@ -8,15 +8,15 @@ import stat
 import numpy as np
 import pytest
 
-from mpisim.core import atomic_file
-from mpisim.core.atomic_file import (
+from mpisim.core import files
+from mpisim.core.errors import OutputError
+from mpisim.core.files import (
     create_whole,
     leads_to,
     make_folder,
     write_json,
     write_whole,
 )
-from mpisim.core.errors import OutputError
 
 
 @pytest.fixture
@@ -78,9 +78,9 @@ def test_a_folder_that_cannot_be_synced_is_not_a_failure(number, tmp_path, monke
     monkeypatch.setattr(os, "fsync", fails)
     if number == errno.EIO:
         with pytest.raises(OSError, match="Input/output"):
-            atomic_file.sync_folder(tmp_path)
+            files.sync_folder(tmp_path)
     else:
-        atomic_file.sync_folder(tmp_path)
+        files.sync_folder(tmp_path)
 
 
 def test_a_file_that_is_refused_in_the_end_leaves_the_old_one(tmp_path):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mpisim.core.instructions import fetch_ahead, magnitude
+from mpisim.core.numerics.lanes import fetch_ahead, magnitude
 
 FEW = 16  # so many can be kept in order
 BLOCK = 64  # numbers
@@ -28,9 +28,9 @@ def largest(v: np.ndarray, k: int) -> np.ndarray:
     gives a tensor.
     """
     if not isinstance(v, np.ndarray):
-        from mpisim.core.tensors import select
+        from mpisim.core.numerics import tensors
 
-        return select.largest(v, k)
+        return tensors.largest(v, k)
     v = np.ascontiguousarray(v)
     indices = np.empty((v.shape[0], k), np.int64)
     if k <= FEW:
