@@ -20,12 +20,12 @@ from mpisim.comm.ledger import Ledger
 from mpisim.comm.side_channel import SideChannel
 from mpisim.compressors.base import Compressor
 from mpisim.compressors.identity import Identity
-from mpisim.core import philox
 from mpisim.core.arrays import FALLBACK, HOST, Arrays, in_host_memory, is_tensor, to_host
 from mpisim.core.lazy_rows import LazyRows
-from mpisim.core.ordered_sums import rounded
+from mpisim.core.numerics import philox
+from mpisim.core.numerics.sums import rounded
+from mpisim.core.protocols import Round
 from mpisim.core.rng import Draw, Streams, purpose_key
-from mpisim.core.round import Round
 from mpisim.wire.base import Message, Precision
 
 if TYPE_CHECKING:

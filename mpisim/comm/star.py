@@ -27,7 +27,7 @@ from mpisim.comm.network import LazyUpload, Network, Upload, compressed, receive
 from mpisim.compressors.base import Compressor
 from mpisim.core.arrays import HOST
 from mpisim.core.lazy_rows import blocks
-from mpisim.core.ordered_sums import add_rows, sum_blocks
+from mpisim.core.numerics.sums import add_rows, sum_blocks
 from mpisim.wire.base import Form, Message, Packed
 
 LENGTH_BITS = 32  # a message's length, sent only if the receiver cannot know it

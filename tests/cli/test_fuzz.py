@@ -52,7 +52,7 @@ def edited(content: bytes, changes) -> bytes:
 
 
 def reached(path):
-    """What `mpisim table` prints."""
+    """What `mpisim show` prints."""
     return cost_table(read_experiments([path]), [Target("grad_norm_sq", 1e-3)])
 
 
