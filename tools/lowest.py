@@ -21,9 +21,7 @@ def constraints(text: str) -> Iterator[str]:
     for line in dict.fromkeys(lines):
         found = REQUIREMENT.match(line)
         if found is None:
-            raise SystemExit(
-                f"lowest.py: {line!r} is not NAME >= VERSION[, < VERSION]"
-            )
+            raise SystemExit(f"lowest.py: {line!r} is not NAME >= VERSION[, < VERSION]")
         name, version = found.groups()
         yield f"{name}=={version}.*"
 

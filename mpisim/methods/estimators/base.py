@@ -18,9 +18,9 @@ from mpisim.core.schema import require
 from mpisim.core.state import Stateful
 from mpisim.methods.oracle import Oracle
 from mpisim.theory.cd_adam import Theorem64
-from mpisim.theory.complexity import Case, Guarantee
 from mpisim.theory.saq import Rate
 from mpisim.theory.setting import Setting, Step
+from mpisim.theory.tables import Case, Guarantee
 
 if TYPE_CHECKING:
     from mpisim.methods.method_table import Method

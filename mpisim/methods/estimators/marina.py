@@ -7,8 +7,8 @@ import numpy as np
 from mpisim.core.state import AtServer, PerWorker
 from mpisim.methods.estimators.base import Estimator, Theory, estimator, probability
 from mpisim.theory import stepsizes, tables
-from mpisim.theory.complexity import Case, Guarantee
 from mpisim.theory.setting import MarinaTheorem, Setting, Step
+from mpisim.theory.tables import Case, Guarantee
 
 
 class MarinaFamily(Estimator):

@@ -9,8 +9,8 @@ from mpisim.core.state import Shared
 from mpisim.methods.estimators.base import Theory, estimator
 from mpisim.methods.estimators.marina import MarinaFamily
 from mpisim.theory import stepsizes, tables
-from mpisim.theory.complexity import Case, Guarantee
 from mpisim.theory.setting import Setting, Step
+from mpisim.theory.tables import Case, Guarantee
 
 
 @estimator("pp-marina")
