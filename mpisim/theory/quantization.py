@@ -25,6 +25,7 @@ from mpisim.core.functions import power
 from mpisim.core.products import norm
 from mpisim.core.symmetric import eigvalsh
 
+Scheme = Literal["dcgd", "diana"]  # the method that steps are optimal for
 BlockRule = Literal["root", "stated", "bound", "fixed"]
 
 

@@ -8,7 +8,7 @@ from mpisim.core.tensors.philox import uniforms
 
 
 def levels(row: torch.Tensor, s: torch.Tensor | float, norms, starts, words) -> torch.Tensor:
-    """`mpisim.compressors.block_quant.round_steps` of one worker, (d,), float64.
+    """`mpisim.compressors.quantization.round_steps` of one worker, (d,), float64.
 
     norms : a float for each block of coordinates, starts[b] to starts[b+1] - 1; s : (d,), or one
     """
