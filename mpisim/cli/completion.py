@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from mpisim.core.extras import library
+from mpisim.core.errors import library
 
 SHELLS = {
     "bash": "mpisim completion bash > ~/.local/share/bash-completion/completions/mpisim",

@@ -13,8 +13,7 @@ from typing import NoReturn
 
 from mpisim.cli.parser import Parser
 from mpisim.comm import launcher
-from mpisim.core.errors import InputError, MpisimError
-from mpisim.core.nearest import meant
+from mpisim.core.errors import InputError, MpisimError, suggestion
 from mpisim.core.terminal import PrintableStream, one_line, open_standard_streams, report
 from mpisim.core.version import VERSION
 
@@ -90,7 +89,7 @@ def _parser(argv: list[str]) -> Parser:
     """The parser, with the arguments of the sub-command in ``argv`` only."""
     command = [word for word in argv if not word.startswith("-")][:1]
     if command == argv[:1] and not COMMANDS.keys() >= set(command):
-        known = f"{meant(command[0], COMMANDS)}known: {', '.join(COMMANDS)}"
+        known = f"{suggestion(command[0], COMMANDS)}known: {', '.join(COMMANDS)}"
         raise InputError(f"unknown command {command[0]!r}; {known}")
     return _with_arguments(command)
 

@@ -31,7 +31,7 @@ def add_out(parser: argparse.ArgumentParser) -> None:
 def figure(args: argparse.Namespace, argv: list[str]) -> int:
     """Draw OUT/NAME.png and .pdf, write OUT/NAME.claims.json, print the claims."""
     from mpisim.analysis.study import find
-    from mpisim.analysis.study.draw import draw, write_drawn
+    from mpisim.analysis.study.figure import draw, write_drawn
 
     print(write_drawn(draw(*find(args.name), args.logs), args.out))
     return 0

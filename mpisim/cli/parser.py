@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from mpisim.comm.launcher import launched
-from mpisim.core.cores import usable
 from mpisim.core.errors import InputError
+from mpisim.core.machine import usable_cores
 
 if TYPE_CHECKING:
     from mpisim.runs.sweep.points import Spread
@@ -96,7 +96,7 @@ def add_spread(parser: argparse.ArgumentParser) -> None:
 
 
 def _jobs(text: str) -> int:
-    number = len(usable()) if text == "auto" else int(text)
+    number = len(usable_cores()) if text == "auto" else int(text)
     if number < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not allowed; it must be at least 1 or auto")
     return number

@@ -94,7 +94,7 @@ def _study(args: argparse.Namespace, command: str, comm: MPI.Intracomm) -> int:
 def _whole(study: Study, args: argparse.Namespace, ranks: int) -> str:
     """The list of figures; with --record the page of its results, made again."""
     from mpisim.analysis.results import write_page
-    from mpisim.analysis.study.draw import overview
+    from mpisim.analysis.study.figure import overview
 
     if args.record:
         return str(write_page(study.folder))
@@ -107,7 +107,7 @@ def _figure(
     """Run what a figure lacks, draw it, and put it on record if asked to; code and text."""
     from mpisim.analysis.results import record
     from mpisim.analysis.study import Job
-    from mpisim.analysis.study.draw import draw, write_drawn
+    from mpisim.analysis.study.figure import draw, write_drawn
     from mpisim.comm.job import on_first
     from mpisim.runs.sweep.points import exit_code
 

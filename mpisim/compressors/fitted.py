@@ -9,7 +9,7 @@ import numpy as np
 
 from mpisim.compressors.base import WorkerRows, compressor
 from mpisim.compressors.quantization import Norm, Stepped, levels_or_saq
-from mpisim.core.products import norm
+from mpisim.core.numerics.sums import norm
 from mpisim.core.protocols import Uplink
 from mpisim.core.rng import Draw
 from mpisim.core.schema import require

@@ -102,9 +102,9 @@ def one_norms(v: np.ndarray, starts: np.ndarray) -> np.ndarray:
     """
     if isinstance(v, np.ndarray):
         return _one_norms(np.ascontiguousarray(v), starts)
-    from mpisim.core.tensors import norms
+    from mpisim.core.numerics import tensors
 
-    return to_host(norms.one_norms(v, starts), MESSAGE)
+    return to_host(tensors.one_norms(v, starts), MESSAGE)
 
 
 def rounded_norms(v: np.ndarray, starts: np.ndarray, order: str, wire: np.dtype) -> np.ndarray:
@@ -118,7 +118,7 @@ def rounded_norms(v: np.ndarray, starts: np.ndarray, order: str, wire: np.dtype)
         flat = out.reshape(-1)
         _rounded_norms(np.ascontiguousarray(v), starts, euclidean, flat, raw(flat))
         return out
-    from mpisim.core.tensors import norms
+    from mpisim.core.numerics import tensors
 
-    exact = (norms.two_norms if euclidean else norms.max_norms)(v, starts)
+    exact = (tensors.two_norms if euclidean else tensors.max_norms)(v, starts)
     return round_scales(to_host(exact, MESSAGE), wire, up=True)

@@ -8,9 +8,9 @@ from numba import njit
 from mpisim.compressors.base import Compressor, compressor
 from mpisim.compressors.deal import shuffle
 from mpisim.core.errors import InputError
-from mpisim.core.products import product
+from mpisim.core.numerics.eigen import eigvalsh
+from mpisim.core.numerics.sums import product
 from mpisim.core.rng import Draw
-from mpisim.core.symmetric import eigvalsh
 from mpisim.theory.compression import FLOAT_BITS
 from mpisim.wire.base import Message
 from mpisim.wire.values import SynthesisForm, Synthesized

@@ -240,8 +240,8 @@ def _levels_on_device(form: LevelsForm, norms: np.ndarray, v: Any, draw: Draw) -
     """The message with levels of ``v`` (m, d) for norms (m, B), rounded with the draw's words."""
     import torch
 
-    from mpisim.core.tensors import rounding
-    from mpisim.core.tensors.place import dtype_of
+    from mpisim.core.numerics import tensors
+    from mpisim.core.numerics.tensors import dtype_of
     from mpisim.wire.placed import level_type, steps
 
     levels = torch.empty(v.shape, dtype=dtype_of(level_type(form)), device=v.device)
@@ -249,7 +249,7 @@ def _levels_on_device(form: LevelsForm, norms: np.ndarray, v: Any, draw: Draw) -
     for i, row in enumerate(v):
         s = steps(form, i, v.device)
         words = draw.row_on(v.device, i, form.d)
-        levels[i] = rounding.levels(row, s, norms[i].astype(np.float64).tolist(), starts, words)
+        levels[i] = tensors.levels(row, s, norms[i].astype(np.float64).tolist(), starts, words)
     return pack_tensors(form, norms, levels)
 
 
@@ -257,9 +257,9 @@ def _exponents_on_device(form: ExponentsForm, v: Any, draw: Draw) -> Any:
     """The message with codes of ``v`` (m, d), rounded with the draw's words."""
     import torch
 
-    from mpisim.core.tensors import rounding
+    from mpisim.core.numerics import tensors
 
     codes = torch.empty(v.shape, dtype=torch.int16, device=v.device)
     for i, row in enumerate(v):
-        codes[i] = rounding.exponents(row, draw.row_on(v.device, i, form.d), NAN_CODE)
+        codes[i] = tensors.exponents(row, draw.row_on(v.device, i, form.d), NAN_CODE)
     return pack_tensors(form, codes)

@@ -9,11 +9,11 @@ from numba import njit
 
 from mpisim.compressors.base import Compressor, compressor
 from mpisim.core.lazy_rows import LazyRows, row_blocks
-from mpisim.core.products import add_gram, product
+from mpisim.core.numerics.eigen import eigh
+from mpisim.core.numerics.sums import add_gram, product
 from mpisim.core.protocols import Objective, Uplink
 from mpisim.core.rng import Draw
 from mpisim.core.schema import require
-from mpisim.core.symmetric import eigh
 from mpisim.theory.compression import FLOAT_BITS
 from mpisim.wire.base import Message, same
 from mpisim.wire.values import Factors, FactorsForm, Shapes, is_sent_itself

@@ -6,11 +6,11 @@ import numpy as np
 
 from mpisim.compressors.base import Compressor, WorkerRows, compressor
 from mpisim.core.lazy_rows import LazyRows
-from mpisim.core.ordered_sums import rounded
+from mpisim.core.numerics.select import largest
+from mpisim.core.numerics.sums import rounded
 from mpisim.core.protocols import Uplink
 from mpisim.core.rng import Draw
 from mpisim.core.schema import require
-from mpisim.core.select import largest
 from mpisim.theory import quantization as theory
 from mpisim.theory.compression import FLOAT_BITS
 from mpisim.wire.base import Message, same

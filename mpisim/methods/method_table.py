@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from math import inf
 from typing import Any, TypeVar, get_args
 
-from mpisim.core.errors import InputError
-from mpisim.core.nearest import meant
+from mpisim.core.errors import InputError, suggestion
 from mpisim.core.schema import build, check_type, choose, require
 from mpisim.methods.estimators import ESTIMATORS, Estimator, estimator
 from mpisim.methods.names import METHODS, Pair
@@ -100,7 +99,7 @@ def make_method(table: dict[str, Any]) -> Method:
     allowed = _keys(Method) | _keys(estimator_class) | _keys(optimizer_class)
     for key in table.keys() - allowed:
         known = ", ".join(sorted(allowed))
-        hint = meant(key, allowed)
+        hint = suggestion(key, allowed)
         raise InputError(f"method.{key}: unknown key for {name!r}; {hint}allowed here: {known}")
     table = {key: value for key, value in defaults.items() if key in allowed} | table
     halves = _half(estimator_class, table), _half(optimizer_class, table)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from mpisim.core.functions import power
+from mpisim.core.numerics.functions import power
 from mpisim.core.schema import require
 
 

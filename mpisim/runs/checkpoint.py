@@ -16,8 +16,8 @@ from typing import Any
 
 import h5py
 
-from mpisim.core.atomic_file import image, write_whole
 from mpisim.core.errors import InputError, OutputError
+from mpisim.core.files import image, write_whole
 from mpisim.runs.identity import require_same
 from mpisim.runs.log.journal import Mark
 from mpisim.runs.log.untrusted import DAMAGE

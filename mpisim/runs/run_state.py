@@ -18,7 +18,7 @@ from mpisim.comm.star import Star
 from mpisim.compressors.base import Compressor
 from mpisim.core.arrays import CHECKPOINT, is_tensor, to_host
 from mpisim.core.errors import InputError
-from mpisim.core.round import Round
+from mpisim.core.protocols import Round
 from mpisim.core.state import Stateful
 from mpisim.methods.estimators.base import Estimator
 from mpisim.methods.estimators.batches import batch_size
@@ -186,7 +186,6 @@ class RunState:
                 raise ValueError(f"has {title}.{name}, which is not declared")
             part.restore({n: self._unpacked(declared[n].place, saved[n]) for n in saved})
         star.ledger.restore(state["ledger"])
-        star.clock.reset()  # this start's set-up exchange repeats the one that was charged
         self.evaluator.restore(state)
         self.round.k, self.x = int(state["round"]), star.arrays.placed(state["x"], CHECKPOINT)
 

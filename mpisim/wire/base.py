@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 
 from mpisim.core.errors import WireError
-from mpisim.core.ordered_sums import ordered_sum
+from mpisim.core.numerics.sums import ordered_sum
 
 
 @dataclasses.dataclass(frozen=True)

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from mpisim.core.arrays import FALLBACK, KNOWN, MESSAGE, in_host_memory, to_device, to_host
-from mpisim.core.tensors.place import dtype_of
+from mpisim.core.numerics.tensors import dtype_of
 from mpisim.wire.base import TENSOR_PACKERS, Form, KernelMessage, Message, Packed
 from mpisim.wire.composed import Parts, PartsForm
 from mpisim.wire.exponents import Exponents, ExponentsForm

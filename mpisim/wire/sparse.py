@@ -119,7 +119,8 @@ class SeededForm(ValuesForm):
     def of_rows(cls, d: int, precision: Precision, rows: np.ndarray, scale: float) -> SeededForm:
         """The same number of coordinates for each worker: ``rows``, shape (workers, k), int64."""
         m, k = rows.shape
-        sizes, bits = same(m, k * precision.wire.itemsize), same(m, k * precision.bits)
+        size = k * precision.wire.itemsize
+        sizes, bits = same(m, size), same(m, 8 * size)
         return cls(d, m, precision, even_ptr(m, k), rows.reshape(-1), scale, sizes, bits)
 
     def take(self, v: np.ndarray | LazyRows) -> Seeded:

@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numba import njit
 
-from mpisim.core.ordered_sums import add_rows, rounded
+from mpisim.core.numerics.sums import add_rows, rounded
 from mpisim.wire.base import (
     Form,
     KernelMessage,

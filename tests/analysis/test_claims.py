@@ -17,16 +17,16 @@ from mpisim.analysis.claims import (
     larger_half,
     most,
     needed,
+    number,
     overview,
     read,
     state,
     table,
-    told_without,
     value_at,
+    with_alternative,
     write,
 )
-from mpisim.analysis.claims.reach import Reach
-from mpisim.analysis.claims.table import number
+from mpisim.analysis.claims.compare import Reach
 from mpisim.analysis.curves import GRADIENT, UNIFORM, Axis
 from mpisim.cli import main
 from mpisim.core.errors import InputError
@@ -236,10 +236,10 @@ def test_an_order():
 
 def test_what_the_start_changes_is_told(make):
     first, second = (compare("a", [make(rate)], [make(0.2)], ROUNDS) for rate in (0.1, 0.4))
-    told = told_without(first, second, "the first message")
+    told = with_alternative(first, second, "the first message")
     assert told.verdict is FAILS and "; without the first message: " in told.measured
     assert told.numbers["without_start"] == second.numbers
-    assert told_without(second, second, "").measured == second.measured
+    assert with_alternative(second, second, "").measured == second.measured
 
 
 def test_accuracy_at_the_uniform_iterate_comes_later(make):

@@ -123,7 +123,7 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
     def _to_device(self, data: Samples, mine: list[np.ndarray]) -> None:
         """Put the module there, and the samples of each worker, with the numbers ``mine``."""
         try:
-            from mpisim.core.tensors.place import Tensors
+            from mpisim.core.numerics.tensors import Tensors
             from mpisim.problems.torch.loading import model_of, require_sum, shards_of
         except ImportError:
             raise InputError(

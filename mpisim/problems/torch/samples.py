@@ -12,8 +12,8 @@ import numpy as np
 from mpisim.core.errors import InputError
 from mpisim.core.rng import Streams
 from mpisim.core.schema import choose
+from mpisim.problems.data.content import load_images, read_cifar
 from mpisim.problems.data.find import locate, missing
-from mpisim.problems.data.images import load_images, read_cifar
 
 CIFAR10_PART = ("cifar10_train_first4000.bin", "cifar10_test_first1000.bin")
 GENERATED = (4000, 1000)  # training and test images

@@ -13,8 +13,8 @@ from typing import Any
 import h5py
 import numpy as np
 
-from mpisim.core import toml
 from mpisim.core.errors import InputError
+from mpisim.core.schema import parse_toml
 from mpisim.runs.log.schema import SCHEMA_VERSION
 from mpisim.runs.log.untrusted import DAMAGE, members_of, opened, run_each, run_isolated
 
@@ -221,7 +221,7 @@ def _columns(path: Path, file: h5py.File, group: str) -> dict[str, h5py.Dataset]
 def _config(path: Path, text: str) -> dict[str, Any]:
     """The experiment; empty where the log has none."""
     try:
-        config = toml.loads(text, f"{path}: attribute config")
+        config = parse_toml(text, f"{path}: attribute config")
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path}: attribute config is not TOML: {error}") from None
     for table, keys in KEYS.items() if config else ():

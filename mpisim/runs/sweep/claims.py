@@ -17,9 +17,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from mpisim.core.atomic_file import write_json
 from mpisim.core.errors import OutputError
-from mpisim.core.file_lock import FileLock, Locked
+from mpisim.core.files import FileLock, Locked, write_json
 from mpisim.runs.signals import EXIT_CODES
 from mpisim.runs.sweep.points import Outcome, folder_lock
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from mpisim.comm.communicators import groups_of, meet, side_of
 from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError, MpisimError
-from mpisim.core.memory import available
+from mpisim.core.machine import available_memory
 from mpisim.core.schema import require
 from mpisim.runs.host import guarded, here
 from mpisim.runs.labels import Tables
@@ -129,7 +129,9 @@ def _run_in_groups(sweep: Sweep, works: Sequence[Work], size: int, comm: MPI.Int
         claims = on_first(side, lambda: stack.enter_context(new_claims(sweep.folder)))
         group, place = groups_of(comm, size)
         _require_shared(side, claims, place < groups)
-        leaders = [(here().machine, available())] if place < groups and group.rank == 0 else []
+        leaders = (
+            [(here().machine, available_memory())] if place < groups and group.rank == 0 else []
+        )
         free = share([leader for found in side.allgather(leaders) for leader in found])
         most, board = limits(works, groups, free), None
         if comm.rank == 0:
@@ -171,7 +173,7 @@ def _run_in_processes(sweep: Sweep, works: Sequence[Work], jobs: int) -> None:
     imported. If one fails, the others stop at the end of a round. Raises `SystemExit` with its code
     if it has reported an error, and `MpisimError` if it was killed.
     """
-    jobs, free = min(jobs, len(works)), available()
+    jobs, free = min(jobs, len(works)), available_memory()
     most, context = limits(works, jobs, free), multiprocessing.get_context("fork")
     say_what_fits(works, most, free)
     sweep.signals.go_on = GO_ON

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from mpisim.comm.communicators import on_subset, side_of
 from mpisim.comm.job import on_first, together
 from mpisim.core.errors import InputError
-from mpisim.core.file_lock import Locked
+from mpisim.core.files import Locked
 from mpisim.core.terminal import report
 from mpisim.runs.experiment import parse
 from mpisim.runs.log.writer import lock_of
@@ -94,7 +94,7 @@ class Sweep:
             end = run_rounds(setup, output, self.signals)
             status, reason = end.status, ""
             if status in STOPPED and comm.rank == 0:
-                report(self.signals.stopped(status, end.row.round, output.log))
+                report(self.signals.stopped(status, end.row["round"], output.log))
         control.Free()
         return Outcome(status, reason, monotonic() - start)
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from math import inf
 
-from mpisim.core.memory import gigabytes
+from mpisim.core.machine import gigabytes
 from mpisim.runs.experiment import Experiment, parse
 from mpisim.runs.preview import dimension
 from mpisim.runs.setup import problem_key

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from mpisim.comm.side_channel import worker_ranks
-from mpisim.core import toml
 from mpisim.core.errors import InputError
+from mpisim.core.schema import parse_toml
 from mpisim.runs import identity
 from mpisim.runs.experiment import Experiment, Run, parse
 from mpisim.runs.identity import config_digest, without_budget
@@ -149,7 +149,7 @@ class Earlier:
         self._logs: dict[str, list[Path]] = {}
         for path, found in attributes.items():
             try:
-                key = without_budget(toml.loads(found["config"], str(path)))
+                key = without_budget(parse_toml(found["config"], str(path)))
             except (InputError, *DAMAGE):
                 continue
             self._logs.setdefault(key, []).append(path)
@@ -159,7 +159,7 @@ class Earlier:
 
         Logs by the code that executes the experiment now come first.
         """
-        tables = toml.loads(experiment.to_toml(), "")
+        tables = parse_toml(experiment.to_toml(), "")
         logs = _readable(self._logs.get(without_budget(tables), []))
         fitting = [log for log in logs if _is_beginning(log, experiment.run)]
         code = identity.executed_by(experiment) if fitting else {}

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from mpisim.core.errors import InputError
+from mpisim.core.protocols import Round
 from mpisim.core.rng import Draw, Streams
-from mpisim.core.round import Round
 from mpisim.problems.torch import samples
 from mpisim.problems.torch.samples import SAMPLES, Samples
 from mpisim.runs.experiment import parse
