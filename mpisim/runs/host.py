@@ -33,7 +33,7 @@ def guarded(body: Callable[..., int]) -> int:
 
 
 def info_text() -> str:
-    """The text of `mpisim info`: what a bug report should contain, one item in each line."""
+    """The text of `mpisim --info`: what a bug report should contain, one item in each line."""
     cache_path = cache_folder()
     existing = next((p for p in (cache_path, *cache_path.parents) if p.exists()), cache_path)
     writable = "" if os.access(existing, os.W_OK) else " (cannot be written)"

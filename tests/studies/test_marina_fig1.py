@@ -175,23 +175,23 @@ def test_figure(folder):
 
 def test_commands(folder, tmp_path, capsys):
     out = tmp_path / "figures"
-    assert main(["figure", "marina-fig1", "--logs", str(folder), "--out", str(out)]) == 0
+    assert main(["study", "--draw", "marina-fig1", "--logs", str(folder), "--out", str(out)]) == 0
     said = capsys.readouterr().out
     for suffix in (".png", ".pdf"):
         assert (out / f"marina-fig1{suffix}").stat().st_size > 10_000
     claims = json.loads((out / "marina-fig1.claims.json").read_text())
     hold = sum(claim["verdict"] == "holds" for claim in claims)
     assert f"marina-fig1: {hold} hold, " in said
-    assert main(["claims", str(out)]) == 0
+    assert main(["study", "--claims", str(out)]) == 0
     assert capsys.readouterr().out.startswith(f"marina: {hold} hold, ")
 
 
 def test_bad_commands(tmp_path, capsys):
-    assert main(["figure", "marina-fig9"]) == 2
+    assert main(["study", "--draw", "marina-fig9"]) == 2
     assert re.search("known: .*marina-fig1, marina-fig2", capsys.readouterr().err)
-    assert main(["figure", "marina-fig1", "--logs", str(tmp_path)]) == 2
+    assert main(["study", "--draw", "marina-fig1", "--logs", str(tmp_path)]) == 2
     assert "no complete log" in capsys.readouterr().err
-    assert main(["claims", str(tmp_path)]) == 2
+    assert main(["study", "--claims", str(tmp_path)]) == 2
 
 
 def test_the_last_sweep_says_what_is_drawn(folder):
