@@ -93,7 +93,7 @@ def test_a_figure_goes_on_record_at_two_scales(tmp_path, monkeypatch, capsys):
     assert main(["study", "papers/mine", "--record"]) == 0
     assert (folder / "README.md").read_text() == page
     capsys.readouterr()
-    assert main(["claims", "papers/mine/results", "figures"]) == 0
+    assert main(["study", "--claims", "papers/mine/results", "figures"]) == 0
     heads = [line for line in capsys.readouterr().out.splitlines() if line.startswith("mine")]
     assert [head.partition(":")[0] for head in heads] == ["mine, quick", "mine, paper", "mine"]
 
@@ -103,7 +103,7 @@ def test_what_cannot_be_recorded_is_one_line(tmp_path, monkeypatch, capsys, stud
         (["study", ".", "--record"], "--record: . holds studies; name one of them"),
         (["study", "mine", "--record"], "mine/results: nothing is on record; `mpisim study mine F"),
         (["study", "mine", "--record", "--ranks"], "--ranks: not allowed with argument --record"),
-        (["claims", "mine/results"], "mine/results: no *.claims.json there"),
+        (["study", "--claims", "mine/results"], "mine/results: no *.claims.json there"),
     ):
         assert main(words) == 2
         assert said in capsys.readouterr().err

@@ -14,7 +14,7 @@ from mpisim.analysis.study.figure import Figure, Study
 from mpisim.core.errors import InputError, OutputError, import_failure
 
 FILE = "figures.py"
-STUDIES = Path("run")  # where `mpisim figure` and make look for studies
+STUDIES = Path("run")  # where `mpisim study --draw` and make look for studies
 ROOT = Path(__file__).resolve().parents[3]  # the repository, where mpisim runs from one
 
 

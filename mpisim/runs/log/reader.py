@@ -245,7 +245,7 @@ def _why(path: Path, error: BaseException) -> str:
     if isinstance(error, FileNotFoundError):
         return "no such log"
     if isinstance(error, IsADirectoryError):
-        return "is a folder, not a log; `mpisim list` lists the runs of a folder"
+        return "is a folder, not a log; `mpisim show` lists the runs of a folder"
     if isinstance(error, PermissionError):  # HDF5's message has several lines
         return f"cannot be read: {os.strerror(error.errno or 0)}"
     message = " ".join(str(error).split())

@@ -120,7 +120,7 @@ def bad_config(path):
         (lambda path: None, "no such log"),
         (
             lambda path: path.mkdir(),
-            "is a folder, not a log; `mpisim list` lists the runs of a folder",
+            "is a folder, not a log; `mpisim show` lists the runs of a folder",
         ),
         (lambda path: path.touch(), "the file is empty"),
         (text_file, "not an HDF5 file"),
