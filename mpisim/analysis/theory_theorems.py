@@ -154,7 +154,8 @@ def cd_adam(setup: Setup, method: Method, case: Case) -> Iterator[str]:
     """
     title = "CD-Adam paper, Theorem 6.4"
     try:
-        theorem = setup.estimator.theorem_64(case, method)
+        plain = not method.schedule.at and not method.weight_decay
+        theorem = setup.estimator.theorem_64(case, method.optimizer, plain)
     except InputError as error:
         yield f"{title}\n  none: {error}"
         return

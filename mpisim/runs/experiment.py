@@ -26,8 +26,7 @@ from mpisim.core.schema import (
     require,
     require_plain,
 )
-from mpisim.methods.method_table import Method, make_method
-from mpisim.methods.names import UNCOMPRESSED
+from mpisim.methods.method_table import UNCOMPRESSED, Method, make_method
 from mpisim.problems import PROBLEMS
 from mpisim.problems.base import Problem
 from mpisim.runs import plugins

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mpisim.methods.estimators.base import Estimator
-from mpisim.methods.names import METHODS
+from mpisim.methods.method_table import METHODS
 from mpisim.runs.experiment import Experiment
 
 Tables = dict[str, Any]

@@ -12,7 +12,7 @@ from mpi4py import MPI
 
 from mpisim.core import imports
 from mpisim.core.errors import InputError
-from mpisim.methods.names import METHODS, UNCOMPRESSED
+from mpisim.methods.method_table import METHODS, UNCOMPRESSED
 from mpisim.runs import identity, plugins
 from mpisim.runs.experiment import parse
 from mpisim.runs.loop import run_rounds
