@@ -44,7 +44,7 @@ FRAMING = {"--framing": "add framing to payload bits: headers, lengths and paddi
 
 
 def arguments(
-    parser: argparse.ArgumentParser, forms: Mapping[str, str], **more: Mapping[str, Any]
+    parser: argparse._ActionsContainer, forms: Mapping[str, str], **more: Mapping[str, Any]
 ) -> None:
     """Add arguments from their forms and helps.
 

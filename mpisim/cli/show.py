@@ -62,8 +62,8 @@ def add_export(parser: argparse.ArgumentParser) -> None:
 def _add_forms(parser: argparse.ArgumentParser, forms: Mapping[str, str]) -> None:
     group = parser.add_mutually_exclusive_group()
     for flag, text in forms.items():
-        how = {"action": "store_const", "dest": "form", "const": flag.strip("-"), "help": text}
-        group.add_argument(flag, **how)
+        form = flag.strip("-")
+        group.add_argument(flag, action="store_const", dest="form", const=form, help=text)
 
 
 def show_command(args: argparse.Namespace, argv: list[str]) -> int:
