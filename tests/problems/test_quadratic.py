@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
-from mpisim.compressors.groups import labels as compressor_labels
+from mpisim.compressors.permutation import labels as compressor_labels
 from mpisim.core.errors import InputError
 from mpisim.core.numerics.select import BLOCK, FEW, largest
 from mpisim.core.rng import Streams

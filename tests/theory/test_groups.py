@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mpisim.compressors import make
-from mpisim.compressors.groups import labels
+from mpisim.compressors.permutation import labels
 from mpisim.problems.quadratic import Quadratic
 from mpisim.theory import stepsizes
 from mpisim.theory.compression import Groups
