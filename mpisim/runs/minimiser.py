@@ -22,7 +22,7 @@ from mpisim.core.numerics.eigen import eigh
 from mpisim.core.numerics.lanes import dot
 from mpisim.core.numerics.sums import norm, subtract_rows, times_vector
 from mpisim.core.protocols import Collective, Matrices, Objective
-from mpisim.theory.collective import from_first, mean, mean_matrix
+from mpisim.theory.smoothness import from_first, mean, mean_matrix
 
 DENSE_LIMIT = 1500
 
