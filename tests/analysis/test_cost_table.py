@@ -15,7 +15,7 @@ from mpisim.analysis.link_model import parse as links
 from mpisim.cli import main
 from mpisim.compressors import COMPRESSORS
 from mpisim.core.errors import InputError
-from mpisim.methods.names import METHODS
+from mpisim.methods.method_table import METHODS
 from mpisim.problems import PROBLEMS
 from mpisim.runs.labels import PARAMETERS
 from mpisim.runs.log.reader import read

@@ -11,7 +11,7 @@ import pytest
 from mpisim.comm.communicators import OneProcess
 from mpisim.core import arrays
 from mpisim.core.arrays import CHECKPOINT, COPIES, EVALUATION, KNOWN, MESSAGE
-from mpisim.methods.names import METHODS
+from mpisim.methods.method_table import METHODS
 from mpisim.problems import PROBLEMS
 from mpisim.problems.base import problem
 from mpisim.problems.linear_models import NonconvexLoss

@@ -12,7 +12,7 @@ from mpi4py import MPI
 
 from mpisim.core import imports
 from mpisim.core.errors import InputError
-from mpisim.methods.names import METHODS, UNCOMPRESSED
+from mpisim.methods.method_table import METHODS, UNCOMPRESSED
 from mpisim.runs import identity, plugins
 from mpisim.runs.experiment import parse
 from mpisim.runs.loop import run_rounds
@@ -126,7 +126,7 @@ def test_an_edit_shows_in_its_module_only(tmp_path, monkeypatch):
 PLUGIN = """
 from {helper} import scale
 from mpisim import Compressor, compressor
-from mpisim.compressors.identity import Identity
+from mpisim.compressors.base import Identity
 
 @compressor("{name}")
 class Mine(Identity):

@@ -11,7 +11,7 @@ import pytest
 
 from mpisim.cli import main
 from mpisim.core.schema import build
-from mpisim.methods.names import METHODS
+from mpisim.methods.method_table import METHODS
 from mpisim.problems import PROBLEMS
 from mpisim.testing import assert_all, check, plugins, problem_checks
 

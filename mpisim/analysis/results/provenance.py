@@ -14,7 +14,7 @@ from mpisim.analysis.study.logs import swept_logs
 from mpisim.analysis.study.source import Measurement
 from mpisim.core.imports import PACKAGE
 from mpisim.core.numerics import processor
-from mpisim.methods.names import METHODS
+from mpisim.methods.method_table import METHODS
 from mpisim.runs.host import commit, is_committed, provenance
 from mpisim.runs.labels import Tables, flatten
 from mpisim.runs.log.reader import Log
