@@ -75,7 +75,7 @@ $(STAMP): setup.cfg pyproject.toml tools/configure_mpi.py
 	@.venv/bin/python tools/configure_mpi.py
 	@$(ENV) && .venv/bin/python -c 'import mpi4py.MPI' 2>/dev/null || \
 	  { echo "make: .venv/bin/python cannot import mpi4py.MPI (MPI=$(MPI)); see docs/install.md" >&2; exit 2; }
-	@$(ENV) && .venv/bin/python -m mpisim info
+	@$(ENV) && .venv/bin/python -m mpisim --info
 	@$(ENV) && .venv/bin/python tools/warm_up.py
 	@echo $(MPI) > .venv/.mpi && touch $@
 
@@ -153,7 +153,7 @@ torch-cpu: $(STAMP) ## install PyTorch without CUDA, if there is none: `make tes
 	@touch $@
 
 claims: $(STAMP) ## what the figures drawn so far say of the papers' claims
-	@.venv/bin/python -m mpisim claims
+	@.venv/bin/python -m mpisim study --claims
 
 gallery: $(STAMP) ## write docs/studies/gallery.md from the results on record in run/*/results
 	@.venv/bin/python -m tools.gallery

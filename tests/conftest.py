@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mpisim.core import kernel_cache
+from mpisim.core.numerics import kernel_cache
 from mpisim.problems.data.find import available
 
 pytest_plugins = ["tests.handmade_logs"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mpisim.methods.names import METHODS
+from mpisim.methods.method_table import METHODS
 from mpisim.testing import differences
 from tests.helpers import table
 

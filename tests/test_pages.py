@@ -11,7 +11,7 @@ import pytest
 from mpisim.cli.entry import COMMANDS
 from mpisim.compressors import COMPRESSORS
 from mpisim.methods.estimators import ESTIMATORS
-from mpisim.methods.names import METHODS
+from mpisim.methods.method_table import METHODS
 from mpisim.problems import PROBLEMS
 from mpisim.runs.log.schema import columns
 from mpisim.runs.metrics import METRICS

@@ -23,7 +23,7 @@ from mpisim.analysis.results import (
     scales_of,
     write_page,
 )
-from mpisim.core.atomic_file import write_whole
+from mpisim.core.files import write_whole
 
 ROOT = Path(__file__).resolve().parents[1]
 GALLERY, STUDIES = Path("docs/studies/gallery.md"), Path("run")

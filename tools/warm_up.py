@@ -20,7 +20,7 @@ from typing import Any
 import mpisim
 from mpisim.compressors.base import COMPRESSORS
 from mpisim.methods.estimators import ESTIMATORS
-from mpisim.methods.names import METHODS, UNCOMPRESSED
+from mpisim.methods.method_table import METHODS, UNCOMPRESSED
 from mpisim.methods.optimizers import OPTIMIZERS
 from mpisim.problems.data.sample import write_sample
 from mpisim.runs.experiment import PROBLEMS

@@ -9,8 +9,7 @@ from scipy import sparse
 
 from benchmarks.peers import loops
 from mpisim.problems.data.find import available
-from mpisim.problems.data.prepared import DataOptions, prepare
-from mpisim.problems.data.shards import load_shards
+from mpisim.problems.data.prepared import DataOptions, load_shards, prepare
 
 K, LEVELS, L2, P, ALPHA = 10, 1, 1e-3, 0.08, 0.1
 MARINA, DIANA = "MARINA + RandK-10", "DIANA + QSGD"

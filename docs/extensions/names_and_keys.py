@@ -19,8 +19,7 @@ from mpisim.analysis.formatting import markdown as table
 from mpisim.compressors import COMPRESSORS
 from mpisim.core.schema import describe
 from mpisim.methods.estimators import ESTIMATORS
-from mpisim.methods.method_table import Method
-from mpisim.methods.names import METHODS, Pair
+from mpisim.methods.method_table import METHODS, Method, Pair
 from mpisim.methods.optimizers import OPTIMIZERS
 from mpisim.problems import PROBLEMS
 from mpisim.problems.glm import Glm

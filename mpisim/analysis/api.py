@@ -12,7 +12,7 @@ from mpisim.analysis.curves import SENT
 from mpisim.analysis.log_files import PathLike
 from mpisim.analysis.plot import check_output, draw, save
 from mpisim.analysis.rows import all_rows
-from mpisim.core.extras import library
+from mpisim.core.errors import library
 from mpisim.runs.log.reader import Log
 
 
@@ -88,7 +88,7 @@ def table(
 
 def guarantees(experiment: Any, epsilon: float = 1e-2, comm: Any = None) -> str:
     """What the theorems say of an experiment: what ``mpisim theory`` prints. Collective."""
-    from mpisim.analysis.guarantees.report import report
+    from mpisim.analysis.theory_report import report
     from mpisim.comm.communicators import all_ranks
 
     return report(experiment, epsilon, comm or all_ranks())

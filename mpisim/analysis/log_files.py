@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from mpisim.core import toml
-from mpisim.core.atomic_file import make_folder, write_whole
 from mpisim.core.errors import InputError
+from mpisim.core.files import make_folder, write_whole
+from mpisim.core.schema import parse_toml
 from mpisim.core.terminal import one_line, report
 from mpisim.runs.labels import flatten, varying
 from mpisim.runs.log.reader import Log, read_each
@@ -113,7 +113,7 @@ def _experiment(log: Path) -> dict[str, Any]:
     """The flat experiment of a log; empty where it cannot be read."""
     try:
         with opened(log) as file:
-            return flatten(toml.loads(str(file.attrs["config"]), str(log)))
+            return flatten(parse_toml(str(file.attrs["config"]), str(log)))
     except (InputError, *DAMAGE):
         return {}
 

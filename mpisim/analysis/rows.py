@@ -9,8 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mpisim.analysis import formatting
-from mpisim.core.errors import InputError
-from mpisim.core.extras import library
+from mpisim.core.errors import InputError, library
 from mpisim.runs.log.reader import DERIVED, Log
 
 Rows = dict[str, np.ndarray]

@@ -12,7 +12,7 @@ from typing import Any
 from mpisim.analysis import labels, remarks
 from mpisim.analysis.curves import Axis
 from mpisim.analysis.formatting import pairs
-from mpisim.analysis.results.settings import settings, several, told
+from mpisim.analysis.results.provenance import settings, several, told
 from mpisim.analysis.run_groups import RunGroup
 from mpisim.core.errors import InputError
 from mpisim.core.schema import choose

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from mpisim.core.errors import InputError
-from mpisim.core.extras import library
+from mpisim.core.errors import InputError, library
 
 # The colours of Okabe and Ito, distinct for readers with any colour vision, without the yellow,
 # which is too pale on white.

@@ -11,8 +11,8 @@ import numpy as np
 
 from mpisim.analysis.curves import Axis
 from mpisim.analysis.run_groups import IGNORED, groups_of, once, require_alike
-from mpisim.core.atomic_file import write_json
 from mpisim.core.errors import InputError
+from mpisim.core.files import write_json
 from mpisim.core.schema import choose
 from mpisim.runs.labels import differences, flatten
 from mpisim.runs.log.reader import Log, damaged, read_experiments

@@ -12,8 +12,7 @@ from mpisim.core.errors import InputError
 from mpisim.problems.data import arrange, libsvm
 from mpisim.problems.data import fetch as fetching
 from mpisim.problems.data.content import read_content, sha256, verify
-from mpisim.problems.data.find import find, find_file
-from mpisim.problems.data.registry import DataFile, Dataset, lookup, registry
+from mpisim.problems.data.find import DataFile, Dataset, find, find_file, lookup, registry
 from mpisim.problems.data.sample import write_sample
 
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import os
 import pkgutil
 import signal
 import sys
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from pathlib import Path
 from typing import NoReturn
 
 from mpisim.cli.parser import Parser
 from mpisim.comm import launcher
-from mpisim.core.errors import InputError, MpisimError
-from mpisim.core.nearest import meant
+from mpisim.core.errors import InputError, MpisimError, library, suggestion
 from mpisim.core.terminal import PrintableStream, one_line, open_standard_streams, report
 from mpisim.core.version import VERSION
 
@@ -22,23 +23,31 @@ from mpisim.core.version import VERSION
 COMMANDS = {
     "run": ("run:add", "run an experiment, with or without mpirun in front"),
     "sweep": ("sweep:add", "run the missing points of a grid"),
-    "tune": ("tune:add", "run a grid of step sizes and pick the best"),
+    "tune": ("sweep:add_tune", "run a grid of step sizes and pick the best"),
     "theory": ("theory:add", "print what the theorems say about an experiment"),
-    "plot": ("plot:add", "draw curves from logs"),
-    "show": ("show:add", "print the settings, last values, bits and seconds by phase of a log"),
-    "list": ("list:add", "list the runs of a folder: what varies, status, last values"),
-    "table": ("table:add", "print the rounds, bits and seconds that runs need to reach a target"),
-    "export": ("export:add", "write the rows of logs as CSV or Parquet"),
-    "report": ("report:add", "write a page for the browser about the runs of a folder"),
+    "show": ("show:add", "print logs: one log, the runs of a folder, or the cost of a target"),
+    "plot": ("plot:add", "draw logs: a figure, or a page for the browser"),
+    "export": ("show:add_export", "write the rows of logs as CSV or Parquet"),
     "verify": ("verify:add", "check a log; with --rerun, repeat its run"),
-    "study": ("study:add", "list, run and draw the figures of a study"),
+    "study": ("study:add", "list, run and draw the figures of a study; print its claims"),
     "new": ("new:add", "make a compressor, estimator, problem or study from a template"),
     "check": ("check:add", "check what a plugin registers: constants, messages, gradients, runs"),
-    "figure": ("figure:add", "draw a figure of a study from its logs"),
-    "claims": ("claims:add", "print the verdicts on the claims of figures"),
     "data": ("data:add", "list, describe, fetch or generate data sets"),
-    "info": ("info:add", "print versions, MPI, threads and cores of this installation"),
-    "completion": ("completion:add", "print a script that completes commands in bash, zsh or tcsh"),
+}
+# Commands of mpisim 1.0, with what they are now. They go with the next version.
+RENAMED = {
+    "list": ("show",),
+    "table": ("show",),
+    "report": ("plot",),
+    "figure": ("study", "--draw"),
+    "claims": ("study", "--claims"),
+    "info": ("--info",),
+    "completion": ("--completion",),
+}
+SHELLS = {
+    "bash": "mpisim --completion bash > ~/.local/share/bash-completion/completions/mpisim",
+    "zsh": "mpisim --completion zsh > ~/.zfunc/_mpisim, with ~/.zfunc in fpath",
+    "tcsh": "mpisim --completion tcsh > ~/.mpisim.tcsh, which ~/.tcshrc sources",
 }
 REPORT_SECONDS = 1.0  # that rank 0 has to report an error before mpirun ends it for others
 
@@ -49,6 +58,7 @@ def main(argv: list[str] | None = None) -> int:
     output = PrintableStream(sys.stdout)
     with contextlib.redirect_stdout(output):  # type: ignore[type-var]
         try:
+            argv = _renamed(argv)
             args = _parser(argv).parse_args(argv)
             code = args.command(args, argv)
         except MpisimError as error:
@@ -81,23 +91,23 @@ def _report(message: str) -> None:
         time.sleep(REPORT_SECONDS)
 
 
-def whole_parser() -> Parser:
-    """The parser, with the arguments of all sub-commands."""
-    return _with_arguments(COMMANDS)
+def _renamed(argv: list[str]) -> list[str]:
+    """The command line in today's words, with a line about them on standard error."""
+    if not argv or argv[0] not in RENAMED:
+        return argv
+    words = RENAMED[argv[0]]
+    if launcher.rank() == 0:
+        report(f"mpisim: `mpisim {argv[0]}` is now `mpisim {' '.join(words)}`")
+    return [*words, *argv[1:]]
 
 
 def _parser(argv: list[str]) -> Parser:
     """The parser, with the arguments of the sub-command in ``argv`` only."""
     command = [word for word in argv if not word.startswith("-")][:1]
     if command == argv[:1] and not COMMANDS.keys() >= set(command):
-        known = f"{meant(command[0], COMMANDS)}known: {', '.join(COMMANDS)}"
+        known = f"{suggestion(command[0], COMMANDS)}known: {', '.join(COMMANDS)}"
         raise InputError(f"unknown command {command[0]!r}; {known}")
     return _with_arguments(command)
-
-
-def sentence(text: str) -> str:
-    """A line of help as a sentence."""
-    return f"{text[0].upper()}{text[1:]}."
 
 
 def _with_arguments(chosen: Collection[str]) -> Parser:
@@ -105,9 +115,63 @@ def _with_arguments(chosen: Collection[str]) -> Parser:
         prog="mpisim", description="Compressed distributed optimisation on MPI, with real bits."
     )
     parser.add_argument("--version", action="version", version=f"mpisim {VERSION}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(metavar="COMMAND")
     for name, (place, text) in COMMANDS.items():
-        command = commands.add_parser(name, help=text, description=sentence(text))
+        sentence = f"{text[0].upper()}{text[1:]}."
+        command = commands.add_parser(name, help=text, description=sentence)
         if name in chosen:
             pkgutil.resolve_name(f"mpisim.cli.{place}")(command)
+    parser.add_argument(
+        "--info",
+        action="store_const",
+        dest="command",
+        const=_info,
+        default=lambda *_: parser.error("the following arguments are required: COMMAND"),
+        help="print versions, MPI, threads and cores of this installation",
+    )
+    parser.add_argument(
+        "--completion",
+        metavar="|".join(SHELLS),
+        dest="command",
+        type=_completion,
+        help="print a script that completes commands, flags and files: "
+        + "; ".join(SHELLS.values()),
+    )
     return parser
+
+
+def _info(args: argparse.Namespace, argv: list[str]) -> int:
+    from mpisim.runs.host import info_text
+
+    print(info_text())
+    return 0
+
+
+def _completion(shell: str) -> Callable[..., int]:
+    """The command that prints the script of a shell, made from the parsers of all sub-commands."""
+    if shell not in SHELLS:
+        raise argparse.ArgumentTypeError(
+            f"{shell!r} is not allowed; it must be {', '.join(SHELLS)}"
+        )
+
+    def command(args: argparse.Namespace, argv: list[str]) -> int:
+        shtab = library("shtab", "completion", "mpisim --completion")
+        parser = _with_arguments(COMMANDS)
+        _name_files(parser, shtab.FILE)
+        print(shtab.complete(parser, shell))
+        return 0
+
+    return command
+
+
+def _name_files(parser: argparse.ArgumentParser, files: dict[str, str]) -> None:
+    """Say which arguments are files, in a parser and those of its sub-commands."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for inner in action.choices.values():
+                _name_files(inner, files)
+            continue
+        if action.choices is not None:
+            action.choices = list(action.choices)  # shtab takes a dict for sub-commands
+        if action.type is Path or action.dest in ("plugin", "plugins"):
+            action.complete = files  # type: ignore[attr-defined]

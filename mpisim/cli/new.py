@@ -54,7 +54,7 @@ def new_plugin(args: argparse.Namespace, argv: list[str]) -> int:
 
 def new_study(args: argparse.Namespace, argv: list[str]) -> int:
     """Run ``mpisim new study``."""
-    from mpisim.analysis.study.new import create
+    from mpisim.analysis.study.load import create
 
     for path in create(args.folder):
         print(path)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from mpisim.comm.launcher import launched
-from mpisim.core.cores import usable
 from mpisim.core.errors import InputError
+from mpisim.core.machine import usable_cores
 
 if TYPE_CHECKING:
     from mpisim.runs.sweep.points import Spread
@@ -59,12 +59,21 @@ def add_logs(parser: argparse.ArgumentParser) -> None:
 
 def add_framing(parser: argparse.ArgumentParser) -> None:
     """Add --framing."""
-    parser.add_argument(
-        "--framing",
-        action="store_true",
-        default=None,
-        help="add framing to payload bits: headers, lengths and padding",
-    )
+    text = "add framing to payload bits: headers, lengths and padding"
+    parser.add_argument("--framing", action="store_true", default=None, help=text)
+
+
+def add_target(parser: argparse.ArgumentParser, help: str) -> None:
+    """Add --target."""
+    parser.add_argument("--target", metavar="COLUMN=LEVEL", action="append", default=[], help=help)
+
+
+def refuse(args: argparse.Namespace, names: Iterable[str], where: str) -> None:
+    """`InputError` for the first of these options that was given: it has no meaning ``where``."""
+    for name in names:
+        if getattr(args, name):
+            flag = getattr(args, name) if name == "form" else name.replace("_", "-")
+            raise InputError(f"--{flag}: is not allowed {where}")
 
 
 def add_plugin(parser: argparse.ArgumentParser) -> None:
@@ -96,7 +105,7 @@ def add_spread(parser: argparse.ArgumentParser) -> None:
 
 
 def _jobs(text: str) -> int:
-    number = len(usable()) if text == "auto" else int(text)
+    number = len(usable_cores()) if text == "auto" else int(text)
     if number < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not allowed; it must be at least 1 or auto")
     return number
@@ -153,6 +162,6 @@ def require_mpi() -> None:
         from mpi4py import MPI  # noqa: F401
     except (ImportError, RuntimeError, OSError) as error:
         raise InputError(
-            f"MPI cannot be loaded: {error}; allowed: an installation that `mpisim info` finds, see"
+            f"MPI cannot be loaded: {error}; allowed: one that `mpisim --info` finds, see"
             " docs/install.md"
         ) from None

@@ -1,4 +1,4 @@
-"""The sub-command `mpisim plot`."""
+"""The sub-command `mpisim plot`: a figure, or with --out FILE.html a page for the browser."""
 
 from __future__ import annotations
 
@@ -6,85 +6,80 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from mpisim.cli.parser import add_framing, add_logs
+from mpisim.cli.parser import add_framing, add_logs, add_target, refuse
 from mpisim.core.errors import InputError
 
-OF_CURVES = ("x", "y", "network", "linear_x", "linear_y", "all_workers", "framing")
+PAGE = ".html"
+NETWORKS = ("10mbit", "100mbit", "1gbit")  # of a page
 OF_AXES = ("xlim", "ylim", "xlabel", "ylabel")
+OF_PLAIN_CURVES = ("x", "y", "linear_x", "linear_y", "all_workers", "framing", *OF_AXES)
+OF_CURVES = (*OF_PLAIN_CURVES, "network")
+OF_FIGURES = (*OF_PLAIN_CURVES, "size", "svg", "breakdown")
 ABOUT = (
     "Draw curves from logs. Runs that differ only in the seed make one curve: the mean of log y"
     " over the seeds, with a band of one sample standard deviation of log y on each side. With"
-    " --linear-y mean and band are those of y. A single run has no band."
+    " --linear-y mean and band are those of y. A single run has no band. With --out FILE.html"
+    " write a page that needs no network: curves over rounds, bits, measured and modelled seconds,"
+    " settings, tables, seconds by phase, provenance. It has the logs of a folder and of the"
+    " folders in it."
 )
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.description = ABOUT
     add_logs(parser)
-    parser.add_argument(
-        "--x",
-        metavar="COLUMN",
-        help="draw over this column of the logs, seconds or bits_total (default: bits_up)",
-    )
-    parser.add_argument("--y", metavar="COLUMN", help="draw this column (default: grad_norm_sq)")
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "-o",
         "--out",
         "--output",
         metavar="FILE",
-        dest="output",
         type=Path,
         required=True,
-        help="write the figure here: .png, .pdf or .svg",
+        help="write the figure here: .png, .pdf or .svg; or a page: .html",
     )
-    parser.add_argument("--svg", action="store_true", help="also write the figure as .svg")
-    parser.add_argument(
+    add("--svg", action="store_true", help="also write the figure as .svg")
+    add(
+        "--x",
+        metavar="COLUMN",
+        help="draw over this column, seconds or bits_total (default: bits_up)",
+    )
+    add("--y", metavar="COLUMN", help="draw this column (default: grad_norm_sq)")
+    add(
         "--network",
         metavar="RATE,LATENCY",
-        help="draw over seconds modelled for a network: 100mbit,1ms; see docs/how-to/netlab.md",
+        action="append",
+        help="draw over seconds modelled for a network: 100mbit,1ms; see docs/how-to/netlab.md; for"
+        f" a page repeatable (default: {', '.join(NETWORKS)})",
     )
-    parser.add_argument(
-        "--breakdown",
-        action="store_true",
-        help="draw bars instead of curves: the seconds of a round by phase",
+    add_target(
+        parser,
+        "for a page: count costs until this, as `mpisim show` does; repeatable (default: powers of"
+        " ten of grad_norm_sq)",
     )
-    _add_axes(parser)
-    _add_frame(parser)
-    parser.set_defaults(command=plot_command)
-
-
-def _add_axes(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--linear-x", action="store_true", default=None, help="use a linear x axis")
-    parser.add_argument("--linear-y", action="store_true", default=None, help="use a linear y axis")
-    parser.add_argument(
+    add("--breakdown", action="store_true", help="draw bars: the seconds of a round by phase")
+    add("--linear-x", action="store_true", default=None, help="use a linear x axis")
+    add("--linear-y", action="store_true", default=None, help="use a linear y axis")
+    add(
         "--all-workers",
         action="store_true",
         default=None,
         help="sum bits and gradients over workers, instead of showing them per worker",
     )
     add_framing(parser)
-
-
-def _add_frame(parser: argparse.ArgumentParser) -> None:
-    """Add what `mpisim.analysis.frame` holds."""
     for axis in "xy":
-        parser.add_argument(
-            f"--{axis}lim",
-            metavar=("LOW", "HIGH"),
-            nargs=2,
-            type=_limit,
-            help=f"limit the {axis} axis; auto leaves a side to the data",
-        )
-    for axis in "xy":
-        parser.add_argument(f"--{axis}label", metavar="TEXT", help=f"label the {axis} axis")
-    parser.add_argument("--title", help="set the title (default: what the logs share)")
-    parser.add_argument(
+        limits = f"limit the {axis} axis; auto leaves a side to the data"
+        add(f"--{axis}lim", metavar=("LOW", "HIGH"), nargs=2, type=_limit, help=limits)
+        add(f"--{axis}label", metavar="TEXT", help=f"label the {axis} axis")
+    add("--title", help="set the title (default: what the logs share; of a page, the folder)")
+    add(
         "--size",
         metavar=("WIDTH", "HEIGHT"),
         nargs=2,
         type=float,
         help="set the size of the page in inches (default: 6 4.2, and more if the legend needs it)",
     )
+    parser.set_defaults(command=plot_command)
 
 
 def _limit(text: str) -> float | None:
@@ -95,43 +90,70 @@ _limit.__name__ = "number or auto"  # argparse names it in its message
 
 
 def plot_command(args: argparse.Namespace, argv: list[str]) -> int:
-    from mpisim.analysis.plot import check_output, save
-
-    outputs = [args.output] + [args.output.with_suffix(".svg")] * args.svg
+    if args.out.suffix.lower() == PAGE:
+        refuse(args, OF_FIGURES, "for a page, where the reader chooses")
+        outputs = [_write_page(args)]
+    else:
+        refuse(args, ("target",), f"but for a page, --out FILE{PAGE}")
+        outputs = _write_figure(args)
     for output in outputs:
-        check_output(output)
-    figure = _bars(args) if args.breakdown else _curves(args)
-    for output in dict.fromkeys(outputs):
-        save(figure, output)
         print(output)
     return 0
+
+
+def _write_figure(args: argparse.Namespace) -> list[Path]:
+    from mpisim.analysis.log_files import load
+    from mpisim.analysis.plot import check_output, save
+
+    outputs = list(dict.fromkeys([args.out] + [args.out.with_suffix(".svg")] * args.svg))
+    for output in outputs:
+        check_output(output)
+    if args.breakdown:
+        refuse(args, OF_CURVES, "with --breakdown, which draws no curves")
+        from mpisim.analysis.breakdown import draw as draw_bars
+
+        figure = draw_bars(load(args.logs), args.title, args.size)
+    else:
+        figure = _curves(args)
+    for output in outputs:
+        save(figure, output)
+    return outputs
 
 
 def _curves(args: argparse.Namespace) -> Any:
     from mpisim.analysis.api import plot
     from mpisim.analysis.link_model import parse
 
+    if len(args.network or ()) > 1:
+        raise InputError("--network: may be repeated for a page alone; a figure shows one network")
     return plot(
         args.logs,
-        args.x or ("bits_up" if args.network is None else "seconds"),
+        args.x or ("seconds" if args.network else "bits_up"),
         args.y or "grad_norm_sq",
         per_worker=not args.all_workers,
         linear_x=args.linear_x,
         linear_y=bool(args.linear_y),
         title=args.title,
-        network=None if args.network is None else parse(args.network),
+        network=parse(args.network[0]) if args.network else None,
         framing=bool(args.framing),
         size=args.size,
         **{name: getattr(args, name) for name in OF_AXES},
     )
 
 
-def _bars(args: argparse.Namespace) -> Any:
-    from mpisim.analysis.breakdown import draw
-    from mpisim.analysis.log_files import load
+def _write_page(args: argparse.Namespace) -> Path:
+    from mpisim.analysis import log_files
+    from mpisim.analysis.costs import parse as target
+    from mpisim.analysis.link_model import parse as links
+    from mpisim.analysis.report import report
 
-    for name in OF_CURVES + OF_AXES:
-        if getattr(args, name) is not None:
-            flag = f"--{name.replace('_', '-')}"
-            raise InputError(f"{flag}: is not allowed with --breakdown, which draws no curves")
-    return draw(load(args.logs), args.title, args.size)
+    networks = [links(text) for text in args.network or NETWORKS]
+    targets = [target(text) for text in args.target]
+    folder = args.logs[0] if len(args.logs) == 1 and args.logs[0].is_dir() else None
+    paths = log_files.below(folder) if folder else log_files.find(args.logs)
+    logs, refused = log_files.readable(log_files.by_settings(paths))
+    page = report(
+        folder, logs, networks=networks, targets=targets, title=args.title or "", refused=refused
+    )
+    log_files.write_output(args.out, page.encode())
+    return args.out

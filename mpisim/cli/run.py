@@ -89,8 +89,8 @@ def _announce(experiment: Experiment, out: Path) -> None:
 def _done(result: End, out: Path) -> str:
     row, by = result.row, result.stopped_by
     why = f" (run.stop.{by})" if by not in ("", "rounds") else ""
-    found = f"loss {row.loss:.6g}, |grad f|^2 {row.grad_norm_sq:.6g}"
-    return f"{result.status}: round {row.round}{why}, {found}{_pace(result)}, log {out}"
+    found = f"loss {row['loss']:.6g}, |grad f|^2 {row['grad_norm_sq']:.6g}"
+    return f"{result.status}: round {row['round']}{why}, {found}{_pace(result)}, log {out}"
 
 
 def _pace(result: End) -> str:
@@ -101,6 +101,6 @@ def _pace(result: End) -> str:
         return ""
     known = result.attributes
     seconds = known["seconds_elapsed"] - known["seconds_setup"] - known["seconds_rehearsal"]
-    rounds = result.row.round - int(known.get("resumed", 0))
+    rounds = result.row["round"] - int(known.get("resumed", 0))
     rate = f" ({rounds / seconds:.3g} rounds/s)" if rounds and seconds > 0 else ""
     return f", {duration(seconds)}{rate}"

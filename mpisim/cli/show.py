@@ -1,21 +1,136 @@
-"""The sub-command `mpisim show`."""
+"""The sub-commands `mpisim show` and `mpisim export`: logs for readers and for programs."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from mpisim.cli.parser import add_framing
+from mpisim.cli.parser import add_framing, add_logs, add_target, refuse
+from mpisim.core.errors import InputError
+
+if TYPE_CHECKING:
+    from mpisim.runs.log.reader import Log
+
+OF_LISTS = ("sort", "reverse")
+ABOUT = (
+    "Print a page about a log: settings, last values, bits and seconds by phase. Of a folder, with"
+    " the folders in it, or of several logs, list the runs: settings that vary, status, last"
+    " values. With --target, print the rounds, payload bits and seconds until the first logged row"
+    " that meets it: mean ± sample standard deviation over the seeds."
+)
+ROWS = (".csv", ".parquet")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("log", metavar="LOG", type=Path, help="a log")
+    parser.description = ABOUT
+    add_logs(parser)
+    add_target(
+        parser,
+        "print what runs need until this is met: grad_norm_sq=1e-3, or 'test_accuracy>=0.9';"
+        " repeatable",
+    )
+    parser.add_argument(
+        "--network",
+        metavar="RATE,LATENCY",
+        help="with --target: model the seconds for a network, such as 100mbit,1ms; see"
+        " docs/how-to/netlab.md",
+    )
     add_framing(parser)
+    parser.add_argument("--sort", metavar="COLUMN", help="sort the list by one of its columns")
+    parser.add_argument("--reverse", action="store_true", help="reverse the list")
+    forms = parser.add_mutually_exclusive_group()
+    for form, text in (
+        ("latex", "print LaTeX, in the style of booktabs"),
+        ("markdown", "print Markdown"),
+        ("csv", "print CSV, with all digits"),
+    ):
+        forms.add_argument(f"--{form}", dest="form", action="store_const", const=form, help=text)
     parser.set_defaults(command=show_command)
 
 
 def show_command(args: argparse.Namespace, argv: list[str]) -> int:
-    from mpisim.analysis.show import show_text
+    """Print the page of one log, the list of several, or what they cost until targets."""
+    from mpisim.analysis import log_files
 
-    print(show_text(args.log, bool(args.framing)))
+    first, alone = args.logs[0], len(args.logs) == 1
+    if args.target:
+        refuse(args, OF_LISTS, "with --target")
+        print(_costs(args, log_files.load(args.logs)))
+        return 0
+    below = first if alone and first.is_dir() else None
+    paths = log_files.below(below) if below else log_files.find(args.logs)
+    if below is None and alone and len(paths) == 1:
+        from mpisim.analysis.show import show_text
+
+        refuse(args, (*OF_LISTS, "form", "network"), "for one log")
+        print(show_text(paths[0], bool(args.framing)))
+        return 0
+    refuse(args, ("framing", "network"), "for a list of runs")
+    print(_list(args, log_files.readable(paths)[0], below))
     return 0
+
+
+def _list(args: argparse.Namespace, logs: list[Log], folder: Path | None) -> str:
+    from mpisim.analysis.formatting import escaped, table
+    from mpisim.analysis.show import in_order, run_list
+
+    head, rows = run_list(folder, logs)
+    rows = in_order(head, rows, args.sort, args.reverse)
+    if args.form == "markdown":
+        rows = [[escaped(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
+    return table(head, rows, args.form or "text")
+
+
+def _costs(args: argparse.Namespace, logs: list[Log]) -> str:
+    from mpisim.analysis.costs import cost_table, parse
+    from mpisim.analysis.link_model import parse as links
+
+    targets = [parse(text) for text in args.target]
+    network = None if args.network is None else links(args.network)
+    return cost_table(logs, targets, args.form or "text", network, bool(args.framing))
+
+
+def add_export(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Write a row for each logged round of each log, with log, method and seed."
+    add_logs(parser)
+    forms = parser.add_mutually_exclusive_group()
+    for form, text in (("csv", "write CSV"), ("parquet", "write Parquet; needs pyarrow or polars")):
+        forms.add_argument(f"--{form}", dest="form", action="store_const", const=form, help=text)
+    parser.add_argument(
+        "-o",
+        "--out",
+        metavar="FILE",
+        type=Path,
+        help="write this .csv or .parquet (default for one log: its name, ending like this)",
+    )
+    parser.set_defaults(command=export_command)
+
+
+def export_command(args: argparse.Namespace, argv: list[str]) -> int:
+    from mpisim.analysis.log_files import find, readable, write_output
+    from mpisim.analysis.rows import all_rows, to_csv, to_parquet
+
+    paths = find(args.logs)
+    out = _output(args, paths)
+    rows = all_rows(readable(paths)[0])
+    write_output(out, (to_csv if out.suffix.lower() == ".csv" else to_parquet)(rows))
+    print(out)
+    return 0
+
+
+def _output(args: argparse.Namespace, logs: list[Path]) -> Path:
+    if args.form is None and args.out is None:
+        either = " or ".join(ROWS)
+        raise InputError(
+            f"--csv or --parquet is needed, or --out with a name that ends in {either}"
+        )
+    suffixes = ROWS if args.form is None else (f".{args.form}",)
+    if args.out is None:
+        if len(logs) > 1:
+            raise InputError(f"--out: is needed for {len(logs)} logs, which go into one file")
+        return logs[0].with_suffix(suffixes[0])
+    if args.out.suffix.lower() not in suffixes:
+        allowed = " or ".join(suffixes)
+        raise InputError(f"--out: {args.out} is not allowed; the name must end in {allowed}")
+    return args.out

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mpisim.cli.figure import add_out
 from mpisim.cli.parser import (
     add_accept,
     add_plugin,
     add_spread,
     command_line,
+    refuse,
     run_sweeps,
     spread_of,
 )
@@ -21,36 +22,52 @@ from mpisim.core.errors import InputError
 if TYPE_CHECKING:
     from mpi4py import MPI
 
+    from mpisim.analysis.claims import Claim
     from mpisim.analysis.study import Study
+
+PICTURES = Path("figures")
+STUDIES = Path("run")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `mpisim study`."""
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "folder",
         metavar="FOLDER",
         nargs="?",
         type=Path,
-        default=Path("run"),
         help="a study, or a folder of studies to list (default: run)",
     )
-    parser.add_argument(
+    add(
         "figure",
         metavar="FIGURE",
         nargs="?",
         help="run what this figure lacks, and draw it (default: list the figures)",
     )
-    parser.add_argument(
-        "--scale", default="quick", help="run at this scale: quick (default) or paper"
-    )
-    add_out(parser)
+    add("--scale", default="quick", help="run at this scale: quick (default) or paper")
+    out = "write picture and claims here (default: figures)"
+    add("--out", metavar="FOLDER", type=Path, default=PICTURES, help=out)
     modes = parser.add_mutually_exclusive_group()
     record = "also write picture, claims and settings to FOLDER/results, with a page of them"
     modes.add_argument("--record", action="store_true", help=record)
+    draw = "only draw FIGURE, or the figure STUDY-FIGURE of run/, from logs that are there"
+    modes.add_argument("--draw", action="store_true", help=draw)
+    modes.add_argument(
+        "--claims",
+        metavar="FOLDER",
+        nargs="*",
+        type=Path,
+        help="only print the claims in folders of pictures or of results (default: figures)",
+    )
     extras = "only print which extras of mpisim FIGURE needs"
     modes.add_argument("--extras", action="store_true", help=extras)
     ranks = "only print how many ranks the runs of FIGURE need, if they set run.ranks"
     modes.add_argument("--ranks", action="store_true", help=ranks)
+    logs = "with --draw: read the logs here (default: the figure's folder)"
+    add("--logs", metavar="FOLDER", type=Path, help=logs)
+    words = "with --claims: print tables in Markdown, with the papers' words"
+    add("--markdown", action="store_true", help=words)
     add_spread(parser)
     add_accept(parser)
     add_plugin(parser)
@@ -58,9 +75,17 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def study_command(args: argparse.Namespace, argv: list[str]) -> int:
-    """Run ``mpisim study``: list studies, or the figures of one, or run and draw a figure."""
+    """List studies, or the figures of one; run and draw a figure; print claims."""
     from mpisim.analysis.study.load import FILE, studies
 
+    if args.claims is not None:  # its folders may stand before the option, too
+        named = filter(None, (args.folder, args.figure))
+        return _claims([*map(Path, named), *args.claims] or [PICTURES], args.markdown)
+    refuse(args, ("markdown",), "without --claims")
+    if args.draw:
+        return _draw(args)
+    refuse(args, ("logs",), "without --draw")
+    args.folder = args.folder or STUDIES
     if args.figure is None and args.folder.is_dir() and not (args.folder / FILE).exists():
         if args.record:
             raise InputError(f"--record: {args.folder} holds studies; name one of them")
@@ -72,13 +97,66 @@ def study_command(args: argparse.Namespace, argv: list[str]) -> int:
     return run_sweeps(args, lambda comm: _study(args, command_line(argv), comm))
 
 
+def _draw(args: argparse.Namespace) -> int:
+    """Draw OUT/NAME.png and .pdf, write OUT/NAME.claims.json, print the claims."""
+    from mpisim.analysis.study import find, load
+    from mpisim.analysis.study.figure import draw, write_drawn
+
+    if args.folder is None:
+        raise InputError("--draw: needs a figure: STUDY-FIGURE, as `mpisim study` lists it")
+    if args.figure is None:
+        study, figure = find(str(args.folder))
+    else:
+        study = load(args.folder)
+        figure = study.figure(args.figure)
+    print(write_drawn(draw(study, figure, args.logs), args.out))
+    return 0
+
+
+def _claims(folders: Sequence[Path], in_markdown: bool) -> int:
+    """Print the claims of all figures in the folders, study by study.
+
+    `InputError` after them names the first file that cannot be read.
+    """
+    from mpisim.analysis.claims import markdown, overview
+
+    studies: dict[str, dict[str, Sequence[Claim]]] = {}
+    refused: list[InputError] = []
+    for folder in folders:
+        claims, errors = _read_claims(folder)
+        refused += errors
+        for study, figures in claims.items():
+            studies.setdefault(study, {}).update(figures)
+    if studies:
+        print((markdown if in_markdown else overview)(studies))
+    if refused:
+        raise refused[0]
+    return 0
+
+
+def _read_claims(
+    folder: Path,
+) -> tuple[Mapping[str, Mapping[str, Sequence[Claim]]], list[InputError]]:
+    """{study: {figure: claims}}, of results {study and scale: {figure: claims}}; and errors."""
+    from mpisim.analysis import results
+    from mpisim.analysis.claims import SUFFIX, read_folder
+
+    recorded = results.read(folder)
+    if recorded:
+        return results.by_scale(recorded), []
+    claims, errors = read_folder(folder)
+    if not claims and not errors:
+        raise InputError(f"{folder}: no *{SUFFIX} there; draw a figure of a study first")
+    return claims, errors
+
+
 def _study(args: argparse.Namespace, command: str, comm: MPI.Intracomm) -> int:
     from mpisim.analysis.study import load
     from mpisim.comm.job import on_first
 
     study, code = load(args.folder), 0  # on every rank: it may define compressors of its own
     if args.figure is None:
-        text = on_first(comm, lambda: _whole(study, args, comm.size))
+        text = on_first(comm, lambda: _overview(study, args, comm.size))
     elif args.extras:
         text = study.figure(args.figure).source.extras(study.folder, args.scale)
     elif args.ranks:
@@ -91,10 +169,10 @@ def _study(args: argparse.Namespace, command: str, comm: MPI.Intracomm) -> int:
     return code
 
 
-def _whole(study: Study, args: argparse.Namespace, ranks: int) -> str:
+def _overview(study: Study, args: argparse.Namespace, ranks: int) -> str:
     """The list of figures; with --record the page of its results, made again."""
     from mpisim.analysis.results import write_page
-    from mpisim.analysis.study.draw import overview
+    from mpisim.analysis.study.figure import overview
 
     if args.record:
         return str(write_page(study.folder))
@@ -107,7 +185,7 @@ def _figure(
     """Run what a figure lacks, draw it, and put it on record if asked to; code and text."""
     from mpisim.analysis.results import record
     from mpisim.analysis.study import Job
-    from mpisim.analysis.study.draw import draw, write_drawn
+    from mpisim.analysis.study.figure import draw, write_drawn
     from mpisim.comm.job import on_first
     from mpisim.runs.sweep.points import exit_code
 

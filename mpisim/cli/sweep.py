@@ -1,4 +1,4 @@
-"""The sub-command `mpisim sweep`."""
+"""The sub-commands `mpisim sweep` and `mpisim tune`."""
 
 from __future__ import annotations
 
@@ -75,3 +75,37 @@ def run_grid(args: argparse.Namespace, argv: list[str], comm) -> tuple[Path, lis
     if comm.rank == 0:
         print(f"{counts(points)}; logs in {folder}", flush=True)
     return folder, points
+
+
+def add_tune(parser: argparse.ArgumentParser) -> None:
+    from mpisim.analysis.tune import CRITERIA, DEFAULT
+
+    add_grid(parser)
+    parser.add_argument(
+        "--multiples",
+        metavar="M,M,...",
+        help="try these multiples of the theory step, such as 0.5,1,2 (default: the file's grid)",
+    )
+    parser.add_argument(
+        "--criterion",
+        choices=CRITERIA,
+        default=DEFAULT,
+        help="pick the best step by this rule (default: %(default)s); see docs/how-to/sweeps.md",
+    )
+    parser.set_defaults(command=tune_command)
+
+
+def tune_command(args: argparse.Namespace, argv: list[str]) -> int:
+    if args.multiples is not None:
+        args.set.append(f"sweep.multiples=[{args.multiples}]")
+
+    def body(comm) -> int:
+        from mpisim.analysis.tune import report
+
+        folder, points = run_grid(args, argv, comm)
+        code = exit_code(points)
+        if comm.rank == 0 and code == 0:
+            print(report(points, args.criterion, folder))
+        return code
+
+    return run_sweeps(args, body)

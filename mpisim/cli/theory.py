@@ -25,7 +25,7 @@ def theory_command(args: argparse.Namespace, argv: list[str]) -> int:
     require(0 < args.epsilon < inf, "--epsilon", args.epsilon, "a number > 0")
 
     def body(comm) -> int:
-        from mpisim.analysis.guarantees.report import report
+        from mpisim.analysis.theory_report import report
         from mpisim.runs.experiment import read
 
         text = report(read(args.file, args.set), args.epsilon, comm)

@@ -35,10 +35,6 @@ class Clock:
         self.phase = phase
         self._since = now
 
-    def reset(self) -> None:
-        """Set all seconds to zero."""
-        self.seconds, self.delayed = [0.0] * len(self.seconds), 0.0
-
     def move(self, seconds: float, source: int, target: int) -> None:
         """Charge ``seconds`` to ``target`` instead of ``source``."""
         self.seconds[source] -= seconds
@@ -72,6 +68,10 @@ class SlowestPath:
         self.seconds = [0.0] * len(PHASES)
         self.waited = 0.0
         self._last = [0.0] * len(PHASES)
+
+    def resume(self, seconds: list[float], own: list[float]) -> None:
+        """Go on from ``seconds``, without what rank 0's clock, ``own``, has so far."""
+        self.seconds, self._last = seconds, own[: len(PHASES)]
 
     def add(self, own: list[float], slowest: list[float], waited: float) -> None:
         """Add the seconds since the last call.

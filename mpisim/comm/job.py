@@ -153,7 +153,7 @@ def _require_whole_job(comm: MPI.Intracomm) -> None:
     if comm.size == 1 and started > 1:
         raise InputError(
             f"mpirun started {started} ranks, but this one is alone: mpirun is gone, or belongs to"
-            " another MPI than mpi4py's (see mpisim info)"
+            " another MPI than mpi4py's (see mpisim --info)"
         )
 
 

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from functools import lru_cache
 from itertools import count
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,12 +20,12 @@ from mpisim.comm.ledger import Ledger
 from mpisim.comm.side_channel import SideChannel
 from mpisim.compressors.base import Compressor
 from mpisim.compressors.identity import Identity
-from mpisim.core import philox
 from mpisim.core.arrays import FALLBACK, HOST, Arrays, in_host_memory, is_tensor, to_host
 from mpisim.core.lazy_rows import LazyRows
-from mpisim.core.ordered_sums import rounded
+from mpisim.core.numerics import philox
+from mpisim.core.numerics.sums import rounded
+from mpisim.core.protocols import Round
 from mpisim.core.rng import Draw, Streams, purpose_key
-from mpisim.core.round import Round
 from mpisim.wire.base import Message, Precision
 
 if TYPE_CHECKING:
@@ -109,6 +109,7 @@ class Network(SideChannel, ABC):
         self.streams, self.precision, self.clock, self._round = streams, precision, clock, round
         self.arrays, self.ledger = arrays, Ledger(n)
         self._identity = lru_cache(lambda d: Identity().bind(d, n, precision))
+        self._undrawn = Draw(streams, "dense", 0, 0, 1)  # of a message that draws nothing
         self._observers: list[Observer] = []
         self._numbers: defaultdict[str, count[int]] = defaultdict(count)  # of a round's draws
 
@@ -149,11 +150,7 @@ class Network(SideChannel, ABC):
 
     # What workers send
 
-    @overload
-    def dense(self, v: np.ndarray) -> Upload: ...
-    @overload
-    def dense(self, v: np.ndarray | LazyRows) -> Upload | LazyUpload: ...
-    def dense(self, v):
+    def dense(self, v: np.ndarray | LazyRows) -> Any:
         """The workers' vectors (m, d), uncompressed."""
         compressor = self._identity(v.shape[1])
         if isinstance(v, LazyRows):
@@ -176,11 +173,11 @@ class Network(SideChannel, ABC):
         self.clock.to(COMPRESS)
         draw = self.draw(purpose, clients)
         rows: Any = v.dense() if isinstance(v, LazyRows) and not compressor.lazy else v
-        upload = Upload(compressor, draw, compressed(compressor, rows, draw))
+        host = self.arrays is HOST
+        message = compressor.compress(rows, draw) if host else compressed(compressor, rows, draw)
+        upload = Upload(compressor, draw, message)
         if self._observers and purpose == "up":
-            self.clock.to(EVALUATE)
-            for observer in self._observers:
-                observer.up(rows, upload)
+            self._report("up", rows, upload)
             self.clock.to(COMPRESS)
         return upload
 
@@ -227,9 +224,7 @@ class Network(SideChannel, ABC):
     def fresh(self, g_i: np.ndarray | LazyRows) -> None:
         """Report this round's gradients (m, d), before compression. Collective."""
         if self._observers:
-            self.clock.to(EVALUATE)
-            for observer in self._observers:
-                observer.fresh(g_i)
+            self._report("fresh", g_i)
             self.clock.to(COMPUTE)
 
     def estimated(self, g_hat: np.ndarray, g: np.ndarray) -> None:
@@ -238,16 +233,20 @@ class Network(SideChannel, ABC):
         Off the server ``g_hat`` may be anything.
         """
         if self._observers:
-            self.clock.to(EVALUATE)
-            for observer in self._observers:
-                observer.estimated(g_hat, g)
+            self._report("estimated", g_hat, g)
             self.clock.to(COMPUTE)
+
+    def _report(self, event: str, *values: Any) -> None:
+        """Call the observers' method ``event``."""
+        self.clock.to(EVALUATE)
+        for observer in self._observers:
+            getattr(observer, event)(*values)
 
 
 def compressed(compressor: Compressor, v: Any, draw: Draw) -> Message:
-    """The messages of a block of workers with vectors ``v`` (m, d), tensors for example.
+    """The messages of a block of workers with vectors ``v`` (m, d), which may be tensors.
 
-    Tensors are compressed on their device, or on the host where the compressor or the memory is
+    These are compressed on their device, or on the host where the compressor or the memory is
     there.
     """
     if not is_tensor(v):
@@ -257,3 +256,10 @@ def compressed(compressor: Compressor, v: Any, draw: Draw) -> Message:
     if compressor.on_device and not in_host_memory(v.device):
         return compressor.compress(v, draw)
     return placed(compressor.compress(to_host(v, FALLBACK), draw), v.device)
+
+
+def received(message: Message, device: Any) -> Message:
+    """``message``, decoded to tensors on ``device``."""
+    from mpisim.wire.placed import placed
+
+    return placed(message, device)

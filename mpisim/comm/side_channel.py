@@ -9,7 +9,7 @@ import numpy as np
 
 from mpisim.comm.communicators import side_of
 from mpisim.core.errors import InputError
-from mpisim.core.ordered_sums import add_rows
+from mpisim.core.numerics.sums import add_rows
 from mpisim.core.schema import require
 
 BYTE = "B"  # as mpi4py writes its type

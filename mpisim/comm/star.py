@@ -23,11 +23,11 @@ from mpisim.comm.clock import (
     Clock,
 )
 from mpisim.comm.ledger import Ledger
-from mpisim.comm.network import LazyUpload, Network, Upload, compressed
+from mpisim.comm.network import LazyUpload, Network, Upload, compressed, received
 from mpisim.compressors.base import Compressor
 from mpisim.core.arrays import HOST
 from mpisim.core.lazy_rows import blocks
-from mpisim.core.ordered_sums import add_rows, sum_blocks
+from mpisim.core.numerics.sums import add_rows, sum_blocks
 from mpisim.wire.base import Form, Message, Packed
 
 LENGTH_BITS = 32  # a message's length, sent only if the receiver cannot know it
@@ -45,15 +45,18 @@ class Star(Network):
             return self.zeros(upload.compressor.d)
         clients = upload.draw.clients
         senders = self.n if clients is None else len(clients)
-        return self._received(message).total() / senders
+        if self.arrays is not HOST:
+            message = received(message, self.arrays.device)
+        return message.total() / senders
 
     def broadcast(self, v: np.ndarray, compressor: Compressor | None = None) -> np.ndarray:
         self.clock.to(SERVER)
         dense, compressor = compressor is None, compressor or self._identity(v.shape[0])
-        draw = self._shared_draw("dense" if dense else "down")
+        draw = self._undrawn if dense else self._shared_draw("down")
         packed: Any = None
         if self.is_server:
-            sent = compressed(compressor, v[None], draw)
+            host, row = self.arrays is HOST, v[None]
+            sent = compressor.compress(row, draw) if host else compressed(compressor, row, draw)
             form, packed = sent.form, sent.encode()
         else:
             form = compressor.form(draw)
@@ -64,13 +67,14 @@ class Star(Network):
             data, sizes = self._broadcast(form, packed)
         self.clock.to(DECODE)
         message = form.decode(data, sizes)
-        decoded = self._received(message).decoded()[0]
+        if self.arrays is not HOST:
+            message = received(message, self.arrays.device)
+        decoded = message.decoded()[0]
         if self.is_server:
             lengths = LENGTH_BITS if form.sizes is None else 0
             self.ledger.down(int(message.payload_bits[0]), 8 * data.size + lengths)
-            self.clock.to(EVALUATE)
-            for observer in self._observers if not dense else ():
-                observer.down(v, decoded)
+            if self._observers and not dense:
+                self._report("down", v, decoded)
         self.clock.to(COMPUTE)
         return decoded
 
@@ -144,14 +148,6 @@ class Star(Network):
                 add_rows(total, message.decoded())
         self.clock.to(SERVER if self.is_server else COMPUTE)
         return total
-
-    def _received(self, message: Message) -> Message:
-        """``message``, decoded to where the run's vectors live."""
-        if self.arrays is HOST:
-            return message
-        from mpisim.wire.placed import placed
-
-        return placed(message, self.arrays.device)
 
     def send_once(self, rows: np.ndarray) -> tuple[int, np.ndarray]:
         """See `Network.send_once`.

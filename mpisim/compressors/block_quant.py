@@ -24,8 +24,8 @@ from mpisim.theory import quantization as theory
 from mpisim.theory.compression import FLOAT_BITS
 from mpisim.wire.base import Message
 from mpisim.wire.codecs import CODECS, CodecName
+from mpisim.wire.codecs.bits import round_scales
 from mpisim.wire.levels import Levels, LevelsForm
-from mpisim.wire.scales import round_scales
 
 Scheme = Literal["dcgd", "diana"]
 Norm = Literal["2", "inf"]

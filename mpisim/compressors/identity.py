@@ -8,7 +8,7 @@ from mpisim.compressors.base import Compressor, compressor
 from mpisim.core.rng import Draw
 from mpisim.theory.compression import FLOAT_BITS
 from mpisim.wire.base import Message, same
-from mpisim.wire.dense import Dense, DenseForm
+from mpisim.wire.values import Dense, DenseForm
 
 
 @compressor("identity", "no compression", {})

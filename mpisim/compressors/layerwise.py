@@ -12,7 +12,7 @@ from mpisim.core.errors import InputError
 from mpisim.core.protocols import Objective, Uplink
 from mpisim.core.rng import Draw
 from mpisim.wire.base import Message, pack_tensors
-from mpisim.wire.parts import Parts, PartsForm
+from mpisim.wire.composed import Parts, PartsForm
 
 
 @compressor("layerwise", "layerwise", {})

@@ -8,8 +8,8 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numba import njit
 
-from mpisim.core.products import product
-from mpisim.core.symmetric import eigh
+from mpisim.core.numerics.eigen import eigh
+from mpisim.core.numerics.sums import product
 
 
 @dataclasses.dataclass(frozen=True)

@@ -34,9 +34,9 @@ def one_norms(v: np.ndarray, starts: np.ndarray) -> np.ndarray:
     """
     if isinstance(v, np.ndarray):
         return _one_norms(np.ascontiguousarray(v), starts)
-    from mpisim.core.tensors import norms
+    from mpisim.core.numerics import tensors
 
-    return to_host(norms.one_norms(v, starts), MESSAGE)
+    return to_host(tensors.one_norms(v, starts), MESSAGE)
 
 
 @njit(cache=True)

@@ -8,12 +8,12 @@ from numba import njit
 from mpisim.compressors.base import Compressor, compressor
 from mpisim.compressors.deal import shuffle
 from mpisim.core.errors import InputError
-from mpisim.core.products import product
+from mpisim.core.numerics.eigen import eigvalsh
+from mpisim.core.numerics.sums import product
 from mpisim.core.rng import Draw
-from mpisim.core.symmetric import eigvalsh
 from mpisim.theory.compression import FLOAT_BITS
 from mpisim.wire.base import Message
-from mpisim.wire.synthesis import SynthesisForm, Synthesized
+from mpisim.wire.values import SynthesisForm, Synthesized
 
 Matrix = list[list[float]]
 ROUNDING = 1e-6  # by which the mean of the mappings may miss the identity: decimals in a file

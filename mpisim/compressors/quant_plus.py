@@ -8,7 +8,7 @@ import numpy as np
 
 from mpisim.compressors.base import compressor
 from mpisim.compressors.block_quant import Fitted, Norm, Scheme
-from mpisim.core.products import norm
+from mpisim.core.numerics.sums import norm
 from mpisim.core.schema import require
 from mpisim.theory import quantization as theory
 from mpisim.wire.codecs import CodecName

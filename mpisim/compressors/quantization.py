@@ -17,10 +17,9 @@ from mpisim.theory.compression import FLOAT_BITS
 from mpisim.theory.quantization import cal_L_varying
 from mpisim.wire.base import Message
 from mpisim.wire.codecs import CODECS, CodecName
-from mpisim.wire.codecs.buffer import raw
+from mpisim.wire.codecs.bits import raw, round_into
 from mpisim.wire.exponents import NAN_CODE, Exponents, ExponentsForm
 from mpisim.wire.levels import Levels, LevelsForm
-from mpisim.wire.scales import round_into
 
 
 def levels_or_saq(s: int | None, d: int, n: int) -> int:

@@ -9,14 +9,14 @@ from numba import njit
 
 from mpisim.compressors.base import Compressor, compressor
 from mpisim.core.lazy_rows import LazyRows, row_blocks
-from mpisim.core.products import add_gram, product
+from mpisim.core.numerics.eigen import eigh
+from mpisim.core.numerics.sums import add_gram, product
 from mpisim.core.protocols import Objective, Uplink
 from mpisim.core.rng import Draw
 from mpisim.core.schema import require
-from mpisim.core.symmetric import eigh
 from mpisim.theory.compression import FLOAT_BITS
 from mpisim.wire.base import Message, same
-from mpisim.wire.factors import Factors, FactorsForm, Shapes, whole
+from mpisim.wire.values import Factors, FactorsForm, Shapes, is_sent_itself
 
 SHOWN = 4  # shapes in a message
 
@@ -78,7 +78,7 @@ class RankK(Compressor):
 
     @property
     def alpha(self) -> float:
-        return min(1.0 if whole(self.k, own) else self.k / min(own) for own in self.shapes)
+        return min(1.0 if is_sent_itself(self.k, own) else self.k / min(own) for own in self.shapes)
 
     def paper_bits(self, message: Message) -> np.ndarray:
         assert isinstance(message.form, FactorsForm)

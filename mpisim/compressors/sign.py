@@ -12,7 +12,7 @@ from mpisim.core.rng import Draw
 from mpisim.core.schema import require
 from mpisim.theory.compression import FLOAT_BITS
 from mpisim.wire.base import Message, same
-from mpisim.wire.scales import round_scales
+from mpisim.wire.codecs.bits import round_scales
 from mpisim.wire.signs import Signs, SignsForm
 
 

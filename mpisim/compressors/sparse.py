@@ -6,15 +6,14 @@ import numpy as np
 
 from mpisim.compressors.base import Compressor, compressor
 from mpisim.core.lazy_rows import LazyRows
-from mpisim.core.ordered_sums import rounded
+from mpisim.core.numerics.select import largest
+from mpisim.core.numerics.sums import rounded
 from mpisim.core.rng import Draw
 from mpisim.core.schema import require
-from mpisim.core.select import largest
 from mpisim.theory.compression import FLOAT_BITS
 from mpisim.theory.quantization import cal_L_subsets
 from mpisim.wire.base import Message, same
-from mpisim.wire.explicit import Explicit, ExplicitForm
-from mpisim.wire.sparse import Seeded, SeededForm
+from mpisim.wire.sparse import Explicit, ExplicitForm, Seeded, SeededForm
 
 
 class KCoordinates(Compressor):

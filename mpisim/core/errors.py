@@ -1,4 +1,12 @@
-"""The errors that end a run, each with the exit code of the command line."""
+"""The errors that end a run, each with the exit code of the command line, and their texts."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from types import ModuleType
 
 
 class MpisimError(Exception):
@@ -34,3 +42,47 @@ class Diverged(MpisimError):
 
     exit_code = 3
     agreed = True
+
+
+def library(name: str, extra: str, what: str) -> ModuleType:
+    """The library ``name``; `InputError` says that ``what`` needs it where it is missing."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise InputError(f"{what} needs {name}: pip install 'mpisim[{extra}]'") from None
+
+
+def import_failure(error: BaseException, loader: str) -> str:
+    """What went wrong, and in which line of what the file ``loader`` imported."""
+    if isinstance(error, SyntaxError):
+        place = f"{error.filename}:{error.lineno}: " if error.filename else ""
+        return f"{place}{error.msg}"
+    import traceback  # for mistakes only
+
+    text = " ".join(str(error).split())
+    if not isinstance(error, MpisimError | ImportError):
+        text = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    frames = traceback.extract_tb(error.__traceback__)
+    machinery = ("<frozen importlib", str(Path(importlib.__file__).parent))
+    lines = [
+        f"{frame.filename}:{frame.lineno}"
+        for frame in frames
+        if frame.filename != loader and not frame.filename.startswith(machinery)
+    ]
+    return f"{lines[0]}: {text}" if lines else text
+
+
+def suggestion(name: object, known: Iterable[str]) -> str:
+    """``did you mean 'randk'? `` for a name that is close to a known one; else empty.
+
+    ``TopK`` and ``top_k`` are ``topk``; letters may also be swapped, missing or too many.
+    """
+    import difflib  # for mistakes only
+
+    plain = {_plain(one): one for one in known}
+    close = difflib.get_close_matches(_plain(str(name)[:100]), plain, n=1)
+    return f"did you mean {plain[close[0]]!r}? " if close else ""
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[-_ ]", "", name).lower()

@@ -23,9 +23,14 @@ def provide() -> None:
         os.environ["NUMBA_CACHE_DIR"] = str(private() / "numba")
 
 
-def user_cache() -> Path:
-    """$XDG_CACHE_HOME, else ~/.cache; a `private` folder for a user without a home."""
-    return private() if os.environ.get("HOME") == NONE else _xdg_cache()
+def cache_folder() -> Path:
+    """$MPISIM_CACHE, else mpisim in $XDG_CACHE_HOME, else in ~/.cache, else a temporary one.
+
+    It has files that can be made again and that processes share.
+    """
+    if os.environ.get("MPISIM_CACHE"):
+        return Path(os.environ["MPISIM_CACHE"])
+    return (private() if os.environ.get("HOME") == NONE else _xdg_cache()) / "mpisim"
 
 
 def _xdg_cache() -> Path:

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 import numpy as np
 from numba import njit
 
-from mpisim.core.ordered_sums import rounded
-from mpisim.core.select import largest
+from mpisim.core.numerics.select import largest
+from mpisim.core.numerics.sums import rounded
 
 BLOCK = 1 << 16  # numbers computed together
 
@@ -54,7 +54,7 @@ class LazyRows(ABC):
     def largest(self, k: int) -> tuple[np.ndarray, np.ndarray]:
         """The k largest |v_j| of each vector: indices and values (m, k).
 
-        Order and ties are those of `mpisim.core.select.largest`.
+        Order and ties are those of `mpisim.core.numerics.select.largest`.
         """
         return _largest_by_parts(self, k)
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mpisim.core.errors import InputError
-from mpisim.core.load_error import reason
+from mpisim.core.errors import InputError, import_failure
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -50,7 +49,9 @@ def load() -> None:
         try:
             entry.load()
         except (Exception, SystemExit) as error:
-            _state.failed = f"plugin package {package}: cannot be loaded: {reason(error, __file__)}"
+            _state.failed = (
+                f"plugin package {package}: cannot be loaded: {import_failure(error, __file__)}"
+            )
             raise InputError(_state.failed) from None
         finally:
             _state.current = ""

@@ -1,4 +1,4 @@
-"""Protocols of what upper rooms pass to lower ones, so that imports go one way."""
+"""What upper rooms pass to lower ones, as protocols, so that imports go one way."""
 
 from __future__ import annotations
 
@@ -112,3 +112,15 @@ class Objective(Protocol):
     def hessian(self, x: np.ndarray) -> Matrices: ...
     def sample_norms(self) -> np.ndarray: ...
     def published_norms(self) -> np.ndarray: ...
+
+
+@dataclasses.dataclass
+class Round:
+    """The rounds of a run and the current one; the parts of a run share it and only read it.
+
+    rounds : of the whole run
+    k : the round that turns x^k into x^{k+1}; only the loop sets it
+    """
+
+    rounds: int
+    k: int = 0

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from mpisim.core import philox
+from mpisim.core.numerics import philox
 
 
 @cache
@@ -112,13 +112,13 @@ class Draw:
 
     def row_on(self, device: Any, row: int, count: int) -> Any:
         """A row of `words` as a tensor on a device, (count,), int64 with the same bits."""
-        from mpisim.core.tensors import philox as kernels
+        from mpisim.core.numerics import tensors
 
         members = self.members
         worker, before = int(members[row]), int(np.searchsorted(members, members[row]))
         key, worker = purpose_key(self.purpose), self.first + worker
         address = self.streams.seed, key, self.round, self.message, row - before, worker
-        return kernels.words(*address, count, device)
+        return tensors.words(*address, count, device)
 
     def uniforms(self, count: int) -> np.ndarray:
         """Shape (workers, count), float64 in [0, 1), independent across workers."""

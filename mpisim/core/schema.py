@@ -1,4 +1,4 @@
-"""Build objects from TOML tables: check every name and type, report a mistake in one line.
+"""Build objects from TOML text: check every name and type, report a mistake in one line.
 
 A class that an experiment file can name is a dataclass; its fields are the keys of its table.
 Supported annotations: bool, int, float, str, Literal[...], list[...], dict, None, other dataclasses
@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import re
+import tomllib
 import types
 import typing
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from mpisim.core.errors import InputError
-from mpisim.core.nearest import meant
+from mpisim.core.errors import InputError, suggestion
 from mpisim.core.registry import frozen
 
 T = TypeVar("T")
@@ -28,19 +29,19 @@ def choose(kinds: Mapping[str, T], name: object, where: str) -> T:
         known = ", ".join(sorted(kinds))
         if name is None:
             raise InputError(f"{where}: missing; known: {known}")
-        raise InputError(f"{where}: unknown name {name!r}; {meant(name, kinds)}known: {known}")
+        raise InputError(f"{where}: unknown name {name!r}; {suggestion(name, kinds)}known: {known}")
     return kinds[name]
 
 
 def build(cls: type[T], table: Mapping[str, Any], where: str) -> T:
     """A frozen instance of the dataclass ``cls`` from a table that errors call ``where``."""
-    hints = _hints(cls)
+    hints = _hints(cls)  # type: ignore[arg-type]
     fields = {f.name.rstrip("_"): f for f in dataclasses.fields(cls) if f.init}  # type: ignore[arg-type]
     values = {}
     for key, value in table.items():
         if key not in fields:
             allowed = ", ".join(sorted(fields)) or "none"
-            hint = meant(key, fields)
+            hint = suggestion(key, fields)
             raise InputError(f"{where}.{key}: unknown key; {hint}allowed here: {allowed}")
         name = fields[key].name
         values[name] = check_type(value, hints[name], f"{where}.{key}")
@@ -124,3 +125,55 @@ def flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
         inner = isinstance(value, dict)
         out |= flat(value, f"{prefix}{key}.") if inner else {f"{prefix}{key}": repr(value)}
     return out
+
+
+DEEPEST = 16  # tables and lists within each other; experiments need some five
+ALLOWED = f"allowed: {DEEPEST} tables and lists within each other"
+INTEGERS = "allowed: integers from -2^63 to 2^63 - 1"
+_LONG = re.compile(r"\d{1000}")
+
+
+def parse_toml(text: str, source: str) -> dict[str, Any]:
+    """The tables in TOML text; `InputError`, which names ``source``, for what Python cannot read.
+
+    Raises `tomllib.TOMLDecodeError` if it is not TOML.
+    """
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise InputError(f"{source}: nested too deeply; {ALLOWED}") from None
+    except tomllib.TOMLDecodeError:
+        raise
+    except ValueError:  # Python converts no more than some thousands of digits
+        number = _LONG.search(text)
+        line = text.count("\n", 0, number.start()) + 1 if number else 1
+        what = f"line {line}: a number of too many digits"
+        raise InputError(f"{source}: {what}; {INTEGERS}") from None
+
+
+def require_plain(value: Any, where: str = "", depth: int = 0) -> None:
+    """Raise `InputError` for what logs and checkpoints cannot hold, also inside tables and lists.
+
+    These are integers of more than 64 bits, text with NUL or that is not Unicode, and tables and
+    lists that are nested too deeply. ``where`` is the name of the value.
+    """
+    if depth > DEEPEST:
+        raise InputError(f"{where[:60]}: nested too deeply; {ALLOWED}")
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            require_plain(key, where or "a key")
+            require_plain(inner, f"{where}.{key}" if where else str(key), depth + 1)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            require_plain(inner, where, depth + 1)
+    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise InputError(f"{where}: an integer of {value.bit_length()} bits; {INTEGERS}")
+    elif isinstance(value, str) and not _is_plain(value):
+        raise InputError(f"{where}: {value[:40]!r}; allowed: text in UTF-8, without NUL")
+
+
+def _is_plain(text: str) -> bool:
+    try:
+        return b"\0" not in text.encode()
+    except UnicodeEncodeError:  # bytes of the command line that are not UTF-8
+        return False

@@ -1,19 +1,18 @@
-"""Methods: named pairs of an estimator and an optimizer."""
+"""The ``[method]`` table: named pairs of an estimator and an optimizer, their step and schedule."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
 from math import inf
-from typing import Any, TypeVar, get_args
+from typing import Any, NamedTuple, TypeVar, get_args
 
-from mpisim.core.errors import InputError
-from mpisim.core.nearest import meant
+from mpisim.core.errors import InputError, suggestion
+from mpisim.core.numerics.functions import power
+from mpisim.core.registry import Names
 from mpisim.core.schema import build, check_type, choose, require
 from mpisim.methods.estimators import ESTIMATORS, Estimator, estimator
-from mpisim.methods.names import METHODS, Pair
 from mpisim.methods.optimizers import OPTIMIZERS, Optimizer
-from mpisim.methods.schedules import Schedule
 from mpisim.theory.setting import Condition
 from mpisim.theory.smoothness import Bound
 
@@ -24,6 +23,75 @@ STEPSIZES = (
 
 T = TypeVar("T")
 StepSize = float | str | dict[str, Any]
+
+
+class Pair(NamedTuple):
+    """The halves that a method's name stands for.
+
+    label : its name in figures and tables
+    defaults : of its keys, if they differ from the estimator's
+    """
+
+    estimator: str
+    optimizer: str
+    label: str
+    defaults: dict[str, Any] = {}  # noqa: RUF012 - nobody writes to it
+
+
+BOTH = {"direction": "both"}
+_PAIRS = {
+    "gd": Pair("naive", "gd", "GD"),
+    "heavy-ball": Pair("naive", "heavy-ball", "heavy ball"),
+    "dcgd": Pair("naive", "gd", "DCGD"),
+    "diana": Pair("diana", "gd", "DIANA"),
+    "vr-diana": Pair("vr-diana", "gd", "VR-DIANA"),
+    "marina": Pair("marina", "gd", "MARINA"),
+    "vr-marina": Pair("vr-marina", "gd", "VR-MARINA"),
+    "vr-marina-online": Pair("vr-marina-online", "gd", "VR-MARINA (online)"),
+    "dasha": Pair("dasha", "gd", "DASHA"),
+    "dasha-page": Pair("dasha-page", "gd", "DASHA-PAGE"),
+    "dasha-mvr": Pair("dasha-mvr", "gd", "DASHA-MVR"),
+    "dasha-sync-mvr": Pair("dasha-sync-mvr", "gd", "DASHA-SYNC-MVR"),
+    "pp-marina": Pair("pp-marina", "gd", "PP-MARINA"),
+    "ef": Pair("ef", "gd", "EF"),
+    "ef21": Pair("ef21", "gd", "EF21"),
+    "ef21-2way": Pair("ef21", "gd", "EF21 (two-way)", BOTH),
+    "amsgrad": Pair("naive", "amsgrad", "AMSGrad"),
+    "naive-amsgrad": Pair("naive", "amsgrad", "AMSGrad (naive)", BOTH),
+    "ef-amsgrad": Pair("ef", "amsgrad", "AMSGrad (EF)", BOTH),
+    "cd-adam": Pair("ef21", "amsgrad", "CD-Adam", BOTH | {"start": "zero"}),
+    "1bit-adam": Pair("1bit-adam", "1bit-adam", "1-bit Adam"),
+}
+METHODS: Names[Pair] = Names("method", _PAIRS, {"ef21-bc": "ef21-2way"})
+# these methods send dense vectors unless the experiment names a compressor
+UNCOMPRESSED = ("gd", "heavy-ball", "amsgrad")
+
+
+@dataclasses.dataclass(frozen=True)
+class Schedule:
+    """The step size is multiplied by ``factor`` at each of the rounds ``at``.
+
+    at : rounds, or shares of ``run.rounds`` between 0 and 1; ascending.
+    """
+
+    at: list[float] = dataclasses.field(default_factory=list)
+    factor: float = 0.1
+
+    def __post_init__(self) -> None:
+        good = all(v > 0 and (v < 1 or v == int(v)) for v in self.at) and self.at == sorted(self.at)
+        allowed = "rounds >= 1, or shares of run.rounds below 1, ascending"
+        require(good, "method.schedule.at", self.at, allowed)
+        require(self.factor > 0, "method.schedule.factor", self.factor, "a number > 0")
+
+    def multiple(self, k: int, rounds: int) -> float:
+        """The factor of the step size in round k, of a run of ``rounds`` rounds."""
+        if not self.at:
+            return 1.0
+        return power(self.factor, sum(k >= start for start in self.starts(rounds)))
+
+    def starts(self, rounds: int) -> list[float]:
+        """``at``, with shares as rounds."""
+        return [v * rounds if v < 1 else v for v in self.at]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,7 +168,7 @@ def make_method(table: dict[str, Any]) -> Method:
     allowed = _keys(Method) | _keys(estimator_class) | _keys(optimizer_class)
     for key in table.keys() - allowed:
         known = ", ".join(sorted(allowed))
-        hint = meant(key, allowed)
+        hint = suggestion(key, allowed)
         raise InputError(f"method.{key}: unknown key for {name!r}; {hint}allowed here: {known}")
     table = {key: value for key, value in defaults.items() if key in allowed} | table
     halves = _half(estimator_class, table), _half(optimizer_class, table)

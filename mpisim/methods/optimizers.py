@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from mpisim.core.arrays import maximum, sqrt
-from mpisim.core.functions import power
+from mpisim.core.numerics.functions import power
 from mpisim.core.registry import Names, named
 from mpisim.core.schema import require
 from mpisim.core.state import Shared, Stateful

@@ -13,9 +13,12 @@ PROBLEMS.provide(
     __name__,
     {
         "autoencoder": ("autoencoder",),
-        "least_squares": ("least-squares",),
-        "logistic": ("logistic", "logistic-nonconvex-reg"),
-        "nonconvex": ("nonconvex-loss",),
+        "linear_models": (
+            "logistic",
+            "logistic-nonconvex-reg",
+            "nonconvex-loss",
+            "least-squares",
+        ),
         "quadratic": ("quadratic",),
         "torch.problem": ("torch",),
     },

@@ -19,16 +19,15 @@ from typing import Literal
 
 import numpy as np
 
-from mpisim.core.memory import VECTORS, require_memory
-from mpisim.core.products import product
+from mpisim.core.machine import VECTORS, require_memory
+from mpisim.core.numerics.eigen import eigh
+from mpisim.core.numerics.sums import product
 from mpisim.core.schema import require
-from mpisim.core.symmetric import eigh
 from mpisim.problems import autoencoder_gradients as gradients
-from mpisim.problems.autoencoder_codes import Codes, Parameters
+from mpisim.problems.autoencoder_codes import WHITE, Codes, ImageShards, Parameters
 from mpisim.problems.base import ExplicitProblem, problem
-from mpisim.problems.data.homogeneity import ImageSplit, Mix, split
-from mpisim.problems.data.images import load_pixels
-from mpisim.problems.image_shards import WHITE, ImageShards
+from mpisim.problems.data.arrange import ImageSplit, Mix, split_images
+from mpisim.problems.data.content import load_pixels
 from mpisim.problems.normals import standard_normals
 from mpisim.problems.points import each
 
@@ -43,7 +42,7 @@ class Autoencoder(ExplicitProblem, rows_of_points=True):
     x^0 has independent normal entries of variance 2 / (d_f + d_e), as in the published code.
 
     data : an image set (`mpisim data list`), an idx file, or "sample", which is generated
-    homogeneity : p-hat in [0, 1], see `mpisim.problems.data.homogeneity.split`
+    homogeneity : p-hat in [0, 1], see `mpisim.problems.data.arrange.split_images`
     code_size : d_e
     lambda : >= 0
     images : how many of the images to use; all by default
@@ -76,7 +75,7 @@ class Autoencoder(ExplicitProblem, rows_of_points=True):
         if self.images is None:
             require(used > n, "problem.workers", n, f"below the {used} images of {self.data}")
         require(n < used <= len(pixels), "problem.images", used, allowed)
-        parts = split(len(pixels), used, n, self.homogeneity, self.mix, seed)
+        parts = split_images(len(pixels), used, n, self.homogeneity, self.mix, seed)
         self.seed = seed
         floats = 2 * VECTORS * pixels.shape[1] * self.code_size
         require_memory(floats, "problem.code_size", self.code_size)

@@ -10,9 +10,17 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mpisim.core.instructions import magnitude
-from mpisim.core.lanes import LANES, add, add_products, filled, load, store, zeros
-from mpisim.core.select import pick_largest, workspace
+from mpisim.core.numerics.lanes import (
+    LANES,
+    add,
+    add_products,
+    filled,
+    load,
+    magnitude,
+    store,
+    zeros,
+)
+from mpisim.core.numerics.select import pick_largest, workspace
 from mpisim.problems.autoencoder_kernels import WIDE, add_moment, encode, pick
 
 TILE = 8  # pixels whose numbers of grad_E are written together
@@ -135,7 +143,7 @@ def write_gradients(known, common, slots, out):
 def largest_differences(known, common, slots, less, size, indices, values):
     """The k largest |numbers| of `write_gradients` minus ``less`` (m, d): both (m, k).
 
-    Found in blocks of ``size``, as in `mpisim.core.select`.
+    Found in blocks of ``size``, as in `mpisim.core.numerics.select`.
     """
     m, d = less.shape
     out, work = np.empty((1, d), less.dtype), workspace(d)

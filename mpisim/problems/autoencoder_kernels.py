@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mpisim.core.lanes import LANES, add_products, filled, load, store
+from mpisim.core.numerics.lanes import LANES, add_products, filled, load, store
 
 WIDE = 4 * LANES  # numbers that a loop keeps in vector registers: a code, where d_e is 16
 

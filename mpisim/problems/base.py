@@ -11,9 +11,8 @@ import numpy as np
 
 from mpisim.core.arrays import HOST, Arrays
 from mpisim.core.errors import InputError
-from mpisim.core.protocols import Known, Matrices
+from mpisim.core.protocols import Known, Matrices, Round
 from mpisim.core.registry import Registry, named, unfrozen
-from mpisim.core.round import Round
 from mpisim.core.schema import require
 from mpisim.problems.points import accept_points, gradients_of_each, require_point
 
@@ -73,7 +72,7 @@ class Problem(ABC):
     shapes : the matrices that make up x, each stored row by row (of a network's tensor: an output
         each row); empty if x is a vector
     arrays : where x, gradients and with them all vectors of a run live: NumPy's unless the problem
-        says `mpisim.core.tensors.place.Tensors`; losses and test metrics are NumPy's in any case
+        says `mpisim.core.numerics.tensors.Tensors`; losses and test metrics are NumPy's in any case
     portable : results have the same bits on every x86-64 processor; a problem that computes with
         BLAS, LAPACK, NumPy's exp and the like, or PyTorch says False
     """

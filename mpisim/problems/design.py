@@ -7,9 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
-from mpisim.core.products import add_gram
+from mpisim.core.numerics.sums import add_gram
 from mpisim.problems import row_kernels
-from mpisim.problems.data.shards import Shards
+from mpisim.problems.data.prepared import Shards
 from mpisim.problems.loss_kernels import DOTS, GRADIENT, LOSS
 from mpisim.problems.row_kernels import DENSE, ONES, SPARSE
 

@@ -8,15 +8,13 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from mpisim.core.lanes import dot
+from mpisim.core.numerics.lanes import dot
 from mpisim.core.schema import require
 from mpisim.problems.base import Problem
 from mpisim.problems.data.arrange import Remainder, Scale, Split
-from mpisim.problems.data.prepared import DataOptions, prepare
-from mpisim.problems.data.shards import Shards, load_shards
+from mpisim.problems.data.prepared import DataOptions, Shards, load_shards, prepare
 from mpisim.problems.design import DENSE_FROM, DesignMatrix
-from mpisim.problems.gradient_bounds import gradient_bounds
-from mpisim.problems.gram import WeightedGram
+from mpisim.problems.hessians import WeightedGram, gradient_bounds
 from mpisim.problems.loss_kernels import DOTS, GRADIENT, LOSS
 
 
@@ -142,6 +140,9 @@ class Glm(Problem, rows_of_points=True):
 
     def _penalties(self, xs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """`penalty` at the points ``xs`` (k, d): shapes (k,) and (k, d), float64."""
+        if len(xs) == 1:
+            value, gradient = self.penalty(xs[0].astype(np.float64))
+            return np.array([value]), gradient[None]
         parts = [self.penalty(x) for x in xs.astype(np.float64)]
         return np.array([value for value, _ in parts]), np.array([g for _, g in parts]).reshape(
             xs.shape

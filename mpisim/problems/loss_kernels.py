@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mpisim.core.functions import LN2_HIGH, LN2_LOW, ROOT_2, log_near_1
+from mpisim.core.numerics.functions import LN2_HIGH, LN2_LOW, ROOT_2, log_near_1
 
 LOGISTIC, NONCONVEX, SQUARES, PRODUCT = range(4)  # phi
 LOSS, GRADIENT, DOTS = 1, 2, 4  # what to compute, added up

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mpisim.core.functions import normal_quantiles
+from mpisim.core.numerics.functions import normal_quantiles
 from mpisim.core.rng import Streams
 
 BLOCK = 1 << 16  # workers whose numbers are made together

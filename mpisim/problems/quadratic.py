@@ -8,23 +8,68 @@ O(d), and a single coordinate of a gradient costs O(1).
 from __future__ import annotations
 
 import dataclasses
-from math import inf, sqrt
+from math import inf, pi, sqrt
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from mpisim.core.memory import VECTORS, require_memory
+from mpisim.core.machine import VECTORS, require_memory
+from mpisim.core.numerics.functions import sine
+from mpisim.core.numerics.select import FEW
 from mpisim.core.protocols import Known
 from mpisim.core.schema import require
-from mpisim.core.select import FEW
 from mpisim.problems import quadratic_kernels as kernels
 from mpisim.problems.base import ExplicitProblem, problem
 from mpisim.problems.design import NO_SUCH_ROW
 from mpisim.problems.normals import standard_normals
-from mpisim.problems.quadratic_innovations import Innovations
-from mpisim.problems.tridiagonal import Tridiagonal, extreme_eigenvalues, second_difference
 
 SCALARS = 4  # float64 numbers that each rank holds for every worker
+
+
+def extreme_eigenvalues(d: int) -> tuple[float, float]:
+    """The least and the largest of the eigenvalues 4 sin^2(j pi / (2 (d + 1))) of T (d, d)."""
+    s = sine(pi / (2 * (d + 1)))
+    return 4 * s * s, 4 - 4 * s * s
+
+
+def second_difference(x: np.ndarray) -> np.ndarray:
+    """T x along the last axis: 2 x_j - x_{j-1} - x_{j+1}, with zeros beyond the ends."""
+    out = 2 * x
+    out[..., 1:] -= x[..., :-1]
+    out[..., :-1] -= x[..., 1:]
+    return out
+
+
+@dataclasses.dataclass(frozen=True)
+class Tridiagonal:
+    """t_i T + added_i I + shared I; see `mpisim.core.protocols.Matrices`."""
+
+    t: np.ndarray
+    added: np.ndarray
+    shared: float
+    d: int
+
+    def times(self, v: np.ndarray) -> np.ndarray:
+        return self.t[:, None] * second_difference(v) + (self.added[:, None] + self.shared) * v
+
+    def rows(self, i: int, start: int, stop: int) -> np.ndarray:
+        out = np.zeros((stop - start, self.d))
+        local, at = np.arange(stop - start), np.arange(start, stop)
+        out[local, at] = 2 * self.t[i] + self.added[i] + self.shared
+        below, above = at > 0, at < self.d - 1
+        out[local[below], at[below] - 1] = -self.t[i]
+        out[local[above], at[above] + 1] = -self.t[i]
+        return out
+
+    def diagonals(self) -> np.ndarray:
+        return np.repeat((2 * self.t + self.added + self.shared)[:, None], self.d, axis=1)
+
+    def norms(self) -> np.ndarray:
+        low, high = extreme_eigenvalues(self.d)
+        return np.maximum(low * self.t, high * self.t) + self.added + self.shared
+
+    def without_shared(self) -> Tridiagonal:
+        return dataclasses.replace(self, shared=0.0)
 
 
 @problem("quadratic")
@@ -85,7 +130,7 @@ class Quadratic(ExplicitProblem, rows_of_points=True):
         self.c = self.lambda_ - min(self.mean_t * theta for theta in self.theta)
         self.every_t, own = every_t, slice(first, first + count)
         self._products: tuple[np.ndarray, tuple[np.ndarray, np.ndarray]] | None = None
-        self._innovations: Innovations | None = None
+        self._innovations: kernels.Innovations | None = None
         self.t, self.b = every_t[own].copy(), every_b[own].copy()
         self.rows = np.ones(count, np.int64)
         alike = len(set(self._factors)) == 1
@@ -156,7 +201,7 @@ class Quadratic(ExplicitProblem, rows_of_points=True):
         if k > 1 or x.ndim == 2:
             return None
         if self._innovations is None or self._innovations.state() is not state:
-            self._innovations = Innovations(self.t, self.b, state)
+            self._innovations = kernels.Innovations(self.t, self.b, state)
         [tx], [cx] = self._products_at(x)
         return self._innovations.largest(tx, cx, state)
 

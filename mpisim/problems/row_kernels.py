@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mpisim.core.lanes import LANES, add_products, dot, load, reduce, sum_of, zeros
-from mpisim.core.products import add_four
+from mpisim.core.numerics.lanes import LANES, add_products, dot, load, reduce, sum_of, zeros
+from mpisim.core.numerics.sums import add_four
 from mpisim.problems.loss_kernels import DOTS, GRADIENT, LOSS, phi
 
 ONES, SPARSE, DENSE = range(3)  # how rows are stored; ONES: sparse, and all stored entries are 1

@@ -8,7 +8,7 @@ from typing import Any
 
 from mpisim.comm.clock import EVALUATE, PHASES, Clock, SlowestPath
 from mpisim.comm.communicators import OneProcess
-from mpisim.core import processor
+from mpisim.core.numerics import processor
 from mpisim.runs.host import (
     PACKAGE,
     Place,
@@ -82,48 +82,40 @@ PENDING = {
 
 
 class Durations:
-    """The durations of one start of a run; made when its set-up is complete.
+    """Where the time of one start of a run goes, by rank 0's clock; made when its set-up ends.
 
     clock : rank 0's, which began with the set-up
     path : the method's seconds
     """
 
     def __init__(self, clock: Clock, path: SlowestPath):
-        clock.to(EVALUATE)
         self.clock, self.path = clock, path
-        self._setup = self._uncharged = _uncharged(clock)
-        self._total = sum(clock.seconds)
-        self._rehearsal = nan
-        self._earlier = 0.0  # seconds of the clock before it was reset
-        self._before = 0.0  # the method's, of earlier starts
+        self._set_up = self._now()
+        self._setup = self._rehearsed = self._before = nan
 
-    def resume(self) -> None:
-        """A checkpoint has been restored, which set the clock to zero.
+    def rehearsed(self, resumed: bool) -> None:
+        """The log is open and the rounds are rehearsed: the next one is the run's first.
 
-        The set-up's exchange was charged in the first start, so all of the set-up is left out here.
+        The set-up's exchange was charged in the first start, so all of the set-up is left out when
+        a run is resumed.
         """
-        self._setup = self._earlier = self._total
-        self._uncharged, self._before = 0.0, sum(self.path.seconds)
-
-    def rehearsed(self) -> None:
-        """The log is open and the rounds are rehearsed: the next one is the run's first."""
-        self.clock.to(EVALUATE)
-        self._rehearsal = _uncharged(self.clock) - self._uncharged
-        self._uncharged += self._rehearsal
+        total, uncharged = self._set_up
+        self._setup = total if resumed else uncharged
+        self._rehearsed, self._before = self._now()[1], sum(self.path.seconds)
 
     def attributes(self) -> dict[str, float]:
         """The values of `PENDING`, in seconds."""
-        self.clock.to(EVALUATE)
+        total, uncharged = self._now()
         return {
-            "seconds_elapsed": self._earlier + sum(self.clock.seconds),
+            "seconds_elapsed": total,
             "seconds_setup": self._setup,
-            "seconds_rehearsal": self._rehearsal,
-            "seconds_evaluation": _uncharged(self.clock) - self._uncharged,
+            "seconds_rehearsal": self._rehearsed - self._set_up[1],
+            "seconds_evaluation": uncharged - self._rehearsed,
             "seconds_waiting": self.path.waited,
             "seconds_before": self._before,
         }
 
-
-def _uncharged(clock: Clock) -> float:
-    """Seconds that no method is charged for."""
-    return sum(clock.seconds[len(PHASES) :])
+    def _now(self) -> tuple[float, float]:
+        """All seconds so far, and those that no method is charged for."""
+        self.clock.to(EVALUATE)
+        return sum(self.clock.seconds), sum(self.clock.seconds[len(PHASES) :])

@@ -16,8 +16,8 @@ from typing import Any
 
 import h5py
 
-from mpisim.core.atomic_file import image, write_whole
 from mpisim.core.errors import InputError, OutputError
+from mpisim.core.files import image, write_whole
 from mpisim.runs.identity import require_same
 from mpisim.runs.log.journal import Mark
 from mpisim.runs.log.untrusted import DAMAGE
@@ -25,6 +25,7 @@ from mpisim.runs.log.untrusted import DAMAGE
 FORMAT = 4
 HEADER = 512  # bytes, a multiple of 512: HDF5 looks for its signature there
 
+CONTAINERS: dict[str, Any] = {"list": list, "tuple": tuple, "dict": dict}
 State = dict[str, Any]  # arrays and numbers by name, in nested tables
 
 
@@ -87,13 +88,13 @@ def load(
     faults = []
     for file in (path, former(path)):
         try:
-            found = _read_checked(file, identity, require, accept)
+            last = _read_checked(file, identity, require, accept)
         except (OSError, _Unusable) as error:
             faults.append(getattr(error, "strerror", None) or str(error))
             continue
-        round = int(found.state["round"]) if found.state else 0
+        round = int(last.state["round"]) if last.state else 0
         note = f"{path}: {faults[0]}; continuing from {file}, round {round}" if faults else ""
-        return found, note
+        return last, note
     raise InputError(f"{path}: cannot be resumed from: {faults[0]}")
 
 
@@ -114,18 +115,52 @@ def _read_checked(
     try:
         # in this process: HDF5 gets what mpisim has written
         with h5py.File(io.BytesIO(content[HEADER:]), "r") as file:
-            theirs = {"format": str(file.attrs["format"])} | json.loads(file["identity"][()])
-            ours = {"format": str(FORMAT)} | identity
-            changes = require_same(path, theirs, ours, accept)
+            before = {"format": str(file.attrs["format"])} | json.loads(file["identity"][()])
+            changes = require_same(path, before, {"format": str(FORMAT)} | identity, accept)
             state = _read(file["state"]) if "state" in file else {}
-            found = Checkpoint(state, Mark.of_text(file["log"][()]), changes)
+            checkpoint = Checkpoint(state, Mark.of_text(file["log"][()]), changes)
     except DAMAGE as error:
         raise _Unusable(f"damaged: {error}") from None
     try:
-        require(found)
+        require(checkpoint)
     except InputError as error:
         raise _Unusable(str(error)) from None
-    return found
+    return checkpoint
+
+
+def packed(value: Any, leaf: Callable[[Any], tuple[str, Any]]) -> State:
+    """``value`` as HDF5 can hold it, with its exact types: a ``tree`` in JSON, arrays by number.
+
+    leaf : gives the kind and the array of what is no container, no plain number and no text
+    """
+    arrays: State = {}
+
+    def node(v: Any) -> Any:
+        if v is None or type(v) in (bool, int, float, str):
+            return v
+        kind = type(v).__name__
+        if type(v) is CONTAINERS.get(kind):
+            return {kind: [node(inner) for inner in (v.items() if kind == "dict" else v)]}
+        kind, array = leaf(v)
+        number = str(len(arrays))
+        arrays[number] = array
+        return {kind: number}
+
+    return {"tree": json.dumps(node(value))} | arrays
+
+
+def unpacked(saved: State, leaf: Callable[[str, Any], Any]) -> Any:
+    """The inverse of `packed`; ``leaf`` makes the value of a kind and an array."""
+
+    def value_of(node: Any) -> Any:
+        if not isinstance(node, dict):
+            return node
+        [(kind, inside)] = node.items()
+        if kind in CONTAINERS:
+            return CONTAINERS[kind](map(value_of, inside))
+        return leaf(kind, saved[inside])
+
+    return value_of(json.loads(saved["tree"]))
 
 
 def _header(content: bytes) -> bytes:

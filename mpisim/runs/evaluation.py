@@ -1,12 +1,10 @@
-"""The row of x^k (f and its gradient over all workers, and the cost until x^k was known), and how
-a run ended.
-"""
+"""The row of x^k: f and its gradient over all workers, and the cost until x^k was known."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,47 +12,66 @@ from mpisim.comm.clock import PARALLEL, SlowestPath
 from mpisim.comm.ledger import COLUMNS as BITS
 from mpisim.comm.star import Star
 from mpisim.core.arrays import EVALUATION, to_host
-from mpisim.core.lanes import dot
-from mpisim.core.ordered_sums import add_rows
+from mpisim.core.numerics.lanes import dot
+from mpisim.core.numerics.sums import add_rows
 from mpisim.methods.oracle import Oracle
-from mpisim.runs.log.schema import REFERENCE
+from mpisim.runs.log.schema import TIMES
 from mpisim.runs.metrics import Metric
+
+Row = dict[str, Any]  # the values of a log's columns by name, in their order
+
+SECONDS = [name for name, *_ in TIMES]
+
+# What follows the gradient in the message that passes all ranks.
+TOTALS = np.dtype(
+    [
+        ("loss", np.float64),
+        ("oracle_calls", np.float64),
+        ("signal", np.float64),  # that a rank has received
+        ("checkpoint", np.float64),  # whether rank 0 wants one
+        ("longest", np.float64),  # seconds that a rank was busy since the last row
+        ("bits", np.float64, len(BITS)),  # rank 0's
+        ("slowest", np.float64, len(PARALLEL)),  # seconds of the slowest rank's phases
+    ]
+)
 
 
 @dataclasses.dataclass(frozen=True)
-class Row:
-    """One row of the log; only rank 0 knows the seconds.
+class End:
+    """How a run ended: the status, the last row, and its x^k, shape (d,).
 
-    reference : `schema.REFERENCE`, where the minimiser is known; bits : the ledger's totals
+    before : the log was complete, and nothing ran
+    stopped_by : "rounds", or the condition of ``run.stop`` that the last row met; empty unless the
+        run is done
+
+    Rank 0 has the log's attributes and, with ``Output.keep``, its columns; other ranks have none.
+    Only rank 0 knows the seconds of the row.
     """
 
-    round: int
-    loss: float
-    grad_norm_sq: float
-    reference: tuple[float, ...]
-    oracle_calls: int
-    bits: tuple[int, ...]
-    seconds: list[float]
+    status: str
+    row: Row
+    x: np.ndarray
+    stopped_by: str = ""
+    columns: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
+    attributes: dict[str, Any] = dataclasses.field(default_factory=dict)
+    before: bool = False
+
+
+class Evaluation(NamedTuple):
+    """A row without the metrics' columns, a signal that a rank has received (0: none), and whether
+    a checkpoint is wanted; the same on all ranks, but for the seconds, which rank 0 knows."""
+
+    row: Row
     signal: int
     checkpoint: bool
-
-    def values(self) -> dict[str, float]:
-        """What all ranks know of the row, by column."""
-        own = {"loss": self.loss, "grad_norm_sq": self.grad_norm_sq}
-        names = [name for name, *_ in REFERENCE] if self.reference else []
-        reference = dict(zip(names, self.reference, strict=True))
-        bits = dict(zip(BITS, self.bits, strict=True))
-        return own | reference | bits | {"oracle_calls": self.oracle_calls}
 
 
 class Evaluator:
     """Evaluates rows by one message that passes all ranks in worker order, then back to all.
 
-    After the gradient (d) it carries the loss, the oracle calls, a signal that a rank has received,
-    rank 0's request for a checkpoint, the longest time that a rank was busy since the last row
-    (without the gradients of that row's evaluation, which precede the common start), rank 0's bits,
-    and the clock of the slowest rank. An ``explicit`` problem knows f, so gradient and loss are
-    left out.
+    After the gradient (d) it carries `TOTALS`. The time that a rank was busy leaves out the
+    gradients of the last row's evaluation, which precede the common start. An ``explicit`` problem
+    knows f, so gradient and loss are left out.
     """
 
     def __init__(self, star: Star, oracle: Oracle, metrics: Sequence[Metric] = ()):
@@ -71,59 +88,61 @@ class Evaluator:
         signal: int,
         checkpoint: bool,
         reference: tuple[np.ndarray, float] | None = None,
-    ) -> Row:
+    ) -> Evaluation:
         """The row of x^k. Collective; only rank 0's ``checkpoint`` counts. Leaves EVALUATE on.
 
         reference : x* and f(x*), where they are known
         """
         star = self.star
-        known = self.oracle.whole(x) if self.oracle.problem.explicit else None
+        exact = self.oracle.whole(x) if self.oracle.problem.explicit else None
         nothing = np.empty(0), np.empty((0, 0))
-        losses, found = nothing if known is not None else self.oracle.evaluate(x)
-        gradients = to_host(found, EVALUATION)
+        losses, gradients = nothing if exact is not None else self.oracle.evaluate(x)
+        gradients = to_host(gradients, EVALUATION)
         d = gradients.shape[1]
-        busy, own_busy = self._busy_since_last()
-        wish = checkpoint and star.is_server
-        charged = list(star.ledger.totals.values())
+        busy, waited_for = self._busy_since_last()
+        message = np.zeros(d + TOTALS.itemsize // 8)
+        gradient, totals = message[:d], message[d:].view(TOTALS)[0]
 
-        def fold(total: np.ndarray) -> None:
-            add_rows(total[:d], gradients)
-            loss, calls, received, due, longest, *rest = total[d:].tolist()
-            bits, slowest = rest[: len(BITS)], rest[len(BITS) :]
-            for own in losses.tolist():
-                loss += own
-            slowest = busy if sum(busy) > sum(slowest) else slowest
-            bits = charged if star.is_server else bits
-            requests = received or signal, due or wish
-            counts = loss, calls + self.oracle.calls, *requests, max(longest, own_busy)
-            total[d:] = *counts, *bits, *slowest
+        def fold(_: np.ndarray) -> None:
+            add_rows(gradient, gradients)
+            loss = float(totals["loss"])
+            for f_i in losses.tolist():
+                loss += f_i
+            totals["loss"] = loss
+            totals["oracle_calls"] += self.oracle.calls
+            totals["signal"] = totals["signal"] or signal
+            totals["longest"] = max(totals["longest"], waited_for)
+            if star.is_server:
+                totals["checkpoint"], totals["bits"] = checkpoint, list(star.ledger.totals.values())
+            if sum(busy) > totals["slowest"].sum():
+                totals["slowest"] = busy
 
-        total = np.zeros(d + 5 + len(BITS) + len(PARALLEL))
-        star.relay(total, fold)
-        loss, calls, received, due, longest, *rest = total[d:].tolist()
-        bits, slowest = rest[: len(BITS)], rest[len(BITS) :]
-        f, grad = known or (loss / star.n, total[:d] / star.n)
-        self.calls = int(calls)
+        star.relay(message, fold)
+        f, grad = exact or (float(totals["loss"]) / star.n, gradient / star.n)
+        self.calls = int(totals["oracle_calls"])
+        bits = star.ledger.totals  # exact; the message's floats are so up to 2^53
         if star.is_server:
-            self.path.add(self.clock.seconds, slowest, longest - own_busy)
-        exact = charged if star.is_server else map(int, bits)  # floats end at 2^53
-        norm_sq = float(dot(grad, grad))
-        self.start = norm_sq if k == 0 else self.start
-        return Row(
-            k,
-            f,
-            norm_sq,
-            _away(x, f, reference),
-            self.calls,
-            tuple(exact),
-            list(self.path.seconds),
-            int(received),
-            bool(due),
-        )
+            longest, slowest = float(totals["longest"]), totals["slowest"].tolist()
+            self.path.add(self.clock.seconds, slowest, longest - waited_for)
+        else:
+            bits = dict(zip(BITS, map(int, totals["bits"].tolist()), strict=True))
+        row: Row = {"round": k, "loss": f, "grad_norm_sq": float(dot(grad, grad))}
+        if k == 0:
+            self.start = row["grad_norm_sq"]
+        if reference is not None:
+            row |= _away(x, f, *reference)
+        row |= bits
+        row["oracle_calls"] = self.calls
+        row.update(zip(SECONDS, self.path.seconds, strict=True))
+        return Evaluation(row, int(totals["signal"]), bool(totals["checkpoint"]))
 
-    def metrics_at(self, x: np.ndarray) -> np.ndarray:
-        """The values of all metrics at x."""
-        return np.array([value for metric in self.metrics for value in metric.values(x)])
+    def metrics_at(self, x: np.ndarray) -> Row:
+        """The columns of all metrics at x."""
+        return {
+            name: value
+            for metric in self.metrics
+            for (name, *_), value in zip(metric.columns, metric.values(x), strict=True)
+        }
 
     def state(self) -> dict[str, Any]:
         """The costs until the last row, and |grad f(x^0)|^2, on rank 0."""
@@ -132,7 +151,9 @@ class Evaluator:
     def restore(self, state: dict[str, Any]) -> None:
         """Restore what `state` returned."""
         self.start = float(state["start"])
-        self.path.seconds = state["seconds"].tolist()
+        # this start's set-up exchange repeats the one that was charged
+        self.path.resume(state["seconds"].tolist(), self.clock.seconds)
+        self._busy_since_last()
         self.oracle.restore(int(state["oracle_calls"]) if self.star.is_server else 0)
 
     def _busy_since_last(self) -> tuple[list[float], float]:
@@ -145,30 +166,7 @@ class Evaluator:
         return busy, sum(busy) - credited + delayed
 
 
-def _away(x: np.ndarray, f: float, reference: tuple[np.ndarray, float] | None) -> tuple[float, ...]:
-    """f(x) - f(x*) and |x - x*|^2; empty where x* is not known."""
-    if reference is None:
-        return ()
-    x_star, f_star = reference
+def _away(x: np.ndarray, f: float, x_star: np.ndarray, f_star: float) -> Row:
+    """f(x) - f(x*) and |x - x*|^2."""
     away = to_host(x, EVALUATION) - x_star
-    return f - f_star, float(dot(away, away))
-
-
-@dataclasses.dataclass(frozen=True)
-class End:
-    """How a run ended: the status, the last row, and its x^k, shape (d,).
-
-    before : the log was complete, and nothing ran
-    stopped_by : "rounds", or the condition of ``run.stop`` that the last row met; empty unless the
-        run is done
-
-    Rank 0 has the log's attributes and, with ``Output.keep``, its columns; other ranks have none.
-    """
-
-    status: str
-    row: Row
-    x: np.ndarray
-    stopped_by: str = ""
-    columns: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
-    attributes: dict[str, Any] = dataclasses.field(default_factory=dict)
-    before: bool = False
+    return {"suboptimality": f - f_star, "distance_sq": float(dot(away, away))}

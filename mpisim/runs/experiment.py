@@ -16,12 +16,17 @@ import tomli_w
 
 from mpisim.compressors import make as make_compressor
 from mpisim.compressors.base import Compressor
-from mpisim.core import toml
-from mpisim.core.errors import InputError
-from mpisim.core.nearest import meant
-from mpisim.core.schema import build, choose, require
-from mpisim.methods.method_table import Method, make_method
-from mpisim.methods.names import UNCOMPRESSED
+from mpisim.core.errors import InputError, suggestion
+from mpisim.core.schema import (
+    ALLOWED,
+    DEEPEST,
+    build,
+    choose,
+    parse_toml,
+    require,
+    require_plain,
+)
+from mpisim.methods.method_table import UNCOMPRESSED, Method, make_method
 from mpisim.problems import PROBLEMS
 from mpisim.problems.base import Problem
 from mpisim.runs import plugins
@@ -177,13 +182,13 @@ def read(path: Path | None, settings: list[str]) -> Experiment:
 
 def parse(tables: dict[str, Any]) -> Experiment:
     """An Experiment from the content of a TOML file, or `InputError`."""
-    toml.require_plain(tables)
+    require_plain(tables)
     for key in tables:
         if key == "sweep":
             raise InputError("sweep: a grid of experiments, which `mpisim sweep FILE.toml` runs")
         if key not in KEYS:
             allowed = ", ".join(KEYS)
-            raise InputError(f"{key}: unknown table; {meant(key, KEYS)}allowed: {allowed}")
+            raise InputError(f"{key}: unknown table; {suggestion(key, KEYS)}allowed: {allowed}")
     for key in TABLES:
         if not isinstance(tables.get(key, {}), dict):
             raise InputError(f"{key}: {tables[key]!r} is not allowed; it must be a table")
@@ -236,12 +241,12 @@ def _without_none(table: dict[str, Any]) -> dict[str, Any]:
 def read_toml(path: Path) -> dict[str, Any]:
     """The tables of a TOML file, or `InputError`; plugins are relative to its folder."""
     try:
-        tables = toml.loads(path.read_text(encoding="utf-8"), str(path))
+        tables = parse_toml(path.read_text(encoding="utf-8"), str(path))
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: not a TOML file: {error}") from None
-    toml.require_plain(tables)
+    require_plain(tables)
     if "plugin" in tables:
         tables["plugin"] = plugins.located(tables["plugin"], path.parent)
     return tables
@@ -253,13 +258,13 @@ def apply(tables: dict[str, Any], setting: str) -> None:
     names, said = key.strip().split("."), f"--set {key.strip()[:60]}"
     if not equals or not all(names) or (len(names) == 1 and names[0] not in KEYS):
         raise InputError(f"{said}: it must be TABLE.KEY=VALUE")
-    if len(names) > toml.DEEPEST:
-        raise InputError(f"{said}: nested too deeply; {toml.ALLOWED}")
+    if len(names) > DEEPEST:
+        raise InputError(f"{said}: nested too deeply; {ALLOWED}")
     value: Any = text.strip()
     with contextlib.suppress(tomllib.TOMLDecodeError):
-        parsed = toml.loads(f"value = {value}", said)
+        parsed = parse_toml(f"value = {value}", said)
         value = parsed["value"] if parsed.keys() == {"value"} else value
-    toml.require_plain(value, key.strip())
+    require_plain(value, key.strip())
     for name in names[:-1]:
         tables = tables.setdefault(name, {})
         if not isinstance(tables, dict):

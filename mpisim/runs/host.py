@@ -13,28 +13,41 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
+import h5py
+
 from mpisim.comm.job import run_job
 from mpisim.core import packages
-from mpisim.core.cores import usable
+from mpisim.core.home import cache_folder
 from mpisim.core.imports import PACKAGE
+from mpisim.core.machine import usable_cores
 from mpisim.core.version import VERSION
 
 LIBRARIES = ("numpy", "scipy", "h5py", "numba", "llvmlite", "scikit-learn", "mpi4py")
+GIT_SECONDS = 10.0  # far more than git takes
+BOOT = Path("/proc/sys/kernel/random/boot_id")  # Linux: one for each machine that runs
+
+
+def guarded(body: Callable[..., int]) -> int:
+    """Start the job of a command: `run_job`, on ranks that all have the same software."""
+    return run_job(body, software)
 
 
 def info_text() -> str:
-    """The text of `mpisim info`: what a bug report should contain, one item in each line."""
+    """The text of `mpisim --info`: what a bug report should contain, one item in each line."""
+    cache_path = cache_folder()
+    existing = next((p for p in (cache_path, *cache_path.parents) if p.exists()), cache_path)
+    writable = "" if os.access(existing, os.W_OK) else " (cannot be written)"
     rows = {
         "mpisim": f"{VERSION} ({PACKAGE})",
         "Python": f"{platform.python_version()} on {platform.platform()}",
         "libraries": ", ".join(f"{name} {version(name)}" for name in LIBRARIES),
-        "HDF5": _hdf5_version(),
+        "HDF5": h5py.version.hdf5_version,
         "MPI": mpi_library(),
-        "BLAS": blas_threads(),
-        "cores": f"{len(usable())} for this process, {os.cpu_count()} in all",
+        "BLAS": blas(threads=True) or "none found",
+        "cores": f"{len(usable_cores())} for this process, {os.cpu_count()} in all",
         "plugins": ", ".join(packages.installed()) or "no package has any",
         "MPISIM_DATA": os.environ.get("MPISIM_DATA") or "not set",
-        "cache": cache_text(),
+        "cache": f"{cache_path}{writable}",
     }
     width = max(map(len, rows)) + 2
     return "\n".join(f"{name:<{width}}{value}" for name, value in rows.items())
@@ -49,7 +62,7 @@ def provenance() -> dict[str, str | int]:
         **{name.replace("-", "_"): version(name) for name in LIBRARIES},
         "platform": platform.platform(),
         "host": socket.gethostname(),
-        "cores": len(usable()),
+        "cores": len(usable_cores()),
         **({"network": network} if network else {}),
     }
 
@@ -62,6 +75,15 @@ def software() -> dict[str, str]:
         **{name: version(name) for name in LIBRARIES},
         "MPI": mpi_library(),
     }
+
+
+@cache
+def version(distribution: str) -> str:
+    """The version of an installed distribution."""
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return "not installed"
 
 
 @cache
@@ -90,65 +112,19 @@ def mpi_library() -> str:
     return MPI.Get_library_version().strip("\0 \n").splitlines()[0].split(", package")[0]
 
 
-def blas_threads() -> str:
-    """The BLAS libraries in use with their threads, or the environment's settings."""
+def blas(threads: bool = False) -> str:
+    """The BLAS libraries in use, with their versions, and with their threads if asked for."""
     import numpy  # noqa: F401  (loads its BLAS)
+    from threadpoolctl import threadpool_info
 
-    try:
-        from threadpoolctl import threadpool_info
-    except ImportError:
-        names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-        return ", ".join(f"{name}={os.environ.get(name, 'unset')}" for name in names)
-    texts = (
-        f"{pool['internal_api']} {pool['version'] or ''}".strip()
-        + f", {pool['num_threads']} thread{'s' if pool['num_threads'] != 1 else ''}"
-        for pool in threadpool_info()
-        if pool["user_api"] == "blas"
-    )
-    return "; ".join(dict.fromkeys(texts)) or "none found"
-
-
-def blas() -> str:
-    """The BLAS libraries in use, with their versions; empty if this is not known."""
-    import numpy  # noqa: F401  (loads its BLAS)
-
-    try:
-        from threadpoolctl import threadpool_info
-    except ImportError:
-        return ""
-    pools = (pool for pool in threadpool_info() if pool["user_api"] == "blas")
-    return ", ".join(
-        dict.fromkeys(f"{p['internal_api']} {p['version'] or ''}".strip() for p in pools)
-    )
-
-
-def cache_text() -> str:
-    """The cache folder, and whether it can be written."""
-    from mpisim.core.cache_folder import folder
-
-    path = folder()
-    place = next((p for p in (path, *path.parents) if p.exists()), path)
-    return str(path) if os.access(place, os.W_OK) else f"{path} (cannot be written)"
-
-
-@cache
-def version(distribution: str) -> str:
-    """The version of an installed distribution."""
-    try:
-        return metadata.version(distribution)
-    except metadata.PackageNotFoundError:
-        return "not installed"
-
-
-def _hdf5_version() -> str:
-    try:
-        import h5py
-    except ImportError as error:
-        return f"cannot be loaded: {error}"
-    return h5py.version.hdf5_version
-
-
-SECONDS = 10.0  # far more than git takes
+    texts: dict[str, None] = {}
+    for pool in threadpool_info():
+        if pool["user_api"] == "blas":
+            text, count = f"{pool['internal_api']} {pool['version'] or ''}".strip(), ""
+            if threads:
+                count = f", {pool['num_threads']} thread{'s' if pool['num_threads'] != 1 else ''}"
+            texts[text + count] = None  # each once
+    return ("; " if threads else ", ").join(texts)
 
 
 @cache
@@ -157,41 +133,34 @@ def commit(package: Path) -> dict[str, str | bool]:
 
     git_dirty : whether tracked files of the package differ from the commit
     """
-    try:
-        _git(package, "ls-files", "--error-unmatch", "__init__.py")
-        said = _git(package, "status", "--porcelain=v2", "--branch", "--untracked-files=no", ".")
-    except (OSError, subprocess.SubprocessError):
-        return {}
-    lines = said.splitlines()
-    head = [line.split()[-1] for line in lines if line.startswith("# branch.oid ")]
-    dirty = any(not line.startswith("#") for line in lines)
+    status = "status", "--porcelain=v2", "--branch", "--untracked-files=no", "."
+    lines = _git(package, "__init__.py", *status)
+    head = [line.split()[-1] for line in lines or () if line.startswith("# branch.oid ")]
+    dirty = any(not line.startswith("#") for line in lines or ())
     return {"git_commit": head[0], "git_dirty": dirty} if head else {}
 
 
 def is_committed(folder: Path) -> bool:
     """Whether git keeps the modules and grids of a study in ``folder`` as they are."""
-    try:
-        _git(folder, "ls-files", "--error-unmatch", ".")
-        words = ("status", "--porcelain", "--untracked-files=all", "--", "*.py", "*.toml")
-        return not _git(folder, *words)
-    except (OSError, subprocess.SubprocessError):
-        return False
+    status = "status", "--porcelain", "--untracked-files=all", "--", "*.py", "*.toml"
+    return _git(folder, ".", *status) == []
 
 
-def _git(folder: Path, *words: str) -> str:
-    command = ["git", "-C", str(folder), *words]
-    done = subprocess.run(
-        command,
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        stdin=subprocess.DEVNULL,
-    )
-    return done.stdout
-
-
-BOOT = Path("/proc/sys/kernel/random/boot_id")  # Linux: one for each machine that runs
+def _git(folder: Path, kept: str, *words: str) -> list[str] | None:
+    """The lines of a git command in a folder; None unless git keeps the file ``kept`` there."""
+    for command in (("ls-files", "--error-unmatch", kept), words):
+        try:
+            done = subprocess.run(
+                ["git", "-C", str(folder), *command],
+                check=True,
+                capture_output=True,
+                text=True,
+                timeout=GIT_SECONDS,
+                stdin=subprocess.DEVNULL,
+            )
+        except (OSError, subprocess.SubprocessError):
+            return None
+    return done.stdout.splitlines()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -215,7 +184,7 @@ def here() -> Place:
         machine = BOOT.read_text(encoding="ascii").strip()
     except OSError:
         machine = host
-    return Place(host, machine, usable())
+    return Place(host, machine, usable_cores())
 
 
 def hosts(places: Iterable[Place]) -> str:
@@ -229,8 +198,3 @@ def oversubscribed(places: Iterable[Place]) -> bool:
     for place in places:
         machines.setdefault(place.machine, []).append(place.cores)
     return any(len(ranks) > len(frozenset.union(*ranks)) for ranks in machines.values())
-
-
-def guarded(body: Callable[..., int]) -> int:
-    """`run_job`, on ranks that all have the same software."""
-    return run_job(body, software)

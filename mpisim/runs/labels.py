@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mpisim.compressors.base import Compressor
 from mpisim.methods.estimators.base import Estimator
-from mpisim.methods.names import METHODS
+from mpisim.methods.method_table import METHODS
 from mpisim.runs.experiment import Experiment
 
+Tables = dict[str, Any]
 PARAMETERS = {
     "k": "K",
     "stepsize": "γ",
@@ -36,7 +36,7 @@ PARAMETERS = {
 class Labels:
     """The names in one log, which keeps those that its classes declare.
 
-    declared : see `mpisim.runs.labels`; older logs have nothing but mpisim's own names
+    declared : see `declared`; older logs have nothing but mpisim's own names
     """
 
     def __init__(self, declared: Mapping[str, Any]):
@@ -44,8 +44,7 @@ class Labels:
 
     def method(self, name: str) -> str:
         """The name of a method in its paper."""
-        own = METHODS[name].label if METHODS.here(name) else name
-        return self._declared.get("method", own)
+        return str(self._declared.get("method") or _method(name))
 
     def compressor(self, table: Mapping[str, Any], also: Collection[str] = ()) -> str:
         """A compressor, its parameters with a letter, and those in ``also``: ``RandK (K = 10)``."""
@@ -66,7 +65,7 @@ class Labels:
     def problem_name(self, name: str) -> str:
         """A problem without its data."""
         if "problem" in self._declared:
-            return self._declared["problem"]
+            return str(self._declared["problem"])
         from mpisim.problems import PROBLEMS
 
         return PROBLEMS[name].title if PROBLEMS.here(name) else name
@@ -77,9 +76,8 @@ class Labels:
 
     def _compressor(self, name: str) -> tuple[str, Mapping[str, str] | None]:
         """Label and letters."""
-        known = self._declared.get("compressors", {})
-        if name in known:
-            return known[name]
+        if name in self._declared.get("compressors", {}):
+            return self._declared["compressors"][name]
         from mpisim.compressors import COMPRESSORS  # imports Numba, which new logs do not need
 
         if not COMPRESSORS.here(name):
@@ -87,48 +85,57 @@ class Labels:
         return COMPRESSORS[name].title, COMPRESSORS[name].letters
 
 
-_OURS = Labels({})
-method, compressor, problem = _OURS.method, _OURS.compressor, _OURS.problem
+_REGISTERED = Labels({})
+method, compressor, problem = _REGISTERED.method, _REGISTERED.compressor, _REGISTERED.problem
 
 
 def compressor_title(name: str) -> str:
     """The name of a compressor without its parameters."""
-    return _OURS.compressor({"name": name})
+    return _REGISTERED.compressor({"name": name})
 
 
-def _letters(found: Any) -> dict[str, str]:
-    return {str(key): str(letter) for key, letter in found.items()}
+def declared(experiment: Experiment) -> dict[str, Any]:
+    """What the classes of an experiment declare; its log keeps it as JSON, for `of_log`.
 
-
-def _compressors(found: Any) -> dict[str, tuple[str, dict[str, str] | None]]:
+    method, problem : their labels
+    letters : {key: letter} of the method's parameters, without those that all methods have
+    compressors : {name: [label, letters]} of the compressor and those inside it
+    """
+    common = Estimator.letters.items()
+    letters = experiment.method.estimator.letters.items()
     return {
-        name: (str(label), None if letters is None else _letters(letters))
-        for name, (label, letters) in found.items()
+        "method": _method(experiment.method.name),
+        "letters": dict(letter for letter in letters if letter not in common),
+        "problem": experiment.problem.title or experiment.problem.name,
+        "compressors": {
+            c.name: [c.title or c.name, None if c.letters is None else dict(c.letters)]
+            for c in experiment.compressors
+        },
     }
-
-
-_checked: dict[str, Callable[[Any], Any]] = {
-    "method": str,
-    "problem": str,
-    "letters": _letters,
-    "compressors": _compressors,
-}
 
 
 def of_log(attributes: Mapping[str, Any]) -> Labels:
     """The names in a log, from the attributes of its root."""
     try:
-        declared = json.loads(attributes.get("labels", "{}"))
-        return Labels({key: _checked[key](value) for key, value in declared.items()})
-    except (AttributeError, LookupError, TypeError, ValueError):  # a log from anywhere
+        found = json.loads(attributes.get("labels", "{}"))
+        compressors = {
+            name: (str(label), None if letters is None else dict(letters))
+            for name, (label, letters) in found.get("compressors", {}).items()
+        }
+        letters = dict(found.get("letters", {}))
+        return Labels(found | {"compressors": compressors, "letters": letters})
+    except (AttributeError, TypeError, ValueError):  # a log from anywhere
         return Labels({})
+
+
+def _method(name: str) -> str:
+    return METHODS[name].label if METHODS.here(name) else name
 
 
 def _inner(table: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The compressors inside one."""
-    tables = [value for value in table.values() if isinstance(value, dict)]
-    lists = [value for value in table.values() if isinstance(value, list)]
-    return tables + [item for value in lists for item in value if isinstance(item, dict)]
+    values = (v if isinstance(v, list) else [v] for v in table.values())
+    return [item for many in values for item in many if isinstance(item, dict)]
 
 
 def _shown(key: str, value: Any, letters: Mapping[str, str] | None) -> bool:
@@ -153,37 +160,6 @@ def number(value: Any) -> str:
     if isinstance(value, float) and math.isfinite(value):
         return f"{value:.4g}"
     return str(value)
-
-
-def declared(experiment: Experiment) -> dict[str, Any]:
-    """What the log attribute ``labels`` holds as JSON, for `mpisim.runs.labels.Labels`.
-
-    method, problem : their labels
-    letters : {key: letter} of the method's parameters
-    compressors : {name: [label, letters]} of the compressor and those inside it
-    """
-    name, estimator = experiment.method.name, type(experiment.method.estimator)
-    return {
-        "method": METHODS[name].label if METHODS.here(name) else name,
-        "letters": _own_letters(estimator),
-        "problem": experiment.problem.title or experiment.problem.name,
-        "compressors": {c.name: _of_class(type(c)) for c in experiment.compressors},
-    }
-
-
-def _own_letters(estimator: type[Estimator]) -> dict[str, str]:
-    """The letters that a method declares, without those that all methods have in tables."""
-    common = Estimator.letters.items()
-    return {key: letter for key, letter in estimator.letters.items() if (key, letter) not in common}
-
-
-def _of_class(compressor: type[Compressor]) -> list[Any]:
-    """Label and letters of a compressor's class."""
-    letters = compressor.letters
-    return [compressor.title or compressor.name, None if letters is None else dict(letters)]
-
-
-Tables = dict[str, Any]
 
 
 def flatten(tables: Tables, prefix: str = "") -> dict[str, Any]:

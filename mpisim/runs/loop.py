@@ -9,22 +9,28 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mpisim.comm.clock import COMMUNICATE, OTHER, uncharged
+from mpisim.comm.job import together
 from mpisim.comm.star import Star
 from mpisim.core.arrays import EVALUATION, to_host
 from mpisim.core.errors import Diverged
-from mpisim.core.ordered_sums import add_rows
+from mpisim.core.numerics.sums import add_rows
 from mpisim.core.terminal import report
+from mpisim.runs.attributes import Durations
 from mpisim.runs.evaluation import End, Row
 from mpisim.runs.experiment import Experiment
 from mpisim.runs.log.writer import locked
 from mpisim.runs.preview import on_own_ranks
-from mpisim.runs.record import Output, Record
+from mpisim.runs.record import Output, Record, find
 from mpisim.runs.rehearsal import rehearse
 from mpisim.runs.setup import Setup
 from mpisim.runs.signals import STOPPED, StopSignals
 
 if TYPE_CHECKING:
     from mpi4py import MPI
+
+
+SECONDS = 1.0  # between two checks of clock and signals, approximately
+FASTER = 2  # the number of rounds between two checks grows by at most this factor
 
 
 def run(experiment: Experiment, output: Output, comm: MPI.Intracomm) -> End:
@@ -38,10 +44,10 @@ def run(experiment: Experiment, output: Output, comm: MPI.Intracomm) -> End:
             experiment, comm, lambda own: run_rounds(Setup(experiment, own), output, signals)
         )
         if end.status in STOPPED and comm.rank == 0:
-            report(signals.stopped(end.status, end.row.round, output.log))
+            report(signals.stopped(end.status, end.row["round"], output.log))
     if end.status == "diverged":
         raise Diverged(
-            f"diverged: the loss is {end.row.loss} at round {end.row.round}; log {output.log}"
+            f"diverged: the loss is {end.row['loss']} at round {end.row['round']}; log {output.log}"
         )
     return end
 
@@ -51,12 +57,11 @@ def run_rounds(setup: Setup, output: Output, signals: StopSignals) -> End:
 
     The caller holds the lock of the log. A complete log that is resumed stays as it is.
     """
-    record = Record(setup, output)
+    record = _begin(setup, output)
+    if isinstance(record, End):
+        return record
     end = None
     try:
-        record.begin()
-        if record.ended is not None:
-            return record.ended
         rehearsal = rehearse(setup)
         if setup.round.k > 0:
             setup.state.require_shapes(rehearsal.shapes)
@@ -67,6 +72,17 @@ def run_rounds(setup: Setup, output: Output, signals: StopSignals) -> End:
     finally:
         record.close(end)
     return dataclasses.replace(end, columns=record.columns(), attributes=record.attributes)
+
+
+def _begin(setup: Setup, output: Output) -> Record | End:
+    """The record, with the checkpoint restored; or the end, where the log is complete."""
+    durations = Durations(setup.clock, setup.state.evaluator.path)
+    found = find(setup, output)
+    if found.ended is not None:
+        return dataclasses.replace(found.ended, before=True)
+    if found.state:
+        together(setup.star.side, lambda: setup.state.load(found.state))
+    return Record(setup, output, found, durations)
 
 
 class Loop:
@@ -103,37 +119,35 @@ class Loop:
 
         A checkpoint comes before the row, as metrics may count the rows that they measure.
         """
-        x, evaluator, wishes = self.state.x, self.state.evaluator, self.signals.received
-        row = evaluator.row(k, x, wishes, self._checkpoint_due(), self.setup.reference)
-        status, stopped_by = self._status(row, logged)
-        if status or row.checkpoint:
+        x, evaluator, signal = self.state.x, self.state.evaluator, self.signals.received
+        due, reference = self._checkpoint_due(), self.setup.reference
+        row, signal, due = evaluator.row(k, x, signal, due, reference)
+        status, stopped_by = self._status(row, logged, signal)
+        if status or due:
             self.saved = monotonic()
             self.record.checkpoint()
         if logged or status:
-            self.record.row(row, evaluator.metrics_at(x))
+            row |= evaluator.metrics_at(x)
+            self.record.row(row)
             self.signals.at(k, self.record.output.log)
         else:
             self.state.oracle.forget()  # the method must not depend on when a checkpoint is due
         return End(status, row, to_host(x, EVALUATION), stopped_by) if status else None
 
-    def _status(self, row: Row, logged: bool) -> tuple[str, str]:
+    def _status(self, row: Row, logged: bool, signal: int) -> tuple[str, str]:
         """The status with which the run ends here, empty if it continues; and what stopped it.
 
         The same on all ranks.
         """
-        if logged and not np.isfinite(row.loss):
+        if logged and not np.isfinite(row["loss"]):
             return "diverged", ""
-        if row.signal:
-            return self.signals.status(row.signal), ""
+        if signal:
+            return self.signals.status(signal), ""
         if not logged:
             return "", ""
-        known = row.values(), self.setup.star.n, self.state.evaluator.start
-        stopped_by = self.settings.stopped_by(row.round, *known)
+        start = self.state.evaluator.start
+        stopped_by = self.settings.stopped_by(row["round"], row, self.setup.star.n, start)
         return "done" if stopped_by else "", stopped_by
-
-
-SECONDS = 1.0  # between two checks, approximately
-FASTER = 2  # the number of rounds between two checks grows by at most this factor
 
 
 class Poll:

@@ -15,9 +15,9 @@ from numba import njit
 from mpisim.comm.network import Observer, Upload
 from mpisim.comm.star import Star
 from mpisim.core.arrays import EVALUATION, METRIC, to_host
-from mpisim.core.lanes import dot, sum_of
 from mpisim.core.lazy_rows import LazyRows, row_blocks
-from mpisim.core.ordered_sums import add_rows
+from mpisim.core.numerics.lanes import dot, sum_of
+from mpisim.core.numerics.sums import add_rows
 from mpisim.core.registry import Names
 from mpisim.core.state import AtServer, PerWorker, Shared, Stateful
 from mpisim.methods.optimizers import Moments, Optimizer

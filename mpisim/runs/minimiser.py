@@ -15,13 +15,13 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from mpisim.core import cache_folder
-from mpisim.core.atomic_file import image
 from mpisim.core.errors import InputError
-from mpisim.core.lanes import dot
-from mpisim.core.products import norm, subtract_rows, times_vector
+from mpisim.core.files import image, try_write
+from mpisim.core.home import cache_folder
+from mpisim.core.numerics.eigen import eigh
+from mpisim.core.numerics.lanes import dot
+from mpisim.core.numerics.sums import norm, subtract_rows, times_vector
 from mpisim.core.protocols import Collective, Matrices, Objective
-from mpisim.core.symmetric import eigh
 from mpisim.theory.collective import from_first, mean, mean_matrix
 
 DENSE_LIMIT = 1500
@@ -53,7 +53,7 @@ def minimiser(problem: Objective, star: Collective, cache: bool = True) -> tuple
             file["f"], file["x"] = found[1], found[2:]
 
         if cache and star.is_server:
-            cache_folder.store(path, image(fill))
+            try_write(path, image(fill))
     return found[2:].copy(), float(found[1])
 
 
@@ -139,7 +139,7 @@ def _path(problem: Objective) -> Path:
     version = 2  # of the algorithm
     key = json.dumps([version, problem.name, data, problem.d, options], sort_keys=True)
     name = hashlib.sha256(key.encode()).hexdigest()[:32]
-    return cache_folder.folder() / "minimisers" / f"{name}.h5"
+    return cache_folder() / "minimisers" / f"{name}.h5"
 
 
 def _read(path: Path, d: int) -> np.ndarray | None:

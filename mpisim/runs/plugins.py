@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from mpisim.core.errors import InputError
-from mpisim.core.load_error import reason
+from mpisim.core.errors import InputError, import_failure
 
 _files: set[str] = set()  # that have been loaded
 
@@ -44,7 +43,7 @@ def load(value: object) -> list[str]:
                     importlib.import_module(name)
         except (Exception, SystemExit) as error:
             raise InputError(
-                f"plugin {name}: cannot be loaded: {reason(error, __file__)}"
+                f"plugin {name}: cannot be loaded: {import_failure(error, __file__)}"
             ) from None
     return found
 

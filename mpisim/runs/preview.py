@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from mpisim.comm.communicators import on_subset
 from mpisim.comm.side_channel import ranks_for, worker_ranks
 from mpisim.core.errors import InputError
-from mpisim.problems.data.registry import lookup
+from mpisim.problems.data.find import lookup
 from mpisim.runs.experiment import Experiment
 from mpisim.runs.labels import Labels, declared
 

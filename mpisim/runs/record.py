@@ -6,22 +6,20 @@ import dataclasses
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from mpisim.comm.job import on_first, together
-from mpisim.core.atomic_file import make_folder
+from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError, OutputError
+from mpisim.core.files import make_folder
 from mpisim.core.terminal import one_line, report
 from mpisim.runs import checkpoint
-from mpisim.runs.attributes import PENDING, Durations, attributes_of
-from mpisim.runs.checkpoint import State
+from mpisim.runs.attributes import Durations, attributes_of
 from mpisim.runs.evaluation import End, Row
 from mpisim.runs.host import Place, here
 from mpisim.runs.log import journal
 from mpisim.runs.log.journal import Mark
-from mpisim.runs.log.schema import columns, row_type
+from mpisim.runs.log.schema import row_type
 from mpisim.runs.log.writer import LogWriter, lock_of, require_new
 from mpisim.runs.progress import Progress
 from mpisim.runs.rehearsal import Rehearsal
@@ -58,61 +56,78 @@ class Output:
     expected: Callable[[float], None] | None = None
 
 
-class Record:
-    """The record of one run. All ranks have one, but only rank 0 writes."""
+def find(setup: Setup, output: Output) -> Found:
+    """What there is to resume, if the output asks for it. Collective; only rank 0 has its rows."""
+    log, here = output.log, []
+    if log is None or not output.resume:
+        return Found()
 
-    def __init__(self, setup: Setup, output: Output):
-        self.setup, self.output = setup, output
+    def search() -> Found:
+        here.append(_find(setup, output, log))
+        return here[0].for_other_ranks()
+
+    everywhere = on_first(setup.star.side, search)
+    return here[0] if here else everywhere
+
+
+def _find(setup: Setup, output: Output, log: Path) -> Found:
+    earlier = None if os.path.lexists(log) else output.earlier
+    if output.force and earlier is None and nothing(log):
+        return Found()  # a new point of a sweep, say: there is nothing to report
+    schema = setup.schema
+    run = Resumption(setup.experiment, setup.run, setup.identity, schema, output.accept)
+    try:
+        if earlier is None:
+            found = run.find(log)
+        else:
+            with lock_of(earlier):
+                found = run.find_earlier(earlier)
+    except InputError as error:
+        if not output.force:
+            raise InputError(f"{error}; --force starts over") from None
+        found = Found(f"{error}; starting over")
+    if found.note:
+        report(f"mpisim: {one_line(found.note)}")
+    return found
+
+
+class Record:
+    """The record of one run that starts, or goes on from what was found.
+
+    All ranks have one, but only rank 0 writes. The constructor is collective, and raises
+    `InputError` if the log cannot be written.
+
+    attributes : of the log, on rank 0
+    """
+
+    def __init__(self, setup: Setup, output: Output, found: Found, durations: Durations):
+        self.setup, self.output, self.durations = setup, output, durations
         self.path = checkpoint.path_for(output.log) if output.log is not None else None
         self.log: LogWriter | None = None
-        self.ended: End | None = None  # by the log, which was complete
-        self._found = Found()
-        self.progress: Progress | None = None
-        self.attributes: dict[str, Any] = {}
-        self.durations = Durations(setup.clock, setup.state.evaluator.path)
-        more = [column for metric in setup.state.metrics for column in metric.columns]
-        self._schema = columns(setup.reference is not None, more)
+        self.attributes: dict = {}
         self._rows: list[tuple] = []
-
-    def begin(self) -> None:
-        """Open the log, and restore the checkpoint on resume.
-
-        A complete log is not opened; then `ended` is set.
-        """
-        side = self.setup.star.side
-        if self.output.resume and self.output.log is not None:
-            state, ended = on_first(side, self._find)
-            whole = self._found.ended or ended
-            if whole is not None:
-                self.ended = dataclasses.replace(whole, before=True)
-                return
-            if state:
-                together(side, lambda: self.setup.state.load(state))
-                self.durations.resume()
-        places = side.gather(here())
-        on_first(side, lambda: self._open_log(places))
-        if self.setup.star.is_server and not self.output.quiet:
-            self.progress = Progress(self.setup.experiment.run.rounds)
+        self._resumed = bool(found.state)
+        places = setup.star.side.gather(here())
+        on_first(setup.star.side, lambda: self._open_log(found, places or []))
+        shown = setup.star.is_server and not output.quiet
+        self.progress = Progress(setup.run.rounds) if shown else None
 
     def rehearsed(self, first: int, rehearsal: Rehearsal) -> None:
         """Round ``first`` is next."""
-        self.durations.rehearsed()
-        run, told = self.setup.run, self.output.expected
-        if told is not None and self.setup.star.is_server:
-            told(rehearsal.seconds(run.rounds - first, run.log_every or 1))
+        self.durations.rehearsed(self._resumed)
+        run, expected = self.setup.run, self.output.expected
+        if expected is not None and self.setup.star.is_server:
+            expected(rehearsal.seconds(run.rounds - first, run.log_every or 1))
 
-    def row(self, row: Row, metrics: np.ndarray) -> None:
-        """Record a row."""
-        if self.log is not None or self.output.keep:
-            values = (row.round, row.loss, row.grad_norm_sq, *row.reference, *row.bits)
-            values = (*values, row.oracle_calls, *row.seconds, *metrics.tolist())
-            if self.log is not None:
-                self.log.row(values)
-            if self.output.keep:
-                self._rows.append(values)
+    def row(self, row: Row) -> None:
+        """Record a row, with the metrics' columns."""
+        if self.log is not None:
+            self.log.row(tuple(row.values()))
+        if self.output.keep:
+            self._rows.append(tuple(row.values()))
         if self.progress is not None:
-            bits = row.bits[0] / self.setup.star.n
-            self.progress.update(row.round, row.loss, row.grad_norm_sq, bits)
+            bits = row["bits_up"] / self.setup.star.n
+            self.progress.update(row["round"], row["loss"], row["grad_norm_sq"], bits)
 
     def checkpoint(self) -> None:
         """Save all state before the next round. Collective."""
@@ -129,89 +144,52 @@ class Record:
         status, x = ("failed", None) if end is None else (end.status, end.x)
         if self.progress is not None:
             self.progress.close(status if self.output.closing else "")
+        last = self.durations.attributes() | {"stopped_by": end.stopped_by if end else ""}
         if self.attributes:
-            self.attributes |= self.durations.attributes()
-            self.attributes["stopped_by"] = end.stopped_by if end else ""
+            self.attributes |= last
         if self.log is not None:
             workers = {"rows": self.setup.rows, "bits_up": self.setup.star.ledger.worker_bits_up}
-            known = {name: self.attributes[name] for name in (*PENDING, "stopped_by")}
-            self.log.finish(status, x, workers, known)
+            self.log.finish(status, x, workers, last)
 
     def columns(self) -> dict[str, np.ndarray]:
         """The kept rows, by column."""
-        values = zip(*self._rows, strict=True) if self._rows else [()] * len(self._schema)
-        named = zip(self._schema, values, strict=True)
+        schema = self.setup.schema
+        values = zip(*self._rows, strict=True) if self._rows else [()] * len(schema)
+        named = zip(schema, values, strict=True)
         return {name: np.array(column, kind) for (name, kind, *_), column in named}
 
-    def _find(self) -> tuple[State, End | None]:
-        """On rank 0: what there is to resume, without what only rank 0 needs."""
-        log, earlier, setup = self.output.log, self.output.earlier, self.setup
-        assert log is not None
-        earlier = None if os.path.lexists(log) else earlier
-        if self.output.force and earlier is None and nothing(log):
-            return {}, None  # a new point of a sweep, say: there is nothing to tell
-        run = Resumption(
-            setup.experiment, setup.run, setup.identity, self._schema, self.output.accept
-        )
-        try:
-            if earlier is None:
-                found = run.find(log)
-            else:
-                with lock_of(earlier):
-                    found = run.find_earlier(earlier)
-        except InputError as error:
-            if not self.output.force:
-                raise InputError(f"{error}; --force starts over") from None
-            found = Found(f"{error}; starting over")
-        if found.note:
-            report(f"mpisim: {one_line(found.note)}")
-        self._found = found
-        ended = found.ended
-        if ended is not None:
-            ended = dataclasses.replace(ended, columns={}, attributes={})
-        return found.state, ended
-
-    def _open_log(self, places: list[Place] | None) -> None:
+    def _open_log(self, found: Found, places: list[Place]) -> None:
         """On rank 0: the log, with the rows before the checkpoint on resume.
 
         These are those of the log that it replaces, or of an earlier one, which stays. The
         checkpoint comes first: it fits the rows that are there, and those that replace them. One
         without state says that the run starts at round 0.
         """
-        setup, output, found = self.setup, self.output, self._found
-        self.attributes = attributes_of(setup, output.command, places or [])
-        self.attributes["side_by_side"] = output.side_by_side
-        if found.state:
-            self.attributes["resumed"] = int(found.state["round"])
-        if output.log is None or self.path is None:
+        setup, output, log, schema = self.setup, self.output, self.output.log, self.setup.schema
+        attributes = attributes_of(setup, output.command, places)
+        attributes["side_by_side"] = output.side_by_side
+        rows, before = np.empty(0, row_type(schema)), {}
+        if found.mark is not None and found.rows is not None:
+            rows, before, k = found.rows, found.mark.attributes, int(found.state["round"])
+            others = int(before.get("side_by_side", 1))
+            attributes |= {"resumed": k, "side_by_side": max(others, output.side_by_side)}
+            if found.changes:
+                lines = before.get("accepted_changes", "").splitlines()
+                lines.append(f"round {k}: {found.changes}")
+                attributes["accepted_changes"] = "\n".join(lines)
+        self.attributes = before | attributes
+        if log is None or self.path is None:
             return
         if not (output.force or output.resume):
-            require_new(output.log)
-        goes_on = found.mark is not None and (output.earlier is None or os.path.lexists(output.log))
-        attributes, rows = self.attributes, np.empty(0, row_type(self._schema))
-        if found.mark is not None and found.rows is not None:
-            before, rows = found.mark.attributes, found.rows
-            others = int(before.get("side_by_side", 1))
-            attributes["side_by_side"] = max(others, output.side_by_side)
-            attributes = before | attributes | self._changes(before)
-        mark = Mark(len(rows), journal.digest(rows, self._schema), attributes)
+            require_new(log)
+        mark = Mark(len(rows), journal.digest(rows, schema), self.attributes)
         try:
-            make_folder(output.log.parent)
-            if not goes_on:
+            make_folder(log.parent)
+            if found.mark is None or (output.earlier is not None and not os.path.lexists(log)):
                 checkpoint.former(self.path).unlink(missing_ok=True)
             checkpoint.save(self.path, setup.identity, found.state, mark, keep=False)
         except OSError as error:
-            raise InputError(f"{output.log}: cannot be written: {error.strerror}") from None
+            raise InputError(f"{log}: cannot be written: {error.strerror}") from None
         except OutputError as error:
             raise InputError(str(error)) from None
-        self.log = LogWriter(output.log, attributes, self._schema, rows)
-        self._found = Found()  # the rows are on the disk
-
-    def _changes(self, before: dict[str, Any]) -> dict[str, str]:
-        """The attribute ``accepted_changes``, a line for each resume, where there is one."""
-        found = self._found
-        if not found.changes:
-            return {}
-        line = f"round {found.state['round']}: {found.changes}"
-        lines = before.get("accepted_changes", "").splitlines()
-        return {"accepted_changes": "\n".join([*lines, line])}
+        self.log = LogWriter(log, self.attributes, schema, rows)

@@ -15,17 +15,15 @@ from pathlib import Path
 
 import numpy as np
 
-from mpisim.comm.clock import PHASES
-from mpisim.comm.ledger import COLUMNS as BITS
 from mpisim.core.errors import InputError
 from mpisim.core.schema import flat, require
 from mpisim.runs import checkpoint, identity
 from mpisim.runs.checkpoint import Checkpoint, State
-from mpisim.runs.evaluation import End, Row
+from mpisim.runs.evaluation import End
 from mpisim.runs.experiment import Experiment, Run
 from mpisim.runs.log import journal, reader
 from mpisim.runs.log.journal import Mark
-from mpisim.runs.log.schema import DIGEST, LATER, REFERENCE, Column, row_type
+from mpisim.runs.log.schema import DIGEST, LATER, Column, row_type
 from mpisim.runs.log.untrusted import DAMAGE
 
 
@@ -46,6 +44,11 @@ class Found:
     rows: np.ndarray | None = None
     changes: str = ""
     ended: End | None = None
+
+    def for_other_ranks(self) -> Found:
+        """Without what only rank 0 needs."""
+        ended = self.ended and dataclasses.replace(self.ended, columns={}, attributes={})
+        return Found(state=self.state, ended=ended)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,7 +82,7 @@ class Resumption:
             identity.require_same(log, theirs, identity.executed_by(self.experiment), self.accept)
             return _complete(log, ended)
         found = self._at_checkpoint(log, rows, ended is not None)
-        if ended is not None and found.state.get("round", ended.row.round) == ended.row.round:
+        if ended is not None and found.state.get("round", ended.row["round"]) == ended.row["round"]:
             return _complete(log, ended)
         self._require_own(there, rows)
         self._require_budget(log, found)
@@ -175,18 +178,7 @@ class Resumption:
             return None
         if x is None:
             return None
-        row = Row(
-            int(last["round"]),
-            last["loss"],
-            last["grad_norm_sq"],
-            tuple(last[name] for name, *_ in REFERENCE if name in columns),
-            int(last["oracle_calls"]),
-            tuple(int(last[name]) for name in BITS if name in last),
-            [last[f"time_{phase}"] for phase in PHASES],
-            signal=0,
-            checkpoint=False,
-        )
-        return End(status, row, x, stopped_by, columns, log.attrs)
+        return End(status, last, x, stopped_by, columns, log.attrs)
 
     def _require_budget(self, log: Path, found: Found) -> None:
         """`InputError` if a run with this budget would have ended before the checkpoint."""
@@ -210,7 +202,7 @@ def nothing(log: Path) -> bool:
 
 
 def _complete(log: Path, ended: End) -> Found:
-    note = f"{log}: complete, {ended.status} at round {ended.row.round}; there is nothing to do"
+    note = f"{log}: complete, {ended.status} at round {ended.row['round']}; there is nothing to do"
     return Found(note, ended=ended)
 
 

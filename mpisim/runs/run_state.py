@@ -6,8 +6,7 @@ Workers' state is gathered in worker order and split again, so a run may resume 
 from __future__ import annotations
 
 import dataclasses
-import json
-from collections.abc import Callable
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -18,19 +17,18 @@ from mpisim.comm.star import Star
 from mpisim.compressors.base import Compressor
 from mpisim.core.arrays import CHECKPOINT, is_tensor, to_host
 from mpisim.core.errors import InputError
-from mpisim.core.round import Round
+from mpisim.core.protocols import Round
 from mpisim.core.state import Stateful
 from mpisim.methods.estimators.base import Estimator
 from mpisim.methods.estimators.batches import batch_size
 from mpisim.methods.method_table import Method
 from mpisim.methods.oracle import LazyGradients, Oracle
 from mpisim.problems.base import Problem
-from mpisim.runs.checkpoint import State
+from mpisim.runs.checkpoint import State, packed, unpacked
 from mpisim.runs.evaluation import Evaluator
 from mpisim.runs.experiment import Experiment, Run
 from mpisim.runs.metrics import metrics_of
 
-CONTAINERS: dict[str, Any] = {"list": list, "tuple": tuple, "dict": dict}
 IMPOSSIBLE = ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError
 
 
@@ -98,10 +96,10 @@ class RunState:
 
         It may share memory with the state.
         """
-        parts: State = {name: {} for name in self.parts}
-        for part, name, place, value in self._entries():
-            if place == "PerWorker" or self.star.is_server:
-                parts[part][name] = _packed(value, partial(self._leaf, part, name, True))
+        parts: State = {title: {} for title in self.parts}
+        for title, part, name, value in self._entries():
+            if part.declared[name].place == "PerWorker" or self.star.is_server:
+                parts[title][name] = packed(value, partial(self._gathered, part, name))
         if not self.star.is_server:
             return None
         state = {"round": self.round.k, "x": to_host(self.x, CHECKPOINT), "parts": parts}
@@ -121,62 +119,62 @@ class RunState:
 
         `InputError` for a value that a checkpoint cannot hold.
         """
-        found = {}
-        for part, name, _, value in self._entries():
-            _packed(value, partial(self._leaf, part, name, False))
+        shapes = {}
+        for title, part, name, value in self._entries():
+            packed(value, lambda v: (self._kind(part, name, v), None))  # noqa: B023 - called here
             shape = None if value is None else tuple(getattr(value, "shape", ()))
-            found[f"{part}.{name}"] = shape
-        return found
+            shapes[f"{title}.{name}"] = shape
+        return shapes
 
     def require_shapes(self, first: dict[str, tuple[int, ...] | None]) -> None:
         """`InputError` if there is less than ``first``, behind round 0, or if it has other shapes.
 
         Only vectors of dimension d must keep their shape: other arrays may grow.
         """
-        found, d = self.shapes(), self.problem.d
+        shapes, d = self.shapes(), self.problem.d
         for name, shape in first.items():
-            if name not in found:
+            if name not in shapes:
                 raise _not_this_run(f"lacks {name}")
-            if shape and shape[-1] == d and found[name] not in (shape, None):
-                raise _not_this_run(f"has {name} of shape {found[name]}")
+            if shape and shape[-1] == d and shapes[name] not in (shape, None):
+                raise _not_this_run(f"has {name} of shape {shapes[name]}")
 
-    def _entries(self) -> list[tuple[str, str, str, Any]]:
-        """Part, name, place and value of all that is declared and set."""
-        return [
-            (title, name, part.declared[name].place, value)
-            for title, part in self.parts.items()
-            for name, value in part.state().items()
-        ]
+    def _entries(self) -> Iterator[tuple[str, Stateful, str, Any]]:
+        """Title, part, name and value of all that is declared and set."""
+        for title, part in self.parts.items():
+            for name, value in part.state().items():
+                yield title, part, name, value
 
-    def _leaf(self, part: str, name: str, gather: bool, value: Any) -> tuple[str, Any]:
-        """The kind of a value that is no container, and its array; rank 0 gets that of all workers.
-
-        Without ``gather`` it is only checked that there is one.
-        """
-        owner, star = self.parts[part], self.star
-        place = owner.declared[name].place
-        where = f"{type(owner).__module__}.{type(owner).__qualname__}.{name}"
+    def _kind(self, part: Stateful, name: str, value: Any) -> str:
+        """The kind of a value that is no container; `InputError` if a checkpoint cannot hold it."""
+        place, m = part.declared[name].place, self.star.m
+        where = f"{type(part).__module__}.{type(part).__qualname__}.{name}"
         if isinstance(value, LazyGradients) and place == "PerWorker":
-            return "gradients", to_host(value.x, CHECKPOINT)
-        kind = "tensor" if is_tensor(value) else type(value).__name__
-        array = isinstance(value, np.ndarray | np.generic)
-        if not (kind == "tensor" or (array and value.dtype.kind in "biufc")):
+            return "gradients"
+        if isinstance(value, np.generic) and value.dtype.kind in "biufc":
+            return "number"
+        tensor = is_tensor(value)
+        if not (tensor or (isinstance(value, np.ndarray) and value.dtype.kind in "biufc")):
             raise InputError(
-                f"{where}: a checkpoint cannot hold a {kind}; allowed: arrays, numbers, strings,"
-                " None, and lists, tuples and dicts of these"
+                f"{where}: a checkpoint cannot hold a {type(value).__name__}; allowed: arrays,"
+                " numbers, strings, None, and lists, tuples and dicts of these"
             )
-        if isinstance(value, np.generic):
-            return "number", value
-        rows = value.shape[:1]
-        if place == "PerWorker" and rows != (star.m,):
+        if place == "PerWorker" and value.shape[:1] != (m,):
             raise InputError(
                 f"{where}: has shape {tuple(value.shape)}, but is PerWorker; it must have a row"
-                f" for each of this rank's {star.m} workers"
+                f" for each of this rank's {m} workers"
             )
-        if gather:
-            value = to_host(value, CHECKPOINT)
-            value = star.gather_workers(value) if place == "PerWorker" else value
-        return ("tensor" if kind == "tensor" else "array"), value
+        return "tensor" if tensor else "array"
+
+    def _gathered(self, part: Stateful, name: str, value: Any) -> tuple[str, Any]:
+        """The kind of a value that is no container, and its array; rank 0 gets all workers'."""
+        kind = self._kind(part, name, value)
+        if kind == "number":
+            return kind, value
+        if kind == "gradients":
+            return kind, to_host(value.x, CHECKPOINT)
+        array = to_host(value, CHECKPOINT)
+        per_worker = part.declared[name].place == "PerWorker"
+        return kind, self.star.gather_workers(array) if per_worker else array
 
     def _load(self, state: State) -> None:
         star = self.star
@@ -184,32 +182,19 @@ class RunState:
             saved, declared = state["parts"][title], part.declared
             for name in saved.keys() - declared.keys():
                 raise ValueError(f"has {title}.{name}, which is not declared")
-            part.restore({n: self._unpacked(declared[n].place, saved[n]) for n in saved})
+            restore = {n: partial(self._restored, declared[n].place) for n in saved}
+            part.restore({n: unpacked(saved[n], restore[n]) for n in saved})
         star.ledger.restore(state["ledger"])
-        star.clock.reset()  # this start's set-up exchange repeats the one that was charged
         self.evaluator.restore(state)
         self.round.k, self.x = int(state["round"]), star.arrays.placed(state["x"], CHECKPOINT)
 
-    def _unpacked(self, place: str, packed: State) -> Any:
-        """The inverse of `_packed`, on this rank."""
-
-        def value_of(node: Any) -> Any:
-            if not isinstance(node, dict):
-                return node
-            [(kind, inside)] = node.items()
-            if kind in CONTAINERS:
-                return CONTAINERS[kind](map(value_of, inside))
-            return self._restored(place, kind, packed[inside])
-
-        return value_of(json.loads(packed["tree"]))
-
-    def _restored(self, place: str, kind: str, found: Any) -> Any:
-        """The inverse of `_leaf`, on this rank."""
+    def _restored(self, place: str, kind: str, saved: Any) -> Any:
+        """The inverse of `_gathered`, on this rank."""
         star, d = self.star, self.problem.d
         if kind == "gradients":
-            _require_array(kind, found, "f", (d,))
-            return LazyGradients(self.problem, found)
-        array = np.asarray(found)
+            _require_array(kind, saved, "f", (d,))
+            return LazyGradients(self.problem, saved)
+        array = np.asarray(saved)
         _require_array(kind, array, "biufc", array.shape)
         if kind == "number":
             return array[()]
@@ -223,11 +208,11 @@ class RunState:
     def _require_possible(self, state: State) -> None:
         """`ValueError` or `KeyError` for wrong shapes or types, and for counts below 0."""
         given = state | state["ledger"]
-        ours = {"x": to_host(self.x, CHECKPOINT)} | self.evaluator.state()
-        for name, value in (ours | self.star.ledger.state()).items():
-            own, found = np.asarray(value), np.asarray(given[name])
-            _require_array(name, found, own.dtype.kind, own.shape)
-            if name != "x" and (found < 0).any():
+        fresh = {"x": to_host(self.x, CHECKPOINT)} | self.evaluator.state()
+        for name, value in (fresh | self.star.ledger.state()).items():
+            expected, saved = np.asarray(value), np.asarray(given[name])
+            _require_array(name, saved, expected.dtype.kind, expected.shape)
+            if name != "x" and (saved < 0).any():
                 raise ValueError("counts below 0")
 
 
@@ -241,24 +226,6 @@ def _with_log_every(run: Run, estimator: Estimator, problem: Problem, rows: np.n
         epoch = rows.sum() / (problem.n * b)
         every = max(1, round(problem.epochs_between_rows * epoch))
     return dataclasses.replace(run, log_every=every)
-
-
-def _packed(value: Any, leaf: Callable[[Any], tuple[str, Any]]) -> State:
-    """``value`` as HDF5 can hold it, with its exact types: a ``tree`` in JSON, arrays by number."""
-    arrays: State = {}
-
-    def node(v: Any) -> Any:
-        if v is None or type(v) in (bool, int, float, str):
-            return v
-        kind = type(v).__name__
-        if type(v) is CONTAINERS.get(kind):
-            return {kind: [node(inner) for inner in (v.items() if kind == "dict" else v)]}
-        kind, array = leaf(v)
-        number = str(len(arrays))
-        arrays[number] = array
-        return {kind: number}
-
-    return {"tree": json.dumps(node(value))} | arrays
 
 
 def _not_this_run(why: str) -> InputError:

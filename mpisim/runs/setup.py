@@ -13,14 +13,15 @@ from mpisim.comm.clock import Clock, WaitingClock
 from mpisim.comm.job import require_consistent
 from mpisim.comm.side_channel import SideChannel
 from mpisim.comm.star import Star
-from mpisim.core import kernel_cache, processor
 from mpisim.core.errors import InputError
+from mpisim.core.numerics import kernel_cache, processor
+from mpisim.core.protocols import Round
 from mpisim.core.rng import Streams
-from mpisim.core.round import Round
 from mpisim.core.schema import flat
 from mpisim.problems.base import Problem
 from mpisim.runs.experiment import Experiment
 from mpisim.runs.identity import executed_by, resolved
+from mpisim.runs.log.schema import Column, columns
 from mpisim.runs.minimiser import minimiser
 from mpisim.runs.run_state import RunState
 from mpisim.theory.setting import Condition, Setting, Step, setting_of
@@ -86,6 +87,12 @@ class Setup:
         """The state before round 0, on a star of the same ranks."""
         parts = star, self.round, self.problem, self.compressor, self.rows
         return RunState(self.experiment, *parts)
+
+    @cached_property
+    def schema(self) -> list[Column]:
+        """The columns of the log."""
+        more = (column for metric in self.state.metrics for column in metric.columns)
+        return columns(self.reference is not None, more)
 
     @cached_property
     def identity(self) -> dict[str, str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from mpisim.compressors.base import COMPRESSORS
 from mpisim.core.errors import InputError, OutputError
 from mpisim.core.registry import Names
-from mpisim.methods.names import METHODS
+from mpisim.methods.method_table import METHODS
 from mpisim.problems import PROBLEMS
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")

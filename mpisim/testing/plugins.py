@@ -19,7 +19,7 @@ from mpisim.core.imports import file_of, imports
 from mpisim.core.registry import Names
 from mpisim.core.schema import build, options
 from mpisim.methods.estimators import ESTIMATORS
-from mpisim.methods.names import METHODS
+from mpisim.methods.method_table import METHODS
 from mpisim.methods.optimizers import OPTIMIZERS
 from mpisim.problems import PROBLEMS
 from mpisim.problems.data.sample import write_sample

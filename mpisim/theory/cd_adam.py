@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from math import ceil, inf, sqrt
 
-from mpisim.core.functions import power
+from mpisim.core.numerics.functions import power
 
 
 @dataclasses.dataclass(frozen=True)

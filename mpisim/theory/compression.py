@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from mpisim.core.symmetric import eigvalsh
+from mpisim.core.numerics.eigen import eigvalsh
 
 FLOAT_BITS = 32  # what the papers charge for one value, whatever the wire precision
 

@@ -31,7 +31,7 @@ from __future__ import annotations
 from math import sqrt
 from typing import Literal, NamedTuple
 
-from mpisim.core.functions import power
+from mpisim.core.numerics.functions import power
 from mpisim.theory.complexity import Case, Cost, Guarantee, guarantee, rounds
 from mpisim.theory.setting import Setting, Step
 from mpisim.theory.stepsizes import omega_of, theorem_only_for

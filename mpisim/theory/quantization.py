@@ -21,9 +21,9 @@ from typing import Literal
 
 import numpy as np
 
-from mpisim.core.functions import power
-from mpisim.core.products import norm
-from mpisim.core.symmetric import eigvalsh
+from mpisim.core.numerics.eigen import eigvalsh
+from mpisim.core.numerics.functions import power
+from mpisim.core.numerics.sums import norm
 
 BlockRule = Literal["root", "stated", "bound", "fixed"]
 

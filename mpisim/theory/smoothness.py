@@ -21,10 +21,9 @@ from typing import Literal
 
 import numpy as np
 
-from mpisim.core.eigen import largest_eigenvalue
-from mpisim.core.functions import power
+from mpisim.core.numerics.eigen import eigvalsh, largest_eigenvalue
+from mpisim.core.numerics.functions import power
 from mpisim.core.protocols import Collective, Known, Matrices, Objective
-from mpisim.core.symmetric import eigvalsh
 from mpisim.theory.collective import mean, mean_matrix
 
 Bound = Literal["sharp", "published"]

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from math import cbrt, sqrt
 
 from mpisim.core.errors import InputError
-from mpisim.core.functions import power
+from mpisim.core.numerics.functions import power
 from mpisim.theory.setting import MarinaTheorem, Setting, Step
 
 

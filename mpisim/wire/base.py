@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 
 from mpisim.core.errors import WireError
-from mpisim.core.ordered_sums import ordered_sum
+from mpisim.core.numerics.sums import ordered_sum
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,6 +102,47 @@ class Message(ABC):
     def total(self) -> np.ndarray:
         """Sum over the block in worker order, shape (d,)."""
         return ordered_sum(self.decoded())
+
+
+class KernelMessage(Message):
+    """Messages that one kernel decodes, sets and adds up."""
+
+    @abstractmethod
+    def put(self, rows: np.ndarray, add: bool) -> None:
+        """Add the decoded messages to ``rows`` (workers, d), or without ``add`` set these zeros.
+
+        With one row, (1, d), all are added to it, in worker order.
+        """
+
+    def zeros(self, rows: int) -> np.ndarray:
+        """Shape (rows, d), arithmetic precision."""
+        return np.zeros((rows, self.form.d), self.form.precision.arithmetic)
+
+    def decoded(self) -> np.ndarray:
+        rows = self.zeros(self.form.workers)
+        self.put(rows, False)
+        return rows
+
+    def add_to(self, rows: np.ndarray) -> None:
+        self.put(rows, True)
+
+    def total(self) -> np.ndarray:
+        row = self.zeros(1)
+        self.put(row, True)
+        return row[0]
+
+
+class CodedMessage(Message):
+    """Messages whose sizes only the sender knows: what was written, or read, is charged.
+
+    payload : `payload_bits`, once the messages were written or read
+    """
+
+    payload: np.ndarray | None
+
+    @property
+    def payload_bits(self) -> np.ndarray:
+        return self.encode().payload_bits if self.payload is None else self.payload
 
 
 # How a form packs tensors, by its class: filled by `mpisim.wire.placed`, for runs that have some.

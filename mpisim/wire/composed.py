@@ -1,8 +1,4 @@
-"""Sparse vectors with seeded coordinates, whose values travel as messages of another kind.
-
-The workers that keep the same number k of coordinates form a stratum. Its messages are those of
-vectors in dimension k. A worker that keeps nothing sends nothing.
-"""
+"""Messages made of other messages: of parts of each vector, or of the coordinates that are kept."""
 
 from __future__ import annotations
 
@@ -13,9 +9,128 @@ import numpy as np
 from numba import njit
 
 from mpisim.core.errors import WireError
-from mpisim.wire.base import Form, Message, Packed, check_sizes
-from mpisim.wire.scatter import Entries, SparseMessage, scaled
-from mpisim.wire.sparse import SeededForm
+from mpisim.wire.base import Form, Message, Packed, Precision, check_sizes
+from mpisim.wire.sparse import Entries, SeededForm, SparseMessage, scaled
+
+LENGTH_BYTES = 4
+
+
+def _starts_of(sizes: np.ndarray) -> np.ndarray:
+    """Where each message starts, in bytes."""
+    return np.cumsum(sizes) - sizes
+
+
+def _cut(data: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """The bytes of ``data`` from each of ``starts`` on, one behind the other."""
+    piece = np.empty(sizes.sum(), np.uint8)
+    _copy(data, starts, piece, _starts_of(sizes), sizes)
+    return piece
+
+
+def _paste(packed: Packed, data: np.ndarray, starts: np.ndarray) -> None:
+    """Put each message of ``packed`` into ``data``, from ``starts`` on."""
+    _copy(packed.data, _starts_of(packed.sizes), data, starts, packed.sizes)
+
+
+@njit(cache=True)
+def _copy(source, froms, target, tos, sizes):
+    """sizes[i] bytes from froms[i] of ``source`` to tos[i] of ``target``, for all i."""
+    for i in range(sizes.size):
+        for t in range(sizes[i]):
+            target[tos[i] + t] = source[froms[i] + t]
+
+
+class PartsForm(Form):
+    """Vectors in parts, one message for each part of a worker's vector.
+
+    A worker's parts follow each other, each padded to bytes. In front of them stand the sizes that
+    only the sender knows, in bytes, 32 bits each (framing); that of the last such part follows from
+    the length of the message.
+
+    forms : of the parts, which are coordinates starts[l] to starts[l+1] - 1
+    """
+
+    def __init__(self, workers: int, precision: Precision, forms: tuple[Form, ...]):
+        self.starts = np.cumsum([0, *(form.d for form in forms)])
+        super().__init__(int(self.starts[-1]), workers, precision)
+        self.forms = forms
+
+    @cached_property
+    def unknown(self) -> list[int]:
+        """The parts whose sizes only the sender knows."""
+        return [part for part, form in enumerate(self.forms) if form.sizes is None]
+
+    @property
+    def head(self) -> int:
+        """Bytes of the sizes in front of a message."""
+        return LENGTH_BYTES * max(0, len(self.unknown) - 1)
+
+    @cached_property
+    def sizes(self) -> np.ndarray | None:  # type: ignore[override]
+        if self.unknown:
+            return None
+        return np.array([form.sizes for form in self.forms]).sum(axis=0)
+
+    def decode(self, data: np.ndarray, sizes: np.ndarray) -> Parts:
+        check_sizes(self, data, sizes)
+        data, sizes = np.ascontiguousarray(data), np.asarray(sizes, np.int64)
+        begin = _starts_of(sizes)
+        at, parts = begin + self.head, []
+        for form, part in zip(self.forms, self._sizes_of_parts(data, sizes, begin), strict=True):
+            parts.append(form.decode(_cut(data, at, part), part))
+            at = at + part
+        return Parts(self, tuple(parts))
+
+    def _sizes_of_parts(self, data: np.ndarray, sizes: np.ndarray, begin: np.ndarray) -> np.ndarray:
+        """Bytes of each part of each message, shape (parts, workers); `WireError` if wrong."""
+        if (sizes < self.head).any():
+            raise WireError("a message is too short for the sizes of its parts")
+        each = np.zeros((len(self.forms), self.workers), np.int64)
+        for part, form in enumerate(self.forms):
+            if form.sizes is not None:
+                each[part] = form.sizes
+        heads = data[begin[:, None] + np.arange(self.head)].view("<u4")  # (workers, head / 4)
+        each[self.unknown[:-1]] = heads.T
+        rest = sizes - self.head - each.sum(axis=0)
+        if self.unknown:
+            each[self.unknown[-1]] = rest
+        if (rest < 0).any() or (not self.unknown and rest.any()):
+            raise WireError("the parts of a message do not add up to its size")
+        return each
+
+
+@dataclasses.dataclass(eq=False)
+class Parts(Message):
+    """``parts``: the messages of each part, each of all workers."""
+
+    form: PartsForm
+    parts: tuple[Message, ...]
+
+    @property
+    def payload_bits(self) -> np.ndarray:
+        return np.array([part.payload_bits for part in self.parts]).sum(axis=0)
+
+    def layer_bits(self) -> np.ndarray:
+        return np.array([part.payload_bits for part in self.parts]).T
+
+    def encode(self) -> Packed:
+        form, pieces = self.form, [part.encode() for part in self.parts]
+        sizes = form.head + np.array([piece.sizes for piece in pieces]).sum(axis=0)
+        data, begin = np.empty(sizes.sum(), np.uint8), _starts_of(sizes)
+        if form.head:
+            heads = np.stack([pieces[part].sizes for part in form.unknown[:-1]], axis=1)
+            data[begin[:, None] + np.arange(form.head)] = heads.astype("<u4").view(np.uint8)
+        at = begin + form.head
+        for piece in pieces:
+            _paste(piece, data, at)
+            at = at + piece.sizes
+        return Packed(data, sizes, np.array([piece.payload_bits for piece in pieces]).sum(axis=0))
+
+    def decoded(self) -> np.ndarray:
+        return np.concatenate([part.decoded() for part in self.parts], axis=1)
+
+    def total(self) -> np.ndarray:
+        return np.concatenate([part.total() for part in self.parts])
 
 
 @dataclasses.dataclass(eq=False)
@@ -27,7 +142,10 @@ class Stratum:
 
 
 class ComposedForm(Form):
-    """What is known of quantized sparse vectors.
+    """Sparse vectors with seeded coordinates, whose values travel as messages of another kind.
+
+    The workers that keep the same number k of coordinates form a stratum. Its messages are those of
+    vectors in dimension k. A worker that keeps nothing sends nothing.
 
     kept : who keeps which coordinates, and the scale
     strata : every worker that keeps something
@@ -42,12 +160,14 @@ class ComposedForm(Form):
     def sizes(self) -> np.ndarray | None:  # type: ignore[override]
         if not self.sized:
             return None
-        sizes = np.zeros(self.workers, np.int64)
-        for stratum in self.strata:
-            own = stratum.form.sizes
-            assert own is not None
-            sizes[stratum.rows] = own
-        return sizes
+        return self.by_worker([stratum.form.sizes for stratum in self.strata])
+
+    def by_worker(self, numbers: list) -> np.ndarray:
+        """What ``numbers`` has for the workers of each stratum, 0 for others: (workers,), int64."""
+        out = np.zeros(self.workers, np.int64)
+        for stratum, values in zip(self.strata, numbers, strict=True):
+            out[stratum.rows] = values
+        return out
 
     def places(self, stratum: Stratum) -> np.ndarray:
         """Where in ``kept.indices`` the stratum's coordinates are, shape (workers of it, k)."""
@@ -56,17 +176,13 @@ class ComposedForm(Form):
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Composed:
         check_sizes(self, data, sizes)
         sizes = np.asarray(sizes, np.int64)
-        starts = starts_of(sizes)
-        idle = np.ones(self.workers, bool)
+        starts = _starts_of(sizes)
+        if sizes[self.kept.counts == 0].any():
+            raise WireError("a worker that keeps no coordinate sent a message")
         messages = []
         for stratum in self.strata:
-            idle[stratum.rows] = False
-            own = sizes[stratum.rows]
-            piece = np.empty(own.sum(), np.uint8)
-            copy_pieces(data, starts[stratum.rows], piece, starts_of(own), own)
-            messages.append(stratum.form.decode(piece, own))
-        if sizes[idle].any():
-            raise WireError("a worker that keeps no coordinate sent a message")
+            part = sizes[stratum.rows]
+            messages.append(stratum.form.decode(_cut(data, starts[stratum.rows], part), part))
         return Composed(self, tuple(messages))
 
 
@@ -79,21 +195,15 @@ class Composed(SparseMessage):
 
     @property
     def payload_bits(self) -> np.ndarray:
-        bits = np.zeros(self.form.workers, np.int64)
-        for stratum, message in zip(self.form.strata, self.messages, strict=True):
-            bits[stratum.rows] = message.payload_bits
-        return bits
+        return self.form.by_worker([message.payload_bits for message in self.messages])
 
     def encode(self) -> Packed:
-        sizes = np.zeros(self.form.workers, np.int64)
         pieces = [message.encode() for message in self.messages]
+        sizes = self.form.by_worker([piece.sizes for piece in pieces])
+        starts, data = _starts_of(sizes), np.empty(sizes.sum(), np.uint8)
         for stratum, piece in zip(self.form.strata, pieces, strict=True):
-            sizes[stratum.rows] = piece.sizes
-        starts = starts_of(sizes)
-        data = np.empty(sizes.sum(), np.uint8)
-        for stratum, piece in zip(self.form.strata, pieces, strict=True):
-            copy_pieces(piece.data, starts_of(piece.sizes), data, starts[stratum.rows], piece.sizes)
-        return Packed(data, sizes, self.payload_bits)
+            _paste(piece, data, starts[stratum.rows])
+        return Packed(data, sizes, self.form.by_worker([piece.payload_bits for piece in pieces]))
 
     @cached_property
     def values(self) -> np.ndarray:
@@ -108,16 +218,3 @@ class Composed(SparseMessage):
         kept = self.form.kept
         values, scale = scaled(self.values, kept.scale, kept.precision.arithmetic)
         return kept.ptr, kept.indices, values, scale
-
-
-def starts_of(sizes: np.ndarray) -> np.ndarray:
-    """Where each message starts, in bytes."""
-    return np.cumsum(sizes) - sizes
-
-
-@njit(cache=True)
-def copy_pieces(source, froms, target, tos, sizes):
-    """sizes[i] bytes from froms[i] of ``source`` to tos[i] of ``target``, for all i."""
-    for i in range(sizes.size):
-        for t in range(sizes[i]):
-            target[tos[i] + t] = source[froms[i] + t]

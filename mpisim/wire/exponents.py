@@ -14,21 +14,15 @@ from functools import cached_property
 import numpy as np
 from numba import njit
 
-from mpisim.wire.base import Form, Message, Packed, check_sizes, same
-from mpisim.wire.codecs import buffer
+from mpisim.wire.base import Form, KernelMessage, Packed, check_sizes, same
+from mpisim.wire.codecs import bits as buffer
 
 CODE_BITS = 9
 NAN_CODE = 1 << 8
 
-
-def _values() -> np.ndarray:
-    powers = np.ldexp(1.0, np.arange(256) - 127)
-    values = np.concatenate([powers, -powers])
-    values[0], values[NAN_CODE] = 0.0, np.nan
-    return values
-
-
-VALUES = _values()
+POWERS = np.ldexp(1.0, np.arange(256) - 127)
+VALUES = np.concatenate([POWERS, -POWERS])
+VALUES[0], VALUES[NAN_CODE] = 0.0, np.nan
 
 
 class ExponentsForm(Form):
@@ -52,7 +46,7 @@ class ExponentsForm(Form):
 
 
 @dataclasses.dataclass(eq=False)
-class Exponents(Message):
+class Exponents(KernelMessage):
     """``codes``: shape (m, d), uint16, below 512."""
 
     form: ExponentsForm
@@ -65,13 +59,8 @@ class Exponents(Message):
     def encode(self) -> Packed:
         return Packed(_write(self.codes), self.form.sizes, self.payload_bits)
 
-    def decoded(self) -> np.ndarray:
-        return self.form.values[self.codes]
-
-    def total(self) -> np.ndarray:
-        total = np.zeros(self.form.d, self.form.precision.arithmetic)
-        _add(total, self.codes, self.form.values)
-        return total
+    def put(self, rows: np.ndarray, add: bool) -> None:
+        _put(rows, add, self.codes, self.form.values)
 
 
 @njit(cache=True)
@@ -92,16 +81,16 @@ def _read(data, codes):
     Eight codes fill nine bytes, and code t of them begins t bits into byte t.
     """
     m, d = codes.shape
-    size, whole = data.size // max(1, m), d & -8
+    size, full = data.size // max(1, m), d & -8
     padding = (8 - d % 8) % 8
     for i in range(m):
         at = np.uint64(i * size)
-        for j in range(np.uint64(0), np.uint64(whole), np.uint64(8)):
+        for j in range(np.uint64(0), np.uint64(full), np.uint64(8)):
             for t in range(np.uint64(8)):
                 codes[i, j + t] = _code(data, at + t, t)
             at += np.uint64(9)
-        for t in range(np.uint64(d - whole)):
-            codes[i, np.uint64(whole) + t] = _code(data, at + t, t)
+        for t in range(np.uint64(d - full)):
+            codes[i, np.uint64(full) + t] = _code(data, at + t, t)
         last = (1 << padding) - 1
         if size > 0 and (data[i * size + size - 1] & last) != last:
             return i, buffer.PADDING
@@ -116,7 +105,9 @@ def _code(data, byte, t):
 
 
 @njit(cache=True)
-def _add(total, codes, values):
+def _put(rows, add, codes, values):
+    """`KernelMessage.put`; ``values``: of each code."""
     for i in range(codes.shape[0]):
+        row = rows[min(i, rows.shape[0] - 1)]
         for j in range(codes.shape[1]):
-            total[j] += values[codes[i, j]]
+            row[j] = row[j] + values[codes[i, j]] if add else values[codes[i, j]]

@@ -24,10 +24,9 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numba import njit
 
-from mpisim.wire.base import Form, Message, Packed, Precision, check_sizes
+from mpisim.wire.base import CodedMessage, Form, KernelMessage, Packed, Precision, check_sizes
 from mpisim.wire.codecs import CODECS
-from mpisim.wire.codecs.buffer import check, raw
-from mpisim.wire.scales import check_scales
+from mpisim.wire.codecs.bits import check, check_scales, raw
 
 
 @dataclasses.dataclass(eq=False)
@@ -91,13 +90,11 @@ class LevelsForm(Form):
         data = np.ascontiguousarray(data)
         check(*decode(data, sizes, bits, self.limits, self.starts, raw(norms), levels, payload))
         check_scales(norms)
-        message = Levels(self, norms, levels)
-        message.__dict__["payload_bits"] = payload  # what was read is what is charged
-        return message
+        return Levels(self, norms, levels, payload)
 
 
 @dataclasses.dataclass(eq=False)
-class Levels(Message):
+class Levels(KernelMessage, CodedMessage):
     """Quantized vectors of a block of workers.
 
     norms : array, shape (m, B), wire precision, >= 0, or the quiet NaN
@@ -107,41 +104,38 @@ class Levels(Message):
     form: LevelsForm
     norms: np.ndarray
     levels: np.ndarray
-
-    @cached_property
-    def payload_bits(self) -> np.ndarray:  # type: ignore[override]
-        codec = CODECS[self.form.codec]
-        return codec.payload_bits(raw(self.norms), self.form.precision.bits, self.levels)
+    payload: np.ndarray | None = None
 
     def encode(self) -> Packed:
-        codec, bits = CODECS[self.form.codec], self.form.precision.bits
         payload = np.empty(len(self.levels), np.int64)
-        data = codec.encode(raw(self.norms), bits, self.levels, payload)
-        self.__dict__["payload_bits"] = payload
-        return Packed(data, _whole_bytes(payload), payload)
+        encode = CODECS[self.form.codec].encode
+        data = encode(raw(self.norms), self.form.precision.bits, self.levels, payload)
+        self.payload = payload
+        return Packed(data, (payload + 7) // 8, payload)
 
-    def decoded(self) -> np.ndarray:
-        out = np.empty(self.levels.shape, self.form.precision.arithmetic)
-        _set(out, self.norms, self.levels, self.form.s_by_worker, self.form.starts)
-        return out
-
-    def total(self) -> np.ndarray:
-        total = np.zeros(self.form.d, self.form.precision.arithmetic)
+    def put(self, rows: np.ndarray, add: bool) -> None:
         form, top = self.form, self.form.top
-        if form.s.size == 1 and 4 * top * form.norms <= form.d:
-            _sum_few(total, self.norms, self.levels, form.s[0], top, form.starts)
+        if len(rows) == 1 and form.s.size == 1 and 4 * top * form.norms <= form.d:
+            _sum_few(rows[0], self.norms, self.levels, form.s[0], top, form.starts)
         else:
-            _sum(total, self.norms, self.levels, form.s_by_worker, form.starts)
-        return total
-
-
-@njit(cache=True)
-def _whole_bytes(bits):
-    return (bits + 7) // 8
+            _put(rows, add, self.norms, self.levels, form.s_by_worker, form.starts)
 
 
 @njit(cache=True, error_model="numpy")
-def _values(out, norms, levels, s, starts):
+def _put(rows, add, norms, levels, s, starts):
+    """`KernelMessage.put`; ``s``: shape (1 or m, 1 or d)."""
+    values = np.empty(rows.shape[1], rows.dtype)
+    for i in range(levels.shape[0]):
+        row = rows[min(i, rows.shape[0] - 1)]
+        to = values if add else row
+        _decode(to, norms[i], levels[i], s[min(i, s.shape[0] - 1)], starts)
+        if add:
+            for j in range(row.size):
+                row[j] += values[j]
+
+
+@njit(cache=True, error_model="numpy")
+def _decode(out, norms, levels, s, starts):
     """out[j] = norm * (level / s) in float64, for one worker."""
     for b in range(norms.size):
         norm = np.float64(norms[b])
@@ -154,25 +148,8 @@ def _values(out, norms, levels, s, starts):
 
 
 @njit(cache=True, error_model="numpy")
-def _set(out, norms, levels, s, starts):
-    """out[i] = the values of worker i; ``s``: shape (1 or m, 1 or d)."""
-    for i in range(levels.shape[0]):
-        _values(out[i], norms[i], levels[i], s[min(i, s.shape[0] - 1)], starts)
-
-
-@njit(cache=True, error_model="numpy")
-def _sum(total, norms, levels, s, starts):
-    """total (d,) += the values of worker 0, 1, ..."""
-    row = np.empty_like(total)
-    for i in range(levels.shape[0]):
-        _values(row, norms[i], levels[i], s[min(i, s.shape[0] - 1)], starts)
-        for j in range(total.size):
-            total[j] += row[j]
-
-
-@njit(cache=True, error_model="numpy")
 def _sum_few(total, norms, levels, s, top, starts):
-    """`_sum` where levels are at most ``top``: what each level adds is worked out beforehand."""
+    """`_put` of all in one row: what each level, at most ``top``, adds is worked out before."""
     kind, value = total.dtype.type, np.empty(2 * top + 1, total.dtype)
     for i in range(levels.shape[0]):
         for b in range(norms.shape[1]):

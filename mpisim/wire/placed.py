@@ -2,11 +2,13 @@
 
 They are packed on the device and copied to the host once, or the other way round. What they decode
 to comes from what was packed alone. All are put in place by one scatter, worker by worker, as on
-the host: a kind of message says what its row i is, and its form how tensors are packed.
+the host: a kind of message says what of it is an array of numbers for each worker, and what its
+row i is.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from functools import lru_cache
 from itertools import pairwise
@@ -16,15 +18,14 @@ import numpy as np
 import torch
 
 from mpisim.core.arrays import FALLBACK, KNOWN, MESSAGE, in_host_memory, to_device, to_host
-from mpisim.core.tensors.place import dtype_of
-from mpisim.wire.base import TENSOR_PACKERS, Form, Message, Packed
-from mpisim.wire.dense import Dense, DenseForm
-from mpisim.wire.explicit import Explicit, ExplicitForm
+from mpisim.core.numerics.tensors import dtype_of
+from mpisim.wire.base import TENSOR_PACKERS, Form, KernelMessage, Message, Packed
+from mpisim.wire.composed import Parts, PartsForm
 from mpisim.wire.exponents import Exponents, ExponentsForm
 from mpisim.wire.levels import Levels, LevelsForm
-from mpisim.wire.parts import Parts, PartsForm
 from mpisim.wire.signs import Signs, SignsForm
-from mpisim.wire.sparse import Seeded, SeededForm
+from mpisim.wire.sparse import Explicit, ExplicitForm, Seeded, SeededForm
+from mpisim.wire.values import Dense, DenseForm
 
 # i -> where in the vector, and the decoded values there, of worker i's message
 Row = Callable[[int], tuple[Any, torch.Tensor]]
@@ -35,12 +36,13 @@ def placed(message: Message, device: Any) -> Message:
     """``message`` with decoded vectors on ``device``, decoded on the host if memory is shared."""
     if isinstance(message, Placed):
         return message
-    if isinstance(message, Parts) and not in_host_memory(device):
-        return PlacedParts(message, device, [placed(part, device) for part in message.parts])
     kind = type(message)
-    if in_host_memory(device) or kind not in ROWS:
+    if in_host_memory(device) or not (kind is Parts or kind in KINDS):
         return Placed(message, device)
-    return Scattered(message, device, ROWS[kind](message, device))
+    if isinstance(message, Parts):
+        return PlacedParts(message, device, [placed(part, device) for part in message.parts])
+    arrays = [to_device(array, device, MESSAGE) for array in KINDS[kind].arrays(message)]
+    return Scattered(message, device, arrays)
 
 
 class Placed(Message):
@@ -75,35 +77,25 @@ class Placed(Message):
         return to_device(self.host.total(), self.device, FALLBACK)
 
 
-class Scattered(Placed):
-    """Decoded on the device. No coordinate of a worker occurs twice in its ``row``."""
+class Scattered(KernelMessage, Placed):
+    """Decoded on the device, from ``arrays`` there. No coordinate of a worker occurs twice."""
 
-    def __init__(self, host: Message, device: Any, row: Row):
-        super().__init__(host, device)
-        self.row = row
+    def __init__(self, host: Message, device: Any, arrays: list[torch.Tensor]):
+        Placed.__init__(self, host, device)
+        self.row: Row = KINDS[type(host)].row(host, device, *arrays)
 
-    def decoded(self) -> Any:
-        out = self._zeros(self.form.workers, self.form.d)
+    def put(self, rows: Any, add: bool) -> None:
         for i in range(self.form.workers):
             where, values = self.row(i)
-            out[i, where] = values
-        return out
+            row = rows[min(i, len(rows) - 1)]
+            if add:
+                row[where] += values
+            else:
+                row[where] = values
 
-    def add_to(self, rows: Any) -> None:
-        for i in range(self.form.workers):
-            where, values = self.row(i)
-            rows[i, where] += values
-
-    def total(self) -> Any:
-        total = self._zeros(self.form.d)
-        for i in range(self.form.workers):
-            where, values = self.row(i)
-            total[where] += values
-        return total
-
-    def _zeros(self, *shape: int) -> torch.Tensor:
+    def zeros(self, rows: int) -> Any:
         dtype = dtype_of(self.form.precision.arithmetic)
-        return torch.zeros(shape, dtype=dtype, device=self.device)
+        return torch.zeros((rows, self.form.d), dtype=dtype, device=self.device)
 
 
 class PlacedParts(Placed):
@@ -123,39 +115,29 @@ class PlacedParts(Placed):
         return torch.cat([part.total() for part in self.parts])
 
 
-# Rows. What was packed is copied to the device, unless it was packed there.
+# The rows of each kind, from its arrays on the device.
 
 
-def dense(host: Dense, device: Any, values: torch.Tensor | None = None) -> Row:
-    """``values``: `Dense.values`."""
-    values, dtype = _there(host.values, device, values), _arithmetic(host)
+def dense(host: Dense, device: Any, values: torch.Tensor) -> Row:
+    dtype = _arithmetic(host.form)
     return lambda i: (ALL, values[i].to(dtype))
 
 
-def explicit(
-    host: Explicit,
-    device: Any,
-    indices: torch.Tensor | None = None,
-    values: torch.Tensor | None = None,
-) -> Row:
-    """``indices``, ``values``: those of `Explicit`."""
-    indices, values = _there(host.indices, device, indices), _there(host.values, device, values)
-    dtype = _arithmetic(host)
+def explicit(host: Explicit, device: Any, indices: torch.Tensor, values: torch.Tensor) -> Row:
+    dtype = _arithmetic(host.form)
     return lambda i: (indices[i], values[i].to(dtype))
 
 
-def seeded(host: Seeded, device: Any, values: torch.Tensor | None = None) -> Row:
-    """``values``: `Seeded.values`."""
+def seeded(host: Seeded, device: Any, values: torch.Tensor) -> Row:
     indices, scale = _coordinates(host.form, device)
-    decoded = scale * _there(host.values, device, values).to(_arithmetic(host))
+    decoded = scale * values.to(_arithmetic(host.form))
     rows = [slice(*ends) for ends in pairwise(host.form.ptr.tolist())]
     return lambda i: (indices[rows[i]], decoded[rows[i]])
 
 
-def signs(host: Signs, device: Any, bits: torch.Tensor | None = None) -> Row:
-    """``bits``: `Signs.bits`."""
-    form, bits = host.form, _there(host.bits, device, bits)
-    scales = to_device(host.scales, device, MESSAGE).to(_arithmetic(host))
+def signs(host: Signs, device: Any, bits: torch.Tensor) -> Row:
+    form = host.form
+    scales = to_device(host.scales, device, MESSAGE).to(_arithmetic(form))
     lengths = _layer_lengths(form, device) if form.layers > 1 else None
     signs_of_bytes = _signs_of_bytes(scales.dtype, device)
 
@@ -168,10 +150,8 @@ def signs(host: Signs, device: Any, bits: torch.Tensor | None = None) -> Row:
     return row
 
 
-def levels(host: Levels, device: Any, levels: torch.Tensor | None = None) -> Row:
-    """``levels``: `Levels.levels`, in the shortest type that holds them."""
-    form, kind, dtype = host.form, level_type(host.form), _arithmetic(host)
-    levels = _there(host.levels.astype(kind, copy=False), device, levels)
+def levels(host: Levels, device: Any, levels: torch.Tensor) -> Row:
+    form, dtype = host.form, _arithmetic(host.form)
     norms = to_device(host.norms, device, MESSAGE).double()
 
     def row(i: int) -> tuple[slice, torch.Tensor]:
@@ -183,49 +163,53 @@ def levels(host: Levels, device: Any, levels: torch.Tensor | None = None) -> Row
     return row
 
 
-def exponents(host: Exponents, device: Any, codes: torch.Tensor | None = None) -> Row:
-    """``codes``: `Exponents.codes`, int16."""
-    codes = _there(host.codes.view(np.int16), device, codes)
+def exponents(host: Exponents, device: Any, codes: torch.Tensor) -> Row:
     values = to_device(host.form.values, device, MESSAGE)
     return lambda i: (ALL, values.index_select(0, codes[i].int()))
 
 
-ROWS: dict[type[Message], Callable[..., Row]] = {
-    Dense: dense,
-    Explicit: explicit,
-    Seeded: seeded,
-    Signs: signs,
-    Levels: levels,
-    Exponents: exponents,
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """How a kind of message is decoded on a device.
+
+    arrays : what of a message on the host is copied, as `row` takes it
+    row : rows of a message, from the device and its arrays there
+    """
+
+    arrays: Callable[[Any], list[np.ndarray]]
+    row: Callable[..., Row]
+
+
+KINDS: dict[type[Message], Kind] = {
+    Dense: Kind(lambda host: [host.values], dense),
+    Explicit: Kind(lambda host: [host.indices, host.values], explicit),
+    Seeded: Kind(lambda host: [host.values], seeded),
+    Signs: Kind(lambda host: [host.bits], signs),
+    Levels: Kind(lambda host: [host.levels.astype(level_type(host.form), copy=False)], levels),
+    Exponents: Kind(lambda host: [host.codes.view(np.int16)], exponents),
 }
 
 
-# How forms pack tensors.
-
-
-def _scattered(host: Message, device: Any, *packed: torch.Tensor) -> Scattered:
-    return Scattered(host, device, ROWS[type(host)](host, device, *packed))
+# How forms pack tensors: what was packed is copied to the host, and stays on the device.
 
 
 def _pack_dense(form: DenseForm, v: torch.Tensor) -> Message:
-    values = torch.empty(v.shape, dtype=dtype_of(form.precision.wire), device=v.device)
-    values.copy_(v)
-    return _scattered(Dense(form, to_host(values, MESSAGE)), v.device, values)
+    values = v.to(_wire(form), copy=True)
+    return Scattered(Dense(form, to_host(values, MESSAGE)), v.device, [values])
 
 
 def _pack_explicit(form: ExplicitForm, v: torch.Tensor, indices: torch.Tensor) -> Message:
-    values = v.gather(1, indices).to(dtype_of(form.precision.wire))
+    values = v.gather(1, indices).to(_wire(form))
     host = Explicit(form, to_host(indices, MESSAGE), to_host(values, MESSAGE))
-    return _scattered(host, v.device, indices, values)
+    return Scattered(host, v.device, [indices, values])
 
 
 def _pack_seeded(form: SeededForm, v: torch.Tensor) -> Message:
     indices, _ = _coordinates(form, v.device)
     ends = pairwise(form.ptr.tolist())
-    parts = [row[indices[slice(*own)]] for row, own in zip(v, ends, strict=True)]
-    kept = torch.cat(parts) if parts else v.new_empty(0)
-    values = kept.to(dtype_of(form.precision.wire))
-    return _scattered(Seeded(form, to_host(values, MESSAGE)), v.device, values)
+    parts = [row[indices[slice(*end)]] for row, end in zip(v, ends, strict=True)]
+    values = (torch.cat(parts) if parts else v.new_empty(0)).to(_wire(form))
+    return Scattered(Seeded(form, to_host(values, MESSAGE)), v.device, [values])
 
 
 def _pack_signs(form: SignsForm, scales: np.ndarray, v: torch.Tensor) -> Message:
@@ -234,19 +218,19 @@ def _pack_signs(form: SignsForm, scales: np.ndarray, v: torch.Tensor) -> Message
     ones[:, : form.d] = v < 0
     bits = ((ones.view(torch.int64) * GATHER >> 56) & 0xFF).to(torch.uint8)
     host = Signs(form, scales.reshape(-1, form.layers), to_host(bits, MESSAGE))
-    return _scattered(host, v.device, bits)
+    return Scattered(host, v.device, [bits])
 
 
 def _pack_levels(form: LevelsForm, norms: np.ndarray, levels: torch.Tensor) -> Message:
     """``norms`` on the host, ``levels`` (m, d)."""
     crossed = to_host(levels, MESSAGE).astype(form.dtype, copy=False)
-    return _scattered(Levels(form, norms, crossed), levels.device, levels)
+    return Scattered(Levels(form, norms, crossed), levels.device, [levels])
 
 
 def _pack_exponents(form: ExponentsForm, codes: torch.Tensor) -> Message:
     """``codes`` (m, d), int16."""
     host = Exponents(form, to_host(codes, MESSAGE).view(np.uint16))
-    return _scattered(host, codes.device, codes)
+    return Scattered(host, codes.device, [codes])
 
 
 def _pack_parts(form: PartsForm, parts: list[Any], device: Any) -> Message:
@@ -312,9 +296,9 @@ def level_type(form: LevelsForm) -> np.dtype:
     return next(np.dtype(f"i{size}") for size in (1, 2, 4, 8) if form.top < 1 << (8 * size - 1))
 
 
-def _there(array: np.ndarray, device: Any, packed: torch.Tensor | None) -> torch.Tensor:
-    return to_device(array, device, MESSAGE) if packed is None else packed
+def _arithmetic(form: Form) -> torch.dtype:
+    return dtype_of(form.precision.arithmetic)
 
 
-def _arithmetic(host: Message) -> torch.dtype:
-    return dtype_of(host.form.precision.arithmetic)
+def _wire(form: Form) -> torch.dtype:
+    return dtype_of(form.precision.wire)

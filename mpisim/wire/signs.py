@@ -12,9 +12,8 @@ import dataclasses
 import numpy as np
 from numba import njit
 
-from mpisim.wire.base import Form, Message, Packed, check_sizes, pack_tensors, same
-from mpisim.wire.codecs.buffer import PADDING, check
-from mpisim.wire.scales import check_scales
+from mpisim.wire.base import Form, KernelMessage, Packed, check_sizes, pack_tensors, same
+from mpisim.wire.codecs.bits import PADDING, check, check_scales
 
 STRETCH = 1 << 15  # coordinates packed together so that they stay in cache, a multiple of 8
 
@@ -74,7 +73,7 @@ class SignsForm(Form):
 
 
 @dataclasses.dataclass(eq=False)
-class Signs(Message):
+class Signs(KernelMessage):
     """Scaled signs of a block of workers.
 
     scales : array, shape (m, layers), wire precision, >= 0, or the quiet NaN
@@ -90,8 +89,8 @@ class Signs(Message):
         return same(self.form.workers, 8 * self.form.scale_bytes + self.form.d)
 
     def layer_bits(self) -> np.ndarray:
-        own = self.form.precision.bits + np.diff(np.asarray(self.form.starts))
-        return np.tile(own, (self.form.workers, 1))
+        bits = self.form.precision.bits + np.diff(np.asarray(self.form.starts))
+        return np.tile(bits, (self.form.workers, 1))
 
     def encode(self) -> Packed:
         first = self.form.scale_bytes
@@ -100,47 +99,23 @@ class Signs(Message):
         rows[:, first:] = self.bits
         return Packed(rows.reshape(-1), self.form.sizes, self.payload_bits)
 
-    def decoded(self) -> np.ndarray:
-        out = np.empty((self.form.workers, self.form.d), self.form.precision.arithmetic)
-        _set(out, self._scales(), self.form.starts, self.bits)
-        return out
+    def put(self, rows: np.ndarray, add: bool) -> None:
+        scales = self.scales.astype(self.form.precision.arithmetic, copy=False)
+        _put(rows, add, scales, self.form.starts, self.bits)
 
-    def add_to(self, rows: np.ndarray) -> None:
-        _add_each(rows, self._scales(), self.form.starts, self.bits)
 
-    def total(self) -> np.ndarray:
-        total = np.zeros(self.form.d, self.form.precision.arithmetic)
-        _add(total, self._scales(), self.form.starts, self.bits)
-        return total
-
-    def _scales(self) -> np.ndarray:
-        return self.scales.astype(self.form.precision.arithmetic, copy=False)
+@njit(cache=True)
+def _put(rows, add, scales, starts, bits):
+    """`KernelMessage.put`: the signs of worker i, times scales[i, layer]."""
+    if not add:
+        rows[:] = -0.0  # plus any number it is that number, -0 included
+    for i in range(bits.shape[0]):
+        _add_row(rows[min(i, rows.shape[0] - 1)], scales[i], starts, bits[i])
 
 
 @njit(cache=True)
 def _value(bits, j, scale):
     return -scale if (bits[j >> 3] >> (7 - (j & 7))) & 1 else scale
-
-
-@njit(cache=True)
-def _set(out, scales, starts, bits):
-    """out[i] = signs of worker i, times scales[i, layer]."""
-    out[:] = -0.0  # plus any number it is that number, -0 included
-    _add_each(out, scales, starts, bits)
-
-
-@njit(cache=True)
-def _add_each(rows, scales, starts, bits):
-    """rows[i] += signs of worker i, times scales[i, layer]."""
-    for i in range(rows.shape[0]):
-        _add_row(rows[i], scales[i], starts, bits[i])
-
-
-@njit(cache=True)
-def _add(total, scales, starts, bits):
-    """total (d,) += signs of worker i, times scales[i, layer], for i = 0, 1, ..."""
-    for i in range(bits.shape[0]):
-        _add_row(total, scales[i], starts, bits[i])
 
 
 @njit(cache=True)

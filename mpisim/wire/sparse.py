@@ -1,16 +1,89 @@
-"""Sparse vectors whose indices server and worker both know: only the values travel."""
+"""Messages of some coordinates of each vector, which both sides know, or the worker alone.
+
+`Seeded` has the values alone, at coordinates that are drawn from shared randomness. `Explicit` is
+TopK's: one flag bit (framing), k indices in the shorter of the two index codes (0: fixed width,
+ceil(log2 d) bits each, also when both have the same length; 1: Elias gaps), k values, and ones up
+to the next byte.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+from abc import abstractmethod
+from functools import lru_cache
 
 import numpy as np
 from numba import njit
 
 from mpisim.core.lazy_rows import LazyRows, coordinates
-from mpisim.wire.base import Precision, pack_tensors, same
-from mpisim.wire.dense import ValuesForm, ValuesMessage
-from mpisim.wire.scatter import Entries, SparseMessage, even_ptr, scaled
+from mpisim.wire.base import (
+    CodedMessage,
+    Form,
+    KernelMessage,
+    Packed,
+    Precision,
+    check_sizes,
+    pack_tensors,
+    same,
+)
+from mpisim.wire.codecs import bits as buffer
+from mpisim.wire.codecs import omega
+from mpisim.wire.values import ValuesForm, ValuesMessage
+
+Entries = tuple[np.ndarray, np.ndarray, np.ndarray, np.floating]
+
+
+class SparseMessage(KernelMessage):
+    """Messages that decode to vectors with few non-zero coordinates; `put` takes rows alone."""
+
+    @abstractmethod
+    def entries(self) -> Entries:
+        """(ptr, indices, values, scale), a CSR matrix, in arithmetic precision.
+
+        Worker i has scale * values[t] at the coordinate indices[t], ptr[i] <= t < ptr[i+1]. Values
+        may be of a smaller float type: the kernels convert them.
+        """
+
+    def put(self, rows: np.ndarray, add: bool) -> None:
+        _put(rows, add, *self.entries())
+
+    def total(self) -> np.ndarray:
+        total = np.zeros(self.form.d, self.form.precision.arithmetic)
+        _sum(total, *self.entries())
+        return total
+
+
+def scaled(
+    values: np.ndarray, scale: float | np.ndarray, arithmetic: np.dtype
+) -> tuple[np.ndarray, np.floating]:
+    """The last two of `SparseMessage.entries`; ``scale`` is one number, or one for each value."""
+    if values.itemsize > arithmetic.itemsize:
+        values = values.astype(arithmetic)
+    if isinstance(scale, np.ndarray):
+        return values * scale.astype(arithmetic, copy=False), arithmetic.type(1)
+    return values, arithmetic.type(scale)
+
+
+@lru_cache(maxsize=64)
+def even_ptr(workers: int, k: int) -> np.ndarray:
+    """``ptr`` of messages with k coordinates each, read-only: the same in every round."""
+    ptr = np.arange(workers + 1) * k
+    ptr.flags.writeable = False
+    return ptr
+
+
+@njit(cache=True)
+def _put(rows, add, ptr, indices, values, scale):
+    for i in range(ptr.size - 1):
+        for t in range(ptr[i], ptr[i + 1]):
+            value = scale * values[t]
+            rows[i, indices[t]] = rows[i, indices[t]] + value if add else value
+
+
+@njit(cache=True)
+def _sum(total, ptr, indices, values, scale):
+    for t in range(indices.size):  # ascending: worker by worker
+        total[indices[t]] += scale * values[t]
 
 
 @dataclasses.dataclass(eq=False)
@@ -46,7 +119,8 @@ class SeededForm(ValuesForm):
     def of_rows(cls, d: int, precision: Precision, rows: np.ndarray, scale: float) -> SeededForm:
         """The same number of coordinates for each worker: ``rows``, shape (workers, k), int64."""
         m, k = rows.shape
-        sizes, bits = same(m, k * precision.wire.itemsize), same(m, k * precision.bits)
+        size = k * precision.wire.itemsize
+        sizes, bits = same(m, size), same(m, 8 * size)
         return cls(d, m, precision, even_ptr(m, k), rows.reshape(-1), scale, sizes, bits)
 
     def take(self, v: np.ndarray | LazyRows) -> Seeded:
@@ -61,12 +135,11 @@ class SeededForm(ValuesForm):
     def intersection(self, other: SeededForm) -> SeededForm:
         """The coordinates that both keep, times both factors."""
         ptr = np.zeros(self.workers + 1, np.int64)
-        size = min(self.indices.size, other.indices.size)
-        ours, theirs = np.empty(size, np.int64), np.empty(size, np.int64)
-        _common(self.ptr, self.indices, other.ptr, other.indices, ptr, ours, theirs)
-        ours, theirs = ours[: ptr[-1]], theirs[: ptr[-1]]
-        scale = self._factors(ours) * other._factors(theirs)
-        indices = self.indices[ours]
+        first, second = np.empty((2, min(self.indices.size, other.indices.size)), np.int64)
+        _common(self.ptr, self.indices, other.ptr, other.indices, ptr, first, second)
+        first, second = first[: ptr[-1]], second[: ptr[-1]]
+        scale = self._factors(first) * other._factors(second)
+        indices = self.indices[first]
         return SeededForm(self.d, self.workers, self.precision, ptr, indices, scale)
 
     def _factors(self, places: np.ndarray) -> float | np.ndarray:
@@ -89,15 +162,142 @@ class Seeded(ValuesMessage, SparseMessage):
 
 
 @njit(cache=True)
-def _common(ptr, indices, other_ptr, others, out_ptr, ours, theirs):
+def _common(ptr, indices, other_ptr, other_indices, out_ptr, first, second):
     """Where ascending rows have the same index, in both; fills ``out_ptr`` (workers + 1,)."""
-    found = 0
+    count = 0
     for i in range(ptr.size - 1):
         s = other_ptr[i]
         for t in range(ptr[i], ptr[i + 1]):
-            while s < other_ptr[i + 1] and others[s] < indices[t]:
+            while s < other_ptr[i + 1] and other_indices[s] < indices[t]:
                 s += 1
-            if s < other_ptr[i + 1] and others[s] == indices[t]:
-                ours[found], theirs[found] = t, s
-                found += 1
-        out_ptr[i + 1] = found
+            if s < other_ptr[i + 1] and other_indices[s] == indices[t]:
+                first[count], second[count] = t, s
+                count += 1
+        out_ptr[i + 1] = count
+
+
+@dataclasses.dataclass(eq=False)
+class ExplicitForm(Form):
+    """``k`` coordinates of each worker, 1 <= k <= d; only the sender knows the sizes."""
+
+    k: int
+
+    @property
+    def sizes(self) -> None:
+        return None
+
+    @property
+    def widths(self) -> tuple[int, int]:
+        """Bits of an index in the fixed code, ceil(log2 d), and of a value."""
+        return (self.d - 1).bit_length(), self.precision.bits
+
+    def take(self, v: np.ndarray, indices: np.ndarray) -> Explicit:
+        """The message with the coordinates ``indices`` (m, k) of ``v`` (m, d), also of tensors."""
+        if not isinstance(v, np.ndarray):
+            return pack_tensors(self, v, indices)
+        ptr = even_ptr(*indices.shape)
+        values = coordinates(v, ptr, indices.reshape(-1), self.precision.wire)
+        return Explicit(self, indices, values.reshape(indices.shape))
+
+    def decode(self, data: np.ndarray, sizes: np.ndarray) -> Explicit:
+        check_sizes(self, data, sizes)
+        sizes = np.asarray(sizes, np.int64)
+        width, bits = self.widths
+        least = -(-self.k * (bits + min(1, width)) // 8)
+        short = sizes < least
+        if short.any():  # before any memory is taken
+            buffer.check(int(short.argmax()), buffer.SHORT)
+        indices = np.empty((self.workers, self.k), np.int64)
+        values = np.empty((self.workers, self.k), self.precision.wire)
+        payload, data = np.empty(self.workers, np.int64), np.ascontiguousarray(data)
+        raw = buffer.raw(values)
+        buffer.check(*_read(data, sizes, indices, raw, payload, self.d, width, bits))
+        return Explicit(self, indices, values, payload)
+
+
+@dataclasses.dataclass(eq=False)
+class Explicit(SparseMessage, CodedMessage):
+    """The message of k coordinates.
+
+    indices : array, shape (m, k), int64, ascending in each row
+    values : array, shape (m, k), wire precision; any float is allowed
+    """
+
+    form: ExplicitForm
+    indices: np.ndarray
+    values: np.ndarray
+    payload: np.ndarray | None = None
+
+    def encode(self) -> Packed:
+        packed = Packed(*_write(self.indices, buffer.raw(self.values), *self.form.widths))
+        self.payload = packed.payload_bits
+        return packed
+
+    def entries(self) -> Entries:
+        values, scale = scaled(self.values.reshape(-1), 1.0, self.form.precision.arithmetic)
+        return even_ptr(*self.indices.shape), self.indices.reshape(-1), values, scale
+
+
+@njit(cache=True)
+def _write(indices, raw, width, bits):
+    """(bytes of all messages, bytes of each, payload bits of each)."""
+    m, k = indices.shape
+    payload, sizes = np.empty(m, np.int64), np.empty(m, np.int64)
+    words = buffer.new_words(m * (8 + k * (width + bits)))
+    pos = 0
+    for i in range(m):
+        row, start = indices[i], pos
+        gaps = omega.gap_bits(row) < k * width
+        pos = buffer.put(words, pos, int(gaps), 1)
+        if gaps:
+            pos = omega.put_gaps(words, pos, row)
+        elif width > 0:
+            pos = buffer.put_all(words, pos, row, width)
+        pos = buffer.put_all(words, pos, raw[i], bits)
+        payload[i] = pos - start - 1
+        pos = buffer.pad(words, pos)
+        sizes[i] = (pos - start) // 8
+    return buffer.to_bytes(words, pos // 8), sizes, payload
+
+
+@njit(cache=True)
+def _read(data, sizes, indices, raw, payload, d, width, bits):
+    """Fill ``indices``, ``raw`` and ``payload``; returns (worker, status)."""
+    words = buffer.to_words(data)
+    end = 0
+    for i in range(indices.shape[0]):
+        row, start = indices[i], end + 1
+        end += 8 * sizes[i]
+        if start > end:
+            return i, buffer.SHORT
+        gaps = buffer.take(words, start - 1, 1) == 1
+        if gaps:
+            pos = omega.read_gaps(words, start, end, row, d)
+        else:
+            pos = _read_fixed(words, start, end, row, d, width)
+        if pos < 0:
+            return i, pos
+        if gaps != (omega.gap_bits(row) < row.size * width):
+            return i, buffer.CHOICE
+        if pos + row.size * bits > end:
+            return i, buffer.SHORT
+        pos = buffer.take_all(words, pos, raw[i], bits)
+        if not buffer.is_padding(words, pos, end):
+            return i, buffer.PADDING
+        payload[i] = pos - start
+    return 0, 0
+
+
+@njit(cache=True)
+def _read_fixed(words, pos, end, row, d, width):
+    """Fill ``row`` with ascending indices below d; returns the new position or a status."""
+    if pos + row.size * width > end:
+        return buffer.SHORT
+    last = -1
+    for t in range(row.size):
+        j = int(buffer.take(words, pos, width)) if width > 0 else 0
+        if j <= last or j >= d:
+            return buffer.RANGE
+        row[t] = last = j
+        pos += width
+    return pos

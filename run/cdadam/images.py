@@ -28,7 +28,7 @@ from .equal_cost import (
     times_fewer,
     whole_runs,
 )
-from .said import AROUND_1, BEST_3, LATER_3, SAID, SMALLER_3
+from .quotes import QUOTES
 
 LOOKS: dict[str, tuple[str, Any]] = {
     "cd-adam": (style.COLOURS[0], "-"),
@@ -135,19 +135,19 @@ class Curves:
                 other, ys = found[rival], (LOSS, TEST_ERROR)
                 each = [times_fewer(own, other, BITS, y, times) for y in ys]
                 each.append(whole_runs(own, other, BITS, times))
-            yield state(text, AROUND_1, self.source, each)
+            yield state(text, QUOTES["around_1"], self.source, each)
         if self.pi:
             yield pi.in_range(own)
-        for said in self.better:
-            text = f"CD-Adam has the {said.claim} at equal {COSTS[said.x]}"
-            yield state(text, said.quote, self.source, list(_compared(found, own, said)))
+        for statement in self.better:
+            text = f"CD-Adam has the {statement.claim} at equal {COSTS[statement.x]}"
+            yield state(text, statement.quote, self.source, list(_compared(found, own, statement)))
         yield from on_the_way.claims(found, self.x, self.number, self.source)
 
 
-def _compared(found: dict[str, list[Log]], own: Runs, said: Statement) -> Iterator[Evidence]:
-    for rival, ys in said.better.items():
+def _compared(found: dict[str, list[Log]], own: Runs, statement: Statement) -> Iterator[Evidence]:
+    for rival, ys in statement.better.items():
         for y in ys if rival in found else ():
-            yield better(own, found[rival], y, said.x)
+            yield better(own, found[rival], y, statement.x)
         if rival not in found:
             yield gone(rival)
 
@@ -166,10 +166,16 @@ FIG3 = Curves(
     ((EPOCHS, NORM), (BITS, NORM), (BITS, LOSS), (BITS, TEST_ACCURACY)),
     2,
     (
-        Statement(SMALLER_3, "smaller gradient norm", EPOCHS, dict.fromkeys(RIVALS, (NORM,))),
-        Statement(SMALLER_3, "smaller gradient norm", BITS, dict.fromkeys(RIVALS, (NORM,))),
-        Statement(LATER_3, "smaller training loss", BITS, dict.fromkeys(RIVALS, (LOSS,))),
-        Statement(BEST_3, "best test accuracy", BITS, dict.fromkeys(RIVALS, (TEST_ACCURACY,))),
+        Statement(
+            QUOTES["smaller_3"], "smaller gradient norm", EPOCHS, dict.fromkeys(RIVALS, (NORM,))
+        ),
+        Statement(
+            QUOTES["smaller_3"], "smaller gradient norm", BITS, dict.fromkeys(RIVALS, (NORM,))
+        ),
+        Statement(QUOTES["later_3"], "smaller training loss", BITS, dict.fromkeys(RIVALS, (LOSS,))),
+        Statement(
+            QUOTES["best_3"], "best test accuracy", BITS, dict.fromkeys(RIVALS, (TEST_ACCURACY,))
+        ),
     ),
     number=3,
 )
@@ -179,7 +185,7 @@ def over(x: Axis, number: int) -> Curves:
     """Figures 5, 7 and 9 over bits, and 6, 8 and 10 over epochs: training above test."""
     axes, source = tuple((x, y) for y in ALL), f"CD-Adam, Appendix E.2 and Figure {number}"
     said = tuple(
-        Statement(SAID[number][quantity], text, x, _better(x, training, test))
+        Statement(QUOTES["shown"][str(number)][quantity], text, x, _better(x, training, test))
         for quantity, (text, training, test) in QUANTITIES.items()
     )
     return Curves(source, ("cd-adam", *RIVALS), axes, 3, said, number=number, x=x)

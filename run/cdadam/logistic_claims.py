@@ -23,33 +23,10 @@ from mpisim.runs.log.reader import Log
 
 from .equal_cost import BITS
 from .logistic import NORM, Found, at_end, runs
+from .quotes import QUOTES
 
 FIG2 = "CD-Adam, Section 7.1 and Figure 2"
 FIG4 = "CD-Adam, Appendix E.1 and Figure 4"
-FEWER_2 = (
-    "if we compare the communication cost, CD-Adam achieves much better communication efficiency"
-    " against uncompressed AMSGrad"
-)
-BUDGETS_2 = (
-    "Compared with the error feedback and the naive compression, CD-Adam still achieves a much"
-    " smaller gradient norm under the same communication budgets"
-)
-FINAL_2 = (
-    "under the same iteration complexity, our proposed algorithm achieves roughly the same final"
-    " gradient norm as the uncompressed AMSGrad across all four datasets"
-)
-STOPS_2 = (
-    "it achieves a much better convergence result comparing with the error feedback and the naive"
-    " compression strategies, whose gradient norm stops decreasing at the early stages"
-)
-SIMILAR_4 = (
-    "compared with uncompressed AMSGrad, our communication efficiency is greatly improved while"
-    " maintaining similar final performances"
-)
-BETTER_4 = (
-    "CD-Adam achieves a much better result than AMSGrad with error feedback and naive compression"
-    " in terms of both communication efficiency and the final performances"
-)
 OWN, PLAIN, WORSE = "cd-adam", "amsgrad", ("ef-amsgrad", "naive-amsgrad")
 SAME = 3.0  # two gradient norms are "roughly the same" within this factor
 
@@ -57,21 +34,21 @@ SAME = 3.0  # two gradient norms are "roughly the same" within this factor
 def fig2(logs: Iterable[Log]) -> Iterator[Claim]:
     """Four claims, each of all data sets."""
     found = runs(logs)
-    yield _fewer_bits(found, FEWER_2, FIG2)
-    yield _smaller(found, BITS, BUDGETS_2, FIG2)
-    yield _same_end(found, FINAL_2, FIG2)
+    yield _fewer_bits(found, QUOTES["fewer_2"], FIG2)
+    yield _smaller(found, BITS, QUOTES["budgets_2"], FIG2)
+    yield _same_end(found, QUOTES["final_2"], FIG2)
     stops = [_stops(found, data, method) for data in data_sets(found) for method in WORSE]
     text = "error feedback and naive compression stop falling, above CD-Adam"
-    yield state(text, STOPS_2, FIG2, stops)
+    yield state(text, QUOTES["stops_2"], FIG2, stops)
 
 
 def fig4(logs: Iterable[Log]) -> Iterator[Claim]:
     """Four claims, each of all data sets."""
     found = runs(logs)
-    yield _smaller(found, BITS, BETTER_4, FIG4)
-    yield _smaller(found, ROUNDS, BETTER_4, FIG4)
-    yield _fewer_bits(found, SIMILAR_4, FIG4)
-    yield _same_end(found, SIMILAR_4, FIG4)
+    yield _smaller(found, BITS, QUOTES["better_4"], FIG4)
+    yield _smaller(found, ROUNDS, QUOTES["better_4"], FIG4)
+    yield _fewer_bits(found, QUOTES["similar_4"], FIG4)
+    yield _same_end(found, QUOTES["similar_4"], FIG4)
 
 
 def _fewer_bits(found: Found, quote: str, source: str) -> Claim:

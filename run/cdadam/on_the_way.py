@@ -23,7 +23,7 @@ from .equal_cost import (
     gone,
     name,
 )
-from .said import AHEAD_10, DIVERGES_9, EARLY, MIDWAY, WORSE
+from .quotes import QUOTES
 
 EF21, ONE_BIT, OWN = "ef21-2way", "1bit-adam", "cd-adam"
 FIRST = 0.25  # "the early stage" is this share of what both spent
@@ -43,36 +43,36 @@ def claims(found: Mapping[str, Runs], x: Axis, number: int, source: str) -> Iter
         if not missing:
             yield from compare(found[one], found[other])
 
-    if number in EARLY:
+    if quote := QUOTES["early"].get(str(number)):
         faster = x is EPOCHS  # 1-bit Adam is: its warm-up sends everything
         ys = (LOSS, ACCURACY) if faster else (LOSS,)
         ranks = (ONE_BIT, OWN) if faster else (OWN, ONE_BIT)
         alike = each(EF21, OWN, lambda a, b: (similar(a, b, x, y) for y in ys))
         apart = each(*ranks, lambda a, b: (ahead(a, b, x, y, FIRST) for y in ys))
         text = f"at first EF21 is where CD-Adam is, 1-bit Adam {'ahead' if faster else 'behind'}"
-        yield state(f"{text}, {cost}", EARLY[number], source, [*alike, *apart])
-    if number in WORSE:
+        yield state(f"{text}, {cost}", quote, source, [*alike, *apart])
+    if quote := QUOTES["worse"].get(str(number)):
         two = LOSS, TEST_ACCURACY
         ours, theirs = (
             each(one, ONE_BIT, lambda a, b: (_named(better(a, b, y, x), a) for y in two))
             for one in (OWN, EF21)
         )
         text = f"1-bit Adam is behind CD-Adam and EF21 {cost}"
-        yield state(text, WORSE[number], source, [*ours, *theirs])
-    if number in MIDWAY:
+        yield state(text, quote, source, [*ours, *theirs])
+    if quote := QUOTES["midway"].get(str(number)):
         four = LOSS, TEST_LOSS, ACCURACY, TEST_ACCURACY
         on_the_way = each(EF21, OWN, lambda a, b: (ahead(a, b, x, y) for y in four))
         text = f"EF21 is ahead of CD-Adam on the way, {cost}"
-        yield state(text, MIDWAY[number], source, on_the_way)
+        yield state(text, quote, source, on_the_way)
     if number == 9:
         # At equal epochs: CD-Adam has ended before 1-bit Adam has sent its first rows' bits.
         text = "1-bit Adam's gradient norm is lower at first, and grows later"
         both = each(ONE_BIT, OWN, lambda a, b: (_lower_then_up(a, b, EPOCHS, y) for y in NORMS))
-        yield state(text, DIVERGES_9, source, both)
+        yield state(text, QUOTES["diverges_9"], source, both)
     if number == 10:
         two = LOSS, ACCURACY
         training = each(ONE_BIT, OWN, lambda a, b: (better(a, b, y, x) for y in two))
-        yield state(f"1-bit Adam is ahead in training {cost}", AHEAD_10, source, training)
+        yield state(f"1-bit Adam is ahead in training {cost}", QUOTES["ahead_10"], source, training)
 
 
 def _named(evidence: Evidence, own: Runs) -> Evidence:

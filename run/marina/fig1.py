@@ -20,7 +20,7 @@ from mpisim.analysis.claims import (
     compare,
     number,
     state,
-    told_without,
+    with_alternative,
 )
 from mpisim.analysis.curves import EPOCHS, GRADIENT, ROUNDS, Axis
 from mpisim.analysis.study import data_sets, grouped
@@ -148,7 +148,7 @@ def pairs(found: Found, row: Row, y: Axis = GRADIENT) -> Iterator[Evidence]:
         one = compare(where, *pair, cost, y, targets)
         if cost is BITS:
             later = compare(where, *pair, LATER_BITS, y, targets, x_more=BITS)
-            one = told_without(one, later, "the 32 d bits of g^0")
+            one = with_alternative(one, later, "the 32 d bits of g^0")
         yield one
 
 

@@ -21,49 +21,9 @@ from mpisim.runs.log.reader import Log
 
 from . import comparison
 from .autoencoder import BITS, GAP, NAMES, SENT, F, Panel, Runs, finest, runs, unregularised
-from .comparison import Saying
+from .comparison import Saying, quotes
 
-FIG2 = "PermK paper, Section 5.2 and Figure 2"
-FIG8 = "PermK paper, Appendix A.5 and Figure 8"
-FIG9 = "PermK paper, Appendix A.6 and Figure 9"
-FIG10 = "PermK paper, Appendix A.7 and Figure 10"
-# What is said.
-ALL = "In all experiments, PermK outperforms RandK", FIG2
-MORE_ALIKE = (
-    "in the more homogeneous regimes, when p-hat in {0.9, 1.0}, PermK converges faster than TopK",
-    FIG2,
-)
-BETWEEN = "When p-hat = 0.75, both compressors have almost the same performance", FIG2
-UNLIKE = (
-    "In the heterogenous regime, when p-hat in {0, 0.5}, TopK is faster than PermK, but they both"
-    " significantly outperform RandK",
-    FIG2,
-)
-ANY = (
-    "in homogeneous regimes, when p-hat in {0.9, 1.0}, PermK outperforms other compressors for any"
-    " lambda",
-    FIG8,
-)
-LARGER = (
-    "the larger the regularization parameter lambda, the faster PermK convergences compared to"
-    " rivals",
-    FIG8,
-)
-IN_ALL = "in all experiments, PermK is better than RandK", FIG9
-REPRODUCE = (
-    "Practical experiments on MNIST fully reproduce dependencies from our theory and experiments"
-    " with synthetic quadratic optimization tasks from Section 5.1",
-    FIG9,
-)
-TOLERATES = (
-    "when p-hat in {0.9, 1.0}, PermK tolerates larger step sizes and converges faster than TopK",
-    FIG10,
-)
-SAME_STEPS = (
-    "When p-hat in {0, 0.5}, both compressors approximately tolerate the same step sizes, but TopK"
-    " has a better performance when lambda in {0, 0.00001}",
-    FIG10,
-)
+QUOTES = quotes("autoencoder")
 ALIKE, APART = 0.9, 0.5  # p-hat from which shards count as alike, and up to which as different
 SAME = 1.25  # numbers of bits are "almost the same" within this factor
 SIGNIFICANT = 1.5  # from this factor on a gain is "significant"
@@ -75,16 +35,18 @@ def fig2(logs: Sequence[Log]) -> Iterator[Claim]:
     """What Section 5.2 says of the three methods, by p-hat."""
     found = runs(unregularised(logs))
     between = [panel for panel in found if APART < panel[1] < ALIKE]
-    yield _ahead(found, found, ("permk", "randk"), ALL)
-    yield _ahead(found, _alike(found), ("permk", "topk"), MORE_ALIKE)
+    yield _ahead(found, found, ("permk", "randk"), QUOTES["all"])
+    yield _ahead(found, _alike(found), ("permk", "topk"), QUOTES["more_alike"])
     same = [_same(better(found, panel, "permk", "topk")) for panel in between]
-    yield state("PermK and TopK need almost the same bits", *BETWEEN, same)
-    yield _ahead(found, _unlike(found), ("topk", "permk"), UNLIKE)
+    yield state("PermK and TopK need almost the same bits", *QUOTES["between"], same)
+    yield _ahead(found, _unlike(found), ("topk", "permk"), QUOTES["unlike"])
     for less in ("topk", "permk"):
         found_gains = [
             _significant(better(found, panel, less, "randk")) for panel in _unlike(found)
         ]
-        yield state(f"{NAMES[less]} significantly outperforms RandK", *UNLIKE, found_gains)
+        yield state(
+            f"{NAMES[less]} significantly outperforms RandK", *QUOTES["unlike"], found_gains
+        )
 
 
 def fig8(logs: Sequence[Log]) -> Iterator[Claim]:
@@ -92,30 +54,30 @@ def fig8(logs: Sequence[Log]) -> Iterator[Claim]:
     found = runs(logs)
     ps = sorted({panel[1] for panel in found})
     for more in ("randk", "topk"):
-        yield _ahead(found, _alike(found), ("permk", more), ANY)
+        yield _ahead(found, _alike(found), ("permk", more), QUOTES["any"])
     for more in ("randk", "topk"):
         text = f"the larger λ, the fewer bits PermK needs compared to {NAMES[more]}"
-        yield state(text, *LARGER, [_by_lambda(found, p, more) for p in ps])
+        yield state(text, *QUOTES["larger"], [_by_lambda(found, p, more) for p in ps])
 
 
 def fig9(logs: Sequence[Log]) -> Iterator[Claim]:
     """PermK is better than RandK everywhere, and tolerates larger steps."""
     found = runs(logs)
-    yield _ahead(found, found, ("permk", "randk"), IN_ALL)
+    yield _ahead(found, found, ("permk", "randk"), QUOTES["in_all"])
     steps = [larger_steps(found, panel, "randk") for panel in found]
-    yield state("PermK tolerates larger steps than RandK, as in A.3", *REPRODUCE, steps)
+    yield state("PermK tolerates larger steps than RandK, as in A.3", *QUOTES["reproduce"], steps)
 
 
 def fig10(logs: Sequence[Log]) -> Iterator[Claim]:
     """PermK is ahead where shards are alike; TopK where they are not and lambda is small."""
     found = runs(logs)
     larger = [larger_steps(found, panel, "topk") for panel in _alike(found)]
-    yield state("PermK tolerates larger steps than TopK", *TOLERATES, larger)
-    yield _ahead(found, _alike(found), ("permk", "topk"), TOLERATES)
+    yield state("PermK tolerates larger steps than TopK", *QUOTES["tolerates"], larger)
+    yield _ahead(found, _alike(found), ("permk", "topk"), QUOTES["tolerates"])
     same = [same_steps(found, panel, "topk") for panel in _unlike(found)]
-    yield state("PermK tolerates about the same steps as TopK", *SAME_STEPS, same)
+    yield state("PermK tolerates about the same steps as TopK", *QUOTES["same_steps"], same)
     small = [panel for panel in _unlike(found) if panel[0] <= SMALL]
-    yield _ahead(found, small, ("topk", "permk"), SAME_STEPS)
+    yield _ahead(found, small, ("topk", "permk"), QUOTES["same_steps"])
 
 
 def _alike(found: Runs) -> list[Panel]:
@@ -126,9 +88,9 @@ def _unlike(found: Runs) -> list[Panel]:
     return [panel for panel in found if panel[1] <= APART]
 
 
-def _ahead(found: Runs, panels: Iterable[Panel], pair: tuple[str, str], said: Saying) -> Claim:
+def _ahead(found: Runs, panels: Iterable[Panel], pair: tuple[str, str], saying: Saying) -> Claim:
     """The claim that the first of the pair needs fewer bits, in every one of the panels."""
-    return comparison.ahead(NAMES, pair, said, [better(found, panel, *pair) for panel in panels])
+    return comparison.ahead(NAMES, pair, saying, [better(found, panel, *pair) for panel in panels])
 
 
 def better(found: Runs, panel: Panel, less: str, more: str) -> Evidence:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
+from pathlib import Path
 
 from mpisim.analysis.claims import (
     Claim,
@@ -17,6 +19,13 @@ from mpisim.analysis.claims import (
 )
 
 Saying = tuple[str, str]  # the paper's words, and where they stand
+
+
+def quotes(experiment: str) -> dict[str, Saying]:
+    """What the paper says of one experiment, by name."""
+    file = Path(__file__).with_name("quotes.toml")
+    table = tomllib.loads(file.read_text(encoding="utf-8"))[experiment]
+    return {name: (one["quote"], one["source"]) for name, one in table.items()}
 
 
 def ahead(names: Mapping[str, str], pair: tuple[str, str], said: Saying, found: Iterable) -> Claim:

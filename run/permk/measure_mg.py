@@ -14,8 +14,8 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from mpisim.comm.communicators import OneProcess
-from mpisim.core.atomic_file import write_json
 from mpisim.core.errors import InputError
+from mpisim.core.files import write_json
 from mpisim.problems.data import libsvm
 from mpisim.problems.data.content import read_content
 from mpisim.problems.data.find import available, find

@@ -20,7 +20,7 @@ from mpisim.analysis.claims import (
 from mpisim.runs.log.reader import Log
 
 from . import comparison
-from .comparison import Saying, gains, more_is_saved
+from .comparison import Saying, gains, more_is_saved, quotes
 from .quadratic import (
     BITS,
     METHODS,
@@ -33,111 +33,83 @@ from .quadratic import (
     tuned,
 )
 
+QUOTES = quotes("quadratic")
 HOMOGENEOUS = 0.2  # noise up to which the paper has L_± <= 0.21
 SOME, MANY = 1000, 10000
 APART = 1.5  # theory steps differ by a few percent: a difference within a power of 2 is a tie
 SAME = 1.1  # predictions within this factor have no order
-OUTPERFORMS = (
-    "PermK outperforms RandK, and their differences in the plots reproduce dependencies from"
-    " Table 4",
-    "PermK paper, Section 5.1 and Figure 1",
-)
-WORSE = (
-    "when n in {1000, 10000} and L_± <= 0.21, EF21 with TopK has worse performance than MARINA with"
-    " PermK, while in heterogeneous regime, when L_± = 0.91, TopK is superior except when"
-    " n = 10000",
-    "PermK paper, Section 5.1 and Figure 1",
-)
-UNDER_PL = (
-    "PermK has better performance when the number of nodes n >= 1000 and L_± <= 0.21",
-    "PermK paper, A.2 and Figure 3",
-)
-BEHAVES = (
-    "in all experiments, PermK behaves better than RandK and tolerates larger step sizes. The"
-    " improvement becomes more significant when n increases",
-    "PermK paper, A.3 and Figures 4 and 5",
-)
-FASTER = (
-    "When n > d, we see that PermK converges faster in all experiments",
-    "PermK paper, A.4 and Figures 6 and 7",
-)
-LARGE = (
-    "in heterogeneous regimes, when L_± is large, TopK has better performance except when"
-    " n = 10000",
-    "PermK paper, A.4 and Figures 6 and 7",
-)
 
 
 def best_steps(logs: list[Log]) -> Iterator[Claim]:
     """Figure 1: PermK against RandK, and against TopK where Section 5.1 says who is ahead."""
     found = tuned(logs)
-    yield _ahead(found, found, ("permk", "randk"), OUTPERFORMS)
+    yield _ahead(found, found, ("permk", "randk"), QUOTES["outperforms"])
     yield _more_by_noise(found)
-    yield _ahead(found, _homogeneous(found), ("permk", "topk"), WORSE)
+    yield _ahead(found, _homogeneous(found), ("permk", "topk"), QUOTES["worse"])
     compared = [_who(found, task) for task in found if task[1] > HOMOGENEOUS]
     text = (
         f"L_± large: {METHODS['topk']} needs fewer bits than {METHODS['permk']} but for n = 10000"
     )
-    yield state(text, *WORSE, compared)
+    yield state(text, *QUOTES["worse"], compared)
 
 
 def under_pl(logs: list[Log]) -> Iterator[Claim]:
     """Figure 3: PermK against both others where A.2 says that it is ahead."""
     found = tuned(logs)
     for more in ("randk", "topk"):
-        yield _ahead(found, _homogeneous(found), ("permk", more), UNDER_PL)
+        yield _ahead(found, _homogeneous(found), ("permk", more), QUOTES["under_pl"])
 
 
 def against_randk(logs: list[Log]) -> Iterator[Claim]:
     """Figures 4 and 5: PermK is better, tolerates larger steps, and gains by n as Table 4 says."""
     found = tuned(logs)
-    yield _ahead(found, found, ("permk", "randk"), BEHAVES)
+    yield _ahead(found, found, ("permk", "randk"), QUOTES["behaves"])
     tried = largest_tried(logs)
     larger = [_larger_steps(task, own, tried) for task, own in found.items()]
-    yield state("PermK tolerates larger steps than RandK", *BEHAVES, larger)
-    yield _more_by_size(found, BEHAVES)
+    yield state("PermK tolerates larger steps than RandK", *QUOTES["behaves"], larger)
+    yield _more_by_size(found, QUOTES["behaves"])
 
 
 def as_table_4(logs: list[Log]) -> Iterator[Claim]:
     """With the theory steps: PermK gains by L_± and by n what Table 4 says."""
     found = tuned(logs)
     yield _more_by_noise(found)
-    yield _more_by_size(found, OUTPERFORMS)
+    yield _more_by_size(found, QUOTES["outperforms"])
 
 
 def against_topk(logs: list[Log]) -> Iterator[Claim]:
     """Figures 6 and 7: PermK is faster where n > d, for any L_±; else TopK where L_± is large."""
     found = tuned(logs)
-    yield _ahead(found, [t for t in found if t[0] >= MANY], ("permk", "topk"), FASTER)
+    yield _ahead(found, [t for t in found if t[0] >= MANY], ("permk", "topk"), QUOTES["faster"])
     tasks = [task for task in found if task[0] < MANY and task[1] > HOMOGENEOUS]
-    yield _ahead(found, tasks, ("topk", "permk"), LARGE)
+    yield _ahead(found, tasks, ("topk", "permk"), QUOTES["large"])
 
 
 def in_the_end(logs: list[Log]) -> Iterator[Claim]:
     """Claims of Figures 1 and 7 that 20,000 rounds are too few for."""
     found = tuned(logs)
-    for said, many in ((WORSE, False), (FASTER, True)):
+    for saying, many in ((QUOTES["worse"], False), (QUOTES["faster"], True)):
         tasks = [task for task in found if (task[0] >= MANY) == many]
-        yield _ahead(found, tasks, ("permk", "topk"), said)
+        yield _ahead(found, tasks, ("permk", "topk"), saying)
 
 
 def _homogeneous(found: Found) -> list[Task]:
     return [(n, noise) for n, noise in found if n >= SOME and noise <= HOMOGENEOUS]
 
 
-def _ahead(found: Found, tasks: Iterable[Task], pair: tuple[str, str], said: Saying) -> Claim:
+def _ahead(found: Found, tasks: Iterable[Task], pair: tuple[str, str], saying: Saying) -> Claim:
     """The claim that the first of the pair needs fewer bits, on every one of the tasks."""
-    return comparison.ahead(METHODS, pair, said, [compared(found, task, *pair) for task in tasks])
+    return comparison.ahead(METHODS, pair, saying, [compared(found, task, *pair) for task in tasks])
 
 
 def _more_by_noise(found: Found) -> Claim:
     evidence = [_by_noise(found, n) for n in dict.fromkeys(n for n, _ in found)]
-    return state("PermK saves the more, the smaller L_±", *OUTPERFORMS, evidence)
+    return state("PermK saves the more, the smaller L_±", *QUOTES["outperforms"], evidence)
 
 
-def _more_by_size(found: Found, said: Saying) -> Claim:
+def _more_by_size(found: Found, saying: Saying) -> Claim:
     evidence = [_by_size(found, noise) for noise in sorted({noise for _, noise in found})]
-    return state("PermK saves by n what Table 4 says, in its order", *said, evidence)
+    return state("PermK saves by n what Table 4 says, in its order", *saying, evidence)
 
 
 def _who(found: Found, task: Task) -> Evidence:

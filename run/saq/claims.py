@@ -19,7 +19,7 @@ from mpisim.analysis.claims import (
     larger_half,
     most,
     state,
-    told_without,
+    with_alternative,
 )
 from mpisim.analysis.curves import Axis
 from mpisim.analysis.study import data_sets
@@ -101,7 +101,7 @@ def pair(found: Found, one: Comparison, cost: Axis, data: str) -> Evidence:
     whole = on(cost)
     if cost is ROUNDS:
         return whole
-    told = told_without(whole, on(Later(cost.name, log=cost.log, of=cost)), BEFORE)
+    told = with_alternative(whole, on(Later(cost.name, log=cost.log, of=cost)), BEFORE)
     if cost.timed:
         return told
     told = _with_framing(told, on(CROSSED))

@@ -17,16 +17,16 @@ from mpisim.analysis.claims import (
     larger_half,
     most,
     needed,
+    number,
     overview,
     read,
     state,
     table,
-    told_without,
     value_at,
+    with_alternative,
     write,
 )
-from mpisim.analysis.claims.reach import Reach
-from mpisim.analysis.claims.table import number
+from mpisim.analysis.claims.compare import Reach
 from mpisim.analysis.curves import GRADIENT, UNIFORM, Axis
 from mpisim.cli import main
 from mpisim.core.errors import InputError
@@ -236,10 +236,10 @@ def test_an_order():
 
 def test_what_the_start_changes_is_told(make):
     first, second = (compare("a", [make(rate)], [make(0.2)], ROUNDS) for rate in (0.1, 0.4))
-    told = told_without(first, second, "the first message")
+    told = with_alternative(first, second, "the first message")
     assert told.verdict is FAILS and "; without the first message: " in told.measured
     assert told.numbers["without_start"] == second.numbers
-    assert told_without(second, second, "").measured == second.measured
+    assert with_alternative(second, second, "").measured == second.measured
 
 
 def test_accuracy_at_the_uniform_iterate_comes_later(make):
@@ -298,7 +298,7 @@ def test_the_command_counts_study_by_study(tmp_path, capsys):
     write(tmp_path / "first-fig1.claims.json", [one, dataclasses.replace(one, verdict=HOLDS)])
     write(tmp_path / "first-fig2.claims.json", [dataclasses.replace(one, verdict=UNDECIDED)])
     write(tmp_path / "second-fig1.claims.json", [dataclasses.replace(one, verdict=FAILS)])
-    assert main(["claims", str(tmp_path)]) == 0
+    assert main(["study", "--claims", str(tmp_path)]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "first: 1 holds, 1 tie, 1 not decided",
         "  tie            fig1  a | b: 2 times",
@@ -308,7 +308,7 @@ def test_the_command_counts_study_by_study(tmp_path, capsys):
         "second: 1 does not hold",
         "  does not hold  fig1  a | b: 2 times",
     ]
-    assert main(["claims", str(tmp_path), "--markdown"]) == 0
+    assert main(["study", "--claims", str(tmp_path), "--markdown"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[:3] == [
         "| study | hold | do not hold | ties | not decided |",
@@ -323,7 +323,7 @@ def test_the_command_shows_what_it_can_read(tmp_path, capsys):
     """A file of an older version is an error, after the claims of all others."""
     write(tmp_path / "mine-fig2.claims.json", [Claim("a", "", "there", "2 times", HOLDS)])
     (tmp_path / "mine-fig1.claims.json").write_text(OLD)
-    assert main(["claims", str(tmp_path)]) == 2
+    assert main(["study", "--claims", str(tmp_path)]) == 2
     said = capsys.readouterr()
     assert "  holds          fig2  a: 2 times" in said.out.splitlines()
     assert "mine-fig1.claims.json: not a list of claims" in said.err

@@ -1,4 +1,4 @@
-"""`mpisim table`: costs of targets, with the spread over seeds."""
+"""`mpisim show`: costs of targets, with the spread over seeds."""
 
 import csv
 import io
@@ -15,7 +15,7 @@ from mpisim.analysis.link_model import parse as links
 from mpisim.cli import main
 from mpisim.compressors import COMPRESSORS
 from mpisim.core.errors import InputError
-from mpisim.methods.names import METHODS
+from mpisim.methods.method_table import METHODS
 from mpisim.problems import PROBLEMS
 from mpisim.runs.labels import PARAMETERS
 from mpisim.runs.log.reader import read
@@ -24,7 +24,7 @@ K = np.arange(51)
 
 
 def output(capsys, *arguments):
-    assert main(["table", *map(str, arguments)]) == 0
+    assert main(["show", *map(str, arguments)]) == 0
     return capsys.readouterr().out.rstrip("\n")
 
 
@@ -204,25 +204,25 @@ def test_a_budget_may_be_a_target(make_log, capsys):
 
 
 def test_a_column_that_is_not_there(make_log, capsys):
-    assert main(["table", str(make_log()), "--target", "accuracy=1"]) == 2
+    assert main(["show", str(make_log()), "--target", "accuracy=1"]) == 2
     assert "no column 'accuracy'; columns here: " in capsys.readouterr().err
 
 
 def test_an_end_is_not_rounded_to_its_target(make_log, capsys):
     path = make_log(rounds=1, columns={"loss": np.array([0.9, 0.50337])})
-    assert main(["table", str(path), "--target", "loss<=0.5"]) == 0
+    assert main(["show", str(path), "--target", "loss<=0.5"]) == 0
     assert "ended at 0.50337" in capsys.readouterr().out
 
 
 def test_runs_that_go_on_are_counted(make_log, capsys):
     paths = [str(make_log(seed=1)), str(make_log(seed=2, rounds=9, attrs={"status": "running"}))]
-    assert main(["table", *paths, "--target", "grad_norm_sq=0.1"]) == 0
+    assert main(["show", *paths, "--target", "grad_norm_sq=0.1"]) == 0
     assert "1 of 2 runs reach it: ended at 0.41, 1 not complete" in capsys.readouterr().out
 
 
 def test_what_is_assumed_of_older_logs_is_said(make_log, capsys):
     new, old = make_log(seed=1), make_log(seed=2, drop=("messages_up",))
     for path, lines in ((new, 0), (old, 1)):
-        words = ["table", str(path), "--target", "grad_norm_sq=0.1", "--network", "10mbit,shared"]
+        words = ["show", str(path), "--target", "grad_norm_sq=0.1", "--network", "10mbit,shared"]
         assert main(words) == 0
         assert capsys.readouterr().out.count("no column messages_up: assumes") == lines

@@ -72,7 +72,7 @@ def test_table(make, capsys):
     path = make(144)
 
     def printed(*flags):
-        assert main(["table", str(path), *TARGET, *flags]) == 0
+        assert main(["show", str(path), *TARGET, *flags]) == 0
         return capsys.readouterr().out
 
     text = printed()
@@ -138,7 +138,7 @@ def test_report(make, tmp_path):
         folder.mkdir()
         make(framing).rename(folder / "log.h5")
         out = tmp_path / f"{framing}.html"
-        assert main(["report", str(folder), "-o", str(out)]) == 0
+        assert main(["plot", str(folder), "-o", str(out)]) == 0
         page = out.read_text()
         assert (
             "framing adds 45% to the bits sent by MARINA + RandK (K = 10); an axis" in page

@@ -30,9 +30,9 @@ def test_logs_that_are_named_one_by_one_stay(folder):
 def test_what_cannot_be_read_comes_last(folder, capsys):
     (folder / "a.h5").write_text("no log")
     assert find(folder)[-1].name == "a.h5"
-    assert main(["table", str(folder), "--target", "grad_norm_sq=0.1"]) == 0
+    assert main(["show", str(folder), "--target", "grad_norm_sq=0.1"]) == 0
     assert "passed over: " in (error := capsys.readouterr().err) and "a.h5: not a log" in error
-    assert main(["table", str(folder), "typo.h5", "--target", "grad_norm_sq=0.1"]) == 2
+    assert main(["show", str(folder), "typo.h5", "--target", "grad_norm_sq=0.1"]) == 2
     assert capsys.readouterr().err == "mpisim: typo.h5: no such log\n"
     for command in ("show", "plot"):  # what is named alone
         flags = ["-o", str(folder / "a.png")] if command == "plot" else []
@@ -40,7 +40,7 @@ def test_what_cannot_be_read_comes_last(folder, capsys):
 
 
 def test_a_table_has_the_steps_by_size(folder, capsys):
-    assert main(["table", str(folder), "--target", "grad_norm_sq=0.1"]) == 0
+    assert main(["show", str(folder), "--target", "grad_norm_sq=0.1"]) == 0
     rows = capsys.readouterr().out.splitlines()[2:]
     steps = [row.partition("γ = ")[2].partition(")")[0] for row in rows[-4:]]
     assert steps == ["theory", "2 × theory", "32 × theory", "128 × theory"]

@@ -1,4 +1,4 @@
-"""`mpisim report`: what is on the page."""
+"""`mpisim plot`: what is on the page."""
 
 import json
 import re
@@ -23,7 +23,7 @@ def write(tmp_path):
 
     def page(*flags, code=0):
         out = tmp_path / "page" / "report.html"
-        assert main(["report", str(tmp_path), "-o", str(out), *flags]) == code
+        assert main(["plot", str(tmp_path), "-o", str(out), *flags]) == code
         text = out.read_text()
         [data] = re.findall(r'<script type="application/json" id="data">(.*?)</script>', text)
         return text, json.loads(data)
@@ -198,7 +198,6 @@ def test_labels_without_tex(label, text):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["-o", "a.pdf"], "--out: a.pdf is not allowed; the name must end in .html"),
         (["-o", "a.html", "--network", "1"], "--network 1: '1' is not allowed"),
         (["-o", "a.html", "--target", "loss"], "--target: 'loss' is not allowed"),
         (["-o", "a.html"], "holds no log (*.h5)"),
@@ -206,5 +205,5 @@ def test_labels_without_tex(label, text):
     ],
 )
 def test_mistakes_are_one_line(tmp_path, capsys, flags, message):
-    assert main(["report", str(tmp_path), *flags]) == 2
+    assert main(["plot", str(tmp_path), *flags]) == 2
     assert message in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The page of `mpisim report` in a real browser, where there is one."""
+"""The page of `mpisim plot` in a real browser, where there is one."""
 
 import html
 import json
@@ -60,7 +60,7 @@ def report(make_log, tmp_path):
     config = read(first).attrs["config"].replace("mushrooms", "a9a")
     make_log(attrs={"config": config}, drop=("grad_norm_sq",))
     page = tmp_path / "report.html"
-    assert main(["report", str(tmp_path), "-o", str(page)]) == 0
+    assert main(["plot", str(tmp_path), "-o", str(page)]) == 0
     return page
 
 

@@ -1,4 +1,4 @@
-"""`mpisim list`: the runs of a folder."""
+"""`mpisim show`: the runs of a folder."""
 
 import csv
 import io
@@ -27,7 +27,7 @@ def folder(make_log):
 
 
 def listed(folder, capsys, *flags):
-    assert main(["list", str(folder), *flags]) == 0
+    assert main(["show", str(folder), *flags]) == 0
     return capsys.readouterr().out
 
 
@@ -92,7 +92,7 @@ def test_logs_without_rows_or_columns_are_listed(make_log, capsys):
 def test_what_cannot_be_read_is_passed_over(folder, capsys):
     (folder / "broken.h5").write_bytes(b"nothing")
     (folder / "empty.h5").touch()
-    assert main(["list", str(folder)]) == 0
+    assert main(["show", str(folder)]) == 0
     out, err = capsys.readouterr()
     assert len(out.splitlines()) == 4
     assert err.splitlines() == [
@@ -105,7 +105,7 @@ def test_a_folder_without_any_good_log_is_a_mistake(tmp_path, capsys):
     (tmp_path / "broken.h5").write_bytes(b"nothing")
     with h5py.File(tmp_path / "other.h5", "w") as file:
         file["x"] = 1.0
-    for command in (["list"], ["report", "-o", f"{tmp_path}/a.html"], ["table", "--target=loss=1"]):
+    for command in (["show"], ["plot", "-o", f"{tmp_path}/a.html"], ["show", "--target=loss=1"]):
         assert main([*command, str(tmp_path)]) == 2
         out, err = capsys.readouterr()
         assert len(err.splitlines()) == 3 and not out and not (tmp_path / "a.html").exists()
@@ -123,7 +123,7 @@ def test_a_log_that_makes_hdf5_crash_hides_no_other(folder, capsys, monkeypatch)
         return original(path, file)
 
     monkeypatch.setattr(reader, "_read", read)
-    assert main(["list", str(folder)]) == 0
+    assert main(["show", str(folder)]) == 0
     out, err = capsys.readouterr()
     assert len(out.splitlines()) == 3 and "log1.h5: the file is damaged: HDF5 crashed" in err
 
@@ -132,11 +132,11 @@ def test_a_log_that_makes_hdf5_crash_hides_no_other(folder, capsys, monkeypatch)
     ("flags", "message"),
     [
         (["{folder}", "--sort", "colour"], "--sort: unknown name 'colour'; known: "),
-        (["{folder}/nowhere"], "nowhere: no such folder"),
+        (["{folder}/nowhere"], "nowhere: no such log"),
         (["{folder}/below/empty"], "empty: holds no log (*.h5)"),
     ],
 )
 def test_mistakes_are_one_line(folder, capsys, flags, message):
     (folder / "below" / "empty").mkdir()
-    assert main(["list", *(flag.format(folder=folder) for flag in flags)]) == 2
+    assert main(["show", *(flag.format(folder=folder) for flag in flags)]) == 2
     assert message in capsys.readouterr().err

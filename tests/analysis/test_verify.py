@@ -10,8 +10,8 @@ from mpisim.analysis.verify.checks import checks, expected_rounds
 from mpisim.analysis.verify.replay import COLUMNS
 from mpisim.cli import main
 from mpisim.core.errors import Diverged
+from mpisim.methods.estimators.feedback import OneBitAdam
 from mpisim.methods.estimators.marina import Marina
-from mpisim.methods.estimators.one_bit_adam import OneBitAdam
 from mpisim.runs.log.reader import read
 from tests.helpers import cut_rows, run_tables, table
 from tests.resumes import experiments

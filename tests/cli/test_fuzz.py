@@ -17,7 +17,7 @@ from mpisim.analysis.tune import best
 from mpisim.cli import main
 from mpisim.compressors.base import COMPRESSORS
 from mpisim.core.errors import InputError, MpisimError
-from mpisim.methods.names import METHODS
+from mpisim.methods.method_table import METHODS
 from mpisim.problems import PROBLEMS
 from mpisim.problems.data.libsvm import parse as parse_libsvm
 from mpisim.runs import checkpoint
@@ -52,7 +52,7 @@ def edited(content: bytes, changes) -> bytes:
 
 
 def reached(path):
-    """What `mpisim table` prints."""
+    """What `mpisim show` prints."""
     return cost_table(read_experiments([path]), [Target("grad_norm_sq", 1e-3)])
 
 

@@ -104,7 +104,7 @@ def test_the_first_line_comes_before_mpi_and_the_data(tmp_path, monkeypatch):
 )
 def test_completion_in_bash(words, found, tmp_path, capsys):
     pytest.importorskip("shtab")
-    assert main(["completion", "bash"]) == 0
+    assert main(["--completion", "bash"]) == 0
     script = tmp_path / "mpisim.bash"
     script.write_text(capsys.readouterr().out)
     ask = f"source {script}; COMP_WORDS=(mpisim {' '.join(words)}); COMP_CWORD={len(words)}"
@@ -115,6 +115,6 @@ def test_completion_in_bash(words, found, tmp_path, capsys):
 
 def test_completion_needs_its_extra(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "shtab", None)
-    assert main(["completion", "zsh"]) == 2
-    said = "mpisim: mpisim completion needs shtab: pip install 'mpisim[completion]'\n"
+    assert main(["--completion", "zsh"]) == 2
+    said = "mpisim: mpisim --completion needs shtab: pip install 'mpisim[completion]'\n"
     assert capsys.readouterr().err == said

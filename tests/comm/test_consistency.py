@@ -8,9 +8,9 @@ import pytest
 
 from mpisim.comm.job import difference, require_consistent
 from mpisim.compressors.sparse import RandK
-from mpisim.core import processor
 from mpisim.core.errors import InconsistentRanks
-from mpisim.problems.least_squares import LeastSquares
+from mpisim.core.numerics import processor
+from mpisim.problems.linear_models import LeastSquares
 from mpisim.problems.torch.problem import Torch
 from mpisim.runs import host
 from mpisim.runs.host import software, source

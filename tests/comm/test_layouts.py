@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from mpisim.compressors import COMPRESSORS
 from mpisim.methods.estimators import ESTIMATORS
-from mpisim.methods.names import METHODS
+from mpisim.methods.method_table import METHODS
 from mpisim.problems import PROBLEMS
 from tests.comm.jobs import ROOT, mpirun, needs_mpirun
 from tests.comm.layouts import experiments

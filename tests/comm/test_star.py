@@ -11,8 +11,8 @@ from mpisim.comm.clock import Clock
 from mpisim.comm.star import Star
 from mpisim.compressors import make
 from mpisim.core.errors import InputError
+from mpisim.core.protocols import Round
 from mpisim.core.rng import Draw, Streams
-from mpisim.core.round import Round
 from mpisim.wire.base import Precision
 from tests.wire.string_elias import omega
 

@@ -10,8 +10,8 @@ from mpi4py import MPI
 from mpisim.comm.clock import Clock
 from mpisim.comm.star import Star
 from mpisim.compressors import Compressor, make
+from mpisim.core.protocols import Round
 from mpisim.core.rng import Streams
-from mpisim.core.round import Round
 from tests.compressors.cases import SINGLE
 
 SCHEMES = [

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mpisim.compressors import COMPRESSORS, make
-from mpisim.core.ordered_sums import ordered_sum
+from mpisim.core.numerics.sums import ordered_sum
 from mpisim.testing import assert_all, compressor_checks
 from mpisim.testing.moments import (
     cross_z,

@@ -122,7 +122,7 @@ def test_marina_runs_with_them():
         "run": {"rounds": 200},
     }
     end = run_tables(tables)
-    assert end.row.grad_norm_sq < 1e-6
+    assert end.row["grad_norm_sq"] < 1e-6
 
 
 @pytest.mark.parametrize(

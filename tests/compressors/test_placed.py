@@ -114,7 +114,7 @@ def test_the_words_are_those_of_the_host():
 
 
 def test_the_k_largest_in_the_same_order():
-    from mpisim.core.select import largest
+    from mpisim.core.numerics.select import largest
 
     random = np.random.default_rng(0)
     for dtype in ("float32", "float64"):
@@ -127,10 +127,10 @@ def test_the_k_largest_in_the_same_order():
 
 def test_norms_beyond_the_range_of_squares():
     from mpisim.compressors.norms import max_norms, two_norms
-    from mpisim.core.tensors import norms
+    from mpisim.core.numerics import tensors
 
     v = np.array([[1e-200, 1e-201], [1e200, 3e200], [0, 0], [np.nan, 1], [np.inf, 1], [3, 4]])
-    for kernel, own in ((two_norms, norms.two_norms), (max_norms, norms.max_norms)):
+    for kernel, own in ((two_norms, tensors.two_norms), (max_norms, tensors.max_norms)):
         found = own(torch.from_numpy(v), np.array([0, 2]))[:, 0].numpy()
         assert np.allclose(found, kernel(v), rtol=1e-14, atol=0, equal_nan=True)
 

@@ -192,9 +192,9 @@ def test_diana_plus_with_singular_matrices_is_as_good_as_gradient_descent(wire):
     keys = {"problem": LOGISTIC | {"l2": 0.0}, "rounds": 1500, "wire": wire}
     plus = run({"name": "diana", "stepsize": 0.8}, smooth({"name": "quant-plus"}), **keys)
     gd = run({"name": "gd", "stepsize": 0.8}, None, **keys)
-    assert gd.row.grad_norm_sq < 1e-5
-    assert plus.row.grad_norm_sq == pytest.approx(gd.row.grad_norm_sq, rel=0.02)
-    assert plus.row.loss == pytest.approx(gd.row.loss, abs=1e-4)
+    assert gd.row["grad_norm_sq"] < 1e-5
+    assert plus.row["grad_norm_sq"] == pytest.approx(gd.row["grad_norm_sq"], rel=0.02)
+    assert plus.row["loss"] == pytest.approx(gd.row["loss"], abs=1e-4)
 
 
 def test_the_table_survives(tmp_path):
@@ -277,6 +277,6 @@ def test_where_there_is_no_theorem(method, problem, line):
     ids=lambda m: m["name"],
 )
 def test_any_estimator(method):
-    start = run(method, smooth({"name": "quant-plus", "beta": 40.0}), rounds=0).row.loss
-    end = run(method, smooth({"name": "quant-plus", "beta": 40.0}), rounds=60).row.loss
+    start = run(method, smooth({"name": "quant-plus", "beta": 40.0}), rounds=0).row["loss"]
+    end = run(method, smooth({"name": "quant-plus", "beta": 40.0}), rounds=60).row["loss"]
     assert np.isfinite(end) and end < start - 0.05

@@ -16,8 +16,8 @@ def product(a, b):
 RUN = """
 import sys
 import numpy as np
-from mpisim.core import kernel_cache
-from mpisim.core.lanes import dot
+from mpisim.core.numerics import kernel_cache
+from mpisim.core.numerics.lanes import dot
 kernel_cache.refresh()
 a = np.arange(4.0).reshape(2, 2)
 dot(a[0], a[1])

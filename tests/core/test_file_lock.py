@@ -9,12 +9,12 @@ import sys
 
 import pytest
 
-from mpisim.core.file_lock import FileLock, Locked
+from mpisim.core.files import FileLock, Locked
 
 HOLDER = """
 import sys
 from pathlib import Path
-from mpisim.core.file_lock import FileLock
+from mpisim.core.files import FileLock
 with FileLock(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
-from mpisim.core.functions import log, normal_quantiles, power, sine
+from mpisim.core.numerics.functions import log, normal_quantiles, power, sine
 from mpisim.problems.loss_kernels import LOGISTIC, LOSS, phi, sigmoid
 
 RNG = np.random.default_rng(1)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mpisim.core import cache_folder, home
+from mpisim.core import home
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def test_an_unknown_user(nobody, tmp_path):
     mine = tmp_path / f"mpisim-{os.getuid()}"
     assert os.environ["HOME"] == home.NONE
     assert os.environ["NUMBA_CACHE_DIR"] == str(mine / "numba")
-    assert cache_folder.folder() == mine / "mpisim"
+    assert home.cache_folder() == mine / "mpisim"
     assert mine.stat().st_mode & 0o777 == 0o700
 
 
@@ -59,7 +59,7 @@ def test_what_there_is_stays(nobody, monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path / "me"))
     home.provide()
     assert "NUMBA_CACHE_DIR" not in os.environ
-    assert cache_folder.folder() == tmp_path / "me" / ".cache" / "mpisim"
+    assert home.cache_folder() == tmp_path / "me" / ".cache" / "mpisim"
     monkeypatch.setenv("HOME", "/root-only")
     home.provide()
     assert Path(os.environ["NUMBA_CACHE_DIR"]).is_relative_to(tmp_path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mpisim.cli import main
-from mpisim.core.nearest import meant
+from mpisim.core.errors import suggestion
 
 NAMES = ("randk", "topk", "rank-k", "qsgd")
 
@@ -24,7 +24,7 @@ NAMES = ("randk", "topk", "rank-k", "qsgd")
     ],
 )
 def test_meant(name, near):
-    assert meant(name, NAMES) == (f"did you mean {near!r}? " if near else "")
+    assert suggestion(name, NAMES) == (f"did you mean {near!r}? " if near else "")
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from mpisim.core import packages
 from mpisim.core.errors import InputError
 from mpisim.core.registry import Names
 from mpisim.methods.estimators import ESTIMATORS
-from mpisim.methods.names import METHODS
+from mpisim.methods.method_table import METHODS
 from mpisim.runs import plugins
 from mpisim.runs.identity import packages_of
 from tests.runs.sweep.support import BASE

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 
-from mpisim.core import processor
+from mpisim.core.numerics import processor
 
 
 def test_facts_are_lines_of_text():
@@ -17,7 +17,7 @@ def test_facts_are_lines_of_text():
 
 
 def test_facts_follow_the_settings_of_the_libraries():
-    code = "import json; from mpisim.core import processor; print(json.dumps(processor.facts()))"
+    code = "import json, mpisim.core.numerics.processor as p; print(json.dumps(p.facts()))"
     settings = {
         "NUMBA_CPU_NAME": "sandybridge",
         "NUMBA_CPU_FEATURES": "+sse2,+popcnt,+avx,-avx2",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mpisim.core.select import BLOCK, FEW, largest
+from mpisim.core.numerics.select import BLOCK, FEW, largest
 
 
 def rows(d, dtype, random):

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from numba import TypingError, njit
 
-from mpisim.core.eigen import largest_eigenvalue
-from mpisim.core.lanes import dot, load, reduce, sum_of
-from mpisim.core.products import add_gram, inner_products, product, subtract_rows, times_vector
-from mpisim.core.symmetric import eigh, eigvalsh
+from mpisim.core.numerics.eigen import eigh, eigvalsh, largest_eigenvalue
+from mpisim.core.numerics.lanes import dot, load, reduce, sum_of
+from mpisim.core.numerics.sums import add_gram, inner_products, product, subtract_rows, times_vector
 
 SIZES = [0, 1, 7, 8, 9, 16, 21, 100]
 RNG = np.random.default_rng(1)

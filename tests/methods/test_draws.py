@@ -10,7 +10,7 @@ import pytest
 
 from mpisim.comm import network
 from mpisim.core import philox, rng
-from mpisim.methods.names import METHODS
+from mpisim.methods.method_table import METHODS
 from tests.compressors.cases import CASES
 from tests.helpers import run_tables, table, without_rehearsal
 from tests.resumes import KEYS, SMOOTH

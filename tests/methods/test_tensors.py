@@ -11,10 +11,10 @@ import pytest
 from mpisim.comm.communicators import OneProcess
 from mpisim.core import arrays
 from mpisim.core.arrays import CHECKPOINT, COPIES, EVALUATION, KNOWN, MESSAGE
-from mpisim.methods.names import METHODS
+from mpisim.methods.method_table import METHODS
 from mpisim.problems import PROBLEMS
 from mpisim.problems.base import problem
-from mpisim.problems.nonconvex import NonconvexLoss
+from mpisim.problems.linear_models import NonconvexLoss
 from mpisim.runs.experiment import parse
 from mpisim.runs.setup import Setup
 from tests.helpers import columns, run_tables, table, without_rehearsal
@@ -54,7 +54,7 @@ def pairs():
 @pytest.fixture(scope="module")
 def on_tensors():
     """The problem "on-tensors": nonconvex-loss, with x and gradients in tensors."""
-    from mpisim.core.tensors.place import Tensors
+    from mpisim.core.numerics.tensors import Tensors
 
     def in_tensors(method):
         return lambda self, *arguments: torch.from_numpy(method(self, *arguments))

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mpisim.problems import PROBLEMS
-from mpisim.problems.data.shards import Shards
+from mpisim.problems.data.prepared import Shards
 
 NAMES = ("logistic", "nonconvex-loss", "logistic-nonconvex-reg", "least-squares")
 FORMS = ("ones", "sparse", "dense")

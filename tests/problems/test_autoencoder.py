@@ -10,12 +10,12 @@ from threadpoolctl import threadpool_limits
 
 from mpisim.compressors import make
 from mpisim.core.errors import InputError
-from mpisim.core.select import largest
+from mpisim.core.numerics.select import largest
 from mpisim.methods.oracle import LazyGradients
 from mpisim.problems import PROBLEMS
-from mpisim.problems.data.homogeneity import split
-from mpisim.problems.data.images import load_pixels
-from mpisim.problems.data.sample_images import sample_images
+from mpisim.problems.data.arrange import split_images
+from mpisim.problems.data.content import load_pixels
+from mpisim.problems.data.sample import sample_images
 from mpisim.wire.base import Precision
 from tests.compressors.cases import draw
 from tests.helpers import columns, run_tables
@@ -46,7 +46,7 @@ def made(images) -> np.ndarray:
 
 def parts_of(problem, n, seed):
     images = problem.images
-    return split(images, images, n, problem.homogeneity, problem.mix, seed)
+    return split_images(images, images, n, problem.homogeneity, problem.mix, seed)
 
 
 def shards(problem) -> list[np.ndarray]:

@@ -8,8 +8,8 @@ from scipy.special import ndtri
 
 from mpisim.compressors.groups import labels as compressor_labels
 from mpisim.core.errors import InputError
+from mpisim.core.numerics.select import BLOCK, FEW, largest
 from mpisim.core.rng import Streams
-from mpisim.core.select import BLOCK, FEW, largest
 from mpisim.problems import PROBLEMS
 from mpisim.runs.minimiser import minimiser
 from mpisim.theory import smoothness

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mpisim.core.select import largest
+from mpisim.core.numerics.select import largest
 from mpisim.problems.base import PROBLEMS
-from mpisim.problems.quadratic_innovations import BLOCK
+from mpisim.problems.quadratic_kernels import SPAN as BLOCK
 
 N, ROUNDS = 7, 60
 

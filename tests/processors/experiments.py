@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 
 import mpisim
-from mpisim.core.functions import normal_quantiles, power
-from mpisim.core.symmetric import eigh
+from mpisim.core.numerics.eigen import eigh
+from mpisim.core.numerics.functions import normal_quantiles, power
 from mpisim.problems.loss_kernels import sigmoid
-from mpisim.problems.tridiagonal import extreme_eigenvalues
+from mpisim.problems.quadratic import extreme_eigenvalues
 from tests import resumes
 
 RANDK = {"name": "randk", "k": 4}

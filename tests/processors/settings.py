@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from mpisim.core import processor
+from mpisim.core.numerics import processor
 
 MODERN = ("X86_V3", "AVX2", "FMA3")  # what NumPy calls the instructions of a Haswell
 

@@ -31,7 +31,7 @@ def killed(patch: pytest.MonkeyPatch, log: Path, rounds=30, at=25, **output):
             if k == at:
                 raise Killed
             found = original(self, k, *arguments)
-            return found if k not in (13, 20) else type(found)(**vars(found) | {"checkpoint": True})
+            return found if k not in (13, 20) else found._replace(checkpoint=True)
 
         def finish(self, *_):
             self.flush()

@@ -12,7 +12,7 @@ from mpi4py import MPI
 
 from mpisim.core import imports
 from mpisim.core.errors import InputError
-from mpisim.methods.names import METHODS, UNCOMPRESSED
+from mpisim.methods.method_table import METHODS, UNCOMPRESSED
 from mpisim.runs import identity, plugins
 from mpisim.runs.experiment import parse
 from mpisim.runs.loop import run_rounds
@@ -28,8 +28,8 @@ COMPRESSORS = [case.table for case in CASES] + [SMOOTH]
 # What writes and reports, and decides no value.
 REPORTS = (
     "mpisim.comm.job",
-    "mpisim.core.cores",
-    "mpisim.core.processor",
+    "mpisim.core.machine",
+    "mpisim.core.numerics.processor",
     "mpisim.runs.attributes",
     "mpisim.runs.checkpoint",
     "mpisim.runs.ctrl_c",
@@ -97,7 +97,8 @@ def test_no_module_that_runs_is_missing():
 def test_no_other_compressor_problem_or_method_counts():
     randk = table({"name": "dcgd", "stepsize": 0.1}, {"name": "randk", "k": 3})
     found = set(identity.modules(parse(randk)))
-    assert {"mpisim.compressors.sparse", "mpisim.problems.nonconvex", "mpisim.comm.star"} <= found
+    expected = {"mpisim.compressors.sparse", "mpisim.problems.linear_models", "mpisim.comm.star"}
+    assert expected <= found
     assert not found & {
         "mpisim.compressors.sign",
         "mpisim.problems.quadratic",
@@ -114,12 +115,12 @@ def test_an_edit_shows_in_its_module_only(tmp_path, monkeypatch):
     shutil.copytree(imports.PACKAGE, tmp_path / "mpisim", ignore=shutil.ignore_patterns("*.nb?"))
     monkeypatch.setattr(imports, "PACKAGE", tmp_path / "mpisim")
     assert identity.modules(experiment) == before
-    edited = tmp_path / "mpisim" / "core" / "ordered_sums.py"
+    edited = tmp_path / "mpisim" / "core" / "numerics" / "sums.py"
     edited.write_text(edited.read_text() + "# an edit\n")
     for cached in (imports.digest, imports.imports):
         cached.cache_clear()
     after = identity.modules(experiment)
-    assert {name for name in before if before[name] != after[name]} == {"mpisim.core.ordered_sums"}
+    assert {name for name in before if before[name] != after[name]} == {"mpisim.core.numerics.sums"}
 
 
 PLUGIN = """

@@ -153,7 +153,7 @@ def test_the_processor_counts_where_bits_depend_on_it(plugin, monkeypatch):
 
     own = table({"name": "dcgd", "stepsize": 0.1}, {"name": "randk", "k": 3})
     before = processor(own), processor(plugin.table(3))
-    monkeypatch.setattr("mpisim.core.processor.facts", lambda: {"cpu": "another"})
+    monkeypatch.setattr("mpisim.core.numerics.processor.facts", lambda: {"cpu": "another"})
     assert processor(own) == before[0] == platform.machine()
     assert processor(plugin.table(3)) == "another" != before[1]
     monkeypatch.setattr(RandK, "portable", False)

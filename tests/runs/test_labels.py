@@ -13,7 +13,7 @@ from mpisim.analysis.run_groups import common_title, group_runs
 from mpisim.analysis.show import show_text
 from mpisim.compressors import COMPRESSORS
 from mpisim.methods.estimators import ESTIMATORS
-from mpisim.methods.names import METHODS
+from mpisim.methods.method_table import METHODS
 from mpisim.problems import PROBLEMS
 from mpisim.problems.quadratic import Quadratic
 from mpisim.runs.log.reader import read

@@ -12,7 +12,7 @@ import pytest
 import mpisim
 from mpisim.cli import main
 from mpisim.core.errors import InputError, OutputError
-from mpisim.core.file_lock import FileLock
+from mpisim.core.files import FileLock
 from mpisim.runs.evaluation import Evaluator
 from mpisim.runs.experiment import parse
 from mpisim.runs.log import writer

@@ -10,7 +10,7 @@ from numba.core.caching import FunctionCache
 
 from mpisim.comm.clock import COMPILE, COMPRESS, ENCODE, EVALUATE, Clock, uncharged
 from mpisim.core.errors import InputError
-from mpisim.methods.names import METHODS, UNCOMPRESSED
+from mpisim.methods.method_table import METHODS, UNCOMPRESSED
 from mpisim.runs.evaluation import Evaluator
 from mpisim.runs.experiment import parse
 from mpisim.runs.loop import run_rounds

@@ -77,9 +77,9 @@ def test_before_the_rounds_ctrl_c_is_a_line_too(monkeypatch, capfd):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    for place in ("mpisim.runs.plugins.load", "mpisim.cli.info.info_command"):
+    for place in ("mpisim.runs.plugins.load", "mpisim.runs.host.info_text"):
         monkeypatch.setattr(place, interrupt)
-    for command in (["run", "x.toml"], ["info"]):
+    for command in (["run", "x.toml"], ["--info"]):
         assert main(command) == 130
         assert capfd.readouterr().err == "mpisim: stopped by Ctrl-C\n"
 

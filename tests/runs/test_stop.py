@@ -44,10 +44,10 @@ def randk(method=DCGD, rounds=60, **run):
 def test_known_costs_give_the_exact_last_row(stop, every, last, by, tmp_path):
     log = tmp_path / "log.h5"
     if "oracle_calls" in stop:
-        samples = run_tables(randk(rounds=1)).row.oracle_calls / 6
+        samples = run_tables(randk(rounds=1)).row["oracle_calls"] / 6
         stop = stop | {"oracle_calls": stop["oracle_calls"] * samples}
     end = run_tables(randk(log_every=every, stop=stop), log)
-    assert (end.status, end.row.round, end.stopped_by) == ("done", last, by)
+    assert (end.status, end.row["round"], end.stopped_by) == ("done", last, by)
     with h5py.File(log) as file:
         assert file.attrs["status"] == "done" and file.attrs["stopped_by"] == by
         assert file["rounds/round"][-1] == last
@@ -69,7 +69,7 @@ def test_accuracies_on_a_line(name, tmp_path):
     stop = {name: 1.01 * at_start * 4.0**-9}
     tables = table(LINE, workers=1, rounds=60, problem=problem, reference=True, stop=stop)
     end = run_tables(tables)
-    assert (end.row.round, end.stopped_by) == (9, name)
+    assert (end.row["round"], end.stopped_by) == (9, name)
 
 
 # A step of 2.5 / L: |grad f(x^k)|^2 = 2.25^k |grad f(x^0)|^2, 1000 times the start at 8.52
@@ -87,7 +87,7 @@ def test_a_run_that_rises_too_far_is_stopped(every, last, tmp_path, capfd):
     log = tmp_path / "log.h5"
     tables = growing(tmp_path, rounds=60, log_every=every, stop={"divergence": 1000.0})
     end = run_tables(tables, log)
-    assert (end.status, end.row.round, end.stopped_by) == ("done", last, "divergence")
+    assert (end.status, end.row["round"], end.stopped_by) == ("done", last, "divergence")
     assert verified(log, capfd) == (0, ANY)
     [choice] = best([log])
     assert [c.out for c in choice.candidates] == ["seed 1 diverged (run.stop.divergence)"]
@@ -98,7 +98,7 @@ def test_resumed_it_is_compared_with_the_same_start(rounds, tmp_path):
     log, stop = tmp_path / "log.h5", {"divergence": 1000.0}
     run_tables(growing(tmp_path, rounds=rounds, stop=stop), log)
     end = run_tables(growing(tmp_path, rounds=60, stop=stop), log, resume=True)
-    assert (end.row.round, end.stopped_by) == (9, "divergence")
+    assert (end.row["round"], end.stopped_by) == (9, "divergence")
     with pytest.raises(InputError, match=r"run\.stop is met at round 6"):
         stop = {"divergence": 100.0}
         run_tables(growing(tmp_path, rounds=60, stop=stop), log, resume=True)
@@ -109,7 +109,7 @@ def test_at_a_stationary_point_nothing_rises(tmp_path):
     problem = {"name": "least-squares", "data": str(tmp_path / "line")}
     tables = table(LINE, workers=1, problem=problem, rounds=2, stop={"divergence": 10})
     end = run_tables(tables)
-    assert (end.row.grad_norm_sq, end.stopped_by) == (0.0, "rounds")
+    assert (end.row["grad_norm_sq"], end.stopped_by) == (0.0, "rounds")
 
 
 def test_without_the_table_an_experiment_is_what_it_was():
@@ -170,7 +170,7 @@ def test_resumed_with_a_larger_budget(first, then, last, every, tmp_path):
     run_tables(randk(DIANA, log_every=every, **then), whole)
     run_tables(randk(DIANA, log_every=every, **first), parts)
     end = run_tables(randk(DIANA, log_every=every, **then), parts, resume=True)
-    assert end.row.round == -(-last // every) * every if "stop" in then else last
+    assert end.row["round"] == -(-last // every) * every if "stop" in then else last
     assert set(differences(whole, parts)) <= ({"stopped_by"} if last < 20 else set())
 
 
@@ -180,7 +180,7 @@ def test_a_complete_log_stays_with_what_stopped_it(tmp_path):
     run_tables(tables, log)
     before = log.read_bytes()
     end = run_tables(tables, log, resume=True)
-    assert (end.status, end.row.round, end.stopped_by) == ("done", 9, "bits_up")
+    assert (end.status, end.row["round"], end.stopped_by) == ("done", 9, "bits_up")
     checkpoint.path_for(log).unlink()
     checkpoint.former(checkpoint.path_for(log)).unlink(missing_ok=True)
     assert run_tables(tables, log, resume=True).stopped_by == "bits_up"
@@ -194,7 +194,7 @@ def test_a_smaller_budget_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"run\.stop is met at round 9, before its checkpoint"):
         run_tables(smaller, log, resume=True)
     assert columns(log)["round"].size == 21
-    assert run_tables(smaller, log, resume=True, force=True).row.round == 9
+    assert run_tables(smaller, log, resume=True, force=True).row["round"] == 9
 
 
 def verified(log, capfd):

@@ -2,16 +2,14 @@
 
 import json
 import re
-from pathlib import Path
 
 import h5py
 import numpy as np
 import pytest
 
 from mpisim.analysis.claims import at_one_target
-from mpisim.analysis.study import complete_logs, find
+from mpisim.analysis.study import complete_logs
 from mpisim.cli import main
-from mpisim.runs.experiment import parse
 from mpisim.runs.log.reader import read
 from run.marina import fig1, measure_uniform_iterate
 
@@ -177,23 +175,23 @@ def test_figure(folder):
 
 def test_commands(folder, tmp_path, capsys):
     out = tmp_path / "figures"
-    assert main(["figure", "marina-fig1", "--logs", str(folder), "--out", str(out)]) == 0
+    assert main(["study", "--draw", "marina-fig1", "--logs", str(folder), "--out", str(out)]) == 0
     said = capsys.readouterr().out
     for suffix in (".png", ".pdf"):
         assert (out / f"marina-fig1{suffix}").stat().st_size > 10_000
     claims = json.loads((out / "marina-fig1.claims.json").read_text())
     hold = sum(claim["verdict"] == "holds" for claim in claims)
     assert f"marina-fig1: {hold} hold, " in said
-    assert main(["claims", str(out)]) == 0
+    assert main(["study", "--claims", str(out)]) == 0
     assert capsys.readouterr().out.startswith(f"marina: {hold} hold, ")
 
 
 def test_bad_commands(tmp_path, capsys):
-    assert main(["figure", "marina-fig9"]) == 2
+    assert main(["study", "--draw", "marina-fig9"]) == 2
     assert re.search("known: .*marina-fig1, marina-fig2", capsys.readouterr().err)
-    assert main(["figure", "marina-fig1", "--logs", str(tmp_path)]) == 2
+    assert main(["study", "--draw", "marina-fig1", "--logs", str(tmp_path)]) == 2
     assert "no complete log" in capsys.readouterr().err
-    assert main(["claims", str(tmp_path)]) == 2
+    assert main(["study", "--claims", str(tmp_path)]) == 2
 
 
 def test_the_last_sweep_says_what_is_drawn(folder):
@@ -207,36 +205,3 @@ def test_the_last_sweep_says_what_is_drawn(folder):
     logs, left = complete_logs(folder)
     assert [log.path for log in logs] == [paths[0], paths[2]]
     assert len(left) == 2 and "diverged" in left[0] and "not run" in left[1]
-
-
-@pytest.mark.parametrize("scale", ["quick", "paper"])
-def test_the_grid(scale):
-    """All four methods on all data sets, at least 5 seeds, with the published l2 = 1e-6 L."""
-    study, figure = find("marina-fig1")
-    folder, grid = figure.source.whole(study.folder, scale)
-    assert folder == Path("logs/marina-fig1")
-    assert {point["problem"]["data"] for point in grid} == set(fig1.ORDER)
-    assert {point["method"]["name"] for point in grid} == set(RATES)
-    assert {point["compressor"]["k"] for point in grid} == set(COUNTS)
-    seeds = 5 if scale == "paper" else 2
-    assert len({point["run"]["seed"] for point in grid}) == seeds
-    assert len(grid) == 7 * 4 * 3 * seeds
-    for point in grid:
-        run = parse(point).table["run"]
-        if scale == "paper":
-            assert run["rounds"] == 40000 and not run.get("stop")
-        else:  # the same bits for all, and rounds enough for DIANA with K = 1 to send them
-            assert run["rounds"] * 32 == run["stop"]["bits_up"]
-        assert parse(point).method.smoothness == "published"
-
-
-@pytest.mark.real
-@pytest.mark.parametrize("data", fig1.ORDER)
-def test_the_regulariser_is_the_published_one(data, need_data):
-    need_data(data)
-    study, figure = find("marina-fig1")
-    _, grid = figure.source.whole(study.folder, "quick")
-    point = next(p for p in grid if p["problem"]["data"] == data)
-    problem = parse(point).problem.loaded(5, 0, 5, 1, np.dtype(np.float64))
-    without = problem.published_norms().max() - problem.l2
-    assert problem.l2 == pytest.approx(1e-6 * without, rel=1e-6)

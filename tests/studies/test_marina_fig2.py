@@ -2,14 +2,12 @@
 
 import dataclasses
 import json
-from pathlib import Path
 
 import h5py
 import numpy as np
 import pytest
 
-from mpisim.analysis.study import complete_logs, find
-from mpisim.runs.experiment import parse
+from mpisim.analysis.study import complete_logs
 from run.marina import fig2
 
 K = 0.0085547
@@ -115,20 +113,3 @@ def test_figure(logs):
     assert ends == pytest.approx(np.exp([-0.3 * 50, -0.1 * 50]))
     texts = [text.get_text() for text in figure.legends[0].get_texts()]
     assert texts == ["K = 0.00855 d", "VR-MARINA", "VR-DIANA"]
-
-
-@pytest.mark.parametrize(("scale", "counts"), [("quick", (100e3, 1e6)), ("paper", (1e5, 5e5, 1e6))])
-def test_the_grid(scale, counts):
-    """K as shares of the published network's d; b' = m / 50."""
-    study, figure = find("marina-fig2")
-    folder, grid = figure.source.whole(study.folder, scale)
-    assert folder == Path("logs/marina-fig2")
-    shares = {p["compressor"]["k"] for p in grid if p["compressor"]["name"] == "randk"}
-    assert sorted(k * 11_689_512 for k in shares) == pytest.approx(counts, rel=1e-5)
-    for point in grid:
-        assert parse(point).table["method"]["batch"] == 0.02
-    steps = {(p["method"]["name"], p["method"]["stepsize"]) for p in grid}
-    seeds = {parse(point).table["run"]["seed"] for point in grid}
-    assert seeds == ({1, 2, 3} if scale == "quick" else {1})
-    settings = len(steps) * (len(counts) + (scale == "paper"))
-    assert len(steps) == 2 * 6 and len(grid) == settings * len(seeds)

@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 from mpisim.analysis import labels
-from mpisim.analysis.study import find
-from mpisim.runs.experiment import parse
 from run.cdadam import pi, table2
 from tests.studies.networks import (
     ROWS,
@@ -166,32 +164,6 @@ def test_it_draws(name, logs, tmp_path):
     for legend in drawn.legends:
         extent = legend.get_window_extent()
         assert extent.x0 >= 0 and extent.x1 <= drawn.bbox.width
-
-
-@pytest.mark.parametrize(
-    ("name", "scale", "model", "rounds", "seeds"),
-    [
-        ("cdadam-fig1", "quick", "small-cnn", 2400, [1, 2, 3]),
-        ("cdadam-fig1", "whole", "resnet18", 300, [1]),
-        ("cdadam-fig6", "paper", "resnet18", 4882, [1]),
-        ("cdadam-fig8", "quick", "vgg16", 1800, [1, 2]),
-        ("cdadam-fig9", "whole", "wrn-16-4", 300, [1]),
-        ("cdadam-table2", "quick", "resnet18", 48, [1, 2, 3]),
-    ],
-)
-def test_the_grids(name, scale, model, rounds, seeds):
-    """Each scale has the paper's steps and schedule, and thin networks only where it says so."""
-    study, network = find(name)
-    _, grid = network.source.whole(study.folder, scale)
-    points = [parse(point).table for point in grid]
-    assert {p["problem"]["model"] for p in points} == {model}
-    assert {p["run"]["rounds"] for p in points} == {rounds}
-    assert sorted({p["run"]["seed"] for p in points}) == seeds
-    assert {p["problem"]["pool"] for p in points} == {2 if scale == "quick" else 1}
-    assert scale == "quick" or {p["problem"]["width"] for p in points} == {1.0}
-    for method in (p["method"] for p in points):
-        assert method["stepsize"] == (0.1 if method["name"] == "ef21-2way" else 1e-4)
-        assert method["schedule"] == {"at": [0.5, 0.75], "factor": 0.1}
 
 
 def test_seeds_are_drawn_row_by_row(logs):

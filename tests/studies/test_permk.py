@@ -1,7 +1,5 @@
 """The PermK paper's figures of quadratic tasks, from real short runs."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import tomli_w
@@ -247,25 +245,6 @@ def test_it_draws(logs, tmp_path):
     titles = [f"n = {n}, noise {noise:g}" for n in SIZES for noise in NOISES]
     assert [panel.get_title() for panel in late] == titles
     assert all(len(panel.get_lines()) == 2 for panel in late)
-
-
-@pytest.mark.parametrize(("number", "whole"), [(1, 1), (3, 3), (4, 1), (5, 3), (6, 1), (7, 3)])
-def test_figures_share_their_logs(number, whole):
-    """Figures 4 and 6 show runs of Figure 1, 5 and 7 those of Figure 3: all n, noises, pairs."""
-    study, figure = find(f"permk-fig{number}")
-    for scale in ("quick", "paper"):
-        folder, points = figure.source.whole(study.folder, scale)
-        assert folder == Path(f"logs/permk-fig{whole}")
-        tasks = {(p["problem"]["workers"], p["problem"]["noise"]) for p in points}
-        assert len(tasks) == 15
-        assert all(p["problem"]["lambda"] == (1e-6 if whole == 1 else 1e-4) for p in points)
-    steps = [point["method"]["stepsize"] for point in points]
-    theorems = {step.get("condition") if isinstance(step, dict) else None for step in steps}
-    assert theorems == ({None} if whole == 1 else {"PL"})  # Theorem 5's step, where that is meant
-    assert all(point["run"]["stop"] == {"divergence": 1e3} for point in points)
-    by_seed = {p["run"]["seed"] for p in points if p["problem"]["workers"] == 10}
-    assert by_seed == {1, 2, 3, 4, 5}
-    assert len([p for p in points if p["run"]["seed"] == 1]) == 15 * 3 * 20
 
 
 def test_orders_are_judged_seed_by_seed(make_quadratic):

@@ -6,7 +6,6 @@ import tomli_w
 
 from mpisim.analysis.claims import at_one_target
 from mpisim.analysis.study import find
-from mpisim.runs.experiment import parse
 from mpisim.runs.log.reader import read
 from run.permk import autoencoder, autoencoder_claims
 
@@ -168,26 +167,3 @@ def test_it_draws(make, tmp_path, name, panels, lines):
     assert [text for text in labels if text] == ["bits per worker, without indices"] * 2 + last
     assert figure.axes[-1].get_xlabel()
     assert "n = 5" in figure.legends[0].get_title().get_text()
-
-
-@pytest.mark.parametrize("scale", ["quick", "paper"])
-def test_the_grid(scale):
-    """Section A.5's p-hat and lambda, and K = ceil(d / n)."""
-    first, (source,) = find(NAMES[0]), {find(name)[1].source for name in NAMES[1:]}
-    folder, grid = source.whole(first[0].folder, scale)
-    bare = first[1].source.whole(first[0].folder, scale)  # Figure 2: the same runs, lambda = 0
-    assert bare == (folder, [point for point in grid if point["problem"]["lambda"] == 0])
-    assert str(folder) == "logs/permk-autoencoder"
-    experiments = [parse(point) for point in grid]
-    for experiment in experiments:
-        problem, n = experiment.problem, experiment.problem.workers
-        d = 2 * 784 * problem.code_size
-        assert getattr(experiment.compressor, "k", -(-d // n)) == -(-d // n)
-        assert np.log2(float(experiment.method.stepsize)) % 1 == 0
-        assert experiment.run.dtype == "float32"
-        if scale == "paper":
-            assert (n, d, problem.images, experiment.run.rounds) == (1000, 25_088, 60_000, 4000)
-    assert {e.compressor.name for e in experiments} == set(autoencoder.COMPRESSORS)
-    assert {e.problem.homogeneity for e in experiments} == {0, 0.5, 0.75, 0.9, 1}
-    assert {e.problem.lambda_ / 2 for e in experiments} == {0, 1e-5, 1e-4, 1e-3}
-    assert {e.problem.reduction for e in experiments} == {"mean"}  # the published scale

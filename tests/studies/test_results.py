@@ -12,7 +12,7 @@ from PIL import Image
 
 from mpisim.analysis import results
 from mpisim.analysis.claims import Claim, Verdict
-from mpisim.analysis.results import files, picture, settings
+from mpisim.analysis.results import files, provenance
 from mpisim.analysis.results.provenance import Provenance, provenance_of
 from mpisim.analysis.study import load
 from mpisim.cli import main
@@ -31,7 +31,7 @@ OF = Provenance(
     scale="quick",
     runs={"done": 5, "diverged": 1},
     seconds=7300.0,
-    settings=settings.Settings({"run.seed": [1, 2]}, {"run.rounds": 10, "compressor.k": 1}),
+    settings=provenance.Settings({"run.seed": [1, 2]}, {"run.rounds": 10, "compressor.k": 1}),
     machines=["2 cores, haswell"],
     run_commits=["0123456789ab"],
     commit="0123456789ab with changes",
@@ -93,7 +93,7 @@ def test_a_figure_goes_on_record_at_two_scales(tmp_path, monkeypatch, capsys):
     assert main(["study", "papers/mine", "--record"]) == 0
     assert (folder / "README.md").read_text() == page
     capsys.readouterr()
-    assert main(["claims", "papers/mine/results", "figures"]) == 0
+    assert main(["study", "--claims", "papers/mine/results", "figures"]) == 0
     heads = [line for line in capsys.readouterr().out.splitlines() if line.startswith("mine")]
     assert [head.partition(":")[0] for head in heads] == ["mine, quick", "mine, paper", "mine"]
 
@@ -103,7 +103,7 @@ def test_what_cannot_be_recorded_is_one_line(tmp_path, monkeypatch, capsys, stud
         (["study", ".", "--record"], "--record: . holds studies; name one of them"),
         (["study", "mine", "--record"], "mine/results: nothing is on record; `mpisim study mine F"),
         (["study", "mine", "--record", "--ranks"], "--ranks: not allowed with argument --record"),
-        (["claims", "mine/results"], "mine/results: no *.claims.json there"),
+        (["study", "--claims", "mine/results"], "mine/results: no *.claims.json there"),
     ):
         assert main(words) == 2
         assert said in capsys.readouterr().err
@@ -142,7 +142,7 @@ def test_provenance_of_a_measurement(study, tmp_path):
     (tmp_path / "measured" / "bits.h5").write_bytes(b"its own")
     found = provenance_of(study, study.figure("fig2"), "quick", 12.34)
     assert (found.runs, found.seconds) == ({}, 12.3)
-    assert found.settings == settings.Settings({}, {"size": 10})
+    assert found.settings == provenance.Settings({}, {"size": 10})
     assert len(found.machines) == 1 and "unknown" not in found.machines[0]
 
 
@@ -153,7 +153,7 @@ def test_settings_of_runs():
         {"title": "b", "method": {"name": "gd", "optimizer": "gd"}, "run": {"seed": 1}},
         {"method": {"name": "own", "optimizer": "gd"}, "problem": {"data": "/home/me/a9a"}},
     ]
-    found = settings.settings(runs)
+    found = provenance.settings(runs)
     assert found.varied == {"method.name": ["gd", "own"]}
     left = {"compressor.k": 1, "run.seed": 1, "method.optimizer": "gd", "problem.data": "a9a"}
     assert found.fixed == left
@@ -173,25 +173,25 @@ def test_settings_of_runs():
     ],
 )
 def test_values_in_short(values, text):
-    assert settings.several(values) == text
+    assert provenance.several(values) == text
 
 
 def test_a_picture_is_small_and_the_same_again():
     drawing = Drawing(figsize=(1.5, 1))
     drawing.subplots().imshow(np.random.default_rng(1).random((30, 30, 3)))
-    large = picture.small_png(drawing)
-    assert large == picture.small_png(drawing) and len(large) <= picture.LIMIT
-    small = picture.small_png(drawing, len(large) - 1)
+    large = files.small_png(drawing)
+    assert large == files.small_png(drawing) and len(large) <= files.LIMIT
+    small = files.small_png(drawing, len(large) - 1)
     sizes = [Image.open(io.BytesIO(content)).size for content in (large, small)]
     assert sizes == [(300, 200), (240, 160)] and len(small) < len(large)
     with pytest.raises(InputError, match=r"at 100 dots an inch; it must have at most 1,000 to go"):
-        picture.small_png(drawing, 1000)
+        files.small_png(drawing, 1000)
 
 
 def test_the_page_shows_scales_side_by_side():
     second = dataclasses.replace(CLAIM, measured="0.5 | times", verdict=FAILS)
     third = dataclasses.replace(CLAIM, claim="C", verdict=TIE, measured="1.0 < 1.03")
-    own = settings.Settings({"run.seed": [1, 2]}, {"run.rounds": 99})
+    own = provenance.Settings({"run.seed": [1, 2]}, {"run.rounds": 99})
     text = results.page(
         [
             result(claims=[CLAIM, second]),
@@ -261,5 +261,5 @@ def test_what_is_on_record_is_current():
         assert link in (folder.parent / results.PAGE).read_text(), "the study's README links to it"
         for one in found:
             assert one.provenance.study == folder.parent.name
-            assert 0 < (folder / one.picture).stat().st_size <= picture.LIMIT, one.picture
+            assert 0 < (folder / one.picture).stat().st_size <= files.LIMIT, one.picture
     assert (ROOT / GALLERY).read_text() == gallery(ROOT)

@@ -106,7 +106,7 @@ def test_nothing_measured_is_one_line(tmp_path):
 
 
 def test_from_the_command_to_the_picture(monkeypatch, tmp_path, capsys):
-    """`mpisim study` measures where there is no grid; `mpisim figure` draws what it left."""
+    """`mpisim study` measures where there is no grid; `mpisim study --draw` draws what it left."""
     _, figure = find("saq-fig3")
     monkeypatch.chdir(tmp_path)
     package = figure.source.module.rpartition(".")[0]
@@ -123,7 +123,7 @@ def test_from_the_command_to_the_picture(monkeypatch, tmp_path, capsys):
     assert said() in capsys.readouterr().out
     assert import_module(f"{package}.fig3").read(Path("logs/saq-fig3")).vectors == 1
     (tmp_path / "figures" / "saq-fig3.png").unlink()
-    assert main(["figure", "saq-fig3"]) == 0
+    assert main(["study", "--draw", "saq-fig3"]) == 0
     assert said() in capsys.readouterr().out
     assert (tmp_path / "figures" / "saq-fig3.png").stat().st_size > 10_000
     assert main(["study", folder, "fig3", "--scale", "huge"]) == 2

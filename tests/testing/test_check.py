@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import re
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
 from mpisim.cli import main
 from mpisim.core.schema import build
-from mpisim.methods.names import METHODS
+from mpisim.methods.method_table import METHODS
 from mpisim.problems import PROBLEMS
 from mpisim.testing import assert_all, check, plugins, problem_checks
-from tests.testing.mistakes import COMPRESSOR, HEAD, METHOD, MISTAKES, PROBLEM
+
+CASES = tomllib.loads(Path(__file__).with_name("mistakes.toml").read_text())
+HEAD, COMPRESSOR, METHOD, PROBLEM = CASES["plugins"].values()
 
 
 @pytest.fixture
@@ -45,20 +49,21 @@ class Seen(Exception):
     """The mistake is found: the checks that are left need not run."""
 
 
-@pytest.mark.parametrize("name", MISTAKES)
+@pytest.mark.parametrize("name", CASES["mistakes"])
 def test_a_mistake_is_seen(name, plugin, one_process):
-    text, (right, wrong), what, why = MISTAKES[name]
-    assert right in text
-    wrong_text = text.replace(right, wrong)
+    case = CASES["mistakes"][name]
+    text = CASES["plugins"][case["of"]]
+    assert case["right"] in text
+    wrong_text = text.replace(case["right"], case["wrong"])
     if name == "f that is not convex":
         wrong_text = wrong_text.replace("return x - self", "return -x + self")
         wrong_text = wrong_text.replace("    size:", "    convex = True\n    size:")
 
     def look(one) -> None:
-        if one.failed and re.search(what, one.what):
+        if one.failed and re.search(case["check"], one.what):
             raise Seen(one.why)
 
-    with pytest.raises(Seen, match=why) as seen:
+    with pytest.raises(Seen, match=case["why"]) as seen:
         check(plugin(wrong_text, name), say=look)
     assert "\n" not in str(seen.value)
 
@@ -88,8 +93,9 @@ def test_bad_input_is_one_line(text, said, plugin, capsys):
 
 
 def test_a_failure_is_exit_code_1(plugin, one_process, capsys):
-    text, (right, wrong), *_ = MISTAKES["an alpha that is too large"]
-    assert main(["check", str(plugin(text.replace(right, wrong), "alpha"))]) == 1
+    case = CASES["mistakes"]["an alpha that is too large"]
+    text = COMPRESSOR.replace(case["right"], case["wrong"])
+    assert main(["check", str(plugin(text, "alpha"))]) == 1
     assert re.search(
         r"^failed +compressor mine \(k = 3\): E", capsys.readouterr().out, re.MULTILINE
     )

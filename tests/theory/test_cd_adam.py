@@ -126,7 +126,7 @@ def test_command(capsys):
         ("problem.name=least-squares", "it needs bounded gradients (Assumption 6.2)"),
         ("method.variant=code", "it is about Algorithm 1"),
         ("method.start=dense", "it is about Algorithm 1"),
-        ("method.weight_decay=0.1", "it has no weight decay"),
+        ("method.weight_decay=0.1", "it is about Algorithm 1"),
         ("compressor={name='randk',k=5}", "compressor 'randk' is not contractive"),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mpisim.core.symmetric import eigh
+from mpisim.core.numerics.eigen import eigh
 from mpisim.runs.setup import ProblemCache
 from mpisim.theory.smoothness import matrices
 from tests.theory.test_lyapunov import LOGISTIC, Round, at, engine, excess, trajectory

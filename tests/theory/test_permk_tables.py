@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from mpisim.analysis.guarantees import report
+from mpisim.analysis import theory_report as report
 from mpisim.cli import main
 from mpisim.theory import permk_tables as permk
 from mpisim.theory.complexity import Case

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mpisim.core.eigen import largest_eigenvalue
 from mpisim.core.errors import InputError
+from mpisim.core.numerics.eigen import largest_eigenvalue
 from mpisim.problems import PROBLEMS
 from mpisim.problems.base import Problem
-from mpisim.problems.nonconvex import CURVATURE
+from mpisim.problems.linear_models import CURVATURE
 from mpisim.theory.smoothness import constants, matrices
 from tests.problems.support import FORMS, NAMES, LocalStar, attach, make_rows, on_ranks, part
 

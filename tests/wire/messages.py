@@ -7,13 +7,11 @@ import numpy as np
 from mpisim.compressors.rank import nearly_square
 from mpisim.wire.base import Message, Precision
 from mpisim.wire.codecs import CODECS
-from mpisim.wire.dense import Dense, DenseForm
-from mpisim.wire.explicit import Explicit, ExplicitForm
 from mpisim.wire.exponents import Exponents, ExponentsForm
-from mpisim.wire.factors import Factors, FactorsForm
 from mpisim.wire.levels import Levels, LevelsForm
 from mpisim.wire.signs import SignsForm
-from mpisim.wire.sparse import Seeded, SeededForm
+from mpisim.wire.sparse import Explicit, ExplicitForm, Seeded, SeededForm
+from mpisim.wire.values import Dense, DenseForm, Factors, FactorsForm
 
 PRECISIONS = [
     Precision(np.dtype(wire), np.dtype(arithmetic))

@@ -10,7 +10,7 @@ import pytest
 
 from mpisim.core.errors import InputError, WireError
 from mpisim.wire.base import Precision
-from mpisim.wire.codecs import ans
+from mpisim.wire.codecs import entropy
 from mpisim.wire.levels import Levels, LevelsForm
 from tests.wire import string_elias
 
@@ -159,7 +159,7 @@ def test_levels_of_the_entropy_coder_are_checked():
 def test_without_the_library_there_is_one_line(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "constriction", None)
     with pytest.raises(InputError, match=r"compressor\.codec: .*mpisim\[entropy\]") as error:
-        ans.library()
+        entropy.library()
     assert "\n" not in str(error.value)
 
 

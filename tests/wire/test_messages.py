@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from mpisim.core.errors import WireError
 from mpisim.wire.base import Precision
-from mpisim.wire.dense import DenseForm
-from mpisim.wire.explicit import Explicit, ExplicitForm
 from mpisim.wire.exponents import ExponentsForm
 from mpisim.wire.levels import Levels, LevelsForm
 from mpisim.wire.signs import SignsForm
+from mpisim.wire.sparse import Explicit, ExplicitForm
+from mpisim.wire.values import DenseForm
 from tests.wire import string_elias
 from tests.wire.messages import KINDS, PRECISIONS, contents, random_message
 

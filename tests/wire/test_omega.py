@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mpisim.wire.codecs.buffer import LARGE, SHORT, new_words, to_bytes, to_words
+from mpisim.wire.codecs.bits import LARGE, SHORT, new_words, to_bytes, to_words
 from mpisim.wire.codecs.omega import omega_bits, put_omega, read_omega
 from tests.wire import string_elias
 

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Collection, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from mpisim.analysis.claims.reach import DECADES, Reach, Targets
-from mpisim.analysis.claims.table import number
-from mpisim.analysis.claims.verdict import Evidence, Verdict
+from mpisim.analysis.claims.verdicts import CLEAR, LARGEST, Evidence, Verdict, judge, number
 from mpisim.analysis.curves import GRADIENT, Axis
 from mpisim.analysis.remarks import WHY, oversubscribed
 from mpisim.analysis.run_groups import one_setting
 from mpisim.runs.log.reader import Log
 
-CLEAR = 1.03  # ratios within this factor of 1 are a tie
-ENOUGH = 5  # seeds from which the quartiles decide; of fewer all must agree
-LARGEST = 1e300  # in place of infinity: one side spent nothing
+Targets = tuple[float, ...]  # shares of the value at the start, falling
+DECADES: Targets = tuple(10.0**-j for j in range(1, 31))
+# For a loss whose minimum is far above 0.
+TENTHS: Targets = tuple(j / 10 for j in range(9, 0, -1))
+TAIL = 4  # the last quarter of the rows shows whether a run oscillates
+FEWEST = 16  # rows; fewer show nothing
+SHARE = 0.9  # of the rows of a tail: the others are not what decides
 START = {
     "grad_norm_sq": "|grad f(x^0)|^2",
     "mean_grad_norm_sq": "|grad f(x^0)|^2",
@@ -39,6 +42,51 @@ class Later(Axis):
 
 
 @dataclasses.dataclass(frozen=True)
+class Reach:
+    """A run's way down: ``y`` over the cost ``x``."""
+
+    log: Log
+    x: Axis
+    y: Axis
+
+    @cached_property
+    def values(self) -> np.ndarray:
+        """y of each row, shape (rows,)."""
+        return self.y.values(self.log)
+
+    @cached_property
+    def budget(self) -> float:
+        """What the whole run spent."""
+        return float(self.x.values(self.log)[-1])
+
+    @cached_property
+    def floor(self) -> float:
+        """The noise floor, 0 for a run that still falls when it ends.
+
+        A run oscillates if the two halves of its last quarter overlap, but for a tenth of the rows
+        of each: noise makes a falling run overlap where they meet. Its floor is the level that nine
+        in ten of the rows of that quarter are at or below.
+        """
+        rows = len(self.values)
+        if rows < FEWEST:
+            return 0.0
+        tail = self.values[-(rows // TAIL) :]
+        first, second = tail[: len(tail) // 2], tail[len(tail) // 2 :]
+        falls = np.quantile(second, SHARE) <= np.quantile(first, 1 - SHARE)
+        return 0.0 if falls else float(np.quantile(tail, SHARE))
+
+    def cost(self, level: float) -> float:
+        """x in the first row with y <= level.
+
+        Infinite where the run was cut off before, NaN where the level is below the noise floor.
+        """
+        if level < self.floor:
+            return float("nan")
+        below = np.flatnonzero(self.values <= level)
+        return float(self.x.values(self.log)[below[0]]) if below.size else float("inf")
+
+
+@dataclasses.dataclass(frozen=True)
 class _Ratio:
     """What ``more`` needs over what ``less`` needs on one seed.
 
@@ -47,23 +95,6 @@ class _Ratio:
 
     value: float
     bound: int = 0
-
-
-def judge(ratios: Sequence[float]) -> Verdict:
-    """Whether ratios over seeds are above 1.
-
-    The median must be 3% from 1. With five seeds or more the quartiles must be on the same side,
-    with fewer all ratios. Anything else is a tie.
-    """
-    values = np.minimum(ratios, LARGEST)
-    median = float(np.median(values))
-    spread = (25, 75) if len(ratios) >= ENOUGH else (0, 100)
-    low, high = np.percentile(values, spread)
-    if median >= CLEAR and low > 1:
-        return Verdict.HOLDS
-    if median <= 1 / CLEAR and high < 1:
-        return Verdict.FAILS
-    return Verdict.TIE
 
 
 def compare(
@@ -82,7 +113,7 @@ def compare(
     Runs are compared on each seed that both have, once, at the deepest target that every seed
     decides. A run that was cut off above the target needs more than its budget, which decides where
     the other got there for less; the ratio at the deepest target that all reached, or the strongest
-    bound, is told beside it. Targets below the noise floor of a run decide nothing. ``x_more`` is
+    bound, stands beside it. Targets below the noise floor of a run decide nothing. ``x_more`` is
     the axis of ``more`` where it is another one, and ``paired`` says which runs are compared if not
     those of the same seed: a method that draws nothing has one run for all seeds, say. A side whose
     runs differ in more than the seed and the keys ``over`` is refused: see `one_setting`.
@@ -94,26 +125,26 @@ def compare(
         return Evidence(where, WHY, Verdict.UNDECIDED)
     runs = [(Reach(a, x, y), Reach(b, x_more or x, y)) for a, b in both]
     start = max(float(run.values[0]) for pair in runs for run in pair)
-    found = {target: [_ratio(a, b, target * start) for a, b in runs] for target in targets}
-    whole = {t: [r for r in ratios if r] for t, ratios in found.items() if all(ratios)}
+    ratios_at = {target: [_ratio(a, b, target * start) for a, b in runs] for target in targets}
+    by_target = {t: [r for r in ratios if r] for t, ratios in ratios_at.items() if all(ratios)}
     several = len({seed(a) for a, _ in both}) > 1
     numbers = {
         "seeds": [seed(a) if several else seed(b) for a, b in both],
         "start": start,
         "floors": [[a.floor, b.floor] for a, b in runs],
-        "by_target": {f"{t:g}": _numbers(ratios) for t, ratios in whole.items()},
+        "by_target": {f"{t:g}": _numbers(ratios) for t, ratios in by_target.items()},
     }
-    if not whole:
+    if not by_target:
         why = f"no run of a pair got to {targets[0]:g} of {_start(y)} within the other's budget"
         return Evidence(where, why, Verdict.UNDECIDED, numbers)
-    target = min(whole)
-    ratios = whole[target]
+    target = min(by_target)
+    ratios = by_target[target]
     numbers |= {"target": target, **_numbers(ratios)}
     numbers["costs"] = [[_finite(run.cost(target * start)) for run in pair] for pair in runs]
-    measured = f"{_said(ratios)} to {target:g} of {_start(y)}"
-    beside = _clearest(whole)
+    measured = f"{_times(ratios)} to {target:g} of {_start(y)}"
+    beside = _clearest(by_target)
     if beside != target:
-        measured += f", {_said(whole[beside])} to {beside:g}"
+        measured += f", {_times(by_target[beside])} to {beside:g}"
     return Evidence(where, measured, judge([r.value for r in ratios]), numbers)
 
 
@@ -145,13 +176,13 @@ def _ratio(less: Reach, more: Reach, level: float) -> _Ratio | None:
     return None
 
 
-def _clearest(found: dict[float, list[_Ratio]]) -> float:
+def _clearest(by_target: dict[float, list[_Ratio]]) -> float:
     """The deepest target that all reached; without one, that of the strongest bound."""
-    exact = [t for t, own in found.items() if not any(ratio.bound for ratio in own)]
+    exact = [t for t, ratios in by_target.items() if not any(ratio.bound for ratio in ratios)]
     if exact:
         return min(exact)
-    medians = {t: float(np.median([ratio.value for ratio in own])) for t, own in found.items()}
-    return max(found, key=lambda t: max(medians[t], 1 / max(medians[t], 1 / LARGEST)))
+    medians = {t: float(np.median([r.value for r in ratios])) for t, ratios in by_target.items()}
+    return max(by_target, key=lambda t: max(medians[t], 1 / max(medians[t], 1 / LARGEST)))
 
 
 def _numbers(ratios: Sequence[_Ratio]) -> dict[str, Any]:
@@ -165,7 +196,7 @@ def _numbers(ratios: Sequence[_Ratio]) -> dict[str, Any]:
     }
 
 
-def _said(ratios: Sequence[_Ratio]) -> str:
+def _times(ratios: Sequence[_Ratio]) -> str:
     """``2.1 times (1.9 to 2.4, 5 seeds)``."""
     values = [ratio.value for ratio in ratios]
     bounds = {ratio.bound for ratio in ratios} - {0}
@@ -191,25 +222,25 @@ def at_one_target(evidence: Sequence[Evidence]) -> tuple[float, list[float]]:
     """
     exact = [
         {
-            float(t): own["median"]
-            for t, own in one.numbers.get("by_target", {}).items()
-            if not any(own["bounds"]) and own["median"] is not None
+            float(t): ratios["median"]
+            for t, ratios in one.numbers.get("by_target", {}).items()
+            if not any(ratios["bounds"]) and ratios["median"] is not None
         }
         for one in evidence
     ]
     common = set.intersection(*map(set, exact)) if exact else set()
     if not common:
         return float("nan"), []
-    return min(common), [own[min(common)] for own in exact]
+    return min(common), [medians[min(common)] for medians in exact]
 
 
-def told_without(found: Evidence, without: Evidence, what: str) -> Evidence:
-    """``found`` with the ratio that leaves ``what`` out, told where that changes the verdict."""
-    numbers = found.numbers | {"without_start": without.numbers}
-    measured = found.measured
-    if without.verdict is not found.verdict:
+def with_alternative(evidence: Evidence, without: Evidence, what: str) -> Evidence:
+    """``evidence``, and beside it the ratio that leaves ``what`` out if its verdict differs."""
+    numbers = evidence.numbers | {"without_start": without.numbers}
+    measured = evidence.measured
+    if without.verdict is not evidence.verdict:
         measured += f"; without {what}: {without.measured}"
-    return dataclasses.replace(found, measured=measured, numbers=numbers)
+    return dataclasses.replace(evidence, measured=measured, numbers=numbers)
 
 
 def seed(log: Log) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 import re
 from collections.abc import Sequence
@@ -11,13 +12,15 @@ from typing import Any
 
 from mpisim.analysis import claims
 from mpisim.analysis.claims import Claim
-from mpisim.analysis.results.provenance import Provenance
-from mpisim.analysis.results.settings import Settings
-from mpisim.core.atomic_file import make_folder, write_json, write_whole
+from mpisim.analysis.results.provenance import Provenance, Settings
 from mpisim.core.errors import InputError, OutputError
+from mpisim.core.files import make_folder, write_json, write_whole
 
 FOLDER = "results"  # in the folder of a study
 PICTURE, SUFFIX = ".png", ".provenance.json"
+LIMIT = 200_000  # bytes
+RESOLUTIONS = (200, 160, 130, 110, 100)  # dots an inch; below the last, small text is unreadable
+COLOURS = 256  # of a palette
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,3 +104,29 @@ def _place(result: Result) -> tuple[list[str | int], tuple[bool, str]]:
     words = re.split(r"(\d+)", result.provenance.figure)
     numbered = [int(word) if word.isdigit() else word for word in words]
     return numbered, scale_order(result.provenance.scale)
+
+
+def small_png(figure: Any, limit: int = LIMIT) -> bytes:
+    """A matplotlib figure as PNG with a palette, at the highest resolution that fits the limit.
+
+    The same figure gives the same bytes. `InputError` where no resolution fits.
+    """
+    for dpi in RESOLUTIONS:
+        content = _with_palette(figure, dpi)
+        if len(content) <= limit:
+            return content
+    raise InputError(
+        f"the picture has {len(content):,} bytes at {dpi} dots an inch; it must have at most"
+        f" {limit:,} to go on record: draw fewer or smaller panels"
+    )
+
+
+def _with_palette(figure: Any, dpi: int) -> bytes:
+    from PIL import Image  # matplotlib writes PNG with it, too
+
+    drawn, content = io.BytesIO(), io.BytesIO()
+    figure.savefig(drawn, format="png", dpi=dpi)
+    with Image.open(drawn) as picture:
+        palette = picture.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+    palette.save(content, format="png", optimize=True)
+    return content.getvalue()

@@ -9,11 +9,11 @@ from pathlib import Path
 from mpisim.analysis.claims import Claim, counts
 from mpisim.analysis.formatting import escaped
 from mpisim.analysis.formatting import markdown as table
-from mpisim.analysis.results.files import FOLDER, Result, of_study, scale_order
-from mpisim.analysis.results.provenance import Provenance
-from mpisim.analysis.results.settings import Settings, several
-from mpisim.core.atomic_file import write_whole
+from mpisim.analysis.results.files import FOLDER, Result, of_study, scale_order, small_png, write
+from mpisim.analysis.results.provenance import Provenance, Settings, provenance_of, several
+from mpisim.analysis.study.figure import Drawn
 from mpisim.core.errors import OutputError
+from mpisim.core.files import write_whole
 
 PAGE = "README.md"
 ABOUT = """\
@@ -23,6 +23,17 @@ is in the [README of the study](../README.md). Times are wall clocks of the runs
 that share runs count them each.
 """
 MINUTES, HOURS = 120, 7200  # seconds from which times are told in these
+
+
+def record(drawn: Drawn, scale: str, seconds: float) -> list[Path]:
+    """Write picture, claims and provenance into the study's results, and their page anew.
+
+    Returns the files. ``seconds`` is what a measurement took; a log says this of its run.
+    """
+    study, figure = drawn.study, drawn.figure
+    picture = small_png(drawn.picture)
+    result = Result(provenance_of(study, figure, scale, seconds), drawn.claims)
+    return [*write(study.folder / FOLDER, result, picture), write_page(study.folder)]
 
 
 def write_page(study: Path) -> Path:

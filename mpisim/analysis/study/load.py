@@ -1,4 +1,4 @@
-"""Loads studies: imports a folder's figures.py as a module of a package of its own."""
+"""Loads studies, by importing a folder's figures.py, and makes new ones from the template."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import hashlib
 import importlib
 import re
 import sys
+from importlib.resources import files
 from pathlib import Path
 from types import ModuleType
 
-from mpisim.analysis.study.spec import Figure, Study
-from mpisim.core.errors import InputError
-from mpisim.core.load_error import reason
+from mpisim.analysis.study.figure import Figure, Study
+from mpisim.core.errors import InputError, OutputError, import_failure
 
 FILE = "figures.py"
-STUDIES = Path("run")  # where `mpisim figure` and make look for studies
+STUDIES = Path("run")  # where `mpisim study --draw` and make look for studies
 ROOT = Path(__file__).resolve().parents[3]  # the repository, where mpisim runs from one
 
 
@@ -31,7 +31,7 @@ def load(folder: Path) -> Study:
     try:
         module = importlib.import_module(f"{_package(folder.resolve())}.{file.stem}")
     except Exception as error:
-        raise InputError(f"{file}: cannot be loaded: {reason(error, __file__)}") from None
+        raise InputError(f"{file}: cannot be loaded: {import_failure(error, __file__)}") from None
     figures = getattr(module, "FIGURES", None)
     if not isinstance(figures, list) or not all(isinstance(one, Figure) for one in figures):
         raise InputError(f"{file}: FIGURES: {figures!r}; it must be a list of Figure(...)")
@@ -68,3 +68,20 @@ def _package(folder: Path) -> str:
         sys.modules[name].__path__ = [str(folder)]
     importlib.invalidate_caches()
     return name
+
+
+def create(folder: Path) -> list[Path]:
+    """Write a study that runs as it is into a new or empty folder; returns its files."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"{folder}: exists already; name a new folder")
+    written = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in ("README.md", "figures.py", "fig1.toml"):
+            text = files(__package__).joinpath("template", name).read_text(encoding="utf-8")
+            text = text.replace("STUDY", folder.resolve().name).replace("FOLDER", str(folder))
+            written.append(folder / name)
+            written[-1].write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise OutputError(f"{folder}: cannot be written: {error.strerror}") from None
+    return written

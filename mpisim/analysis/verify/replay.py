@@ -17,8 +17,8 @@ from mpisim.comm.clock import Clock
 from mpisim.comm.communicators import OneProcess
 from mpisim.comm.star import Star
 from mpisim.core.errors import InputError
+from mpisim.core.protocols import Round
 from mpisim.core.rng import Streams
-from mpisim.core.round import Round
 from mpisim.core.terminal import report
 from mpisim.problems.base import Problem
 from mpisim.runs.experiment import Experiment

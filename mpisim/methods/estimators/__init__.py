@@ -9,11 +9,7 @@ ESTIMATORS.provide(
     {
         "dasha": ("dasha", "dasha-page", "dasha-mvr", "dasha-sync-mvr"),
         "diana": ("diana", "vr-diana"),
-        "feedback": ("ef", "ef21"),
-        "marina": ("marina",),
-        "naive": ("naive",),
-        "one_bit_adam": ("1bit-adam",),
-        "pp_marina": ("pp-marina",),
-        "vr_marina": ("vr-marina", "vr-marina-online"),
+        "feedback": ("naive", "ef", "ef21", "1bit-adam"),
+        "marina": ("marina", "pp-marina", "vr-marina", "vr-marina-online"),
     },
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -16,14 +16,12 @@ from mpisim.core.lazy_rows import LazyRows
 from mpisim.core.registry import Registry, named
 from mpisim.core.schema import require
 from mpisim.core.state import Stateful
+from mpisim.methods.optimizers import Optimizer
 from mpisim.methods.oracle import Oracle
 from mpisim.theory.cd_adam import Theorem64
 from mpisim.theory.complexity import Case, Guarantee
 from mpisim.theory.saq import Rate
 from mpisim.theory.setting import Setting, Step
-
-if TYPE_CHECKING:
-    from mpisim.methods.method_table import Method
 
 ESTIMATORS: Registry[Estimator] = Registry("estimator")
 Theory = Literal["theory"]
@@ -105,8 +103,11 @@ class Estimator(Stateful, ABC):
         """By SAQ's theorem; None if there is none, `InputError` if it does not apply."""
         return None
 
-    def theorem_64(self, case: Case, method: Method) -> Theorem64 | None:
-        """CD-Adam's theorem, with the method's optimizer; None and `InputError` as for `rate`."""
+    def theorem_64(self, case: Case, optimizer: Optimizer, plain: bool) -> Theorem64 | None:
+        """CD-Adam's theorem, with an optimizer; None and `InputError` as for `rate`.
+
+        plain : all rounds have one step size, and the step no weight decay
+        """
         return None
 
     def batch_sizes(self) -> dict[str, int]:

@@ -1,9 +1,9 @@
-"""Methods for biased compressors: error feedback, and EF21 (Markov compression)."""
+"""Methods that compress gradients: DCGD, error feedback, EF21 (Markov compression), 1-bit Adam."""
 
 from __future__ import annotations
 
 from math import isinf, sqrt
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -12,14 +12,42 @@ from mpisim.core.lazy_rows import innovations
 from mpisim.core.state import AtServer, PerWorker, Shared
 from mpisim.methods.estimators.base import Direction, estimator
 from mpisim.methods.estimators.batches import Stochastic
-from mpisim.methods.optimizers import AMSGrad
-from mpisim.theory import stepsizes, tables
+from mpisim.methods.optimizers import AMSGrad, Optimizer, warmup_rounds
+from mpisim.theory import saq, stepsizes, tables
 from mpisim.theory.cd_adam import Theorem64
 from mpisim.theory.complexity import Case, Guarantee
 from mpisim.theory.setting import Setting, Step
 
-if TYPE_CHECKING:
-    from mpisim.methods.method_table import Method
+
+@estimator("naive")
+class Naive(Stochastic):
+    """g^k = (1/n) sum_i C_i(grad f_i(x^k)) (Khirirat et al., 2018; SAQ calls it DCGD).
+
+    direction : "both": the server also compresses the mean.
+    """
+
+    direction: Direction = "up"
+
+    def start(self, x: np.ndarray) -> np.ndarray:
+        return self.estimate(x)
+
+    def estimate(self, x: np.ndarray) -> np.ndarray:
+        c_i = self.compress(self.gradients(x))
+        mean = self.star.mean(c_i)
+        g = self.star.broadcast(mean, self.compressor if self.direction == "both" else None)
+        self.star.estimated(mean, g)
+        return g
+
+    def full_step(self, setting: Setting) -> Step:
+        if setting.omega == 0:
+            return stepsizes.gradient_descent(setting)
+        if not setting.convex:
+            raise stepsizes.theorem_only_for("DCGD", "convex problems")
+        return stepsizes.dcgd(setting)
+
+    def rate(self, setting: Setting) -> saq.Rate:
+        self.theory_step(setting)  # its error is the reason
+        return saq.theorem_1(setting, self.compressor.shift_omega)
 
 
 @estimator("ef")
@@ -118,16 +146,14 @@ class EF21(Stochastic):
             return []
         return [tables.gradient_descent(case), tables.ef21(case)]
 
-    def theorem_64(self, case: Case, method: Method) -> Theorem64 | None:
+    def theorem_64(self, case: Case, optimizer: Optimizer, plain: bool) -> Theorem64 | None:
         """With AMSGrad and direction "both" this is CD-Adam's Algorithm 1 or a variant of it."""
-        optimizer, setting = method.optimizer, case.setting
+        setting = case.setting
         if self.direction != "both" or not isinstance(optimizer, AMSGrad):
             return None
-        allowed = 'start = "zero", variant = "paper", one step size'
-        if self.start_ != "zero" or optimizer.variant != "paper" or method.schedule.at:
+        if self.start_ != "zero" or optimizer.variant != "paper" or not plain:
+            allowed = 'start = "zero", variant = "paper", one step size, no weight decay'
             raise InputError(f"it is about Algorithm 1: {allowed}")
-        if method.weight_decay:
-            raise InputError("it has no weight decay")
         if setting.alpha is None:
             raise InputError(f"compressor {self.compressor.name!r} is not contractive")
         if isinf(case.delta):
@@ -140,3 +166,58 @@ class EF21(Stochastic):
         tau = None if self.batch is None else self.tau
         letters = setting.n, case.m, setting.d, setting.L_max, case.delta, 1 - setting.alpha
         return Theorem64(*letters, G, G_inf, sqrt(variance), optimizer.beta1, optimizer.nu, tau)
+
+
+@estimator("1bit-adam")
+class OneBitAdam(Stochastic):
+    """1-bit Adam's communication (Tang et al., 2021, Algorithm 1); its optimizer has the same name.
+
+    For the first ``warmup`` rounds g is the mean gradient, sent dense both ways. Then workers and
+    server send the momentum, with error feedback:
+
+    m_i^k = beta1 m^{k-1} + (1 - beta1) grad f_i(x^k)
+    c_i^k = C(m_i^k + e_i^k),  e_i^{k+1} = m_i^k + e_i^k - c_i^k
+    m^k   = C((1/n) sum_i c_i^k + e^k),  e^{k+1} = (1/n) sum_i c_i^k + e^k - m^k
+
+    warmup : rounds, or a share of ``run.rounds``; 0.13 is the CD-Adam paper's (13 of 100 epochs).
+    variant : "paper", or "code": as in the published CD-Adam code, workers send gradients instead
+        of m_i^k, and the optimizer takes their momentum. Round ``warmup`` is dense there, too.
+        (The code's sign has the scale |x|_2 / sqrt(d); here C is any compressor.)
+    """
+
+    warmup: int | float = 0.13
+    variant: Literal["paper", "code"] = "paper"
+    beta1: float = 0.9
+
+    e_i = PerWorker("what C lost")
+    e = AtServer("what the server's C lost")
+    m = Shared("momentum")
+
+    def check(self) -> None:
+        super().check()
+        self.warmup = warmup_rounds(self.warmup, self.star.rounds)
+        # There, a gradient is compressed by the number of the last step, one less than its own.
+        self.dense = self.warmup + (self.variant == "code" and self.warmup > 0)
+
+    def start(self, x: np.ndarray) -> np.ndarray:
+        self.e_i = self.star.zeros(self.star.m, len(x))
+        self.e, self.m = self.star.zeros(len(x)), self.star.zeros(len(x))
+        return self.estimate(x)
+
+    def estimate(self, x: np.ndarray) -> np.ndarray:
+        gradients = self.gradients(x)
+        if self.star.round < self.dense:
+            mean = self.star.mean(self.star.dense(gradients))
+            g = self.star.broadcast(mean)
+            self.star.estimated(mean, g)
+            self.m = self.beta1 * self.m + (1 - self.beta1) * g
+            return g
+        code = self.variant == "code"
+        m_i = gradients if code else self.beta1 * self.m + (1 - self.beta1) * gradients
+        v_i = m_i + self.e_i
+        c_i = self.compress(v_i)
+        self.e_i = v_i - c_i.decoded()
+        v = self.star.mean(c_i) + self.e
+        self.m = self.star.broadcast(v, self.compressor)
+        self.e = v - self.m
+        return self.m

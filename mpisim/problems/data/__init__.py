@@ -4,10 +4,9 @@
 `load_images` reads an image set. `registry.tsv` lists the sets known by name.
 """
 
-from mpisim.problems.data.images import load_images, load_pixels
-from mpisim.problems.data.prepared import DataOptions, Prepared, prepare
-from mpisim.problems.data.registry import DataFile, Dataset
-from mpisim.problems.data.shards import Shards, load_shards
+from mpisim.problems.data.content import load_images, load_pixels
+from mpisim.problems.data.find import DataFile, Dataset
+from mpisim.problems.data.prepared import DataOptions, Prepared, Shards, load_shards, prepare
 
 __all__ = [
     "DataFile",

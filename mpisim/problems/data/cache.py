@@ -1,6 +1,6 @@
 """The binary cache: parsed, scaled and ordered rows as CSR in HDF5, and digests of source files.
 
-Every file appears at once and whole (`mpisim.core.atomic_file`) and never changes afterwards. So
+Every file appears at once and whole (`mpisim.core.files`) and never changes afterwards. So
 any number of ranks and jobs may start together without waiting: each may parse, and the last file
 written wins. Checksums on data and metadata reveal a damaged file, which counts as missing. The
 folder may be deleted at any time; if it cannot be written, mpisim does without it.
@@ -18,8 +18,8 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from mpisim.core import cache_folder
-from mpisim.core.atomic_file import image
+from mpisim.core.files import image, try_write
+from mpisim.core.home import cache_folder
 from mpisim.problems.data.content import read_content, sha256
 from mpisim.problems.data.libsvm import Table
 
@@ -42,7 +42,7 @@ def digest(path: Path) -> tuple[str, bytes | None]:
     """
     try:
         stamp = _stamp(path)
-        memo = cache_folder.folder() / f"digest-{_hashed(stamp)[:32]}"
+        memo = cache_folder() / f"digest-{_hashed(stamp)[:32]}"
     except OSError:
         content = read_content(path)  # raises the error as one line
         return sha256(content), content
@@ -53,7 +53,7 @@ def digest(path: Path) -> tuple[str, bytes | None]:
     content = read_content(path)
     found = sha256(content)
     if _settled(path, stamp):
-        cache_folder.store(memo, f"{found} {_hashed(stamp + found)}\n".encode("ascii"))
+        try_write(memo, f"{found} {_hashed(stamp + found)}\n".encode("ascii"))
     return found, content
 
 
@@ -79,12 +79,12 @@ def _hashed(text: str) -> str:
 def entry(source_digest: str, options: Mapping[str, object]) -> Path:
     """The cache file for a source's content; ``options`` are those that change the stored rows."""
     key = json.dumps([FORMAT, source_digest, sorted(options.items())])
-    return cache_folder.folder() / f"rows-{hashlib.sha256(key.encode()).hexdigest()[:40]}.h5"
+    return cache_folder() / f"rows-{hashlib.sha256(key.encode()).hexdigest()[:40]}.h5"
 
 
 def store(path: Path, table: Table) -> bool:
     """Write a table whole; False, and nothing left behind, if that is not possible."""
-    return cache_folder.store(path, image(lambda file: _fill(file, table), oldest="v110"))
+    return try_write(path, image(lambda file: _fill(file, table), oldest="v110"))
 
 
 def shape(path: Path) -> tuple[int, int, int]:

@@ -4,169 +4,125 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import sys
-import tarfile
 import tempfile
-import threading
-from concurrent.futures import Future
 from pathlib import Path
 
 from mpisim.core.errors import InputError
 from mpisim.core.schema import choose
 from mpisim.problems.data.content import read_content, sha256, verify
-from mpisim.problems.data.find import SUFFIXES, datasets_folder, find_file
-from mpisim.problems.data.registry import DataFile, Dataset, registry
+from mpisim.problems.data.find import (
+    SUFFIXES,
+    DataFile,
+    Dataset,
+    datasets_folder,
+    find_file,
+    folders,
+    registry,
+)
 from mpisim.problems.data.sample import write_sample
 
-STALL_SECONDS = 60.0  # a started download may pause this long
+START_SECONDS = 20.0  # until the first byte, over all sources of a file, and between two
 
 
-def fetch(name: str, start_timeout: float = 20.0, folder: Path | None = None) -> list[Path]:
+def fetch(name: str, timeout: float = START_SECONDS, folder: Path | None = None) -> list[Path]:
     """Download the files of a registered set, unless they are there; return their paths.
 
     Without ``folder`` they may also be in a folder of MPISIM_DATA. Then nothing is downloaded.
     Each is checked (sha256 of the uncompressed content, or rows and features if the registry has
     none) before it appears in ``folder``, by default datasets/. `InputError` if no byte arrives
-    within ``start_timeout`` seconds, or if the content is wrong; then nothing is left behind.
+    within ``timeout`` seconds, or if the content is wrong; then nothing is left behind.
     """
     dataset = choose(registry(), name, "data fetch")
     if name == "sample":
         folder = folder or datasets_folder()
         write_sample(folder / name)
         return [folder / name]
-    here = [None if folder else _checked(dataset, file) for file in dataset.files]
-    if None not in here:
-        return [path for path in here if path is not None]
+    places = [folder] if folder else folders()
+    present = [_present(dataset, file, places) for file in dataset.files]
     folder = folder or datasets_folder()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        # A download that was abandoned may still have a file open there.
-        made = tempfile.TemporaryDirectory(dir=folder, prefix=".get-", ignore_cleanup_errors=True)
-    except OSError as error:
-        raise _unwritable(folder, error) from None
-    with made as work:
-        return [
-            _fetch_file(dataset, file, folder, Path(work), start_timeout) for file in dataset.files
-        ]
-
-
-def _fetch_file(
-    dataset: Dataset, file: DataFile, folder: Path, work: Path, start_timeout: float
-) -> Path:
-    stem = dataset.name if dataset.kind == "libsvm" else file.file
-    present = _present(dataset, file, folder, stem)
-    if present is not None:
-        return present
-    if not file.urls:
-        raise InputError(
-            f"data {dataset.name!r}: no download is known; put the file in MPISIM_DATA"
-        )
-    failures = []
-    for url in file.urls:
+    if None in present:
         try:
-            got = _get(url, file, work, start_timeout / len(file.urls))
-            verify(dataset, file, read_content(got, url), url)
-        except InputError as error:  # names the URL
-            failures.append(str(error))
-            continue
-        except Exception as error:  # the network layers raise many; the next source may work
-            failures.append(f"{url}: {_reason(error)}")
-            continue
-        target = folder / (stem + _suffix(url))
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            os.replace(got, target)
+            folder.mkdir(parents=True, exist_ok=True)
+            work = tempfile.TemporaryDirectory(dir=folder, prefix=".get-")
         except OSError as error:
             raise _unwritable(folder, error) from None
-        return target
-    raise InputError(
-        f"data {dataset.name!r}: nothing usable downloaded ({'; '.join(failures)}); allowed: a"
-        f" network connection, or {stem} (plain, .xz, .bz2 or .gz) in a folder of MPISIM_DATA"
-    )
+        with work as made:
+            for i, file in enumerate(dataset.files):
+                present[i] = _present(dataset, file, [folder]) or _fetch_file(
+                    dataset, file, folder, Path(made), timeout
+                )
+    return [path for path in present if path is not None]
 
 
-def _checked(dataset: Dataset, file: DataFile) -> Path | None:
-    """The file where problems find it, if it has the right content."""
-    path = find_file(dataset, file)
+def _present(dataset: Dataset, file: DataFile, places: list[Path]) -> Path | None:
+    """The file, if it is in one of the folders and has the right content."""
+    path = find_file(dataset, file, places)
     with contextlib.suppress(InputError):
         if path is not None and verify(dataset, file, read_content(path), str(path)):
             return path
     return None
 
 
-def _present(dataset: Dataset, file: DataFile, folder: Path, stem: str) -> Path | None:
-    """The file, if it is already in ``folder`` and has the right content."""
-    for suffix in SUFFIXES:
-        path = folder / (stem + suffix)
-        with contextlib.suppress(InputError):
-            if path.is_file() and verify(dataset, file, read_content(path), str(path)):
-                return path
-    return None
-
-
-def _get(url: str, file: DataFile, work: Path, start_timeout: float) -> Path:
-    """Download ``url`` into ``work``, and extract the member ``file`` if it is a tar archive.
-
-    The archive stays in ``work``, for its other members.
-    """
-    download = work / sha256(url.encode())[:16]  # mirrors use the same file name
-    if not download.exists():
-        _download(url, download, start_timeout)
-    if not url.endswith(".tar.gz"):
-        return download
-    member = work / "member"
-    with tarfile.open(download) as archive, member.open("wb") as out:
-        content = archive.extractfile(file.file)
-        if content is None:
-            raise KeyError(f"{file.file} is not a file in the archive")
-        shutil.copyfileobj(content, out)
-    return member
-
-
-def _download(url: str, target: Path, start_timeout: float) -> None:
-    """Download with a limit on the time to the first byte, name resolution included.
-
-    No library limits that whole time, so the download runs in a thread, which is abandoned if
-    nothing arrives.
-    """
-    from pooch import HTTPDownloader
-
-    progress = _Progress(url.rsplit("/", 1)[-1])
-    get = HTTPDownloader(progressbar=progress, timeout=(start_timeout, STALL_SECONDS))
-    part = target.with_name(target.name + ".part")
-
-    finished: Future[None] = Future()
-    finished.add_done_callback(lambda _: progress.started.set())
-
-    def work() -> None:
+def _fetch_file(dataset: Dataset, file: DataFile, folder: Path, work: Path, timeout: float) -> Path:
+    stem = dataset.name if dataset.kind == "libsvm" else file.file
+    if not file.urls:
+        raise InputError(
+            f"data {dataset.name!r}: no download is known; put the file in MPISIM_DATA"
+        )
+    failures = []
+    for url in file.urls:
+        suffix = next((s for s in SUFFIXES[1:] if url.endswith(s)), "")
+        archive = url.endswith(".tar.gz")
         try:
-            finished.set_result(get(url, str(part), None))
-        except BaseException as error:
-            finished.set_exception(error)
+            path = _download(url, file.file if archive else None, work, timeout / len(file.urls))
+            verify(dataset, file, read_content(path, url), url)
+        except InputError as error:  # names the URL
+            failures.append(str(error))
+            continue
+        except Exception as error:  # the network layers raise many; the next source may work
+            failures.append(f"{url}: {_reason(error)}")
+            continue
+        target = folder / (stem if archive else stem + suffix)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            os.replace(path, target)
+        except OSError as error:
+            raise _unwritable(folder, error) from None
+        return target
+    raise InputError(
+        f"data {dataset.name!r}: nothing usable was downloaded ({'; '.join(failures)}); allowed: a"
+        f" network connection, or {stem} (plain, .xz, .bz2 or .gz) in a folder of MPISIM_DATA"
+    )
 
-    threading.Thread(target=work, daemon=True).start()
-    if not progress.started.wait(start_timeout):
-        progress.abandoned = True
-        raise TimeoutError(f"nothing arrived within {start_timeout:g} s")
-    finished.result()
-    os.replace(part, target)
+
+def _download(url: str, member: str | None, work: Path, timeout: float) -> Path:
+    """Download ``url`` into ``work``, unless it is there; returns a ``member`` of an archive."""
+    import pooch
+    import requests
+
+    pooch.get_logger().setLevel("WARNING")
+    name = sha256(url.encode())[:16]  # mirrors use the same file name
+    progress = _Progress(url.rsplit("/", 1)[-1]) if sys.stderr.isatty() else False
+    get = pooch.HTTPDownloader(progressbar=progress, timeout=timeout)
+    unpack = pooch.Untar(members=[member]) if member else None
+    try:
+        paths = pooch.retrieve(url, None, name, work, downloader=get, processor=unpack)
+    except requests.Timeout:
+        raise TimeoutError(f"nothing arrived within {timeout:g} s") from None
+    return work / f"{name}.untar" / member if member else Path(paths)
 
 
 class _Progress:
-    """A progress bar for pooch: notes the first byte, and shows counts on a terminal."""
+    """A progress bar for pooch, which shows counts."""
 
     def __init__(self, name: str):
         self.name, self.total, self.done, self.shown = name, 0, 0, 0
-        self.started, self.abandoned = threading.Event(), False
 
     def update(self, count: int) -> None:
         """``count`` more bytes have arrived."""
-        if self.abandoned:
-            raise TimeoutError("abandoned")
-        self.started.set()
         self.done += count
-        if sys.stderr.isatty() and self.done - self.shown >= 1 << 20:
+        if self.done - self.shown >= 1 << 20:
             self.shown = self.done
             total = f" of {self.total / 1e6:.0f}" if self.total else ""
             print(f"\r{self.name}: {self.done / 1e6:.0f}{total} MB ", end="", file=sys.stderr)
@@ -179,10 +135,6 @@ class _Progress:
         """The download is complete."""
         if self.shown:
             print(file=sys.stderr)
-
-
-def _suffix(url: str) -> str:
-    return next((s for s in SUFFIXES[1:] if url.endswith(s) and not url.endswith(".tar.gz")), "")
 
 
 def _reason(error: Exception) -> str:

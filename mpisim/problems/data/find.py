@@ -1,15 +1,91 @@
-"""Where data sets are on this machine."""
+"""The registry of data sets, read from registry.tsv, and where they are on this machine.
+
+The registry is a tab-separated table with one line per file: names, shapes, checksums and sources.
+The lines with one name are one data set.
+"""
 
 from __future__ import annotations
 
+import csv
+import dataclasses
 import os
+from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 from mpisim.core.errors import InputError
-from mpisim.problems.data.registry import DataFile, Dataset, lookup, registry
 
 SUFFIXES = ("", ".xz", ".bz2", ".gz")
 ROOT = Path(__file__).resolve().parents[3]  # the repository, if mpisim runs from one
+REGISTRY = Path(__file__).with_name("registry.tsv")
+KINDS = ("libsvm", "idx", "cifar10", "cifar100")
+
+
+@dataclasses.dataclass(frozen=True)
+class DataFile:
+    """One file of a data set.
+
+    part : "-" for a LibSVM file; train, test, train-images, ... in an image set
+    file : the official file name without a compression suffix, relative to a data folder
+    nnz : stored entries of a LibSVM file, if known
+    labels : the labels and how many rows have each, as text
+    sha256 : of the uncompressed content, if known
+    urls : where to download it; from a ``.tar.gz`` the member ``file``
+    """
+
+    part: str
+    file: str
+    rows: int
+    nnz: int | None
+    labels: str
+    sha256: str | None
+    urls: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Dataset:
+    """A registered data set: ``kind`` is one of KINDS, ``features`` the length of a sample."""
+
+    name: str
+    kind: str
+    features: int
+    files: tuple[DataFile, ...]
+
+    @property
+    def rows(self) -> int:
+        """Samples in all files (a file of labels holds none)."""
+        return sum(f.rows for f in self.files if not f.part.endswith("labels"))
+
+
+@cache
+def registry() -> dict[str, Dataset]:
+    """All registered data sets by name, in the file's order."""
+    sets: dict[str, Dataset] = {}
+    with REGISTRY.open(newline="", encoding="utf-8") as lines:
+        for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE):
+            name, before = row["name"], sets.get(row["name"])
+            file = DataFile(
+                part=row["part"],
+                file=row["file"],
+                rows=int(row["rows"]),
+                nnz=None if row["nnz"] == "-" else int(row["nnz"]),
+                labels=row["labels"],
+                sha256=None if row["sha256"] == "-" else row["sha256"],
+                urls=() if row["urls"] == "-" else tuple(row["urls"].split(" ")),
+            )
+            files = (*before.files, file) if before else (file,)
+            sets[name] = Dataset(name, row["kind"], int(row["features"]), files)
+    return sets
+
+
+def lookup(name: str) -> Dataset | None:
+    """The registered data set called ``name``, if there is one."""
+    return registry().get(name)
+
+
+def by_digest(sha256: str) -> Dataset | None:
+    """The registered set whose first file has this sha256, if there is one."""
+    return next((d for d in registry().values() if d.files[0].sha256 == sha256), None)
 
 
 def datasets_folder() -> Path:
@@ -64,15 +140,17 @@ def available(name: str) -> bool:
         return False
 
 
-def find_file(dataset: Dataset, file: DataFile) -> Path | None:
-    """Where one file of a registered set is, or None if it is not on this machine."""
+def find_file(
+    dataset: Dataset, file: DataFile, places: Iterable[Path] | None = None
+) -> Path | None:
+    """Where one file of a registered set is, or None if it is not in ``places`` (`folders`)."""
     names = (dataset.name, file.file) if dataset.kind == "libsvm" else (file.file,)
-    return locate(*names)
+    return locate(*names, places=places)
 
 
-def locate(*names: str) -> Path | None:
+def locate(*names: str, places: Iterable[Path] | None = None) -> Path | None:
     """The first file called NAME or NAME.xz, .bz2, .gz for any of ``names`` in `folders`."""
-    for folder in folders():
+    for folder in folders() if places is None else places:
         for name in names:
             for suffix in SUFFIXES:
                 path = folder / (name + suffix)

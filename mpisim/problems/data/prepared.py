@@ -1,21 +1,21 @@
 """A whole data set: found, parsed, scaled, put in order, and cached.
 
-The steps, in this order: labels; scale; order. `shards` then takes each worker's rows from it.
+The steps, in this order: labels; scale; order. `load_shards` then takes each worker's rows from it:
+the split, then the bias column.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Literal, get_type_hints
+from typing import Literal
 
 import numpy as np
 
 from mpisim.core.errors import InputError
-from mpisim.core.schema import check_type, require
-from mpisim.problems.data import arrange, cache, libsvm, registry
+from mpisim.problems.data import arrange, cache, libsvm
 from mpisim.problems.data.content import read_content, sha256
-from mpisim.problems.data.find import find, is_path
+from mpisim.problems.data.find import Dataset, by_digest, find, is_path, lookup
 from mpisim.problems.data.libsvm import Table
 
 Labels = Literal["binary", "real"]
@@ -23,7 +23,7 @@ Labels = Literal["binary", "real"]
 
 @dataclasses.dataclass(frozen=True)
 class DataOptions:
-    """What decides every worker's rows; `InputError` for a value that is not allowed.
+    """What decides every worker's rows.
 
     data : a path to a LibSVM file, or a name (see `mpisim.problems.data.find`)
     workers : n, over all ranks
@@ -44,11 +44,6 @@ class DataOptions:
     seed: int = 0
     labels: Labels = "binary"
     any_content: bool | None = None
-
-    def __post_init__(self) -> None:
-        for key, hint in get_type_hints(DataOptions).items():
-            check_type(getattr(self, key), hint, f"problem.{key}")
-        require(self.workers >= 1, "problem.workers", self.workers, "at least 1")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,7 +110,7 @@ def prepare(options: DataOptions) -> Prepared:
     The cache has rows without the bias, for any number of workers.
     """
     source = find(options.data)
-    registered = None if is_path(options.data) else registry.lookup(options.data)
+    registered = None if is_path(options.data) else lookup(options.data)
     digest, content = cache.digest(source)
     entry = cache.entry(digest, _cached(options))
     table, kept = None, True
@@ -127,7 +122,7 @@ def prepare(options: DataOptions) -> Prepared:
         kept = cache.store(entry, table)
     if registered is not None and not options.any_content:
         _require_registered(registered, source, digest, rows, largest)
-    dataset = registered or registry.by_digest(digest)
+    dataset = registered or by_digest(digest)
     prepared = Prepared(
         options=options,
         source=source,
@@ -143,7 +138,7 @@ def prepare(options: DataOptions) -> Prepared:
 
 
 def _require_registered(
-    dataset: registry.Dataset, source: Path, digest: str, rows: int, largest: int
+    dataset: Dataset, source: Path, digest: str, rows: int, largest: int
 ) -> None:
     """`InputError` if the file found under a registered name has another content."""
     [file] = dataset.files
@@ -176,3 +171,37 @@ def _cached(options: DataOptions) -> dict[str, object]:
     mark = arrange.shuffle(64, options.seed).tolist() if order == "shuffled" else None
     key = {"seed": options.seed if mark else None, "mark": mark}
     return {"labels": options.labels, "scale": options.scale, "order": order} | key
+
+
+@dataclasses.dataclass(frozen=True)
+class Shards(Table):
+    """The rows of a block of m consecutive workers; ``features`` counts the bias.
+
+    starts, stops : worker i of the block has rows starts[i] to stops[i] - 1, which overlap if
+        homogeneous; shape (m,), int64
+    name, sha256 : the data set and the sha256 of its uncompressed content
+    """
+
+    starts: np.ndarray
+    stops: np.ndarray
+    name: str
+    sha256: str
+
+
+def load_shards(prepared: Prepared, first: int, count: int) -> Shards:
+    """Read the rows of workers first, ..., first + count - 1, and no others.
+
+    ``count = 0`` (a dedicated server) gives empty arrays.
+    """
+    options = prepared.options
+    if not 0 <= first <= first + count <= options.workers:
+        raise ValueError(f"workers {first} to {first + count} of {options.workers}")
+    starts, stops = (ends[first : first + count] for ends in prepared.ranges())
+    low, high = (int(starts[0]), int(stops[-1])) if count else (0, 0)
+    block = prepared.read(low, high)
+    if options.bias:
+        block = arrange.add_bias(block)
+    return Shards(
+        block.data, block.indices, block.indptr, block.labels, prepared.features,
+        starts - low, stops - low, options.data, prepared.sha256,
+    )  # fmt: skip

@@ -5,9 +5,7 @@ A plugin makes a problem of a module of its own with `TorchProblem`, `samples_of
 `mpisim.problems.torch.models.model`. Only loading such a problem imports PyTorch.
 """
 
-from mpisim.problems.torch.base import TorchProblem
-from mpisim.problems.torch.problem import Torch
-from mpisim.problems.torch.samples import SAMPLES, Samples, data_set
-from mpisim.problems.torch.sources import samples_of
+from mpisim.problems.torch.problem import Torch, TorchProblem
+from mpisim.problems.torch.samples import SAMPLES, Samples, data_set, samples_of
 
 __all__ = ["SAMPLES", "Samples", "Torch", "TorchProblem", "data_set", "samples_of"]

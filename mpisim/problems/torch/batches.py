@@ -8,13 +8,9 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from mpisim.problems.torch.transforms import PAD, are_images, normalisation
+from mpisim.problems.torch.samples import are_images
 
-
-def on_device(values: np.ndarray, device: torch.device, dtype: torch.dtype) -> torch.Tensor:
-    """A copy on the device: floats in the type ``dtype``, others in their own."""
-    tensor = torch.tensor(np.ascontiguousarray(values))
-    return tensor.to(device, dtype if tensor.is_floating_point() else tensor.dtype)
+PAD = 4  # pixels by which augmentation moves an image, at most
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,6 +36,21 @@ class Normalise:
         mean, inverse_deviation = (torch.from_numpy(v) for v in normalisation(features, dtype))
         return cls(mean.to(device), inverse_deviation.to(device), layout)
 
+    def batch(
+        self,
+        features: np.ndarray,
+        targets: np.ndarray,
+        device: torch.device,
+        dtype: torch.dtype,
+    ) -> Batch:
+        """Samples (b, ...) on the device: floats in the type ``dtype``, others in their own."""
+
+        def placed(values: np.ndarray) -> torch.Tensor:
+            tensor = torch.tensor(np.ascontiguousarray(values))
+            return tensor.to(device, dtype if tensor.is_floating_point() else tensor.dtype)
+
+        return Batch(placed(features), placed(targets), self)
+
     def __call__(self, features: torch.Tensor) -> torch.Tensor:
         if self.mean is not None and self.inverse_deviation is not None:
             features = (features - self.mean) * self.inverse_deviation
@@ -53,7 +64,7 @@ class Batch:
 
     features : (b, ...), not normalised
     targets : (b, ...)
-    moves : (b, 3), int64, as `transforms.moves` returns; None: the images are not moved
+    moves : (b, 3), int64, as `moves_of` returns; None: the images are not moved
     """
 
     features: torch.Tensor
@@ -92,3 +103,24 @@ def moved(images: torch.Tensor, moves: torch.Tensor) -> torch.Tensor:
     columns = torch.where(moves[:, 2:] == 1, columns.flip(1), columns)
     number = torch.arange(b, device=device)[:, None, None]
     return padded[number, :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
+
+
+def normalisation(images: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and inverse standard deviation of each channel of images, shape (channels, 1, 1)."""
+    counts = [np.bincount(images[:, c].reshape(-1), minlength=256) for c in range(images.shape[1])]
+    share = np.array(counts) / np.sum(counts, axis=1)[:, None]
+    mean = share @ np.arange(256.0)
+    deviation = np.sqrt(share @ np.arange(256.0) ** 2 - mean**2)
+    shape = (-1, 1, 1)
+    return mean.reshape(shape).astype(dtype), (1 / deviation).reshape(shape).astype(dtype)
+
+
+def moves_of(uniforms: np.ndarray) -> np.ndarray:
+    """How images are moved: first row, first column, and whether mirrored (1), (..., 3), int64.
+
+    Rows and columns are those of the image in a black border of `PAD` pixels.
+    uniforms (..., 3) in [0, 1). The published CD-Adam code uses RandomCrop and
+    RandomHorizontalFlip.
+    """
+    corner = (uniforms[..., :2] * (2 * PAD + 1)).astype(np.int64)
+    return np.concatenate([corner, (uniforms[..., 2:] < 0.5).astype(np.int64)], axis=-1)

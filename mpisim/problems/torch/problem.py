@@ -1,19 +1,249 @@
-"""The problem ``torch``: networks and data sets by name."""
+"""Any PyTorch module as a problem: f_i is its mean loss over a worker's samples.
+
+The problem ``torch`` takes networks and data sets by name.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import dataclasses
+from abc import abstractmethod
+from collections.abc import Iterator
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from mpisim.core.errors import InputError
+from mpisim.core.rng import Draw, Streams
 from mpisim.core.schema import choose, require
-from mpisim.problems.base import problem
-from mpisim.problems.torch.base import TorchProblem
-from mpisim.problems.torch.samples import Samples, load
-from mpisim.problems.torch.transforms import pooled
+from mpisim.problems.base import ProblemWithTestSet, problem
+from mpisim.problems.data.arrange import Remainder, row_ranges, shuffle
+from mpisim.problems.torch.samples import Samples, first_of, load, pooled
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # importing PyTorch takes seconds
     import torch
+
+
+@dataclasses.dataclass(eq=False)
+class TorchProblem(ProblemWithTestSet, rows_of_points=True):
+    """f_i(x) = mean over the worker's samples of the loss of a module with parameters x.
+
+    A subclass with the decorator `mpisim.problem` defines `make_module` and `make_samples`, and
+    `loss` and `correct` where it does not classify. Its fields are more keys of its table.
+
+    samples : use the first so many training samples, and at most as many test samples; 0: all
+    log_samples : judge the rows of the log on the first so many of them, an equal share of each
+        worker's, and on at most so many test samples; 0: on all
+    chunk : how many samples go through the module together, at most
+    augment : move images of minibatches by up to 4 pixels and mirror them, at random
+    mixed : forward passes in bfloat16
+    tf32 : products and convolutions of an accelerator round their float32 inputs to TF32
+    device : "auto" uses an accelerator if there is one
+
+    Samples that go through together share batch norm's statistics. So f_i is the loss of a module
+    in training mode on the worker's samples in their order, chunk by chunk, which depends on x
+    only. Every worker measures an equal share of the test set, with the means of the statistics
+    over its training chunks at the same x.
+    """
+
+    samples: int = 0
+    log_samples: int = 0
+    workers: int | None = None
+    split: Literal["contiguous", "shuffled"] = "contiguous"
+    remainder: Remainder = "drop"
+    chunk: int = 128
+    augment: bool = False
+    mixed: bool = False
+    tf32: bool = False
+    device: Literal["auto", "cpu", "accelerator"] = "auto"
+
+    portable: ClassVar[bool] = False
+    epochs_between_rows: ClassVar[int] = 2
+
+    @abstractmethod
+    def make_module(self, shape: tuple[int, ...]) -> torch.nn.Module:
+        """The module, initialised at random, for samples of this shape. The same on every rank."""
+
+    @abstractmethod
+    def make_samples(self) -> Samples:
+        """Training and test samples; `samples_of` makes them of tensors or Datasets."""
+
+    def prepare(self, features: np.ndarray) -> np.ndarray:
+        """What is done to features (N, ...) once, before they go to the device: nothing."""
+        return features
+
+    def loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """The sum of the losses of b samples, from their outputs and targets (b, ...)."""
+        from torch.nn.functional import cross_entropy
+
+        return cross_entropy(outputs, targets, reduction="sum")
+
+    def correct(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """How many of b samples are classified correctly; NaN where targets are not classes."""
+        if targets.dim() != 1 or targets.is_floating_point():
+            return outputs.new_full((), float("nan"))
+        return (outputs.argmax(1) == targets).sum()
+
+    def about(self) -> str:
+        """What is trained on what, for the log."""
+        return f"{type(self).__name__} on its samples"
+
+    def check(self) -> None:
+        require(self.samples >= 0, "problem.samples", self.samples, "an integer >= 0")
+        require(self.log_samples >= 0, "problem.log_samples", self.log_samples, "an integer >= 0")
+        require(self.chunk >= 2, "problem.chunk", self.chunk, "an integer >= 2")
+
+    def load(self, n: int, first: int, count: int, seed: int, dtype: np.dtype) -> None:
+        """See `Problem.load`; `InputError` if PyTorch, the module or the data is missing."""
+        given = first_of(self.make_samples(), self.samples)
+        data = given.with_features(self.prepare)
+        self.n, self.first, self.m, self.seed, self.dtype = n, first, count, seed, np.dtype(dtype)
+        self.streams, self.classes = Streams(seed), data.classes
+        self.sampled_rows = self.log_samples > 0
+        shape, count = data.features.shape[1:], len(data.test_labels)
+        allowed = "false for samples that are not images (N, channels, height, width)"
+        require(not self.augment or len(shape) == 3, "problem.augment", self.augment, allowed)
+        few = 0 < self.log_samples < 2 * n
+        require(not few, "problem.log_samples", self.log_samples, f"0, or at least 2 n = {2 * n}")
+        self.tests = min(count, self.log_samples or count)
+        self._to_device(data, self._split(len(data.labels)))
+        self.d, self.identical = self.flat_model.d, n == 1
+        self.shapes = self.flat_model.shapes
+        self.start = self.flat_model.point()
+        self._last: tuple[Any, np.ndarray, list[Any]] | None = None  # see _evaluated
+        where = self.flat_model.device.type
+        self.identity = f"{self.about()} sha256:{given.sha256} ({where})"
+
+    def _split(self, samples: int) -> list[np.ndarray]:
+        """The numbers of each worker's samples; sets `rows`."""
+        starts, stops = row_ranges(samples, self.n, self.split, self.remainder)
+        order = shuffle(samples, self.seed) if self.split == "shuffled" else np.arange(samples)
+        own = range(self.first, self.first + self.m)
+        mine = [order[starts[i] : stops[i]] for i in own]
+        self.rows = np.array([len(rows) for rows in mine], np.int64)
+        return mine
+
+    def _to_device(self, data: Samples, mine: list[np.ndarray]) -> None:
+        """Put the module there, and the samples of each worker, with the numbers ``mine``.
+
+        The first `tests` test samples are dealt to all workers in equal shares.
+        """
+        try:
+            import torch
+
+            from mpisim.core.numerics.tensors import Tensors
+            from mpisim.problems.torch import network
+            from mpisim.problems.torch.batches import Normalise
+        except ImportError:
+            raise InputError(
+                f'problem.name: {self.name!r} needs PyTorch: pip install "mpisim[torch]"'
+            ) from None
+        device = network.device_of(self.device, network.local_rank())
+        network.set_arithmetic(device, self.tf32)
+        with torch.random.fork_rng(devices=[]):  # x^0 is PyTorch's own, from an addressed seed
+            torch.manual_seed(int(self.streams.raw("initial point", 0, 0, 1, 1)[0, 0]) >> 1)
+            module = self.make_module(data.features.shape[1:])
+        module = module.to(getattr(torch, self.dtype.name))
+        self.flat_model = network.FlatModel(module, device, self.loss, self.correct, self.mixed)
+        self.arrays = Tensors(device)
+        normalise = Normalise.of(data.features, device, self.dtype)
+        place = partial(normalise.batch, device=device, dtype=self.flat_model.x.dtype)
+        self.shards = [place(data.features[rows], data.labels[rows]) for rows in mine]
+        ends = [self.tests * i // self.n for i in range(self.first, self.first + self.m + 1)]
+        self.test_shards = [
+            place(data.test_features[a:b], data.test_labels[a:b]) for a, b in pairwise(ends)
+        ]
+        judged = -(-self.log_samples // self.n) or int(self.rows.max(initial=0))
+        self.judged = [shard.first(judged) for shard in self.shards]
+        if type(self).loss is not TorchProblem.loss and self.m:
+            wrong = self.flat_model.why_no_sum(self.shards[0])
+            if wrong is not None:
+                raise InputError(f'problem {self.name!r}: loss must be {wrong} (reduction="sum")')
+
+    def initial_point(self) -> Any:
+        """The module's own random initialisation, by ``run.seed``; the same on every rank."""
+        return self.start.clone()
+
+    def losses_and_gradients(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Over the samples that rows of the log are judged on: all, or ``log_samples``."""
+        gradients = self._vectors(self.m)
+        sums, statistics = [], []
+        for i, batch in self._at_points(x, self.judged):
+            own, gradients[i] = self.flat_model.gradient(batch, self.chunk, 0)
+            sums.append(own)
+            statistics.append(self.flat_model.statistics.saved())
+        losses, correct = self._read(sums)
+        rows = np.array([len(batch) for batch in self.judged])
+        self._last = x, correct / rows, statistics
+        return losses / rows, gradients
+
+    def gradients(self, x: np.ndarray) -> np.ndarray:
+        return self.gradients_of(x, np.arange(self.m))
+
+    def gradients_of(self, x: np.ndarray, members: np.ndarray) -> np.ndarray:
+        gradients = self._vectors(len(members))
+        for row, shard in self._at_points(x, [self.shards[i] for i in members]):
+            gradients[row] = self.flat_model.gradient(shard, self.chunk, 0)[1]
+        return gradients
+
+    def batch_gradients(self, x: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        """See `Problem.batch_gradients`; dropout and augmentation are drawn for each round."""
+        import torch
+
+        from mpisim.problems.torch.batches import moves_of
+
+        require(batch.shape[1] >= 2, "method.batch", batch.shape[1], "an integer >= 2")
+        gradients = self._vectors(self.m)
+        seeds = self._draw("dropout").words(1)[:, 0] >> np.uint64(1)
+        device, steps = self.flat_model.device, None
+        if self.augment:
+            uniforms = self._draw("augment").uniforms(3 * batch.shape[1])
+            steps = torch.from_numpy(moves_of(uniforms.reshape(*batch.shape, 3))).to(device)
+        chosen = torch.from_numpy(np.ascontiguousarray(batch)).to(device)
+        for i, shard in self._at_points(x, self.shards):
+            own = shard.chosen(chosen[i], None if steps is None else steps[i])
+            gradients[i] = self.flat_model.gradient(own, self.chunk, int(seeds[i]))[1]
+        return gradients
+
+    def test(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        shares, statistics = self._evaluated(x)
+        gradients, sums = self._vectors(self.m), []
+        rows = np.array([len(batch) for batch in self.test_shards])
+        for i, batch in self._at_points(x, self.test_shards):
+            own, gradients[i] = self.flat_model.test(statistics[i], batch, self.chunk)
+            gradients[i] *= float(rows[i] / self.tests)
+            sums.append(own)
+        losses, correct = self._read(sums)
+        losses = losses / np.maximum(rows, 1) * (rows / self.tests)
+        return np.column_stack([shares / self.n, losses, correct / self.tests]), gradients
+
+    def _at_points(self, x: Any, shards: list[Any]) -> Iterator[tuple[int, Any]]:
+        """The shards, numbered, each when the module is at its x: (d,), or a row for each."""
+        for i, shard in enumerate(shards):
+            if i == 0 or x.ndim == 2:
+                self.flat_model.to_point(x if x.ndim == 1 else x[i])
+            yield i, shard
+
+    def _evaluated(self, x: np.ndarray) -> tuple[np.ndarray, list[Any]]:
+        """Each worker's share of samples classified correctly, and batch norm's statistics."""
+        if self._last is None or self._last[0] is not x:
+            self.losses_and_gradients(x)
+        assert self._last is not None
+        return self._last[1:]
+
+    def _read(self, sums: list[torch.Tensor]) -> np.ndarray:
+        """The sums of all workers, read from the device at once: (2, m), float64."""
+        import torch
+
+        return torch.stack(sums, 1).cpu().numpy() if sums else np.empty((2, 0))
+
+    def _vectors(self, count: int) -> Any:
+        """Room for ``count`` vectors of length d on the device."""
+        return self.start.new_empty((count, self.d))
+
+    def _draw(self, purpose: str) -> Draw:
+        return Draw(self.streams, purpose, self.round, self.first, self.m)
 
 
 @problem("torch")

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from mpisim.core.atomic_file import create_whole, leads_to, write_at
+from mpisim.core.files import create_whole, leads_to, write_at
 from mpisim.runs.log.schema import Column, row_type
 
 FORMAT = 1

@@ -13,8 +13,8 @@ from typing import Any
 import h5py
 import numpy as np
 
-from mpisim.core import toml
 from mpisim.core.errors import InputError
+from mpisim.core.schema import parse_toml
 from mpisim.runs.log.schema import SCHEMA_VERSION
 from mpisim.runs.log.untrusted import DAMAGE, members_of, opened, run_each, run_isolated
 
@@ -221,7 +221,7 @@ def _columns(path: Path, file: h5py.File, group: str) -> dict[str, h5py.Dataset]
 def _config(path: Path, text: str) -> dict[str, Any]:
     """The experiment; empty where the log has none."""
     try:
-        config = toml.loads(text, f"{path}: attribute config")
+        config = parse_toml(text, f"{path}: attribute config")
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path}: attribute config is not TOML: {error}") from None
     for table, keys in KEYS.items() if config else ():
@@ -245,7 +245,7 @@ def _why(path: Path, error: BaseException) -> str:
     if isinstance(error, FileNotFoundError):
         return "no such log"
     if isinstance(error, IsADirectoryError):
-        return "is a folder, not a log; `mpisim list` lists the runs of a folder"
+        return "is a folder, not a log; `mpisim show` lists the runs of a folder"
     if isinstance(error, PermissionError):  # HDF5's message has several lines
         return f"cannot be read: {os.strerror(error.errno or 0)}"
     message = " ".join(str(error).split())

@@ -22,9 +22,8 @@ import numpy as np
 
 from mpisim.comm.communicators import side_of
 from mpisim.comm.job import on_first
-from mpisim.core.atomic_file import create_whole, image, leads_to, make_folder
 from mpisim.core.errors import InputError, OutputError
-from mpisim.core.file_lock import FileLock, Locked
+from mpisim.core.files import FileLock, Locked, create_whole, image, leads_to, make_folder
 from mpisim.runs.log.journal import RECORD_ROWS, Journal, Mark, path_for
 from mpisim.runs.log.schema import DIGEST, SCHEMA_VERSION, WORKERS, Column, row_type
 

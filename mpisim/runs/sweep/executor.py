@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from mpisim.comm.communicators import groups_of, meet, on_subset, side_of
 from mpisim.comm.job import on_first, together
 from mpisim.core.errors import InputError, MpisimError
-from mpisim.core.memory import available
+from mpisim.core.machine import available_memory
 from mpisim.core.schema import require
 from mpisim.core.terminal import report
 from mpisim.runs.experiment import parse
@@ -95,12 +95,11 @@ def sweep(
                 if numbers := task.waiting(with_ranks):
                     _run_in_processes(task, numbers, jobs)
         else:
-            for with_ranks, groups in ((False, comm.size // size), (None, 1)):
-                if numbers := on_first(control, lambda only=with_ranks: task.waiting(only)):
-                    if (groups := min(groups, len(numbers))) > 1:
-                        _run_in_groups(task, numbers, size, groups, comm)
-                    elif with_ranks is None:
-                        _run_alone(task, numbers, size, comm)
+            numbers = on_first(control, lambda: task.waiting(False))
+            if (groups := min(comm.size // size, len(numbers))) > 1:
+                _run_in_groups(task, numbers, size, groups, comm)
+            if numbers := on_first(control, lambda: task.waiting(None)):
+                _run_alone(task, numbers, size, comm)
     points = control.bcast(points)  # rank 0 knows how they ended
     control.Free()
     return points
@@ -239,7 +238,7 @@ def _run(
         end = run_rounds(setup, output, sweep.signals)
         status, reason = end.status, ""
         if status in STOPPED and comm.rank == 0:
-            report(sweep.signals.stopped(status, end.row.round, output.log))
+            report(sweep.signals.stopped(status, end.row["round"], output.log))
     control.Free()
     return Outcome(status, reason, monotonic() - start)
 
@@ -296,8 +295,9 @@ def _run_in_groups(
         claims = on_first(side, lambda: stack.enter_context(new_claims(sweep.folder)))
         group, place = groups_of(comm, size)
         _require_shared(side, claims, place < groups)
-        leaders = [(here().machine, available())] if place < groups and group.rank == 0 else []
-        free, board = share([*chain(*side.allgather(leaders))]), None
+        leads = place < groups and group.rank == 0
+        machines = side.allgather([(here().machine, available_memory())] if leads else [])
+        free, board = share([*chain(*machines)]), None
         if comm.rank == 0:
             board = sweep.board(points, claims)
             print(f"{len(points)} points to run, {groups} at a time", flush=True)
@@ -340,7 +340,7 @@ def _run_in_processes(sweep: Sweep, numbers: Sequence[int], jobs: int) -> None:
     sweep.signals.go_on = GO_ON
     with new_claims(sweep.folder) as claims:
         board, processes = sweep.board(points, claims), []
-        for limit in limits(points, jobs, available()):
+        for limit in limits(points, jobs, available_memory()):
             fitting = [point for point in points if point.bytes <= limit]
             words = sweep, fitting, claims, jobs, os.getpid()
             processes.append(context.Process(target=_run_process, args=words))

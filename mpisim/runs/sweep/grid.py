@@ -9,9 +9,8 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from mpisim.core import toml
 from mpisim.core.errors import InputError
-from mpisim.core.schema import require
+from mpisim.core.schema import require, require_plain
 from mpisim.runs.experiment import TABLES, apply, read_toml
 from mpisim.runs.labels import Tables
 
@@ -33,7 +32,7 @@ def points(tables: Tables, settings: list[str], folder: str) -> tuple[Path, list
     all others hold at each of its points. Raises `InputError` for mistakes in ``[sweep]``; those
     in an experiment appear when its point is parsed.
     """
-    toml.require_plain(tables)
+    require_plain(tables)
     of_grid = [s for s in settings if s.strip().startswith("sweep.")]
     of_points = [s for s in settings if s not in of_grid]
     for setting in of_grid:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from mpisim.comm.side_channel import worker_ranks
-from mpisim.core import toml
 from mpisim.core.errors import InputError
+from mpisim.core.schema import parse_toml
 from mpisim.runs import identity
 from mpisim.runs.experiment import Experiment, Run, parse
 from mpisim.runs.labels import Tables, differences
@@ -178,7 +178,7 @@ def _go_on(folder: Path, points: Sequence[Point]) -> None:
     shorter: dict[str, list[Path]] = {}
     for path, attributes in zip(logs, reader.attributes_of(logs), strict=True):
         with suppress(InputError, *DAMAGE):
-            tables = toml.loads(attributes["config"], str(path))
+            tables = parse_toml(attributes["config"], str(path))
             shorter.setdefault(identity.without_budget(tables), []).append(path)
     for point in points if shorter else ():
         tables = tomllib.loads(point.config)

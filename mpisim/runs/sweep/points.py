@@ -11,9 +11,8 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, NamedTuple
 
-from mpisim.core.atomic_file import make_folder, write_json
 from mpisim.core.errors import InputError
-from mpisim.core.file_lock import FileLock, Locked
+from mpisim.core.files import FileLock, Locked, make_folder, write_json
 from mpisim.runs.log.writer import require_text
 from mpisim.runs.signals import COMPLETE, EXIT_CODES, STOPPED
 

@@ -11,7 +11,7 @@ from time import monotonic
 from typing import Any, TextIO
 
 from mpisim.core.errors import InputError
-from mpisim.methods.names import UNCOMPRESSED
+from mpisim.methods.method_table import UNCOMPRESSED
 from mpisim.runs import labels
 from mpisim.runs.progress import StatusLine, duration
 from mpisim.runs.signals import COMPLETE

@@ -18,10 +18,9 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from mpisim.core.atomic_file import write_json
 from mpisim.core.errors import InputError, OutputError
-from mpisim.core.file_lock import FileLock, Locked
-from mpisim.core.memory import gigabytes
+from mpisim.core.files import FileLock, Locked, write_json
+from mpisim.core.machine import gigabytes
 from mpisim.runs.log.writer import lock_of
 from mpisim.runs.signals import EXIT_CODES
 from mpisim.runs.sweep.plan import completed

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Literal, get_args
 
-from mpisim.wire.codecs import ans, elias, enumerative
+from mpisim.wire.codecs import elias, entropy, enumerative
 
 __all__ = ["CODECS", "Codec", "CodecName"]
 
@@ -17,14 +17,13 @@ CodecName = Literal["elias", "e1", "entropy"]
 class Codec:
     """Functions that write and read the messages of m workers: B norms and d levels each.
 
-    payload_bits(norms, bits, levels)
-        The bits of each message without padding, norms included, shape (m,), int64.
     encode(norms, bits, levels, payload)
-        The bytes of the messages, each padded to whole bytes; fills ``payload`` (m,).
+        The bytes of the messages, each padded to bytes. Fills ``payload`` (m,), int64: the bits
+        of each without padding, norms included.
     decode(data, sizes, bits, limits, starts, norms, levels, payload)
         Fills ``norms``, ``levels`` (zero before) and ``payload``. Returns (worker, status); a
         status below 0 says why the worker's bytes are not exactly what `encode` writes (see
-        `buffer.check`). Linear in time and memory.
+        `bits.check`). Linear in time and memory.
     check()
         Raises `InputError` where a library is missing.
 
@@ -36,15 +35,14 @@ class Codec:
     starts : shape (B + 1,); norm b belongs to the levels starts[b] to starts[b+1] - 1
     """
 
-    payload_bits: Callable
     encode: Callable
     decode: Callable
     check: Callable[[], object] = lambda: None
 
 
 CODECS = {
-    "elias": Codec(elias.payload_bits, elias.encode, elias.decode),
-    "e1": Codec(enumerative.payload_bits, enumerative.encode, enumerative.decode),
-    "entropy": Codec(ans.payload_bits, ans.encode, ans.decode, ans.library),
+    "elias": Codec(elias.encode, elias.decode),
+    "e1": Codec(enumerative.encode, enumerative.decode),
+    "entropy": Codec(entropy.encode, entropy.decode, entropy.library),
 }
 assert CODECS.keys() == set(get_args(CodecName))

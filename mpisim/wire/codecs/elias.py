@@ -9,7 +9,7 @@ with gap = index - previous non-zero index (index + 1 for the first), and ones u
 (QSGD's Code_s, Alistarh et al. 2017; as charged in the smoothness-aware quantization paper). There
 is no count: at most 7 ones are no such triple, because omega words end with a zero.
 
-The functions `payload_bits`, `encode` and `decode` are those of a `mpisim.wire.codecs.Codec`.
+The functions `encode` and `decode` are those of a `mpisim.wire.codecs.Codec`.
 """
 
 from __future__ import annotations
@@ -17,23 +17,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mpisim.wire.codecs import buffer, omega
-from mpisim.wire.codecs.norms import means_no_levels
-
-
-@njit(cache=True)
-def payload_bits(norms, bits, levels):
-    m, d = levels.shape
-    payload = np.empty(m, np.int64)
-    where = np.empty(d + 1, np.int64)
-    for i in range(m):
-        last, total = -1, norms.shape[1] * bits
-        for t in range(_nonzeros(levels[i], where)):
-            j = where[t]
-            total += omega.omega_bits(j - last) + 1 + omega.omega_bits(abs(np.int64(levels[i, j])))
-            last = j
-        payload[i] = total
-    return payload
+from mpisim.wire.codecs import bits as buffer
+from mpisim.wire.codecs import omega
 
 
 @njit(cache=True)
@@ -100,9 +85,9 @@ def decode(data, sizes, bits, limits, starts, norms, levels, payload):
             return i, buffer.SHORT
         pos = buffer.take_all(words, start, norms[i], bits)
         for b in range(norms.shape[1]):
-            empty[b] = means_no_levels(norms[i, b], bits)
-        own = limits[min(i, limits.shape[0] - 1)]
-        pos = _read_triples(words, pos, end, own, starts, empty, levels[i])
+            empty[b] = buffer.means_no_levels(norms[i, b], bits)
+        most = limits[min(i, limits.shape[0] - 1)]
+        pos = _read_triples(words, pos, end, most, starts, empty, levels[i])
         if pos < 0:
             return i, pos
         payload[i] = pos - start

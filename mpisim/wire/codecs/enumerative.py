@@ -11,7 +11,7 @@ wire), then, for each stretch of at most 1024 coordinates, of d' coordinates wit
 and ones up to the next byte. For d <= 1024 that is the paper's 31 + log d + log C(d, n0) + signs +
 levels. Longer vectors are cut, as ranks are numbers of up to d bits and would take quadratic time.
 
-The functions `payload_bits`, `encode` and `decode` are those of a `mpisim.wire.codecs.Codec`.
+The functions `encode` and `decode` are those of a `mpisim.wire.codecs.Codec`.
 """
 
 from __future__ import annotations
@@ -19,47 +19,29 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mpisim.wire.codecs import buffer
-from mpisim.wire.codecs.combinations import (
-    DIGITS,
-    LONGEST,
-    at_least,
-    choose,
-    rank_bits,
-    set_places,
-    set_rank,
-)
-from mpisim.wire.codecs.norms import check_levels
+from mpisim.wire.codecs import bits as buffer
 
-
-@njit(cache=True)
-def payload_bits(norms, bits, levels):
-    m, d = levels.shape
-    payload = np.full(m, norms.shape[1] * (bits - 1), np.int64)
-    number = np.empty(DIGITS, np.uint64)
-    for i in range(m):
-        for start in range(0, d, LONGEST):
-            row = levels[i, start : start + LONGEST]
-            k = 0
-            for level in row:
-                k += level != 0
-                payload[i] += abs(np.int64(level))
-            width = rank_bits(number, choose(number, row.size, k))
-            payload[i] += buffer.bit_length(row.size) + k + width
-    return payload
+LONGEST = 1024  # places at most
+DIGITS = LONGEST // 32 + 2  # of C(1024, 512) times 1024
+ALL = np.uint64(0xFFFFFFFF)
 
 
 @njit(cache=True)
 def encode(norms, bits, levels, payload):
     m, d = levels.shape
-    payload[:] = payload_bits(norms, bits, levels)
-    words = buffer.new_words((payload + 7).sum())
+    ones = np.int64(0)
+    for level in levels.flat:
+        ones += abs(np.int64(level))
+    # signs and ranks take at most a bit each for every level, and counts 11 for every stretch
+    words = buffer.new_words(ones + m * (norms.shape[1] * bits + 3 * d + 18))
     number, rank = np.empty(DIGITS, np.uint64), np.empty(DIGITS, np.uint64)
     pos = 0
     for i in range(m):
+        first = pos
         pos = buffer.put_all(words, pos, norms[i], bits - 1)
         for start in range(0, d, LONGEST):
             pos = _write_stretch(words, pos, levels[i, start : start + LONGEST], number, rank)
+        payload[i] = pos - first
         pos = buffer.pad(words, pos)
     return buffer.to_bytes(words, pos // 8)
 
@@ -70,8 +52,9 @@ def _write_stretch(words, pos, row, number, rank):
     for level in row:
         k += level != 0
     pos = buffer.put(words, pos, k, buffer.bit_length(row.size))
-    width = rank_bits(number, choose(number, row.size, k))
-    set_rank(row, k, number, rank)
+    size = choose(number, row.size, k)
+    width = rank_bits(number, size)
+    set_rank(row, k, number, size, rank)
     for i in range((width + 31) // 32 - 1, -1, -1):
         pos = buffer.put(words, pos, rank[i], min(32, width - 32 * i))
     for level in row:
@@ -98,16 +81,16 @@ def decode(data, sizes, bits, limits, starts, norms, levels, payload):
         if end - first < norms.shape[1] * (bits - 1):
             return i, buffer.SHORT
         pos = buffer.take_all(words, first, norms[i], bits - 1)
-        own = limits[min(i, limits.shape[0] - 1)]
+        limit = limits[min(i, limits.shape[0] - 1)]
         for start in range(0, levels.shape[1], LONGEST):
             row = levels[i, start : start + LONGEST]
-            most = own[start : start + LONGEST] if own.size > 1 else own
+            most = limit[start : start + LONGEST] if limit.size > 1 else limit
             pos = _read_stretch(words, pos, end, row, most, number, rank)
             if pos < 0:
                 return i, pos
         if not buffer.is_padding(words, pos, end):
             return i, buffer.PADDING
-        status = check_levels(norms[i], bits, own, starts, levels[i])
+        status = buffer.check_levels(norms[i], bits, limit, starts, levels[i])
         if status < 0:
             return i, status
         payload[i] = pos - first
@@ -164,3 +147,113 @@ def _read_unary(words, pos, end, most):
             pos += 1
             return (level if pos <= end else buffer.SHORT), pos
     return buffer.SHORT, pos
+
+
+# Sets of k of d places, numbered in the combinatorial number system: j_1 < ... < j_k has the rank
+# sum_t C(j_t, t), from 0 to C(d, k) - 1. Ranks are numbers of up to d bits: arrays of 32-bit digits
+# in uint64, the lowest first. A ``size`` counts the digits up to the highest that is not zero.
+
+
+@njit(cache=True)
+def _scale(number, size, factor, divisor):
+    """number = number * factor / divisor, a whole number; both below 2^31. Returns its new size."""
+    carry = np.uint64(0)
+    for i in range(size):
+        carry += number[i] * np.uint64(factor)
+        number[i] = carry & ALL
+        carry >>= np.uint64(32)
+    if carry:
+        number[size] = carry
+        size += 1
+    rest, by = np.uint64(0), np.uint64(divisor)
+    for i in range(size - 1, -1, -1):
+        rest = rest << np.uint64(32) | number[i]
+        number[i] = rest // by
+        rest -= number[i] * by
+    while size > 0 and number[size - 1] == 0:
+        size -= 1
+    return size
+
+
+@njit(cache=True)
+def choose(number, d, k):
+    """number = C(d, k); returns its size."""
+    k = min(k, d - k)
+    number[0], size = 1, 1
+    for i in range(1, k + 1):
+        size = _scale(number, size, d - k + i, i)
+    return size
+
+
+@njit(cache=True)
+def rank_bits(number, size):
+    """ceil(log2 number), number >= 1."""
+    top = np.int64(number[size - 1])
+    bits = 32 * (size - 1) + buffer.bit_length(top)
+    power = (top & (top - 1)) == 0
+    for i in range(size - 1):
+        power = power and number[i] == 0
+    return bits - int(power)
+
+
+@njit(cache=True)
+def at_least(first, second, size):
+    """Whether first >= second, which has ``size`` digits; first may have DIGITS."""
+    for i in range(first.size - 1, -1, -1):
+        other = second[i] if i < size else np.uint64(0)
+        if first[i] != other:
+            return first[i] > other
+    return True
+
+
+@njit(cache=True)
+def _add(total, number, size):
+    carry = np.uint64(0)
+    for i in range(total.size):
+        if i >= size and carry == 0:
+            break
+        carry += total[i] + (number[i] if i < size else np.uint64(0))
+        total[i] = carry & ALL
+        carry >>= np.uint64(32)
+
+
+@njit(cache=True)
+def _subtract(total, number, size):
+    borrow = np.uint64(0)
+    for i in range(total.size):
+        if i >= size and borrow == 0:
+            break
+        take_off = (number[i] if i < size else np.uint64(0)) + borrow
+        borrow = np.uint64(1) if total[i] < take_off else np.uint64(0)
+        total[i] = (total[i] + (borrow << np.uint64(32))) - take_off
+
+
+@njit(cache=True)
+def set_rank(row, k, number, size, rank):
+    """rank = that of the k non-zero places of ``row``; ``number`` is C(d', k), overwritten."""
+    rank[:] = 0
+    j = row.size
+    while 0 < k < j:
+        size = _scale(number, size, j - k, j)  # C(j - 1, k)
+        j -= 1
+        if row[j] != 0:
+            _add(rank, number, size)
+            size = _scale(number, size, k, j - k + 1)  # C(j, k - 1)
+            k -= 1
+
+
+@njit(cache=True)
+def set_places(places, k, number, size, rank):
+    """places (d',) = 1 where the set of ``rank`` has its k members; ``number`` is C(d', k)."""
+    places[:] = 0
+    j = places.size
+    while 0 < k < j:
+        size = _scale(number, size, j - k, j)
+        j -= 1
+        if at_least(rank, number, size):
+            _subtract(rank, number, size)
+            places[j] = 1
+            size = _scale(number, size, k, j - k + 1)
+            k -= 1
+    for i in range(k):
+        places[i] = 1

@@ -1,4 +1,4 @@
-"""The Elias omega code of integers from 1 to 2**63 - 1 (P. Elias, 1975).
+"""The Elias omega code of integers from 1 to 2**63 - 1 (P. Elias, 1975), and of ascending indices.
 
 With B(n) the binary digits of n, and |B(n)| their number,
 
@@ -6,7 +6,8 @@ With B(n) the binary digits of n, and |B(n)| their number,
 
 No code word is the beginning of another, and each integer has one. A code word ends with a zero,
 so at most 7 ones behind the last code word, which pad a message to bytes, are never taken for
-another one: a message needs no count.
+another one: a message needs no count. Indices travel as their gaps, omega(index - previous index),
+where the index before the first is -1.
 
 Tables for small numbers are computed with NumPy when the package is imported:
 
@@ -20,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mpisim.wire.codecs.buffer import LARGE, SHORT, bit_length, peek, put
+from mpisim.wire.codecs.bits import LARGE, RANGE, SHORT, bit_length, peek, put
 
 SMALL = 4096
 TRIPLE_BITS = 12
@@ -101,3 +102,38 @@ def read_omega(words, pos, end):
         pos += n + 1
         n = np.int64(window >> np.uint64(63 - n))
     return SHORT, pos
+
+
+@njit(cache=True)
+def gap_bits(row):
+    """Length of the gap code of ``row`` (ascending)."""
+    bits, last = 0, -1
+    for j in row:
+        bits += omega_bits(j - last)
+        last = j
+    return bits
+
+
+@njit(cache=True)
+def put_gaps(words, pos, row):
+    """Write the gaps of ``row``; returns the new position."""
+    last = -1
+    for j in row:
+        pos = put_omega(words, pos, j - last)
+        last = j
+    return pos
+
+
+@njit(cache=True)
+def read_gaps(words, pos, end, row, d):
+    """Fill ``row`` with ascending indices below d; returns the new position or a status."""
+    last = -1
+    for t in range(row.size):
+        gap, pos = read_omega(words, pos, end)
+        if gap < 1:
+            return gap
+        if gap >= d - last:
+            return RANGE
+        last += gap
+        row[t] = last
+    return pos

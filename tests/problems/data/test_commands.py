@@ -8,8 +8,7 @@ import pytest
 from mpisim.cli import data as commands
 from mpisim.core.errors import InputError
 from mpisim.problems.data import find as finding
-from mpisim.problems.data.find import ROOT
-from mpisim.problems.data.registry import registry
+from mpisim.problems.data.find import ROOT, registry
 
 
 def test_list(here, monkeypatch, tmp_path):

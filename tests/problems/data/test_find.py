@@ -6,8 +6,7 @@ import pytest
 
 from mpisim.core.errors import InputError
 from mpisim.problems.data import find as finding
-from mpisim.problems.data.find import find
-from mpisim.problems.data.registry import COLUMNS, KINDS, lookup, read_registry, registry
+from mpisim.problems.data.find import KINDS, find, lookup, registry
 
 PAPERS = [
     "a8a",
@@ -46,23 +45,6 @@ def test_registry_is_complete_and_consistent():
     assert len(digests) == len(set(digests))
     assert sets["mnist"].rows == 70000 and len(sets["mnist"].files) == 4
     assert sets["cifar10"].rows == sets["cifar100"].rows == 60000
-
-
-@pytest.mark.parametrize(
-    ("text", "what"),
-    [
-        ("name\tfile\n", ":1: wrong header"),
-        ("\t".join(COLUMNS) + "\nx\t-\tx\tlibsvm\n", ":2: bad line"),
-        ("\t".join(COLUMNS) + "\nx\t-\tx\todd\t1\t1\t-\t-\t-\t-\n", ":2: bad line"),
-        ("\t".join(COLUMNS) + "\nx\t-\tx\tidx\tmany\t1\t-\t-\t-\t-\n", ":2: rows, features"),
-    ],
-)
-def test_bad_registry(tmp_path, text, what):
-    path = tmp_path / "registry.tsv"
-    path.write_text(text)
-    with pytest.raises(InputError) as error:
-        read_registry(path)
-    assert str(error.value).startswith(f"{path}{what}")
 
 
 def test_paths_and_names(tmp_path, monkeypatch):

@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from mpisim.problems.data.homogeneity import split
-from mpisim.problems.data.sample_images import sample_images
+from mpisim.problems.data.arrange import split_images
+from mpisim.problems.data.sample import sample_images
 
 
 def of_workers(parts):
@@ -18,12 +18,12 @@ def of_workers(parts):
 @pytest.mark.parametrize(("used", "n"), [(50, 4), (53, 6), (7, 6), (100, 1)])
 @pytest.mark.parametrize("mix", ["workers", "samples"])
 def test_all_different_or_all_alike(used, n, mix):
-    different = of_workers(split(120, used, n, 0.0, mix, 5))
+    different = of_workers(split_images(120, used, n, 0.0, mix, 5))
     together = np.concatenate(different)
     assert len(np.unique(together)) == len(together) < used  # D_0 stays with nobody
     sizes = {len(own) for own in different}
     assert max(sizes) - min(sizes) <= 1 and min(sizes) >= used // (n + 1)
-    alike = split(120, used, n, 1.0, mix, 5)
+    alike = split_images(120, used, n, 1.0, mix, 5)
     first = of_workers(alike)[0]
     assert not np.isin(first, together).any()
     for own, other in zip(of_workers(alike), different, strict=True):
@@ -36,7 +36,7 @@ def test_all_different_or_all_alike(used, n, mix):
 
 def test_how_many_workers_have_the_common_part():
     n, p = 4000, 0.75
-    parts = split(3 * n + 3, 3 * n + 3, n, p, "workers", 1)
+    parts = split_images(3 * n + 3, 3 * n + 3, n, p, "workers", 1)
     assert abs(parts.common.mean() - p) < 4.5 * np.sqrt(p * (1 - p) / n)
     own = of_workers(parts)
     common = {tuple(own[i]) for i in np.flatnonzero(parts.common)}
@@ -47,8 +47,8 @@ def test_how_many_workers_have_the_common_part():
 
 def test_how_many_images_are_of_the_common_part():
     n, p = 400, 0.3
-    parts = split(20 * (n + 1), 20 * (n + 1), n, p, "samples", 1)
-    common = of_workers(split(20 * (n + 1), 20 * (n + 1), n, 1.0, "workers", 1))[0]
+    parts = split_images(20 * (n + 1), 20 * (n + 1), n, p, "samples", 1)
+    common = of_workers(split_images(20 * (n + 1), 20 * (n + 1), n, 1.0, "workers", 1))[0]
     share = np.isin(parts.images, common).reshape(n, 20)
     assert abs(share.mean() - p) < 4.5 * np.sqrt(p * (1 - p) / share.size)
     assert share.mean(axis=1).std() > 0  # image by image, not worker by worker
@@ -56,7 +56,7 @@ def test_how_many_images_are_of_the_common_part():
 
 
 def test_of_some_workers():
-    parts = split(90, 90, 11, 0.5, "workers", 2)
+    parts = split_images(90, 90, 11, 0.5, "workers", 2)
     workers = np.array([2, 7, 8])
     images, bounds = parts.of(workers)
     own = of_workers(parts)
@@ -66,7 +66,7 @@ def test_of_some_workers():
 
 
 def test_the_same_homogeneity_keeps_parts_and_seeds_change_them():
-    first, again, other = (split(60, 60, 5, 0.5, "workers", seed) for seed in (1, 1, 2))
+    first, again, other = (split_images(60, 60, 5, 0.5, "workers", seed) for seed in (1, 1, 2))
     assert np.array_equal(first.images, again.images)
     assert not np.array_equal(np.sort(first.images), np.sort(other.images))
 

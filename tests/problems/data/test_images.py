@@ -12,9 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mpisim.core.errors import InputError
-from mpisim.problems.data import registry as registering
-from mpisim.problems.data.image_formats import CIFAR_CLASSES, parse_cifar, parse_idx
-from mpisim.problems.data.images import load_images, read_cifar, read_idx
+from mpisim.problems.data import find as registering
+from mpisim.problems.data.content import (
+    CIFAR_CLASSES,
+    load_images,
+    parse_cifar,
+    parse_idx,
+    read_cifar,
+    read_idx,
+)
 
 
 def idx(array: np.ndarray) -> bytes:

@@ -7,10 +7,8 @@ import pytest
 
 from mpisim.core.errors import InputError
 from mpisim.problems.data import DataOptions, libsvm, load_shards, prepare
-from mpisim.problems.data.content import read_content, verify
-from mpisim.problems.data.find import find, locate
-from mpisim.problems.data.images import load_images, read_cifar
-from mpisim.problems.data.registry import lookup, registry
+from mpisim.problems.data.content import load_images, read_cifar, read_content, verify
+from mpisim.problems.data.find import find, locate, lookup, registry
 
 pytestmark = pytest.mark.real
 SMALL = [

@@ -7,8 +7,7 @@ import pytest
 
 from mpisim.core.errors import InputError
 from mpisim.problems.data import libsvm
-from mpisim.problems.data.find import ROOT
-from mpisim.problems.data.registry import lookup
+from mpisim.problems.data.find import ROOT, lookup
 from mpisim.problems.data.sample import GROUPS, sample_text, write_sample
 from tests.problems.data.conftest import to_dense
 

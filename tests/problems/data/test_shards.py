@@ -12,7 +12,7 @@ import pytest
 from mpisim.core.errors import InputError
 from mpisim.core.rng import Streams
 from mpisim.problems.data import DataOptions, load_shards, prepare
-from mpisim.problems.data import registry as registering
+from mpisim.problems.data import find as registering
 from tests.problems.data.conftest import random_dense, to_dense, to_text
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -176,14 +176,6 @@ def test_as_many_workers_as_rows(path, remainder):
     check(options, 0, N, load_shards(prepare(options), 0, N))
     with pytest.raises(InputError, match=r"^problem\.workers: 24 .* at most 23"):
         prepare(DataOptions(path, N + 1, remainder=remainder))
-
-
-@pytest.mark.parametrize("key", ["split", "remainder", "scale", "labels"])
-def test_unknown_options(path, key):
-    with pytest.raises(InputError, match=rf"^problem\.{key}: 'odd' .* it must be '\w"):
-        prepare(DataOptions(path, 2, **{key: "odd"}))
-    with pytest.raises(InputError, match=r"^problem\.workers: 0"):
-        prepare(DataOptions(path, 0))
 
 
 def test_workers_out_of_range(path):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mpi4py import MPI
 
-from mpisim.problems.torch.devices import local_rank
+from mpisim.problems.torch.network import local_rank
 from tests.comm.layouts import meet
 from tests.helpers import run_tables
 from tests.problems.torch.support import network

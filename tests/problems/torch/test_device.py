@@ -7,6 +7,7 @@ import pytest
 
 from mpisim.comm.communicators import OneProcess
 from mpisim.core.arrays import is_tensor
+from mpisim.core.errors import InputError
 from mpisim.runs.experiment import parse
 from mpisim.runs.setup import Setup
 from tests.helpers import columns, run_tables
@@ -26,7 +27,7 @@ def elsewhere(monkeypatch):
     does. Reading a number of it, which would wait for an accelerator, raises. What is copied from
     it is zeros, or else what is valid in a message, and the shapes are noted.
     """
-    from mpisim.problems.torch import loading
+    from mpisim.problems.torch import network as networks
 
     shapes = []
 
@@ -39,7 +40,7 @@ def elsewhere(monkeypatch):
             found += torch.arange(tensor.shape[-1])
         return found
 
-    monkeypatch.setattr(loading, "device_of", lambda name, rank: torch.device("meta"))
+    monkeypatch.setattr(networks, "device_of", lambda name, rank: torch.device("meta"))
     monkeypatch.setattr(torch.Tensor, "cpu", read)
     monkeypatch.setattr(torch, "autocast", lambda *_, **__: contextlib.nullcontext())
     return shapes
@@ -90,10 +91,10 @@ def test_no_images_are_sent_to_the_device_in_a_round(elsewhere, monkeypatch):
 def test_channels_come_last_on_an_accelerator_alone(elsewhere):
     for name, last in (("cpu", False), ("meta", True)):
         layouts = []
-        from mpisim.problems.torch import loading
+        from mpisim.problems.torch import network as networks
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(loading, "device_of", lambda *_, name=name: torch.device(name))
+            patch.setattr(networks, "device_of", lambda *_, name=name: torch.device(name))
             problem = on_the_device("small-cnn")
         first = next(iter(problem.flat_model.model.children()))
         first.register_forward_pre_hook(
@@ -122,7 +123,7 @@ RANKS = [
 
 @pytest.mark.parametrize(("environment", "rank"), RANKS)
 def test_the_launcher_says_the_rank_on_the_host(environment, rank):
-    from mpisim.problems.torch.devices import local_rank
+    from mpisim.problems.torch.network import local_rank
 
     assert local_rank(environment) == rank
 
@@ -138,7 +139,7 @@ DEALT = [  # ranks of a host, its devices, the device of each rank
 
 @pytest.mark.parametrize(("ranks", "devices", "dealt"), DEALT)
 def test_ranks_are_dealt_to_the_accelerators(ranks, devices, dealt, monkeypatch):
-    from mpisim.problems.torch.devices import device_of
+    from mpisim.problems.torch.network import device_of
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: devices)
@@ -149,10 +150,10 @@ def test_ranks_are_dealt_to_the_accelerators(ranks, devices, dealt, monkeypatch)
 
 def test_8_workers_on_4_ranks_use_both_devices(monkeypatch):
     """The device does not depend on the workers of a rank."""
-    from mpisim.problems.torch import loading
+    from mpisim.problems.torch import network as networks
 
     asked = []
-    monkeypatch.setattr(loading, "device_of", lambda name, rank: asked.append(rank) or CPU)
+    monkeypatch.setattr(networks, "device_of", lambda name, rank: asked.append(rank) or CPU)
     for rank, first in enumerate((0, 2, 4, 6)):
         monkeypatch.setenv("OMPI_COMM_WORLD_LOCAL_RANK", str(rank))
         tables = network(ADAM, SIGN)
@@ -164,11 +165,11 @@ CPU = torch.device("cpu")
 
 
 def test_without_an_accelerator(monkeypatch):
-    from mpisim.problems.torch.devices import device_of
+    from mpisim.problems.torch.network import device_of
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert device_of("cpu", 3) == device_of("auto", 3) == CPU
-    with pytest.raises(RuntimeError, match="there is no device 'accelerator'"):
+    with pytest.raises(InputError, match=r"^problem\.device: there is no device 'accelerator'"):
         device_of("accelerator", 0)
 
 

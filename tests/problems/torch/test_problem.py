@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from mpisim.core.errors import InputError
+from mpisim.core.protocols import Round
 from mpisim.core.rng import Draw, Streams
-from mpisim.core.round import Round
 from mpisim.problems.torch import samples
 from mpisim.problems.torch.samples import SAMPLES, Samples
 from mpisim.runs.experiment import parse
@@ -26,7 +26,7 @@ def load(tables, n=4, first=0, count=None, dtype="float64"):
 
 def test_without_pytorch_it_is_one_line(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    monkeypatch.delitem(sys.modules, "mpisim.problems.torch.loading", raising=False)
+    monkeypatch.delitem(sys.modules, "mpisim.problems.torch.network", raising=False)
     with pytest.raises(InputError, match=r'needs PyTorch: pip install "mpisim\[torch\]"'):
         load(network(GD))
 
@@ -162,13 +162,12 @@ def test_blocks_of_workers_have_the_same_bits():
 
 def test_images_are_cut_and_mirrored():
     torch = pytest.importorskip("torch")
-    from mpisim.problems.torch.batches import moved
-    from mpisim.problems.torch.transforms import moves
+    from mpisim.problems.torch.batches import moved, moves_of
 
     image = np.arange(1, 3 * 6 * 6 + 1, dtype=np.uint8).reshape(1, 3, 6, 6)
 
     def changed(*uniforms):
-        return moved(torch.tensor(image), torch.tensor(moves(np.array([uniforms])))).numpy()
+        return moved(torch.tensor(image), torch.tensor(moves_of(np.array([uniforms])))).numpy()
 
     assert np.array_equal(changed(0.5, 0.5, 0.9), image)
     assert np.array_equal(changed(0.5, 0.5, 0.1), image[..., ::-1])
@@ -206,7 +205,7 @@ def test_a_minibatch_is_what_numpy_makes_of_the_images():
 def test_batch_norm_averages_like_pytorch():
     """The cumulative average of PyTorch, to the bit, also of a layer that is used twice."""
     torch = pytest.importorskip("torch")
-    from mpisim.problems.torch.batch_norm import Statistics
+    from mpisim.problems.torch.network import Statistics
 
     def network():
         torch.manual_seed(0)

@@ -7,7 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from mpisim.problems.torch import devices  # noqa: E402
+from mpisim.problems.torch import network as networks  # noqa: E402
 from tests.problems.torch.support import network  # noqa: E402
 from tests.problems.torch.test_problem import CD_ADAM, SIGN, load  # noqa: E402
 
@@ -17,7 +17,7 @@ def test_dropout_is_that_of_a_manual_seed():
         torch.manual_seed(number)
         expected = torch.nn.functional.dropout(torch.ones(50))
         torch.manual_seed(1)
-        devices.seed(torch.device("cpu"), number)
+        networks.seed_modules(torch.device("cpu"), number)
         assert torch.equal(torch.nn.functional.dropout(torch.ones(50)), expected)
 
 

@@ -8,8 +8,8 @@ import sys
 import h5py
 import numpy as np
 import pytest
-from mpisim.analysis.report.axes import y_axes
 
+from mpisim.analysis.report.chart_data import y_axes
 from mpisim.analysis.rows import all_rows
 from mpisim.core.errors import InputError
 from mpisim.runs.log import reader, untrusted
@@ -120,7 +120,7 @@ def bad_config(path):
         (lambda path: None, "no such log"),
         (
             lambda path: path.mkdir(),
-            "is a folder, not a log; `mpisim list` lists the runs of a folder",
+            "is a folder, not a log; `mpisim show` lists the runs of a folder",
         ),
         (lambda path: path.touch(), "the file is empty"),
         (text_file, "not an HDF5 file"),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mpisim.core.file_lock import FileLock
+from mpisim.core.files import FileLock
 from mpisim.runs import checkpoint, identity
 from mpisim.runs.sweep.points import read_summary
 from tests.resumes import differences

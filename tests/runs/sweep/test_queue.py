@@ -7,7 +7,7 @@ from math import inf
 import pytest
 from mpi4py import MPI
 
-from mpisim.core import memory
+from mpisim.core import machine
 from mpisim.core.errors import InputError, OutputError
 from mpisim.runs.sweep.executor import Watch, _require_shared
 from mpisim.runs.sweep.points import Outcome, Point
@@ -91,16 +91,16 @@ def test_a_line_says_when_fewer_run_side_by_side(capsys):
 
 
 def test_free_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(memory, "MEMINFO", tmp_path / "meminfo")
-    monkeypatch.setattr(memory, "CGROUP", tmp_path)
-    assert memory.available() == float("inf")
+    monkeypatch.setattr(machine, "MEMINFO", tmp_path / "meminfo")
+    monkeypatch.setattr(machine, "CGROUP", tmp_path)
+    assert machine.available_memory() == float("inf")
     (tmp_path / "meminfo").write_text("MemTotal: 9 kB\nMemAvailable:   8 kB\n")
-    assert memory.available() == 8192
+    assert machine.available_memory() == 8192
     (tmp_path / "memory.current").write_text("1000\n")
     (tmp_path / "memory.max").write_text("max\n")
-    assert memory.available() == 8192
+    assert machine.available_memory() == 8192
     (tmp_path / "memory.max").write_text("4000\n")
-    assert memory.available() == 3000
+    assert machine.available_memory() == 3000
     assert share([("a", 8.0), ("a", 6.0), ("b", 4.0)]) == 9  # as if each group had 3
 
 

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from mpisim.cli import main
-from mpisim.core.file_lock import FileLock
+from mpisim.core.files import FileLock
 from mpisim.runs.sweep import executor
 from mpisim.runs.sweep.points import read_summary
 from tests.comm.jobs import HANG_SECONDS, environment

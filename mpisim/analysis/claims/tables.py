@@ -1,0 +1,115 @@
+"""Claims as text, for a terminal and in Markdown, and as JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mpisim.analysis import formatting
+from mpisim.analysis.claims.verdicts import MANY, Claim, Evidence, Verdict, counts
+from mpisim.core.errors import InputError
+from mpisim.core.files import write_json
+
+SUFFIX = ".claims.json"
+KEYS = tuple(field.name for field in dataclasses.fields(Claim))
+WIDTH = max(map(len, Verdict))
+Studies = Mapping[str, Mapping[str, Sequence[Claim]]]  # {study: {figure: its claims}}
+
+
+def table(name: str, claims: Sequence[Claim]) -> str:
+    """The claims with all of their evidence, below what the paper says, where, and the counts."""
+    lines = [f"{name}: {counts(claims)}"]
+    for source, quote in dict.fromkeys((claim.source, claim.quote) for claim in claims):
+        lines.append(f'\n{source}: "{quote}"' if quote else f"\n{source}")
+        for claim in claims:
+            if (claim.source, claim.quote) != (source, quote):
+                continue
+            lines.append(f"  {claim.verdict:<{WIDTH}}  {claim.claim}: {claim.measured}")
+            several = claim.evidence if len(claim.evidence) > 1 else []
+            for one in several:
+                where = one.where if one.counts else f"{one.where} (aside)"
+                lines.append(f"  {'':{WIDTH}}  - {where}: {one.verdict}: {one.measured}")
+    return "\n".join(lines)
+
+
+def overview(studies: Studies) -> str:
+    """The counts study by study, and a line for each claim."""
+    blocks = []
+    for study, figures in studies.items():
+        lines = [f"{study}: {counts([c for claims in figures.values() for c in claims])}"]
+        width = max(map(len, figures))
+        lines += [
+            f"  {claim.verdict:<{WIDTH}}  {figure:<{width}}  {claim.claim}: {claim.measured}"
+            for figure, claims in figures.items()
+            for claim in claims
+        ]
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks)
+
+
+def summary(studies: Studies) -> str:
+    """A table in Markdown of how many claims of each study have which verdict."""
+    rows = []
+    for study, figures in studies.items():
+        verdicts = [claim.verdict for claims in figures.values() for claim in claims]
+        rows.append([study, *(str(verdicts.count(verdict)) for verdict in Verdict)])
+    return formatting.markdown(
+        ["study", *(MANY.get(verdict, verdict) for verdict in Verdict)], rows
+    )
+
+
+def markdown(studies: Studies) -> str:
+    """The `summary`, and a table of each study's claims, for documents."""
+    blocks = [summary(studies)]
+    for study, figures in studies.items():
+        rows = [[figure, *_cells(claim)] for figure, claims in figures.items() for claim in claims]
+        head = ["figure", "the paper", "claim", "verdict", "measured"]
+        blocks.append(f"## {study}\n\n{formatting.markdown(head, rows)}")
+    return "\n\n".join(blocks)
+
+
+def _cells(claim: Claim) -> list[str]:
+    paper = f'"{claim.quote}" ({claim.source})' if claim.quote else claim.source
+    return list(map(formatting.escaped, (paper, claim.claim, claim.verdict, claim.measured)))
+
+
+def write(path: Path, claims: Sequence[Claim]) -> Path:
+    """Write the claims as a JSON list; returns ``path``. `OutputError` where that fails."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_json(path, [dataclasses.asdict(claim) for claim in claims])
+    return path
+
+
+def read(path: Path) -> list[Claim]:
+    """Read the claims that `write` wrote; `InputError` for any other file."""
+    try:
+        return [_claim(**claim) for claim in json.loads(path.read_text(encoding="utf-8"))]
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except (ValueError, TypeError):
+        raise InputError(
+            f"{path}: not a list of claims with the keys {', '.join(KEYS)}; draw the figure again"
+        ) from None
+
+
+def read_folder(folder: Path) -> tuple[dict[str, dict[str, list[Claim]]], list[InputError]]:
+    """{study: {figure: claims}} of the files STUDY-FIGURE.claims.json, and what cannot be read."""
+    studies: dict[str, dict[str, list[Claim]]] = {}
+    refused = []
+    for path in sorted(folder.glob(f"*{SUFFIX}")):
+        study, _, figure = path.name.removesuffix(SUFFIX).rpartition("-")
+        try:
+            studies.setdefault(study, {})[figure] = read(path)
+        except InputError as error:
+            refused.append(error)
+    return studies, refused
+
+
+def _claim(*, verdict: str, evidence: list[dict[str, Any]], **texts: str) -> Claim:
+    if not all(isinstance(text, str) for text in texts.values()):
+        raise TypeError
+    several = [Evidence(**one | {"verdict": Verdict(one.get("verdict", ""))}) for one in evidence]
+    return Claim(verdict=Verdict(verdict), evidence=several, **texts)

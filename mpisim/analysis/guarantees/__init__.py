@@ -1,1 +1,0 @@
-"""What `mpisim theory` prints: what the theorems guarantee for an experiment."""

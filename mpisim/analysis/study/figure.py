@@ -1,0 +1,127 @@
+"""What a study consists of: its figures, each with its numbers, drawing and claims; draws them."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from mpisim.analysis import panels
+from mpisim.analysis.claims import SUFFIX, Claim, counts, read, table, write
+from mpisim.analysis.plot import SUFFIXES, save
+from mpisim.analysis.study.source import Source
+from mpisim.core.errors import InputError
+from mpisim.core.schema import require
+
+NAME = re.compile(r"[a-z0-9][a-z0-9.-]*")
+
+
+@dataclasses.dataclass(frozen=True)
+class Figure:
+    """A figure of a study.
+
+    Attributes
+    ----------
+    name : within the study: ``fig1``; ``STUDY-fig1`` names its picture and its make target
+    title : one line for lists of figures
+    source : where its numbers come from
+    draw, claims : from what ``source.read`` finds to a matplotlib figure, and to what is claimed
+    """
+
+    name: str
+    title: str
+    source: Source
+    draw: Callable[[Any], Any]
+    claims: Callable[[Any], Iterable[Claim]]
+
+    def __post_init__(self) -> None:
+        named = isinstance(self.name, str) and NAME.fullmatch(self.name) is not None
+        require(named, "a figure's name", self.name, "lower-case letters, digits, '.' and '-'")
+        sourced = isinstance(self.source, Source)
+        for field, right, allowed in (
+            ("title", isinstance(self.title, str), "a string"),
+            ("source", sourced, "Grid(...), Grids(...) or Measurement(...)"),
+            ("draw", callable(self.draw), "a function of what is drawn"),
+            ("claims", callable(self.claims), "a function of what is drawn"),
+        ):
+            require(right, f"figure {self.name}: {field}", getattr(self, field), allowed)
+
+
+@dataclasses.dataclass(frozen=True)
+class Study:
+    """A folder, the first line of its figures.py, and its figures by name."""
+
+    folder: Path
+    title: str
+    figures: dict[str, Figure]
+
+    def figure(self, name: str) -> Figure:
+        """The figure called ``name``; `InputError` lists the figures."""
+        if name not in self.figures:
+            known = ", ".join(self.figures)
+            raise InputError(f"{self.folder}: no figure {name!r}; known: {known}")
+        return self.figures[name]
+
+    def full_name(self, figure: Figure) -> str:
+        """``STUDY-FIGURE``."""
+        return f"{self.folder.resolve().name}-{figure.name}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Drawn:
+    """A figure of a study, drawn and judged.
+
+    picture : a matplotlib figure; left : a line for each run that is not drawn
+    """
+
+    study: Study
+    figure: Figure
+    picture: Any
+    claims: Sequence[Claim]
+    left: Sequence[str]
+
+
+def draw(study: Study, figure: Figure, logs: Path | None = None) -> Drawn:
+    """Draw a figure and judge its claims.
+
+    ``logs`` is the folder of the numbers, the figure's own if None. `InputError` where there are
+    none.
+    """
+    found, left = figure.source.read(logs or figure.source.folder(study.folder))
+    with panels.styled():
+        picture = figure.draw(found)
+    return Drawn(study, figure, picture, list(figure.claims(found)), left)
+
+
+def write_drawn(drawn: Drawn, out: Path) -> str:
+    """Write OUT/STUDY-FIGURE.png, .pdf and .claims.json; the claims as a table."""
+    name = drawn.study.full_name(drawn.figure)
+    pictures = [out / f"{name}{suffix}" for suffix in SUFFIXES]
+    for path in pictures:
+        save(drawn.picture, path)
+    files = [*pictures, write(out / f"{name}{SUFFIX}", drawn.claims)]
+    return "\n".join([*drawn.left, table(name, drawn.claims), "", ", ".join(map(str, files))])
+
+
+def overview(study: Study, scale: str, out: Path, ranks: int) -> str:
+    """The study's figures: what has run at this scale, and what is drawn in ``out``."""
+    ran: dict[Any, str] = {}  # figures share their runs
+    lines = [f"{study.folder}: {study.title}"]
+    for figure in study.figures.values():
+        source = figure.source
+        if source not in ran:
+            ran[source] = source.state(study.folder, scale, ranks)
+        drawn = _drawn(out / f"{study.full_name(figure)}{SUFFIX}")
+        lines += [f"  {figure.name:<12} {figure.title}", f"{'':15}{drawn}{ran[source]}"]
+    return "\n".join(lines)
+
+
+def _drawn(claims: Path) -> str:
+    if not claims.is_file():
+        return ""
+    try:
+        return f"drawn, {counts(read(claims))}; "
+    except InputError:
+        return "drawn by an older version, draw it again; "

@@ -1,0 +1,235 @@
+"""Write files whole or not at all, so that they survive a power cut, and lock them.
+
+HDF5 does not survive a failed write: the file is lost, and the process may crash when it closes
+it. So HDF5 files are built in memory and written as bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import io
+import json
+import os
+import re
+import secrets
+import socket
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from mpisim.core.errors import OutputError
+
+NUMBERS = re.compile(r"\[\n\s*([^\[\]{}\"]*?)\s*\]")  # a list in JSON, one number a line
+CANNOT = (errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)  # not on this file system
+
+
+def image(build: Callable[[h5py.File], None], oldest: str = "earliest") -> bytes:
+    """The bytes of the HDF5 file that ``build`` fills.
+
+    ``oldest`` is the earliest HDF5 format to use; from "v110" on, metadata has checksums.
+    """
+    memory = io.BytesIO()
+    with h5py.File(memory, "w", libver=(oldest, "v110")) as file:
+        build(file)
+    return memory.getvalue()
+
+
+def write_whole(
+    path: Path,
+    content: bytes | Iterable[bytes],
+    keep: Path | None = None,
+    shared: bool = False,
+) -> None:
+    """Write an unnamed file, sync it, name it, and sync the folder. Raises `OSError`.
+
+    content : the file's bytes, or parts to be put one behind the other
+
+    An existing file of that name is kept as ``keep``, or replaced. A process that is killed while
+    it replaces one, or on a file system without unnamed files, may leave ``.NAME.new``, which the
+    next call that needs this name removes. With ``shared``, other processes may write the same
+    file at the same time, so each uses its own temporary name.
+    """
+    os.close(create_whole(path, content, keep, shared))
+
+
+def create_whole(
+    path: Path,
+    content: bytes | Iterable[bytes],
+    keep: Path | None = None,
+    shared: bool = False,
+    require: Callable[[], None] = lambda: None,
+) -> int:
+    """`write_whole`; returns the file's descriptor, for reading and writing.
+
+    require : called before the file gets its name, which it does not get if that raises
+    """
+    unique = f".{secrets.token_hex(8)}" if shared else ""
+    temporary = path.with_name(f".{path.name}{unique}.new")
+    descriptor = _new_file(path.parent, temporary)
+    try:
+        position = 0
+        for part in (content,) if isinstance(content, bytes) else content:
+            write_at(descriptor, part, position)
+            position += len(part)
+        os.fsync(descriptor)
+        require()
+        if keep is not None:
+            with contextlib.suppress(FileNotFoundError):
+                os.replace(path, keep)
+                sync_folder(path.parent)
+        _give_name(descriptor, path, temporary)
+        sync_folder(path.parent)
+    except BaseException:
+        os.close(descriptor)
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise
+    return descriptor
+
+
+def _new_file(folder: Path, temporary: Path) -> int:
+    """A new file, unnamed where the system allows it (Linux, most file systems)."""
+    try:
+        return os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o666)
+    except (AttributeError, OSError):  # if the folder is at fault, the next lines raise
+        temporary.unlink(missing_ok=True)
+        return os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o666)
+
+
+def _give_name(descriptor: int, path: Path, temporary: Path) -> None:
+    if os.fstat(descriptor).st_nlink == 0:
+        try:
+            _link(descriptor, path)
+            return
+        except FileExistsError:  # only a named file can replace another
+            temporary.unlink(missing_ok=True)
+            _link(descriptor, temporary)
+    os.replace(temporary, path)
+
+
+def _link(descriptor: int, path: Path) -> None:
+    # With a folder's descriptor Python calls linkat, which follows the link to the open file.
+    folder = os.open(path.parent, os.O_DIRECTORY)
+    try:
+        os.link(f"/proc/self/fd/{descriptor}", path, src_dir_fd=folder, follow_symlinks=True)
+    finally:
+        os.close(folder)
+
+
+def try_write(path: Path, content: bytes) -> bool:
+    """Write a file that several processes may write, of a cache; False if it cannot be written."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, content, shared=True)
+    except OSError:
+        return False
+    return True
+
+
+def write_at(descriptor: int, data: bytes, position: int) -> None:
+    """Write all of ``data``: a single call may write less. Raises `OSError`."""
+    view = memoryview(data)
+    while len(view):
+        written = os.pwrite(descriptor, view, position)
+        view, position = view[written:], position + written
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable; raises `OSError`."""
+    try:
+        descriptor = os.open(folder, os.O_DIRECTORY)
+    except PermissionError:  # a folder that may be written but not listed
+        return
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in CANNOT:
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder, and those above it, durably; raises `OSError`."""
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for one in missing:
+        sync_folder(one.parent)
+
+
+def leads_to(path: Path, descriptor: int) -> bool:
+    """Whether ``path`` still names the open file; raises `OSError`."""
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(descriptor))
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write a JSON file whole or not at all; raises `OutputError`.
+
+    NumPy's numbers and arrays become JSON's; any other object becomes text. A list of numbers is
+    one line.
+    """
+
+    def encode(value: Any) -> Any:
+        return value.tolist() if isinstance(value, np.generic | np.ndarray) else str(value)
+
+    text = json.dumps(content, indent=1, default=encode) + "\n"
+    text = NUMBERS.sub(lambda found: f"[{' '.join(found[1].split())}]", text)
+    try:
+        write_whole(path, text.encode())
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+class Locked(Exception):
+    """Another process holds the lock; the message says which one, if it is known."""
+
+
+class FileLock:
+    """Holds ``path``, a file of its own, locked in a ``with`` statement.
+
+    The system releases the lock when the process dies. The file is removed at the end; one that a
+    killed process left is used again. Where the file system has no locks, nothing is locked.
+    Raises `Locked` where another process holds it, and `OSError` where it cannot be written.
+    """
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    def __enter__(self) -> FileLock:
+        while True:
+            self._descriptor = os.open(self.path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o666)
+            try:
+                self._lock()
+                # the holder may have removed the file just before it released the lock
+                if leads_to(self.path, self._descriptor):
+                    return self
+            except BaseException:
+                os.close(self._descriptor)
+                raise
+            os.close(self._descriptor)
+
+    def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(OSError):
+            if leads_to(self.path, self._descriptor):
+                os.unlink(self.path)
+        os.close(self._descriptor)
+
+    def _lock(self) -> None:
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.pread(self._descriptor, 200, 0).decode(errors="replace")
+            raise Locked("".join(c for c in holder if c.isprintable())) from None
+        except OSError:
+            pass  # a file system without locks
+        with contextlib.suppress(OSError):  # the lock counts, not what is in the file
+            os.ftruncate(self._descriptor, 0)
+            os.pwrite(self._descriptor, f"{socket.gethostname()}, pid {os.getpid()}\n".encode(), 0)

@@ -1,0 +1,65 @@
+"""Memory and cores of this machine.
+
+Linux grants memory that it does not have and later kills the process, without a word. So what
+cannot fit is refused before anything is allocated.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from math import inf
+from pathlib import Path
+
+from mpisim.core.errors import InputError
+
+MEMINFO, CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
+VECTORS = 4  # float64 arrays of its length that an iterate needs at least: x, g, a gradient, a sum
+
+
+def require_memory(floats: int, where: str, value: object) -> None:
+    """Raise `InputError` if ``floats`` float64 numbers exceed this machine's memory.
+
+    where, value : the key that asks for them
+    """
+    there = _physical()
+    if there is not None and 8 * floats > there:
+        raise InputError(
+            f"{where}: {value!r} needs at least {gigabytes(8 * floats)}; allowed: what fits in the"
+            f" memory of this machine, {gigabytes(there)}"
+        )
+
+
+def available_memory() -> float:
+    """Bytes that programs can still take on this machine; infinity where the system does not tell.
+
+    In a container, as many as its limit (cgroup v2) leaves, if they are fewer.
+    """
+    free = inf
+    with suppress(OSError, ValueError, StopIteration):
+        lines = MEMINFO.read_text(encoding="ascii").splitlines()
+        free = 1024.0 * int(next(x for x in lines if x.startswith("MemAvailable:")).split()[1])
+    with suppress(OSError, ValueError):  # "max", where there is no limit, is no integer
+        limit, used = (int((CGROUP / f"memory.{name}").read_text()) for name in ("max", "current"))
+        free = min(free, float(max(0, limit - used)))
+    return free
+
+
+def gigabytes(size: float) -> str:
+    """Bytes as text."""
+    return f"{size / 1e9:.3g} GB"
+
+
+def _physical() -> int | None:
+    """Bytes of memory; None where the system does not tell."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError):
+        return None
+
+
+def usable_cores() -> frozenset[int]:
+    """The cores that this process may use; all of them where the system does not tell (macOS)."""
+    if hasattr(os, "sched_getaffinity"):
+        return frozenset(os.sched_getaffinity(0))
+    return frozenset(range(os.cpu_count() or 1))

@@ -1,0 +1,142 @@
+"""Sums and products of arrays in one order, on every processor and in every block of workers."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from mpisim.core.numerics.lanes import LANES, add_products, dot, filled, load, store
+
+
+@njit(cache=True)
+def product(a, b):
+    """a b, summed in the order of b's rows."""
+    out = np.zeros((a.shape[0], b.shape[1]), a.dtype)
+    for i in range(a.shape[0]):
+        row = out[i]
+        for k in range(a.shape[1]):
+            factor, column = a[i, k], b[k]
+            for c in range(row.size):
+                row[c] += factor * column[c]
+    return out
+
+
+def norm(v: np.ndarray) -> float:
+    """|v|_2 of a contiguous vector (d,)."""
+    return float(np.sqrt(dot(v, v)))
+
+
+@njit(cache=True)
+def times_vector(rows, v):
+    """rows v, shape (k,), for contiguous rows (k, d)."""
+    out = np.empty(rows.shape[0], v.dtype)
+    for i in range(rows.shape[0]):
+        out[i] = dot(rows[i], v)
+    return out
+
+
+@njit(cache=True)
+def subtract_rows(v, weights, rows):
+    """v (d,) -= weights[i] rows[i] for i in ascending order."""
+    for i in range(rows.shape[0]):
+        weight, row = weights[i], rows[i]
+        for j in range(v.size):
+            v[j] -= weight * row[j]
+
+
+@njit(cache=True, forceinline=True)
+def add_four(out, at, d, rows, starts, weights):
+    """out[at + j] += weights[k] rows[starts[k] + j] for j < d and k = 0, ..., 3, in this order.
+
+    ``out`` and ``rows`` are flat; ``starts`` and ``weights`` are tuples of four.
+    """
+    (a, b, c, e), (u, v, w, x) = starts, weights
+    whole = d & -LANES
+    u_lanes, v_lanes, w_lanes, x_lanes = filled(u), filled(v), filled(w), filled(x)
+    for j in range(0, whole, LANES):
+        lanes = add_products(load(out, at + j), u_lanes, load(rows, a + j))
+        lanes = add_products(lanes, v_lanes, load(rows, b + j))
+        lanes = add_products(lanes, w_lanes, load(rows, c + j))
+        store(out, at + j, add_products(lanes, x_lanes, load(rows, e + j)))
+    for j in range(whole, d):
+        total = out[at + j] + u * rows[a + j] + v * rows[b + j]
+        out[at + j] = total + w * rows[c + j] + x * rows[e + j]
+
+
+@njit(cache=True)
+def add_gram(rows, weights, start, out):
+    """out (k, d) += rows start to start + k - 1 of sum_t weights_t a_t a_t^T; a_t: ``rows``.
+
+    Both are contiguous, float64. Row after row is added; four in one pass over ``out``.
+    """
+    n, d = rows.shape
+    flat, sums, four = rows.reshape(-1), out.reshape(-1), n // 4 * 4
+    for t in range(0, four, 4):
+        starts = (t * d, (t + 1) * d, (t + 2) * d, (t + 3) * d)
+        for i in range(out.shape[0]):
+            factors = (
+                weights[t] * rows[t, start + i],
+                weights[t + 1] * rows[t + 1, start + i],
+                weights[t + 2] * rows[t + 2, start + i],
+                weights[t + 3] * rows[t + 3, start + i],
+            )
+            add_four(sums, i * d, d, flat, starts, factors)
+    for t in range(four, n):
+        for i in range(out.shape[0]):
+            factor = weights[t] * rows[t, start + i]
+            for j in range(d):
+                out[i, j] += factor * rows[t, j]
+
+
+@njit(cache=True)
+def inner_products(rows):
+    """rows rows^T, shape (k, k), for contiguous rows (k, d)."""
+    out = np.empty((rows.shape[0], rows.shape[0]))
+    for i in range(rows.shape[0]):
+        for j in range(i + 1):
+            out[i, j] = out[j, i] = dot(rows[i], rows[j])
+    return out
+
+
+@njit(cache=True)
+def add_rows(total: np.ndarray, rows: np.ndarray) -> None:
+    """total (d,) += rows[0], then rows[1], and so on."""
+    for i in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            total[j] += rows[i, j]
+
+
+def ordered_sum(rows: np.ndarray) -> np.ndarray:
+    """Sum of a (m, d) array over its first axis, row by row, shape (d,)."""
+    total = np.zeros(rows.shape[1], rows.dtype)
+    add_rows(total, rows)
+    return total
+
+
+@njit(cache=True)
+def sum_blocks(values: np.ndarray, starts: np.ndarray, sums: np.ndarray) -> int:
+    """sums[r] = sum of values[starts[r]:starts[r + 1]] for all r, integers; returns their sum."""
+    whole = 0
+    for r in range(sums.size):
+        total = 0
+        for i in range(starts[r], starts[r + 1]):
+            total += values[i]
+        sums[r] = total
+        whole += total
+    return whole
+
+
+def rounded(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """A C-ordered copy of ``values``, any shape, in another float type.
+
+    Numbers beyond its range become infinite, without a warning.
+    """
+    out = np.empty(values.shape, dtype)
+    _cast(values.reshape(-1), out.reshape(-1))
+    return out
+
+
+@njit(cache=True)
+def _cast(values, out):
+    for i in range(values.size):
+        out[i] = values[i]

@@ -1,0 +1,114 @@
+"""The generalized linear models: logistic regression, a bounded non-convex loss, least squares."""
+
+from __future__ import annotations
+
+from math import inf, sqrt
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from mpisim.core.schema import require
+from mpisim.problems.base import problem
+from mpisim.problems.glm import Glm
+from mpisim.problems.hessians import WeightedGram
+from mpisim.problems.loss_kernels import LOGISTIC, NONCONVEX, SQUARES, sigmoid
+
+
+class _Logistic(Glm):
+    kind = LOGISTIC
+    slope = 1.0  # sigma(-z)
+    curvature = 0.25  # sigma (1 - sigma), largest for every row at once at x = 0
+    spread = (0.0, 1.0)
+    attained = "origin"
+
+
+@problem("logistic", "logistic loss")
+class Logistic(_Logistic):
+    """f_i(x) = mean log(1 + exp(-y a . x)) + (l2 / 2) |x|^2 (SAQ, section 5)."""
+
+    convex = True
+
+    def hessian(self, x: np.ndarray) -> WeightedGram:
+        """(1 / r_i) sum_t sigma(z_t) sigma(-z_t) a_t a_t^T + l2 I."""
+        z = self.margins(x)
+        return WeightedGram(self.design, self._scale, sigmoid(z) * sigmoid(-z), self.l2)
+
+
+@problem("logistic-nonconvex-reg", "logistic loss, non-convex regulariser")
+class LogisticNonconvexReg(_Logistic):
+    """f_i(x) = mean log(1 + exp(-y a . x)) + lambda sum_j x_j^2 / (1 + x_j^2) (CD-Adam, 7.1)."""
+
+    lambda_: float = 0.1
+
+    def check(self) -> None:
+        super().check()
+        require(0 <= self.lambda_ < inf, "problem.lambda", self.lambda_, "finite and at least 0")
+
+    def penalty(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = super().penalty(x)
+        with np.errstate(over="ignore"):
+            t = 1 / (1 + x * x)  # 0 where x^2 overflows
+        small = np.where(np.abs(x) < 1, x, 0.0)
+        terms = np.where(np.abs(x) < 1, small * small * t, 1 - t)
+        return value + self.lambda_ * float(terms.sum()), gradient + 2 * self.lambda_ * x * t * t
+
+    @property
+    def penalty_slope(self) -> float:
+        """lambda 3 sqrt(3) / 8, where x_j^2 = 1/3, without l2."""
+        return super().penalty_slope + self.lambda_ * 3 * sqrt(3) / 8
+
+    @property
+    def shared_curvature(self) -> float:
+        """l2 + 2 lambda: (x^2 / (1 + x^2))'' lies in [-1/2, 2] and is 2 at 0."""
+        return self.l2 + 2 * self.lambda_
+
+
+# phi = (1 - s)^2 with s = sigma(z): phi'' = 2 s (1 - s)^2 (3 s - 1), and its derivative vanishes
+# where 12 s^2 - 9 s + 1 = 0. The larger root gives the larger |phi''|, about 0.15406.
+def _second(s: float) -> float:
+    return 2 * s * (1 - s) * (1 - s) * (3 * s - 1)
+
+
+CURVATURE = _second((9 + sqrt(33)) / 24)
+LEAST_CURVATURE = _second((9 - sqrt(33)) / 24)
+PUBLISHED_CURVATURE = 0.15405
+
+
+@problem("nonconvex-loss", "non-convex loss")
+class NonconvexLoss(Glm):
+    """f_i(x) = mean (1 - 1 / (1 + exp(-y a . x)))^2 + (l2 / 2) |x|^2 (MARINA, (11), has l2 = 0)."""
+
+    kind = NONCONVEX
+    slope = 8 / 27  # 2 s (1 - s)^2 at s = 1/3
+    curvature = CURVATURE
+    spread = (LEAST_CURVATURE / CURVATURE, 1.0)
+    published: ClassVar[Literal["one", "mean", "sharp"]] = "one"
+
+    def published_norms(self) -> np.ndarray:
+        """0.15405 max_t |a_t|^2 + l2, as in the MARINA experiments."""
+        return PUBLISHED_CURVATURE * self.design.largest_norms_sq() + self.l2
+
+
+@problem("least-squares", "least squares")
+class LeastSquares(Glm):
+    """f_i(x) = (1 / 2) mean (a . x - y)^2 + (l2 / 2) |x|^2, or the sum over the rows.
+
+    With ``reduction = "sum"`` (PermK paper, A.8.1) the mean over a minibatch is multiplied by the
+    worker's number of rows, so that it remains an unbiased estimate of the gradient.
+    """
+
+    reduction: Literal["mean", "sum"] = "mean"
+
+    kind = SQUARES
+    curvature = 1.0
+    labels = "real"
+    convex = True
+    attained = "everywhere"
+    published: ClassVar[Literal["one", "mean", "sharp"]] = "mean"
+
+    def weight(self, count: np.ndarray) -> np.ndarray:
+        return np.ones(len(count)) if self.reduction == "sum" else super().weight(count)
+
+    def hessian(self, x: np.ndarray) -> WeightedGram:
+        """(1 / r_i) A_i^T A_i + l2 I, at every x."""
+        return self.largest_hessian()

@@ -1,0 +1,212 @@
+"""A PyTorch model as a function of one flat vector, on the device that a rank computes on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn.modules.batchnorm import _NormBase
+
+from mpisim.core.errors import InputError
+from mpisim.problems.torch.batches import Batch
+
+CLOSE = 1e-3  # more than the rounding of a sum of four losses
+Function = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read when CUDA starts
+
+# The rank among those of its host: Open MPI, MPICH and Intel MPI (Hydra), MVAPICH, PALS, Flux,
+# Slurm. A batch job of Slurm sets its variable for mpirun, too, so that it comes last.
+LOCAL_RANKS = (
+    "OMPI_COMM_WORLD_LOCAL_RANK",
+    "MPI_LOCALRANKID",
+    "MV2_COMM_WORLD_LOCAL_RANK",
+    "PALS_LOCAL_RANKID",
+    "FLUX_TASK_LOCAL_ID",
+    "SLURM_LOCALID",
+)
+
+
+def local_rank(environment: Mapping[str, str] = os.environ) -> int:
+    """This rank's number among those of its host, as the launcher says; 0 without a launcher."""
+    named = (environment.get(name, "") for name in LOCAL_RANKS)
+    return next((int(value) for value in named if value.isdigit()), 0)
+
+
+def device_of(name: str, rank: int) -> torch.device:
+    """The device called ``name``; "auto" is an accelerator if there is one, else the CPU.
+
+    `InputError` if there is none. The ranks of a host are dealt to its accelerators in turn.
+    ``rank``: the `local_rank`.
+    """
+    if name == "cpu":
+        return torch.device("cpu")
+    if torch.cuda.is_available():
+        return torch.device("cuda", rank % torch.cuda.device_count())
+    if name == "auto":
+        return torch.device("cpu")
+    raise InputError(f"problem.device: there is no device {name!r}")
+
+
+def set_arithmetic(device: torch.device, tf32: bool) -> None:
+    """Set how PyTorch computes on ``device``, for this process.
+
+    Deterministic algorithms, on an accelerator where there are any; one thread on the CPU, which
+    fixes the order of every sum. Without ``tf32`` products and convolutions in float32 are those of
+    float32 on an accelerator, too. PyTorch's own default is TF32 in convolutions.
+    """
+    torch.use_deterministic_algorithms(True, warn_only=device.type != "cpu")
+    torch.utils.deterministic.fill_uninitialized_memory = False
+    if device.type == "cpu":
+        torch.set_num_threads(1)
+    else:
+        torch.backends.cuda.matmul.allow_tf32 = tf32
+        torch.backends.cudnn.allow_tf32 = tf32
+
+
+def seed_modules(device: torch.device, number: int) -> None:
+    """Seed what modules on ``device`` draw from.
+
+    Not by `torch.manual_seed`: for each kind of accelerator that has not started, it formats a
+    traceback, which takes longer than a pass of a small network.
+    """
+    torch.default_generator.manual_seed(number)
+    if device.type == "cuda":
+        torch.cuda.default_generators[device.index].manual_seed(number)
+
+
+class Statistics:
+    """Running means and variances of a model's normalisation layers, views of one flat tensor.
+
+    PyTorch averages with equal weights, too (``momentum=None``), but counts on the device, and
+    waits for that number in each layer. Here a hook counts.
+    """
+
+    def __init__(self, model: nn.Module):
+        self.layers = [m for m in model.modules() if isinstance(m, _NormBase)]
+        own = [(layer, name) for layer in self.layers for name in ("running_mean", "running_var")]
+        own = [(layer, name) for layer, name in own if getattr(layer, name) is not None]
+        old = [getattr(layer, name) for layer, name in own]
+        first = next(model.parameters())
+        self.flat = torch.cat([t.reshape(-1) for t in old]) if old else first.new_empty(0)
+        start = 0
+        for (layer, name), tensor in zip(own, old, strict=True):
+            stop = start + tensor.numel()
+            setattr(layer, name, self.flat[start:stop].view(tensor.shape))
+            start = stop
+        self._counts: dict[nn.Module, int] = dict.fromkeys(self.layers, 0)
+        for layer in self.layers:
+            layer.num_batches_tracked = None
+            layer.register_forward_pre_hook(self._count)
+
+    def reset(self) -> None:
+        """Begin a new average."""
+        self.flat.zero_()
+        self._counts = dict.fromkeys(self.layers, 0)
+
+    def saved(self) -> torch.Tensor:
+        """A copy of the averages, flat."""
+        return self.flat.clone()
+
+    def restore(self, saved: torch.Tensor) -> None:
+        """Set the averages that `saved` returned."""
+        self.flat.copy_(saved)
+
+    def _count(self, layer: nn.Module, _: object) -> None:
+        """Before a layer's forward pass: 1 / count is the weight of what it sees now."""
+        if layer.training:
+            self._counts[layer] += 1
+            layer.momentum = 1.0 / self._counts[layer]
+
+
+class FlatModel:
+    """Mean losses and gradients of a model over samples.
+
+    Parameters and gradient are views of two flat tensors, shape (d,), in the order of
+    ``model.parameters()``. In training, batch norm uses the statistics of the samples that go
+    through together, and averages them over one call of `gradient`. `test` uses such an average.
+    Nothing waits for the device.
+
+    model : on the CPU, with parameters of the arithmetic's type; moved to ``device``.
+    loss : from outputs and targets (b, ...) to the sum of b losses
+    correct : likewise to the number of samples that are classified correctly
+    mixed : run forward passes under bfloat16 autocast.
+    """
+
+    def __init__(
+        self, model: nn.Module, device: torch.device, loss: Function, correct: Function, mixed: bool
+    ):
+        self.model, self.device, self.mixed = model.to(device), device, mixed
+        self.loss, self.correct = loss, correct
+        parameters = list(self.model.parameters())
+        self.shapes = tuple((len(p), p[0].numel()) if p.dim() else (1, 1) for p in parameters)
+        self.d = sum(p.numel() for p in parameters)
+        self.x = torch.cat([p.detach().reshape(-1) for p in parameters])
+        self.grad = torch.zeros_like(self.x)
+        start = 0
+        for p in parameters:
+            stop = start + p.numel()
+            p.data = self.x[start:stop].view(p.shape)
+            p.grad = self.grad[start:stop].view(p.shape)
+            start = stop
+        self.statistics = Statistics(self.model)
+
+    def point(self) -> torch.Tensor:
+        """The parameters, shape (d,)."""
+        return self.x.clone()
+
+    def to_point(self, x: torch.Tensor | np.ndarray) -> None:
+        """Set the parameters, shape (d,)."""
+        self.x.copy_(torch.as_tensor(x))
+
+    def gradient(self, batch: Batch, chunk: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """In training mode, over all samples of the batch: their sums, and the gradient (d,).
+
+        The sums, float64 on the device, are of the losses and of the samples that are classified
+        correctly. Samples go through in as few parts of at most ``chunk`` as possible, of sizes as
+        equal as possible. The next call overwrites the gradient. seed : of dropout.
+        """
+        self.model.train()
+        self.statistics.reset()
+        seed_modules(self.device, seed)
+        return self._passes(batch, chunk)
+
+    def test(
+        self, statistics: torch.Tensor, batch: Batch, chunk: int
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The same in evaluation mode, with the `Statistics.saved` after a call of `gradient`."""
+        self.model.eval()
+        self.statistics.restore(statistics)
+        return self._passes(batch, chunk)
+
+    def _passes(self, batch: Batch, chunk: int) -> tuple[torch.Tensor, torch.Tensor]:
+        rows = len(batch)
+        parts = -(-rows // chunk)
+        sums = torch.zeros(2, dtype=torch.float64, device=self.device)
+        self.grad.zero_()
+        for part in range(parts):
+            inputs, targets = batch.part(rows * part // parts, rows * (part + 1) // parts)
+            with torch.autocast(self.device.type, torch.bfloat16, enabled=self.mixed):
+                outputs = self.model(inputs)
+            outputs = outputs.to(self.x.dtype)
+            loss = self.loss(outputs, targets)
+            (loss / rows).backward()
+            with torch.no_grad():
+                sums += torch.stack([loss.double(), self.correct(outputs, targets).double()])
+        return sums, self.grad
+
+    def why_no_sum(self, samples: Batch) -> str | None:
+        """What ``loss`` must be, where it is none: twice the samples have twice the sum."""
+        self.model.eval()
+        with torch.no_grad():
+            inputs, targets = samples.part(0, 2)
+            outputs = self.model(inputs).to(self.x.dtype)
+            once = self.loss(outputs, targets)
+            twice = self.loss(torch.cat([outputs] * 2), torch.cat([targets] * 2))
+        if once.dim() > 0:
+            return f"one number for all samples, not an array of shape {tuple(once.shape)}"
+        if abs(float(twice - 2 * once)) > CLOSE * abs(float(twice)):
+            return "the sum over its samples, not their mean"
+        return None

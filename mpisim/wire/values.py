@@ -1,0 +1,253 @@
+"""Messages that are values of a known number, one behind the other: vectors, factors, coefficients.
+
+`mpisim.wire.sparse` has those that are some coordinates of a vector.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import abstractmethod
+from collections.abc import Iterator
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numba import njit
+
+from mpisim.core.numerics.sums import add_rows, rounded
+from mpisim.wire.base import (
+    Form,
+    KernelMessage,
+    Message,
+    Packed,
+    Precision,
+    check_sizes,
+    pack_tensors,
+    same,
+)
+
+Shapes = tuple[tuple[int, int], ...]
+
+
+class ValuesForm(Form):
+    """Both sides know how many values each worker sends, and so the sizes."""
+
+    @property
+    @abstractmethod
+    def sizes(self) -> np.ndarray:
+        """Bytes of each message, shape (workers,), int64."""
+
+    @cached_property
+    def payload_bits(self) -> np.ndarray:
+        """Bits of each message, shape (workers,), int64."""
+        return 8 * self.sizes
+
+    def read(self, data: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """The values in ``data``, worker by worker, as one row of wire precision."""
+        check_sizes(self, data, sizes)
+        return data.view(self.precision.wire)
+
+
+@dataclasses.dataclass(eq=False)
+class ValuesMessage(Message):
+    """``values``: worker axis first, C order, wire precision; any float is allowed."""
+
+    form: ValuesForm
+    values: np.ndarray
+
+    @property
+    def payload_bits(self) -> np.ndarray:
+        return self.form.payload_bits
+
+    def encode(self) -> Packed:
+        data = self.values.reshape(-1).view(np.uint8)
+        return Packed(data, self.form.sizes, self.form.payload_bits)
+
+    def in_arithmetic(self) -> np.ndarray:
+        """``values`` in arithmetic precision."""
+        return self.values.astype(self.form.precision.arithmetic, copy=False)
+
+
+class DenseForm(ValuesForm):
+    """Messages of 32 d bits (64 d with float64 values on the wire)."""
+
+    @classmethod
+    @lru_cache(maxsize=64)
+    def of(cls, d: int, workers: int, precision: Precision) -> DenseForm:
+        """The form, made once: the same in every round."""
+        return cls(d, workers, precision)
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        return same(self.workers, self.d * self.precision.wire.itemsize)
+
+    def take(self, v: np.ndarray) -> Dense:
+        """The message with vectors ``v`` (m, d), also tensors: a copy, rounded to the wire."""
+        if isinstance(v, np.ndarray):
+            return Dense(self, rounded(v, self.precision.wire))
+        return pack_tensors(self, v)
+
+    def decode(self, data: np.ndarray, sizes: np.ndarray) -> Dense:
+        return Dense(self, self.read(data, sizes).reshape(self.workers, self.d))
+
+
+class Dense(ValuesMessage):
+    """``values``: shape (m, d)."""
+
+    form: DenseForm
+
+    def decoded(self) -> np.ndarray:
+        return self.in_arithmetic()
+
+    def total(self) -> np.ndarray:
+        precision, rows = self.form.precision, self.values
+        if precision.wire.itemsize > precision.arithmetic.itemsize:
+            rows = self.decoded()
+        total = np.zeros(self.form.d, precision.arithmetic)
+        add_rows(total, rows)
+        return total
+
+
+def is_sent_itself(k: int, shape: tuple[int, int]) -> bool:
+    """Whether a matrix (a, b) has fewer values than its factors of rank k, and travels itself."""
+    a, b = shape
+    return min(k, a, b) * (a + b) > a * b
+
+
+@dataclasses.dataclass(eq=False)
+class FactorsForm(ValuesForm):
+    """Matrices of the given ``shapes`` and of rank k at most, one behind the other.
+
+    A matrix X (a, b) travels as P (a, r) and then Q (b, r), row by row, r = min(k, a, b), and is
+    P Q^T; where that is more than a b values, as X itself.
+    """
+
+    shapes: Shapes
+    k: int
+
+    @cached_property
+    def counts(self) -> list[int]:
+        """Values of each matrix in one message."""
+        return [min(min(self.k, a, b) * (a + b), a * b) for a, b in self.shapes]
+
+    @property
+    def count(self) -> int:
+        """Values of one message."""
+        return sum(self.counts)
+
+    @property
+    def sizes(self) -> np.ndarray:
+        return same(self.workers, self.count * self.precision.wire.itemsize)
+
+    def parts(self, values: np.ndarray) -> Iterator[list[np.ndarray]]:
+        """[P (m, a, r), Q (m, b, r)] or [X (m, a, b)] of each matrix: views of ``values``.
+
+        values : shape (m, count)
+        """
+        m, start = len(values), 0
+        for count, shape in zip(self.counts, self.shapes, strict=True):
+            (a, b), r = shape, min(self.k, *shape)
+            part = values[:, start : start + count]
+            if is_sent_itself(self.k, shape):
+                yield [part.reshape(m, a, b)]
+            else:
+                yield [part[:, : r * a].reshape(m, a, r), part[:, r * a :].reshape(m, b, r)]
+            start += count
+
+    def decode(self, data: np.ndarray, sizes: np.ndarray) -> Factors:
+        return Factors(self, self.read(data, sizes).reshape(self.workers, self.count))
+
+
+class Factors(ValuesMessage, KernelMessage):
+    """``values``: shape (m, form.count)."""
+
+    form: FactorsForm
+
+    def layer_bits(self) -> np.ndarray:
+        bits = self.form.precision.bits * np.array(self.form.counts, np.int64)
+        return np.tile(bits, (self.form.workers, 1))
+
+    def put(self, rows: np.ndarray, add: bool) -> None:
+        start, parts = 0, self.form.parts(self.in_arithmetic())
+        for (a, b), matrices in zip(self.form.shapes, parts, strict=True):
+            if len(matrices) == 1:
+                _add_matrices(rows, start, np.ascontiguousarray(matrices[0]))
+            else:
+                _add_products(rows, start, *map(np.ascontiguousarray, matrices))
+            start += a * b
+
+
+@njit(cache=True)
+def _add_matrices(rows, start, x):
+    """rows[i, start:] += x_i, row by row."""
+    m, a, b = x.shape
+    for i in range(m):
+        to = min(i, rows.shape[0] - 1)
+        for j in range(a):
+            for c in range(b):
+                rows[to, start + j * b + c] += x[i, j, c]
+
+
+@njit(cache=True)
+def _add_products(rows, start, p, q):
+    """rows[i, start:] += p_i q_i^T, row by row, each sum over the rank in its order."""
+    m, a, r = p.shape
+    b = q.shape[1]
+    for i in range(m):
+        to = min(i, rows.shape[0] - 1)
+        for j in range(a):
+            for c in range(b):
+                value = p[i, j, 0] * q[i, c, 0]
+                for t in range(1, r):
+                    value += p[i, j, t] * q[i, c, t]
+                rows[to, start + j * b + c] += value
+
+
+@dataclasses.dataclass(eq=False)
+class SynthesisForm(ValuesForm):
+    """Combinations of given rows: the coefficients travel, both sides know whose rows they are for.
+
+    ptr : array, shape (maps + 1,), int64
+        Map j has the rows ``rows[ptr[j]:ptr[j+1]]``.
+    rows : array, shape (ptr[-1], d), arithmetic precision
+    which : array, shape (workers,), int64
+        The map of each worker.
+    """
+
+    ptr: np.ndarray
+    rows: np.ndarray
+    which: np.ndarray
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Coefficients of each worker, shape (workers,), int64."""
+        return self.ptr[self.which + 1] - self.ptr[self.which]
+
+    @property
+    def sizes(self) -> np.ndarray:
+        return self.counts * self.precision.wire.itemsize
+
+    def decode(self, data: np.ndarray, sizes: np.ndarray) -> Synthesized:
+        return Synthesized(self, self.read(data, sizes))
+
+
+class Synthesized(ValuesMessage):
+    """``values``: the coefficients, worker by worker, shape (form.counts.sum(),)."""
+
+    form: SynthesisForm
+
+    def decoded(self) -> np.ndarray:
+        form = self.form
+        out = np.zeros((form.workers, form.d), form.precision.arithmetic)
+        _combine(out, form.ptr, form.rows, form.which, self.in_arithmetic())
+        return out
+
+
+@njit(cache=True)
+def _combine(out, ptr, rows, which, values):
+    """out[i] = sum_t values[t] rows[t] over the rows of worker i's map, in their order."""
+    t = 0
+    for i in range(which.size):
+        for r in range(ptr[which[i]], ptr[which[i] + 1]):
+            for j in range(out.shape[1]):
+                out[i, j] += values[t] * rows[r, j]
+            t += 1

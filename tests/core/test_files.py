@@ -1,0 +1,123 @@
+"""Files that are whole and durable, or not there."""
+
+import errno
+import json
+import os
+import stat
+
+import numpy as np
+import pytest
+
+from mpisim.core import files
+from mpisim.core.errors import OutputError
+from mpisim.core.files import (
+    create_whole,
+    leads_to,
+    make_folder,
+    write_json,
+    write_whole,
+)
+
+
+@pytest.fixture
+def events(monkeypatch):
+    """A list of what happens to files and folders, from now on."""
+    found = []
+
+    def watch(name, describe):
+        original = getattr(os, name)
+
+        def function(*arguments, **options):
+            result = original(*arguments, **options)
+            found.append(describe(*arguments))
+            return result
+
+        monkeypatch.setattr(os, name, function)
+
+    def synced(descriptor):
+        return "sync folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "sync file"
+
+    watch("pwrite", lambda *_: "write")
+    watch("fsync", synced)
+    watch("replace", lambda source, target: f"name {os.path.basename(target)}")
+    watch("link", lambda source, target: f"name {os.path.basename(target)}")
+    return found
+
+
+@pytest.mark.parametrize("nameless", [True, False])
+def test_the_file_is_synced_before_its_name_and_the_folder_after_each(
+    nameless, events, tmp_path, monkeypatch
+):
+    if not nameless:
+        monkeypatch.delattr("os.O_TMPFILE", raising=False)
+    write_whole(tmp_path / "a", b"one")
+    assert events == ["write", "sync file", "name a", "sync folder"]
+    del events[:]
+    write_whole(tmp_path / "a", b"two", keep=tmp_path / "a.old")
+    kept = ["name a.old", "sync folder", "name a", "sync folder"]
+    assert events == ["write", "sync file", *kept]
+    del events[:]
+    write_whole(tmp_path / "a", b"three")
+    named = ["name .a.new", "name a"] if nameless else ["name a"]
+    assert events == ["write", "sync file", *named, "sync folder"]
+    assert (tmp_path / "a").read_bytes() == b"three" and (tmp_path / "a.old").read_bytes() == b"one"
+
+
+def test_each_new_folder_is_synced_into_the_one_above(events, tmp_path):
+    make_folder(tmp_path / "a" / "b")
+    assert events == ["sync folder"] * 2
+    make_folder(tmp_path / "a" / "b")
+    assert len(events) == 2
+
+
+@pytest.mark.parametrize("number", [errno.EINVAL, errno.ENOTSUP, errno.EIO])
+def test_a_folder_that_cannot_be_synced_is_not_a_failure(number, tmp_path, monkeypatch):
+    def fails(*_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", fails)
+    if number == errno.EIO:
+        with pytest.raises(OSError, match="Input/output"):
+            files.sync_folder(tmp_path)
+    else:
+        files.sync_folder(tmp_path)
+
+
+def test_a_file_that_is_refused_in_the_end_leaves_the_old_one(tmp_path):
+    path = tmp_path / "a"
+    write_whole(path, b"one")
+
+    def refuse():
+        raise OutputError("another run has it")
+
+    with pytest.raises(OutputError):
+        create_whole(path, b"two", require=refuse)
+    assert path.read_bytes() == b"one" and os.listdir(tmp_path) == ["a"]
+
+
+def test_short_writes_are_gone_on_with(tmp_path, monkeypatch):
+    original = os.pwrite
+    monkeypatch.setattr(os, "pwrite", lambda d, data, at: original(d, data[:3], at))
+    write_whole(tmp_path / "a", b"0123456789")
+    assert (tmp_path / "a").read_bytes() == b"0123456789"
+
+
+def test_a_path_leads_to_a_file_until_it_is_replaced(tmp_path):
+    path = tmp_path / "a"
+    descriptor = create_whole(path, b"one")
+    assert leads_to(path, descriptor)
+    write_whole(path, b"two")
+    assert not leads_to(path, descriptor)
+    path.unlink()
+    assert not leads_to(path, descriptor)
+    os.close(descriptor)
+
+
+def test_json_keeps_every_value_and_puts_lists_of_numbers_on_a_line(tmp_path):
+    text = 'a [ 1, 2 ] and a \n [ 3 ] and a "["'
+    content = {"a": [[1.5, None], [1e-300, -2]], "b": [text, "[\n1\n]"], "c": [], "d": [{"e": [1]}]}
+    write_json(tmp_path / "one.json", content | {"f": np.arange(3), "g": np.float64(0.1)})
+    written = (tmp_path / "one.json").read_text()
+    assert json.loads(written) == content | {"f": [0, 1, 2], "g": 0.1}
+    lines = [line.strip().rstrip(",") for line in written.splitlines()]
+    assert {"[1.5, null]", "[1e-300, -2]", '"e": [1]', '"f": [0, 1, 2]'} <= set(lines)
