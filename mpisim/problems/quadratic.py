@@ -16,7 +16,7 @@ import numpy as np
 from mpisim.core.machine import VECTORS, require_memory
 from mpisim.core.numerics.functions import sine
 from mpisim.core.numerics.select import FEW
-from mpisim.core.protocols import Known
+from mpisim.core.protocols import ClosedForm
 from mpisim.core.schema import require
 from mpisim.problems import quadratic_kernels as kernels
 from mpisim.problems.base import ExplicitProblem, problem
@@ -256,18 +256,18 @@ class Quadratic(ExplicitProblem, rows_of_points=True):
         return np.array(self.theta)[:, None] * t + self.c
 
     @property
-    def known(self) -> Known:
-        """See `known_of`; mu is lambda, exactly."""
-        return dataclasses.replace(self.known_of(np.ones(self.n, bool)), mu=self.lambda_)
+    def closed_form(self) -> ClosedForm:
+        """See `closed_form_of`; mu is lambda, exactly."""
+        return dataclasses.replace(self.closed_form_of(np.ones(self.n, bool)), mu=self.lambda_)
 
-    def known_of(self, members: np.ndarray) -> Known:
+    def closed_form_of(self, members: np.ndarray) -> ClosedForm:
         """Theorem 3: every A_i is t_i theta_j + c in one basis, so all are maxima over j.
 
         They are convex functions of theta, so the maximum is at one end.
         """
         t = self.every_t[members]
         ends, mean = self._ends(t), self._ends(t.mean(keepdims=True))
-        return Known(
+        return ClosedForm(
             L_i=np.abs(ends).max(axis=0),
             L=float(np.abs(mean).max()),
             L_plus=sqrt((ends**2).mean(axis=1).max()),
@@ -276,7 +276,7 @@ class Quadratic(ExplicitProblem, rows_of_points=True):
         )
 
     def sample_norms(self) -> np.ndarray:
-        return self.known.L_i[self.first : self.first + self.m]
+        return self.closed_form.L_i[self.first : self.first + self.m]
 
     def published_norms(self) -> np.ndarray:
         """2 t_i + c + 2 |t_i| cos(pi / (d+1)) = lambda_max(A_i), even if -lambda_min is larger."""

@@ -138,11 +138,11 @@ class Adaptive(Metric):
             change = to_host(both[0] - both[1], METRIC)
 
         def over_workers(total: np.ndarray, fold: Callable[..., None], *arguments) -> np.ndarray:
-            def fold_own(total: np.ndarray) -> None:
+            def fold_rows(total: np.ndarray) -> None:
                 for _, rows in row_blocks(change):
                     fold(total, rows, *arguments)
 
-            self.star.relay(total, fold_own)
+            self.star.relay(total, fold_rows)
             return total / self.star.n
 
         mean = over_workers(np.zeros(self.problem.d), add_rows)
@@ -302,8 +302,8 @@ class Pi(Metric):
         if self.logged(self.star.round + 1):
             v, decoded = to_host(v, METRIC), to_host(decoded, METRIC)
             self.pi = float(_losses(v[None], decoded[None])[0])
-            lost, whole = _norms(decoded - v, self.starts), _norms(v, self.starts)
-            self.pi_code = 1 - (lost / whole if whole > 0 else 0.0)
+            lost, total = _norms(decoded - v, self.starts), _norms(v, self.starts)
+            self.pi_code = 1 - (lost / total if total > 0 else 0.0)
 
     def values(self, x: np.ndarray) -> tuple[float, ...]:
         pi_i = self.star.gather_workers(self.pi_i)
@@ -351,11 +351,11 @@ def _losses(v, decoded):
     """|decoded_i - v_i|^2 / |v_i|^2 of each row, shape (m,), float64."""
     out = np.empty(v.shape[0])
     for i in range(v.shape[0]):
-        lost = whole = 0.0
+        lost = square = 0.0
         for j in range(v.shape[1]):
-            whole += np.float64(v[i, j]) ** 2
+            square += np.float64(v[i, j]) ** 2
             lost += (np.float64(decoded[i, j]) - np.float64(v[i, j])) ** 2
-        out[i] = lost / whole if whole > 0 else 0.0
+        out[i] = lost / square if square > 0 else 0.0
     return out
 
 

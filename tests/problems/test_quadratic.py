@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
-from mpisim.compressors.groups import labels as compressor_labels
+from mpisim.compressors.permutation import labels as compressor_labels
 from mpisim.core.errors import InputError
 from mpisim.core.numerics.select import BLOCK, FEW, largest
 from mpisim.core.rng import Streams
@@ -167,7 +167,7 @@ def test_nothing_is_as_large_as_n_times_d():
 
 def test_the_noise_is_what_it_says():
     problem = load(10_000, 1000, 0.1, lambda_=1e-6)
-    known = problem.known
+    known = problem.closed_form
     assert known.L_pm == pytest.approx(0.1, rel=0.03)  # Figure 1's columns
     assert pytest.approx(1, rel=0.01) == known.L
     nu_b = problem.b / problem.t + 1
@@ -220,15 +220,15 @@ def test_two_groups_are_those_of_the_compressor(n, labels):
     b[:, 0] = [-[1.0, 3.0][k] / 4 for k in labels]
     np.testing.assert_allclose(problem.gradients(x), a @ x - b, rtol=1e-12, atol=1e-13)
     assert compressor_labels(2, n).tolist() == labels
-    assert not problem.identical and problem.known.L_pm > 0.1
+    assert not problem.identical and problem.closed_form.L_pm > 0.1
     for k in (0, 1):
-        assert problem.known_of(np.array(labels) == k).L_pm < 1e-15
+        assert problem.closed_form_of(np.array(labels) == k).L_pm < 1e-15
 
 
 def test_a_linear_perturbation_leaves_no_hessian_variance():
     """Example 2: L_± = 0, with minimisers as different as the b_i."""
     problem = grouped(6, 8, None, noise=0.0, noise_b=5.0)
-    assert problem.known.L_pm == 0 and not problem.identical and problem.seeded
+    assert problem.closed_form.L_pm == 0 and not problem.identical and problem.seeded
     gradients = problem.gradients(problem.initial_point())
     assert np.ptp(gradients[:, 0]) > 1 and np.ptp(gradients[:, 1:], axis=0).max() == 0
 
