@@ -177,7 +177,7 @@ def parts(problem: Problem) -> None:
 
 def smooth(problem: Problem) -> None:
     """Gradients change no faster than the L_i allow, over pairs of points."""
-    known = problem.closed_form
+    constants = problem.closed_form
     try:
         block = slice(problem.first, problem.first + problem.m)
         L_i = constants.L_i[block] if constants is not None else problem.largest_hessian().norms()
