@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from mpisim.cli.parser import require_mpi
+from mpisim.cli.parser import arguments, require_mpi
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -12,9 +12,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "Check what plugins register: compressors by their constants and messages, problems by"
         " their gradients, and all in small runs, in two parts and on three ranks."
     )
-    parser.add_argument(
-        "plugins", metavar="MODULE|FILE.py", nargs="+", help="a plugin, as for --plugin"
-    )
+    arguments(parser, {"plugins MODULE|FILE.py ...": "a plugin, as for --plugin"})
     parser.set_defaults(command=check_command)
 
 
