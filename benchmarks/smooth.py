@@ -24,7 +24,7 @@ from benchmarks.common import (
     write,
 )
 from mpisim.comm.clock import DECODE, ENCODE
-from mpisim.compressors.mapped import products
+from mpisim.compressors.smooth import products
 from mpisim.runs.experiment import parse
 from mpisim.runs.setup import Setup
 

@@ -7,7 +7,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mpisim.cli.parser import add_accept, add_experiment, command_line, on_all_ranks, prepare_mpi
+from mpisim.cli.parser import (
+    ACCEPT,
+    EXPERIMENT,
+    arguments,
+    command_line,
+    on_all_ranks,
+    prepare_mpi,
+)
 from mpisim.comm import launcher
 from mpisim.core.terminal import is_terminal
 
@@ -16,23 +23,18 @@ if TYPE_CHECKING:
     from mpisim.runs.experiment import Experiment
 
 
+ARGUMENTS = {
+    **EXPERIMENT,
+    "--workers N": "set problem.workers",
+    "--out LOG.h5": "write the log here (default: logs/NAME-HASH.h5)",
+    "--resume": "continue from the log's checkpoint, or start if there is none",
+    "--force": "overwrite an existing log; with --resume, only one that cannot be resumed",
+    **ACCEPT,
+}
+
+
 def add(parser: argparse.ArgumentParser) -> None:
-    add_experiment(parser)
-    parser.add_argument("--workers", metavar="N", type=int, help="set problem.workers")
-    parser.add_argument(
-        "--out", metavar="LOG.h5", type=Path, help="write the log here (default: logs/NAME-HASH.h5)"
-    )
-    parser.add_argument(
-        "--resume",
-        action="store_true",
-        help="continue from the log's checkpoint, or start if there is none",
-    )
-    parser.add_argument(
-        "--force",
-        action="store_true",
-        help="overwrite an existing log; with --resume, only one that cannot be resumed",
-    )
-    add_accept(parser)
+    arguments(parser, ARGUMENTS)
     parser.set_defaults(command=run_command)
 
 

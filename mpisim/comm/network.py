@@ -18,8 +18,7 @@ from mpisim.comm.clock import COMPRESS, COMPUTE, EVALUATE, Clock
 from mpisim.comm.communicators import OneProcess
 from mpisim.comm.ledger import Ledger
 from mpisim.comm.side_channel import SideChannel
-from mpisim.compressors.base import Compressor
-from mpisim.compressors.identity import Identity
+from mpisim.compressors.base import Compressor, Identity
 from mpisim.core.arrays import FALLBACK, HOST, Arrays, in_host_memory, is_tensor, to_host
 from mpisim.core.lazy_rows import LazyRows
 from mpisim.core.numerics import philox

@@ -18,20 +18,16 @@ __all__ = ["COMPRESSORS", "Compressor", "compressor", "make"]
 COMPRESSORS.provide(
     __name__,
     {
-        "block_quant": ("block-quant", "block-quant-plus"),
-        "composition": ("compose",),
-        "identity": ("identity",),
-        "layerwise": ("layerwise",),
-        "permutation": ("permk",),
-        "permuted_mappings": ("permuted-mappings",),
-        "permuted_sets": ("block-permutation", "permuted-subsets"),
-        "quant_plus": ("quant-plus",),
-        "quantization": ("qsgd", "natural"),
-        "rand_tau": ("rand-tau", "rand-tau-plus"),
-        "rank": ("rank-k",),
+        "base": ("identity",),
+        "composition": ("compose", "layerwise"),
         "sign": ("scaled-sign",),
+        "fitted": ("block-quant", "block-quant-plus", "quant-plus"),
+        "permutation": ("permk", "block-permutation", "permuted-subsets"),
+        "permuted_mappings": ("permuted-mappings",),
+        "quantization": ("qsgd", "natural"),
+        "rank": ("rank-k",),
         "smooth": ("smooth",),
-        "sparse": ("randk", "topk", "bernoulli"),
+        "sparse": ("randk", "topk", "bernoulli", "rand-tau", "rand-tau-plus"),
     },
 )
 

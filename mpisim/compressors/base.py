@@ -1,20 +1,21 @@
-"""The interface of a compressor."""
+"""The interface of a compressor, data of each worker that it may be fitted to, and Identity."""
 
 from __future__ import annotations
 
+import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
-from mpisim.compressors.worker_rows import WorkerRows
 from mpisim.core.errors import InputError
 from mpisim.core.protocols import Objective, Uplink
-from mpisim.core.registry import Registry, named, unfrozen
+from mpisim.core.registry import Registry, Spec, named
 from mpisim.core.rng import Draw
-from mpisim.theory.compression import CompressorConstants
-from mpisim.wire.base import Form, Message, Precision
+from mpisim.theory.compression import FLOAT_BITS, CompressorConstants
+from mpisim.wire.base import Form, Message, Precision, same
+from mpisim.wire.values import Dense, DenseForm
 
 COMPRESSORS: Registry[Compressor] = Registry(
     "compressor", {"rand-k": "randk", "top-k": "topk", "perm-k": "permk", "rankk": "rank-k"}
@@ -36,7 +37,7 @@ def compressor(name: str, label: str = "", letters: Mapping[str, str] | None = N
     return register
 
 
-class Compressor(CompressorConstants, ABC):
+class Compressor(Spec, CompressorConstants, ABC):
     """A map C: R^d -> R^d applied to each worker's vector, and the message that carries it.
 
     Subclasses are dataclasses whose fields are the keys of the ``[compressor]`` table. `bind` makes
@@ -67,7 +68,7 @@ class Compressor(CompressorConstants, ABC):
 
         Raises `InputError` if a parameter does not fit (K > d, say).
         """
-        bound = unfrozen(self)
+        bound = self.thawed()
         vars(bound)["_sealed"] = False
         bound.d, bound.n, bound.precision = d, n, precision
         bound.check()
@@ -92,7 +93,7 @@ class Compressor(CompressorConstants, ABC):
             where = f"{type(self).__module__}.{type(self).__qualname__}"
             why = "is set in a run, but a compressor has no state: no checkpoint would hold it"
             raise InputError(f"{where}: its attribute {name!r} {why}")
-        object.__setattr__(self, name, value)
+        super().__setattr__(name, value)
 
     def bind_inner(self, key: str, d: int | None = None) -> Compressor:
         """The compressor under ``key``, bound to dimension ``d``, its own unless given.
@@ -134,3 +135,64 @@ class Compressor(CompressorConstants, ABC):
     def paper_bits(self, message: Message) -> np.ndarray:
         """What the compressor's paper charges for each message, shape (workers,), int64."""
         return message.payload_bits
+
+
+@dataclasses.dataclass(frozen=True)
+class WorkerRows:
+    """A row for each worker that this rank knows: all at the server, those of the rank elsewhere.
+
+    They were sent once before round 0, or follow from what was sent.
+
+    first : the worker of row 0
+    rows : array, shape (workers known, ...)
+    """
+
+    first: int
+    rows: np.ndarray
+
+    def which(self, draw: Draw) -> np.ndarray:
+        """The rows of the workers that draw, shape (draw.workers,), int64."""
+        start = draw.first - self.first
+        if start < 0 or start + draw.count > len(self.rows) or draw.purpose == "down":
+            raise InputError(
+                "compressor.name: 'smooth' is fitted to each worker's L_i and cannot compress"
+                " messages of the server"
+            )
+        return start + draw.members
+
+    def of(self, draw: Draw) -> np.ndarray:
+        """The rows of the workers that draw, shape (draw.workers, ...)."""
+        which = self.which(draw)
+        if draw.clients is not None:
+            return self.rows[which]
+        return self.rows[draw.first - self.first :][: draw.count]  # without a copy
+
+    def one(self, worker: int) -> np.ndarray:
+        """The row of a worker, numbered over all ranks."""
+        return self.rows[worker - self.first]
+
+    def map(self, function) -> WorkerRows:
+        """``function`` of each row."""
+        rows = [function(row) for row in self.rows]
+        shape = function(np.ones(self.rows.shape[1:])).shape if not rows else rows[0].shape
+        return WorkerRows(self.first, np.array(rows, np.float64).reshape(len(rows), *shape))
+
+
+@compressor("identity", "no compression", {})
+class Identity(Compressor):
+    """C(v) = v, rounded to wire precision. omega = 0, alpha = 1; the papers charge 32 d bits."""
+
+    on_device = True
+
+    def form(self, draw: Draw) -> DenseForm:
+        return DenseForm.of(self.d, draw.workers, self.precision)
+
+    def compress(self, v: np.ndarray, draw: Draw) -> Dense:
+        return self.form(draw).take(v)
+
+    @property
+    def omega(self) -> float:
+        return 0.0
+
+    def paper_bits(self, message: Message) -> np.ndarray:
+        return same(message.form.workers, FLOAT_BITS * self.d)

@@ -50,7 +50,7 @@ class MatrixRoot(ABC):
         return _diagonals(roots)
 
 
-class Whole(MatrixRoot):
+class Full(MatrixRoot):
     """L^{1/2} itself, as d^2 numbers."""
 
     @property
@@ -68,7 +68,7 @@ class Whole(MatrixRoot):
 
 
 @dataclasses.dataclass(frozen=True)
-class LowRank(Whole):
+class LowRank(Full):
     """c = sqrt(l) and V, r d + 1 numbers: V V^T + c I is the root of the over-approximation
 
     sum_{k <= r} (lambda_k - l) u_k u_k^T + l I, l = lambda_{r+1}: SAQ, A.3.

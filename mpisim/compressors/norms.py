@@ -10,41 +10,29 @@ import numpy as np
 from numba import njit
 
 from mpisim.core.arrays import MESSAGE, to_host
+from mpisim.wire.codecs.bits import raw, round_into, round_scales
 
 
 @njit(cache=True)
 def _one_norm(row):
     a = b = c = e = 0.0
-    whole = row.size - row.size % 4
-    for j in range(0, whole, 4):
+    even = row.size - row.size % 4
+    for j in range(0, even, 4):
         a += abs(np.float64(row[j]))
         b += abs(np.float64(row[j + 1]))
         c += abs(np.float64(row[j + 2]))
         e += abs(np.float64(row[j + 3]))
     total = (a + b) + (c + e)
-    for j in range(whole, row.size):
+    for j in range(even, row.size):
         total += abs(np.float64(row[j]))
     return total
 
 
-def one_norms(v: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """|v_i|_1 of coordinates starts[b] to starts[b+1] - 1; shape (m, B), float64.
-
-    A tensor is added up on its device, in an order of the device's own.
-    """
-    if isinstance(v, np.ndarray):
-        return _one_norms(np.ascontiguousarray(v), starts)
-    from mpisim.core.numerics import tensors
-
-    return to_host(tensors.one_norms(v, starts), MESSAGE)
-
-
 @njit(cache=True)
 def _one_norms(v, starts):
-    blocks = starts.size - 1
-    out = np.empty((v.shape[0], blocks))
-    for i in range(v.shape[0]):
-        for b in range(blocks):
+    out = np.empty((v.shape[0], starts.size - 1))
+    for i in range(out.shape[0]):
+        for b in range(out.shape[1]):
             out[i, b] = _one_norm(v[i, starts[b] : starts[b + 1]])
     return out
 
@@ -52,8 +40,8 @@ def _one_norms(v, starts):
 @njit(cache=True)
 def _square_sum(row, scale):
     a = b = c = e = 0.0
-    whole = row.size - row.size % 4
-    for j in range(0, whole, 4):
+    even = row.size - row.size % 4
+    for j in range(0, even, 4):
         p, q = row[j] * scale, row[j + 1] * scale
         r, s = row[j + 2] * scale, row[j + 3] * scale
         a += p * p
@@ -61,7 +49,7 @@ def _square_sum(row, scale):
         c += r * r
         e += s * s
     total = (a + b) + (c + e)
-    for j in range(whole, row.size):
+    for j in range(even, row.size):
         total += (row[j] * scale) ** 2
     return total
 
@@ -89,40 +77,48 @@ def _two_norm(row):
 
 
 @njit(cache=True)
-def two_norms(v):
-    """|v_i|_2 of each row, not below the largest |v_ij|, without overflow; shape (m,), float64."""
-    out = np.empty(v.shape[0])
-    for i in range(v.shape[0]):
-        out[i] = _two_norm(v[i])
+def block_norms(v, starts, euclidean):
+    """Of coordinates starts[b] to starts[b+1] - 1 of each row: shape (m, B), float64.
+
+    |v|_2, not below the largest |v_j|, without overflow; or max |v_j|, NaN where there is a NaN.
+    """
+    out = np.empty((v.shape[0], starts.size - 1))
+    for i in range(out.shape[0]):
+        for b in range(out.shape[1]):
+            part = v[i, starts[b] : starts[b + 1]]
+            out[i, b] = _two_norm(part) if euclidean else _largest(part)
     return out
 
 
 @njit(cache=True)
-def block_norms(v, starts):
-    """`two_norms` of each block of coordinates, starts[b] to starts[b+1] - 1; shape (m, B)."""
-    blocks = starts.size - 1
-    out = np.empty((v.shape[0], blocks))
-    for i in range(v.shape[0]):
-        for b in range(blocks):
-            out[i, b] = _two_norm(v[i, starts[b] : starts[b + 1]])
-    return out
+def _rounded_norms(v, starts, euclidean, out, unsigned):
+    round_into(block_norms(v, starts, euclidean).reshape(-1), out, unsigned, True)
 
 
-@njit(cache=True)
-def block_max_norms(v, starts):
-    """`max_norms` of each block of coordinates, starts[b] to starts[b+1] - 1; shape (m, B)."""
-    blocks = starts.size - 1
-    out = np.empty((v.shape[0], blocks))
-    for i in range(v.shape[0]):
-        for b in range(blocks):
-            out[i, b] = _largest(v[i, starts[b] : starts[b + 1]])
-    return out
+def one_norms(v: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """|v_i|_1 of coordinates starts[b] to starts[b+1] - 1; shape (m, B), float64.
+
+    A tensor is added up on its device, in an order of the device's own.
+    """
+    if isinstance(v, np.ndarray):
+        return _one_norms(np.ascontiguousarray(v), starts)
+    from mpisim.core.numerics import tensors
+
+    return to_host(tensors.one_norms(v, starts), MESSAGE)
 
 
-@njit(cache=True)
-def max_norms(v):
-    """The largest |v_ij| of each row, NaN where there is a NaN; shape (m,), float64."""
-    out = np.empty(v.shape[0])
-    for i in range(v.shape[0]):
-        out[i] = _largest(v[i])
-    return out
+def rounded_norms(v: np.ndarray, starts: np.ndarray, order: str, wire: np.dtype) -> np.ndarray:
+    """`block_norms` of order "2" or "inf", rounded up to wire precision, shape (m, B).
+
+    The norms of a tensor are computed on its device.
+    """
+    euclidean = order == "2"
+    if isinstance(v, np.ndarray):
+        out = np.empty((len(v), starts.size - 1), wire)
+        flat = out.reshape(-1)
+        _rounded_norms(np.ascontiguousarray(v), starts, euclidean, flat, raw(flat))
+        return out
+    from mpisim.core.numerics import tensors
+
+    exact = (tensors.two_norms if euclidean else tensors.max_norms)(v, starts)
+    return round_scales(to_host(exact, MESSAGE), wire, up=True)

@@ -7,7 +7,8 @@ workers' vectors are (PermK paper, Szlendak et al., 2022).
 
 from __future__ import annotations
 
-from typing import Any
+from itertools import pairwise
+from typing import Any, cast
 
 import numpy as np
 
@@ -20,18 +21,19 @@ from mpisim.compressors.deal import (
     deal_slots,
     stacked,
 )
-from mpisim.compressors.groups import labels
+from mpisim.core.errors import InputError
 from mpisim.core.lazy_rows import LazyRows
 from mpisim.core.rng import Draw
+from mpisim.core.schema import require
 from mpisim.theory.compression import FLOAT_BITS, Groups, input_variance
-from mpisim.wire.base import Message
+from mpisim.wire.base import Message, Precision
 from mpisim.wire.sparse import Seeded, SeededForm
 
 
 class Permuted(Compressor):
     """A round's permutation gives the coordinates of all n workers at once.
 
-    `whole` makes this table in O(n + numbers sent), and a block of workers takes its slice.
+    `deal` makes this table in O(n + numbers sent), and a block of workers takes its slice.
     ``copies`` of the n workers keep each coordinate, so C(v) is v n / copies there, unbiased.
 
     With E|C_i(x)|^2 = (n / copies) |x|^2 and, for i != j, E<C_i(x), C_j(y)> =
@@ -42,10 +44,15 @@ class Permuted(Compressor):
     seeded = lazy = on_device = True
     correlated = True
     copies: int
+    _last: dict[Any, SeededForm]
     _slots: Any  # CSR rows of coordinates, n of them, which are permuted
-    _last: tuple[Any, SeededForm] | None = None  # the last round's form of all workers
 
-    def whole(self, draw: Draw, repetition: int = 0) -> Rows:
+    def bind(self, d: int, n: int, precision: Precision) -> Permuted:
+        bound = cast(Permuted, super().bind(d, n, precision))
+        bound._last = {}  # the last round's form of all workers, by what its draw has
+        return bound
+
+    def deal(self, draw: Draw, repetition: int = 0) -> Rows:
         """The coordinates of all n workers, ascending for each, in the round of ``draw``.
 
         Workers that draw again have another permutation for each ``repetition``.
@@ -54,15 +61,16 @@ class Permuted(Compressor):
 
     def form(self, draw: Draw) -> SeededForm:
         key = (draw.streams, draw.purpose, draw.round, draw.message)
-        if self._last is None or self._last[0] != key:
-            form = self._made(slice(None), self.n, *self.whole(draw))
-            vars(self)["_last"] = key, form  # no state: the draw decides it
-        every: SeededForm = vars(self)["_last"][1]
+        if key not in self._last:
+            form = self._made(slice(None), self.n, *self.deal(draw))
+            self._last.clear()
+            self._last[key] = form
+        every = self._last[key]
         ptr, indices = every.ptr, every.indices
         workers: Any = slice(draw.first, draw.first + draw.count)
         if draw.clients is not None:
             workers, again = draw.first + draw.members, draw.repetitions
-            tables = [self.whole(draw, t + 1) for t in range(again.max(initial=0))]
+            tables = [self.deal(draw, t + 1) for t in range(again.max(initial=0))]
             if tables:
                 ptr, indices = stacked([(ptr, indices), *tables])
             ptr, indices = chosen_rows(ptr, indices, workers + self.n * again)
@@ -135,26 +143,27 @@ class PermK(Permuted):
         self.sizes = np.bincount(self.label)
         self.copied = np.maximum(1, self.sizes // self.d)  # q of each group
         self._factors = self.sizes / self.copied
-        self._dealt = [(m, np.flatnonzero(self.sizes == m)) for m in np.unique(self.sizes).tolist()]
-        self._words = max(self._count(m) for m, _ in self._dealt)
-        by_group, start = np.argsort(self.label, kind="stable"), np.cumsum(self.sizes) - self.sizes
-        worker = [by_group[start[own][:, None] + np.arange(m)].ravel() for m, own in self._dealt]
-        self._place = np.argsort(np.concatenate(worker))  # the dealt row of each worker
+        sizes, starts = np.unique(self.sizes).tolist(), np.cumsum(self.sizes) - self.sizes
+        self._by_size = [(m, np.flatnonzero(self.sizes == m)) for m in sizes]
+        self._words = max(map(self._count, sizes))
+        by_group = np.argsort(self.label, kind="stable")
+        rows = [by_group[starts[of_m][:, None] + np.arange(m)].ravel() for m, of_m in self._by_size]
+        self._place = np.argsort(np.concatenate(rows))  # of each worker among these rows
         self._in_order = bool((self._place == np.arange(self.n)).all())
 
-    def whole(self, draw: Draw, repetition: int = 0) -> Rows:
+    def deal(self, draw: Draw, repetition: int = 0) -> Rows:
         words = draw.group_words(self.sizes.size, self._words, repetition)
-        if len(self._dealt) == 1:
-            rows = self._deal(words, self._dealt[0][0])
+        if len(self._by_size) == 1:
+            rows = self._deal_group(words, self._by_size[0][0])
         else:
-            rows = stacked([self._deal(words[own], m) for m, own in self._dealt])
+            rows = stacked([self._deal_group(words[of_m], m) for m, of_m in self._by_size])
         return rows if self._in_order else chosen_rows(*rows, self._place)
 
     def _count(self, m: int) -> int:
         """Words for the permutation of a group of m."""
         return m if m > self.d else self.d + self.d % m
 
-    def _deal(self, words: np.ndarray, m: int) -> Rows:
+    def _deal_group(self, words: np.ndarray, m: int) -> Rows:
         """The coordinates of groups of m workers, group by group."""
         words = np.ascontiguousarray(words[:, : self._count(m)])
         if m >= self.d:
@@ -163,14 +172,13 @@ class PermK(Permuted):
 
     @property
     def scale(self) -> float | np.ndarray:
-        return self._factors[self.label] if len(self._dealt) > 1 else float(self._factors[0])
+        return self._factors[self.label] if len(self._by_size) > 1 else float(self._factors[0])
 
     @property
     def by_group(self) -> Groups | None:
         if self.sizes.size == 1:
             return None
-        own = zip(self.sizes.tolist(), self.copied.tolist(), strict=True)
-        A = np.array([input_variance(m, q) for m, q in own])
+        A = np.array(list(map(input_variance, self.sizes.tolist(), self.copied.tolist())))
         return Groups(self.label, A, A)
 
     @property
@@ -180,13 +188,103 @@ class PermK(Permuted):
     @property
     def A(self) -> float:
         groups = self.by_group
-        return groups.whole_A if groups else input_variance(self.n, int(self.copied[0]))
+        return groups.joint_A if groups else input_variance(self.n, int(self.copied[0]))
 
     @property
     def B(self) -> float:
         groups = self.by_group
-        return groups.whole_B if groups else self.A
+        return groups.joint_B if groups else self.A
 
     @property
     def density(self) -> float:
         return self.d / float(self._factors.min())
+
+
+def labels(groups: int | list[list[int]], n: int) -> np.ndarray:
+    """The group of each of n workers, shape (n,), int64.
+
+    groups : g from 1 to n, for neighbouring workers, as even as possible; or lists of workers,
+        numbered from 0. `InputError` if these are not a partition into non-empty groups.
+    """
+    key = "compressor.groups"
+    if isinstance(groups, int):
+        require(1 <= groups <= n, key, groups, f"an integer from 1 to n = {n}, or lists of workers")
+        bounds = np.arange(groups + 1) * n // groups
+        return np.repeat(np.arange(groups), np.diff(bounds))
+    members = np.array([worker for group in groups for worker in group], np.int64)
+    if not all(groups) or not np.array_equal(np.sort(members), np.arange(n)):
+        raise InputError(
+            f"{key}: not a partition of the workers 0 to {n - 1};"
+            " each must be in one list, and no list empty"
+        )
+    out = np.empty(n, np.int64)
+    out[members] = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+    return out
+
+
+@compressor("block-permutation", "block permutation", {"blocks": "blocks"})
+class BlockPermutation(Permuted):
+    """Worker i keeps one of the blocks of a fixed partition of the coordinates.
+
+    blocks : m <= min(n, d) intervals as even as possible, or the list of their lengths, each at
+        least 1, which add up to d. n = m q + r: each block goes to q workers, r drawn at random
+        are idle, C_i(v) = (n / q) v on the block.
+
+    PermK paper, Definition 7; Lemma 10: A = B = 1 - n (q-1) / ((n-1) q). omega = n / q - 1, for any
+    lengths.
+    """
+
+    blocks: int | list[int]
+
+    def check(self) -> None:
+        bounds = self._bounds()
+        m = bounds.size - 1
+        self.copies = self.n // m
+        sizes = np.zeros(self.n, np.int64)
+        sizes[: m * self.copies] = np.repeat(np.diff(bounds), self.copies)
+        parts = [np.tile(np.arange(a, b), self.copies) for a, b in pairwise(bounds)]
+        self._slots = np.concatenate([[0], np.cumsum(sizes)]), np.concatenate(parts)
+
+    def _bounds(self) -> np.ndarray:
+        """Where each block begins, and d, shape (m + 1,)."""
+        key, given, most = "compressor.blocks", self.blocks, min(self.n, self.d)
+        if isinstance(given, int):
+            require(1 <= given <= most, key, given, f"an integer from 1 to min(n, d) = {most}")
+            return np.array([self.d * b // given for b in range(given + 1)])
+        fits = 1 <= len(given) <= most and min(given) >= 1 and sum(given) == self.d
+        require(fits, key, given, f"1 to {most} lengths of at least 1 that add up to d = {self.d}")
+        return np.cumsum([0, *given])
+
+
+@compressor("permuted-subsets", "permuted subsets", {})
+class PermutedSubsets(Permuted):
+    """Worker i gets mapping pi_i of n given ones, Q_j(v) = (n / q) v on subset j, 0 elsewhere.
+
+    subsets : n lists of coordinates, numbered from 0; each coordinate is in the same number q of
+        them. A list may be empty.
+
+    PermK paper, Definition 8, for mappings that keep coordinates: omega = n / q - 1 and
+    theta = n^2 / q, so that Lemma 11 has A = B = 1 - n (q-1) / ((n-1) q).
+    """
+
+    subsets: list[list[int]]
+
+    def check(self) -> None:
+        given = self.subsets
+        if len(given) != self.n:
+            raise InputError(f"compressor.subsets: has {len(given)} lists for n = {self.n} workers")
+        members = np.array([j for subset in given for j in subset], np.int64)
+        outside = (members < 0) | (members >= self.d)
+        if outside.any():
+            wrong, allowed = members[outside.argmax()], f"a coordinate from 0 to {self.d - 1}"
+            raise InputError(f"compressor.subsets: {wrong} is not allowed; it must be {allowed}")
+        counts = np.bincount(members, minlength=self.d)
+        twice = any(len(set(subset)) < len(subset) for subset in given)
+        if twice or counts.min() != counts.max() or counts[0] == 0:
+            raise InputError(
+                "compressor.subsets: each coordinate must be in equally many lists, once in each"
+            )
+        self.copies = int(counts[0])
+        sizes = [0, *(len(subset) for subset in given)]
+        rows = [np.sort(np.array(subset, np.int64)) for subset in given]
+        self._slots = np.cumsum(sizes), np.concatenate(rows)

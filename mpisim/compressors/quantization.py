@@ -1,25 +1,86 @@
-"""Unbiased compressors by random rounding: QSGD and natural compression."""
+"""Unbiased compressors by random rounding: quantization with steps, QSGD, natural compression."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from math import sqrt
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numba import njit
 
-from mpisim.compressors import placed
 from mpisim.compressors.base import Compressor, compressor
-from mpisim.compressors.norms import max_norms, two_norms
+from mpisim.compressors.norms import rounded_norms
 from mpisim.core.rng import Draw
 from mpisim.core.schema import require
 from mpisim.theory.compression import FLOAT_BITS
 from mpisim.theory.quantization import cal_L_varying
-from mpisim.wire.base import Message
+from mpisim.wire.base import Message, pack_tensors
 from mpisim.wire.codecs import CODECS, CodecName
-from mpisim.wire.codecs.bits import raw, round_into
 from mpisim.wire.exponents import NAN_CODE, Exponents, ExponentsForm
 from mpisim.wire.levels import Levels, LevelsForm
+
+Norm = Literal["2", "inf"]
+
+
+class Stepped(Compressor):
+    """Quantization with B norms, and s_ij = 1 / h_ij levels for coordinate j of worker i:
+
+    C(v)_j = |v^l| sign(v_j) k_j h_j for j in block l, k_j = |v_j| / (|v^l| h_j) rounded at random,
+    unbiased. So QSGD has one block and s_ij = s; in general 1 / h_ij need not be an integer.
+
+    The norms are first rounded up to wire precision, and the levels are those of the norms that
+    receivers see: C(v) is unbiased for that norm, and no level exceeds ceil(s_ij). Messages:
+    `mpisim.wire.levels`. Paper bits: the same with 32 bits for each norm.
+
+    ``norm`` is the paper's "2", or "inf" as in the published code. Bounds of the variance are those
+    of the Euclidean norm, (10) and (14), for both. Coordinate j has at most the variance
+    h_j |v| min(h_j |v|, |v_j|), |v| being the norm in use, and |v|_inf <= |v|_2.
+    """
+
+    norm: Norm
+    codec: CodecName
+    starts: np.ndarray
+    on_device = True
+
+    @abstractmethod
+    def scales(self, draw: Draw) -> np.ndarray:
+        """s = 1 / h: levels per unit of the norm, shape (1,), (d,) or (draw.workers, d)."""
+
+    def check(self) -> None:
+        self._forms: dict[tuple[int, int], LevelsForm] = {}
+        CODECS[self.codec].check()
+
+    def form(self, draw: Draw) -> LevelsForm:
+        block = draw.first, draw.count
+        if draw.clients is None and block in self._forms:  # the same in every round
+            return self._forms[block]
+        s = self.scales(draw)
+        form = LevelsForm(self.d, draw.workers, self.precision, s, self.starts, self.codec)
+        if draw.clients is None:
+            self._forms[block] = form
+        return form
+
+    def norms(self, v: np.ndarray) -> np.ndarray:
+        """|v_i| of each block as receivers see it, shape (workers, B), wire precision."""
+        return rounded_norms(v, self.starts, self.norm, self.precision.wire)
+
+    def compress(self, v: np.ndarray, draw: Draw) -> Levels:
+        return self.compress_with(self.norms(v), v, draw)
+
+    def compress_with(self, norms: np.ndarray, v: np.ndarray, draw: Draw) -> Levels:
+        """`compress` with norms not below those of ``v``."""
+        form = self.form(draw)
+        if not isinstance(v, np.ndarray):
+            return _levels_on_device(form, norms, v, draw)
+        v = np.ascontiguousarray(v)
+        levels = np.empty(v.shape, form.dtype)
+        round_steps(v, norms, form.starts, form.s_by_worker, draw.words(self.d), levels)
+        return Levels(form, norms, levels)
+
+    def paper_bits(self, message: Message) -> np.ndarray:
+        beyond = (self.starts.size - 1) * (self.precision.bits - FLOAT_BITS)
+        return message.payload_bits - beyond if beyond else message.payload_bits
 
 
 def levels_or_saq(s: int | None, d: int, n: int) -> int:
@@ -33,7 +94,7 @@ def levels_or_saq(s: int | None, d: int, n: int) -> int:
 
 
 @compressor("qsgd", "QSGD", {"s": "s"})
-class Qsgd(Compressor):
+class Qsgd(Stepped):
     """C(v)_j = |v| sign(v_j) l_j / s, with l_j = s |v_j| / |v| rounded at random, unbiased.
 
     s : number of levels, 1 to 2**31 - 1; `levels_or_saq` unless given
@@ -54,42 +115,23 @@ class Qsgd(Compressor):
     maximum is at y = 1 / (2 (1 + w)) < 1, with value 1 / (4 (1 + w)), so the smallest such w solves
     4 s^2 w (1 + w) = d - 1.
 
-    Messages: ``mpisim.wire.levels``. Paper bits: the same with 32 bits for the norm. A vector
-    without a finite norm on the wire decodes to NaN.
+    A vector without a finite norm on the wire decodes to NaN.
     """
 
     s: int | None = None
-    norm: Literal["2", "inf"] = "2"
+    norm: Norm = "2"
     codec: CodecName = "elias"
-    on_device = True
 
     def check(self) -> None:
+        super().check()
         self.s = self._s = levels_or_saq(self.s, self.d, self.n)  # copies for other d keep this s
-        CODECS[self.codec].check()
+        self.starts = np.array([0, self.d])
 
     def form(self, draw: Draw) -> LevelsForm:
         return LevelsForm.uniform(self.d, draw.workers, self.precision, self._s, self.codec)
 
-    def compress(self, v: np.ndarray, draw: Draw) -> Levels:
-        if not isinstance(v, np.ndarray):
-            form = self.form(draw)
-            norms = placed.rounded_norms(v, form.starts, self.norm, self.precision.wire)
-            return placed.levels_of(form, norms, v, draw)
-        v = np.ascontiguousarray(v)
-        return self.compress_with(self.norms(v), v, draw)
-
-    def norms(self, v: np.ndarray) -> np.ndarray:
-        """|v_i| as receivers see it, shape (workers,), wire precision."""
-        norms = np.empty(len(v), self.precision.wire)
-        _norms(v, self.norm == "2", norms, raw(norms))
-        return norms
-
-    def compress_with(self, norms: np.ndarray, v: np.ndarray, draw: Draw) -> Levels:
-        """`compress` with norms not below those of ``v``, which is in C order."""
-        form = self.form(draw)
-        levels = np.empty(v.shape, form.dtype)
-        round_levels(v, norms, float(self._s), draw.words(self.d), levels)
-        return Levels(form, norms[:, None], levels)
+    def scales(self, draw: Draw) -> np.ndarray:
+        return np.array([float(self._s)])
 
     @property
     def omega(self) -> float:
@@ -105,10 +147,6 @@ class Qsgd(Compressor):
         if self.norm == "inf":
             return super().cal_L(matrix, worker)
         return cal_L_varying(matrix.diagonal(), np.full(self.d, 1 / self._s))
-
-    def paper_bits(self, message: Message) -> np.ndarray:
-        beyond = self.precision.bits - FLOAT_BITS
-        return message.payload_bits - beyond if beyond else message.payload_bits
 
 
 @compressor("natural", "natural compression", {})
@@ -128,7 +166,7 @@ class Natural(Compressor):
 
     def compress(self, v: np.ndarray, draw: Draw) -> Exponents:
         if not isinstance(v, np.ndarray):
-            return placed.exponents_of(self.form(draw), v, draw)
+            return _exponents_on_device(self.form(draw), v, draw)
         codes = np.empty(v.shape, np.uint16)
         numbers = np.ascontiguousarray(v, np.float64)
         _round_exponents(numbers, numbers.view(np.int64), draw.words(self.d), codes)
@@ -148,31 +186,35 @@ def uniform(word):
     return np.float64(np.int64(word >> np.uint64(11))) * 2.0**-53
 
 
-@njit(cache=True)
-def _norms(v, euclidean, norms, unsigned):
-    exact = two_norms(v) if euclidean else max_norms(v)
-    round_into(exact, norms, unsigned, True)
-
-
 @njit(cache=True, error_model="numpy")
-def round_levels(v, norms, s, words, levels):
-    """levels (m, d): s |v_j| / norm_i, at most s, rounded at random with words (m, d), with sign.
+def round_steps(v, norms, starts, s, words, levels):
+    """levels (m, d): s_ij |v_ij| / norm_ib, rounded at random with words (m, d), with sign.
 
-    |v_j| <= norm_i makes |v_j| / norm_i <= 1 exactly, so no level exceeds s. A norm of zero or NaN
-    gives zeros.
+    norms : shape (m, B); s : shape (1 or m, 1 or d). |v_ij| <= norm_ib makes |v_ij| / norm_ib <= 1
+    exactly, so no level exceeds ceil(s_ij). A norm of zero or NaN gives zeros.
     """
-    m, d = v.shape
-    for i in range(m):
-        norm = np.float64(norms[i])
-        if not norm > 0:
-            levels[i] = 0
-            continue
-        for j in range(d):
-            x = np.float64(v[i, j])
-            y = abs(x) / norm * s
-            low = np.floor(y)
-            level = np.int64(low) + np.int64(uniform(words[i, j]) < y - low)
-            levels[i, j] = -level if x < 0 else level
+    for i in range(v.shape[0]):
+        s_i = s[min(i, s.shape[0] - 1)]
+        for b in range(starts.size - 1):
+            norm, common = np.float64(norms[i, b]), s_i[0]
+            first, last = np.uint64(starts[b]), np.uint64(starts[b + 1])  # so that loops vectorize
+            if not norm > 0:
+                for j in range(first, last):
+                    levels[i, j] = 0
+            elif s_i.size == 1:
+                for j in range(first, last):
+                    levels[i, j] = _level(v[i, j], norm, common, words[i, j])
+            else:
+                for j in range(first, last):
+                    levels[i, j] = _level(v[i, j], norm, s_i[j], words[i, j])
+
+
+@njit(cache=True, error_model="numpy", forceinline=True)
+def _level(x, norm, s, word):
+    y = abs(np.float64(x)) / norm * s
+    low = np.floor(y)
+    level = np.int64(low) + np.int64(uniform(word) < y - low)
+    return -level if x < 0 else level
 
 
 @njit(cache=True)
@@ -192,3 +234,32 @@ def _round_exponents(v, bits, words, codes):
                 code = int(u < abs(v[i, j]) * 2.0**126)
                 code |= NAN_CODE * (code & int(v[i, j] < 0))
             codes[i, j] = code
+
+
+def _levels_on_device(form: LevelsForm, norms: np.ndarray, v: Any, draw: Draw) -> Any:
+    """The message with levels of ``v`` (m, d) for norms (m, B), rounded with the draw's words."""
+    import torch
+
+    from mpisim.core.numerics import tensors
+    from mpisim.core.numerics.tensors import dtype_of
+    from mpisim.wire.placed import level_type, steps
+
+    levels = torch.empty(v.shape, dtype=dtype_of(level_type(form)), device=v.device)
+    starts = form.starts.tolist()
+    for i, row in enumerate(v):
+        s = steps(form, i, v.device)
+        words = draw.row_on(v.device, i, form.d)
+        levels[i] = tensors.levels(row, s, norms[i].astype(np.float64).tolist(), starts, words)
+    return pack_tensors(form, norms, levels)
+
+
+def _exponents_on_device(form: ExponentsForm, v: Any, draw: Draw) -> Any:
+    """The message with codes of ``v`` (m, d), rounded with the draw's words."""
+    import torch
+
+    from mpisim.core.numerics import tensors
+
+    codes = torch.empty(v.shape, dtype=torch.int16, device=v.device)
+    for i, row in enumerate(v):
+        codes[i] = tensors.exponents(row, draw.row_on(v.device, i, form.d), NAN_CODE)
+    return pack_tensors(form, codes)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mpisim.compressors.base import Compressor, compressor
+from mpisim.compressors.base import Compressor, WorkerRows, compressor
 from mpisim.compressors.norms import one_norms
-from mpisim.compressors.worker_rows import WorkerRows
 from mpisim.core.protocols import Objective, Uplink
 from mpisim.core.rng import Draw
 from mpisim.core.schema import require

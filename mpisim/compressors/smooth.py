@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Literal
 
 import numpy as np
+from numba import njit
 
-from mpisim.compressors.base import Compressor, compressor
-from mpisim.compressors.mapped import Mapped, MappedForm, products
-from mpisim.compressors.matrix_roots import Diagonal, LowRank, MatrixRoot, Whole
-from mpisim.compressors.worker_rows import WorkerRows, send_once
+from mpisim.compressors.base import Compressor, WorkerRows, compressor
+from mpisim.compressors.matrix_roots import Diagonal, Full, LowRank, MatrixRoot
 from mpisim.core.errors import InputError
 from mpisim.core.protocols import Objective, Uplink
 from mpisim.core.rng import Draw
 from mpisim.core.schema import require
 from mpisim.theory.smoothness import matrices
-from mpisim.wire.base import Message
+from mpisim.wire.base import Form, Message, Packed
 
 
 @compressor("smooth", "smooth", {})
@@ -63,7 +63,7 @@ class Smooth(Compressor):
     def _matrix_root(self) -> MatrixRoot:
         types = self.d, self.precision.wire, self.precision.arithmetic
         if self.rank is None:
-            return Whole(*types) if self.approximation is None else Diagonal(*types)
+            return Full(*types) if self.approximation is None else Diagonal(*types)
         allowed = f"an integer from 1 to d - 1 = {self.d - 1}"
         require(1 <= self.rank < self.d, "compressor.rank", self.rank, allowed)
         if self.approximation is not None:
@@ -83,7 +83,7 @@ class Smooth(Compressor):
                 f" {problem.name!r} has none known"
             ) from None
         numbers = [self._root.numbers(matrix) for matrix in own_matrices]
-        sent = send_once(star, np.array(numbers).reshape(star.m, self._root.count))
+        sent = WorkerRows(*star.send_once(np.array(numbers).reshape(star.m, self._root.count)))
         self._roots = WorkerRows(sent.first, self._root.roots(sent.rows))
         self._blocks.clear()
         own = range(star.first, star.first + star.m)
@@ -162,3 +162,65 @@ class Smooth(Compressor):
     def paper_bits(self, message: Message) -> np.ndarray:
         assert isinstance(message, Mapped)
         return self.inner.paper_bits(message.message)
+
+
+class MappedForm(Form):
+    """Messages of the form ``inner``, decoded and multiplied by matrices[which[t]] for worker t.
+
+    matrices : array, shape (workers known, d, d), symmetric, or their diagonals (workers known, d);
+        arithmetic precision
+    which : array, shape (workers,), int64
+    """
+
+    def __init__(self, inner: Form, matrices: np.ndarray, which: np.ndarray):
+        super().__init__(inner.d, inner.workers, inner.precision)
+        self.inner, self.matrices, self.which = inner, matrices, which
+
+    @property
+    def sizes(self) -> np.ndarray | None:
+        return self.inner.sizes
+
+    def decode(self, data: np.ndarray, sizes: np.ndarray) -> Mapped:
+        return Mapped(self, self.inner.decode(data, sizes))
+
+
+@dataclasses.dataclass(eq=False)
+class Mapped(Message):
+    """``message`` is what travels; `decoded` applies the matrices."""
+
+    form: MappedForm
+    message: Message
+
+    @property
+    def payload_bits(self) -> np.ndarray:
+        return self.message.payload_bits
+
+    def encode(self) -> Packed:
+        return self.message.encode()
+
+    def decoded(self) -> np.ndarray:
+        return products(self.form.matrices, self.form.which, self.message.decoded())
+
+
+def products(matrices: np.ndarray, which: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """matrices[which[t]] v_t for ``v`` (m, d), shape (m, d); matrices as in `MappedForm`."""
+    return matrices[which] * v if matrices.ndim == 2 else _products(matrices, which, v)
+
+
+@njit(cache=True)
+def _products(matrices, which, v):
+    """The products with (d, d) matrices.
+
+    Adds the rows of the symmetric matrix times their coordinates, in ascending order: the same bits
+    for any block, and coordinates that are 0 cost nothing.
+    """
+    out = np.zeros(v.shape, v.dtype)
+    for t in range(v.shape[0]):
+        matrix, row = matrices[which[t]], out[t]
+        for j in range(v.shape[1]):
+            x = v[t, j]
+            if x != 0:
+                line = matrix[j]
+                for k in range(row.size):
+                    row[k] += x * line[k]
+    return out

@@ -181,7 +181,7 @@ def write_json(path: Path, content: Any) -> None:
         return value.tolist() if isinstance(value, np.generic | np.ndarray) else str(value)
 
     text = json.dumps(content, indent=1, default=encode) + "\n"
-    text = NUMBERS.sub(lambda found: f"[{' '.join(found[1].split())}]", text)
+    text = NUMBERS.sub(lambda match: f"[{' '.join(match[1].split())}]", text)
     try:
         write_whole(path, text.encode())
     except OSError as error:
@@ -196,7 +196,8 @@ class FileLock:
     """Holds ``path``, a file of its own, locked in a ``with`` statement.
 
     The system releases the lock when the process dies. The file is removed at the end; one that a
-    killed process left is used again. Where the file system has no locks, nothing is locked.
+    killed process left is used again. Where the file system has no locks, nothing is locked. A link
+    is not followed, as the file that it leads to would be overwritten.
     Raises `Locked` where another process holds it, and `OSError` where it cannot be written.
     """
 
@@ -205,7 +206,8 @@ class FileLock:
 
     def __enter__(self) -> FileLock:
         while True:
-            self._descriptor = os.open(self.path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o666)
+            flags = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
+            self._descriptor = os.open(self.path, flags, 0o666)
             try:
                 self._lock()
                 # the holder may have removed the file just before it released the lock

@@ -1,7 +1,6 @@
-"""Things by name, and how the objects built from an experiment's tables are frozen.
+"""Things by name, and the frozen objects that an experiment's tables are made into.
 
-A table becomes a `frozen` object, a spec. `bind` and `load` work on an `unfrozen` copy, which holds
-what was resolved, so a spec can be used any number of times.
+A table becomes a `Spec`. `bind` and `load` work on a copy, which holds what was resolved.
 """
 
 from __future__ import annotations
@@ -9,9 +8,8 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from functools import cache
 from importlib import import_module
-from typing import Any, NoReturn, TypeVar
+from typing import Any, Self, TypeVar
 
 from mpisim.core import packages
 from mpisim.core.errors import InputError
@@ -144,29 +142,23 @@ def named(kinds: MutableMapping[str, Any], name: str) -> Callable[[type[T]], typ
     return register
 
 
-def frozen(made: T) -> T:
-    """Freeze ``made`` in place: its attributes can no longer be set."""
-    kind: Any = type(made)
-    object.__setattr__(made, "__class__", _frozen_class(kind))
-    return made
+class Spec:
+    """What a table was made into. It is frozen, so that it can be used any number of times."""
 
+    _frozen = False
 
-def unfrozen(spec: T) -> T:
-    """A shallow copy whose attributes can be set."""
-    made, kind = copy.copy(spec), type(spec)
-    if kind.__setattr__ is _refuse:
-        object.__setattr__(made, "__class__", kind.__base__)
-    return made
+    def freeze(self) -> None:
+        """From now on, setting an attribute raises `dataclasses.FrozenInstanceError`."""
+        vars(self)["_frozen"] = True
 
+    def thawed(self) -> Self:
+        """A shallow copy whose attributes can be set, for `bind` and `load`."""
+        made = copy.copy(self)
+        vars(made).pop("_frozen", None)
+        return made
 
-def _refuse(self: object, name: str, value: object = None) -> NoReturn:
-    raise dataclasses.FrozenInstanceError(
-        f"{type(self).__name__}.{name} is frozen; bind makes a copy"
-    )
-
-
-@cache
-def _frozen_class(cls: type) -> type:
-    """A subclass of ``cls`` that refuses to set attributes and otherwise looks like it."""
-    same = {name: getattr(cls, name) for name in ("__module__", "__qualname__", "__doc__")}
-    return type(cls.__name__, (cls,), same | {"__setattr__": _refuse, "__delattr__": _refuse})
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self._frozen:
+            why = f"{type(self).__name__}.{name} is frozen; bind makes a copy"
+            raise dataclasses.FrozenInstanceError(why)
+        object.__setattr__(self, name, value)

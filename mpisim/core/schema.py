@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from mpisim.core.errors import InputError, suggestion
-from mpisim.core.registry import frozen
+from mpisim.core.registry import Spec
 
 T = TypeVar("T")
 _hints = functools.cache(typing.get_type_hints)
@@ -49,7 +49,10 @@ def build(cls: type[T], table: Mapping[str, Any], where: str) -> T:
         defaults = field.default, field.default_factory
         if defaults == (dataclasses.MISSING, dataclasses.MISSING) and field.name not in values:
             raise InputError(f"{where}.{key}: missing; it must be {describe(hints[field.name])}")
-    return frozen(cls(**values))
+    made = cls(**values)
+    if isinstance(made, Spec):  # what has no `bind` is a frozen dataclass
+        made.freeze()
+    return made
 
 
 def check_type(value: Any, hint: Any, where: str) -> Any:

@@ -255,20 +255,20 @@ def read_toml(path: Path) -> dict[str, Any]:
 def apply(tables: dict[str, Any], setting: str) -> None:
     """Apply one ``TABLE.KEY=VALUE``; a value that is not TOML is taken as a string."""
     key, equals, text = _as_utf8(setting).partition("=")
-    names, said = key.strip().split("."), f"--set {key.strip()[:60]}"
+    names, flag = key.strip().split("."), f"--set {key.strip()[:60]}"
     if not equals or not all(names) or (len(names) == 1 and names[0] not in KEYS):
-        raise InputError(f"{said}: it must be TABLE.KEY=VALUE")
+        raise InputError(f"{flag}: it must be TABLE.KEY=VALUE")
     if len(names) > DEEPEST:
-        raise InputError(f"{said}: nested too deeply; {ALLOWED}")
+        raise InputError(f"{flag}: nested too deeply; {ALLOWED}")
     value: Any = text.strip()
     with contextlib.suppress(tomllib.TOMLDecodeError):
-        parsed = parse_toml(f"value = {value}", said)
+        parsed = parse_toml(f"value = {value}", flag)
         value = parsed["value"] if parsed.keys() == {"value"} else value
     require_plain(value, key.strip())
     for name in names[:-1]:
         tables = tables.setdefault(name, {})
         if not isinstance(tables, dict):
-            raise InputError(f"{said}: {name} is not a table")
+            raise InputError(f"{flag}: {name} is not a table")
     tables[names[-1]] = value
 
 

@@ -25,6 +25,7 @@ from mpisim.core.numerics.eigen import eigvalsh
 from mpisim.core.numerics.functions import power
 from mpisim.core.numerics.sums import norm
 
+Scheme = Literal["dcgd", "diana"]  # the method that steps are optimal for
 BlockRule = Literal["root", "stated", "bound", "fixed"]
 
 

@@ -14,7 +14,7 @@ import h5py
 import numpy as np
 from scipy.special import binom
 
-from mpisim.compressors.block_quant import Stepped
+from mpisim.compressors.quantization import Stepped
 from mpisim.core.errors import WireError
 from mpisim.core.rng import Draw, Streams
 from mpisim.wire.base import Precision

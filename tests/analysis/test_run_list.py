@@ -9,6 +9,7 @@ import h5py
 import numpy as np
 import pytest
 
+import mpisim
 from mpisim.analysis.show import in_order
 from mpisim.cli import main
 from mpisim.runs.log import reader
@@ -99,6 +100,30 @@ def test_what_cannot_be_read_is_passed_over(folder, capsys):
         f"mpisim: passed over: {folder}/broken.h5: not a log: not an HDF5 file",
         f"mpisim: passed over: {folder}/empty.h5: not a log: the file is empty",
     ]
+
+
+def test_every_reader_passes_over_it(folder, tmp_path, capsys):
+    """One function reads the logs that a user names, for all commands and for Python."""
+    (folder / "broken.h5").write_bytes(b"nothing")
+    out = tmp_path / "out"
+    out.mkdir()
+    for command in (
+        *(["plot", "-o", f"{out}/a.{kind}"] for kind in ("png", "html")),
+        ["plot", "--breakdown", "-o", f"{out}/b.png"],
+        ["export", "-o", f"{out}/a.csv"],
+        ["show", "--target", "loss=0.5"],
+    ):
+        assert main([*command, str(folder)]) == 0, command
+        assert capsys.readouterr().err.count("passed over: ") == 1
+    assert [log.path.name for log in mpisim.load(folder)] == ["log2.h5", "log1.h5"]
+    assert "broken.h5: not a log" in capsys.readouterr().err
+    assert len((out / "a.csv").read_text().splitlines()) == 1 + 2 * 51
+
+
+@pytest.mark.parametrize(("form", "line"), [("markdown", "| --- |"), ("latex", "\\midrule")])
+def test_the_list_has_other_forms(folder, capsys, form, line):
+    text = listed(folder, capsys, f"--{form}")
+    assert line in text and "4" in text and len(text.splitlines()) >= 5
 
 
 def test_a_folder_without_any_good_log_is_a_mistake(tmp_path, capsys):

@@ -126,13 +126,14 @@ def test_the_k_largest_in_the_same_order():
 
 
 def test_norms_beyond_the_range_of_squares():
-    from mpisim.compressors.norms import max_norms, two_norms
+    from mpisim.compressors.norms import block_norms
     from mpisim.core.numerics import tensors
 
     v = np.array([[1e-200, 1e-201], [1e200, 3e200], [0, 0], [np.nan, 1], [np.inf, 1], [3, 4]])
-    for kernel, own in ((two_norms, tensors.two_norms), (max_norms, tensors.max_norms)):
-        found = own(torch.from_numpy(v), np.array([0, 2]))[:, 0].numpy()
-        assert np.allclose(found, kernel(v), rtol=1e-14, atol=0, equal_nan=True)
+    starts = np.array([0, 2])
+    for euclidean, norms in ((True, tensors.two_norms), (False, tensors.max_norms)):
+        there, here = norms(torch.from_numpy(v), starts), block_norms(v, starts, euclidean)
+        assert np.allclose(there.numpy(), here, rtol=1e-14, atol=0, equal_nan=True)
 
 
 def test_a_compressor_of_a_plugin_may_know_numpy_only():

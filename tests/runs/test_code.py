@@ -126,7 +126,7 @@ def test_an_edit_shows_in_its_module_only(tmp_path, monkeypatch):
 PLUGIN = """
 from {helper} import scale
 from mpisim import Compressor, compressor
-from mpisim.compressors.identity import Identity
+from mpisim.compressors.base import Identity
 
 @compressor("{name}")
 class Mine(Identity):

@@ -24,7 +24,7 @@ from tests.resumes import differences
 PLUGIN = """
 import numpy as np
 from mpisim import Compressor, compressor
-from mpisim.compressors.identity import Identity
+from mpisim.compressors.base import Identity
 
 FACTOR = {factor}
 

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from mpisim.compressors import make
-from mpisim.compressors.groups import labels
+from mpisim.compressors.permutation import labels
 from mpisim.problems.quadratic import Quadratic
 from mpisim.theory import stepsizes
 from mpisim.theory.compression import Groups
-from mpisim.theory.groups import group_constants
-from mpisim.theory.setting import setting_of
+from mpisim.theory.setting import group_constants, setting_of
 from mpisim.theory.smoothness import constants, matrices
 from mpisim.wire.base import Precision
 from tests.problems.support import LocalStar, attach, make_rows

@@ -94,7 +94,7 @@ def _high(word: torch.Tensor) -> torch.Tensor:
 
 
 def levels(row: torch.Tensor, s: torch.Tensor | float, norms, starts, words) -> torch.Tensor:
-    """`mpisim.compressors.block_quant.round_steps` of one worker, (d,), float64.
+    """`mpisim.compressors.quantization.round_steps` of one worker, (d,), float64.
 
     norms : a float for each block of coordinates, starts[b] to starts[b+1] - 1; s : (d,), or one
     """

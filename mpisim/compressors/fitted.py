@@ -1,8 +1,4 @@
-"""Quantization with steps: block quantization, with equal or smoothness-aware steps.
-
-C(v)_j = |v^l| sign(v_j) k_j h_j for j in block l, with k_j = |v_j| / (|v^l| h_j) rounded at random,
-unbiased: the levels of QSGD with s = 1 / h_j, which need not be an integer.
-"""
+"""Quantization with steps for blocks of coordinates or for each, also fitted to smoothness."""
 
 from __future__ import annotations
 
@@ -10,78 +6,15 @@ from abc import abstractmethod
 from typing import Literal
 
 import numpy as np
-from numba import njit
 
-from mpisim.compressors import placed
-from mpisim.compressors.base import Compressor, compressor
-from mpisim.compressors.norms import block_max_norms, block_norms
-from mpisim.compressors.quantization import levels_or_saq, uniform
-from mpisim.compressors.worker_rows import WorkerRows, send_once
+from mpisim.compressors.base import WorkerRows, compressor
+from mpisim.compressors.quantization import Norm, Stepped, levels_or_saq
+from mpisim.core.numerics.sums import norm
 from mpisim.core.protocols import Uplink
 from mpisim.core.rng import Draw
 from mpisim.core.schema import require
 from mpisim.theory import quantization as theory
-from mpisim.theory.compression import FLOAT_BITS
-from mpisim.wire.base import Message
-from mpisim.wire.codecs import CODECS, CodecName
-from mpisim.wire.codecs.bits import round_scales
-from mpisim.wire.levels import Levels, LevelsForm
-
-Scheme = Literal["dcgd", "diana"]
-Norm = Literal["2", "inf"]
-
-
-class Stepped(Compressor):
-    """Quantization with B norms, and s_ij = 1 / h_ij levels for coordinate j of worker i.
-
-    The norms are first rounded up to wire precision, and the levels are those of the norms that
-    receivers see, as with QSGD. Messages: `mpisim.wire.levels`. Paper bits: the same with 32 bits
-    for each norm.
-
-    ``norm`` is the paper's "2", or "inf" as in the published code. Bounds of the variance are those
-    of the Euclidean norm, (10) and (14), for both. Coordinate j has at most the variance
-    h_j |v| min(h_j |v|, |v_j|), |v| being the norm in use, and |v|_inf <= |v|_2.
-    """
-
-    norm: Norm
-    codec: CodecName
-    starts: np.ndarray
-    on_device = True
-
-    @abstractmethod
-    def scales(self, draw: Draw) -> np.ndarray:
-        """s = 1 / h: levels per unit of the norm, shape (1,), (d,) or (draw.workers, d)."""
-
-    def check(self) -> None:
-        self._forms: dict[tuple[int, int], LevelsForm] = {}
-        CODECS[self.codec].check()
-
-    def form(self, draw: Draw) -> LevelsForm:
-        block = draw.first, draw.count
-        if draw.clients is None and block in self._forms:  # the same in every round
-            return self._forms[block]
-        s = self.scales(draw)
-        form = LevelsForm(self.d, draw.workers, self.precision, s, self.starts, self.codec)
-        if draw.clients is None:
-            self._forms[block] = form
-        return form
-
-    def compress(self, v: np.ndarray, draw: Draw) -> Levels:
-        form = self.form(draw)
-        if not isinstance(v, np.ndarray):
-            norms = placed.rounded_norms(v, self.starts, self.norm, self.precision.wire)
-            return placed.levels_of(form, norms, v, draw)
-        v = np.ascontiguousarray(v)
-        exact = (block_norms if self.norm == "2" else block_max_norms)(v, self.starts)
-        norms = round_scales(exact, self.precision.wire, up=True)
-        levels = np.empty(v.shape, form.dtype)
-        words = draw.words(self.d)
-        round_steps(v, norms.astype(np.float64), self.starts, form.s_by_worker, words, levels)
-        return Levels(form, norms, levels)
-
-    def paper_bits(self, message: Message) -> np.ndarray:
-        norms = self.starts.size - 1
-        return message.payload_bits - norms * (self.precision.bits - FLOAT_BITS)
+from mpisim.wire.codecs import CodecName
 
 
 class Fitted(Stepped):
@@ -91,7 +24,7 @@ class Fitted(Stepped):
     L_i = I for all workers, and nothing is sent before round 0.
     """
 
-    scheme: Scheme
+    scheme: theory.Scheme
     fixed: bool  # steps do not depend on L_i
 
     @abstractmethod
@@ -132,7 +65,7 @@ class Fitted(Stepped):
         own = range(star.first, star.first + star.m)
         steps = [self.steps_of(diagonals.one(i), n_mu) for i in own]
         rows = np.array(steps).reshape(star.m, self._common.size)
-        self.h = send_once(star, rows).map(lambda h: h.astype(np.float64))
+        self.h = WorkerRows(*star.send_once(rows)).map(lambda h: h.astype(np.float64))
         self._s = np.array([self._levels(h) for h in self.h.rows])
         self._forms.clear()
         bounds = []
@@ -235,7 +168,7 @@ class BlockQuantPlus(Blocks):
 
     blocks: int | None = None
     beta: float | None = None
-    scheme: Scheme = "diana"
+    scheme: theory.Scheme = "diana"
     steps: theory.BlockRule = "root"
     norm: Norm = "2"
     codec: CodecName = "elias"
@@ -252,21 +185,39 @@ class BlockQuantPlus(Blocks):
         return theory.block_steps(diagonal, self.starts, self._beta, n_mu, self.steps)
 
 
-@njit(cache=True, error_model="numpy")
-def round_steps(v, norms, starts, s, words, levels):
-    """levels (m, d): s_ij |v_ij| / norm_ib, rounded at random with words (m, d), with sign.
+@compressor("quant-plus", "quantization+", {"beta": "β"})
+class QuantPlus(Fitted):
+    """C(v)_j = |v| sign(v_j) k_j h_ij, k_j rounded at random: SAQ, Definition 4, Appendix E.
 
-    norms : shape (m, B); s : shape (1 or m, 1 or d). |v_ij| <= norm_ib makes |v_ij| / norm_ib <= 1
-    exactly, so no level exceeds ceil(s_ij). A norm of zero or NaN gives zeros.
+    beta : |h_i^-1|, a bound of the expected sum of levels; d / n unless given
+    scheme : "diana": steps for DIANA+ (28), "dcgd": for DCGD+ (25)
+    steps : "varying"; "fixed": one step for all coordinates, sqrt(d) / beta, which is n / sqrt(d)
+        for beta = d / n (no smoothness; only L_i^{1/2} is sent before round 0)
+    norm : "2" or "inf"
+
+    omega_i = min(sum_j h_ij^2, |h_i|), cal-L_i by (14); zeta = min(d, |h^-1|), as
+    E|C(v)|_0 <= sum_j |v_j| / (|v| h_j).
     """
-    for i in range(v.shape[0]):
-        own = s[min(i, s.shape[0] - 1)]
-        stride = int(own.size > 1)
-        for b in range(starts.size - 1):
-            norm = norms[i, b]
-            for j in range(starts[b], starts[b + 1]):
-                x = np.float64(v[i, j])
-                y = abs(x) / norm * own[j * stride] if norm > 0 else 0.0
-                low = np.floor(y)
-                level = np.int64(low) + np.int64(uniform(words[i, j]) < y - low)
-                levels[i, j] = -level if x < 0 else level
+
+    beta: float | None = None
+    scheme: theory.Scheme = "diana"
+    steps: Literal["varying", "fixed"] = "varying"
+    norm: Norm = "2"
+    codec: CodecName = "elias"
+
+    def resolve(self) -> None:
+        beta = self.d / self.n if self.beta is None else self.beta
+        require(0 < beta < np.inf, "compressor.beta", beta, "a finite number above 0")
+        self._beta, self.fixed = float(beta), self.steps == "fixed"
+        self.starts = np.array([0, self.d])
+
+    def steps_of(self, diagonal: np.ndarray, n_mu: float) -> np.ndarray:
+        if self.fixed:
+            return np.full(self.d, theory.fixed_step(self.d, self._beta))
+        return theory.varying_steps(diagonal, self._beta, n_mu)
+
+    def bound(self, diagonal: np.ndarray, h: np.ndarray) -> float:
+        return theory.cal_L_varying(diagonal, h)
+
+    def euclidean_nonzeros(self, h: np.ndarray) -> float:
+        return min(float(self.d), norm(1 / h))
