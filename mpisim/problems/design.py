@@ -159,12 +159,12 @@ class DesignMatrix:
     def gram(self, i: int, weights: np.ndarray, start: int, stop: int) -> np.ndarray:
         """Rows start to stop - 1 of sum_t weights_t a_t a_t^T over worker i, (stop - start, d)."""
         indptr, indices, data, dense = self.store
-        own = slice(self.starts[i], self.stops[i])
+        rows = slice(self.starts[i], self.stops[i])
         out = np.zeros((stop - start, self.d))
         if self.form == DENSE:
-            add_gram(dense[own].astype(np.float64), weights[own], start, out)
+            add_gram(dense[rows].astype(np.float64), weights[rows], start, out)
             return out
-        ids = np.arange(own.start, own.stop).astype(np.uint64)
+        ids = np.arange(rows.start, rows.stop).astype(np.uint64)
         row_kernels.gram_rows(ids, indptr, indices, data, weights, start, stop, out)
         return out
 
@@ -173,12 +173,12 @@ class DesignMatrix:
         indptr, indices, data, dense = self.store
         out = np.empty((self.m, self.d))
         for i, (start, stop) in enumerate(zip(self.starts, self.stops, strict=True)):
-            own = weights[start:stop]
+            of_rows = weights[start:stop]
             if self.form == DENSE:
-                out[i] = np.einsum("t,tj->j", own, dense[start:stop].astype(np.float64) ** 2)
+                out[i] = np.einsum("t,tj->j", of_rows, dense[start:stop].astype(np.float64) ** 2)
                 continue
             entries = slice(int(indptr[start]), int(indptr[stop]))
-            terms = np.repeat(own, _lengths(indptr[start : stop + 1]))
+            terms = np.repeat(of_rows, _lengths(indptr[start : stop + 1]))
             if self.form == SPARSE:
                 terms = terms * data[entries].astype(np.float64) ** 2
             out[i] = np.bincount(indices[entries], terms, self.d)
@@ -229,9 +229,9 @@ def _order(starts: np.ndarray, stops: np.ndarray, lengths: np.ndarray | None):
         starts, stops = starts[:1], stops[:1]  # see DesignMatrix.one_copy
     parts = [np.empty(0, np.int64)]
     for start, stop in zip(starts, stops, strict=True):
-        own = np.arange(stop - start)
+        visited = np.arange(stop - start)
         if lengths is not None:
-            own = own[np.lexsort((lengths[start:stop], own // row_kernels.CHUNK))]
-        parts.append(start + own)
+            visited = visited[np.lexsort((lengths[start:stop], visited // row_kernels.CHUNK))]
+        parts.append(start + visited)
     bounds = np.concatenate([[0], np.cumsum(stops - starts)])
     return np.concatenate(parts).astype(np.uint64), bounds.astype(np.int64)

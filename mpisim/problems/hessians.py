@@ -58,8 +58,8 @@ class WeightedGram:
         """The largest eigenvalue of A^T W A, or of W^1/2 A A^T W^1/2, which has the same ones."""
         count, d = int(self.design.counts[i]), self.design.d
         if min(count, d) > GRAM_LIMIT:
-            own = WeightedGram(self.design.subset(np.array([i])), np.ones(1), self.weights, 0.0)
-            return largest_eigenvalue(lambda v: own.times(v)[0], d)
+            alone = WeightedGram(self.design.subset(np.array([i])), np.ones(1), self.weights, 0.0)
+            return largest_eigenvalue(lambda v: alone.times(v)[0], d)
         if d <= count:
             gram = self.design.gram(i, self.weights, 0, d)
         else:

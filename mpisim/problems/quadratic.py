@@ -128,10 +128,10 @@ class Quadratic(ExplicitProblem, rows_of_points=True):
         self.mean_t, self.mean_b = float(every_t.mean()), float(every_b.mean())
         self.theta = extreme_eigenvalues(self.d)
         self.c = self.lambda_ - min(self.mean_t * theta for theta in self.theta)
-        self.every_t, own = every_t, slice(first, first + count)
+        self.every_t, block = every_t, slice(first, first + count)
         self._products: tuple[np.ndarray, tuple[np.ndarray, np.ndarray]] | None = None
         self._innovations: kernels.Innovations | None = None
-        self.t, self.b = every_t[own].copy(), every_b[own].copy()
+        self.t, self.b = every_t[block].copy(), every_b[block].copy()
         self.rows = np.ones(count, np.int64)
         alike = len(set(self._factors)) == 1
         self.identical = n == 1 or (alike and self.noise == self._noise_b == 0)
@@ -168,8 +168,8 @@ class Quadratic(ExplicitProblem, rows_of_points=True):
         return self.t * bend + self.c * norm - self.b * xs[:, 0]
 
     def write_gradients(self, x: np.ndarray, first: int, out: np.ndarray) -> None:
-        own = slice(first, first + len(out))
-        kernels.write_gradients(out, self.t[own], self.b[own], *self._products_at(x, own))
+        block = slice(first, first + len(out))
+        kernels.write_gradients(out, self.t[block], self.b[block], *self._products_at(x, block))
 
     def gradients_of(self, x: np.ndarray, members: np.ndarray) -> np.ndarray:
         out = np.empty((len(members), self.d), self.dtype)
@@ -179,8 +179,10 @@ class Quadratic(ExplicitProblem, rows_of_points=True):
     def subtract_gradients(
         self, x: np.ndarray, first: int, less: np.ndarray, out: np.ndarray
     ) -> None:
-        own = slice(first, first + len(out))
-        kernels.subtract_gradients(out, self.t[own], self.b[own], *self._products_at(x, own), less)
+        block = slice(first, first + len(out))
+        kernels.subtract_gradients(
+            out, self.t[block], self.b[block], *self._products_at(x, block), less
+        )
 
     def largest_differences(
         self, x: np.ndarray, less: np.ndarray, k: int

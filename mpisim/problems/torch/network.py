@@ -86,13 +86,15 @@ class Statistics:
 
     def __init__(self, model: nn.Module):
         self.layers = [m for m in model.modules() if isinstance(m, _NormBase)]
-        own = [(layer, name) for layer in self.layers for name in ("running_mean", "running_var")]
-        own = [(layer, name) for layer, name in own if getattr(layer, name) is not None]
-        old = [getattr(layer, name) for layer, name in own]
+        buffers = [
+            (layer, name) for layer in self.layers for name in ("running_mean", "running_var")
+        ]
+        buffers = [(layer, name) for layer, name in buffers if getattr(layer, name) is not None]
+        old = [getattr(layer, name) for layer, name in buffers]
         first = next(model.parameters())
         self.flat = torch.cat([t.reshape(-1) for t in old]) if old else first.new_empty(0)
         start = 0
-        for (layer, name), tensor in zip(own, old, strict=True):
+        for (layer, name), tensor in zip(buffers, old, strict=True):
             stop = start + tensor.numel()
             setattr(layer, name, self.flat[start:stop].view(tensor.shape))
             start = stop
