@@ -57,7 +57,7 @@ def _class(stem: str) -> str:
 
 def _write(path: Path, template: str, words: dict[str, str]) -> None:
     text = files(__package__).joinpath("template", f"{template}.py").read_text(encoding="utf-8")
-    text = re.sub(r"\b(NAME|FILE|LABEL|CLASS)\b", lambda found: words[found[0]], text)
+    text = re.sub(r"\b(NAME|FILE|LABEL|CLASS)\b", lambda match: words[match[0]], text)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:

@@ -129,7 +129,7 @@ def test_every_grid_is_read(scale):
             if isinstance(source, Grids):
                 assert source.folder(study.folder).parent == Path("logs")
             elif isinstance(source, Grid) and scale in source.scales:
-                folder, points = source.whole(study.folder, scale)
+                folder, points = source.all_points(study.folder, scale)
                 assert folder.parts[0] == "logs" and points
 
 

@@ -60,20 +60,20 @@ def read(folder: Path) -> list[Result]:
 
 def of_study(folder: Path) -> list[Result]:
     """The figures on record of the study in ``folder``; `InputError` without any."""
-    found = read(folder / FOLDER)
-    if not found:
+    results = read(folder / FOLDER)
+    if not results:
         how = f"`mpisim study {folder} FIGURE --record` draws a figure and puts it there"
         raise InputError(f"{folder / FOLDER}: nothing is on record; {how}")
-    return found
+    return results
 
 
 def by_scale(results: Sequence[Result]) -> dict[str, dict[str, Sequence[Claim]]]:
     """{``STUDY, SCALE``: {figure: claims}}."""
-    found: dict[str, dict[str, Sequence[Claim]]] = {}
+    scales: dict[str, dict[str, Sequence[Claim]]] = {}
     for result in sorted(results, key=lambda one: scale_order(one.provenance.scale)):
         one = result.provenance
-        found.setdefault(f"{one.study}, {one.scale}", {})[one.figure] = result.claims
-    return found
+        scales.setdefault(f"{one.study}, {one.scale}", {})[one.figure] = result.claims
+    return scales
 
 
 def scale_order(scale: str) -> tuple[bool, str]:

@@ -53,10 +53,10 @@ def find(name: str) -> tuple[Study, Figure]:
     """The figure ``STUDY-FIGURE``, in run/ of the current folder, else of the repository."""
     places = (place for place in (STUDIES, ROOT / STUDIES) if any(place.glob(f"*/{FILE}")))
     home = next(places, STUDIES)
-    known = {s.full_name(one): (s, one) for s in studies(home) for one in s.figures.values()}
-    if name not in known:
-        raise InputError(f"figure {name!r}: unknown; known: {', '.join(known)}")
-    return known[name]
+    figures = {s.full_name(one): (s, one) for s in studies(home) for one in s.figures.values()}
+    if name not in figures:
+        raise InputError(f"figure {name!r}: unknown; known: {', '.join(figures)}")
+    return figures[name]
 
 
 def _package(folder: Path) -> str:

@@ -41,12 +41,12 @@ class CLASS(mpisim.Problem):
         return np.array([np.log1p((a @ x - b) ** 2).mean() for a, b in samples])
 
     def gradients(self, x):  # (m, d)
-        whole = np.tile(np.arange(self.samples), (self.m, 1))
-        return self.batch_gradients(x, whole)
+        samples = np.tile(np.arange(self.samples), (self.m, 1))
+        return self.batch_gradients(x, samples)
 
     def batch_gradients(self, x, batch):  # batch: (m, b), numbers of samples of each worker
         out = np.empty((self.m, self.d), self.dtype)
-        for i, own in enumerate(batch):
-            a, residual = self.a[i, own], self.a[i, own] @ x - self.b[i, own]
-            out[i] = (2 * residual / (1 + residual**2)) @ a / len(own)
+        for i, rows in enumerate(batch):
+            a, residual = self.a[i, rows], self.a[i, rows] @ x - self.b[i, rows]
+            out[i] = (2 * residual / (1 + residual**2)) @ a / len(rows)
         return out

@@ -18,11 +18,11 @@ GRADIENT = Axis("grad_norm_sq", log=True)
 
 def by_method(logs: list[Log]) -> dict[str, list[Log]]:
     """{method: its runs with the best step of the grid, one for each seed}."""
-    found: dict[str, list[Log]] = {name: [] for name in COLOURS}
+    best: dict[str, list[Log]] = {name: [] for name in COLOURS}
     for steps in best_runs(logs):  # a setting: {step: runs}, the best step first
         runs = next(iter(steps.values()))
-        found[runs[0].attrs["method"]] += runs
-    return found
+        best[runs[0].attrs["method"]] += runs
+    return best
 
 
 def draw(logs: list[Log]) -> Any:
@@ -49,9 +49,9 @@ def claims(logs: list[Log]) -> Iterator[Claim]:
     """What the figure is meant to show, measured."""
     runs = by_method(logs)
     for x, unit in ((ROUNDS, "rounds"), (BITS, "bits")):
-        found = compare("the sample", runs["marina"], runs["diana"], x)
+        evidence = compare("the sample", runs["marina"], runs["diana"], x)
         text = f"MARINA needs fewer {unit} than DIANA"
-        yield state(text, "what the paper says", "where it says so", [found])
+        yield state(text, "what the paper says", "where it says so", [evidence])
 
 
 FIGURES = [
