@@ -93,7 +93,6 @@ class Grid(Source):
 
     def waiting(self, job: Job) -> float:
         """The size of all points that `complete` would run; 0 if it cannot run."""
-        from mpisim.runs.sweep.order import works_of
         from mpisim.runs.sweep.plan import plan
 
         try:
@@ -101,8 +100,7 @@ class Grid(Source):
             points = plan(folder, grid, job.comm.size, job.accept)
         except InputError:  # `complete` tells
             return 0.0
-        numbers = [number for number, point in enumerate(points) if not point.status]
-        return sum(work.size for work in works_of(points, numbers))
+        return sum(point.size for point in points if not point.status)
 
     def state(self, study: Path, scale: str, ranks: int) -> str:
         """How many of the points are done."""
