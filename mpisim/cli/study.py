@@ -180,9 +180,9 @@ def _figure(
     seconds = time.monotonic() - began
 
     def drawn() -> str:
-        found = draw(study, figure)
-        text = write_drawn(found, args.out)
-        paths = record(found, args.scale, seconds) if args.record else []
+        drawing = draw(study, figure)
+        text = write_drawn(drawing, args.out)
+        paths = record(drawing, args.scale, seconds) if args.record else []
         return "\n".join([text, *([", ".join(map(str, paths))] if paths else [])])
 
     return code, on_first(comm, drawn) if code == 0 else ""

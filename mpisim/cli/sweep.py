@@ -44,8 +44,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def _shard(text: str) -> Shard:
-    found = re.fullmatch(r"(\d+)/(\d+)", text, re.ASCII)
-    shard = Shard(int(found[1]), int(found[2])) if found else Shard(0)
+    match = re.fullmatch(r"(\d+)/(\d+)", text, re.ASCII)
+    shard = Shard(int(match[1]), int(match[2])) if match else Shard(0)
     if not 1 <= shard.part <= shard.parts:
         raise argparse.ArgumentTypeError(
             f"{text!r} is not allowed; it must be I/N with integers 1 <= I <= N"

@@ -49,7 +49,15 @@ print(*sys.modules)
 """
 UNUSED = {
     *("mpi4py.MPI", "scipy.linalg", "scipy.optimize", "scipy.sparse", "sklearn", "constriction"),
-    *("torch", "matplotlib", "pandas", "mpisim.analysis", "mpisim.runs.sweep"),
+    *(
+        "torch",
+        "matplotlib",
+        "pandas",
+        "tabulate",
+        "jinja2",
+        "mpisim.analysis",
+        "mpisim.runs.sweep",
+    ),
     *("mpisim.compressors.sign", "mpisim.problems.quadratic", "mpisim.problems.torch"),
     *("mpisim.methods.estimators.diana", "mpisim.wire.levels"),
 }
