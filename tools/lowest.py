@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SETUP = Path(__file__).resolve().parents[1] / "setup.cfg"
-REQUIREMENT = re.compile(r"^([\w-]+) >= ([\d.]+)$")
+REQUIREMENT = re.compile(r"^([\w-]+) >= ([\d.]+)(?:, < [\d.]+)?$")
 
 
 def constraints(text: str) -> Iterator[str]:
@@ -21,7 +21,7 @@ def constraints(text: str) -> Iterator[str]:
     for line in dict.fromkeys(lines):
         found = REQUIREMENT.match(line)
         if found is None:
-            raise SystemExit(f"lowest.py: {line!r} is not NAME >= VERSION")
+            raise SystemExit(f"lowest.py: {line!r} is not NAME >= VERSION[, < VERSION]")
         name, version = found.groups()
         yield f"{name}=={version}.*"
 

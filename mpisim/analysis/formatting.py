@@ -67,8 +67,7 @@ def table(
     if form == "markdown":
         return markdown(head, texts)
     if right is None:
-        numbers = (isinstance(cell, int | float) for row in rows for cell in row)
-        right = {i % len(head) for i, found in enumerate(numbers) if found}
+        right = {i for row in rows for i, cell in enumerate(row) if isinstance(cell, int | float)}
     if form == "text":
         return columns([head, *texts], right, indent="")
     text = _tabulated(texts, right, headers=head, tablefmt="latex_booktabs")

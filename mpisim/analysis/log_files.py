@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mpisim.core.errors import InputError
-from mpisim.core.files import make_folder, write_whole
+from mpisim.core.files import make_folder, write_atomic
 from mpisim.core.schema import parse_toml
 from mpisim.core.terminal import one_line, report
 from mpisim.runs.labels import flatten, varying
@@ -52,16 +52,16 @@ def readable(paths: Sequence[Path]) -> tuple[list[Log], list[InputError]]:
     A line on standard error says so of each. `InputError` where no log is left, and for a file that
     is not there.
     """
-    found = read_each(paths)
-    refused = [one for one in found if isinstance(one, InputError)]
-    for path, one in zip(paths, found, strict=True):
+    results = read_each(paths)
+    refused = [one for one in results if isinstance(one, InputError)]
+    for path, one in zip(paths, results, strict=True):
         if isinstance(one, InputError) and (len(paths) == 1 or not os.path.lexists(path)):
             raise one
     for error in refused:
         report(f"mpisim: passed over: {one_line(error)}")
     if len(refused) == len(paths):
         raise InputError(f"none of the {len(paths)} files is a log that can be read")
-    return [one for one in found if isinstance(one, Log)], refused
+    return [one for one in results if isinstance(one, Log)], refused
 
 
 def by_settings(logs: Sequence[Path]) -> list[Path]:
@@ -87,7 +87,7 @@ def write_output(path: Path, content: bytes) -> None:
     """Write a file whole, and its folder before it; `InputError` where that fails."""
     try:
         make_folder(path.parent)
-        write_whole(path, content)
+        write_atomic(path, content)
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from None
 
@@ -97,16 +97,16 @@ def _at(path: Path) -> list[Path]:
         return by_settings(_some(path, path.glob(f"*{SUFFIX}")))
     if path.exists() or not glob.has_magic(str(path)):
         return [path]
-    found = sorted(map(Path, glob.glob(str(path), recursive=True)))
-    if not found:
+    matches = sorted(map(Path, glob.glob(str(path), recursive=True)))
+    if not matches:
         raise InputError(f"{path}: no file fits this pattern")
-    return by_settings(found)
+    return by_settings(matches)
 
 
 def _some(folder: Path, logs: Iterable[Path]) -> list[Path]:
-    if not (found := sorted(logs)):
+    if not (paths := sorted(logs)):
         raise InputError(f"{folder}: holds no log (*{SUFFIX})")
-    return found
+    return paths
 
 
 def _experiment(log: Path) -> dict[str, Any]:

@@ -93,12 +93,12 @@ def groups_of(
     logs: Iterable[Log], by_ranks: bool = False, ignored: Collection[str] = IGNORED
 ) -> list[RunGroup]:
     """The groups of `group_runs` with all of their logs."""
-    found: dict[str, RunGroup] = {}
+    by_keys: dict[str, RunGroup] = {}
     for log in logs:
         keys = _keys(log, by_ranks, ignored) | _modules(log, of_mpisim=True)
         same = json.dumps(keys, sort_keys=True, default=str)
-        found.setdefault(same, RunGroup([], keys)).logs.append(log)
-    groups = list(found.values())
+        by_keys.setdefault(same, RunGroup([], keys)).logs.append(log)
+    groups = list(by_keys.values())
     _label(groups)
     return groups
 
@@ -119,8 +119,8 @@ def require_alike(
 ) -> None:
     """`InputError` with a key, none of ``ignored``, that sets one of the logs apart."""
     keys = [_keys(log, by_ranks, ignored) for log in logs]
-    for key in varying([{name: str(value) for name, value in own.items()} for own in keys]):
-        texts = [str(own.get(key, "nothing")) for own in keys]
+    for key in varying([{name: str(value) for name, value in flat.items()} for flat in keys]):
+        texts = [str(flat.get(key, "nothing")) for flat in keys]
         other = next(i for i, text in enumerate(texts) if text != texts[0])
         raise InputError(
             f"{logs[0].path} and {logs[other].path}: differ in {key}: {texts[0]} and"
@@ -149,10 +149,10 @@ def _modules(log: Log, of_mpisim: bool) -> dict[str, Any]:
     """{"module NAME": digest} of those that a run executed, mpisim's or its plugins'."""
     executed = identity.of_log(log.attrs)
     modules = {name: text for name, text in executed.items() if name.startswith("module ")}
-    return {name: text for name, text in modules.items() if _is_own(name) == of_mpisim}
+    return {name: text for name, text in modules.items() if _is_package(name) == of_mpisim}
 
 
-def _is_own(key: str) -> bool:
+def _is_package(key: str) -> bool:
     return key.partition(".")[0] == "module mpisim"
 
 
@@ -165,12 +165,12 @@ def once(logs: Iterable[Log], over: Collection[str] = ()) -> list[Log]:
 
     `InputError` names two complete ones whose rows, clocks apart, are unequal where both have one.
     """
-    found: dict[str, list[Log]] = {}
+    by_seed: dict[str, list[Log]] = {}
     for log in logs:
         flat = flatten(log.config)
         values = [_seed(log), *(flat.get(key) for key in over)]
-        found.setdefault(repr(values), []).append(log)
-    return [_longest(same) for same in found.values()]
+        by_seed.setdefault(repr(values), []).append(log)
+    return [_longest(same) for same in by_seed.values()]
 
 
 def common_title(groups: list[RunGroup]) -> str:
@@ -301,10 +301,12 @@ def _tell_code(groups: list[RunGroup]) -> None:
     """Add digests to the labels of groups that have the same experiment, on whatever ranks."""
     same: dict[str, list[RunGroup]] = {}
     for group in groups:
-        own = {k: v for k, v in group.keys.items() if k not in ON and not _is_digest(k)}
-        same.setdefault(repr(sorted(own.items())), []).append(group)
+        experiment = {k: v for k, v in group.keys.items() if k not in ON and not _is_digest(k)}
+        same.setdefault(repr(sorted(experiment.items())), []).append(group)
     for sharing in same.values():
-        code = sorted(filter(_is_digest, varying([group.keys for group in sharing])), key=_is_own)
+        code = sorted(
+            filter(_is_digest, varying([group.keys for group in sharing])), key=_is_package
+        )
         for group in sharing if code else ():
             group.variant = ", ".join(filter(None, [group.variant, _digest_text(group, code)]))
 

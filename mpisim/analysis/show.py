@@ -12,7 +12,7 @@ from typing import Any
 from mpisim.analysis import labels, remarks
 from mpisim.analysis.curves import Axis
 from mpisim.analysis.formatting import pairs
-from mpisim.analysis.results.provenance import settings, several, told
+from mpisim.analysis.results.provenance import settings, settings_of, several
 from mpisim.analysis.run_groups import RunGroup
 from mpisim.core.errors import InputError
 from mpisim.core.schema import choose
@@ -207,7 +207,7 @@ def run_list(folder: Path | None, logs: Sequence[Log]) -> tuple[list[str], list[
     for log in logs:
         with damaged(log.path):
             path = log.path if folder is None else log.path.relative_to(folder)
-            short = told(log.config)
+            short = settings_of(log.config)
             chosen = [_cell(short[name]) if name in short else None for name in varied]
             rows.append([str(path), *chosen, *_end(log)])
     return ["log", *varied, *HEAD_AFTER], rows

@@ -17,11 +17,10 @@ from mpisim.core.errors import InputError
 from mpisim.runs.experiment import Experiment
 from mpisim.runs.setup import Setup
 from mpisim.theory import permk_tables, tables
-from mpisim.theory.collective import mean
-from mpisim.theory.complexity import Case, Guarantee
 from mpisim.theory.permk_tables import LETTERS, Choice
 from mpisim.theory.setting import Condition, Setting, setting_of
-from mpisim.theory.smoothness import Constants
+from mpisim.theory.smoothness import Constants, mean
+from mpisim.theory.tables import Case, Guarantee
 
 if TYPE_CHECKING:
     from mpi4py import MPI

@@ -12,11 +12,21 @@ from mpisim.core.errors import InputError
 from mpisim.methods.method_table import Method
 from mpisim.runs.setup import Setup
 from mpisim.theory.cd_adam import Theorem64
-from mpisim.theory.collective import mean
-from mpisim.theory.complexity import Case
-from mpisim.theory.saq import Rate, theorem_1, theorem_2
-from mpisim.theory.saq_quantizers import DIANA, THEOREMS, Fit, Quantizers, T, nu, nu_1
+from mpisim.theory.saq import (
+    DIANA,
+    THEOREMS,
+    Fit,
+    Quantizers,
+    Rate,
+    T,
+    nu,
+    nu_1,
+    theorem_1,
+    theorem_2,
+)
 from mpisim.theory.setting import Setting
+from mpisim.theory.smoothness import mean
+from mpisim.theory.tables import Case
 
 QUANTIZERS = {3: "block quant+", 4: "block quant+", 5: "quant+", 6: "quant+"}
 

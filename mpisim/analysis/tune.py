@@ -118,34 +118,25 @@ def best(points: Iterable[Point | Path], criterion: str = DEFAULT) -> list[Tuned
     return ranked(read_experiments(list(dict.fromkeys(paths))), criterion)
 
 
-def ranked(found: Iterable[Log], criterion: str) -> list[TunedSetting]:
+def ranked(logs: Iterable[Log], criterion: str) -> list[TunedSetting]:
     """`best` of logs that are read already."""
     rule = choose(CRITERIA, criterion, "criterion")
-    groups: dict[str, list[Log]] = {}
-    for log in found:
+    settings: dict[str, list[Log]] = {}
+    for log in logs:
         with damaged(log.path):
-            groups.setdefault(repr(_setting(log)), []).append(log)
-    settings = differences([_setting(logs[0]) for logs in groups.values()])
+            settings.setdefault(repr(_setting(log)), []).append(log)
+    firsts = [runs[0] for runs in settings.values()]
+    groups = groups_of(firsts, ignored={*IGNORED, *FREE})
+    labels = {log.path: group.label for group in groups for log in group.logs}
     tuned = []
-    for logs, own in zip(groups.values(), settings, strict=True):
-        with damaged(logs[0].path):
-            _require_comparable(logs[0], rule)
-            require_alike(logs, ignored=FREE)  # plugins and data
-            tuned.append(_tune(logs, own, rule))
-    return _labelled(tuned, [logs[0] for logs in groups.values()])
-
-
-def _labelled(tuned: list[TunedSetting], logs: list[Log]) -> list[TunedSetting]:
-    """The settings with labels; ``logs``: one of each."""
-    found: dict[Path, str] = {}
-    for group in groups_of(logs, ignored={*IGNORED, *FREE}):
-        found |= {log.path: group.label for log in group.logs}
-    labelled = []
-    for one, log in zip(tuned, logs, strict=True):
-        parts = found.get(log.path, one.name), one.settings.get("condition", "")
-        text = ", ".join(filter(None, parts))
-        labelled.append(dataclasses.replace(one, label=text or one.name))
-    return labelled
+    for runs, keys in zip(
+        settings.values(), differences([_setting(log) for log in firsts]), strict=True
+    ):
+        with damaged(runs[0].path):
+            _require_comparable(runs[0], rule)
+            require_alike(runs, ignored=FREE)  # plugins and data
+            tuned.append(_tune(runs, keys, rule, labels[runs[0].path]))
+    return tuned
 
 
 def report(points: list[Point], criterion: str, folder: Path) -> str:
@@ -188,7 +179,7 @@ def _step(log: Log) -> tuple[bool, float]:
     return (True, float(step["theory"])) if isinstance(step, dict) else (False, float(step))
 
 
-def _tune(logs: list[Log], settings: dict[str, Any], rule: Criterion) -> TunedSetting:
+def _tune(logs: list[Log], settings: dict[str, Any], rule: Criterion, label: str) -> TunedSetting:
     seeds = {log.config["run"]["seed"] for log in logs}
     steps: dict[float, list[Log]] = {}
     for log in logs:
@@ -199,7 +190,8 @@ def _tune(logs: list[Log], settings: dict[str, Any], rule: Criterion) -> TunedSe
     edge = len(candidates) > 1 and chosen in (candidates[0], candidates[-1])
     settings = {key: value for key, value in settings.items() if key != "step is"}
     name = logs[0].path.stem.rpartition("-")[0]
-    return TunedSetting(name, name, settings, _step(logs[0])[0], candidates, chosen, edge)
+    label = ", ".join(filter(None, (label, settings.get("condition", "")))) or name
+    return TunedSetting(name, label, settings, _step(logs[0])[0], candidates, chosen, edge)
 
 
 def _candidate(step: float, logs: list[Log], seeds: set[int], rule: Criterion) -> Candidate:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from mpisim.cli.parser import require_mpi
+from mpisim.cli.parser import arguments, require_mpi
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -12,9 +12,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "Check what plugins register: compressors by their constants and messages, problems by"
         " their gradients, and all in small runs, in two parts and on three ranks."
     )
-    parser.add_argument(
-        "plugins", metavar="MODULE|FILE.py", nargs="+", help="a plugin, as for --plugin"
-    )
+    arguments(parser, {"plugins MODULE|FILE.py ...": "a plugin, as for --plugin"})
     parser.set_defaults(command=check_command)
 
 
@@ -27,12 +25,12 @@ def check_command(args: argparse.Namespace, argv: list[str]) -> int:
         from mpisim.testing import check
         from mpisim.testing.moments import DRAWS, ERROR_RATE
 
-        found = check(args.plugins, comm, lambda one: print(one, flush=True))
-        failed = sum(one.failed for one in found)
-        skipped = sum(one.status == "not checked" for one in found)
+        outcomes = check(args.plugins, comm, lambda one: print(one, flush=True))
+        failed = sum(one.failed for one in outcomes)
+        skipped = sum(one.status == "not checked" for one in outcomes)
         if comm.rank == 0:
-            print(f"{len(found)} checks: {failed} failed, {skipped} not applicable")
-            if any(one.subject.startswith("compressor ") for one in found):
+            print(f"{len(outcomes)} checks: {failed} failed, {skipped} not applicable")
+            if any(one.subject.startswith("compressor ") for one in outcomes):
                 rate = f"a right compressor fails in {ERROR_RATE:g} of all cases"
                 print(f"omega, alpha, zeta: by {DRAWS} draws; {rate}")
         return int(comm.bcast(failed) > 0)

@@ -46,12 +46,12 @@ def list_text() -> str:
 
 
 def _where(dataset: Dataset) -> str:
-    found = [path for file in dataset.files if (path := find_file(dataset, file)) is not None]
-    if not found:
+    paths = [path for file in dataset.files if (path := find_file(dataset, file)) is not None]
+    if not paths:
         return "not here"
-    if len(found) < len(dataset.files):
-        return f"{len(found)} of {len(dataset.files)} files in {found[0].parent}"
-    return str(found[0]) if len(found) == 1 else f"{found[0].parent} ({len(found)} files)"
+    if len(paths) < len(dataset.files):
+        return f"{len(paths)} of {len(dataset.files)} files in {paths[0].parent}"
+    return str(paths[0]) if len(paths) == 1 else f"{paths[0].parent} ({len(paths)} files)"
 
 
 def info_text(name: str) -> str:

@@ -105,8 +105,8 @@ def _parser(argv: list[str]) -> Parser:
     """The parser, with the arguments of the sub-command in ``argv`` only."""
     command = [word for word in argv if not word.startswith("-")][:1]
     if command == argv[:1] and not COMMANDS.keys() >= set(command):
-        known = f"{suggestion(command[0], COMMANDS)}known: {', '.join(COMMANDS)}"
-        raise InputError(f"unknown command {command[0]!r}; {known}")
+        hint = f"{suggestion(command[0], COMMANDS)}known: {', '.join(COMMANDS)}"
+        raise InputError(f"unknown command {command[0]!r}; {hint}")
     return _with_arguments(command)
 
 

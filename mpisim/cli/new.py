@@ -6,6 +6,8 @@ import argparse
 import shlex
 from pathlib import Path
 
+from mpisim.cli.parser import arguments
+
 # Each kind of plugin: its help, and what an experiment with it has.
 PLUGINS = {
     "compressor": ("a compressor", "compressor.name={} --set compressor.k=10"),
@@ -17,21 +19,16 @@ PLUGINS = {
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `mpisim new`."""
     kinds = parser.add_subparsers(required=True, metavar="KIND")
+    forms = {
+        "name NAME": "its name in experiments, and of the file NAME.py",
+        "--folder FOLDER": "write the file and its test here (default: .)",
+    }
     for kind, (text, _) in PLUGINS.items():
         plugin = kinds.add_parser(kind, help=f"{text}: a file that runs, and its test")
-        plugin.add_argument(
-            "name", metavar="NAME", help="its name in experiments, and of the file NAME.py"
-        )
-        plugin.add_argument(
-            "--folder",
-            metavar="FOLDER",
-            type=Path,
-            default=Path(),
-            help="write the file and its test here (default: .)",
-        )
+        arguments(plugin, forms, folder={"default": Path()})
         plugin.set_defaults(command=new_plugin, kind=kind)
     study = kinds.add_parser("study", help="a folder with a grid of runs, a figure and its claims")
-    study.add_argument("folder", metavar="FOLDER", type=Path, help="a folder that is new or empty")
+    arguments(study, {"folder FOLDER": "a folder that is new or empty"})
     study.set_defaults(command=new_study)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from mpisim.comm.launcher import launched
 from mpisim.core.errors import InputError
@@ -24,48 +24,59 @@ class Parser(argparse.ArgumentParser):
         raise InputError(f"{message} (see {self.prog} --help)")
 
 
-def add_experiment(parser: argparse.ArgumentParser) -> None:
-    """Add FILE.toml, --set and --plugin: an experiment, with or without a file."""
-    parser.add_argument(
-        "file", metavar="FILE.toml", nargs="?", type=Path, help="the experiment file"
-    )
-    add_settings(parser, "set a key; wins over the file; repeatable")
+VALUES = {
+    **dict.fromkeys(("FILE", "FOLDER", "LOG", "FILE.toml", "LOG.h5"), Path),
+    **{"N": int, "R": int, "E": float, "WIDTH": float},
+}
+SET = "--set TABLE.KEY=VALUE ..."
+PLUGIN = {
+    "--plugin MODULE|FILE.py ...": "import your own compressors, methods, problems, ...; repeatable"
+}
+EXPERIMENT = {
+    "file [FILE.toml]": "the experiment file",
+    SET: "set a key; wins over the file; repeatable",
+} | PLUGIN
+ACCEPT = {
+    "--accept-changes": "keep and continue what other code, libraries or processors have computed"
+}
+LOGS = {"logs LOG ...": "a log, a folder of logs, or a pattern such as 'logs/*.h5'"}
+FRAMING = {"--framing": "add framing to payload bits: headers, lengths and padding"}
 
 
-def add_settings(parser: argparse.ArgumentParser, help: str) -> None:
-    """Add --set, explained by ``help``, and --plugin."""
-    parser.add_argument("--set", metavar="TABLE.KEY=VALUE", action="append", default=[], help=help)
-    add_plugin(parser)
+def arguments(
+    parser: argparse._ActionsContainer, forms: Mapping[str, str], **more: Mapping[str, Any]
+) -> None:
+    """Add arguments from their forms and helps.
 
-
-def add_accept(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--accept-changes",
-        action="store_true",
-        help="keep and continue what other code, libraries or processors have computed",
-    )
-
-
-def add_logs(parser: argparse.ArgumentParser) -> None:
-    """Add LOG, of which there may be many."""
-    parser.add_argument(
-        "logs",
-        metavar="LOG",
-        nargs="+",
-        type=Path,
-        help="a log, a folder of logs, or a pattern such as 'logs/*.h5'",
-    )
-
-
-def add_framing(parser: argparse.ArgumentParser) -> None:
-    """Add --framing."""
-    text = "add framing to payload bits: headers, lengths and padding"
-    parser.add_argument("--framing", action="store_true", default=None, help=text)
-
-
-def add_target(parser: argparse.ArgumentParser, help: str) -> None:
-    """Add --target."""
-    parser.add_argument("--target", metavar="COLUMN=LEVEL", action="append", default=[], help=help)
+    A form is an option with the names of its values (``-o --out FILE``, ``--size WIDTH HEIGHT``),
+    none for a switch, and dots where it may be repeated (``--set TABLE.KEY=VALUE ...``). Or it is a
+    positional argument: its name in Python, then ``LOG``, ``[LOG]`` for one that may be missing, or
+    ``LOG ...`` for one or more. `VALUES` has the types. ``more`` has further keywords of argparse
+    for arguments by their names in Python.
+    """
+    for form, text in forms.items():
+        words = form.split()
+        flags = [word for word in words if word.startswith("-")]
+        name, *values = (
+            words if not flags else [flags[min(len(flags), 2) - 1], *words[len(flags) :]]
+        )
+        many = values[-1:] == ["..."]
+        metavars = tuple(value.strip("[]") for value in values if value != "...")
+        how: dict[str, Any] = {"help": text}
+        if not metavars:
+            how["action"] = "store_true"
+        else:
+            how["metavar"] = metavars if len(metavars) > 1 else metavars[0]
+            how["type"] = VALUES.get(metavars[0], str)
+        if len(metavars) > 1:
+            how["nargs"] = len(metavars)
+        elif many:
+            how |= {"action": "append", "default": []} if flags else {"nargs": "+"}
+        elif values and values[0].startswith("["):
+            how["nargs"] = "?"
+        name = flags[1] if len(flags) > 1 else words[0]
+        how |= more.get(name.strip("-").replace("-", "_"), {})
+        parser.add_argument(*(flags or words[:1]), **how)
 
 
 def refuse(args: argparse.Namespace, names: Iterable[str], where: str) -> None:
@@ -76,31 +87,18 @@ def refuse(args: argparse.Namespace, names: Iterable[str], where: str) -> None:
             raise InputError(f"--{flag}: is not allowed {where}")
 
 
-def add_plugin(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--plugin",
-        metavar="MODULE|FILE.py",
-        action="append",
-        default=[],
-        help="import your own compressors, methods, problems, ...; repeatable",
-    )
-
-
 def add_spread(parser: argparse.ArgumentParser) -> None:
     """Add --ranks-per-run and --jobs: how the points of a grid are dealt to processes."""
-    parser.add_argument(
-        "--ranks-per-run",
-        metavar="R",
-        type=int,
-        default=1,
-        help="give each point R of mpirun's ranks, and run points side by side (default: 1)",
-    )
-    parser.add_argument(
-        "--jobs",
-        metavar="N|auto",
-        type=_jobs,
-        default=0,
-        help="without mpirun: run points side by side in N processes; auto: one for each core",
+    arguments(
+        parser,
+        {
+            "--ranks-per-run R": "give each point R of mpirun's ranks, and run points side by side"
+            " (default: 1)",
+            "--jobs N|auto": "without mpirun: run points side by side in N processes; auto: one for"
+            " each core",
+        },
+        ranks_per_run={"default": 1},
+        jobs={"type": _jobs, "default": 0},
     )
 
 

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from mpisim.cli.parser import add_framing, add_logs, add_target, refuse
+from mpisim.cli.parser import FRAMING, LOGS, arguments, refuse
 from mpisim.core.errors import InputError
 
 PAGE = ".html"
@@ -25,60 +25,35 @@ ABOUT = (
 )
 
 
+ARGUMENTS = {
+    **LOGS,
+    "-o --out --output FILE": "write the figure here: .png, .pdf or .svg; or a page: .html",
+    "--svg": "also write the figure as .svg",
+    "--x COLUMN": "draw over this column, seconds or bits_total (default: bits_up)",
+    "--y COLUMN": "draw this column (default: grad_norm_sq)",
+    "--network RATE,LATENCY ...": "draw over seconds modelled for a network: 100mbit,1ms; see"
+    f" docs/how-to/netlab.md; for a page repeatable (default: {', '.join(NETWORKS)})",
+    "--target COLUMN=LEVEL ...": "for a page: count costs until this, as `mpisim show` does;"
+    " repeatable (default: powers of ten of grad_norm_sq)",
+    "--breakdown": "draw bars: the seconds of a round by phase",
+    "--linear-x": "use a linear x axis",
+    "--linear-y": "use a linear y axis",
+    "--all-workers": "sum bits and gradients over workers, instead of showing them per worker",
+    **FRAMING,
+    "--xlim LOW HIGH": "limit the x axis; auto leaves a side to the data",
+    "--ylim LOW HIGH": "limit the y axis; auto leaves a side to the data",
+    "--xlabel TEXT": "label the x axis",
+    "--ylabel TEXT": "label the y axis",
+    "--title TITLE": "set the title (default: what the logs share; of a page, the folder)",
+    "--size WIDTH HEIGHT": "set the size of the page in inches (default: 6 4.2, and more if the"
+    " legend needs it)",
+}
+
+
 def add(parser: argparse.ArgumentParser) -> None:
     parser.description = ABOUT
-    add_logs(parser)
-    add = parser.add_argument
-    add(
-        "-o",
-        "--out",
-        "--output",
-        metavar="FILE",
-        type=Path,
-        required=True,
-        help="write the figure here: .png, .pdf or .svg; or a page: .html",
-    )
-    add("--svg", action="store_true", help="also write the figure as .svg")
-    add(
-        "--x",
-        metavar="COLUMN",
-        help="draw over this column, seconds or bits_total (default: bits_up)",
-    )
-    add("--y", metavar="COLUMN", help="draw this column (default: grad_norm_sq)")
-    add(
-        "--network",
-        metavar="RATE,LATENCY",
-        action="append",
-        help="draw over seconds modelled for a network: 100mbit,1ms; see docs/how-to/netlab.md; for"
-        f" a page repeatable (default: {', '.join(NETWORKS)})",
-    )
-    add_target(
-        parser,
-        "for a page: count costs until this, as `mpisim show` does; repeatable (default: powers of"
-        " ten of grad_norm_sq)",
-    )
-    add("--breakdown", action="store_true", help="draw bars: the seconds of a round by phase")
-    add("--linear-x", action="store_true", default=None, help="use a linear x axis")
-    add("--linear-y", action="store_true", default=None, help="use a linear y axis")
-    add(
-        "--all-workers",
-        action="store_true",
-        default=None,
-        help="sum bits and gradients over workers, instead of showing them per worker",
-    )
-    add_framing(parser)
-    for axis in "xy":
-        limits = f"limit the {axis} axis; auto leaves a side to the data"
-        add(f"--{axis}lim", metavar=("LOW", "HIGH"), nargs=2, type=_limit, help=limits)
-        add(f"--{axis}label", metavar="TEXT", help=f"label the {axis} axis")
-    add("--title", help="set the title (default: what the logs share; of a page, the folder)")
-    add(
-        "--size",
-        metavar=("WIDTH", "HEIGHT"),
-        nargs=2,
-        type=float,
-        help="set the size of the page in inches (default: 6 4.2, and more if the legend needs it)",
-    )
+    limit = {"type": _limit}
+    arguments(parser, ARGUMENTS, out={"required": True}, xlim=limit, ylim=limit)
     parser.set_defaults(command=plot_command)
 
 
@@ -124,18 +99,18 @@ def _curves(args: argparse.Namespace) -> Any:
     from mpisim.analysis.api import plot
     from mpisim.analysis.link_model import parse
 
-    if len(args.network or ()) > 1:
+    if len(args.network) > 1:
         raise InputError("--network: may be repeated for a page alone; a figure shows one network")
     return plot(
         args.logs,
         args.x or ("seconds" if args.network else "bits_up"),
         args.y or "grad_norm_sq",
         per_worker=not args.all_workers,
-        linear_x=args.linear_x,
-        linear_y=bool(args.linear_y),
+        linear_x=args.linear_x or None,
+        linear_y=args.linear_y,
         title=args.title,
         network=parse(args.network[0]) if args.network else None,
-        framing=bool(args.framing),
+        framing=args.framing,
         size=args.size,
         **{name: getattr(args, name) for name in OF_AXES},
     )

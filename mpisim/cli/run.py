@@ -7,7 +7,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mpisim.cli.parser import add_accept, add_experiment, command_line, on_all_ranks, prepare_mpi
+from mpisim.cli.parser import (
+    ACCEPT,
+    EXPERIMENT,
+    arguments,
+    command_line,
+    on_all_ranks,
+    prepare_mpi,
+)
 from mpisim.comm import launcher
 from mpisim.core.terminal import is_terminal
 
@@ -16,41 +23,36 @@ if TYPE_CHECKING:
     from mpisim.runs.experiment import Experiment
 
 
+ARGUMENTS = {
+    **EXPERIMENT,
+    "--workers N": "set problem.workers",
+    "--out LOG.h5": "write the log here (default: logs/NAME-HASH.h5)",
+    "--resume": "continue from the log's checkpoint, or start if there is none",
+    "--force": "overwrite an existing log; with --resume, only one that cannot be resumed",
+    **ACCEPT,
+}
+
+
 def add(parser: argparse.ArgumentParser) -> None:
-    add_experiment(parser)
-    parser.add_argument("--workers", metavar="N", type=int, help="set problem.workers")
-    parser.add_argument(
-        "--out", metavar="LOG.h5", type=Path, help="write the log here (default: logs/NAME-HASH.h5)"
-    )
-    parser.add_argument(
-        "--resume",
-        action="store_true",
-        help="continue from the log's checkpoint, or start if there is none",
-    )
-    parser.add_argument(
-        "--force",
-        action="store_true",
-        help="overwrite an existing log; with --resume, only one that cannot be resumed",
-    )
-    add_accept(parser)
+    arguments(parser, ARGUMENTS)
     parser.set_defaults(command=run_command)
 
 
 def run_command(args: argparse.Namespace, argv: list[str]) -> int:
     """Run ``mpisim run``. The first line comes before MPI starts, which takes a second."""
     prepare_mpi()
-    found = _read(args)
-    if not isinstance(found, Exception) and launcher.rank() == 0:
-        _announce(*found)
+    planned = _read(args)
+    if not isinstance(planned, Exception) and launcher.rank() == 0:
+        _announce(*planned)
 
     def body(comm) -> int:
         from mpisim.runs.loop import run
         from mpisim.runs.record import Output
         from mpisim.runs.signals import EXIT_CODES, STOPPED
 
-        if isinstance(found, Exception):
-            raise found
-        experiment, out = found
+        if isinstance(planned, Exception):
+            raise planned
+        experiment, out = planned
         flags = args.force, args.resume, args.accept_changes
         output = Output(out, *flags, command_line(argv), closing=False)
         result = run(experiment, output, comm)
@@ -89,8 +91,8 @@ def _announce(experiment: Experiment, out: Path) -> None:
 def _done(result: End, out: Path) -> str:
     row, by = result.row, result.stopped_by
     why = f" (run.stop.{by})" if by not in ("", "rounds") else ""
-    found = f"loss {row['loss']:.6g}, |grad f|^2 {row['grad_norm_sq']:.6g}"
-    return f"{result.status}: round {row['round']}{why}, {found}{_pace(result)}, log {out}"
+    values = f"loss {row['loss']:.6g}, |grad f|^2 {row['grad_norm_sq']:.6g}"
+    return f"{result.status}: round {row['round']}{why}, {values}{_pace(result)}, log {out}"
 
 
 def _pace(result: End) -> str:
@@ -99,8 +101,12 @@ def _pace(result: End) -> str:
 
     if result.before:
         return ""
-    known = result.attributes
-    seconds = known["seconds_elapsed"] - known["seconds_setup"] - known["seconds_rehearsal"]
-    rounds = result.row["round"] - int(known.get("resumed", 0))
+    attributes = result.attributes
+    seconds = (
+        attributes["seconds_elapsed"]
+        - attributes["seconds_setup"]
+        - attributes["seconds_rehearsal"]
+    )
+    rounds = result.row["round"] - int(attributes.get("resumed", 0))
     rate = f" ({rounds / seconds:.3g} rounds/s)" if rounds and seconds > 0 else ""
     return f", {duration(seconds)}{rate}"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mpisim.cli.parser import add_framing, add_logs, add_target, refuse
+from mpisim.cli.parser import FRAMING, LOGS, arguments, refuse
 from mpisim.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,31 +23,47 @@ ABOUT = (
 ROWS = (".csv", ".parquet")
 
 
+ARGUMENTS = {
+    **LOGS,
+    "--target COLUMN=LEVEL ...": "print what runs need until this is met: grad_norm_sq=1e-3, or"
+    " 'test_accuracy>=0.9'; repeatable",
+    "--network RATE,LATENCY": "with --target: model the seconds for a network, such as 100mbit,1ms;"
+    " see docs/how-to/netlab.md",
+    **FRAMING,
+    "--sort COLUMN": "sort the list by one of its columns",
+    "--reverse": "reverse the list",
+}
+FORMS = {
+    "--latex": "print LaTeX, in the style of booktabs",
+    "--markdown": "print Markdown",
+    "--csv": "print CSV, with all digits",
+}
+EXPORT = {
+    **LOGS,
+    "-o --out FILE": "write this .csv or .parquet (default for one log: its name, so ending)",
+}
+EXPORT_FORMS = {"--csv": "write CSV", "--parquet": "write Parquet; needs pyarrow or polars"}
+
+
 def add(parser: argparse.ArgumentParser) -> None:
     parser.description = ABOUT
-    add_logs(parser)
-    add_target(
-        parser,
-        "print what runs need until this is met: grad_norm_sq=1e-3, or 'test_accuracy>=0.9';"
-        " repeatable",
-    )
-    parser.add_argument(
-        "--network",
-        metavar="RATE,LATENCY",
-        help="with --target: model the seconds for a network, such as 100mbit,1ms; see"
-        " docs/how-to/netlab.md",
-    )
-    add_framing(parser)
-    parser.add_argument("--sort", metavar="COLUMN", help="sort the list by one of its columns")
-    parser.add_argument("--reverse", action="store_true", help="reverse the list")
-    forms = parser.add_mutually_exclusive_group()
-    for form, text in (
-        ("latex", "print LaTeX, in the style of booktabs"),
-        ("markdown", "print Markdown"),
-        ("csv", "print CSV, with all digits"),
-    ):
-        forms.add_argument(f"--{form}", dest="form", action="store_const", const=form, help=text)
+    arguments(parser, ARGUMENTS)
+    _add_forms(parser, FORMS)
     parser.set_defaults(command=show_command)
+
+
+def add_export(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Write a row for each logged round of each log, with log, method and seed."
+    arguments(parser, EXPORT)
+    _add_forms(parser, EXPORT_FORMS)
+    parser.set_defaults(command=export_command)
+
+
+def _add_forms(parser: argparse.ArgumentParser, forms: Mapping[str, str]) -> None:
+    group = parser.add_mutually_exclusive_group()
+    for flag, text in forms.items():
+        form = flag.strip("-")
+        group.add_argument(flag, action="store_const", dest="form", const=form, help=text)
 
 
 def show_command(args: argparse.Namespace, argv: list[str]) -> int:
@@ -64,7 +81,7 @@ def show_command(args: argparse.Namespace, argv: list[str]) -> int:
         from mpisim.analysis.show import show_text
 
         refuse(args, (*OF_LISTS, "form", "network"), "for one log")
-        print(show_text(paths[0], bool(args.framing)))
+        print(show_text(paths[0], args.framing))
         return 0
     refuse(args, ("framing", "network"), "for a list of runs")
     print(_list(args, log_files.readable(paths)[0], below))
@@ -88,23 +105,7 @@ def _costs(args: argparse.Namespace, logs: list[Log]) -> str:
 
     targets = [parse(text) for text in args.target]
     network = None if args.network is None else links(args.network)
-    return cost_table(logs, targets, args.form or "text", network, bool(args.framing))
-
-
-def add_export(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Write a row for each logged round of each log, with log, method and seed."
-    add_logs(parser)
-    forms = parser.add_mutually_exclusive_group()
-    for form, text in (("csv", "write CSV"), ("parquet", "write Parquet; needs pyarrow or polars")):
-        forms.add_argument(f"--{form}", dest="form", action="store_const", const=form, help=text)
-    parser.add_argument(
-        "-o",
-        "--out",
-        metavar="FILE",
-        type=Path,
-        help="write this .csv or .parquet (default for one log: its name, ending like this)",
-    )
-    parser.set_defaults(command=export_command)
+    return cost_table(logs, targets, args.form or "text", network, args.framing)
 
 
 def export_command(args: argparse.Namespace, argv: list[str]) -> int:

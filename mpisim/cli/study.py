@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mpisim.cli.parser import (
-    add_accept,
-    add_plugin,
+    ACCEPT,
+    PLUGIN,
     add_spread,
+    arguments,
     command_line,
     refuse,
     run_sweeps,
@@ -29,48 +30,32 @@ PICTURES = Path("figures")
 STUDIES = Path("run")
 
 
+ARGUMENTS = {
+    "folder [FOLDER]": "a study, or a folder of studies to list (default: run)",
+    "figure [FIGURE]": "run what this figure lacks, and draw it (default: list the figures)",
+    "--scale SCALE": "run at this scale: quick (default) or paper",
+    "--out FOLDER": "write picture and claims here (default: figures)",
+    "--logs FOLDER": "with --draw: read the logs here (default: the figure's folder)",
+    "--markdown": "with --claims: print tables in Markdown, with the papers' words",
+    **ACCEPT,
+    **PLUGIN,
+}
+MODES = {
+    "--record": "also write picture, claims and settings to FOLDER/results, with a page of them",
+    "--draw": "only draw FIGURE, or the figure STUDY-FIGURE of run/, from logs that are there",
+    "--claims FOLDER ...": "only print the claims in folders of pictures or of results (default:"
+    " figures)",
+    "--extras": "only print which extras of mpisim FIGURE needs",
+    "--ranks": "only print how many ranks the runs of FIGURE need, if they set run.ranks",
+}
+
+
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `mpisim study`."""
-    add = parser.add_argument
-    add(
-        "folder",
-        metavar="FOLDER",
-        nargs="?",
-        type=Path,
-        help="a study, or a folder of studies to list (default: run)",
-    )
-    add(
-        "figure",
-        metavar="FIGURE",
-        nargs="?",
-        help="run what this figure lacks, and draw it (default: list the figures)",
-    )
-    add("--scale", default="quick", help="run at this scale: quick (default) or paper")
-    out = "write picture and claims here (default: figures)"
-    add("--out", metavar="FOLDER", type=Path, default=PICTURES, help=out)
+    arguments(parser, ARGUMENTS, scale={"default": "quick"}, out={"default": PICTURES})
     modes = parser.add_mutually_exclusive_group()
-    record = "also write picture, claims and settings to FOLDER/results, with a page of them"
-    modes.add_argument("--record", action="store_true", help=record)
-    draw = "only draw FIGURE, or the figure STUDY-FIGURE of run/, from logs that are there"
-    modes.add_argument("--draw", action="store_true", help=draw)
-    modes.add_argument(
-        "--claims",
-        metavar="FOLDER",
-        nargs="*",
-        type=Path,
-        help="only print the claims in folders of pictures or of results (default: figures)",
-    )
-    extras = "only print which extras of mpisim FIGURE needs"
-    modes.add_argument("--extras", action="store_true", help=extras)
-    ranks = "only print how many ranks the runs of FIGURE need, if they set run.ranks"
-    modes.add_argument("--ranks", action="store_true", help=ranks)
-    logs = "with --draw: read the logs here (default: the figure's folder)"
-    add("--logs", metavar="FOLDER", type=Path, help=logs)
-    words = "with --claims: print tables in Markdown, with the papers' words"
-    add("--markdown", action="store_true", help=words)
+    arguments(modes, MODES, claims={"action": "store", "nargs": "*", "default": None})
     add_spread(parser)
-    add_accept(parser)
-    add_plugin(parser)
     parser.set_defaults(command=study_command)
 
 
@@ -195,9 +180,9 @@ def _figure(
     seconds = time.monotonic() - began
 
     def drawn() -> str:
-        found = draw(study, figure)
-        text = write_drawn(found, args.out)
-        paths = record(found, args.scale, seconds) if args.record else []
+        drawing = draw(study, figure)
+        text = write_drawn(drawing, args.out)
+        paths = record(drawing, args.scale, seconds) if args.record else []
         return "\n".join([text, *([", ".join(map(str, paths))] if paths else [])])
 
     return code, on_first(comm, drawn) if code == 0 else ""

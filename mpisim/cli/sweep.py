@@ -7,9 +7,11 @@ import re
 from pathlib import Path
 
 from mpisim.cli.parser import (
-    add_accept,
-    add_settings,
+    ACCEPT,
+    PLUGIN,
+    SET,
     add_spread,
+    arguments,
     command_line,
     run_sweeps,
     spread_of,
@@ -17,40 +19,38 @@ from mpisim.cli.parser import (
 from mpisim.core.terminal import report
 from mpisim.runs.sweep.points import Point, Shard, exit_code
 
+GRID = {
+    "file FILE.toml": "the experiment file, with a table [sweep]",
+    SET: "set a key at every point; sweep.TABLE.KEY=[...] changes the grid",
+    **PLUGIN,
+    "--out FOLDER": "write the logs here (default: sweep.folder)",
+    **ACCEPT,
+}
+SHARD = {
+    "--shard I/N": "run only every N-th point, from the I-th on, as for the tasks of a Slurm array"
+}
+TUNE = {
+    "--multiples M,M,...": "try these multiples of the theory step, such as 0.5,1,2 (default: the"
+    " file's grid)",
+    "--criterion RULE": "pick the best step by this rule (default: %(default)s); see"
+    " docs/how-to/sweeps.md",
+}
+
 
 def add(parser: argparse.ArgumentParser) -> None:
-    add_grid(parser)
-    parser.add_argument(
-        "--shard",
-        metavar="I/N",
-        type=_shard,
-        default=Shard(),
-        help="run only every N-th point, from the I-th on, as for the tasks of a Slurm array",
-    )
+    arguments(parser, GRID | SHARD, shard={"type": _shard, "default": Shard()})
+    add_spread(parser)
     parser.set_defaults(command=sweep_command)
 
 
 def _shard(text: str) -> Shard:
-    found = re.fullmatch(r"(\d+)/(\d+)", text, re.ASCII)
-    shard = Shard(int(found[1]), int(found[2])) if found else Shard(0)
+    match = re.fullmatch(r"(\d+)/(\d+)", text, re.ASCII)
+    shard = Shard(int(match[1]), int(match[2])) if match else Shard(0)
     if not 1 <= shard.part <= shard.parts:
         raise argparse.ArgumentTypeError(
             f"{text!r} is not allowed; it must be I/N with integers 1 <= I <= N"
         )
     return shard
-
-
-def add_grid(parser: argparse.ArgumentParser) -> None:
-    """Add what `mpisim sweep` and `mpisim tune` share."""
-    parser.add_argument(
-        "file", metavar="FILE.toml", type=Path, help="the experiment file, with a table [sweep]"
-    )
-    add_settings(parser, "set a key at every point; sweep.TABLE.KEY=[...] changes the grid")
-    parser.add_argument(
-        "--out", metavar="FOLDER", type=Path, help="write the logs here (default: sweep.folder)"
-    )
-    add_spread(parser)
-    add_accept(parser)
 
 
 def sweep_command(args: argparse.Namespace, argv: list[str]) -> int:
@@ -80,18 +80,9 @@ def run_grid(args: argparse.Namespace, argv: list[str], comm) -> tuple[Path, lis
 def add_tune(parser: argparse.ArgumentParser) -> None:
     from mpisim.analysis.tune import CRITERIA, DEFAULT
 
-    add_grid(parser)
-    parser.add_argument(
-        "--multiples",
-        metavar="M,M,...",
-        help="try these multiples of the theory step, such as 0.5,1,2 (default: the file's grid)",
-    )
-    parser.add_argument(
-        "--criterion",
-        choices=CRITERIA,
-        default=DEFAULT,
-        help="pick the best step by this rule (default: %(default)s); see docs/how-to/sweeps.md",
-    )
+    rules = {"choices": CRITERIA, "default": DEFAULT, "metavar": None}
+    arguments(parser, GRID | TUNE, criterion=rules)
+    add_spread(parser)
     parser.set_defaults(command=tune_command)
 
 

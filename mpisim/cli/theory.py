@@ -5,19 +5,17 @@ from __future__ import annotations
 import argparse
 from math import inf
 
-from mpisim.cli.parser import add_experiment, on_all_ranks
+from mpisim.cli.parser import EXPERIMENT, arguments, on_all_ranks
 from mpisim.core.schema import require
+
+ARGUMENTS = {
+    **EXPERIMENT,
+    "--epsilon E": "count until E|grad f|^2 <= E^2; under PL, until E f - f* <= E (default: 0.01)",
+}
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    add_experiment(parser)
-    parser.add_argument(
-        "--epsilon",
-        metavar="E",
-        type=float,
-        default=1e-2,
-        help="count until E|grad f|^2 <= E^2; under PL, until E f - f* <= E (default: 0.01)",
-    )
+    arguments(parser, ARGUMENTS, epsilon={"default": 1e-2})
     parser.set_defaults(command=theory_command)
 
 

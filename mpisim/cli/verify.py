@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mpisim.cli.parser import add_plugin, on_all_ranks
+from mpisim.cli.parser import PLUGIN, arguments, on_all_ranks
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import Log, damaged, read
 
@@ -14,15 +13,16 @@ if TYPE_CHECKING:
     from mpisim.runs.experiment import Experiment
 
 
+ARGUMENTS = {
+    "log LOG": "a log",
+    "--rerun": "also repeat the run, with or without mpirun",
+    **PLUGIN,
+    "--load-plugins": "import the plugins that the log names",
+}
+
+
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("log", metavar="LOG", type=Path, help="a log")
-    parser.add_argument(
-        "--rerun", action="store_true", help="also repeat the run, with or without mpirun"
-    )
-    add_plugin(parser)
-    parser.add_argument(
-        "--load-plugins", action="store_true", help="import the plugins that the log names"
-    )
+    arguments(parser, ARGUMENTS)
     parser.set_defaults(command=verify_command)
 
 

@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import perf_counter
 
-from numba.core import event
+from mpisim.core.numerics.kernel_cache import around_compiler
 
 PHASES = ("compute", "compress", "encode", "communicate", "decode", "server", "optimizer", "other")
 COMPUTE, COMPRESS, ENCODE, COMMUNICATE, DECODE, SERVER, OPTIMIZER, OTHER = range(8)
 PARALLEL = (COMPUTE, COMPRESS, ENCODE)  # the phases in which all ranks work at the same time
 EVALUATE = 8  # f and its gradient for the log: timed separately and left out, as in the papers
 COMPILE = 9  # loading or compiling a kernel: left out
-COMPILER = "numba:compiler_lock"  # held while a kernel is compiled, or loaded from the disk
 
 
 class Clock:
@@ -89,27 +88,6 @@ class SlowestPath:
             self.seconds[phase] += seconds
 
 
-class _Pause(event.Listener):
-    """Stops the phase in progress while the compiler works; its locks are nested."""
-
-    def __init__(self, clock: Clock):
-        self.clock, self.depth, self.phase = clock, 0, clock.phase
-
-    def on_start(self, event: event.Event) -> None:
-        self.depth += 1
-        if self.depth == 1:
-            self.phase = self.clock.phase
-            self.clock.to(COMPILE)
-
-    def on_end(self, event: event.Event) -> None:
-        self.depth -= 1
-        if self.depth == 0:
-            before = self.clock.seconds[COMPILE]
-            self.clock.to(self.phase)
-            if self.phase in PARALLEL:
-                self.clock.delayed += self.clock.seconds[COMPILE] - before
-
-
 @contextmanager
 def uncharged(clock: Clock) -> Iterator[None]:
     """Charge compiling and loading of kernels to no phase of ``clock``.
@@ -117,9 +95,18 @@ def uncharged(clock: Clock) -> Iterator[None]:
     Rounds are rehearsed, so that kernels are there before the clock starts. A branch that a round
     takes late, because of its data, may still need another kernel.
     """
-    pause = _Pause(clock)
-    event.register(COMPILER, pause)
-    try:
+    interrupted = clock.phase
+
+    def start() -> None:
+        nonlocal interrupted
+        interrupted = clock.phase
+        clock.to(COMPILE)
+
+    def stop() -> None:
+        before = clock.seconds[COMPILE]
+        clock.to(interrupted)
+        if interrupted in PARALLEL:
+            clock.delayed += clock.seconds[COMPILE] - before
+
+    with around_compiler(start, stop):
         yield
-    finally:
-        event.unregister(COMPILER, pause)

@@ -11,7 +11,7 @@ import numpy as np
 
 from mpisim.core.errors import InputError
 from mpisim.core.protocols import Objective, Uplink
-from mpisim.core.registry import Registry, named, unfrozen
+from mpisim.core.registry import Registry, Spec, named
 from mpisim.core.rng import Draw
 from mpisim.theory.compression import FLOAT_BITS, CompressorConstants
 from mpisim.wire.base import Form, Message, Precision, same
@@ -37,7 +37,7 @@ def compressor(name: str, label: str = "", letters: Mapping[str, str] | None = N
     return register
 
 
-class Compressor(CompressorConstants, ABC):
+class Compressor(Spec, CompressorConstants, ABC):
     """A map C: R^d -> R^d applied to each worker's vector, and the message that carries it.
 
     Subclasses are dataclasses whose fields are the keys of the ``[compressor]`` table. `bind` makes
@@ -68,7 +68,7 @@ class Compressor(CompressorConstants, ABC):
 
         Raises `InputError` if a parameter does not fit (K > d, say).
         """
-        bound = unfrozen(self)
+        bound = self.thawed()
         vars(bound)["_sealed"] = False
         bound.d, bound.n, bound.precision = d, n, precision
         bound.check()
@@ -93,7 +93,7 @@ class Compressor(CompressorConstants, ABC):
             where = f"{type(self).__module__}.{type(self).__qualname__}"
             why = "is set in a run, but a compressor has no state: no checkpoint would hold it"
             raise InputError(f"{where}: its attribute {name!r} {why}")
-        object.__setattr__(self, name, value)
+        super().__setattr__(name, value)
 
     def bind_inner(self, key: str, d: int | None = None) -> Compressor:
         """The compressor under ``key``, bound to dimension ``d``, its own unless given.

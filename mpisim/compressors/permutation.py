@@ -180,12 +180,12 @@ class PermK(Permuted):
     @property
     def A(self) -> float:
         groups = self.by_group
-        return groups.whole_A if groups else input_variance(self.n, int(self.copied[0]))
+        return groups.joint_A if groups else input_variance(self.n, int(self.copied[0]))
 
     @property
     def B(self) -> float:
         groups = self.by_group
-        return groups.whole_B if groups else self.A
+        return groups.joint_B if groups else self.A
 
     @property
     def density(self) -> float:

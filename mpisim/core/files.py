@@ -39,7 +39,7 @@ def image(build: Callable[[h5py.File], None], oldest: str = "earliest") -> bytes
     return memory.getvalue()
 
 
-def write_whole(
+def write_atomic(
     path: Path,
     content: bytes | Iterable[bytes],
     keep: Path | None = None,
@@ -54,17 +54,17 @@ def write_whole(
     next call that needs this name removes. With ``shared``, other processes may write the same
     file at the same time, so each uses its own temporary name.
     """
-    os.close(create_whole(path, content, keep, shared))
+    os.close(create_atomic(path, content, keep, shared))
 
 
-def create_whole(
+def create_atomic(
     path: Path,
     content: bytes | Iterable[bytes],
     keep: Path | None = None,
     shared: bool = False,
     require: Callable[[], None] = lambda: None,
 ) -> int:
-    """`write_whole`; returns the file's descriptor, for reading and writing.
+    """`write_atomic`; returns the file's descriptor, for reading and writing.
 
     require : called before the file gets its name, which it does not get if that raises
     """
@@ -125,7 +125,7 @@ def try_write(path: Path, content: bytes) -> bool:
     """Write a file that several processes may write, of a cache; False if it cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, content, shared=True)
+        write_atomic(path, content, shared=True)
     except OSError:
         return False
     return True
@@ -181,9 +181,9 @@ def write_json(path: Path, content: Any) -> None:
         return value.tolist() if isinstance(value, np.generic | np.ndarray) else str(value)
 
     text = json.dumps(content, indent=1, default=encode) + "\n"
-    text = NUMBERS.sub(lambda found: f"[{' '.join(found[1].split())}]", text)
+    text = NUMBERS.sub(lambda match: f"[{' '.join(match[1].split())}]", text)
     try:
-        write_whole(path, text.encode())
+        write_atomic(path, text.encode())
     except OSError as error:
         raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
 
@@ -196,7 +196,8 @@ class FileLock:
     """Holds ``path``, a file of its own, locked in a ``with`` statement.
 
     The system releases the lock when the process dies. The file is removed at the end; one that a
-    killed process left is used again. Where the file system has no locks, nothing is locked.
+    killed process left is used again. Where the file system has no locks, nothing is locked. A link
+    is not followed, as the file that it leads to would be overwritten.
     Raises `Locked` where another process holds it, and `OSError` where it cannot be written.
     """
 
@@ -205,7 +206,8 @@ class FileLock:
 
     def __enter__(self) -> FileLock:
         while True:
-            self._descriptor = os.open(self.path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o666)
+            flags = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
+            self._descriptor = os.open(self.path, flags, 0o666)
             try:
                 self._lock()
                 # the holder may have removed the file just before it released the lock

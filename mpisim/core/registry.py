@@ -1,7 +1,6 @@
-"""Things by name, and how the objects built from an experiment's tables are frozen.
+"""Things by name, and the frozen objects that an experiment's tables are made into.
 
-A table becomes a `frozen` object, a spec. `bind` and `load` work on an `unfrozen` copy, which holds
-what was resolved, so a spec can be used any number of times.
+A table becomes a `Spec`. `bind` and `load` work on a copy, which holds what was resolved.
 """
 
 from __future__ import annotations
@@ -9,9 +8,8 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from functools import cache
 from importlib import import_module
-from typing import Any, NoReturn, TypeVar
+from typing import Any, Self, TypeVar
 
 from mpisim.core import packages
 from mpisim.core.errors import InputError
@@ -32,11 +30,11 @@ class Names(MutableMapping[str, T]):
     def __init__(
         self,
         kind: str,
-        own: Mapping[str, T] | None = None,
+        objects: Mapping[str, T] | None = None,
         aliases: Mapping[str, str] | None = None,
     ) -> None:
         self.kind = kind
-        self._found: dict[str, T] = dict(own or {})
+        self._objects: dict[str, T] = dict(objects or {})
         self._aliases = dict(aliases or {})
         self._owners: dict[str, str] = {}  # of names that are not mpisim's
 
@@ -51,29 +49,29 @@ class Names(MutableMapping[str, T]):
 
     def loaded(self) -> dict[str, T]:
         """What is registered so far, by name."""
-        return dict(self._found)
+        return dict(self._objects)
 
     def here(self, name: object) -> bool:
         """Whether the name is known, without the plugins of installed packages."""
-        return name in self._aliases or name in self._found
+        return name in self._aliases or name in self._objects
 
     def __getitem__(self, name: str) -> T:
         if not self.here(name):
             packages.load()
-        return self._found[self.canonical(name)]
+        return self._objects[self.canonical(name)]
 
     def __setitem__(self, name: str, value: T) -> None:
-        if not _ours(value):
+        if not _is_builtin(value):
             package = packages.loading()
             if package and self.here(name):
                 owner = self._owners.get(name, "mpisim")
                 raise InputError(f"{self.kind} {name!r} is taken by {owner}; rename it")
             self._owners[name] = package or "another plugin"
         self._aliases.pop(name, None)
-        self._found[name] = value
+        self._objects[name] = value
 
     def __delitem__(self, name: str) -> None:
-        del self._found[name]
+        del self._objects[name]
 
     def __contains__(self, name: object) -> bool:
         if not self.here(name) and isinstance(name, str):
@@ -89,7 +87,7 @@ class Names(MutableMapping[str, T]):
         return len(self._names())
 
     def _names(self) -> Mapping[str, object]:
-        return self._found
+        return self._objects
 
 
 class Registry(Names[type[T]]):
@@ -108,15 +106,15 @@ class Registry(Names[type[T]]):
         return name in self._modules or super().here(name)
 
     def __getitem__(self, name: str) -> type[T]:
-        own = self._modules.get(self.canonical(name))
-        if own is not None:
-            import_module(own)
+        module = self._modules.get(self.canonical(name))
+        if module is not None:
+            import_module(module)
         return super().__getitem__(name)
 
     def __setitem__(self, name: str, cls: type[T]) -> None:
-        own = self._modules.get(name)
-        if own is not None and cls.__module__ != own:
-            import_module(own)  # a plugin's class replaces ours, which must not come later
+        module = self._modules.get(name)
+        if module is not None and cls.__module__ != module:
+            import_module(module)  # a plugin's class replaces ours, which must not come later
         super().__setitem__(name, cls)
 
     def __delitem__(self, name: str) -> None:
@@ -124,10 +122,10 @@ class Registry(Names[type[T]]):
         self._modules.pop(name, None)
 
     def _names(self) -> Mapping[str, object]:
-        return {**self._modules, **self._found}
+        return {**self._modules, **self._objects}
 
 
-def _ours(value: object) -> bool:
+def _is_builtin(value: object) -> bool:
     """Whether mpisim's own modules register this, as they are imported."""
     return isinstance(value, type) and value.__module__.partition(".")[0] == "mpisim"
 
@@ -144,29 +142,23 @@ def named(kinds: MutableMapping[str, Any], name: str) -> Callable[[type[T]], typ
     return register
 
 
-def frozen(made: T) -> T:
-    """Freeze ``made`` in place: its attributes can no longer be set."""
-    kind: Any = type(made)
-    object.__setattr__(made, "__class__", _frozen_class(kind))
-    return made
+class Spec:
+    """What a table was made into. It is frozen, so that it can be used any number of times."""
 
+    _frozen = False
 
-def unfrozen(spec: T) -> T:
-    """A shallow copy whose attributes can be set."""
-    made, kind = copy.copy(spec), type(spec)
-    if kind.__setattr__ is _refuse:
-        object.__setattr__(made, "__class__", kind.__base__)
-    return made
+    def freeze(self) -> None:
+        """From now on, setting an attribute raises `dataclasses.FrozenInstanceError`."""
+        vars(self)["_frozen"] = True
 
+    def thawed(self) -> Self:
+        """A shallow copy whose attributes can be set, for `bind` and `load`."""
+        made = copy.copy(self)
+        vars(made).pop("_frozen", None)
+        return made
 
-def _refuse(self: object, name: str, value: object = None) -> NoReturn:
-    raise dataclasses.FrozenInstanceError(
-        f"{type(self).__name__}.{name} is frozen; bind makes a copy"
-    )
-
-
-@cache
-def _frozen_class(cls: type) -> type:
-    """A subclass of ``cls`` that refuses to set attributes and otherwise looks like it."""
-    same = {name: getattr(cls, name) for name in ("__module__", "__qualname__", "__doc__")}
-    return type(cls.__name__, (cls,), same | {"__setattr__": _refuse, "__delattr__": _refuse})
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self._frozen:
+            why = f"{type(self).__name__}.{name} is frozen; bind makes a copy"
+            raise dataclasses.FrozenInstanceError(why)
+        object.__setattr__(self, name, value)

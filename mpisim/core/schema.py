@@ -8,6 +8,7 @@ Supported annotations: bool, int, float, str, Literal[...], list[...], dict, Non
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 import tomllib
 import types
@@ -16,24 +17,26 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from mpisim.core.errors import InputError, suggestion
-from mpisim.core.registry import frozen
+from mpisim.core.registry import Spec
 
 T = TypeVar("T")
+_hints = functools.cache(typing.get_type_hints)
 
 
 def choose(kinds: Mapping[str, T], name: object, where: str) -> T:
     """The entry of ``kinds`` called ``name``, or `InputError`."""
     if not isinstance(name, str) or name not in kinds:
-        known = ", ".join(sorted(kinds))
+        allowed = ", ".join(sorted(kinds))
         if name is None:
-            raise InputError(f"{where}: missing; known: {known}")
-        raise InputError(f"{where}: unknown name {name!r}; {suggestion(name, kinds)}known: {known}")
+            raise InputError(f"{where}: missing; known: {allowed}")
+        hint = suggestion(name, kinds)
+        raise InputError(f"{where}: unknown name {name!r}; {hint}known: {allowed}")
     return kinds[name]
 
 
 def build(cls: type[T], table: Mapping[str, Any], where: str) -> T:
     """A frozen instance of the dataclass ``cls`` from a table that errors call ``where``."""
-    hints = typing.get_type_hints(cls)
+    hints = _hints(cls)  # type: ignore[arg-type]
     fields = {f.name.rstrip("_"): f for f in dataclasses.fields(cls) if f.init}  # type: ignore[arg-type]
     values = {}
     for key, value in table.items():
@@ -47,7 +50,10 @@ def build(cls: type[T], table: Mapping[str, Any], where: str) -> T:
         defaults = field.default, field.default_factory
         if defaults == (dataclasses.MISSING, dataclasses.MISSING) and field.name not in values:
             raise InputError(f"{where}.{key}: missing; it must be {describe(hints[field.name])}")
-    return frozen(cls(**values))
+    made = cls(**values)
+    if isinstance(made, Spec):  # what has no `bind` is a frozen dataclass
+        made.freeze()
+    return made
 
 
 def check_type(value: Any, hint: Any, where: str) -> Any:

@@ -20,7 +20,7 @@ import numpy as np
 from mpisim.core.arrays import is_tensor
 from mpisim.core.errors import InputError
 from mpisim.core.lazy_rows import LazyRows
-from mpisim.core.registry import unfrozen
+from mpisim.core.registry import Spec
 
 MUTABLE = MutableMapping, MutableSequence, MutableSet, Iterator  # list, deque, bytearray, ...
 CONSTANT = "letters", "examples", "columns"  # of a class, whatever they are
@@ -49,7 +49,7 @@ def Shared(meaning: str = "") -> Any:
     return Declaration("Shared", meaning)
 
 
-class Stateful:
+class Stateful(Spec):
     """A part of a run, with its state declared in the class.
 
     State may be arrays, numbers, strings, None, and lists, tuples and dicts of these. An attribute
@@ -63,8 +63,8 @@ class Stateful:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        own = {name: v for name, v in vars(cls).items() if isinstance(v, Declaration)}
-        for name in own:
+        declared = {name: v for name, v in vars(cls).items() if isinstance(v, Declaration)}
+        for name in declared:
             delattr(cls, name)
             if name in inspect.get_annotations(cls):
                 raise InputError(f"{_title(cls)}.{name}: declares state, so it has no annotation")
@@ -74,14 +74,14 @@ class Stateful:
                 why = f"is a {kind}, which all runs share; make it a tuple, or declare state"
                 raise InputError(f"{_title(cls)}.{name}: {why}: `{name} = Shared()`")
         bases = (vars(base).get("declared", {}) for base in reversed(cls.__mro__))
-        cls.declared = {name: v for base in bases for name, v in base.items()} | own
+        cls.declared = {name: v for base in bases for name, v in base.items()} | declared
 
     def _bind(self, **context: Any) -> Self:
         """A copy with the attributes ``context``, checked, and without state of a run.
 
         From now on only what is declared can change; `InputError` for what cannot be kept from it.
         """
-        copy = unfrozen(self)
+        copy = self.thawed()
         for name in self.declared:
             vars(copy).pop(name, None)
         vars(copy).update(context, _running=False)
@@ -105,6 +105,8 @@ class Stateful:
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in self.declared and self._running:
             raise self._undeclared(name, value, "is set in a run")
+        if self._frozen:
+            super().__setattr__(name, value)  # raises
         self.__dict__[name] = value  # half the time of object.__setattr__
 
     def state(self) -> dict[str, Any]:

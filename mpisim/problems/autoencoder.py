@@ -135,8 +135,8 @@ class Autoencoder(ExplicitProblem, rows_of_points=True):
         if all(x.ndim == 1 for x in points):
             yield slice(0, self.m), *points
             return
-        for i, own in enumerate(zip(*(each(x, self.m) for x in points), strict=True)):
-            yield slice(i, i + 1), *own
+        for i, alone in enumerate(zip(*(each(x, self.m) for x in points), strict=True)):
+            yield slice(i, i + 1), *alone
 
     def losses(self, x: np.ndarray) -> np.ndarray:
         out = np.empty(self.m)

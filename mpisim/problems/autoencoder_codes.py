@@ -112,19 +112,19 @@ class Codes(Parameters):
         self._missing = np.ones(len(shards.store[0]), bool)
         codes = np.empty((len(shards.weights), self.b.shape[1]), self.x.dtype)
         q = np.empty((len(shards.store[0]), *self._start_q.shape), self.x.dtype)
-        self._known = (shards.store, shards.levels, shards.weights, codes, q,
+        self._at_point = (shards.store, shards.levels, shards.weights, codes, q,
                        self.decoder, ridge)  # fmt: skip
 
     def _of(self, slots: np.ndarray) -> tuple:
-        """What `autoencoder_gradients` calls ``known``, with the codes of these shards."""
+        """What `autoencoder_gradients` calls ``at_point``, with the codes of these shards."""
         if self.encoded < self._missing.size:
             which = np.unique(slots)
             which = which[self._missing[which]]
-            store, levels, weights, codes, q = self._known[:5]
+            store, levels, weights, codes, q = self._at_point[:5]
             kernels.encode_shards(store, levels, weights, self.b, self._start_q, which, codes, q)
             self._missing[which] = False
             self.encoded += len(which)
-        return self._known
+        return self._at_point
 
     def losses(self, workers: slice) -> np.ndarray:
         """f_i(x) of these workers without the regulariser, float64."""

@@ -1,7 +1,7 @@
 """Gradients of the linear autoencoder in compiled loops, worker by worker.
 
 No result depends on the block of workers. Shards and codes are those of `autoencoder_kernels`.
-What a point's gradients have in common is its ``known``: (shards, levels, weights, codes, qs,
+What a point's gradients have in common is its ``at_point``: (shards, levels, weights, codes, qs,
 decoder, ridge), and ``common``, unless empty, is the gradient for shard 0.
 """
 
@@ -47,13 +47,13 @@ def write_gradient(ptr, rows, values, levels, weights, codes, q, decoder, ridge,
             )  # fmt: skip
         subtract_from_product(flat_decoder, first, count, flat_q, d_e, y, out)
         for c in range(d_e):
-            at, own = np.uint64((d_e + c) * d_f + first), np.uint64(d_e + c)
+            at, column = np.uint64((d_e + c) * d_f + first), np.uint64(d_e + c)
             if count == TILE:  # a loop that the compiler unrolls
                 for s in range(np.uint64(TILE)):
-                    out[at + s] = 2 * y[s * np.uint64(width) + own]
+                    out[at + s] = 2 * y[s * np.uint64(width) + column]
             else:
                 for s in range(np.uint64(count)):
-                    out[at + s] = 2 * y[s * np.uint64(width) + own]
+                    out[at + s] = 2 * y[s * np.uint64(width) + column]
 
 
 @njit(cache=True, forceinline=True)
@@ -103,11 +103,11 @@ def subtract_from_product(decoder, first, count, q, d_e, y, out):
                 z_1 = add_products(z_1, filled(decoder[at + d_e]), row)
                 z_2 = add_products(z_2, filled(decoder[at + 2 * d_e]), row)
                 z_3 = add_products(z_3, filled(decoder[at + 3 * d_e]), row)
-            at, own = j + c, 2 * s * d_e + c
-            store_twice(out, at, z_0, y, own)
-            store_twice(out, at + d_e, z_1, y, own + 2 * d_e)
-            store_twice(out, at + 2 * d_e, z_2, y, own + 4 * d_e)
-            store_twice(out, at + 3 * d_e, z_3, y, own + 6 * d_e)
+            at, source = j + c, 2 * s * d_e + c
+            store_twice(out, at, z_0, y, source)
+            store_twice(out, at + d_e, z_1, y, source + 2 * d_e)
+            store_twice(out, at + 2 * d_e, z_2, y, source + 4 * d_e)
+            store_twice(out, at + 3 * d_e, z_3, y, source + 6 * d_e)
     for s in range(count):
         for c in range(wide if s < four else 0, d_e):
             at, total = (first + s) * d_e, q.dtype.type(0)
@@ -117,30 +117,30 @@ def subtract_from_product(decoder, first, count, q, d_e, y, out):
 
 
 @njit(cache=True, forceinline=True)
-def store_twice(out, at, lanes, y, own):
-    """out[at:at + LANES] = 2 (lanes - y[own:own + LANES])."""
-    rest = add_products(lanes, filled(y.dtype.type(-1)), load(y, own))
+def store_twice(out, at, lanes, y, source):
+    """out[at:at + LANES] = 2 (lanes - y[source:source + LANES])."""
+    rest = add_products(lanes, filled(y.dtype.type(-1)), load(y, source))
     store(out, at, add(rest, rest))
 
 
 @njit(cache=True)
-def write_gradients(known, common, slots, out):
+def write_gradients(at_point, common, slots, out):
     """out[i]: the gradient for shard slots[i]."""
-    (ptr, rows, values, starts), levels, weights, codes, qs, decoder, ridge = known
+    (ptr, rows, values, starts), levels, weights, codes, qs, decoder, ridge = at_point
     for i in range(slots.size):
         u = slots[i]
         if u == 0 and common.size > 0:
             out[i] = common
         else:
-            own = slice(starts[u], starts[u + 1])
+            images = slice(starts[u], starts[u + 1])
             write_gradient(
-                ptr[u], rows, values, levels, weights[own], codes[own], qs[u], decoder, ridge,
+                ptr[u], rows, values, levels, weights[images], codes[images], qs[u], decoder, ridge,
                 out[i],
             )  # fmt: skip
 
 
 @njit(cache=True)
-def largest_differences(known, common, slots, less, size, indices, values):
+def largest_differences(at_point, common, slots, less, size, indices, values):
     """The k largest |numbers| of `write_gradients` minus ``less`` (m, d): both (m, k).
 
     Found in blocks of ``size``, as in `mpisim.core.numerics.select`.
@@ -149,12 +149,12 @@ def largest_differences(known, common, slots, less, size, indices, values):
     out, work = np.empty((1, d), less.dtype), workspace(d)
     row, tops = out[0], np.empty(-(-d // size), np.int64)
     for i in range(m):
-        own = less[i]
-        write_gradients(known, common, slots[i : i + 1], out)
+        state = less[i]
+        write_gradients(at_point, common, slots[i : i + 1], out)
         for c in range(tops.size):
             top = magnitude(row.dtype.type(0))
             for j in range(np.uint64(c * size), np.uint64(min((c + 1) * size, d))):
-                row[j] -= own[j]
+                row[j] -= state[j]
                 top = max(top, magnitude(row[j]))
             tops[c] = top
         pick_largest(row, tops, size, work, indices[i])
@@ -173,16 +173,16 @@ def place_of(index, d_f, d_e):
 
 
 @njit(cache=True)
-def write_coordinates(known, slots, own_ptr, indices, out):
-    """out[k]: number indices[k] of worker i's gradient, for k in own_ptr[i]:own_ptr[i + 1].
+def write_coordinates(at_point, slots, ends, indices, out):
+    """out[k]: number indices[k] of worker i's gradient, for k in ends[i]:ends[i + 1].
 
     By the operations of `write_gradient`, in the same order.
     """
-    (ptr, rows, values, starts), levels, weights, codes, qs, decoder, ridge = known
+    (ptr, rows, values, starts), levels, weights, codes, qs, decoder, ridge = at_point
     d_f, d_e = decoder.shape
     for i in range(slots.size):
         u = slots[i]
-        for k in range(own_ptr[i], own_ptr[i + 1]):
+        for k in range(ends[i], ends[i + 1]):
             first, j, c = place_of(indices[k], d_f, d_e)
             y = ridge[j, c]
             for e in range(ptr[u, j], ptr[u, j + 1]):
@@ -197,14 +197,14 @@ def write_coordinates(known, slots, own_ptr, indices, out):
 
 
 @njit(cache=True)
-def write_changes(known, before, slots, own_ptr, indices, out):
+def write_changes(at_point, before, slots, ends, indices, out):
     """`write_coordinates` at one point minus those at another, in one pass over the images."""
-    (ptr, rows, values, starts), levels, weights, codes, qs, decoder, ridge = known
+    (ptr, rows, values, starts), levels, weights, codes, qs, decoder, ridge = at_point
     old_codes, old_qs, old_decoder, old_ridge = before[3:]
     d_f, d_e = decoder.shape
     for i in range(slots.size):
         u = slots[i]
-        for k in range(own_ptr[i], own_ptr[i + 1]):
+        for k in range(ends[i], ends[i + 1]):
             first, j, c = place_of(indices[k], d_f, d_e)
             y, old = ridge[j, c], old_ridge[j, c]
             for e in range(ptr[u, j], ptr[u, j + 1]):
@@ -230,11 +230,11 @@ def batch_gradients(shards, levels, batch, weight, b, start_q, decoder, ridge, s
         times = np.zeros(starts[u + 1] - starts[u], np.int64)
         for t in batch[i]:
             times[t] += 1
-        own_ptr, own_rows, own_values = pick(ptr[u], rows, values, times)
+        picked, image_rows, image_values = pick(ptr[u], rows, values, times)
         weights = times[times > 0] * weight
         codes, q = np.empty((weights.size, b.shape[1]), b.dtype), start_q.copy()
-        encode(own_ptr, own_rows, own_values, levels, b, codes)
+        encode(picked, image_rows, image_values, levels, b, codes)
         add_moment(weights, codes, q)
         write_gradient(
-            own_ptr, own_rows, own_values, levels, weights, codes, q, decoder, ridge, out[i]
+            picked, image_rows, image_values, levels, weights, codes, q, decoder, ridge, out[i]
         )

@@ -21,9 +21,9 @@ def count_pixels(pixels, images, starts, ptr):
     """ptr[u, 1:] = pixels above 0 in each column so far; ``images`` names rows of ``pixels``."""
     total = 0
     for u in range(starts.size - 1):
-        own = images[starts[u] : starts[u + 1]]
+        shard = images[starts[u] : starts[u + 1]]
         counts = np.zeros(pixels.shape[1], np.int64)
-        for image in own:
+        for image in shard:
             counts += pixels[image] > 0
         ptr[u, 0] = total
         for j in range(counts.size):
@@ -108,10 +108,10 @@ def encode_shards(shards, levels, weights, b, start_q, which, codes, qs):
     """`encode`, and `add_moment` to ``start_q``, for the shards ``which``."""
     ptr, rows, values, starts = shards
     for u in which:
-        own = slice(starts[u], starts[u + 1])
-        encode(ptr[u], rows, values, levels, b, codes[own])
+        shard = slice(starts[u], starts[u + 1])
+        encode(ptr[u], rows, values, levels, b, codes[shard])
         qs[u] = start_q
-        add_moment(weights[own], codes[own], qs[u])
+        add_moment(weights[shard], codes[shard], qs[u])
 
 
 @njit(cache=True)

@@ -11,8 +11,8 @@ import numpy as np
 
 from mpisim.core.arrays import HOST, Arrays
 from mpisim.core.errors import InputError
-from mpisim.core.protocols import Known, Matrices, Round
-from mpisim.core.registry import Registry, named, unfrozen
+from mpisim.core.protocols import ClosedForm, Matrices, Round
+from mpisim.core.registry import Registry, Spec, named
 from mpisim.core.schema import require
 from mpisim.problems.points import accept_points, gradients_of_each, require_point
 
@@ -38,7 +38,7 @@ def problem(name: str, label: str = ""):
     return register
 
 
-class Problem(ABC):
+class Problem(Spec, ABC):
     """The functions f_i of a block of workers, with their gradients.
 
     `load` is called once, before any use, on a copy of the object that the table was made into.
@@ -113,7 +113,7 @@ class Problem(ABC):
                 "at least 1")  # fmt: skip
         self.check()
 
-    def check(self) -> None:  # noqa: B027
+    def check(self) -> None:
         """Raise `InputError` if the value of a key is not allowed."""
 
     @abstractmethod
@@ -122,7 +122,7 @@ class Problem(ABC):
 
     def loaded(self, n: int, first: int, count: int, seed: int, dtype: np.dtype) -> Self:
         """A copy on which `load` was called with these arguments."""
-        made = unfrozen(self)
+        made = self.thawed()
         made.load(n, first, count, seed, dtype)
         return made
 
@@ -202,11 +202,11 @@ class Problem(ABC):
     # what theory may know
 
     @property
-    def known(self) -> Known | None:
+    def closed_form(self) -> ClosedForm | None:
         """Smoothness constants in closed form, which need no computation over the workers."""
         return None
 
-    def known_of(self, members: np.ndarray) -> Known | None:
+    def closed_form_of(self, members: np.ndarray) -> ClosedForm | None:
         """The same for the mean of the f_i of some workers; ``members`` (n,), bool."""
         return None
 

@@ -159,60 +159,55 @@ class DesignMatrix:
     def gram(self, i: int, weights: np.ndarray, start: int, stop: int) -> np.ndarray:
         """Rows start to stop - 1 of sum_t weights_t a_t a_t^T over worker i, (stop - start, d)."""
         indptr, indices, data, dense = self.store
-        own = slice(self.starts[i], self.stops[i])
+        rows = slice(self.starts[i], self.stops[i])
         out = np.zeros((stop - start, self.d))
         if self.form == DENSE:
-            add_gram(dense[own].astype(np.float64), weights[own], start, out)
+            add_gram(dense[rows].astype(np.float64), weights[rows], start, out)
             return out
-        ids = np.arange(own.start, own.stop).astype(np.uint64)
+        ids = np.arange(rows.start, rows.stop).astype(np.uint64)
         row_kernels.gram_rows(ids, indptr, indices, data, weights, start, stop, out)
         return out
 
+    def entries(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What sparse rows start to stop - 1 store: row from ``start`` on, column, value."""
+        indptr, indices, data, _ = self.store
+        ends = indptr[start : stop + 1].astype(np.int64)
+        stored = slice(ends[0], ends[-1])
+        columns = indices[stored]
+        values = np.ones(len(columns)) if self.form == ONES else data[stored].astype(np.float64)
+        return np.repeat(np.arange(stop - start), np.diff(ends)), columns, values
+
     def squares(self, weights: np.ndarray) -> np.ndarray:
         """sum_t weights_t a_tj^2 over each worker's rows, shape (m, d), float64."""
-        indptr, indices, data, dense = self.store
         out = np.empty((self.m, self.d))
         for i, (start, stop) in enumerate(zip(self.starts, self.stops, strict=True)):
-            own = weights[start:stop]
             if self.form == DENSE:
-                out[i] = np.einsum("t,tj->j", own, dense[start:stop].astype(np.float64) ** 2)
-                continue
-            entries = slice(int(indptr[start]), int(indptr[stop]))
-            terms = np.repeat(own, _lengths(indptr[start : stop + 1]))
-            if self.form == SPARSE:
-                terms = terms * data[entries].astype(np.float64) ** 2
-            out[i] = np.bincount(indices[entries], terms, self.d)
+                dense = self.store[3][start:stop].astype(np.float64)
+                out[i] = np.einsum("t,tj->j", weights[start:stop], dense**2)
+            else:
+                rows, columns, values = self.entries(start, stop)
+                out[i] = np.bincount(columns, weights[start:stop][rows] * values**2, self.d)
         return out
 
     def dense_rows(self, i: int) -> np.ndarray:
         """Worker i's rows, shape (counts[i], d), dense."""
-        indptr, indices, data, dense = self.store
-        start, stop = int(self.starts[i]), int(self.stops[i])
+        start, stop = self.starts[i], self.stops[i]
         if self.form == DENSE:
-            return dense[start:stop]
-        lengths = _lengths(indptr[start : stop + 1])
-        entries = slice(int(indptr[start]), int(indptr[stop]))
+            return self.store[3][start:stop]
+        rows, columns, values = self.entries(start, stop)
         out = np.zeros((stop - start, self.d), self.dtype)
-        values = 1.0 if self.form == ONES else data[entries]
-        out[np.repeat(np.arange(stop - start), lengths), indices[entries]] = values
+        out[rows, columns] = values
         return out
 
     def largest_norms_sq(self) -> np.ndarray:
         """max_t |a_t|^2 over each worker's rows, shape (m,), float64; 0 for a worker without."""
-        indptr, _, data, dense = self.store
         if self.form == DENSE:
-            norms = row_kernels.row_norms_sq(dense)
+            norms = row_kernels.row_norms_sq(self.store[3])
         else:
-            lengths = _lengths(indptr)
-            row = np.repeat(np.arange(len(lengths)), lengths)
-            squares = None if self.form == ONES else data.astype(np.float64) ** 2
-            norms = np.bincount(row, squares, len(lengths)).astype(np.float64, copy=False)
+            rows, _, values = self.entries(0, len(self.labels))
+            norms = np.bincount(rows, values**2, len(self.labels))
         pairs = zip(self.starts, self.stops, strict=True)
         return np.array([norms[start:stop].max(initial=0.0) for start, stop in pairs])
-
-
-def _lengths(indptr: np.ndarray) -> np.ndarray:
-    return np.diff(indptr.astype(np.int64))
 
 
 def _all_equal(starts: np.ndarray, stops: np.ndarray) -> bool:
@@ -229,9 +224,9 @@ def _order(starts: np.ndarray, stops: np.ndarray, lengths: np.ndarray | None):
         starts, stops = starts[:1], stops[:1]  # see DesignMatrix.one_copy
     parts = [np.empty(0, np.int64)]
     for start, stop in zip(starts, stops, strict=True):
-        own = np.arange(stop - start)
+        visited = np.arange(stop - start)
         if lengths is not None:
-            own = own[np.lexsort((lengths[start:stop], own // row_kernels.CHUNK))]
-        parts.append(start + own)
+            visited = visited[np.lexsort((lengths[start:stop], visited // row_kernels.CHUNK))]
+        parts.append(start + visited)
     bounds = np.concatenate([[0], np.cumsum(stops - starts)])
     return np.concatenate(parts).astype(np.uint64), bounds.astype(np.int64)

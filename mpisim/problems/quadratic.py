@@ -16,7 +16,7 @@ import numpy as np
 from mpisim.core.machine import VECTORS, require_memory
 from mpisim.core.numerics.functions import sine
 from mpisim.core.numerics.select import FEW
-from mpisim.core.protocols import Known
+from mpisim.core.protocols import ClosedForm
 from mpisim.core.schema import require
 from mpisim.problems import quadratic_kernels as kernels
 from mpisim.problems.base import ExplicitProblem, problem
@@ -128,10 +128,10 @@ class Quadratic(ExplicitProblem, rows_of_points=True):
         self.mean_t, self.mean_b = float(every_t.mean()), float(every_b.mean())
         self.theta = extreme_eigenvalues(self.d)
         self.c = self.lambda_ - min(self.mean_t * theta for theta in self.theta)
-        self.every_t, own = every_t, slice(first, first + count)
+        self.every_t, block = every_t, slice(first, first + count)
         self._products: tuple[np.ndarray, tuple[np.ndarray, np.ndarray]] | None = None
         self._innovations: kernels.Innovations | None = None
-        self.t, self.b = every_t[own].copy(), every_b[own].copy()
+        self.t, self.b = every_t[block].copy(), every_b[block].copy()
         self.rows = np.ones(count, np.int64)
         alike = len(set(self._factors)) == 1
         self.identical = n == 1 or (alike and self.noise == self._noise_b == 0)
@@ -168,8 +168,8 @@ class Quadratic(ExplicitProblem, rows_of_points=True):
         return self.t * bend + self.c * norm - self.b * xs[:, 0]
 
     def write_gradients(self, x: np.ndarray, first: int, out: np.ndarray) -> None:
-        own = slice(first, first + len(out))
-        kernels.write_gradients(out, self.t[own], self.b[own], *self._products_at(x, own))
+        block = slice(first, first + len(out))
+        kernels.write_gradients(out, self.t[block], self.b[block], *self._products_at(x, block))
 
     def gradients_of(self, x: np.ndarray, members: np.ndarray) -> np.ndarray:
         out = np.empty((len(members), self.d), self.dtype)
@@ -179,8 +179,10 @@ class Quadratic(ExplicitProblem, rows_of_points=True):
     def subtract_gradients(
         self, x: np.ndarray, first: int, less: np.ndarray, out: np.ndarray
     ) -> None:
-        own = slice(first, first + len(out))
-        kernels.subtract_gradients(out, self.t[own], self.b[own], *self._products_at(x, own), less)
+        block = slice(first, first + len(out))
+        kernels.subtract_gradients(
+            out, self.t[block], self.b[block], *self._products_at(x, block), less
+        )
 
     def largest_differences(
         self, x: np.ndarray, less: np.ndarray, k: int
@@ -256,18 +258,18 @@ class Quadratic(ExplicitProblem, rows_of_points=True):
         return np.array(self.theta)[:, None] * t + self.c
 
     @property
-    def known(self) -> Known:
-        """See `known_of`; mu is lambda, exactly."""
-        return dataclasses.replace(self.known_of(np.ones(self.n, bool)), mu=self.lambda_)
+    def closed_form(self) -> ClosedForm:
+        """See `closed_form_of`; mu is lambda, exactly."""
+        return dataclasses.replace(self.closed_form_of(np.ones(self.n, bool)), mu=self.lambda_)
 
-    def known_of(self, members: np.ndarray) -> Known:
+    def closed_form_of(self, members: np.ndarray) -> ClosedForm:
         """Theorem 3: every A_i is t_i theta_j + c in one basis, so all are maxima over j.
 
         They are convex functions of theta, so the maximum is at one end.
         """
         t = self.every_t[members]
         ends, mean = self._ends(t), self._ends(t.mean(keepdims=True))
-        return Known(
+        return ClosedForm(
             L_i=np.abs(ends).max(axis=0),
             L=float(np.abs(mean).max()),
             L_plus=sqrt((ends**2).mean(axis=1).max()),
@@ -276,7 +278,7 @@ class Quadratic(ExplicitProblem, rows_of_points=True):
         )
 
     def sample_norms(self) -> np.ndarray:
-        return self.known.L_i[self.first : self.first + self.m]
+        return self.closed_form.L_i[self.first : self.first + self.m]
 
     def published_norms(self) -> np.ndarray:
         """2 t_i + c + 2 |t_i| cos(pi / (d+1)) = lambda_max(A_i), even if -lambda_min is larger."""

@@ -53,11 +53,11 @@ def subtract_gradients(out, t, b, txs, cxs, less):
     """The gradients, rounded to out's type, minus ``less`` (m, d) of the same type, in one pass."""
     kind = out.dtype.type
     for i in range(out.shape[0]):
-        row, own, factor, k = out[i], less[i], t[i], i if txs.shape[0] > 1 else 0
+        row, state, factor, k = out[i], less[i], t[i], i if txs.shape[0] > 1 else 0
         tx, cx = txs[k], cxs[k]
         for j in range(row.size):
-            row[j] = kind(factor * tx[j] + cx[j]) - own[j]
-        row[0] = kind(factor * tx[0] + cx[0] - b[i]) - own[0]
+            row[j] = kind(factor * tx[j] + cx[j]) - state[j]
+        row[0] = kind(factor * tx[0] + cx[0] - b[i]) - state[0]
 
 
 @njit(cache=True)
@@ -71,14 +71,14 @@ def largest_differences(t, b, tx, cx, less, indices, values):
     kind, k = less.dtype.type, indices.shape[1]
     tops, best = np.empty(-(-d // BLOCK), np.int64), np.empty(k, np.int64)
     for i in range(m):
-        own, factor, where = less[i], t[i], indices[i]
-        first = kind(factor * tx[0] + cx[0] - b[i]) - own[0]
+        state, factor, where = less[i], t[i], indices[i]
+        first = kind(factor * tx[0] + cx[0] - b[i]) - state[0]
         best[:] = -1
         for c in range(tops.size):
             fetch_ahead(less, i * d + c * BLOCK, BLOCK)
             top = magnitude(first if c == 0 else kind(0))
             for j in range(max(c * BLOCK, 1), min((c + 1) * BLOCK, d)):
-                top = max(top, magnitude(_difference(factor, tx, cx, own, np.uint64(j))))
+                top = max(top, magnitude(_difference(factor, tx, cx, state, np.uint64(j))))
             tops[c] = top
             rank(top, best)
         bound = best[-1]
@@ -86,20 +86,20 @@ def largest_differences(t, b, tx, cx, less, indices, values):
         for c in range(tops.size):
             if tops[c] >= bound:
                 for j in range(c * BLOCK, min((c + 1) * BLOCK, d)):
-                    value = first if j == 0 else _difference(factor, tx, cx, own, np.uint64(j))
+                    value = first if j == 0 else _difference(factor, tx, cx, state, np.uint64(j))
                     key = magnitude(value)
                     if key >= bound and key > best[-1]:
                         insert(key, j, best, where)
         sort(where)
         for s in range(k):
             j = where[s]
-            values[i, s] = first if j == 0 else _difference(factor, tx, cx, own, np.uint64(j))
+            values[i, s] = first if j == 0 else _difference(factor, tx, cx, state, np.uint64(j))
 
 
 @njit(inline="always")
-def _difference(factor, tx, cx, own, j):
+def _difference(factor, tx, cx, state, j):
     """Coordinate j > 0 of `subtract_gradients`."""
-    return own.dtype.type(factor * tx[j] + cx[j]) - own[j]
+    return state.dtype.type(factor * tx[j] + cx[j]) - state[j]
 
 
 @njit(cache=True)
@@ -166,7 +166,9 @@ class Innovations:
         m, d = state.shape
         self.bounds = np.full((m, -(-d // SPAN)), np.inf)
         self.at = np.zeros(d), np.zeros(d)
-        self.largest_t, self.largest_b = (float(np.abs(own).max(initial=0.0)) for own in (t, b))
+        self.largest_t, self.largest_b = (
+            float(np.abs(values).max(initial=0.0)) for values in (t, b)
+        )
 
     def largest(
         self, tx: np.ndarray, cx: np.ndarray, state: np.ndarray
@@ -222,19 +224,19 @@ def _search(t, b, tx, cx, state, slack, moves, bounds, indices, values):
 
 
 @njit(inline="always")
-def _find(first, factor, shift, tx, cx, own, bound):
+def _find(first, factor, shift, tx, cx, state, bound):
     """The place of the largest entry of a worker: in block ``first``, or where bounds reach it."""
-    best, j = _look(first, factor, shift, tx, cx, own, bound)
-    limit = np.float64(abs(_entry(factor, shift, tx, cx, own, j)))
+    best, j = _look(first, factor, shift, tx, cx, state, bound)
+    limit = np.float64(abs(_entry(factor, shift, tx, cx, state, j)))
     others = 0
     for c in range(bound.size):  # without a branch, as there is hardly ever one
         others += not bound[c] < limit
     for c in range(bound.size if others > 1 else 0):
         if not bound[c] < limit and c != first:
-            key, place = _look(c, factor, shift, tx, cx, own, bound)
+            key, place = _look(c, factor, shift, tx, cx, state, bound)
             if key > best or (key == best and place < j):
                 best, j = key, place
-                limit = np.float64(abs(_entry(factor, shift, tx, cx, own, j)))
+                limit = np.float64(abs(_entry(factor, shift, tx, cx, state, j)))
     return j
 
 
@@ -254,25 +256,25 @@ def _grow(bound, factor, moves, slack, slack_of_shift):
 
 
 @njit(inline="always")
-def _look(c, factor, shift, tx, cx, own, bound):
+def _look(c, factor, shift, tx, cx, state, bound):
     """The largest key of block c and the lowest of its places; the bound becomes exact."""
-    start, stop = c * SPAN, min((c + 1) * SPAN, own.size)
-    best = magnitude(own.dtype.type(0))
+    start, stop = c * SPAN, min((c + 1) * SPAN, state.size)
+    best = magnitude(state.dtype.type(0))
     for j in range(max(start, 1), stop):
-        best = max(best, magnitude(_difference(factor, tx, cx, own, np.uint64(j))))
+        best = max(best, magnitude(_difference(factor, tx, cx, state, np.uint64(j))))
     if c == 0:
-        best = max(best, magnitude(_entry(factor, shift, tx, cx, own, 0)))
+        best = max(best, magnitude(_entry(factor, shift, tx, cx, state, 0)))
     place = start
-    while place < stop - 1 and magnitude(_entry(factor, shift, tx, cx, own, place)) != best:
+    while place < stop - 1 and magnitude(_entry(factor, shift, tx, cx, state, place)) != best:
         place += 1
-    size = np.float64(abs(_entry(factor, shift, tx, cx, own, place)))
+    size = np.float64(abs(_entry(factor, shift, tx, cx, state, place)))
     bound[c] = size if size < HUGE else np.inf
     return best, place
 
 
 @njit(inline="always")
-def _entry(factor, shift, tx, cx, own, j):
+def _entry(factor, shift, tx, cx, state, j):
     """Coordinate j of grad f_i(x) - g_i, in the operations of `subtract_gradients`."""
     if j > 0:
-        return _difference(factor, tx, cx, own, np.uint64(j))
-    return own.dtype.type(factor * tx[0] + cx[0] - shift) - own[0]
+        return _difference(factor, tx, cx, state, np.uint64(j))
+    return state.dtype.type(factor * tx[0] + cx[0] - shift) - state[0]

@@ -61,18 +61,18 @@ def _sparse_add(form, ids, indptr, indices, data, w, g):
 def _dense_dots(ids, dense, x, z):
     """Four rows at a time; for the rest, the last one again. Each has the bits of `lanes.dot`."""
     n, d = ids.shape[0], x.size
-    whole = d & -LANES
+    in_lanes = d & -LANES
     for t in range(0, n, 4):
         t1, t2, t3 = min(t + 1, n - 1), min(t + 2, n - 1), min(t + 3, n - 1)
         r0, r1, r2, r3 = np.int64(ids[t]), np.int64(ids[t1]), np.int64(ids[t2]), np.int64(ids[t3])
         z0 = z1 = z2 = z3 = x.dtype.type(0)
-        for j in range(whole, d):
+        for j in range(in_lanes, d):
             z0 += dense[r0, j] * x[j]
             z1 += dense[r1, j] * x[j]
             z2 += dense[r2, j] * x[j]
             z3 += dense[r3, j] * x[j]
         s0 = s1 = s2 = s3 = zeros(x)
-        for j in range(0, whole, LANES):
+        for j in range(0, in_lanes, LANES):
             v = load(x, j)
             s0 = add_products(s0, load(dense, r0 * d + j), v)
             s1 = add_products(s1, load(dense, r1 * d + j), v)

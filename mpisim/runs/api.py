@@ -16,7 +16,7 @@ from mpisim.comm.job import all_or_none
 from mpisim.runs import loop
 from mpisim.runs.experiment import Experiment
 from mpisim.runs.log.writer import locked
-from mpisim.runs.preview import on_own_ranks
+from mpisim.runs.preview import on_its_ranks
 from mpisim.runs.record import Output
 from mpisim.runs.setup import Setup
 from mpisim.runs.signals import StopSignals
@@ -90,10 +90,10 @@ def run(
 
     def body() -> Result:
         with StopSignals("resume=True continues") as signals, locked(used, path):
-            end = on_own_ranks(
+            end = on_its_ranks(
                 experiment,
                 used,
-                lambda own: loop.run_rounds(Setup(experiment, own), output, signals),
+                lambda part: loop.run_rounds(Setup(experiment, part), output, signals),
             )
         rows, attributes = used.bcast((end.columns, end.attributes))
         return Result(end.status, end.x, rows, attributes, path)

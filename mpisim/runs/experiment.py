@@ -107,6 +107,10 @@ class Run:
         given = dataclasses.asdict(self)
         return given | {"stop": given["stop"] if self.stop.conditions else None}
 
+    def to_toml(self) -> str:
+        """The last part of `Experiment.to_toml`."""
+        return tomli_w.dumps({"run": _without_none(self.table())})
+
     @property
     def precision(self) -> Precision:
         """Types of values on the wire and of arithmetic."""
@@ -155,6 +159,10 @@ class Experiment:
         """The resolved experiment; `parse` of it gives the same experiment."""
         return tomli_w.dumps(_without_none(self.table))
 
+    def with_run(self, table: dict[str, Any]) -> Experiment:
+        """The same with another ``[run]`` table; `InputError` as from `parse`."""
+        return dataclasses.replace(self, run=_run(table, type(self.problem)))
+
     def __reduce__(self) -> tuple:
         """Pickled as its tables: another process loads the plugins, then parses them."""
         files = [os.path.abspath(p) if p.endswith(".py") else p for p in self.plugin]
@@ -200,11 +208,15 @@ def parse(tables: dict[str, Any]) -> Experiment:
             f'compressor.name: {compressor.name!r} is not allowed with "gd", only "identity";'
             ' method "dcgd" compresses'
         )
-    settings = build(Run, tables.get("run", {}), "run")
-    if settings.log_every is None and not kind.epochs_between_rows:
-        settings = dataclasses.replace(settings, log_every=1)
-    made = build(kind, problem, "problem")
-    return Experiment(title, made, method, compressor, settings, tuple(plugin))
+    run, made = _run(tables.get("run", {}), kind), build(kind, problem, "problem")
+    return Experiment(title, made, method, compressor, run, tuple(plugin))
+
+
+def _run(table: dict[str, Any], kind: type[Problem]) -> Run:
+    """The ``[run]`` table of a problem of this kind."""
+    run = build(Run, table, "run")
+    rows_are_rounds = run.log_every is None and not kind.epochs_between_rows
+    return dataclasses.replace(run, log_every=1) if rows_are_rounds else run
 
 
 def _named(part: Any) -> dict[str, Any]:
@@ -243,20 +255,20 @@ def read_toml(path: Path) -> dict[str, Any]:
 def apply(tables: dict[str, Any], setting: str) -> None:
     """Apply one ``TABLE.KEY=VALUE``; a value that is not TOML is taken as a string."""
     key, equals, text = _as_utf8(setting).partition("=")
-    names, said = key.strip().split("."), f"--set {key.strip()[:60]}"
+    names, flag = key.strip().split("."), f"--set {key.strip()[:60]}"
     if not equals or not all(names) or (len(names) == 1 and names[0] not in KEYS):
-        raise InputError(f"{said}: it must be TABLE.KEY=VALUE")
+        raise InputError(f"{flag}: it must be TABLE.KEY=VALUE")
     if len(names) > DEEPEST:
-        raise InputError(f"{said}: nested too deeply; {ALLOWED}")
+        raise InputError(f"{flag}: nested too deeply; {ALLOWED}")
     value: Any = text.strip()
     with contextlib.suppress(tomllib.TOMLDecodeError):
-        parsed = parse_toml(f"value = {value}", said)
+        parsed = parse_toml(f"value = {value}", flag)
         value = parsed["value"] if parsed.keys() == {"value"} else value
     require_plain(value, key.strip())
     for name in names[:-1]:
         tables = tables.setdefault(name, {})
         if not isinstance(tables, dict):
-            raise InputError(f"{said}: {name} is not a table")
+            raise InputError(f"{flag}: {name} is not a table")
     tables[names[-1]] = value
 
 

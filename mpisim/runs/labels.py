@@ -117,13 +117,13 @@ def declared(experiment: Experiment) -> dict[str, Any]:
 def of_log(attributes: Mapping[str, Any]) -> Labels:
     """The names in a log, from the attributes of its root."""
     try:
-        found = json.loads(attributes.get("labels", "{}"))
+        declared = json.loads(attributes.get("labels", "{}"))
         compressors = {
             name: (str(label), None if letters is None else dict(letters))
-            for name, (label, letters) in found.get("compressors", {}).items()
+            for name, (label, letters) in declared.get("compressors", {}).items()
         }
-        letters = dict(found.get("letters", {}))
-        return Labels(found | {"compressors": compressors, "letters": letters})
+        letters = dict(declared.get("letters", {}))
+        return Labels(declared | {"compressors": compressors, "letters": letters})
     except (AttributeError, TypeError, ValueError):  # a log from anywhere
         return Labels({})
 

@@ -19,8 +19,8 @@ from mpisim.runs.attributes import Durations
 from mpisim.runs.evaluation import End, Row
 from mpisim.runs.experiment import Experiment
 from mpisim.runs.log.writer import locked
-from mpisim.runs.preview import on_own_ranks
-from mpisim.runs.record import Output, Record, find
+from mpisim.runs.preview import on_its_ranks
+from mpisim.runs.record import Output, Record, find_start
 from mpisim.runs.rehearsal import rehearse
 from mpisim.runs.setup import Setup
 from mpisim.runs.signals import STOPPED, StopSignals
@@ -40,8 +40,8 @@ def run(experiment: Experiment, output: Output, comm: MPI.Intracomm) -> End:
     the loss is no longer finite.
     """
     with StopSignals() as signals, locked(comm, output.log):
-        end = on_own_ranks(
-            experiment, comm, lambda own: run_rounds(Setup(experiment, own), output, signals)
+        end = on_its_ranks(
+            experiment, comm, lambda part: run_rounds(Setup(experiment, part), output, signals)
         )
         if end.status in STOPPED and comm.rank == 0:
             report(signals.stopped(end.status, end.row["round"], output.log))
@@ -77,12 +77,12 @@ def run_rounds(setup: Setup, output: Output, signals: StopSignals) -> End:
 def _begin(setup: Setup, output: Output) -> Record | End:
     """The record, with the checkpoint restored; or the end, where the log is complete."""
     durations = Durations(setup.clock, setup.state.evaluator.path)
-    found = find(setup, output)
-    if found.ended is not None:
-        return dataclasses.replace(found.ended, before=True)
-    if found.state:
-        together(setup.star.side, lambda: setup.state.load(found.state))
-    return Record(setup, output, found, durations)
+    start = find_start(setup, output)
+    if start.ended is not None:
+        return dataclasses.replace(start.ended, before=True)
+    if start.state:
+        together(setup.star.side, lambda: setup.state.restore(start.state))
+    return Record(setup, output, start, durations)
 
 
 class Loop:
@@ -165,9 +165,9 @@ class Poll:
         """Whether some rank has a ``wish`` before round k. Collective."""
         clock = self.star.clock
         clock.to(COMMUNICATE)
-        own = np.array([[wish, self._measured(k) if self.star.is_server else 0]], float)
+        numbers = np.array([[wish, self._measured(k) if self.star.is_server else 0]], float)
         total = np.zeros(2)
-        self.star.relay(total, lambda total: add_rows(total, own))
+        self.star.relay(total, lambda total: add_rows(total, numbers))
         wishes, self._pace = (int(number) for number in total)
         self.next = k + self._pace
         clock.to(OTHER)

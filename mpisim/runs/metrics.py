@@ -10,22 +10,23 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar, Self, cast
 
 import numpy as np
-from numba import njit
 
-from mpisim.comm.network import Observer, Upload
+from mpisim.comm.network import Observer
 from mpisim.comm.star import Star
-from mpisim.core.arrays import EVALUATION, METRIC, to_host
+from mpisim.core.arrays import EVALUATION, to_host
 from mpisim.core.lazy_rows import LazyRows, row_blocks
-from mpisim.core.numerics.lanes import dot, sum_of
+from mpisim.core.numerics.lanes import dot
 from mpisim.core.numerics.sums import add_rows
-from mpisim.core.registry import Names
-from mpisim.core.state import AtServer, PerWorker, Shared, Stateful
-from mpisim.methods.optimizers import Moments, Optimizer
-from mpisim.methods.oracle import LazyGradients
-from mpisim.problems.base import ExplicitProblem, Problem, ProblemWithTestSet
+from mpisim.core.registry import Registry
+from mpisim.core.state import Stateful
+from mpisim.methods.optimizers import Optimizer
+from mpisim.problems.base import Problem, ProblemWithTestSet
 from mpisim.runs.log.schema import Column
 
-METRICS: Names[type[Metric]] = Names("metric")
+METRICS: Registry[Metric] = Registry("metric")
+METRICS.provide(
+    "mpisim.runs", {"named_columns": ("adaptive", "estimates", "layers", "pi", "uniform")}
+)
 
 
 def metric(name: str):
@@ -36,6 +37,11 @@ def metric(name: str):
         return cls
 
     return register
+
+
+def column(name: str, text: str, unit: str = "1") -> Column:
+    """A column of floats."""
+    return name, np.float64, unit, text
 
 
 class Metric(Stateful, Observer, ABC):
@@ -59,6 +65,21 @@ class Metric(Stateful, Observer, ABC):
         """A copy for a run."""
         return self._bind(star=star, problem=problem, optimizer=optimizer, logged=logged)
 
+    def _mean(self, rows: np.ndarray | LazyRows) -> np.ndarray:
+        """The mean of rows (m, d) over all workers, (d,), on every rank. Collective."""
+
+        def fold(total: np.ndarray) -> None:
+            for _, block in row_blocks(rows):
+                add_rows(total, block)
+
+        total = np.zeros(self.problem.d)
+        self.star.relay(total, fold)
+        return total / self.star.n
+
+    def _due(self) -> bool:
+        """Whether the round in progress leads to a row of the log."""
+        return self.logged(self.star.round + 1)
+
     @abstractmethod
     def values(self, x: np.ndarray) -> tuple[float, ...]:
         """The values in the row of x^k, after `losses_and_gradients` there. Collective.
@@ -74,10 +95,10 @@ class Tests(Metric):
     """Columns of a problem with a test set, which are always logged."""
 
     columns: ClassVar[Sequence[Column]] = [
-        ("train_accuracy", np.float64, "1", "share of the training samples classified rightly"),
-        ("test_loss", np.float64, "1", "mean loss on the test set at x^k"),
-        ("test_accuracy", np.float64, "1", "share of the test samples classified rightly"),
-        ("test_grad_norm_sq", np.float64, "1", "squared norm of the gradient of the test loss"),
+        column("train_accuracy", "share of the training samples classified rightly"),
+        column("test_loss", "mean loss on the test set at x^k"),
+        column("test_accuracy", "share of the test samples classified rightly"),
+        column("test_grad_norm_sq", "squared norm of the gradient of the test loss"),
     ]
 
     def values(self, x: np.ndarray) -> tuple[float, ...]:
@@ -101,271 +122,3 @@ def metrics_of(
     for metric in metrics:
         star.attach(metric)
     return metrics
-
-
-@metric("adaptive")
-class Adaptive(Metric):
-    """(L_+^t)^2 and (L_±^t)^2 of the last step, as the PermK paper's A.8.2 measures them.
-
-    With D_i = grad f_i(x^k) - grad f_i(x^{k-1}): the mean of |D_i|^2 and the mean of
-    |D_i - mean D|^2, both over |x^k - x^{k-1}|^2, so that row k has t = k - 1. NaN in row 0, and if
-    x did not move. Each logged row computes the gradients at both points.
-    """
-
-    columns: ClassVar[Sequence[Column]] = [
-        ("adaptive_L_plus_sq", np.float64, "1", "(L_+^t)^2 of the step from x^{k-1} to x^k"),
-        ("adaptive_L_pm_sq", np.float64, "1", "(L_±^t)^2 of the step from x^{k-1} to x^k"),
-    ]
-
-    last = Shared("x^{k-1}")
-
-    def check(self) -> None:
-        self.last = None
-
-    def passed(self, x: np.ndarray) -> None:
-        self.last = x
-
-    def values(self, x: np.ndarray) -> tuple[float, ...]:
-        if self.last is None:
-            return np.nan, np.nan
-        moved = to_host(x - self.last, METRIC).astype(np.float64)
-        length = float(dot(moved, moved))
-        change: np.ndarray | LazyRows
-        if self.problem.explicit:
-            change = LazyGradients(self.problem, x) - LazyGradients(self.problem, self.last)
-        else:
-            both = self.problem.gradients(x), self.problem.gradients(self.last)
-            change = to_host(both[0] - both[1], METRIC)
-
-        def over_workers(total: np.ndarray, fold: Callable[..., None], *arguments) -> np.ndarray:
-            def fold_own(total: np.ndarray) -> None:
-                for _, rows in row_blocks(change):
-                    fold(total, rows, *arguments)
-
-            self.star.relay(total, fold_own)
-            return total / self.star.n
-
-        mean = over_workers(np.zeros(self.problem.d), add_rows)
-        squares = over_workers(np.zeros(2), _spread, mean)
-        plus, pm = (squares / length).tolist() if length > 0 else (np.nan, np.nan)
-        return plus, pm
-
-
-@njit(cache=True)
-def _spread(total, rows, mean):
-    """total[0] += |row|^2, total[1] += |row - mean|^2, row by row."""
-    for i in range(rows.shape[0]):
-        square = away = 0.0
-        for j in range(rows.shape[1]):
-            value = np.float64(rows[i, j])
-            square += value**2
-            away += (value - mean[j]) ** 2
-        total[0] += square
-        total[1] += away
-
-
-@metric("estimates")
-class Estimates(Metric):
-    """Compression errors and the variance v, as in CD-Adam's paper, Section 4 and Lemmas B.5, B.6.
-
-    g is the mean of the workers' gradients before compression, g^ what the server makes of their
-    messages, and g~ what all workers decode and step with. Row k has the values of round k - 1. NaN
-    where a method does not estimate the gradient in this way (DIANA, MARINA, 1-bit Adam after its
-    warm-up), and for v without one.
-    """
-
-    columns: ClassVar[Sequence[Column]] = [
-        ("error_up", np.float64, "1", "|g^ - g| of round k - 1: server against gradients"),
-        ("error_down", np.float64, "1", "|g~ - g^| of round k - 1: workers against server"),
-        ("v_mean", np.float64, "1", "mean of the coordinates of Adam's v before round k"),
-        ("v_max", np.float64, "1", "largest coordinate of Adam's v before round k"),
-    ]
-
-    g = Shared("the mean gradient of the round in progress")
-    errors = AtServer("of its estimates")
-
-    def check(self) -> None:
-        self.passed(np.empty(0))
-
-    def passed(self, x: np.ndarray) -> None:
-        self.g, self.errors = None, (np.nan, np.nan)
-
-    def fresh(self, g_i: np.ndarray | LazyRows) -> None:
-        if not self.logged(self.star.round + 1):
-            return
-
-        rows_of = to_host(g_i, METRIC)
-
-        def fold(total: np.ndarray) -> None:
-            for _, rows in row_blocks(rows_of):
-                add_rows(total, rows)
-
-        self.g = np.zeros(self.problem.d)
-        self.star.relay(self.g, fold)
-        self.g /= self.star.n
-
-    def estimated(self, g_hat: np.ndarray, g: np.ndarray) -> None:
-        if self.g is not None and self.star.is_server:
-            g_hat, g = to_host(g_hat, METRIC), to_host(g, METRIC)
-            self.errors = _distance(g_hat, self.g), _distance(g, g_hat)
-        self.g = None
-
-    def values(self, x: np.ndarray) -> tuple[float, ...]:
-        v = self.optimizer.v if isinstance(self.optimizer, Moments) else np.nan
-        v = np.atleast_1d(to_host(v, METRIC))
-        return *self.errors, float(sum_of(v, v.size)) / v.size, float(v.max())
-
-
-def _distance(a: np.ndarray, b: np.ndarray) -> float:
-    away = a.astype(np.float64) - b
-    return float(np.sqrt(dot(away, away)))
-
-
-def _column(layer: int) -> Column:
-    return f"layer_{layer}_bits", np.float64, "bit", f"sent in round k - 1 for layer {layer}"
-
-
-@metric("layers")
-class Layers(Metric):
-    """Payload bits that workers sent for each layer in round k - 1, summed over workers.
-
-    NaN if nothing was compressed in it, or not layer by layer: ``layerwise``, ``scaled-sign`` with
-    its key ``layerwise``, and ``rank-k`` do that.
-    """
-
-    columns: ClassVar[Sequence[Column]] = [_column(0)]  # of a run: one for each layer
-
-    bits = PerWorker("of each layer, (m, layers), once something was compressed")
-
-    def check(self) -> None:
-        self.count = len(self.problem.layers)
-        self.columns = tuple(map(_column, range(self.count)))  # type: ignore[misc]
-        self.bits = None
-
-    def passed(self, x: np.ndarray) -> None:
-        self.bits = None
-
-    def up(self, v: np.ndarray | LazyRows, upload: Upload) -> None:
-        if not self.logged(self.star.round + 1):
-            return
-        if self.bits is None:
-            self.bits = np.zeros((self.star.m, self.count))
-        sent = upload.message.layer_bits()
-        if sent is None or sent.shape[1] != self.count:
-            sent = np.full((1, self.count), np.nan)
-        np.add.at(self.bits, upload.draw.members, sent)  # a client drawn twice is there twice
-
-    def values(self, x: np.ndarray) -> tuple[float, ...]:
-        nothing = np.full((self.star.m, self.count), np.nan)
-        bits = nothing if self.bits is None else self.bits
-        return tuple(self.star.sum_over_workers(bits).tolist())
-
-
-@metric("pi")
-class Pi(Metric):
-    """pi of Assumption 4.1 of CD-Adam's paper, measured: |C(v) - v|^2 / |v|^2 (0 for v = 0).
-
-    ``pi_code`` is what the paper's published code prints: 1 - |C(v) - v| / |v| at the server, where
-    |v| is the sum over a network's tensors of their norms. Row k has the values of round k - 1; NaN
-    if nothing was compressed in it. A sender of several messages counts with the last.
-    """
-
-    columns: ClassVar[Sequence[Column]] = [
-        ("pi_up", np.float64, "1", "|C(v) - v|^2 / |v|^2 of round k - 1, mean over its senders"),
-        ("pi_up_max", np.float64, "1", "|C(v) - v|^2 / |v|^2 of round k - 1, largest of a sender"),
-        ("pi_down", np.float64, "1", "|C(v) - v|^2 / |v|^2 of round k - 1, at the server"),
-        (
-            "pi_code",
-            np.float64,
-            "1",
-            "1 - |C(v) - v| / |v| of round k - 1, at the server, by layer",
-        ),
-    ]
-
-    pi_i = PerWorker("of its senders")
-    pi = AtServer("of the server's message")
-    pi_code = AtServer("of it, by layer")
-
-    def check(self) -> None:
-        self.starts = np.concatenate([[0], np.cumsum(self.problem.layers)])
-        self.passed(self.starts)
-
-    def passed(self, x: np.ndarray) -> None:
-        self.pi_i, self.pi, self.pi_code = np.full(self.star.m, np.nan), np.nan, np.nan
-
-    def up(self, v: np.ndarray | LazyRows, upload: Upload) -> None:
-        if self.logged(self.star.round + 1):
-            rows = v.dense() if isinstance(v, LazyRows) else to_host(v, METRIC)
-            self.pi_i[upload.draw.members] = _losses(rows, to_host(upload.decoded(), METRIC))
-
-    def down(self, v: np.ndarray, decoded: np.ndarray) -> None:
-        if self.logged(self.star.round + 1):
-            v, decoded = to_host(v, METRIC), to_host(decoded, METRIC)
-            self.pi = float(_losses(v[None], decoded[None])[0])
-            lost, whole = _norms(decoded - v, self.starts), _norms(v, self.starts)
-            self.pi_code = 1 - (lost / whole if whole > 0 else 0.0)
-
-    def values(self, x: np.ndarray) -> tuple[float, ...]:
-        pi_i = self.star.gather_workers(self.pi_i)
-        sent = self.pi_i[:0] if pi_i is None else pi_i[~np.isnan(pi_i)]
-        mean, largest = (float(sent.mean()), float(sent.max())) if sent.size else (np.nan,) * 2
-        return mean, largest, self.pi, self.pi_code
-
-
-@metric("uniform")
-class Uniform(Metric):
-    """E |grad f(x^)|^2 at the iterate that theorems return, whatever ``log_every`` is.
-
-    After k rounds x^ is one of x^0, ..., x^{k-1}, each equally likely (MARINA, Algorithm 1, line
-    12). So row k has the mean over these, and row 0 has |grad f(x^0)|^2. Each round evaluates the
-    gradient once more.
-    """
-
-    columns: ClassVar[Sequence[Column]] = [
-        ("mean_grad_norm_sq", np.float64, "1", "mean of |grad f(x^j)|^2, j < k; in row 0 of x^0"),
-    ]
-
-    total = Shared("the sum over the rounds so far")
-    rounds = Shared("their number")
-
-    def check(self) -> None:
-        self.total, self.rounds = 0.0, 0
-
-    def passed(self, x: np.ndarray) -> None:
-        self.total, self.rounds = self.total + self._grad_norm_sq(x), self.rounds + 1
-
-    def values(self, x: np.ndarray) -> tuple[float, ...]:
-        return (self.total / self.rounds if self.rounds else self._grad_norm_sq(x),)
-
-    def _grad_norm_sq(self, x: np.ndarray) -> float:
-        if isinstance(self.problem, ExplicitProblem):
-            grad = self.problem.whole(x)[1]
-        else:
-            g_i = to_host(self.problem.losses_and_gradients(x)[1], METRIC)
-            grad = self.star.sum_over_workers(g_i) / self.star.n
-        return float(dot(grad, grad))
-
-
-@njit(cache=True)
-def _losses(v, decoded):
-    """|decoded_i - v_i|^2 / |v_i|^2 of each row, shape (m,), float64."""
-    out = np.empty(v.shape[0])
-    for i in range(v.shape[0]):
-        lost = whole = 0.0
-        for j in range(v.shape[1]):
-            whole += np.float64(v[i, j]) ** 2
-            lost += (np.float64(decoded[i, j]) - np.float64(v[i, j])) ** 2
-        out[i] = lost / whole if whole > 0 else 0.0
-    return out
-
-
-@njit(cache=True)
-def _norms(v, starts):
-    """sum_l |v_l| over the parts of v (d,), which begin at ``starts``."""
-    total = 0.0
-    for part in range(starts.size - 1):
-        square = 0.0
-        for j in range(starts[part], starts[part + 1]):
-            square += np.float64(v[j]) ** 2
-        total += np.sqrt(square)
-    return total

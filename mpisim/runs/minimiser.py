@@ -22,7 +22,7 @@ from mpisim.core.numerics.eigen import eigh
 from mpisim.core.numerics.lanes import dot
 from mpisim.core.numerics.sums import norm, subtract_rows, times_vector
 from mpisim.core.protocols import Collective, Matrices, Objective
-from mpisim.theory.collective import from_first, mean, mean_matrix
+from mpisim.theory.smoothness import from_first, mean, mean_matrix
 
 DENSE_LIMIT = 1500
 
@@ -42,19 +42,18 @@ def minimiser(problem: Objective, star: Collective, cache: bool = True) -> tuple
             " it can for logistic and least-squares"
         )
     path = _path(problem)
-    known = _read(path, problem.d) if cache and star.first == 0 and star.m > 0 else None
-    unknown = np.zeros(problem.d + 2)
-    found = from_first(star, unknown if known is None else known)
-    if found[0] == 0:
+    saved = _read(path, problem.d) if cache and star.first == 0 and star.m > 0 else None
+    answer = from_first(star, np.zeros(problem.d + 2) if saved is None else saved)
+    if answer[0] == 0:
         x, f = _newton(problem.double(), star)
-        found = from_first(star, np.concatenate([[1.0, f], x]))
+        answer = from_first(star, np.concatenate([[1.0, f], x]))
 
         def fill(file: h5py.File) -> None:
-            file["f"], file["x"] = found[1], found[2:]
+            file["f"], file["x"] = answer[1], answer[2:]
 
         if cache and star.is_server:
             try_write(path, image(fill))
-    return found[2:].copy(), float(found[1])
+    return answer[2:].copy(), float(answer[1])
 
 
 def _newton(problem: Objective, star: Collective) -> tuple[np.ndarray, float]:

@@ -31,8 +31,8 @@ def load(value: object) -> list[str]:
     left as it is. Raises `InputError`, one line, for a plugin that is missing, has a syntax error
     or raises.
     """
-    found = _names(value)
-    for name in found:
+    names = _names(value)
+    for name in names:
         try:
             if name.endswith(".py"):
                 _load_file(Path(name).resolve())
@@ -45,7 +45,7 @@ def load(value: object) -> list[str]:
             raise InputError(
                 f"plugin {name}: cannot be loaded: {import_failure(error, __file__)}"
             ) from None
-    return found
+    return names
 
 
 def _names(value: object) -> list[str]:
@@ -57,15 +57,15 @@ def _names(value: object) -> list[str]:
 
 
 def _load_file(path: Path) -> None:
-    stem, known = path.stem, sys.modules.get(path.stem)
-    file = getattr(known, "__file__", None)
+    stem, loaded = path.stem, sys.modules.get(path.stem)
+    file = getattr(loaded, "__file__", None)
     if file == str(path):
         return
     if not path.is_file():
         raise InputError(f"there is no file {path}")
     if not path.stat().st_size:
         raise InputError(f"{path}: the file is empty")
-    if stem in sys.stdlib_module_names or (known is not None and file not in _files):
+    if stem in sys.stdlib_module_names or (loaded is not None and file not in _files):
         raise InputError(f"there is another module {stem!r}; rename the file")
     spec = importlib.util.spec_from_file_location(stem, path)
     assert spec is not None and spec.loader is not None

@@ -73,7 +73,7 @@ def too_few(needed: int, started: int) -> str:
     return f"run.ranks: the run needs {needed} ranks, {have}; start it with mpirun -n {needed}"
 
 
-def on_own_ranks(
+def on_its_ranks(
     experiment: Experiment, comm: MPI.Intracomm, work: Callable[[MPI.Intracomm], T]
 ) -> T:
     """`on_subset` with the experiment's number of ranks; `InputError` if there are fewer."""

@@ -23,7 +23,7 @@ from mpisim.runs.log.schema import row_type
 from mpisim.runs.log.writer import LogWriter, lock_of, require_new
 from mpisim.runs.progress import Progress
 from mpisim.runs.rehearsal import Rehearsal
-from mpisim.runs.resume import Found, Resumption, nothing
+from mpisim.runs.resume import Resumption, Start, nothing
 from mpisim.runs.setup import Setup
 
 
@@ -56,39 +56,39 @@ class Output:
     expected: Callable[[float], None] | None = None
 
 
-def find(setup: Setup, output: Output) -> Found:
+def find_start(setup: Setup, output: Output) -> Start:
     """What there is to resume, if the output asks for it. Collective; only rank 0 has its rows."""
     log, here = output.log, []
     if log is None or not output.resume:
-        return Found()
+        return Start()
 
-    def search() -> Found:
-        here.append(_find(setup, output, log))
+    def search() -> Start:
+        here.append(_find_start(setup, output, log))
         return here[0].for_other_ranks()
 
     everywhere = on_first(setup.star.side, search)
     return here[0] if here else everywhere
 
 
-def _find(setup: Setup, output: Output, log: Path) -> Found:
+def _find_start(setup: Setup, output: Output, log: Path) -> Start:
     earlier = None if os.path.lexists(log) else output.earlier
     if output.force and earlier is None and nothing(log):
-        return Found()  # a new point of a sweep, say: there is nothing to report
+        return Start()  # a new point of a sweep, say: there is nothing to report
     schema = setup.schema
     run = Resumption(setup.experiment, setup.run, setup.identity, schema, output.accept)
     try:
         if earlier is None:
-            found = run.find(log)
+            start = run.find(log)
         else:
             with lock_of(earlier):
-                found = run.find_earlier(earlier)
+                start = run.find_earlier(earlier)
     except InputError as error:
         if not output.force:
             raise InputError(f"{error}; --force starts over") from None
-        found = Found(f"{error}; starting over")
-    if found.note:
-        report(f"mpisim: {one_line(found.note)}")
-    return found
+        start = Start(f"{error}; starting over")
+    if start.note:
+        report(f"mpisim: {one_line(start.note)}")
+    return start
 
 
 class Record:
@@ -100,15 +100,15 @@ class Record:
     attributes : of the log, on rank 0
     """
 
-    def __init__(self, setup: Setup, output: Output, found: Found, durations: Durations):
+    def __init__(self, setup: Setup, output: Output, start: Start, durations: Durations):
         self.setup, self.output, self.durations = setup, output, durations
         self.path = checkpoint.path_for(output.log) if output.log is not None else None
         self.log: LogWriter | None = None
         self.attributes: dict = {}
         self._rows: list[tuple] = []
-        self._resumed = bool(found.state)
+        self._resumed = bool(start.state)
         places = setup.star.side.gather(here())
-        on_first(setup.star.side, lambda: self._open_log(found, places or []))
+        on_first(setup.star.side, lambda: self._open_log(start, places or []))
         shown = setup.star.is_server and not output.quiet
         self.progress = Progress(setup.run.rounds) if shown else None
 
@@ -158,7 +158,7 @@ class Record:
         named = zip(schema, values, strict=True)
         return {name: np.array(column, kind) for (name, kind, *_), column in named}
 
-    def _open_log(self, found: Found, places: list[Place]) -> None:
+    def _open_log(self, start: Start, places: list[Place]) -> None:
         """On rank 0: the log, with the rows before the checkpoint on resume.
 
         These are those of the log that it replaces, or of an earlier one, which stays. The
@@ -169,13 +169,13 @@ class Record:
         attributes = attributes_of(setup, output.command, places)
         attributes["side_by_side"] = output.side_by_side
         rows, before = np.empty(0, row_type(schema)), {}
-        if found.mark is not None and found.rows is not None:
-            rows, before, k = found.rows, found.mark.attributes, int(found.state["round"])
+        if start.mark is not None and start.rows is not None:
+            rows, before, k = start.rows, start.mark.attributes, int(start.state["round"])
             others = int(before.get("side_by_side", 1))
             attributes |= {"resumed": k, "side_by_side": max(others, output.side_by_side)}
-            if found.changes:
+            if start.changes:
                 lines = before.get("accepted_changes", "").splitlines()
-                lines.append(f"round {k}: {found.changes}")
+                lines.append(f"round {k}: {start.changes}")
                 attributes["accepted_changes"] = "\n".join(lines)
         self.attributes = before | attributes
         if log is None or self.path is None:
@@ -185,9 +185,9 @@ class Record:
         mark = Mark(len(rows), journal.digest(rows, schema), self.attributes)
         try:
             make_folder(log.parent)
-            if found.mark is None or (output.earlier is not None and not os.path.lexists(log)):
+            if start.mark is None or (output.earlier is not None and not os.path.lexists(log)):
                 checkpoint.former(self.path).unlink(missing_ok=True)
-            checkpoint.save(self.path, setup.identity, found.state, mark, keep=False)
+            checkpoint.save(self.path, setup.identity, start.state, mark, keep=False)
         except OSError as error:
             raise InputError(f"{log}: cannot be written: {error.strerror}") from None
         except OutputError as error:

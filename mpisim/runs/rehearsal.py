@@ -67,7 +67,7 @@ def rehearse(setup: Setup) -> Rehearsal:
     # a step may be too long
     with np.errstate(over="ignore", invalid="ignore"), uncharged(clock):
         for k in range(rounds) if rounds <= FIRST else (*range(FIRST), rounds - 1):
-            setup.round.k = k
+            state.jump(k)
             if k == 0 or (k == rounds - 1 and row < LONG):
                 begin = _warm(clock)
                 state.evaluator.row(k, state.x, 0, False)
@@ -76,9 +76,9 @@ def rehearse(setup: Setup) -> Rehearsal:
             start = perf_counter()
             state.step(setup.step.gamma)
             times.append((stage.shown, perf_counter() - start))
-            found = state.shapes()  # in each round, as it refuses what no checkpoint can hold
-            shapes = found if k == 0 else shapes
-    setup.round.k = next_round
+            held = state.shapes()  # in each round, as it refuses what no checkpoint can hold
+            shapes = held if k == 0 else shapes
+    state.jump(next_round)
     return Rehearsal(shapes, _mean(times[1:] or times), row)  # the first one warms up
 
 
@@ -87,7 +87,7 @@ def _mean(times: list[tuple[tuple[bool, float], float]]) -> float:
     by_side: dict[tuple[bool, float], list[float]] = {}
     for shown, seconds in times:
         by_side.setdefault(shown, []).append(seconds)
-    usual = sum(p * statistics.median_low(own) for (_, p), own in by_side.items())
+    usual = sum(p * statistics.median_low(times) for (_, p), times in by_side.items())
     return usual / (sum(p for _, p in by_side) or 1)
 
 

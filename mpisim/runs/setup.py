@@ -98,8 +98,8 @@ class Setup:
     def identity(self) -> dict[str, str]:
         """What a checkpoint must agree on, by name; see `mpisim.runs.identity`."""
         table, gamma = self.experiment.table, self.step.gamma
-        ours = resolved(table, self._parameters, gamma, self.problem.identity, self.star.n)
-        return ours | self.execution
+        run = resolved(table, self._parameters, gamma, self.problem.identity, self.star.n)
+        return run | self.execution
 
     @cached_property
     def execution(self) -> dict[str, str]:
@@ -150,11 +150,8 @@ class ProblemCache:
         # some would skip an exchange that others make
         key = (*problem_key(experiment), blocks.rank, *blocks.starts.tolist())
         if self._problem is None or key != self._key:
-            self._problem, self._constants, self._minimiser = (
-                None,
-                {},
-                None,
-            )  # free the memory first
+            self._problem = self._minimiser = None  # free the memory first
+            self._constants = {}
             block, run = (blocks.n, blocks.first, blocks.m), experiment.run
             self._problem = experiment.problem.loaded(*block, run.seed, run.precision.arithmetic)
             self._key = key

@@ -177,10 +177,10 @@ def parts(problem: Problem) -> None:
 
 def smooth(problem: Problem) -> None:
     """Gradients change no faster than the L_i allow, over pairs of points."""
-    known = problem.known
+    constants = problem.closed_form
     try:
         block = slice(problem.first, problem.first + problem.m)
-        L_i = known.L_i[block] if known is not None else problem.largest_hessian().norms()
+        L_i = constants.L_i[block] if constants is not None else problem.largest_hessian().norms()
     except InputError:
         raise NotChecked("it says no L_i") from None
     rng = np.random.default_rng(7)

@@ -114,12 +114,12 @@ class Groups:
         return np.bincount(self.label)
 
     @property
-    def whole_A(self) -> float:
+    def joint_A(self) -> float:
         """An A for all workers: max_k A_{G_k} |G_k| / n, by Lemma 17."""
         return float((self.A * self.sizes).max()) / self.label.size
 
     @property
-    def whole_B(self) -> float:
+    def joint_B(self) -> float:
         """A B for all workers: 1 / sum_k (1 / B_{G_k}), by Lemma 17 and Cauchy-Schwarz:
 
         |sum_k w_k a_k|^2 <= (sum_k 1 / B_k) (sum_k B_k w_k^2 |a_k|^2), with w_k = |G_k| / n.

@@ -32,10 +32,9 @@ from math import sqrt
 from typing import Literal, NamedTuple
 
 from mpisim.core.numerics.functions import power
-from mpisim.theory.complexity import Case, Cost, Guarantee, guarantee, rounds
 from mpisim.theory.setting import Setting, Step
 from mpisim.theory.stepsizes import omega_of, theorem_only_for
-from mpisim.theory.tables import ALL, ONLINE, SUM
+from mpisim.theory.tables import ALL, ONLINE, SUM, Case, Cost, Guarantee, guarantee, rounds
 
 
 def momentum(omega: float) -> float:

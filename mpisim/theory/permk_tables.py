@@ -16,9 +16,9 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from mpisim.theory import stepsizes
-from mpisim.theory.complexity import Case, rounds
 from mpisim.theory.compression import FLOAT_BITS, input_variance
 from mpisim.theory.setting import Setting
+from mpisim.theory.tables import Case, rounds
 
 GRID = 60  # values of K, and of p before refinement
 LETTERS = {"permk": "MARINA, PermK", "randk": "MARINA, RandK", "topk": "EF21, TopK"}
@@ -66,7 +66,7 @@ def table_3(case: Case) -> list[tuple[Choice, str]]:
 def optimized(case: Case) -> list[tuple[Choice, Choice, float]]:
     """Table 4 or, under PL, 6: each method with the lemma's p and K, with the best, and the order.
 
-    Lemmas 13 and 14 (PL: 15 and 16). Then the compressor's own groups, by Theorem 10 (PL: 11).
+    Lemmas 13 and 14 (PL: 15 and 16). Then the compressor's groups, by Theorem 10 (PL: 11).
     """
     methods = [m for m in LETTERS if m != "groups" or case.setting.groups is not None]
     return [(of_lemma(case, m), best(case, m), order(case, m)) for m in methods]
@@ -155,8 +155,8 @@ def equation_51(s: Setting) -> bool:
     """Whether (51) covers the groups: n <= d, all of one size, PermK alone in each, and no PL."""
     if s.groups is None or s.condition == "PL" or s.n > s.d:
         return False
-    own = s.groups.groups
-    return bool(np.ptp(own.sizes) == 0 and (own.A == own.B).all())
+    partition = s.groups.groups
+    return bool(np.ptp(partition.sizes) == 0 and (partition.A == partition.B).all())
 
 
 def _order_in_groups(case: Case) -> float:

@@ -14,17 +14,31 @@ Both are the theorem of Gorbunov et al. (2020) with the constants of Appendices 
 Theorem 2 with M = 4 cal-L_max / (alpha n). Without matrices, L_i is a number times the identity,
 cal-L_i is omega L_i, and they are about DCGD and DIANA.
 
-Theorems 3 to 6: `mpisim.theory.saq_quantizers`.
+Theorems 3 to 6 fit the paper's two quantizers to Diag(L_i):
+
+theorem  method  quantizer           a worker minimises            beta
+3        DCGD+   block quantization  cal-L_i                       d / n + B, B = n blocks
+4        DIANA+  block quantization  omega_i + cal-L_i / (n mu)    d / n + B
+5        DCGD+   varying steps       cal-L_i                       d / n
+6        DIANA+  varying steps       omega_i + cal-L_i / (n mu)    d / n
+
+With L / mu added these numbers are the rounds of Theorems 1 and 2 in O(.). Appendices D.2, D.3, E.3
+and E.4 bound them, first by T_{i,B}, T_{i,1} and the trace of L_i, then by nu, nu_1 and
+kappa = L_max / mu. With nu and nu_1 of O(1) they are the theorems' `order`.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from math import ceil, inf, log, log1p
-from typing import Literal
+from collections.abc import Callable
+from functools import cached_property
+from math import ceil, inf, log, log1p, sqrt
+from typing import Literal, NamedTuple
+
+import numpy as np
 
 from mpisim.core.errors import InputError
-from mpisim.theory import stepsizes
+from mpisim.theory import quantization, stepsizes
 from mpisim.theory.setting import Setting, Step
 
 
@@ -92,3 +106,108 @@ def _plus(setting: Setting) -> str:
 def _rho(setting: Setting, step: Step) -> float:
     """gamma mu, at most 1, which rounding may exceed where L = mu."""
     return min(1.0, step.gamma * setting.mu)
+
+
+THEOREMS = (3, 4, 5, 6)
+BLOCKS = (3, 4)
+DIANA = (4, 6)
+
+
+def nu(L_i: np.ndarray) -> float:
+    """sum_i L_i / max_i L_i, from 1 to n: Definition 8."""
+    return float(L_i.sum() / L_i.max())
+
+
+def nu_1(diagonal: np.ndarray) -> float:
+    """sum_j L_i;jj / max_j L_i;jj of one worker, from 1 to d; Definition 8 takes the largest."""
+    largest = float(diagonal.max())
+    return float(diagonal.sum()) / largest if largest > 0 else 1.0
+
+
+def T(diagonal: np.ndarray, starts: np.ndarray) -> float:
+    """T_{i,B} = (1/d) sum_l sqrt(d_l) |Diag(L_i^ll)|: Appendix D.2.
+
+    T_{i,1} is |Diag(L_i)| / sqrt(d). D.3's T_{i,B} with a tilde is 1 + T_{i,B} / (n mu).
+    """
+    norms = quantization.block_norms(diagonal, starts)
+    return float((np.sqrt(np.diff(starts)) * norms).sum()) / diagonal.size
+
+
+class Fit(NamedTuple):
+    """A worker's omega_i and cal-L_i (bounds (10) and (14)), what its steps minimise, its bound.
+
+    goal : cal-L_i / (n mu), for DIANA+ omega_i + cal-L_i / (n mu)
+    bound : the appendix's, by T_{i,B}, T_{i,1} and the trace
+    """
+
+    omega: float
+    cal_L: float
+    goal: float
+    bound: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Quantizers:
+    """The theorems for n workers, dimension d and strong convexity mu."""
+
+    n: int
+    d: int
+    mu: float
+
+    @cached_property
+    def starts(self) -> np.ndarray:
+        """Of B = n blocks, d if there are fewer coordinates; shape (B + 1,)."""
+        return quantization.block_starts(self.d, min(self.n, self.d))
+
+    def beta(self, theorem: int) -> float:
+        """Sets the bits of a message."""
+        blocks = self.starts.size - 1 if theorem in BLOCKS else 0
+        return self.d / self.n + blocks
+
+    def fit(self, theorem: int, diagonal: np.ndarray) -> Fit:
+        """A worker with Diag(L_i) ``diagonal``, shape (d,), at the steps of its theorem."""
+        n_mu = self.n * self.mu if theorem in DIANA else 0.0
+        cal_L = self._steps(theorem, diagonal, n_mu)
+        omega_i, cal_L_i = cal_L(quantization.sent_ones(diagonal, n_mu)), cal_L(diagonal)
+        goal = cal_L_i / (self.n * self.mu) + (omega_i if theorem in DIANA else 0.0)
+        one = np.array([0, self.d])
+        numbers = T(diagonal, self.starts), T(diagonal, one), float(diagonal.sum())
+        return Fit(omega_i, cal_L_i, goal, self._bound(theorem, *numbers))
+
+    def bound(self, theorem: int, nu_1: float, L_max: float) -> float:
+        """The bound of the goal by nu_1: T_{i,B} <= max_l sqrt(d_l) nu_1 L_max / d, and so on."""
+        trace = nu_1 * L_max
+        widest = sqrt(int(np.diff(self.starts).max()))
+        return self._bound(theorem, widest * trace / self.d, trace / sqrt(self.d), trace)
+
+    def order(self, theorem: int, L_max: float) -> float:
+        """The theorem's O(.), with constant 1: rounds without log(1/epsilon).
+
+        kappa / n, for DIANA+ plus n, and plus kappa / sqrt(n d) (4) or kappa / d (5, 6). Theorem 3
+        takes n = O(sqrt(d)), so that kappa / sqrt(n d) is in kappa / n.
+        """
+        n, d, kappa = self.n, self.d, L_max / self.mu
+        more = {3: 0.0, 4: n + kappa / sqrt(n * d), 5: kappa / d, 6: n + kappa / d}
+        return kappa / n + more[theorem]
+
+    def _steps(
+        self, theorem: int, diagonal: np.ndarray, n_mu: float
+    ) -> Callable[[np.ndarray], float]:
+        """cal-L(C_i, L) as a function of Diag(L), for the steps fitted to ``diagonal``."""
+        beta = self.beta(theorem)
+        if theorem in BLOCKS:
+            steps = quantization.block_steps(diagonal, self.starts, beta, n_mu)
+            return lambda other: quantization.cal_L_blocks(other, self.starts, steps)
+        h = quantization.varying_steps(diagonal, beta, n_mu)
+        return lambda other: quantization.cal_L_varying(other, h)
+
+    def _bound(self, theorem: int, T_B: float, T_1: float, trace: float) -> float:
+        n_mu, beta = self.n * self.mu, self.beta(theorem)
+        if theorem == 5:  # (26)
+            return trace / (beta * n_mu)
+        if theorem == 6:  # E.4, below (28)
+            return sqrt(2) * (self.d + trace / n_mu) / beta
+        ratio = self.d / (beta - (self.starts.size - 1))
+        if theorem == 3:  # D.2
+            return (ratio * T_B + sqrt(ratio) * T_1) / n_mu
+        return 2 * (ratio * (1 + T_B / n_mu) + sqrt(ratio) * (1 + T_1 / n_mu))  # D.3

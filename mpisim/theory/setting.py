@@ -1,4 +1,4 @@
-"""What a theorem takes and gives: a `Setting` and a `Step`."""
+"""What a theorem takes and gives: a `Setting` and a `Step`; L_+ and L_± in groups of workers."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import numpy as np
 
 from mpisim.core.errors import InputError
 from mpisim.core.protocols import Collective, Objective
-from mpisim.theory.compression import CompressorConstants
-from mpisim.theory.groups import GroupConstants, group_constants
-from mpisim.theory.smoothness import Bound, Constants
+from mpisim.theory.compression import CompressorConstants, Groups
+from mpisim.theory.smoothness import Bound, Constants, joint, variance
 
 Condition = Literal["nonconvex", "PL"]
 MarinaTheorem = Literal["marina", "permk"]  # the paper whose theorem gives MARINA's step
@@ -105,3 +104,68 @@ def setting_of(
     zeta = compressor.density
     shape = problem.n, problem.d, problem.convex
     return Setting(*shape, c, zeta=zeta, condition=condition, groups=groups, **constants)
+
+
+@dataclasses.dataclass(frozen=True)
+class GroupConstants:
+    """L_+^{G_k} and L_±^{G_k}, shape (g,), of the groups of a compressor."""
+
+    groups: Groups
+    L_plus: np.ndarray
+    L_pm: np.ndarray
+
+    @property
+    def L_hat_sq(self) -> float:
+        """L̂_G^2, before Theorem 10.
+
+        sum_k |G_k|^2 / n^2 ((A_{G_k} - B_{G_k}) (L_+^{G_k})^2 + B_{G_k} (L_±^{G_k})^2)
+        """
+        A, B, n = self.groups.A, self.groups.B, self.groups.label.size
+        share = (self.groups.sizes / n) ** 2
+        return float((share * ((A - B) * self.L_plus**2 + B * self.L_pm**2)).sum())
+
+
+class Members:
+    """A `Collective` of the workers of one group, ``members`` (n,), bool."""
+
+    def __init__(self, star: Collective, members: np.ndarray):
+        self.star, self.members = star, members
+        self.n = int(members.sum())
+        self.first, self.m, self.is_server = star.first, star.m, star.is_server
+
+    def sum_over_workers(self, rows: np.ndarray) -> np.ndarray:
+        inside = self.members[self.first : self.first + self.m]
+        return self.star.sum_over_workers(np.where(inside[:, None], rows, 0.0))
+
+    def all_workers(self, rows: np.ndarray) -> np.ndarray:
+        return self.star.all_workers(rows)[self.members]
+
+
+def group_constants(
+    groups: Groups, problem: Objective, c: Constants, star: Collective, bound: Bound = "sharp"
+) -> GroupConstants:
+    """The constants of `mpisim.theory.smoothness` inside each group; collective.
+
+    ``c``: those of all workers. With ``bound`` = "published" both are (mean L_i^2)^(1/2).
+    Takes g times as long as L_+ and L_± of all workers, unless the problem has a formula.
+    """
+    problem = problem.double()
+    members = [Members(star, groups.label == k) for k in range(groups.sizes.size)]
+    L_plus, L_pm = np.array([_of_group(problem, c, group, bound) for group in members]).T
+    return GroupConstants(groups, L_plus, L_pm)
+
+
+def _of_group(
+    problem: Objective, c: Constants, group: Members, bound: Bound
+) -> tuple[float, float]:
+    if bound == "published":
+        rms = float(np.sqrt(np.mean(c.L_i[group.members] ** 2)))
+        return rms, rms
+    constants = problem.closed_form_of(group.members)
+    if constants is not None:
+        return constants.L_plus, constants.L_pm
+    matrices = problem.largest_hessian()
+    norms = c.L_i[group.first : group.first + group.m]
+    smooth = (c.L, "", False)  # used if all f_i are the same, as then is L in every group
+    plus = joint(problem, matrices, norms, smooth, group)[0]
+    return plus, variance(problem, matrices, norms, plus, group)[0]

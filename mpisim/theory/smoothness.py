@@ -23,11 +23,10 @@ import numpy as np
 
 from mpisim.core.numerics.eigen import eigvalsh, largest_eigenvalue
 from mpisim.core.numerics.functions import power
-from mpisim.core.protocols import Collective, Known, Matrices, Objective
-from mpisim.theory.collective import mean, mean_matrix
+from mpisim.core.protocols import ClosedForm, Collective, Matrices, Objective
 
 Bound = Literal["sharp", "published"]
-Found = tuple[float, str, bool]  # a constant, its source, and whether it is sharp
+Value = tuple[float, str, bool]  # a constant, its source, and whether it is sharp
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,8 +69,8 @@ def constants(problem: Objective, star: Collective, bound: Bound = "sharp") -> C
     problem = problem.double()
     if bound == "published":
         return _published(problem, star)
-    if problem.known is not None:
-        return _known(problem.known)
+    if problem.closed_form is not None:
+        return _closed_form(problem.closed_form)
     matrices = problem.largest_hessian()
     norms = matrices.norms()
     smooth = _smooth(problem, matrices, star)
@@ -99,11 +98,11 @@ def matrices(problem: Objective) -> np.ndarray:
     return out
 
 
-def _constants(**found) -> Constants:
+def _constants(**values) -> Constants:
     return Constants(
-        **{name: value for name, (value, _, _) in found.items()},
-        source={name: source for name, (_, source, _) in found.items()},
-        sharp={name: sharp for name, (_, _, sharp) in found.items()},
+        **{name: value for name, (value, _, _) in values.items()},
+        source={name: source for name, (_, source, _) in values.items()},
+        sharp={name: sharp for name, (_, _, sharp) in values.items()},
     )
 
 
@@ -121,14 +120,14 @@ def _top(
     return largest_eigenvalue(lambda v: mean(star, times(v)), d, floor)
 
 
-def _smooth(problem: Objective, matrices: Matrices, star: Collective) -> Found:
+def _smooth(problem: Objective, matrices: Matrices, star: Collective) -> Value:
     norm = matrices.shared + _top(matrices.without_shared().times, star, problem.d)
     return norm, *_attained(problem, "lambda_max(mean M_i)")
 
 
 def joint(
-    problem: Objective, matrices: Matrices, norms: np.ndarray, smooth: Found, star: Collective
-) -> Found:
+    problem: Objective, matrices: Matrices, norms: np.ndarray, smooth: Value, star: Collective
+) -> Value:
     """L_+ of ``star``'s workers."""
     if problem.identical:
         return smooth[0], "L_+ = L, all f_i being the same", smooth[2]
@@ -141,7 +140,7 @@ def joint(
 
 def variance(
     problem: Objective, matrices: Matrices, norms: np.ndarray, plus: float, star: Collective
-) -> Found:
+) -> Value:
     """L_± of ``star``'s workers."""
     if problem.identical:
         return 0.0, "PermK paper, Example 1: all f_i are the same", True
@@ -177,15 +176,15 @@ def _strong_convexity(problem: Objective, star: Collective, smooth: float):
     return shared + least or None, "lambda_min(mean M_i)", True
 
 
-def _known(known: Known) -> Constants:
+def _closed_form(constants: ClosedForm) -> Constants:
     closed = "closed form, PermK paper, Theorem 3"
     return _constants(
-        L_i=(known.L_i, "largest |eigenvalue| of A_i: closed form", True),
-        L=(known.L, closed, True),
-        L_plus=(known.L_plus, closed, True),
-        L_pm=(known.L_pm, f"{closed} and Example 3", True),
-        cal_L_i=(known.L_i, "L_i: a worker has one sample", True),
-        mu=(known.mu, "lambda_min(mean A_i): closed form", True),
+        L_i=(constants.L_i, "largest |eigenvalue| of A_i: closed form", True),
+        L=(constants.L, closed, True),
+        L_plus=(constants.L_plus, closed, True),
+        L_pm=(constants.L_pm, f"{closed} and Example 3", True),
+        cal_L_i=(constants.L_i, "L_i: a worker has one sample", True),
+        mu=(constants.mu, "lambda_min(mean A_i): closed form", True),
     )
 
 
@@ -199,8 +198,8 @@ def _published(problem: Objective, star: Collective) -> Constants:
         smooth = (float(L_i.mean()), "mean L_i: the PermK paper's code", False)
     else:
         smooth = _smooth(problem, problem.largest_hessian(), star)
-    mu = problem.known.mu if problem.known is not None else 0.0
-    if problem.known is None and problem.convex:
+    mu = problem.closed_form.mu if problem.closed_form is not None else 0.0
+    if problem.closed_form is None and problem.convex:
         mu = problem.largest_hessian().shared
     rms = float(np.sqrt(np.mean(L_i**2)))
     return _constants(
@@ -211,3 +210,32 @@ def _published(problem: Objective, star: Collective) -> Constants:
         cal_L_i=(L_i, "L_i: published code", False),
         mu=(mu or None, "the penalty's l2, or lambda_min(mean A_i)", False),
     )
+
+
+BLOCK = 1 << 23  # numbers of one exchange, over all workers
+
+
+def mean(star: Collective, rows: np.ndarray) -> np.ndarray:
+    """(1/n) sum_i rows_i of rows (m, k), shape (k,), on every rank."""
+    return star.sum_over_workers(np.ascontiguousarray(rows, np.float64)) / star.n
+
+
+def mean_matrix(star: Collective, matrices: Matrices, d: int) -> np.ndarray:
+    """(1/n) sum_i H_i, shape (d, d), on every rank; a few rows at a time, to bound the memory."""
+    height = min(d, max(1, BLOCK // (star.n * d)))
+    out = np.empty((d, d))
+    for start in range(0, d, height):
+        stop = min(start + height, d)
+        rows = np.empty((star.m, (stop - start) * d))
+        for i in range(star.m):
+            rows[i] = matrices.rows(i, start, stop).ravel()
+        out[start:stop] = mean(star, rows).reshape(stop - start, d)
+    return (out + out.T) / 2
+
+
+def from_first(star: Collective, numbers: np.ndarray) -> np.ndarray:
+    """``numbers`` (k,) of worker 0's rank, on every rank, bit for bit, but -0 becomes 0."""
+    rows = np.zeros((star.m, len(numbers)))
+    if star.first == 0 and star.m > 0:
+        rows[0] = numbers
+    return star.sum_over_workers(rows)

@@ -48,7 +48,7 @@ def main(arguments: list[str]) -> int:
     """Train with each method, for so many rounds if given."""
     study, figure = find("cdadam-fig3")
     assert isinstance(figure.source, Grid)
-    _, grid = figure.source.whole(study.folder, "quick")
+    _, grid = figure.source.all_points(study.folder, "quick")
     for table in grid:
         if table["method"]["name"] in METHODS and table["run"]["seed"] == SEED:
             if arguments:

@@ -72,7 +72,7 @@ def communication(log: Log, compressor: str) -> float:
     keys["lambda_"] = keys.pop("lambda")
     task = Quadratic(**keys)
     task.load(log.n, 0, log.n, int(log.attrs["seed"]), np.dtype(np.float64))
-    known, d = task.known, task.dimension
+    known, d = task.closed_form, task.dimension
     L_own = known.L_pm if compressor == "permk" else known.L_plus
     return permk_tables.communication(compressor, log.n, d, known.L, L_own)
 

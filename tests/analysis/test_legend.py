@@ -26,15 +26,14 @@ CONDITION = '{{ theory = {}.0, condition = "Theorem 2 with all of the constants 
 
 
 def legend_of(figure):
-    own = figure.axes[0].get_legend()
-    return own or figure.legends[0]
+    return figure.axes[0].get_legend() or figure.legends[0]
 
 
 def require_on_page(figure):
     """All of the legend, and a panel that is worth looking at, are on the page."""
     figure.draw_without_rendering()
-    own, page = legend_of(figure).get_window_extent(), figure.bbox
-    assert own.x0 >= 0 and own.y0 >= 0 and own.x1 <= page.x1 and own.y1 <= page.y1
+    box, page = legend_of(figure).get_window_extent(), figure.bbox
+    assert box.x0 >= 0 and box.y0 >= 0 and box.x1 <= page.x1 and box.y1 <= page.y1
     panel = figure.axes[0].get_window_extent()
     assert panel.width >= 0.3 * page.width and panel.height >= 80
     content = io.BytesIO()
@@ -61,20 +60,12 @@ def test_unlike_curves(make_log, count, long, size):
 def unlike(count, long):
     """Methods, compressors and steps; the steps of one method are in its long names."""
     for i, (method, compressor) in enumerate(UNLIKE[:count]):
-        yield (
-            ("marina", compressor, CONDITION.format(i + 1))
-            if long
-            else (
-                method,
-                compressor,
-                '"theory"',
-            )
-        )
+        step = CONDITION.format(i + 1) if long else '"theory"'
+        yield "marina" if long else method, compressor, step
 
 
-@pytest.mark.parametrize("count", [20, 40])
-def test_many_curves(make_log, count):
-    require_on_page(plot([make_log(rounds=5, stepsize=1 / (i + 1)) for i in range(count)]))
+def test_many_curves(make_log):
+    require_on_page(plot([make_log(rounds=5, stepsize=1 / (i + 1)) for i in range(40)]))
 
 
 def test_a_remark_and_a_legend_do_not_hide_each_other(make_log):

@@ -153,50 +153,39 @@ def test_one_setting_over_what_is_named(make_log):
         one_setting(ranks, by_ranks=True)
 
 
-def test_methods_and_compressors_have_their_papers_names(make_log):
-    paths = [
-        make_log(),
-        make_log(method="ef21", compressor=TOPK),
-        make_log(method="gd", compressor=NONE),
-    ]
-    assert labels(*paths) == ["MARINA, RandK (K = 10)", "EF21, TopK (K = 10)", "GD, no compression"]
+def randk(k):
+    return {"compressor": f'name = "randk"\nk = {k}'}
 
 
-def test_a_common_compressor_is_not_in_the_legend(make_log):
-    assert labels(make_log(), make_log(method="diana")) == ["MARINA", "DIANA"]
+def qsgd(norm):
+    return {"compressor": f'name = "qsgd"\ns = 2\nnorm = "{norm}"'}
 
 
-def test_a_common_method_is_not_in_the_legend(make_log):
-    paths = [make_log(compressor=f'name = "randk"\nk = {k}') for k in (1, 5)]
-    assert labels(*paths) == ["RandK (K = 1)", "RandK (K = 5)"]
+GD, DIANA = {"method": "gd", "compressor": NONE}, {"method": "diana"}
+EF21 = {"method": "ef21", "compressor": TOPK}
+SMOOTH = {"compressor": 'name = "smooth"\ninner = { name = "qsgd", s = 2 }'}
+FOUR, PL = "{ theory = 4.0 }", '{ theory = 4.0, condition = "PL" }'
 
 
 @pytest.mark.parametrize(
-    ("step", "text"),
+    ("logs", "names"),
     [
-        ("0.5", "γ = 0.5"),
-        ("{ theory = 4.0 }", "γ = 4 × theory"),
-        ('{ theory = 4.0, condition = "PL" }', "γ = 4 × theory (PL)"),
+        ([{}, EF21, GD], ["MARINA, RandK (K = 10)", "EF21, TopK (K = 10)", "GD, no compression"]),
+        ([{}, DIANA], ["MARINA", "DIANA"]),  # not what they have in common
+        ([randk(1), randk(5)], ["RandK (K = 1)", "RandK (K = 5)"]),
+        ([{}, {"stepsize": "0.5"}], ["γ = theory", "γ = 0.5"]),
+        ([{}, {"stepsize": FOUR}], ["γ = theory", "γ = 4 × theory"]),
+        ([{}, {"stepsize": PL}], ["γ = theory", "γ = 4 × theory (PL)"]),
+        (  # a parameter only among runs of its method
+            [{}, {"stepsize": "0.5"}, {"method": "gd", "stepsize": "0.25"}],
+            ["MARINA (γ = theory)", "MARINA (γ = 0.5)", "GD"],
+        ),
+        ([{}, SMOOTH], ["RandK (K = 10)", "smooth of QSGD (s = 2)"]),
+        ([qsgd("2"), qsgd("inf")], ["QSGD (s = 2, norm = 2)", "QSGD (s = 2, norm = inf)"]),
     ],
 )
-def test_steps_are_told(make_log, step, text):
-    assert labels(make_log(), make_log(stepsize=step)) == ["γ = theory", text]
-
-
-def test_a_parameter_is_told_only_among_runs_of_its_method(make_log):
-    paths = [make_log(), make_log(stepsize="0.5"), make_log(method="gd", stepsize="0.25")]
-    assert labels(*paths) == ["MARINA (γ = theory)", "MARINA (γ = 0.5)", "GD"]
-
-
-def test_wrapped_compressors_name_the_inner_one(make_log):
-    inner = 'name = "smooth"\ninner = { name = "qsgd", s = 2 }'
-    assert labels(make_log(), make_log(compressor=inner))[1] == "smooth of QSGD (s = 2)"
-
-
-def test_nonessential_parameters_appear_when_they_differ(make_log):
-    qsgd = 'name = "qsgd"\ns = 2\nnorm = "{}"'
-    paths = [make_log(compressor=qsgd.format(norm)) for norm in ("2", "inf")]
-    assert labels(*paths) == ["QSGD (s = 2, norm = 2)", "QSGD (s = 2, norm = inf)"]
+def test_a_label_has_what_differs(make_log, logs, names):
+    assert labels(*(make_log(**how) for how in logs)) == names
 
 
 def test_ranks_are_a_setting_only_for_clocks(make_log):

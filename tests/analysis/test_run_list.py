@@ -1,4 +1,4 @@
-"""`mpisim show`: the runs of a folder."""
+"""`mpisim show` of a folder: its runs, and the order in which logs are read."""
 
 import csv
 import io
@@ -9,6 +9,8 @@ import h5py
 import numpy as np
 import pytest
 
+import mpisim
+from mpisim.analysis.log_files import find
 from mpisim.analysis.show import in_order
 from mpisim.cli import main
 from mpisim.runs.log import reader
@@ -101,6 +103,30 @@ def test_what_cannot_be_read_is_passed_over(folder, capsys):
     ]
 
 
+def test_every_reader_passes_over_it(folder, tmp_path, capsys):
+    """One function reads the logs that a user names, for all commands and for Python."""
+    (folder / "broken.h5").write_bytes(b"nothing")
+    out = tmp_path / "out"
+    out.mkdir()
+    for command in (
+        *(["plot", "-o", f"{out}/a.{kind}"] for kind in ("png", "html")),
+        ["plot", "--breakdown", "-o", f"{out}/b.png"],
+        ["export", "-o", f"{out}/a.csv"],
+        ["show", "--target", "loss=0.5"],
+    ):
+        assert main([*command, str(folder)]) == 0, command
+        assert capsys.readouterr().err.count("passed over: ") == 1
+    assert [log.path.name for log in mpisim.load(folder)] == ["log2.h5", "log1.h5"]
+    assert "broken.h5: not a log" in capsys.readouterr().err
+    assert len((out / "a.csv").read_text().splitlines()) == 1 + 2 * 51
+
+
+@pytest.mark.parametrize(("form", "line"), [("markdown", "| --- |"), ("latex", "\\midrule")])
+def test_the_list_has_other_forms(folder, capsys, form, line):
+    text = listed(folder, capsys, f"--{form}")
+    assert line in text and "4" in text and len(text.splitlines()) >= 5
+
+
 def test_a_folder_without_any_good_log_is_a_mistake(tmp_path, capsys):
     (tmp_path / "broken.h5").write_bytes(b"nothing")
     with h5py.File(tmp_path / "other.h5", "w") as file:
@@ -140,3 +166,44 @@ def test_mistakes_are_one_line(folder, capsys, flags, message):
     (folder / "below" / "empty").mkdir()
     assert main(["show", *(flag.format(folder=folder) for flag in flags)]) == 2
     assert message in capsys.readouterr().err
+
+
+STEPS = ("{ theory = 32.0 }", '"theory"', "{ theory = 128.0 }", "{ theory = 2.0 }")
+
+
+@pytest.fixture
+def steps(make_log):
+    for step in STEPS:
+        path = make_log(stepsize=step)
+    make_log(stepsize='"theory"', seed=2), make_log(method="diana", stepsize=STEPS[-1])
+    return path.parent
+
+
+def test_a_folder_and_a_pattern(steps):
+    named = ["log6.h5", "log2.h5", "log5.h5", "log4.h5", "log1.h5", "log3.h5"]
+    assert [path.name for path in find(steps)] == named
+    assert [path.name for path in find(f"{steps}/*.h5")] == named
+
+
+def test_logs_that_are_named_one_by_one_stay(steps):
+    one, two = steps / "log3.h5", steps / "log2.h5"
+    assert find([one, two]) == [one, two]
+
+
+def test_what_cannot_be_read_comes_last(steps, capsys):
+    (steps / "a.h5").write_text("no log")
+    assert find(steps)[-1].name == "a.h5"
+    assert main(["show", str(steps), "--target", "grad_norm_sq=0.1"]) == 0
+    assert "passed over: " in (error := capsys.readouterr().err) and "a.h5: not a log" in error
+    assert main(["show", str(steps), "typo.h5", "--target", "grad_norm_sq=0.1"]) == 2
+    assert capsys.readouterr().err == "mpisim: typo.h5: no such log\n"
+    for command in ("show", "plot"):  # what is named alone
+        flags = ["-o", str(steps / "a.png")] if command == "plot" else []
+        assert main([command, str(steps / "a.h5"), *flags]) == 2
+
+
+def test_a_table_has_the_steps_by_size(steps, capsys):
+    assert main(["show", str(steps), "--target", "grad_norm_sq=0.1"]) == 0
+    rows = capsys.readouterr().out.splitlines()[2:]
+    steps = [row.partition("γ = ")[2].partition(")")[0] for row in rows[-4:]]
+    assert steps == ["theory", "2 × theory", "32 × theory", "128 × theory"]

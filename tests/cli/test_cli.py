@@ -9,7 +9,7 @@ import pytest
 
 import mpisim
 from mpisim.cli import main
-from mpisim.cli.entry import COMMANDS
+from mpisim.cli.entry import COMMANDS, RENAMED
 from mpisim.runs.log.reader import read
 from tests.comm.jobs import ROOT
 
@@ -49,7 +49,15 @@ print(*sys.modules)
 """
 UNUSED = {
     *("mpi4py.MPI", "scipy.linalg", "scipy.optimize", "scipy.sparse", "sklearn", "constriction"),
-    *("torch", "matplotlib", "pandas", "mpisim.analysis", "mpisim.runs.sweep"),
+    *(
+        "torch",
+        "matplotlib",
+        "pandas",
+        "tabulate",
+        "jinja2",
+        "mpisim.analysis",
+        "mpisim.runs.sweep",
+    ),
     *("mpisim.compressors.sign", "mpisim.problems.quadratic", "mpisim.problems.torch"),
     *("mpisim.methods.estimators.diana", "mpisim.wire.levels"),
 }
@@ -85,6 +93,60 @@ def test_version(capsys):
     with pytest.raises(SystemExit):
         main(["--version"])
     assert capsys.readouterr().out == f"mpisim {mpisim.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (["list", "{folder}"], ["show", "{folder}"]),
+        (["table", "{folder}", "--target", "loss=0.5"], ["show", "{folder}", "--target=loss=0.5"]),
+        (["report", "{folder}", "-o", "{out}"], ["plot", "{folder}", "-o", "{out}"]),
+        (["claims", "--markdown", "run/saq/results"], None),
+        (["figure", "saq-fig9"], None),
+        (["info"], ["--info"]),
+        (["completion", "bash"], ["--completion", "bash"]),
+    ],
+)
+def test_old_names_do_what_the_new_ones_do(old, new, make_log, tmp_path, capsys):
+    assert old[0] in RENAMED
+    new = new or ["study", {"claims": "--claims", "figure": "--draw"}[old[0]], *old[1:]]
+    make_log(), make_log(seed=2)
+    places, out = {"folder": tmp_path, "out": tmp_path / "page.html"}, []
+    for words in (old, new):
+        code = main([word.format(**places) for word in words])
+        out.append((code, *capsys.readouterr()))
+    moved = f"mpisim: `mpisim {old[0]}` is now `mpisim {' '.join(RENAMED[old[0]])}`\n"
+    assert out[0] == (*out[1][:2], moved + out[1][2])
+    assert out[0][0] == (2 if old[0] == "figure" else 0)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["show", "{log}", "--sort", "loss"], "--sort: is not allowed for one log"),
+        (["show", "{log}", "--csv"], "--csv: is not allowed for one log"),
+        (["show", "{folder}", "--network", "1mbit"], "--network: is not allowed for a list of run"),
+        (["show", "{log}", "--target=loss=1", "--reverse"], "--reverse: is not allowed with --tar"),
+        (["plot", "{log}", "-o", "{out}.png", "--target=loss=1"], "--target: is not allowed but"),
+        (["plot", "{log}", "-o", "{out}.html", "--x", "round"], "--x: is not allowed for a page"),
+        (
+            ["plot", "{log}", "-o", "{out}.png", *["--network", "1mbit"] * 2],
+            "--network: may be rep",
+        ),
+        (["study", "--markdown"], "--markdown: is not allowed without --claims"),
+        (["study", "--logs", "{folder}"], "--logs: is not allowed without --draw"),
+        (["study", "--draw"], "--draw: needs a figure: STUDY-FIGURE"),
+        (["--completion", "fish"], "'fish' is not allowed; it must be bash, zsh, tcsh"),
+        ([], "the following arguments are required: COMMAND"),
+        (["shwo"], "unknown command 'shwo'; "),
+    ],
+)
+def test_options_without_a_meaning_are_refused(words, said, make_log, tmp_path, capsys):
+    places = {"log": make_log(), "folder": tmp_path, "out": tmp_path / "a"}
+    assert main([word.format(**places) for word in words]) == 2
+    out, err = capsys.readouterr()
+    assert said in err and err.count("\n") == 1 and not out
+    assert not list(tmp_path.glob("a.*"))
 
 
 def test_default_log_is_named_by_content(tmp_path, monkeypatch, capsys):

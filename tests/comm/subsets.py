@@ -167,7 +167,7 @@ def side_by_side(folder: Path) -> None:
     for size, free, at_once in ((1, inf, 4), (2, inf, 2), (1, 0.0, 4)):
         place = folder / f"{size} {free}"
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("mpisim.runs.sweep.executor.available", lambda free=free: free)
+            patch.setattr("mpisim.runs.sweep.executor.available_memory", lambda free=free: free)
             ended = executor.sweep(place, points, WORLD, spread=Spread(size))
         assert len({repr(ps) for ps in WORLD.allgather(ended)}) == 1
         assert Counter(p.status for p in ended) == {"done": 12, "skipped": 4}

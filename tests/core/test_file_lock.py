@@ -52,6 +52,14 @@ def test_a_file_that_its_holder_removed_is_not_a_lock(tmp_path, monkeypatch):
     assert len(calls) == 3
 
 
+def test_a_link_is_not_followed(tmp_path):
+    (tmp_path / "mine").write_text("text")
+    (tmp_path / "lock").symlink_to("mine")
+    with pytest.raises(OSError), FileLock(tmp_path / "lock"):
+        pass
+    assert (tmp_path / "mine").read_text() == "text"
+
+
 def test_a_file_system_without_locks_locks_nothing(tmp_path, monkeypatch):
     def flock(*_):
         raise OSError(errno.ENOTSUP, "Operation not supported")

@@ -6,11 +6,12 @@ from typing import Literal
 import pytest
 
 from mpisim.core.errors import InputError
+from mpisim.core.registry import Spec
 from mpisim.core.schema import build, choose
 
 
 @dataclasses.dataclass
-class Part:
+class Part(Spec):
     k: int
     p: float | Literal["theory"] = "theory"
     lambda_: float = 0.1
@@ -42,20 +43,20 @@ def test_mistakes(table, said):
 
 
 @dataclasses.dataclass
-class Whole:
+class Table:
     part: Part = dataclasses.field(default_factory=lambda: Part(1))
 
 
 def test_a_table_in_the_table():
-    assert build(Whole, {}, "whole").part.k == 1
-    part = build(Whole, {"part": {"k": 4}}, "whole").part
+    assert build(Table, {}, "table").part.k == 1
+    part = build(Table, {"part": {"k": 4}}, "table").part
     assert isinstance(part, Part) and part.k == 4
     with pytest.raises(dataclasses.FrozenInstanceError):
         part.k = 5
-    with pytest.raises(InputError, match=r"whole\.part\.k: 'a' is not allowed"):
-        build(Whole, {"part": {"k": "a"}}, "whole")
-    with pytest.raises(InputError, match=r"whole\.part: 3 is not allowed; it must be a table"):
-        build(Whole, {"part": 3}, "whole")
+    with pytest.raises(InputError, match=r"table\.part\.k: 'a' is not allowed"):
+        build(Table, {"part": {"k": "a"}}, "table")
+    with pytest.raises(InputError, match=r"table\.part: 3 is not allowed; it must be a table"):
+        build(Table, {"part": 3}, "table")
 
 
 def test_choose_lists_what_there_is():

@@ -130,7 +130,7 @@ def test_adaptive_ratios_are_below_the_constants(tmp_path):
     c = run_adaptive(tmp_path / "log.h5", QUADRATIC)
     own = Quadratic(workers=12, dimension=9, noise=0.4, lambda_=0.01)
     own.load(12, 0, 12, 1, np.dtype(float))
-    for name, bound in zip(RATIOS, (own.known.L_plus, own.known.L_pm), strict=True):
+    for name, bound in zip(RATIOS, (own.closed_form.L_plus, own.closed_form.L_pm), strict=True):
         assert (c[name][1:] > 0).all() and (c[name][1:] <= bound**2 * (1 + 1e-9)).all()
 
 

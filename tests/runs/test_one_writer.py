@@ -144,6 +144,6 @@ def test_a_point_that_another_run_has_completed_meanwhile_is_not_run(tmp_path, m
                     path.write_bytes(kept[path])
         return original(log)
 
-    monkeypatch.setattr("mpisim.runs.sweep.group.lock_of", completed)
+    monkeypatch.setattr("mpisim.runs.sweep.queue.lock_of", completed)
     assert [point.status for point in sweep(file, logs)] == ["done", "done"]
     assert all(path.read_bytes() == before for path, before in content.items())

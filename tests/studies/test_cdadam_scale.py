@@ -15,7 +15,7 @@ def test_the_gradient_is_smaller_where_the_weights_are_larger(capsys):
     from run.cdadam import measure_scale
 
     study, figure = find("cdadam-fig3")
-    table = figure.source.whole(study.folder, "quick")[1][0]
+    table = figure.source.all_points(study.folder, "quick")[1][0]
     table["problem"] |= {"data": "generated", "samples": 64, "workers": 2}
     table["run"] |= {"rounds": 2, "log_every": 1}
     x = mpisim.run(parse(table)).x

@@ -21,7 +21,7 @@ GRIDS = tomllib.loads(Path(__file__).with_name("grids.toml").read_text())
 
 def points_of(name, scale):
     study, figure = find(name)
-    return figure.source.whole(study.folder, scale)
+    return figure.source.all_points(study.folder, scale)
 
 
 @pytest.mark.parametrize(("name", "scale"), [(name, s) for name in GRIDS for s in GRIDS[name]])
@@ -75,7 +75,7 @@ def test_saqs_grids(name, scale):
     assert str(figure.source.folder(study.folder)) == "logs/saq"
     drawn = set()
     for grid in figure.source.grids:
-        points = grid.whole(study.folder, scale)[1]
+        points = grid.all_points(study.folder, scale)[1]
         data = {"a8a": "a9a"} if "code" in grid.file else {}
         sets = {p["problem"]["data"]: p["problem"]["workers"] for p in points}
         assert {data.get(name, name): n for name, n in sets.items()} == WORKERS
@@ -103,7 +103,7 @@ def test_saqs_grids(name, scale):
 
 def test_a_rank_for_each_worker_where_seconds_are_taken_apart():
     study, figure = find("saq-seconds")
-    for point in figure.source.whole(study.folder, "paper")[1]:
+    for point in figure.source.all_points(study.folder, "paper")[1]:
         assert ranks_of(parse(point)) == point["problem"]["workers"]
 
 
@@ -111,7 +111,7 @@ def test_the_code_has_the_infinity_norm_everywhere():
     """But for rand-tau+, which has no norm; quant is one block, with the Euclidean omega."""
     study, figure = find("saq-code-fig4")
     for grid in figure.source.grids:
-        for point in grid.whole(study.folder, "quick")[1]:
+        for point in grid.all_points(study.folder, "quick")[1]:
             table = point["compressor"]
             inner = table.get("inner", table)
             assert inner.get("norm") == "inf" or inner["name"] == "rand-tau-plus"

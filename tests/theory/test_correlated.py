@@ -10,9 +10,9 @@ import pytest
 from mpisim.core.errors import InputError
 from mpisim.theory import stepsizes as steps
 from mpisim.theory import tables
-from mpisim.theory.complexity import Case
 from mpisim.theory.compression import Groups
-from mpisim.theory.groups import GroupConstants
+from mpisim.theory.setting import GroupConstants
+from mpisim.theory.tables import Case
 from tests.helpers import run_tables, table
 from tests.theory.support import setting
 

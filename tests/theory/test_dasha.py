@@ -10,7 +10,7 @@ import pytest
 from mpisim.core.errors import InputError
 from mpisim.runs.setup import ProblemCache
 from mpisim.theory import dasha
-from mpisim.theory.complexity import Case
+from mpisim.theory.tables import Case
 from tests.theory.support import setting
 from tests.theory.test_lyapunov import (
     LEAST_SQUARES,

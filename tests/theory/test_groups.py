@@ -10,8 +10,7 @@ from mpisim.compressors.permutation import labels
 from mpisim.problems.quadratic import Quadratic
 from mpisim.theory import stepsizes
 from mpisim.theory.compression import Groups
-from mpisim.theory.groups import group_constants
-from mpisim.theory.setting import setting_of
+from mpisim.theory.setting import group_constants, setting_of
 from mpisim.theory.smoothness import constants, matrices
 from mpisim.wire.base import Precision
 from tests.problems.support import LocalStar, attach, make_rows

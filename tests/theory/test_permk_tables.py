@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from mpisim.analysis import theory_report as report
 from mpisim.cli import main
 from mpisim.theory import permk_tables as permk
-from mpisim.theory.complexity import Case
 from mpisim.theory.compression import Groups
-from mpisim.theory.groups import GroupConstants
+from mpisim.theory.setting import GroupConstants
+from mpisim.theory.tables import Case
 from tests.theory.support import setting
 
 FLOAT = 32

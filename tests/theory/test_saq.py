@@ -11,8 +11,7 @@ import pytest
 
 from mpisim.core.errors import InputError
 from mpisim.theory import saq, tables
-from mpisim.theory import saq_quantizers as q
-from mpisim.theory.complexity import Case
+from mpisim.theory.tables import Case
 from tests.theory.support import setting, smoothness_matrices
 from tests.theory.true_cal_l import true_cal_L
 
@@ -57,17 +56,17 @@ def test_theorem_2_needs_a_small_alpha(alpha):
 
 
 def test_nu_and_nu_1():
-    assert q.nu(np.array([1.0, 4.0, 3.0])) == 2.0
-    assert q.nu_1(np.array([1.0, 4.0, 3.0])) == 2.0
-    assert q.nu_1(np.zeros(3)) == 1.0
-    assert q.nu(np.full(5, 3.0)) == 5 and q.nu_1(np.full(7, 0.1)) == pytest.approx(7)
+    assert saq.nu(np.array([1.0, 4.0, 3.0])) == 2.0
+    assert saq.nu_1(np.array([1.0, 4.0, 3.0])) == 2.0
+    assert saq.nu_1(np.zeros(3)) == 1.0
+    assert saq.nu(np.full(5, 3.0)) == 5 and saq.nu_1(np.full(7, 0.1)) == pytest.approx(7)
 
 
 def test_T_by_hand():
     diagonal = np.array([3.0, 4.0, 5.0, 12.0, 0.0])
     starts = np.array([0, 2, 5])
-    assert q.T(diagonal, starts) == pytest.approx((sqrt(2) * 5 + sqrt(3) * 13) / 5)
-    assert q.T(diagonal, np.array([0, 5])) == pytest.approx(np.linalg.norm(diagonal) / sqrt(5))
+    assert saq.T(diagonal, starts) == pytest.approx((sqrt(2) * 5 + sqrt(3) * 13) / 5)
+    assert saq.T(diagonal, np.array([0, 5])) == pytest.approx(np.linalg.norm(diagonal) / sqrt(5))
 
 
 def fitted(theorem: int, row: np.ndarray, n: int, mu: float) -> tuple[float, float]:
@@ -96,10 +95,10 @@ SIZES = [(3, 12), (4, 14), (2, 3), (5, 25)]
 
 
 @pytest.mark.parametrize(("n", "d"), SIZES)
-@pytest.mark.parametrize("theorem", q.THEOREMS)
+@pytest.mark.parametrize("theorem", saq.THEOREMS)
 @pytest.mark.parametrize("mu", [1e-3, 0.3])
 def test_fits_are_the_appendices(theorem, n, d, mu):
-    quantizers = q.Quantizers(n, d, mu)
+    quantizers = saq.Quantizers(n, d, mu)
     for row in diagonals(smoothness_matrices(n, d)):
         fit, (omega, cal_L) = quantizers.fit(theorem, row), fitted(theorem, row, n, mu)
         assert fit.omega == pytest.approx(omega) and fit.cal_L == pytest.approx(cal_L)
@@ -108,26 +107,26 @@ def test_fits_are_the_appendices(theorem, n, d, mu):
 
 
 @pytest.mark.parametrize(("n", "d"), SIZES)
-@pytest.mark.parametrize("theorem", q.THEOREMS)
+@pytest.mark.parametrize("theorem", saq.THEOREMS)
 def test_each_bound_is_above_the_one_before(theorem, n, d):
     """goal <= bound by T_B, T_1 and the trace <= bound by nu_1; L <= nu L_max / n: (21)."""
     for seed in range(20):
         L, mu = smoothness_matrices(n, d, seed), 10.0 ** -(seed % 5)
-        quantizers, rows = q.Quantizers(n, d, mu), diagonals(L)
+        quantizers, rows = saq.Quantizers(n, d, mu), diagonals(L)
         L_i = np.linalg.eigvalsh(L)[:, -1]
-        largest = max(q.nu_1(row) for row in rows)
+        largest = max(saq.nu_1(row) for row in rows)
         for row in rows:
             fit = quantizers.fit(theorem, row)
             assert fit.goal <= fit.bound * (1 + 1e-12)
             assert fit.bound <= quantizers.bound(theorem, largest, L_i.max()) * (1 + 1e-12)
         top = np.linalg.eigvalsh(L.mean(axis=0))[-1]
-        assert top <= q.nu(L_i) * L_i.max() / n * (1 + 1e-12)
+        assert top <= saq.nu(L_i) * L_i.max() / n * (1 + 1e-12)
 
 
 def test_bounds_by_nu_1_are_the_appendices():
     """For d_l = d / n: D.2 ends with 2 nu_1 kappa / sqrt(n d), and D.3 to E.4 likewise."""
     n, d, mu, nu_1, L_max = 4, 36, 0.01, 3.0, 2.0
-    quantizers, kappa = q.Quantizers(n, d, mu), L_max / mu
+    quantizers, kappa = saq.Quantizers(n, d, mu), L_max / mu
     expected = {
         3: 2 * nu_1 * kappa / sqrt(n * d),
         4: 2 * n * (1 + nu_1 * kappa / (n * sqrt(n * d)))
@@ -142,20 +141,20 @@ def test_bounds_by_nu_1_are_the_appendices():
         assert quantizers.order(theorem, L_max) == pytest.approx(value), theorem
 
 
-@pytest.mark.parametrize("theorem", q.THEOREMS)
+@pytest.mark.parametrize("theorem", saq.THEOREMS)
 def test_constants_are_above_the_true_ones(theorem):
     """cal-L of the quantizer itself, by enumeration, is below what the theorem takes for it."""
     n, d, mu = 2, 3, 0.05
-    quantizers = q.Quantizers(n, d, mu)
+    quantizers = saq.Quantizers(n, d, mu)
     for row in diagonals(smoothness_matrices(n, d)):
         fit = quantizers.fit(theorem, row)
         beta, starts = quantizers.beta(theorem), quantizers.starts
         n_mu = n * mu if theorem in (4, 6) else 0.0
         if theorem in (5, 6):
-            h = q.quantization.varying_steps(row, beta, n_mu)
+            h = saq.quantization.varying_steps(row, beta, n_mu)
             true = true_cal_L(row, h)[0]
         else:
-            h = q.quantization.block_steps(row, starts, beta, n_mu)
+            h = saq.quantization.block_steps(row, starts, beta, n_mu)
             true = max(
                 true_cal_L(row[a:b], np.full(b - a, step))[0]
                 for (a, b), step in zip(pairwise(starts), h, strict=True)

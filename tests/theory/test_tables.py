@@ -12,7 +12,7 @@ from mpisim.cli import main
 from mpisim.methods.estimators import estimator
 from mpisim.methods.estimators.marina import Marina
 from mpisim.theory import stepsizes, tables
-from mpisim.theory.complexity import Case, Cost, Guarantee, guarantee
+from mpisim.theory.tables import Case, Cost, Guarantee, guarantee
 from tests.helpers import columns, run_tables, table
 from tests.theory.support import setting
 

@@ -14,7 +14,7 @@ from mpisim.analysis import claims
 from mpisim.analysis.claims import Claim
 from mpisim.analysis.results.provenance import Provenance, Settings
 from mpisim.core.errors import InputError, OutputError
-from mpisim.core.files import make_folder, write_json, write_whole
+from mpisim.core.files import make_folder, write_atomic, write_json
 
 FOLDER = "results"  # in the folder of a study
 PICTURE, SUFFIX = ".png", ".provenance.json"
@@ -42,7 +42,7 @@ def write(folder: Path, result: Result, picture: bytes) -> list[Path]:
     paths = [folder / f"{stem}{suffix}" for suffix in (PICTURE, claims.SUFFIX, SUFFIX)]
     try:
         make_folder(folder)
-        write_whole(paths[0], picture)
+        write_atomic(paths[0], picture)
     except OSError as error:
         raise OutputError(f"{paths[0]}: cannot be written: {error.strerror}") from None
     claims.write(paths[1], result.claims)
@@ -60,20 +60,20 @@ def read(folder: Path) -> list[Result]:
 
 def of_study(folder: Path) -> list[Result]:
     """The figures on record of the study in ``folder``; `InputError` without any."""
-    found = read(folder / FOLDER)
-    if not found:
+    results = read(folder / FOLDER)
+    if not results:
         how = f"`mpisim study {folder} FIGURE --record` draws a figure and puts it there"
         raise InputError(f"{folder / FOLDER}: nothing is on record; {how}")
-    return found
+    return results
 
 
 def by_scale(results: Sequence[Result]) -> dict[str, dict[str, Sequence[Claim]]]:
     """{``STUDY, SCALE``: {figure: claims}}."""
-    found: dict[str, dict[str, Sequence[Claim]]] = {}
+    scales: dict[str, dict[str, Sequence[Claim]]] = {}
     for result in sorted(results, key=lambda one: scale_order(one.provenance.scale)):
         one = result.provenance
-        found.setdefault(f"{one.study}, {one.scale}", {})[one.figure] = result.claims
-    return found
+        scales.setdefault(f"{one.study}, {one.scale}", {})[one.figure] = result.claims
+    return scales
 
 
 def scale_order(scale: str) -> tuple[bool, str]:

@@ -13,7 +13,7 @@ from mpisim.analysis.results.files import FOLDER, Result, of_study, scale_order,
 from mpisim.analysis.results.provenance import Provenance, Settings, provenance_of, several
 from mpisim.analysis.study.figure import Drawn
 from mpisim.core.errors import OutputError
-from mpisim.core.files import write_whole
+from mpisim.core.files import write_atomic
 
 PAGE = "README.md"
 ABOUT = """\
@@ -41,7 +41,7 @@ def write_page(study: Path) -> Path:
     path = study / FOLDER / PAGE
     text = page(of_study(study))
     try:
-        write_whole(path, text.encode())
+        write_atomic(path, text.encode())
     except OSError as error:
         raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
     return path
@@ -51,13 +51,13 @@ def page(results: Sequence[Result]) -> str:
     """The page as Markdown: the verdicts of all figures, then each figure, its scales abreast."""
     scales, figures = scales_of(results), by_figure(results)
     summary = [
-        [f"[{name}](#{anchor(name)})", *(_counts(own.get(scale)) for scale in scales)]
-        for name, own in figures.items()
+        [f"[{name}](#{anchor(name)})", *(_counts(shown.get(scale)) for scale in scales)]
+        for name, shown in figures.items()
     ]
     blocks = [f"# {results[0].provenance.study}: results on record", ABOUT.strip()]
     blocks.append(table(["claims", *scales], summary))
-    for name, own in figures.items():
-        shown = list(own.values())
+    for name, by_scale in figures.items():
+        shown = list(by_scale.values())
         blocks += [f"## {name}", f"{escaped(shown[-1].provenance.title)}.", _origin(shown)]
         blocks += _claims(shown)
     return "\n\n".join(blocks) + "\n"
@@ -71,10 +71,10 @@ def scales_of(results: Iterable[Result]) -> list[str]:
 
 def by_figure(results: Iterable[Result]) -> dict[str, dict[str, Result]]:
     """{figure: {scale: result}}."""
-    found: dict[str, dict[str, Result]] = {}
+    figures: dict[str, dict[str, Result]] = {}
     for result in results:
-        found.setdefault(result.provenance.figure, {})[result.provenance.scale] = result
-    return found
+        figures.setdefault(result.provenance.figure, {})[result.provenance.scale] = result
+    return figures
 
 
 def anchor(figure: str) -> str:
@@ -86,14 +86,14 @@ def _counts(result: Result | None) -> str:
     return "" if result is None else counts(result.claims)
 
 
-def _origin(own: Sequence[Result]) -> str:
+def _origin(shown: Sequence[Result]) -> str:
     """Pictures, settings, runs, time, machine and commits, a column for each scale."""
-    head = ["", *(result.provenance.scale for result in own)]
-    pictures = [f"![{result.provenance.figure}]({result.picture})" for result in own]
+    head = ["", *(result.provenance.scale for result in shown)]
+    pictures = [f"![{result.provenance.figure}]({result.picture})" for result in shown]
     rows = [
         ["", *pictures],
-        ["varied", *_settings(_varied, own)],
-        ["fixed", *_settings(_fixed, own)],
+        ["varied", *_settings(_varied, shown)],
+        ["fixed", *_settings(_fixed, shown)],
     ]
     for name, text in (
         ("runs", _runs),
@@ -102,14 +102,14 @@ def _origin(own: Sequence[Result]) -> str:
         ("commit of the runs", lambda one: "; ".join(one.run_commits)),
         ("commit of the figure", lambda one: one.commit),
     ):
-        rows.append([name, *(text(result.provenance) for result in own)])
+        rows.append([name, *(text(result.provenance) for result in shown)])
     return table(head, rows)
 
 
-def _settings(of: Callable[[Settings], dict[str, str]], own: Sequence[Result]) -> list[str]:
+def _settings(of: Callable[[Settings], dict[str, str]], shown: Sequence[Result]) -> list[str]:
     """Settings as text, those of later scales by how they differ from the first one's."""
-    first, *others = [of(result.provenance.settings) for result in own]
-    scale = own[0].provenance.scale
+    first, *others = [of(result.provenance.settings) for result in shown]
+    scale = shown[0].provenance.scale
     return [_listed(first), *(_compared(first, scale, other) for other in others)]
 
 
@@ -142,34 +142,34 @@ def _time(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < HOURS else f"{seconds / 3600:.1f} h"
 
 
-def _claims(own: Sequence[Result]) -> list[str]:
+def _claims(shown: Sequence[Result]) -> list[str]:
     """For each sentence of the paper the sentence, and a table of what is claimed."""
-    scales = [result.provenance.scale for result in own]
+    scales = [result.provenance.scale for result in shown]
     blocks = []
-    for (source, quote), claims in _by_sentence(own).items():
-        said = f'"{escaped(quote)}" ({escaped(source)})' if quote else escaped(source)
+    for (source, quote), claims in _by_sentence(shown).items():
+        sentence = f'"{escaped(quote)}" ({escaped(source)})' if quote else escaped(source)
         rows = [
-            [escaped(text), *(_verdict(found.get(scale)) for scale in scales)]
-            for (text, _), found in claims.items()
+            [escaped(text), *(_verdict(judged.get(scale)) for scale in scales)]
+            for (text, _), judged in claims.items()
         ]
-        blocks += [f"> {said}", table(["claim", *scales], rows)]
+        blocks += [f"> {sentence}", table(["claim", *scales], rows)]
     return blocks
 
 
 def _by_sentence(
-    own: Sequence[Result],
+    shown: Sequence[Result],
 ) -> dict[tuple[str, str], dict[tuple[str, int], dict[str, Claim]]]:
     """{(source, quote): {(claim, which of that text): {scale: claim}}}."""
-    found: dict[tuple[str, str], dict[tuple[str, int], dict[str, Claim]]] = {}
-    for result in own:
+    sentences: dict[tuple[str, str], dict[tuple[str, int], dict[str, Claim]]] = {}
+    for result in shown:
         seen: Counter[tuple[str, str, str]] = Counter()
         for claim in result.claims:
             same = claim.source, claim.quote, claim.claim
             seen[same] += 1
-            sentence = found.setdefault((claim.source, claim.quote), {})
+            sentence = sentences.setdefault((claim.source, claim.quote), {})
             of_scale = sentence.setdefault((claim.claim, seen[same]), {})
             of_scale[result.provenance.scale] = claim
-    return found
+    return sentences
 
 
 def _verdict(claim: Claim | None) -> str:

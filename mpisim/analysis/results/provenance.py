@@ -39,16 +39,16 @@ class Settings:
 
 def settings(configs: Iterable[Tables]) -> Settings:
     """The settings of runs from their resolved experiments."""
-    flat = [told(config) for config in configs]
+    flat = [settings_of(config) for config in configs]
     names = dict.fromkeys(name for one in flat for name in one)
     values = {name: _distinct([one[name] for one in flat if name in one]) for name in names}
     return Settings(
-        {name: own for name, own in values.items() if len(own) > 1},
-        {name: own[0] for name, own in values.items() if len(own) == 1},
+        {name: taken for name, taken in values.items() if len(taken) > 1},
+        {name: taken[0] for name, taken in values.items() if len(taken) == 1},
     )
 
 
-def told(config: Tables) -> Tables:
+def settings_of(config: Tables) -> Tables:
     """{TABLE.KEY: value} of a run, without what no reader asks for."""
     flat = flatten(config)
     left_out = LEFT_OUT + (NAMED if METHODS.here(flat.get("method.name")) else ())
@@ -68,11 +68,11 @@ def _distinct(values: Sequence[Any]) -> list[Any]:
 def several(values: Sequence[Any]) -> str:
     """Values as text: numbers sorted, or as a range where they are many."""
     multiples = any(isinstance(value, dict) for value in values)
-    found: dict[str, list[float]] = {}
+    by_unit: dict[str, list[float]] = {}
     for value in values:
         number, unit = _split({"theory": 1.0} if multiples and value == "theory" else value)
-        found.setdefault(unit, []).extend(number)
-    return ", ".join(_numbers(own, unit) if own else unit for unit, own in found.items())
+        by_unit.setdefault(unit, []).extend(number)
+    return ", ".join(_numbers(listed, unit) if listed else unit for unit, listed in by_unit.items())
 
 
 def _split(value: Any) -> tuple[list[float], str]:
@@ -128,7 +128,7 @@ def provenance_of(study: Study, figure: Figure, scale: str, seconds: float) -> P
     measured = isinstance(figure.source, Measurement)  # in files of its own, which are no logs
     folders = [] if measured else figure.source.folders(study.folder)
     swept = [swept_logs(folder) for folder in folders]
-    logs = [log for found, _ in swept for log in found]
+    logs = [log for there, _ in swept for log in there]
     missing = [path for _, gone in swept for path in gone]
     here = provenance() | processor.facts()
     package = commit(PACKAGE)
@@ -138,10 +138,10 @@ def provenance_of(study: Study, figure: Figure, scale: str, seconds: float) -> P
     if missing:
         runs["not run"] = len(missing)
     if logs:
-        seconds, own = sum(map(seconds_of, logs)), settings(log.config for log in logs)
+        seconds, varied = sum(map(seconds_of, logs)), settings(log.config for log in logs)
     else:
         assert isinstance(figure.source, Measurement)
-        own = Settings({}, {"size": figure.source.scales[scale]})
+        varied = Settings({}, {"size": figure.source.scales[scale]})
     executed = [log.attrs for log in logs] or [here | drawn_by]
     return Provenance(
         study.folder.resolve().name,
@@ -151,7 +151,7 @@ def provenance_of(study: Study, figure: Figure, scale: str, seconds: float) -> P
         scale,
         dict(runs),
         round(seconds, 1),
-        own,
+        varied,
         _unique(machine(attributes) for attributes in executed),
         _unique(commit_text(attributes) for attributes in executed),
         commit_text(drawn_by),
@@ -163,8 +163,8 @@ def seconds_of(log: Log) -> float:
 
     Those of a start that never ended are not known, and count as 0.
     """
-    known = (float(log.attrs.get(name, nan)) for name in ("seconds_elapsed", "seconds_before"))
-    return sum(seconds for seconds in known if isfinite(seconds))
+    parts = (float(log.attrs.get(name, nan)) for name in ("seconds_elapsed", "seconds_before"))
+    return sum(seconds for seconds in parts if isfinite(seconds))
 
 
 def machine(attributes: dict[str, Any]) -> str:

@@ -60,8 +60,8 @@ class Study:
     def figure(self, name: str) -> Figure:
         """The figure called ``name``; `InputError` lists the figures."""
         if name not in self.figures:
-            known = ", ".join(self.figures)
-            raise InputError(f"{self.folder}: no figure {name!r}; known: {known}")
+            names = ", ".join(self.figures)
+            raise InputError(f"{self.folder}: no figure {name!r}; known: {names}")
         return self.figures[name]
 
     def full_name(self, figure: Figure) -> str:
@@ -89,10 +89,10 @@ def draw(study: Study, figure: Figure, logs: Path | None = None) -> Drawn:
     ``logs`` is the folder of the numbers, the figure's own if None. `InputError` where there are
     none.
     """
-    found, left = figure.source.read(logs or figure.source.folder(study.folder))
+    numbers, left = figure.source.read(logs or figure.source.folder(study.folder))
     with panels.styled():
-        picture = figure.draw(found)
-    return Drawn(study, figure, picture, list(figure.claims(found)), left)
+        picture = figure.draw(numbers)
+    return Drawn(study, figure, picture, list(figure.claims(numbers)), left)
 
 
 def write_drawn(drawn: Drawn, out: Path) -> str:

@@ -41,21 +41,21 @@ class Grid(Source):
     methods: Collection[str] = ()
     instead: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
-    def whole(self, study: Path, scale: str) -> tuple[Path, list[Tables]]:
+    def all_points(self, study: Path, scale: str) -> tuple[Path, list[Tables]]:
         """The folder of the logs, and all points of the grid."""
         from mpisim.runs.sweep.grid import read
 
         file = self.files.get(scale, self.file)
         folder, grid = read(study / f"{file}.toml", list(choose(self.scales, scale, "--scale")))
-        own = [p for p in grid if not self.methods or p["method"]["name"] in self.methods]
-        return folder, own
+        chosen = self.methods
+        return folder, [p for p in grid if not chosen or p["method"]["name"] in chosen]
 
     def points(self, study: Path, scale: str) -> tuple[Path, list[Tables], list[str]]:
         """The folder, the points whose data is at hand, and the missing data sets.
 
         Raises `InputError` if all data is missing.
         """
-        folder, grid = self.whole(study, scale)
+        folder, grid = self.all_points(study, scale)
         for point in grid:
             if _data(point) in self.instead and not _here(point):
                 point["problem"]["data"] = self.instead[_data(point)]
@@ -71,7 +71,7 @@ class Grid(Source):
 
     def folder(self, study: Path) -> Path:
         """Where `mpisim sweep` puts the logs of the grid."""
-        return self.whole(study, next(iter(self.scales)))[0]
+        return self.all_points(study, next(iter(self.scales)))[0]
 
     def read(self, folder: Path) -> Numbers:
         """The complete logs."""
@@ -93,7 +93,6 @@ class Grid(Source):
 
     def waiting(self, job: Job) -> float:
         """The size of all points that `complete` would run; 0 if it cannot run."""
-        from mpisim.runs.sweep.order import works_of
         from mpisim.runs.sweep.plan import plan
 
         try:
@@ -101,8 +100,7 @@ class Grid(Source):
             points = plan(folder, grid, job.comm.size, job.accept)
         except InputError:  # `complete` tells
             return 0.0
-        numbers = [number for number, point in enumerate(points) if not point.status]
-        return sum(work.size for work in works_of(points, numbers))
+        return sum(point.size for point in points if not point.status)
 
     def state(self, study: Path, scale: str, ranks: int) -> str:
         """How many of the points are done."""
@@ -129,7 +127,7 @@ class Grid(Source):
 
     def extras(self, study: Path, scale: str) -> str:
         """``torch`` where points train networks."""
-        return "torch" if any(map(_trains, self.whole(study, scale)[1])) else ""
+        return "torch" if any(map(_trains, self.all_points(study, scale)[1])) else ""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -159,18 +157,18 @@ class Grids(Source):
 
     def read(self, folder: Path) -> Numbers:
         """The complete logs of all grids that have any; of the folder itself if it has no such."""
-        own = [folder / grid.file for grid in self.grids]
-        found: list[Any] = []
+        folders = [folder / grid.file for grid in self.grids]
+        logs: list[Any] = []
         left: list[str] = []
-        for place in [path for path in own if path.is_dir()] or [folder]:
+        for place in [path for path in folders if path.is_dir()] or [folder]:
             try:
-                logs, lines = complete_logs(place)
+                more, lines = complete_logs(place)
             except InputError as error:
-                logs, lines = [], [str(error)]
-            found, left = found + logs, left + lines
-        if not found:
+                more, lines = [], [str(error)]
+            logs, left = logs + more, left + lines
+        if not logs:
             raise InputError(f"{folder}: no complete log of a run there")
-        return found, left
+        return logs, left
 
     def complete(self, job: Job) -> Sequence[Point]:
         """Complete one grid after the other, until a signal stops one. Collective."""

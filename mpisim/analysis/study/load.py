@@ -53,10 +53,10 @@ def find(name: str) -> tuple[Study, Figure]:
     """The figure ``STUDY-FIGURE``, in run/ of the current folder, else of the repository."""
     places = (place for place in (STUDIES, ROOT / STUDIES) if any(place.glob(f"*/{FILE}")))
     home = next(places, STUDIES)
-    known = {s.full_name(one): (s, one) for s in studies(home) for one in s.figures.values()}
-    if name not in known:
-        raise InputError(f"figure {name!r}: unknown; known: {', '.join(known)}")
-    return known[name]
+    figures = {s.full_name(one): (s, one) for s in studies(home) for one in s.figures.values()}
+    if name not in figures:
+        raise InputError(f"figure {name!r}: unknown; known: {', '.join(figures)}")
+    return figures[name]
 
 
 def _package(folder: Path) -> str:
@@ -77,8 +77,9 @@ def create(folder: Path) -> list[Path]:
     written = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name in ("README.md", "figures.py", "fig1.toml"):
-            text = files(__package__).joinpath("template", name).read_text(encoding="utf-8")
+        for name, suffix in (("README.md", ""), ("figures.py", ".txt"), ("fig1.toml", "")):
+            template = files(__package__).joinpath("template", name + suffix)
+            text = template.read_text(encoding="utf-8")
             text = text.replace("STUDY", folder.resolve().name).replace("FOLDER", str(folder))
             written.append(folder / name)
             written[-1].write_text(text, encoding="utf-8")

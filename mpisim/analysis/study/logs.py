@@ -73,24 +73,24 @@ def best_run(logs: Iterable[Log], key: Callable[[Log], K], criterion: str = "mea
     return {key(log): log for log in first}
 
 
-def by_data(found: dict[tuple, T], order: Sequence[str]) -> dict[tuple, T]:
+def by_data(items: dict[tuple, T], order: Sequence[str]) -> dict[tuple, T]:
     """Sorted by keys that begin with a data set: those of ``order`` first, in that order."""
     place = {name: i for i, name in enumerate(order)}
     return {
-        key: found[key] for key in sorted(found, key=lambda k: (place.get(k[0], len(place)), k))
+        key: items[key] for key in sorted(items, key=lambda k: (place.get(k[0], len(place)), k))
     }
 
 
-def data_sets(found: Iterable[tuple]) -> list[str]:
+def data_sets(items: Iterable[tuple]) -> list[str]:
     """The data sets that the keys begin with, each once."""
-    return list(dict.fromkeys(key[0] for key in found))
+    return list(dict.fromkeys(key[0] for key in items))
 
 
 def grouped(
     logs: Iterable[Log], key: Callable[[Log], tuple], order: Sequence[str]
 ) -> dict[tuple, list[Log]]:
     """{key(log): logs}, sorted as `by_data` does."""
-    found: dict[tuple, list[Log]] = {}
+    items: dict[tuple, list[Log]] = {}
     for log in logs:
-        found.setdefault(key(log), []).append(log)
-    return by_data(found, order)
+        items.setdefault(key(log), []).append(log)
+    return by_data(items, order)

@@ -1,4 +1,4 @@
-"""Compiled kernels on the disk, without those that are out of date, loaded without SciPy.
+"""Compiled kernels on the disk, without those that are out of date, and when the compiler works.
 
 Numba compiles a kernel anew if its own file changes. It does not notice a change in another file,
 of a function that the kernel calls, and goes on with the old one.
@@ -7,35 +7,36 @@ of a function that the kernel calls, and goes on with the old one.
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 
+from numba.core import event
 from numba.core.dispatcher import Dispatcher
 
 from mpisim.core.imports import digest, file_of, imports, short
+
+COMPILER = "numba:compiler_lock"  # held while a kernel is compiled, or loaded from the disk
+
+_fresh: set[str] = set()  # modules whose kernels on the disk have been looked at
 
 
 def refresh() -> None:
     """Delete kernels of loaded modules if a module that they take functions from has changed.
 
-    For use before any of them is called. A folder that cannot be written stays as it is.
+    Call it before any kernel. A folder that cannot be written stays as it is.
     """
     defer_blas_check()
     for name, module in sorted(sys.modules.items()):
-        if name.startswith("mpisim."):
+        if name.startswith("mpisim.") and name not in _fresh:
+            _fresh.add(name)
             _refresh(name, module)
 
 
-_known: set[str] = set()
-
-
 def _refresh(name: str, module: ModuleType) -> None:
-    """`refresh` for one module, once in a process."""
-    if name in _known:
-        return
-    _known.add(name)
+    """`refresh` for one module."""
     kernels = (value for value in vars(module).values() if isinstance(value, Dispatcher))
     places = (kernel.stats.cache_path for kernel in kernels if kernel.__module__ == name)
     place, path = next(filter(None, places), None), file_of(name)
@@ -54,15 +55,15 @@ def _refresh(name: str, module: ModuleType) -> None:
 
 def _digest(name: str) -> str:
     """A digest of all modules from which the kernels of one may take functions."""
-    found: dict[str, str] = {}
+    digests: dict[str, str] = {}
     waiting = [name]
     while waiting:
         other = waiting.pop()
         path = file_of(other)
-        if other not in found and path is not None and _has_kernels(path):
-            found[other] = digest(path)
+        if other not in digests and path is not None and _has_kernels(path):
+            digests[other] = digest(path)
             waiting += imports(other, path)
-    return short("\n".join(f"{other} {found[other]}" for other in sorted(found)).encode())
+    return short("\n".join(f"{other} {digests[other]}" for other in sorted(digests)).encode())
 
 
 @cache
@@ -71,11 +72,11 @@ def _has_kernels(path: Path) -> bool:
 
 
 def defer_blas_check() -> None:
-    """Put the check off until a kernel with ``@`` is compiled or called. For use before any is.
+    """Put off Numba's check for a BLAS until a kernel with ``@`` is compiled or called.
 
-    With the first kernel of a process, Numba loads its own versions of NumPy's functions, and the
-    check imports `scipy.linalg`, which takes longer than mpisim's own modules. No kernel here needs
-    it; those of plugins may, and Numba then checks again.
+    Call it before the first kernel of a process, with which Numba loads its versions of NumPy's
+    functions. The check then imports `scipy.linalg`, which takes longer than mpisim's modules. No
+    kernel here needs it; those of plugins may, and Numba then checks again.
     """
     if "numba.np.arraymath" in sys.modules:
         return
@@ -87,3 +88,31 @@ def defer_blas_check() -> None:
         import numba.np.arraymath  # noqa: F401
     finally:
         linalg.ensure_blas = check
+
+
+class _Outermost(event.Listener):
+    """Calls ``start`` and ``stop`` around the outermost of nested events."""
+
+    def __init__(self, start: Callable[[], None], stop: Callable[[], None]):
+        self.start, self.stop, self.depth = start, stop, 0
+
+    def on_start(self, event: event.Event) -> None:
+        self.depth += 1
+        if self.depth == 1:
+            self.start()
+
+    def on_end(self, event: event.Event) -> None:
+        self.depth -= 1
+        if self.depth == 0:
+            self.stop()
+
+
+@contextmanager
+def around_compiler(start: Callable[[], None], stop: Callable[[], None]) -> Iterator[None]:
+    """Call ``start`` before a kernel is compiled or loaded from the disk, and ``stop`` after it."""
+    listener = _Outermost(start, stop)
+    event.register(COMPILER, listener)
+    try:
+        yield
+    finally:
+        event.unregister(COMPILER, listener)

@@ -19,9 +19,9 @@ from mpisim.core.state import Stateful
 from mpisim.methods.optimizers import Optimizer
 from mpisim.methods.oracle import Oracle
 from mpisim.theory.cd_adam import Theorem64
-from mpisim.theory.complexity import Case, Guarantee
 from mpisim.theory.saq import Rate
 from mpisim.theory.setting import Setting, Step
+from mpisim.theory.tables import Case, Guarantee
 
 ESTIMATORS: Registry[Estimator] = Registry("estimator")
 Theory = Literal["theory"]

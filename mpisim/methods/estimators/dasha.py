@@ -19,8 +19,8 @@ from mpisim.methods.estimators.base import (
 )
 from mpisim.methods.estimators.batches import First, batch_size, first_batch_size
 from mpisim.theory import dasha
-from mpisim.theory.complexity import Case, Guarantee
 from mpisim.theory.setting import Setting, Step
+from mpisim.theory.tables import Case, Guarantee
 
 
 @estimator("dasha")

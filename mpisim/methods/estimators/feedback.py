@@ -15,8 +15,8 @@ from mpisim.methods.estimators.batches import Stochastic
 from mpisim.methods.optimizers import AMSGrad, Optimizer, warmup_rounds
 from mpisim.theory import saq, stepsizes, tables
 from mpisim.theory.cd_adam import Theorem64
-from mpisim.theory.complexity import Case, Guarantee
 from mpisim.theory.setting import Setting, Step
+from mpisim.theory.tables import Case, Guarantee
 
 
 @estimator("naive")

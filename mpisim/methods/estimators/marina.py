@@ -14,8 +14,8 @@ from mpisim.core.state import AtServer, PerWorker, Shared
 from mpisim.methods.estimators.base import Estimator, Theory, estimator, probability
 from mpisim.methods.estimators.batches import First, batch_size, first_batch_size
 from mpisim.theory import stepsizes, tables
-from mpisim.theory.complexity import Case, Guarantee
 from mpisim.theory.setting import MarinaTheorem, Setting, Step
+from mpisim.theory.tables import Case, Guarantee
 
 
 class MarinaFamily(Estimator):

@@ -47,21 +47,21 @@ def digest(path: Path) -> tuple[str, bytes | None]:
         content = read_content(path)  # raises the error as one line
         return sha256(content), content
     with contextlib.suppress(OSError, UnicodeDecodeError):
-        known, _, check = memo.read_text(encoding="ascii").strip().partition(" ")
-        if check == _hashed(stamp + known):
-            return known, None
+        memorised, _, check = memo.read_text(encoding="ascii").strip().partition(" ")
+        if check == _hashed(stamp + memorised):
+            return memorised, None
     content = read_content(path)
-    found = sha256(content)
+    fresh = sha256(content)
     if _settled(path, stamp):
-        try_write(memo, f"{found} {_hashed(stamp + found)}\n".encode("ascii"))
-    return found, content
+        try_write(memo, f"{fresh} {_hashed(stamp + fresh)}\n".encode("ascii"))
+    return fresh, content
 
 
 def _stamp(path: Path) -> str:
     """What changes with a file: where it is, which one it is, its size and its times."""
     stat = path.stat()
-    found = [stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
-    return json.dumps([str(path.resolve()), *found])
+    fields = [stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
+    return json.dumps([str(path.resolve()), *fields])
 
 
 def _settled(path: Path, stamp: str) -> bool:

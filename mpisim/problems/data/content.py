@@ -189,8 +189,8 @@ def load_images(name: str, part: str = "train") -> tuple[np.ndarray, np.ndarray]
     """
     dataset = lookup(name)
     if dataset is None or dataset.kind == "libsvm":
-        known = ", ".join(n for n, d in registry().items() if d.kind != "libsvm")
-        raise InputError(f"data {name!r}: not an image set; allowed: {known}")
+        names = ", ".join(n for n, d in registry().items() if d.kind != "libsvm")
+        raise InputError(f"data {name!r}: not an image set; allowed: {names}")
     if part not in ("train", "test"):
         raise InputError(f"data {name!r}: no part {part!r}; allowed: train, test")
     contents = []

@@ -117,10 +117,10 @@ def find(name: str) -> Path:
     dataset = lookup(name)
     if dataset is not None and dataset.kind != "libsvm":
         raise InputError(f"data {name!r}: an image set; allowed here: a LibSVM file or set")
-    found = locate(name) if dataset is None else find_file(dataset, dataset.files[0])
-    if found is None:
+    path_of_set = locate(name) if dataset is None else find_file(dataset, dataset.files[0])
+    if path_of_set is None:
         raise missing(name)
-    return found
+    return path_of_set
 
 
 def is_path(name: str) -> bool:
@@ -168,8 +168,8 @@ def missing(name: str) -> InputError:
     )
     if lookup(name) is not None:
         return InputError(f"{looked}; get it with: python -m mpisim data fetch {name}")
-    known = ", ".join(n for n, d in registry().items() if d.kind == "libsvm")
+    names = ", ".join(n for n, d in registry().items() if d.kind == "libsvm")
     return InputError(
         f"{looked}; allowed: a path, a file in these folders, or what `python -m mpisim data fetch"
-        f" NAME` gets: {known}"
+        f" NAME` gets: {names}"
     )

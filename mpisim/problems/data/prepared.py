@@ -144,13 +144,13 @@ def _require_registered(
     [file] = dataset.files
     if file.sha256 is None:
         what = f"{rows} rows, largest index {largest}"
-        known = f"{file.rows} rows and {dataset.features} features"
+        wanted = f"{file.rows} rows and {dataset.features} features"
         right = rows == file.rows and largest <= dataset.features
     else:
-        what, known, right = f"sha256 {digest}", file.sha256, digest == file.sha256
+        what, wanted, right = f"sha256 {digest}", file.sha256, digest == file.sha256
     if not right:
         raise InputError(
-            f"{source}: is not the registered {dataset.name} ({what} instead of {known}); allowed:"
+            f"{source}: is not the registered {dataset.name} ({what} instead of {wanted}); allowed:"
             f" `mpisim data fetch {dataset.name}`, another name, or problem.any_content = true"
         )
 

@@ -119,8 +119,8 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
         """The numbers of each worker's samples; sets `rows`."""
         starts, stops = row_ranges(samples, self.n, self.split, self.remainder)
         order = shuffle(samples, self.seed) if self.split == "shuffled" else np.arange(samples)
-        own = range(self.first, self.first + self.m)
-        mine = [order[starts[i] : stops[i]] for i in own]
+        block = range(self.first, self.first + self.m)
+        mine = [order[starts[i] : stops[i]] for i in block]
         self.rows = np.array([len(rows) for rows in mine], np.int64)
         return mine
 
@@ -170,8 +170,8 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
         gradients = self._vectors(self.m)
         sums, statistics = [], []
         for i, batch in self._at_points(x, self.judged):
-            own, gradients[i] = self.flat_model.gradient(batch, self.chunk, 0)
-            sums.append(own)
+            summed, gradients[i] = self.flat_model.gradient(batch, self.chunk, 0)
+            sums.append(summed)
             statistics.append(self.flat_model.statistics.saved())
         losses, correct = self._read(sums)
         rows = np.array([len(batch) for batch in self.judged])
@@ -202,8 +202,8 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
             steps = torch.from_numpy(moves_of(uniforms.reshape(*batch.shape, 3))).to(device)
         chosen = torch.from_numpy(np.ascontiguousarray(batch)).to(device)
         for i, shard in self._at_points(x, self.shards):
-            own = shard.chosen(chosen[i], None if steps is None else steps[i])
-            gradients[i] = self.flat_model.gradient(own, self.chunk, int(seeds[i]))[1]
+            chosen_samples = shard.chosen(chosen[i], None if steps is None else steps[i])
+            gradients[i] = self.flat_model.gradient(chosen_samples, self.chunk, int(seeds[i]))[1]
         return gradients
 
     def test(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -211,9 +211,9 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
         gradients, sums = self._vectors(self.m), []
         rows = np.array([len(batch) for batch in self.test_shards])
         for i, batch in self._at_points(x, self.test_shards):
-            own, gradients[i] = self.flat_model.test(statistics[i], batch, self.chunk)
+            summed, gradients[i] = self.flat_model.test(statistics[i], batch, self.chunk)
             gradients[i] *= float(rows[i] / self.tests)
-            sums.append(own)
+            sums.append(summed)
         losses, correct = self._read(sums)
         losses = losses / np.maximum(rows, 1) * (rows / self.tests)
         return np.column_stack([shares / self.n, losses, correct / self.tests]), gradients

@@ -97,11 +97,11 @@ def load(name: str) -> Samples:
     return choose(SAMPLES, name, "problem.data")()
 
 
-def first_of(whole: Samples, count: int) -> Samples:
+def first_of(samples: Samples, count: int) -> Samples:
     """The first ``count`` training samples and as many test samples; all of them for 0."""
     if count == 0:
-        return whole
-    return dataclasses.replace(whole, **{name: getattr(whole, name)[:count] for name in ARRAYS})
+        return samples
+    return dataclasses.replace(samples, **{name: getattr(samples, name)[:count] for name in ARRAYS})
 
 
 def available(name: str) -> bool:
@@ -175,9 +175,9 @@ def samples_of(train: Any, test: Any) -> Samples:
     """
     features, targets = _arrays(train)
     test_features, test_targets = _arrays(test)
-    whole = np.concatenate([targets, test_targets])
-    are_classes = whole.ndim == 1 and whole.dtype.kind in "iu"
-    classes = int(whole.max(initial=-1)) + 1 if are_classes else 0
+    labels = np.concatenate([targets, test_targets])
+    are_classes = labels.ndim == 1 and labels.dtype.kind in "iu"
+    classes = int(labels.max(initial=-1)) + 1 if are_classes else 0
     return Samples(features, targets, test_features, test_targets, classes)
 
 
@@ -245,8 +245,8 @@ def of_hugging_face(name: str) -> Samples:
     try:
         parts = [datasets.load_dataset(name, split=part) for part in ("train", "test")]
     except (OSError, ValueError) as error:
-        said = " ".join(str(error).split())
-        raise InputError(f"problem.data: datasets:{name} cannot be loaded: {said}") from None
+        reason = " ".join(str(error).split())
+        raise InputError(f"problem.data: datasets:{name} cannot be loaded: {reason}") from None
     columns = list(parts[0].column_names)
     image, label = _column(IMAGES, columns, name), _column(LABELS, columns, name)
     return samples_of(*([(row[image], row[label]) for row in part] for part in parts))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+from collections.abc import Callable, Iterator
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,9 @@ from mpisim.core.schema import require, require_plain
 from mpisim.runs.experiment import TABLES, apply, read_toml
 from mpisim.runs.labels import Tables
 
-# What the sweep has for all points, and an alternative may have for its own.
-OWN = {"steps": "numbers > 0", "multiples": "numbers > 0", "seeds": "integers >= 0"}
+# What the sweep has for all points, and an alternative may have instead: what each value must be.
+LISTS = {"steps": "numbers > 0", "multiples": "numbers > 0", "seeds": "integers >= 0"}
+MOST = 100_000  # points; each has a log in one folder, and takes some kilobytes of memory
 
 
 def read(file: Path, settings: list[str]) -> tuple[Path, list[Tables]]:
@@ -37,41 +39,51 @@ def points(tables: Tables, settings: list[str], folder: str) -> tuple[Path, list
         apply(tables, setting)
     sweep = tables.pop("sweep", {})
     require(isinstance(sweep, dict), "sweep", sweep, "a table")
-    for own in {s.partition("=")[0].strip() for s in of_grid} & {f"sweep.{key}" for key in OWN}:
+    for name in {s.partition("=")[0].strip().removeprefix("sweep.") for s in of_grid} & {*LISTS}:
         # --set wins over the file, so those of alternatives go
         for one in (one for table in sweep.values() if isinstance(table, list) for one in table):
             if isinstance(one, dict):
-                one.pop(own.removeprefix("sweep."), None)
+                one.pop(name, None)
     folder = sweep.pop("folder", folder)
     require(isinstance(folder, str) and folder != "", "sweep.folder", folder, "a string, not empty")
-    found = expand(tables, sweep)
-    for point in found:
+    grid = expand(tables, sweep)
+    for point in grid:
         for setting in of_points:
             apply(point, setting)
-        _canonical_step(point)
-    return Path(folder), found
+        _write_step_in_one_way(point)
+    return Path(folder), grid
 
 
 def expand(base: Tables, sweep: Tables) -> list[Tables]:
     """The tables of every point: ``base`` with one change of each dimension merged over it."""
-    named = [key for key in OWN if _are_tables(sweep.get(key))]  # dimensions with such a name
-    common = {key: [] if key in named else _own("sweep", sweep, key) for key in OWN}
-    rest = {key: value for key, value in sweep.items() if key in named or key not in OWN}
+    named = [key for key in LISTS if _are_tables(sweep.get(key))]  # dimensions with such a name
+    lists = {key: [] if key in named else _list("sweep", sweep, key) for key in LISTS}
+    rest = {key: value for key, value in sweep.items() if key in named or key not in LISTS}
     alternatives = [_alternatives(key, rest[key]) for key in rest if key not in TABLES]
     values = [d for key in rest if key in TABLES for d in _values((key,), rest[key])]
-    points = []
-    for changes in itertools.product(*alternatives, *values):
-        point, own = copy.deepcopy(base), common
+    combined = _combined(base, lists, itertools.product(*alternatives, *values))
+    grid = [copy.deepcopy(point) for point in itertools.islice(combined, MOST + 1)]
+    if len(grid) > MOST:
+        raise InputError(f"sweep: has more than {MOST:,} points; a sweep has at most as many")
+    return grid
+
+
+def _combined(
+    base: Tables, lists: dict[str, list[Any]], combinations: Iterator[tuple[Tables, ...]]
+) -> Iterator[Tables]:
+    """All points; they share tables with each other."""
+    for changes in combinations:
+        point, chosen = base, lists
         for change in changes:
-            point = _merged(point, {key: value for key, value in change.items() if key in TABLES})
-            own = own | {key: change[key] for key in OWN if key in change}
-        points += [
-            one
-            for seeded in _at_seeds(point, own["seeds"])
-            for stepped in _at_steps(seeded, own["steps"])
-            for one in _at_multiples(stepped, own["multiples"])
-        ]
-    return points
+            point = _merged(point, {key: change[key] for key in change if key in TABLES})
+            chosen = chosen | {key: change[key] for key in LISTS if key in change}
+        steps = [{"method": {"stepsize": float(step)}} for step in chosen["steps"]]
+        multiples = [{"method": {"stepsize": {"theory": float(m)}}} for m in chosen["multiples"]]
+        for seed in [{"run": {"seed": seed}} for seed in chosen["seeds"]] or [{}]:
+            for step in steps or [{}]:
+                stepped = _merged(_merged(point, seed), step)
+                scaled = multiples if _has_theory_step(stepped) else []
+                yield from (_merged(stepped, multiple) for multiple in scaled or [{}])
 
 
 def _values(path: tuple[str, ...], node: Any) -> list[list[Tables]]:
@@ -87,19 +99,19 @@ def _values(path: tuple[str, ...], node: Any) -> list[list[Tables]]:
 
 def _alternatives(key: str, node: Any) -> list[Tables]:
     """The dimension ``[[sweep.KEY]]``: whole tables, merged over those of the file."""
-    allowed = ", ".join((*TABLES, *OWN))
+    allowed = ", ".join((*TABLES, *LISTS))
     if not _are_tables(node):
         raise InputError(
-            f"sweep.{key}: unknown key; allowed: folder, {', '.join(OWN)}, TABLE.KEY ="
+            f"sweep.{key}: unknown key; allowed: folder, {', '.join(LISTS)}, TABLE.KEY ="
             f" [values], and"
             f" [[sweep.{key}]] with tables among {allowed}"
         )
     for number, one in enumerate(node, 1):
         where = f"sweep.{key}, number {number}"
-        for name in OWN:
-            _own(where, one, name)
+        for name in LISTS:
+            _list(where, one, name)
         for name, table in one.items():
-            if name not in OWN and (name not in TABLES or not isinstance(table, dict)):
+            if name not in LISTS and (name not in TABLES or not isinstance(table, dict)):
                 given = f"{name} = {table!r} is not allowed"
                 raise InputError(f"{where}: {given}; it must be a table among {allowed}")
     return node
@@ -109,12 +121,13 @@ def _are_tables(node: Any) -> bool:
     return isinstance(node, list) and node != [] and all(isinstance(one, dict) for one in node)
 
 
-def _own(where: str, table: Tables, key: str) -> list[Any]:
+def _list(where: str, table: Tables, key: str) -> list[Any]:
     """The list ``key`` of the sweep or of an alternative; empty without one."""
-    values, right = table.get(key, []), _is_seed if key == "seeds" else _is_positive
-    given = isinstance(values, list) and all(map(right, values))
-    given = given and (values != [] or key not in table)
-    require(given, f"{where}.{key}", values, f"a list of {OWN[key]}")
+    fits: Callable[[Any], bool] = _is_seed if key == "seeds" else _is_positive
+    values = table.get(key, [])
+    allowed = isinstance(values, list) and all(map(fits, values))
+    allowed = allowed and (values != [] or key not in table)
+    require(allowed, f"{where}.{key}", values, f"a list of {LISTS[key]}")
     return values
 
 
@@ -126,27 +139,15 @@ def _is_seed(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def _at_seeds(point: Tables, seeds: list[int]) -> list[Tables]:
-    """The point with each seed; as it is without any."""
-    return [_merged(point, {"run": {"seed": seed}}) for seed in seeds] or [point]
-
-
-def _at_steps(point: Tables, steps: list[float]) -> list[Tables]:
-    """The point with each step; as it is without any."""
-    return [_merged(point, {"method": {"stepsize": float(s)}}) for s in steps] or [point]
-
-
-def _at_multiples(point: Tables, multiples: list[float]) -> list[Tables]:
-    """The point at each multiple of the theory step; once where its step is a number."""
+def _has_theory_step(point: Tables) -> bool:
+    """Whether a multiple applies; a step that is a number has none."""
     method = point.get("method", {})
     step = method.get("stepsize", "theory") if isinstance(method, dict) else None
-    if not multiples or not (step == "theory" or isinstance(step, dict)):
-        return [point]
-    return [_merged(point, {"method": {"stepsize": {"theory": float(m)}}}) for m in multiples]
+    return step == "theory" or isinstance(step, dict)
 
 
-def _canonical_step(point: Tables) -> None:
-    """Write equal steps in one way, so that equal experiments have equal names."""
+def _write_step_in_one_way(point: Tables) -> None:
+    """Equal steps are written in one way, so that equal experiments have equal names."""
     method = point.get("method")
     if not isinstance(method, dict):
         return
@@ -156,15 +157,18 @@ def _canonical_step(point: Tables) -> None:
         return
     method["stepsize"] = float(number)
     if isinstance(step, dict):
-        own = {key: v for key, v in step.items() if (key, v) != ("condition", "nonconvex")}
-        own["theory"] = float(number)
-        method["stepsize"] = "theory" if own == {"theory": 1.0} else own
+        short = {key: v for key, v in step.items() if (key, v) != ("condition", "nonconvex")}
+        short["theory"] = float(number)
+        method["stepsize"] = "theory" if short == {"theory": 1.0} else short
 
 
 def _merged(tables: Tables, change: Tables) -> Tables:
-    """A copy of ``tables`` with ``change`` over it, key by key, also inside nested tables."""
-    merged = copy.deepcopy(tables)
+    """``tables`` with ``change`` over it, key by key, also inside nested tables.
+
+    Neither changes; the result shares tables with both.
+    """
+    merged = dict(tables)
     for key, value in change.items():
         nested = isinstance(value, dict) and isinstance(tables.get(key), dict)
-        merged[key] = _merged(tables[key], value) if nested else copy.deepcopy(value)
+        merged[key] = _merged(tables[key], value) if nested else value
     return merged

@@ -16,14 +16,17 @@ from mpisim.core.errors import InputError
 from mpisim.core.schema import parse_toml
 from mpisim.runs import identity
 from mpisim.runs.experiment import Experiment, Run, parse
-from mpisim.runs.identity import config_digest, without_budget
 from mpisim.runs.labels import Tables, differences
 from mpisim.runs.log import reader
 from mpisim.runs.log.untrusted import DAMAGE
-from mpisim.runs.preview import ranks_of, too_few
+from mpisim.runs.preview import dimension, ranks_of, too_few
 from mpisim.runs.setup import problem_key
 from mpisim.runs.signals import COMPLETE
 from mpisim.runs.sweep.points import Point, read_summary
+
+ROUND = 100_000  # numbers in whose time a round does what does not grow with n or d
+RUN = "\n[run]\n"  # what comes before it in the TOML of an experiment is the same for many points
+STATES = 4  # arrays (n, d) of a method with dense state: h, a gradient, a difference, a message
 
 
 def plan(folder: Path, grid: list[Tables], ranks: int, accept: bool = False) -> list[Point]:
@@ -33,41 +36,38 @@ def plan(folder: Path, grid: list[Tables], ranks: int, accept: bool = False) -> 
     experiment have ended already; the last come first. A log by other code is not complete, unless
     ``accept`` takes it. If no point is an experiment, the first mistake is raised as `InputError`.
     """
+    refused: dict[str, Point] = {}
     points: dict[str, Point] = {}
-    groups: dict[Any, int] = {}
-    order: dict[str, int] = {}
-    experiments: dict[str, Experiment] = {}
-    refused: InputError | None = None
+    experiments, mistake = Experiments(ranks), None
     for tables, settings in zip(grid, differences(grid), strict=True):
         try:
-            experiment = _with_workers(tables, ranks)
+            point = experiments.point(folder, tables, settings)
+            points.setdefault(point.name, point)
         except InputError as error:
             point = Point(_label(tables), "", settings, "")
             point.end("skipped", str(error))
-            refused = refused or error
-            points.setdefault(point.name + repr(settings), point)
-        else:
-            config = experiment.to_toml()
-            name = f"{_label(experiment.table)}-{config_digest(config)}"
-            own, log = _ranks(tables, experiment, ranks), str(folder / f"{name}.h5")
-            points.setdefault(name, Point(name, log, settings, config, ranks=own))
-            experiments[name] = experiment
-            order[name] = groups.setdefault((problem_key(experiment), own), len(groups))
-    if refused is not None and not order:
-        raise refused
+            mistake = mistake or error
+            refused.setdefault(point.name + repr(settings), point)
+    if mistake is not None and not points:
+        raise mistake
+    groups: dict[Any, list[Point]] = {}
+    for point in points.values():
+        groups.setdefault((point.problem, point.ranks), []).append(point)
+    planned = [point for group in groups.values() for point in group]
     seconds: dict[str, float | None] = {}
     with suppress(InputError):  # no sweep has run there
         seconds = {point.name: point.seconds for point in read_summary(folder)}
-    logs = [Path(point.log) for point in points.values() if point.log]
-    found = dict(zip(map(str, logs), reader.attributes_of(logs), strict=True))
-    for point in points.values():
-        attributes = found.get(point.log, {})
-        if accept or point.name not in experiments or _same(attributes, experiments[point.name]):
+    logs = reader.attributes_of([Path(point.log) for point in planned])
+    for point, attributes in zip(planned, logs, strict=True):
+        if attributes and (accept or experiments.wrote(attributes, point)):
             _end_if_complete(point, attributes, seconds.get(point.name))
         if not point.status and (point.ranks or 0) > ranks:
             point.end("skipped", too_few(point.ranks or 0, ranks))
-    _go_on(folder, [point for point in points.values() if not point.status], experiments)
-    return [points[key] for key in sorted(points, key=lambda k: order.get(k, -1))]
+    _go_on(folder, [p for p in planned if not (p.status or os.path.lexists(p.log))])
+    planned = [*refused.values(), *planned]
+    for number, point in enumerate(planned):
+        point.number = number
+    return planned
 
 
 def completed(point: Point, accept: bool) -> Point | None:
@@ -75,40 +75,70 @@ def completed(point: Point, accept: bool) -> Point | None:
     if not os.path.lexists(point.log):
         return None
     point, [attributes] = dataclasses.replace(point), reader.attributes_of([Path(point.log)])
-    if accept or _same(attributes, parse(tomllib.loads(point.config))):
+    if attributes and (accept or Experiments(0).wrote(attributes, point)):
         _end_if_complete(point, attributes, None)
     return point if point.status else None
 
 
-def _go_on(folder: Path, waiting: list[Point], experiments: dict[str, Experiment]) -> None:
-    """Note the log that each point without one goes on from, where there is such a log."""
-    without = [point for point in waiting if not os.path.lexists(point.log)]
-    labels = {point.name.rpartition("-")[0] for point in without}
-    logs = [log for log in sorted(folder.glob("*.h5")) if log.stem.rpartition("-")[0] in labels]
-    earlier = Earlier(dict(zip(logs, reader.attributes_of(logs), strict=True)))
-    for point in without:
-        point.earlier = str(earlier.of(experiments[point.name]) or "")
+class Experiments:
+    """The experiments of a grid on ``ranks`` ranks; what many points share is read once."""
 
+    def __init__(self, ranks: int):
+        self.ranks = ranks
+        # an experiment with the label of its points, and its TOML before RUN
+        self._shared: dict[str, tuple[Experiment, str, str]] = {}
+        self._code: dict[tuple[str, ...], dict[str, str]] = {}
 
-def _same(attributes: dict[str, Any], experiment: Experiment) -> bool:
-    """Whether the code that wrote a log is what executes the experiment now."""
-    return identity.of_log(attributes) == identity.executed_by(experiment)
+    def point(self, folder: Path, tables: Tables, settings: dict[str, Any]) -> Point:
+        """A point of the grid; `InputError` if its tables are not an experiment."""
+        experiment, label, head = self._parsed(tables)
+        run, d = experiment.run, dimension(experiment)
+        config = f"{head}\n{run.to_toml()}"
+        name = f"{label}-{identity.config_digest(config)}"
+        n = getattr(experiment.problem, "workers", None) or 1
+        return Point(
+            name,
+            str(folder / f"{name}.h5"),
+            settings,
+            config,
+            ranks=self._ranks(tables, experiment),
+            size=float(run.rounds * (ROUND + n * max(d, 1))),
+            bytes=float(STATES * n * d * run.precision.arithmetic.itemsize),
+            problem=problem_key(experiment),
+        )
 
+    def wrote(self, attributes: dict[str, Any], point: Point) -> bool:
+        """Whether the code that executes the point now wrote the log with these attributes."""
+        shared, _, run = point.config.partition(RUN)
+        key = shared, repr(tomllib.loads(run).get("columns"))
+        if key not in self._code:
+            self._code[key] = identity.executed_by(parse(tomllib.loads(point.config)))
+        return identity.of_log(attributes) == self._code[key]
 
-def _with_workers(tables: Tables, ranks: int) -> Experiment:
-    """The experiment, with the number of workers filled in where the ranks decide it."""
-    experiment = parse(tables)
-    if getattr(experiment.problem, "workers", 0) is None:
-        workers = worker_ranks(ranks_of(experiment) or ranks, experiment.run.layout)
-        experiment = parse(tables | {"problem": tables["problem"] | {"workers": workers}})
-    return experiment
+    def _parsed(self, tables: Tables) -> tuple[Experiment, str, str]:
+        """The experiment, with the number of workers filled in where the ranks decide it."""
+        run = tables.get("run", {})
+        if not isinstance(run, dict):
+            parse(tables)  # says so
+        shared = {key: table for key, table in tables.items() if key != "run"}
+        key = repr((shared, run.get("ranks"), run.get("layout")))
+        if key not in self._shared:
+            experiment = parse(tables)
+            if getattr(experiment.problem, "workers", 0) is None:
+                ranks = ranks_of(experiment) or self.ranks
+                workers = {"workers": worker_ranks(ranks, experiment.run.layout)}
+                experiment = parse(tables | {"problem": tables["problem"] | workers})
+            text = experiment.to_toml().partition(RUN)[0]
+            self._shared[key] = experiment, _label(experiment.table), text
+        experiment, label, text = self._shared[key]
+        return experiment.with_run(run), label, text
 
-
-def _ranks(tables: Tables, experiment: Experiment, ranks: int) -> int | None:
-    """The ranks that a point needs: all, where they decide the number of workers."""
-    problem, own = experiment.problem, ranks_of(experiment)
-    decide = hasattr(problem, "workers") and "workers" not in tables["problem"]
-    return ranks if own is None and (decide or experiment.run.ranks == "all") else own
+    def _ranks(self, tables: Tables, experiment: Experiment) -> int | None:
+        """The ranks that a point needs: all, where they decide the number of workers."""
+        problem, needed = experiment.problem, ranks_of(experiment)
+        decide = hasattr(problem, "workers") and "workers" not in tables["problem"]
+        every = needed is None and (decide or experiment.run.ranks == "all")
+        return self.ranks if every else needed
 
 
 def _label(tables: Tables) -> str:
@@ -132,52 +162,39 @@ def _end_if_complete(point: Point, attributes: dict[str, Any], seconds: float | 
     except InputError as error:
         point.end("skipped", str(error))
         return
-    if attributes and attributes.get("config") != point.config:
+    if attributes.get("config") != point.config:
         point.end("skipped", f"{point.log}: is the log of another experiment; move it away")
     elif attributes.get("status") in COMPLETE:
-        point.end(str(attributes["status"]), seconds=seconds)
-        point.before = True
+        point.end(str(attributes["status"]), seconds=seconds, before=True)
 
 
-class Earlier:
-    """The logs in a folder, by their experiments without the budget.
+def _go_on(folder: Path, points: Sequence[Point]) -> None:
+    """Note the log with a smaller budget that each of these points goes on from, if there is one.
 
-    attributes : of the root of each log, by its path
+    The longest of them is taken; those by the code that executes the experiment now come first.
     """
-
-    def __init__(self, attributes: dict[Path, dict[str, Any]]):
-        self._logs: dict[str, list[Path]] = {}
-        for path, found in attributes.items():
-            try:
-                key = without_budget(parse_toml(found["config"], str(path)))
-            except (InputError, *DAMAGE):
-                continue
-            self._logs.setdefault(key, []).append(path)
-
-    def of(self, experiment: Experiment) -> Path | None:
-        """The longest log that a run of the experiment may go on from; None if there is none.
-
-        Logs by the code that executes the experiment now come first.
-        """
-        tables = parse_toml(experiment.to_toml(), "")
-        logs = _readable(self._logs.get(without_budget(tables), []))
-        fitting = [log for log in logs if _is_beginning(log, experiment.run)]
-        code = identity.executed_by(experiment) if fitting else {}
-
-        def worth(log: reader.Log) -> tuple[bool, int]:
-            return identity.of_log(log.attrs) == code, int(log.columns["round"][-1])
-
-        return max(fitting, key=worth).path if fitting else None
-
-
-def _readable(paths: Sequence[Path]) -> list[reader.Log]:
-    found = []
-    for path in paths:
-        try:
-            found.append(reader.read(path))
-        except InputError:
+    labels = {point.name.rpartition("-")[0] for point in points}
+    logs = [log for log in sorted(folder.glob("*.h5")) if log.stem.rpartition("-")[0] in labels]
+    shorter: dict[str, list[Path]] = {}
+    for path, attributes in zip(logs, reader.attributes_of(logs), strict=True):
+        with suppress(InputError, *DAMAGE):
+            tables = parse_toml(attributes["config"], str(path))
+            shorter.setdefault(identity.without_budget(tables), []).append(path)
+    for point in points if shorter else ():
+        tables = tomllib.loads(point.config)
+        if not (paths := shorter.get(identity.without_budget(tables))):
             continue
-    return found
+        experiment = parse(tables)
+        fitting = [
+            log
+            for log in reader.read_each(paths)
+            if not isinstance(log, InputError) and _is_beginning(log, experiment.run)
+        ]
+        if fitting:
+            code = identity.executed_by(experiment)
+            by_this_code = [log for log in fitting if identity.of_log(log.attrs) == code]
+            longest = max(by_this_code or fitting, key=lambda log: log.columns["round"][-1])
+            point.earlier = str(longest.path)
 
 
 def _is_beginning(log: reader.Log, run: Run) -> bool:

@@ -21,14 +21,14 @@ PATIENCE_SECONDS = 60.0  # how long a sweep waits for the lock of its folder
 
 
 class Shard(NamedTuple):
-    """The points whose place in the plan, modulo ``parts``, is ``part`` - 1."""
+    """The points whose number in the plan, modulo ``parts``, is ``part`` - 1."""
 
     part: int = 1
     parts: int = 1
 
-    def has(self, place: int) -> bool:
-        """Whether the point with this place, from 0 on, is in the shard."""
-        return place % self.parts == self.part - 1
+    def has(self, number: int) -> bool:
+        """Whether the point with this number, from 0 on, is in the shard."""
+        return number % self.parts == self.part - 1
 
 
 class Spread(NamedTuple):
@@ -51,7 +51,7 @@ class Group(NamedTuple):
     """Which of several sweeps one is, for its progress.
 
     text : ``group 2 of 3 (fig4)``; empty if it is the only one
-    later : the size of all points that later ones run, as `mpisim.runs.sweep.order.Work` has it
+    later : the size of all points that later ones run, as `Point.size`
     """
 
     text: str = ""
@@ -86,6 +86,13 @@ class Point:
     before : the log was complete when the sweep came to the point
     ranks : that it needs; None for as many as the sweep gives to a run
     earlier : the log with a smaller budget that it goes on from; empty where it starts anew
+
+    These are known to the sweep that runs the point, and not in the summary:
+
+    number : of the point in the plan, from 0 on
+    size : of the run, relative to others: rounds x (a constant + workers x dimension)
+    bytes : that the run takes at most, as far as this is known; 0 if it is not
+    problem : equal for points with the same problem
     """
 
     name: str
@@ -99,6 +106,10 @@ class Point:
     before: bool = False
     ranks: int | None = None
     earlier: str = ""
+    number: int = dataclasses.field(default=0, compare=False)
+    size: float = dataclasses.field(default=0.0, compare=False)
+    bytes: float = dataclasses.field(default=0.0, compare=False)
+    problem: tuple[Any, ...] = dataclasses.field(default=(), compare=False)
 
     def end(
         self, status: str, reason: str = "", seconds: float | None = None, before: bool = False
@@ -106,6 +117,9 @@ class Point:
         """Record how the point ended."""
         self.status, self.reason, self.seconds, self.before = status, reason, seconds, before
         self.exit_code = EXIT_CODES[status]
+
+
+SAVED = [field.name for field in dataclasses.fields(Point) if field.compare]
 
 
 def exit_code(points: Sequence[Point]) -> int:
@@ -173,10 +187,9 @@ def merge_summary(
         others = {other.name: other for other in read_summary(folder) if other.status}
     merged = []
     for point in points:
-        other = others.get(point.name)
-        if other is not None and prefers(point, other):
-            point = dataclasses.replace(other, log=point.log, settings=point.settings)
-        merged.append(dataclasses.asdict(point))
+        ended = other if (other := others.get(point.name)) and prefers(point, other) else point
+        values = {name: getattr(ended, name) for name in SAVED}
+        merged.append(values | {"log": point.log, "settings": point.settings})
     write_json(folder / SUMMARY, {"points": merged})
 
 

@@ -15,12 +15,11 @@ from mpisim.methods.method_table import UNCOMPRESSED
 from mpisim.runs import labels
 from mpisim.runs.progress import StatusLine, duration
 from mpisim.runs.signals import COMPLETE
-from mpisim.runs.sweep.claims import Claims
-from mpisim.runs.sweep.order import Work
 from mpisim.runs.sweep.points import Group, Point, write_summary
+from mpisim.runs.sweep.queue import Claims
 
 SUMMARY_SECONDS = 1.0  # between two versions of the summary
-LONG = 60.0  # seconds; what takes longer is told before
+LONG = 60.0  # seconds; what takes longer is announced
 # Method and compressor come first in a name; the others are no setting of the run.
 ELSEWHERE = ("method.name", "compressor.name", "title", "plugin")
 LAST = ("method.stepsize", "run.seed")
@@ -39,16 +38,15 @@ class PointLines:
         self._begun.add(number)
         self._print(number, left)
 
-    def ended_before(self) -> None:
-        """The points that have ended before any runs."""
-        for number, point in enumerate(self.points):
-            if point.status:
-                self.ended(number)
-
     def ended(self, number: int) -> None:
         """A point has ended; after `begins` a run has printed so, unless it was skipped."""
         point = self.points[number]
-        how = " before" if point.before else self._why(point)
+        how = f" in {duration(point.seconds)}" if point.seconds is not None else ""
+        if point.before:
+            how = " before"
+        elif point.reason:
+            how = ", for the same reason" if point.reason in self._reasons else f": {point.reason}"
+            self._reasons.add(point.reason)
         if number not in self._begun:
             self._print(number, f": {point.status}{how}")
         elif point.reason:
@@ -58,26 +56,20 @@ class PointLines:
         name = name_of(self.points[number])
         print(f"[{number + 1}/{len(self.points)}] {name}{text}", flush=True)
 
-    def _why(self, point: Point) -> str:
-        if not point.reason:
-            return f" in {duration(point.seconds)}" if point.seconds is not None else ""
-        again = point.reason in self._reasons
-        self._reasons.add(point.reason)
-        return ", for the same reason" if again else f": {point.reason}"
-
 
 class Board:
-    """Follows the ``works`` of a sweep in one of its processes: statuses, summary, progress.
+    """Follows points of a sweep in one of its processes: statuses, summary, progress.
 
-    Their points get their status here, as soon as it is known.
+    The points get their status here, as soon as it is known.
 
+    points : those that the groups of ``claims`` run
     live : whether to show a line of progress; else the runs, one at a time, show their own
     """
 
     def __init__(
         self,
         folder: Path,
-        works: Sequence[Work],
+        points: Sequence[Point],
         claims: Claims,
         lines: PointLines,
         group: Group,
@@ -88,11 +80,9 @@ class Board:
     ):
         self.folder, self.claims, self.lines, self.group = folder, claims, lines, group
         self.live, self._clock = live, clock
-        self._sizes = {work.number: work.size for work in works}
-        self._pace = Pace(self._sizes, group.later)
+        self._pace = Pace(points, group.later)
         self._ended: set[int] = set()
-        self._expected: dict[int, float] = {}  # seconds of the runs that have begun
-        self._told = self._unsaved = False
+        self._announced = self._unsaved = False
         self._begin = clock()
         self._line = StatusLine(stream, interactive, self._begin)
         self._saved = -SUMMARY_SECONDS
@@ -112,8 +102,8 @@ class Board:
             self.lines.ended(number)
         self._ended |= new.keys()
         self._unsaved |= bool(new)
-        if not self._told:
-            self._tell()
+        if not self._announced:
+            self._announce()
         if self._unsaved and (now > self._saved + SUMMARY_SECONDS or not self.live):
             with suppress(InputError):  # another sweep is writing it; there is a next time
                 write_summary(self.folder, self.lines.points, patience=0.0)
@@ -137,43 +127,35 @@ class Board:
         diverged = f" ({statuses['diverged']} diverged)" if statuses["diverged"] else ""
         group = f"{self.group.text}: " if self.group.text else ""
         text = f"{group}{done} of {statuses.total()} points done{diverged}, {running} running"
-        return f"{text}, {statuses['skipped']} failed{self._left(now)}"
+        left = self._pace.left(now - self._begin)
+        return f"{text}, {statuses['skipped']} failed{left}"
 
-    def _tell(self) -> None:
-        """Say how long all will take, when the first runs have rehearsed."""
-        self._expected |= self.claims.expected(self._expected)
+    def _announce(self) -> None:
+        """Print how long all will take, when the first runs have rehearsed."""
         running = self.claims.taken() - self._ended
-        if not running or running - self._expected.keys():
-            return
-        self._told, seconds = True, self._seconds()
-        if seconds > LONG:
+        seconds = self._pace.forecast(self.claims.expected(self._pace.expected), running)
+        self._announced = seconds is not None
+        if seconds is not None and seconds > LONG:
             if self.live:
                 self._line.erase()
-            print(forecast(seconds, len(self._sizes), len(running)), flush=True)
-
-    def _seconds(self) -> float:
-        """How long all points take, if the others are like those that have rehearsed."""
-        sizes = sum(self._sizes[number] for number in self._expected)
-        total = sum(self._expected.values()) * sum(self._sizes.values()) / sizes
-        return total / len(self._expected)
-
-    def _left(self, now: float) -> str:
-        """The time left, if points take as long as those that have run, or as they rehearsed."""
-        if not self._ended and self._told:
-            seconds = max(self._seconds() - (now - self._begin), 0.0)
-            return f", about {duration(seconds)} left"
-        return self._pace.left(now - self._begin)
+            runs, at_once = len(self._pace.sizes), len(running)
+            groups = f", {at_once} at a time" if at_once > 1 and runs > 1 else ""
+            many = f"{runs} run{'s' * (runs != 1)}"
+            print(f"about {duration(seconds)} for {many}{groups}", flush=True)
 
 
 class Pace:
-    """What is left of the points with these ``sizes`` {number: size}.
+    """What is left of some points.
 
     Points of one size take as long, on average, as those of that size that have run; others take as
-    long as their sizes say. ``later`` : the size of later groups
+    long as their sizes say. ``later``: the size of later groups
     """
 
-    def __init__(self, sizes: Mapping[int, float], later: float):
-        self._waiting, self._later = dict(sizes), later
+    def __init__(self, points: Sequence[Point], later: float):
+        self.sizes = {point.number: point.size for point in points}
+        self.expected: dict[int, float] = {}  # seconds of runs, as they rehearsed
+        self._forecast: float | None = None
+        self._waiting, self._later = dict(self.sizes), later
         self._ran: dict[float, list[float]] = defaultdict(list)  # {size: seconds}
 
     def ran(self, number: int, seconds: float | None) -> None:
@@ -182,33 +164,36 @@ class Pace:
         if seconds is not None:
             self._ran[size].append(seconds)
 
+    def forecast(self, expected: Mapping[int, float], running: set[int]) -> float | None:
+        """The seconds of all points, if the others are like those that run; None: not yet known.
+
+        expected : seconds of runs that have rehearsed since the last call, by number
+        """
+        self.expected |= expected
+        if running and running <= self.expected.keys():
+            sizes = sum(self.sizes[number] for number in self.expected)
+            total = sum(self.expected.values()) * sum(self.sizes.values()) / sizes
+            self._forecast = total / len(self.expected)
+        return self._forecast
+
     def left(self, elapsed: float) -> str:
-        """The time left as text, ``elapsed`` seconds after the start; empty if none has ended."""
+        """``, about 3 min 05 s left``, and with later groups, ``elapsed`` seconds after the start.
+
+        Empty if nothing is known.
+        """
         ended = sum(size * len(times) for size, times in self._ran.items())
+        if not ended:
+            if self._forecast is None or len(self._waiting) < len(self.sizes):
+                return ""
+            return f", about {duration(max(self._forecast - elapsed, 0.0))} left"
         total = sum(map(sum, self._ran.values()))
         means = {size: sum(times) / len(times) for size, times in self._ran.items()}
-        sizes = self._waiting.values()
-        rest = sum(means[s] * ended / total if total and s in means else s for s in sizes)
-        return time_left(elapsed, ended, rest, self._later)
-
-
-def time_left(seconds: float, ended: float, rest: float, later: float) -> str:
-    """``, about 3 min 05 s left``, and with later groups, if all take as long as their sizes say.
-
-    seconds : since the start, in which points of size ``ended`` have run
-    rest, later : the sizes of the waiting points, of this group and of later ones
-    """
-    if not ended:
-        return ""
-    pace = seconds / ended
-    groups = f", {duration(pace * (rest + later))} with all groups" if later else ""
-    return f", about {duration(pace * rest)} left{groups}"
-
-
-def forecast(seconds: float, runs: int, at_once: int = 1) -> str:
-    """``about 7 min 18 s for 3 runs, 2 at a time``."""
-    groups = f", {at_once} at a time" if at_once > 1 and runs > 1 else ""
-    return f"about {duration(seconds)} for {runs} run{'s' * (runs != 1)}{groups}"
+        waiting = self._waiting.values()
+        rest = sum(means[s] * ended / total if total and s in means else s for s in waiting)
+        pace, all_groups = elapsed / ended, ""
+        if self._later:
+            all_groups = f", {duration(pace * (rest + self._later))} with all groups"
+        return f", about {duration(pace * rest)} left{all_groups}"
 
 
 def name_of(point: Point) -> str:
@@ -220,13 +205,9 @@ def name_of(point: Point) -> str:
     if config["method"]["name"] not in UNCOMPRESSED:
         words.append(labels.compressor_title(config["compressor"]["name"]))
     varied = {key: v for key, v in point.settings.items() if key not in ELSEWHERE}
-    words += [_word(key, varied[key]) for key in sorted(varied, key=_place)]
-    return " ".join(words)
-
-
-def _place(key: str) -> int:
-    """Parameters first, in their order; then the step, and the seed."""
-    return LAST.index(key) + 1 if key in LAST else 0
+    # parameters first, in their order; then the step, and the seed
+    keys = sorted(varied, key=lambda key: LAST.index(key) + 1 if key in LAST else 0)
+    return " ".join([*words, *(_word(key, varied[key]) for key in keys)])
 
 
 def _word(key: str, value: Any) -> str:

@@ -8,8 +8,8 @@ import sys
 import h5py
 import numpy as np
 import pytest
-from mpisim.analysis.report.axes import y_axes
 
+from mpisim.analysis.report.chart_data import y_axes
 from mpisim.analysis.rows import all_rows
 from mpisim.core.errors import InputError
 from mpisim.runs.log import reader, untrusted

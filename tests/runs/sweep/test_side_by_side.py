@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import re
 import signal
@@ -17,16 +16,9 @@ import psutil
 import pytest
 
 from mpisim.cli import main
-from mpisim.core import machine
-from mpisim.core.errors import InputError, OutputError
 from mpisim.runs.sweep import grid
-from mpisim.runs.sweep.claims import Claims, new_claims
-from mpisim.runs.sweep.executor import _require_shared
-from mpisim.runs.sweep.group import Watch
-from mpisim.runs.sweep.order import ROUND, Work, say_what_fits, share, works_of
-from mpisim.runs.sweep.plan import plan
-from mpisim.runs.sweep.points import ALONE, Outcome, Point, read_summary
-from mpisim.runs.sweep.progress import Board, PointLines
+from mpisim.runs.sweep.plan import ROUND, plan
+from mpisim.runs.sweep.points import read_summary
 from tests.comm.jobs import HANG_SECONDS, environment
 from tests.resumes import differences
 from tests.runs.sweep.support import BASE, run, write
@@ -160,15 +152,14 @@ def test_sizes_and_bytes_of_points(tmp_path):
     rounds = 12
     """
     points = planned(tmp_path, sweep) + planned(tmp_path, "", quadratic)
-    works = works_of(points, range(4))
     d = 123
-    assert sorted((work.size, work.bytes) for work in works) == [
+    assert sorted((point.size, point.bytes) for point in points) == [
         (12 * (ROUND + 3 * d), 4 * 3 * d * 4),
         (12 * (ROUND + 6 * d), 4 * 6 * d * 8),
         (24 * (ROUND + 3 * d), 4 * 3 * d * 8),
         (12 * (ROUND + 1e7), 4 * 1e7 * 8),
     ]
-    assert len({work.problem for work in works}) == 4
+    assert len({point.problem for point in points}) == 4
 
 
 def test_points_that_ask_for_ranks_do_not_run_beside_others(tmp_path):
@@ -178,148 +169,3 @@ def test_points_that_ask_for_ranks_do_not_run_beside_others(tmp_path):
     free = BASE.replace("workers = 3\n", "")
     assert [p.ranks for p in planned(tmp_path, "", free)] == [4]  # the ranks are the workers
     assert [p.ranks for p in planned(tmp_path, sweep, free)] == [4, 4, 2]
-
-
-def test_free_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(machine, "MEMINFO", tmp_path / "meminfo")
-    monkeypatch.setattr(machine, "CGROUP", tmp_path)
-    assert machine.available_memory() == float("inf")
-    (tmp_path / "meminfo").write_text("MemTotal: 9 kB\nMemAvailable:   8 kB\n")
-    assert machine.available_memory() == 8192
-    (tmp_path / "memory.current").write_text("1000\n")
-    (tmp_path / "memory.max").write_text("max\n")
-    assert machine.available_memory() == 8192
-    (tmp_path / "memory.max").write_text("4000\n")
-    assert machine.available_memory() == 3000
-    assert share([("a", 8.0), ("a", 6.0), ("b", 4.0)]) == 9  # as if each group had 3
-
-
-def test_a_line_says_when_fewer_run_side_by_side(capsys):
-    works = [Work(0, 1, 9e9, "a"), Work(1, 1, 9e9, "a"), Work(2, 1, 1e9, "a")]
-    say_what_fits(works, [float("inf")] * 2, 20e9)
-    assert capsys.readouterr().out == ""
-    say_what_fits(works, [float("inf"), 1e9], 10e9)
-    line = "2 of 3 points need up to 9 GB each, 10 GB are free: 1 of them at a time, not 2\n"
-    assert capsys.readouterr().out == line
-
-
-@pytest.fixture
-def claims(tmp_path):
-    with new_claims(tmp_path) as found:
-        yield found
-
-
-def test_a_point_is_claimed_once(tmp_path):
-    killed = tmp_path / ".side-by-side-0"
-    killed.mkdir()
-    (killed / "3.taken").touch()
-    with new_claims(tmp_path) as claims:
-        assert not killed.exists()
-        other = Claims(claims.folder)
-        assert other.seen() and not Claims(tmp_path / "another").seen()
-        assert claims.taken() == set()
-        assert claims.take(3) and not other.take(3) and other.take(12)
-        assert claims.taken() == {3, 12}
-        other.end(12, Outcome("skipped", "no data", 1.5))
-        assert claims.ended(()) == {12: ("skipped", "no data", 1.5, False)}
-        assert claims.ended({12}) == {} and claims.stopped() == 0
-        other.stop("interrupted")
-        assert claims.stopped() == signal.SIGINT
-        with new_claims(tmp_path) as of_another_sweep:
-            assert of_another_sweep.take(3) and claims.seen()
-    assert not any(tmp_path.iterdir()) and not other.seen()
-    with pytest.raises(OutputError, match=r"side-by-side-\w+: cannot be used: No such file"):
-        claims.take(4)
-
-
-def test_claims_where_files_cannot_be_locked(tmp_path, monkeypatch):
-    """Nothing tells there whether a sweep is running, so its claims stay."""
-
-    def refuse(*_):
-        raise OSError("no locks")
-
-    monkeypatch.setattr("fcntl.flock", refuse)
-    with new_claims(tmp_path) as claims, new_claims(tmp_path):
-        assert claims.seen()
-
-
-def test_one_line_of_progress(tmp_path, capsys, claims):
-    points = [Point(f"p{i}", f"{i}.h5", {}, "") for i in range(5)]
-    points[4].end("skipped", "no")
-    works = [Work(0, 8, 0, "a"), Work(1, 1, 0, "a"), Work(2, 1, 0, "a"), Work(3, 2, 0, "a")]
-    clock, stream = iter([100.0, 101.0, 111.0]), io.StringIO()
-    board = Board(
-        *(tmp_path, works, claims, PointLines(points), ALONE, True, stream),
-        clock=lambda: next(clock),
-    )
-    claims.take(0)
-    claims.take(1)
-    board.update()
-    assert stream.getvalue() == "" == capsys.readouterr().out
-    claims.end(0, Outcome("diverged", "", 4.0))
-    claims.take(2)
-    board.update()
-    assert capsys.readouterr().out == "[1/5] 0.h5: diverged in 4.0 s\n"
-    # 8 of 12 in 11 s
-    line = "1 of 5 points done (1 diverged), 2 running, 1 failed, about 5.5 s left\n"
-    assert stream.getvalue() == line
-    assert [p.status for p in read_summary(tmp_path)] == ["diverged", "", "", "", "skipped"]
-
-
-def test_the_time_is_told_before(tmp_path, capsys, claims):
-    """From the rehearsals of the runs that begin: 100 and 300 s for 4 of 12, two at a time."""
-    points = [Point(f"p{i}", f"{i}.h5", {}, "") for i in range(4)]
-    works = [Work(0, 1, 0, "a"), Work(1, 3, 0, "a"), Work(2, 6, 0, "a"), Work(3, 2, 0, "a")]
-    clock, stream = iter([0.0, 5.0, 9.0, 11.0, 75.0]), io.StringIO()
-    board = Board(
-        *(tmp_path, works, claims, PointLines(points), ALONE, True, stream),
-        clock=lambda: next(clock),
-    )
-    for number in (0, 1):
-        claims.take(number)
-    claims.expect(0, 100.0)
-    board.update()  # the other one has not rehearsed
-    assert capsys.readouterr().out == ""
-    claims.expect(1, 300.0)
-    board.update()
-    assert capsys.readouterr().out == "about 10 min 00 s for 4 runs, 2 at a time\n"
-    board.update()
-    board.update()
-    assert capsys.readouterr().out == ""
-    first, second = stream.getvalue().splitlines()
-    assert first.endswith("2 running, 0 failed, about 9 min 49 s left")
-    assert second.endswith("about 8 min 45 s left")
-
-
-def test_short_sweeps_are_not_announced(tmp_path, capsys, claims):
-    lines = PointLines([Point("p", "p.h5", {}, "")])
-    board = Board(tmp_path, [Work(0, 1, 0, "a")], claims, lines, ALONE, True, io.StringIO())
-    claims.take(0)
-    claims.expect(0, 59.0)
-    board.update()
-    assert capsys.readouterr().out == ""
-
-
-def test_a_folder_that_is_not_shared(tmp_path, claims):
-    from mpi4py import MPI
-
-    elsewhere = Claims(tmp_path / "another")
-    _require_shared(MPI.COMM_SELF, claims, True)
-    _require_shared(MPI.COMM_SELF, elsewhere, False)
-    with pytest.raises(InputError, match=r"is not shared with .*--ranks-per-run 1 runs one after"):
-        _require_shared(MPI.COMM_SELF, elsewhere, True)
-
-
-@pytest.mark.parametrize(
-    ("parent", "also", "stop", "number"),
-    [
-        (os.getppid(), 0, "", 0),
-        (os.getppid(), signal.SIGINT, "", signal.SIGINT),
-        (os.getppid(), 0, "interrupted", signal.SIGINT),
-        (-1, 0, "", signal.SIGTERM),  # mpirun was killed; its ranks do not go on alone
-    ],
-)
-def test_a_group_stops_with_the_others(parent, also, stop, number, claims):
-    if stop:
-        claims.stop(stop)
-    assert Watch(claims, lambda: also, parent)() == number

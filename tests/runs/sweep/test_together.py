@@ -10,7 +10,7 @@ from mpi4py import MPI
 
 from mpisim.comm.job import on_first, together
 from mpisim.core.errors import InputError
-from mpisim.runs.sweep import claims
+from mpisim.runs.sweep import queue
 from tests.comm.jobs import mpirun, needs_mpirun
 from tests.helpers import columns
 from tests.runs.sweep.support import run, write
@@ -52,7 +52,7 @@ def test_two_ranks_run_skip_and_record_alike(tmp_path):
     assert "4 points: 1 done, 2 skipped, 1 diverged" in job.stdout
     points = json.loads((tmp_path / "logs" / "sweep.json").read_text())["points"]
     assert [p["exit_code"] for p in points] == [0, 2, 3, 2]
-    assert not list((tmp_path / "logs").glob(f"{claims.NAME}*"))
+    assert not list((tmp_path / "logs").glob(f"{queue.NAME}*"))
     alone = run(tmp_path / "grid.toml", tmp_path / "alone")
     one, two = columns(alone[0].log), columns(tmp_path / points[0]["log"])
     assert points[0]["name"] == alone[0].name

@@ -1,0 +1,152 @@
+"""What `mpisim.core.numerics` uses of Numba, llvmlite and NumPy beyond their documented interfaces.
+
+A failure names the library and its version. If the installed version is beyond the bounds of
+setup.cfg, mend `mpisim/core/numerics`, run these tests and raise the bound.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pkgutil
+import subprocess
+import sys
+from configparser import ConfigParser
+from importlib.metadata import version
+
+import numpy as np
+import pytest
+from packaging.specifiers import SpecifierSet
+
+from mpisim.core.numerics import lanes, processor
+from tests.comm.jobs import ROOT
+
+INTERNALS = {
+    "numba": """
+        numba.core.cgutils:create_struct_proxy numba.core.codegen:get_host_cpu_features
+        numba.core.config:CPU_NAME numba.core.config:CPU_FEATURES
+        numba.core.dispatcher:Dispatcher numba.core.event:Listener numba.core.event:register
+        numba.core.errors:TypingError numba.np.arraymath numba.np.linalg:ensure_blas
+        numba.extending:intrinsic numba.extending:models.PrimitiveModel""",
+    "llvmlite": """
+        llvmlite.binding:get_host_cpu_name llvmlite.ir:VectorType llvmlite.ir:Undefined
+        llvmlite.ir:IRBuilder.shuffle_vector llvmlite.ir:Module.declare_intrinsic""",
+    "numpy": """
+        numpy._core._multiarray_umath:__cpu_features__
+        numpy._core._multiarray_umath:__cpu_dispatch__""",
+}
+RUN = """
+import sys
+import numpy as np
+from mpisim.core.numerics import kernel_cache
+from mpisim.core.numerics.lanes import dot
+kernel_cache.refresh()
+a = np.arange(4.0).reshape(2, 2)
+dot(a[0], a[1])
+assert "scipy.linalg" not in sys.modules
+from kernel import product
+assert (product(a, a) == a @ a).all() and "scipy.linalg" in sys.modules
+print(sum(product.stats.cache_hits.values()))
+"""
+REFRESHED = """
+import sys
+from pathlib import Path
+import mpisim.core
+mpisim.core.__path__.append(sys.argv[1])
+import mpisim.core.caller as caller
+from mpisim.core import imports
+from mpisim.core.numerics import kernel_cache
+places = {name: Path(sys.argv[1]) / f"{name.rpartition('.')[2]}.py"
+          for name in ("mpisim.core.caller", "mpisim.core.called")}
+original = imports.file_of
+imports.file_of = kernel_cache.file_of = lambda name: places.get(name) or original(name)
+if "refresh" in sys.argv:
+    kernel_cache.refresh()
+print(caller.g(1), sum(caller.g.stats.cache_hits.values()))
+"""
+CALLED = "from numba import njit\n@njit\ndef f(x):\n    return x + {number}\n"
+CALLER = """
+from numba import njit
+from mpisim.core.called import f
+
+@njit(cache=True)
+def g(x):
+    return f(x)
+"""
+
+
+@pytest.mark.parametrize("library", INTERNALS)
+def test_internals_of_a_library(library):
+    for name in INTERNALS[library].split():
+        try:
+            pkgutil.resolve_name(name)
+        except (ImportError, AttributeError):
+            pytest.fail(f"{library} {version(library)} has no {name}")
+
+
+@pytest.mark.parametrize("library", ["numba", "numpy"])
+def test_the_installed_version_is_within_the_bounds(library):
+    config = ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    lines = config["options"]["install_requires"].split("\n")
+    bounds = next(line.removeprefix(f"{library} ") for line in lines if line.startswith(library))
+    assert "<" in bounds and version(library) in SpecifierSet(bounds), f"{library} {bounds}"
+
+
+def test_the_compiler_changes_no_order_of_a_sum():
+    rng = np.random.default_rng(0)
+    for dtype in (np.float32, np.float64):
+        a, b = rng.standard_normal((2, 43)).astype(dtype)
+        totals = (a * b)[:40].reshape(5, 8).cumsum(0)[-1]  # lane by lane
+        while totals.size > 1:
+            totals = totals[: totals.size // 2] + totals[totals.size // 2 :]
+        rest = (a * b)[40:].cumsum()[-1]
+        assert lanes.dot(a, b) == totals[0] + rest, f"numba {version('numba')}"
+
+
+def run(code: str, *words: str, env: dict[str, str]) -> list[str]:
+    job = [sys.executable, "-c", code, *words]
+    return subprocess.run(job, check=True, capture_output=True, text=True, env=env).stdout.split()
+
+
+@pytest.fixture
+def caching():
+    """An environment in which Numba keeps kernels beside their modules."""
+    return {key: value for key, value in os.environ.items() if key != "NUMBA_CACHE_DIR"}
+
+
+def test_a_plugin_may_have_a_kernel_with_a_matrix_product(tmp_path, caching):
+    caching["PYTHONPATH"] = os.pathsep.join([str(ROOT), str(tmp_path)])
+    kernel = "from numba import njit\n@njit(cache=True)\ndef product(a, b):\n    return a @ b\n"
+    (tmp_path / "kernel.py").write_text(kernel)
+    assert [run(RUN, env=caching) for _ in range(2)] == [["0"], ["1"]]  # compiled, from the disk
+
+
+def test_no_kernel_runs_with_a_function_that_was_edited(tmp_path, caching):
+    def results(*words):
+        return run(REFRESHED, str(tmp_path), *words, env=caching)
+
+    (tmp_path / "caller.py").write_text(CALLER)
+    (tmp_path / "called.py").write_text(CALLED.format(number=1))
+    assert results("refresh") == ["2", "0"]
+    assert results("refresh") == ["2", "1"]  # from the disk
+    (tmp_path / "called.py").write_text(CALLED.format(number=5))
+    assert results() == ["2", "1"]  # what Numba does by itself
+    assert results("refresh") == ["6", "0"]
+    assert results("refresh") == ["6", "1"]
+
+
+def test_the_facts_of_the_processor_follow_the_settings_of_the_libraries():
+    here = processor.facts()
+    assert here["cpu"] and "sse2" in here["cpu_features"].split()
+    assert all("\n" not in value for value in here.values())
+    code = "import json, mpisim.core.numerics.processor as p; print(json.dumps(p.facts()))"
+    settings = {
+        "NUMBA_CPU_NAME": "sandybridge",
+        "NUMBA_CPU_FEATURES": "+sse2,+popcnt,+avx,-avx2",
+        "OPENBLAS_CORETYPE": "Nehalem",
+        "NPY_DISABLE_CPU_FEATURES": " ".join(processor.numpy_features()),
+    }
+    facts = json.loads(" ".join(run(code, env=os.environ | settings)))
+    assert facts.pop("blas_core") in ("Nehalem", "")
+    assert facts == {"cpu": "sandybridge", "cpu_features": "avx sse2", "numpy_simd": ""}

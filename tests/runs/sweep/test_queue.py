@@ -1,0 +1,166 @@
+"""Which point is taken next, claims, and how many points fit into memory."""
+
+import os
+import signal
+from math import inf
+
+import pytest
+from mpi4py import MPI
+
+from mpisim.core import machine
+from mpisim.core.errors import InputError, OutputError
+from mpisim.runs.sweep.executor import Watch, _require_shared
+from mpisim.runs.sweep.points import Outcome, Point
+from mpisim.runs.sweep.queue import Claims, choose, limits, new_claims, share
+
+
+def points(*sizes_and_problems):
+    return [
+        Point(f"p{i}", f"{i}.h5", {}, "", number=i, size=size, problem=(problem,))
+        for i, (size, problem) in enumerate(sizes_and_problems)
+    ]
+
+
+MANY = points(*[(1, "a")] * 4, *[(1, "b")] * 6, (2, "a"))
+CASES = {  # points, taken, loaded, groups -> number
+    "nothing is left": (MANY, range(11), "a", 2, None),
+    "the problem with the most work, biggest first": (MANY, [], None, 2, 10),
+    "then one that nobody has begun": (MANY, [10], None, 2, 4),
+    "a loaded problem is kept": (MANY, [4, 10], "a", 2, 0),
+    "also if it has the least work left": (MANY, [4, 10, 0, 1], "a", 2, 2),
+    "when it has no more, the most work left": (MANY, [4, 10, 0, 1, 2, 3], "a", 2, 5),
+    "all are begun: help with the most work": (MANY, [4, 10], None, 3, 5),
+    "what the others would wait for goes first": (
+        points((1, "a"), (1, "a"), (1, "a"), (5, "b")),
+        [0],
+        "a",
+        2,
+        3,
+    ),
+    "but not if there is enough else to do": (
+        points(*[(1, "a")] * 9, (5, "b")),
+        [0],
+        "a",
+        2,
+        1,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_next_point(name):
+    several, taken, loaded, groups, number = CASES[name]
+    point = choose(several, set(taken), loaded and (loaded,), groups)
+    assert (point and point.number) == number
+
+
+def test_all_are_taken_once_and_problems_are_not_loaded_anew():
+    taken, loads = [], []
+    loaded = [None, None]
+    while (point := choose(MANY, taken, loaded[group := len(taken) % 2], 2)) is not None:
+        taken.append(point.number)
+        loads += [point.problem] if loaded[group] != point.problem else []
+        loaded[group] = point.problem
+    assert sorted(taken) == list(range(11)) and len(loads) <= 3
+
+
+@pytest.mark.parametrize(
+    ("needed", "groups", "free", "most"),
+    [
+        ([1, 1, 1], 2, 2, [inf, inf]),
+        ([1, 1, 9], 2, 10, [inf, inf]),  # the largest two fit
+        ([9, 9, 1], 2, 10, [inf, 1]),  # one big point at a time; small ones beside it
+        ([9, 9, 1], 3, 36, [inf, inf, inf]),
+        ([9, 9, 9, 9], 4, 24, [inf, 5, 5, 5]),
+        ([4, 4, 4, 4], 4, 15, [inf, 11 / 3, 11 / 3, 11 / 3]),
+        ([9, 9], 2, 5, [inf, 0]),  # one at least, whatever is free
+        ([0, 0], 2, 0, [inf, inf]),  # nothing is known
+        ([], 2, 0, [inf, inf]),
+    ],
+)
+def test_big_points_do_not_multiply(needed, groups, free, most, capsys):
+    several = [Point("p", "", {}, "", number=i, bytes=size) for i, size in enumerate(needed)]
+    assert limits(several, groups, free) == most
+    assert (capsys.readouterr().out != "") == (most != [inf] * groups)
+
+
+def test_a_line_says_when_fewer_run_side_by_side(capsys):
+    limits([Point("p", "", {}, "", bytes=size) for size in (9e9, 9e9, 1e9)], 2, 10e9)
+    line = "2 of 3 points need up to 9 GB each, 10 GB are free: 1 of them at a time, not 2\n"
+    assert capsys.readouterr().out == line
+
+
+def test_free_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(machine, "MEMINFO", tmp_path / "meminfo")
+    monkeypatch.setattr(machine, "CGROUP", tmp_path)
+    assert machine.available_memory() == float("inf")
+    (tmp_path / "meminfo").write_text("MemTotal: 9 kB\nMemAvailable:   8 kB\n")
+    assert machine.available_memory() == 8192
+    (tmp_path / "memory.current").write_text("1000\n")
+    (tmp_path / "memory.max").write_text("max\n")
+    assert machine.available_memory() == 8192
+    (tmp_path / "memory.max").write_text("4000\n")
+    assert machine.available_memory() == 3000
+    assert share([("a", 8.0), ("a", 6.0), ("b", 4.0)]) == 9  # as if each group had 3
+
+
+@pytest.fixture
+def claims(tmp_path):
+    with new_claims(tmp_path) as made:
+        yield made
+
+
+def test_a_point_is_claimed_once(tmp_path):
+    killed = tmp_path / ".side-by-side-0"
+    killed.mkdir()
+    (killed / "3.taken").touch()
+    with new_claims(tmp_path) as claims:
+        assert not killed.exists()
+        other = Claims(claims.folder)
+        assert claims.taken() == set()
+        assert claims.take(3) and not other.take(3) and other.take(12)
+        assert claims.taken() == {3, 12}
+        other.end(12, Outcome("skipped", "no data", 1.5))
+        assert claims.ended(()) == {12: ("skipped", "no data", 1.5, False)}
+        assert claims.ended({12}) == {} and claims.stopped() == 0
+        other.stop("interrupted")
+        assert claims.stopped() == signal.SIGINT
+        with new_claims(tmp_path) as of_another_sweep:
+            assert of_another_sweep.take(3) and claims.folder.is_dir()
+    assert not any(tmp_path.iterdir()) and not other.folder.is_dir()
+    with pytest.raises(OutputError, match=r"side-by-side-\w+: cannot be used: No such file"):
+        claims.take(4)
+
+
+def test_claims_where_files_cannot_be_locked(tmp_path, monkeypatch):
+    """Nothing tells there whether a sweep is running, so its claims stay."""
+
+    def refuse(*_):
+        raise OSError("no locks")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    with new_claims(tmp_path) as claims, new_claims(tmp_path):
+        assert claims.folder.is_dir()
+
+
+def test_a_folder_that_is_not_shared(tmp_path, claims):
+    elsewhere = Claims(tmp_path / "another")
+    _require_shared(MPI.COMM_SELF, claims, True)
+    _require_shared(MPI.COMM_SELF, elsewhere, False)
+    with pytest.raises(InputError, match=r"is not shared with .*--ranks-per-run 1 runs one after"):
+        _require_shared(MPI.COMM_SELF, elsewhere, True)
+
+
+@pytest.mark.parametrize(
+    ("parent", "also", "stop", "number"),
+    [
+        (os.getppid(), 0, "", 0),
+        (os.getppid(), signal.SIGINT, "", signal.SIGINT),
+        (os.getppid(), 0, "interrupted", signal.SIGINT),
+        (-1, 0, "", signal.SIGTERM),  # mpirun was killed; its ranks do not go on alone
+    ],
+)
+def test_a_group_stops_with_the_others(parent, also, stop, number, claims):
+    if stop:
+        claims.stop(stop)
+    assert Watch(claims, lambda: also, parent)() == number
