@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Iterable
 from typing import cast
 
 import numpy as np
@@ -56,7 +57,7 @@ class Compose(Compressor):
         if not (self._sparse or isinstance(inner, Qsgd | Natural | Identity)):
             raise InputError(
                 f"compressor.inner.name: {inner.name!r} is not allowed; it must be qsgd, natural,"
-                " identity, or unbiased with coordinates of its own, as randk and rand-tau"
+                " identity, or unbiased with coordinates of its part, as randk and rand-tau"
             )
         self.correlated, self.fitted = outer.correlated, outer.fitted
         self.on_device = self._sparse  # coordinates are known before v is looked at
@@ -139,8 +140,8 @@ class Compose(Compressor):
             return FLOAT_BITS * message.form.counts
         assert isinstance(message, Composed)
         bits = np.zeros(message.form.workers, np.int64)
-        for stratum, own in zip(message.form.strata, message.messages, strict=True):
-            bits[stratum.rows] = self._inner(stratum.form.d).paper_bits(own)
+        for stratum, part in zip(message.form.strata, message.messages, strict=True):
+            bits[stratum.rows] = self._inner(stratum.form.d).paper_bits(part)
         return bits
 
 
@@ -188,13 +189,13 @@ class Layerwise(Compressor):
 
     def form(self, draw: Draw) -> PartsForm:
         each = zip(self.layers, self._draws(draw), strict=True)
-        forms = tuple(layer.form(own) for layer, own in each)
+        forms = tuple(layer.form(part) for layer, part in each)
         return PartsForm(draw.workers, self.precision, forms)
 
     def compress(self, v: np.ndarray, draw: Draw) -> Message:
         parts, start = [], 0
-        for layer, own in zip(self.layers, self._draws(draw), strict=True):
-            parts.append(layer.compress(v[:, start : start + layer.d], own))
+        for layer, part in zip(self.layers, self._draws(draw), strict=True):
+            parts.append(layer.compress(v[:, start : start + layer.d], part))
             start += layer.d
         form = PartsForm(draw.workers, self.precision, tuple(part.form for part in parts))
         if isinstance(v, np.ndarray):
@@ -203,19 +204,19 @@ class Layerwise(Compressor):
 
     @property
     def omega(self) -> float | None:
-        return _largest([layer.omega for layer in self.layers])
+        return _of_all(max, (layer.omega for layer in self.layers))
 
     @property
     def alpha(self) -> float | None:
-        return _least([layer.alpha for layer in self.layers])
+        return _of_all(min, (layer.alpha for layer in self.layers))
 
     @property
     def A(self) -> float | None:
-        return _largest([layer.A for layer in self.layers])
+        return _of_all(max, (layer.A for layer in self.layers))
 
     @property
     def B(self) -> float | None:
-        return _least([layer.B for layer in self.layers])
+        return _of_all(min, (layer.B for layer in self.layers))
 
     @property
     def density(self) -> float:
@@ -227,11 +228,7 @@ class Layerwise(Compressor):
         return np.array([layer.paper_bits(part) for layer, part in each]).sum(axis=0)
 
 
-def _largest(values: list[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return max(known) if len(known) == len(values) else None
-
-
-def _least(values: list[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return min(known) if len(known) == len(values) else None
+def _of_all(extreme: Callable, values: Iterable[float | None]) -> float | None:
+    """The largest or the least, None if there is a None."""
+    numbers = list(values)
+    return None if None in numbers else extreme(numbers)

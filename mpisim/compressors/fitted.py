@@ -62,14 +62,14 @@ class Fitted(Stepped):
         if self.fixed:
             return
         n_mu = n_mu if self.scheme == "diana" else 0.0
-        own = range(star.first, star.first + star.m)
-        steps = [self.steps_of(diagonals.one(i), n_mu) for i in own]
+        workers = range(star.first, star.first + star.m)
+        steps = [self.steps_of(diagonals.one(i), n_mu) for i in workers]
         rows = np.array(steps).reshape(star.m, self._common.size)
         self.h = WorkerRows(*star.send_once(rows)).map(lambda h: h.astype(np.float64))
         self._s = np.array([self._levels(h) for h in self.h.rows])
         self._forms.clear()
         bounds = []
-        for i in own:
+        for i in workers:
             ones, h = theory.sent_ones(diagonals.one(i), n_mu), self.h.one(i)
             bounds.append((self.bound(ones, h), self.nonzeros(h)))
         worst = star.all_workers(np.array(bounds).reshape(star.m, 2)).max(axis=0)

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from mpisim.compressors.base import Compressor, compressor
+from mpisim.compressors.base import compressor
 from mpisim.compressors.deal import (
     Rows,
     chosen_rows,
@@ -21,16 +21,16 @@ from mpisim.compressors.deal import (
     deal_slots,
     stacked,
 )
+from mpisim.compressors.sparse import SeededCompressor
 from mpisim.core.errors import InputError
-from mpisim.core.lazy_rows import LazyRows
 from mpisim.core.rng import Draw
 from mpisim.core.schema import require
-from mpisim.theory.compression import FLOAT_BITS, Groups, input_variance
-from mpisim.wire.base import Message, Precision
-from mpisim.wire.sparse import Seeded, SeededForm
+from mpisim.theory.compression import Groups, input_variance
+from mpisim.wire.base import Precision
+from mpisim.wire.sparse import SeededForm
 
 
-class Permuted(Compressor):
+class Permuted(SeededCompressor):
     """A round's permutation gives the coordinates of all n workers at once.
 
     `deal` makes this table in O(n + numbers sent), and a block of workers takes its slice.
@@ -41,7 +41,6 @@ class Permuted(Compressor):
     the AB inequality is an equality with A = B = (n - copies) / ((n - 1) copies).
     """
 
-    seeded = lazy = on_device = True
     correlated = True
     copies: int
     _last: dict[Any, SeededForm]
@@ -92,9 +91,6 @@ class Permuted(Compressor):
         """The factor of C_i: the same for all workers, or one for each, shape (n,)."""
         return self.n / self.copies
 
-    def compress(self, v: np.ndarray | LazyRows, draw: Draw) -> Seeded:
-        return self.form(draw).take(v)
-
     @property
     def omega(self) -> float:
         return self.n / self.copies - 1
@@ -110,10 +106,6 @@ class Permuted(Compressor):
     @property
     def density(self) -> float:
         return self.d * self.copies / self.n
-
-    def paper_bits(self, message: Message) -> np.ndarray:
-        assert isinstance(message, Seeded)
-        return FLOAT_BITS * message.form.counts
 
 
 @compressor("permk", "PermK", {"groups": "groups"})

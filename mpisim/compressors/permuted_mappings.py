@@ -69,10 +69,10 @@ class PermutedMappings(Compressor):
             raise InputError(f"compressor.{key}: has {len(given)} lists for n = {n} workers")
         if any(len(row) != d for rows in given for row in rows):
             raise InputError(f"compressor.{key}: each row must have d = {d} numbers")
-        found = [np.array(rows, np.float64).reshape(len(rows), d) for rows in given]
-        if not all(np.isfinite(rows).all() for rows in found):
+        arrays = [np.array(rows, np.float64).reshape(len(rows), d) for rows in given]
+        if not all(np.isfinite(rows).all() for rows in arrays):
             raise InputError(f"compressor.{key}: numbers must be finite")
-        return found
+        return arrays
 
     def form(self, draw: Draw) -> SynthesisForm:
         again = draw.repetitions

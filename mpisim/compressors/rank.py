@@ -61,14 +61,14 @@ class RankK(Compressor):
         values = np.empty((draw.workers, form.count), self.precision.wire)
         for which, rows in row_blocks(v):
             start = 0
-            for (a, b), own in zip(self.shapes, form.parts(values[which]), strict=True):
+            for (a, b), parts in zip(self.shapes, form.parts(values[which]), strict=True):
                 matrices = rows[:, start : start + a * b].reshape(-1, a, b).astype(np.float64)
                 start += a * b
                 with np.errstate(over="ignore"):
-                    if len(own) == 1:
-                        own[0][:] = matrices
+                    if len(parts) == 1:
+                        parts[0][:] = matrices
                         continue
-                    p, q = own
+                    p, q = parts
                     if a >= b:
                         p[:], q[:] = factors(matrices, p.shape[2])
                     else:
@@ -78,7 +78,9 @@ class RankK(Compressor):
 
     @property
     def alpha(self) -> float:
-        return min(1.0 if is_sent_itself(self.k, own) else self.k / min(own) for own in self.shapes)
+        return min(
+            1.0 if is_sent_itself(self.k, shape) else self.k / min(shape) for shape in self.shapes
+        )
 
     def paper_bits(self, message: Message) -> np.ndarray:
         assert isinstance(message.form, FactorsForm)

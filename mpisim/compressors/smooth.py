@@ -76,21 +76,20 @@ class Smooth(Compressor):
     def prepare(self, star: Uplink, problem: Objective) -> None:
         """Exchange L_i^{1/2}, and what ``inner`` fits to L_i. Collective."""
         try:
-            own_matrices = matrices(problem)
+            L_i = matrices(problem)
         except InputError:
             raise InputError(
                 f"compressor.name: 'smooth' needs smoothness matrices L_i, and problem"
                 f" {problem.name!r} has none known"
             ) from None
-        numbers = [self._root.numbers(matrix) for matrix in own_matrices]
+        workers = range(star.first, star.first + star.m)
+        numbers = [self._root.numbers(matrix) for matrix in L_i]
         sent = WorkerRows(*star.send_once(np.array(numbers).reshape(star.m, self._root.count)))
         self._roots = WorkerRows(sent.first, self._root.roots(sent.rows))
         self._blocks.clear()
-        own = range(star.first, star.first + star.m)
-        pairs = [self._root.inverse(self._roots.one(i)) for i in own]
-        shape = (star.m, *self._roots.rows.shape[1:])
-        inverses = [inverse for inverse, _ in pairs]
-        self._inverses = np.array(inverses, self.precision.arithmetic).reshape(shape)
+        pairs = [self._root.inverse(self._roots.one(i)) for i in workers]
+        inverses = np.array([inverse for inverse, _ in pairs], self.precision.arithmetic)
+        self._inverses = inverses.reshape(star.m, *self._roots.rows.shape[1:])
         self._first = star.first
         shared = problem.double().largest_hessian().shared
         mu = shared if problem.convex else 0.0
@@ -102,38 +101,36 @@ class Smooth(Compressor):
         """cal-L_max, and omega in the Euclidean norm, over all workers."""
         if self.inner.omega is None:
             return
-        found = []
+        bounds = np.zeros((star.m, 2))  # of each worker of this rank
         for t in range(star.m):
-            matrix = self._root.matrix(self._roots.one(star.first + t))  # type: ignore[union-attr]
-            cal_L = self.inner.cal_L(matrix, star.first + t)
-            assert cal_L is not None
-            found.append([cal_L, cal_L / least[t] if least[t] > 0 else 0.0])
-        own = np.array(found, np.float64).reshape(star.m, 2)
-        self._cal_L_i = own[:, 0]
-        worst = star.all_workers(own).max(axis=0)
+            matrix = self._root.matrix(self._prepared().one(star.first + t))
+            bounds[t, 0] = self.inner.cal_L(matrix, star.first + t)
+            bounds[t, 1] = bounds[t, 0] / least[t] if least[t] > 0 else 0.0
+        self._cal_L_i = bounds[:, 0]
+        worst = star.all_workers(bounds).max(axis=0)
         self._cal_L, self._omega = float(worst[0]), float(worst[1])
 
     def form(self, draw: Draw) -> MappedForm:
-        return MappedForm(self.inner.form(draw), self._known().rows, self._which(draw))
+        return MappedForm(self.inner.form(draw), self._prepared().rows, self._which(draw))
 
     def _which(self, draw: Draw) -> np.ndarray:
         """The rows of the workers that draw, kept if all do: the same in every round."""
         if draw.clients is not None or draw.purpose == "down":
-            return self._known().which(draw)
+            return self._prepared().which(draw)
         block = draw.first, draw.count
         if block not in self._blocks:
-            self._blocks[block] = self._known().which(draw)
+            self._blocks[block] = self._prepared().which(draw)
         return self._blocks[block]
 
-    def _known(self) -> WorkerRows:
+    def _prepared(self) -> WorkerRows:
         if self._roots is None:
             raise InputError("compressor.name: 'smooth' must be prepared with a problem before use")
         return self._roots
 
     def compress(self, v: np.ndarray, draw: Draw) -> Mapped:
-        roots, which = self._known(), self._which(draw)
-        own = which - (self._first - roots.first)  # among this rank's workers
-        inner = self.inner.compress(products(self._inverses, own, v), draw)
+        roots, which = self._prepared(), self._which(draw)
+        on_rank = which - (self._first - roots.first)  # among this rank's workers
+        inner = self.inner.compress(products(self._inverses, on_rank, v), draw)
         return Mapped(MappedForm(inner.form, roots.rows, which), inner)
 
     @property
@@ -152,8 +149,8 @@ class Smooth(Compressor):
         return self._cal_L_i
 
     def dual_squares(self, v: np.ndarray, L_i: np.ndarray) -> np.ndarray:
-        own = products(self._inverses, np.arange(len(v)), v.astype(self._inverses.dtype))
-        return (own.astype(np.float64) ** 2).sum(axis=1)
+        u = products(self._inverses, np.arange(len(v)), v.astype(self._inverses.dtype))
+        return (u.astype(np.float64) ** 2).sum(axis=1)
 
     @property
     def density(self) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 import numpy as np
 
 from mpisim.compressors.base import Compressor, WorkerRows, compressor
@@ -15,6 +17,23 @@ from mpisim.theory import quantization as theory
 from mpisim.theory.compression import FLOAT_BITS
 from mpisim.wire.base import Message, same
 from mpisim.wire.sparse import Explicit, ExplicitForm, Seeded, SeededForm
+
+
+class SeededCompressor(Compressor):
+    """Keeps coordinates that server and workers both draw: a message is their values."""
+
+    seeded = lazy = on_device = True
+
+    @abstractmethod
+    def form(self, draw: Draw) -> SeededForm:
+        """The coordinates of ``draw``'s workers, and the scale of their values."""
+
+    def compress(self, v: np.ndarray | LazyRows, draw: Draw) -> Seeded:
+        return self.form(draw).take(v)
+
+    def paper_bits(self, message: Message) -> np.ndarray:
+        assert isinstance(message, Seeded)
+        return FLOAT_BITS * message.form.counts
 
 
 class KCoordinates(Compressor):
@@ -33,12 +52,9 @@ class KCoordinates(Compressor):
     def density(self) -> float:
         return float(self.K)
 
-    def paper_bits(self, message: Message) -> np.ndarray:
-        return same(message.form.workers, FLOAT_BITS * self.K)
-
 
 @compressor("randk", "RandK", {"k": "K"})
-class RandK(KCoordinates):
+class RandK(SeededCompressor, KCoordinates):
     """C(v) = (d / k) v on k coordinates drawn without replacement, 0 elsewhere.
 
     omega = d/k - 1, zeta = k (MARINA, Definition 1.1). Workers draw independently, and the server
@@ -52,15 +68,11 @@ class RandK(KCoordinates):
 
     k: int | float
     scaled: bool = True
-    seeded = lazy = on_device = True
 
     def form(self, draw: Draw) -> SeededForm:
         rows = draw.subsets(self.d, self.K)
         scale = self.d / self.K if self.scaled else 1.0
         return SeededForm.of_rows(self.d, self.precision, rows, scale)
-
-    def compress(self, v: np.ndarray | LazyRows, draw: Draw) -> Seeded:
-        return self.form(draw).take(v)
 
     @property
     def omega(self) -> float | None:
@@ -114,7 +126,7 @@ class TopK(KCoordinates):
 
 
 @compressor("bernoulli", "Bernoulli", {"p": "p"})
-class Bernoulli(Compressor):
+class Bernoulli(SeededCompressor):
     """C(v) = v / p with probability p, else 0: a worker sends all or nothing.
 
     omega = 1/p - 1, zeta = p d. The coin is shared randomness and costs no bits. The paper bits are
@@ -122,7 +134,6 @@ class Bernoulli(Compressor):
     """
 
     p: float
-    seeded = lazy = on_device = True
 
     def check(self) -> None:
         require(0 < self.p <= 1, "compressor.p", self.p, "a number in (0, 1]")
@@ -134,9 +145,6 @@ class Bernoulli(Compressor):
         indices = np.tile(np.arange(self.d), int(sends.sum()))
         return SeededForm(self.d, draw.workers, self.precision, ptr, indices, 1 / self.p)
 
-    def compress(self, v: np.ndarray | LazyRows, draw: Draw) -> Seeded:
-        return self.form(draw).take(v)
-
     @property
     def omega(self) -> float:
         return 1 / self.p - 1
@@ -145,13 +153,9 @@ class Bernoulli(Compressor):
     def density(self) -> float:
         return self.p * self.d
 
-    def paper_bits(self, message: Message) -> np.ndarray:
-        assert isinstance(message, Seeded)
-        return FLOAT_BITS * message.form.counts
-
 
 @compressor("rand-tau", "rand-τ", {"tau": "τ"})
-class RandTau(Compressor):
+class RandTau(SeededCompressor):
     """C(v)_j = v_j / p with probability p = tau / d, else 0, independently for all j.
 
     tau : expected number of coordinates sent, above 0 and at most d; d / n unless given
@@ -161,7 +165,7 @@ class RandTau(Compressor):
     charge 32 tau bits for any draw.
     """
 
-    seeded = on_device = True
+    lazy = False
     tau: float | None = None
 
     def check(self) -> None:
@@ -180,9 +184,6 @@ class RandTau(Compressor):
         workers, indices = (np.ascontiguousarray(axis) for axis in np.nonzero(drawn))
         scale = self.d / self._tau if self.p is None else 1 / p[workers, indices]
         return SeededForm(self.d, draw.workers, self.precision, ptr, indices, scale)
-
-    def compress(self, v: np.ndarray, draw: Draw) -> Seeded:
-        return self.form(draw).take(v)
 
     @property
     def omega(self) -> float:
@@ -219,6 +220,6 @@ class RandTauPlus(RandTau):
     def fit(self, star: Uplink, diagonals: WorkerRows, n_mu: float) -> None:
         n_mu = n_mu if self.scheme == "diana" else 0.0
         self.p = diagonals.map(lambda row: theory.probabilities(row, self._tau, n_mu))
-        own = [self.p.one(i) for i in range(star.first, star.first + star.m)]
-        worst = [theory.cal_L_independent(np.ones(self.d), p) for p in own]
+        workers = range(star.first, star.first + star.m)
+        worst = [theory.cal_L_independent(np.ones(self.d), self.p.one(i)) for i in workers]
         self._omega = float(star.all_workers(np.array(worst).reshape(star.m, 1)).max())

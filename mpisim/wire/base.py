@@ -163,8 +163,8 @@ def check_sizes(form: Form, data: np.ndarray, sizes: np.ndarray) -> None:
         raise WireError(f"there are sizes {sizes.shape} for the messages of {form.workers} workers")
     if _sum_of_sizes(sizes, data.size) != data.size:
         raise WireError(f"messages have {data.size} bytes, and their sizes do not add up to that")
-    known = form.sizes
-    if known is not None and known is not sizes and not _equal(known, sizes):
+    agreed = form.sizes
+    if agreed is not None and agreed is not sizes and not _equal(agreed, sizes):
         raise WireError("messages do not have the sizes that sender and receiver agreed on")
 
 

@@ -12,11 +12,6 @@ from mpisim.compressors import COMPRESSORS, make
 from mpisim.core.numerics.sums import ordered_sum
 from mpisim.testing import assert_all, compressor_checks
 from mpisim.testing.moments import (
-    cross_z,
-    density_z,
-    excess_z,
-    mean_z,
-    samples,
     vectors,
 )
 from tests.compressors.cases import CASES, draw, name_of
@@ -29,53 +24,35 @@ each_case = pytest.mark.parametrize("case", CASES, ids=name_of)
 def test_every_compressor_has_a_row():
     # need a problem, or a list for each worker
     elsewhere = {"smooth", "permuted-subsets", "permuted-mappings"}
-    ours = {name for name, kind in COMPRESSORS.items() if kind.__module__.startswith("mpisim.")}
-    assert {case.table["name"] for case in CASES} >= ours - elsewhere
+    built_in = {name for name, kind in COMPRESSORS.items() if kind.__module__.startswith("mpisim.")}
+    assert {case.table["name"] for case in CASES} >= built_in - elsewhere
 
 
 @each_case
-def test_round_trip(case):
+def test_round_trip_and_bits_against_an_independent_count(case):
     for precision, (m, d) in itertools.product(PRECISIONS, SHAPES):
         round_trip(case, precision, m, d)
 
 
 def round_trip(case, precision, m, d):
-    compressor, v = case.bind(d, max(m, 3), precision), vectors(m, d, precision)
-    message = compressor.compress(v, draw(m))
+    compressor, v, b = case.bind(d, 5, precision), vectors(m, d, precision), precision.bits
+    message, form = compressor.compress(v, draw(m)), compressor.form(draw(m))
     packed = message.encode()
-    form = compressor.form(draw(m))
-    if form.sizes is not None:
-        assert np.array_equal(form.sizes, packed.sizes)
     again = form.decode(packed.data, packed.sizes)
     assert contents(again) == contents(message)
-    assert again.decoded().tobytes() == message.decoded().tobytes()
     assert again.decoded().dtype == precision.arithmetic
-    assert np.array_equal(again.payload_bits, packed.payload_bits)
-
-
-@each_case
-def test_bits_against_an_independent_count(case):
-    for precision, d in itertools.product(PRECISIONS[1::2], (3, 60)):
-        count_bits(case, precision, d)
-
-
-def count_bits(case, precision, d):
-    compressor = case.bind(d, 5, precision)
-    message = compressor.compress(vectors(5, d, precision), draw(5))
-    packed = message.encode()
-    decoded, b = message.decoded(), precision.bits
-    payload = [case.payload(x, b, message, i) for i, x in enumerate(decoded)]
-    paper = [case.paper(x, b, message, i) for i, x in enumerate(decoded)]
-    assert packed.payload_bits.tolist() == message.payload_bits.tolist() == payload
-    assert compressor.paper_bits(message).tolist() == paper
+    decoded = list(enumerate(again.decoded()))
+    payload = [case.payload(x, b, message, i) for i, x in decoded]
+    assert packed.payload_bits.tolist() == again.payload_bits.tolist() == payload
+    assert compressor.paper_bits(again).tolist() == [case.paper(x, b, again, i) for i, x in decoded]
     framing = 8 * packed.sizes - payload
     assert np.all(framing >= 0) and np.all(framing <= 8)
 
 
 @each_case
 def test_what_mpisim_check_checks(case):
-    """All but the moments, which `test_moments` tests on more draws."""
-    assert_all(compressor_checks(make(case.table))[:7])
+    """Round trips, ranks, values that are not finite; unbiasedness, omega, alpha and zeta."""
+    assert_all(compressor_checks(make(case.table)))
 
 
 @each_case
@@ -96,36 +73,11 @@ def test_zero_is_compressed_to_zero(case):
 
 
 @each_case
-def test_a_diverging_run_can_still_be_sent(case):
+def test_what_is_not_finite_reaches_the_sum(case):
     for bad in (np.nan, np.inf, 1e300):
-        send(case, bad)
-
-
-def send(case, bad):
-    compressor, v = case.bind(20, 40), vectors(40, 20)
-    v[:, 4] = bad
-    message = compressor.compress(v, draw(40))
-    packed = message.encode()
-    again = compressor.form(draw(40)).decode(packed.data, packed.sizes)
-    assert contents(again) == contents(message)
-    assert not np.isfinite(again.total()[4])
-
-
-@each_case
-def test_moments(case):
-    """Unbiasedness, omega, alpha and zeta on random draws; the thresholds are 4.5 sigma."""
-    d, n = 12, 4000
-    compressor = case.bind(d, n)
-    for seed in range(3):
-        v = vectors(1, d, seed=seed)[0]
-        c = samples(compressor, v, n)
-        if compressor.omega is not None:
-            assert mean_z(c, v) < 4.5
-            assert excess_z(c, v, compressor.omega) < 4.5
-            assert cross_z(c, v) < 4.5
-        if compressor.alpha is not None:
-            assert excess_z(c, v, 1 - compressor.alpha) < 4.5
-        assert density_z(c, compressor.density) < 4.5
+        compressor, v = case.bind(20, 40), vectors(40, 20)
+        v[:, 4] = bad
+        assert not np.isfinite(compressor.compress(v, draw(40)).total()[4])
 
 
 @each_case
@@ -151,18 +103,18 @@ def test_a_client_that_draws_again(case):
     n, d = 6, 40
     compressor, clients = case.bind(d, n), np.array([0, 2, 2, 2, 5, 5])
     v = np.tile(vectors(1, d)[0], (clients.size, 1))
-    whole = dataclasses.replace(draw(n), clients=clients)
-    message = compressor.compress(v, whole)
+    every = dataclasses.replace(draw(n), clients=clients)
+    message = compressor.compress(v, every)
     packed, rows = message.encode(), message.decoded()
-    assert contents(compressor.form(whole).decode(packed.data, packed.sizes)) == contents(message)
-    once = dataclasses.replace(whole, clients=np.array([0, 2, 5]))
+    assert contents(compressor.form(every).decode(packed.data, packed.sizes)) == contents(message)
+    once = dataclasses.replace(every, clients=np.array([0, 2, 5]))
     assert np.array_equal(rows[[0, 1, 4]], compressor.compress(v[:3], once).decoded())
     parts = [
-        compressor.compress(v[begin:end], whole.block(first, count)).decoded()
+        compressor.compress(v[begin:end], every.block(first, count)).decoded()
         for first, count, begin, end in ((0, 2, 0, 1), (2, 1, 1, 4), (3, 3, 4, 6))
     ]
     assert np.array_equal(np.concatenate(parts), rows)
-    again = [dataclasses.replace(whole, round=r) for r in range(20)]
+    again = [dataclasses.replace(every, round=r) for r in range(20)]
     drawn = [compressor.compress(v, one).decoded()[1:4] for one in again]
     unlike = sum(len({row.tobytes() for row in rows}) > 1 for rows in drawn)
     assert unlike == 0 if compressor.omega in (None, 0.0) else unlike > 5

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from mpisim.compressors import make
-from mpisim.core.errors import InputError
-from tests.compressors.cases import DOUBLE, SINGLE, draw
+from tests.compressors.cases import DOUBLE, draw
 from tests.compressors.permutations import PERMK, Chosen, draws, error_of_mean, shuffles, sides
 
 
@@ -129,76 +128,3 @@ def test_outer_and_inner_draw_apart():
     first = message.form.kept.indices == 0
     up = message.messages[0].levels[:, 0] != 0
     assert abs(up[first].mean() - up[~first].mean()) < 5 * 0.5 * (2 / n * 2) ** 0.5
-
-
-@pytest.mark.parametrize(
-    ("table", "line"),
-    [
-        (
-            PERMK | {"groups": 7},
-            "compressor.groups: 7 is not allowed; it must be an integer from 1",
-        ),
-        (PERMK | {"groups": 0}, "compressor.groups: 0 is not allowed"),
-        (
-            PERMK | {"groups": [[0, 1], [2, 3, 4]]},
-            "compressor.groups: not a partition of the workers 0 to 5",
-        ),
-        (PERMK | {"groups": [[0, 1, 2, 3, 4, 5], []]}, "compressor.groups: not a partition"),
-        (
-            {"name": "block-permutation", "blocks": 7},
-            "compressor.blocks: 7 is not allowed; it must be an integer from 1 to min(n, d) = 6",
-        ),
-        (
-            {"name": "permuted-subsets", "subsets": [[0]] * 5},
-            "compressor.subsets: has 5 lists for n = 6 workers",
-        ),
-        (
-            {"name": "permuted-subsets", "subsets": [[10]] * 6},
-            "compressor.subsets: 10 is not allowed; it must be a coordinate from 0 to 9",
-        ),
-        (
-            {"name": "permuted-subsets", "subsets": [[0]] * 6},
-            "compressor.subsets: each coordinate must be in equally many lists, once in each",
-        ),
-        (
-            {"name": "permuted-subsets", "subsets": [list(range(10))] * 5 + [[0] * 10]},
-            "compressor.subsets: each coordinate must be in equally many lists",
-        ),
-        (composed({"name": "qsgd", "s": 0}), "compressor.inner.s: 0 is not allowed"),
-        (
-            composed({"name": "natural"}, {"name": "randk", "k": 11}),
-            "compressor.outer.k: 11 is not allowed; it must be an integer from 1 to d = 10",
-        ),
-        (
-            composed({"name": "natural"}, {"name": "topk", "k": 1}),
-            "compressor.outer.name: 'topk' is not allowed; it must keep coordinates",
-        ),
-        (
-            composed({"name": "topk", "k": 1}),
-            "compressor.inner.name: 'topk' is not allowed; it must be qsgd, natural, identity, or",
-        ),
-        (
-            composed(PERMK),
-            "compressor.inner.name: 'permk' is not allowed; it must be qsgd, natural",
-        ),
-        (
-            composed({"name": "randk", "k": 2, "scaled": False}),
-            "compressor.inner.name: 'randk' is not allowed; it must be qsgd, natural, identity, or",
-        ),
-        (
-            {"name": "block-permutation", "blocks": [4, 5]},
-            "compressor.blocks: [4, 5] is not allowed; it must be 1 to 6 lengths of at least 1",
-        ),
-        (
-            {"name": "block-permutation", "blocks": [10, 0]},
-            "compressor.blocks: [10, 0] is not allowed",
-        ),
-        ({"name": "compose", "outer": PERMK}, "compressor.inner: missing; it must be a table with"),
-        (composed(3), "compressor.inner: 3 is not allowed; it must be a table with"),
-        (composed({}), "compressor.inner.name: missing"),
-    ],
-)
-def test_bad_tables_give_one_line(table, line):
-    with pytest.raises(InputError) as error:
-        make(table).bind(10, 6, SINGLE)
-    assert str(error.value).startswith(line) and "\n" not in str(error.value)

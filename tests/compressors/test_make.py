@@ -2,55 +2,24 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from mpisim.compressors import make
 from mpisim.core.errors import InputError
 from tests.compressors.cases import SINGLE
 
+REFUSED = Path(__file__).with_name("refused.txt").read_text().splitlines()[1:]
 
-@pytest.mark.parametrize(
-    ("table", "line"),
-    [
-        (
-            {"name": "randk", "k": 12},
-            "compressor.k: 12 is not allowed; it must be an integer from 1 to d = 10",
-        ),
-        (
-            {"name": "randk", "k": 0},
-            "compressor.k: 0 is not allowed; it must be an integer from 1 to d = 10",
-        ),
-        (
-            {"name": "topk", "k": -1},
-            "compressor.k: -1 is not allowed; it must be an integer from 1 to d = 10",
-        ),
-        ({"name": "randk", "k": 1.5}, "compressor.k: 1.5 is not allowed; it must be an integer"),
-        ({"name": "randk"}, "compressor.k: missing; it must be an integer"),
-        ({"name": "randk", "K": 3}, "compressor.K: unknown key; did you mean 'k'? allowed here: k"),
-        (
-            {"name": "qsgd", "s": 0},
-            "compressor.s: 0 is not allowed; it must be an integer from 1 to 2**31 - 1",
-        ),
-        (
-            {"name": "qsgd", "s": 1, "norm": 2},
-            "compressor.norm: 2 is not allowed; it must be '2' or 'inf'",
-        ),
-        (
-            {"name": "bernoulli", "p": 0.0},
-            "compressor.p: 0.0 is not allowed; it must be a number in (0, 1]",
-        ),
-        ({"name": "bernoulli", "p": float("nan")}, "compressor.p: nan is not allowed"),
-        (
-            {"name": "bernoulli", "p": True},
-            "compressor.p: True is not allowed; it must be a number",
-        ),
-        ({"name": "randq"}, "compressor.name: unknown name 'randq'; did you mean 'randk'? known: "),
-        ({"k": 3}, "compressor.name: missing; known: "),
-    ],
-)
-def test_bad_tables_give_one_line(table, line):
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_bad_tables_give_one_line(case):
+    d, n, rest = case.split(maxsplit=2)
+    table, line = rest.split(" -> ")
     with pytest.raises(InputError) as error:
-        make(table).bind(10, 2, SINGLE)
+        make(json.loads(table)).bind(int(d), int(n), SINGLE)
     assert str(error.value).startswith(line) and "\n" not in str(error.value)
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from mpisim.compressors import make
-from mpisim.core.errors import InputError
 from tests.compressors.cases import DOUBLE, SINGLE, draw
 from tests.compressors.permutations import PERMK, draws, error_of_mean, sides
 from tests.helpers import run_tables
@@ -123,23 +122,3 @@ def test_marina_runs_with_them():
     }
     end = run_tables(tables)
     assert end.row["grad_norm_sq"] < 1e-6
-
-
-@pytest.mark.parametrize(
-    ("keys", "line"),
-    [
-        ({"analysis": FRAME[:2]}, "compressor.analysis: has 2 lists for n = 3 workers"),
-        ({"analysis": [[[1.0]]] * 3}, "compressor.analysis: each row must have d = 2 numbers"),
-        ({"analysis": [[[1.0, float("nan")]]] * 3}, "compressor.analysis: numbers must be finite"),
-        ({"analysis": [[[1.0, 0.0]]] * 3}, "compressor.analysis: the mean of the mappings is not"),
-        (
-            {"analysis": FRAME, "synthesis": [[], *FRAME[1:]]},
-            "compressor.synthesis: must have as many rows for each mapping",
-        ),
-        ({"analysis": 3}, "compressor.analysis: 3 is not allowed; it must be a list"),
-    ],
-)
-def test_bad_mappings_are_one_line(keys, line):
-    with pytest.raises(InputError) as error:
-        make({"name": "permuted-mappings"} | keys).bind(2, 3, SINGLE)
-    assert str(error.value).startswith(line) and "\n" not in str(error.value)

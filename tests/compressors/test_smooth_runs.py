@@ -9,7 +9,7 @@ from mpi4py import MPI
 
 from mpisim.comm import star as star_module
 from mpisim.core.errors import InputError
-from mpisim.runs.experiment import Experiment, parse
+from mpisim.runs.experiment import parse
 from mpisim.runs.setup import Setup
 from tests.compressors.smooth_support import name_of
 from tests.helpers import columns, run_tables, table, without_rehearsal
@@ -195,43 +195,6 @@ def test_diana_plus_with_singular_matrices_is_as_good_as_gradient_descent(wire):
     assert gd.row["grad_norm_sq"] < 1e-5
     assert plus.row["grad_norm_sq"] == pytest.approx(gd.row["grad_norm_sq"], rel=0.02)
     assert plus.row["loss"] == pytest.approx(gd.row["loss"], abs=1e-4)
-
-
-def test_the_table_survives(tmp_path):
-    tables = table(DIANA, smooth({"name": "block-quant-plus", "blocks": 3}, rank=5))
-    experiment = parse(tables)
-    assert isinstance(experiment, Experiment)
-    import tomllib
-
-    again = tomllib.loads(experiment.to_toml())
-    assert again["compressor"]["inner"] == {
-        "name": "block-quant-plus",
-        "blocks": 3,
-        "scheme": "diana",
-        "steps": "root",
-        "norm": "2",
-        "codec": "elias",
-    }
-    assert parse(again).to_toml() == experiment.to_toml()
-
-
-def test_in_two_parts_as_in_one(tmp_path):
-    inner = smooth({"name": "quant-plus"})
-    whole, parts = tmp_path / "whole.h5", tmp_path / "parts.h5"
-    reference = run(DIANA, inner, whole, rounds=20)
-    run(DIANA, inner, parts, rounds=9)
-    result = run_tables(
-        table(DIANA, inner, problem=LOGISTIC, rounds=20, workers=6), parts, resume=True
-    )
-    assert np.array_equal(result.x, reference.x)
-    one, two = columns(whole), columns(parts)
-    for name in one:
-        if not name.startswith("time_"):
-            assert np.array_equal(one[name], two[name]), name
-        else:
-            assert (np.diff(two[name]) >= 0).all()
-    with h5py.File(whole) as a, h5py.File(parts) as b:
-        assert np.array_equal(a["workers/bits_up"][:], b["workers/bits_up"][:])
 
 
 def test_the_set_up_takes_seconds_and_the_matrices_do_not(tmp_path):
