@@ -23,7 +23,7 @@ from mpisim.analysis.results import (
     scales_of,
     write_page,
 )
-from mpisim.core.files import write_whole
+from mpisim.core.files import write_atomic
 
 ROOT = Path(__file__).resolve().parents[1]
 GALLERY, STUDIES = Path("docs/studies/gallery.md"), Path("run")
@@ -94,8 +94,8 @@ def main() -> None:
     for folder in sorted((ROOT / STUDIES).glob(f"*/{FOLDER}")):
         if read(folder):
             print(write_page(folder.parent))
-    write_whole(ROOT / GALLERY, gallery(ROOT).encode())
-    write_whole(ROOT / SMALL, small(ROOT))
+    write_atomic(ROOT / GALLERY, gallery(ROOT).encode())
+    write_atomic(ROOT / SMALL, small(ROOT))
     print(ROOT / GALLERY, ROOT / SMALL)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mpisim.core.errors import InputError
-from mpisim.core.files import make_folder, write_whole
+from mpisim.core.files import make_folder, write_atomic
 from mpisim.core.schema import parse_toml
 from mpisim.core.terminal import one_line, report
 from mpisim.runs.labels import flatten, varying
@@ -87,7 +87,7 @@ def write_output(path: Path, content: bytes) -> None:
     """Write a file whole, and its folder before it; `InputError` where that fails."""
     try:
         make_folder(path.parent)
-        write_whole(path, content)
+        write_atomic(path, content)
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from None
 

@@ -57,9 +57,9 @@ class Copies:
         self.to_device.clear()
 
     @staticmethod
-    def count(found: dict[str, list[int]], reason: str, size: int) -> None:
+    def count(copies: dict[str, list[int]], reason: str, size: int) -> None:
         """One more copy of ``size`` bytes in ``to_host`` or ``to_device``."""
-        number = found.setdefault(reason, [0, 0])
+        number = copies.setdefault(reason, [0, 0])
         number[0] += 1
         number[1] += size
 
@@ -109,8 +109,8 @@ def to_host(v: Any, reason: str) -> Any:
 def to_device(array: np.ndarray, device: Any, reason: str) -> Any:
     """A NumPy array as a tensor on ``device``: a copy, or the same memory if that is the host's."""
     torch: Any = sys.modules["torch"]
-    whole = np.ascontiguousarray(array)
-    tensor = torch.from_numpy(whole if whole.flags.writeable else whole.copy())
+    packed = np.ascontiguousarray(array)
+    tensor = torch.from_numpy(packed if packed.flags.writeable else packed.copy())
     if in_host_memory(device):
         return tensor
     COPIES.count(COPIES.to_device, reason, array.nbytes)

@@ -72,14 +72,14 @@ def import_failure(error: BaseException, loader: str) -> str:
     return f"{lines[0]}: {text}" if lines else text
 
 
-def suggestion(name: object, known: Iterable[str]) -> str:
+def suggestion(name: object, names: Iterable[str]) -> str:
     """``did you mean 'randk'? `` for a name that is close to a known one; else empty.
 
     ``TopK`` and ``top_k`` are ``topk``; letters may also be swapped, missing or too many.
     """
     import difflib  # for mistakes only
 
-    plain = {_plain(one): one for one in known}
+    plain = {_plain(one): one for one in names}
     close = difflib.get_close_matches(_plain(str(name)[:100]), plain, n=1)
     return f"did you mean {plain[close[0]]!r}? " if close else ""
 

@@ -39,7 +39,7 @@ def image(build: Callable[[h5py.File], None], oldest: str = "earliest") -> bytes
     return memory.getvalue()
 
 
-def write_whole(
+def write_atomic(
     path: Path,
     content: bytes | Iterable[bytes],
     keep: Path | None = None,
@@ -54,17 +54,17 @@ def write_whole(
     next call that needs this name removes. With ``shared``, other processes may write the same
     file at the same time, so each uses its own temporary name.
     """
-    os.close(create_whole(path, content, keep, shared))
+    os.close(create_atomic(path, content, keep, shared))
 
 
-def create_whole(
+def create_atomic(
     path: Path,
     content: bytes | Iterable[bytes],
     keep: Path | None = None,
     shared: bool = False,
     require: Callable[[], None] = lambda: None,
 ) -> int:
-    """`write_whole`; returns the file's descriptor, for reading and writing.
+    """`write_atomic`; returns the file's descriptor, for reading and writing.
 
     require : called before the file gets its name, which it does not get if that raises
     """
@@ -125,7 +125,7 @@ def try_write(path: Path, content: bytes) -> bool:
     """Write a file that several processes may write, of a cache; False if it cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, content, shared=True)
+        write_atomic(path, content, shared=True)
     except OSError:
         return False
     return True
@@ -183,7 +183,7 @@ def write_json(path: Path, content: Any) -> None:
     text = json.dumps(content, indent=1, default=encode) + "\n"
     text = NUMBERS.sub(lambda match: f"[{' '.join(match[1].split())}]", text)
     try:
-        write_whole(path, text.encode())
+        write_atomic(path, text.encode())
     except OSError as error:
         raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
 

@@ -45,11 +45,11 @@ def private() -> Path:
     path = Path(tempfile.gettempdir()) / f"mpisim-{os.getuid()}"
     try:
         path.mkdir(mode=0o700, exist_ok=True)
-        found = path.lstat()
+        status = path.lstat()
     except OSError:
         return path
     # Whoever can write there decides what code is executed, so a folder of another user is not used
-    if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077:
+    if stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o077:
         return path
     return Path(tempfile.mkdtemp(prefix="mpisim-"))
 

@@ -20,13 +20,13 @@ INSTALLED = {"site-packages", "dist-packages"}
 def file_of(name: str) -> Path | None:
     """The source of a module; None for one that was typed in, or is the script itself."""
     if name == "mpisim" or name.startswith("mpisim."):
-        return _own_file(name, PACKAGE)
+        return _package_file(name, PACKAGE)
     file = getattr(sys.modules.get(name), "__file__", None)
     return None if file is None or name == "__main__" else Path(file)
 
 
 @cache
-def _own_file(name: str, package: Path) -> Path:
+def _package_file(name: str, package: Path) -> Path:
     path = package.parent.joinpath(*name.split("."))
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
@@ -50,16 +50,16 @@ def imports(name: str, path: Path) -> tuple[str, ...]:
     """
     if path.suffix != ".py":
         return ()
-    found: list[str] = []
+    modules: list[str] = []
     for source, names, plain in IMPORT.findall(path.read_text(encoding="utf-8")):
         if plain:
-            found += [word.split(" as ")[0].strip() for word in plain.split(",")]
+            modules += [word.split(" as ")[0].strip() for word in plain.split(",")]
         else:
             source = _absolute(source, name, path)
             listed = re.sub(r"#.*", "", names).strip("() \t").replace("\n", " ").split(",")
             words = [word.split(" as ")[0].strip() for word in listed]
-            found += [_home(source, word) for word in words if word]
-    return tuple(other for other in found if _followed(other, name, path))
+            modules += [_home(source, word) for word in words if word]
+    return tuple(other for other in modules if _followed(other, name, path))
 
 
 def _absolute(source: str, name: str, path: Path) -> str:
@@ -87,8 +87,8 @@ def _home(source: str, name: str) -> str:
 
 def _followed(other: str, name: str, path: Path) -> bool:
     if other == "mpisim" or other.startswith("mpisim."):
-        found = file_of(other)
-        return found is not None and found.exists()
+        source = file_of(other)
+        return source is not None and source.exists()
     if name.startswith("mpisim."):
         return False
     neighbour = file_of(other)

@@ -81,9 +81,9 @@ def _entries() -> list[EntryPoint]:
     """The entry points, ordered by package so that all ranks import them alike."""
     from importlib.metadata import entry_points  # takes longer than the rest of a command's start
 
-    found = sorted(entry_points(group=GROUP), key=lambda entry: (_package(entry), entry.name))
-    _state.homes = {entry.module.partition(".")[0]: _package(entry) for entry in found}
-    return found
+    entries = sorted(entry_points(group=GROUP), key=lambda entry: (_package(entry), entry.name))
+    _state.homes = {entry.module.partition(".")[0]: _package(entry) for entry in entries}
+    return entries
 
 
 def _package(entry: EntryPoint) -> str:

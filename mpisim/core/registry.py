@@ -30,11 +30,11 @@ class Names(MutableMapping[str, T]):
     def __init__(
         self,
         kind: str,
-        own: Mapping[str, T] | None = None,
+        objects: Mapping[str, T] | None = None,
         aliases: Mapping[str, str] | None = None,
     ) -> None:
         self.kind = kind
-        self._found: dict[str, T] = dict(own or {})
+        self._objects: dict[str, T] = dict(objects or {})
         self._aliases = dict(aliases or {})
         self._owners: dict[str, str] = {}  # of names that are not mpisim's
 
@@ -49,29 +49,29 @@ class Names(MutableMapping[str, T]):
 
     def loaded(self) -> dict[str, T]:
         """What is registered so far, by name."""
-        return dict(self._found)
+        return dict(self._objects)
 
     def here(self, name: object) -> bool:
         """Whether the name is known, without the plugins of installed packages."""
-        return name in self._aliases or name in self._found
+        return name in self._aliases or name in self._objects
 
     def __getitem__(self, name: str) -> T:
         if not self.here(name):
             packages.load()
-        return self._found[self.canonical(name)]
+        return self._objects[self.canonical(name)]
 
     def __setitem__(self, name: str, value: T) -> None:
-        if not _ours(value):
+        if not _is_builtin(value):
             package = packages.loading()
             if package and self.here(name):
                 owner = self._owners.get(name, "mpisim")
                 raise InputError(f"{self.kind} {name!r} is taken by {owner}; rename it")
             self._owners[name] = package or "another plugin"
         self._aliases.pop(name, None)
-        self._found[name] = value
+        self._objects[name] = value
 
     def __delitem__(self, name: str) -> None:
-        del self._found[name]
+        del self._objects[name]
 
     def __contains__(self, name: object) -> bool:
         if not self.here(name) and isinstance(name, str):
@@ -87,7 +87,7 @@ class Names(MutableMapping[str, T]):
         return len(self._names())
 
     def _names(self) -> Mapping[str, object]:
-        return self._found
+        return self._objects
 
 
 class Registry(Names[type[T]]):
@@ -106,15 +106,15 @@ class Registry(Names[type[T]]):
         return name in self._modules or super().here(name)
 
     def __getitem__(self, name: str) -> type[T]:
-        own = self._modules.get(self.canonical(name))
-        if own is not None:
-            import_module(own)
+        module = self._modules.get(self.canonical(name))
+        if module is not None:
+            import_module(module)
         return super().__getitem__(name)
 
     def __setitem__(self, name: str, cls: type[T]) -> None:
-        own = self._modules.get(name)
-        if own is not None and cls.__module__ != own:
-            import_module(own)  # a plugin's class replaces ours, which must not come later
+        module = self._modules.get(name)
+        if module is not None and cls.__module__ != module:
+            import_module(module)  # a plugin's class replaces ours, which must not come later
         super().__setitem__(name, cls)
 
     def __delitem__(self, name: str) -> None:
@@ -122,10 +122,10 @@ class Registry(Names[type[T]]):
         self._modules.pop(name, None)
 
     def _names(self) -> Mapping[str, object]:
-        return {**self._modules, **self._found}
+        return {**self._modules, **self._objects}
 
 
-def _ours(value: object) -> bool:
+def _is_builtin(value: object) -> bool:
     """Whether mpisim's own modules register this, as they are imported."""
     return isinstance(value, type) and value.__module__.partition(".")[0] == "mpisim"
 

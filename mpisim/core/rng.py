@@ -18,6 +18,7 @@ import numpy as np
 from numba import njit
 
 from mpisim.core.numerics import philox
+from mpisim.core.numerics.select import FEW, sort
 
 
 @cache
@@ -160,20 +161,6 @@ def below(word, bound):
     return np.int64((high + (low >> np.uint64(32))) >> np.uint64(32))
 
 
-@njit(cache=True)
-def _sort(row):
-    """Sort in place; short rows by insertion, which is faster."""
-    if row.size > 16:
-        row.sort()
-        return
-    for t in range(1, row.size):
-        value, place = row[t], t
-        while place > 0 and row[place - 1] > value:
-            row[place] = row[place - 1]
-            place -= 1
-        row[place] = value
-
-
 @lru_cache(maxsize=8)
 def _pool(size: int) -> np.ndarray:
     """0, ..., size - 1, for `_subsets`, which undoes its swaps."""
@@ -199,6 +186,8 @@ def _subsets(words: np.ndarray, sizes: np.ndarray, pool: np.ndarray, ascending: 
             pool[j] = pool[t]
         for t in range(np.uint64(k)):
             pool[np.uint64(chosen[t])] = chosen[t]
-        if ascending and k > 1:
-            _sort(out[i])
+        if ascending and k > FEW:
+            out[i].sort()
+        elif ascending:
+            sort(out[i])  # faster for a few
     return out

@@ -26,10 +26,11 @@ _hints = functools.cache(typing.get_type_hints)
 def choose(kinds: Mapping[str, T], name: object, where: str) -> T:
     """The entry of ``kinds`` called ``name``, or `InputError`."""
     if not isinstance(name, str) or name not in kinds:
-        known = ", ".join(sorted(kinds))
+        allowed = ", ".join(sorted(kinds))
         if name is None:
-            raise InputError(f"{where}: missing; known: {known}")
-        raise InputError(f"{where}: unknown name {name!r}; {suggestion(name, kinds)}known: {known}")
+            raise InputError(f"{where}: missing; known: {allowed}")
+        hint = suggestion(name, kinds)
+        raise InputError(f"{where}: unknown name {name!r}; {hint}known: {allowed}")
     return kinds[name]
 
 

@@ -40,8 +40,8 @@ def is_terminal(stream: TextIO) -> bool:
         return False
 
 
-def _escaped(found: re.Match[str]) -> str:
-    code = ord(found[0])
+def _escaped(match: re.Match[str]) -> str:
+    code = ord(match[0])
     return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
 
 
@@ -60,9 +60,9 @@ class PrintableStream:
     def write(self, text: str) -> int:
         if self.error is None:
             encoding = getattr(self._stream, "encoding", None) or "utf-8"
-            known = printable(text).encode(encoding, "backslashreplace").decode(encoding)
+            encodable = printable(text).encode(encoding, "backslashreplace").decode(encoding)
             with self._noting():
-                self._stream.write(known)
+                self._stream.write(encodable)
         return len(text)
 
     def flush(self) -> None:

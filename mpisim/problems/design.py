@@ -66,7 +66,7 @@ class DesignMatrix:
         """Workers of the block."""
         return len(self.starts)
 
-    @property
+    @cached_property
     def dtype(self) -> np.dtype:
         """Type of the entries."""
         return self.store[2].dtype
@@ -168,51 +168,46 @@ class DesignMatrix:
         row_kernels.gram_rows(ids, indptr, indices, data, weights, start, stop, out)
         return out
 
+    def entries(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What sparse rows start to stop - 1 store: row from ``start`` on, column, value."""
+        indptr, indices, data, _ = self.store
+        ends = indptr[start : stop + 1].astype(np.int64)
+        stored = slice(ends[0], ends[-1])
+        columns = indices[stored]
+        values = np.ones(len(columns)) if self.form == ONES else data[stored].astype(np.float64)
+        return np.repeat(np.arange(stop - start), np.diff(ends)), columns, values
+
     def squares(self, weights: np.ndarray) -> np.ndarray:
         """sum_t weights_t a_tj^2 over each worker's rows, shape (m, d), float64."""
-        indptr, indices, data, dense = self.store
         out = np.empty((self.m, self.d))
         for i, (start, stop) in enumerate(zip(self.starts, self.stops, strict=True)):
-            of_rows = weights[start:stop]
             if self.form == DENSE:
-                out[i] = np.einsum("t,tj->j", of_rows, dense[start:stop].astype(np.float64) ** 2)
-                continue
-            entries = slice(int(indptr[start]), int(indptr[stop]))
-            terms = np.repeat(of_rows, _lengths(indptr[start : stop + 1]))
-            if self.form == SPARSE:
-                terms = terms * data[entries].astype(np.float64) ** 2
-            out[i] = np.bincount(indices[entries], terms, self.d)
+                dense = self.store[3][start:stop].astype(np.float64)
+                out[i] = np.einsum("t,tj->j", weights[start:stop], dense**2)
+            else:
+                rows, columns, values = self.entries(start, stop)
+                out[i] = np.bincount(columns, weights[start:stop][rows] * values**2, self.d)
         return out
 
     def dense_rows(self, i: int) -> np.ndarray:
         """Worker i's rows, shape (counts[i], d), dense."""
-        indptr, indices, data, dense = self.store
-        start, stop = int(self.starts[i]), int(self.stops[i])
+        start, stop = self.starts[i], self.stops[i]
         if self.form == DENSE:
-            return dense[start:stop]
-        lengths = _lengths(indptr[start : stop + 1])
-        entries = slice(int(indptr[start]), int(indptr[stop]))
+            return self.store[3][start:stop]
+        rows, columns, values = self.entries(start, stop)
         out = np.zeros((stop - start, self.d), self.dtype)
-        values = 1.0 if self.form == ONES else data[entries]
-        out[np.repeat(np.arange(stop - start), lengths), indices[entries]] = values
+        out[rows, columns] = values
         return out
 
     def largest_norms_sq(self) -> np.ndarray:
         """max_t |a_t|^2 over each worker's rows, shape (m,), float64; 0 for a worker without."""
-        indptr, _, data, dense = self.store
         if self.form == DENSE:
-            norms = row_kernels.row_norms_sq(dense)
+            norms = row_kernels.row_norms_sq(self.store[3])
         else:
-            lengths = _lengths(indptr)
-            row = np.repeat(np.arange(len(lengths)), lengths)
-            squares = None if self.form == ONES else data.astype(np.float64) ** 2
-            norms = np.bincount(row, squares, len(lengths)).astype(np.float64, copy=False)
+            rows, _, values = self.entries(0, len(self.labels))
+            norms = np.bincount(rows, values**2, len(self.labels))
         pairs = zip(self.starts, self.stops, strict=True)
         return np.array([norms[start:stop].max(initial=0.0) for start, stop in pairs])
-
-
-def _lengths(indptr: np.ndarray) -> np.ndarray:
-    return np.diff(indptr.astype(np.int64))
 
 
 def _all_equal(starts: np.ndarray, stops: np.ndarray) -> bool:

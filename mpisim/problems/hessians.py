@@ -11,7 +11,7 @@ from mpisim.core.numerics.eigen import eigvalsh, largest_eigenvalue
 from mpisim.core.numerics.sums import inner_products
 from mpisim.problems.design import DesignMatrix
 from mpisim.problems.loss_kernels import GRADIENT, PRODUCT
-from mpisim.problems.row_kernels import DENSE, ONES
+from mpisim.problems.row_kernels import DENSE
 
 GRAM_LIMIT = 150  # up to this many rows or columns a worker's eigenvalues come from the matrix
 
@@ -86,14 +86,11 @@ def gradient_bounds(
 
 def _largest_entries(design: DesignMatrix) -> np.ndarray:
     """max_tj |a_tj| of each worker, shape (m,), 0 without entries."""
-    indptr, _, data, dense = design.store
     out = []
     for start, stop in zip(design.starts, design.stops, strict=True):
         if design.form == DENSE:
-            values = dense[start:stop]
-        elif design.form == ONES:
-            values = np.ones(int(indptr[stop] > indptr[start]))
+            values = design.store[3][start:stop]
         else:
-            values = data[int(indptr[start]) : int(indptr[stop])]
+            values = design.entries(start, stop)[2]
         out.append(float(np.abs(values).max(initial=0.0)))
     return np.array(out)

@@ -17,7 +17,7 @@ from typing import Any
 import h5py
 
 from mpisim.core.errors import InputError, OutputError
-from mpisim.core.files import image, write_whole
+from mpisim.core.files import image, write_atomic
 from mpisim.runs.identity import require_same
 from mpisim.runs.log.journal import Mark
 from mpisim.runs.log.untrusted import DAMAGE
@@ -68,7 +68,7 @@ def save(path: Path, identity: dict[str, str], state: State, log: Mark, keep: bo
 
     content = image(fill)
     try:
-        write_whole(path, (_header(content), content), keep=former(path) if keep else None)
+        write_atomic(path, (_header(content), content), keep=former(path) if keep else None)
     except OSError as error:
         raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
 

@@ -56,12 +56,13 @@ def _class(stem: str) -> str:
 
 
 def _write(path: Path, template: str, words: dict[str, str]) -> None:
-    text = files(__package__).joinpath("template", f"{template}.py").read_text(encoding="utf-8")
+    file = files(__package__).joinpath("template", f"{template}.py.txt")
+    text = file.read_text(encoding="utf-8")
     text = re.sub(r"\b(NAME|FILE|LABEL|CLASS)\b", lambda match: words[match[0]], text)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
+        with path.open("x", encoding="utf-8") as plugin:
+            plugin.write(text)
     except FileExistsError:
         raise InputError(f"{path}: exists already; choose another name or folder") from None
     except OSError as error:

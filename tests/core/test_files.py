@@ -11,11 +11,11 @@ import pytest
 from mpisim.core import files
 from mpisim.core.errors import OutputError
 from mpisim.core.files import (
-    create_whole,
+    create_atomic,
     leads_to,
     make_folder,
+    write_atomic,
     write_json,
-    write_whole,
 )
 
 
@@ -50,14 +50,14 @@ def test_the_file_is_synced_before_its_name_and_the_folder_after_each(
 ):
     if not nameless:
         monkeypatch.delattr("os.O_TMPFILE", raising=False)
-    write_whole(tmp_path / "a", b"one")
+    write_atomic(tmp_path / "a", b"one")
     assert events == ["write", "sync file", "name a", "sync folder"]
     del events[:]
-    write_whole(tmp_path / "a", b"two", keep=tmp_path / "a.old")
+    write_atomic(tmp_path / "a", b"two", keep=tmp_path / "a.old")
     kept = ["name a.old", "sync folder", "name a", "sync folder"]
     assert events == ["write", "sync file", *kept]
     del events[:]
-    write_whole(tmp_path / "a", b"three")
+    write_atomic(tmp_path / "a", b"three")
     named = ["name .a.new", "name a"] if nameless else ["name a"]
     assert events == ["write", "sync file", *named, "sync folder"]
     assert (tmp_path / "a").read_bytes() == b"three" and (tmp_path / "a.old").read_bytes() == b"one"
@@ -85,28 +85,28 @@ def test_a_folder_that_cannot_be_synced_is_not_a_failure(number, tmp_path, monke
 
 def test_a_file_that_is_refused_in_the_end_leaves_the_old_one(tmp_path):
     path = tmp_path / "a"
-    write_whole(path, b"one")
+    write_atomic(path, b"one")
 
     def refuse():
         raise OutputError("another run has it")
 
     with pytest.raises(OutputError):
-        create_whole(path, b"two", require=refuse)
+        create_atomic(path, b"two", require=refuse)
     assert path.read_bytes() == b"one" and os.listdir(tmp_path) == ["a"]
 
 
 def test_short_writes_are_gone_on_with(tmp_path, monkeypatch):
     original = os.pwrite
     monkeypatch.setattr(os, "pwrite", lambda d, data, at: original(d, data[:3], at))
-    write_whole(tmp_path / "a", b"0123456789")
+    write_atomic(tmp_path / "a", b"0123456789")
     assert (tmp_path / "a").read_bytes() == b"0123456789"
 
 
 def test_a_path_leads_to_a_file_until_it_is_replaced(tmp_path):
     path = tmp_path / "a"
-    descriptor = create_whole(path, b"one")
+    descriptor = create_atomic(path, b"one")
     assert leads_to(path, descriptor)
-    write_whole(path, b"two")
+    write_atomic(path, b"two")
     assert not leads_to(path, descriptor)
     path.unlink()
     assert not leads_to(path, descriptor)

@@ -216,7 +216,7 @@ def test_killed_while_a_file_is_replaced(
     """On resume the journal and the log are written anew; the checkpoint fits before and after."""
     log = tmp_path / "log.h5"
     killed(monkeypatch, log)
-    original = module.create_whole
+    original = module.create_atomic
 
     def create(path, content, **options):
         if moment == "after":
@@ -224,11 +224,11 @@ def test_killed_while_a_file_is_replaced(
         raise Killed
 
     with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(module, "create_whole", create)
+        patch.setattr(module, "create_atomic", create)
         run_tables(tables(), log, resume=True)
     killed(monkeypatch, log, at=22, resume=True)  # in place now, behind the copy's checkpoint
     with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(module, "create_whole", create)
+        patch.setattr(module, "create_atomic", create)
         run_tables(tables(), log, resume=True)
     run_tables(tables(), log, resume=True)
     assert rounds_run[0] == 0 and set(rounds_run[1:]) == {20} and differences(whole, log) == []

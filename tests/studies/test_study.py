@@ -237,7 +237,7 @@ def test_a_study_under_mpirun(tmp_path):
 def test_the_template_is_package_data():
     """setup.cfg packs the files that `mpisim new study` reads."""
     names = {path.name for path in files("mpisim.analysis.study").joinpath("template").iterdir()}
-    assert names - {"__pycache__"} == {"README.md", "figures.py", "fig1.toml"}
+    assert names - {"__pycache__"} == {"README.md", "figures.py.txt", "fig1.toml"}
     assert "mpisim.analysis.study = template/*" in (ROOT / "setup.cfg").read_text()
 
 

@@ -25,7 +25,7 @@ from mpisim.analysis.results.files import small_png
 from mpisim.analysis.run_groups import name_of
 from mpisim.analysis.tune import best
 from mpisim.comm.communicators import all_ranks
-from mpisim.core.files import write_whole
+from mpisim.core.files import write_atomic
 from mpisim.runs.log.reader import Log
 from tools.demo import words
 
@@ -49,7 +49,7 @@ def main() -> int:
     if comm.rank == 0:
         FOLDER.mkdir(parents=True, exist_ok=True)
         data = words.libsvm(topics=grid["problem"]["workers"]).encode()
-        write_whole(FOLDER / "words", data, shared=True)
+        write_atomic(FOLDER / "words", data, shared=True)
     comm.Barrier()
     tuned = best(mpisim.sweep(grid, FOLDER / "tuning"), "rounds")
     steps = {choice.settings["method.name"]: choice.best.step for choice in tuned if choice.best}
@@ -58,7 +58,7 @@ def main() -> int:
     if comm.rank == 0:
         logs = mpisim.load([point.log for point in points]).logs
         PICTURE.parent.mkdir(exist_ok=True)
-        write_whole(PICTURE, small_png(draw(logs)), shared=True)
+        write_atomic(PICTURE, small_png(draw(logs)), shared=True)
         print(
             f"\n{cost_table(logs, [TARGET], network=LINKS)}\n\nlogs: {FOLDER}   picture: {PICTURE}"
         )

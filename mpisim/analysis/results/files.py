@@ -14,7 +14,7 @@ from mpisim.analysis import claims
 from mpisim.analysis.claims import Claim
 from mpisim.analysis.results.provenance import Provenance, Settings
 from mpisim.core.errors import InputError, OutputError
-from mpisim.core.files import make_folder, write_json, write_whole
+from mpisim.core.files import make_folder, write_atomic, write_json
 
 FOLDER = "results"  # in the folder of a study
 PICTURE, SUFFIX = ".png", ".provenance.json"
@@ -42,7 +42,7 @@ def write(folder: Path, result: Result, picture: bytes) -> list[Path]:
     paths = [folder / f"{stem}{suffix}" for suffix in (PICTURE, claims.SUFFIX, SUFFIX)]
     try:
         make_folder(folder)
-        write_whole(paths[0], picture)
+        write_atomic(paths[0], picture)
     except OSError as error:
         raise OutputError(f"{paths[0]}: cannot be written: {error.strerror}") from None
     claims.write(paths[1], result.claims)

@@ -13,7 +13,7 @@ from mpisim.analysis.results.files import FOLDER, Result, of_study, scale_order,
 from mpisim.analysis.results.provenance import Provenance, Settings, provenance_of, several
 from mpisim.analysis.study.figure import Drawn
 from mpisim.core.errors import OutputError
-from mpisim.core.files import write_whole
+from mpisim.core.files import write_atomic
 
 PAGE = "README.md"
 ABOUT = """\
@@ -41,7 +41,7 @@ def write_page(study: Path) -> Path:
     path = study / FOLDER / PAGE
     text = page(of_study(study))
     try:
-        write_whole(path, text.encode())
+        write_atomic(path, text.encode())
     except OSError as error:
         raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
     return path

@@ -77,8 +77,9 @@ def create(folder: Path) -> list[Path]:
     written = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name in ("README.md", "figures.py", "fig1.toml"):
-            text = files(__package__).joinpath("template", name).read_text(encoding="utf-8")
+        for name, suffix in (("README.md", ""), ("figures.py", ".txt"), ("fig1.toml", "")):
+            template = files(__package__).joinpath("template", name + suffix)
+            text = template.read_text(encoding="utf-8")
             text = text.replace("STUDY", folder.resolve().name).replace("FOLDER", str(folder))
             written.append(folder / name)
             written[-1].write_text(text, encoding="utf-8")

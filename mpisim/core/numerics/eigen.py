@@ -111,12 +111,12 @@ def _two_sided(a, start, factor, v, w):
 def _dot_from(a, row, v, begin):
     """The numbers of ``a`` from flat index ``row`` on times v, from coordinate ``begin`` on."""
     flat = a.reshape(-1)
-    whole = v.size & -LANES
+    in_lanes = v.size & -LANES
     rest = 0.0
-    for j in range(whole, v.size):
+    for j in range(in_lanes, v.size):
         rest += flat[row + j] * v[j]
     lanes = zeros(v)
-    for j in range(begin, whole, LANES):
+    for j in range(begin, in_lanes, LANES):
         lanes = add_products(lanes, load(a, row + j), load(v, j))
     return reduce(lanes) + rest
 
@@ -125,12 +125,12 @@ def _dot_from(a, row, v, begin):
 def _subtract(a, row, c, w, e, v, begin):
     """The numbers of ``a`` from flat index ``row`` on, minus c w and e v."""
     flat = a.reshape(-1)
-    whole = v.size & -LANES
+    in_lanes = v.size & -LANES
     c_lanes, e_lanes = filled(-c), filled(-e)
-    for j in range(begin, whole, LANES):
+    for j in range(begin, in_lanes, LANES):
         lanes = add_products(load(a, row + j), c_lanes, load(w, j))
         store(a, row + j, add_products(lanes, e_lanes, load(v, j)))
-    for j in range(whole, v.size):
+    for j in range(in_lanes, v.size):
         flat[row + j] = flat[row + j] - c * w[j] - e * v[j]
 
 

@@ -139,12 +139,12 @@ def _numbers(numbers):
 @njit(cache=True)
 def dot(a, b):
     """a . b of two contiguous vectors of one type; what fills no lanes is added up on its own."""
-    whole = a.size & -LANES
+    in_lanes = a.size & -LANES
     rest = a.dtype.type(0)
-    for j in range(whole, a.size):
+    for j in range(in_lanes, a.size):
         rest += a[j] * b[j]
     lanes = zeros(a)
-    for j in range(0, whole, LANES):
+    for j in range(0, in_lanes, LANES):
         lanes = add_products(lanes, load(a, j), load(b, j))
     return reduce(lanes) + rest
 
@@ -152,12 +152,12 @@ def dot(a, b):
 @njit(cache=True)
 def sum_of(v, n):
     """The sum of the first n numbers of a contiguous vector."""
-    whole = n & -LANES
+    in_lanes = n & -LANES
     rest = v.dtype.type(0)
-    for j in range(whole, n):
+    for j in range(in_lanes, n):
         rest += v[j]
     lanes = zeros(v)
-    for j in range(0, whole, LANES):
+    for j in range(0, in_lanes, LANES):
         lanes = add(lanes, load(v, j))
     return reduce(lanes) + rest
 

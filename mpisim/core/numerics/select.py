@@ -134,14 +134,14 @@ def pick_largest(row, tops, size, work, where):
     counts, keys, places, scratch = work
     bits = 8 * row.itemsize - 1
     bound = _kth_largest(tops, where.size, bits, counts, scratch)
-    found = 0
+    reached = 0
     for c in range(tops.size):
         if tops[c] >= bound:
             for j in range(c * size, min((c + 1) * size, row.size)):
                 key = magnitude(row[np.uint64(j)])
-                keys[np.uint64(found)], places[np.uint64(found)] = key, j
-                found += key >= bound
-    _take(keys[:found], places, bits, counts, scratch, where)
+                keys[np.uint64(reached)], places[np.uint64(reached)] = key, j
+                reached += key >= bound
+    _take(keys[:reached], places, bits, counts, scratch, where)
 
 
 @njit(cache=True)

@@ -51,14 +51,14 @@ def add_four(out, at, d, rows, starts, weights):
     ``out`` and ``rows`` are flat; ``starts`` and ``weights`` are tuples of four.
     """
     (a, b, c, e), (u, v, w, x) = starts, weights
-    whole = d & -LANES
+    in_lanes = d & -LANES
     u_lanes, v_lanes, w_lanes, x_lanes = filled(u), filled(v), filled(w), filled(x)
-    for j in range(0, whole, LANES):
+    for j in range(0, in_lanes, LANES):
         lanes = add_products(load(out, at + j), u_lanes, load(rows, a + j))
         lanes = add_products(lanes, v_lanes, load(rows, b + j))
         lanes = add_products(lanes, w_lanes, load(rows, c + j))
         store(out, at + j, add_products(lanes, x_lanes, load(rows, e + j)))
-    for j in range(whole, d):
+    for j in range(in_lanes, d):
         total = out[at + j] + u * rows[a + j] + v * rows[b + j]
         out[at + j] = total + w * rows[c + j] + x * rows[e + j]
 
@@ -116,14 +116,14 @@ def ordered_sum(rows: np.ndarray) -> np.ndarray:
 @njit(cache=True)
 def sum_blocks(values: np.ndarray, starts: np.ndarray, sums: np.ndarray) -> int:
     """sums[r] = sum of values[starts[r]:starts[r + 1]] for all r, integers; returns their sum."""
-    whole = 0
+    everything = 0
     for r in range(sums.size):
         total = 0
         for i in range(starts[r], starts[r + 1]):
             total += values[i]
         sums[r] = total
-        whole += total
-    return whole
+        everything += total
+    return everything
 
 
 def rounded(values: np.ndarray, dtype: np.dtype) -> np.ndarray:

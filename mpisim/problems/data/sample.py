@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from mpisim.core.errors import InputError
-from mpisim.core.files import write_whole
+from mpisim.core.files import write_atomic
 from mpisim.problems.loss_kernels import sigmoid
 
 GROUPS = (5, 8, 5, 16, 5, 7, 14, 6, 5, 2, 2, 2, 5, 41)  # 123 features
@@ -48,7 +48,7 @@ def write_sample(path: Path | str, rows: int = 1600, features: int = 123, seed: 
         raise InputError(f"sample: {rows} rows, {features} features; both must be at least 1")
     try:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
-        write_whole(Path(path), sample_text(rows, features, seed).encode(), shared=True)
+        write_atomic(Path(path), sample_text(rows, features, seed).encode(), shared=True)
     except OSError as error:
         raise InputError(
             f"{path}: {error.strerror or error}; allowed: a path that can be written"

@@ -86,18 +86,15 @@ class Statistics:
 
     def __init__(self, model: nn.Module):
         self.layers = [m for m in model.modules() if isinstance(m, _NormBase)]
-        buffers = [
-            (layer, name) for layer in self.layers for name in ("running_mean", "running_var")
-        ]
-        buffers = [(layer, name) for layer, name in buffers if getattr(layer, name) is not None]
+        names = ("running_mean", "running_var")
+        pairs = ((layer, name) for layer in self.layers for name in names)
+        buffers = [(layer, name) for layer, name in pairs if getattr(layer, name) is not None]
         old = [getattr(layer, name) for layer, name in buffers]
         first = next(model.parameters())
         self.flat = torch.cat([t.reshape(-1) for t in old]) if old else first.new_empty(0)
-        start = 0
-        for (layer, name), tensor in zip(buffers, old, strict=True):
-            stop = start + tensor.numel()
-            setattr(layer, name, self.flat[start:stop].view(tensor.shape))
-            start = stop
+        parts = self.flat.split([t.numel() for t in old]) if old else ()
+        for (layer, name), tensor, part in zip(buffers, old, parts, strict=True):
+            setattr(layer, name, part.view(tensor.shape))
         self._counts: dict[nn.Module, int] = dict.fromkeys(self.layers, 0)
         for layer in self.layers:
             layer.num_batches_tracked = None
@@ -147,12 +144,10 @@ class FlatModel:
         self.d = sum(p.numel() for p in parameters)
         self.x = torch.cat([p.detach().reshape(-1) for p in parameters])
         self.grad = torch.zeros_like(self.x)
-        start = 0
-        for p in parameters:
-            stop = start + p.numel()
-            p.data = self.x[start:stop].view(p.shape)
-            p.grad = self.grad[start:stop].view(p.shape)
-            start = stop
+        sizes = [p.numel() for p in parameters]
+        parts = zip(self.x.split(sizes), self.grad.split(sizes), strict=True)
+        for p, (x, grad) in zip(parameters, parts, strict=True):
+            p.data, p.grad = x.view(p.shape), grad.view(p.shape)
         self.statistics = Statistics(self.model)
 
     def point(self) -> torch.Tensor:

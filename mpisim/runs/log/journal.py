@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from mpisim.core.files import create_whole, leads_to, write_at
+from mpisim.core.files import create_atomic, leads_to, write_at
 from mpisim.runs.log.schema import Column, row_type
 
 FORMAT = 1
@@ -69,7 +69,7 @@ class Journal:
         self._hash.update(rows[:-1].tobytes())
         parts = (rows[i : i + RECORD_ROWS] for i in range(0, len(rows), RECORD_ROWS))
         content = itertools.chain([_header(schema)], (part.tobytes() for part in parts))
-        self._descriptor = create_whole(path, map(_record, content))
+        self._descriptor = create_atomic(path, map(_record, content))
         self._end = os.fstat(self._descriptor).st_size
 
     def append(self, rows: np.ndarray) -> None:

@@ -23,7 +23,7 @@ import numpy as np
 from mpisim.comm.communicators import side_of
 from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError, OutputError
-from mpisim.core.files import FileLock, Locked, create_whole, image, leads_to, make_folder
+from mpisim.core.files import FileLock, Locked, create_atomic, image, leads_to, make_folder
 from mpisim.runs.log.journal import RECORD_ROWS, Journal, Mark, path_for
 from mpisim.runs.log.schema import DIGEST, SCHEMA_VERSION, WORKERS, Column, row_type
 
@@ -151,7 +151,7 @@ class LogWriter:
         ended = {"status": status, "end": "" if status == "running" else now()}
         attributes = self.attributes | ended | {DIGEST: self.journal.digest()}
         content = image(lambda file: self._fill(file, attributes, x, workers or {}))
-        written = create_whole(self.path, [content], require=self._require_same_files)
+        written = create_atomic(self.path, [content], require=self._require_same_files)
         if self._file is not None:
             os.close(self._file)
         self._file = written

@@ -65,12 +65,6 @@ def test_of_some_workers():
     assert parts.of(workers[:0])[0].size == 0
 
 
-def test_the_same_homogeneity_keeps_parts_and_seeds_change_them():
-    first, again, other = (split_images(60, 60, 5, 0.5, "workers", seed) for seed in (1, 1, 2))
-    assert np.array_equal(first.images, again.images)
-    assert not np.array_equal(np.sort(first.images), np.sort(other.images))
-
-
 def test_generated_images_are_like_mnist():
     images = sample_images()
     assert images.shape == (1200, 28, 28) and images.dtype == np.uint8

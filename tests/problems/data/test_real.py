@@ -6,32 +6,16 @@ import numpy as np
 import pytest
 
 from mpisim.core.errors import InputError
-from mpisim.problems.data import DataOptions, libsvm, load_shards, prepare
+from mpisim.problems.data import DataOptions, libsvm, prepare
 from mpisim.problems.data.content import load_images, read_cifar, read_content, verify
 from mpisim.problems.data.find import find, locate, lookup, registry
 
 pytestmark = pytest.mark.real
-SMALL = [
-    "a1a",
-    "a5a",
-    "a9a",
-    "a9a.t",
-    "mushrooms",
-    "phishing",
-    "duke",
-    "leu",
-    "colon-cancer",
-    "german.numer",
-    "svmguide3",
-    "splice",
-    "mg_scale",
-    "housing_scale",
-    "mpg_scale",
-    "sample",
-]
+SMALL = "a1a a5a a9a a9a.t mushrooms phishing duke leu colon-cancer german.numer svmguide3 splice"
+SMALL += " mg_scale housing_scale mpg_scale sample"
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", SMALL.split())
 def test_shape_entries_and_labels(name, need_data):
     need_data(name)
     dataset, path = lookup(name), find(name)
@@ -48,24 +32,6 @@ def test_shape_entries_and_labels(name, need_data):
         expected = dict(tuple(map(float, part.split(":"))) for part in file.labels.split(","))
         values, counts = np.unique(table.labels, return_counts=True)
         assert dict(zip(values, counts, strict=True)) == expected
-
-
-@pytest.mark.parametrize("name", ["mushrooms", "german.numer", "phishing"])
-def test_marina_shards(name, need_data):
-    """Five contiguous blocks of floor(N / 5) rows behind a bias column, as in MARINA's code."""
-    need_data(name)
-    dataset = lookup(name)
-    options = DataOptions(name, 5, bias=True)
-    shards = load_shards(prepare(options), 1, 2)
-    size = dataset.rows // 5
-    assert shards.features == dataset.features + 1
-    assert (shards.stops - shards.starts).tolist() == [size, size]
-    assert set(shards.labels) == {-1.0, 1.0}
-    table = libsvm.parse(read_content(find(name)), name)
-    expected = table.data[table.indptr[size] : table.indptr[3 * size]]
-    assert len(shards.data) == len(expected) + 2 * size
-    np.testing.assert_array_equal(shards.data[shards.indices > 0], expected)
-    assert (shards.data[shards.indptr[:-1]] == 1).all() and shards.indices[0] == 0
 
 
 def test_regression_needs_real_labels(need_data):

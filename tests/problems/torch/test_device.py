@@ -191,14 +191,11 @@ def test_mixed_arithmetic_is_bfloat16_in_the_forward_pass_alone():
 
 
 KINDS = [
-    ("cd-adam", {"batch": 9}, {"name": "scaled-sign"}),
     ("cd-adam", {"batch": 9}, {"name": "scaled-sign", "layerwise": True}),
     ("ef-amsgrad", {"batch": 9, "variant": "code"}, {"name": "topk", "k": 0.01}),
     ("1bit-adam", {"batch": 9, "warmup": 2}, {"name": "scaled-sign"}),
     ("vr-marina", {"batch": 9, "p": 0.5}, {"name": "randk", "k": 100}),
-    ("marina", {"p": 0.5}, {"name": "permk"}),
     ("pp-marina", {"p": 0.5, "participants": 2}, {"name": "rand-tau", "tau": 50.0}),
-    ("diana", {}, {"name": "qsgd", "s": 4}),
     ("vr-diana", {"batch": 9}, {"name": "quant-plus", "beta": 50.0}),
     ("dasha-mvr", {"batch": 9}, {"name": "natural"}),
     ("heavy-ball", {"batch": 9}, {"name": "identity"}),

@@ -177,7 +177,7 @@ def test_no_room_for_the_last_log_is_a_failure_and_the_journal_stays(tmp_path, m
     def full(*_, **__):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(writers, "create_whole", full)
+    monkeypatch.setattr(writers, "create_atomic", full)
     with pytest.raises(OutputError, match="No space left"):
         log.finish("done", np.zeros(2), {})
     with h5py.File(path) as file:
