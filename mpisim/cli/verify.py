@@ -33,7 +33,7 @@ def verify_command(args: argparse.Namespace, argv: list[str]) -> int:
     """
 
     def body(comm) -> int:
-        from mpisim.analysis.verify.rerun import rerun, tables_of
+        from mpisim.analysis.verify.repeat import rerun, tables_of
         from mpisim.comm.job import on_first
         from mpisim.runs import plugins
         from mpisim.runs.signals import EXIT_CODES, STOPPED
@@ -72,8 +72,7 @@ def _lacking(plugins: object) -> str:
 def _check(log: Log, lacks: str) -> int:
     """The number of failed checks that need nothing else; ``lacks``: what its experiment needs."""
     from mpisim.analysis.verify.checks import checks
-    from mpisim.analysis.verify.replay import COLUMNS, replay, why_not
-    from mpisim.analysis.verify.rerun import tables_of
+    from mpisim.analysis.verify.repeat import COLUMNS, replay, tables_of, why_not
     from mpisim.runs.experiment import parse
 
     print(f"{log.path}: {log.rows} rows, {log.attrs.get('status', 'unknown')}")

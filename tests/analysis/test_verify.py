@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mpisim.analysis.verify.checks import checks, expected_rounds
-from mpisim.analysis.verify.replay import COLUMNS
+from mpisim.analysis.verify.repeat import COLUMNS
 from mpisim.cli import main
 from mpisim.core.errors import Diverged
 from mpisim.methods.estimators.feedback import OneBitAdam

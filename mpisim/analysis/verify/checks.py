@@ -84,14 +84,14 @@ def _totals(log: Log) -> Iterator[str]:
 
 def _attributes(log: Log) -> Iterator[str]:
     config = log.config
-    said = {
+    expected = {
         "title": config.get("title"),
         "seed": config["run"]["seed"],
         "method": config["method"]["name"],
         "compressor": config["compressor"]["name"],
         "workers": config["problem"].get("workers", log.n),
     }
-    for name, value in said.items():
+    for name, value in expected.items():
         if log.attrs.get(name) != value:
             yield f"{name} is {log.attrs.get(name)!r}, in config {value!r}"
     for name, values in log.workers.items():
@@ -103,11 +103,11 @@ def _stopped_by(log: Log, last: int, stop: Stop) -> Iterator[str]:
     """A run that is done ends where its budget does, and its log says so."""
     last_row = {name: values[-1] for name, values in log.columns.items()}
     met = stop.met(last_row, log.n, float(log.columns["grad_norm_sq"][0]))
-    rounds, said = log.config["run"]["rounds"], log.attrs.get("stopped_by", "rounds")
+    rounds, cause = log.config["run"]["rounds"], log.attrs.get("stopped_by", "rounds")
     if not met and last != rounds:
         yield f"done, but the last row is that of round {last} of {rounds}"
-    elif said != (met or "rounds"):
-        yield f"stopped by {said}, but the last row says {met or 'rounds'}"
+    elif cause != (met or "rounds"):
+        yield f"stopped by {cause}, but the last row says {met or 'rounds'}"
 
 
 def _status(log: Log) -> Iterator[str]:

@@ -143,9 +143,9 @@ def read(log: Path, schema: Sequence[Column]) -> np.ndarray | None:
 
 def digest(rows: np.ndarray, schema: Sequence[Column]) -> str:
     """The sha256 of an array of `row_type`, and of the type."""
-    found = _hash(schema)
-    found.update(rows.tobytes())
-    return found.hexdigest()
+    total = _hash(schema)
+    total.update(rows.tobytes())
+    return total.hexdigest()
 
 
 def _hash(schema: Sequence[Column]) -> Any:

@@ -89,7 +89,7 @@ class LogWriter:
         with self._one_line():
             if self._error is not None:
                 raise self._error
-            self._require_own()
+            self._require_same_files()
             if rows:
                 self.journal.append(np.array(rows, self._type))
         self._flushed = monotonic()
@@ -151,11 +151,11 @@ class LogWriter:
         ended = {"status": status, "end": "" if status == "running" else now()}
         attributes = self.attributes | ended | {DIGEST: self.journal.digest()}
         content = image(lambda file: self._fill(file, attributes, x, workers or {}))
-        written = create_atomic(self.path, [content], require=self._require_own)
+        written = create_atomic(self.path, [content], require=self._require_same_files)
         if self._file is not None:
             os.close(self._file)
         self._file = written
-        self._require_own()
+        self._require_same_files()
         self._written = monotonic()
         self._cost = self._written - begin
 
@@ -180,7 +180,7 @@ class LogWriter:
             if (values := workers.get(column[0])) is not None:
                 _column(ranks, column, values.shape)[:] = values
 
-    def _require_own(self) -> None:
+    def _require_same_files(self) -> None:
         """`OutputError` if another run, or a user, has replaced or removed a file of this log."""
         log = self._file is None or leads_to(self.path, self._file)
         if not (log and self.journal.is_here()):
@@ -196,8 +196,7 @@ class LogWriter:
             raise self._error from None
         except (OSError, MemoryError) as error:
             why = getattr(error, "strerror", None) or str(error) or "not enough memory"
-            known = OutputError(f"{self.path}: cannot be written: {why}")
-            self._error = self._error or known
+            self._error = self._error or OutputError(f"{self.path}: cannot be written: {why}")
             raise self._error from None
 
 

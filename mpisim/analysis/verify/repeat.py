@@ -1,0 +1,179 @@
+"""Repeats a run: its bits from its seed alone, without its data, or all of its rows.
+
+For the bits, the method runs again on a problem whose gradients are zero. Shared randomness decides
+which rounds are compressed, which workers take part and which coordinates travel, so if the length
+of a message does not depend on its values, all columns of bits follow.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mpisim.analysis.verify.checks import worker_difference
+from mpisim.comm.clock import Clock
+from mpisim.comm.communicators import OneProcess
+from mpisim.comm.star import Star
+from mpisim.core.errors import InputError
+from mpisim.core.protocols import Round
+from mpisim.core.rng import Streams
+from mpisim.core.terminal import report
+from mpisim.problems.base import Problem
+from mpisim.runs.experiment import Experiment, parse
+from mpisim.runs.log.reader import Log, last_iterate, read
+from mpisim.runs.log.schema import LEDGER, ORACLE
+from mpisim.runs.loop import run_rounds
+from mpisim.runs.record import Output
+from mpisim.runs.run_state import RunState
+from mpisim.runs.setup import Setup
+from mpisim.runs.signals import COMPLETE, StopSignals
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+COLUMNS = [name for name, *_ in LEDGER + ORACLE]
+PROGRESS_SECONDS = 5.0
+
+
+class ZeroGradients(Problem):
+    """A problem whose gradients are zero; ``rows``: samples of each worker."""
+
+    name = "zero-gradients"
+    identical = True
+    identity = "zero-gradients"
+
+    def __init__(self, d: int, rows: np.ndarray, dtype: np.dtype):
+        self.n = self.m = rows.size
+        self.first, self.d, self.rows, self.dtype = 0, d, rows, dtype
+
+    def load(self, n: int, first: int, count: int, seed: int, dtype: np.dtype) -> None:
+        raise TypeError("there is nothing to load")
+
+    def losses_and_gradients(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return np.zeros(self.m), np.zeros((self.m, self.d), self.dtype)
+
+    def batch_gradients(self, x: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        return np.zeros((self.m, self.d), self.dtype)
+
+
+def why_not(log: Log, experiment: Experiment) -> str:
+    """Why the bits cannot be recomputed; empty if they can."""
+    if "rows" not in log.workers:
+        return "the run did not end, so its log lacks the number of samples of each worker"
+    if log.columns["bits_up"][0] or log.columns["bits_down"][0]:
+        return "what was exchanged before round 0 depends on the data"
+    compressor = experiment.compressor
+    star, _ = _star(log, experiment)
+    bound = compressor.bind(int(log.attrs["dimension"]), log.n, experiment.run.precision)
+    if bound.fitted:
+        return f"the compressor {compressor.name!r} is fitted to the data"
+    if bound.form(star.draw("up")).sizes is None:
+        return f"the length of a message of {compressor.name!r} depends on what is in it"
+    return ""
+
+
+def replay(log: Log, experiment: Experiment) -> list[str]:
+    """The first difference of each column of bits, and of ``oracle_calls``.
+
+    Raises `InputError` where the method does not fit the log, which another version then wrote.
+    """
+    star, round = _star(log, experiment)
+    rows = log.workers["rows"]
+    problem = ZeroGradients(int(log.attrs["dimension"]), rows, star.precision.arithmetic)
+    compressor = experiment.compressor.bind(problem.d, star.n, star.precision)
+    unmeasured = dataclasses.replace(experiment.run, columns=None)
+    experiment = dataclasses.replace(experiment, run=unmeasured)
+    state = RunState(experiment, star, round, problem, compressor, rows)
+    counts, shown = [], monotonic()
+    rounds = log.columns["round"].tolist()
+    logged = set(rounds)
+    for k in range(rounds[-1] + 1):
+        if k in logged:
+            counts.append((*star.ledger.totals.values(), state.oracle.calls))
+        if k < rounds[-1]:
+            state.step(0.0)
+        if monotonic() - shown > PROGRESS_SECONDS:
+            shown = monotonic()
+            report(f"  bits of round {k} of {rounds[-1]}")
+    problems = []
+    for name, repeated in zip(COLUMNS, np.array(counts).T, strict=True):
+        values = log.columns.get(name, repeated)  # an older log lacks some
+        if not np.array_equal(repeated, values):
+            row = int(np.argmax(repeated != values))
+            text = f"the log has {values[row]}, the seed gives {repeated[row]}"
+            problems.append(f"round {rounds[row]}, {name}: {text}")
+    return [*problems, *worker_difference(log, star.ledger.worker_bits_up, "the seed gives")]
+
+
+def _star(log: Log, experiment: Experiment) -> tuple[Star, Round]:
+    run = experiment.run
+    streams, round = Streams(run.seed), Round(run.rounds)
+    star = Star(OneProcess(), log.n, "shared", streams, run.precision, Clock(), round)
+    if log.n < 1 or int(log.attrs["dimension"]) < 1:
+        raise InputError(f"{log.path}: has no workers or no dimension")
+    return star, round
+
+
+def tables_of(log: Log) -> dict[str, Any]:
+    """The experiment of a log, up to its last row, without the plugins that it names.
+
+    For a run that did not end, parameters are those that it had resolved, as some depend on
+    ``run.rounds``.
+    """
+    tables = {name: dict(t) if isinstance(t, dict) else t for name, t in log.config.items()}
+    tables.pop("plugin", None)
+    tables["problem"].setdefault("workers", log.n)
+    tables["run"]["checkpoint_seconds"] = 1e9
+    if log.attrs.get("status") not in COMPLETE:
+        tables["run"]["rounds"] = int(log.columns["round"][-1])
+        for key in tables["method"]:
+            tables["method"][key] = log.attrs.get(f"method_{key}", tables["method"][key])
+    return tables
+
+
+def rerun(tables: dict[str, Any], log: Log | None, comm: MPI.Intracomm) -> tuple[str, list[str]]:
+    """The status of a second run, and the differences. Collective; ``log`` is rank 0's."""
+    with ExitStack() as stack, StopSignals("start it again") as signals:
+        folder = stack.enter_context(tempfile.TemporaryDirectory()) if comm.rank == 0 else ""
+        again = Path(comm.bcast(folder)) / "rerun.h5"
+        result = run_rounds(Setup(parse(tables), comm), Output(again), signals)
+        if log is None or result.status not in COMPLETE:
+            return result.status, []
+        return result.status, compare(log, read(again))
+
+
+def compare(log: Log, again: Log) -> list[str]:
+    """What differs in the first row that does, in the bits of a worker and in x; no clocks."""
+    differences = []
+    rows = min(log.rows, again.rows)
+    names = [n for n in log.columns if n in again.columns and not n.startswith("time_")]
+    first = {name: _first(log.columns[name][:rows], again.columns[name][:rows]) for name in names}
+    row = min(first.values())
+    if row < rows:
+        round = log.columns["round"][row]
+        for name in (name for name in names if first[name] == row):
+            one, two = log.columns[name][row].item(), again.columns[name][row].item()
+            differences.append(f"round {round}, {name}: the log has {one!r}, the rerun {two!r}")
+    elif log.rows != again.rows:
+        differences.append(f"the log has {log.rows} rows, the rerun {again.rows}")
+    differences += worker_difference(log, again.workers["bits_up"], "the rerun")
+    one, two = last_iterate(log.path), last_iterate(again.path)
+    same = one is None or two is None or np.array_equal(one, two, equal_nan=True)
+    if not differences and not same:
+        differences.append("final/x differs, and no column does")
+    software = ("package_version", "python", "numpy", "scipy", "numba", "platform")
+    versions = ((name, log.attrs.get(name), again.attrs.get(name)) for name in software)
+    changed = [f"{name} was {old}, is {new}" for name, old, new in versions if old != new]
+    return differences + changed if differences else []
+
+
+def _first(one: np.ndarray, two: np.ndarray) -> int:
+    """The first place where they differ; their length if they do not."""
+    equal = (one == two) | ((one != one) & (two != two))
+    return int(np.argmin(np.append(equal, False)))
