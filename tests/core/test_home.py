@@ -66,3 +66,14 @@ def test_what_there_is_stays(nobody, monkeypatch, tmp_path):
     monkeypatch.setenv("NUMBA_CACHE_DIR", "mine")
     home.provide()
     assert os.environ["NUMBA_CACHE_DIR"] == "mine" and os.environ["HOME"] == "/root-only"
+
+
+def test_cache_folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("MPISIM_CACHE", "/one")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/two")
+    assert str(home.cache_folder()) == "/one"
+    monkeypatch.delenv("MPISIM_CACHE")
+    assert str(home.cache_folder()) == "/two/mpisim"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", "/three")
+    assert str(home.cache_folder()) == "/three/.cache/mpisim"

@@ -14,11 +14,10 @@ import sys
 from configparser import ConfigParser
 from importlib.metadata import version
 
-import numpy as np
 import pytest
 from packaging.specifiers import SpecifierSet
 
-from mpisim.core.numerics import lanes, processor
+from mpisim.core.numerics import processor
 from tests.comm.jobs import ROOT
 
 INTERNALS = {
@@ -91,17 +90,6 @@ def test_the_installed_version_is_within_the_bounds(library):
     lines = config["options"]["install_requires"].split("\n")
     bounds = next(line.removeprefix(f"{library} ") for line in lines if line.startswith(library))
     assert "<" in bounds and version(library) in SpecifierSet(bounds), f"{library} {bounds}"
-
-
-def test_the_compiler_changes_no_order_of_a_sum():
-    rng = np.random.default_rng(0)
-    for dtype in (np.float32, np.float64):
-        a, b = rng.standard_normal((2, 43)).astype(dtype)
-        totals = (a * b)[:40].reshape(5, 8).cumsum(0)[-1]  # lane by lane
-        while totals.size > 1:
-            totals = totals[: totals.size // 2] + totals[totals.size // 2 :]
-        rest = (a * b)[40:].cumsum()[-1]
-        assert lanes.dot(a, b) == totals[0] + rest, f"numba {version('numba')}"
 
 
 def run(code: str, *words: str, env: dict[str, str]) -> list[str]:

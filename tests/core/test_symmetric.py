@@ -15,7 +15,7 @@ RNG = np.random.default_rng(1)
 
 
 def in_lanes(terms):
-    """The sum in the order that `core.lanes` states."""
+    """The sum in the order that `mpisim.core.numerics.lanes` states."""
     whole = terms.size // 8 * 8
     lanes = np.zeros(8, terms.dtype)
     for part in terms[:whole].reshape(-1, 8):
