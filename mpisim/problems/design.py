@@ -66,7 +66,7 @@ class DesignMatrix:
         """Workers of the block."""
         return len(self.starts)
 
-    @property
+    @cached_property
     def dtype(self) -> np.dtype:
         """Type of the entries."""
         return self.store[2].dtype

@@ -128,15 +128,14 @@ class Glm(Problem, rows_of_points=True):
         """The factor of the sum over a batch: that of the sum over all rows, times rows / b."""
         return self._scale * self.rows / max(batch.shape[1], 1)
 
-    def point(self, x: np.ndarray) -> np.ndarray:
-        """x as the kernels need it: contiguous, aligned, writable, of the arithmetic's type."""
-        if x.dtype == self.dtype and x.flags.carray:
-            return x
-        return np.require(x, self.dtype, ["C", "A", "W"])
-
     def _points(self, x: np.ndarray) -> np.ndarray:
-        """x, shape (d,) or (workers, d), as rows (1, d) or (workers, d)."""
-        return self.point(x).reshape(-1, self.d)
+        """x, shape (d,) or (workers, d), as rows (1, d) or (workers, d) that the kernels take.
+
+        These need contiguous, aligned, writable arrays of the arithmetic's type.
+        """
+        if x.dtype != self.dtype or not x.flags.carray:
+            x = np.require(x, self.dtype, ["C", "A", "W"])
+        return x.reshape(-1, self.d)
 
     def _penalties(self, xs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """`penalty` at the points ``xs`` (k, d): shapes (k,) and (k, d), float64."""

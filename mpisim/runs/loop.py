@@ -81,7 +81,7 @@ def _begin(setup: Setup, output: Output) -> Record | End:
     if start.ended is not None:
         return dataclasses.replace(start.ended, before=True)
     if start.state:
-        together(setup.star.side, lambda: setup.state.load(start.state))
+        together(setup.star.side, lambda: setup.state.restore(start.state))
     return Record(setup, output, start, durations)
 
 

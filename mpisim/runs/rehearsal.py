@@ -67,7 +67,7 @@ def rehearse(setup: Setup) -> Rehearsal:
     # a step may be too long
     with np.errstate(over="ignore", invalid="ignore"), uncharged(clock):
         for k in range(rounds) if rounds <= FIRST else (*range(FIRST), rounds - 1):
-            setup.round.k = k
+            state.jump(k)
             if k == 0 or (k == rounds - 1 and row < LONG):
                 begin = _warm(clock)
                 state.evaluator.row(k, state.x, 0, False)
@@ -78,7 +78,7 @@ def rehearse(setup: Setup) -> Rehearsal:
             times.append((stage.shown, perf_counter() - start))
             held = state.shapes()  # in each round, as it refuses what no checkpoint can hold
             shapes = held if k == 0 else shapes
-    setup.round.k = next_round
+    state.jump(next_round)
     return Rehearsal(shapes, _mean(times[1:] or times), row)  # the first one warms up
 
 

@@ -43,7 +43,7 @@ class RunState:
     x : array, shape (d,)
         x^k.
     round : Round
-        The round that is next, which `step` and `load` set.
+        The round that is next, which `step`, `restore` and `jump` set.
     star, oracle, estimator, optimizer, metrics, evaluator : bound objects
     run : Run
         The experiment's ``[run]`` table, with how often rows are logged.
@@ -91,6 +91,10 @@ class RunState:
         star.end_round()
         self.round.k = k + 1
 
+    def jump(self, k: int) -> None:
+        """Go to round k with the state of another one, as only a rehearsal may."""
+        self.round.k = k
+
     def dump(self) -> State | None:
         """All state before round k, on rank 0; None elsewhere. Collective.
 
@@ -105,11 +109,11 @@ class RunState:
         state = {"round": self.round.k, "x": to_host(self.x, CHECKPOINT), "parts": parts}
         return state | {"ledger": self.star.ledger.state()} | self.evaluator.state()
 
-    def load(self, state: State) -> None:
+    def restore(self, state: State) -> None:
         """Restore what `dump` returned; `InputError` if it cannot be the state of this run."""
         try:
             self._require_possible(state)
-            self._load(state)
+            self._restore(state)
         except IMPOSSIBLE as error:
             why = f"lacks {error}" if isinstance(error, KeyError) else str(error)
             raise _not_this_run(why) from None
@@ -176,7 +180,7 @@ class RunState:
         per_worker = part.declared[name].place == "PerWorker"
         return kind, self.star.gather_workers(array) if per_worker else array
 
-    def _load(self, state: State) -> None:
+    def _restore(self, state: State) -> None:
         star = self.star
         for title, part in self.parts.items():
             saved, declared = state["parts"][title], part.declared

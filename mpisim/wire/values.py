@@ -96,7 +96,7 @@ class Dense(ValuesMessage):
     form: DenseForm
 
     def decoded(self) -> np.ndarray:
-        return self.in_arithmetic()
+        return self.values.astype(self.form.precision.arithmetic, copy=False)
 
     def total(self) -> np.ndarray:
         precision, rows = self.form.precision, self.values

@@ -1,8 +1,8 @@
 """Started by test_layouts under mpirun: every method and compressor on 1 rank, and on 2, 3 or 6.
 
-Each experiment is run in one of six layouts, in turn; with --all (`make trial`) in all of them,
-with each pair of method and compressor and with more numbers of workers. Then runs that other ranks
-continue.
+The argument is a seed, which draws a third of the experiments; each is run in one of six layouts.
+With --all instead (`make trial`) all are run in all layouts, with each pair of method and
+compressor and with more numbers of workers. Then runs that other ranks continue.
 
 Prints one line for each difference and exits non-zero if there is one.
 """
@@ -12,8 +12,11 @@ from __future__ import annotations
 import itertools
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
+from random import Random
 from time import sleep
+from typing import TypeVar
 
 from mpi4py import MPI
 
@@ -23,6 +26,7 @@ from tests import resumes
 from tests.helpers import run_tables, table
 from tests.resumes import differences
 
+T = TypeVar("T")
 METHODS = [
     {"name": "marina", "p": 0.3},
     {"name": "diana", "alpha": 0.1},
@@ -177,6 +181,12 @@ def experiments(every: bool):
     yield from stopped()
 
 
+def some(cases: Iterable[T], seed: int | None) -> list[T]:
+    """A third of the cases, drawn by ``seed``, in random order; all if it is None."""
+    every = list(cases)
+    return every if seed is None else Random(seed).sample(every, len(every) // 3)
+
+
 def stopped():
     """Runs that a condition of each kind ends: all ranks must find the same last row."""
     for stop in ({"bits_up": 5 * 32 * 3}, {"oracle_calls": 200}, {"grad_norm_sq": 0.02}):
@@ -188,13 +198,13 @@ def stopped():
     yield tables | {"problem": quadratic}
 
 
-def compare(groups: dict[int, MPI.Intracomm], folder: Path, every: bool) -> int:
+def compare(groups: dict[int, MPI.Intracomm], folder: Path, seed: int | None) -> int:
     """Each experiment on several ranks against one rank: the number of differences."""
     world = MPI.COMM_WORLD
     different = count = 0
     one, log = folder / "one.h5", folder / "log.h5"
-    turns = itertools.cycle([LAYOUTS] if every else [[one] for one in LAYOUTS])
-    for tables, turn in zip(experiments(every), turns, strict=False):
+    turns = itertools.cycle([LAYOUTS] if seed is None else [[layout] for layout in LAYOUTS])
+    for tables, turn in zip(some(experiments(seed is None), seed), turns, strict=False):
         count += 1
         for ranks, layout in [(1, "shared"), *turn]:
             tables["run"]["layout"] = layout
@@ -208,13 +218,15 @@ def compare(groups: dict[int, MPI.Intracomm], folder: Path, every: bool) -> int:
     return different
 
 
-def compare_resumed(groups: dict[int, MPI.Intracomm], folder: Path) -> int:
+def compare_resumed(groups: dict[int, MPI.Intracomm], folder: Path, seed: int | None) -> int:
     """Runs that other ranks continue, in the other layout, against those in one."""
     world = MPI.COMM_WORLD
     different = count = 0
     whole, parts = folder / "whole.h5", folder / "parts.h5"
     turns = itertools.cycle([(2, 3, "dedicated"), (3, 1, "shared"), (1, 3, "dedicated")])
-    for (name, tables), (before, after, layout) in zip(resumes.experiments(), turns, strict=False):
+    for (name, tables), (before, after, layout) in zip(
+        some(resumes.experiments(), seed), turns, strict=False
+    ):
         count += 1
         first = tables["run"] | {"rounds": resumes.FIRST}
         then = tables["run"] | {"layout": layout}
@@ -289,7 +301,10 @@ def main() -> int:
     groups = {r: world.Split(0 if world.rank < r else MPI.UNDEFINED, world.rank) for r in RANKS}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(world.bcast(name))
-        different = compare(groups, folder, "--all" in sys.argv) + compare_resumed(groups, folder)
+        seed = None if "--all" in sys.argv else int(sys.argv[1])
+        if world.rank == 0:
+            print(f"seed {seed}", flush=True)
+        different = compare(groups, folder, seed) + compare_resumed(groups, folder, seed)
         different += compare_bytes(groups[3]) if world.rank < 3 else 0
         world.Barrier()
     return int(world.bcast(different) > 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import signal
 import subprocess
 import sys
@@ -9,65 +11,82 @@ import sys
 import h5py
 import pytest
 
-from tests.comm import malformed
 from tests.comm.jobs import HANG_SECONDS, ROOT, environment, mpirun, needs_mpirun
-from tests.malformed import CASES
-
-SOME = [
-    "no colon",  # seen by the rank that reads the data
-    "unknown flag",  # before MPI starts
-    "k above d",  # on all ranks
-    "no folder for the log",  # on rank 0
-]
-
-
-@needs_mpirun
-@pytest.mark.parametrize("name", SOME)
-def test_bad_input_on_three_ranks(name):
-    [(_, arguments, said)] = [case for case in CASES if case[0] == name]
-    assert malformed.trial(3, arguments, said) == ""
-
-
-@needs_mpirun
-def test_more_ranks_than_workers(tmp_path):
-    job = mpirun(
-        3, "-m", "mpisim", "run", *RUN, "--workers", "2", "--out", str(tmp_path / "x.h5"), cwd=ROOT
-    )
-    assert job.returncode == 2
-    assert "problem.workers: 2 workers on 3 worker ranks" in job.stderr
-
+from tests.malformed import CASES, prepare
 
 RUN = [
-    *("--set", "problem={ name = 'logistic', data = 'sample' }"),
-    *("--set", "method={ name = 'gd', stepsize = 0.1 }"),
-    *("--set", "run.rounds=1000000", "--set", "run.checkpoint_seconds=1"),
+    *("run", "--set", "method={ name = 'gd', stepsize = 0.1 }"),
+    *("--set", "run.rounds=1000", "--set", "run.checkpoint_seconds=1"),
 ]
+SAMPLE = [*RUN, "--set", "problem={ name = 'logistic', data = 'sample' }"]
+TWIN = [*RUN, "--set", "problem={ name = 'logistic', data = 'twin' }"]
+FAR = [*SAMPLE, "--set", "problem.name=least-squares", "--set", "method.stepsize=1e6"]
+EXPECTED = {  # the exit code of all ranks, and what the one line of each command says
+    "unknown flag": (2, ()),
+    "k above d": (2, ()),  # on all ranks
+    "no folder for the log": (2, ()),  # on rank 0
+    "few workers": (2, ("problem.workers: 2 workers on 3 worker ranks",)),
+    "other data": (2, ("data is logistic on twin sha256:", "on rank 1 (")),
+    "other numpy": (2, ("numpy is", "on ranks 0, 2 (", "1.0 on rank 1")),
+    "divergence": (3, ("diverged: the loss is",)),
+}
 
 
-@needs_mpirun
-def test_ranks_that_are_not_alike_do_not_start(tmp_path):
-    for folder, shift in (("0", 0), ("1", 1)):
-        (tmp_path / folder).mkdir()
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory):
+    """What one job of 3 ranks prints for each command, with its exit codes; and its folder."""
+    folder = tmp_path_factory.mktemp("commands")
+    prepare(folder)
+    for name, shift in (("0", 0), ("1", 1)):
+        (folder / name).mkdir()
         rows = (f"{(-1) ** i} {i + 1}:{i + shift}" for i in range(12))
-        (tmp_path / folder / "twin").write_text("\n".join(rows) + "\n")
-    job = mpirun(3, "-m", "tests.comm.unlike", str(tmp_path), cwd=ROOT)
+        (folder / name / "twin").write_text("\n".join(rows) + "\n")
+    log = ["--out", str(folder / "x.h5")]
+    bad = {name: arguments for name, arguments, _ in CASES}
+    given = {
+        "few workers": [*SAMPLE, "--workers", "2", *log],
+        "other data": [*TWIN, *log],
+        "other numpy": [*TWIN, *log],
+        "divergence": [*FAR, "--out", str(folder / "far.h5")],
+    }
+    commands = [
+        (name, given.get(name) or [a.replace("{d}", str(folder)) for a in bad[name]])
+        for name in EXPECTED
+    ]
+    job = mpirun(3, "-m", "tests.comm.commands", str(folder), json.dumps(commands), cwd=ROOT)
     assert job.returncode == 0, job.stderr
-    lines = [line for line in job.stderr.splitlines() if line.startswith("mpisim: ")]
-    assert len(lines) == 2 and not (tmp_path / "x.h5").exists()
-    data, versions = lines
-    assert "data is logistic on twin sha256:" in data and "on rank 1 (" in data
-    assert "numpy is" in versions and "on ranks 0, 2 (" in versions
-    assert "1.0 on rank 1" in versions
+    parts = re.split(r"^== (.*?) ([0-9 ]+)\n", job.stderr, flags=re.M)
+    names, codes, texts = parts[1::3], parts[2::3], parts[0::3]
+    return {n: (c, t) for n, c, t in zip(names, codes, texts, strict=False)}, folder
 
 
 @needs_mpirun
-def test_divergence_is_exit_code_3(tmp_path):
-    log = tmp_path / "x.h5"
-    settings = ["--set", "problem.name=least-squares", "--set", "method.stepsize=1e6"]
-    job = mpirun(2, "-m", "mpisim", "run", *RUN, *settings, "--out", str(log), cwd=ROOT)
-    assert job.returncode == 3, job.stderr
-    assert job.stderr.count("mpisim: diverged") == 1
-    with h5py.File(log) as file:
+@pytest.mark.parametrize("name", EXPECTED)
+def test_a_failure_is_one_line_and_the_same_code_on_all_ranks(name, ended):
+    code, words = EXPECTED[name]
+    said = next((said for case, _, said in CASES if case == name), words)
+    codes, text = ended[0][name]
+    lines = [line for line in text.splitlines() if line.startswith("mpisim: ")]
+    assert len(lines) == 1 and "Traceback" not in text, text
+    line = lines[0].replace(str(ended[1]), "")
+    assert codes.split() == [str(code)] * 3 and all(word in line for word in said), line
+
+
+@needs_mpirun
+def test_bad_data_on_a_rank_ends_the_job(tmp_path):
+    """The rank that reads the row aborts, and so no other command can be in this job."""
+    prepare(tmp_path)
+    [arguments] = [arguments for name, arguments, _ in CASES if name == "no colon"]
+    arguments = [a.replace("{d}", str(tmp_path)) for a in arguments]
+    job = mpirun(3, "-m", "mpisim", *arguments, cwd=ROOT)
+    lines = [line for line in job.stderr.splitlines() if line.startswith("mpisim: ")]
+    assert job.returncode == 2 and len(lines) == 1 and "no-colon:2: '2' has no colon" in lines[0]
+
+
+@needs_mpirun
+def test_what_is_left_of_a_failure(ended):
+    assert not (ended[1] / "x.h5").exists()
+    with h5py.File(ended[1] / "far.h5") as file:
         assert file.attrs["status"] == "diverged" and file["rounds/round"].size > 1
 
 

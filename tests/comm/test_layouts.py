@@ -1,6 +1,7 @@
 """The same experiment gives bit-identical logs on any number of ranks, in both layouts."""
 
 from collections.abc import Iterator, Mapping
+from datetime import date
 
 from mpisim.compressors import COMPRESSORS
 from mpisim.methods.estimators import ESTIMATORS
@@ -11,10 +12,19 @@ from tests.comm.layouts import experiments
 
 
 @needs_mpirun
-def test_every_method_and_compressor_on_1_2_3_and_6_ranks():
-    job = mpirun(6, "-m", "tests.comm.layouts", cwd=ROOT)
+def test_some_methods_and_compressors_on_1_2_3_and_6_ranks():
+    """A third of the experiments, another one each day; `make trial` runs them all."""
+    job = mpirun(6, "-m", "tests.comm.layouts", str(date.today().toordinal()), cwd=ROOT)
+    print(job.stdout)  # the seed
     assert job.returncode == 0, job.stdout[-3000:] + job.stderr[-3000:]
     assert job.stdout.count(" 0 differences") == 2
+
+
+@needs_mpirun
+def test_runs_and_sweeps_on_some_of_4_ranks():
+    job = mpirun(4, "-m", "tests.comm.subsets", cwd=ROOT)
+    assert job.returncode == 0, job.stdout[-3000:] + job.stderr[-3000:]
+    assert "4 ranks checked" in job.stdout
 
 
 def test_all_methods_compressors_and_problems_take_part():

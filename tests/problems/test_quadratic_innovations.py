@@ -132,3 +132,14 @@ def test_another_array_has_no_bounds_yet():
     indices, _ = problem.largest_innovations(x, state, 1)
     assert np.array_equal(indices, largest(problem.gradients(x) - state, 1))
     assert problem.largest_innovations(x, state, 2) is None
+
+
+def test_a_round_at_points_of_their_own_forgets_the_bounds():
+    problem, x = task(4 * BLOCK, 0.8, "float64"), np.ones(4 * BLOCK)
+    state = problem.gradients(x) + 0.1 * np.random.default_rng(1).standard_normal((N, 4 * BLOCK))
+    state[:, 0] -= 3
+    ef21_round(problem, x, state.copy())
+    problem.largest_innovations(x, state, 1)
+    assert problem.largest_innovations(np.tile(x, (N, 1)), state, 1) is None
+    state[:, -1] += 5  # what that round sent
+    ef21_round(problem, x, state)

@@ -41,98 +41,73 @@ def in_two_parts(tmp_path, tables_of):
     return differences(whole, log)
 
 
-def queued(declared: bool):
-    """Steps with the mean of the last three messages, in a queue that is changed in place."""
+def average(self, x):
+    return self.star.average(self.compress(self.oracle.gradients(x)))
 
-    @mpisim.estimator("mine")
-    class Mine(mpisim.Estimator):
-        if declared:
-            queue = mpisim.Shared("the last three messages")
 
-        def check(self):
-            self.queue = []
+def first_round(**values):
+    """A first round that sets attributes."""
 
-        def start(self, x):
-            return self.estimate(x)
+    def start(self, x):
+        for name, value in values.items():
+            setattr(self, name, value)
+        return self.estimate(x)
 
-        def estimate(self, x):
-            self.queue.append(self.star.average(self.compress(self.oracle.gradients(x))))
-            del self.queue[:-3]
-            return sum(self.queue) / 3
+    return start
+
+
+def queue_check(self):
+    self.queue = []
 
 
 def test_a_queue_that_is_changed_in_place_is_resumed(tmp_path):
-    queued(declared=True)
+    """Steps with the mean of the last three messages."""
+
+    @mpisim.estimator("mine")
+    class Mine(mpisim.Estimator):
+        queue = mpisim.Shared("the last three messages")
+        check, start = queue_check, first_round()
+
+        def estimate(self, x):
+            self.queue.append(average(self, x))
+            del self.queue[:-3]
+            return sum(self.queue) / 3
+
     assert in_two_parts(tmp_path, tables) == []
 
 
-def test_a_queue_that_is_not_declared_is_refused_before_round_0(tmp_path):
-    queued(declared=False)
-    with pytest.raises(mpisim.InputError, match=r"Mine: .*'queue' is a list.*`queue = Shared\(\)`"):
+REFUSED = {  # members of an estimator, and what the message says
+    "a list that is not declared": (
+        {"check": queue_check},
+        r"Mine: .*'queue' is a list.*`queue = Shared\(\)`",
+    ),
+    "an array that is not declared": (
+        {"start": first_round(h_i=np.zeros((6, 123)))},
+        r"'h_i' is set in a run.*`h_i = PerWorker\(\)`",
+    ),
+    "a key of the table": (
+        {"__annotations__": {"share": float}, "share": 0.5, "start": first_round(share=0.4)},
+        "'share' is set in a run, but is a key of its",
+    ),
+    "what no checkpoint holds": (
+        {"seen": mpisim.Shared(), "start": first_round(seen={1, 2})},
+        r"Mine\.seen: a checkpoint cannot hold a set; all",
+    ),
+    "rows of others": (
+        {"seen": mpisim.PerWorker(), "start": first_round(seen=np.zeros((2, 5)))},
+        r"seen: has shape \(2, 5\), but is PerWorker",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_cannot_be_resumed_is_refused_before_round_0(what, tmp_path):
+    members, said = REFUSED[what]
+    members = {"start": first_round(), "estimate": average} | members
+    mpisim.estimator("mine")(type("Mine", (mpisim.Estimator,), members))
+    with pytest.raises(mpisim.InputError, match=said):
         run_tables(tables(), tmp_path / "log.h5")
-    assert not (tmp_path / "log.h5").exists()
-
-
-def test_what_is_not_declared_is_refused_in_the_first_round(tmp_path):
-    @mpisim.estimator("mine")
-    class Mine(mpisim.Estimator):
-        def start(self, x):
-            self.h_i = self.star.zeros(self.star.m, len(x))
-            return self.estimate(x)
-
-        def estimate(self, x):
-            return self.star.average(self.compress(self.oracle.gradients(x)))
-
-    with pytest.raises(mpisim.InputError, match=r"'h_i' is set in a run.*`h_i = PerWorker\(\)`"):
-        run_tables(tables())
-
-
-def test_a_key_of_the_table_is_no_state():
-    @mpisim.estimator("mine")
-    class Mine(mpisim.Estimator):
-        share: float = 0.5
-
-        def start(self, x):
-            return self.estimate(x)
-
-        def estimate(self, x):
-            self.share = 0.9 * self.share
-            return self.share * self.star.average(self.compress(self.oracle.gradients(x)))
-
-    with pytest.raises(mpisim.InputError, match="'share' is set in a run, but is a key of its"):
-        run_tables(tables())
-
-
-def test_what_no_checkpoint_holds_is_refused_before_round_0():
-    @mpisim.estimator("mine")
-    class Mine(mpisim.Estimator):
-        seen = mpisim.Shared()
-
-        def start(self, x):
-            self.seen = {1, 2}
-            return self.estimate(x)
-
-        def estimate(self, x):
-            return self.star.average(self.compress(self.oracle.gradients(x)))
-
-    with pytest.raises(mpisim.InputError, match=r"Mine\.seen: a checkpoint cannot hold a set; all"):
-        run_tables(tables(), keep=True)
-
-
-def test_rows_are_those_of_workers():
-    @mpisim.estimator("mine")
-    class Mine(mpisim.Estimator):
-        seen = mpisim.PerWorker()
-
-        def start(self, x):
-            self.seen = np.zeros((2, 5))
-            return self.estimate(x)
-
-        def estimate(self, x):
-            return self.star.average(self.compress(self.oracle.gradients(x)))
-
-    with pytest.raises(mpisim.InputError, match=r"seen: has shape \(2, 5\), but is PerWorker"):
-        run_tables(tables())
+    assert (tmp_path / "log.h5").exists() == (what != "a list that is not declared")
 
 
 def test_all_kinds_of_state_have_their_types_after_a_resume(tmp_path):
@@ -190,7 +165,7 @@ def test_a_rank_gets_its_rows_and_the_server_what_is_its_own(tmp_path):
         setup = Setup(parse(tables), OneProcess())
         star = setup.star
         star.first, star.m, star.is_server = first, m, is_server
-        setup.state.load(saved)
+        setup.state.restore(saved)
         found.append(setup.estimator)
         assert setup.round.k == 5
     whole, part = found
