@@ -97,7 +97,7 @@ def test_commands_that_read_results(make_log, monkeypatch):
     commands = [line.strip() for line in lines if line.startswith("    mpisim ")]
     assert len(commands) >= 14
     for command in commands:
-        assert main(shlex.split(command)[1:]) == 0, command
+        assert main(shlex.split(command, comments=True)[1:]) == 0, command
 
 
 TUTORIAL = re.findall(r"^([a-z-]+)$", (DOCS / "tutorial/index.md").read_text(), re.M)

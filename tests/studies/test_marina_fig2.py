@@ -94,12 +94,6 @@ def test_a_larger_step_that_diverged_bounds_the_grid(logs, kept, verdict):
     assert judged(done)[CLAIM.format("bits", "|grad f|^2")].verdict == verdict
 
 
-def test_a_missing_method_is_said(logs):
-    some = [log for log in logs() if log.attrs["method"] == "vr-marina"]
-    for one in judged(some).values():
-        assert one.verdict == "not decided" and "no seed has both runs" in one.measured
-
-
 def test_figure(logs):
     found = logs()
     network = {"model": "small-cnn", "data": "cifar10", "width": 1, "pool": 1, "samples": 0}

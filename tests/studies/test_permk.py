@@ -233,10 +233,9 @@ def test_a_missing_method_is_said(logs):
         assert {own.verdict for own in claim.evidence} == {"not decided"}
 
 
-def test_it_draws(logs, tmp_path):
+def test_it_draws(logs):
     figure = find("permk-fig4")[1].draw(logs)
-    figure.savefig(tmp_path / "figure.png", dpi=50)
-    assert (tmp_path / "figure.png").stat().st_size > 10_000
+    figure.draw_without_rendering()
     corner = figure.axes[0].get_legend().get_texts()
     assert {text.get_text() for text in corner} <= {f"×{m:g}" for m in MULTIPLES}
     colours = {line.get_color() for line in find("permk-fig6")[1].draw(logs).axes[0].get_lines()}

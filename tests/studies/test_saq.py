@@ -202,7 +202,7 @@ def test_claims_over_all_data_sets(make):
     assert found[text.format("megabytes")].verdict == "does not hold"
 
 
-def test_seconds_with_more_ranks_than_cores_are_drawn_with_a_note_and_not_judged(make, tmp_path):
+def test_seconds_with_more_ranks_than_cores_are_drawn_with_a_note_and_not_judged(make):
     """One run of one data set is enough for what is said of all of them; bits are judged."""
     logs = logs_of(
         *(
@@ -219,7 +219,7 @@ def test_seconds_with_more_ranks_than_cores_are_drawn_with_a_note_and_not_judged
     assert [one.verdict for one in found[2].evidence] == ["holds", "not decided"]
     assert found[2].evidence[1].measured == "more ranks than cores, or runs side by side"
     figure = find("saq-fig4")[1].draw(logs)
-    figure.savefig(tmp_path / "figure.png")
+    figure.draw_without_rendering()
     noted = [(p.get_xlabel(), [t.get_text() for t in p.texts]) for p in figure.axes[-2:]]
     rough = ["more ranks than cores, or runs side by side"]
     assert noted == [("seconds", []), ("seconds", rough)]
@@ -245,10 +245,10 @@ def test_norms_that_are_most_of_a_message(make):
     assert claim.measured == "a9a (d = 123): 128 of 1600 bits are norms beside the first"
 
 
-def test_it_draws(make, tmp_path):
+def test_it_draws(make):
     logs = figure_4(make, {"svmguide3": 1, "splice": 0, "w8a": 0})
     figure = find("saq-fig4")[1].draw(logs)
-    figure.savefig(tmp_path / "figure.png")
+    figure.draw_without_rendering()
     assert len(figure.axes) == 12
     assert figure.axes[0].get_title() == "svmguide3, d = 22"
     assert [panel.get_xlabel() for panel in figure.axes[::3]] == [
@@ -263,11 +263,11 @@ def test_it_draws(make, tmp_path):
     assert len(few.axes) == 3 and not any(panel.texts for panel in few.axes)
 
 
-def test_seconds_are_drawn(make, tmp_path):
+def test_seconds_are_drawn(make):
     """The phases of a round add up, and slower links take longer."""
     logs = figure_4(make, {"svmguide3": 0, "splice": 0, "w8a": 0})
     figure = find("saq-seconds")[1].draw(logs)
-    figure.savefig(tmp_path / "figure.png")
+    figure.draw_without_rendering()
     assert len(figure.axes) == 3 * 5
     bars, *curves_ = figure.axes[::3]
     assert [text.get_text() for text in bars.get_yticklabels()] == [
@@ -280,7 +280,7 @@ def test_seconds_are_drawn(make, tmp_path):
     assert len(last) == len(seconds.COSTS) and sorted(last) == last and last[-1] > 1.5 * last[0]
 
 
-def test_table_2(make, tmp_path):
+def test_table_2(make):
     paths = [
         make(method, scheme, start=start, codec=codec, rounds=rounds)
         for method, scheme, start in (("diana", "quant", 0), ("diana+", "quant+", 0.005))
@@ -302,4 +302,4 @@ def test_table_2(make, tmp_path):
     [log] = logs_of(make("diana+", "quant+", start=0.2))
     late = table2._negligible("", log, schemes.BYTES, "")
     assert late.verdict == "does not hold" and late.numbers["share"] < 0.04
-    table2.draw(logs).savefig(tmp_path / "table.png")
+    table2.draw(logs).draw_without_rendering()
