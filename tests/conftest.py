@@ -1,6 +1,13 @@
-"""Shared fixtures."""
+"""Shared fixtures; the seed of what is sampled, and how often mpirun was started."""
 
 from __future__ import annotations
+
+import os
+import random
+import shlex
+import shutil
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +15,66 @@ from mpisim.core.numerics import kernel_cache
 from mpisim.problems.data.find import available
 
 pytest_plugins = ["tests.handmade_logs"]
+
+MOST_STARTS = 39  # of mpirun in the whole suite: each takes seconds of processor time
+STARTS = "MPISIM_TEST_STARTS"  # names the file with a line for each start
+COUNTING = """\
+#!/bin/sh
+echo "$*" >> {starts}
+exec {mpirun} "$@"
+"""
+
+
+def pytest_addoption(parser):
+    parser.addoption("--seed", type=int, help="draws layouts, processors, ... (default: another)")
+
+
+def pytest_configure(config):
+    """Draw the seed, and put a mpirun that counts its starts before the real one, for all workers."""
+    if hasattr(config, "workerinput"):  # of pytest-xdist: it has both from where it was started
+        return
+    if config.option.seed is None:
+        config.option.seed = random.SystemRandom().randrange(10**6)
+    mpirun = shutil.which("mpirun")
+    folder = Path(tempfile.mkdtemp(prefix="mpisim-tests-"))
+    config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+    os.environ[STARTS] = str(folder / "starts")
+    if mpirun:
+        counting = folder / "mpirun"
+        counting.write_text(
+            COUNTING.format(starts=shlex.quote(os.environ[STARTS]), mpirun=shlex.quote(mpirun))
+        )
+        counting.chmod(0o755)
+        os.environ["PATH"] = os.pathsep.join([str(folder), os.environ["PATH"]])
+
+
+def pytest_sessionfinish(session):
+    """Too many starts are a failure."""
+    if not hasattr(session.config, "workerinput") and len(_starts()) > MOST_STARTS:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    starts = _starts()
+    terminalreporter.write_line(
+        f"seed {config.option.seed} (--seed repeats it); mpirun was started {len(starts)} times, "
+        f"at most {MOST_STARTS} are allowed"
+    )
+    if len(starts) > MOST_STARTS:
+        terminalreporter.write_line("\n".join(starts))
+
+
+def _starts() -> list[str]:
+    """A line for each mpirun that was started so far."""
+    file = Path(os.environ[STARTS])
+    return file.read_text().splitlines() if file.exists() else []
+
+
+@pytest.fixture
+def seed(request) -> int:
+    """Of this session; printed, so that a failure shows it."""
+    print(f"--seed {request.config.option.seed} repeats this choice")
+    return request.config.option.seed
 
 
 @pytest.fixture(scope="session", autouse=True)
