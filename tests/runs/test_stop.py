@@ -13,7 +13,7 @@ from mpisim.cli import main
 from mpisim.core.errors import Diverged, InputError
 from mpisim.runs import checkpoint
 from mpisim.runs.experiment import parse
-from tests.helpers import columns, cut_rows, run_tables, table
+from tests.helpers import columns, cut_rows, forged, run_tables, table
 from tests.resumes import differences
 
 RANDK = {"name": "randk", "k": 4}
@@ -229,7 +229,7 @@ def said_rounds(file):
 def test_verify_knows_where_a_run_ends(change, said, tmp_path, capfd):
     log = tmp_path / "log.h5"
     run_tables(randk(stop={"bits_up": 9 * MESSAGE}), log)
-    with h5py.File(log, "r+") as file:
+    with forged(log) as file:
         change(file)
     code, found = verified(log, capfd)
     assert said in found and code == (said != "nothing is wrong")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from mpisim.runs.log.reader import Log
-from mpisim.runs.log.schema import CUMULATIVE, LEDGER, REQUIRED, SCHEMA_VERSION, older
+from mpisim.runs.log.schema import CUMULATIVE, DIGEST, LEDGER, REQUIRED, SCHEMA_VERSION, older
 from mpisim.runs.stop import Stop, stop_of
 
 
@@ -26,6 +26,12 @@ def checks(log: Log) -> Iterator[tuple[str, list[str]]]:
     yield "totals of all workers agree with each other", list(_totals(log))
     yield "attributes agree with config", list(_attributes(log))
     yield "status fits the last row", list(_status(log))
+
+
+def as_written(log: Log) -> tuple[str, list[str]]:
+    """Whether the rows are those that were written, by a log's digest; as one of `checks`."""
+    changed = [] if log.as_written else ["the rows have changed since they were written"]
+    return f"{DIGEST}: the sha256 of the rows, clocks included", changed
 
 
 def expected_rounds(last: int, every: int) -> np.ndarray:
