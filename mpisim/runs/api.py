@@ -81,8 +81,8 @@ def run(
     Raises
     ------
     InputError
-        If the experiment is not valid. A run whose loss is no longer finite raises nothing; its
-        status is "diverged".
+        If the experiment is not valid. A run that diverges raises nothing; its status is
+        "diverged".
     """
     used = comm or all_ranks()
     path = None if log is None else Path(log)
