@@ -31,14 +31,6 @@ def test_without_pytorch_it_is_one_line(monkeypatch):
         load(network(GD))
 
 
-def test_generated_images():
-    whole = samples.load("generated")
-    assert whole.features.shape == (4000, 3, 32, 32) and whole.features.dtype == np.uint8
-    assert whole.test_features.shape == (1000, 3, 32, 32)
-    assert np.bincount(whole.labels, minlength=10).min() > 300
-    assert samples.available("generated") and not samples.available("nowhere")
-
-
 def test_bad_values_are_one_line():
     pytest.importorskip("torch")
     for key, value in (("model", "resnet"), ("data", "cifar"), ("chunk", 1), ("width", 0.0)):
