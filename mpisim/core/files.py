@@ -40,10 +40,7 @@ def image(build: Callable[[h5py.File], None], oldest: str = "earliest") -> bytes
 
 
 def write_atomic(
-    path: Path,
-    content: bytes | Iterable[bytes],
-    keep: Path | None = None,
-    shared: bool = False,
+    path: Path, content: bytes | Iterable[bytes], keep: Path | None = None, shared: bool = False
 ) -> None:
     """Write ``.NAME.new``, sync it, rename it, and sync the folder. Raises `OSError`.
 

@@ -10,13 +10,7 @@ import pytest
 
 from mpisim.core import files
 from mpisim.core.errors import OutputError
-from mpisim.core.files import (
-    create_atomic,
-    leads_to,
-    make_folder,
-    write_atomic,
-    write_json,
-)
+from mpisim.core.files import create_atomic, leads_to, make_folder, write_atomic, write_json
 
 
 @pytest.fixture

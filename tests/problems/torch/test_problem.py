@@ -206,10 +206,10 @@ def test_batch_norm_averages_like_pytorch():
     assert len(names) == 4
     for name in names:
         assert torch.equal(ours.get_buffer(name), theirs.get_buffer(name))
-    saved = statistics.saved()
+    saved = statistics.flat.clone()
     ours(torch.randn(6, 5))
     assert not torch.equal(ours[0].running_mean, theirs[0].running_mean)
-    statistics.restore(saved)
+    statistics.flat.copy_(saved)
     assert torch.equal(ours[0].running_mean, theirs[0].running_mean)
 
 
