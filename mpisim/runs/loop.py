@@ -42,7 +42,7 @@ def run(experiment: Experiment, output: Output, comm: MPI.Intracomm) -> End:
     """
     with StopSignals() as signals, locked(comm, output.log):
         end = on_its_ranks(
-            experiment, comm, lambda part: run_rounds(Setup(experiment, part), output, signals)
+            experiment, comm, lambda part: set_up_and_run(experiment, part, output, signals)
         )
         if end.status in STOPPED and comm.rank == 0:
             report(signals.stopped(end.status, end.row["round"], output.log))
@@ -51,6 +51,15 @@ def run(experiment: Experiment, output: Output, comm: MPI.Intracomm) -> End:
         values = f"loss {row['loss']:.6g}, |grad f|^2 {row['grad_norm_sq']:.6g}"
         raise Diverged(f"diverged: {values} at round {row['round']}; log {output.log}")
     return end
+
+
+def set_up_and_run(
+    experiment: Experiment, comm: MPI.Intracomm, output: Output, signals: StopSignals
+) -> End:
+    """`run_rounds`, of an experiment that a signal ends at once while it is set up."""
+    with signals.at_once():
+        setup = Setup(experiment, comm)
+    return run_rounds(setup, output, signals)
 
 
 def run_rounds(setup: Setup, output: Output, signals: StopSignals) -> End:

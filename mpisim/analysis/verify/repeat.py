@@ -28,10 +28,9 @@ from mpisim.problems.base import Problem
 from mpisim.runs.experiment import Experiment, parse
 from mpisim.runs.log.reader import Log, last_iterate, read
 from mpisim.runs.log.schema import LEDGER, ORACLE
-from mpisim.runs.loop import run_rounds
+from mpisim.runs.loop import set_up_and_run
 from mpisim.runs.record import Output
 from mpisim.runs.run_state import RunState
-from mpisim.runs.setup import Setup
 from mpisim.runs.signals import COMPLETE, StopSignals
 
 if TYPE_CHECKING:
@@ -142,7 +141,7 @@ def rerun(tables: dict[str, Any], log: Log | None, comm: MPI.Intracomm) -> tuple
     with ExitStack() as stack, StopSignals("start it again") as signals:
         folder = stack.enter_context(tempfile.TemporaryDirectory()) if comm.rank == 0 else ""
         again = Path(comm.bcast(folder)) / "rerun.h5"
-        result = run_rounds(Setup(parse(tables), comm), Output(again), signals)
+        result = set_up_and_run(parse(tables), comm, Output(again), signals)
         if log is None or result.status not in COMPLETE:
             return result.status, []
         return result.status, compare(log, read(again))

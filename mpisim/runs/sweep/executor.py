@@ -13,7 +13,7 @@ import signal
 import sys
 import tomllib
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from itertools import chain
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
@@ -144,8 +144,8 @@ class Sweep:
         """The points to run that ask for ranks, or do not; None: both. None left after a signal."""
         return [
             point.number
-            for point in self.points
-            if not (point.status or self.stopped())
+            for point in (self.points if not self.stopped() else ())
+            if not point.status
             and self.shard.has(point.number)
             and with_ranks in (None, point.ranks is not None)
         ]
@@ -229,7 +229,8 @@ def _run(
     start, control = monotonic(), comm.Dup()
     try:
         config = tomllib.loads(point.config)
-        setup = together(control, lambda: Setup(parse(config), comm, cache))
+        with sweep.signals.at_once() if how["side_by_side"] == 1 else nullcontext():
+            setup = together(control, lambda: Setup(parse(config), comm, cache))
     except InputError as error:
         if not error.agreed:
             raise
