@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -55,16 +56,24 @@ class ImageShards:
         slots = np.where(common, 0, np.cumsum(~common))
         images, bounds = parts.of(np.concatenate([workers[common][:1], workers[~common]]))
         starts = bounds if common.any() else np.concatenate([[0], bounds])
-        ptr = np.empty((len(starts) - 1, pixels.shape[1] + 1), np.int64)
-        kernels.count_pixels(pixels, images, starts, ptr)
-        rows, values = (np.empty(ptr[-1, -1], kind) for kind in (np.uint32, np.uint8))
-        norms = np.empty(len(images))
-        kernels.place_pixels(pixels, images, starts, ptr, rows, values, norms)
+        ptr = np.zeros((len(starts) - 1, pixels.shape[1] + 1), np.int64)
+        rows, values, norms = (
+            [np.empty(0, np.uint32)],
+            [np.empty(0, np.uint8)],
+            np.empty(len(images)),
+        )
+        for u, (start, stop) in enumerate(pairwise(starts)):
+            columns = pixels[images[start:stop]].T
+            ptr[u] = ptr[u - 1, -1]
+            ptr[u, 1:] += np.cumsum(np.count_nonzero(columns, axis=1))
+            rows.append(np.nonzero(columns)[1].astype(np.uint32))
+            values.append(columns[columns > 0])
+            norms[start:stop] = (columns.astype(np.float64) ** 2).sum(axis=0)
         sizes = np.diff(starts)
         weights = np.repeat(weight / np.maximum(sizes, 1), sizes).astype(dtype)
         levels = np.arange(WHITE + 1) / WHITE
         shared = bool(common.sum() > 1)
-        store = ptr, rows, values, starts
+        store = ptr, np.concatenate(rows), np.concatenate(values), starts
         return cls(store, slots, shared, levels.astype(dtype), weights, norms / WHITE**2)
 
     @property
