@@ -124,19 +124,22 @@ def read(path: Path, changed: bool = False) -> Log:
     return run_isolated(path, lambda: _open(path, changed=changed))
 
 
-def read_all(paths: Sequence[Path]) -> list[Log]:
-    """The logs at ``paths``, faster than with `read` for each; raises the first error."""
-    return [_raised(log) for log in run_each(paths, _open)]
-
-
 def read_each(paths: Sequence[Path]) -> list[Log | InputError]:
-    """The logs at ``paths``, or the error of one that cannot be read or lacks its experiment."""
+    """The logs at ``paths``, or the error of one that cannot be read or lacks its experiment.
+
+    Faster than `read` for each.
+    """
     return run_each(paths, lambda path: _open(path, experiment=True))
 
 
-def read_experiments(paths: Sequence[Path]) -> list[Log]:
-    """`read_all`, with an `InputError` for a log that does not hold its experiment."""
-    return [_raised(log) for log in read_each(paths)]
+def read_all(paths: Sequence[Path]) -> list[Log]:
+    """`read_each`; raises the first error."""
+    logs = []
+    for log in read_each(paths):
+        if isinstance(log, InputError):
+            raise log
+        logs.append(log)
+    return logs
 
 
 def attributes_of(
@@ -170,12 +173,6 @@ def last_iterate(path: Path) -> np.ndarray | None:
             return x[()]
 
     return run_isolated(path, iterate)
-
-
-def _raised(log: Log | InputError) -> Log:
-    if isinstance(log, InputError):
-        raise log
-    return log
 
 
 def _open(path: Path, experiment: bool = False, changed: bool = False) -> Log:

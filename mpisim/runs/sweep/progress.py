@@ -208,7 +208,7 @@ def name_of(point: Point) -> str:
     config = tomllib.loads(point.config)
     words = [labels.method(config["method"]["name"])]
     if config["method"]["name"] not in UNCOMPRESSED:
-        words.append(labels.compressor_title(config["compressor"]["name"]))
+        words.append(labels.compressor({"name": config["compressor"]["name"]}))
     varied = {key: v for key, v in point.settings.items() if key not in ELSEWHERE}
     # parameters first, in their order; then the step, and the seed
     keys = sorted(varied, key=lambda key: LAST.index(key) + 1 if key in LAST else 0)
