@@ -10,7 +10,7 @@ import pytest
 from mpisim.core.errors import InputError, OutputError
 from mpisim.runs import checkpoint, loop
 from mpisim.runs.log import journal
-from tests.helpers import columns, cut_rows, run_tables, table
+from tests.helpers import columns, run_tables, table
 from tests.resumes import FIRST, LAST, differences, experiments
 
 CASES = list(experiments())
@@ -181,14 +181,6 @@ def test_a_run_that_starts_anew_forgets_old_checkpoints(tmp_path):
 
 def _fails(*_):
     raise RuntimeError("one bad day")
-
-
-def test_a_log_without_the_rows_before_the_checkpoint_is_refused(tmp_path):
-    log, _, tables = two_checkpoints(tmp_path)
-    with h5py.File(log, "r+") as file:
-        cut_rows(file, 9)
-    with pytest.raises(InputError, match=r"log\.h5: its rows have changed since they were written"):
-        run_tables(tables, log, resume=True)
 
 
 def test_plain_h5py_reads_a_checkpoint(tmp_path):
