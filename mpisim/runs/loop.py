@@ -156,7 +156,8 @@ class Loop:
             return self.signals.status(signal), ""
         if not logged:
             return "", ""
-        stopped_by = self.settings.stopped_by(row["round"], row, self.setup.star.n, gradient)
+        last = "rounds" if row["round"] == self.settings.rounds else ""
+        stopped_by = self.settings.stop.met(row, self.setup.star.n, gradient) or last
         return "done" if stopped_by else "", stopped_by
 
 
