@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from mpisim.cli.parser import Parser
-from mpisim.comm import launcher
+from mpisim.core import launcher
 from mpisim.core.errors import InputError, MpisimError, library, suggestion
 from mpisim.core.terminal import PrintableStream, one_line, open_standard_streams, report
 from mpisim.core.version import VERSION
