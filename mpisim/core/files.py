@@ -47,14 +47,13 @@ def write_atomic(
     shared: bool = False,
     mode: int = 0o666,
 ) -> None:
-    """Write an unnamed file, sync it, name it, and sync the folder. Raises `OSError`.
+    """Write ``.NAME.new``, sync it, rename it, and sync the folder. Raises `OSError`.
 
     content : the file's bytes, or parts to be put one behind the other
 
-    An existing file of that name is kept as ``keep``, or replaced. A process that is killed while
-    it replaces one, or on a file system without unnamed files, may leave ``.NAME.new``, which the
-    next call that needs this name removes. With ``shared``, other processes may write the same
-    file at the same time, so each uses its own temporary name.
+    An existing file is kept as ``keep``, or replaced. What a killed process leaves, the next call
+    replaces. With ``shared``, other processes may write the same file at the same time, so each
+    uses its own temporary name.
     """
     os.close(create_atomic(path, content, keep, shared, mode=mode))
 
@@ -73,7 +72,9 @@ def create_atomic(
     """
     unique = f".{secrets.token_hex(8)}" if shared else ""
     temporary = path.with_name(f".{path.name}{unique}.new")
-    descriptor = _new_file(path.parent, temporary, mode)
+    temporary.unlink(missing_ok=True)
+    flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC
+    descriptor = os.open(temporary, flags, mode)
     try:
         position = 0
         for part in (content,) if isinstance(content, bytes) else content:
@@ -85,7 +86,7 @@ def create_atomic(
             with contextlib.suppress(FileNotFoundError):
                 os.replace(path, keep)
                 sync_folder(path.parent)
-        _give_name(descriptor, path, temporary)
+        os.replace(temporary, path)
         sync_folder(path.parent)
     except BaseException:
         os.close(descriptor)
@@ -93,35 +94,6 @@ def create_atomic(
             temporary.unlink(missing_ok=True)
         raise
     return descriptor
-
-
-def _new_file(folder: Path, temporary: Path, mode: int) -> int:
-    """A new file, unnamed where the system allows it (Linux, most file systems)."""
-    try:
-        return os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, mode)
-    except (AttributeError, OSError):  # if the folder is at fault, the next lines raise
-        temporary.unlink(missing_ok=True)
-        return os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, mode)
-
-
-def _give_name(descriptor: int, path: Path, temporary: Path) -> None:
-    if os.fstat(descriptor).st_nlink == 0:
-        try:
-            _link(descriptor, path)
-            return
-        except FileExistsError:  # only a named file can replace another
-            temporary.unlink(missing_ok=True)
-            _link(descriptor, temporary)
-    os.replace(temporary, path)
-
-
-def _link(descriptor: int, path: Path) -> None:
-    # With a folder's descriptor Python calls linkat, which follows the link to the open file.
-    folder = os.open(path.parent, os.O_DIRECTORY)
-    try:
-        os.link(f"/proc/self/fd/{descriptor}", path, src_dir_fd=folder, follow_symlinks=True)
-    finally:
-        os.close(folder)
 
 
 def try_write(path: Path, content: bytes, mode: int = 0o666) -> bool:
@@ -186,7 +158,7 @@ def write_json(path: Path, content: Any) -> None:
     text = json.dumps(content, indent=1, default=encode) + "\n"
     text = NUMBERS.sub(lambda match: f"[{' '.join(match[1].split())}]", text)
     try:
-        write_atomic(path, text.encode())
+        write_atomic(path, text.encode(), shared=True)
     except OSError as error:
         raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
 
