@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from mpisim.cli.parser import Parser
-from mpisim.comm import launcher
+from mpisim.core import launcher
 from mpisim.core.errors import (
     InputError,
     MpisimError,
@@ -22,6 +22,7 @@ from mpisim.core.errors import (
     suggestion,
     terminable,
 )
+from mpisim.core.machine import reading_budget
 from mpisim.core.terminal import PrintableStream, one_line, open_standard_streams, report
 from mpisim.core.version import VERSION
 
@@ -64,9 +65,10 @@ def main(argv: list[str] | None = None) -> int:
     output = PrintableStream(sys.stdout)
     with contextlib.redirect_stdout(output), terminable():  # type: ignore[type-var]
         try:
-            argv = _renamed(argv)
-            args = _parser(argv).parse_args(argv)
-            code = args.command(args, argv)
+            with reading_budget():
+                argv = _renamed(argv)
+                args = _parser(argv).parse_args(argv)
+                code = args.command(args, argv)
         except MpisimError as error:
             code = error.exit_code
             _report(str(error))

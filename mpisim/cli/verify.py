@@ -96,7 +96,10 @@ def _check(log: Log, lacks: str) -> int:
             if reason:
                 print(f"  --  {text}: no, {reason}; --rerun checks them")
             else:
-                failed += _print(text, replay(log, experiment))
+                try:
+                    failed += _print(text, replay(log, experiment))
+                except TimeoutError as error:
+                    print(f"  --  {text}: no, {error}")
     return changed + failed
 
 

@@ -82,7 +82,7 @@ BEFORE = {  # the rounds of a run, and instead of any: where a signal comes
     "printing": ("mpisim.runs.host.info_text", "--info"),
     "reading data": ("mpisim.problems.data.libsvm.parse", "run"),
     "planning": ("mpisim.runs.sweep.executor.plan", "sweep"),
-    "setting a point up": ("mpisim.runs.sweep.executor.Setup", "sweep"),
+    "setting a point up": ("mpisim.runs.sweep.runner.Setup", "sweep"),
     "drawing": ("matplotlib.figure.Figure.savefig", "plot"),
 }
 
@@ -124,7 +124,7 @@ def test_a_sweep_of_20000_points_is_planned_in_a_few_seconds(tmp_path, monkeypat
     def first(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("mpisim.runs.sweep.executor._run", first)
+    monkeypatch.setattr("mpisim.runs.sweep.runner._run", first)
     begin = time.process_time()
     with pytest.raises(KeyboardInterrupt):
         executor.sweep(tmp_path / "logs", grid, OneProcess())

@@ -17,7 +17,14 @@ from mpisim.core.errors import InputError
 from mpisim.core.schema import parse_toml
 from mpisim.runs.log.journal import digest
 from mpisim.runs.log.schema import DIGEST, SCHEMA_VERSION
-from mpisim.runs.log.untrusted import DAMAGE, members_of, opened, run_each, run_isolated
+from mpisim.runs.log.untrusted import (
+    DAMAGE,
+    members_of,
+    opened,
+    require_readable_size,
+    run_each,
+    run_isolated,
+)
 
 # Sums of time_*, and of bits_up and bits_down; what `Log.uniform` says.
 DERIVED = ("seconds", "bits_total", "mean_grad_norm_sq")
@@ -27,7 +34,6 @@ KEYS = {  # that every resolved experiment has
     "compressor": ("name",),
     "run": ("rounds", "seed"),
 }
-UNWRITTEN = 1 << 20  # bytes that a column may have beyond the size of a file that mpisim 1.0 grew
 
 
 @dataclasses.dataclass
@@ -158,7 +164,10 @@ def last_iterate(path: Path) -> np.ndarray | None:
     def iterate() -> np.ndarray | None:
         with opened(path) as file:
             x = members_of(file, "final").get("x")
-            return None if x is None else x[()]
+            if not isinstance(x, h5py.Dataset):
+                return None
+            require_readable_size(path, [x])
+            return x[()]
 
     return run_isolated(path, iterate)
 
@@ -239,8 +248,7 @@ def _columns(path: Path, file: h5py.File, group: str) -> dict[str, h5py.Dataset]
         numbers = isinstance(values, h5py.Dataset) and values.dtype.kind in "if"
         if not numbers or values.ndim != 1:
             raise InputError(f"{path}: the log is damaged: {name} is not a row of numbers")
-        if values.nbytes > path.stat().st_size + UNWRITTEN:
-            raise InputError(f"{path}: the log is damaged: {name} is larger than the file")
+    require_readable_size(path, columns.values())
     return columns
 
 
