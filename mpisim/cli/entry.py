@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from mpisim.cli.parser import Parser
-from mpisim.comm import launcher
+from mpisim.core import launcher
 from mpisim.core.errors import (
     InputError,
     MpisimError,

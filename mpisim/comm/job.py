@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from mpisim.comm import launcher
 from mpisim.comm.communicators import all_ranks
+from mpisim.core import launcher
 from mpisim.core.errors import InconsistentRanks, InputError, MpisimError, interruption
 from mpisim.core.terminal import one_line, report
 

@@ -73,11 +73,15 @@ def interruption(error: KeyboardInterrupt) -> tuple[int, str]:
 
 
 def library(name: str, extra: str, what: str) -> ModuleType:
-    """The library ``name``; `InputError` says that ``what`` needs it where it is missing."""
+    """The library ``name``; `InputError` says that ``what`` needs it where it is missing.
+
+    extra : of mpisim, to install it with; empty if there is none
+    """
     try:
         return importlib.import_module(name)
     except ImportError:
-        raise InputError(f"{what} needs {name}: pip install 'mpisim[{extra}]'") from None
+        package = f"'mpisim[{extra}]'" if extra else name
+        raise InputError(f"{what} needs {name}: pip install {package}") from None
 
 
 def import_failure(error: BaseException, loader: str) -> str:

@@ -15,6 +15,7 @@ import os
 import re
 import secrets
 import socket
+import stat
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,11 @@ def image(build: Callable[[h5py.File], None], oldest: str = "earliest") -> bytes
 
 
 def write_atomic(
-    path: Path, content: bytes | Iterable[bytes], keep: Path | None = None, shared: bool = False
+    path: Path,
+    content: bytes | Iterable[bytes],
+    keep: Path | None = None,
+    shared: bool = False,
+    mode: int = 0o666,
 ) -> None:
     """Write ``.NAME.new``, sync it, rename it, and sync the folder. Raises `OSError`.
 
@@ -50,7 +55,7 @@ def write_atomic(
     replaces. With ``shared``, other processes may write the same file at the same time, so each
     uses its own temporary name.
     """
-    os.close(create_atomic(path, content, keep, shared))
+    os.close(create_atomic(path, content, keep, shared, mode=mode))
 
 
 def create_atomic(
@@ -59,6 +64,7 @@ def create_atomic(
     keep: Path | None = None,
     shared: bool = False,
     require: Callable[[], None] = lambda: None,
+    mode: int = 0o666,
 ) -> int:
     """`write_atomic`; returns the file's descriptor, for reading and writing.
 
@@ -68,7 +74,7 @@ def create_atomic(
     temporary = path.with_name(f".{path.name}{unique}.new")
     temporary.unlink(missing_ok=True)
     flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC
-    descriptor = os.open(temporary, flags, 0o666)
+    descriptor = os.open(temporary, flags, mode)
     try:
         position = 0
         for part in (content,) if isinstance(content, bytes) else content:
@@ -90,11 +96,11 @@ def create_atomic(
     return descriptor
 
 
-def try_write(path: Path, content: bytes) -> bool:
+def try_write(path: Path, content: bytes, mode: int = 0o666) -> bool:
     """Write a file that several processes may write, of a cache; False if it cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(path, content, shared=True)
+        write_atomic(path, content, shared=True, mode=mode)
     except OSError:
         return False
     return True
@@ -165,9 +171,9 @@ class FileLock:
     """Holds ``path``, a file of its own, locked in a ``with`` statement.
 
     The system releases the lock when the process dies. The file is removed at the end; one that a
-    killed process left is used again. Where the file system has no locks, nothing is locked. A link
-    is not followed, as the file that it leads to would be overwritten.
-    Raises `Locked` where another process holds it, and `OSError` where it cannot be written.
+    killed process left is used again. Where the file system has no locks, nothing is locked.
+    Raises `Locked` where another process holds it, and `OSError` where it cannot be written, or is
+    no regular file of this name alone: what a link leads to must not be overwritten.
     """
 
     def __init__(self, path: Path):
@@ -175,9 +181,12 @@ class FileLock:
 
     def __enter__(self) -> FileLock:
         while True:
-            flags = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
+            flags = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
             self._descriptor = os.open(self.path, flags, 0o666)
             try:
+                status = os.fstat(self._descriptor)
+                if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
+                    raise OSError(errno.EMLINK, "is a link, or no regular file")
                 self._lock()
                 # the holder may have removed the file just before it released the lock
                 if leads_to(self.path, self._descriptor):
@@ -200,7 +209,7 @@ class FileLock:
             holder = os.pread(self._descriptor, 200, 0).decode(errors="replace")
             raise Locked("".join(c for c in holder if c.isprintable())) from None
         except OSError:
-            pass  # a file system without locks
+            return  # a file system without locks
         with contextlib.suppress(OSError):  # the lock counts, not what is in the file
             os.ftruncate(self._descriptor, 0)
             os.pwrite(self._descriptor, f"{socket.gethostname()}, pid {os.getpid()}\n".encode(), 0)

@@ -115,10 +115,10 @@ class DesignMatrix:
     def batch_gradients(
         self,
         kind: int,
-        xs: np.ndarray,
         batch: np.ndarray,
         scale: np.ndarray,
         shift: np.ndarray,
+        xs: np.ndarray,
         ys: np.ndarray | None = None,
     ) -> np.ndarray:
         """Gradients (m, d) over the rows that ``batch`` (m, b) names within each worker's own.

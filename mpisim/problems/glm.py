@@ -112,21 +112,20 @@ class Glm(Problem, rows_of_points=True):
 
     def batch_gradients(self, x: np.ndarray, batch: np.ndarray) -> np.ndarray:
         xs = self._points(x)
-        shift = self._penalties(xs)[1].astype(self.dtype, copy=False)
-        return self.design.batch_gradients(self.kind, xs, batch, self._batch_scale(batch), shift)
+        return self._batch(batch, self._penalties(xs)[1], xs)
 
     def batch_changes(self, x: np.ndarray, y: np.ndarray, batch: np.ndarray) -> np.ndarray:
         xs, ys = self._points(x), self._points(y)
         shift = np.zeros((1, self.d), self.dtype)
         if self.shared_curvature > 0:  # there is a penalty
-            of_x, of_y = (self._penalties(points)[1] for points in (xs, ys))
-            shift = (of_x - of_y).astype(self.dtype, copy=False)
-        scale = self._batch_scale(batch)
-        return self.design.batch_gradients(self.kind, xs, batch, scale, shift, ys)
+            shift = self._penalties(xs)[1] - self._penalties(ys)[1]
+        return self._batch(batch, shift, xs, ys)
 
-    def _batch_scale(self, batch: np.ndarray) -> np.ndarray:
-        """The factor of the sum over a batch: that of the sum over all rows, times rows / b."""
-        return self._scale * self.rows / max(batch.shape[1], 1)
+    def _batch(self, batch: np.ndarray, shift: np.ndarray, *points: np.ndarray) -> np.ndarray:
+        """Over a batch: the factor of the sum is that over all rows, times rows / b."""
+        scale = self._scale * self.rows / max(batch.shape[1], 1)
+        shift = shift.astype(self.dtype, copy=False)
+        return self.design.batch_gradients(self.kind, batch, scale, shift, *points)
 
     def _points(self, x: np.ndarray) -> np.ndarray:
         """x, shape (d,) or (workers, d), as rows (1, d) or (workers, d) that the kernels take.

@@ -14,11 +14,10 @@ import weakref
 import numpy as np
 from numba import njit
 
-from mpisim.core.numerics.lanes import fetch, fetch_ahead, magnitude
+from mpisim.core.numerics.lanes import fetch_ahead, magnitude
 from mpisim.core.numerics.select import BLOCK, insert, rank, sort
 
 SPAN = 64  # coordinates with one bound
-TOGETHER = 32  # workers
 HUGE = 1e38  # larger entries, and what g_i receives of them, may overflow: they have no bound
 SLACK = 8  # roundings, in units of the last place, that a gradient and its change may have
 
@@ -202,17 +201,11 @@ def _moves(old_tx, old_cx, tx, cx, slack, least, moves):
 
 @njit(cache=True)
 def _search(t, b, tx, cx, state, slack, moves, bounds, indices, values):
-    """A few workers at a time: their entries come from memory while the next bounds grow."""
-    m, d = state.shape
-    for start in range(0, m, TOGETHER):
-        stop = min(start + TOGETHER, m)
-        for i in range(start, stop):
-            c = _grow(bounds[i], abs(t[i]), moves, slack, slack * abs(b[i]))
-            fetch(state, i * d + c * SPAN, SPAN)
-            indices[i] = c
-        for i in range(start, stop):
-            j = _find(indices[i], t[i], b[i], tx, cx, state[i], bounds[i])
-            indices[i], values[i] = j, _entry(t[i], b[i], tx, cx, state[i], j)
+    """Let the bounds grow, and look for the largest entry where they allow it."""
+    for i in range(state.shape[0]):
+        c = _grow(bounds[i], abs(t[i]), moves, slack, slack * abs(b[i]))
+        j = _find(c, t[i], b[i], tx, cx, state[i], bounds[i])
+        indices[i], values[i] = j, _entry(t[i], b[i], tx, cx, state[i], j)
 
 
 @njit(inline="always")

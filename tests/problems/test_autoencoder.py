@@ -83,27 +83,6 @@ def test_losses_and_gradients_against_the_definition(keys):
 
 @each
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_no_bit_depends_on_the_block(keys, dtype):
-    n = 7
-    problem = autoencoder(n, dtype=dtype, **keys)
-    x = point(problem)
-    whole, losses, f = problem.gradients(x), problem.losses(x), problem.whole(x)
-    batch = np.random.default_rng(2).integers(0, problem.rows.min(), (n, 3))
-    batches = problem.batch_gradients(x, batch)
-    assert whole.dtype == problem.dtype
-    for cuts in ([0, 1, 2, 3, 4, 5, 6, 7], [0, 3, 3, 7], [0, 6, 7]):
-        for a, b in pairwise(cuts):
-            own = autoencoder(n, a, b - a, dtype, **keys)
-            assert own.gradients(x).tobytes() == whole[a:b].tobytes()
-            assert own.losses(x).tobytes() == losses[a:b].tobytes()
-            assert own.batch_gradients(x, batch[a:b]).tobytes() == batches[a:b].tobytes()
-            assert own.whole(x)[0] == f[0] and np.array_equal(own.whole(x)[1], f[1])
-            assert own.identical == problem.identical
-            assert np.array_equal(own.initial_point(), problem.initial_point())
-
-
-@each
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_parts_and_coordinates_have_the_bits_of_the_whole_gradients(keys, dtype):
     problem, rng = autoencoder(dtype=dtype, **keys), np.random.default_rng(4)
     for seed in (0, 1, 0, 2):  # codes of two points are kept

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from mpisim.core.errors import InputError
+from mpisim.core.errors import InputError, library
 from mpisim.core.rng import Draw, Streams
 from mpisim.core.schema import choose, require
 from mpisim.problems.base import ProblemWithTestSet, problem
@@ -130,16 +130,13 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
 
         The first `tests` test samples are dealt to all workers in equal shares.
         """
-        try:
-            import torch
+        library("torch", "torch", f"problem.name: {self.name!r}")
+        import torch
 
-            from mpisim.core.numerics.tensors import Tensors
-            from mpisim.problems.torch import network
-            from mpisim.problems.torch.batches import Normalise
-        except ImportError:
-            raise InputError(
-                f'problem.name: {self.name!r} needs PyTorch: pip install "mpisim[torch]"'
-            ) from None
+        from mpisim.core.numerics.tensors import Tensors
+        from mpisim.problems.torch import network
+        from mpisim.problems.torch.batches import Normalise
+
         device = network.device_of(self.device, network.local_rank())
         network.set_arithmetic(device, self.tf32)
         with torch.random.fork_rng(devices=[]):  # x^0 is PyTorch's own, from an addressed seed
