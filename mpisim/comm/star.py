@@ -53,10 +53,11 @@ class Star(Network):
     def broadcast(self, v: np.ndarray, compressor: Compressor | None = None) -> np.ndarray:
         self.clock.to(SERVER)
         packed: Any = None
+        form: Form
         if compressor is None:
-            form: Form = DenseForm.of(v.shape[0], 1, self.precision)
+            dense = form = DenseForm.of(v.shape[0], 1, self.precision)
             if self.is_server:
-                packed = form.take(v[None]).encode()
+                packed = dense.take(v[None]).encode()
         else:
             draw = self._shared_draw("down")
             if self.is_server:

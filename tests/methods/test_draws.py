@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from mpisim.comm import network
-from mpisim.core import philox, rng
+from mpisim.core import rng
+from mpisim.core.numerics import philox
 from mpisim.methods.method_table import METHODS
 from tests.compressors.cases import CASES
 from tests.helpers import run_tables, table, without_rehearsal
