@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Iterable
+import signal
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
 
 
 class MpisimError(Exception):
@@ -38,10 +41,35 @@ class OutputError(MpisimError):
 
 
 class Diverged(MpisimError):
-    """The loss is no longer finite. Exit code 3."""
+    """A run has diverged. Exit code 3."""
 
     exit_code = 3
     agreed = True
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Meanwhile SIGTERM raises a `KeyboardInterrupt` with its number; a second one kills."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        raise KeyboardInterrupt(number)
+
+    usual = signal.getsignal(signal.SIGTERM)
+    here = threading.current_thread() is threading.main_thread() and usual == signal.SIG_DFL
+    if here:
+        signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        if here:
+            signal.signal(signal.SIGTERM, usual)
+
+
+def interruption(error: KeyboardInterrupt) -> tuple[int, str]:
+    """The exit code and the line of a command that SIGINT or, in `terminable`, SIGTERM ends."""
+    number = error.args[0] if error.args else signal.SIGINT
+    return 128 + number, f"stopped by {'SIGTERM' if number == signal.SIGTERM else 'Ctrl-C'}"
 
 
 def library(name: str, extra: str, what: str) -> ModuleType:

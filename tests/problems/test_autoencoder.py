@@ -216,17 +216,3 @@ def test_images_from_an_idx_file(tmp_path):
     (tmp_path / "labels").write_bytes(bytes([0, 0, 8, 1, 0, 0, 0, 2, 1, 2]))
     with pytest.raises(InputError, match="allowed: one of images"):
         load_pixels(str(tmp_path / "labels"))
-
-
-def test_mnist(need_data):
-    need_data("mnist")
-    problem = PROBLEMS["autoencoder"](images=1001)
-    problem.load(100, 0, 100, 1, np.dtype("float32"))
-    assert problem.d == 25_088 and problem.shapes == ((784, 16), (16, 784))
-    assert set(problem.rows) == {9, 10}
-    x = problem.initial_point().astype(np.float64)
-    losses, gradients = problem.losses(x), problem.gradients(x)
-    f, gradient = problem.whole(x)
-    assert f == pytest.approx(losses.mean(), rel=1e-5)
-    np.testing.assert_allclose(gradients.mean(axis=0, dtype=np.float64), gradient, atol=1e-4)
-    assert problem.minimum()[1] < 0.3 * f

@@ -147,14 +147,6 @@ def test_equation_51_is_not_named_beyond_its_conditions():
         assert "(51)" not in report._permk(other), change
 
 
-def test_what_groups_gain():
-    """n = 100, L_± = 1 = L_-: d/n + d/sqrt(n) against 2 d/n, where groups are alike inside."""
-    orders = {
-        stated.method: order for stated, _, order in permk.optimized(in_groups(100, 1000, 2, 0.0))
-    }
-    assert orders["permk"] / orders["groups"] == pytest.approx((10 + 100) / 20)
-
-
 def test_command(capsys):
     flags = ("problem.name=quadratic", "problem.workers=30", "problem.dimension=10")
     more = ("problem.noise=0.3", "problem.lambda=0.01", "run.rounds=1", "method.name=marina")

@@ -11,7 +11,7 @@ import pytest
 from mpisim.cli import main
 from mpisim.methods.estimators import estimator
 from mpisim.methods.estimators.marina import Marina
-from mpisim.theory import stepsizes, tables
+from mpisim.theory import tables
 from mpisim.theory.tables import Case, Cost, Guarantee, guarantee
 from tests.helpers import columns, run_tables, table
 from tests.theory.support import setting
@@ -68,18 +68,6 @@ def test_table_2_by_hand():
         "Theorem 2.2",
         "Theorem D.2",
     }
-
-
-def test_what_the_bound_promises_is_reached_by_the_formula():
-    """K rounds give 2 Delta_0 / (gamma K) <= epsilon^2, K - 1 do not; the same under PL."""
-    one = case()
-    gamma = stepsizes.marina(one.setting, 0.3).gamma
-    k = tables.marina(one, 0.3).rounds
-    assert 6 / (gamma * k) <= 0.01 < 6 / (gamma * (k - 1))
-    one = case(condition="PL", mu=0.02)
-    gamma = stepsizes.marina(one.setting, 0.3).gamma
-    k = tables.marina(one, 0.3).rounds
-    assert (1 - gamma * 0.02) ** k * 3 <= 0.1 < (1 - gamma * 0.02) ** (k - 1) * 3
 
 
 def test_parameters_count_in_the_row_of_their_method_only():

@@ -52,10 +52,10 @@ class Samples:
             digest.update(np.ascontiguousarray(getattr(self, name)).tobytes())
         return digest.hexdigest()
 
-    def with_features(self, change: Callable[[np.ndarray], np.ndarray]) -> Samples:
-        """The same with other features, of training and of test samples."""
-        features, test_features = change(self.features), change(self.test_features)
-        return dataclasses.replace(self, features=features, test_features=test_features)
+    def first(self, count: int) -> Samples:
+        """The first ``count`` training samples and as many test samples; all of them for 0."""
+        parts = {name: getattr(self, name)[: count or None] for name in ARRAYS}
+        return dataclasses.replace(self, **parts)
 
 
 def are_images(features: np.ndarray) -> bool:
@@ -95,13 +95,6 @@ def load(name: str) -> Samples:
     if colon and name not in SAMPLES:
         return choose(LIBRARIES, library, "problem.data, before ':'")(rest)
     return choose(SAMPLES, name, "problem.data")()
-
-
-def first_of(samples: Samples, count: int) -> Samples:
-    """The first ``count`` training samples and as many test samples; all of them for 0."""
-    if count == 0:
-        return samples
-    return dataclasses.replace(samples, **{name: getattr(samples, name)[:count] for name in ARRAYS})
 
 
 def available(name: str) -> bool:

@@ -62,10 +62,10 @@ def expand(base: Tables, sweep: Tables) -> list[Tables]:
     alternatives = [_alternatives(key, rest[key]) for key in rest if key not in TABLES]
     values = [d for key in rest if key in TABLES for d in _values((key,), rest[key])]
     combined = _combined(base, lists, itertools.product(*alternatives, *values))
-    grid = [copy.deepcopy(point) for point in itertools.islice(combined, MOST + 1)]
+    grid = list(itertools.islice(combined, MOST + 1))
     if len(grid) > MOST:
         raise InputError(f"sweep: has more than {MOST:,} points; a sweep has at most as many")
-    return grid
+    return [copy.deepcopy(point) for point in grid]
 
 
 def _combined(
