@@ -80,9 +80,9 @@ class Glm(Problem, rows_of_points=True):
         """The factor of the sum over ``count`` rows: 1 / count, unless the model says otherwise."""
         return 1.0 / np.maximum(count, 1)
 
-    def penalty(self, x: np.ndarray) -> tuple[float, np.ndarray]:
-        """The penalty at x and its gradient (d,), both float64."""
-        return 0.5 * self.l2 * float(dot(x, x)), self.l2 * x
+    def penalty(self, xs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The penalty at the points ``xs`` (k, d), (k,), and its gradients (k, d), all float64."""
+        return 0.5 * self.l2 * np.array(list(map(dot, xs, xs))), self.l2 * xs
 
     @property
     def seeded(self) -> bool:
@@ -112,13 +112,14 @@ class Glm(Problem, rows_of_points=True):
 
     def batch_gradients(self, x: np.ndarray, batch: np.ndarray) -> np.ndarray:
         xs = self._points(x)
-        return self._batch(batch, self._penalties(xs)[1], xs)
+        return self._batch(batch, self.penalty(xs.astype(np.float64))[1], xs)
 
     def batch_changes(self, x: np.ndarray, y: np.ndarray, batch: np.ndarray) -> np.ndarray:
         xs, ys = self._points(x), self._points(y)
         shift = np.zeros((1, self.d), self.dtype)
         if self.shared_curvature > 0:  # there is a penalty
-            shift = self._penalties(xs)[1] - self._penalties(ys)[1]
+            of_x, of_y = (self.penalty(points.astype(np.float64))[1] for points in (xs, ys))
+            shift = of_x - of_y
         return self._batch(batch, shift, xs, ys)
 
     def _batch(self, batch: np.ndarray, shift: np.ndarray, *points: np.ndarray) -> np.ndarray:
@@ -136,21 +137,11 @@ class Glm(Problem, rows_of_points=True):
             x = np.require(x, self.dtype, ["C", "A", "W"])
         return x.reshape(-1, self.d)
 
-    def _penalties(self, xs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """`penalty` at the points ``xs`` (k, d): shapes (k,) and (k, d), float64."""
-        if len(xs) == 1:
-            value, gradient = self.penalty(xs[0].astype(np.float64))
-            return np.array([value]), gradient[None]
-        parts = [self.penalty(x) for x in xs.astype(np.float64)]
-        return np.array([value for value, _ in parts]), np.array([g for _, g in parts]).reshape(
-            xs.shape
-        )
-
     def _evaluate(
         self, x: np.ndarray, want: int, members: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         xs = self._points(x)
-        values, shift = self._penalties(xs)
+        values, shift = self.penalty(xs.astype(np.float64))
         design, scale = self.design, self._scale
         if members is not None:
             design, scale = design.subset(members), scale[members]

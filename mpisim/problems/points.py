@@ -55,7 +55,7 @@ def _accepting(name: str, method: Method, rowwise: Method) -> Method:
 
     @functools.wraps(method)
     def call(self: Any, x: np.ndarray, *rest: Any) -> Any:
-        if x.shape == (self.d,) and not two:
+        if x.shape == (self.d,) and not (two and rest[0].shape != x.shape):
             return method(self, x, *rest)
         count = len(rest[0]) if name == "gradients_of" else self.m
         one = require_point(x, self.d, count)
