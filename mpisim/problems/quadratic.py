@@ -222,16 +222,15 @@ class Quadratic(ExplicitProblem, rows_of_points=True):
         return self._products[1]
 
     def coordinates(self, x: np.ndarray, ptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
-        return self._coordinates(x, None, ptr, indices)
+        values = np.empty(indices.size, self.dtype)
+        kernels.write_coordinates(values, self.t, self.b, self.c, _wide(x), None, ptr, indices)
+        return values
 
     def coordinate_changes(
         self, x: np.ndarray, y: np.ndarray, ptr: np.ndarray, indices: np.ndarray
     ) -> np.ndarray:
-        return self._coordinates(x, _wide(y), ptr, indices)
-
-    def _coordinates(self, x: np.ndarray, ys: np.ndarray | None, ptr, indices) -> np.ndarray:
-        values = np.empty(indices.size, self.dtype)
-        kernels.write_coordinates(values, self.t, self.b, self.c, _wide(x), ys, ptr, indices)
+        xs, ys, values = _wide(x), _wide(y), np.empty(indices.size, self.dtype)
+        kernels.write_coordinates(values, self.t, self.b, self.c, xs, ys, ptr, indices)
         return values
 
     def batch_gradients(self, x: np.ndarray, batch: np.ndarray) -> np.ndarray:

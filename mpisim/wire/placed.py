@@ -260,7 +260,9 @@ GATHER = 0x8040201008040201 - (1 << 64)
 def _coordinates(form: SeededForm, device: Any) -> tuple[torch.Tensor, Any]:
     """Indices and scale of a form on the device."""
     scale = form.scale.astype(form.precision.arithmetic, copy=False)
-    return to_device(form.indices, device, KNOWN), to_device(scale, device, KNOWN)
+    one = scale.size == 1
+    factor = float(scale[0]) if one else to_device(scale, device, KNOWN)
+    return to_device(form.indices, device, KNOWN), factor
 
 
 @lru_cache(maxsize=16)
