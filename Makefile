@@ -49,7 +49,7 @@ SCALE ?= quick
 LAUNCH = mpirun -n $$ranks
 netlab-%: LAUNCH = # these figures start mpirun themselves, on hosts of their own
 
-.PHONY: help setup demo test trial lint docs release-check bench bench-peers data claims gallery netlab-check torch-cpu \
+.PHONY: help setup demo test trial lint docs release-check bench bench-against bench-peers data claims gallery netlab-check torch-cpu \
   clean FORCE
 
 help: ## list the targets
@@ -113,6 +113,10 @@ release-check: $(STAMP) ## build the package, install it elsewhere, and try it w
 
 bench: $(STAMP) ## what is timed, and against what
 	@$(ENV) && .venv/bin/python -m benchmarks $(ARGS)
+
+bench-against: $(STAMP) ## are rounds as fast as at REV=..., a commit or a folder?
+	@$(if $(REV),,echo 'make bench-against REV=...: a commit or a checkout' >&2; exit 2;) \
+	$(ENV) && .venv/bin/python -m benchmarks.against $(REV) $(ARGS)
 
 bench-peers: $(STAMP) .venv/jax/.ready ## mpisim against a SciPy loop, a JAX scan and a string coder (docs/performance.md)
 	@$(ENV) && .venv/bin/python -m benchmarks.peers .venv/jax/bin/python

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import h5py
@@ -12,6 +13,7 @@ from sklearn.datasets import load_svmlight_file
 
 from mpisim.problems.data.find import find
 from mpisim.runs.experiment import parse
+from mpisim.runs.log.schema import DIGEST
 from mpisim.runs.loop import End, run
 from mpisim.runs.record import Output
 from mpisim.runs.rehearsal import Rehearsal
@@ -42,6 +44,13 @@ def columns(log: Path) -> dict[str, np.ndarray]:
     """All columns of a log, read with plain h5py."""
     with h5py.File(log, "r") as file:
         return {name: data[:] for name, data in file["rounds"].items()}
+
+
+def forged(log: str | os.PathLike) -> h5py.File:
+    """A log to be changed, without the digest that would tell."""
+    file = h5py.File(log, "r+")
+    file.attrs.pop(DIGEST, None)
+    return file
 
 
 def cut_rows(file: h5py.File, rows: int) -> None:

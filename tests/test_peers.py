@@ -5,6 +5,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
+from benchmarks import against
 from benchmarks.peers.experiments import DIANA, MARINA, loop, tables
 from mpisim.core.rng import Draw, Streams
 from tests.helpers import run_tables
@@ -34,3 +35,18 @@ def test_the_same_iterates(name):
     x = next(islice(loop(name, own, Addressed(3)), ROUNDS - 1, None))
     assert np.abs(x).max() > 0.01
     np.testing.assert_allclose(run_tables(own).x, x, rtol=1e-9, atol=1e-12)
+
+
+def test_a_ratio_of_five_percent_is_seen_and_none_is_not():
+    """40 blocks with 5% noise, heavy-tailed: a planted 1.05 is outside of 1, often enough."""
+    noise = np.random.default_rng(1).standard_t(3, (2000, 40)) * 0.03
+    equal = np.array([against.interval(row) for row in noise])
+    assert np.mean((equal[:, 1] <= 1) & (equal[:, 2] >= 1)) > 0.95
+    planted = np.array([against.interval(row + np.log(1.05)) for row in noise])
+    assert np.mean(planted[:, 1] > 1) > 0.95
+
+
+def test_a_side_runs_the_experiments_of_its_checkout(tmp_path):
+    with against.Side(against.HERE) as side:
+        for i in range(len(against.EXPERIMENTS)):
+            assert (side.measure(against.experiment_file(tmp_path, i), 2) > 0).all()

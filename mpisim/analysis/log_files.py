@@ -71,7 +71,7 @@ def by_settings(logs: Sequence[Path]) -> list[Path]:
     can be read come last, by name.
     """
     try:
-        experiments = run_isolated("logs", lambda: [_experiment(log) for log in logs])
+        experiments = run_isolated("logs", lambda: [_experiment(log) for log in logs], len(logs))
     except InputError:  # reading the logs will say which one makes HDF5 crash
         return sorted(logs)
     middle = [name for name in varying(experiments) if name not in FIRST + LAST]

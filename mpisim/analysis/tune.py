@@ -15,7 +15,7 @@ from mpisim.core.errors import InputError
 from mpisim.core.files import write_json
 from mpisim.core.schema import choose
 from mpisim.runs.labels import differences, flatten
-from mpisim.runs.log.reader import Log, damaged, read_experiments
+from mpisim.runs.log.reader import Log, damaged, read_all
 from mpisim.runs.signals import COMPLETE
 from mpisim.runs.stop import DIVERGENCE, stop_of
 from mpisim.runs.sweep.points import Point
@@ -115,7 +115,7 @@ def best(points: Iterable[Point | Path], criterion: str = DEFAULT) -> list[Tuned
     """
     logged = (p for p in points if not isinstance(p, Point) or p.status not in ("skipped", ""))
     paths = [Path(p.log if isinstance(p, Point) else p) for p in logged]
-    return ranked(read_experiments(list(dict.fromkeys(paths))), criterion)
+    return ranked(read_all(list(dict.fromkeys(paths))), criterion)
 
 
 def ranked(logs: Iterable[Log], criterion: str) -> list[TunedSetting]:

@@ -31,7 +31,7 @@ def check_command(args: argparse.Namespace, argv: list[str]) -> int:
         if comm.rank == 0:
             print(f"{len(outcomes)} checks: {failed} failed, {skipped} not applicable")
             if any(one.subject.startswith("compressor ") for one in outcomes):
-                rate = f"a right compressor fails in {ERROR_RATE:g} of all cases"
+                rate = f"a right compressor fails in at most {ERROR_RATE:g} of all cases"
                 print(f"omega, alpha, zeta: by {DRAWS} draws; {rate}")
         return int(comm.bcast(failed) > 0)
 

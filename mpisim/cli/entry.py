@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import os
 import pkgutil
-import signal
 import sys
 import time
 from collections.abc import Callable, Collection
@@ -14,8 +13,16 @@ from pathlib import Path
 from typing import NoReturn
 
 from mpisim.cli.parser import Parser
-from mpisim.comm import launcher
-from mpisim.core.errors import InputError, MpisimError, library, suggestion
+from mpisim.core import launcher
+from mpisim.core.errors import (
+    InputError,
+    MpisimError,
+    interruption,
+    library,
+    suggestion,
+    terminable,
+)
+from mpisim.core.machine import reading_budget
 from mpisim.core.terminal import PrintableStream, one_line, open_standard_streams, report
 from mpisim.core.version import VERSION
 
@@ -56,17 +63,18 @@ def main(argv: list[str] | None = None) -> int:
     """Run a command line; returns the exit code."""
     argv = sys.argv[1:] if argv is None else argv
     output = PrintableStream(sys.stdout)
-    with contextlib.redirect_stdout(output):  # type: ignore[type-var]
+    with contextlib.redirect_stdout(output), terminable():  # type: ignore[type-var]
         try:
-            argv = _renamed(argv)
-            args = _parser(argv).parse_args(argv)
-            code = args.command(args, argv)
+            with reading_budget():
+                argv = _renamed(argv)
+                args = _parser(argv).parse_args(argv)
+                code = args.command(args, argv)
         except MpisimError as error:
             code = error.exit_code
             _report(str(error))
-        except KeyboardInterrupt:
-            code = 128 + signal.SIGINT
-            _report("stopped by Ctrl-C")
+        except KeyboardInterrupt as error:
+            code, line = interruption(error)
+            _report(line)
         finally:
             output.flush()
     if output.error is not None:

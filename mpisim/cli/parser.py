@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from mpisim.comm.launcher import launched
 from mpisim.core.errors import InputError
+from mpisim.core.launcher import launched
 from mpisim.core.machine import usable_cores
 
 if TYPE_CHECKING:

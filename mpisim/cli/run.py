@@ -15,7 +15,7 @@ from mpisim.cli.parser import (
     on_all_ranks,
     prepare_mpi,
 )
-from mpisim.comm import launcher
+from mpisim.core import launcher
 from mpisim.core.terminal import is_terminal
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from mpisim.cli.parser import PLUGIN, arguments, on_all_ranks
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import Log, damaged, read
+from mpisim.runs.log.schema import DIGEST
 
 if TYPE_CHECKING:
     from mpisim.runs.experiment import Experiment
@@ -38,7 +39,7 @@ def verify_command(args: argparse.Namespace, argv: list[str]) -> int:
         from mpisim.runs import plugins
         from mpisim.runs.signals import EXIT_CODES, STOPPED
 
-        log = on_first(comm, lambda: read(args.log))
+        log = on_first(comm, lambda: read(args.log, changed=True))
         named = log.config.get("plugin", [])
         if args.load_plugins:
             plugins.load(named)
@@ -71,19 +72,20 @@ def _lacking(plugins: object) -> str:
 
 def _check(log: Log, lacks: str) -> int:
     """The number of failed checks that need nothing else; ``lacks``: what its experiment needs."""
-    from mpisim.analysis.verify.checks import checks
+    from mpisim.analysis.verify.checks import as_written, checks
     from mpisim.analysis.verify.repeat import COLUMNS, replay, tables_of, why_not
     from mpisim.runs.experiment import parse
 
     print(f"{log.path}: {log.rows} rows, {log.attrs.get('status', 'unknown')}")
     with damaged(log.path):
+        changed = _print(*as_written(log)) if DIGEST in log.attrs else 0
         failed = sum(_print(text, problems) for text, problems in checks(log))
         if not failed and log.rows:
             here = [name for name in COLUMNS if name in log.columns]
             text = f"{', '.join(here)}: recomputed from the seed"
             if lacks:
                 print(f"  --  {text}: no, {lacks}")
-                return failed
+                return changed
             try:
                 experiment = parse(tables_of(log))
             except InputError as error:
@@ -94,8 +96,11 @@ def _check(log: Log, lacks: str) -> int:
             if reason:
                 print(f"  --  {text}: no, {reason}; --rerun checks them")
             else:
-                failed += _print(text, replay(log, experiment))
-    return failed
+                try:
+                    failed += _print(text, replay(log, experiment))
+                except TimeoutError as error:
+                    print(f"  --  {text}: no, {error}")
+    return changed + failed
 
 
 def _print_code(log: Log, experiment: Experiment) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mpisim.comm import launcher
+from mpisim.core import launcher
 from mpisim.core.errors import MpisimError
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from mpisim.comm import launcher
 from mpisim.comm.communicators import all_ranks
-from mpisim.core.errors import InconsistentRanks, InputError, MpisimError
+from mpisim.core import launcher
+from mpisim.core.errors import InconsistentRanks, InputError, MpisimError, interruption
 from mpisim.core.terminal import one_line, report
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def _agree_or_abort(
     if isinstance(error, MpisimError):
         code, text = error.exit_code, one_line(error)
     elif isinstance(error, KeyboardInterrupt):
-        code, text = 128 + signal.SIGINT, "stopped by Ctrl-C"
+        code, text = interruption(error)
     elif isinstance(error, MemoryError):
         text += f" is out of memory: {one_line(error)}"
     else:

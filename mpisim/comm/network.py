@@ -108,8 +108,9 @@ class Network(SideChannel, ABC):
         self.streams, self.precision, self.clock, self._round = streams, precision, clock, round
         self.arrays, self.ledger = arrays, Ledger(n)
         self._identity = lru_cache(lambda d: Identity().bind(d, n, precision))
-        self._undrawn = Draw(streams, "dense", 0, 0, 1)  # of a message that draws nothing
         self._observers: list[Observer] = []
+        if arrays is not HOST:
+            import mpisim.wire.placed  # noqa: F401 - imports PyTorch, and has the packers of tensors
         self._numbers: defaultdict[str, count[int]] = defaultdict(count)  # of a round's draws
 
     @abstractmethod

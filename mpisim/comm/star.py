@@ -29,6 +29,7 @@ from mpisim.core.arrays import HOST
 from mpisim.core.lazy_rows import blocks
 from mpisim.core.numerics.sums import add_rows, sum_blocks
 from mpisim.wire.base import Form, Message, Packed
+from mpisim.wire.values import DenseForm
 
 LENGTH_BITS = 32  # a message's length, sent only if the receiver cannot know it
 
@@ -51,15 +52,19 @@ class Star(Network):
 
     def broadcast(self, v: np.ndarray, compressor: Compressor | None = None) -> np.ndarray:
         self.clock.to(SERVER)
-        dense, compressor = compressor is None, compressor or self._identity(v.shape[0])
-        draw = self._undrawn if dense else self._shared_draw("down")
         packed: Any = None
-        if self.is_server:
-            host, row = self.arrays is HOST, v[None]
-            sent = compressor.compress(row, draw) if host else compressed(compressor, row, draw)
-            form, packed = sent.form, sent.encode()
+        form: Form
+        if compressor is None:
+            dense = form = DenseForm.of(v.shape[0], 1, self.precision)
+            if self.is_server:
+                packed = dense.take(v[None]).encode()
         else:
-            form = compressor.form(draw)
+            draw = self._shared_draw("down")
+            if self.is_server:
+                sent = compressed(compressor, v[None], draw)
+                form, packed = sent.form, sent.encode()
+            else:
+                form = compressor.form(draw)
         self.clock.to(COMMUNICATE)
         if self.ranks == 1:
             data, sizes = packed.data, packed.sizes
@@ -73,7 +78,7 @@ class Star(Network):
         if self.is_server:
             lengths = LENGTH_BITS if form.sizes is None else 0
             self.ledger.down(int(message.payload_bits[0]), 8 * data.size + lengths)
-            if self._observers and not dense:
+            if self._observers and compressor is not None:
                 self._report("down", v, decoded)
         self.clock.to(COMPUTE)
         return decoded

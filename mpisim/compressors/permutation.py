@@ -61,7 +61,7 @@ class Permuted(SeededCompressor):
     def form(self, draw: Draw) -> SeededForm:
         key = (draw.streams, draw.purpose, draw.round, draw.message)
         if key not in self._last:
-            form = self._made(slice(None), self.n, *self.deal(draw))
+            form = self._made(slice(None), *self.deal(draw))
             self._last.clear()
             self._last[key] = form
         every = self._last[key]
@@ -78,13 +78,13 @@ class Permuted(SeededCompressor):
             ptr = ptr[workers.start : workers.stop + 1] - ptr[workers.start]
         else:
             return every
-        return self._made(workers, draw.workers, ptr, indices)
+        return self._made(workers, ptr, indices)
 
-    def _made(self, workers: Any, count: int, ptr: np.ndarray, indices: np.ndarray) -> SeededForm:
+    def _made(self, workers: Any, ptr: np.ndarray, indices: np.ndarray) -> SeededForm:
         scale = self.scale
         if isinstance(scale, np.ndarray):
             scale = np.repeat(scale[workers], ptr[1:] - ptr[:-1])
-        return SeededForm(self.d, count, self.precision, ptr, indices, scale)
+        return SeededForm.of(self.d, self.precision, ptr, indices, scale)
 
     @property
     def scale(self) -> float | np.ndarray:

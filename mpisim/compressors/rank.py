@@ -58,7 +58,7 @@ class RankK(Compressor):
 
     def compress(self, v: np.ndarray | LazyRows, draw: Draw) -> Factors:
         form = self.form(draw)
-        values = np.empty((draw.workers, form.count), self.precision.wire)
+        values = np.empty(form.shape, self.precision.wire)
         for which, rows in row_blocks(v):
             start = 0
             for (a, b), parts in zip(self.shapes, form.parts(values[which]), strict=True):
@@ -84,7 +84,7 @@ class RankK(Compressor):
 
     def paper_bits(self, message: Message) -> np.ndarray:
         assert isinstance(message.form, FactorsForm)
-        return same(message.form.workers, FLOAT_BITS * message.form.count)
+        return same(message.form.workers, FLOAT_BITS * message.form.shape[1])
 
 
 @njit(cache=True)

@@ -33,7 +33,7 @@ class SeededCompressor(Compressor):
 
     def paper_bits(self, message: Message) -> np.ndarray:
         assert isinstance(message, Seeded)
-        return FLOAT_BITS * message.form.counts
+        return FLOAT_BITS // self.precision.wire.itemsize * message.form.sizes
 
 
 class KCoordinates(Compressor):
@@ -143,7 +143,7 @@ class Bernoulli(SeededCompressor):
         ptr = np.zeros(draw.workers + 1, np.int64)
         np.cumsum(sends * self.d, out=ptr[1:])
         indices = np.tile(np.arange(self.d), int(sends.sum()))
-        return SeededForm(self.d, draw.workers, self.precision, ptr, indices, 1 / self.p)
+        return SeededForm.of(self.d, self.precision, ptr, indices, 1 / self.p)
 
     @property
     def omega(self) -> float:
@@ -183,7 +183,7 @@ class RandTau(SeededCompressor):
         np.cumsum(drawn.sum(axis=1), out=ptr[1:])
         workers, indices = (np.ascontiguousarray(axis) for axis in np.nonzero(drawn))
         scale = self.d / self._tau if self.p is None else 1 / p[workers, indices]
-        return SeededForm(self.d, draw.workers, self.precision, ptr, indices, scale)
+        return SeededForm.of(self.d, self.precision, ptr, indices, scale)
 
     @property
     def omega(self) -> float:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Iterable
+import signal
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
 
 
 class MpisimError(Exception):
@@ -38,18 +41,47 @@ class OutputError(MpisimError):
 
 
 class Diverged(MpisimError):
-    """The loss is no longer finite. Exit code 3."""
+    """A run has diverged. Exit code 3."""
 
     exit_code = 3
     agreed = True
 
 
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Meanwhile SIGTERM raises a `KeyboardInterrupt` with its number; a second one kills."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        raise KeyboardInterrupt(number)
+
+    usual = signal.getsignal(signal.SIGTERM)
+    here = threading.current_thread() is threading.main_thread() and usual == signal.SIG_DFL
+    if here:
+        signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        if here:
+            signal.signal(signal.SIGTERM, usual)
+
+
+def interruption(error: KeyboardInterrupt) -> tuple[int, str]:
+    """The exit code and the line of a command that SIGINT or, in `terminable`, SIGTERM ends."""
+    number = error.args[0] if error.args else signal.SIGINT
+    return 128 + number, f"stopped by {'SIGTERM' if number == signal.SIGTERM else 'Ctrl-C'}"
+
+
 def library(name: str, extra: str, what: str) -> ModuleType:
-    """The library ``name``; `InputError` says that ``what`` needs it where it is missing."""
+    """The library ``name``; `InputError` says that ``what`` needs it where it is missing.
+
+    extra : of mpisim, to install it with; empty if there is none
+    """
     try:
         return importlib.import_module(name)
     except ImportError:
-        raise InputError(f"{what} needs {name}: pip install 'mpisim[{extra}]'") from None
+        package = f"'mpisim[{extra}]'" if extra else name
+        raise InputError(f"{what} needs {name}: pip install {package}") from None
 
 
 def import_failure(error: BaseException, loader: str) -> str:

@@ -15,6 +15,7 @@ import os
 import re
 import secrets
 import socket
+import stat
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -44,17 +45,17 @@ def write_atomic(
     content: bytes | Iterable[bytes],
     keep: Path | None = None,
     shared: bool = False,
+    mode: int = 0o666,
 ) -> None:
-    """Write an unnamed file, sync it, name it, and sync the folder. Raises `OSError`.
+    """Write ``.NAME.new``, sync it, rename it, and sync the folder. Raises `OSError`.
 
     content : the file's bytes, or parts to be put one behind the other
 
-    An existing file of that name is kept as ``keep``, or replaced. A process that is killed while
-    it replaces one, or on a file system without unnamed files, may leave ``.NAME.new``, which the
-    next call that needs this name removes. With ``shared``, other processes may write the same
-    file at the same time, so each uses its own temporary name.
+    An existing file is kept as ``keep``, or replaced. What a killed process leaves, the next call
+    replaces. With ``shared``, other processes may write the same file at the same time, so each
+    uses its own temporary name.
     """
-    os.close(create_atomic(path, content, keep, shared))
+    os.close(create_atomic(path, content, keep, shared, mode=mode))
 
 
 def create_atomic(
@@ -63,6 +64,7 @@ def create_atomic(
     keep: Path | None = None,
     shared: bool = False,
     require: Callable[[], None] = lambda: None,
+    mode: int = 0o666,
 ) -> int:
     """`write_atomic`; returns the file's descriptor, for reading and writing.
 
@@ -70,7 +72,9 @@ def create_atomic(
     """
     unique = f".{secrets.token_hex(8)}" if shared else ""
     temporary = path.with_name(f".{path.name}{unique}.new")
-    descriptor = _new_file(path.parent, temporary)
+    temporary.unlink(missing_ok=True)
+    flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC
+    descriptor = os.open(temporary, flags, mode)
     try:
         position = 0
         for part in (content,) if isinstance(content, bytes) else content:
@@ -82,7 +86,7 @@ def create_atomic(
             with contextlib.suppress(FileNotFoundError):
                 os.replace(path, keep)
                 sync_folder(path.parent)
-        _give_name(descriptor, path, temporary)
+        os.replace(temporary, path)
         sync_folder(path.parent)
     except BaseException:
         os.close(descriptor)
@@ -92,40 +96,11 @@ def create_atomic(
     return descriptor
 
 
-def _new_file(folder: Path, temporary: Path) -> int:
-    """A new file, unnamed where the system allows it (Linux, most file systems)."""
-    try:
-        return os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o666)
-    except (AttributeError, OSError):  # if the folder is at fault, the next lines raise
-        temporary.unlink(missing_ok=True)
-        return os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o666)
-
-
-def _give_name(descriptor: int, path: Path, temporary: Path) -> None:
-    if os.fstat(descriptor).st_nlink == 0:
-        try:
-            _link(descriptor, path)
-            return
-        except FileExistsError:  # only a named file can replace another
-            temporary.unlink(missing_ok=True)
-            _link(descriptor, temporary)
-    os.replace(temporary, path)
-
-
-def _link(descriptor: int, path: Path) -> None:
-    # With a folder's descriptor Python calls linkat, which follows the link to the open file.
-    folder = os.open(path.parent, os.O_DIRECTORY)
-    try:
-        os.link(f"/proc/self/fd/{descriptor}", path, src_dir_fd=folder, follow_symlinks=True)
-    finally:
-        os.close(folder)
-
-
-def try_write(path: Path, content: bytes) -> bool:
+def try_write(path: Path, content: bytes, mode: int = 0o666) -> bool:
     """Write a file that several processes may write, of a cache; False if it cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(path, content, shared=True)
+        write_atomic(path, content, shared=True, mode=mode)
     except OSError:
         return False
     return True
@@ -183,7 +158,7 @@ def write_json(path: Path, content: Any) -> None:
     text = json.dumps(content, indent=1, default=encode) + "\n"
     text = NUMBERS.sub(lambda match: f"[{' '.join(match[1].split())}]", text)
     try:
-        write_atomic(path, text.encode())
+        write_atomic(path, text.encode(), shared=True)
     except OSError as error:
         raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
 
@@ -196,9 +171,9 @@ class FileLock:
     """Holds ``path``, a file of its own, locked in a ``with`` statement.
 
     The system releases the lock when the process dies. The file is removed at the end; one that a
-    killed process left is used again. Where the file system has no locks, nothing is locked. A link
-    is not followed, as the file that it leads to would be overwritten.
-    Raises `Locked` where another process holds it, and `OSError` where it cannot be written.
+    killed process left is used again. Where the file system has no locks, nothing is locked.
+    Raises `Locked` where another process holds it, and `OSError` where it cannot be written, or is
+    no regular file of this name alone: what a link leads to must not be overwritten.
     """
 
     def __init__(self, path: Path):
@@ -206,9 +181,12 @@ class FileLock:
 
     def __enter__(self) -> FileLock:
         while True:
-            flags = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
+            flags = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
             self._descriptor = os.open(self.path, flags, 0o666)
             try:
+                status = os.fstat(self._descriptor)
+                if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
+                    raise OSError(errno.EMLINK, "is a link, or no regular file")
                 self._lock()
                 # the holder may have removed the file just before it released the lock
                 if leads_to(self.path, self._descriptor):
@@ -231,7 +209,7 @@ class FileLock:
             holder = os.pread(self._descriptor, 200, 0).decode(errors="replace")
             raise Locked("".join(c for c in holder if c.isprintable())) from None
         except OSError:
-            pass  # a file system without locks
+            return  # a file system without locks
         with contextlib.suppress(OSError):  # the lock counts, not what is in the file
             os.ftruncate(self._descriptor, 0)
             os.pwrite(self._descriptor, f"{socket.gethostname()}, pid {os.getpid()}\n".encode(), 0)

@@ -1,13 +1,18 @@
-"""Folders for a user who has none: an unknown user id without HOME, or a home that is read-only."""
+"""Folders for what can be made again, also of a user without a home, or with a read-only one.
+
+Whoever can write such a folder decides what is executed and computed with, so one that another user
+could write is not used.
+"""
 
 from __future__ import annotations
 
 import os
-import stat
-from functools import cache
 from pathlib import Path
 
+from mpisim.core.terminal import report_once
+
 NONE = "/nonexistent"  # as the home of users without one is called on Debian
+OFF = Path(os.devnull)  # for a folder: nothing can be written or found below it
 
 
 def provide() -> None:
@@ -20,38 +25,57 @@ def provide() -> None:
         os.environ["HOME"] = NONE
     places = Path(__file__).parent / "__pycache__", _xdg_cache() / "numba"
     if "NUMBA_CACHE_DIR" not in os.environ and not any(map(_writable, places)):
-        os.environ["NUMBA_CACHE_DIR"] = str(private() / "numba")
+        os.environ["NUMBA_CACHE_DIR"] = str(_private() / "numba")
 
 
-def cache_folder() -> Path:
+def cache_place() -> Path:
     """$MPISIM_CACHE, else mpisim in $XDG_CACHE_HOME, else in ~/.cache, else a temporary one.
 
-    It has files that can be made again and that processes share.
+    It has files that can be made again and that processes share. `cache_folder` checks it.
     """
     if os.environ.get("MPISIM_CACHE"):
         return Path(os.environ["MPISIM_CACHE"])
-    return (private() if os.environ.get("HOME") == NONE else _xdg_cache()) / "mpisim"
+    return (_private() if os.environ.get("HOME") == NONE else _xdg_cache()) / "mpisim"
+
+
+def cache_folder() -> Path:
+    """`cache_place`, or `OFF`, checked for each use."""
+    return _checked(cache_place(), "others can write it; chmod go-w helps", 0o022)
 
 
 def _xdg_cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
 
 
-@cache
-def private() -> Path:
-    """A folder for temporary files that belongs to this user alone."""
+def _private() -> Path:
+    """A folder for temporary files that this user alone can enter, or `OFF`."""
     import tempfile
 
-    path = Path(tempfile.gettempdir()) / f"mpisim-{os.getuid()}"
+    folder = Path(tempfile.gettempdir()) / f"mpisim-{os.geteuid()}"
+    return _checked(folder, "others can enter it", 0o077)
+
+
+def _checked(folder: Path, why: str, others: int) -> Path:
+    """A folder, which is made if it is missing; `OFF`, and a line, if it is not to be trusted.
+
+    It must belong to this user or root, as a link to it must, and have none of the modes
+    ``others``, for the reason ``why``.
+    """
+    if OFF in folder.parents:
+        return OFF
     try:
-        path.mkdir(mode=0o700, exist_ok=True)
-        status = path.lstat()
-    except OSError:
-        return path
-    # Whoever can write there decides what code is executed, so a folder of another user is not used
-    if stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o077:
-        return path
-    return Path(tempfile.mkdtemp(prefix="mpisim-"))
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = folder.stat()
+        owners = {status.st_uid, folder.lstat().st_uid}
+    except OSError as error:
+        why = error.strerror or str(error)
+    else:
+        if not owners <= {0, os.geteuid()}:
+            why = "it belongs to another user"
+        elif not status.st_mode & others:
+            return folder
+    report_once(f"mpisim: nothing is cached in {folder}: {why}")
+    return OFF
 
 
 def _writable(folder: Path) -> bool:

@@ -7,6 +7,7 @@ result has the same bits as from the dense array (m, d).
 
 from __future__ import annotations
 
+import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
@@ -25,6 +26,7 @@ def blocks(m: int, d: int) -> list[tuple[int, int]]:
     return [(first, min(first + height, m)) for first in range(0, m, height)]
 
 
+@dataclasses.dataclass(eq=False)
 class LazyRows(ABC):
     """The vectors of m workers; ``shape`` (m, d) and ``dtype`` are those of an array."""
 
@@ -87,13 +89,13 @@ class LazyRows(ABC):
             yield slice(first, stop), rows
 
     def __sub__(self, other: LazyRows | np.ndarray) -> LazyRows:
-        return LazyDifference(self, other)
+        return LazyDifference(self.shape, self.dtype, self, other)
 
     def __rsub__(self, other: np.ndarray) -> LazyRows:
-        return LazyDifference(Stored(other), self)
+        return LazyDifference(self.shape, self.dtype, Stored(self.shape, self.dtype, other), self)
 
     def __rmul__(self, factor: float) -> LazyRows:
-        return LazyMultiple(factor, self)
+        return LazyMultiple(self.shape, self.dtype, factor, self)
 
 
 def row_blocks(v: np.ndarray | LazyRows) -> Iterator[tuple[slice, np.ndarray]]:
@@ -104,12 +106,12 @@ def row_blocks(v: np.ndarray | LazyRows) -> Iterator[tuple[slice, np.ndarray]]:
         yield from ((slice(first, stop), v[first:stop]) for first, stop in blocks(*v.shape))
 
 
+@dataclasses.dataclass(eq=False)
 class LazyDifference(LazyRows):
     """``first`` - ``second``, both (m, d)."""
 
-    def __init__(self, first: LazyRows, second: LazyRows | np.ndarray):
-        self.first, self.second = first, second
-        self.shape, self.dtype = first.shape, first.dtype
+    first: LazyRows
+    second: LazyRows | np.ndarray
 
     def fill(self, first: int, out: np.ndarray) -> None:
         other, stop = self.second, first + len(out)
@@ -138,15 +140,15 @@ def innovations(v: np.ndarray | LazyRows, state: np.ndarray) -> np.ndarray | Laz
     So it is the same array in each round, and what the last round sent was added to it in place. A
     problem may remember what it has computed with it. After any other change pass a copy.
     """
-    return LazyInnovations(v, state) if isinstance(v, LazyRows) else v - state
+    return LazyInnovations(v.shape, v.dtype, v, state) if isinstance(v, LazyRows) else v - state
 
 
+@dataclasses.dataclass(eq=False)
 class LazyMultiple(LazyRows):
-    """``factor`` times ``rows`` (m, d)."""
+    """``factor`` times the rows ``of`` (m, d)."""
 
-    def __init__(self, factor: float, rows: LazyRows):
-        self.factor, self.of = factor, rows
-        self.shape, self.dtype = rows.shape, rows.dtype
+    factor: float
+    of: LazyRows
 
     def fill(self, first: int, out: np.ndarray) -> None:
         self.of.fill(first, out)
@@ -156,12 +158,11 @@ class LazyMultiple(LazyRows):
         return self.factor * self.of.take(ptr, indices)
 
 
+@dataclasses.dataclass(eq=False)
 class Stored(LazyRows):
     """An array (m, d)."""
 
-    def __init__(self, array: np.ndarray):
-        self.array = array
-        self.shape, self.dtype = array.shape, array.dtype
+    array: np.ndarray
 
     def fill(self, first: int, out: np.ndarray) -> None:
         out[:] = self.array[first : first + len(out)]

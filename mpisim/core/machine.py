@@ -6,8 +6,11 @@ cannot fit is refused before anything is allocated.
 
 from __future__ import annotations
 
+import dataclasses
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from math import inf
 from pathlib import Path
 
@@ -43,6 +46,58 @@ def available_memory() -> float:
         limit, used = (int((CGROUP / f"memory.{name}").read_text()) for name in ("max", "current"))
         free = min(free, float(max(0, limit - used)))
     return free
+
+
+@dataclasses.dataclass
+class ReadingBudget:
+    """What a command has left for what files of others make it do; it shrinks.
+
+    seconds : of the processor; MPISIM_READ_SECONDS sets how many there are
+    bytes : of content; MPISIM_READ_GIGABYTES sets how many there are, in 10^9
+    """
+
+    seconds: float = dataclasses.field(default_factory=lambda: _setting("MPISIM_READ_SECONDS", 60))
+    bytes: float = dataclasses.field(
+        default_factory=lambda: 1e9 * _setting("MPISIM_READ_GIGABYTES", 1)
+    )
+
+    def require(self, size: float, where: object) -> None:
+        """Raise `InputError` if ``size`` bytes are more than what is left; ``where``: who asks."""
+        if size > self.bytes:
+            raise InputError(
+                f"{where}: needs {gigabytes(size)} of memory, and this command has"
+                f" {gigabytes(max(0.0, self.bytes))} left for what it reads;"
+                " MPISIM_READ_GIGABYTES sets more"
+            )
+
+
+_BUDGET: ContextVar[ReadingBudget] = ContextVar("budget")
+
+
+@contextmanager
+def reading_budget() -> Iterator[ReadingBudget]:
+    """The budget of the command that goes on, or a new one, for all that is inside."""
+    token = None
+    if (budget := _BUDGET.get(None)) is None:
+        budget = ReadingBudget()
+        token = _BUDGET.set(budget)
+    try:
+        yield budget
+    finally:
+        if token is not None:
+            _BUDGET.reset(token)
+
+
+def _setting(name: str, default: float) -> float:
+    """A number > 0 from the environment."""
+    text = os.environ.get(name, "")
+    try:
+        value = float(text or default)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < inf:
+        raise InputError(f"{name}: {text!r} is not allowed; it must be a number > 0")
+    return value
 
 
 def gigabytes(size: float) -> str:

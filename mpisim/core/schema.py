@@ -61,9 +61,8 @@ def check_type(value: Any, hint: Any, where: str) -> Any:
     for option in options(hint):
         if dataclasses.is_dataclass(option) and isinstance(value, Mapping):
             return build(option, value, where)  # type: ignore[arg-type]
-        ok, converted = _match(value, option)
-        if ok:
-            return converted
+        if _fits(value, option):
+            return value
     raise InputError(f"{where}: {value!r} is not allowed; it must be {describe(hint)}")
 
 
@@ -99,21 +98,16 @@ def options(hint: Any) -> tuple[Any, ...]:
     return (hint,)
 
 
-def _match(value: Any, option: Any) -> tuple[bool, Any]:
+def _fits(value: Any, option: Any) -> bool:
     origin = typing.get_origin(option)
-    if origin is typing.Literal:
-        return value in typing.get_args(option) and not isinstance(value, bool), value
     if origin is list:
         (inner,) = typing.get_args(option)
-        if not isinstance(value, list):
-            return False, None
-        matches = [_match(v, inner) for v in value]
-        return all(ok for ok, _ in matches), [v for _, v in matches]
-    if option is float:
-        return isinstance(value, int | float) and not isinstance(value, bool), value
-    if option is int:
-        return isinstance(value, int) and not isinstance(value, bool), value
-    return isinstance(value, origin or option), value
+        return isinstance(value, list) and all(_fits(v, inner) for v in value)
+    if isinstance(value, bool) and (option in (float, int) or origin is typing.Literal):
+        return False
+    if origin is typing.Literal:
+        return value in typing.get_args(option)
+    return isinstance(value, (int | float) if option is float else origin or option)
 
 
 def require(condition: bool, where: str, value: object, allowed: str) -> None:

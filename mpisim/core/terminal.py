@@ -8,12 +8,15 @@ import re
 import sys
 from typing import Any, TextIO
 
+from mpisim.core import launcher
+
 # Control characters but tab and newline, which move the cursor, colour or title the window; those
 # that turn the direction of text; line separators; surrogates.
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069"
     "\ud800-\udfff]"
 )
+_reported: set[str] = set()
 
 
 def printable(text: str) -> str:
@@ -30,6 +33,13 @@ def report(text: str) -> None:
     """Write `printable` text to standard error, if that is possible."""
     with contextlib.suppress(OSError, ValueError):
         print(printable(text), file=sys.stderr, flush=True)
+
+
+def report_once(text: str) -> None:
+    """`report`, on rank 0 alone, and each text once in a process."""
+    if launcher.rank() == 0 and text not in _reported:
+        _reported.add(text)
+        report(text)
 
 
 def is_terminal(stream: TextIO) -> bool:

@@ -13,12 +13,7 @@ PROBLEMS.provide(
     __name__,
     {
         "autoencoder": ("autoencoder",),
-        "linear_models": (
-            "logistic",
-            "logistic-nonconvex-reg",
-            "nonconvex-loss",
-            "least-squares",
-        ),
+        "linear_models": ("logistic", "logistic-nonconvex-reg", "nonconvex-loss", "least-squares"),
         "quadratic": ("quadratic",),
         "torch.problem": ("torch",),
     },

@@ -21,9 +21,11 @@ import numpy as np
 
 from mpisim.core.machine import VECTORS, require_memory
 from mpisim.core.numerics.eigen import eigh
+from mpisim.core.numerics.select import block_size
 from mpisim.core.numerics.sums import product
 from mpisim.core.schema import require
 from mpisim.problems import autoencoder_gradients as gradients
+from mpisim.problems import autoencoder_kernels as kernels
 from mpisim.problems.autoencoder_codes import WHITE, Codes, ImageShards, Parameters
 from mpisim.problems.base import ExplicitProblem, problem
 from mpisim.problems.data.arrange import ImageSplit, Mix, split_images
@@ -130,19 +132,30 @@ class Autoencoder(ExplicitProblem, rows_of_points=True):
         self._codes = [*self._codes[-1:], codes]
         return codes
 
-    def _parts(self, *points: np.ndarray) -> Iterator[tuple]:
-        """Workers of the block with their points (d,): all of them at one, or one at a time."""
+    def _parts(self, count: int, *points: np.ndarray) -> Iterator[tuple]:
+        """Some of ``count`` workers with their points (d,): all at one, or one at a time."""
         if all(x.ndim == 1 for x in points):
-            yield slice(0, self.m), *points
+            yield slice(0, count), *points
             return
-        for i, alone in enumerate(zip(*(each(x, self.m) for x in points), strict=True)):
+        for i, alone in enumerate(zip(*(each(x, count) for x in points), strict=True)):
             yield slice(i, i + 1), *alone
 
     def losses(self, x: np.ndarray) -> np.ndarray:
-        out = np.empty(self.m)
-        for workers, point in self._parts(x):
+        out, shards = np.empty(self.m), self.shards
+        for some, point in self._parts(self.m, x):
+            codes, slots = self.codes(point), shards.slots[some]
+            at_point = codes.of(slots)
+            kernels.losses(
+                shards.store[3],
+                shards.norms,
+                shards.weights,
+                at_point[3],
+                codes.gram,
+                slots,
+                out[some],
+            )
             distance = Parameters(point, self.d_f, np.float64).distance
-            out[workers] = self.codes(point).losses(workers) + self.lambda_ / 2 * distance
+            out[some] += self.lambda_ / 2 * distance
         return out
 
     def write_gradients(self, x: np.ndarray, first: int, out: np.ndarray) -> None:
@@ -156,32 +169,41 @@ class Autoencoder(ExplicitProblem, rows_of_points=True):
 
     def _write_gradients(self, x: np.ndarray, workers: np.ndarray, out: np.ndarray) -> None:
         """The gradients of ``workers`` at x (d,) or (workers, d)."""
-        if x.ndim == 1:
-            self.codes(x).write_gradients(workers, out)
-            return
-        for i, point in enumerate(x):
-            self.codes(point).write_gradients(workers[i : i + 1], out[i : i + 1])
+        slots = self.shards.slots[workers]
+        for some, point in self._parts(len(workers), x):
+            codes = self.codes(point)
+            gradients.write_gradients(codes.of(slots[some]), codes.common, slots[some], out[some])
 
     def coordinates(self, x: np.ndarray, ptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
-        out = np.empty(indices.size, self.dtype)
-        for workers, point in self._parts(x):
-            self.codes(point).write_coordinates(workers, ptr[workers.start :], indices, out)
-        return out
+        return self._coordinates(ptr, indices, x)
 
     def coordinate_changes(
         self, x: np.ndarray, y: np.ndarray, ptr: np.ndarray, indices: np.ndarray
     ) -> np.ndarray:
+        return self._coordinates(ptr, indices, y, x)
+
+    def _coordinates(self, ptr: np.ndarray, indices: np.ndarray, *points: np.ndarray) -> np.ndarray:
+        """`coordinates` at the last of the points, minus those at the one before it."""
         out = np.empty(indices.size, self.dtype)
-        for workers, at_x, at_y in self._parts(x, y):
-            before = self.codes(at_y)
-            codes = self.codes(at_x)
-            codes.write_changes(before, workers, ptr[workers.start :], indices, out)
+        for some, *at in self._parts(self.m, *points):
+            slots = self.shards.slots[some]
+            *before, at_point = (self.codes(point).of(slots) for point in at)
+            less = before[0] if before else None
+            gradients.write_coordinates(at_point, less, slots, ptr[some.start :], indices, out)
         return out
 
     def largest_differences(
         self, x: np.ndarray, less: np.ndarray, k: int
     ) -> tuple[np.ndarray, np.ndarray] | None:
-        return self.codes(x).largest_differences(less, k) if x.ndim == 1 else None
+        size = block_size(self.d, k)
+        if size == 0 or x.ndim == 2:
+            return None
+        codes, slots = self.codes(x), self.shards.slots
+        indices, values = np.empty((self.m, k), np.int64), np.empty((self.m, k), self.dtype)
+        gradients.largest_differences(
+            codes.of(slots), codes.common, slots, less, size, indices, values
+        )
+        return indices, values
 
     def batch_gradients(self, x: np.ndarray, batch: np.ndarray) -> np.ndarray:
         if batch.size and (batch.min() < 0 or (batch >= self.rows[:, None]).any()):
@@ -189,12 +211,12 @@ class Autoencoder(ExplicitProblem, rows_of_points=True):
         shards, batch = self.shards, np.ascontiguousarray(batch)
         weight = self.dtype.type(self.weight / max(batch.shape[1], 1))
         out = np.empty((self.m, self.d), self.dtype)
-        for workers, at in self._parts(x):
+        for some, at in self._parts(self.m, x):
             point = Parameters(at, self.d_f, self.dtype)
             ridge, start_q = point.ridge(self.lambda_)
             gradients.batch_gradients(
-                shards.store, shards.levels, batch[workers], weight, point.b, start_q,
-                point.decoder, ridge, shards.slots[workers], out[workers],
+                shards.store, shards.levels, batch[some], weight, point.b, start_q,
+                point.decoder, ridge, shards.slots[some], out[some],
             )  # fmt: skip
         return out
 

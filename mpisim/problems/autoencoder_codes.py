@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from mpisim.core.numerics.select import block_size
 from mpisim.core.numerics.sums import product
 from mpisim.problems import autoencoder_gradients as gradients
 from mpisim.problems import autoencoder_kernels as kernels
@@ -56,16 +56,24 @@ class ImageShards:
         slots = np.where(common, 0, np.cumsum(~common))
         images, bounds = parts.of(np.concatenate([workers[common][:1], workers[~common]]))
         starts = bounds if common.any() else np.concatenate([[0], bounds])
-        ptr = np.empty((len(starts) - 1, pixels.shape[1] + 1), np.int64)
-        kernels.count_pixels(pixels, images, starts, ptr)
-        rows, values = (np.empty(ptr[-1, -1], kind) for kind in (np.uint32, np.uint8))
-        norms = np.empty(len(images))
-        kernels.place_pixels(pixels, images, starts, ptr, rows, values, norms)
+        ptr = np.zeros((len(starts) - 1, pixels.shape[1] + 1), np.int64)
+        rows, values, norms = (
+            [np.empty(0, np.uint32)],
+            [np.empty(0, np.uint8)],
+            np.empty(len(images)),
+        )
+        for u, (start, stop) in enumerate(pairwise(starts)):
+            columns = pixels[images[start:stop]].T
+            ptr[u] = ptr[u - 1, -1]
+            ptr[u, 1:] += np.cumsum(np.count_nonzero(columns, axis=1))
+            rows.append(np.nonzero(columns)[1].astype(np.uint32))
+            values.append(columns[columns > 0])
+            norms[start:stop] = (columns.astype(np.float64) ** 2).sum(axis=0)
         sizes = np.diff(starts)
         weights = np.repeat(weight / np.maximum(sizes, 1), sizes).astype(dtype)
         levels = np.arange(WHITE + 1) / WHITE
         shared = bool(common.sum() > 1)
-        store = ptr, rows, values, starts
+        store = ptr, np.concatenate(rows), np.concatenate(values), starts
         return cls(store, slots, shared, levels.astype(dtype), weights, norms / WHITE**2)
 
     @property
@@ -102,77 +110,33 @@ class Parameters:
 class Codes(Parameters):
     """The codes [E a, K^T a] of the rank's images at a point, and q_i of the shards.
 
-    A shard is encoded when a gradient or loss needs it. encoded : how many are
+    A shard is encoded when a gradient or loss needs it.
     """
 
     def __init__(self, x: np.ndarray, shards: ImageShards, lambda_: float):
         super().__init__(x, shards.d_f, shards.levels.dtype)
         ridge, self._start_q = self.ridge(lambda_)
-        self.shards, self.encoded = shards, 0
+        self.shards = shards
         self._missing = np.ones(len(shards.store[0]), bool)
         codes = np.empty((len(shards.weights), self.b.shape[1]), self.x.dtype)
         q = np.empty((len(shards.store[0]), *self._start_q.shape), self.x.dtype)
         self._at_point = (shards.store, shards.levels, shards.weights, codes, q,
                        self.decoder, ridge)  # fmt: skip
 
-    def _of(self, slots: np.ndarray) -> tuple:
+    def of(self, slots: np.ndarray) -> tuple:
         """What `autoencoder_gradients` calls ``at_point``, with the codes of these shards."""
-        if self.encoded < self._missing.size:
+        if self._missing.any():
             which = np.unique(slots)
             which = which[self._missing[which]]
             store, levels, weights, codes, q = self._at_point[:5]
             kernels.encode_shards(store, levels, weights, self.b, self._start_q, which, codes, q)
             self._missing[which] = False
-            self.encoded += len(which)
         return self._at_point
 
-    def losses(self, workers: slice) -> np.ndarray:
-        """f_i(x) of these workers without the regulariser, float64."""
-        shards, slots = self.shards, self.shards.slots[workers]
-        codes, out = self._of(slots)[3], np.empty(len(slots))
-        kernels.losses(shards.store[3], shards.norms, shards.weights, codes, self.gram, slots, out)
-        return out
-
     @cached_property
-    def _common(self) -> np.ndarray:
+    def common(self) -> np.ndarray:
         """The gradient (d,) of the workers that have D_0; empty unless there are several."""
         out = np.empty((int(self.shards.shared), self.x.size), self.x.dtype)
         slots = np.zeros(len(out), np.int64)
-        gradients.write_gradients(self._of(slots), np.empty(0, self.x.dtype), slots, out)
+        gradients.write_gradients(self.of(slots), np.empty(0, self.x.dtype), slots, out)
         return out.ravel()
-
-    def write_gradients(self, workers: np.ndarray, out: np.ndarray) -> None:
-        """The gradients of these workers of the block, into ``out`` (workers, d)."""
-        slots = self.shards.slots[workers]
-        gradients.write_gradients(self._of(slots), self._common, slots, out)
-
-    def write_coordinates(
-        self, workers: slice, ptr: np.ndarray, indices: np.ndarray, out: np.ndarray
-    ) -> None:
-        """out[k]: coordinate indices[k] of the gradient, k in ptr[i]:ptr[i + 1] for these."""
-        slots = self.shards.slots[workers]
-        gradients.write_coordinates(self._of(slots), slots, ptr, indices, out)
-
-    def write_changes(
-        self,
-        before: Codes,
-        workers: slice,
-        ptr: np.ndarray,
-        indices: np.ndarray,
-        out: np.ndarray,
-    ) -> None:
-        """`write_coordinates` minus those at the point of ``before``, to the bit."""
-        slots = self.shards.slots[workers]
-        codes = self._of(slots), before._of(slots)
-        gradients.write_changes(*codes, slots, ptr, indices, out)
-
-    def largest_differences(self, less: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """See `ExplicitProblem.largest_differences`."""
-        size, m, slots = block_size(less.shape[1], k), len(less), self.shards.slots
-        if size == 0:
-            return None
-        indices, values = np.empty((m, k), np.int64), np.empty((m, k), self.x.dtype)
-        gradients.largest_differences(
-            self._of(slots), self._common, slots, less, size, indices, values
-        )
-        return indices, values

@@ -173,52 +173,36 @@ def place_of(index, d_f, d_e):
 
 
 @njit(cache=True)
-def write_coordinates(at_point, slots, ends, indices, out):
+def write_coordinates(at_point, before, slots, ends, indices, out):
     """out[k]: number indices[k] of worker i's gradient, for k in ends[i]:ends[i + 1].
 
-    By the operations of `write_gradient`, in the same order.
+    By the operations of `write_gradient`, in the same order. Unless ``before`` is None, minus the
+    same number at that point, in one pass over the images.
     """
     (ptr, rows, values, starts), levels, weights, codes, qs, decoder, ridge = at_point
+    if before is not None:
+        old_codes, old_qs, old_decoder, old_ridge = before[3:]
     d_f, d_e = decoder.shape
     for i in range(slots.size):
         u = slots[i]
         for k in range(ends[i], ends[i + 1]):
             first, j, c = place_of(indices[k], d_f, d_e)
             y = ridge[j, c]
-            for e in range(ptr[u, j], ptr[u, j + 1]):
-                t = starts[u] + rows[e]
-                y += levels[values[e]] * weights[t] * codes[t, c]
-            if first:
-                dot = decoder.dtype.type(0)
-                for r in range(d_e):
-                    dot += decoder[j, r] * qs[u, r, c]
-                y = dot - y
-            out[k] = 2 * y
-
-
-@njit(cache=True)
-def write_changes(at_point, before, slots, ends, indices, out):
-    """`write_coordinates` at one point minus those at another, in one pass over the images."""
-    (ptr, rows, values, starts), levels, weights, codes, qs, decoder, ridge = at_point
-    old_codes, old_qs, old_decoder, old_ridge = before[3:]
-    d_f, d_e = decoder.shape
-    for i in range(slots.size):
-        u = slots[i]
-        for k in range(ends[i], ends[i + 1]):
-            first, j, c = place_of(indices[k], d_f, d_e)
-            y, old = ridge[j, c], old_ridge[j, c]
+            old = y if before is None else old_ridge[j, c]
             for e in range(ptr[u, j], ptr[u, j + 1]):
                 t = starts[u] + rows[e]
                 level = levels[values[e]] * weights[t]
                 y += level * codes[t, c]
-                old += level * old_codes[t, c]
+                if before is not None:
+                    old += level * old_codes[t, c]
             if first:
                 dot = old_dot = decoder.dtype.type(0)
                 for r in range(d_e):
                     dot += decoder[j, r] * qs[u, r, c]
-                    old_dot += old_decoder[j, r] * old_qs[u, r, c]
+                    if before is not None:
+                        old_dot += old_decoder[j, r] * old_qs[u, r, c]
                 y, old = dot - y, old_dot - old
-            out[k] = 2 * y - 2 * old
+            out[k] = 2 * y if before is None else 2 * y - 2 * old
 
 
 @njit(cache=True)

@@ -17,39 +17,6 @@ WIDE = 4 * LANES  # numbers that a loop keeps in vector registers: a code, where
 
 
 @njit(cache=True)
-def count_pixels(pixels, images, starts, ptr):
-    """ptr[u, 1:] = pixels above 0 in each column so far; ``images`` names rows of ``pixels``."""
-    total = 0
-    for u in range(starts.size - 1):
-        shard = images[starts[u] : starts[u + 1]]
-        counts = np.zeros(pixels.shape[1], np.int64)
-        for image in shard:
-            counts += pixels[image] > 0
-        ptr[u, 0] = total
-        for j in range(counts.size):
-            total += counts[j]
-            ptr[u, j + 1] = total
-
-
-@njit(cache=True)
-def place_pixels(pixels, images, starts, ptr, rows, values, norms):
-    """Fill rows and values, and norms[t] = |a_t|^2 of pixels from 0 to 255.
-
-    Goes image by image, so that the entries of a column ascend by image.
-    """
-    for u in range(starts.size - 1):
-        free = ptr[u, :-1].copy()
-        for t in range(starts[u + 1] - starts[u]):
-            row = pixels[images[starts[u] + t]]
-            norms[starts[u] + t] = 0
-            for j in range(row.size):
-                if row[j] > 0:
-                    rows[free[j]], values[free[j]] = t, row[j]
-                    free[j] += 1
-                    norms[starts[u] + t] += float(row[j]) ** 2
-
-
-@njit(cache=True)
 def pick(ptr, rows, values, times):
     """The entries of a shard's images with times[t] > 0, renumbered: (ptr, rows, values)."""
     number = np.cumsum(times > 0) - 1

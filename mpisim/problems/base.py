@@ -14,7 +14,7 @@ from mpisim.core.errors import InputError
 from mpisim.core.protocols import ClosedForm, Matrices, Round
 from mpisim.core.registry import Registry, Spec, named
 from mpisim.core.schema import require
-from mpisim.problems.points import accept_points, gradients_of_each, require_point
+from mpisim.problems.points import accept_points, one_by_one, require_point
 
 PROBLEMS: Registry[Problem] = Registry("problem")
 
@@ -178,7 +178,7 @@ class Problem(Spec, ABC):
         """
         if require_point(x, self.d, len(members)):
             return self.gradients(x)[members]
-        return gradients_of_each(self, x, members)
+        return one_by_one("gradients_of", type(self).gradients_of, self, x, members)
 
     def losses_and_gradients(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """`losses` and `gradients` at x; one pass where the problem can do both at once."""
@@ -259,7 +259,7 @@ class ProblemWithTestSet(Problem):
         """
 
 
-class ExplicitProblem(Problem):
+class ExplicitProblem(Problem, rows_of_points=True):
     """A problem that gives f and single coordinates of its gradients without an (m, d) array."""
 
     explicit = True

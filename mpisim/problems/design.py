@@ -89,18 +89,34 @@ class DesignMatrix:
         scale: np.ndarray,
         shift: np.ndarray,
         labels: np.ndarray | None = None,
+        ys: np.ndarray | None = None,
+        rows: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """`row_kernels.sweep` over all rows: (losses (m,), gradients (m, d), dots (rows,)).
+        """`row_kernels.sweep`: (losses (m,), gradients (m, d), dots (rows,)).
 
         ``xs`` and ``shift`` (1, d) or (m, d), ``scale`` (m,); ``labels`` (rows,), by default those
-        of the data.
+        of the data; ``rows``: ids and bounds, by default all.
         """
-        if not self.one_copy:
-            return self._sweep(kind, want, self.ids, self.bounds, xs, scale, shift, labels)
+        if rows is None and self.one_copy:
+            return self._once(kind, want, xs, scale, shift, labels)
+        ids, bounds = rows or (self.ids, self.bounds)
+        m = len(bounds) - 1
+        losses = np.empty(m if want & LOSS else 0)
+        gradients = np.empty((m if want & GRADIENT else 0, self.d), self.dtype)
+        dots = np.empty(len(self.labels) if want & DOTS else 0)
+        row_kernels.sweep(
+            self.form, kind, want, ids, bounds, self.store,
+            self.labels if labels is None else labels, xs, xs[:0] if ys is None else ys,
+            scale, shift, losses, gradients, dots,
+        )  # fmt: skip
+        return losses, gradients, dots
+
+    def _once(self, kind, want, xs, scale, shift, labels):
+        """`sweep` where all workers have the same rows, and the points are one or theirs."""
         parts = [
-            self._sweep(
-                kind, want, self.ids, self.bounds, xs[i : i + 1], scale[i : i + 1],
-                shift[i : i + 1] if len(shift) > 1 else shift, labels,
+            self.sweep(
+                kind, want, xs[i : i + 1], scale[i : i + 1],
+                shift[i : i + 1] if len(shift) > 1 else shift, labels, rows=(self.ids, self.bounds),
             )
             for i in range(len(xs))
         ]  # fmt: skip
@@ -115,10 +131,10 @@ class DesignMatrix:
     def batch_gradients(
         self,
         kind: int,
-        xs: np.ndarray,
         batch: np.ndarray,
         scale: np.ndarray,
         shift: np.ndarray,
+        xs: np.ndarray,
         ys: np.ndarray | None = None,
     ) -> np.ndarray:
         """Gradients (m, d) over the rows that ``batch`` (m, b) names within each worker's own.
@@ -130,19 +146,7 @@ class DesignMatrix:
         if not row_kernels.batch_ids(batch, self.starts, self.stops, ids):
             raise IndexError(NO_SUCH_ROW)
         bounds = np.arange(self.m + 1) * batch.shape[1]
-        return self._sweep(kind, GRADIENT, ids, bounds, xs, scale, shift, ys=ys)[1]
-
-    def _sweep(self, kind, want, ids, bounds, xs, scale, shift, labels=None, ys=None):
-        m = len(bounds) - 1
-        losses = np.empty(m if want & LOSS else 0)
-        gradients = np.empty((m if want & GRADIENT else 0, self.d), self.dtype)
-        dots = np.empty(len(self.labels) if want & DOTS else 0)
-        row_kernels.sweep(
-            self.form, kind, want, ids, bounds, self.store,
-            self.labels if labels is None else labels, xs, xs[:0] if ys is None else ys,
-            scale, shift, losses, gradients, dots,
-        )  # fmt: skip
-        return losses, gradients, dots
+        return self.sweep(kind, GRADIENT, xs, scale, shift, ys=ys, rows=(ids, bounds))[1]
 
     def subset(self, workers: np.ndarray) -> DesignMatrix:
         """The design matrix of some workers of the block, on the same storage."""

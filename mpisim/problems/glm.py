@@ -80,9 +80,9 @@ class Glm(Problem, rows_of_points=True):
         """The factor of the sum over ``count`` rows: 1 / count, unless the model says otherwise."""
         return 1.0 / np.maximum(count, 1)
 
-    def penalty(self, x: np.ndarray) -> tuple[float, np.ndarray]:
-        """The penalty at x and its gradient (d,), both float64."""
-        return 0.5 * self.l2 * float(dot(x, x)), self.l2 * x
+    def penalty(self, xs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The penalty at the points ``xs`` (k, d), (k,), and its gradients (k, d), all float64."""
+        return 0.5 * self.l2 * np.array(list(map(dot, xs, xs))), self.l2 * xs
 
     @property
     def seeded(self) -> bool:
@@ -112,21 +112,21 @@ class Glm(Problem, rows_of_points=True):
 
     def batch_gradients(self, x: np.ndarray, batch: np.ndarray) -> np.ndarray:
         xs = self._points(x)
-        shift = self._penalties(xs)[1].astype(self.dtype, copy=False)
-        return self.design.batch_gradients(self.kind, xs, batch, self._batch_scale(batch), shift)
+        return self._batch(batch, self.penalty(xs.astype(np.float64))[1], xs)
 
     def batch_changes(self, x: np.ndarray, y: np.ndarray, batch: np.ndarray) -> np.ndarray:
         xs, ys = self._points(x), self._points(y)
         shift = np.zeros((1, self.d), self.dtype)
         if self.shared_curvature > 0:  # there is a penalty
-            of_x, of_y = (self._penalties(points)[1] for points in (xs, ys))
-            shift = (of_x - of_y).astype(self.dtype, copy=False)
-        scale = self._batch_scale(batch)
-        return self.design.batch_gradients(self.kind, xs, batch, scale, shift, ys)
+            of_x, of_y = (self.penalty(points.astype(np.float64))[1] for points in (xs, ys))
+            shift = of_x - of_y
+        return self._batch(batch, shift, xs, ys)
 
-    def _batch_scale(self, batch: np.ndarray) -> np.ndarray:
-        """The factor of the sum over a batch: that of the sum over all rows, times rows / b."""
-        return self._scale * self.rows / max(batch.shape[1], 1)
+    def _batch(self, batch: np.ndarray, shift: np.ndarray, *points: np.ndarray) -> np.ndarray:
+        """Over a batch: the factor of the sum is that over all rows, times rows / b."""
+        scale = self._scale * self.rows / max(batch.shape[1], 1)
+        shift = shift.astype(self.dtype, copy=False)
+        return self.design.batch_gradients(self.kind, batch, scale, shift, *points)
 
     def _points(self, x: np.ndarray) -> np.ndarray:
         """x, shape (d,) or (workers, d), as rows (1, d) or (workers, d) that the kernels take.
@@ -137,21 +137,11 @@ class Glm(Problem, rows_of_points=True):
             x = np.require(x, self.dtype, ["C", "A", "W"])
         return x.reshape(-1, self.d)
 
-    def _penalties(self, xs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """`penalty` at the points ``xs`` (k, d): shapes (k,) and (k, d), float64."""
-        if len(xs) == 1:
-            value, gradient = self.penalty(xs[0].astype(np.float64))
-            return np.array([value]), gradient[None]
-        parts = [self.penalty(x) for x in xs.astype(np.float64)]
-        return np.array([value for value, _ in parts]), np.array([g for _, g in parts]).reshape(
-            xs.shape
-        )
-
     def _evaluate(
         self, x: np.ndarray, want: int, members: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         xs = self._points(x)
-        values, shift = self._penalties(xs)
+        values, shift = self.penalty(xs.astype(np.float64))
         design, scale = self.design, self._scale
         if members is not None:
             design, scale = design.subset(members), scale[members]

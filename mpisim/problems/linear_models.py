@@ -44,13 +44,13 @@ class LogisticNonconvexReg(_Logistic):
         super().check()
         require(0 <= self.lambda_ < inf, "problem.lambda", self.lambda_, "finite and at least 0")
 
-    def penalty(self, x: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = super().penalty(x)
+    def penalty(self, xs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        values, gradients = super().penalty(xs)
         with np.errstate(over="ignore"):
-            t = 1 / (1 + x * x)  # 0 where x^2 overflows
-        small = np.where(np.abs(x) < 1, x, 0.0)
-        terms = np.where(np.abs(x) < 1, small * small * t, 1 - t)
-        return value + self.lambda_ * float(terms.sum()), gradient + 2 * self.lambda_ * x * t * t
+            t = 1 / (1 + xs * xs)  # 0 where x^2 overflows
+        small = np.where(np.abs(xs) < 1, xs, 0.0)
+        terms = np.where(np.abs(xs) < 1, small * small * t, 1 - t)
+        return values + self.lambda_ * terms.sum(axis=1), gradients + 2 * self.lambda_ * xs * t * t
 
     @property
     def penalty_slope(self) -> float:

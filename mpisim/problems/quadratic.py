@@ -168,21 +168,21 @@ class Quadratic(ExplicitProblem, rows_of_points=True):
         return self.t * bend + self.c * norm - self.b * xs[:, 0]
 
     def write_gradients(self, x: np.ndarray, first: int, out: np.ndarray) -> None:
-        block = slice(first, first + len(out))
-        kernels.write_gradients(out, self.t[block], self.b[block], *self._products_at(x, block))
-
-    def gradients_of(self, x: np.ndarray, members: np.ndarray) -> np.ndarray:
-        out = np.empty((len(members), self.d), self.dtype)
-        kernels.write_gradients(out, self.t[members], self.b[members], *self._products_at(x))
-        return out
+        self._write(x, slice(first, first + len(out)), out, None)
 
     def subtract_gradients(
         self, x: np.ndarray, first: int, less: np.ndarray, out: np.ndarray
     ) -> None:
-        block = slice(first, first + len(out))
-        kernels.subtract_gradients(
-            out, self.t[block], self.b[block], *self._products_at(x, block), less
-        )
+        self._write(x, slice(first, first + len(out)), out, less)
+
+    def gradients_of(self, x: np.ndarray, members: np.ndarray) -> np.ndarray:
+        out = np.empty((len(members), self.d), self.dtype)
+        kernels.write_gradients(out, self.t[members], self.b[members], *self._products_at(x), None)
+        return out
+
+    def _write(self, x: np.ndarray, some: slice, out: np.ndarray, less: np.ndarray | None) -> None:
+        products = self._products_at(x, some)
+        kernels.write_gradients(out, self.t[some], self.b[some], *products, less)
 
     def largest_differences(
         self, x: np.ndarray, less: np.ndarray, k: int
@@ -191,8 +191,7 @@ class Quadratic(ExplicitProblem, rows_of_points=True):
             return None
         indices, values = np.empty((self.m, k), np.int64), np.empty((self.m, k), self.dtype)
         [tx], [cx] = self._products_at(x)
-        parts = self.t, self.b, tx, cx, less, indices, values
-        kernels.largest_differences(*parts)
+        kernels.largest_differences(self.t, self.b, tx, cx, less, indices, values)
         return indices, values
 
     def largest_innovations(
@@ -224,14 +223,14 @@ class Quadratic(ExplicitProblem, rows_of_points=True):
 
     def coordinates(self, x: np.ndarray, ptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
         values = np.empty(indices.size, self.dtype)
-        kernels.write_coordinates(values, self.t, self.b, self.c, _wide(x), ptr, indices)
+        kernels.write_coordinates(values, self.t, self.b, self.c, _wide(x), None, ptr, indices)
         return values
 
     def coordinate_changes(
         self, x: np.ndarray, y: np.ndarray, ptr: np.ndarray, indices: np.ndarray
     ) -> np.ndarray:
-        values = np.empty(indices.size, self.dtype)
-        kernels.write_changes(values, self.t, self.b, self.c, _wide(x), _wide(y), ptr, indices)
+        xs, ys, values = _wide(x), _wide(y), np.empty(indices.size, self.dtype)
+        kernels.write_coordinates(values, self.t, self.b, self.c, xs, ys, ptr, indices)
         return values
 
     def batch_gradients(self, x: np.ndarray, batch: np.ndarray) -> np.ndarray:
@@ -245,7 +244,7 @@ class Quadratic(ExplicitProblem, rows_of_points=True):
     def whole(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         xs, gradient = _wide(x), np.empty((1, self.d))
         t, b = np.array([self.mean_t]), np.array([self.mean_b])
-        kernels.write_gradients(gradient, t, b, second_difference(xs), self.c * xs)
+        kernels.write_gradients(gradient, t, b, second_difference(xs), self.c * xs, None)
         bend, norm = kernels.forms(xs[0])
         return self.mean_t * bend + self.c * norm - self.mean_b * float(x[0]), gradient[0]
 

@@ -14,11 +14,10 @@ import weakref
 import numpy as np
 from numba import njit
 
-from mpisim.core.numerics.lanes import fetch, fetch_ahead, magnitude
+from mpisim.core.numerics.lanes import fetch_ahead, magnitude
 from mpisim.core.numerics.select import BLOCK, insert, rank, sort
 
 SPAN = 64  # coordinates with one bound
-TOGETHER = 32  # workers
 HUGE = 1e38  # larger entries, and what g_i receives of them, may overflow: they have no bound
 SLACK = 8  # roundings, in units of the last place, that a gradient and its change may have
 
@@ -35,34 +34,31 @@ def forms(x):
 
 
 @njit(cache=True)
-def write_gradients(out, t, b, txs, cxs):
+def write_gradients(out, t, b, txs, cxs, less):
     """out (m, d): t_i tx + cx - b_i e_1, rounded once to its type, with tx = T x and cx = c x.
 
-    ``txs`` and ``cxs`` (1, d) are those of one point, or (m, d) of each worker's.
+    ``txs`` and ``cxs`` (1, d) are those of one point, or (m, d) of each worker's. Unless ``less``
+    (m, d) is None, it is subtracted from what was rounded.
     """
+    kind = out.dtype.type
     for i in range(out.shape[0]):
         row, factor, k = out[i], t[i], i if txs.shape[0] > 1 else 0
         tx, cx = txs[k], cxs[k]
-        for j in range(row.size):
-            row[j] = factor * tx[j] + cx[j]
-        row[0] = factor * tx[0] + cx[0] - b[i]
-
-
-@njit(cache=True)
-def subtract_gradients(out, t, b, txs, cxs, less):
-    """The gradients, rounded to out's type, minus ``less`` (m, d) of the same type, in one pass."""
-    kind = out.dtype.type
-    for i in range(out.shape[0]):
-        row, state, factor, k = out[i], less[i], t[i], i if txs.shape[0] > 1 else 0
-        tx, cx = txs[k], cxs[k]
-        for j in range(row.size):
-            row[j] = kind(factor * tx[j] + cx[j]) - state[j]
-        row[0] = kind(factor * tx[0] + cx[0] - b[i]) - state[0]
+        first = kind(factor * tx[0] + cx[0] - b[i])
+        if less is None:
+            for j in range(row.size):
+                row[j] = factor * tx[j] + cx[j]
+            row[0] = first
+        else:
+            state = less[i]
+            for j in range(row.size):
+                row[j] = kind(factor * tx[j] + cx[j]) - state[j]
+            row[0] = first - state[0]
 
 
 @njit(cache=True)
 def largest_differences(t, b, tx, cx, less, indices, values):
-    """The k largest |differences| of `subtract_gradients`: indices and values (m, k).
+    """The k largest |numbers| of `write_gradients` minus ``less``: indices and values (m, k).
 
     One pass over ``less``, as in `mpisim.core.numerics.select`, which works differences out twice
     where it looks twice.
@@ -98,7 +94,7 @@ def largest_differences(t, b, tx, cx, less, indices, values):
 
 @njit(inline="always")
 def _difference(factor, tx, cx, state, j):
-    """Coordinate j > 0 of `subtract_gradients`."""
+    """Coordinate j > 0 of `write_gradients`."""
     return state.dtype.type(factor * tx[j] + cx[j]) - state[j]
 
 
@@ -115,27 +111,22 @@ def _coordinate(t, b, c, x, j):
 
 
 @njit(cache=True)
-def write_coordinates(values, t, b, c, xs, ptr, indices):
+def write_coordinates(values, t, b, c, xs, ys, ptr, indices):
     """Worker i's coordinates indices[ptr[i]:ptr[i+1]], rounded once to the type of ``values``.
 
-    ``xs`` is one point, (1, d), or one for each worker, (m, d).
+    ``xs`` is one point, (1, d), or one for each worker, (m, d). Unless ``ys``, likewise, is None,
+    those at y, rounded, are subtracted.
     """
-    for i in range(t.size):
-        x = xs[i if xs.shape[0] > 1 else 0]
-        for k in range(ptr[i], ptr[i + 1]):
-            values[k] = _coordinate(t[i], b[i], c, x, indices[k])
-
-
-@njit(cache=True)
-def write_changes(values, t, b, c, xs, ys, ptr, indices):
-    """The coordinates at x minus those at y, each rounded to the type of ``values`` first."""
     kind = values.dtype.type
     for i in range(t.size):
-        x, y = xs[i if xs.shape[0] > 1 else 0], ys[i if ys.shape[0] > 1 else 0]
+        x = xs[i if xs.shape[0] > 1 else 0]
+        if ys is not None:
+            y = ys[i if ys.shape[0] > 1 else 0]
         for k in range(ptr[i], ptr[i + 1]):
-            j = indices[k]
-            at_x = kind(_coordinate(t[i], b[i], c, x, j))
-            values[k] = at_x - kind(_coordinate(t[i], b[i], c, y, j))
+            value = kind(_coordinate(t[i], b[i], c, x, indices[k]))
+            if ys is not None:
+                value -= kind(_coordinate(t[i], b[i], c, y, indices[k]))
+            values[k] = value
 
 
 @njit(cache=True)
@@ -210,17 +201,11 @@ def _moves(old_tx, old_cx, tx, cx, slack, least, moves):
 
 @njit(cache=True)
 def _search(t, b, tx, cx, state, slack, moves, bounds, indices, values):
-    """A few workers at a time: their entries come from memory while the next bounds grow."""
-    m, d = state.shape
-    for start in range(0, m, TOGETHER):
-        stop = min(start + TOGETHER, m)
-        for i in range(start, stop):
-            c = _grow(bounds[i], abs(t[i]), moves, slack, slack * abs(b[i]))
-            fetch(state, i * d + c * SPAN, SPAN)
-            indices[i] = c
-        for i in range(start, stop):
-            j = _find(indices[i], t[i], b[i], tx, cx, state[i], bounds[i])
-            indices[i], values[i] = j, _entry(t[i], b[i], tx, cx, state[i], j)
+    """Let the bounds grow, and look for the largest entry where they allow it."""
+    for i in range(state.shape[0]):
+        c = _grow(bounds[i], abs(t[i]), moves, slack, slack * abs(b[i]))
+        j = _find(c, t[i], b[i], tx, cx, state[i], bounds[i])
+        indices[i], values[i] = j, _entry(t[i], b[i], tx, cx, state[i], j)
 
 
 @njit(inline="always")
@@ -274,7 +259,7 @@ def _look(c, factor, shift, tx, cx, state, bound):
 
 @njit(inline="always")
 def _entry(factor, shift, tx, cx, state, j):
-    """Coordinate j of grad f_i(x) - g_i, in the operations of `subtract_gradients`."""
+    """Coordinate j of grad f_i(x) - g_i, in the operations of `write_gradients`."""
     if j > 0:
         return _difference(factor, tx, cx, state, np.uint64(j))
     return state.dtype.type(factor * tx[0] + cx[0] - shift) - state[0]

@@ -85,16 +85,14 @@ def _dense_dots(ids, dense, x, z):
 @njit(cache=True)
 def _dense_add(ids, dense, w, g):
     """Row after row is added to each coordinate; four rows in one pass over g."""
-    n, d, kind = ids.shape[0], g.size, g.dtype.type
-    flat, four = dense.reshape(-1), n // 4 * 4
+    n, kind, flat = ids.shape[0], g.dtype.type, dense.reshape(-1)
+    four = n // 4 * 4
     for t in range(0, four, 4):
-        r0, r1 = np.int64(ids[t]), np.int64(ids[t + 1])
-        r2, r3 = np.int64(ids[t + 2]), np.int64(ids[t + 3])
         weights = (kind(w[t]), kind(w[t + 1]), kind(w[t + 2]), kind(w[t + 3]))
-        add_four(g, 0, d, flat, (r0 * d, r1 * d, r2 * d, r3 * d), weights)
+        add_four(g, flat, (ids[t], ids[t + 1], ids[t + 2], ids[t + 3]), weights)
     for t in range(four, n):
         c, row = kind(w[t]), dense[ids[t]]
-        for j in range(d):
+        for j in range(g.size):
             g[j] += c * row[j]
 
 

@@ -18,7 +18,6 @@ from mpisim.runs.experiment import Experiment
 from mpisim.runs.log.writer import locked
 from mpisim.runs.preview import on_its_ranks
 from mpisim.runs.record import Output
-from mpisim.runs.setup import Setup
 from mpisim.runs.signals import StopSignals
 from mpisim.runs.sweep import executor, grid
 from mpisim.runs.sweep.points import Point, Spread
@@ -81,8 +80,8 @@ def run(
     Raises
     ------
     InputError
-        If the experiment is not valid. A run whose loss is no longer finite raises nothing; its
-        status is "diverged".
+        If the experiment is not valid. A run that diverges raises nothing; its status is
+        "diverged".
     """
     used = comm or all_ranks()
     path = None if log is None else Path(log)
@@ -93,7 +92,7 @@ def run(
             end = on_its_ranks(
                 experiment,
                 used,
-                lambda part: loop.run_rounds(Setup(experiment, part), output, signals),
+                lambda part: loop.set_up_and_run(experiment, part, output, signals),
             )
         rows, attributes = used.bcast((end.columns, end.attributes))
         return Result(end.status, end.x, rows, attributes, path)

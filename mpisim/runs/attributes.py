@@ -72,12 +72,8 @@ def _log_every_source(setup: Setup) -> str:
 
 # Attributes of the log, of the last start of the run; not a number until it has ended.
 PENDING = {
-    "seconds_elapsed": nan,
-    "seconds_setup": nan,
-    "seconds_rehearsal": nan,
-    "seconds_evaluation": nan,
-    "seconds_waiting": nan,
-    "seconds_before": nan,
+    f"seconds_{part}": nan
+    for part in ("elapsed", "setup", "rehearsal", "evaluation", "waiting", "before")
 }
 
 

@@ -78,7 +78,7 @@ class Evaluator:
         self.star, self.oracle, self.clock, self.metrics = star, oracle, star.clock, metrics
         self.path = SlowestPath()
         self.calls = 0
-        self.start = float("nan")  # |grad f(x^0)|^2
+        self.start = float("nan"), float("nan")  # f(x^0) and |grad f(x^0)|^2
         self._busy = [0.0] * (len(PARALLEL) + 2)
 
     def row(
@@ -128,7 +128,7 @@ class Evaluator:
             bits = dict(zip(BITS, map(int, totals["bits"].tolist()), strict=True))
         row: Row = {"round": k, "loss": f, "grad_norm_sq": float(dot(grad, grad))}
         if k == 0:
-            self.start = row["grad_norm_sq"]
+            self.start = row["loss"], row["grad_norm_sq"]
         if reference is not None:
             row |= _away(x, f, *reference)
         row |= bits
@@ -145,12 +145,12 @@ class Evaluator:
         }
 
     def state(self) -> dict[str, Any]:
-        """The costs until the last row, and |grad f(x^0)|^2, on rank 0."""
+        """The costs until the last row, f(x^0) and |grad f(x^0)|^2, on rank 0."""
         return {"oracle_calls": self.calls, "seconds": self.path.seconds, "start": self.start}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore what `state` returned."""
-        self.start = float(state["start"])
+        self.start = float(state["start"][0]), float(state["start"][1])
         # this start's set-up exchange repeats the one that was charged
         self.path.resume(state["seconds"].tolist(), self.clock.seconds)
         self._busy_since_last()

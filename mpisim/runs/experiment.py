@@ -94,14 +94,6 @@ class Run:
         assert self.log_every is not None
         return k % self.log_every == 0 or k == self.rounds
 
-    def stopped_by(self, k: int, row: Mapping[str, float], n: int, start: float) -> str:
-        """What ends the run with the logged row of x^k; empty if it goes on.
-
-        A condition of ``stop`` by its key, or "rounds".
-        row : values by column; n : workers; start : |grad f(x^0)|^2
-        """
-        return self.stop.met(row, n, start) or ("rounds" if k == self.rounds else "")
-
     def table(self) -> dict[str, Any]:
         """The table with every default in it."""
         given = dataclasses.asdict(self)

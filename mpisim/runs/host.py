@@ -17,7 +17,7 @@ import h5py
 
 from mpisim.comm.job import run_job
 from mpisim.core import packages
-from mpisim.core.home import cache_folder
+from mpisim.core.home import cache_place
 from mpisim.core.imports import PACKAGE
 from mpisim.core.machine import usable_cores
 from mpisim.core.version import VERSION
@@ -34,7 +34,7 @@ def guarded(body: Callable[..., int]) -> int:
 
 def info_text() -> str:
     """The text of `mpisim --info`: what a bug report should contain, one item in each line."""
-    cache_path = cache_folder()
+    cache_path = cache_place()
     existing = next((p for p in (cache_path, *cache_path.parents) if p.exists()), cache_path)
     writable = "" if os.access(existing, os.W_OK) else " (cannot be written)"
     rows = {

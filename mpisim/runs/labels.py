@@ -89,11 +89,6 @@ _REGISTERED = Labels({})
 method, compressor, problem = _REGISTERED.method, _REGISTERED.compressor, _REGISTERED.problem
 
 
-def compressor_title(name: str) -> str:
-    """The name of a compressor without its parameters."""
-    return _REGISTERED.compressor({"name": name})
-
-
 def declared(experiment: Experiment) -> dict[str, Any]:
     """What the classes of an experiment declare; its log keeps it as JSON, for `of_log`.
 

@@ -24,6 +24,7 @@ from mpisim.runs.record import Output, Record, find_start
 from mpisim.runs.rehearsal import rehearse
 from mpisim.runs.setup import Setup
 from mpisim.runs.signals import STOPPED, StopSignals
+from mpisim.runs.stop import diverges
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -36,20 +37,29 @@ FASTER = 2  # the number of rounds between two checks grows by at most this fact
 def run(experiment: Experiment, output: Output, comm: MPI.Intracomm) -> End:
     """Run an experiment on its ranks of ``comm``; rank 0 writes log and checkpoints.
 
-    Raises `InputError` if the experiment is not valid, and `Diverged`, with a complete log, when
-    the loss is no longer finite.
+    Raises `InputError` if the experiment is not valid, and `Diverged`, with a complete log, if it
+    diverges.
     """
     with StopSignals() as signals, locked(comm, output.log):
         end = on_its_ranks(
-            experiment, comm, lambda part: run_rounds(Setup(experiment, part), output, signals)
+            experiment, comm, lambda part: set_up_and_run(experiment, part, output, signals)
         )
         if end.status in STOPPED and comm.rank == 0:
             report(signals.stopped(end.status, end.row["round"], output.log))
     if end.status == "diverged":
-        raise Diverged(
-            f"diverged: the loss is {end.row['loss']} at round {end.row['round']}; log {output.log}"
-        )
+        row = end.row
+        values = f"loss {row['loss']:.6g}, |grad f|^2 {row['grad_norm_sq']:.6g}"
+        raise Diverged(f"diverged: {values} at round {row['round']}; log {output.log}")
     return end
+
+
+def set_up_and_run(
+    experiment: Experiment, comm: MPI.Intracomm, output: Output, signals: StopSignals
+) -> End:
+    """`run_rounds`, of an experiment that a signal ends at once while it is set up."""
+    with signals.at_once():
+        setup = Setup(experiment, comm)
+    return run_rounds(setup, output, signals)
 
 
 def run_rounds(setup: Setup, output: Output, signals: StopSignals) -> End:
@@ -139,14 +149,15 @@ class Loop:
 
         The same on all ranks.
         """
-        if logged and not np.isfinite(row["loss"]):
+        loss, gradient = self.state.evaluator.start
+        if logged and diverges(row, loss):
             return "diverged", ""
         if signal:
             return self.signals.status(signal), ""
         if not logged:
             return "", ""
-        start = self.state.evaluator.start
-        stopped_by = self.settings.stopped_by(row["round"], row, self.setup.star.n, start)
+        last = "rounds" if row["round"] == self.settings.rounds else ""
+        stopped_by = self.settings.stop.met(row, self.setup.star.n, gradient) or last
         return "done" if stopped_by else "", stopped_by
 
 

@@ -122,7 +122,7 @@ class Record:
     def row(self, row: Row) -> None:
         """Record a row, with the metrics' columns."""
         if self.log is not None:
-            self.log.row(tuple(row.values()))
+            self.log.row(row)
         if self.output.keep:
             self._rows.append(tuple(row.values()))
         if self.progress is not None:
@@ -182,7 +182,7 @@ class Record:
             return
         if not (output.force or output.resume):
             require_new(log)
-        mark = Mark(len(rows), journal.digest(rows, schema), self.attributes)
+        mark = Mark(len(rows), journal.digest(rows), self.attributes)
         try:
             make_folder(log.parent)
             if start.mark is None or (output.earlier is not None and not os.path.lexists(log)):

@@ -216,7 +216,7 @@ class RunState:
         for name, value in (fresh | self.star.ledger.state()).items():
             expected, saved = np.asarray(value), np.asarray(given[name])
             _require_array(name, saved, expected.dtype.kind, expected.shape)
-            if name != "x" and (saved < 0).any():
+            if name not in ("x", "start") and (saved < 0).any():
                 raise ValueError("counts below 0")
 
 

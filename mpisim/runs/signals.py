@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
 from types import FrameType
@@ -55,13 +56,25 @@ class StopSignals:
                 self._last_words.say(f"mpisim: stopped by Ctrl-C before a row; {self.go_on}")
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self._last_words is not None:
-            if not self._received:
+            if not (self._received or kind is KeyboardInterrupt):
                 self._last_words.say("")
             self._last_words.close()
         for number, handler in self._previous.items():
             signal.signal(number, handler)
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Before the first round: meanwhile a signal has its usual effect."""
+        noting = {
+            number: signal.signal(number, self._previous[number]) for number in self._previous
+        }
+        try:
+            yield
+        finally:
+            for number, handler in noting.items():
+                signal.signal(number, handler)
 
     def at(self, k: int, log: Path | None) -> None:
         """Round k has a row: what the line says if mpirun does not wait for the next one."""

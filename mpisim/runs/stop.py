@@ -1,4 +1,4 @@
-"""The ``[run.stop]`` table: what ends a run before ``run.rounds``."""
+"""What ends a run before ``run.rounds``: the table ``[run.stop]``, and divergence."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from mpisim.core.schema import build, require
 COSTS = ("bits_up", "paper_bits_up", "oracle_calls")  # per worker, as on the axes of figures
 OF_REFERENCE = ("suboptimality", "distance_sq")
 GRADIENT, DIVERGENCE = "grad_norm_sq", "divergence"
+GROWTH = 1e30  # of the loss, which no run comes back from
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,6 +87,19 @@ class Stop:
         if key in COSTS:
             return values / n >= bound
         return values > bound * start if key == DIVERGENCE else values <= bound
+
+
+def diverges(row: Mapping[str, float], start: float) -> bool:
+    """Whether a run has diverged at a row.
+
+    It has if the loss, |grad f|^2, or a distance to the minimiser is not finite, or if |f(x^k)| is
+    more than `GROWTH` times |f(x^0)|, or than `GROWTH` where |f(x^0)| is below 1.
+
+    row : values by column; start : f(x^0)
+    """
+    names = ("loss", GRADIENT, *OF_REFERENCE)
+    finite = all(isfinite(row[name]) for name in names if name in row)
+    return not (finite and abs(row["loss"]) <= GROWTH * max(1.0, abs(start)))
 
 
 def stop_of(config: Mapping[str, Any]) -> Stop:

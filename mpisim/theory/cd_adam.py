@@ -12,14 +12,15 @@ from math import ceil, inf, sqrt
 from mpisim.core.numerics.functions import power
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass
 class Theorem64:
     """The theorem for a problem, a compressor and AMSGrad's parameters, in the paper's letters.
 
     n workers with N samples each, dimension d; L : of every f_i; delta_f : f(x_1) - inf f;
     pi : E|C(x) - x|^2 <= pi |x|^2, in [0, 1); G, G_inf : bounds of a sample's gradient in the
     Euclidean and the maximum norm; sigma : of its standard deviation; beta1, nu : AMSGrad's;
-    batch : the experiment's tau, None with full gradients.
+    batch : the experiment's tau, None with full gradients. The constants of the proof follow from
+    these.
     """
 
     n: int
@@ -35,57 +36,28 @@ class Theorem64:
     nu: float
     batch: int | None = None
 
-    @property
-    def root(self) -> float:
-        """sqrt(pi)."""
-        return sqrt(self.pi)
-
-    @property
-    def C_2(self) -> float:
-        """(1 + sqrt(pi))^2 / (1 - sqrt(pi))^2: the compressed gradients' bound over G."""
-        return power((1 + self.root) / (1 - self.root), 2)
-
-    @property
-    def G_tilde(self) -> float:
-        """Bound of the doubly compressed gradient, C_2 G."""
-        return self.C_2 * self.G
-
-    @property
-    def C(self) -> float:
-        """2 (G_tilde_inf^2 + nu)^{1/2}."""
-        return 2 * sqrt(power(self.C_2 * self.G_inf, 2) + self.nu)
-
-    @property
-    def C_1(self) -> float:
-        """2 L + 3 L (beta_1 / (1 - beta_1))^2."""
-        return self.L * (2 + 3 * power(self.beta1 / (1 - self.beta1), 2))
-
-    @property
-    def M_1(self) -> float:
-        """C Delta f."""
-        return self.C * self.delta_f
-
-    @property
-    def M_2(self) -> float:
-        """C G G_tilde / ((1 - beta_1) sqrt(nu))."""
-        return self.C * self.G * self.G_tilde / ((1 - self.beta1) * sqrt(self.nu))
-
-    @property
-    def M_3(self) -> float:
-        """32 C C_1 G_tilde^2 / nu + 2 sqrt(pi) C L G G_tilde sqrt(d) / (nu (1 - sqrt(pi))^2)."""
-        first = 32 * self.C * self.C_1 * power(self.G_tilde, 2)
+    def __post_init__(self) -> None:
+        self.root = sqrt(self.pi)
+        # (1 + sqrt(pi))^2 / (1 - sqrt(pi))^2: the compressed gradients' bound over G
+        self.C_2 = power((1 + self.root) / (1 - self.root), 2)
+        # bound of the doubly compressed gradient
+        self.G_tilde = self.C_2 * self.G
+        # 2 (G_tilde_inf^2 + nu)^{1/2}
+        self.C = 2 * sqrt(power(self.C_2 * self.G_inf, 2) + self.nu)
+        # 2 L + 3 L (beta_1 / (1 - beta_1))^2
+        self.C_1 = self.L * (2 + 3 * power(self.beta1 / (1 - self.beta1), 2))
+        # C Delta f
+        self.M_1 = self.C * self.delta_f
+        # C G G_tilde / ((1 - beta_1) sqrt(nu))
+        self.M_2 = self.C * self.G * self.G_tilde / ((1 - self.beta1) * sqrt(self.nu))
+        # 32 C C_1 G_tilde^2 / nu + 2 sqrt(pi) C L G G_tilde sqrt(d) / (nu (1 - sqrt(pi))^2)
         drift = 2 * self.root * self.C * self.L * self.G * self.G_tilde * sqrt(self.d)
-        return (first + drift / power(1 - self.root, 2)) / self.nu
-
-    @property
-    def M_4(self) -> float:
-        """4 C C_1 / nu."""
-        return 4 * self.C * self.C_1 / self.nu
-
-    @property
-    def M_5(self) -> float:
-        """4 sqrt(pi) C G / (sqrt(nu) (1 - sqrt(pi))^2)."""
-        return 4 * self.root * self.C * self.G / (sqrt(self.nu) * power(1 - self.root, 2))
+        first = 32 * self.C * self.C_1 * power(self.G_tilde, 2)
+        self.M_3 = (first + drift / power(1 - self.root, 2)) / self.nu
+        # 4 C C_1 / nu
+        self.M_4 = 4 * self.C * self.C_1 / self.nu
+        # 4 sqrt(pi) C G / (sqrt(nu) (1 - sqrt(pi))^2)
+        self.M_5 = 4 * self.root * self.C * self.G / (sqrt(self.nu) * power(1 - self.root, 2))
 
     def alpha(self, epsilon: float) -> float:
         """The largest step, n epsilon / (6 n M_3 + 6 M_4 sigma^2): (6.1)."""

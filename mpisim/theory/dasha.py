@@ -29,12 +29,12 @@ A = gamma / (a (3/2 - a)) and 4 a omega A / n, with c = 4 gamma omega (2 omega +
 from __future__ import annotations
 
 from math import sqrt
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from mpisim.core.numerics.functions import power
 from mpisim.theory.setting import Setting, Step
 from mpisim.theory.stepsizes import omega_of, theorem_only_for
-from mpisim.theory.tables import ALL, ONLINE, SUM, Case, Cost, Guarantee, guarantee, rounds
+from mpisim.theory.tables import ALL, ONLINE, SUM, Case, Cost, Guarantee, Kind, guarantee, rounds
 
 
 def momentum(omega: float) -> float:
@@ -72,7 +72,7 @@ def dasha(setting: Setting, a: float) -> Step:
 
     Under PL min(the same with 40 for 16, a / (2 mu)).
     """
-    return _step(setting, "DASHA", a, _Term((16, 40), "L^^2", _mean_square(setting)))
+    return _step(setting, "DASHA", a, _Term((16, 40), "L^^2", power(setting.L_rms, 2)))
 
 
 def page(setting: Setting, a: float, p: float, B: int) -> Step:
@@ -81,8 +81,8 @@ def page(setting: Setting, a: float, p: float, B: int) -> Step:
     V = (1-p) L_max^2 / B, L_max = max_ij L_ij. Under PL min(the same with 200 and 4 for 48 and 2,
     a / (2 mu), p / (2 mu)).
     """
-    V, text = (1 - p) * _largest_square(setting) / B, "(1-p) L_max^2"
-    sent = _Term((48, 200), f"({text} / B + L^^2)", V + _mean_square(setting))
+    V, text = (1 - p) * power(setting.L_max_ij, 2) / B, "(1-p) L_max^2"
+    sent = _Term((48, 200), f"({text} / B + L^^2)", V + power(setting.L_rms, 2))
     return _step(setting, "DASHA-PAGE", a, sent, _Term((2, 4), text, V), ("p", p))
 
 
@@ -94,8 +94,8 @@ def mvr(setting: Setting, a: float, b: float, B: int) -> Step:
     and 4, a / (2 mu), b / (2 mu)), and f - f(x*) has the floor
     (200 omega (2 omega + 1) b^2 + 4 b) sigma^2 / (mu n B).
     """
-    V, text = power(1 - b, 2) * _largest_square(setting) / B, "(1-b)^2 L_sigma^2"
-    sent = _Term((96, 400), f"({text} / B + L^^2)", V + _mean_square(setting))
+    V, text = power(1 - b, 2) * power(setting.L_max_ij, 2) / B, "(1-b)^2 L_sigma^2"
+    sent = _Term((96, 400), f"({text} / B + L^^2)", V + power(setting.L_rms, 2))
     return _step(setting, "DASHA-MVR", a, sent, _Term((4, 8), text, V), ("b", b))
 
 
@@ -106,8 +106,8 @@ def sync_mvr(setting: Setting, a: float, p: float, B: int) -> Step:
     2 sigma^2 / (n B'). Under PL min(the same with 8 and 4 for 4 and 2, a / (2 mu), p / (2 mu)),
     and f - f(x*) has the floor 2 sigma^2 / (mu n B').
     """
-    V, text = (1 - p) * _largest_square(setting) / B, "(1-p) L_sigma^2"
-    sent = _Term((4, 8), f"({text} / B + (1-p) L^^2)", V + (1 - p) * _mean_square(setting))
+    V, text = (1 - p) * power(setting.L_max_ij, 2) / B, "(1-p) L_sigma^2"
+    sent = _Term((4, 8), f"({text} / B + (1-p) L^^2)", V + (1 - p) * power(setting.L_rms, 2))
     return _step(setting, "DASHA-SYNC-MVR", a, sent, _Term((2, 4), text, V), ("p", p))
 
 
@@ -149,16 +149,6 @@ def _step(
     return Step(gamma, f"{who} (PL): min({formula}, {names})")
 
 
-def _mean_square(setting: Setting) -> float:
-    """L^^2."""
-    return power(setting.L_rms, 2)
-
-
-def _largest_square(setting: Setting) -> float:
-    """L_max^2."""
-    return power(float(setting.c.cal_L_i.max()), 2)
-
-
 def dasha_row(case: Case, step: Step) -> Guarantee:
     """DASHA: m sample gradients a round, as workers keep the last gradient."""
     s = case.setting
@@ -187,12 +177,7 @@ def sync_mvr_row(case: Case, step: Step, p: float, B: int, big_B: int, first: in
 
 
 def _row(
-    case: Case,
-    setup: str,
-    name: str,
-    step: Step,
-    costs: tuple[Cost, Cost],
-    kind: Literal["bound", "order"] = "bound",
+    case: Case, setup: str, name: str, step: Step, costs: tuple[Cost, Cost], kind: Kind = "bound"
 ) -> Guarantee:
     """A row for g_i^0 = h_i^0; "order" where it holds down to a floor that sigma^2 decides."""
     source = 'step size, start = "dense"' if kind == "bound" else "step size, above the floor"

@@ -9,7 +9,6 @@ numbers a round. As in the paper, the d numbers of the first exchange are left o
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from math import ceil, inf, nan, sqrt
 
 import numpy as np
@@ -75,41 +74,41 @@ def optimized(case: Case) -> list[tuple[Choice, Choice, float]]:
 def of_lemma(case: Case, method: str) -> Choice:
     """The p and K in the proof of the lemma's upper bounds; for RandK the K of A.1."""
     s = case.setting
-    k = _k(s)
-    if method == "topk":
-        return at(case, method, 1.0, s.d)
-    zeta = k if method == "randk" else permuted(s).zeta if method == "permk" else s.zeta
-    return min((at(case, method, p, k) for p in (zeta / s.d, 1.0)), key=lambda c: c.bits)
+    k = s.d if method == "topk" else _k(s)
+    shares = {1.0} if method == "topk" else {with_compressor(s, method, k).zeta / s.d, 1.0}
+    return min((at(case, method, p, k) for p in sorted(shares)), key=lambda c: c.bits)
 
 
 def best(case: Case, method: str) -> Choice:
     """The fewest bits over p in (0, 1] and K in {1, ..., d}; a grid of K if d exceeds ``GRID``."""
-    s = case.setting
-    if method == "permk":
-        return _best_p(lambda p: at(case, method, p, _k(s)), permuted(s).zeta / s.d)
-    if method == "groups":
-        return _best_p(lambda p: at(case, method, p, _k(s)), s.zeta / s.d)
-    many = np.unique(np.geomspace(1, s.d, GRID).round().astype(int)).tolist()
-    counts = range(1, s.d + 1) if s.d <= GRID else sorted({*many, _k(s)})
+    d, counts = case.setting.d, [_k(case.setting)]
+    if method in ("randk", "topk"):
+        many = np.unique(np.geomspace(1, d, GRID).round().astype(int)).tolist()
+        counts = list(range(1, d + 1)) if d <= GRID else sorted({*many, *counts})
     if method == "topk":
         return min((at(case, method, 1.0, k) for k in counts), key=lambda c: c.bits)
-    tried = [_best_p(lambda p, k=k: at(case, method, p, k), k / s.d) for k in counts]  # type: ignore[misc]
-    return min(tried, key=lambda c: c.bits)
+    return min((_best_p(case, method, k) for k in counts), key=lambda c: c.bits)
 
 
-def _best_p(choice: Callable[[float], Choice], share: float) -> Choice:
+def _best_p(case: Case, method: str, k: int) -> Choice:
     """The fewest bits over p >= 1e-4 zeta / d, by a grid in log p and a search around its best.
 
-    share : zeta / d. Without a bound p may tend to 0, if L_± = 0 and not under PL.
+    Without a bound p may tend to 0, if L_± = 0 and not under PL.
     """
-    grid = np.geomspace(1e-4 * share, 1.0, GRID)
-    tried = [choice(p) for p in grid.tolist()]
+
+    def bits(log_p: float) -> float:
+        return at(case, method, float(np.exp(log_p)), k).bits
+
+    grid = np.geomspace(
+        1e-4 * with_compressor(case.setting, method, k).zeta / case.setting.d, 1.0, GRID
+    )
+    tried = [at(case, method, p, k) for p in grid.tolist()]
     i = int(np.argmin([one.bits for one in tried]))
     low, high = np.log(grid[max(i - 1, 0)]), np.log(grid[min(i + 1, GRID - 1)])
-    least = minimize_scalar(
-        lambda x: choice(float(np.exp(x))).bits, bounds=(low, high), method="bounded"
+    least = minimize_scalar(bits, bounds=(low, high), method="bounded")
+    return min(
+        tried[i], at(case, method, min(1.0, float(np.exp(least.x))), k), key=lambda c: c.bits
     )
-    return min(tried[i], choice(min(1.0, float(np.exp(least.x)))), key=lambda c: c.bits)
 
 
 def at(case: Case, method: str, p: float, k: int) -> Choice:
@@ -117,14 +116,12 @@ def at(case: Case, method: str, p: float, k: int) -> Choice:
 
     In groups, N_PermK^G(p) of Appendix M, by Theorems 10 and 11.
     """
-    s = case.setting
+    s = with_compressor(case.setting, method, k)
     if method == "topk":
-        of = dataclasses.replace(s, alpha=k / s.d, zeta=float(k))
-        step, floats = stepsizes.ef21(of), float(k)
+        step, floats = stepsizes.ef21(s), float(k)
     else:
-        of = {"permk": permuted(s), "groups": s}.get(method) or independent(s, k)
-        step, floats = stepsizes.marina_ab(of, p), p * s.d + (1 - p) * of.zeta
-    number = rounds(dataclasses.replace(case, setting=of), step)
+        step, floats = stepsizes.marina_ab(s, p), p * s.d + (1 - p) * s.zeta
+    number = rounds(dataclasses.replace(case, setting=s), step)
     bits = FLOAT_BITS * floats * number if number < inf else inf
     return Choice(method, p, k, number, bits)
 
@@ -136,8 +133,12 @@ def order(case: Case, method: str) -> float:
     """
     s, c = case.setting, case.setting.c
     if method == "groups":
-        return _order_in_groups(case) if equation_51(s) else nan
-    floats = communication(method, s.n, s.d, c.L, c.L_pm if method == "permk" else c.L_plus)
+        if s.groups is None or not equation_51(s):
+            return nan
+        G, L_pm = s.groups.groups.sizes[0], float(s.groups.L_pm.max())  # the largest of a group
+        floats = min(s.d * c.L, s.d / G * c.L + s.d / sqrt(s.n) * L_pm)  # (51)
+    else:
+        floats = communication(method, s.n, s.d, c.L, c.L_pm if method == "permk" else c.L_plus)
     if s.condition == "nonconvex":
         return FLOAT_BITS * floats * case.delta / case.epsilon**2
     return FLOAT_BITS * max(floats / s.mu, 0.0 if method == "topk" else s.d) * case.log_ratio
@@ -159,13 +160,14 @@ def equation_51(s: Setting) -> bool:
     return bool(np.ptp(partition.sizes) == 0 and (partition.A == partition.B).all())
 
 
-def _order_in_groups(case: Case) -> float:
-    """(51), with the largest L_± of a group."""
-    s = case.setting
-    assert s.groups is not None
-    G, L_pm = s.groups.groups.sizes[0], float(s.groups.L_pm.max())
-    floats = min(s.d * s.c.L, s.d / G * s.c.L + s.d / sqrt(s.n) * L_pm)
-    return FLOAT_BITS * floats * case.delta / case.epsilon**2
+def with_compressor(s: Setting, method: str, k: int) -> Setting:
+    """The same workers with the method's compressor: TopK, independent RandK, PermK or its own."""
+    if method == "topk":
+        return dataclasses.replace(s, alpha=k / s.d, zeta=float(k))
+    if method == "randk":
+        A = (s.d / k - 1) / s.n
+        return dataclasses.replace(s, A=A, B=0.0, zeta=float(k), correlated=False, groups=None)
+    return permuted(s) if method == "permk" else s
 
 
 def permuted(s: Setting) -> Setting:
@@ -173,12 +175,6 @@ def permuted(s: Setting) -> Setting:
     copies = max(1, s.n // s.d)
     A, zeta = input_variance(s.n, copies), s.d * copies / s.n
     return dataclasses.replace(s, A=A, B=A, zeta=zeta, correlated=True, groups=None)
-
-
-def independent(s: Setting, k: int) -> Setting:
-    """The same workers with independent RandK."""
-    A = (s.d / k - 1) / s.n
-    return dataclasses.replace(s, A=A, B=0.0, zeta=float(k), correlated=False, groups=None)
 
 
 def _k(s: Setting) -> int:

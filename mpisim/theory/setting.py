@@ -67,6 +67,11 @@ class Setting:
         return float(self.c.L_i.max())
 
     @property
+    def L_max_ij(self) -> float:
+        """max_ij L_ij, over all samples of all workers."""
+        return float(self.c.cal_L_i.max())
+
+    @property
     def L_rms(self) -> float:
         """MARINA's L: sqrt((1/n) sum_i L_i^2)."""
         return float(np.sqrt(np.mean(self.c.L_i**2)))
@@ -100,10 +105,9 @@ def setting_of(
     by_group = compressor.by_group
     groups = None if by_group is None else group_constants(by_group, problem, c, star, bound)
     names = ("omega", "alpha", "A", "B", "correlated", "cal_L_max")
-    constants = {name: getattr(compressor, name) for name in names}
-    zeta = compressor.density
+    letters = {name: getattr(compressor, name) for name in names} | {"zeta": compressor.density}
     shape = problem.n, problem.d, problem.convex
-    return Setting(*shape, c, zeta=zeta, condition=condition, groups=groups, **constants)
+    return Setting(*shape, c, condition=condition, groups=groups, **letters)
 
 
 @dataclasses.dataclass(frozen=True)

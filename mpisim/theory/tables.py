@@ -19,6 +19,7 @@ from mpisim.theory import stepsizes
 from mpisim.theory.compression import FLOAT_BITS
 from mpisim.theory.setting import MarinaTheorem, Setting, Step
 
+Kind = Literal["bound", "order"]
 ALL, SUM, ONLINE, PART = "(1)", "(1)+(5)", "(1)+(6)", "PP, (1)"
 
 
@@ -73,17 +74,12 @@ class Guarantee:
     rounds: float
     bits: float
     calls: float
-    kind: Literal["bound", "order"]
+    kind: Kind
     source: str
 
 
 def guarantee(
-    setup: str,
-    method: str,
-    rounds: float,
-    costs: tuple[Cost, Cost],
-    kind: Literal["bound", "order"],
-    source: str,
+    setup: str, method: str, rounds: float, costs: tuple[Cost, Cost], kind: Kind, source: str
 ) -> Guarantee:
     """A row from its rounds and the costs of the first and of each later exchange."""
     first, later = costs
@@ -165,9 +161,8 @@ def _missing(case: Case) -> list[str]:
 
 def gradient_descent(case: Case) -> Guarantee:
     """GD: (1) without compression."""
-    dense = Cost(case.setting.d, case.m)
     step = stepsizes.gradient_descent(case.setting)
-    return _bound(case, ALL, "GD", step, 1, dense, dense, "1 / L")
+    return _bound(case, ALL, "GD", step, 1, Cost(0, 0), "1 / L")
 
 
 def marina(case: Case, p: float | None = None, theorem: MarinaTheorem = "marina") -> Guarantee:
@@ -178,7 +173,7 @@ def marina(case: Case, p: float | None = None, theorem: MarinaTheorem = "marina"
     s = case.setting
     p = p or stepsizes.marina_probability(s.zeta, s.d)
     step = stepsizes.marina(s, p, theorem)
-    return _bound(case, ALL, "MARINA", step, p, Cost(s.d, case.m), Cost(s.zeta, case.m))
+    return _bound(case, ALL, "MARINA", step, p, Cost(s.zeta, case.m))
 
 
 def vr_marina(case: Case, p: float | None = None, noise_b: float | None = None) -> Guarantee:
@@ -190,7 +185,7 @@ def vr_marina(case: Case, p: float | None = None, noise_b: float | None = None) 
     p = p or stepsizes.vr_marina_probability(s.zeta, s.d, b, case.m)
     step = stepsizes.vr_marina(s, p, noise_b or b)
     name = f"VR-MARINA, b' = {b}"
-    return _bound(case, SUM, name, step, p, Cost(s.d, case.m), Cost(s.zeta, 2 * b))
+    return _bound(case, SUM, name, step, p, Cost(s.zeta, 2 * b))
 
 
 def online(case: Case, p: float | None = None) -> Guarantee:
@@ -214,31 +209,25 @@ def pp_marina(case: Case, p: float | None = None) -> Guarantee:
     step = stepsizes.pp_marina(s, p, r)
     drawn = 1 - (1 - 1 / s.n) ** r
     compressed = Cost(r / s.n * s.zeta, drawn * 2 * case.m)
-    return _bound(case, PART, f"PP-MARINA, r = {r}", step, p, Cost(s.d, case.m), compressed)
+    return _bound(case, PART, f"PP-MARINA, r = {r}", step, p, compressed)
 
 
 def ef21(case: Case) -> Guarantee:
     """EF21 that starts with the gradients: PermK paper, Theorem 6, or 7 under PL (G^0 = 0)."""
     s, step = case.setting, stepsizes.ef21(case.setting)
     source = step.source.split(":")[0] + ', start = "dense"'
-    return _bound(case, ALL, "EF21", step, 0, Cost(s.d, case.m), Cost(s.zeta, case.m), source)
+    return _bound(case, ALL, "EF21", step, 0, Cost(s.zeta, case.m), source)
 
 
 def _bound(
-    case: Case,
-    setup: str,
-    name: str,
-    step: Step,
-    p: float,
-    dense: Cost,
-    compressed: Cost,
-    source: str = "",
+    case: Case, setup: str, name: str, step: Step, p: float, compressed: Cost, source: str = ""
 ) -> Guarantee:
     """A row with its theorem's constants; exchanges after the first are dense with probability p.
 
     source : the theorem's number unless given, of "MARINA, Theorem 3.1 (3.2 online): ..."
     """
     source = source or step.source.split(":")[0].split(" (")[0].removeprefix("MARINA, ")
+    dense = Cost(case.setting.d, case.m)
     costs = dense, dense.mixed(p, compressed)
     return guarantee(setup, name, rounds(case, step), costs, "bound", source)
 
@@ -268,11 +257,9 @@ def _quoted(case: Case) -> list[Guarantee]:
         steph = sqrt(kappa) * unit
         comgate_calls = noise * case.delta / case.epsilon
 
-    def quoted(
-        setup: str, name: str, k: float, first: Cost, later: Cost | None = None
-    ) -> Guarantee:
-        source = "Table 1" if table_1 else "Table 2"
-        return guarantee(setup, name, k, (first, later or first), "order", source)
+    def quoted(setup: str, name: str, k: float, first: Cost, *later: Cost) -> Guarantee:
+        costs = first, *(later or [first])
+        return guarantee(setup, name, k, costs, "order", "Table 1" if table_1 else "Table 2")
 
     one_sample = Cost(zeta, 1)
     table = [

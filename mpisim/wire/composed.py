@@ -10,7 +10,7 @@ from numba import njit
 
 from mpisim.core.errors import WireError
 from mpisim.wire.base import Form, Message, Packed, Precision, check_sizes
-from mpisim.wire.sparse import Entries, SeededForm, SparseMessage, scaled
+from mpisim.wire.sparse import AsSeeded, Seeded, SeededForm
 
 LENGTH_BYTES = 4
 
@@ -187,7 +187,7 @@ class ComposedForm(Form):
 
 
 @dataclasses.dataclass(eq=False)
-class Composed(SparseMessage):
+class Composed(AsSeeded):
     """``messages``: one for each stratum of the form."""
 
     form: ComposedForm
@@ -205,16 +205,9 @@ class Composed(SparseMessage):
             _paste(piece, data, starts[stratum.rows])
         return Packed(data, sizes, self.form.by_worker([piece.payload_bits for piece in pieces]))
 
-    @cached_property
-    def values(self) -> np.ndarray:
-        """What the kept coordinates decode to, before scaling: as ``form.kept.indices``."""
+    def seeded(self) -> Seeded:
         kept = self.form.kept
         values = np.empty(kept.indices.size, kept.precision.arithmetic)
         for stratum, message in zip(self.form.strata, self.messages, strict=True):
             values[self.form.places(stratum)] = message.decoded()
-        return values
-
-    def entries(self) -> Entries:
-        kept = self.form.kept
-        values, scale = scaled(self.values, kept.scale, kept.precision.arithmetic)
-        return kept.ptr, kept.indices, values, scale
+        return Seeded(kept, values)

@@ -259,11 +259,10 @@ GATHER = 0x8040201008040201 - (1 << 64)
 @lru_cache(maxsize=16)
 def _coordinates(form: SeededForm, device: Any) -> tuple[torch.Tensor, Any]:
     """Indices and scale of a form on the device."""
-    scale = form.scale
-    if isinstance(scale, np.ndarray):
-        in_arithmetic = scale.astype(form.precision.arithmetic, copy=False)
-        scale = to_device(in_arithmetic, device, KNOWN)
-    return to_device(form.indices, device, KNOWN), scale
+    scale = form.scale.astype(form.precision.arithmetic, copy=False)
+    one = scale.size == 1
+    factor = float(scale[0]) if one else to_device(scale, device, KNOWN)
+    return to_device(form.indices, device, KNOWN), factor
 
 
 @lru_cache(maxsize=16)

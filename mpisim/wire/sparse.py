@@ -30,98 +30,78 @@ from mpisim.wire.codecs import bits as buffer
 from mpisim.wire.codecs import omega
 from mpisim.wire.values import ValuesForm, ValuesMessage
 
-Entries = tuple[np.ndarray, np.ndarray, np.ndarray, np.floating]
 
-
-class SparseMessage(KernelMessage):
-    """Messages that decode to vectors with few non-zero coordinates; `put` takes rows alone."""
-
-    @abstractmethod
-    def entries(self) -> Entries:
-        """(ptr, indices, values, scale), a CSR matrix, in arithmetic precision.
-
-        Worker i has scale * values[t] at the coordinate indices[t], ptr[i] <= t < ptr[i+1]. Values
-        may be of a smaller float type: the kernels convert them.
-        """
+class Seeded(ValuesMessage, KernelMessage):
+    """``values``: shape (form.ptr[-1],); worker i's coordinates are scale * value."""
 
     def put(self, rows: np.ndarray, add: bool) -> None:
-        _put(rows, add, *self.entries())
+        _put(rows, add, self.form.ptr, self.form.indices, self.values, self.form.scale)
 
     def total(self) -> np.ndarray:
-        total = np.zeros(self.form.d, self.form.precision.arithmetic)
-        _sum(total, *self.entries())
+        form = self.form
+        total = np.zeros(form.d, form.precision.arithmetic)
+        _sum(total, form.indices, self.values, form.scale)
         return total
-
-
-def scaled(
-    values: np.ndarray, scale: float | np.ndarray, arithmetic: np.dtype
-) -> tuple[np.ndarray, np.floating]:
-    """The last two of `SparseMessage.entries`; ``scale`` is one number, or one for each value."""
-    if values.itemsize > arithmetic.itemsize:
-        values = values.astype(arithmetic)
-    if isinstance(scale, np.ndarray):
-        return values * scale.astype(arithmetic, copy=False), arithmetic.type(1)
-    return values, arithmetic.type(scale)
-
-
-@lru_cache(maxsize=64)
-def even_ptr(workers: int, k: int) -> np.ndarray:
-    """``ptr`` of messages with k coordinates each, read-only: the same in every round."""
-    ptr = np.arange(workers + 1) * k
-    ptr.flags.writeable = False
-    return ptr
 
 
 @njit(cache=True)
 def _put(rows, add, ptr, indices, values, scale):
+    """`KernelMessage.put` of rows alone: ``scale`` (1,) or one for each value."""
+    kind, many = rows.dtype.type, scale.size > 1
     for i in range(ptr.size - 1):
         for t in range(ptr[i], ptr[i + 1]):
-            value = scale * values[t]
+            value = kind(scale[t if many else 0]) * kind(values[t])
             rows[i, indices[t]] = rows[i, indices[t]] + value if add else value
 
 
 @njit(cache=True)
-def _sum(total, ptr, indices, values, scale):
+def _sum(total, indices, values, scale):
+    kind, many = total.dtype.type, scale.size > 1
     for t in range(indices.size):  # ascending: worker by worker
-        total[indices[t]] += scale * values[t]
+        total[indices[t]] += kind(scale[t if many else 0]) * kind(values[t])
 
 
 @dataclasses.dataclass(eq=False)
 class SeededForm(ValuesForm):
-    """Coordinates drawn from shared randomness, as the rows of a CSR matrix.
+    """Coordinates drawn from shared randomness, as the rows of a CSR matrix: `of`, `of_rows`.
 
     ptr : array, shape (workers + 1,), int64
         Worker i sends the coordinates ``indices[ptr[i]:ptr[i+1]]``, ascending.
     indices : array, shape (ptr[-1],), int64
-    scale : float or array, shape (ptr[-1],), float64
+    scale : array, shape (1,) or (ptr[-1],), float64
         Receivers multiply every value, or each one, by it, in arithmetic precision.
-    sizes, payload_bits : array, shape (workers,), int64
-        Bytes and bits of each message; from ``ptr`` unless given.
     """
 
+    message = Seeded
     ptr: np.ndarray
     indices: np.ndarray
-    scale: float | np.ndarray = 1.0
-    sizes: np.ndarray = None  # type: ignore[assignment]
-    payload_bits: np.ndarray = None  # type: ignore[assignment]
+    scale: np.ndarray
+    sizes: np.ndarray
 
-    def __post_init__(self) -> None:
-        if self.sizes is None:
-            self.sizes = self.counts * self.precision.wire.itemsize
-            self.payload_bits = 8 * self.sizes
-
-    @property
-    def counts(self) -> np.ndarray:
-        """How many coordinates each worker sends, shape (workers,), int64."""
-        return self.ptr[1:] - self.ptr[:-1]
+    @classmethod
+    def of(
+        cls,
+        d: int,
+        precision: Precision,
+        ptr: np.ndarray,
+        indices: np.ndarray,
+        scale: float | np.ndarray,
+    ) -> SeededForm:
+        """The form with these rows; ``scale`` is one number, or one for each value."""
+        scale, sizes = np.asarray(scale).reshape(-1), np.diff(ptr) * precision.wire.itemsize
+        return cls(d, ptr.size - 1, precision, ptr, indices, scale, sizes)
 
     @classmethod
     def of_rows(cls, d: int, precision: Precision, rows: np.ndarray, scale: float) -> SeededForm:
         """The same number of coordinates for each worker: ``rows``, shape (workers, k), int64."""
         m, k = rows.shape
-        size = k * precision.wire.itemsize
-        sizes, bits = same(m, size), same(m, 8 * size)
-        return cls(d, m, precision, even_ptr(m, k), rows.reshape(-1), scale, sizes, bits)
+        sizes, factor = same(m, k * precision.wire.itemsize), np.array([scale])
+        return cls(d, m, precision, _even_ptr(m, k), rows.reshape(-1), factor, sizes)
+
+    @property
+    def counts(self) -> np.ndarray:
+        """How many coordinates each worker sends, shape (workers,), int64."""
+        return np.diff(self.ptr)
 
     def take(self, v: np.ndarray | LazyRows) -> Seeded:
         """The message with these coordinates of ``v``, shape (workers, d), rounded to the wire.
@@ -138,27 +118,20 @@ class SeededForm(ValuesForm):
         first, second = np.empty((2, min(self.indices.size, other.indices.size)), np.int64)
         _common(self.ptr, self.indices, other.ptr, other.indices, ptr, first, second)
         first, second = first[: ptr[-1]], second[: ptr[-1]]
-        scale = self._factors(first) * other._factors(second)
-        indices = self.indices[first]
-        return SeededForm(self.d, self.workers, self.precision, ptr, indices, scale)
-
-    def _factors(self, places: np.ndarray) -> float | np.ndarray:
-        """``scale`` at some places of ``indices``; one number where all have the same."""
-        return self.scale[places] if isinstance(self.scale, np.ndarray) else self.scale
-
-    def decode(self, data: np.ndarray, sizes: np.ndarray) -> Seeded:
-        return Seeded(self, self.read(data, sizes))
+        factor, other_factor = (
+            form.scale[places] if form.scale.size > 1 else form.scale
+            for form, places in ((self, first), (other, second))
+        )
+        scale = factor * other_factor
+        return SeededForm.of(self.d, self.precision, ptr, self.indices[first], scale)
 
 
-class Seeded(ValuesMessage, SparseMessage):
-    """``values``: shape (form.ptr[-1],)."""
-
-    form: SeededForm
-
-    def entries(self) -> Entries:
-        form = self.form
-        values, scale = scaled(self.values, form.scale, form.precision.arithmetic)
-        return form.ptr, form.indices, values, scale
+@lru_cache(maxsize=64)
+def _even_ptr(workers: int, k: int) -> np.ndarray:
+    """``ptr`` of messages with k coordinates each, read-only: the same in every round."""
+    ptr = np.arange(workers + 1) * k
+    ptr.flags.writeable = False
+    return ptr
 
 
 @njit(cache=True)
@@ -174,6 +147,20 @@ def _common(ptr, indices, other_ptr, other_indices, out_ptr, first, second):
                 first[count], second[count] = t, s
                 count += 1
         out_ptr[i + 1] = count
+
+
+class AsSeeded(KernelMessage):
+    """Messages of some coordinates that are decoded like seeded ones."""
+
+    @abstractmethod
+    def seeded(self) -> Seeded:
+        """The seeded message with the same coordinates and values."""
+
+    def put(self, rows: np.ndarray, add: bool) -> None:
+        self.seeded().put(rows, add)
+
+    def total(self) -> np.ndarray:
+        return self.seeded().total()
 
 
 @dataclasses.dataclass(eq=False)
@@ -195,8 +182,7 @@ class ExplicitForm(Form):
         """The message with the coordinates ``indices`` (m, k) of ``v`` (m, d), also of tensors."""
         if not isinstance(v, np.ndarray):
             return pack_tensors(self, v, indices)
-        ptr = even_ptr(*indices.shape)
-        values = coordinates(v, ptr, indices.reshape(-1), self.precision.wire)
+        values = SeededForm.of_rows(self.d, self.precision, indices, 1.0).take(v).values
         return Explicit(self, indices, values.reshape(indices.shape))
 
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Explicit:
@@ -216,7 +202,7 @@ class ExplicitForm(Form):
 
 
 @dataclasses.dataclass(eq=False)
-class Explicit(SparseMessage, CodedMessage):
+class Explicit(AsSeeded, CodedMessage):
     """The message of k coordinates.
 
     indices : array, shape (m, k), int64, ascending in each row
@@ -233,9 +219,9 @@ class Explicit(SparseMessage, CodedMessage):
         self.payload = packed.payload_bits
         return packed
 
-    def entries(self) -> Entries:
-        values, scale = scaled(self.values.reshape(-1), 1.0, self.form.precision.arithmetic)
-        return even_ptr(*self.indices.shape), self.indices.reshape(-1), values, scale
+    def seeded(self) -> Seeded:
+        form = SeededForm.of_rows(self.form.d, self.form.precision, self.indices, 1.0)
+        return Seeded(form, self.values.reshape(-1))
 
 
 @njit(cache=True)

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import dataclasses
-from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache
+from typing import Any, ClassVar
 
 import numpy as np
 from numba import njit
@@ -29,71 +29,43 @@ Shapes = tuple[tuple[int, int], ...]
 
 
 class ValuesForm(Form):
-    """Both sides know how many values each worker sends, and so the sizes."""
+    """Both sides know how many values each worker sends, and so the sizes.
 
-    @property
-    @abstractmethod
-    def sizes(self) -> np.ndarray:
-        """Bytes of each message, shape (workers,), int64."""
+    message : the class of its messages
+    shape : of their values
+    """
 
-    @cached_property
-    def payload_bits(self) -> np.ndarray:
-        """Bits of each message, shape (workers,), int64."""
-        return 8 * self.sizes
+    message: ClassVar[Callable[..., Any]]
+    shape: Any = (-1,)
+    sizes: Any = None
 
-    def read(self, data: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """The values in ``data``, worker by worker, as one row of wire precision."""
+    def decode(self, data: np.ndarray, sizes: np.ndarray) -> Any:
         check_sizes(self, data, sizes)
-        return data.view(self.precision.wire)
+        return self.message(self, data.view(self.precision.wire).reshape(self.shape))
 
 
 @dataclasses.dataclass(eq=False)
 class ValuesMessage(Message):
     """``values``: worker axis first, C order, wire precision; any float is allowed."""
 
-    form: ValuesForm
+    form: Any
     values: np.ndarray
 
     @property
     def payload_bits(self) -> np.ndarray:
-        return self.form.payload_bits
+        return 8 * self.form.sizes
 
     def encode(self) -> Packed:
-        data = self.values.reshape(-1).view(np.uint8)
-        return Packed(data, self.form.sizes, self.form.payload_bits)
+        sizes = self.form.sizes
+        return Packed(self.values.reshape(-1).view(np.uint8), sizes, 8 * sizes)
 
     def in_arithmetic(self) -> np.ndarray:
         """``values`` in arithmetic precision."""
         return self.values.astype(self.form.precision.arithmetic, copy=False)
 
 
-class DenseForm(ValuesForm):
-    """Messages of 32 d bits (64 d with float64 values on the wire)."""
-
-    @classmethod
-    @lru_cache(maxsize=64)
-    def of(cls, d: int, workers: int, precision: Precision) -> DenseForm:
-        """The form, made once: the same in every round."""
-        return cls(d, workers, precision)
-
-    @cached_property
-    def sizes(self) -> np.ndarray:
-        return same(self.workers, self.d * self.precision.wire.itemsize)
-
-    def take(self, v: np.ndarray) -> Dense:
-        """The message with vectors ``v`` (m, d), also tensors: a copy, rounded to the wire."""
-        if isinstance(v, np.ndarray):
-            return Dense(self, rounded(v, self.precision.wire))
-        return pack_tensors(self, v)
-
-    def decode(self, data: np.ndarray, sizes: np.ndarray) -> Dense:
-        return Dense(self, self.read(data, sizes).reshape(self.workers, self.d))
-
-
 class Dense(ValuesMessage):
     """``values``: shape (m, d)."""
-
-    form: DenseForm
 
     def decoded(self) -> np.ndarray:
         return self.values.astype(self.form.precision.arithmetic, copy=False)
@@ -107,60 +79,40 @@ class Dense(ValuesMessage):
         return total
 
 
+class DenseForm(ValuesForm):
+    """Messages of 32 d bits (64 d with float64 values on the wire)."""
+
+    message = Dense
+
+    @classmethod
+    @lru_cache(maxsize=64)
+    def of(cls, d: int, workers: int, precision: Precision) -> DenseForm:
+        """The form, made once: the same in every round."""
+        return cls(d, workers, precision)
+
+    @cached_property
+    def shape(self) -> tuple[int, int]:  # type: ignore[override]
+        return self.workers, self.d
+
+    @cached_property
+    def sizes(self) -> np.ndarray:  # type: ignore[override]
+        return same(self.workers, self.d * self.precision.wire.itemsize)
+
+    def take(self, v: np.ndarray) -> Dense:
+        """The message with vectors ``v`` (m, d), also tensors: a copy, rounded to the wire."""
+        if isinstance(v, np.ndarray):
+            return Dense(self, rounded(v, self.precision.wire))
+        return pack_tensors(self, v)
+
+
 def is_sent_itself(k: int, shape: tuple[int, int]) -> bool:
     """Whether a matrix (a, b) has fewer values than its factors of rank k, and travels itself."""
     a, b = shape
     return min(k, a, b) * (a + b) > a * b
 
 
-@dataclasses.dataclass(eq=False)
-class FactorsForm(ValuesForm):
-    """Matrices of the given ``shapes`` and of rank k at most, one behind the other.
-
-    A matrix X (a, b) travels as P (a, r) and then Q (b, r), row by row, r = min(k, a, b), and is
-    P Q^T; where that is more than a b values, as X itself.
-    """
-
-    shapes: Shapes
-    k: int
-
-    @cached_property
-    def counts(self) -> list[int]:
-        """Values of each matrix in one message."""
-        return [min(min(self.k, a, b) * (a + b), a * b) for a, b in self.shapes]
-
-    @property
-    def count(self) -> int:
-        """Values of one message."""
-        return sum(self.counts)
-
-    @property
-    def sizes(self) -> np.ndarray:
-        return same(self.workers, self.count * self.precision.wire.itemsize)
-
-    def parts(self, values: np.ndarray) -> Iterator[list[np.ndarray]]:
-        """[P (m, a, r), Q (m, b, r)] or [X (m, a, b)] of each matrix: views of ``values``.
-
-        values : shape (m, count)
-        """
-        m, start = len(values), 0
-        for count, shape in zip(self.counts, self.shapes, strict=True):
-            (a, b), r = shape, min(self.k, *shape)
-            part = values[:, start : start + count]
-            if is_sent_itself(self.k, shape):
-                yield [part.reshape(m, a, b)]
-            else:
-                yield [part[:, : r * a].reshape(m, a, r), part[:, r * a :].reshape(m, b, r)]
-            start += count
-
-    def decode(self, data: np.ndarray, sizes: np.ndarray) -> Factors:
-        return Factors(self, self.read(data, sizes).reshape(self.workers, self.count))
-
-
 class Factors(ValuesMessage, KernelMessage):
-    """``values``: shape (m, form.count)."""
-
-    form: FactorsForm
+    """``values``: shape (m, values of a message)."""
 
     def layer_bits(self) -> np.ndarray:
         bits = self.form.precision.bits * np.array(self.form.counts, np.int64)
@@ -174,6 +126,47 @@ class Factors(ValuesMessage, KernelMessage):
             else:
                 _add_products(rows, start, *map(np.ascontiguousarray, matrices))
             start += a * b
+
+
+@dataclasses.dataclass(eq=False)
+class FactorsForm(ValuesForm):
+    """Matrices of the given ``shapes`` and of rank k at most, one behind the other.
+
+    A matrix X (a, b) travels as P (a, r) and then Q (b, r), row by row, r = min(k, a, b), and is
+    P Q^T; where that is more than a b values, as X itself.
+    """
+
+    message = Factors
+    shapes: Shapes
+    k: int
+
+    @cached_property
+    def counts(self) -> list[int]:
+        """Values of each matrix in one message."""
+        return [min(min(self.k, a, b) * (a + b), a * b) for a, b in self.shapes]
+
+    @property
+    def shape(self) -> tuple[int, int]:  # type: ignore[override]
+        return self.workers, sum(self.counts)
+
+    @property
+    def sizes(self) -> np.ndarray:
+        return same(self.workers, self.shape[1] * self.precision.wire.itemsize)
+
+    def parts(self, values: np.ndarray) -> Iterator[list[np.ndarray]]:
+        """[P (m, a, r), Q (m, b, r)] or [X (m, a, b)] of each matrix: views of ``values``.
+
+        values : shape (m, values of a message)
+        """
+        m, start = len(values), 0
+        for count, shape in zip(self.counts, self.shapes, strict=True):
+            (a, b), r = shape, min(self.k, *shape)
+            part = values[:, start : start + count]
+            if is_sent_itself(self.k, shape):
+                yield [part.reshape(m, a, b)]
+            else:
+                yield [part[:, : r * a].reshape(m, a, r), part[:, r * a :].reshape(m, b, r)]
+            start += count
 
 
 @njit(cache=True)
@@ -202,6 +195,16 @@ def _add_products(rows, start, p, q):
                 rows[to, start + j * b + c] += value
 
 
+class Synthesized(ValuesMessage):
+    """``values``: the coefficients, worker by worker, shape (form.counts.sum(),)."""
+
+    def decoded(self) -> np.ndarray:
+        form = self.form
+        out = np.zeros((form.workers, form.d), form.precision.arithmetic)
+        _combine(out, form.ptr, form.rows, form.which, self.in_arithmetic())
+        return out
+
+
 @dataclasses.dataclass(eq=False)
 class SynthesisForm(ValuesForm):
     """Combinations of given rows: the coefficients travel, both sides know whose rows they are for.
@@ -213,6 +216,7 @@ class SynthesisForm(ValuesForm):
         The map of each worker.
     """
 
+    message = Synthesized
     ptr: np.ndarray
     rows: np.ndarray
     which: np.ndarray
@@ -225,21 +229,6 @@ class SynthesisForm(ValuesForm):
     @property
     def sizes(self) -> np.ndarray:
         return self.counts * self.precision.wire.itemsize
-
-    def decode(self, data: np.ndarray, sizes: np.ndarray) -> Synthesized:
-        return Synthesized(self, self.read(data, sizes))
-
-
-class Synthesized(ValuesMessage):
-    """``values``: the coefficients, worker by worker, shape (form.counts.sum(),)."""
-
-    form: SynthesisForm
-
-    def decoded(self) -> np.ndarray:
-        form = self.form
-        out = np.zeros((form.workers, form.d), form.precision.arithmetic)
-        _combine(out, form.ptr, form.rows, form.which, self.in_arithmetic())
-        return out
 
 
 @njit(cache=True)

@@ -13,6 +13,7 @@ from mpisim.analysis.tune import CRITERIA, best
 from mpisim.cli import main
 from mpisim.core.errors import InputError
 from tests.comm.jobs import ROOT
+from tests.helpers import forged
 from tests.runs.sweep.support import run, write
 
 # One row a_1 = (2), y = 2: f(x) = (2 x - 2)^2 / 2, L = 4. Gradient descent with gamma = c / L
@@ -62,7 +63,7 @@ def test_mean_and_final_differ_where_they_must(base, tmp_path):
     file = write(tmp_path, "method.stepsize = [0.1, 0.2]", base)
     points = run(file, tmp_path / "logs")
     for point, values in zip(points, (np.r_[[1e-9] * 40, 1e-2], [1e-3] * 41), strict=True):
-        with h5py.File(point.log, "r+") as log:
+        with forged(point.log) as log:
             log["rounds/grad_norm_sq"][:] = values
     assert best(points, "mean")[0].best.step == 0.1
     assert best(points, "final")[0].best.step == 0.2
@@ -73,7 +74,7 @@ def test_the_uniform_iterate_needs_no_last_row_that_is_good(base, tmp_path):
     file = write(tmp_path, "method.stepsize = [0.1, 0.2]", base)
     points = run(file, tmp_path / "logs")
     for point, values in zip(points, (np.r_[1.0, [1e-9] * 40], [1e-2] * 41), strict=True):
-        with h5py.File(point.log, "r+") as log:
+        with forged(point.log) as log:
             log["rounds/grad_norm_sq"][:] = values
     chosen = best(points, "uniform")[0]
     assert [c.score for c in chosen.candidates] == pytest.approx([np.log10(1 / 40), -2], rel=1e-6)
@@ -141,7 +142,7 @@ def test_one_bad_seed_is_enough_to_be_out(tmp_path):
     for choice in choices:
         assert all(len(c.logs) == 2 for c in choice.candidates)
     winner = choices[0].best
-    with h5py.File(winner.logs[1], "r+") as log:
+    with forged(winner.logs[1]) as log:
         log["rounds/grad_norm_sq"][3] = np.nan
     [spoilt, other] = best(points)
     assert spoilt.best.step != winner.step and other.best == choices[1].best
@@ -149,7 +150,7 @@ def test_one_bad_seed_is_enough_to_be_out(tmp_path):
     logs = [p.log for p in points if p.log != winner.logs[1]]
     [fewer, _] = best(logs)
     assert [c.out for c in fewer.candidates if c.score is None] == ["seed 2 is missing"]
-    with h5py.File(winner.logs[1], "r+") as log:
+    with forged(winner.logs[1]) as log:
         log.attrs["status"] = "running"
     assert "seed 2 is not complete" in [c.out for c in best(points)[0].candidates]
 
@@ -160,7 +161,7 @@ def test_a_seed_counts_once_and_plugins_must_agree(tmp_path):
     whole, paths = best(points), [p.log for p in points]
     copy = shutil.copy(paths[0], tmp_path / "copy.h5")
     assert best([*paths, copy]) == whole
-    with h5py.File(copy, "r+") as log:
+    with forged(copy) as log:
         log["rounds/loss"][3] *= 2
     with pytest.raises(InputError, match=r"both have seed \d of one experiment, but loss differs"):
         best([*paths, copy])

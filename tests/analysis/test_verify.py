@@ -6,14 +6,14 @@ import h5py
 import numpy as np
 import pytest
 
-from mpisim.analysis.verify.checks import checks, expected_rounds
+from mpisim.analysis.verify.checks import as_written, checks, expected_rounds
 from mpisim.analysis.verify.repeat import COLUMNS
 from mpisim.cli import main
 from mpisim.core.errors import Diverged
 from mpisim.methods.estimators.feedback import OneBitAdam
 from mpisim.methods.estimators.marina import Marina
 from mpisim.runs.log.reader import read
-from tests.helpers import cut_rows, run_tables, table
+from tests.helpers import cut_rows, forged, run_tables, table
 from tests.resumes import experiments
 
 MARINA = {"name": "marina", "stepsize": 0.1, "p": 0.3}
@@ -50,7 +50,7 @@ def changed(tmp_path, change):
     """A log in which ``change(file)`` was made."""
     log = tmp_path / "log.h5"
     run_tables(table(MARINA, RANDK), log)
-    with h5py.File(log, "r+") as file:
+    with forged(log) as file:
         change(file)
     return log
 
@@ -169,6 +169,16 @@ def test_what_is_no_log_is_bad_input(tmp_path, capfd):
     assert code == 1 and "there is no column round" in said
 
 
+def test_a_changed_row_is_found_without_repeating_the_run(tmp_path, capfd):
+    log = tmp_path / "log.h5"
+    run_tables(table(MARINA, RANDK), log)
+    with h5py.File(log, "r+") as file:
+        file["rounds/loss"][7] *= 1 + 1e-12
+    code, found = verified(log, capfd)
+    assert code == 1 and "  ok  bits_up, " in found  # the other checks are made all the same
+    assert "!!  rows_sha256" in found and "the rows have changed since they were written" in found
+
+
 def test_expected_rounds():
     assert expected_rounds(0, 5).tolist() == [0]
     assert expected_rounds(10, 5).tolist() == [0, 5, 10]
@@ -178,6 +188,7 @@ def test_expected_rounds():
 def test_documented_checks_are_those_there_are(tmp_path):
     run_tables(table(MARINA, RANDK), tmp_path / "log.h5")
     text = (Path(__file__).parents[2] / "docs" / "concepts" / "trust.md").read_text()
-    for what, _ in checks(read(tmp_path / "log.h5")):
+    log = read(tmp_path / "log.h5")
+    for what, _ in [as_written(log), *checks(log)]:
         assert what in text
     assert all(name in text for name in COLUMNS)

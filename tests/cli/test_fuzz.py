@@ -23,7 +23,7 @@ from mpisim.problems.data.libsvm import parse as parse_libsvm
 from mpisim.runs import checkpoint
 from mpisim.runs.experiment import parse, read
 from mpisim.runs.log.journal import digest
-from mpisim.runs.log.reader import read_experiments
+from mpisim.runs.log.reader import read_all
 from mpisim.runs.log.schema import columns
 from mpisim.runs.resume import Resumption
 from mpisim.runs.setup import Setup
@@ -53,7 +53,7 @@ def edited(content: bytes, changes) -> bytes:
 
 def reached(path):
     """What `mpisim show` prints."""
-    return cost_table(read_experiments([path]), [Target("grad_norm_sq", 1e-3)])
+    return cost_table(read_all([path]), [Target("grad_norm_sq", 1e-3)])
 
 
 def accept_or_one_line(function, *arguments):
@@ -154,10 +154,10 @@ def use(path, log):
     accept_or_one_line(show_text, path)
     assert main(["verify", str(path)]) in (0, 1, 2)
     found, _ = checkpoint.load(checkpoint.path_for(log), {}, accept=True)
-    run = read_experiments([log])[0].config
+    run = read_all([log])[0].config
     resumption = Resumption(parse(run), parse(run).run, {}, columns(False))
     rows = accept_or_one_line(lambda: resumption._read(path)[2])
-    if rows is not None and digest(rows[: found.log.rows], columns(False)) == found.log.digest:
+    if rows is not None and digest(rows[: found.log.rows]) == found.log.digest:
         with h5py.File(log) as file:
             for name in file["rounds"]:
                 assert rows[name][:20].tobytes() == file["rounds"][name][:20].tobytes()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mpisim.cli import main
-from mpisim.comm import launcher
+from mpisim.core import launcher
 from mpisim.runs.experiment import parse
 from mpisim.runs.preview import headline
 from tests.comm.jobs import ROOT

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from mpisim.compressors import make
+from mpisim.core.errors import WireError
+from mpisim.testing.moments import vectors
 from tests.compressors.cases import DOUBLE, draw
 from tests.compressors.permutations import PERMK, Chosen, draws, error_of_mean, shuffles, sides
 
@@ -128,3 +130,18 @@ def test_outer_and_inner_draw_apart():
     first = message.form.kept.indices == 0
     up = message.messages[0].levels[:, 0] != 0
     assert abs(up[first].mean() - up[~first].mean()) < 5 * 0.5 * (2 / n * 2) ** 0.5
+
+
+@pytest.mark.parametrize("inner", [{"name": "qsgd", "s": 2}, {"name": "natural"}])
+def test_a_worker_that_keeps_nothing_sends_nothing(inner):
+    """With n = 7 > d = 3 one worker of PermK is idle; a message of it is refused."""
+    compressor, one = make(composed(inner)).bind(3, 7, DOUBLE), draw(7)
+    form, packed = compressor.form(one), compressor.compress(vectors(7, 3), one).encode()
+    [idle] = np.flatnonzero(form.kept.counts == 0)
+    assert packed.sizes[idle] == 0 and form.decode(packed.data, packed.sizes)
+    sizes = packed.sizes + (np.arange(7) == idle)
+    data = np.insert(packed.data, packed.sizes[:idle].sum(), 255)
+    known = form.sizes is not None
+    why = "agreed on" if known else "a worker that keeps no coordinate sent a message"
+    with pytest.raises(WireError, match=why):
+        form.decode(data, sizes)

@@ -52,12 +52,22 @@ def test_a_file_that_its_holder_removed_is_not_a_lock(tmp_path, monkeypatch):
     assert len(calls) == 3
 
 
-def test_a_link_is_not_followed(tmp_path):
-    (tmp_path / "mine").write_text("text")
-    (tmp_path / "lock").symlink_to("mine")
-    with pytest.raises(OSError), FileLock(tmp_path / "lock"):
+@pytest.mark.parametrize("kind", ["link", "dangling link", "hard link", "pipe", "folder"])
+def test_what_is_not_a_lock_stays_as_it_is(kind, tmp_path):
+    thesis, path = tmp_path / "thesis", tmp_path / "lock"
+    thesis.write_text("text")
+    make = {
+        "link": lambda: path.symlink_to(thesis),
+        "dangling link": lambda: path.symlink_to("nothing"),
+        "hard link": lambda: path.hardlink_to(thesis),
+        "pipe": lambda: os.mkfifo(path),
+        "folder": path.mkdir,
+    }
+    make[kind]()
+    with pytest.raises(OSError), FileLock(path):
         pass
-    assert (tmp_path / "mine").read_text() == "text"
+    assert thesis.read_text() == "text" and os.path.lexists(path)
+    assert not (tmp_path / "nothing").exists()
 
 
 def test_a_file_system_without_locks_locks_nothing(tmp_path, monkeypatch):
@@ -65,6 +75,7 @@ def test_a_file_system_without_locks_locks_nothing(tmp_path, monkeypatch):
         raise OSError(errno.ENOTSUP, "Operation not supported")
 
     monkeypatch.setattr(fcntl, "flock", flock)
+    (tmp_path / "lock").write_text("a holder elsewhere")
     with FileLock(tmp_path / "lock"), FileLock(tmp_path / "lock"):
-        pass
+        assert (tmp_path / "lock").read_text() == "a holder elsewhere"  # as it may be held
     assert not list(tmp_path.iterdir())

@@ -1,4 +1,4 @@
-"""Users without a home, or with one that cannot be written."""
+"""Users without a home, or with one that cannot be written, and folders that others made first."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mpisim.core import home
+from mpisim.core import home, terminal
 
 
 @pytest.fixture
@@ -24,42 +24,66 @@ def nobody(monkeypatch, tmp_path):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(os, "access", lambda place, mode: str(place).startswith(str(tmp_path)))
-    home.private.cache_clear()
-    yield
+    monkeypatch.setattr(terminal, "_reported", set())
+    yield tmp_path / f"mpisim-{os.geteuid()}"
     for name in ("HOME", "NUMBA_CACHE_DIR"):
         os.environ.pop(name, None)
-    home.private.cache_clear()
 
 
-def test_an_unknown_user(nobody, tmp_path):
+def test_an_unknown_user(nobody):
     home.provide()
-    mine = tmp_path / f"mpisim-{os.getuid()}"
     assert os.environ["HOME"] == home.NONE
-    assert os.environ["NUMBA_CACHE_DIR"] == str(mine / "numba")
-    assert home.cache_folder() == mine / "mpisim"
-    assert mine.stat().st_mode & 0o777 == 0o700
+    assert os.environ["NUMBA_CACHE_DIR"] == str(nobody / "numba")
+    assert home.cache_folder() == nobody / "mpisim"
+    assert nobody.stat().st_mode & 0o777 == 0o700
 
 
-@pytest.mark.parametrize("mode", [0o777, 0o750])
-def test_a_folder_that_others_can_enter_is_not_used(mode, nobody, tmp_path):
-    taken = tmp_path / f"mpisim-{os.getuid()}"
-    taken.mkdir()
-    taken.chmod(mode)
-    found = home.private()
-    assert found != taken and found.stat().st_mode & 0o777 == 0o700
+@pytest.mark.parametrize("how", ["file", "dangling link", "link", "folder"])
+def test_what_another_user_could_write_is_not_used(how, tmp_path, monkeypatch, capsys):
+    place, later = tmp_path / "place", tmp_path / "later"
+    if how == "file":
+        place.touch()
+    elif how == "folder":
+        place.mkdir(mode=0o700)
+    else:
+        place.symlink_to(later)
+    if how == "link":
+        later.mkdir(mode=0o700)
+    if os.geteuid() == 0:
+        os.chown(place, 4002, 4002, follow_symlinks=False)
+    else:
+        other = os.geteuid() + 1
+        monkeypatch.setattr(os, "geteuid", lambda: other)
+    before = sorted(tmp_path.rglob("*"))
+    monkeypatch.setenv("MPISIM_CACHE", str(place))
+    assert home.cache_folder() == home.cache_folder() == home.OFF
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"mpisim: nothing is cached in {place}: ")
+    assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_nor_is_a_link(nobody, tmp_path):
-    (tmp_path / "elsewhere").mkdir(mode=0o700)
-    (tmp_path / f"mpisim-{os.getuid()}").symlink_to(tmp_path / "elsewhere")
-    assert home.private().parent == tmp_path and not home.private().is_symlink()
+def test_a_private_folder_that_others_can_enter_is_not_used(nobody):
+    nobody.mkdir(mode=0o750)
+    home.provide()
+    assert home.OFF in Path(os.environ["NUMBA_CACHE_DIR"]).parents
+    assert home.cache_folder() == home.OFF and not list(nobody.iterdir())
+
+
+def test_a_folder_is_checked_each_time(tmp_path, monkeypatch):
+    monkeypatch.setenv("MPISIM_CACHE", str(tmp_path / "cache"))
+    assert home.cache_folder() == tmp_path / "cache"
+    assert (tmp_path / "cache").stat().st_mode & 0o777 == 0o700
+    (tmp_path / "cache").chmod(0o777)
+    assert home.cache_folder() == home.OFF
+    (tmp_path / "cache").chmod(0o755)
+    assert home.cache_folder() == tmp_path / "cache"
 
 
 def test_what_there_is_stays(nobody, monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path / "me"))
     home.provide()
     assert "NUMBA_CACHE_DIR" not in os.environ
-    assert home.cache_folder() == tmp_path / "me" / ".cache" / "mpisim"
+    assert home.cache_place() == tmp_path / "me" / ".cache" / "mpisim"
     monkeypatch.setenv("HOME", "/root-only")
     home.provide()
     assert Path(os.environ["NUMBA_CACHE_DIR"]).is_relative_to(tmp_path)
@@ -68,12 +92,12 @@ def test_what_there_is_stays(nobody, monkeypatch, tmp_path):
     assert os.environ["NUMBA_CACHE_DIR"] == "mine" and os.environ["HOME"] == "/root-only"
 
 
-def test_cache_folder(monkeypatch, tmp_path):
+def test_cache_place(monkeypatch, tmp_path):
     monkeypatch.setenv("MPISIM_CACHE", "/one")
     monkeypatch.setenv("XDG_CACHE_HOME", "/two")
-    assert str(home.cache_folder()) == "/one"
+    assert str(home.cache_place()) == "/one"
     monkeypatch.delenv("MPISIM_CACHE")
-    assert str(home.cache_folder()) == "/two/mpisim"
+    assert str(home.cache_place()) == "/two/mpisim"
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", "/three")
-    assert str(home.cache_folder()) == "/three/.cache/mpisim"
+    assert str(home.cache_place()) == "/three/.cache/mpisim"

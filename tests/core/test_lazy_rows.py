@@ -111,19 +111,3 @@ def test_runs(method, compressor, wire, tmp_path, monkeypatch, small_blocks):
             np.testing.assert_allclose(one[name], other[name], rtol=1e-9, atol=1e-12)
         elif not name.startswith("time_"):
             assert np.array_equal(one[name], other[name]), name
-
-
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_resume(dtype, tmp_path):
-    tables = {
-        "problem": {"name": "quadratic", "workers": 9, "dimension": 7, "noise": 0.3},
-        "method": {"name": "marina", "p": 0.2, "stepsize": 0.3},
-        "compressor": {"name": "permk"},
-        "run": {"rounds": 30, "dtype": dtype},
-    }
-    whole = run_tables(tables, tmp_path / "whole.h5")
-    run_tables(tables | {"run": {"rounds": 11, "dtype": dtype}}, tmp_path / "parts.h5")
-    parts = run_tables(tables, tmp_path / "parts.h5", resume=True)
-    assert whole.x.tobytes() == parts.x.tobytes()
-    one, other = columns(tmp_path / "whole.h5"), columns(tmp_path / "parts.h5")
-    assert all(np.array_equal(one[c], other[c]) for c in one if not c.startswith("time_"))

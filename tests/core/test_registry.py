@@ -44,16 +44,6 @@ def test_a_spec_can_be_used_again():
     assert [probability(few), probability(many), probability(few)] == [0.1, 0.5, 0.1]
 
 
-def test_an_estimator_can_be_bound_again():
-    setup = Setup(experiment(5), MPI.COMM_SELF)
-    spec, precision = setup.experiment.method.estimator, setup.star.precision
-    found = []
-    for k in (5, 25):
-        compressor = experiment(k).compressor.bind(50, 6, precision)
-        found.append(spec.bind(setup.star, setup.oracle, compressor).p)
-    assert found == [0.1, 0.5] and spec.p == "theory"
-
-
 @pytest.mark.parametrize("part", ["problem", "compressor", "run"])
 def test_what_a_table_becomes_is_frozen(part):
     experiment = parse(table(MARINA, {"name": "randk", "k": 5}))
@@ -61,23 +51,6 @@ def test_what_a_table_becomes_is_frozen(part):
         getattr(experiment, part).k = 7
     with pytest.raises(dataclasses.FrozenInstanceError):
         experiment.method.estimator.p = 0.5
-
-
-def test_a_run_leaves_its_specs_as_they_are():
-    smooth = {"name": "smooth", "inner": {"name": "block-quant-plus", "blocks": 2}}
-    tables = table(
-        {"name": "diana", "stepsize": 0.1}, smooth, problem={"name": "logistic"}, workers=2
-    )
-    experiment = parse(tables)
-    parts = (
-        experiment.problem,
-        experiment.compressor,
-        experiment.compressor.inner,
-        experiment.method.estimator,
-    )
-    before = [dict(vars(part)) for part in parts]
-    Setup(experiment, MPI.COMM_SELF)
-    assert [dict(vars(part)) for part in parts] == before
 
 
 def test_a_thawed_copy_leaves_the_spec_frozen():

@@ -83,27 +83,6 @@ def test_losses_and_gradients_against_the_definition(keys):
 
 @each
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_no_bit_depends_on_the_block(keys, dtype):
-    n = 7
-    problem = autoencoder(n, dtype=dtype, **keys)
-    x = point(problem)
-    whole, losses, f = problem.gradients(x), problem.losses(x), problem.whole(x)
-    batch = np.random.default_rng(2).integers(0, problem.rows.min(), (n, 3))
-    batches = problem.batch_gradients(x, batch)
-    assert whole.dtype == problem.dtype
-    for cuts in ([0, 1, 2, 3, 4, 5, 6, 7], [0, 3, 3, 7], [0, 6, 7]):
-        for a, b in pairwise(cuts):
-            own = autoencoder(n, a, b - a, dtype, **keys)
-            assert own.gradients(x).tobytes() == whole[a:b].tobytes()
-            assert own.losses(x).tobytes() == losses[a:b].tobytes()
-            assert own.batch_gradients(x, batch[a:b]).tobytes() == batches[a:b].tobytes()
-            assert own.whole(x)[0] == f[0] and np.array_equal(own.whole(x)[1], f[1])
-            assert own.identical == problem.identical
-            assert np.array_equal(own.initial_point(), problem.initial_point())
-
-
-@each
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_parts_and_coordinates_have_the_bits_of_the_whole_gradients(keys, dtype):
     problem, rng = autoencoder(dtype=dtype, **keys), np.random.default_rng(4)
     for seed in (0, 1, 0, 2):  # codes of two points are kept
@@ -216,17 +195,3 @@ def test_images_from_an_idx_file(tmp_path):
     (tmp_path / "labels").write_bytes(bytes([0, 0, 8, 1, 0, 0, 0, 2, 1, 2]))
     with pytest.raises(InputError, match="allowed: one of images"):
         load_pixels(str(tmp_path / "labels"))
-
-
-def test_mnist(need_data):
-    need_data("mnist")
-    problem = PROBLEMS["autoencoder"](images=1001)
-    problem.load(100, 0, 100, 1, np.dtype("float32"))
-    assert problem.d == 25_088 and problem.shapes == ((784, 16), (16, 784))
-    assert set(problem.rows) == {9, 10}
-    x = problem.initial_point().astype(np.float64)
-    losses, gradients = problem.losses(x), problem.gradients(x)
-    f, gradient = problem.whole(x)
-    assert f == pytest.approx(losses.mean(), rel=1e-5)
-    np.testing.assert_allclose(gradients.mean(axis=0, dtype=np.float64), gradient, atol=1e-4)
-    assert problem.minimum()[1] < 0.3 * f

@@ -72,43 +72,6 @@ def test_sums_over_rows():
     assert np.allclose(np.mean(singles, axis=0), problem.gradients(x)[2:3], rtol=1e-11)  # unbiased
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", NAMES)
-def test_blocks_do_not_change_a_bit(name, form, dtype):
-    a, y = make_rows(form)
-    a, y = (np.tile(v, reps) for v, reps in ((a, (3, 1)), (y, 3)))  # several chunks a worker
-    ranges = [(3 * start, 3 * stop) for start, stop in RANGES]
-    x = np.random.default_rng(0).normal(size=a.shape[1])
-    batch = np.random.default_rng(1).integers(0, 3, (6, 7))
-
-    def results(blocks):
-        first, out = 0, []
-        for count in blocks:
-            keys = {"dtype": dtype, "dense": form == "dense", "l2": 0.1}
-            p = part(name, a, y, ranges, first, count, **keys)
-            rows = batch[first : first + count]
-            hessian = p.largest_hessian()
-            out.append(
-                [
-                    *p.losses_and_gradients(x),
-                    p.losses(x),
-                    p.batch_gradients(x, rows),
-                    p.batch_changes(x, x / 2, rows),
-                    hessian.norms(),
-                    hessian.diagonals(),
-                    hessian.times(x),
-                ]
-            )
-            first += count
-        return [np.concatenate(column) for column in zip(*out, strict=True)]
-
-    whole = results([6])
-    for blocks in ([1] * 6, [2, 4], [0, 3, 0, 3]):
-        for one, other in zip(whole, results(blocks), strict=True):
-            assert one.dtype == other.dtype and np.array_equal(one, other)
-
-
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", NAMES)
 def test_diagonals_of_hessians(name, form):

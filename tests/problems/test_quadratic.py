@@ -135,38 +135,7 @@ def test_the_minimum(n, d, s):
     assert f == pytest.approx(-0.5 * b.mean(axis=0) @ x, rel=1e-10)
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_blocks_do_not_change_a_bit(dtype):
-    whole = load(11, 30, 0.8, dtype=dtype)
-    x = np.random.default_rng(0).standard_normal(30).astype(dtype)
-    for first, count in [(0, 11), (0, 4), (4, 7), (10, 1), (5, 0)]:
-        part = load(11, 30, 0.8, first, count, dtype=dtype)
-        own = slice(first, first + count)
-        for one, other in zip(
-            part.losses_and_gradients(x), whole.losses_and_gradients(x), strict=True
-        ):
-            assert one.tobytes() == other[own].tobytes()
-        assert part.gradients(x).dtype == dtype and part.losses(x).dtype == np.float64
-        assert part.whole(x)[1].tobytes() == whole.whole(x)[1].tobytes()
-        assert np.array_equal(part.sample_norms(), whole.sample_norms()[own])
-        assert np.array_equal(part.rows, np.ones(count))
-        assert (part.convex, part.identity) == (whole.convex, whole.identity)
-
-
-def test_nothing_is_as_large_as_n_times_d():
-    problem = load(500, 300, 0.1)
-    sizes = [v.size for v in vars(problem).values() if isinstance(v, np.ndarray)]
-    assert max(sizes) == 500
-
-
-def test_the_noise_is_what_it_says():
-    problem = load(10_000, 1000, 0.1, lambda_=1e-6)
-    known = problem.closed_form
-    assert known.L_pm == pytest.approx(0.1, rel=0.03)  # Figure 1's columns
-    assert pytest.approx(1, rel=0.01) == known.L
-    nu_b = problem.b / problem.t + 1
-    assert abs(nu_b.mean()) < 4e-3 and nu_b.std() == pytest.approx(0.1, rel=0.03)
-    assert abs(np.corrcoef(nu_b, problem.t)[0, 1]) < 0.04
+def test_what_the_seed_decides():
     assert not np.array_equal(load(5, 3, 0.1, seed=4).t, load(5, 3, 0.1).t)
     assert load(5, 3, 0.1).seeded and not load(5, 3, 0).seeded
     assert np.array_equal(load(5, 3, 0, seed=4).t, load(5, 3, 0).t)

@@ -13,9 +13,13 @@ import h5py
 import pytest
 
 from mpisim.cli import main
+from mpisim.comm.communicators import OneProcess
 from mpisim.runs import ctrl_c, signals
 from mpisim.runs.evaluation import Evaluator
 from mpisim.runs.signals import StopSignals
+from mpisim.runs.sweep import executor
+from mpisim.runs.sweep.grid import read
+from tests.comm.jobs import HANG_SECONDS
 from tests.runs.sweep.support import BASE
 
 
@@ -73,15 +77,58 @@ def test_the_first_signal_counts():
         assert found.received == signal.SIGINT
 
 
-def test_before_the_rounds_ctrl_c_is_a_line_too(monkeypatch, capfd):
-    def interrupt(*_):
+BEFORE = {  # the rounds of a run, and instead of any: where a signal comes
+    "importing a plugin": ("mpisim.runs.plugins.load", "run"),
+    "printing": ("mpisim.runs.host.info_text", "--info"),
+    "reading data": ("mpisim.problems.data.libsvm.parse", "run"),
+    "planning": ("mpisim.runs.sweep.executor.plan", "sweep"),
+    "setting a point up": ("mpisim.runs.sweep.runner.Setup", "sweep"),
+    "drawing": ("matplotlib.figure.Figure.savefig", "plot"),
+}
+
+
+@pytest.mark.parametrize(
+    ("number", "cause"), [(signal.SIGINT, "Ctrl-C"), (signal.SIGTERM, "SIGTERM")]
+)
+@pytest.mark.parametrize("where", BEFORE)
+def test_before_the_rounds_a_signal_ends_a_command_at_once(
+    where, number, cause, tmp_path, monkeypatch, capfd, make_log
+):
+    place, command = BEFORE[where]
+    (tmp_path / "x.toml").write_text(BASE.replace('"sample"', f'"{tmp_path / "data"}"'))
+    (tmp_path / "data").write_text("1 1:2\n" * 6)
+    words = {
+        "run": [str(tmp_path / "x.toml"), "--out", str(tmp_path / "log.h5")],
+        "sweep": [str(tmp_path / "x.toml"), "--out", str(tmp_path / "logs")],
+        "plot": [str(make_log()), "-o", str(tmp_path / "x.png")],
+    }
+
+    def interrupt(*_, **__):
+        os.kill(os.getpid(), number)
+        time.sleep(HANG_SECONDS)
+
+    monkeypatch.setattr(place, interrupt)
+    assert main([command, *words.get(command, [])]) == 128 + number
+    err = capfd.readouterr().err.splitlines()
+    assert err[-1] == f"mpisim: stopped by {cause}" and sum("stopped" in line for line in err) == 1
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+@pytest.mark.slow
+def test_a_sweep_of_20000_points_is_planned_in_a_few_seconds(tmp_path, monkeypatch):
+    """Without its quadratic parts, in seconds of the processor, which leave out what else runs."""
+    sweep = f"[sweep]\nrun.seed = {[*range(200)]}\nmethod.stepsize = {[*range(1, 101)]}\n"
+    (tmp_path / "x.toml").write_text(BASE + sweep)
+    _, grid = read(tmp_path / "x.toml", [])
+
+    def first(*_, **__):
         raise KeyboardInterrupt
 
-    for place in ("mpisim.runs.plugins.load", "mpisim.runs.host.info_text"):
-        monkeypatch.setattr(place, interrupt)
-    for command in (["run", "x.toml"], ["--info"]):
-        assert main(command) == 130
-        assert capfd.readouterr().err == "mpisim: stopped by Ctrl-C\n"
+    monkeypatch.setattr("mpisim.runs.sweep.runner._run", first)
+    begin = time.process_time()
+    with pytest.raises(KeyboardInterrupt):
+        executor.sweep(tmp_path / "logs", grid, OneProcess())
+    assert len(grid) == 20_000 and time.process_time() - begin < 5
 
 
 def helper(tmp_path):

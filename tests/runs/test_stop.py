@@ -13,7 +13,7 @@ from mpisim.cli import main
 from mpisim.core.errors import Diverged, InputError
 from mpisim.runs import checkpoint
 from mpisim.runs.experiment import parse
-from tests.helpers import columns, cut_rows, run_tables, table
+from tests.helpers import columns, cut_rows, forged, run_tables, table
 from tests.resumes import differences
 
 RANDK = {"name": "randk", "k": 4}
@@ -91,6 +91,32 @@ def test_a_run_that_rises_too_far_is_stopped(every, last, tmp_path, capfd):
     assert verified(log, capfd) == (0, ANY)
     [choice] = best([log])
     assert [c.out for c in choice.candidates] == ["seed 1 diverged (run.stop.divergence)"]
+
+
+DIVERGES = {  # the row, a step of GD, and the round of the last row
+    "a gradient that is not finite": ("1 1:1e160", 1e-3, 0),  # f(0) = 1/2
+    "a loss that has grown": ("2 1:2", 2500.25, 4),  # by 10^8 in each round, from 2
+    "a loss that is not finite": ("2 1:2", 1e200, 1),
+}
+
+
+@pytest.mark.parametrize("why", DIVERGES)
+def test_a_run_that_diverges_does_not_end_as_done(why, tmp_path, capfd):
+    data, step, last = DIVERGES[why]
+    (tmp_path / "line").write_text(f"{data}\n")
+    problem = {"name": "least-squares", "data": str(tmp_path / "line")}
+    tables = table({"name": "gd", "stepsize": step}, workers=1, problem=problem, rounds=last)
+    log = tmp_path / "log.h5"
+    with pytest.raises(
+        Diverged, match=rf"^diverged: loss .*, \|grad f\|\^2 .* at round {last}; log "
+    ):
+        run_tables(tables, log)
+    assert columns(log)["round"][-1] == last and verified(log, capfd) == (0, ANY)
+    with forged(log) as file:
+        file.attrs["status"] = "done"
+    assert verified(log, capfd)[0] == 1
+    if last > 1:  # the row before is large, but may come back
+        assert run_tables(table(tables["method"], workers=1, problem=problem, rounds=last - 1))
 
 
 @pytest.mark.parametrize("rounds", [0, 3])
@@ -229,7 +255,7 @@ def said_rounds(file):
 def test_verify_knows_where_a_run_ends(change, said, tmp_path, capfd):
     log = tmp_path / "log.h5"
     run_tables(randk(stop={"bits_up": 9 * MESSAGE}), log)
-    with h5py.File(log, "r+") as file:
+    with forged(log) as file:
         change(file)
     code, found = verified(log, capfd)
     assert said in found and code == (said != "nothing is wrong")

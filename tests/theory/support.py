@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mpisim.cli import main
 from mpisim.theory.setting import Setting
 from mpisim.theory.smoothness import Constants
 
@@ -26,3 +27,13 @@ def smoothness_matrices(n: int, d: int, seed: int = 0) -> np.ndarray:
     rng = np.random.default_rng(seed)
     a = rng.standard_normal((n, d + 2, d)) * np.exp(1.5 * rng.standard_normal((n, 1, d)))
     return np.einsum("nmi,nmj->nij", a, a) / d + 0.05 * np.eye(d)
+
+
+SAMPLE = ("problem.data=sample", "problem.workers=5", "run.rounds=1")
+
+
+def theory(capsys, *settings: str, epsilon: str = "0.01") -> str:
+    """What `mpisim theory` prints."""
+    flags = [flag for setting in settings for flag in ("--set", setting)]
+    assert main(["theory", "--epsilon", epsilon, *flags]) == 0
+    return capsys.readouterr().out

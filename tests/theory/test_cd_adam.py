@@ -8,9 +8,9 @@ from math import inf, sqrt
 import numpy as np
 import pytest
 
-from mpisim.cli import main
 from mpisim.theory.cd_adam import Theorem64
 from tests.helpers import dense
+from tests.theory.support import SAMPLE, theory
 
 ONE = Theorem64(
     n=4, N=50, d=9, L=2.0, delta_f=3.0, pi=0.25, G=5.0, G_inf=2.0, sigma=1.5, beta1=0.5, nu=0.04
@@ -31,6 +31,8 @@ def test_constants_by_hand():
     }
     for name, value in expected.items():
         assert getattr(ONE, name) == pytest.approx(value), name
+    assert ONE.worker_error(0.1, 50) == pytest.approx(2 * 45 * 0.1 * 3 / 0.2)
+    assert ONE.server_error(0.1, 50) == pytest.approx(3 * 2 * 45 * 0.1 * 3 / 0.2)
     assert ONE.alpha(0.1) == pytest.approx(
         4 * 0.1 / (24 * expected["M_3"] + 6 * expected["M_4"] * 1.5**2)
     )
@@ -55,6 +57,9 @@ def test_alpha_tau_and_T_guarantee_epsilon(epsilon, sigma, pi):
 
 def test_extremes():
     assert ONE.noise(50) == 0.0
+    assert ONE.noise(10) == pytest.approx(1.5 * sqrt(40 / (10 * 49)))
+    noisy = ONE.worker_error(0.1, 10) - ONE.worker_error(0.1, 50)
+    assert noisy == pytest.approx(2 * ONE.noise(10))
     assert dataclasses.replace(ONE, N=1).noise(1) == 0.0
     worst = dataclasses.replace(ONE, pi=1 - 1e-12, nu=1e-300)
     assert worst.T(1e-9) == inf and worst.tau(1e-9) == 50
@@ -79,11 +84,8 @@ def test_orders_of_table_1():
 
 
 def report(capsys, *settings: str) -> str:
-    data = ("problem.data=sample", "problem.workers=5", "run.rounds=1", "method.name=cd-adam")
-    own = ("problem.name=logistic-nonconvex-reg", "method.stepsize=0.01", *data, *settings)
-    flags = [flag for setting in own for flag in ("--set", setting)]
-    assert main(["theory", "--epsilon", "0.1", *flags]) == 0
-    return capsys.readouterr().out.split("PL\n", 1)[1]
+    own = ("method.name=cd-adam", "problem.name=logistic-nonconvex-reg", "method.stepsize=0.01")
+    return theory(capsys, *SAMPLE, *own, *settings, epsilon="0.1").split("PL\n", 1)[1]
 
 
 def cells(text: str, start: str) -> list[str]:

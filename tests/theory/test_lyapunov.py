@@ -15,10 +15,9 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
-from mpisim.core.errors import Diverged
 from mpisim.runs.experiment import parse
 from mpisim.runs.setup import ProblemCache, Setup
-from tests.helpers import columns, run_tables, table
+from tests.helpers import table
 
 SEEDS = 40
 RANDK = {"name": "randk", "k": 30}
@@ -227,29 +226,3 @@ def diana_case(multiple: float) -> float:
 def test_diana_contracts_as_its_theorem_says():
     assert diana_case(1.0) < 4
     assert diana_case(12.0) > 5
-
-
-def ratio(method, compressor, problem, multiple, folder) -> float:
-    """Mean of |grad f(x^k)|^2 over k < K and seeds, over 2 Delta_0 / (gamma K) with f_inf = 0."""
-    means, rounds = [], 60
-    for seed in range(5):
-        log = folder / f"{seed}-{multiple}.h5"
-        tables = table(at(method, multiple), compressor, "sample", 5, rounds, problem, seed=seed)
-        try:
-            run_tables(tables, log)
-        except Diverged:
-            return np.inf
-        read = columns(log)
-        means.append(read["grad_norm_sq"][:-1].mean())
-        gamma = Setup(parse(tables), MPI.COMM_SELF).step.gamma
-    return float(np.mean(means)) * gamma * rounds / (2 * read["loss"][0])
-
-
-EF21 = ({"name": "ef21"}, {"name": "topk", "k": 10})
-
-
-@pytest.mark.parametrize(("method", "compressor"), [*STOCHASTIC, EF21], ids=[*NAMES, "ef21"])
-def test_mean_gradient_is_below_the_bound(method, compressor, tmp_path):
-    nonconvex = {"name": "nonconvex-loss"}
-    assert ratio(method, compressor, nonconvex, 1.0, tmp_path) <= 1
-    assert ratio(method, compressor, LEAST_SQUARES, 200.0, tmp_path) > 1

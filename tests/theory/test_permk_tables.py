@@ -12,12 +12,11 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from mpisim.analysis import theory_report as report
-from mpisim.cli import main
 from mpisim.theory import permk_tables as permk
 from mpisim.theory.compression import Groups
 from mpisim.theory.setting import GroupConstants
 from mpisim.theory.tables import Case
-from tests.theory.support import setting
+from tests.theory.support import setting, theory
 
 FLOAT = 32
 
@@ -147,21 +146,11 @@ def test_equation_51_is_not_named_beyond_its_conditions():
         assert "(51)" not in report._permk(other), change
 
 
-def test_what_groups_gain():
-    """n = 100, L_± = 1 = L_-: d/n + d/sqrt(n) against 2 d/n, where groups are alike inside."""
-    orders = {
-        stated.method: order for stated, _, order in permk.optimized(in_groups(100, 1000, 2, 0.0))
-    }
-    assert orders["permk"] / orders["groups"] == pytest.approx((10 + 100) / 20)
-
-
 def test_command(capsys):
     flags = ("problem.name=quadratic", "problem.workers=30", "problem.dimension=10")
     more = ("problem.noise=0.3", "problem.lambda=0.01", "run.rounds=1", "method.name=marina")
     table = ("method.stepsize=theory", "compressor.name=permk", "compressor.groups=4")
-    settings = [*flags, *more, *table]
-    assert main(["theory", *(f for s in settings for f in ("--set", s))]) == 0
-    text = capsys.readouterr().out
+    text = theory(capsys, *flags, *more, *table)
     for part in (
         "PermK paper, Table 1",
         "Theorem 2 (9)",

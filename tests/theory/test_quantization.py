@@ -7,8 +7,6 @@ from math import sqrt
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from mpisim.theory import quantization as q
 from tests.theory.true_cal_l import error, true_cal_L
@@ -118,30 +116,6 @@ def test_probabilities(n_mu, tau):
     assert p.sum() == pytest.approx(tau, rel=1e-12) and (p > 0).all() and (p <= 1).all()
     rho = (1 / p - 1) * (n_mu + L)  # the same for all: no other p makes the largest smaller
     np.testing.assert_allclose(rho, rho[0], rtol=1e-8, atol=1e-9)
-
-
-@settings(deadline=None, max_examples=50)
-@given(st.lists(st.floats(1e-8, 1e8), min_size=1, max_size=30), st.floats(0.01, 1))
-def test_probabilities_of_any_diagonal(values, share):
-    p = q.probabilities(np.array(values), share * len(values))
-    assert p.sum() == pytest.approx(share * len(values), rel=1e-9)
-
-
-def test_steps_for_diana_become_those_for_dcgd_as_mu_goes_to_0():
-    L, starts = diagonal(12), q.block_starts(12, 3)
-    np.testing.assert_allclose(q.varying_steps(L, 2, 1e-9), q.varying_steps(L, 2))
-    np.testing.assert_allclose(q.block_steps(L, starts, 9, 1e-9), q.block_steps(L, starts, 9))
-    np.testing.assert_allclose(q.probabilities(L, 3, 1e-9), q.probabilities(L, 3))
-
-
-def test_no_smoothness_means_equal_steps():
-    ones, starts = np.ones(12), q.block_starts(12, 4)
-    for n_mu in SCHEMES:
-        np.testing.assert_allclose(q.varying_steps(ones, 3, n_mu), q.fixed_step(12, 3))
-        np.testing.assert_allclose(
-            q.block_steps(ones, starts, 9, n_mu), q.block_steps(ones, starts, 9, 0, "fixed")
-        )
-        np.testing.assert_allclose(q.probabilities(ones, 3, n_mu), 0.25)
 
 
 def test_where_nothing_is_sent():

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
-from mpisim.cli import main
 from mpisim.runs.experiment import parse
 from mpisim.runs.setup import Setup
 from mpisim.theory.smoothness import matrices
 from tests.helpers import table
+from tests.theory.support import theory
 
 PROBLEM = {"name": "logistic", "data": "sample", "l2": 0.01}
 QUANT = {"name": "smooth", "inner": {"name": "quant-plus"}}
@@ -20,18 +20,15 @@ QUANT = {"name": "smooth", "inner": {"name": "quant-plus"}}
 
 def report(capsys, method: dict, compressor: dict, problem: dict = PROBLEM) -> str:
     tables = {"problem": problem | {"workers": 5}, "method": {"stepsize": "theory"} | method}
-    tables["compressor"] = compressor
-    flags = ["--set", "run.rounds=1"]
-    for name, keys in tables.items():
-        for key, value in keys.items():
-            text = json.dumps(value) if not isinstance(value, dict) else inline(value)
-            flags += ["--set", f"{name}.{key}={text}"]
-    assert main(["theory", "--epsilon", "0.001", *flags]) == 0
-    return capsys.readouterr().out
+    tables |= {"compressor": compressor, "run": {"rounds": 1}}
+    settings = [f"{name}={inline(keys)}" for name, keys in tables.items()]
+    return theory(capsys, *settings, epsilon="0.001")
 
 
-def inline(value: dict) -> str:
-    return "{" + ", ".join(f"{key} = {json.dumps(x)}" for key, x in value.items()) + "}"
+def inline(value) -> str:
+    if not isinstance(value, dict):
+        return json.dumps(value)
+    return "{" + ", ".join(f"{key} = {inline(x)}" for key, x in value.items()) + "}"
 
 
 def line(text: str, *start: str) -> list[str]:

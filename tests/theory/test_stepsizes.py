@@ -5,11 +5,7 @@ from __future__ import annotations
 import dataclasses
 from math import inf, sqrt
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import settings as hypothesis_settings
-from hypothesis import strategies as st
 
 from mpisim.core.errors import InputError
 from mpisim.runs.experiment import parse
@@ -100,46 +96,6 @@ def test_reductions(condition):
     # r = n clients drawn with replacement: MARINA with omega + 1 for omega
     assert steps.pp_marina(of(8.0), 0.3, 2).gamma == near(steps.marina(of(9.0), 0.3).gamma)
     assert steps.ef21(of(None, alpha=1.0)).gamma == 1 / 4
-
-
-@hypothesis_settings(deadline=None, max_examples=60)
-@given(
-    omega=st.floats(0.01, 1e4),
-    p=st.floats(1e-4, 0.999),
-    n=st.integers(1, 1000),
-    b=st.integers(1, 1000),
-    condition=st.sampled_from(["nonconvex", "PL"]),
-)
-def test_monotone(omega, p, n, b, condition):
-    """More workers, participants, samples or full gradients, or less compression: no smaller."""
-
-    def all_steps(omega=omega, p=p, n=n, b=b):
-        s = setting(omega, n=n, condition=condition, mu=1e-9)
-        return np.array(
-            [
-                steps.marina(s, p).gamma,
-                steps.vr_marina(s, p, b).gamma,
-                steps.pp_marina(s, p, n).gamma,
-            ]
-        )
-
-    base = all_steps()
-    assert (all_steps(n=n + 1) > base).all()
-    assert (all_steps(p=(1 + p) / 2) > base).all()
-    assert (all_steps(omega=2 * omega) < base).all()
-    more = all_steps(b=b + 1)
-    assert more[1] > base[1] and more[0] == base[0]
-    assert (base < 1 / 5).all() and (base > 0).all()
-
-
-def test_under_pl_steps_are_never_larger():
-    for omega in (0.0, 3.0, 100.0):
-        for mu in (1e-6, 1.0):
-            pl, smooth = setting(omega, condition="PL", mu=mu), setting(omega)
-            for p in (0.01, 0.5, 1.0):
-                assert steps.marina(pl, p).gamma <= steps.marina(smooth, p).gamma
-                assert steps.vr_marina(pl, p, 2).gamma <= steps.vr_marina(smooth, p, 2).gamma
-                assert steps.pp_marina(pl, p, 2).gamma <= steps.pp_marina(smooth, p, 2).gamma
 
 
 def test_without_a_theorem():

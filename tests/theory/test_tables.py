@@ -11,10 +11,10 @@ import pytest
 from mpisim.cli import main
 from mpisim.methods.estimators import estimator
 from mpisim.methods.estimators.marina import Marina
-from mpisim.theory import stepsizes, tables
+from mpisim.theory import tables
 from mpisim.theory.tables import Case, Cost, Guarantee, guarantee
 from tests.helpers import columns, run_tables, table
-from tests.theory.support import setting
+from tests.theory.support import SAMPLE, setting, theory
 
 
 def by_name(case: Case, *rows: Guarantee) -> dict:
@@ -70,18 +70,6 @@ def test_table_2_by_hand():
     }
 
 
-def test_what_the_bound_promises_is_reached_by_the_formula():
-    """K rounds give 2 Delta_0 / (gamma K) <= epsilon^2, K - 1 do not; the same under PL."""
-    one = case()
-    gamma = stepsizes.marina(one.setting, 0.3).gamma
-    k = tables.marina(one, 0.3).rounds
-    assert 6 / (gamma * k) <= 0.01 < 6 / (gamma * (k - 1))
-    one = case(condition="PL", mu=0.02)
-    gamma = stepsizes.marina(one.setting, 0.3).gamma
-    k = tables.marina(one, 0.3).rounds
-    assert (1 - gamma * 0.02) ** k * 3 <= 0.1 < (1 - gamma * 0.02) ** (k - 1) * 3
-
-
 def test_parameters_count_in_the_row_of_their_method_only():
     theory, given = by_name(case()), by_name(case(), tables.marina(case(), 0.01))
     assert given["(1) MARINA"].rounds > theory["(1) MARINA"].rounds
@@ -104,7 +92,7 @@ class Heir(Marina):
 
 def test_guarantees_are_inherited(capsys):
     """No name and no class of a method is looked at: a subclass has its rows and tables."""
-    common = (*DATA, "problem.name=nonconvex-loss", "compressor={name='randk',k=10}")
+    common = (*SAMPLE, "problem.name=nonconvex-loss", "compressor={name='randk',k=10}")
     more = ("method.p=0.3", "method.theorem=permk", "method.stepsize=0.1", "method.optimizer=gd")
     texts = [
         theory(capsys, *common, *more, f"method.estimator={name}")
@@ -126,10 +114,9 @@ def test_guarantees_are_inherited(capsys):
 )
 def test_theorem_6_has_a_row_for_what_it_is_about_alone(method, row, capsys):
     """Compressed upwards, with full gradients, from g_i^0 = grad f_i(x^0)."""
-    words = ["problem.name=logistic", "problem.data=sample", "problem.workers=5", "run.rounds=1"]
-    words += [f"method={{ {method}, stepsize = 0.1 }}", "compressor={ name = 'topk', k = 5 }"]
-    assert main(["theory", *(word for one in words for word in ("--set", one))]) == 0
-    assert ("Theorem 6 (EF21), start" in capsys.readouterr().out) == row
+    words = "problem.name=logistic", "compressor={ name = 'topk', k = 5 }"
+    text = theory(capsys, *SAMPLE, *words, f"method={{ {method}, stepsize = 0.1 }}")
+    assert ("Theorem 6 (EF21), start" in text) == row
 
 
 def test_rows_that_apply():
@@ -204,19 +191,10 @@ def test_predicted_bits_and_calls_are_those_of_runs(method, compressor, predict,
         assert error < 0.1 * expected
 
 
-def theory(capsys, *settings, epsilon="0.01") -> str:
-    flags = [flag for setting in settings for flag in ("--set", setting)]
-    assert main(["theory", "--epsilon", epsilon, *flags]) == 0
-    return capsys.readouterr().out
-
-
-DATA = ("problem.data=sample", "problem.workers=5", "run.rounds=1")
-
-
 def test_command(capsys):
     text = theory(
         capsys,
-        *DATA,
+        *SAMPLE,
         "problem.name=logistic",
         "problem.l2=0.01",
         "method.name=pp-marina",
@@ -246,7 +224,7 @@ def test_command(capsys):
 def test_command_where_little_is_known(capsys):
     text = theory(
         capsys,
-        *DATA,
+        *SAMPLE,
         "problem.name=nonconvex-loss",
         "method.name=ef",
         "method.stepsize=0.5",
@@ -276,7 +254,7 @@ def test_command_without_a_minimiser(capsys, tmp_path):
 
 
 def test_command_batches_and_heavy_ball(capsys):
-    common = (*DATA, "problem.name=nonconvex-loss", "compressor.name=natural")
+    common = (*SAMPLE, "problem.name=nonconvex-loss", "compressor.name=natural")
     text = theory(
         capsys, *common, "method.name=vr-marina-online", "method.batch=0.01", "method.stepsize=0.1"
     )

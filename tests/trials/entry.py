@@ -19,7 +19,7 @@ import sys
 from pathlib import Path
 
 from mpisim.cli import entry as cli
-from mpisim.comm import launcher
+from mpisim.core import launcher
 from tests.trials import disk
 
 # Where a fault can happen: module and function. Those that only rank 0 calls come second.

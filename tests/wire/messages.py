@@ -44,7 +44,7 @@ def random_message(
         ptr = np.concatenate([[0], np.cumsum(rng.integers(0, d + 1, m))])
         rows = [np.sort(rng.choice(d, k, replace=False)) for k in np.diff(ptr)]
         indices = np.concatenate([np.empty(0, np.int64), *rows])
-        form = SeededForm(d, m, precision, ptr, indices, 1.7)
+        form = SeededForm.of(d, precision, ptr, indices, 1.7)
         return Seeded(form, _floats(rng, (indices.size,), wire))
     if kind == "explicit":
         k = int(rng.integers(1, d + 1))
@@ -60,7 +60,7 @@ def random_message(
         cut = int(rng.integers(0, d + 1))
         shapes = tuple(nearly_square(size) for size in (cut, d - cut) if size)
         form = FactorsForm(d, m, precision, shapes, int(rng.integers(1, 4)))
-        return Factors(form, _floats(rng, (m, form.count), wire))
+        return Factors(form, _floats(rng, form.shape, wire))
     return _levels(kind, rng, d, m, precision)
 
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from mpisim.analysis.tune import TunedSetting, best, ranked
 from mpisim.core.errors import InputError
-from mpisim.runs.log.reader import Log, read_experiments
+from mpisim.runs.log.reader import Log, read_all
 from mpisim.runs.sweep.points import SUMMARY, read_summary
 
 T = TypeVar("T")
@@ -37,7 +37,7 @@ def swept_logs(folder: Path) -> tuple[list[Log], list[Path]]:
     if not swept:
         paths = sorted(folder.glob("*.h5"))
     there = [path for path in paths if path.is_file()]
-    return read_experiments(there), [path for path in paths if path not in there]
+    return read_all(there), [path for path in paths if path not in there]
 
 
 def tuned(logs: Iterable[Log], criterion: str = "mean") -> list[TunedSetting]:

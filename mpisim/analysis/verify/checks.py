@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from mpisim.runs.log.reader import Log
-from mpisim.runs.log.schema import CUMULATIVE, LEDGER, REQUIRED, SCHEMA_VERSION, older
-from mpisim.runs.stop import Stop, stop_of
+from mpisim.runs.log.schema import CUMULATIVE, DIGEST, LEDGER, REQUIRED, SCHEMA_VERSION, older
+from mpisim.runs.stop import Stop, diverges, stop_of
 
 
 def checks(log: Log) -> Iterator[tuple[str, list[str]]]:
@@ -26,6 +26,12 @@ def checks(log: Log) -> Iterator[tuple[str, list[str]]]:
     yield "totals of all workers agree with each other", list(_totals(log))
     yield "attributes agree with config", list(_attributes(log))
     yield "status fits the last row", list(_status(log))
+
+
+def as_written(log: Log) -> tuple[str, list[str]]:
+    """Whether the rows are those that were written, by a log's digest; as one of `checks`."""
+    changed = [] if log.as_written else ["the rows have changed since they were written"]
+    return f"{DIGEST}: the sha256 of the rows, clocks included", changed
 
 
 def expected_rounds(last: int, every: int) -> np.ndarray:
@@ -112,11 +118,12 @@ def _stopped_by(log: Log, last: int, stop: Stop) -> Iterator[str]:
 
 def _status(log: Log) -> Iterator[str]:
     status, last = log.attrs.get("status"), int(log.columns["round"][-1])
-    loss, stop = float(log.columns["loss"][-1]), stop_of(log.config)
+    row_0, end = ({name: float(v[i]) for name, v in log.columns.items()} for i in (0, -1))
+    loss, stop = end["loss"], stop_of(log.config)
     row = stop.first_row(log.columns, log.n)
     if row is not None and row < log.rows - 1:
         yield f"round {log.columns['round'][row]} meets run.stop, but the last row is of {last}"
     elif status == "done":
         yield from _stopped_by(log, last, stop)
-    if (status == "diverged") == bool(np.isfinite(loss)) and status in ("done", "diverged"):
-        yield f"{status}, but the last loss is {loss}"
+    if (status == "diverged") != diverges(end, row_0["loss"]) and status in ("done", "diverged"):
+        yield f"{status}, but the last loss is {loss}, |grad f|^2 {end['grad_norm_sq']}"

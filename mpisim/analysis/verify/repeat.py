@@ -21,6 +21,7 @@ from mpisim.comm.clock import Clock
 from mpisim.comm.communicators import OneProcess
 from mpisim.comm.star import Star
 from mpisim.core.errors import InputError
+from mpisim.core.machine import VECTORS, gigabytes, reading_budget
 from mpisim.core.protocols import Round
 from mpisim.core.rng import Streams
 from mpisim.core.terminal import report
@@ -28,10 +29,10 @@ from mpisim.problems.base import Problem
 from mpisim.runs.experiment import Experiment, parse
 from mpisim.runs.log.reader import Log, last_iterate, read
 from mpisim.runs.log.schema import LEDGER, ORACLE
-from mpisim.runs.loop import run_rounds
+from mpisim.runs.log.untrusted import TOO_LONG
+from mpisim.runs.loop import set_up_and_run
 from mpisim.runs.record import Output
 from mpisim.runs.run_state import RunState
-from mpisim.runs.setup import Setup
 from mpisim.runs.signals import COMPLETE, StopSignals
 
 if TYPE_CHECKING:
@@ -68,6 +69,10 @@ def why_not(log: Log, experiment: Experiment) -> str:
         return "the run did not end, so its log lacks the number of samples of each worker"
     if log.columns["bits_up"][0] or log.columns["bits_down"][0]:
         return "what was exchanged before round 0 depends on the data"
+    size = 8.0 * VECTORS * log.n * int(log.attrs["dimension"])
+    with reading_budget() as budget:
+        if size > budget.bytes:
+            return f"that may take {gigabytes(size)}; MPISIM_READ_GIGABYTES allows more"
     compressor = experiment.compressor
     star, _ = _star(log, experiment)
     bound = compressor.bind(int(log.attrs["dimension"]), log.n, experiment.run.precision)
@@ -81,7 +86,8 @@ def why_not(log: Log, experiment: Experiment) -> str:
 def replay(log: Log, experiment: Experiment) -> list[str]:
     """The first difference of each column of bits, and of ``oracle_calls``.
 
-    Raises `InputError` where the method does not fit the log, which another version then wrote.
+    Raises `InputError` where the method does not fit the log, which another version then wrote, and
+    `TimeoutError` where all rounds take longer than the command's `reading_budget`.
     """
     star, round = _star(log, experiment)
     rows = log.workers["rows"]
@@ -90,7 +96,8 @@ def replay(log: Log, experiment: Experiment) -> list[str]:
     unmeasured = dataclasses.replace(experiment.run, columns=None)
     experiment = dataclasses.replace(experiment, run=unmeasured)
     state = RunState(experiment, star, round, problem, compressor, rows)
-    counts, shown = [], monotonic()
+    counts, begin = [], monotonic()
+    shown = begin
     rounds = log.columns["round"].tolist()
     logged = set(rounds)
     for k in range(rounds[-1] + 1):
@@ -101,6 +108,9 @@ def replay(log: Log, experiment: Experiment) -> list[str]:
         if monotonic() - shown > PROGRESS_SECONDS:
             shown = monotonic()
             report(f"  bits of round {k} of {rounds[-1]}")
+            with reading_budget() as budget:
+                if shown - begin > budget.seconds:
+                    raise TimeoutError(f"round {k} of {rounds[-1]} takes too long: {TOO_LONG}")
     problems = []
     for name, repeated in zip(COLUMNS, np.array(counts).T, strict=True):
         values = log.columns.get(name, repeated)  # an older log lacks some
@@ -142,7 +152,7 @@ def rerun(tables: dict[str, Any], log: Log | None, comm: MPI.Intracomm) -> tuple
     with ExitStack() as stack, StopSignals("start it again") as signals:
         folder = stack.enter_context(tempfile.TemporaryDirectory()) if comm.rank == 0 else ""
         again = Path(comm.bcast(folder)) / "rerun.h5"
-        result = run_rounds(Setup(parse(tables), comm), Output(again), signals)
+        result = set_up_and_run(parse(tables), comm, Output(again), signals)
         if log is None or result.status not in COMPLETE:
             return result.status, []
         return result.status, compare(log, read(again))

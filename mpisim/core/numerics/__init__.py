@@ -3,3 +3,7 @@
 What rests on internals of Numba, llvmlite or NumPy is here; `tests/core/test_internals.py` says
 which of them changed.
 """
+
+from mpisim.core.numerics.kernel_cache import prepare
+
+prepare()

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 from numba import njit
 
-from mpisim.core.numerics.lanes import LANES, add_products, dot, filled, load, reduce, store, zeros
+from mpisim.core.numerics.lanes import LANES, dot
 from mpisim.core.numerics.sums import norm, subtract_rows, times_vector
 
 EPS = float(np.finfo(np.float64).eps)
@@ -99,39 +99,19 @@ def _two_sided(a, start, factor, v, w):
     begin = start & -LANES  # v is 0 before start
     w[:start] = 0
     for i in range(start, d):
-        w[i] = factor * _dot_from(a, i * d, v, begin)
+        w[i] = factor * dot(a[i, begin:], v[begin:])
     half = factor / 2 * dot(v, w)
     for i in range(start, d):
         w[i] -= half * v[i]
     for i in range(start, d):
-        _subtract(a, i * d, v[i], w, w[i], v, begin)
+        _subtract(a[i, begin:], v[i], w[begin:], w[i], v[begin:])
 
 
 @njit(cache=True)
-def _dot_from(a, row, v, begin):
-    """The numbers of ``a`` from flat index ``row`` on times v, from coordinate ``begin`` on."""
-    flat = a.reshape(-1)
-    in_lanes = v.size & -LANES
-    rest = 0.0
-    for j in range(in_lanes, v.size):
-        rest += flat[row + j] * v[j]
-    lanes = zeros(v)
-    for j in range(begin, in_lanes, LANES):
-        lanes = add_products(lanes, load(a, row + j), load(v, j))
-    return reduce(lanes) + rest
-
-
-@njit(cache=True)
-def _subtract(a, row, c, w, e, v, begin):
-    """The numbers of ``a`` from flat index ``row`` on, minus c w and e v."""
-    flat = a.reshape(-1)
-    in_lanes = v.size & -LANES
-    c_lanes, e_lanes = filled(-c), filled(-e)
-    for j in range(begin, in_lanes, LANES):
-        lanes = add_products(load(a, row + j), c_lanes, load(w, j))
-        store(a, row + j, add_products(lanes, e_lanes, load(v, j)))
-    for j in range(in_lanes, v.size):
-        flat[row + j] = flat[row + j] - c * w[j] - e * v[j]
+def _subtract(row, c, w, e, v):
+    """row -= c w + e v, one after the other."""
+    for j in range(row.size):
+        row[j] = row[j] - c * w[j] - e * v[j]
 
 
 @njit(cache=True)
@@ -147,8 +127,9 @@ def accumulated(a, factors):
             v[j] = a[k, j]
         begin = (k + 1) & -LANES
         for i in range(k + 1, d):
-            c = factors[k] * _dot_from(out, i * d, v, begin)
-            _subtract(out, i * d, c, v, 0.0, v, begin)
+            row = out[i, begin:]
+            c = factors[k] * dot(row, v[begin:])
+            _subtract(row, c, v[begin:], 0.0, v[begin:])
     return out
 
 

@@ -1,26 +1,115 @@
 """Compiled kernels on the disk, without those that are out of date, and when the compiler works.
 
 Numba compiles a kernel anew if its own file changes. It does not notice a change in another file,
-of a function that the kernel calls, and goes on with the old one.
+of a function that the kernel calls, and goes on with the old one. It also executes whatever is in
+its files: damaged ones end in tracebacks or crashes, and those of another user in that user's code.
+`KernelFile` replaces its files.
 """
 
 from __future__ import annotations
 
+import hashlib
+import os
+import pickle
+import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
-from numba.core import event
+from numba.core import caching, config, event
 from numba.core.dispatcher import Dispatcher
 
-from mpisim.core.imports import digest, file_of, imports, short
+from mpisim.core.errors import InputError
+from mpisim.core.files import try_write
+from mpisim.core.imports import PACKAGE, digest, file_of, imports, short
+from mpisim.core.terminal import report_once
 
 COMPILER = "numba:compiler_lock"  # held while a kernel is compiled, or loaded from the disk
 
+FORMAT = 2  # of the files
+CHECK = 64  # bytes of a kernel's file that are the checksum of its name and the others
+
 _fresh: set[str] = set()  # modules whose kernels on the disk have been looked at
+_enable = Dispatcher.enable_caching
+
+
+class KernelFile(caching.IndexDataCacheFile):
+    """The files of a kernel: one for each signature, processor and version of its source.
+
+    A file is written whole, synced and with a checksum, and is executed only if that agrees, and if
+    nobody but this user, root and the owner of mpisim could have written it.
+    """
+
+    def load(self, key: Any) -> Any:
+        """What `save` has saved for a signature; None if there is nothing that can be used."""
+        path = self._path(key)
+        try:
+            content = _read_trusted(path)
+        except OSError:
+            return None
+        if content[:CHECK] == _check(path, content[CHECK:]):
+            return pickle.loads(content[CHECK:])
+        report_once("mpisim: damaged kernels on the disk are compiled anew")
+        return None
+
+    def save(self, key: Any, data: Any) -> None:
+        """Keep a kernel, in place of one from another version of its source, if possible."""
+        path, content = self._path(key), self._dump(data)
+        for other in path.parent.glob(f"{path.name.rsplit('.', 2)[0]}.*.nbc"):
+            other.unlink(missing_ok=True)
+        try_write(path, _check(path, content) + content, mode=0o644)
+
+    def flush(self) -> None:
+        """There is no index to be emptied."""
+
+    def _path(self, key: Any) -> Path:
+        version = short(repr((self._version, self._source_stamp)).encode())
+        base = self._index_name.removesuffix(".nbi")
+        return Path(self._cache_path, f"{base}.{short(repr(key).encode())}.{version}.nbc")
+
+
+def _check(path: Path, content: bytes) -> bytes:
+    return hashlib.sha256(path.name.encode() + content).hexdigest().encode()
+
+
+def _read_trusted(path: Path) -> bytes:
+    """The content of a file that no other user could have written; else `OSError`."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    with open(os.open(path, flags), "rb") as file:
+        status = os.fstat(file.fileno())
+        owners = 0, os.geteuid(), PACKAGE.stat().st_uid
+        if stat.S_ISREG(status.st_mode) and status.st_uid in owners and not status.st_mode & 0o022:
+            return file.read()
+    report_once(f"mpisim: kernels that others could write are not used: {path.parent}")
+    raise PermissionError(path)
+
+
+def _enable_if_possible(kernel: Dispatcher) -> None:
+    try:
+        _enable(kernel)
+    except RuntimeError:
+        report_once(
+            "mpisim: each process compiles its kernels, as no folder for them can be written;"
+            " NUMBA_CACHE_DIR names one"
+        )
+
+
+def prepare() -> None:
+    """Make Numba keep kernels as `KernelFile` does, or not at all; before any kernel is defined.
+
+    `InputError` where Numba is told not to compile.
+    """
+    if config.DISABLE_JIT:  # type: ignore[attr-defined]
+        raise InputError(
+            "NUMBA_DISABLE_JIT: is set, but mpisim needs its kernels compiled; unset it"
+        )
+    caching.IndexDataCacheFile = KernelFile  # type: ignore[misc]
+    caching.Cache._guard_against_spurious_io_errors = lambda self: suppress(OSError)  # type: ignore
+    Dispatcher.enable_caching = _enable_if_possible  # type: ignore
 
 
 def refresh() -> None:
@@ -43,14 +132,13 @@ def _refresh(name: str, module: ModuleType) -> None:
     if place is None or path is None:
         return
     folder = Path(place)
-    stamp, now = folder / f"{path.stem}.sources", _digest(name)
+    stamp, now = folder / f"{path.stem}.sources", f"{FORMAT} {_digest(name)}".encode()
     with suppress(OSError):
-        if stamp.exists() and stamp.read_text() == now:
+        if stamp.exists() and stamp.read_bytes() == now:
             return
         for file in folder.glob(f"{path.stem}.*.nb[ic]"):
             file.unlink(missing_ok=True)
-        folder.mkdir(parents=True, exist_ok=True)
-        stamp.write_text(now)
+        try_write(stamp, now)
 
 
 def _digest(name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mpisim.core.numerics.lanes import LANES, add_products, dot, filled, load, store
+from mpisim.core.numerics.lanes import dot
 
 
 @njit(cache=True)
@@ -45,22 +45,13 @@ def subtract_rows(v, weights, rows):
 
 
 @njit(cache=True, forceinline=True)
-def add_four(out, at, d, rows, starts, weights):
-    """out[at + j] += weights[k] rows[starts[k] + j] for j < d and k = 0, ..., 3, in this order.
-
-    ``out`` and ``rows`` are flat; ``starts`` and ``weights`` are tuples of four.
-    """
-    (a, b, c, e), (u, v, w, x) = starts, weights
-    in_lanes = d & -LANES
-    u_lanes, v_lanes, w_lanes, x_lanes = filled(u), filled(v), filled(w), filled(x)
-    for j in range(0, in_lanes, LANES):
-        lanes = add_products(load(out, at + j), u_lanes, load(rows, a + j))
-        lanes = add_products(lanes, v_lanes, load(rows, b + j))
-        lanes = add_products(lanes, w_lanes, load(rows, c + j))
-        store(out, at + j, add_products(lanes, x_lanes, load(rows, e + j)))
-    for j in range(in_lanes, d):
-        total = out[at + j] + u * rows[a + j] + v * rows[b + j]
-        out[at + j] = total + w * rows[c + j] + x * rows[e + j]
+def add_four(out, rows, numbers, weights):
+    """out (d,) += weights[k] times row numbers[k] of ``rows`` (flat) for k = 0, ..., 3."""
+    (u, v, w, x), d = weights, np.uint64(out.size)  # unsigned: no test for a negative index
+    a, b, c, e = numbers[0] * d, numbers[1] * d, numbers[2] * d, numbers[3] * d
+    for j in range(d):
+        total = out[j] + u * rows[a + j] + v * rows[b + j]
+        out[j] = total + w * rows[c + j] + x * rows[e + j]
 
 
 @njit(cache=True)
@@ -69,22 +60,20 @@ def add_gram(rows, weights, start, out):
 
     Both are contiguous, float64. Row after row is added; four in one pass over ``out``.
     """
-    n, d = rows.shape
-    flat, sums, four = rows.reshape(-1), out.reshape(-1), n // 4 * 4
-    for t in range(0, four, 4):
-        starts = (t * d, (t + 1) * d, (t + 2) * d, (t + 3) * d)
+    n, flat = rows.shape[0], rows.reshape(-1)
+    four = n // 4 * 4
+    for a in range(0, four, 4):
+        b, c, e = a + 1, a + 2, a + 3
+        numbers = (np.uint64(a), np.uint64(b), np.uint64(c), np.uint64(e))
         for i in range(out.shape[0]):
-            factors = (
-                weights[t] * rows[t, start + i],
-                weights[t + 1] * rows[t + 1, start + i],
-                weights[t + 2] * rows[t + 2, start + i],
-                weights[t + 3] * rows[t + 3, start + i],
-            )
-            add_four(sums, i * d, d, flat, starts, factors)
+            j = start + i
+            u, v, w, x = rows[a, j], rows[b, j], rows[c, j], rows[e, j]
+            factors = (weights[a] * u, weights[b] * v, weights[c] * w, weights[e] * x)
+            add_four(out[i], flat, numbers, factors)
     for t in range(four, n):
         for i in range(out.shape[0]):
             factor = weights[t] * rows[t, start + i]
-            for j in range(d):
+            for j in range(out.shape[1]):
                 out[i, j] += factor * rows[t, j]
 
 

@@ -72,13 +72,16 @@ def order_rows(table: Table, split: str, seed: int) -> Table:
         order = np.argsort(row_norms(table), kind="stable")
     else:
         return table
-    lengths = np.diff(table.indptr)[order]
-    indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    # Entry k of the new row i was entry k of the old row order[i].
-    entries = np.arange(indptr[-1]) + np.repeat(table.indptr[order] - indptr[:-1], lengths)
+    entries, indptr = stretches(table.indptr[order], np.diff(table.indptr)[order])
     return Table(
         table.data[entries], table.indices[entries], indptr, table.labels[order], table.features
     )
+
+
+def stretches(starts: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """starts[i], ..., starts[i] + sizes[i] - 1 for all i, and the bounds of each i; int64."""
+    bounds = np.concatenate([[0], np.cumsum(sizes)])
+    return np.arange(bounds[-1]) + np.repeat(starts - bounds[:-1], sizes), bounds
 
 
 def shuffle(rows: int, seed: int) -> np.ndarray:
@@ -141,10 +144,8 @@ class ImageSplit:
 
     def of(self, workers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The images of ``workers``, one worker after the other, and their bounds."""
-        sizes = self.sizes[workers]
-        bounds = np.concatenate([[0], np.cumsum(sizes)])
-        within = np.arange(bounds[-1]) - np.repeat(bounds[:-1], sizes)
-        return self.images[np.repeat(self.bounds[workers], sizes) + within], bounds
+        places, bounds = stretches(self.bounds[workers], self.sizes[workers])
+        return self.images[places], bounds
 
 
 def split_images(count: int, used: int, n: int, p: float, mix: Mix, seed: int) -> ImageSplit:
@@ -160,13 +161,12 @@ def split_images(count: int, used: int, n: int, p: float, mix: Mix, seed: int) -
     parts = np.arange(1, n + 1)
     if mix == "workers":
         parts[draw.uniforms(1)[:, 0] < p] = COMMON
-    bounds = np.concatenate([[0], np.cumsum(sizes[parts])])
-    within = np.arange(bounds[-1]) - np.repeat(bounds[:-1], sizes[parts])
-    places = np.repeat(starts[parts], sizes[parts]) + within
+    places, bounds = stretches(starts[parts], sizes[parts])
+    worker = np.repeat(np.arange(n), sizes[parts])
+    within = places - starts[parts][worker]
     if mix == "samples":
-        replaced = draw.uniforms(int(sizes[0])) < p
-        replaced = replaced[np.repeat(np.arange(n), sizes[parts]), within]
+        replaced = (draw.uniforms(int(sizes[0])) < p)[worker, within]
         places[replaced] = within[replaced]
     same_size = sizes[parts] == sizes[COMMON]
-    same = np.bincount(np.repeat(np.arange(n), sizes[parts]), places == within, n)
+    same = np.bincount(worker, places == within, n)
     return ImageSplit(order[places], bounds, same_size & (same == sizes[parts]))

@@ -1,4 +1,4 @@
-"""The binary cache: parsed, scaled and ordered rows as CSR in HDF5, and digests of source files.
+"""The binary cache: parsed, scaled and ordered rows as CSR in HDF5.
 
 Every file appears at once and whole (`mpisim.core.files`) and never changes afterwards. So
 any number of ranks and jobs may start together without waiting: each may parse, and the last file
@@ -9,7 +9,6 @@ folder may be deleted at any time; if it cannot be written, mpisim does without 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import time
 from collections.abc import Iterator, Mapping
@@ -20,10 +19,10 @@ import numpy as np
 
 from mpisim.core.files import image, try_write
 from mpisim.core.home import cache_folder
-from mpisim.problems.data.content import read_content, sha256
+from mpisim.problems.data.content import sha256
 from mpisim.problems.data.libsvm import Table
 
-FORMAT = 1
+FORMAT = 2
 _ARRAYS = {"data": np.float64, "indices": np.int32, "indptr": np.int64, "labels": np.float64}
 _CHUNK = 1 << 16
 SETTLED_SECONDS = 2.0  # the coarsest time stamps of file systems
@@ -33,64 +32,32 @@ class Damaged(Exception):
     """A cache file is missing or cannot be trusted."""
 
 
-def digest(path: Path) -> tuple[str, bytes | None]:
-    """sha256 of the uncompressed content of ``path``, and the content if it had to be read.
+def entry(path: Path, options: Mapping[str, object]) -> Path | None:
+    """The cache file for the rows of ``path``; ``options`` are those that change them.
 
-    A memo in the cache folder spares large files a second reading. It counts only for the very
-    file it was made of, unchanged since, and if its own checksum is right. A file that has just
-    been changed gets none: another change might leave the same times.
+    It counts only for the very file it was made of, unchanged since. None for a file that has just
+    been changed, as another change might leave the same times, or one that cannot be looked at.
     """
     try:
-        stamp = _stamp(path)
-        memo = cache_folder() / f"digest-{_hashed(stamp)[:32]}"
+        stat = path.stat()
     except OSError:
-        content = read_content(path)  # raises the error as one line
-        return sha256(content), content
-    with contextlib.suppress(OSError, UnicodeDecodeError):
-        memorised, _, check = memo.read_text(encoding="ascii").strip().partition(" ")
-        if check == _hashed(stamp + memorised):
-            return memorised, None
-    content = read_content(path)
-    fresh = sha256(content)
-    if _settled(path, stamp):
-        try_write(memo, f"{fresh} {_hashed(stamp + fresh)}\n".encode("ascii"))
-    return fresh, content
+        return None
+    if time.time() - stat.st_ctime <= SETTLED_SECONDS:
+        return None
+    what = [stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
+    key = json.dumps([FORMAT, str(path.resolve()), *what, sorted(options.items())])
+    return cache_folder() / f"rows-{sha256(key.encode(errors='surrogateescape'))[:40]}.h5"
 
 
-def _stamp(path: Path) -> str:
-    """What changes with a file: where it is, which one it is, its size and its times."""
-    stat = path.stat()
-    fields = [stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
-    return json.dumps([str(path.resolve()), *fields])
+def store(path: Path, table: Table, source: str) -> bool:
+    """Write a table, made of a content with the sha256 ``source``, whole; False if impossible."""
+    return try_write(path, image(lambda file: _fill(file, table, source), oldest="v110"))
 
 
-def _settled(path: Path, stamp: str) -> bool:
-    """Whether a file is still the one of ``stamp``, and not so new that its times may be coarse."""
-    try:
-        return time.time() - path.stat().st_ctime > SETTLED_SECONDS and _stamp(path) == stamp
-    except OSError:
-        return False
-
-
-def _hashed(text: str) -> str:
-    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
-
-
-def entry(source_digest: str, options: Mapping[str, object]) -> Path:
-    """The cache file for a source's content; ``options`` are those that change the stored rows."""
-    key = json.dumps([FORMAT, source_digest, sorted(options.items())])
-    return cache_folder() / f"rows-{hashlib.sha256(key.encode()).hexdigest()[:40]}.h5"
-
-
-def store(path: Path, table: Table) -> bool:
-    """Write a table whole; False, and nothing left behind, if that is not possible."""
-    return try_write(path, image(lambda file: _fill(file, table), oldest="v110"))
-
-
-def shape(path: Path) -> tuple[int, int, int]:
-    """Rows, features and nnz of a stored table; `Damaged` if it is missing or broken."""
+def shape(path: Path) -> tuple[int, int, int, str]:
+    """Rows, features and nnz of a stored table, and the sha256 of its source; or `Damaged`."""
     with _opened(path) as file:
-        return _shape(file)
+        return *_shape(file), str(file.attrs["source"])
 
 
 def read_rows(path: Path, start: int, stop: int) -> Table:
@@ -129,9 +96,10 @@ def _shape(file: h5py.File) -> tuple[int, int, int]:
     return rows, features, nnz
 
 
-def _fill(file: h5py.File, table: Table) -> None:
+def _fill(file: h5py.File, table: Table, source: str) -> None:
     for name, dtype in _ARRAYS.items():
         values = getattr(table, name)
         options = {"chunks": (min(_CHUNK, len(values)),), "fletcher32": True}
         file.create_dataset(name, data=values, dtype=dtype, **(options if len(values) else {}))
-    file.attrs.update(rows=table.rows, features=table.features, nnz=len(table.data))
+    attributes = {"rows": table.rows, "features": table.features, "nnz": len(table.data)}
+    file.attrs.update(attributes, source=source)

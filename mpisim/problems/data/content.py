@@ -216,18 +216,14 @@ def load_pixels(name: str) -> tuple[np.ndarray, str]:
     if name == "sample":
         images = sample_images()
     elif is_path(name):
-        images = read_idx(Path(name).expanduser())
+        path = Path(name).expanduser()
+        images = parse_idx(read_content(path), str(path))
         if images.ndim < 2 or not images.size:
             raise InputError(f"{name}: an idx file of shape {images.shape}; allowed: one of images")
     else:
         images, _ = load_images(name)
     rows = images.reshape(len(images), -1)
     return rows, sha256(np.ascontiguousarray(rows).data)
-
-
-def read_idx(path: Path) -> np.ndarray:
-    """The array in an idx file (plain or compressed), uint8; `InputError` if it is not one."""
-    return parse_idx(read_content(path), str(path))
 
 
 def read_cifar(path: Path, kind: str = "cifar10") -> tuple[np.ndarray, np.ndarray]:

@@ -55,9 +55,9 @@ def parse(content: bytes, source: str) -> Table:
     # Other characters: a comment, nan, rubbish, or a notation that not every parser accepts.
     if content.translate(None, _USUAL):
         scan(content, source)
-    table = _load(content, source)
-    if table.rows == 0:
+    if not any(line.split(b"#")[0].strip() for line in io.BytesIO(content)):
         raise InputError(f"{source}:1: no samples in the file; allowed: {_LINE}")
+    table = _load(content, source)
     if not (np.isfinite(table.data).all() and np.isfinite(table.labels).all()):
         scan(content, source)
     return table
@@ -66,8 +66,6 @@ def parse(content: bytes, source: str) -> Table:
 def _load(content: bytes, source: str) -> Table:
     from sklearn.datasets import load_svmlight_file  # takes 1.4 s; not needed with a cache
 
-    if not any(line.split(b"#")[0].strip() for line in io.BytesIO(content)):
-        return Table(np.empty(0), np.empty(0, np.int32), np.zeros(1, np.int64), np.empty(0), 0)
     try:
         matrix, labels = load_svmlight_file(io.BytesIO(content), dtype=np.float64, zero_based=False)
     except (ValueError, OverflowError, TypeError) as error:

@@ -54,7 +54,7 @@ class Prepared:
     sha256 : of its uncompressed content
     rows, features, nnz : of the whole set before the split; ``features`` counts the bias column,
         ``nnz`` does not
-    cache : the cache file; None if the cache folder cannot be written
+    cache : the cache file; None if it cannot be written, or the source has just been changed
     table : the rows, if there is no cache file
     """
 
@@ -78,7 +78,7 @@ class Prepared:
                 return cache.read_rows(self.cache, start, stop)
             except cache.Damaged:
                 table = self._parse_again()
-                cache.store(self.cache, table)
+                cache.store(self.cache, table, self.sha256)
         assert table is not None
         entries = slice(table.indptr[start], table.indptr[stop])
         return dataclasses.replace(
@@ -111,15 +111,18 @@ def prepare(options: DataOptions) -> Prepared:
     """
     source = find(options.data)
     registered = None if is_path(options.data) else lookup(options.data)
-    digest, content = cache.digest(source)
-    entry = cache.entry(digest, _cached(options))
-    table, kept = None, True
+    entry, table = cache.entry(source, _cached(options)), None
     try:
-        rows, largest, nnz = cache.shape(entry)
+        rows, largest, nnz, digest = cache.shape(entry) if entry else (0, 0, 0, "")
     except cache.Damaged:
-        table = _arrange(read_content(source) if content is None else content, source, options)
+        digest = ""
+    if not digest:
+        content = read_content(source)
+        digest, table = sha256(content), _arrange(content, source, options)
         rows, largest, nnz = table.rows, table.features, len(table.data)
-        kept = cache.store(entry, table)
+        unchanged = entry == cache.entry(source, _cached(options))
+        if entry and unchanged and cache.store(entry, table, digest):
+            table = None
     if registered is not None and not options.any_content:
         _require_registered(registered, source, digest, rows, largest)
     dataset = registered or by_digest(digest)
@@ -130,8 +133,8 @@ def prepare(options: DataOptions) -> Prepared:
         rows=rows,
         features=max(largest, dataset.features if dataset else 0, 1) + options.bias,
         nnz=nnz,
-        cache=entry if kept else None,
-        table=None if kept else table,
+        cache=entry if table is None else None,
+        table=table,
     )
     prepared.ranges()  # raises if there are fewer rows than workers
     return prepared

@@ -37,11 +37,7 @@ class Normalise:
         return cls(mean.to(device), inverse_deviation.to(device), layout)
 
     def batch(
-        self,
-        features: np.ndarray,
-        targets: np.ndarray,
-        device: torch.device,
-        dtype: torch.dtype,
+        self, features: np.ndarray, targets: np.ndarray, device: torch.device, dtype: torch.dtype
     ) -> Batch:
         """Samples (b, ...) on the device: floats in the type ``dtype``, others in their own."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 
-import numpy as np
 import torch
 from torch import nn
 from torch.nn.modules.batchnorm import _NormBase
@@ -105,14 +104,6 @@ class Statistics:
         self.flat.zero_()
         self._counts = dict.fromkeys(self.layers, 0)
 
-    def saved(self) -> torch.Tensor:
-        """A copy of the averages, flat."""
-        return self.flat.clone()
-
-    def restore(self, saved: torch.Tensor) -> None:
-        """Set the averages that `saved` returned."""
-        self.flat.copy_(saved)
-
     def _count(self, layer: nn.Module, _: object) -> None:
         """Before a layer's forward pass: 1 / count is the weight of what it sees now."""
         if layer.training:
@@ -150,14 +141,6 @@ class FlatModel:
             p.data, p.grad = x.view(p.shape), grad.view(p.shape)
         self.statistics = Statistics(self.model)
 
-    def point(self) -> torch.Tensor:
-        """The parameters, shape (d,)."""
-        return self.x.clone()
-
-    def to_point(self, x: torch.Tensor | np.ndarray) -> None:
-        """Set the parameters, shape (d,)."""
-        self.x.copy_(torch.as_tensor(x))
-
     def gradient(self, batch: Batch, chunk: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
         """In training mode, over all samples of the batch: their sums, and the gradient (d,).
 
@@ -173,9 +156,9 @@ class FlatModel:
     def test(
         self, statistics: torch.Tensor, batch: Batch, chunk: int
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """The same in evaluation mode, with the `Statistics.saved` after a call of `gradient`."""
+        """The same in evaluation mode, with what `gradient` left in ``statistics.flat``."""
         self.model.eval()
-        self.statistics.restore(statistics)
+        self.statistics.flat.copy_(statistics)
         return self._passes(batch, chunk)
 
     def _passes(self, batch: Batch, chunk: int) -> tuple[torch.Tensor, torch.Tensor]:

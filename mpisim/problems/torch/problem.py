@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from mpisim.core.errors import InputError
+from mpisim.core.errors import InputError, library
 from mpisim.core.rng import Draw, Streams
 from mpisim.core.schema import choose, require
 from mpisim.problems.base import ProblemWithTestSet, problem
 from mpisim.problems.data.arrange import Remainder, row_ranges, shuffle
-from mpisim.problems.torch.samples import Samples, first_of, load, pooled
+from mpisim.problems.torch.samples import Samples, load, pooled
 
 if TYPE_CHECKING:  # importing PyTorch takes seconds
     import torch
@@ -96,8 +96,9 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
 
     def load(self, n: int, first: int, count: int, seed: int, dtype: np.dtype) -> None:
         """See `Problem.load`; `InputError` if PyTorch, the module or the data is missing."""
-        given = first_of(self.make_samples(), self.samples)
-        data = given.with_features(self.prepare)
+        given = self.make_samples().first(self.samples)
+        features, tests = self.prepare(given.features), self.prepare(given.test_features)
+        data = dataclasses.replace(given, features=features, test_features=tests)
         self.n, self.first, self.m, self.seed, self.dtype = n, first, count, seed, np.dtype(dtype)
         self.streams, self.classes = Streams(seed), data.classes
         self.sampled_rows = self.log_samples > 0
@@ -110,7 +111,7 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
         self._to_device(data, self._split(len(data.labels)))
         self.d, self.identical = self.flat_model.d, n == 1
         self.shapes = self.flat_model.shapes
-        self.start = self.flat_model.point()
+        self.start = self.flat_model.x.clone()
         self._last: tuple[Any, np.ndarray, list[Any]] | None = None  # see _evaluated
         where = self.flat_model.device.type
         self.identity = f"{self.about()} sha256:{given.sha256} ({where})"
@@ -129,16 +130,13 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
 
         The first `tests` test samples are dealt to all workers in equal shares.
         """
-        try:
-            import torch
+        library("torch", "torch", f"problem.name: {self.name!r}")
+        import torch
 
-            from mpisim.core.numerics.tensors import Tensors
-            from mpisim.problems.torch import network
-            from mpisim.problems.torch.batches import Normalise
-        except ImportError:
-            raise InputError(
-                f'problem.name: {self.name!r} needs PyTorch: pip install "mpisim[torch]"'
-            ) from None
+        from mpisim.core.numerics.tensors import Tensors
+        from mpisim.problems.torch import network
+        from mpisim.problems.torch.batches import Normalise
+
         device = network.device_of(self.device, network.local_rank())
         network.set_arithmetic(device, self.tf32)
         with torch.random.fork_rng(devices=[]):  # x^0 is PyTorch's own, from an addressed seed
@@ -172,7 +170,7 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
         for i, batch in self._at_points(x, self.judged):
             summed, gradients[i] = self.flat_model.gradient(batch, self.chunk, 0)
             sums.append(summed)
-            statistics.append(self.flat_model.statistics.saved())
+            statistics.append(self.flat_model.statistics.flat.clone())
         losses, correct = self._read(sums)
         rows = np.array([len(batch) for batch in self.judged])
         self._last = x, correct / rows, statistics
@@ -220,9 +218,11 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
 
     def _at_points(self, x: Any, shards: list[Any]) -> Iterator[tuple[int, Any]]:
         """The shards, numbered, each when the module is at its x: (d,), or a row for each."""
+        import torch
+
         for i, shard in enumerate(shards):
             if i == 0 or x.ndim == 2:
-                self.flat_model.to_point(x if x.ndim == 1 else x[i])
+                self.flat_model.x.copy_(torch.as_tensor(x if x.ndim == 1 else x[i]))
             yield i, shard
 
     def _evaluated(self, x: np.ndarray) -> tuple[np.ndarray, list[Any]]:

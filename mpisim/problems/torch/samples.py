@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import importlib
 import inspect
 from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
@@ -15,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mpisim.core.errors import InputError
+from mpisim.core.errors import InputError, library
 from mpisim.core.rng import Streams
 from mpisim.core.schema import choose
 from mpisim.problems.data.content import load_images, read_cifar
@@ -52,10 +51,10 @@ class Samples:
             digest.update(np.ascontiguousarray(getattr(self, name)).tobytes())
         return digest.hexdigest()
 
-    def with_features(self, change: Callable[[np.ndarray], np.ndarray]) -> Samples:
-        """The same with other features, of training and of test samples."""
-        features, test_features = change(self.features), change(self.test_features)
-        return dataclasses.replace(self, features=features, test_features=test_features)
+    def first(self, count: int) -> Samples:
+        """The first ``count`` training samples and as many test samples; all of them for 0."""
+        parts = {name: getattr(self, name)[: count or None] for name in ARRAYS}
+        return dataclasses.replace(self, **parts)
 
 
 def are_images(features: np.ndarray) -> bool:
@@ -91,17 +90,10 @@ def load(name: str) -> Samples:
 
     ``torchvision:NAME`` and ``datasets:NAME`` are those of other libraries.
     """
-    library, colon, rest = name.partition(":")
+    place, colon, rest = name.partition(":")
     if colon and name not in SAMPLES:
-        return choose(LIBRARIES, library, "problem.data, before ':'")(rest)
+        return choose(LIBRARIES, place, "problem.data, before ':'")(rest)
     return choose(SAMPLES, name, "problem.data")()
-
-
-def first_of(samples: Samples, count: int) -> Samples:
-    """The first ``count`` training samples and as many test samples; all of them for 0."""
-    if count == 0:
-        return samples
-    return dataclasses.replace(samples, **{name: getattr(samples, name)[:count] for name in ARRAYS})
 
 
 def available(name: str) -> bool:
@@ -217,7 +209,7 @@ def _stacked(parts: Iterable[np.ndarray]) -> np.ndarray:
 
 def of_torchvision(name: str) -> Samples:
     """``torchvision.datasets.NAME``, from the folders with data sets; nothing is downloaded."""
-    sets = _library("torchvision", name).datasets
+    sets = library("torchvision", "", f'problem.data: "torchvision:{name}"').datasets
     kind = getattr(sets, name, None)
     if not callable(kind):
         raise InputError(f"problem.data: torchvision.datasets has no {name!r}")
@@ -241,7 +233,7 @@ def _downloaded(kind: Callable[..., Any], part: dict[str, Any]) -> Any:
 
 def of_hugging_face(name: str) -> Samples:
     """The data set NAME of the Hub: its images and labels, in the parts ``train`` and ``test``."""
-    datasets = _library("datasets", name)
+    datasets = library("datasets", "", f'problem.data: "datasets:{name}"')
     try:
         parts = [datasets.load_dataset(name, split=part) for part in ("train", "test")]
     except (OSError, ValueError) as error:
@@ -250,14 +242,6 @@ def of_hugging_face(name: str) -> Samples:
     columns = list(parts[0].column_names)
     image, label = _column(IMAGES, columns, name), _column(LABELS, columns, name)
     return samples_of(*([(row[image], row[label]) for row in part] for part in parts))
-
-
-def _library(library: str, name: str) -> Any:
-    try:
-        return importlib.import_module(library)
-    except ImportError:
-        text = f'problem.data: "{library}:{name}" needs {library}: pip install {library}'
-        raise InputError(text) from None
 
 
 def _column(names: tuple[str, ...], columns: list[str], data: str) -> str:

@@ -65,7 +65,7 @@ class Journal:
     def __init__(self, path: Path, schema: Sequence[Column], rows: np.ndarray):
         self.path, self._type = path, row_type(schema)
         self.rows = len(rows)
-        self._hash, self._last = _hash(schema), rows[-1:].copy()  # the hash lacks the last row
+        self._hash, self._last = _hash(self._type), rows[-1:].copy()  # the hash lacks the last row
         self._hash.update(rows[:-1].tobytes())
         parts = (rows[i : i + RECORD_ROWS] for i in range(0, len(rows), RECORD_ROWS))
         content = itertools.chain([_header(schema)], (part.tobytes() for part in parts))
@@ -141,15 +141,15 @@ def read(log: Path, schema: Sequence[Column]) -> np.ndarray | None:
         os.close(descriptor)
 
 
-def digest(rows: np.ndarray, schema: Sequence[Column]) -> str:
+def digest(rows: np.ndarray) -> str:
     """The sha256 of an array of `row_type`, and of the type."""
-    total = _hash(schema)
+    total = _hash(rows.dtype)
     total.update(rows.tobytes())
     return total.hexdigest()
 
 
-def _hash(schema: Sequence[Column]) -> Any:
-    return hashlib.sha256(repr(row_type(schema).descr).encode())
+def _hash(kind: np.dtype) -> Any:
+    return hashlib.sha256(repr(kind.descr).encode())
 
 
 def _header(schema: Sequence[Column]) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,16 @@ import numpy as np
 
 from mpisim.core.errors import InputError
 from mpisim.core.schema import parse_toml
-from mpisim.runs.log.schema import SCHEMA_VERSION
-from mpisim.runs.log.untrusted import DAMAGE, members_of, opened, run_each, run_isolated
+from mpisim.runs.log.journal import digest
+from mpisim.runs.log.schema import DIGEST, SCHEMA_VERSION
+from mpisim.runs.log.untrusted import (
+    DAMAGE,
+    members_of,
+    opened,
+    require_readable_size,
+    run_each,
+    run_isolated,
+)
 
 # Sums of time_*, and of bits_up and bits_down; what `Log.uniform` says.
 DERIVED = ("seconds", "bits_total", "mean_grad_norm_sq")
@@ -26,7 +34,6 @@ KEYS = {  # that every resolved experiment has
     "compressor": ("name",),
     "run": ("rounds", "seed"),
 }
-UNWRITTEN = 1 << 20  # bytes that a column may have beyond the size of a file that mpisim 1.0 grew
 
 
 @dataclasses.dataclass
@@ -57,6 +64,19 @@ class Log:
     def n(self) -> int:
         """Number of workers."""
         return max(int(self.attrs.get("workers", 1)), 1)
+
+    def table(self) -> np.ndarray:
+        """All columns, shape (rows,), with a field for each one; of `row_type` for its schema."""
+        columns = sorted(self.columns.items())
+        table = np.empty(self.rows, [(name, values.dtype) for name, values in columns])
+        for name, values in columns:
+            table[name] = values
+        return table
+
+    @property
+    def as_written(self) -> bool:
+        """Whether the rows have the digest in the attribute `DIGEST`, where there is one."""
+        return DIGEST not in self.attrs or str(self.attrs[DIGEST]) == digest(self.table())
 
     def column(self, name: str) -> np.ndarray:
         """A column of the log or of `DERIVED`, shape (rows,), float64.
@@ -93,41 +113,52 @@ class Log:
         return np.append(values[:1], np.cumsum(values[:-1]) / rounds[1:])
 
 
-def read(path: Path) -> Log:
+def read(path: Path, changed: bool = False) -> Log:
     """The log at ``path``, finished or not.
 
     Raises `InputError` for a file that is missing, is not HDF5, is cut short, is not a log, needs
-    other files, has a newer layout, or makes HDF5 crash. A file that a run replaces meanwhile is
-    read again if the old one cannot be.
+    other files, has a newer layout, or makes HDF5 crash; and, unless ``changed``, for one whose
+    rows have changed since they were written. A file that a run replaces meanwhile is read again
+    if the old one cannot be.
     """
-    return run_isolated(path, lambda: _open(path))
-
-
-def read_all(paths: Sequence[Path]) -> list[Log]:
-    """The logs at ``paths``, faster than with `read` for each; raises the first error."""
-    return [_raised(log) for log in run_each(paths, _open)]
+    return run_isolated(path, lambda: _open(path, changed=changed))
 
 
 def read_each(paths: Sequence[Path]) -> list[Log | InputError]:
-    """The logs at ``paths``, or the error of one that cannot be read or lacks its experiment."""
+    """The logs at ``paths``, or the error of one that cannot be read or lacks its experiment.
+
+    Faster than `read` for each.
+    """
     return run_each(paths, lambda path: _open(path, experiment=True))
 
 
-def read_experiments(paths: Sequence[Path]) -> list[Log]:
-    """`read_all`, with an `InputError` for a log that does not hold its experiment."""
-    return [_raised(log) for log in read_each(paths)]
+def read_all(paths: Sequence[Path]) -> list[Log]:
+    """`read_each`; raises the first error."""
+    logs = []
+    for log in read_each(paths):
+        if isinstance(log, InputError):
+            raise log
+        logs.append(log)
+    return logs
 
 
-def attributes_of(paths: Sequence[Path]) -> list[dict[str, Any]]:
-    """The root attributes of each log; empty where there is no log that can be read."""
+def attributes_of(
+    paths: Sequence[Path], names: Collection[str]
+) -> list[dict[str, Any] | InputError | None]:
+    """The root attributes of each log among ``names``, or its error; None where there is no file.
+
+    The rows are not read.
+    """
 
     def attributes(path: Path) -> dict[str, Any]:
         with damaged(path), opened(path) as file:
-            return {name: _plain(value) for name, value in file.attrs.items()}
+            here = {name: _plain(file.attrs[name]) for name in names if name in file.attrs}
+        require_readable(path, here.get("schema_version"))
+        return here
 
-    here = [path for path in paths if path.exists()]
-    of_path = dict(zip(here, run_each(here, attributes), strict=True))
-    return [a if isinstance(a := of_path.get(path), dict) else {} for path in paths]
+    there = [path for path in paths if os.path.lexists(path)]
+    of_path = dict(zip(there, run_each(there, attributes), strict=True))
+    return [of_path.get(path) for path in paths]
 
 
 def last_iterate(path: Path) -> np.ndarray | None:
@@ -136,24 +167,25 @@ def last_iterate(path: Path) -> np.ndarray | None:
     def iterate() -> np.ndarray | None:
         with opened(path) as file:
             x = members_of(file, "final").get("x")
-            return None if x is None else x[()]
+            if not isinstance(x, h5py.Dataset):
+                return None
+            require_readable_size(path, [x])
+            return x[()]
 
     return run_isolated(path, iterate)
 
 
-def _raised(log: Log | InputError) -> Log:
-    if isinstance(log, InputError):
-        raise log
-    return log
-
-
-def _open(path: Path, experiment: bool = False) -> Log:
+def _open(path: Path, experiment: bool = False, changed: bool = False) -> Log:
     path = Path(path)
     while True:
         before = _which(path)
         try:
             with damaged(path), opened(path) as file:
                 log = _read(path, file)
+            if not (changed or log.as_written):
+                raise InputError(
+                    f"{path}: its rows have changed since they were written ({DIGEST})"
+                )
             if experiment and not log.config:
                 raise InputError(f"{path}: the log is damaged: it has no attribute config")
             return log
@@ -213,8 +245,7 @@ def _columns(path: Path, file: h5py.File, group: str) -> dict[str, h5py.Dataset]
         numbers = isinstance(values, h5py.Dataset) and values.dtype.kind in "if"
         if not numbers or values.ndim != 1:
             raise InputError(f"{path}: the log is damaged: {name} is not a row of numbers")
-        if values.nbytes > path.stat().st_size + UNWRITTEN:
-            raise InputError(f"{path}: the log is damaged: {name} is larger than the file")
+    require_readable_size(path, columns.values())
     return columns
 
 

@@ -67,5 +67,5 @@ REQUIRED = older(ITERATE + CUMULATIVE)
 
 
 def row_type(schema: Sequence[Column]) -> np.dtype:
-    """The type of a row in memory, with a field for each column."""
-    return np.dtype([(name, kind) for name, kind, *_ in schema])
+    """The type of a row in memory: a field for each column, by name, as HDF5 orders them."""
+    return np.dtype(sorted((name, kind) for name, kind, *_ in schema))

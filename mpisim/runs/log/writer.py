@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -70,12 +70,12 @@ class LogWriter:
             raise InputError(str(error)) from None
         self._first = True  # no row of this start is in the HDF5 file
 
-    def row(self, values: tuple) -> None:
-        """One row, in the order of the schema; written with the next block.
+    def row(self, row: Mapping[str, Any]) -> None:
+        """One row, by column; written with the next block.
 
         Rows are written where the next one, if it takes as long as this one, would come too late.
         """
-        self._block.append(values)
+        self._block.append(tuple(row[name] for name in self._type.names or ()))
         here = monotonic()
         pause, self._logged = here - self._logged, here
         if len(self._block) >= RECORD_ROWS or here + pause - self._flushed > FLUSH_SECONDS:

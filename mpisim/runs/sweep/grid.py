@@ -15,7 +15,11 @@ from mpisim.runs.experiment import TABLES, apply, read_toml
 from mpisim.runs.labels import Tables
 
 # What the sweep has for all points, and an alternative may have instead: what each value must be.
-LISTS = {"steps": "numbers > 0", "multiples": "numbers > 0", "seeds": "integers >= 0"}
+LISTS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "steps": ("numbers > 0", lambda value: isinstance(value, int | float) and 0 < value < inf),
+    "multiples": ("numbers > 0", lambda value: isinstance(value, int | float) and 0 < value < inf),
+    "seeds": ("integers >= 0", lambda value: isinstance(value, int) and value >= 0),
+}
 MOST = 100_000  # points; each has a log in one folder, and takes some kilobytes of memory
 
 
@@ -62,10 +66,10 @@ def expand(base: Tables, sweep: Tables) -> list[Tables]:
     alternatives = [_alternatives(key, rest[key]) for key in rest if key not in TABLES]
     values = [d for key in rest if key in TABLES for d in _values((key,), rest[key])]
     combined = _combined(base, lists, itertools.product(*alternatives, *values))
-    grid = [copy.deepcopy(point) for point in itertools.islice(combined, MOST + 1)]
+    grid = list(itertools.islice(combined, MOST + 1))
     if len(grid) > MOST:
         raise InputError(f"sweep: has more than {MOST:,} points; a sweep has at most as many")
-    return grid
+    return [copy.deepcopy(point) for point in grid]
 
 
 def _combined(
@@ -123,20 +127,12 @@ def _are_tables(node: Any) -> bool:
 
 def _list(where: str, table: Tables, key: str) -> list[Any]:
     """The list ``key`` of the sweep or of an alternative; empty without one."""
-    fits: Callable[[Any], bool] = _is_seed if key == "seeds" else _is_positive
+    kind, fits = LISTS[key]
     values = table.get(key, [])
-    allowed = isinstance(values, list) and all(map(fits, values))
-    allowed = allowed and (values != [] or key not in table)
-    require(allowed, f"{where}.{key}", values, f"a list of {LISTS[key]}")
+    allowed = isinstance(values, list) and (values != [] or key not in table)
+    allowed = allowed and all(fits(value) and not isinstance(value, bool) for value in values)
+    require(allowed, f"{where}.{key}", values, f"a list of {kind}")
     return values
-
-
-def _is_positive(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < inf
-
-
-def _is_seed(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def _has_theory_step(point: Tables) -> bool:

@@ -26,6 +26,7 @@ from mpisim.runs.sweep.points import Point, read_summary
 
 ROUND = 100_000  # numbers in whose time a round does what does not grow with n or d
 RUN = "\n[run]\n"  # what comes before it in the TOML of an experiment is the same for many points
+ATTRIBUTES = ("schema_version", "config", "status", "code")  # that say whether a log is complete
 STATES = 4  # arrays (n, d) of a method with dense state: h, a gradient, a difference, a message
 
 
@@ -57,10 +58,12 @@ def plan(folder: Path, grid: list[Tables], ranks: int, accept: bool = False) -> 
     seconds: dict[str, float | None] = {}
     with suppress(InputError):  # no sweep has run there
         seconds = {point.name: point.seconds for point in read_summary(folder)}
-    logs = reader.attributes_of([Path(point.log) for point in planned])
+    logs = reader.attributes_of([Path(point.log) for point in planned], ATTRIBUTES)
     for point, attributes in zip(planned, logs, strict=True):
-        if attributes and (accept or experiments.wrote(attributes, point)):
-            _end_if_complete(point, attributes, seconds.get(point.name))
+        if isinstance(attributes, InputError):
+            point.end("skipped", f"{attributes}; move it away")
+        elif attributes is not None:
+            experiments.compare(point, attributes, accept, seconds.get(point.name))
         if not point.status and (point.ranks or 0) > ranks:
             point.end("skipped", too_few(point.ranks or 0, ranks))
     _go_on(folder, [p for p in planned if not (p.status or os.path.lexists(p.log))])
@@ -71,12 +74,17 @@ def plan(folder: Path, grid: list[Tables], ranks: int, accept: bool = False) -> 
 
 
 def completed(point: Point, accept: bool) -> Point | None:
-    """The point as another sweep has ended it since the plan; None if it is still to run."""
+    """The point as another sweep has ended it since the plan; None if it is still to run.
+
+    What is not its log, or has changed since it was written, is not to be replaced.
+    """
     if not os.path.lexists(point.log):
         return None
-    point, [attributes] = dataclasses.replace(point), reader.attributes_of([Path(point.log)])
-    if attributes and (accept or Experiments(0).wrote(attributes, point)):
-        _end_if_complete(point, attributes, None)
+    point = dataclasses.replace(point)
+    try:
+        Experiments(0).compare(point, reader.read(Path(point.log)).attrs, accept)
+    except InputError as error:
+        point.end("skipped", f"{error}; move it away")
     return point if point.status else None
 
 
@@ -107,13 +115,25 @@ class Experiments:
             problem=problem_key(experiment),
         )
 
-    def wrote(self, attributes: dict[str, Any], point: Point) -> bool:
+    def compare(
+        self, point: Point, log: dict[str, Any], accept: bool, seconds: float | None = None
+    ) -> None:
+        """End a point if the log of its name, with these attributes, is complete or another's.
+
+        One that other code wrote is not complete, unless ``accept`` takes it.
+        """
+        if str(log.get("config")) != point.config:
+            point.end("skipped", f"{point.log}: is the log of another experiment; move it away")
+        elif (status := str(log.get("status"))) in COMPLETE and (accept or self._wrote(log, point)):
+            point.end(status, seconds=seconds, before=True)
+
+    def _wrote(self, log: dict[str, Any], point: Point) -> bool:
         """Whether the code that executes the point now wrote the log with these attributes."""
         shared, _, run = point.config.partition(RUN)
         key = shared, repr(tomllib.loads(run).get("columns"))
         if key not in self._code:
             self._code[key] = identity.executed_by(parse(tomllib.loads(point.config)))
-        return identity.of_log(attributes) == self._code[key]
+        return identity.of_log(log) == self._code[key]
 
     def _parsed(self, tables: Tables) -> tuple[Experiment, str, str]:
         """The experiment, with the number of workers filled in where the ranks decide it."""
@@ -155,19 +175,6 @@ def _label(tables: Tables) -> str:
     return "-".join(words)
 
 
-def _end_if_complete(point: Point, attributes: dict[str, Any], seconds: float | None) -> None:
-    """End a point whose log is complete, or whose log's name is taken."""
-    try:
-        reader.require_readable(Path(point.log), attributes.get("schema_version"))
-    except InputError as error:
-        point.end("skipped", str(error))
-        return
-    if attributes.get("config") != point.config:
-        point.end("skipped", f"{point.log}: is the log of another experiment; move it away")
-    elif attributes.get("status") in COMPLETE:
-        point.end(str(attributes["status"]), seconds=seconds, before=True)
-
-
 def _go_on(folder: Path, points: Sequence[Point]) -> None:
     """Note the log with a smaller budget that each of these points goes on from, if there is one.
 
@@ -176,9 +183,9 @@ def _go_on(folder: Path, points: Sequence[Point]) -> None:
     labels = {point.name.rpartition("-")[0] for point in points}
     logs = [log for log in sorted(folder.glob("*.h5")) if log.stem.rpartition("-")[0] in labels]
     shorter: dict[str, list[Path]] = {}
-    for path, attributes in zip(logs, reader.attributes_of(logs), strict=True):
+    for path, attributes in zip(logs, reader.attributes_of(logs, ("config",)), strict=True):
         with suppress(InputError, *DAMAGE):
-            tables = parse_toml(attributes["config"], str(path))
+            tables = parse_toml(attributes["config"], str(path))  # type: ignore[index]
             shorter.setdefault(identity.without_budget(tables), []).append(path)
     for point in points if shorter else ():
         tables = tomllib.loads(point.config)

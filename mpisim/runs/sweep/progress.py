@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +19,8 @@ from mpisim.runs.signals import COMPLETE
 from mpisim.runs.sweep.points import Group, Point, write_summary
 from mpisim.runs.sweep.queue import Claims
 
-SUMMARY_SECONDS = 1.0  # between two versions of the summary
+SUMMARY_SECONDS = 1.0  # between two versions of the summary, at least, while runs overlap
+SUMMARY_SHARE = 0.1  # of the time that writing it takes at most
 LONG = 60.0  # seconds; what takes longer is announced
 # Method and compressor come first in a name; the others are no setting of the run.
 ELSEWHERE = ("method.name", "compressor.name", "title", "plugin")
@@ -85,7 +87,7 @@ class Board:
         self._announced = self._unsaved = False
         self._begin = clock()
         self._line = StatusLine(stream, interactive, self._begin)
-        self._saved = -SUMMARY_SECONDS
+        self._due = -math.inf  # when the summary is to be written next
 
     def begins(self, number: int) -> None:
         """A point begins that is to print its own progress."""
@@ -104,10 +106,13 @@ class Board:
         self._unsaved |= bool(new)
         if not self._announced:
             self._announce()
-        if self._unsaved and (now > self._saved + SUMMARY_SECONDS or not self.live):
+        if self._unsaved and now > self._due:
+            begin = monotonic()
             with suppress(InputError):  # another sweep is writing it; there is a next time
                 write_summary(self.folder, self.lines.points, patience=0.0)
-                self._saved, self._unsaved = now, False
+                cost = monotonic() - begin  # of many points, a second
+                self._due = now + max(cost / SUMMARY_SHARE, SUMMARY_SECONDS * self.live)
+                self._unsaved = False
         if self.live and now >= self._line.due:
             self._line.show(self.text(now), now)
         return 0
@@ -203,7 +208,7 @@ def name_of(point: Point) -> str:
     config = tomllib.loads(point.config)
     words = [labels.method(config["method"]["name"])]
     if config["method"]["name"] not in UNCOMPRESSED:
-        words.append(labels.compressor_title(config["compressor"]["name"]))
+        words.append(labels.compressor({"name": config["compressor"]["name"]}))
     varied = {key: v for key, v in point.settings.items() if key not in ELSEWHERE}
     # parameters first, in their order; then the step, and the seed
     keys = sorted(varied, key=lambda key: LAST.index(key) + 1 if key in LAST else 0)

@@ -12,7 +12,7 @@ from mpisim.problems.data import cache as caching
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch) -> Path:
-    """An empty cache folder, in which the digests of new files are kept, too."""
+    """An empty cache folder, in which the rows of new files are kept, too."""
     folder = tmp_path / "cache"
     monkeypatch.setenv("MPISIM_CACHE", str(folder))
     monkeypatch.setattr(caching, "SETTLED_SECONDS", -1.0)

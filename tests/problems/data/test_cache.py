@@ -48,26 +48,17 @@ def test_parsed_once(path, cache, parses):
     assert not list(cache.glob(".*"))
 
 
-def test_hashed_once_and_again_when_changed(path, cache, parses, monkeypatch):
+def test_read_once_and_again_when_changed(path, cache, parses, monkeypatch):
     prepare(DataOptions(str(path), 3))
     reads = []
-    read = caching.read_content
-    monkeypatch.setattr(caching, "read_content", lambda *a: reads.append(a) or read(*a))
+    read = prepared.read_content
+    monkeypatch.setattr(prepared, "read_content", lambda *a: reads.append(a) or read(*a))
     before = prepare(DataOptions(str(path), 3))
     assert not reads
     path.write_text(path.read_text() + "1 1:5\n")
     after = prepare(DataOptions(str(path), 3))
     assert len(reads) == 1 and len(parses) == 2
     assert (before.rows, after.rows) == (40, 41) and before.sha256 != after.sha256
-
-
-def test_same_content_elsewhere_is_not_parsed_again(path, cache, parses, tmp_path):
-    import lzma
-
-    rows(DataOptions(str(path), 3))
-    (tmp_path / "copy.xz").write_bytes(lzma.compress(path.read_bytes()))
-    assert prepare(DataOptions(str(tmp_path / "copy.xz"), 3)).rows == 40
-    assert len(parses) == 1
 
 
 @pytest.mark.parametrize("damage", [lambda c: c[: len(c) // 2], lambda c: b"rubbish" * 999])
@@ -96,7 +87,7 @@ def test_every_damaged_byte_is_noticed_or_harmless(path, cache):
     for place in range(0, len(whole), max(1, len(whole) // 150)):
         entry.write_bytes(whole[:place] + bytes([whole[place] ^ 0x55]) + whole[place + 1 :])
         try:
-            assert caching.shape(entry) == (40, 9, nnz)
+            assert caching.shape(entry)[:3] == (40, 9, nnz)
             table = caching.read_rows(entry, 0, 39)
         except caching.Damaged:
             noticed += 1
@@ -116,18 +107,6 @@ def test_deleted_between(path, cache):
         load_shards(prepared, 0, 3)
 
 
-def test_damaged_digest_is_read_again(path, cache, parses):
-    before = prepare(DataOptions(str(path), 3)).sha256
-    (memo,) = cache.glob("digest-*")
-    good = memo.read_bytes()
-    other = good.replace(good[:1], b"1" if good[:1] != b"1" else b"2")  # as a digest looks, too
-    for rubbish in (b"", b"\xff\xfe", b"0" * 63, b"not a digest", b"0" * 64, good[:64], other):
-        memo.write_bytes(rubbish)
-        assert prepare(DataOptions(str(path), 3)).sha256 == before
-        assert memo.read_bytes() == good
-    assert len(parses) == 1
-
-
 def test_another_content_of_the_same_size_and_time_is_noticed(path, cache, tmp_path):
     before, stat = prepare(DataOptions(str(path), 3)).sha256, path.stat()
     content = path.read_text()
@@ -143,10 +122,10 @@ def test_another_content_of_the_same_size_and_time_is_noticed(path, cache, tmp_p
     assert prepare(DataOptions(str(path), 3)).sha256 == before
 
 
-def test_a_file_that_has_just_changed_gets_no_memo(path, cache, monkeypatch):
+def test_a_file_that_has_just_changed_is_not_cached(path, cache, monkeypatch):
     monkeypatch.setattr(caching, "SETTLED_SECONDS", 60.0)
     prepare(DataOptions(str(path), 3))
-    assert not list(cache.glob("digest-*"))
+    assert not list(cache.glob("*"))
 
 
 def test_unwritable_cache(path, tmp_path, monkeypatch, parses):

@@ -19,7 +19,7 @@ from mpisim.problems.data.content import (
     parse_cifar,
     parse_idx,
     read_cifar,
-    read_idx,
+    read_content,
 )
 
 
@@ -36,7 +36,7 @@ def some(shape, top=256, seed=0):
 def test_idx(tmp_path, shape):
     array = some(shape)
     (tmp_path / "f.gz").write_bytes(gzip.compress(idx(array)))
-    np.testing.assert_array_equal(read_idx(tmp_path / "f.gz"), array)
+    np.testing.assert_array_equal(parse_idx(read_content(tmp_path / "f.gz"), "f"), array)
 
 
 GOOD = idx(some((2, 3)))

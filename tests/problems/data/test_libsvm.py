@@ -92,31 +92,6 @@ def test_empty(content):
         libsvm.parse(content, "f")
 
 
-@given(
-    st.lists(
-        st.tuples(
-            st.floats(-1e300, 1e300),
-            st.dictionaries(st.integers(1, 400), st.floats(-1e300, 1e300), max_size=6),
-        ),
-        min_size=1,
-        max_size=8,
-    ),
-    st.sampled_from(["\n", "\r\n", " \n", "\t\n\n"]),
-)
-@settings(max_examples=60, deadline=None)
-def test_text_round_trip(rows, end):
-    text = "".join(
-        f"{label!r} {' '.join(f'{j}:{row[j]!r}' for j in sorted(row))}{end}" for label, row in rows
-    )
-    table = libsvm.parse(text.encode(), "f")
-    assert table.labels.tolist() == [label for label, _ in rows]
-    assert table.features == max((max(row) for _, row in rows if row), default=0)
-    for i, (_, row) in enumerate(rows):
-        entries = slice(table.indptr[i], table.indptr[i + 1])
-        assert (table.indices[entries] + 1).tolist() == sorted(row)
-        assert table.data[entries].tolist() == [row[j] for j in sorted(row)]
-
-
 @given(st.one_of(st.binary(max_size=40), st.text("0123456789+-.eE: \t\r\n").map(str.encode)))
 @settings(max_examples=300, deadline=None)
 def test_any_bytes_parse_or_are_refused_and_both_parsers_agree(content):

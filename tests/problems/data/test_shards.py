@@ -124,16 +124,6 @@ def test_real_labels_stay(path):
     assert set(shards.labels) == {1.0, 2.0}
 
 
-def test_seed_decides_the_shuffle(path):
-    orders = set()
-    for seed in (0, 1, 2):
-        options = DataOptions(path, 1, "shuffled", seed=seed)
-        shards = load_shards(prepare(options), 0, 1)
-        check(options, 0, 1, shards)
-        orders.add(shards.data.tobytes())
-    assert len(orders) == 3
-
-
 def test_equal_norms_keep_their_order(tmp_path):
     path = tmp_path / "ties"
     path.write_text("1 1:2\n-1 2:1\n1 3:2\n-1 4:1\n1 5:-2\n")

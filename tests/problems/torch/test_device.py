@@ -89,26 +89,6 @@ def test_no_images_are_sent_to_the_device_in_a_round(elsewhere, monkeypatch):
     assert sent == [((2, 5, 3), torch.int64), ((2, 5), torch.int64)]  # moves, and sample numbers
 
 
-def test_channels_come_last_on_an_accelerator_alone(elsewhere):
-    for name, last in (("cpu", False), ("meta", True)):
-        layouts = []
-        from mpisim.problems.torch import network as networks
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(networks, "device_of", lambda *_, name=name: torch.device(name))
-            problem = on_the_device("small-cnn")
-        first = next(iter(problem.flat_model.model.children()))
-        first.register_forward_pre_hook(
-            lambda _, inputs, layouts=layouts: layouts.append(
-                inputs[0].is_contiguous(memory_format=torch.channels_last)
-            )
-        )
-        x = problem.initial_point()
-        problem.batch_gradients(x, BATCH)
-        problem.losses_and_gradients(x)
-        assert set(layouts) == {last}
-
-
 RANKS = [
     ({}, 0),
     ({"OMPI_COMM_WORLD_LOCAL_RANK": "3"}, 3),
@@ -146,19 +126,6 @@ def test_ranks_are_dealt_to_the_accelerators(ranks, devices, dealt, monkeypatch)
     assert device_of("cpu", 3) == device_of("auto", 3) == CPU
     with pytest.raises(InputError, match=r"^problem\.device: there is no device 'accelerator'"):
         device_of("accelerator", 0)
-
-
-def test_8_workers_on_4_ranks_use_both_devices(monkeypatch):
-    """The device does not depend on the workers of a rank."""
-    from mpisim.problems.torch import network as networks
-
-    asked = []
-    monkeypatch.setattr(networks, "device_of", lambda name, rank: asked.append(rank) or CPU)
-    for rank, first in enumerate((0, 2, 4, 6)):
-        monkeypatch.setenv("OMPI_COMM_WORLD_LOCAL_RANK", str(rank))
-        tables = network(ADAM, SIGN)
-        parse(tables).problem.loaded(8, first, 2, 1, np.dtype("float32"))
-    assert asked == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("tf32", [True, False])

@@ -31,11 +31,11 @@ def test_a_process_reads_some_of_many_logs(make_log, monkeypatch):
     """Its seconds are limited, thousands of logs are not. If it dies, its files are read again."""
     paths, calls = [make_log(rounds=2, seed=seed) for seed in range(1, 6)], []
 
-    def isolated(path, read):
+    def isolated(path, read, files):
         calls.append(path)
         if len(calls) == 2 or path == paths[3]:
             raise Crashed(f"{path}: dies")
-        return run_isolated(path, read)
+        return run_isolated(path, read, files)
 
     monkeypatch.setattr(untrusted, "TOGETHER", 2)
     monkeypatch.setattr(untrusted, "run_isolated", isolated)

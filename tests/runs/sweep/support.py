@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from mpi4py import MPI
 
-from mpisim.runs.sweep import executor, grid
+from mpisim.runs.sweep import executor, grid, runner
 from mpisim.runs.sweep.points import Point
 
 BASE = """
@@ -42,11 +42,11 @@ def run(file: Path, folder: Path, *settings: str) -> list[Point]:
 def count_runs(patch: pytest.MonkeyPatch) -> list[Path]:
     """A list that grows by the log of each run, from now on."""
     ran: list[Path] = []
-    original = executor.run_rounds
+    original = runner.run_rounds
 
     def counted(setup, output, signals):
         ran.append(output.log)
         return original(setup, output, signals)
 
-    patch.setattr(executor, "run_rounds", counted)
+    patch.setattr(runner, "run_rounds", counted)
     return ran

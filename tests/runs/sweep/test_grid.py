@@ -158,64 +158,38 @@ def test_differences_name_what_varies():
     assert flatten({"compressor": {"inner": {"k": 1}}}) == {"compressor.inner.k": 1}
 
 
-def test_an_alternative_may_have_multiples_of_its_own(tmp_path):
-    sweep = """
-multiples = [1]
-[[sweep.pairs]]
-compressor = { k = 1 }
-multiples = [2, 4]
-[[sweep.pairs]]
-compressor = { k = 2 }
-"""
-
-    def steps(*settings):
-        points = read(write(tmp_path, sweep), list(settings))[1]
-        return [(p["compressor"]["k"], p["method"]["stepsize"]) for p in points]
-
-    assert steps() == [(1, {"theory": 2.0}), (1, {"theory": 4.0}), (2, "theory")]
-    assert steps("sweep.multiples=[8]") == [(1, {"theory": 8.0}), (2, {"theory": 8.0})]
-    with pytest.raises(InputError, match=r"sweep\.pairs, number 1\.multiples: \[0\]"):
-        read(write(tmp_path, sweep.replace("[2, 4]", "[0]")), [])
-
-
-def test_an_alternative_may_have_seeds_of_its_own(tmp_path):
-    file = write(
-        tmp_path,
-        """
-seeds = [1, 2]
-[[sweep.pairs]]
-compressor = { k = 1 }
-[[sweep.pairs]]
-compressor = { k = 2 }
-seeds = [5]
-""",
-    )
-
-    def seeds(*settings):
-        return [(p["compressor"]["k"], p["run"]["seed"]) for p in read(file, list(settings))[1]]
-
-    assert seeds() == [(1, 1), (1, 2), (2, 5)]
-    assert seeds("sweep.seeds=[7]") == [(1, 7), (2, 7)]
-
-
-def test_an_alternative_may_have_steps_of_its_own(tmp_path):
-    sweep = """
-    steps = [0.5]
-    multiples = [2, 4]  # for theory steps: these are numbers
-    [[sweep.data]]
-    problem = { data = "a" }
-    steps = [1, 2]
-    [[sweep.data]]
-    problem = { data = "b" }
-    """
-    file = write(tmp_path, sweep)
+@pytest.mark.parametrize(
+    ("name", "all_points", "first", "second", "given"),
+    [
+        ("multiples", "[1]", "[2, 4]", "", [{"theory": 8.0}]),
+        ("seeds", "[1, 2]", "", "[5]", [8]),
+        ("steps", "[0.5]\nmultiples = [2, 4]", "[1, 2]", "", [8.0]),  # numbers have no multiples
+    ],
+)
+def test_an_alternative_may_have_a_list_of_its_own(
+    name, all_points, first, second, given, tmp_path
+):
+    lists = [f"{name} = {values}" if values else "" for values in (first, second)]
+    pairs = (f"[[sweep.pairs]]\ncompressor = {{ k = {k} }}\n{lists[k - 1]}\n" for k in (1, 2))
+    sweep = f"{name} = {all_points}\n" + "".join(pairs)
+    table, key = ("run", "seed") if name == "seeds" else ("method", "stepsize")
 
     def found(*settings):
-        points = read(file, list(settings))[1]
-        return [(p["problem"]["data"], p["method"]["stepsize"]) for p in points]
+        points = read(write(tmp_path, sweep), list(settings))[1]
+        return [(p["compressor"]["k"], p[table][key]) for p in points]
 
-    assert found() == [("a", 1.0), ("a", 2.0), ("b", 0.5)]
-    assert found("sweep.steps=[8]") == [("a", 8.0), ("b", 8.0)]
+    assert (
+        found()
+        == {
+            "multiples": [(1, {"theory": 2.0}), (1, {"theory": 4.0}), (2, "theory")],
+            "seeds": [(1, 1), (1, 2), (2, 5)],
+            "steps": [(1, 1.0), (1, 2.0), (2, 0.5)],
+        }[name]
+    )
+    assert found(f"sweep.{name}=[8]") == [(k, value) for k in (1, 2) for value in given]
+    sweep = sweep.replace(first or second, "[-1]")
+    with pytest.raises(InputError, match=rf"sweep\.pairs, number [12]\.{name}: \[-1\]"):
+        found()
 
 
 def test_a_dimension_may_be_called_seeds(tmp_path):

@@ -9,9 +9,10 @@ from mpi4py import MPI
 
 from mpisim.core import machine
 from mpisim.core.errors import InputError, OutputError
-from mpisim.runs.sweep.executor import Watch, _require_shared
+from mpisim.runs.sweep.executor import _require_shared
 from mpisim.runs.sweep.points import Outcome, Point
 from mpisim.runs.sweep.queue import Claims, choose, limits, new_claims, share
+from mpisim.runs.sweep.runner import Watch
 
 
 def points(*sizes_and_problems):

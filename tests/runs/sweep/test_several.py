@@ -15,7 +15,7 @@ import pytest
 
 from mpisim.cli import main
 from mpisim.core.files import FileLock
-from mpisim.runs.sweep import executor
+from mpisim.runs.sweep import runner
 from mpisim.runs.sweep.points import read_summary
 from tests.comm.jobs import HANG_SECONDS, environment
 from tests.resumes import differences
@@ -88,7 +88,7 @@ def test_a_busy_point_comes_last(tmp_path, monkeypatch):
     file, ran = write(tmp_path, "run.seed = [1, 2, 3]"), count_runs(monkeypatch)
     [one, two, three] = run(file, tmp_path / "first")
     order = [Path(point.log).name for point in (two, three, one)]
-    counted = executor.run_rounds
+    counted = runner.run_rounds
     for free in (True, False):
         ran.clear()
         logs = tmp_path / f"free {free}"
@@ -100,7 +100,7 @@ def test_a_busy_point_comes_last(tmp_path, monkeypatch):
                 lock.__exit__()
             return counted(setup, output, signals)
 
-        monkeypatch.setattr(executor, "run_rounds", release)
+        monkeypatch.setattr(runner, "run_rounds", release)
         lock.__enter__()
         points = run(file, logs)
         assert [path.name for path in ran] == order[: 3 if free else 2]
@@ -112,7 +112,7 @@ def test_a_busy_point_comes_last(tmp_path, monkeypatch):
 
 def test_a_point_that_another_sweep_has_completed_is_not_run(tmp_path, monkeypatch, capfd):
     file, logs, ran = write(tmp_path, "run.seed = [1, 2]"), tmp_path / "logs", []
-    counted = executor.run_rounds
+    counted = runner.run_rounds
 
     def other_sweep(setup, output, signals):
         if not ran:
@@ -122,7 +122,7 @@ def test_a_point_that_another_sweep_has_completed_is_not_run(tmp_path, monkeypat
             ran.append(output.log)
         return counted(setup, output, signals)
 
-    monkeypatch.setattr(executor, "run_rounds", other_sweep)
+    monkeypatch.setattr(runner, "run_rounds", other_sweep)
     points = run(file, logs)
     assert [(p.status, p.before) for p in points] == [("done", False), ("done", True)]
     assert len(ran) == 2  # each once

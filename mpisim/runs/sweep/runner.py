@@ -1,0 +1,183 @@
+"""Runs points of a sweep on one group of ranks, until there are no more."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import tomllib
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, nullcontext
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from mpisim.comm.communicators import on_subset, side_of
+from mpisim.comm.job import on_first, together
+from mpisim.core.errors import InputError
+from mpisim.core.terminal import report
+from mpisim.runs.experiment import parse
+from mpisim.runs.loop import run_rounds
+from mpisim.runs.record import Output
+from mpisim.runs.setup import ProblemCache, Setup
+from mpisim.runs.signals import STOPPED, StopSignals
+from mpisim.runs.sweep.points import Group, Outcome, Point, Shard
+from mpisim.runs.sweep.progress import Board, PointLines
+from mpisim.runs.sweep.queue import Claims, Queue
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+GO_ON = "the same command continues"
+LOOK_SECONDS = 0.25
+
+
+@dataclasses.dataclass(frozen=True)
+class Sweep:
+    """What the runs of a sweep share.
+
+    folder : of the logs
+    points : all of them, in the order of the plan; rank 0 keeps their status
+    signals : that end the sweep
+    command, accept : as in `Output`
+    shard : the points that this sweep runs
+    group : of several sweeps, this one
+    lines : a line for each point
+    """
+
+    folder: Path
+    points: Sequence[Point]
+    signals: StopSignals
+    command: str
+    accept: bool
+    shard: Shard
+    group: Group
+    lines: PointLines
+
+    def waiting(self, with_ranks: bool | None) -> list[int]:
+        """The points to run that ask for ranks, or do not; None: both. None left after a signal."""
+        return [
+            point.number
+            for point in (self.points if not self.stopped() else ())
+            if not point.status
+            and self.shard.has(point.number)
+            and with_ranks in (None, point.ranks is not None)
+        ]
+
+    def board(self, points: Sequence[Point], claims: Claims, live: bool = True) -> Board:
+        """The display of these points."""
+        return Board(self.folder, points, claims, self.lines, self.group, live)
+
+    def stopped(self) -> str:
+        """The status of a run that a signal has stopped; empty if there is none."""
+        return next((point.status for point in self.points if point.status in STOPPED), "")
+
+    def left(self) -> str:
+        """How many points are left, and how to go on with them."""
+        mine = [point for point in self.points if self.shard.has(point.number)]
+        left = sum(not point.status or point.status in STOPPED for point in mine)
+        return f"{left} of {len(mine)} points are left; {GO_ON}"
+
+    def report_left(self) -> None:
+        """Print how many points are left, if a signal has stopped runs."""
+        if status := self.stopped():
+            report(self.signals.ended(status, self.left()))
+
+
+def run_points(
+    sweep: Sweep,
+    points: Sequence[Point],
+    claims: Claims,
+    groups: int,
+    ranks: int,
+    comm: MPI.Intracomm,
+    board: Board | None = None,
+) -> None:
+    """Run ``points`` until none is left, or the sweep stops. Collective.
+
+    groups : that run points at the same time
+    ranks : of ``comm``, for a point that asks for none; the others sleep
+    board : on rank 0 of a group that is alone, and prints the progress of each run
+    """
+    side, queue = side_of(comm), Queue(points, claims, groups, sweep.accept)
+    cache, size = ProblemCache(), 0
+    while True:
+        with ExitStack() as lock:
+            point = on_first(side, lambda: queue.take(lock))
+            if point is None:
+                return
+            if size != (point.ranks or ranks):  # a rank that slept keeps what others have replaced
+                size, cache = point.ranks or ranks, ProblemCache()
+            if board is not None:
+                board.update()
+                board.begins(point.number)
+                sweep.signals.go_on = sweep.left()
+
+            def expect(seconds: float, number: int = point.number) -> None:
+                claims.expect(number, seconds)
+                if board is not None:
+                    board.update()
+
+            how = {"quiet": board is None, "side_by_side": groups, "expected": expect}
+            outcome = on_subset(comm, size, lambda part: _run(sweep, point, cache, part, **how))  # noqa: B023
+            if comm.rank == 0:
+                claims.end(point.number, outcome)
+            if board is not None:
+                board.update()
+        if outcome.status in STOPPED:
+            if comm.rank == 0:
+                claims.stop(outcome.status)
+            return
+
+
+def _run(
+    sweep: Sweep, point: Point, cache: ProblemCache, comm: MPI.Intracomm, **how: Any
+) -> Outcome:
+    """Run a point on all ranks of ``comm``; ``how``: more keys of `Output`. Collective.
+
+    The caller holds the lock of the log.
+    """
+    earlier = Path(point.earlier) if point.earlier else None
+    flags = {"force": True, "resume": True, "accept": sweep.accept} | how
+    output = Output(Path(point.log), **flags, command=sweep.command, earlier=earlier)
+    start, control = monotonic(), comm.Dup()
+    try:
+        config = tomllib.loads(point.config)
+        with sweep.signals.at_once() if how["side_by_side"] == 1 else nullcontext():
+            setup = together(control, lambda: Setup(parse(config), comm, cache))
+    except InputError as error:
+        if not error.agreed:
+            raise
+        status, reason = "skipped", str(error)
+    else:
+        end = run_rounds(setup, output, sweep.signals)
+        status, reason = end.status, ""
+        if status in STOPPED and comm.rank == 0:
+            report(sweep.signals.stopped(status, end.row["round"], output.log))
+    control.Free()
+    return Outcome(status, reason, monotonic() - start)
+
+
+class Watch:
+    """Looks a few times a second whether another group was stopped by a signal.
+
+    A process whose ``parent``, mpirun say, has gone stops as after SIGTERM. Runs on one rank
+    exchange nothing, so MPI would not notice it.
+
+    claims : of the sweep
+    also : is called each time; returns a signal, too
+    """
+
+    def __init__(self, claims: Claims, also: Callable[[], int], parent: int):
+        self.claims, self.also, self.parent = claims, also, parent
+        self._due = 0.0
+
+    def __call__(self) -> int:
+        """The signal; 0: none."""
+        now = monotonic()
+        if now < self._due:
+            return 0
+        self._due = now + LOOK_SECONDS
+        if os.getppid() != self.parent:
+            return signal.SIGTERM
+        return self.also() or self.claims.stopped()
