@@ -87,11 +87,6 @@ test: $(STAMP) ## all tests (MPISIM_DATA=FOLDER lets those on real data run)
 
 trial: $(STAMP) ## faults in 200 real jobs, power cuts, races, Slurm, corrupted messages, 1 million rounds, all layouts (docs/concepts/trust.md)
 	@$(ENV) && .venv/bin/python -m tests.trials $(ARGS)
-	@$(ENV) && .venv/bin/python -m tests.trials.slurm
-	@$(ENV) && .venv/bin/python -m tests.trials.messages
-	@$(ENV) && .venv/bin/python -m tests.trials.soak
-	@$(ENV) && .venv/bin/python -m tests.processors
-	@$(ENV) && mpirun -n 6 .venv/bin/python -m tests.comm.layouts --all
 
 lint: $(STAMP) ## ruff, mypy, the order of the rooms, and no circle of imports
 	@.venv/bin/python -m ruff check .

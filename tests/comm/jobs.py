@@ -30,7 +30,9 @@ def environment() -> dict[str, str]:
     return os.environ | extra
 
 
-def mpirun(ranks: int, *arguments: str, **options) -> subprocess.CompletedProcess:
+def mpirun(
+    ranks: int, *arguments: str, timeout: float | None = HANG_SECONDS, **options
+) -> subprocess.CompletedProcess:
     """Run ``python ARGUMENTS`` on ``ranks`` ranks; output as text."""
     command = ["mpirun", "-n", str(ranks), sys.executable, *arguments]
     return subprocess.run(
@@ -38,7 +40,7 @@ def mpirun(ranks: int, *arguments: str, **options) -> subprocess.CompletedProces
         env=environment(),
         capture_output=True,
         text=True,
-        timeout=HANG_SECONDS,
+        timeout=timeout,
         check=False,
         **options,
     )

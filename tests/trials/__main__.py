@@ -1,66 +1,114 @@
-"""python -m tests.trials [--trials N] [--power N] [--races N] [--sweeps N] [--seed S] [--only ...]
+"""python -m tests.trials [KIND ...] [--seed S] [--hours H] [--only NAME ...]
 
-Faults in real jobs, power cuts, two commands for one log, and sweeps that are killed.
+Trials that take too long for `make test`, one after the other; each has a name, as fault-63. What
+happens is drawn from the seed, which is printed. What has been tried is kept in
+build/trials/SEED.jsonl, so that the same seed goes on where it was stopped; those that failed are
+tried again. With --hours they are drawn at random, without an end but that of the time.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import io
+import json
 import re
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from random import Random, SystemRandom
 
-from tests.trials import disk, power, races, sweeps, trial
+from tests.comm.jobs import ROOT
+from tests.trials import faults, layouts, messages, power, processors, races, slurm, soak, sweeps
 
-KINDS = {"trial": trial, "power": power, "race": races, "sweep": sweeps}
+# Each has ``choose(seed, number)``, a trial with a ``text()``, and ``attempt(trial)``: what is
+# wrong, and whether what shall happen did; ``possible()`` is why it cannot be tried here.
+KINDS = {
+    "fault": faults,
+    "power": power,
+    "race": races,
+    "sweep": sweeps,
+    "slurm": slurm,
+    "messages": messages,
+    "soak": soak,
+    "processor": processors,
+    "layouts": layouts,
+}
+COUNTS = dict(zip(KINDS, (200, 25, 20, 20, 2, 100, 1, 3, 1), strict=True))
+NAME = re.compile(f"({'|'.join(KINDS)})-([0-9]+)")
 
 
-def main() -> int:
-    """Try them one after the other; 1 if one failed."""
+def main(words: list[str] | None = None, folder: Path = ROOT / "build" / "trials") -> int:
+    """Try them; 1 if one failed, also before it was stopped."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--trials", metavar="N", type=int, help="only these many faults")
-    parser.add_argument("--power", metavar="N", type=int, help="only these many power cuts")
-    parser.add_argument("--races", metavar="N", type=int, help="only these many races")
-    parser.add_argument("--sweeps", metavar="N", type=int, help="only these many killed sweeps")
-    parser.add_argument("--seed", metavar="S", type=int, default=1)
-    parser.add_argument("--only", metavar="NAME", nargs="+", help="as trial-63, power-3, race-7")
-    args = parser.parse_args()
-    counts = {"trial": args.trials, "power": args.power, "race": args.races}
-    counts["sweep"] = args.sweeps
-    if not any(counts.values()):
-        counts = {"trial": 200, "power": 25, "race": 20, "sweep": 20}
-    names = [f"{kind}-{i}" for kind, count in counts.items() for i in range(count or 0)]
-    if any(not re.fullmatch("(trial|power|race|sweep)-[0-9]+", name) for name in args.only or ()):
-        parser.error("--only: names are trial-NUMBER, power-NUMBER, race-NUMBER, sweep-NUMBER")
-    print(f"seed {args.seed}; one is repeated by --seed {args.seed} --only NAME", flush=True)
-    outcomes = Counter(_outcome(name, args.seed) for name in _possible(args.only or names))
-    print(f"{outcomes.total()} trials: {dict(outcomes)}")
+    parser.add_argument("kinds", metavar="KIND", nargs="*", help=", ".join(KINDS))
+    parser.add_argument("--seed", metavar="S", type=int)
+    parser.add_argument("--hours", metavar="H", type=float, help="at random until H hours are over")
+    parser.add_argument("--only", metavar="NAME", nargs="+", help="as fault-63, power-3, race-7")
+    args = parser.parse_args(words)
+    if unknown := set(args.kinds) - set(KINDS):
+        parser.error(f"{', '.join(sorted(unknown))}: kinds are {', '.join(KINDS)}")
+    if not all(NAME.fullmatch(name) for name in args.only or ()):
+        parser.error(f"--only: names are KIND-NUMBER; kinds are {', '.join(KINDS)}")
+    seed = SystemRandom().randrange(10**6) if args.seed is None else args.seed
+    print(f"seed {seed}; --seed {seed} goes on with it, or repeats one: --only NAME", flush=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{seed}.jsonl"
+    end = time.monotonic() + 3600 * args.hours if args.hours else float("inf")
+    names = args.only or planned(args.kinds or list(KINDS), seed, bool(args.hours))
+    before = {} if args.only else tried(file)
+    with contextlib.suppress(KeyboardInterrupt), file.open("a", encoding="utf-8") as results:
+        for name in names:
+            if time.monotonic() > end:
+                break
+            if before.get(name, "failed") == "failed" and can_be_tried(name.rpartition("-")[0]):
+                results.write(json.dumps(outcome(name, seed)) + "\n")
+                results.flush()
+    outcomes = Counter(tried(file).values())
+    print(f"seed {seed}, {outcomes.total()} trials: {dict(outcomes)}")
     return int(outcomes["failed"] > 0)
 
 
-def _possible(names: list[str]) -> list[str]:
-    """Those that can be tried here; the others are skipped with a line."""
-    why = disk.possible() if any(name.startswith("power-") for name in names) else ""
-    if not why:
-        return names
-    print(f"power cuts: skipped, as a disk for them {why}", flush=True)
-    return [name for name in names if not name.startswith("power-")]
+def planned(kinds: list[str], seed: int, endless: bool) -> Iterator[str]:
+    """Names: of each kind its `COUNTS`, or without an end, so many of each on average."""
+    if not endless:
+        yield from (f"{kind}-{number}" for kind in kinds for number in range(COUNTS[kind]))
+        return
+    rng, numbers = Random(seed), {kind: count() for kind in kinds}
+    while True:
+        [kind] = rng.choices(kinds, [COUNTS[kind] for kind in kinds])
+        yield f"{kind}-{next(numbers[kind])}"
 
 
-def _outcome(name: str, seed: int) -> str:
-    """Try one, print how it went, and return that in a word."""
+def tried(file: Path) -> dict[str, str]:
+    """How each trial of this seed went when it was tried last."""
+    lines = map(json.loads, file.read_text(encoding="utf-8").splitlines() if file.exists() else [])
+    return {line["name"]: line["outcome"] for line in lines}
+
+
+@functools.cache
+def can_be_tried(kind: str) -> bool:
+    """Whether this can be tried here; else a line says why not."""
+    why = getattr(KINDS[kind], "possible", str)()
+    if why:
+        print(f"{kind}: skipped, as it {why}", flush=True)
+    return not why
+
+
+def outcome(name: str, seed: int) -> dict[str, str]:
+    """Try one, print how it went, and return that."""
     kind, _, number = name.rpartition("-")
-    chosen, start = KINDS[kind].choose(seed, int(number)), time.monotonic()
+    trial, start = KINDS[kind].choose(seed, int(number)), time.monotonic()
     with contextlib.redirect_stderr(io.StringIO()):
-        problem, happened = KINDS[kind].attempt(chosen)
+        problem, happened = KINDS[kind].attempt(trial)
     word = "failed" if problem else "ok" if happened else "ok, not reached"
     text = f": {problem!r}" if problem else ""
-    seconds = time.monotonic() - start
-    print(f"{name}: {chosen.text()}: {word}{text} ({seconds:.1f} s)", flush=True)
-    return word
+    print(f"{name}: {trial.text()}: {word}{text} ({time.monotonic() - start:.1f} s)", flush=True)
+    return {"name": name, "outcome": word, "trial": trial.text(), "problem": problem}
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""python -m tests.trials.slurm: a run under Slurm that is queued again, and goes on.
+"""A run under Slurm that is queued again, and goes on.
 
 `tools/slurm.sbatch` on 2 virtual nodes with 2 ranks each. The job is queued again once by hand
 (`scontrol requeue`), and once by itself, when it gets SIGTERM before its time is over. Each time
@@ -7,8 +7,8 @@ it must go on from its checkpoint, to the log of an undisturbed run.
 
 from __future__ import annotations
 
+import dataclasses
 import os
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from mpisim.runs.log.reader import read
 from tests.comm.jobs import ROOT, environment
 from tests.helpers import run_tables
 from tests.resumes import differences
-from tests.trials.cluster import Cluster, possible
+from tests.trials.cluster import Cluster
 from tests.trials.job import EXPERIMENTS
 
 SCRIPT = "tools/slurm.sbatch"
@@ -37,26 +37,31 @@ CASES = {
 }
 
 
-def main() -> int:
-    """Try both; 1 if one failed."""
-    why = possible()
-    if why:
-        print(f"Slurm: skipped, as it {why}")
-        return 0
+@dataclasses.dataclass(frozen=True)
+class Trial:
+    """One way to start again."""
+
+    case: str
+
+    def text(self) -> str:
+        """In a line."""
+        return f"Slurm, {self.case}"
+
+
+def choose(seed: int, number: int) -> Trial:
+    """One after the other."""
+    return Trial(list(CASES)[number % len(CASES)])
+
+
+def attempt(trial: Trial) -> tuple[str, bool]:
+    """What is wrong with a job that starts twice; it always does."""
     os.environ.update(environment())
-    failed = 0
     with tempfile.TemporaryDirectory() as name, Cluster(Path(name) / "slurm", 2, 2) as cluster:
-        for case, words in CASES.items():
-            start = time.monotonic()
-            problem = attempt(cluster, Path(name) / case.replace(" ", "-"), words)
-            failed += bool(problem)
-            text = f"failed: {problem}" if problem else "ok"
-            print(f"Slurm, {case}: {text} ({time.monotonic() - start:.0f} s)", flush=True)
-    return int(failed > 0)
+        return _requeue(cluster, Path(name) / "job", CASES[trial.case]), True
 
 
-def attempt(cluster: Cluster, folder: Path, words: list[str]) -> str:
-    """What is wrong with a job that starts twice; empty if nothing is."""
+def _requeue(cluster: Cluster, folder: Path, words: list[str]) -> str:
+    """What is wrong; empty if nothing is."""
     folder.mkdir()
     tables = TABLES | {"run": TABLES["run"] | SLOW}
     experiment, log, said = folder / "experiment.toml", folder / "log.h5", folder / "said"
@@ -112,7 +117,3 @@ def _until(condition: Callable[[], bool]) -> bool:
             return True
         time.sleep(0.2)
     return False
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,4 +1,4 @@
-"""python -m tests.trials.soak [--rounds N] [--ranks R]: does anything grow or slow down?
+"""A million rounds: does anything grow or slow down?
 
 The ranks' memory, the rows in the journal, and the size of the log against its rows, are taken once
 a second. Behind the first tenth memory must be flat and the file linear, except for the moments in
@@ -7,9 +7,8 @@ which the log is in memory; the median rate of the last tenth must be within 5% 
 
 from __future__ import annotations
 
-import argparse
+import dataclasses
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -27,17 +26,46 @@ WINDOWS = 100
 EVERY = 10.0  # seconds between lines of progress
 
 
-def job(rounds: int, ranks: int, log: Path) -> subprocess.Popen:
-    """A problem that takes no time, so that all the rest does."""
+@dataclasses.dataclass(frozen=True)
+class Trial:
+    """So many rounds of a problem that takes no time, so that all the rest does."""
+
+    seed: int
+    rounds: int = 1_000_000
+    ranks: int = 3
+
+    def text(self) -> str:
+        """In a line."""
+        return f"{self.rounds:,} rounds on {self.ranks} ranks"
+
+
+def choose(seed: int, number: int) -> Trial:
+    """Each with a seed of its own."""
+    return Trial(1000 * seed + number)
+
+
+def attempt(trial: Trial) -> tuple[str, bool]:
+    """What changes more than it may; it always happens."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "log.h5"
+        process = job(trial, log)
+        seen = watch(process, log, trial.rounds)
+    if process.returncode != 0:
+        return f"the job ended with exit code {process.returncode}", True
+    return "; ".join(judge(seen)), True
+
+
+def job(trial: Trial, log: Path) -> subprocess.Popen:
+    """Start it."""
     settings = [
         "problem={ name = 'quadratic', workers = 6, dimension = 20, noise = 0.3 }",
         "method={ name = 'marina', p = 0.2, stepsize = 0.01 }",
         "compressor={ name = 'randk', k = 4 }",
-        f"run={{ rounds = {rounds}, checkpoint_seconds = 1.0 }}",
+        f"run={{ rounds = {trial.rounds}, checkpoint_seconds = 1.0, seed = {trial.seed} }}",
     ]
     words = [word for setting in settings for word in ("--set", setting)]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    return start(ranks, "-m", "mpisim", "run", *words, "--out", str(log), **quiet)
+    return start(trial.ranks, "-m", "mpisim", "run", *words, "--out", str(log), **quiet)
 
 
 def watch(process: subprocess.Popen, log: Path, rounds: int) -> np.ndarray:
@@ -93,25 +121,3 @@ def judge(seen: np.ndarray) -> list[str]:
     if abs(slower - 1) > RATE:
         wrong.append("the rate changes")
     return wrong
-
-
-def main() -> int:
-    """Run, watch, judge; 1 if something is wrong."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=1_000_000)
-    parser.add_argument("--ranks", type=int, default=3)
-    args = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder) / "log.h5"
-        process = job(args.rounds, args.ranks, log)
-        seen = watch(process, log, args.rounds)
-        if process.returncode != 0:
-            print(f"the job ended with exit code {process.returncode}")
-            return 1
-        wrong = judge(seen)
-    print(f"{args.rounds:,} rounds on {args.ranks} ranks: {'; '.join(wrong) or 'ok'}")
-    return int(bool(wrong))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

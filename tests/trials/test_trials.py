@@ -8,8 +8,8 @@ import pytest
 from tests.comm.jobs import needs_mpirun
 from tests.trials import disk, power, races, sweeps
 from tests.trials.entry import PLACES, Fault, arm
+from tests.trials.faults import Trial, attempt, choose
 from tests.trials.job import EXPERIMENTS
-from tests.trials.trial import Trial, attempt, choose
 
 pytestmark = pytest.mark.mpi
 SOME = {
