@@ -1,8 +1,8 @@
 """Started by test_failures on 3 ranks: command lines, one after the other, in one job.
 
 Arguments: a folder, and a JSON list of (name, arguments). Rank 1 sees other data in the command
-"other data", has another numpy in "other numpy" and another command line in "other flags". Rank 0 writes "== name codes" to stderr behind
-each command, with the exit codes of all ranks.
+"other data", has another numpy in "other numpy", and another command line in "other flags". Rank 0
+writes "== name codes" to stderr behind each command, with the exit codes of all ranks.
 """
 
 from __future__ import annotations
