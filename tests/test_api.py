@@ -86,7 +86,7 @@ def test_divergence_is_a_status_and_bad_input_an_error(tmp_path):
     problem = TABLES["problem"] | {"name": "least-squares"}
     changed = {"method": {"name": "gd", "stepsize": 1e9}, "problem": problem}
     result = mpisim.run(experiment(**changed, compressor={}, run={"rounds": 90}))
-    assert result.status == "diverged" and not np.isfinite(result.rows["loss"][-1])
+    assert result.status == "diverged" and result.rows["loss"][-1] > 1e30 * result.rows["loss"][0]
     with pytest.raises(mpisim.InputError, match=r"compressor\.s"):
         mpisim.run(experiment(compressor={"name": "qsgd", "s": 0}))
 

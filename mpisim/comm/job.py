@@ -9,8 +9,12 @@ from __future__ import annotations
 import faulthandler
 import hashlib
 import json
+import os
+import shlex
 import signal
 import socket
+import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -29,6 +33,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Facts = Mapping[str, str]
 GRACE_SECONDS = 1.0  # how long a rank that fails waits for the others to fail
+WATCH_SECONDS = 2.0
 PATIENCE_SECONDS = 60.0  # how long a rank with an error waits for the others to agree on it
 
 
@@ -44,11 +49,14 @@ def run_job(body: Callable[..., int], software: Callable[[], Mapping[str, str]])
         reset_crash_handlers()
         faulthandler.enable(2)
     comm = all_ranks()
+    if comm.size > 1:
+        threading.Thread(target=_watch_descriptors, daemon=True).start()
     alarm = comm.Dup()
     try:
         _require_whole_job(comm)
         if comm.size > 1:
-            require_consistent(comm, software())
+            arguments = {"command line": shlex.join(sys.argv[1:])}
+            require_consistent(comm, {**software(), **arguments})
         return body(comm)
     except BaseException as error:
         if isinstance(error, SystemExit) and error.code in (0, None):
@@ -182,6 +190,22 @@ def _agree_or_abort(
         time.sleep(0.3)  # for mpirun to forward what was printed before it kills the job
         comm.Abort(code)
     return int(codes[0]), text
+
+
+def _watch_descriptors() -> None:
+    """Kill this process when its descriptors have been closed, by a plugin say.
+
+    MPI then waits for ever for those of the other ranks, but mpirun sees the death of its child.
+    """
+    here, inode = os.open(os.devnull, os.O_RDONLY), os.stat(os.devnull)
+    while True:
+        time.sleep(WATCH_SECONDS)
+        try:
+            closed = not os.path.samestat(os.fstat(here), inode)
+        except OSError:
+            closed = True
+        if closed:
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _completes(request: MPI.Request, seconds: float) -> bool:

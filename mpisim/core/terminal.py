@@ -16,6 +16,7 @@ _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069"
     "\ud800-\udfff]"
 )
+LONGEST = 20_000  # characters of a message: a deep traceback
 _reported: set[str] = set()
 
 
@@ -30,7 +31,13 @@ def one_line(text: object) -> str:
 
 
 def report(text: str) -> None:
-    """Write `printable` text to standard error, if that is possible."""
+    """Write `printable` text to standard error, if that is possible; a long one without its middle.
+
+    mpirun may be slower to pass a text on than its ranks are to end.
+    """
+    if len(text) > LONGEST:
+        left_out = len(text) - LONGEST
+        text = f"{text[: LONGEST // 2]} ... ({left_out} characters) ... {text[-LONGEST // 2 :]}"
     with contextlib.suppress(OSError, ValueError):
         print(printable(text), file=sys.stderr, flush=True)
 

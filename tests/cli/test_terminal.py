@@ -12,7 +12,7 @@ import h5py
 import pytest
 
 from mpisim.cli import main
-from mpisim.core.terminal import PrintableStream, one_line, printable
+from mpisim.core.terminal import LONGEST, PrintableStream, one_line, printable, report
 from tests.comm.jobs import HANG_SECONDS, ROOT
 from tests.helpers import run_tables, table
 
@@ -33,6 +33,13 @@ EVIL = "a\x1b]0;owned\x07\x1b[31m\rb\x9b2J\u202ec\x7f\u2028d"
 def test_printable(text, safe):
     assert printable(text) == safe
     assert one_line(f"{text}\nx") == safe.replace("\n", " ") + " x"
+
+
+def test_a_long_message_is_reported_without_its_middle(capfd):
+    report("start" + 10**7 * "x" + "end")
+    text = capfd.readouterr().err
+    assert text.startswith("startx") and text.endswith("xend\n") and "characters" in text
+    assert len(text) < 1.01 * LONGEST
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,8 @@
 """Started by test_failures on 3 ranks: command lines, one after the other, in one job.
 
 Arguments: a folder, and a JSON list of (name, arguments). Rank 1 sees other data in the command
-"other data", and has another numpy in "other numpy". Rank 0 writes "== name codes" to stderr behind
-each command, with the exit codes of all ranks.
+"other data", has another numpy in "other numpy", and another command line in "other flags". Rank 0
+writes "== name codes" to stderr behind each command, with the exit codes of all ranks.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ for name, arguments in COMMANDS:
     os.environ["MPISIM_DATA"] = f"{FOLDER}/{int(other and name == 'other data')}"
     versions = software | ({"numpy": "1.0"} if other and name == "other numpy" else {})
     host.software = lambda versions=versions: versions
-    codes = WORLD.gather(main(arguments))
+    more = ["--set", "run.rounds=7"] if other and name == "other flags" else []
+    sys.argv[1:] = [*arguments, *more]
+    codes = WORLD.gather(main(sys.argv[1:]))
     if WORLD.rank == 0:
         print("==", name, *codes, file=sys.stderr, flush=True)

@@ -28,6 +28,7 @@ EXPECTED = {  # the exit code of all ranks, and what the one line of each comman
     "few workers": (2, ("problem.workers: 2 workers on 3 worker ranks",)),
     "other data": (2, ("data is logistic on twin sha256:", "on rank 1 (")),
     "other numpy": (2, ("numpy is", "on ranks 0, 2 (", "1.0 on rank 1")),
+    "other flags": (2, ("command line is run --set", "run.rounds=7", "on rank 1 (")),
     "divergence": (3, ("diverged: loss ",)),
 }
 
@@ -47,6 +48,7 @@ def ended(tmp_path_factory):
         "few workers": [*SAMPLE, "--workers", "2", *log],
         "other data": [*TWIN, *log],
         "other numpy": [*TWIN, *log],
+        "other flags": [*SAMPLE, *log],
         "divergence": [*FAR, "--out", str(folder / "far.h5")],
     }
     commands = [
@@ -110,3 +112,20 @@ def test_a_crash_ends_a_rank_without_a_handler_that_may_hang():
     assert job.returncode == -signal.SIGSEGV
     assert "Fatal Python error: Segmentation fault" in job.stderr
     assert "string_at" in job.stderr and "Process received signal" not in job.stderr
+
+
+CLOSED = """
+import os, threading, time
+from mpisim.comm import job
+job.WATCH_SECONDS = 0.1
+threading.Thread(target=job._watch_descriptors, daemon=True).start()
+time.sleep(0.5)
+os.closerange(3, 1024)
+time.sleep({seconds})
+"""
+
+
+def test_a_rank_without_descriptors_is_killed_as_the_others_would_wait_for_it():
+    command = [sys.executable, "-c", CLOSED.format(seconds=HANG_SECONDS)]
+    job = subprocess.run(command, env=environment(), timeout=HANG_SECONDS, check=False)
+    assert job.returncode == -signal.SIGKILL

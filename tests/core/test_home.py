@@ -21,13 +21,12 @@ def nobody(monkeypatch, tmp_path):
 
     monkeypatch.setattr(pwd, "getpwuid", unknown)
     for name in ("HOME", "XDG_CACHE_HOME", "MPISIM_CACHE", "NUMBA_CACHE_DIR"):
-        monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv(name, "")  # so that what a test sets itself is undone
+        monkeypatch.delenv(name)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(os, "access", lambda place, mode: str(place).startswith(str(tmp_path)))
     monkeypatch.setattr(terminal, "_reported", set())
-    yield tmp_path / f"mpisim-{os.geteuid()}"
-    for name in ("HOME", "NUMBA_CACHE_DIR"):
-        os.environ.pop(name, None)
+    return tmp_path / f"mpisim-{os.geteuid()}"
 
 
 def test_an_unknown_user(nobody):
