@@ -30,7 +30,7 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    """Draw the seed, and put a mpirun that counts its starts before the real one, for all workers."""
+    """Draw the seed, and put a mpirun that counts its starts before the real one."""
     if hasattr(config, "workerinput"):  # of pytest-xdist: it has both from where it was started
         return
     if config.option.seed is None:

@@ -16,7 +16,7 @@ from pathlib import Path
 import tomli_w
 
 from tests.resumes import differences
-from tests.trials.disk import Disk
+from tests.trials.disk import Disk, possible  # noqa: F401 - of this kind of trial
 from tests.trials.entry import EVERYWHERE, ON_RANK_0, Fault
 from tests.trials.job import (
     EXPERIMENTS,

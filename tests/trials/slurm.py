@@ -21,7 +21,7 @@ from mpisim.runs.log.reader import read
 from tests.comm.jobs import ROOT, environment
 from tests.helpers import run_tables
 from tests.resumes import differences
-from tests.trials.cluster import Cluster
+from tests.trials.cluster import Cluster, possible  # noqa: F401 - of this kind of trial
 from tests.trials.job import EXPERIMENTS
 
 SCRIPT = "tools/slurm.sbatch"
@@ -56,8 +56,8 @@ def choose(seed: int, number: int) -> Trial:
 def attempt(trial: Trial) -> tuple[str, bool]:
     """What is wrong with a job that starts twice; it always does."""
     os.environ.update(environment())
-    with tempfile.TemporaryDirectory() as name, Cluster(Path(name) / "slurm", 2, 2) as cluster:
-        return _requeue(cluster, Path(name) / "job", CASES[trial.case]), True
+    with tempfile.TemporaryDirectory() as name, Cluster(Path(name) / "slurm", 2, 2) as slurm:
+        return _requeue(slurm, Path(name) / "job", CASES[trial.case]), True
 
 
 def _requeue(cluster: Cluster, folder: Path, words: list[str]) -> str:
