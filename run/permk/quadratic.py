@@ -115,24 +115,6 @@ def draw(shown: dict[str, int], logs: list[Log]) -> Any:
     )
 
 
-def draw_in_a_row(shown: dict[str, int], logs: list[Log]) -> Any:
-    """A panel for each task; ``shown`` best steps of each compressor."""
-    found = tuned(logs)
-
-    def fill(panel: Any, _: str, task: Task) -> None:
-        _panel(panel, found[task], shown)
-        panel.set_xlabel("bits sent per worker")
-
-    return panels.matrix(
-        [""],
-        list(found),
-        fill,
-        labels=[GRADIENT.label(logs[0])],
-        titles=[f"n = {n}, noise {noise:g}" for n, noise in found],
-        entries=[(METHODS[name], _look(name, 0)) for name in shown],
-    )
-
-
 def _panel(panel: Any, own: dict[str, Steps], shown: dict[str, int]) -> None:
     """The best steps, the first drawn strongest, with their multiples in the corner.
 

@@ -85,14 +85,6 @@ def against_topk(logs: list[Log]) -> Iterator[Claim]:
     yield _ahead(found, tasks, ("topk", "permk"), QUOTES["large"])
 
 
-def in_the_end(logs: list[Log]) -> Iterator[Claim]:
-    """Claims of Figures 1 and 7 that 20,000 rounds are too few for."""
-    found = tuned(logs)
-    for saying, many in ((QUOTES["worse"], False), (QUOTES["faster"], True)):
-        tasks = [task for task in found if (task[0] >= MANY) == many]
-        yield _ahead(found, tasks, ("permk", "topk"), saying)
-
-
 def _homogeneous(found: Found) -> list[Task]:
     return [(n, noise) for n, noise in found if n >= SOME and noise <= HOMOGENEOUS]
 
