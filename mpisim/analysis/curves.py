@@ -65,10 +65,15 @@ class Axis:
 
     def values(self, log: Log) -> np.ndarray:
         """The column, shape (rows,); `InputError` lists the columns where it is missing."""
+        values = self.total(log)
+        return values / log.n if self.per_worker and self.name in SUMMED else values
+
+    def total(self, log: Log) -> np.ndarray:
+        """The column, with framing where it belongs to the axis; not divided by anything."""
         values = log.column(self.name)
         for name in FRAMING.get(self.name, ()) if self.framing else ():
             values = values + log.column(name)
-        return values / log.n if self.per_worker and self.name in SUMMED else values
+        return values
 
     def label(self, log: Log) -> str:
         """The text beside the axis, with units."""
@@ -109,7 +114,7 @@ class Named(Axis):
     of: Callable[[np.ndarray], np.ndarray] = np.asarray
 
     def values(self, log: Log) -> np.ndarray:
-        return self.of(log.column(self.name))
+        return self.of(self.total(log))
 
     def label(self, log: Log) -> str:
         return self.text

@@ -36,6 +36,7 @@ ARGUMENTS = {
     "--scale SCALE": "run at this scale: quick (default) or paper",
     "--out FOLDER": "write picture and claims here (default: figures)",
     "--logs FOLDER": "with --draw: read the logs here (default: the figure's folder)",
+    "--sensitivity": "with --claims: count the verdicts that each alternative to the rules moves",
     "--markdown": "with --claims: print tables in Markdown, with the papers' words",
     **ACCEPT,
     **PLUGIN,
@@ -65,8 +66,8 @@ def study_command(args: argparse.Namespace, argv: list[str]) -> int:
 
     if args.claims is not None:  # its folders may stand before the option, too
         named = filter(None, (args.folder, args.figure))
-        return _claims([*map(Path, named), *args.claims] or [PICTURES], args.markdown)
-    refuse(args, ("markdown",), "without --claims")
+        return _claims([*map(Path, named), *args.claims] or [PICTURES], args)
+    refuse(args, ("markdown", "sensitivity"), "without --claims")
     if args.draw:
         return _draw(args)
     refuse(args, ("logs",), "without --draw")
@@ -98,12 +99,12 @@ def _draw(args: argparse.Namespace) -> int:
     return 0
 
 
-def _claims(folders: Sequence[Path], in_markdown: bool) -> int:
+def _claims(folders: Sequence[Path], args: argparse.Namespace) -> int:
     """Print the claims of all figures in the folders, study by study.
 
     `InputError` after them names the first file that cannot be read.
     """
-    from mpisim.analysis.claims import markdown, overview
+    from mpisim.analysis.claims import markdown, overview, sensitivities
 
     studies: dict[str, dict[str, Sequence[Claim]]] = {}
     refused: list[InputError] = []
@@ -113,7 +114,8 @@ def _claims(folders: Sequence[Path], in_markdown: bool) -> int:
         for study, figures in claims.items():
             studies.setdefault(study, {}).update(figures)
     if studies:
-        print((markdown if in_markdown else overview)(studies))
+        how = sensitivities if args.sensitivity else markdown if args.markdown else overview
+        print(how(studies))
     if refused:
         raise refused[0]
     return 0
@@ -155,12 +157,12 @@ def _study(args: argparse.Namespace, command: str, comm: MPI.Intracomm) -> int:
 
 
 def _overview(study: Study, args: argparse.Namespace, ranks: int) -> str:
-    """The list of figures; with --record the page of its results, made again."""
-    from mpisim.analysis.results import write_page
+    """The list of figures; with --record its results judged again, and their page."""
+    from mpisim.analysis.results import judge_again, write_page
     from mpisim.analysis.study.figure import overview
 
     if args.record:
-        return str(write_page(study.folder))
+        return "\n".join(map(str, [*judge_again(study.folder), write_page(study.folder)]))
     return overview(study, args.scale, args.out, ranks)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mpisim.analysis import labels, panels
-from mpisim.analysis.claims import Claim, Evidence, Verdict, decided, judge, state, value_at
+from mpisim.analysis.claims import Claim, Evidence, Verdict, clear, decided, state, value_at
 from mpisim.analysis.curves import ROUNDS, Axis, Named
 from mpisim.analysis.study import data_sets
 from mpisim.runs.log.reader import Log
@@ -73,7 +73,7 @@ def _below(found: Found, data: str, y: Named) -> Evidence:
         return Evidence(where, "no complete run of both", Verdict.UNDECIDED)
     own, other = (_end(found[data, method], y) for method in (OWN, FEEDBACK))
     said = f"{own:.2g} and {other:.2g}"
-    return Evidence(where, said, judge([other / own]), {"median": other / own})
+    return Evidence(where, said, clear(other / own), {"median": other / own})
 
 
 def _v(found: Found, data: str) -> Evidence:
@@ -81,7 +81,7 @@ def _v(found: Found, data: str) -> Evidence:
         return Evidence(data, "no complete run of all three", Verdict.UNDECIDED)
     own, other, plain = (_end(found[data, method], V) for method in (OWN, FEEDBACK, PLAIN))
     said = f"error feedback {other:.2g}, CD-Adam {own:.2g}, AMSGrad {plain:.2g}"
-    above = judge([other / plain]) is Verdict.HOLDS and judge([other / own]) is Verdict.HOLDS
+    above = clear(other / plain) is Verdict.HOLDS and clear(other / own) is Verdict.HOLDS
     return Evidence(data, said, decided(above), {"feedback": other, "own": own, "plain": plain})
 
 
@@ -91,7 +91,7 @@ def _grows(found: Found, data: str) -> Evidence:
     log = found[data, FEEDBACK]
     middle = value_at(log, V, ROUNDS, float(ROUNDS.values(log)[-1]) / 2)
     ratio = _end(log, V) / middle
-    return Evidence(data, f"{ratio:.2g} times", judge([ratio]), {"median": ratio})
+    return Evidence(data, f"{ratio:.2g} times", clear(ratio), {"median": ratio})
 
 
 def _end(log: Log, y: Named) -> float:

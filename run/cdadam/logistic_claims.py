@@ -10,9 +10,9 @@ from mpisim.analysis.claims import (
     Evidence,
     Reach,
     Verdict,
+    clear,
     compare,
     decided,
-    judge,
     needed,
     state,
     value_at,
@@ -54,7 +54,7 @@ def fig4(logs: Iterable[Log]) -> Iterator[Claim]:
 def _fewer_bits(found: Found, quote: str, source: str) -> Claim:
     own, plain = ({d: [found[d, m]] for d, m in found if m == name} for name in (OWN, PLAIN))
     each = [
-        _lacking(found, data, (PLAIN,)) or compare(data, own[data], plain[data], BITS)
+        _lacking(found, data, (PLAIN,)) or compare(data, own[data], plain[data], BITS, exact=True)
         for data in data_sets(found)
     ]
     return state("CD-Adam needs fewer bits than uncompressed AMSGrad", quote, source, each)
@@ -90,7 +90,7 @@ def _smaller_than(found: Found, data: str, rival: str, x: Axis) -> Evidence:
     return Evidence(
         f"{data}, {labels.method(rival)}",
         f"{ours:.2g} and {theirs:.2g}",
-        judge([theirs / ours]),
+        clear(theirs / ours),
         {"median": theirs / ours, "budget": budget, "norms": [ours, theirs], "steps": steps},
     )
 
@@ -118,7 +118,7 @@ def _gets_lower(log: Log) -> bool:
     """Whether the least norm of the last quarter of the rows is clearly below all before."""
     values = NORM.values(log)
     before = values[: -(len(values) // 4)]
-    return judge([before.min() / values.min()]) is Verdict.HOLDS
+    return clear(before.min() / values.min()) is Verdict.HOLDS
 
 
 def _stops(found: Found, data: str, method: str) -> Evidence:
@@ -131,7 +131,7 @@ def _stops(found: Found, data: str, method: str) -> Evidence:
     log, own = found[data, method], at_end(found[data, OWN])
     floor = _floor(log)
     level = floor or at_end(log)
-    below = judge([level / own])
+    below = clear(level / own)
     numbers = {"median": level / own, "floor": floor, "own": own}
     if floor > 0:
         start = needed(log, ROUNDS, level, NORM)
@@ -147,5 +147,5 @@ def _floor(log: Log) -> float:
     """The floor of `Reach`, or where two tenths of the rows are a tie; 0 where the norm falls."""
     end, rounds = at_end(log), ROUNDS.values(log)
     before = value_at(log, NORM, ROUNDS, 0.9 * float(rounds[-1]))
-    flat = judge([before / end]) is not Verdict.HOLDS
+    flat = clear(before / end) is not Verdict.HOLDS
     return Reach(log, ROUNDS, NORM).floor or (end if flat else 0.0)

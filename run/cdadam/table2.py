@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mpisim.analysis import labels, panels
-from mpisim.analysis.claims import Claim, Evidence, decided, judge, on_seconds, state
+from mpisim.analysis.claims import Claim, Evidence, clear, decided, on_seconds, state
 from mpisim.analysis.remarks import about_seconds
 from mpisim.comm.clock import COMPUTE, PHASES
 from mpisim.runs.log.reader import Log
@@ -103,7 +103,7 @@ def claims(logs: list[Log]) -> Iterator[Claim]:
         yield on_seconds(state(text, SMALL, SOURCE, [one]), logs)
         ratio = seconds["ef21-2way"] / seconds["cd-adam"]
         said = f"{ratio:.3g} times the time (paper: 1.24)"
-        one = Evidence("", said, judge([ratio]), {"ratio": ratio})
+        one = Evidence("", said, clear(ratio), {"ratio": ratio})
         text = "EF21 takes more time than CD-Adam"
         yield on_seconds(state(text, MORE, SOURCE, [one]), logs)
 

@@ -9,17 +9,23 @@ from typing import Any
 import numpy as np
 
 from mpisim.analysis import labels, panels
-from mpisim.analysis.claims import Claim, Evidence, Verdict, compare, decided, state
+from mpisim.analysis.claims import (
+    Claim,
+    Evidence,
+    Verdict,
+    compare,
+    decided,
+    state,
+    undecided_at_edge,
+    with_note,
+)
 from mpisim.analysis.curves import EPOCHS, GRADIENT, Axis
-from mpisim.analysis.study import by_data, data_sets, tuned
+from mpisim.analysis.study import BestSteps, best_steps, by_data, data_sets
 from mpisim.runs.log.reader import Log
 
 ORDER = ("mushrooms", "a9a", "w8a", "phishing")
 BITS = Axis("bits_up", log=False)
 COSTS = {BITS: "bits", EPOCHS: "sample gradients"}
-# The rule of the published code for its loss figures. The gradient alone would choose steps that
-# end on a plateau of the loss: see README.md.
-CRITERION = "mean-loss"
 WIRE_BITS = 32
 Saying = tuple[str, str]  # quote, source
 
@@ -47,44 +53,27 @@ class Line:
         return (0, (1, 1.5)) if self.compressor == "permk" else "-"
 
 
-@dataclasses.dataclass(frozen=True)
-class Best:
-    """The runs with the best step, one for each seed; ``edge``: of the steps that were tried."""
-
-    step: float
-    logs: list[Log]
-    edge: bool
-
-    @property
-    def told(self) -> str:
-        """``0.5``, or ``8 (edge)``."""
-        return f"{self.step:g}{' (edge)' if self.edge else ''}"
+Found = dict[tuple[str, str, str], BestSteps]  # by data set, method and compressor
 
 
-Found = dict[tuple[str, str, str], Best]  # by data set, method and compressor
-
-
-def best(logs: Sequence[Log]) -> Found:
-    """The step with the smallest mean of log10 f over the last 90% of the rows."""
-    by_path, found = {str(log.path): log for log in logs}, {}
-    for one in tuned(logs, CRITERION):
-        if one.best is not None:
-            runs = [by_path[path] for path in one.best.logs]
-            tables = (runs[0].config[table] for table in ("problem", "method", "compressor"))
-            problem, method, compressor = tables
-            key = str(problem["data"]), str(method["name"]), str(compressor["name"])
-            found[key] = Best(one.best.step, runs, one.edge)
+def best(logs: Sequence[Log], cost: Axis) -> Found:
+    """The step that needs the least to the target that all methods of a data set reach."""
+    found = {}
+    for steps in best_steps(logs, cost):
+        tables = (steps.logs[0].config[table] for table in ("problem", "method", "compressor"))
+        problem, method, compressor = tables
+        found[str(problem["data"]), str(method["name"]), str(compressor["name"])] = steps
     return by_data(found, ORDER)
 
 
 def draw(lines: Sequence[Line], logs: list[Log]) -> Any:
     """|grad f(x^k)|^2 over each cost, a column for each data set; steps in the corners."""
-    found = best(logs)
-    names = data_sets(found)
+    found = {cost: best(logs, cost) for cost in COSTS}
+    names = data_sets(found[BITS])
 
     def fill(panel: Any, cost: Axis, data: str) -> None:
         for line in lines:
-            own = found.get((data, line.method, line.compressor))
+            own = found[cost].get((data, line.method, line.compressor))
             if own:
                 panels.curve(panel, own.logs, cost, GRADIENT, line.colour, line.dash)
                 look = {"color": line.colour, "linestyle": line.dash}
@@ -102,9 +91,11 @@ def draw(lines: Sequence[Line], logs: list[Log]) -> Any:
     )
 
 
-def fewer(less: Line, more: Line, cost: Axis, said: Saying, found: Found, how: str = "") -> Claim:
+def fewer(
+    less: Line, more: Line, cost: Axis, said: Saying, logs: Sequence[Log], how: str = ""
+) -> Claim:
     """The claim that ``less`` needs less of a cost than ``more``, each with its best step."""
-    text = f"{less.name} needs fewer {COSTS[cost]} than {more.name}{how}"
+    text, found = f"{less.name} needs fewer {COSTS[cost]} than {more.name}{how}", best(logs, cost)
     pairs = {
         data: [found.get((data, line.method, line.compressor)) for line in (less, more)]
         for data in data_sets(found)
@@ -113,11 +104,11 @@ def fewer(less: Line, more: Line, cost: Axis, said: Saying, found: Found, how: s
     return state(text, *said, evidence)
 
 
-def _evidence(data: str, less: Best, more: Best, cost: Axis) -> Evidence:
+def _evidence(data: str, less: BestSteps, more: BestSteps, cost: Axis) -> Evidence:
     one = compare(data, less.logs, more.logs, cost)
-    told = f"{one.measured}; steps {less.told} and {more.told}"
-    numbers = one.numbers | {"steps": [less.step, more.step], "edges": [less.edge, more.edge]}
-    return dataclasses.replace(one, measured=told, numbers=numbers)
+    told = f"steps {less.step:g} and {more.step:g}"
+    one = with_note(one, told, steps=[less.step, more.step])
+    return undecided_at_edge(one, [less.edge, more.edge])
 
 
 def up_to(largest: float, logs: Iterable[Log]) -> list[Log]:

@@ -20,7 +20,7 @@ from mpisim.analysis.claims import (
     compare,
     number,
     state,
-    with_alternative,
+    with_note,
 )
 from mpisim.analysis.curves import EPOCHS, GRADIENT, ROUNDS, Axis
 from mpisim.analysis.study import data_sets, grouped
@@ -145,11 +145,8 @@ def pairs(found: Found, row: Row, y: Axis = GRADIENT) -> Iterator[Evidence]:
     for data, k in dict.fromkeys((data, k) for data, k, _ in found):
         where, targets = f"{data}, K = {k}", targets_of(data)
         pair = found.get((data, k, less), []), found.get((data, k, more), [])
-        one = compare(where, *pair, cost, y, targets)
-        if cost is BITS:
-            later = compare(where, *pair, LATER_BITS, y, targets, x_more=BITS)
-            one = with_alternative(one, later, "the 32 d bits of g^0")
-        yield one
+        first = (LATER_BITS, BITS) if cost is BITS else None
+        yield compare(where, *pair, cost, y, targets, first=first)
 
 
 def _by_count(found: Found, method: str, cost: Axis) -> Iterator[Evidence]:
@@ -166,11 +163,11 @@ def _by_count(found: Found, method: str, cost: Axis) -> Iterator[Evidence]:
             one = compare(where, *pair, EXPECTED_BITS if cost is BITS else cost, targets=targets)
             if all(pair):
                 ratio = predicted(pair[1][0], cost) / predicted(pair[0][0], cost)
-                measured = f"{one.measured}; by the theorem {number(ratio)}"
+                one = with_note(one, f"by the theorem {number(ratio)}")
                 if cost is BITS:
                     fell = compare(where, *pair, BITS, targets=targets)
-                    measured += f"; as the coin fell {fell.measured}"
-                one = dataclasses.replace(one, measured=measured, counts=ratio >= CLEAR)
+                    one = with_note(one, f"as the coin fell {fell.measured}")
+                one = dataclasses.replace(one, counts=ratio >= CLEAR)
             yield one
 
 

@@ -11,8 +11,9 @@ from math import log2
 from typing import Any
 
 from mpisim.analysis import panels, style
+from mpisim.analysis.claims import TENTHS
 from mpisim.analysis.curves import Axis
-from mpisim.analysis.study import best_runs
+from mpisim.analysis.study import BestSteps, best_steps
 from mpisim.runs.log.reader import Log
 
 COMPRESSORS = ("permk", "randk", "topk")
@@ -31,20 +32,14 @@ GAP = Axis("suboptimality", log=True)  # f(x^k) - f(x*): the regulariser's share
 AXES = {"paper_bits_up": "bits per worker, without indices", "bits_up": "bits sent per worker"}
 
 Panel = tuple[float, float]  # lambda, p-hat
-Steps = dict[float, Log]  # {step: run}
-Runs = dict[Panel, dict[str, Steps]]
-Curves = Callable[[Any, Runs, Panel, Sequence[str], Axis], None]  # draws methods in a panel
+Found = dict[Panel, dict[str, BestSteps]]
+Curves = Callable[[Any, Found, Panel, Sequence[str], Axis], None]  # draws methods in a panel
 
 
-def runs(logs: Sequence[Log]) -> Runs:
-    """{(lambda, p-hat): {compressor: {step: run}}}, all ascending."""
-    found: Runs = {}
-    for log in sorted(logs, key=lambda log: float(log.attrs["stepsize"])):
-        problem = log.config["problem"]
-        panel = lambda_of(problem), float(problem["homogeneity"])
-        own = found.setdefault(panel, {})
-        own.setdefault(str(log.attrs["compressor"]), {})[float(log.attrs["stepsize"])] = log
-    return dict(sorted(found.items()))
+def panel_of(log: Log) -> Panel:
+    """lambda and p-hat of a run."""
+    problem = log.config["problem"]
+    return lambda_of(problem), float(problem["homogeneity"])
 
 
 def lambda_of(problem: Mapping[str, Any]) -> float:
@@ -57,11 +52,13 @@ def unregularised(logs: Sequence[Log]) -> list[Log]:
     return [log for log in logs if log.config["problem"]["lambda"] == 0]
 
 
-def finest(found: Runs, panel: Panel, compressor: str) -> list[Log]:
-    """The runs with the best step, by the rule of the paper's code; empty without any."""
-    steps = found.get(panel, {}).get(compressor, {})
-    ranked = best_runs(steps.values(), "mean-loss")
-    return [log for own in ranked for log in next(iter(own.values()))]
+def tuned(logs: Sequence[Log]) -> Found:
+    """The best steps of each panel and method: the fewest bits to the common tenth."""
+    found: Found = {}
+    for steps in best_steps(logs, BITS, GAP, TENTHS):
+        log = steps.logs[0]
+        found.setdefault(panel_of(log), {})[str(log.attrs["compressor"])] = steps
+    return dict(sorted(found.items()))
 
 
 def draw(title: str, curves: Curves, compressors: Sequence[str], logs: Sequence[Log]) -> Any:
@@ -69,7 +66,7 @@ def draw(title: str, curves: Curves, compressors: Sequence[str], logs: Sequence[
 
     With TopK, rows over the bits that were really sent follow.
     """
-    found = runs(logs)
+    found = tuned(logs)
     lambdas, ps = (sorted({panel[i] for panel in found}) for i in (0, 1))
     rows = [(bits, one) for bits in _axes(compressors) for one in lambdas]
 
@@ -85,44 +82,46 @@ def draw(title: str, curves: Curves, compressors: Sequence[str], logs: Sequence[
         labels=[f"λ = {lambda_:g}\n{LOSS.label(logs[0])}" for _, lambda_ in rows],
         titles=[rf"$\hat{{p}}$ = {p:g}" for p in ps],
         entries=panels.entries_of({PAIRS[name]: LOOKS[name] for name in compressors}),
-        title=f"{title}: {_setting(logs[0])}",
+        title=f"{title}: {_setting(logs, found)}",
     )
 
 
-def _setting(log: Log) -> str:
-    """Size and length of the runs, for a title."""
-    problem, run = log.config["problem"], log.config["run"]
-    d, code = log.attrs["dimension"], problem["code_size"]
-    size = f"n = {log.n}, {problem['images']} images, $d_e$ = {code}, d = {d}"
+def _setting(logs: Sequence[Log], found: Found) -> str:
+    """Size and length of the runs, and how many are not shown, for a title."""
+    problem, run = logs[0].config["problem"], logs[0].config["run"]
+    d, code = logs[0].attrs["dimension"], problem["code_size"]
+    size = f"n = {logs[0].n}, {problem['images']} images, $d_e$ = {code}, d = {d}"
     bits = run.get("stop", {}).get("paper_bits_up")
     length = f"{bits / 1e3:g} kbit a worker" if bits else f"{run['rounds']} rounds"
-    return f"{size}, {length}; runs that diverged are left out"
+    well = sum(len(own) for one in found.values() for s in one.values() for own in s.steps.values())
+    left = f"; {len(logs) - well} of {len(logs)} runs rose, and are left out" * (well < len(logs))
+    return f"{size}, {length}{left}"
 
 
 def _axes(compressors: Sequence[str]) -> tuple[Axis, ...]:
     return (BITS, SENT) if "topk" in compressors else (BITS,)
 
 
-def best_step(panel: Any, found: Runs, key: Panel, compressors: Sequence[str], bits: Axis) -> None:
-    """The best step of each method."""
+def best_step(panel: Any, found: Found, key: Panel, compressors: Sequence[str], bits: Axis) -> None:
+    """The best step of each method, the mean over the seeds."""
     for name in compressors:
-        for log in finest(found, key, name):
-            panels.curve(panel, [log], bits, LOSS, *LOOKS[name])
-            panel.lines[-1].set_label(f"γ = {_step(log)}")
+        if steps := found.get(key, {}).get(name):
+            panels.curve(panel, steps.logs, bits, LOSS, *LOOKS[name])
+            panel.lines[-1].set_label(f"γ = {_power(steps.step)}")
     panel.legend(fontsize=7, loc="upper right", handlelength=1.8)
 
 
-def all_steps(panel: Any, found: Runs, key: Panel, compressors: Sequence[str], bits: Axis) -> None:
-    """All steps of each method: the larger the step, the darker."""
+def all_steps(panel: Any, found: Found, key: Panel, compressors: Sequence[str], bits: Axis) -> None:
+    """All steps of each method that went well: the larger the step, the darker."""
     for name in compressors:
-        steps = found.get(key, {}).get(name, {})
-        for place, log in enumerate(steps.values(), 1):
-            panels.curve(panel, [log], bits, LOSS, *LOOKS[name])
+        steps = found[key][name].steps if name in found.get(key, {}) else {}
+        for place, (step, logs) in enumerate(sorted(steps.items()), 1):
+            panels.curve(panel, logs, bits, LOSS, *LOOKS[name])
             alpha = 0.35 + 0.65 * place / len(steps)
-            panel.lines[-1].set(alpha=alpha, label=f"γ = {_step(log)}")
+            panel.lines[-1].set(alpha=alpha, label=f"γ = {_power(step)}")
     panel.legend(fontsize=6, loc="lower left", handlelength=1.8, labelspacing=0.2)
 
 
-def _step(log: Log) -> str:
+def _power(step: float) -> str:
     """``2^-7``, for a legend."""
-    return f"$2^{{{log2(float(log.attrs['stepsize'])):g}}}$"
+    return f"$2^{{{log2(step):g}}}$"

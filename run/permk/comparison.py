@@ -37,6 +37,8 @@ def ahead(names: Mapping[str, str], pair: tuple[str, str], said: Saying, found: 
 def gains(where: str, compared: Mapping[str, Evidence]) -> Evidence:
     """Whether what is saved grows from one comparison to the next, at one target."""
     target, values = at_one_target(list(compared.values()))
+    if edges := edges_of(compared.values()):
+        return Evidence(where, edges, Verdict.UNDECIDED)
     if not values:
         return Evidence(where, "no target that all reached", Verdict.UNDECIDED)
     found = dict(zip(compared, values, strict=True))
@@ -44,6 +46,12 @@ def gains(where: str, compared: Mapping[str, Evidence]) -> Evidence:
     numbers = {"gains": found, "target": target}
     verdict = every([more_is_saved(a, b, target) for a, b in pairwise(compared.values())])
     return Evidence(where, f"{told}, to {target:g}", verdict, numbers)
+
+
+def edges_of(compared: Iterable[Evidence]) -> str:
+    """Whose best steps are at an edge of the grid; empty where none is."""
+    edges = dict.fromkeys(str(one.numbers["edge"]) for one in compared if one.numbers.get("edge"))
+    return f"edge of the grid: {', '.join(edges)}" if edges else ""
 
 
 def more_is_saved(before: Evidence, after: Evidence, target: float) -> Evidence:
@@ -55,9 +63,8 @@ def more_is_saved(before: Evidence, after: Evidence, target: float) -> Evidence:
 
 
 def _by_seed(one: Evidence, target: float) -> dict[int, float]:
-    return dict(
-        zip(one.numbers["seeds"], one.numbers["by_target"][f"{target:g}"]["ratios"], strict=True)
-    )
+    ratios = one.numbers["by_target"][f"{target:g}"]["ratios"]
+    return dict(zip(one.numbers["seeds"], ratios, strict=True))
 
 
 def steps(

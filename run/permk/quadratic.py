@@ -8,7 +8,7 @@ import numpy as np
 
 from mpisim.analysis import panels, style
 from mpisim.analysis.curves import GRADIENT, Axis, over_seeds
-from mpisim.analysis.study import best_runs
+from mpisim.analysis.study import BestSteps, best_steps
 from mpisim.problems.quadratic import Quadratic
 from mpisim.runs.log.reader import Log
 from mpisim.theory import permk_tables
@@ -22,7 +22,6 @@ LOOKS: dict[str, tuple[str, Any]] = {
 # Bits that a worker has sent as the paper charges them: values without indices.
 BITS = Axis("paper_bits_up", log=False)
 FAR = 1e-4  # of |grad f(x^0)|^2: a step that ends below it is tolerated
-RISING = 1.5  # EF21 is diverging if it ends at more than so many times its least |grad f(x^k)|^2
 TIGHT: dict[str, Any] = {
     "handlelength": 1.6,
     "borderaxespad": 0.1,
@@ -34,36 +33,25 @@ TIGHT: dict[str, Any] = {
 
 
 Task = tuple[int, float]  # n, noise
-Steps = dict[float, list[Log]]  # {multiple of the theory step: a run a seed}, the best first
-Found = dict[Task, dict[str, Steps]]
+Found = dict[Task, dict[str, BestSteps]]
 
 
 def tuned(logs: list[Log]) -> Found:
-    """{(n, noise): {compressor: its steps}}, by n and noise.
+    """{(n, noise): {compressor: its steps, the best first}}, by n and noise.
 
-    The best step has the smallest mean of log10 |grad f(x^k)|^2 over the last 90% of the rows, as
-    in the published code. Steps whose run ended above |grad f(x^0)|^2 are left out, and those of
-    EF21 that ended rising: it has no coin, while MARINA may rise until its coin falls.
+    The best step needs the fewest bits to the target that all methods of a task reach.
     """
     found: Found = {}
-    for steps in best_runs(logs):
-        runs = {step: own for step, own in steps.items() if _share(own) < 1 and not _rises(own)}
-        if runs:
-            config = next(iter(runs.values()))[0].config
-            task = int(config["problem"]["workers"]), float(config["problem"]["noise"])
-            found.setdefault(task, {})[str(config["compressor"]["name"])] = runs
+    for steps in best_steps(logs, BITS):
+        config = steps.logs[0].config
+        task = int(config["problem"]["workers"]), float(config["problem"]["noise"])
+        found.setdefault(task, {})[str(config["compressor"]["name"])] = steps
     return dict(sorted(found.items()))
 
 
 def _share(logs: list[Log]) -> float:
     """|grad f|^2 at the end over that at the start, the largest of the seeds."""
     return max(float(values[-1] / values[0]) for values in map(GRADIENT.values, logs))
-
-
-def _rises(logs: list[Log]) -> bool:
-    """Whether EF21 is rising again at the end, with one of the seeds."""
-    ends = (values[-1] / values.min() for values in map(GRADIENT.values, logs))
-    return logs[0].config["method"]["name"] == "ef21" and max(ends) > RISING
 
 
 def communication(log: Log, compressor: str) -> float:
@@ -77,9 +65,9 @@ def communication(log: Log, compressor: str) -> float:
     return permk_tables.communication(compressor, log.n, d, known.L, L_own)
 
 
-def tolerated(steps: Steps) -> float:
+def tolerated(steps: BestSteps | None) -> float:
     """The largest of the steps that end below ``FAR`` |grad f(x^0)|^2, 0 without one."""
-    far = (logs for logs in steps.values() if _share(logs) <= FAR)
+    far = (logs for logs in (steps.steps if steps else {}).values() if _share(logs) <= FAR)
     return max((float(logs[0].attrs["stepsize"]) for logs in far), default=0.0)
 
 
@@ -115,7 +103,7 @@ def draw(shown: dict[str, int], logs: list[Log]) -> Any:
     )
 
 
-def _panel(panel: Any, own: dict[str, Steps], shown: dict[str, int]) -> None:
+def _panel(panel: Any, own: dict[str, BestSteps], shown: dict[str, int]) -> None:
     """The best steps, the first drawn strongest, with their multiples in the corner.
 
     Of several seeds the mean, and around a best step that is shown alone the band.
@@ -125,7 +113,7 @@ def _panel(panel: Any, own: dict[str, Steps], shown: dict[str, int]) -> None:
         return
     handles = []
     for name, most in shown.items():
-        runs = list(own.get(name, {}).items())[:most]
+        runs = list(own[name].steps.items())[:most] if name in own else []
         for place, (multiple, logs) in reversed(list(enumerate(runs))):
             drawn, look = over_seeds(logs, BITS, GRADIENT), _look(name, place)
             handles += panel.plot(drawn.x, drawn.y, **look, label=f"×{multiple:g}")

@@ -14,9 +14,10 @@ from mpisim.analysis.claims import (
     compare,
     every,
     number,
-    seed,
     state,
+    undecided_at_edge,
 )
+from mpisim.analysis.study import BestSteps
 from mpisim.runs.log.reader import Log
 
 from . import comparison
@@ -25,7 +26,6 @@ from .quadratic import (
     BITS,
     METHODS,
     Found,
-    Steps,
     Task,
     communication,
     largest_tried,
@@ -113,19 +113,13 @@ def _who(found: Found, task: Task) -> Evidence:
 
 
 def compared(found: Found, task: Task, less: str, more: str) -> Evidence:
-    """``less`` against ``more`` on a task, in bits, each with its best step.
-
-    Where EF21 has one run, of seed 1 and its task, all seeds of the other are compared with it.
-    """
-    own = [next(iter(found[task].get(name, {}).items()), (0.0, [])) for name in (less, more)]
-    alone = any(
-        name == "topk" and len(logs) == 1 for name, (_, logs) in zip((less, more), own, strict=True)
-    )
-    one = compare(
-        name_of(task), own[0][1], own[1][1], BITS, paired=lambda a, b: alone or seed(a) == seed(b)
-    )
-    multiples = {name: multiple for name, (multiple, _) in zip((less, more), own, strict=True)}
-    return dataclasses.replace(one, numbers=one.numbers | {"multiples": multiples})
+    """``less`` against ``more`` on a task, in bits, each with its best step."""
+    sides = [found[task].get(name) for name in (less, more)]
+    own, rival = (side.logs if side else [] for side in sides)
+    one = compare(name_of(task), own, rival, BITS)
+    steps = {name: side.step for name, side in zip((less, more), sides, strict=True) if side}
+    one = dataclasses.replace(one, numbers=one.numbers | {"multiples": steps})
+    return undecided_at_edge(one, [side.edge for side in sides if side])
 
 
 def _by_noise(found: Found, n: int) -> Evidence:
@@ -141,6 +135,8 @@ def _by_size(found: Found, noise: float) -> Evidence:
     tasks = [task for task in found if task[1] == noise]
     pairs = {task: compared(found, task, "permk", "randk") for task in tasks}
     target, values = at_one_target(list(pairs.values()))
+    if edges := comparison.edges_of(pairs.values()):
+        return Evidence(f"noise {noise:g}", edges, Verdict.UNDECIDED)
     if not values:
         return Evidence(f"noise {noise:g}", "no target that all reached", Verdict.UNDECIDED)
     measured = dict(zip(tasks, values, strict=True))
@@ -162,12 +158,12 @@ def _by_size(found: Found, noise: float) -> Evidence:
 
 def predicted_gain(found: Found, task: Task) -> float:
     """How many times fewer numbers PermK sends than RandK by Table 4, with constant 1."""
-    runs = next(iter(found[task]["permk"].values()))
+    runs = found[task]["permk"].logs
     return communication(runs[0], "randk") / communication(runs[0], "permk")
 
 
 def _larger_steps(
-    task: Task, own: dict[str, Steps], tried: dict[tuple[Task, str], float]
+    task: Task, own: dict[str, BestSteps], tried: dict[tuple[Task, str], float]
 ) -> Evidence:
     """A tie within the resolution of the grid of steps; open where RandK's largest step works."""
 
@@ -176,7 +172,7 @@ def _larger_steps(
             return Verdict.TIE
         return Verdict.HOLDS if ratio > 1 else Verdict.FAILS
 
-    largest = tolerated(own.get("permk", {})), tolerated(own.get("randk", {}))
+    largest = tolerated(own.get("permk")), tolerated(own.get("randk"))
     if largest[1] and largest[1] >= tried[task, "randk"]:
         why = "RandK works with the largest step that was run"
         return Evidence(name_of(task), why, Verdict.UNDECIDED)

@@ -19,8 +19,8 @@ from mpisim.analysis.claims import (
     state,
     undecided,
 )
-from mpisim.analysis.curves import ROUNDS, Axis
-from mpisim.analysis.study import best_runs
+from mpisim.analysis.curves import LOSS, ROUNDS, Axis
+from mpisim.analysis.study import best_steps
 from mpisim.runs.log.reader import Log
 
 SOURCE = "PermK paper, A.8.2 and Table 5"
@@ -58,23 +58,24 @@ def ratios(logs: list[Log]) -> dict[float, dict[float, Ratios]]:
     """{homogeneity: {step: {k: ratio in row k}}}, the best step of each first: the least last f."""
     longest = max(int(log.config["run"]["rounds"]) for log in logs)
     found: dict[float, dict[float, Ratios]] = {}
-    for steps in best_runs(logs, "loss"):
-        config = next(iter(steps.values()))[0].config
+    for best in best_steps(logs, ROUNDS, LOSS, ()):  # no targets: by the last f
+        config = best.logs[0].config
         if int(config["run"]["rounds"]) == longest:
             own = found.setdefault(float(config["problem"]["homogeneity"]), {})
-            own |= {step: _of_step(logs, runs[0]) for step, runs in steps.items()}
+            own |= {step: _of_step(logs, runs[0]) for step, runs in best.steps.items()}
     return dict(sorted(found.items(), reverse=True))
 
 
 def _of_step(logs: list[Log], long: Log) -> Ratios:
-    """All rows of the runs with this step and homogeneity, however long."""
-    rows: Ratios = {}
+    """All rows of the runs with this step and homogeneity, however long: the mean of the seeds."""
+    rows: dict[int, list[float]] = {}
     for log in logs:
         same = log.config["problem"] == long.config["problem"]
         if same and log.config["method"] == long.config["method"]:
-            pairs = zip(ROUNDS.values(log), RATIO.values(log), strict=True)
-            rows |= {int(k): float(value) for k, value in pairs if np.isfinite(value)}
-    return dict(sorted(rows.items()))
+            for k, value in zip(ROUNDS.values(log), RATIO.values(log), strict=True):
+                rows.setdefault(int(k), []).append(float(value))
+    means = {k: float(np.mean(values)) for k, values in sorted(rows.items())}
+    return {k: mean for k, mean in means.items() if np.isfinite(mean)}
 
 
 def draw(logs: list[Log]) -> Any:

@@ -10,7 +10,6 @@ from mpisim.analysis.claims import (
     DECADES,
     Claim,
     Evidence,
-    Later,
     Rule,
     Verdict,
     compare,
@@ -19,16 +18,15 @@ from mpisim.analysis.claims import (
     larger_half,
     most,
     state,
-    with_alternative,
+    with_note,
 )
 from mpisim.analysis.curves import Axis
 from mpisim.analysis.study import data_sets
 from mpisim.runs.log.reader import Log
 
 from .break_even import RIVAL, break_even
-from .schemes import BYTES, COSTS, CROSSED, ERROR, MEGABYTE, ROUNDS, Found, dimension, runs
+from .schemes import BYTES, COSTS, ERROR, MEGABYTE, ROUNDS, Found, dimension, runs
 
-BEFORE = "what is sent before round 0"
 TARGETS = DECADES[:3]  # 0.1, 0.01, 1e-3 of |x^0 - x*|^2
 WORD = 32  # bits of a norm, as the paper charges it
 NORMS = (
@@ -95,37 +93,17 @@ def pair(found: Found, one: Comparison, cost: Axis, data: str) -> Evidence:
     """``less`` against ``more`` on a data set, to fixed shares of |x^0 - x*|^2."""
     logs = found.get((data, one.less), []), found.get((data, one.more), [])
 
-    def on(axis: Axis) -> Evidence:
-        return compare(_where(found, data), *logs, axis, ERROR, TARGETS)
-
-    whole = on(cost)
-    if cost is ROUNDS:
-        return whole
-    told = with_alternative(whole, on(Later(cost.name, log=cost.log, of=cost)), BEFORE)
-    if cost.timed:
-        return told
-    told = _with_framing(told, on(CROSSED))
-    return _with_break_even(told, *logs) if one.more == RIVAL else told
-
-
-def _with_framing(payload: Evidence, crossed: Evidence) -> Evidence:
-    """With the ratio of all that crossed, where that changes the verdict."""
-    numbers = payload.numbers | {"with_framing": crossed.numbers}
-    measured = payload.measured
-    if crossed.verdict is not payload.verdict:
-        measured += f"; with framing: {crossed.measured}"
-    return dataclasses.replace(payload, measured=measured, numbers=numbers)
+    fewer = compare(_where(found, data), *logs, cost, ERROR, TARGETS)
+    counted = not cost.timed and cost is not ROUNDS
+    return _with_break_even(fewer, *logs) if counted and one.more == RIVAL else fewer
 
 
 def _with_break_even(payload: Evidence, less: Sequence[Log], more: Sequence[Log]) -> Evidence:
     """With the break-even, told where ``less`` is not ahead."""
     even = break_even(less, more, BYTES)
-    if even is None:
+    if even is None or payload.verdict is Verdict.HOLDS:
         return payload
-    numbers, measured = payload.numbers | {"break_even": even.numbers()}, payload.measured
-    if payload.verdict is not Verdict.HOLDS:
-        measured += "; " + str(even).replace("\n", ", ")
-    return dataclasses.replace(payload, measured=measured, numbers=numbers)
+    return with_note(payload, str(even).replace("\n", ", "), break_even=even.numbers())
 
 
 def norms(source: str, scheme: str, logs: Sequence[Log]) -> Claim:

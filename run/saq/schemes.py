@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Sequence
 
-import numpy as np
-
 from mpisim.analysis import labels
 from mpisim.analysis.curves import ROUNDS, Axis, Named
 from mpisim.analysis.study import grouped
@@ -35,15 +33,8 @@ BYTES = Named("bits_up", log=True, text=SENT, of=lambda bits: bits / MEGABYTE)
 SECONDS = Axis("seconds", log=True)
 
 
-@dataclasses.dataclass(frozen=True)
-class Crossed(Named):
-    """Payload and framing, the words that tell the messages' lengths among it."""
-
-    def values(self, log: Log) -> np.ndarray:
-        return self.of(log.column(self.name) + log.column("framing_bits_up"))
-
-
-CROSSED = Crossed("bits_up", log=True, text="megabytes sent, with framing", of=BYTES.of)
+# Payload and framing, the words that tell the messages' lengths among it.
+CROSSED = dataclasses.replace(BYTES, text="megabytes sent, with framing", framing=True)
 SPENT: dict[Axis, str] = {BYTES: "megabytes", SECONDS: "seconds"}
 COSTS = {ROUNDS: "rounds"} | SPENT
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from mpisim.analysis.claims.verdicts import CLEAR, LARGEST, Evidence, Verdict, judge, number
-from mpisim.analysis.curves import GRADIENT, Axis
+from mpisim.analysis.claims.judge import CLEAR, again, finite, ratios_of
+from mpisim.analysis.claims.verdicts import Evidence, Verdict
+from mpisim.analysis.curves import FRAMING, GRADIENT, Axis
 from mpisim.analysis.remarks import WHY, oversubscribed
 from mpisim.analysis.run_groups import one_setting
 from mpisim.runs.log.reader import Log
@@ -59,6 +60,11 @@ class Reach:
         """What the whole run spent."""
         return float(self.x.values(self.log)[-1])
 
+    @property
+    def went_on(self) -> bool:
+        """Whether the budget has more than row 0."""
+        return bool(self.budget > self.x.values(self.log)[0])
+
     @cached_property
     def floor(self) -> float:
         """The noise floor, 0 for a run that still falls when it ends.
@@ -97,6 +103,9 @@ class _Ratio:
     bound: int = 0
 
 
+Pairs = Sequence[tuple[Reach, Reach]]
+
+
 def compare(
     where: str,
     less: Sequence[Log],
@@ -104,64 +113,84 @@ def compare(
     x: Axis,
     y: Axis = GRADIENT,
     targets: Targets = DECADES,
-    x_more: Axis | None = None,
-    paired: Callable[[Log, Log], bool] | None = None,
+    word: str = "fewer",
+    first: tuple[Axis, Axis] | None = None,
+    exact: bool = False,
     over: Collection[str] = (),
 ) -> Evidence:
-    """Evidence that ``less`` spends less on ``x`` than ``more`` to get down to a fixed target.
+    """Evidence that ``less`` spends less on ``x`` than ``more`` to get down to fixed targets.
 
-    Runs are compared on each seed that both have, once, at the deepest target that every seed
-    decides. A run that was cut off above the target needs more than its budget, which decides where
-    the other got there for less; the ratio at the deepest target that all reached, or the strongest
-    bound, stands beside it. Targets below the noise floor of a run decide nothing. ``x_more`` is
-    the axis of ``more`` where it is another one, and ``paired`` says which runs are compared if not
-    those of the same seed: a method that draws nothing has one run for all seeds, say. A side whose
-    runs differ in more than the seed and the keys ``over`` is refused: see `one_setting`.
+    Runs are compared on each seed that both have, at every target that every seed decides; `judge`
+    makes the verdict. A run that was cut off above the target needs more than its budget, a bound
+    where the other got there for less. Targets below the noise floor of a run decide nothing. The
+    costs without row 0, and with framing, are on record beside those on ``x``; ``first`` has the
+    axes of both sides for the former where the first message is not in row 0. ``exact``: the runs
+    draw nothing, and one stands for all seeds. A side whose runs differ in more than the seed and
+    the keys ``over`` is refused: see `one_setting`.
     """
-    both = pairs(less, more, x.timed, paired, over)
+    both = pairs(less, more, x.timed, over)
     if not both:
         return Evidence(where, "no seed has both runs", Verdict.UNDECIDED)
     if x.timed and oversubscribed(log for pair in both for log in pair):
         return Evidence(where, WHY, Verdict.UNDECIDED)
-    runs = [(Reach(a, x, y), Reach(b, x_more or x, y)) for a, b in both]
+    runs = [(Reach(a, x, y), Reach(b, x, y)) for a, b in both]
     start = max(float(run.values[0]) for pair in runs for run in pair)
-    ratios_at = {target: [_ratio(a, b, target * start) for a, b in runs] for target in targets}
-    by_target = {t: [r for r in ratios if r] for t, ratios in ratios_at.items() if all(ratios)}
-    several = len({seed(a) for a, _ in both}) > 1
-    numbers = {
-        "seeds": [seed(a) if several else seed(b) for a, b in both],
+    numbers: dict[str, Any] = {
+        "seeds": [seed(a) for a, _ in both],
         "start": start,
+        "of": START.get(y.name, "the start"),
+        "first": targets[0],
         "floors": [[a.floor, b.floor] for a, b in runs],
-        "by_target": {f"{t:g}": _numbers(ratios) for t, ratios in by_target.items()},
+        "by_target": _by_target(runs, targets, start),
     }
-    if not by_target:
-        why = f"no run of a pair got to {targets[0]:g} of {_start(y)} within the other's budget"
-        return Evidence(where, why, Verdict.UNDECIDED, numbers)
-    target = min(by_target)
-    ratios = by_target[target]
-    numbers |= {"target": target, **_numbers(ratios)}
-    numbers["costs"] = [[_finite(run.cost(target * start)) for run in pair] for pair in runs]
-    measured = f"{_times(ratios)} to {target:g} of {_start(y)}"
-    beside = _clearest(by_target)
-    if beside != target:
-        measured += f", {_times(by_target[beside])} to {beside:g}"
-    return Evidence(where, measured, judge([r.value for r in ratios]), numbers)
+    if exact:
+        numbers["exact"] = True
+    others = {
+        name: _by_target([(Reach(a, p, y), Reach(b, q, y)) for a, b in both], targets, start)
+        for name, (p, q) in _other_costs(x, both, first).items()
+    }
+    numbers |= {"other_costs": others} if others else {}
+    found = again(Evidence(where, "", Verdict.UNDECIDED, numbers, word=word))
+    if "target" not in found.numbers:
+        return found
+    level = found.numbers["target"] * start
+    costs = [[finite(run.cost(level)) for run in pair] for pair in runs]
+    return dataclasses.replace(found, numbers=found.numbers | {"costs": costs})
+
+
+def _other_costs(
+    x: Axis, both: Sequence[tuple[Log, Log]], first: tuple[Axis, Axis] | None
+) -> dict[str, tuple[Axis, Axis]]:
+    """Axes of the two sides for other costs than those on ``x``, where they differ from it."""
+    others = {}
+    if first is not None:
+        others["row 0"] = first
+    elif any(x.values(log)[0] > 0 for pair in both for log in pair):
+        later = Later(x.name, x.log, of=x)
+        others["row 0"] = later, later
+    columns = FRAMING.get(x.name, ())
+    has = all(name in log.columns for name in columns for pair in both for log in pair)
+    if columns and not x.framing and has:
+        framed = dataclasses.replace(x, framing=True)
+        others["framing"] = framed, framed
+    return others
+
+
+def _by_target(runs: Pairs, targets: Targets, start: float) -> dict[str, Any]:
+    """{target: ratios and bounds, one for each seed}, of the targets that every seed decides."""
+    found = {f"{t:g}": [_ratio(a, b, t * start) for a, b in runs] for t in targets}
+    return {t: _numbers([r for r in own if r]) for t, own in found.items() if all(own)}
 
 
 def pairs(
-    less: Sequence[Log],
-    more: Sequence[Log],
-    timed: bool = False,
-    paired: Callable[[Log, Log], bool] | None = None,
-    over: Collection[str] = (),
+    less: Sequence[Log], more: Sequence[Log], timed: bool = False, over: Collection[str] = ()
 ) -> list[tuple[Log, Log]]:
-    """The runs of two settings that are compared, by default those of the same seed.
+    """The runs of two settings that are compared: those of the same seed.
 
     `InputError` where a side is not `one_setting`, on one number of ranks if its seconds count.
     """
-    paired = paired or (lambda a, b: seed(a) == seed(b))
     sides = [one_setting(side, timed, over) for side in (less, more)]
-    return [(a, b) for a in sides[0] for b in sides[1] if paired(a, b)]
+    return [(a, b) for a in sides[0] for b in sides[1] if seed(a) == seed(b)]
 
 
 def _ratio(less: Reach, more: Reach, level: float) -> _Ratio | None:
@@ -169,50 +198,18 @@ def _ratio(less: Reach, more: Reach, level: float) -> _Ratio | None:
     low, high = less.cost(level), more.cost(level)
     if np.isfinite(low) and np.isfinite(high):
         return _Ratio(high / low if low > 0 else float("inf") if high > 0 else 1.0)
-    if np.isfinite(low) and np.isposinf(high) and more.budget > CLEAR * low:
+    if np.isfinite(low) and np.isposinf(high) and more.went_on and more.budget > CLEAR * low:
         return _Ratio(more.budget / low if low > 0 else float("inf"), bound=1)
-    if np.isposinf(low) and np.isfinite(high) and less.budget > CLEAR * high:
+    if np.isposinf(low) and np.isfinite(high) and less.went_on and less.budget > CLEAR * high:
         return _Ratio(high / less.budget, bound=-1)
     return None
 
 
-def _clearest(by_target: dict[float, list[_Ratio]]) -> float:
-    """The deepest target that all reached; without one, that of the strongest bound."""
-    exact = [t for t, ratios in by_target.items() if not any(ratio.bound for ratio in ratios)]
-    if exact:
-        return min(exact)
-    medians = {t: float(np.median([r.value for r in ratios])) for t, ratios in by_target.items()}
-    return max(by_target, key=lambda t: max(medians[t], 1 / max(medians[t], 1 / LARGEST)))
-
-
 def _numbers(ratios: Sequence[_Ratio]) -> dict[str, Any]:
-    values = np.array([ratio.value for ratio in ratios])
     return {
-        "ratios": [_finite(value) for value in values],
+        "ratios": [finite(ratio.value) for ratio in ratios],
         "bounds": [ratio.bound for ratio in ratios],
-        "signs": np.sign(values - 1).astype(int).tolist(),
-        "median": _finite(np.median(np.minimum(values, LARGEST))),
-        "spread": [_finite(values.min()), _finite(values.max())],
     }
-
-
-def _times(ratios: Sequence[_Ratio]) -> str:
-    """``2.1 times (1.9 to 2.4, 5 seeds)``."""
-    values = [ratio.value for ratio in ratios]
-    bounds = {ratio.bound for ratio in ratios} - {0}
-    mark = {frozenset({1}): "> ", frozenset({-1}): "< "}.get(frozenset(bounds), "")
-    text = f"{mark}{number(float(np.median(values)))} times"
-    if len(values) == 1:
-        return text
-    return f"{text} ({number(min(values))} to {number(max(values))}, {len(values)} seeds)"
-
-
-def _start(y: Axis) -> str:
-    return START.get(y.name, "the start")
-
-
-def _finite(value: Any) -> float | None:
-    return float(value) if np.isfinite(value) else None
 
 
 def at_one_target(evidence: Sequence[Evidence]) -> tuple[float, list[float]]:
@@ -222,9 +219,9 @@ def at_one_target(evidence: Sequence[Evidence]) -> tuple[float, list[float]]:
     """
     exact = [
         {
-            float(t): ratios["median"]
+            float(t): float(np.median(ratios_of(ratios)))
             for t, ratios in one.numbers.get("by_target", {}).items()
-            if not any(ratios["bounds"]) and ratios["median"] is not None
+            if not any(ratios["bounds"])
         }
         for one in evidence
     ]
@@ -232,15 +229,6 @@ def at_one_target(evidence: Sequence[Evidence]) -> tuple[float, list[float]]:
     if not common:
         return float("nan"), []
     return min(common), [medians[min(common)] for medians in exact]
-
-
-def with_alternative(evidence: Evidence, without: Evidence, what: str) -> Evidence:
-    """``evidence``, and beside it the ratio that leaves ``what`` out if its verdict differs."""
-    numbers = evidence.numbers | {"without_start": without.numbers}
-    measured = evidence.measured
-    if without.verdict is not evidence.verdict:
-        measured += f"; without {what}: {without.measured}"
-    return dataclasses.replace(evidence, measured=measured, numbers=numbers)
 
 
 def seed(log: Log) -> int:
@@ -255,6 +243,11 @@ def needed(log: Log, x: Axis, level: float, y: Axis = GRADIENT) -> float:
 
 
 def value_at(log: Log, y: Axis, x: Axis, budget: float) -> float:
-    """y when at most ``budget`` was spent on x: the median of the last tenth of the rows so far."""
+    """y when at most ``budget`` was spent on x: the median of the last tenth of the rows so far.
+
+    NaN where that is row 0 alone.
+    """
     within = y.values(log)[x.values(log) <= budget * (1 + 1e-9)]
+    if len(within) < 2:  # row 0 alone decides nothing
+        return float("nan")
     return float(np.median(within[-max(1, len(within) // 10) :]))

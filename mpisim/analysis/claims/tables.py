@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mpisim.analysis import formatting
+from mpisim.analysis.claims.judge import LEVEL, comparisons, firmness, sensitivity
 from mpisim.analysis.claims.verdicts import MANY, Claim, Evidence, Verdict, counts
 from mpisim.core.errors import InputError
 from mpisim.core.files import write_json
@@ -16,6 +17,7 @@ from mpisim.core.files import write_json
 SUFFIX = ".claims.json"
 KEYS = tuple(field.name for field in dataclasses.fields(Claim))
 WIDTH = max(map(len, Verdict))
+OWN = "this project's own claim"
 Studies = Mapping[str, Mapping[str, Sequence[Claim]]]  # {study: {figure: its claims}}
 
 
@@ -23,7 +25,7 @@ def table(name: str, claims: Sequence[Claim]) -> str:
     """The claims with all of their evidence, below what the paper says, where, and the counts."""
     lines = [f"{name}: {counts(claims)}"]
     for source, quote in dict.fromkeys((claim.source, claim.quote) for claim in claims):
-        lines.append(f'\n{source}: "{quote}"' if quote else f"\n{source}")
+        lines.append(f'\n{source}: "{quote}"' if quote else f"\n{source} ({OWN})")
         for claim in claims:
             if (claim.source, claim.quote) != (source, quote):
                 continue
@@ -51,14 +53,39 @@ def overview(studies: Studies) -> str:
 
 
 def summary(studies: Studies) -> str:
-    """A table in Markdown of how many claims of each study have which verdict."""
+    """A table in Markdown of how many claims of each study have which verdict.
+
+    A study's own claims have a row of their own. Firm verdicts are those that no alternative moves.
+    """
     rows = []
     for study, figures in studies.items():
-        verdicts = [claim.verdict for claims in figures.values() for claim in claims]
-        rows.append([study, *(str(verdicts.count(verdict)) for verdict in Verdict)])
-    return formatting.markdown(
-        ["study", *(MANY.get(verdict, verdict) for verdict in Verdict)], rows
-    )
+        claims = [claim for several in figures.values() for claim in several]
+        for name, mine in ((study, False), (f"{study}: this project's own", True)):
+            verdicts = [claim.verdict for claim in claims if claim.own == mine]
+            if verdicts or not mine:
+                firm = firmness([claim for claim in claims if claim.own == mine])
+                rows.append([name, *(str(verdicts.count(v)) for v in Verdict), firm])
+    return formatting.markdown(["study", *(MANY[verdict] for verdict in Verdict), "firm"], rows)
+
+
+def sensitivities(studies: Studies) -> str:
+    """For each study how many verdicts each alternative to the rules moves."""
+    blocks = []
+    for study, figures in studies.items():
+        claims = [claim for several in figures.values() for claim in several]
+        several = comparisons(claims)
+        lines = [f"{study}: {counts(claims)}", f"  {chance(several)}"]
+        lines += [
+            f"  {moved:>4} of {len(claims)} moved by {name}"
+            for name, moved in sensitivity(claims).items()
+        ]
+        blocks.append("\n".join([*lines, f"  {firmness(claims) or 'no comparison'}"]))
+    return "\n\n".join(blocks)
+
+
+def chance(several: int) -> str:
+    """``40 comparisons, of which chance alone would decide 2``."""
+    return f"{several} comparisons, of which chance alone would decide {(1 - LEVEL) * several:.2g}"
 
 
 def markdown(studies: Studies) -> str:
@@ -72,7 +99,7 @@ def markdown(studies: Studies) -> str:
 
 
 def _cells(claim: Claim) -> list[str]:
-    paper = f'"{claim.quote}" ({claim.source})' if claim.quote else claim.source
+    paper = f'"{claim.quote}" ({claim.source})' if claim.quote else f"{claim.source} ({OWN})"
     return list(map(formatting.escaped, (paper, claim.claim, claim.verdict, claim.measured)))
 
 

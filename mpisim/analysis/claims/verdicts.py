@@ -5,29 +5,25 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
-from itertools import pairwise
 from typing import Any
-
-import numpy as np
 
 from mpisim.analysis.remarks import WHY, oversubscribed
 from mpisim.runs.log.reader import Log
 
-CLEAR = 1.03  # ratios within this factor of 1 are a tie
-ENOUGH = 5  # seeds from which the quartiles decide; of fewer all must agree
-LARGEST = 1e300  # in place of infinity: one side spent nothing
 LINE = 160  # characters; longer measurements are counted instead
 
 
 class Verdict(StrEnum):
     """What the evidence says of a claim.
 
-    A tie is a difference within the spread over seeds, or below 3%. A claim is not decided where a
-    run ended too early, data is absent, or seconds mean nothing.
+    A comparison crosses if one side is ahead at some targets, and the other at others. A tie is a
+    difference that is shown to be small; a claim is not met by it. Not decided is where seeds
+    scatter, a run ended too early, data is absent, or seconds mean nothing.
     """
 
     HOLDS = "holds"
     FAILS = "does not hold"
+    CROSSES = "crosses"
     TIE = "tie"
     UNDECIDED = "not decided"
 
@@ -49,9 +45,11 @@ class Evidence:
     verdict : Verdict
         Of this measurement alone.
     numbers : dict
-        For programs: ratio and sign of every seed, costs, targets.
+        For programs: ratios of every seed at every target, costs.
     counts : bool
         False for evidence that is reported, but outside of what the paper speaks of.
+    word : str
+        What is claimed of the ratios of a comparison, a key of `judge.WORDS`; else empty.
     """
 
     where: str
@@ -59,6 +57,7 @@ class Evidence:
     verdict: Verdict
     numbers: dict[str, Any] = dataclasses.field(default_factory=dict)
     counts: bool = True
+    word: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,6 +75,8 @@ class Claim:
     measured : str
     verdict : Verdict
     evidence : list of Evidence
+    rule : str
+        The name of the rule that judged the evidence.
     """
 
     claim: str
@@ -84,6 +85,12 @@ class Claim:
     measured: str
     verdict: Verdict
     evidence: list[Evidence] = dataclasses.field(default_factory=list)
+    rule: str = "every"
+
+    @property
+    def own(self) -> bool:
+        """Whether it is this project's, and not a sentence of a paper."""
+        return not self.quote
 
 
 def number(value: float) -> str:
@@ -93,59 +100,55 @@ def number(value: float) -> str:
     return f"{value:.0f}" if 100 <= abs(value) < 1e6 else f"{value:.3g}"
 
 
-def judge(ratios: Sequence[float]) -> Verdict:
-    """Whether ratios over seeds are above 1.
-
-    The median must be 3% from 1. With five seeds or more the quartiles must be on the same side,
-    with fewer all ratios. Anything else is a tie.
-    """
-    values = np.minimum(ratios, LARGEST)
-    median = float(np.median(values))
-    spread = (25, 75) if len(ratios) >= ENOUGH else (0, 100)
-    low, high = np.percentile(values, spread)
-    if median >= CLEAR and low > 1:
-        return Verdict.HOLDS
-    if median <= 1 / CLEAR and high < 1:
-        return Verdict.FAILS
-    return Verdict.TIE
-
-
-ONE = {Verdict.HOLDS: "holds", Verdict.FAILS: "does not hold", Verdict.TIE: "tie"}
-MANY = {Verdict.HOLDS: "hold", Verdict.FAILS: "do not hold", Verdict.TIE: "ties"}
+ONE = {verdict: verdict.value for verdict in Verdict}
+MANY = {
+    **ONE,
+    Verdict.HOLDS: "hold",
+    Verdict.FAILS: "do not hold",
+    Verdict.CROSSES: "cross",
+    Verdict.TIE: "ties",
+}
 
 
 def counts(claims: Sequence[Claim]) -> str:
-    """``3 hold, 1 does not hold, 2 not decided``, or ``no claims``."""
+    """``3 hold, 1 does not hold; of this project 2 hold``, or ``no claims``."""
+    papers, own = ([c for c in claims if c.own == mine] for mine in (False, True))
+    texts = [_counts(papers), f"of this project {_counts(own)}" if own else ""]
+    return "; ".join(filter(None, texts)) or "no claims"
+
+
+def _counts(claims: Sequence[Claim]) -> str:
     numbers = [(verdict, sum(c.verdict is verdict for c in claims)) for verdict in Verdict]
-    parts = [
-        f"{n} {(ONE if n == 1 else MANY).get(verdict, verdict)}" for verdict, n in numbers if n
-    ]
-    return ", ".join(parts) or "no claims"
+    return ", ".join(f"{n} {(ONE if n == 1 else MANY)[verdict]}" for verdict, n in numbers if n)
 
 
 # one claim from several measurements
 
 Rule = Callable[[Sequence[Evidence]], Verdict]
 # Of a statement on all of them: what is worst decides.
-WORST = (Verdict.FAILS, Verdict.UNDECIDED, Verdict.TIE, Verdict.HOLDS)
+WORST = (Verdict.FAILS, Verdict.TIE, Verdict.CROSSES, Verdict.UNDECIDED, Verdict.HOLDS)
 
 
 def every(evidence: Sequence[Evidence]) -> Verdict:
-    """The statement is about all: one that does not hold refutes it."""
+    """The statement is about all: one that does not hold, a tie too, refutes it."""
     if not evidence:
         return Verdict.UNDECIDED
-    return min((one.verdict for one in evidence), key=WORST.index)
+    worst = min((one.verdict for one in evidence), key=WORST.index)
+    return Verdict.FAILS if worst is Verdict.TIE else worst
 
 
 def most(evidence: Sequence[Evidence]) -> Verdict:
     """The statement is about more than half."""
     verdicts = [one.verdict for one in evidence]
-    hold, open_, ties = (verdicts.count(v) for v in (Verdict.HOLDS, Verdict.UNDECIDED, Verdict.TIE))
+    hold, open_ = (verdicts.count(verdict) for verdict in (Verdict.HOLDS, Verdict.UNDECIDED))
     if 2 * hold > len(verdicts):
         return Verdict.HOLDS
     if not verdicts or 2 * (hold + open_) > len(verdicts):
         return Verdict.UNDECIDED
-    return Verdict.TIE if 2 * (hold + ties) > len(verdicts) else Verdict.FAILS
+    return Verdict.FAILS
+
+
+RULES: dict[str, Rule] = {rule.__name__: rule for rule in (every, most)}
 
 
 def larger_half(evidence: Sequence[Evidence]) -> list[Evidence]:
@@ -160,7 +163,8 @@ def state(
     """One claim; the ``rule`` judges the evidence that counts."""
     several = list(evidence)
     counted = [one for one in several if one.counts]
-    return Claim(claim, quote, source, _measured(several), rule(counted), several)
+    name = getattr(rule, "__name__", "")
+    return Claim(claim, quote, source, _measured(several), rule(counted), several, name)
 
 
 def undecided(claim: str, quote: str, source: str, why: str) -> Claim:
@@ -173,14 +177,6 @@ def on_seconds(claim: Claim, logs: Iterable[Log]) -> Claim:
     return undecided(claim.claim, claim.quote, claim.source, WHY) if oversubscribed(logs) else claim
 
 
-def growing(values: Sequence[float]) -> Verdict:
-    """Whether each value is above the one before; a tie where one is about the same."""
-    if len(values) < 2 or not all(value > 0 for value in values):
-        return Verdict.UNDECIDED
-    steps = [judge([b / a]) for a, b in pairwise(values)]
-    return min(steps, key=WORST.index)
-
-
 def _measured(evidence: Sequence[Evidence]) -> str:
     """All measurements where they fit a line; else counts, ratios, and what does not hold."""
     line = "; ".join(map(_line, evidence)) or "no data"
@@ -189,11 +185,10 @@ def _measured(evidence: Sequence[Evidence]) -> str:
     counted = [one for one in evidence if one.counts]
     hold = [one for one in counted if one.verdict is Verdict.HOLDS]
     parts = [f"{len(hold)} of {len(counted)}"]
-    medians = [m for one in counted if (m := one.numbers.get("median")) is not None]
+    exact = [one for one in counted if not any(one.numbers.get("bounds", []))]
+    medians = [m for one in exact if (m := one.numbers.get("median")) is not None]
     if medians:
         parts[0] += f", {number(min(medians))} to {number(max(medians))} times"
-        if any(any(one.numbers.get("bounds", [])) for one in counted):
-            parts[0] += " (bounds among them)"
     for verdict in WORST[:-1]:
         if judged := [one for one in counted if one.verdict is verdict]:
             parts.append(f"{verdict}: {', '.join(map(_short, judged))}")

@@ -5,6 +5,7 @@ from mpisim.analysis.results.page import (
     PAGE,
     anchor,
     by_figure,
+    judge_again,
     page,
     record,
     scales_of,

@@ -6,7 +6,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from mpisim.analysis.claims import Claim, counts
+from mpisim.analysis.claims import (
+    OWN,
+    SUFFIX,
+    Claim,
+    chance,
+    claim_again,
+    comparisons,
+    counts,
+    firmness,
+)
+from mpisim.analysis.claims import write as write_claims
 from mpisim.analysis.formatting import escaped
 from mpisim.analysis.formatting import markdown as table
 from mpisim.analysis.results.files import FOLDER, Result, of_study, scale_order, small_png, write
@@ -22,6 +32,10 @@ Pictures, claims with their verdicts, and where they come from. This page is gen
 is in the [README of the study](../README.md). Times are wall clocks of the runs, added up; figures
 that share runs count them each.
 """
+FIRM = (
+    "A verdict is [firm](../../../docs/how-to/studies.md#verdicts) if no alternative to the rules"
+    " moves it. Only claims with comparisons are counted there."
+)
 MINUTES, HOURS = 120, 7200  # seconds from which times are told in these
 
 
@@ -34,6 +48,17 @@ def record(drawn: Drawn, scale: str, seconds: float) -> list[Path]:
     picture = small_png(drawn.picture)
     result = Result(provenance_of(study, figure, scale, seconds), drawn.claims)
     return [*write(study.folder / FOLDER, result, picture), write_page(study.folder)]
+
+
+def judge_again(study: Path) -> list[Path]:
+    """Judge the claims on record by today's rules, from their evidence; returns what changed."""
+    changed = []
+    for result in of_study(study):
+        claims = list(map(claim_again, result.claims))
+        if claims != list(result.claims):
+            name = f"{Path(result.picture).stem}{SUFFIX}"
+            changed.append(write_claims(study / FOLDER / name, claims))
+    return changed
 
 
 def write_page(study: Path) -> Path:
@@ -56,6 +81,8 @@ def page(results: Sequence[Result]) -> str:
     ]
     blocks = [f"# {results[0].provenance.study}: results on record", ABOUT.strip()]
     blocks.append(table(["claims", *scales], summary))
+    claims = [claim for result in results for claim in result.claims]
+    blocks.append(f"The claims rest on {chance(comparisons(claims))}. {FIRM}")
     for name, by_scale in figures.items():
         shown = list(by_scale.values())
         blocks += [f"## {name}", f"{escaped(shown[-1].provenance.title)}.", _origin(shown)]
@@ -83,7 +110,9 @@ def anchor(figure: str) -> str:
 
 
 def _counts(result: Result | None) -> str:
-    return "" if result is None else counts(result.claims)
+    if result is None:
+        return ""
+    return "; ".join(filter(None, [counts(result.claims), firmness(result.claims)]))
 
 
 def _origin(shown: Sequence[Result]) -> str:
@@ -147,7 +176,9 @@ def _claims(shown: Sequence[Result]) -> list[str]:
     scales = [result.provenance.scale for result in shown]
     blocks = []
     for (source, quote), claims in _by_sentence(shown).items():
-        sentence = f'"{escaped(quote)}" ({escaped(source)})' if quote else escaped(source)
+        sentence = (
+            f'"{escaped(quote)}" ({escaped(source)})' if quote else f"{escaped(source)} ({OWN})"
+        )
         rows = [
             [escaped(text), *(_verdict(judged.get(scale)) for scale in scales)]
             for (text, _), judged in claims.items()

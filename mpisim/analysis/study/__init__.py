@@ -4,12 +4,10 @@ from mpisim.analysis.study.figure import Figure, Study
 from mpisim.analysis.study.grids import Grid, Grids
 from mpisim.analysis.study.load import find, load, studies
 from mpisim.analysis.study.logs import (
-    best_run,
-    best_runs,
     by_data,
     complete_logs,
     data_sets,
     grouped,
-    tuned,
 )
 from mpisim.analysis.study.source import Job, Measurement
+from mpisim.analysis.study.tuning import BestSteps, best_steps

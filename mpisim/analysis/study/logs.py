@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from mpisim.analysis.tune import TunedSetting, best, ranked
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import Log, read_all
 from mpisim.runs.sweep.points import SUMMARY, read_summary
 
 T = TypeVar("T")
-K = TypeVar("K")
 
 
 def complete_logs(folder: Path) -> tuple[list[Log], list[str]]:
@@ -38,39 +36,6 @@ def swept_logs(folder: Path) -> tuple[list[Log], list[Path]]:
         paths = sorted(folder.glob("*.h5"))
     there = [path for path in paths if path.is_file()]
     return read_all(there), [path for path in paths if path not in there]
-
-
-def tuned(logs: Iterable[Log], criterion: str = "mean") -> list[TunedSetting]:
-    """As `mpisim tune` ranks the steps: logs, and the runs of their sweeps that diverged.
-
-    Those are not drawn. But a best step next to one that diverged is not at the edge of the grid.
-    """
-    paths = [log.path for log in logs]
-    swept = [folder for folder in {path.parent for path in paths} if (folder / SUMMARY).is_file()]
-    points = (point for folder in swept for point in read_summary(folder))
-    beside = {Path(point.log).name for point in points if point.status == "diverged"}
-    diverged = [folder / name for folder in swept for name in sorted(beside)]
-    return best([*paths, *(path for path in diverged if path.is_file())], criterion)
-
-
-def best_runs(logs: Iterable[Log], criterion: str = "mean") -> Iterator[dict[float, list[Log]]]:
-    """For each setting {step: its runs, one for each seed}, the best step first.
-
-    Steps are ranked as `mpisim tune` does by ``criterion``; those that are out are left out, and
-    so are settings without any step.
-    """
-    by_path = {str(log.path): log for log in logs}
-    for choice in ranked(by_path.values(), criterion):
-        scored = [c for c in choice.candidates if c.score is not None]
-        scored.sort(key=lambda c: (c.score, c.step))
-        if scored:
-            yield {c.step: [by_path[path] for path in c.logs] for c in scored}
-
-
-def best_run(logs: Iterable[Log], key: Callable[[Log], K], criterion: str = "mean") -> dict[K, Log]:
-    """{key(log): log}, of each setting the first run with the best step, as `best_runs` ranks."""
-    first = (next(iter(steps.values()))[0] for steps in best_runs(logs, criterion))
-    return {key(log): log for log in first}
 
 
 def by_data(items: dict[tuple, T], order: Sequence[str]) -> dict[tuple, T]:

@@ -1,0 +1,286 @@
+"""Rules that make a verdict of ratios: docs/how-to/studies.md, Verdicts.
+
+A comparison is judged from its numbers alone, so that what is on record can be judged again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from math import exp, log
+from typing import Any
+
+import numpy as np
+from scipy.special import stdtrit
+
+from mpisim.analysis.claims.verdicts import RULES, WORST, Claim, Evidence, Verdict, number, state
+
+CLEAR = 1.03  # a ratio nearer to 1 is no difference
+CLOSE = 1.25  # "around": a ratio within this factor of 1, both ways
+WORDS = {"fewer": CLEAR, "significantly": 1.5, "much": 2.0, "around": CLOSE}
+FEWEST = 3  # seeds; fewer decide nothing
+LEVEL = 0.95  # of the interval of the mean log ratio
+LARGEST = 1e300  # in place of infinity: one side spent nothing
+EDGE = "edge of the grid"
+HEADLINE = ("target", "bounds", "median", "interval")  # of a comparison, in its numbers
+
+
+@dataclasses.dataclass(frozen=True)
+class Rules:
+    """What `judged` goes by; the defaults are the rules, all else is an alternative.
+
+    target : ``all`` decided targets must agree, and the deepest exact one is the headline; or the
+        ``first``, ``middle`` or ``deepest`` exact one alone
+    clear : how far the median must be from 1
+    costs : ``""``, or the name of other costs on record: ``row 0``, ``framing``
+    """
+
+    target: str = "all"
+    clear: float = CLEAR
+    costs: str = ""
+
+
+THE_RULES = Rules()
+ALTERNATIVES = {
+    "the first target": Rules("first"),
+    "the middle target": Rules("middle"),
+    "the deepest target alone": Rules("deepest"),
+    "5% from 1": Rules(clear=1.05),
+    "10% from 1": Rules(clear=1.1),
+    "without row 0": Rules(costs="row 0"),
+    "with framing": Rules(costs="framing"),
+}
+
+
+def clear(ratio: float) -> Verdict:
+    """Whether a number that draws nothing is above 1; a tie within 3%."""
+    if ratio != ratio:
+        return Verdict.UNDECIDED
+    return Verdict.HOLDS if ratio >= CLEAR else Verdict.FAILS if ratio <= 1 / CLEAR else Verdict.TIE
+
+
+def growing(values: Sequence[float]) -> Verdict:
+    """Whether each value, which draws nothing, is above the one before."""
+    if len(values) < 2 or not all(value > 0 for value in values):
+        return Verdict.UNDECIDED
+    return min((clear(b / a) for a, b in pairwise(values)), key=WORST.index)
+
+
+def interval(ratios: Sequence[float]) -> tuple[float, float]:
+    """The 95% interval of the mean log ratio, as ratios; Student's t, one ratio for each seed."""
+    logs = np.log(np.clip(ratios, 1 / LARGEST, LARGEST))
+    if len(logs) < 2:
+        return 0.0, float("inf")
+    half = stdtrit(len(logs) - 1, (1 + LEVEL) / 2) * logs.std(ddof=1) / len(logs) ** 0.5
+    most = log(LARGEST)
+    return exp(max(logs.mean() - half, -most)), exp(min(logs.mean() + half, most))
+
+
+def judge(ratios: Sequence[float], least: float = CLEAR, exact: bool = False) -> Verdict:
+    """Whether paired ratios, one for each seed, are above 1.
+
+    The interval must be on one side of 1, and the median ``least`` from it. A tie is an interval
+    near 1, which is not decided so; with fewer than three seeds all is open. ``exact``: the runs
+    draw nothing, and one stands for all seeds.
+    """
+    if exact and len(ratios) == 1:
+        ratios = [ratios[0]] * FEWEST
+    if len(ratios) < FEWEST:
+        return Verdict.UNDECIDED
+    low, high = interval(ratios)
+    median = float(np.median(np.minimum(ratios, LARGEST)))
+    if low > 1 and median >= least:
+        return Verdict.HOLDS
+    if high < 1 and median <= 1 / least:
+        return Verdict.FAILS
+    return Verdict.TIE if low >= 1 / CLOSE and high <= CLOSE else Verdict.UNDECIDED
+
+
+def judge_word(ratios: Sequence[float], bound: bool, word: str, verdict: Verdict) -> Verdict:
+    """The verdict on a claim that says more than ``fewer``, of which ``verdict`` is the one."""
+    if word == "around":
+        low, high = interval(ratios)
+        if bound or len(ratios) < FEWEST:
+            return Verdict.UNDECIDED
+        apart = high < 1 / CLOSE or low > CLOSE
+        within = low >= 1 / CLOSE and high <= CLOSE
+        return Verdict.HOLDS if within else Verdict.FAILS if apart else Verdict.UNDECIDED
+    if verdict is Verdict.HOLDS and float(np.median(ratios)) < WORDS[word]:
+        return Verdict.UNDECIDED if bound else Verdict.FAILS if word != "fewer" else verdict
+    return verdict
+
+
+@dataclasses.dataclass(frozen=True)
+class Judged:
+    """A comparison by some rules.
+
+    headline : the target of the ratio that is told; None where nothing was reached
+    crosses : the targets from which on another side is ahead than before
+    """
+
+    verdict: Verdict
+    headline: str | None = None
+    crosses: Sequence[str] = ()
+
+
+def judged(numbers: Mapping[str, Any], word: str, rules: Rules = THE_RULES) -> Judged:
+    """Judge the numbers of `compare`."""
+    table = numbers["by_target"]
+    if rules.costs:
+        table = numbers.get("other_costs", {}).get(rules.costs, table)
+    targets = sorted(table, key=float, reverse=True)
+    exact = [t for t in targets if not any(table[t]["bounds"])]
+    verdicts = {t: _at(table[t], rules, numbers) for t in targets}
+    if not exact:
+        decided = [t for t in targets if verdicts[t] in (Verdict.HOLDS, Verdict.FAILS)]
+        if not decided:
+            return Judged(Verdict.UNDECIDED)
+        headline = max(decided, key=lambda t: abs(log(float(np.median(ratios_of(table[t]))))))
+    else:
+        place = {"first": 0, "middle": (len(exact) - 1) // 2}.get(rules.target, -1)
+        headline = exact[place]
+    bound = headline not in exact
+    verdict = judge_word(ratios_of(table[headline]), bound, word, verdicts[headline])
+    told = [t for t in targets if verdicts[t] in (Verdict.HOLDS, Verdict.FAILS)]
+    crosses = [b for a, b in pairwise(told) if verdicts[a] is not verdicts[b]]
+    if crosses and rules.target == "all" and word != "around":
+        verdict = Verdict.CROSSES
+    if numbers.get("edge") or numbers.get("why"):
+        verdict = Verdict.UNDECIDED
+    return Judged(verdict, headline, crosses)
+
+
+def _at(one: Mapping[str, Any], rules: Rules, numbers: Mapping[str, Any]) -> Verdict:
+    return judge(ratios_of(one), rules.clear, bool(numbers.get("exact")))
+
+
+def ratios_of(one: Mapping[str, Any]) -> list[float]:
+    """The ratios at a target; JSON has None for infinity."""
+    return [float("inf") if ratio is None else float(ratio) for ratio in one["ratios"]]
+
+
+def again(evidence: Evidence, rules: Rules = THE_RULES) -> Evidence:
+    """The evidence by these rules; what is no comparison stays as it is."""
+    if not evidence.word:
+        return evidence
+    numbers = evidence.numbers
+    found = judged(numbers, evidence.word, rules)
+    verdict = found.verdict
+    if rules is not THE_RULES:
+        return dataclasses.replace(evidence, verdict=verdict)
+    headline = {key: value for key, value in numbers.items() if key not in HEADLINE}
+    if found.headline is not None:
+        one = numbers["by_target"][found.headline]
+        ratios = ratios_of(one)
+        headline |= {
+            "target": float(found.headline),
+            "bounds": one["bounds"],
+            "median": finite(np.median(np.minimum(ratios, LARGEST))),
+            "interval": [finite(end) for end in interval(ratios)],
+        }
+    text = told(numbers, found, evidence.word)
+    return dataclasses.replace(evidence, measured=text, verdict=verdict, numbers=headline)
+
+
+def told(numbers: Mapping[str, Any], found: Judged, word: str = "fewer") -> str:
+    """``2.1 times (95%: 1.9 to 2.4, 5 seeds) to 0.01 of f(x^0); crosses at 0.001``."""
+    table, parts = numbers["by_target"], []
+    if found.headline is None:
+        first = f"{max(map(float, table), default=numbers.get('first', 0.1)):g}"
+        parts.append(
+            f"no run of a pair got to {first} of {numbers['of']} within the other's budget"
+        )
+        if table:
+            first = max(table, key=float)
+            parts[0] = f"{times(table[first])} to {first} of {numbers['of']}"
+    else:
+        parts.append(f"{times(table[found.headline])} to {found.headline} of {numbers['of']}")
+    deeper = [t for t in table if any(table[t]["bounds"]) and t != found.headline]
+    if deeper:
+        deepest = min(deeper, key=float)
+        parts.append(f"{times(table[deepest])} to {deepest}")
+    parts[0] = (
+        f"{numbers['edge']} ({EDGE}): with these {parts[0]}" if numbers.get("edge") else parts[0]
+    )
+    if numbers.get("why"):
+        parts.append(numbers["why"])
+    if found.crosses:
+        parts.append(f"crosses at {', '.join(found.crosses)}")
+    for costs in numbers.get("other_costs", {}):
+        other = judged(numbers, word, Rules(costs=costs))
+        if other.verdict is not found.verdict:
+            how = f"{'with' if costs == 'framing' else 'without'} {costs}"
+            parts.append(f"{how}: {other.verdict}")
+    return "; ".join([*parts, *numbers.get("notes", [])])
+
+
+def times(one: Mapping[str, Any]) -> str:
+    """``2.1 times (95%: 1.9 to 2.4, 5 seeds)``; a bound has ``>`` or ``<``."""
+    ratios = ratios_of(one)
+    sides = frozenset(one["bounds"]) - {0}
+    mark = {frozenset({1}): "> ", frozenset({-1}): "< "}.get(sides, "")
+    text = f"{mark}{number(float(np.median(ratios)))} times"
+    if len(ratios) == 1:
+        return f"{text} (1 seed)"
+    low, high = interval(ratios)
+    return f"{text} (95%: {number(low)} to {number(high)}, {len(ratios)} seeds)"
+
+
+def finite(value: Any) -> float | None:
+    """The value for JSON, which has no infinity."""
+    return float(value) if np.isfinite(value) and abs(value) < LARGEST else None
+
+
+def undecided_at_edge(evidence: Evidence, edges: Sequence[str]) -> Evidence:
+    """The evidence, not decided where one of ``edges`` says whose best step is at an edge."""
+    names = ", ".join(filter(None, edges))
+    if not names or "by_target" not in evidence.numbers:
+        return evidence
+    return again(dataclasses.replace(evidence, numbers=evidence.numbers | {"edge": names}))
+
+
+def with_note(evidence: Evidence, text: str, **numbers: Any) -> Evidence:
+    """The evidence with a text beside what was measured, and more numbers."""
+    more = evidence.numbers | numbers
+    if evidence.word:
+        more["notes"] = [*more.get("notes", []), text]
+    measured = f"{evidence.measured}; {text}"
+    return dataclasses.replace(evidence, measured=measured, numbers=more)
+
+
+# a claim that is on record
+
+
+def claim_again(claim: Claim, rules: Rules = THE_RULES) -> Claim:
+    """The claim by these rules, from the numbers of its evidence."""
+    rule = RULES.get(claim.rule)
+    if not claim.evidence or rule is None:
+        return claim
+    evidence = [again(one, rules) for one in claim.evidence]
+    return state(claim.claim, claim.quote, claim.source, evidence, rule)
+
+
+def moved_by(claim: Claim) -> list[str] | None:
+    """The alternatives that give another verdict; None for a claim without a comparison."""
+    if not any(one.word for one in claim.evidence if one.counts):
+        return None
+    verdicts = {name: claim_again(claim, rules).verdict for name, rules in ALTERNATIVES.items()}
+    return [name for name, verdict in verdicts.items() if verdict is not claim.verdict]
+
+
+def comparisons(claims: Sequence[Claim]) -> int:
+    """How many comparisons the claims rest on."""
+    return sum(bool(one.word) for claim in claims for one in claim.evidence if one.counts)
+
+
+def firmness(claims: Sequence[Claim]) -> str:
+    """``2 of 3 firm``: of the claims that rest on comparisons; empty without any."""
+    tested = [moved for claim in claims if (moved := moved_by(claim)) is not None]
+    return f"{sum(not moved for moved in tested)} of {len(tested)} firm" if tested else ""
+
+
+def sensitivity(claims: Sequence[Claim]) -> dict[str, int]:
+    """{alternative: how many verdicts it moves}."""
+    moved = [name for claim in claims for name in moved_by(claim) or ()]
+    return {name: moved.count(name) for name in ALTERNATIVES}

@@ -1,0 +1,147 @@
+"""The best step of each method: the cheapest to the target that all methods of a panel reach."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from mpisim.analysis.claims import CLEAR, DECADES, Targets, needed
+from mpisim.analysis.curves import GRADIENT, Axis
+from mpisim.analysis.tune import TunedSetting, ranked
+from mpisim.runs.log.reader import Log, read_all
+from mpisim.runs.sweep.points import SUMMARY, read_summary
+
+RISING = 1.5  # times the median of the tenth of the rows before: a run that ends so is rising
+TENTH = 10
+ROUNDING = 100  # times the machine epsilon: what is left of a gradient below it is rounding
+SQUARES = ("grad_norm_sq", "mean_grad_norm_sq", "distance_sq")
+
+
+@dataclasses.dataclass(frozen=True)
+class BestSteps:
+    """The steps of a method with which all seeds went well, the best first.
+
+    steps : {step: its runs, one for each seed}; multiples of the theory step where those were tried
+    tried : all steps, also those that are out
+    target : the common target that it was tuned to; None where finals decided
+    edge : whose best step is at an edge of the grid, in words; empty where it is inside
+    """
+
+    steps: dict[float, list[Log]]
+    tried: list[float]
+    target: float | None
+    edge: str
+
+    @property
+    def step(self) -> float:
+        """The best."""
+        return next(iter(self.steps))
+
+    @property
+    def logs(self) -> list[Log]:
+        """The runs with the best step."""
+        return self.steps[self.step]
+
+
+def _problem(log: Log) -> Hashable:
+    return repr(log.config["problem"])
+
+
+def best_steps(
+    logs: Iterable[Log],
+    x: Axis,
+    y: Axis = GRADIENT,
+    targets: Targets = DECADES,
+    panel: Callable[[Log], Hashable] = _problem,
+) -> list[BestSteps]:
+    """The best steps of each setting, by the rule of docs/how-to/studies.md.
+
+    ``x`` is the cost and ``y`` what falls, as in `compare`. Settings with the same ``panel``, by
+    default the same problem, have a common target. Settings without a step that went well are left
+    out. Runs that diverged are found beside the logs: a step beyond the best one shows that it is
+    not at the edge. Nor is the step of a theorem that was run alone.
+    """
+    by_path = {str(log.path): log for log in logs}
+    by_path |= {str(log.path): log for log in _diverged(by_path.values())}
+    panels: dict[Hashable, list[tuple[TunedSetting, dict[float, list[Log]]]]] = {}
+    for setting in ranked(by_path.values(), "mean"):
+        runs = {c.step: [by_path[path] for path in c.logs] for c in setting.candidates}
+        good = {c.step for c in setting.candidates if c.score is not None}
+        well = {
+            step: own
+            for step, own in runs.items()
+            if step in good and not any(rises(y.values(log)) for log in own)
+        }
+        if well:
+            panels.setdefault(panel(next(iter(well.values()))[0]), []).append((setting, well))
+    return [_best(*one, x, y, targets, own) for own in panels.values() for one in own]
+
+
+def rises(values: np.ndarray) -> bool:
+    """Whether a run ends rising, or above its start: its last two tenths are compared."""
+    tenth = max(1, len(values) // TENTH)
+    before, last = np.median(values[-2 * tenth : -tenth]), np.median(values[-tenth:])
+    return bool(last > RISING * before or values[-1] > values[0])
+
+
+def _best(
+    setting: TunedSetting,
+    steps: dict[float, list[Log]],
+    x: Axis,
+    y: Axis,
+    targets: Targets,
+    panel: Sequence[tuple[TunedSetting, dict[float, list[Log]]]],
+) -> BestSteps:
+    reached = [min(_reached(own, y, targets) for own in well.values()) for _, well in panel]
+    common = max((target for target in reached if target < 1), default=1.0)
+    mine = min(_reached(own, y, targets) for own in steps.values())
+    target = common if mine <= common < 1 else None
+    finals = {step: _mean(float(y.values(log)[-1]) for log in own) for step, own in steps.items()}
+    near = CLEAR * min(finals.values())
+
+    def cost(step: float) -> float:
+        level = (lambda log: near) if target is None else (lambda log: target * y.values(log)[0])
+        if target is None and finals[step] > near:
+            return float("inf")
+        return _mean(needed(log, x, float(level(log)), y) for log in steps[step])
+
+    order = sorted(steps, key=lambda step: (cost(step), finals[step], step))
+    tried = [candidate.step for candidate in setting.candidates]
+    edge, theorem = "", setting.theory and tried == [1.0]
+    if order[0] in (tried[0], tried[-1]) and not theorem:
+        side = "smallest" if order[0] == tried[0] else "largest"
+        edge = f"{setting.label}: {order[0]:g} is the {side} step"
+    return BestSteps({step: steps[step] for step in order}, tried, target, edge)
+
+
+def _reached(logs: Sequence[Log], y: Axis, targets: Targets) -> float:
+    """The deepest target above rounding that all runs reached; 1 where there is none."""
+    return max(_deepest(log, y, targets) for log in logs)
+
+
+def _deepest(log: Log, y: Axis, targets: Targets) -> float:
+    values = y.values(log)
+    power = 2 if y.name in SQUARES else 1
+    floor = (ROUNDING * np.finfo(log.config["run"].get("dtype", "float64")).eps) ** power
+    least = max(float(np.nanmin(values)), floor * float(values[0]))
+    return min((t for t in targets if t * values[0] >= least), default=1.0)
+
+
+def _mean(values: Iterable[float]) -> float:
+    """The geometric mean; infinite if one is."""
+    listed = np.maximum(list(values), np.finfo(float).tiny)
+    return float(np.exp(np.log(listed).mean()))
+
+
+def _diverged(logs: Iterable[Log]) -> list[Log]:
+    """The runs of the sweeps of ``logs`` that diverged, which no figure shows."""
+    swept = {log.path.parent for log in logs}
+    summaries = [folder for folder in swept if (folder / SUMMARY).is_file()]
+    points = [(folder, point) for folder in summaries for point in read_summary(folder)]
+    paths = [
+        folder / Path(point.log).name for folder, point in points if point.status == "diverged"
+    ]
+    return read_all([path for path in paths if path.is_file()])
