@@ -187,22 +187,17 @@ def told(numbers: Mapping[str, Any], found: Judged, word: str = "fewer") -> str:
     """``2.1 times (95%: 1.9 to 2.4, 5 seeds) to 0.01 of f(x^0); crosses at 0.001``."""
     table, parts = numbers["by_target"], []
     if found.headline is None:
-        first = f"{max(map(float, table), default=numbers.get('first', 0.1)):g}"
-        parts.append(
-            f"no run of a pair got to {first} of {numbers['of']} within the other's budget"
-        )
-        if table:
-            first = max(table, key=float)
-            parts[0] = f"{times(table[first])} to {first} of {numbers['of']}"
+        first = max(table, key=float, default=f"{numbers['first']:g}")
+        why = f"no run of a pair got to {first} of {numbers['of']} within the other's budget"
+        parts.append(f"{times(table[first])} to {first} of {numbers['of']}" if table else why)
     else:
         parts.append(f"{times(table[found.headline])} to {found.headline} of {numbers['of']}")
     deeper = [t for t in table if any(table[t]["bounds"]) and t != found.headline]
     if deeper:
         deepest = min(deeper, key=float)
         parts.append(f"{times(table[deepest])} to {deepest}")
-    parts[0] = (
-        f"{numbers['edge']} ({EDGE}): with these {parts[0]}" if numbers.get("edge") else parts[0]
-    )
+    if numbers.get("edge"):
+        parts[0] = f"{EDGE} ({numbers['edge']}): with these {parts[0]}"
     if numbers.get("why"):
         parts.append(numbers["why"])
     if found.crosses:
