@@ -6,6 +6,14 @@ for all names of a table is under the table's.
 
 LEVELS = {"codec": 'how levels are encoded: "elias", "e1" or "entropy"'}
 
+CLIENTS = {
+    "local_steps": "K, the steps of a client in a round",
+    "server_stepsize": "eta_g, of the server's step; 1 averages the clients' points",
+    "batch": "samples of a local gradient, or a share of m, drawn anew in each step, without"
+    " replacement; full gradients unless given",
+    "participants": "r, clients of a round, drawn without replacement; all unless given",
+}
+
 MEANINGS: dict[str, dict[str, str]] = {
     "problem": {
         "data": "a name (`mpisim data list`), or the path of a LibSVM file (plain, .gz, .bz2, .xz)",
@@ -65,6 +73,8 @@ MEANINGS: dict[str, dict[str, str]] = {
     "vr-diana": {
         "alpha": 'shift step size; "theory" is 1 / (1 + omega)',
     },
+    "fedprox": CLIENTS,
+    "scaffold": CLIENTS,
     "bernoulli": {
         "p": "the probability with which a worker sends its vector",
     },

@@ -53,10 +53,10 @@ class Ledger:
         totals["paper_bits_up"] += paper_bits
         totals["messages_up"] += messages
 
-    def down(self, payload: int, sent: int) -> None:
-        """Charge one broadcast of ``sent`` bits to every worker, ``payload`` of them as payload."""
-        self.totals["bits_down"] += self.n * payload
-        self.totals["framing_bits_down"] += self.n * (sent - payload)
+    def down(self, payload: int, sent: int, receivers: int) -> None:
+        """Charge one message of ``sent`` bits, ``payload`` of them as payload, to each receiver."""
+        self.totals["bits_down"] += receivers * payload
+        self.totals["framing_bits_down"] += receivers * (sent - payload)
 
     def end_round(self) -> None:
         """Close the round: add the bits of the worker that sent most to ``bits_up_max``."""

@@ -121,8 +121,17 @@ class Network(SideChannel, ABC):
         """
 
     @abstractmethod
-    def broadcast(self, v: np.ndarray, compressor: Compressor | None = None) -> np.ndarray:
-        """Send the server's vector (d,) to all workers; returns what they decode, on every rank."""
+    def broadcast(
+        self,
+        v: np.ndarray,
+        compressor: Compressor | None = None,
+        clients: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Send the server's vector (d,) to all workers; returns what they decode, on every rank.
+
+        Off the server ``v`` may be anything of this shape. With ``clients`` only these workers
+        receive it, and its bits are charged for each of them.
+        """
 
     @abstractmethod
     def send_once(self, rows: np.ndarray) -> tuple[int, np.ndarray]:
@@ -141,6 +150,11 @@ class Network(SideChannel, ABC):
     def rounds(self) -> int:
         """Rounds of the whole run."""
         return self._round.rounds
+
+    @property
+    def stepsize(self) -> float:
+        """gamma of the round in progress, for methods with steps at the workers."""
+        return self._round.stepsize
 
     def end_round(self) -> None:
         """Close the round: its bits are complete, and draws are numbered from 0 again."""
@@ -191,13 +205,16 @@ class Network(SideChannel, ABC):
         number = next(self._numbers["coin"])
         return philox.uniform(self.streams.seed, purpose_key("coin"), self._round.k, number) < p
 
-    def sample(self, r: int) -> np.ndarray:
-        """r workers, drawn uniformly with replacement, ascending: (r,), int64.
+    def sample(self, r: int, replace: bool = True) -> np.ndarray:
+        """r workers, drawn uniformly with replacement, or without, ascending: (r,), int64.
 
         Shared randomness, the same on all ranks, no bits. Each call in a round draws anew.
         Collective.
         """
-        return np.sort(self._shared_draw("sample").samples(np.array([self.n]), r)[0])
+        draw = self._shared_draw("sample")
+        if not replace:
+            return draw.subsets(self.n, r)[0]
+        return np.sort(draw.samples(np.array([self.n]), r)[0])
 
     def draw(self, purpose: str, clients: np.ndarray | None = None) -> Draw:
         """Random numbers of this rank's workers for ``purpose``: new ones for each call in a round.

@@ -50,7 +50,12 @@ class Star(Network):
             message = received(message, self.arrays.device)
         return message.total() / senders
 
-    def broadcast(self, v: np.ndarray, compressor: Compressor | None = None) -> np.ndarray:
+    def broadcast(
+        self,
+        v: np.ndarray,
+        compressor: Compressor | None = None,
+        clients: np.ndarray | None = None,
+    ) -> np.ndarray:
         self.clock.to(SERVER)
         packed: Any = None
         form: Form
@@ -77,7 +82,8 @@ class Star(Network):
         decoded = message.decoded()[0]
         if self.is_server:
             lengths = LENGTH_BITS if form.sizes is None else 0
-            self.ledger.down(int(message.payload_bits[0]), 8 * data.size + lengths)
+            receivers = self.n if clients is None else len(clients)
+            self.ledger.down(int(message.payload_bits[0]), 8 * data.size + lengths, receivers)
             if self._observers and compressor is not None:
                 self._report("down", v, decoded)
         self.clock.to(COMPUTE)

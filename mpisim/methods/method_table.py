@@ -56,15 +56,18 @@ _PAIRS = {
     "ef": Pair("ef", "gd", "EF"),
     "ef21": Pair("ef21", "gd", "EF21"),
     "ef21-2way": Pair("ef21", "gd", "EF21 (two-way)", BOTH),
+    "fedavg": Pair("fedavg", "gd", "FedAvg"),
+    "fedprox": Pair("fedprox", "gd", "FedProx"),
+    "scaffold": Pair("scaffold", "gd", "SCAFFOLD"),
     "amsgrad": Pair("naive", "amsgrad", "AMSGrad"),
     "naive-amsgrad": Pair("naive", "amsgrad", "AMSGrad (naive)", BOTH),
     "ef-amsgrad": Pair("ef", "amsgrad", "AMSGrad (EF)", BOTH),
     "cd-adam": Pair("ef21", "amsgrad", "CD-Adam", BOTH | {"start": "zero"}),
     "1bit-adam": Pair("1bit-adam", "1bit-adam", "1-bit Adam"),
 }
-METHODS: Names[Pair] = Names("method", _PAIRS, {"ef21-bc": "ef21-2way"})
+METHODS: Names[Pair] = Names("method", _PAIRS, {"ef21-bc": "ef21-2way", "local-sgd": "fedavg"})
 # these methods send dense vectors unless the experiment names a compressor
-UNCOMPRESSED = ("gd", "heavy-ball", "amsgrad")
+UNCOMPRESSED = ("gd", "heavy-ball", "amsgrad", "fedavg", "fedprox", "scaffold")
 
 
 @dataclasses.dataclass(frozen=True)

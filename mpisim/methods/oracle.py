@@ -69,7 +69,8 @@ class Oracle:
     def gradients(self, x: np.ndarray, clients: np.ndarray | None = None) -> np.ndarray:
         """The full gradients of all f_i of this rank at x, shape (m, d).
 
-        With ``clients`` (numbered within this rank) only theirs, shape (len(clients), d).
+        With ``clients`` (numbered within this rank) only theirs, shape (len(clients), d). x has
+        shape (d,), or a row with the point of each of them.
         """
         if clients is not None:
             self.calls += int(self.rows[clients].sum())
@@ -97,10 +98,17 @@ class Oracle:
         self.clock.to(COMPUTE)
         return LazyGradients(self.problem, x)
 
-    def batch_gradients(self, x: np.ndarray, batch: np.ndarray) -> np.ndarray:
-        """Minibatch gradients, shape (m, d), for row numbers ``batch``, shape (m, b)."""
+    def batch_gradients(
+        self, x: np.ndarray, batch: np.ndarray, clients: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Minibatch gradients, shape (m, d), for row numbers ``batch``, shape (m, b).
+
+        With ``clients`` (numbered within this rank) only theirs, and ``batch`` has their rows.
+        """
         self.clock.to(COMPUTE)
         self.calls += batch.size
+        if clients is not None:
+            return self.problem.batch_gradients_of(x, batch, clients)
         return self.problem.batch_gradients(x, batch)
 
     def batch_changes(self, x: np.ndarray, y: np.ndarray, batch: np.ndarray) -> np.ndarray:

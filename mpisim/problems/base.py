@@ -195,6 +195,25 @@ class Problem(Spec, ABC):
         Raises `IndexError` for other numbers.
         """
 
+    def batch_gradients_of(
+        self, x: np.ndarray, batch: np.ndarray, members: np.ndarray
+    ) -> np.ndarray:
+        """Those of some workers of the block, shape (len(members), d).
+
+        x : shape (d,), or (len(members), d) with the point of each of them
+        batch : shape (len(members), b)
+        members : shape (k,), int64, ascending, each once
+
+        Unless the problem says how, all are computed, with sample 0 for the others.
+        """
+        every = np.zeros((self.m, batch.shape[1]), np.int64)
+        every[members] = batch
+        if not require_point(x, self.d, len(members)):
+            points = self.arrays.zeros((self.m, self.d), self.dtype)
+            points[members] = x
+            x = points
+        return self.batch_gradients(x, every)[members]
+
     def batch_changes(self, x: np.ndarray, y: np.ndarray, batch: np.ndarray) -> np.ndarray:
         """`batch_gradients` at x minus those at y, both (d,) or (m, d), up to rounding."""
         return self.batch_gradients(x, batch) - self.batch_gradients(y, batch)

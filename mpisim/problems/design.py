@@ -14,6 +14,7 @@ from mpisim.problems.loss_kernels import DOTS, GRADIENT, LOSS
 from mpisim.problems.row_kernels import DENSE, ONES, SPARSE
 
 NO_SUCH_ROW = "a batch names a row that its worker does not have"
+ALL = slice(None)  # workers of a block
 DENSE_FROM = 1 / 3  # from this share of non-zeros on, dense rows are faster than sparse ones
 
 
@@ -136,16 +137,18 @@ class DesignMatrix:
         shift: np.ndarray,
         xs: np.ndarray,
         ys: np.ndarray | None = None,
+        members: np.ndarray | slice = ALL,
     ) -> np.ndarray:
         """Gradients (m, d) over the rows that ``batch`` (m, b) names within each worker's own.
 
-        With ``ys``, (1, d) or (m, d), those at ``xs`` minus those at ``ys``, in one pass.
+        With ``ys``, (1, d) or (m, d), those at ``xs`` minus those at ``ys``, in one pass. With
+        ``members`` m is their number.
         """
         batch = np.ascontiguousarray(batch, np.int64)
         ids = np.empty(batch.size, np.uint64)
-        if not row_kernels.batch_ids(batch, self.starts, self.stops, ids):
+        if not row_kernels.batch_ids(batch, self.starts[members], self.stops[members], ids):
             raise IndexError(NO_SUCH_ROW)
-        bounds = np.arange(self.m + 1) * batch.shape[1]
+        bounds = np.arange(len(batch) + 1) * batch.shape[1]
         return self.sweep(kind, GRADIENT, xs, scale, shift, ys=ys, rows=(ids, bounds))[1]
 
     def subset(self, workers: np.ndarray) -> DesignMatrix:

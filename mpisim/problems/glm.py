@@ -13,7 +13,7 @@ from mpisim.core.schema import require
 from mpisim.problems.base import Problem
 from mpisim.problems.data.arrange import Remainder, Scale, Split
 from mpisim.problems.data.prepared import DataOptions, Shards, load_shards, prepare
-from mpisim.problems.design import DENSE_FROM, DesignMatrix
+from mpisim.problems.design import ALL, DENSE_FROM, DesignMatrix
 from mpisim.problems.hessians import WeightedGram, gradient_bounds
 from mpisim.problems.loss_kernels import DOTS, GRADIENT, LOSS
 
@@ -112,21 +112,36 @@ class Glm(Problem, rows_of_points=True):
 
     def batch_gradients(self, x: np.ndarray, batch: np.ndarray) -> np.ndarray:
         xs = self._points(x)
-        return self._batch(batch, self.penalty(xs.astype(np.float64))[1], xs)
+        return self._batch(batch, self._penalty_gradients(xs), xs)
+
+    def batch_gradients_of(
+        self, x: np.ndarray, batch: np.ndarray, members: np.ndarray
+    ) -> np.ndarray:
+        xs = self._points(x)
+        return self._batch(batch, self._penalty_gradients(xs), xs, members=members)
+
+    def _penalty_gradients(self, xs: np.ndarray) -> np.ndarray:
+        return self.penalty(xs.astype(np.float64))[1]
 
     def batch_changes(self, x: np.ndarray, y: np.ndarray, batch: np.ndarray) -> np.ndarray:
         xs, ys = self._points(x), self._points(y)
         shift = np.zeros((1, self.d), self.dtype)
         if self.shared_curvature > 0:  # there is a penalty
-            of_x, of_y = (self.penalty(points.astype(np.float64))[1] for points in (xs, ys))
-            shift = of_x - of_y
+            shift = self._penalty_gradients(xs) - self._penalty_gradients(ys)
         return self._batch(batch, shift, xs, ys)
 
-    def _batch(self, batch: np.ndarray, shift: np.ndarray, *points: np.ndarray) -> np.ndarray:
+    def _batch(
+        self,
+        batch: np.ndarray,
+        shift: np.ndarray,
+        xs: np.ndarray,
+        ys: np.ndarray | None = None,
+        members: np.ndarray | slice = ALL,
+    ) -> np.ndarray:
         """Over a batch: the factor of the sum is that over all rows, times rows / b."""
-        scale = self._scale * self.rows / max(batch.shape[1], 1)
+        scale = self._scale[members] * self.rows[members] / max(batch.shape[1], 1)
         shift = shift.astype(self.dtype, copy=False)
-        return self.design.batch_gradients(self.kind, batch, scale, shift, *points)
+        return self.design.batch_gradients(self.kind, batch, scale, shift, xs, ys, members)
 
     def _points(self, x: np.ndarray) -> np.ndarray:
         """x, shape (d,) or (workers, d), as rows (1, d) or (workers, d) that the kernels take.

@@ -70,8 +70,9 @@ def rehearse(setup: Setup) -> Rehearsal:
             state.jump(k)
             if k == 0 or (k == rounds - 1 and row < LONG):
                 begin = _warm(clock)
-                state.evaluator.row(k, state.x, 0, False)
-                state.evaluator.metrics_at(state.x)
+                x = state.evaluated()
+                state.evaluator.row(k, x, 0, False)
+                state.evaluator.metrics_at(x)
                 row = star.comm.bcast(_warm(clock) - begin)  # all decide alike
             start = perf_counter()
             state.step(setup.step.gamma)

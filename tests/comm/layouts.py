@@ -99,6 +99,15 @@ def experiments(every: bool):
         for j, compressor in enumerate((COMPRESSORS[1], COMPRESSORS[3])):
             for n in (6, 20) if every else ((6, 20)[(i + j) % 2],):
                 yield table(method | {"stepsize": 0.05}, compressor, workers=n, rounds=8)
+    for name, keys in (
+        ("fedavg", {"local_steps": 3, "batch": 5, "participants": 4}),
+        ("fedavg", {"local_steps": 2, "optimizer": "adam"}),
+        ("fedprox", {"local_steps": 2, "mu": 0.1}),
+        ("scaffold", {"local_steps": 3, "participants": 4}),
+        ("scaffold", {"local_steps": 2, "batch": 5, "option": "I"}),
+    ):
+        method = {"name": name, "stepsize": 0.05} | keys
+        yield table(method, COMPRESSORS[1], workers=20, rounds=6, columns=["uniform"])
     for name in ("naive-amsgrad", "ef-amsgrad", "cd-adam", "ef21-2way", "1bit-adam"):
         for compressor in (COMPRESSORS[2], COMPRESSORS[7]):
             method = {"name": name, "stepsize": 0.01}

@@ -26,8 +26,11 @@ KEYS = {
     "dasha-mvr": {"batch": 9},
     "dasha-page": {"batch": 9, "p": 0.5},
     "dasha-sync-mvr": {"batch": 9, "p": 0.5},
+    "fedavg": {"local_steps": 2, "batch": 9, "participants": 4},
+    "fedprox": {"local_steps": 2, "mu": 0.1},
     "marina": {"p": 0.3},
     "pp-marina": {"p": 0.3, "participants": 3},
+    "scaffold": {"local_steps": 2, "participants": 4, "option": "I"},
     "vr-diana": {"batch": 9},
     "vr-marina": {"batch": 9, "p": 0.5},
     "vr-marina-online": {"batch": 9, "p": 0.5},
@@ -70,6 +73,7 @@ def on_tensors():
             return losses, torch.from_numpy(gradients)
 
     wrapped = "initial_point", "gradients", "gradients_of", "batch_gradients", "batch_changes"
+    wrapped += ("batch_gradients_of",)
     for name in wrapped:
         setattr(OnTensors, name, in_tensors(getattr(NonconvexLoss, name)))
     problem("on-tensors")(OnTensors)

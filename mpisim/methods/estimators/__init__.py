@@ -10,6 +10,7 @@ ESTIMATORS.provide(
         "dasha": ("dasha", "dasha-page", "dasha-mvr", "dasha-sync-mvr"),
         "diana": ("diana", "vr-diana"),
         "feedback": ("naive", "ef", "ef21", "1bit-adam"),
+        "local": ("fedavg", "fedprox", "scaffold"),
         "marina": ("marina", "pp-marina", "vr-marina", "vr-marina-online"),
     },
 )

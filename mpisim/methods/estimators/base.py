@@ -62,12 +62,18 @@ class Estimator(Stateful, ABC):
     letters : of some keys, in the method's paper
     examples : tables that `mpisim check` tries
     permk_tables : whether the PermK paper's tables compare the method
+    server_point : x^k is known to the server alone, so that the method sends what the workers need
+        of it. On other ranks the points of `start` and `estimate` are NaN. Rows of the log are
+        evaluated at x^k, which costs no bits.
+    server_stepsize : the optimizer's step size, where gamma is that of steps at the workers
     """
 
     name: ClassVar[str]
     letters: ClassVar[dict[str, str]] = {"batch": "b'", "big_batch": "b", "participants": "r"}
     examples: ClassVar[Sequence[Mapping[str, Any]]] = ()
     permk_tables: ClassVar[bool] = False
+    server_point: ClassVar[bool] = False
+    server_stepsize: float | None = None
     star: Star
     oracle: Oracle
     compressor: Compressor

@@ -187,19 +187,24 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
 
     def batch_gradients(self, x: np.ndarray, batch: np.ndarray) -> np.ndarray:
         """See `Problem.batch_gradients`; dropout and augmentation are drawn for each round."""
+        return self.batch_gradients_of(x, batch, np.arange(self.m))
+
+    def batch_gradients_of(
+        self, x: np.ndarray, batch: np.ndarray, members: np.ndarray
+    ) -> np.ndarray:
         import torch
 
         from mpisim.problems.torch.batches import moves_of
 
         require(batch.shape[1] >= 2, "method.batch", batch.shape[1], "an integer >= 2")
-        gradients = self._vectors(self.m)
-        seeds = self._draw("dropout").words(1)[:, 0] >> np.uint64(1)
+        gradients = self._vectors(len(members))
+        seeds = self._draw("dropout").words(1)[members, 0] >> np.uint64(1)
         device, steps = self.flat_model.device, None
         if self.augment:
-            uniforms = self._draw("augment").uniforms(3 * batch.shape[1])
+            uniforms = self._draw("augment").uniforms(3 * batch.shape[1])[members]
             steps = torch.from_numpy(moves_of(uniforms.reshape(*batch.shape, 3))).to(device)
         chosen = torch.from_numpy(np.ascontiguousarray(batch)).to(device)
-        for i, shard in self._at_points(x, self.shards):
+        for i, shard in self._at_points(x, [self.shards[i] for i in members]):
             chosen_samples = shard.chosen(chosen[i], None if steps is None else steps[i])
             gradients[i] = self.flat_model.gradient(chosen_samples, self.chunk, int(seeds[i]))[1]
         return gradients
