@@ -79,7 +79,8 @@ def copied(method: str, name: str, title: str) -> str:
 
 def _imports(module: str, used: set[str]) -> list[str]:
     """Lines that import what is ``used`` from where a module has it, or from the module; sorted."""
-    standard, other = [], ["import mpisim"]
+    standard: list[str] = []
+    other = ["import mpisim"]
     origins = {module: used & vars(sys.modules[module]).keys()}
     for node in ast.parse(inspect.getsource(sys.modules[module])).body:
         if isinstance(node, ast.Import | ast.ImportFrom):
