@@ -120,5 +120,5 @@ def test_a_copy_starts_as_the_method_that_it_is_like(tmp_path, monkeypatch):
         same = {"name": like, "estimator": original.estimator.name}
         assert copy.table() | same == original.table()
         del METHODS[name], ESTIMATORS[name]
-    with pytest.raises(InputError, match="^--like: unknown name 'fedavgg'"):
+    with pytest.raises(InputError, match=r"^--like: unknown name 'fedavgg'; did"):
         create("method", "mine", tmp_path, "fedavgg")
