@@ -53,10 +53,10 @@ class Ledger:
         totals["paper_bits_up"] += paper_bits
         totals["messages_up"] += messages
 
-    def down(self, payload: int, sent: int, receivers: int) -> None:
-        """Charge one message of ``sent`` bits, ``payload`` of them as payload, to each receiver."""
-        self.totals["bits_down"] += receivers * payload
-        self.totals["framing_bits_down"] += receivers * (sent - payload)
+    def down(self, payload: int, sent: int) -> None:
+        """Charge ``sent`` bits, ``payload`` of them as payload, summed over those who receive."""
+        self.totals["bits_down"] += payload
+        self.totals["framing_bits_down"] += sent - payload
 
     def end_round(self) -> None:
         """Close the round: add the bits of the worker that sent most to ``bits_up_max``."""

@@ -134,6 +134,14 @@ class Network(SideChannel, ABC):
         """
 
     @abstractmethod
+    def send(self, v: np.ndarray, compressor: Compressor | None = None) -> np.ndarray:
+        """Send another message of the server to each worker: C_i(v_i), compressed for it alone.
+
+        v : (d,), for all, or (n, d), a row for each; off the server, anything that ends with d
+        Returns what this rank's workers decode, shape (m, d). Collective.
+        """
+
+    @abstractmethod
     def send_once(self, rows: np.ndarray) -> tuple[int, np.ndarray]:
         """Send ``rows`` (m, k) before round 0; see `mpisim.core.protocols.Uplink`. Collective."""
 
@@ -205,6 +213,16 @@ class Network(SideChannel, ABC):
         number = next(self._numbers["coin"])
         return philox.uniform(self.streams.seed, purpose_key("coin"), self._round.k, number) < p
 
+    def flips(self, p: float) -> int:
+        """How often a coin is thrown until it shows True, with probability p each time: >= 1.
+
+        Shared randomness, the same on all ranks, no bits. Collective.
+        """
+        count = 1
+        while not self.coin(p):
+            count += 1
+        return count
+
     def sample(self, r: int, replace: bool = True) -> np.ndarray:
         """r workers, drawn uniformly with replacement, or without, ascending: (r,), int64.
 
@@ -226,7 +244,11 @@ class Network(SideChannel, ABC):
 
     def _shared_draw(self, purpose: str) -> Draw:
         """`draw`, of one row, the same on all ranks."""
-        return Draw(self.streams, purpose, self._round.k, 0, 1, None, next(self._numbers[purpose]))
+        return self._draw_of(purpose, 0, 1)
+
+    def _draw_of(self, purpose: str, first: int, count: int) -> Draw:
+        number = next(self._numbers[purpose])
+        return Draw(self.streams, purpose, self._round.k, first, count, None, number)
 
     def zeros(self, *shape: int) -> np.ndarray:
         """Zeros of the run's arithmetic, where its vectors live."""

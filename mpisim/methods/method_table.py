@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from math import inf
-from typing import Any, NamedTuple, TypeVar, get_args
+from typing import Any, NamedTuple, TypeVar, get_args, get_type_hints
 
+from mpisim.compressors import Compressor, make
 from mpisim.core.errors import InputError, suggestion
 from mpisim.core.numerics.functions import power
-from mpisim.core.registry import Names
+from mpisim.core.registry import Names, table_of
 from mpisim.core.schema import build, check_type, choose, require
 from mpisim.methods.estimators import ESTIMATORS, Estimator, estimator
 from mpisim.methods.optimizers import OPTIMIZERS, Optimizer
@@ -59,15 +60,23 @@ _PAIRS = {
     "fedavg": Pair("fedavg", "gd", "FedAvg"),
     "fedprox": Pair("fedprox", "gd", "FedProx"),
     "scaffold": Pair("scaffold", "gd", "SCAFFOLD"),
+    "scaffnew": Pair("scaffnew", "gd", "Scaffnew"),
+    "ef21-p": Pair("ef21-p", "gd", "EF21-P + DIANA"),
+    "marina-p": Pair("marina-p", "gd", "MARINA-P"),
     "amsgrad": Pair("naive", "amsgrad", "AMSGrad"),
     "naive-amsgrad": Pair("naive", "amsgrad", "AMSGrad (naive)", BOTH),
     "ef-amsgrad": Pair("ef", "amsgrad", "AMSGrad (EF)", BOTH),
     "cd-adam": Pair("ef21", "amsgrad", "CD-Adam", BOTH | {"start": "zero"}),
     "1bit-adam": Pair("1bit-adam", "1bit-adam", "1-bit Adam"),
 }
-METHODS: Names[Pair] = Names("method", _PAIRS, {"ef21-bc": "ef21-2way", "local-sgd": "fedavg"})
+METHODS: Names[Pair] = Names(
+    "method", _PAIRS, {"ef21-bc": "ef21-2way", "local-sgd": "fedavg", "proxskip": "scaffnew"}
+)
 # these methods send dense vectors unless the experiment names a compressor
-UNCOMPRESSED = ("gd", "heavy-ball", "amsgrad", "fedavg", "fedprox", "scaffold")
+UNCOMPRESSED = (
+    *("gd", "heavy-ball", "amsgrad"),
+    *("fedavg", "fedprox", "scaffold", "scaffnew", "ef21-p", "marina-p"),
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -134,7 +143,10 @@ class Method:
         table |= {"estimator": self.estimator.name, "optimizer": self.optimizer.name}
         for half in (self.estimator, self.optimizer):
             for field in dataclasses.fields(half):  # type: ignore[arg-type]
-                table[field.name.rstrip("_")] = getattr(half, field.name)
+                value = getattr(half, field.name)
+                table[field.name.rstrip("_")] = (
+                    table_of(value) if isinstance(value, Compressor) else value
+                )
         table["schedule"] = dataclasses.asdict(self.schedule) if self.schedule.at else None
         table["weight_decay"] = self.weight_decay
         return table
@@ -199,8 +211,15 @@ def _keys(half: type) -> set[str]:
 
 
 def _half(kind: type[T], table: dict[str, Any]) -> T:
-    keys = _keys(kind)
-    return build(kind, {key: value for key, value in table.items() if key in keys}, "method")
+    keys, hints = _keys(kind), get_type_hints(kind)
+    given = {
+        key: make(value, f"method.{key}")
+        if hints.get(key) is Compressor and isinstance(value, Mapping)
+        else value
+        for key, value in table.items()
+        if key in keys
+    }
+    return build(kind, given, "method")
 
 
 def _stepsize(table: dict[str, Any]) -> StepSize:

@@ -17,6 +17,7 @@ import tomli_w
 from mpisim.compressors import make as make_compressor
 from mpisim.compressors.base import Compressor
 from mpisim.core.errors import InputError, suggestion
+from mpisim.core.registry import table_of
 from mpisim.core.schema import (
     ALLOWED,
     DEEPEST,
@@ -126,16 +127,17 @@ class Experiment:
         return {
             "title": self.title,
             **({"plugin": list(self.plugin)} if self.plugin else {}),
-            "problem": _named(self.problem),
+            "problem": table_of(self.problem),
             "method": self.method.table(),
-            "compressor": _named(self.compressor),
+            "compressor": table_of(self.compressor),
             "run": self.run.table(),
         }
 
     @property
     def compressors(self) -> list[Compressor]:
-        """The compressor, then those inside it."""
-        return _nested(self.compressor)
+        """The compressor and those of the method, each with those inside it."""
+        estimator = self.method.estimator
+        return _nested(self.compressor) + _nested(estimator)[1:]
 
     @classmethod
     def load(cls, path: str | os.PathLike, settings: Sequence[str] = ()) -> Experiment:
@@ -211,18 +213,11 @@ def _run(table: dict[str, Any], kind: type[Problem]) -> Run:
     return dataclasses.replace(run, log_every=1) if rows_are_rounds else run
 
 
-def _named(part: Any) -> dict[str, Any]:
-    """The table of a problem or compressor."""
-    fields = {f.name.rstrip("_"): getattr(part, f.name) for f in dataclasses.fields(part) if f.init}
-    tables = {k: _named(v) if isinstance(v, Compressor) else v for k, v in fields.items()}
-    return {"name": part.name, **tables}
-
-
-def _nested(compressor: Any) -> list[Compressor]:
-    """A compressor and those inside it."""
-    values = (getattr(compressor, field.name) for field in dataclasses.fields(compressor))
+def _nested(part: Any) -> list[Any]:
+    """A compressor or an estimator, and the compressors inside it."""
+    values = (getattr(part, field.name) for field in dataclasses.fields(part))
     inner = [_nested(value) for value in values if dataclasses.is_dataclass(value)]
-    return [compressor, *(one for many in inner for one in many)]
+    return [part, *(one for many in inner for one in many)]
 
 
 def _without_none(table: dict[str, Any]) -> dict[str, Any]:

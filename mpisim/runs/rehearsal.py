@@ -7,6 +7,7 @@ time. None of that is a method's work.
 from __future__ import annotations
 
 import statistics
+from math import ceil
 from time import perf_counter
 from typing import NamedTuple
 
@@ -32,6 +33,9 @@ class RehearsalStar(Star):
         side = (super().coin(p) and p == 1) or self.round % 2 == 1
         self.shown = side, p if side else 1 - p
         return side
+
+    def flips(self, p: float) -> int:
+        return ceil(1 / p)
 
 
 class Rehearsal(NamedTuple):

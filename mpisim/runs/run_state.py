@@ -42,7 +42,7 @@ class RunState:
     Attributes
     ----------
     x : array, shape (d,)
-        x^k; NaN off the server where it is the server's alone.
+        x^k; from k = 1 on NaN off the server where it is the server's alone.
     round : Round
         The round that is next, which `step`, `restore` and `jump` set.
     star, oracle, estimator, optimizer, metrics, evaluator : bound objects
@@ -66,7 +66,6 @@ class RunState:
         self.oracle = Oracle(problem, star.clock, int(rows.min()))
         self.estimator = self.method.estimator.bind(star, self.oracle, compressor)
         self.hidden = self.estimator.server_point and not star.is_server
-        self.x = self._visible(self.x)
         self.optimizer = self.method.optimizer.bind(round.rounds)
         self.run = _with_log_every(experiment.run, self.estimator, problem, rows)
         context = star, problem, self.optimizer, self.run.logs
@@ -93,6 +92,8 @@ class RunState:
             g = g + method.weight_decay * x
         eta = self.estimator.server_stepsize
         self.x = self.optimizer.step(x, g, gamma if eta is None else eta)
+        if self.hidden:
+            self.x = self.x + nan
         star.clock.to(OTHER)
         star.end_round()
         self.round.k = k + 1
@@ -103,10 +104,6 @@ class RunState:
             return self.x
         x = self.star.publish(to_host(self.x, EVALUATION))
         return self.star.arrays.placed(x, EVALUATION)
-
-    def _visible(self, x: np.ndarray) -> np.ndarray:
-        """x, or NaN on a rank that must not compute with it."""
-        return x + nan if self.hidden else x
 
     def jump(self, k: int) -> None:
         """Go to round k with the state of another one, as only a rehearsal may."""
@@ -208,7 +205,9 @@ class RunState:
         star.ledger.restore(state["ledger"])
         self.evaluator.restore(state)
         self.round.k = int(state["round"])
-        self.x = self._visible(star.arrays.placed(state["x"], CHECKPOINT))
+        self.x = star.arrays.placed(state["x"], CHECKPOINT)
+        if self.hidden and self.round.k > 0:
+            self.x = self.x + nan
 
     def _restored(self, place: str, kind: str, saved: Any) -> Any:
         """The inverse of `_gathered`, on this rank."""

@@ -105,6 +105,10 @@ def experiments(every: bool):
         ("fedprox", {"local_steps": 2, "mu": 0.1}),
         ("scaffold", {"local_steps": 3, "participants": 4}),
         ("scaffold", {"local_steps": 2, "batch": 5, "option": "I"}),
+        ("scaffnew", {"p": 0.4, "batch": 5}),
+        ("ef21-p", {"down": COMPRESSORS[2]}),
+        ("marina-p", {"down": PERMK, "p": 0.3}),
+        ("marina-p", {"down": COMPRESSORS[3], "p": 0.3}),
     ):
         method = {"name": name, "stepsize": 0.05} | keys
         yield table(method, COMPRESSORS[1], workers=20, rounds=6, columns=["uniform"])

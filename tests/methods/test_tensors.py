@@ -28,6 +28,9 @@ KEYS = {
     "dasha-sync-mvr": {"batch": 9, "p": 0.5},
     "fedavg": {"local_steps": 2, "batch": 9, "participants": 4},
     "fedprox": {"local_steps": 2, "mu": 0.1},
+    "ef21-p": {"down": {"name": "topk", "k": 7}},
+    "marina-p": {"down": {"name": "randk", "k": 11}, "p": 0.3},
+    "scaffnew": {"p": 0.4},
     "marina": {"p": 0.3},
     "pp-marina": {"p": 0.3, "participants": 3},
     "scaffold": {"local_steps": 2, "participants": 4, "option": "I"},
@@ -40,7 +43,7 @@ KEYS = {
 BIASED = [{"name": "scaled-sign"}, {"name": "topk", "k": 7}]
 UNBIASED = [{"name": "randk", "k": 11}, {"name": "qsgd", "s": 4}]
 OTHERS = [{"name": "natural"}, {"name": "identity"}, {"name": "permk"}, {"name": "rank-k", "k": 2}]
-FITTED = ("dasha", "diana", "vr-diana")  # their keys come from omega
+FITTED = ("dasha", "diana", "vr-diana", "ef21-p")  # their keys come from omega
 
 
 def pairs():

@@ -9,8 +9,10 @@ ESTIMATORS.provide(
     {
         "dasha": ("dasha", "dasha-page", "dasha-mvr", "dasha-sync-mvr"),
         "diana": ("diana", "vr-diana"),
+        "downlink": ("ef21-p", "marina-p"),
         "feedback": ("naive", "ef", "ef21", "1bit-adam"),
         "local": ("fedavg", "fedprox", "scaffold"),
         "marina": ("marina", "pp-marina", "vr-marina", "vr-marina-online"),
+        "scaffnew": ("scaffnew",),
     },
 )

@@ -63,8 +63,8 @@ class Estimator(Stateful, ABC):
     examples : tables that `mpisim check` tries
     permk_tables : whether the PermK paper's tables compare the method
     server_point : x^k is known to the server alone, so that the method sends what the workers need
-        of it. On other ranks the points of `start` and `estimate` are NaN. Rows of the log are
-        evaluated at x^k, which costs no bits.
+        of it. All know x^0, but off the server later points are NaN. Rows of the log are evaluated
+        at x^k, which costs no bits.
     server_stepsize : the optimizer's step size, where gamma is that of steps at the workers
     """
 
@@ -123,7 +123,22 @@ class Estimator(Stateful, ABC):
     def parameters(self) -> dict[str, Any]:
         """The parameters that are set, with "theory" resolved."""
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
-        return {name: value for name, value in values.items() if value is not None}
+        return {
+            name: repr(value) if isinstance(value, Compressor) else value
+            for name, value in values.items()
+            if value is not None
+        }
+
+    def bind_down(self, down: Compressor) -> Compressor:
+        """The key ``down``, what the server sends with, for this dimension; else `InputError`."""
+        try:
+            bound = down.bind(self.compressor.d, self.star.n, self.star.precision)
+        except InputError as error:
+            raise InputError(str(error).replace("compressor.", "method.down.", 1)) from None
+        allowed = "a compressor that is not fitted to the workers"
+        require(not bound.fitted, "method.down.name", bound.name, allowed)
+        bound.seal()
+        return bound
 
     def compress(self, v: np.ndarray | LazyRows) -> Upload:
         """C_i(v_i) for this rank's workers."""

@@ -48,13 +48,17 @@ class DianaFamily(Estimator):
         self.h = self.star.zeros(len(x))
 
     def send(self, g_i: np.ndarray) -> np.ndarray:
-        """The three lines of `Diana`, for gradients or their estimates g_i, shape (m, d)."""
+        """`collect`, and g^k to all workers."""
+        return self.star.broadcast(self.collect(g_i))
+
+    def collect(self, g_i: np.ndarray) -> np.ndarray:
+        """The three lines of `Diana`, for gradients or their estimates g_i (m, d): g^k (d,)."""
         m_i = self.compress(g_i - self.h_i)
         self.h_i = self.h_i + self.alpha * m_i.decoded()
         m = self.star.mean(m_i)
         g = self.h + m
         self.h = self.h + self.alpha * m
-        return self.star.broadcast(g)
+        return g
 
 
 @estimator("diana")
