@@ -35,6 +35,7 @@ class RehearsalStar(Star):
         return side
 
     def flips(self, p: float) -> int:
+        super().coin(p)
         return ceil(1 / p)
 
 
