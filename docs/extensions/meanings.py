@@ -20,7 +20,12 @@ MEANINGS: dict[str, dict[str, str]] = {
         "workers": "n, dealt to the ranks in contiguous blocks; one for each worker rank unless"
         " given",
         "split": "how rows are dealt to workers: in their order, shuffled by `run.seed`, sorted"
-        ' by norm, or all rows to every worker ("homogeneous")',
+        ' by norm, all rows to every worker ("homogeneous"), with shares of the labels drawn from'
+        ' a Dirichlet distribution ("dirichlet": Hsu et al., 2019), or in pieces of the rows'
+        ' sorted by label ("pathological": McMahan et al., 2017)',
+        "alpha": "of a Dirichlet split: the shares of a worker's labels are drawn from"
+        " Dir(alpha q), q those of all rows; the smaller, the more workers differ",
+        "pieces": "of each worker in a pathological split; 2 unless given, as in FedAvg's paper",
         "remainder": 'what happens to the last N mod n rows: "drop" leaves them out,'
         ' "spread" gives them to the first workers',
         "bias": "adds a leading feature 1",

@@ -159,6 +159,13 @@ class Problem(Spec, ABC):
         """x^0, shape (d,); zero unless the problem says otherwise."""
         return np.zeros(self.d, self.dtype)
 
+    def label_shares(self) -> np.ndarray | None:
+        """The share of each label among each worker's samples, (m, labels), for the log.
+
+        None unless the samples were split by label.
+        """
+        return None
+
     # values and gradients
 
     def losses(self, x: np.ndarray) -> np.ndarray:

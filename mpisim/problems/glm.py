@@ -12,6 +12,7 @@ from mpisim.core.numerics.lanes import dot
 from mpisim.core.schema import require
 from mpisim.problems.base import Problem
 from mpisim.problems.data.arrange import Remainder, Scale, Split
+from mpisim.problems.data.by_label import BY_LABEL, require_split
 from mpisim.problems.data.prepared import DataOptions, Shards, load_shards, prepare
 from mpisim.problems.design import ALL, DENSE_FROM, DesignMatrix
 from mpisim.problems.hessians import WeightedGram, gradient_bounds
@@ -34,6 +35,8 @@ class Glm(Problem, rows_of_points=True):
     scale: Scale = "none"
     l2: float = 0.0
     any_content: bool | None = None
+    alpha: float | None = None
+    pieces: int | None = None
 
     nonnegative = True  # phi and the penalties of all models are
     kind: ClassVar[int]
@@ -43,6 +46,7 @@ class Glm(Problem, rows_of_points=True):
 
     def check(self) -> None:
         require(0 <= self.l2 < inf, "problem.l2", self.l2, "finite and at least 0")
+        require_split(self.split, self.alpha, self.pieces, self.labels == "binary")
 
     def load(self, n: int, first: int, count: int, seed: int, dtype: np.dtype) -> None:
         """See `Problem.load`; `InputError` if the data is missing or malformed."""
@@ -56,6 +60,8 @@ class Glm(Problem, rows_of_points=True):
             seed,
             self.labels,
             self.any_content,
+            self.alpha,
+            self.pieces,
         )
         prepared = prepare(options)
         entries = prepared.nnz + self.bias * prepared.rows
@@ -86,7 +92,15 @@ class Glm(Problem, rows_of_points=True):
 
     @property
     def seeded(self) -> bool:
-        return self.split == "shuffled"
+        return self.split in ("shuffled", *BY_LABEL)
+
+    def label_shares(self) -> np.ndarray | None:
+        """The shares of -1 and +1 among each worker's rows, (m, 2), if they are split by label."""
+        if self.split not in BY_LABEL:
+            return None
+        positive = np.concatenate([[0], np.cumsum(self.design.labels > 0)])
+        share = (positive[self.design.stops] - positive[self.design.starts]) / self.rows
+        return np.stack([1 - share, share], axis=1)
 
     @property
     def shared_curvature(self) -> float:

@@ -184,6 +184,8 @@ def experiments(every: bool):
         workers=20,
         rounds=8,
     )
+    for split in ({"split": "dirichlet", "alpha": 0.5}, {"split": "pathological"}):
+        yield table({"name": "dcgd", "stepsize": 0.1}, COMPRESSORS[1], problem=split)
     for split in ("shuffled", "homogeneous"):
         yield table(
             {"name": "ef21", "stepsize": "theory"},
