@@ -75,6 +75,12 @@ MEANINGS: dict[str, dict[str, str]] = {
         "nu": "keeps the denominator of the step above 0",
         "warmup": "rounds, or a share of `run.rounds`, before the second moment is frozen",
     },
+    "ef21-sgdm": {
+        "batch": "samples of a gradient, or a share of m, drawn in every round, without"
+        " replacement; full gradients unless given",
+        "direction": '"both": the server also compresses, as in EF21',
+        "start": "how g_i^0 is sent, as in EF21",
+    },
     "vr-diana": {
         "alpha": 'shift step size; "theory" is 1 / (1 + omega)',
     },

@@ -107,6 +107,9 @@ def experiments(every: bool):
         ("scaffold", {"local_steps": 2, "batch": 5, "option": "I"}),
         ("scaffnew", {"p": 0.4, "batch": 5}),
         ("ef21-p", {"down": COMPRESSORS[2]}),
+        ("ef21-sgdm", {"eta": 0.3, "batch": 5}),
+        ("ef-bv", {}),
+        ("rand-diana", {"p": 0.4}),
         ("marina-p", {"down": PERMK, "p": 0.3}),
         ("marina-p", {"down": COMPRESSORS[3], "p": 0.3}),
     ):

@@ -31,6 +31,8 @@ KEYS = {
     "ef21-p": {"down": {"name": "topk", "k": 7}},
     "marina-p": {"down": {"name": "randk", "k": 11}, "p": 0.3},
     "scaffnew": {"p": 0.4},
+    "ef21-sgdm": {"eta": 0.5},
+    "rand-diana": {"p": 0.4},
     "marina": {"p": 0.3},
     "pp-marina": {"p": 0.3, "participants": 3},
     "scaffold": {"local_steps": 2, "participants": 4, "option": "I"},

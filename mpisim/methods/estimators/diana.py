@@ -1,6 +1,7 @@
 """DIANA: workers compress the difference of their gradient and a shift that they learn.
 
-VR-DIANA adds loopless variance reduction at the workers.
+VR-DIANA adds loopless variance reduction at the workers. Rand-DIANA and EF-BV move the shifts in
+other ways.
 """
 
 from __future__ import annotations
@@ -96,6 +97,85 @@ class Diana(DianaFamily):
     def rate(self, setting: Setting) -> saq.Rate:
         self.theory_step(setting)  # its error is the reason
         return saq.theorem_2(setting, self.compressor.shift_omega, float(self.alpha))
+
+
+@estimator("rand-diana")
+class RandDiana(Estimator):
+    """Rand-DIANA (Shulgin and Richtarik, 2022): shifts are old gradients.
+
+    m_i^k     = Q(grad f_i(x^k) - h_i^k)
+    g^k       = h^k + (1/n) sum_i m_i^k
+    h_i^{k+1} = grad f_i(x^k) with probability p, sent uncompressed, else h_i^k
+
+    p : "theory" is 1 / (1 + omega). All workers share the coin.
+
+    Shifts start at 0.
+    """
+
+    p: float | Theory = "theory"
+
+    h_i = PerWorker("shifts")
+    h = AtServer("their mean")
+
+    def check(self) -> None:
+        theory = 1.0
+        if self.p == "theory":
+            theory = 1 / (1 + unbiased(self.compressor, self.compressor.shift_omega, "p"))
+        self.p = probability(self.p, theory)
+
+    def start(self, x: np.ndarray) -> np.ndarray:
+        self.h_i = self.star.zeros(self.star.m, len(x))
+        self.h = self.star.zeros(len(x))
+        return self.estimate(x)
+
+    def estimate(self, x: np.ndarray) -> np.ndarray:
+        g_i = self.oracle.gradients(x)
+        g = self.h + self.star.mean(self.compress(g_i - self.h_i))
+        if self.star.coin(float(self.p)):
+            sent = self.star.dense(g_i)
+            self.h_i, self.h = sent.decoded(), self.star.mean(sent)
+        return self.star.broadcast(g)
+
+
+@estimator("ef-bv")
+class EFBV(Estimator):
+    """EF-BV (Condat, Yi, Richtarik, 2022, arXiv 2205.04180): EF21 and DIANA are its ends.
+
+    d_i^k     = C(grad f_i(x^k) - h_i^k)
+    g^k       = h^k + nu (1/n) sum_i d_i^k
+    h_i^{k+1} = h_i^k + lambda d_i^k
+
+    lambda : "theory" is 1 / (1 + omega) of an unbiased C, and 1 of a biased one, as in EF21
+    nu : "theory" is 1 / (1 + omega / n) of independent unbiased C, 1 / (1 + omega) of others that
+        are unbiased, and 1 of biased ones. With nu = 1 and an unbiased C this is DIANA.
+
+    Shifts start at 0.
+    """
+
+    lambda_: float | Theory = "theory"
+    nu: float | Theory = "theory"
+
+    h_i = PerWorker("shifts")
+    h = AtServer("their mean")
+
+    def check(self) -> None:
+        omega, n = self.compressor.omega or 0.0, self.star.n
+        self.lambda_ = probability(self.lambda_, 1 / (1 + omega), "lambda")
+        averaged = omega if self.compressor.correlated else omega / n
+        self.nu = probability(self.nu, 1 / (1 + averaged), "nu")
+
+    def start(self, x: np.ndarray) -> np.ndarray:
+        self.h_i = self.star.zeros(self.star.m, len(x))
+        self.h = self.star.zeros(len(x))
+        return self.estimate(x)
+
+    def estimate(self, x: np.ndarray) -> np.ndarray:
+        d_i = self.compress(self.oracle.gradients(x) - self.h_i)
+        self.h_i = self.h_i + self.lambda_ * d_i.decoded()
+        d = self.star.mean(d_i)
+        g = self.h + self.nu * d
+        self.h = self.h + self.lambda_ * d
+        return self.star.broadcast(g)
 
 
 @estimator("vr-diana")
