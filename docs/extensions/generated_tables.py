@@ -100,6 +100,8 @@ GENERATORS = {
         names_and_keys.method_keys,
         names_and_keys.compressor_names,
         names_and_keys.run_keys,
+        names_and_keys.server_keys,
+        names_and_keys.attack_keys,
         names_and_keys.stop_keys,
         names_and_keys.problems,
         names_and_keys.methods,

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mpisim.comm.aggregation import Server
+from mpisim.comm.attacks import Attack
 from mpisim.comm.clock import COMPRESS, COMPUTE, EVALUATE, Clock
 from mpisim.comm.communicators import OneProcess
 from mpisim.comm.ledger import Ledger
@@ -29,6 +31,9 @@ from mpisim.wire.base import Message, Precision
 
 if TYPE_CHECKING:
     from mpi4py import MPI
+
+
+MEAN = Server()
 
 
 @dataclasses.dataclass(eq=False)
@@ -90,6 +95,7 @@ class Network(SideChannel, ABC):
     streams, precision, clock, round : the run's
     arrays : where vectors live, as the problem says
     ledger : counts what is sent
+    server, attack : how the server combines messages, and what bad workers send
     """
 
     def __init__(
@@ -102,11 +108,16 @@ class Network(SideChannel, ABC):
         clock: Clock,
         round: Round,
         arrays: Arrays = HOST,
+        server: Server = MEAN,
+        attack: Attack | None = None,
     ):
         super().__init__(comm, n, layout)
         self.comm: Any = comm
         self.streams, self.precision, self.clock, self._round = streams, precision, clock, round
         self.arrays, self.ledger = arrays, Ledger(n)
+        self.server, self.attack = server, attack
+        self._robust = server.robust
+        self._plain = attack is None and not server.robust
         self._identity = lru_cache(lambda d: Identity().bind(d, n, precision))
         self._observers: list[Observer] = []
         if arrays is not HOST:
@@ -175,7 +186,7 @@ class Network(SideChannel, ABC):
     def dense(self, v: np.ndarray | LazyRows) -> Any:
         """The workers' vectors (m, d), uncompressed."""
         compressor = self._identity(v.shape[1])
-        if isinstance(v, LazyRows):
+        if isinstance(v, LazyRows) and self._plain:
             return LazyUpload(compressor, v)
         return self.compress(compressor, v, "dense")
 
@@ -194,7 +205,10 @@ class Network(SideChannel, ABC):
         """
         self.clock.to(COMPRESS)
         draw = self.draw(purpose, clients)
-        rows: Any = v.dense() if isinstance(v, LazyRows) and not compressor.lazy else v
+        lazy = compressor.lazy and self._plain
+        rows: Any = v.dense() if isinstance(v, LazyRows) and not lazy else v
+        if self.attack is not None:
+            rows = self._attacked(self.attack, rows, purpose, clients)
         host = self.arrays is HOST
         message = compressor.compress(rows, draw) if host else compressed(compressor, rows, draw)
         upload = Upload(compressor, draw, message)
@@ -202,6 +216,14 @@ class Network(SideChannel, ABC):
             self._report("up", rows, upload)
             self.clock.to(COMPRESS)
         return upload
+
+    def _attacked(
+        self, attack: Attack, v: Any, purpose: str, clients: np.ndarray | None
+    ) -> np.ndarray:
+        """What is sent instead of v (senders, d)."""
+        draw = self.draw(f"{purpose}/attack", clients)
+        rows = attack.corrupted(to_host(v, FALLBACK), draw.members, self, draw)
+        return self.arrays.placed(rows, FALLBACK)
 
     # What is shared, and costs no bits
 

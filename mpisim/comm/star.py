@@ -25,7 +25,7 @@ from mpisim.comm.clock import (
 from mpisim.comm.ledger import Ledger
 from mpisim.comm.network import LazyUpload, Network, Upload, compressed, received
 from mpisim.compressors.base import Compressor
-from mpisim.core.arrays import HOST
+from mpisim.core.arrays import HOST, MESSAGE
 from mpisim.core.lazy_rows import blocks
 from mpisim.core.numerics.sums import add_rows, sum_blocks
 from mpisim.wire.base import Form, Message, Packed
@@ -44,6 +44,9 @@ class Star(Network):
         if message is None:
             self.clock.to(COMPUTE)
             return self.zeros(upload.compressor.d)
+        if self._robust:
+            rows = self.server.combine(message.decoded(), self._shared_draw("buckets"))
+            return self.arrays.placed(rows.astype(message.form.precision.arithmetic), MESSAGE)
         clients = upload.draw.clients
         senders = self.n if clients is None else len(clients)
         if self.arrays is not HOST:

@@ -73,6 +73,7 @@ class Problem(Spec, ABC):
         each row); empty if x is a vector
     arrays : where x, gradients and with them all vectors of a run live: NumPy's unless the problem
         says `mpisim.core.numerics.tensors.Tensors`; losses and test metrics are NumPy's in any case
+    odd_labels : f_i with every label flipped is x -> f_i(-x), for the attack "label-flip"
     portable : results have the same bits on every x86-64 processor; a problem that computes with
         BLAS, LAPACK, NumPy's exp and the like, or PyTorch says False
     """
@@ -84,6 +85,7 @@ class Problem(Spec, ABC):
     tested: ClassVar[bool] = False  # whether it is a `ProblemWithTestSet`
     nonnegative: ClassVar[bool] = False
     portable: ClassVar[bool] = True
+    odd_labels: ClassVar[bool] = False
     epochs_between_rows: ClassVar[int] = 0
     spread: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     published: ClassVar[Literal["one", "mean", "sharp"]] = "sharp"

@@ -39,6 +39,7 @@ class Glm(Problem, rows_of_points=True):
     pieces: int | None = None
 
     nonnegative = True  # phi and the penalties of all models are
+    odd_labels = True  # phi depends on y a . x or |a . x - y|, and penalties are even
     kind: ClassVar[int]
     curvature: ClassVar[float]
     slope: ClassVar[float] = inf

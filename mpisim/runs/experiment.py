@@ -14,6 +14,9 @@ from typing import Any, Literal
 import numpy as np
 import tomli_w
 
+from mpisim.comm.aggregation import Server
+from mpisim.comm.attacks import Attack
+from mpisim.comm.network import MEAN
 from mpisim.compressors import make as make_compressor
 from mpisim.compressors.base import Compressor
 from mpisim.core.errors import InputError, suggestion
@@ -35,7 +38,7 @@ from mpisim.runs.metrics import METRICS
 from mpisim.runs.stop import OF_REFERENCE, Stop
 from mpisim.wire.base import Precision
 
-TABLES = ("problem", "method", "compressor", "run")
+TABLES = ("problem", "method", "compressor", "server", "attack", "run")
 KEYS = ("title", "plugin", *TABLES)
 
 
@@ -120,6 +123,8 @@ class Experiment:
     compressor: Compressor
     run: Run
     plugin: tuple[str, ...] = ()
+    server: Server = MEAN
+    attack: Attack | None = None
 
     @cached_property
     def table(self) -> dict[str, Any]:
@@ -130,6 +135,8 @@ class Experiment:
             "problem": table_of(self.problem),
             "method": self.method.table(),
             "compressor": table_of(self.compressor),
+            **({"server": dataclasses.asdict(self.server)} if self.server != MEAN else {}),
+            **({"attack": dataclasses.asdict(self.attack)} if self.attack else {}),
             "run": self.run.table(),
         }
 
@@ -203,7 +210,13 @@ def parse(tables: dict[str, Any]) -> Experiment:
             ' method "dcgd" compresses'
         )
     run, made = _run(tables.get("run", {}), kind), build(kind, problem, "problem")
-    return Experiment(title, made, method, compressor, run, tuple(plugin))
+    server = build(Server, tables.get("server", {}), "server")
+    attack = build(Attack, tables["attack"], "attack") if "attack" in tables else None
+    if attack and attack.name == "label-flip" and not made.odd_labels:
+        raise InputError(f"attack.name: 'label-flip' is not allowed with problem {made.name!r}")
+    if attack and run.reference:
+        raise InputError("run.reference: true is not allowed with a table [attack]")
+    return Experiment(title, made, method, compressor, run, tuple(plugin), server, attack)
 
 
 def _run(table: dict[str, Any], kind: type[Problem]) -> Run:

@@ -63,7 +63,7 @@ def rehearse(setup: Setup) -> Rehearsal:
     first ones and the last one, which may be of another kind (after a warm-up, say).
     """
     star, rounds, clock, next_round = setup.star, setup.run.rounds, Clock(), setup.round.k
-    parts = star.streams, star.precision, clock, setup.round, star.arrays
+    parts = star.streams, star.precision, clock, setup.round, star.arrays, star.server, star.attack
     stage = RehearsalStar(star.comm, star.n, setup.run.layout, *parts)
     state = setup.new_state(stage)
     shapes: dict[str, tuple[int, ...] | None] = {}

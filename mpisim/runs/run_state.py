@@ -63,7 +63,10 @@ class RunState:
         self.star, self.round, self.problem = star, round, problem
         self.method: Method = experiment.method
         self.x = problem.initial_point()
-        self.oracle = Oracle(problem, star.clock, int(rows.min()))
+        flipped = None
+        if star.attack is not None and star.attack.name == "label-flip":
+            flipped = star.attack.bad(star.n)[star.first : star.first + star.m]
+        self.oracle = Oracle(problem, star.clock, int(rows.min()), flipped)
         self.estimator = self.method.estimator.bind(star, self.oracle, compressor)
         self.hidden = self.estimator.server_point and not star.is_server
         self.optimizer = self.method.optimizer.bind(round.rounds)

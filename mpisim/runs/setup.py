@@ -68,12 +68,16 @@ class Setup:
         self.problem.attach_round(self.round)
         streams, arrays = Streams(settings.seed), self.problem.arrays
         self.clock = started if arrays.wait is None else WaitingClock(arrays.wait)
-        self.star = star = Star(comm, n, layout, streams, precision, self.clock, self.round, arrays)
+        rules = experiment.server, experiment.attack
+        parts = streams, precision, self.clock, self.round, arrays
+        self.star = star = Star(comm, n, layout, *parts, *rules)
         # before the first exchange whose size depends on the experiment
         require_consistent(star.side, flat(experiment.table) | {"data": self.problem.identity})
         self.rows = star.all_workers(self.problem.rows)
         shares = self.problem.label_shares()
         self.workers = {"rows": self.rows}
+        if star.attack is not None:
+            self.workers["bad"] = star.attack.bad(n).astype(np.int64)
         if shares is not None:
             of_labels = enumerate(star.all_workers(shares).T)
             self.workers |= {f"label_{c}_share": share for c, share in of_labels}

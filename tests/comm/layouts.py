@@ -187,6 +187,15 @@ def experiments(every: bool):
         workers=20,
         rounds=8,
     )
+    for attack, server in (
+        ({"name": "alie"}, {"aggregate": "median"}),
+        ({"name": "ipm"}, {"aggregate": "geometric-median", "buckets": 2}),
+        ({"name": "noise"}, {"aggregate": "centered-clipping"}),
+        ({"name": "label-flip"}, {"aggregate": "trimmed-mean"}),
+    ):
+        method = {"name": "vr-marina", "batch": 5, "p": 0.3, "stepsize": 0.05}
+        lies = {"attack": attack | {"share": 0.2}, "server": server}
+        yield table(method, COMPRESSORS[1], workers=20, rounds=6) | lies
     for split in ({"split": "dirichlet", "alpha": 0.5}, {"split": "pathological"}):
         yield table({"name": "dcgd", "stepsize": 0.1}, COMPRESSORS[1], problem=split)
     for split in ("shuffled", "homogeneous"):

@@ -45,6 +45,7 @@ TIMES: list[Column] = [
 WORKERS: list[Column] = [
     ("rows", np.int64, "1", "samples of the worker"),
     ("bits_up", np.int64, "bit", "payload bits sent by the worker"),
+    ("bad", np.int64, "1", "1 for a worker that attacks, else 0; with a table [attack]"),
 ]
 LABELS: list[Column] = [  # of samples that are split by label: one for each, in ascending order
     (
