@@ -65,6 +65,7 @@ _PAIRS = {
     "marina-p": Pair("marina-p", "gd", "MARINA-P"),
     "ef21-sgdm": Pair("ef21-sgdm", "gd", "EF21-SGDM"),
     "ef-bv": Pair("ef-bv", "gd", "EF-BV"),
+    "fednl": Pair("fednl", "gd", "FedNL"),
     "rand-diana": Pair("rand-diana", "gd", "Rand-DIANA"),
     "amsgrad": Pair("naive", "amsgrad", "AMSGrad"),
     "naive-amsgrad": Pair("naive", "amsgrad", "AMSGrad (naive)", BOTH),
@@ -78,7 +79,7 @@ METHODS: Names[Pair] = Names(
 # these methods send dense vectors unless the experiment names a compressor
 UNCOMPRESSED = (
     *("gd", "heavy-ball", "amsgrad"),
-    *("fedavg", "fedprox", "scaffold", "scaffnew", "ef21-p", "marina-p"),
+    *("fedavg", "fedprox", "scaffold", "scaffnew", "ef21-p", "marina-p", "fednl"),
 )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from mpisim.core.arrays import HOST, Arrays
 from mpisim.core.errors import InputError
+from mpisim.core.numerics.triangles import packed
 from mpisim.core.protocols import ClosedForm, Matrices, Round
 from mpisim.core.registry import Registry, Spec, named
 from mpisim.core.schema import require
@@ -270,6 +271,15 @@ class Problem(Spec, ABC):
     def hessian(self, x: np.ndarray) -> Matrices:
         """The Hessians of f_i at x; only convex problems need them."""
         raise InputError(f"run.reference: problem {self.name!r} has no Hessian to minimise f with")
+
+    def hessian_triangles(self, x: np.ndarray) -> np.ndarray:
+        """`hessian` at x (d,) as vectors of `mpisim.core.numerics.triangles`, float64.
+
+        Shape (m, d (d + 1) / 2).
+        """
+        matrices = self.hessian(x)
+        parts = [packed(matrices.rows(i, 0, self.d)) for i in range(self.m)]
+        return np.array(parts).reshape(self.m, -1)
 
 
 class ProblemWithTestSet(Problem):

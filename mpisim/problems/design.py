@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from mpisim.core.numerics import triangles
 from mpisim.core.numerics.sums import add_gram
 from mpisim.problems import row_kernels
 from mpisim.problems.data.prepared import Shards
@@ -173,6 +174,18 @@ class DesignMatrix:
             return out
         ids = np.arange(rows.start, rows.stop).astype(np.uint64)
         row_kernels.gram_rows(ids, indptr, indices, data, weights, start, stop, out)
+        return out
+
+    def gram_triangles(self, weights: np.ndarray, scale: np.ndarray, shared: float) -> np.ndarray:
+        """scale_i sum_t weights_t a_t a_t^T + shared I of each worker, as triangles (m, D)."""
+        counts = np.concatenate([[0], np.cumsum(self.counts)])
+        ids = np.concatenate([np.arange(a, b) for a, b in zip(self.starts, self.stops, strict=True)]
+                             or [np.empty(0)]).astype(np.uint64)  # fmt: skip
+        out = np.empty((self.m, triangles.size(self.d)))
+        store = self.store
+        row_kernels.gram_triangles(
+            self.form, ids, counts, store, self.d, weights, scale, shared, out
+        )
         return out
 
     def entries(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

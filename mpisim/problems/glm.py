@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from math import inf
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -194,6 +194,10 @@ class Glm(Problem, rows_of_points=True):
             return None
         scale = self._scale * self.rows
         return gradient_bounds(self.design, scale, self.slope, self.penalty_slope)
+
+    def hessian_triangles(self, x: np.ndarray) -> np.ndarray:
+        matrices: Any = self.hessian(x)
+        return self.design.gram_triangles(matrices.weights, self._scale, matrices.shared)
 
     def largest_hessian(self) -> WeightedGram:
         """M_i = (sup |phi''| / r_i) A_i^T A_i + (the penalty's largest curvature) I."""

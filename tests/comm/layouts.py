@@ -110,11 +110,14 @@ def experiments(every: bool):
         ("ef21-sgdm", {"eta": 0.3, "batch": 5}),
         ("ef-bv", {}),
         ("rand-diana", {"p": 0.4}),
+        ("fednl", {"hessian": COMPRESSORS[1], "problem": "logistic"}),
         ("marina-p", {"down": PERMK, "p": 0.3}),
         ("marina-p", {"down": COMPRESSORS[3], "p": 0.3}),
     ):
-        method = {"name": name, "stepsize": 0.05} | keys
-        yield table(method, COMPRESSORS[1], workers=20, rounds=6, columns=["uniform"])
+        method, keys = {"name": name, "stepsize": 0.05}, dict(keys)
+        problem = {"name": keys.pop("problem", "nonconvex-loss"), "l2": 0.1}
+        run = {"workers": 20, "rounds": 6, "columns": ["uniform"]}
+        yield table(method | keys, COMPRESSORS[1], problem=problem, **run)
     for name in ("naive-amsgrad", "ef-amsgrad", "cd-adam", "ef21-2way", "1bit-adam"):
         for compressor in (COMPRESSORS[2], COMPRESSORS[7]):
             method = {"name": name, "stepsize": 0.01}

@@ -13,6 +13,7 @@ ESTIMATORS.provide(
         "feedback": ("naive", "ef", "ef21", "ef21-sgdm", "1bit-adam"),
         "local": ("fedavg", "fedprox", "scaffold"),
         "marina": ("marina", "pp-marina", "vr-marina", "vr-marina-online"),
+        "newton": ("fednl",),
         "scaffnew": ("scaffnew",),
     },
 )

@@ -129,14 +129,14 @@ class Estimator(Stateful, ABC):
             if value is not None
         }
 
-    def bind_down(self, down: Compressor) -> Compressor:
-        """The key ``down``, what the server sends with, for this dimension; else `InputError`."""
+    def bind_key(self, key: str, compressor: Compressor, d: int) -> Compressor:
+        """The compressor under a key of the method, for dimension d; else `InputError`."""
         try:
-            bound = down.bind(self.compressor.d, self.star.n, self.star.precision)
+            bound = compressor.bind(d, self.star.n, self.star.precision)
         except InputError as error:
-            raise InputError(str(error).replace("compressor.", "method.down.", 1)) from None
+            raise InputError(str(error).replace("compressor.", f"method.{key}.", 1)) from None
         allowed = "a compressor that is not fitted to the workers"
-        require(not bound.fitted, "method.down.name", bound.name, allowed)
+        require(not bound.fitted, f"method.{key}.name", bound.name, allowed)
         bound.seal()
         return bound
 

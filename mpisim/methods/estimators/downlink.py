@@ -37,7 +37,7 @@ class EF21P(DianaFamily):
 
     def check(self) -> None:
         super().check()
-        self.down = self.bind_down(self.down)
+        self.down = self.bind_key("down", self.down, self.compressor.d)
 
     def start(self, x: np.ndarray) -> np.ndarray:
         self.start_shifts(x)
@@ -72,7 +72,7 @@ class MarinaP(Estimator):
     x = AtServer("x^{k-1}")
 
     def check(self) -> None:
-        self.down = self.bind_down(self.down)
+        self.down = self.bind_key("down", self.down, self.compressor.d)
         theory = stepsizes.marina_probability(self.down.density, self.down.d)
         self.p = probability(self.p, theory)
 
