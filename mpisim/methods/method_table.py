@@ -140,6 +140,12 @@ class Method:
         given = self.stepsize if isinstance(self.stepsize, dict) else {}
         return given.get("condition", "nonconvex")
 
+    @property
+    def compressors(self) -> list[Compressor]:
+        """Those of its keys."""
+        values = (getattr(self.estimator, f.name) for f in dataclasses.fields(self.estimator))  # type: ignore[arg-type]
+        return [value for value in values if isinstance(value, Compressor)]
+
     def table(self) -> dict[str, Any]:
         """The table with every default in it."""
         table: dict[str, Any] = {"name": self.name, "stepsize": self.stepsize}

@@ -143,8 +143,7 @@ class Experiment:
     @property
     def compressors(self) -> list[Compressor]:
         """The compressor and those of the method, each with those inside it."""
-        estimator = self.method.estimator
-        return _nested(self.compressor) + _nested(estimator)[1:]
+        return [c for one in (self.compressor, *self.method.compressors) for c in _nested(one)]
 
     @classmethod
     def load(cls, path: str | os.PathLike, settings: Sequence[str] = ()) -> Experiment:
@@ -226,11 +225,11 @@ def _run(table: dict[str, Any], kind: type[Problem]) -> Run:
     return dataclasses.replace(run, log_every=1) if rows_are_rounds else run
 
 
-def _nested(part: Any) -> list[Any]:
-    """A compressor or an estimator, and the compressors inside it."""
-    values = (getattr(part, field.name) for field in dataclasses.fields(part))
+def _nested(compressor: Any) -> list[Compressor]:
+    """A compressor and those inside it."""
+    values = (getattr(compressor, field.name) for field in dataclasses.fields(compressor))
     inner = [_nested(value) for value in values if dataclasses.is_dataclass(value)]
-    return [part, *(one for many in inner for one in many)]
+    return [compressor, *(one for many in inner for one in many)]
 
 
 def _without_none(table: dict[str, Any]) -> dict[str, Any]:

@@ -65,6 +65,7 @@ class Estimator(Stateful, ABC):
     server_point : x^k is known to the server alone, so that the method sends what the workers need
         of it. All know x^0, but off the server later points are NaN. Rows of the log are evaluated
         at x^k, which costs no bits.
+    replayed : whether its bits follow from the seed where no length depends on values
     server_stepsize : the optimizer's step size, where gamma is that of steps at the workers
     """
 
@@ -73,6 +74,7 @@ class Estimator(Stateful, ABC):
     examples: ClassVar[Sequence[Mapping[str, Any]]] = ()
     permk_tables: ClassVar[bool] = False
     server_point: ClassVar[bool] = False
+    replayed: ClassVar[bool] = True
     server_stepsize: float | None = None
     star: Star
     oracle: Oracle
