@@ -32,6 +32,7 @@ KEYS = {  # what a method needs besides its step
     "marina-p": {"down": {"name": "permk"}, "p": 0.2},
     "ef21-sgdm": {"eta": 0.3, "batch": 0.2},
     "rand-diana": {"p": 0.3},
+    "adiana": {"mu": 0.01, "p": 0.3},
     "fednl": {"hessian": {"name": "topk", "k": 30}, "stepsize": 1.0},
     "dasha-page": {"batch": 7, "p": 0.2},
     "dasha-mvr": {"batch": 7, "b": 0.1},

@@ -65,6 +65,7 @@ _PAIRS = {
     "marina-p": Pair("marina-p", "gd", "MARINA-P"),
     "ef21-sgdm": Pair("ef21-sgdm", "gd", "EF21-SGDM"),
     "ef-bv": Pair("ef-bv", "gd", "EF-BV"),
+    "adiana": Pair("adiana", "gd", "ADIANA"),
     "fednl": Pair("fednl", "gd", "FedNL"),
     "rand-diana": Pair("rand-diana", "gd", "Rand-DIANA"),
     "amsgrad": Pair("naive", "amsgrad", "AMSGrad"),

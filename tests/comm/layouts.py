@@ -110,6 +110,7 @@ def experiments(every: bool):
         ("ef21-sgdm", {"eta": 0.3, "batch": 5}),
         ("ef-bv", {}),
         ("rand-diana", {"p": 0.4}),
+        ("adiana", {"mu": 0.1, "p": 0.4}),
         ("fednl", {"hessian": COMPRESSORS[1], "problem": "logistic"}),
         ("marina-p", {"down": PERMK, "p": 0.3}),
         ("marina-p", {"down": COMPRESSORS[3], "p": 0.3}),

@@ -35,8 +35,8 @@ class Loop:
     def coin(self, p, number=0):
         return philox.uniform(SEED, purpose_key("coin"), self.k, number) < p
 
-    def randk(self, v, purpose, K=20):
-        kept = Draw(Streams(SEED), purpose, self.k, 0, N).subsets(self.d, K)
+    def randk(self, v, purpose, K=20, message=0):
+        kept = Draw(Streams(SEED), purpose, self.k, 0, N, None, message).subsets(self.d, K)
         out = np.zeros((N, self.d))
         for i, row in enumerate(kept):
             out[i, row] = self.d / K * v[i, row]

@@ -33,6 +33,7 @@ KEYS = {
     "scaffnew": {"p": 0.4},
     "ef21-sgdm": {"eta": 0.5},
     "rand-diana": {"p": 0.4},
+    "adiana": {"mu": 0.1, "p": 0.4},
     "marina": {"p": 0.3},
     "pp-marina": {"p": 0.3, "participants": 3},
     "scaffold": {"local_steps": 2, "participants": 4, "option": "I"},
@@ -45,7 +46,7 @@ KEYS = {
 BIASED = [{"name": "scaled-sign"}, {"name": "topk", "k": 7}]
 UNBIASED = [{"name": "randk", "k": 11}, {"name": "qsgd", "s": 4}]
 OTHERS = [{"name": "natural"}, {"name": "identity"}, {"name": "permk"}, {"name": "rank-k", "k": 2}]
-FITTED = ("dasha", "diana", "vr-diana", "ef21-p")  # their keys come from omega
+FITTED = ("dasha", "diana", "vr-diana", "ef21-p", "adiana")  # their keys come from omega
 
 
 def pairs():

@@ -8,7 +8,7 @@ ESTIMATORS.provide(
     __name__,
     {
         "dasha": ("dasha", "dasha-page", "dasha-mvr", "dasha-sync-mvr"),
-        "diana": ("diana", "vr-diana", "rand-diana", "ef-bv"),
+        "diana": ("diana", "vr-diana", "rand-diana", "adiana", "ef-bv"),
         "downlink": ("ef21-p", "marina-p"),
         "feedback": ("naive", "ef", "ef21", "ef21-sgdm", "1bit-adam"),
         "local": ("fedavg", "fedprox", "scaffold"),

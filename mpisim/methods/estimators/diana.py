@@ -7,6 +7,7 @@ other ways.
 from __future__ import annotations
 
 import dataclasses
+from math import inf, sqrt
 from typing import Literal
 
 import numpy as np
@@ -176,6 +177,57 @@ class EFBV(Estimator):
         g = self.h + self.nu * d
         self.h = self.h + self.lambda_ * d
         return self.star.broadcast(g)
+
+
+@estimator("adiana")
+class Adiana(DianaFamily):
+    """ADIANA: accelerated DIANA (Li, Kovalev, Qian, Richtarik, 2020, arXiv 2002.11364).
+
+    x^k       = theta_1 z^k + w^k / 2 + (1/2 - theta_1) y^k
+    g^k       = h^k + (1/n) sum_i Q(grad f_i(x^k) - h_i^k)
+    h_i^{k+1} = h_i^k + alpha Q(grad f_i(w^k) - h_i^k)
+    y^{k+1}   = x^k - eta g^k
+    z^{k+1}   = beta z^k + (1 - beta) x^k + (gamma / eta) (y^{k+1} - x^k)
+    w^{k+1}   = y^k with probability p, else w^k
+
+    mu : of the strongly convex f, which decides theta_1 = min(1/4, sqrt(eta mu / p)),
+        gamma = eta / (2 (theta_1 + eta mu)) and beta = 1 - gamma mu
+    p : all workers share the coin; "theory" is 1 / (1 + omega)
+    alpha : as for DIANA
+
+    The step size is eta, and the log's x^k is y^k. All points start at x^0, and shifts at 0. A
+    worker sends two messages a round.
+    """
+
+    mu: float = dataclasses.field(kw_only=True)
+    p: float | Theory = "theory"
+    alpha: float | Theory = "theory"
+
+    server_stepsize = 1.0
+    w = Shared("control point")
+    z = Shared("z^k")
+
+    def check(self) -> None:
+        super().check()
+        require(0 < self.mu < inf, "method.mu", self.mu, "a finite number > 0")
+        self.p = probability(self.p, 1 / (1 + (self.compressor.shift_omega or 0.0)))
+
+    def start(self, x: np.ndarray) -> np.ndarray:
+        self.start_shifts(x)
+        self.w = self.z = x
+        return self.estimate(x)
+
+    def estimate(self, x: np.ndarray) -> np.ndarray:
+        y, eta, mu, p = x, self.star.stepsize, self.mu, float(self.p)
+        theta = min(1 / 4, sqrt(eta * mu / p))
+        gamma = eta / (2 * (theta + eta * mu))
+        x = theta * self.z + self.w / 2 + (1 / 2 - theta) * y
+        mean = self.star.mean(self.compress(self.oracle.gradients(x) - self.h_i))
+        g = self.star.broadcast(self.h + mean)
+        self.collect(self.oracle.gradients(self.w))  # moves the shifts
+        self.z = (1 - gamma * mu) * self.z + gamma * mu * x - gamma * g
+        self.w = y if self.star.coin(p) else self.w
+        return y - (x - eta * g)
 
 
 @estimator("vr-diana")
