@@ -28,6 +28,7 @@ KEYS = {  # what a method needs besides its step
     "fedprox": {"local_steps": 2, "mu": 0.1, "server_stepsize": 0.9},
     "scaffold": {"local_steps": 3, "batch": 0.2, "participants": 4},
     "scaffnew": {"p": 0.3, "batch": 0.2},
+    "compressed-scaffnew": {"p": 0.3, "batch": 0.2},
     "ef21-p": {"down": TOPK},
     "marina-p": {"down": {"name": "permk"}, "p": 0.2},
     "ef21-sgdm": {"eta": 0.3, "batch": 0.2},
@@ -46,6 +47,7 @@ COMPRESSORS = {
     "ef-amsgrad": [TOPK],
     "cd-adam": [SIGN],
     "1bit-adam": [SIGN],
+    "compressed-scaffnew": [PERMK | {"groups": 3}],
     "diana": [QSGD, SMOOTH, {"name": "smooth", "inner": {"name": "rand-tau-plus"}}],
     "marina": [RANDK, PERMK, {"name": "compose", "outer": PERMK, "inner": NATURAL}],
 }

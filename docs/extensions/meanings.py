@@ -81,6 +81,10 @@ MEANINGS: dict[str, dict[str, str]] = {
         "direction": '"both": the server also compresses, as in EF21',
         "start": "how g_i^0 is sent, as in EF21",
     },
+    "compressed-scaffnew": {
+        "p": "the probability that the coin shows 1",
+        "batch": "samples of a gradient, or a share of m; full gradients unless given",
+    },
     "vr-diana": {
         "alpha": 'shift step size; "theory" is 1 / (1 + omega)',
     },

@@ -61,6 +61,7 @@ _PAIRS = {
     "fedprox": Pair("fedprox", "gd", "FedProx"),
     "scaffold": Pair("scaffold", "gd", "SCAFFOLD"),
     "scaffnew": Pair("scaffnew", "gd", "Scaffnew"),
+    "compressed-scaffnew": Pair("compressed-scaffnew", "gd", "CompressedScaffnew"),
     "ef21-p": Pair("ef21-p", "gd", "EF21-P + DIANA"),
     "marina-p": Pair("marina-p", "gd", "MARINA-P"),
     "ef21-sgdm": Pair("ef21-sgdm", "gd", "EF21-SGDM"),

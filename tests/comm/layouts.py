@@ -191,6 +191,8 @@ def experiments(every: bool):
         workers=20,
         rounds=8,
     )
+    method = {"name": "compressed-scaffnew", "p": 0.4, "stepsize": 0.05}
+    yield table(method, PERMK | {"groups": 4}, workers=20, rounds=6)
     for attack, server in (
         ({"name": "alie"}, {"aggregate": "median"}),
         ({"name": "ipm"}, {"aggregate": "geometric-median", "buckets": 2}),

@@ -78,6 +78,47 @@ def marina_p(loop, p=0.2):
     return x
 
 
+def masks(groups):
+    """Who sends which coordinate, (N, d), in each round: what the wire says, not the method."""
+    setup = Setup(
+        parse(tables({"name": "marina"}, {"name": "permk", "groups": groups})), OneProcess()
+    )
+    ones = np.ones((N, setup.problem.d))
+    draws = (Draw(Streams(SEED), "up", k, 0, N) for k in range(ROUNDS))
+    return [setup.compressor.compress(ones, draw).decoded() != 0 for draw in draws]
+
+
+@pytest.mark.parametrize("s", [2, 3, 6])
+def test_compressed_scaffnew(s, p=0.3):
+    """s workers send each coordinate: x is the mean of theirs, and they move their h_i there."""
+    loop, sent = Loop(), masks(s)
+    x, h = np.zeros(loop.d), np.zeros((N, loop.d))
+    end = run_tables(tables({"name": "compressed-scaffnew", "p": p, "eta": 0.4},
+                            {"name": "permk", "groups": s}))  # fmt: skip
+    for loop.k in range(ROUNDS):
+        x_i, number, done = np.tile(x, (N, 1)), 0, False
+        while not done:
+            x_i = x_i - GAMMA * (loop.gradients(x_i) - h)
+            done = loop.coin(p, number)
+            number += 1
+        mask = sent[loop.k]
+        assert (mask.sum(axis=0) == s).all()
+        x = (mask * x_i).sum(axis=0) / s
+        h = h + p * 0.4 / GAMMA * mask * (x - x_i)
+    assert np.linalg.norm(end.x - x) <= 1e-12 * np.linalg.norm(x)
+    assert end.row["bits_up"] == 64 * ROUNDS * s * loop.d
+
+
+def test_compressed_scaffnew_converges_to_the_minimiser():
+    method = {"name": "compressed-scaffnew", "p": 0.3}
+    settings = tables(method, {"name": "permk", "groups": 3}, rounds=900, reference=True)
+    assert run_tables(settings).row["distance_sq"] < 1e-20
+    with pytest.raises(InputError, match=r"^compressor\.name: 'randk' .*as permk with groups"):
+        run_tables(tables(method, RANDK))
+    with pytest.raises(InputError, match=r"^compressor\.name: 'permk' .* twice or more"):
+        run_tables(tables(method, {"name": "permk"}))
+
+
 CASES = {
     "scaffnew": (scaffnew, {"p": 0.3}, None),
     "ef21-p": (ef21_p, {"down": TOPK, "alpha": 0.1}, RANDK),
