@@ -18,6 +18,7 @@ pytest_plugins = ["tests.handmade_logs"]
 
 MOST_STARTS = 39  # of mpirun in the whole suite: each takes seconds of processor time
 STARTS = "MPISIM_TEST_STARTS"  # names the file with a line for each start
+SEED = "MPISIM_TEST_SEED"  # draws what is sampled
 COUNTING = """\
 #!/bin/sh
 echo "$*" >> {starts}
@@ -31,10 +32,10 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     """Draw the seed, and put a mpirun that counts its starts before the real one."""
-    if hasattr(config, "workerinput"):  # of pytest-xdist: it has both from where it was started
+    if hasattr(config, "workerinput"):  # of pytest-xdist: it inherits both in its environment
         return
-    if config.option.seed is None:
-        config.option.seed = random.SystemRandom().randrange(10**6)
+    seed = config.option.seed
+    os.environ[SEED] = str(random.SystemRandom().randrange(10**6) if seed is None else seed)
     mpirun = shutil.which("mpirun")
     folder = Path(tempfile.mkdtemp(prefix="mpisim-tests-"))
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
@@ -57,7 +58,7 @@ def pytest_sessionfinish(session):
 def pytest_terminal_summary(terminalreporter, config):
     starts = _starts()
     terminalreporter.write_line(
-        f"seed {config.option.seed} (--seed repeats it); mpirun was started {len(starts)} times, "
+        f"seed {os.environ[SEED]} (--seed repeats it); mpirun was started {len(starts)} times, "
         f"at most {MOST_STARTS} are allowed"
     )
     if len(starts) > MOST_STARTS:
@@ -71,10 +72,10 @@ def _starts() -> list[str]:
 
 
 @pytest.fixture
-def seed(request) -> int:
+def seed() -> int:
     """Of this session; printed, so that a failure shows it."""
-    print(f"--seed {request.config.option.seed} repeats this choice")
-    return request.config.option.seed
+    print(f"--seed {os.environ[SEED]} repeats this choice")
+    return int(os.environ[SEED])
 
 
 @pytest.fixture(scope="session", autouse=True)

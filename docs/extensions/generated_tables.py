@@ -24,7 +24,7 @@ from mpisim.analysis import results
 from mpisim.analysis.claims import summary
 from mpisim.analysis.formatting import markdown as table
 from mpisim.cli import entry
-from mpisim.runs.log.schema import CUMULATIVE, ITERATE, REFERENCE, WORKERS, Column
+from mpisim.runs.log.schema import CUMULATIVE, ITERATE, LABELS, REFERENCE, WORKERS, Column
 from mpisim.runs.metrics import METRICS, Tests
 
 HELD = r"(?P<held>\n\n(?:(?!<!-- generated).)*?\n\n<!-- end -->$)"
@@ -76,7 +76,8 @@ def columns() -> str:
 
 def worker_columns() -> str:
     """The columns of ``/workers``."""
-    rows = [[f"`{n}`", kind.__name__, unit, escaped(text)] for n, kind, unit, text in WORKERS]
+    columns = WORKERS + LABELS
+    rows = [[f"`{n}`", kind.__name__, unit, escaped(text)] for n, kind, unit, text in columns]
     return table(["column", "type", "unit", "meaning"], rows)
 
 
@@ -99,6 +100,8 @@ GENERATORS = {
         names_and_keys.method_keys,
         names_and_keys.compressor_names,
         names_and_keys.run_keys,
+        names_and_keys.server_keys,
+        names_and_keys.attack_keys,
         names_and_keys.stop_keys,
         names_and_keys.problems,
         names_and_keys.methods,

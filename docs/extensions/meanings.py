@@ -6,13 +6,26 @@ for all names of a table is under the table's.
 
 LEVELS = {"codec": 'how levels are encoded: "elias", "e1" or "entropy"'}
 
+CLIENTS = {
+    "local_steps": "K, the steps of a client in a round",
+    "server_stepsize": "eta_g, of the server's step; 1 averages the clients' points",
+    "batch": "samples of a local gradient, or a share of m, drawn anew in each step, without"
+    " replacement; full gradients unless given",
+    "participants": "r, clients of a round, drawn without replacement; all unless given",
+}
+
 MEANINGS: dict[str, dict[str, str]] = {
     "problem": {
         "data": "a name (`mpisim data list`), or the path of a LibSVM file (plain, .gz, .bz2, .xz)",
         "workers": "n, dealt to the ranks in contiguous blocks; one for each worker rank unless"
         " given",
         "split": "how rows are dealt to workers: in their order, shuffled by `run.seed`, sorted"
-        ' by norm, or all rows to every worker ("homogeneous")',
+        ' by norm, all rows to every worker ("homogeneous"), with shares of the labels drawn from'
+        ' a Dirichlet distribution ("dirichlet": Hsu et al., 2019), or in pieces of the rows'
+        ' sorted by label ("pathological": McMahan et al., 2017)',
+        "alpha": "of a Dirichlet split: the shares of a worker's labels are drawn from"
+        " Dir(alpha q), q those of all rows; the smaller, the more workers differ",
+        "pieces": "of each worker in a pathological split; 2 unless given, as in FedAvg's paper",
         "remainder": 'what happens to the last N mod n rows: "drop" leaves them out,'
         ' "spread" gives them to the first workers',
         "bias": "adds a leading feature 1",
@@ -62,9 +75,21 @@ MEANINGS: dict[str, dict[str, str]] = {
         "nu": "keeps the denominator of the step above 0",
         "warmup": "rounds, or a share of `run.rounds`, before the second moment is frozen",
     },
+    "ef21-sgdm": {
+        "batch": "samples of a gradient, or a share of m, drawn in every round, without"
+        " replacement; full gradients unless given",
+        "direction": '"both": the server also compresses, as in EF21',
+        "start": "how g_i^0 is sent, as in EF21",
+    },
+    "compressed-scaffnew": {
+        "p": "the probability that the coin shows 1",
+        "batch": "samples of a gradient, or a share of m; full gradients unless given",
+    },
     "vr-diana": {
         "alpha": 'shift step size; "theory" is 1 / (1 + omega)',
     },
+    "fedprox": CLIENTS,
+    "scaffold": CLIENTS,
     "bernoulli": {
         "p": "the probability with which a worker sends its vector",
     },

@@ -16,6 +16,8 @@ from docstrings import described, escaped, markdown, summary, without
 from meanings import MEANINGS
 
 from mpisim.analysis.formatting import markdown as table
+from mpisim.comm.aggregation import Server
+from mpisim.comm.attacks import Attack
 from mpisim.compressors import COMPRESSORS
 from mpisim.core.schema import describe
 from mpisim.methods.estimators import ESTIMATORS
@@ -80,6 +82,14 @@ def compressor_names() -> str:
 
 def run_keys() -> str:
     return table(HEAD, rows_of(Run, {}, ["run"]))
+
+
+def server_keys() -> str:
+    return table(HEAD, rows_of(Server, {}, ["server"]))
+
+
+def attack_keys() -> str:
+    return table(HEAD, rows_of(Attack, {}, ["attack"]))
 
 
 def stop_keys() -> str:

@@ -12,6 +12,7 @@ from mpisim.cli.parser import arguments
 PLUGINS = {
     "compressor": ("a compressor", "compressor.name={} --set compressor.k=10"),
     "estimator": ("a method with state, and its step", "method.name={}"),
+    "method": ("a method like another one", "method.name={} ..."),
     "problem": ("a problem on data of its own", "problem.name={}"),
 }
 
@@ -25,7 +26,13 @@ def add(parser: argparse.ArgumentParser) -> None:
     }
     for kind, (text, _) in PLUGINS.items():
         plugin = kinds.add_parser(kind, help=f"{text}: a file that runs, and its test")
-        arguments(plugin, forms, folder={"default": Path()})
+        like = {"--like METHOD": "the method that it starts as (default: fedavg)"}
+        arguments(
+            plugin,
+            forms | (like if kind == "method" else {}),
+            folder={"default": Path()},
+            **({"like": {"default": "fedavg"}} if kind == "method" else {}),
+        )
         plugin.set_defaults(command=new_plugin, kind=kind)
     study = kinds.add_parser("study", help="a folder with a grid of runs, a figure and its claims")
     arguments(study, {"folder FOLDER": "a folder that is new or empty"})
@@ -33,10 +40,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def new_plugin(args: argparse.Namespace, argv: list[str]) -> int:
-    """Run ``mpisim new compressor|estimator|problem``."""
+    """Run ``mpisim new compressor|estimator|method|problem``."""
     from mpisim.testing.new import create
 
-    plugin, test = create(args.kind, args.name, args.folder)
+    plugin, test = create(args.kind, args.name, args.folder, getattr(args, "like", ""))
     settings = PLUGINS[args.kind][1].format(args.name)
     print(f"{plugin}\n{test}\n")
     file = shlex.quote(str(plugin))

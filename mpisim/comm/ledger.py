@@ -54,9 +54,9 @@ class Ledger:
         totals["messages_up"] += messages
 
     def down(self, payload: int, sent: int) -> None:
-        """Charge one broadcast of ``sent`` bits to every worker, ``payload`` of them as payload."""
-        self.totals["bits_down"] += self.n * payload
-        self.totals["framing_bits_down"] += self.n * (sent - payload)
+        """Charge ``sent`` bits, ``payload`` of them as payload, summed over those who receive."""
+        self.totals["bits_down"] += payload
+        self.totals["framing_bits_down"] += sent - payload
 
     def end_round(self) -> None:
         """Close the round: add the bits of the worker that sent most to ``bits_up_max``."""

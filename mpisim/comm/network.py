@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mpisim.comm.aggregation import Server
+from mpisim.comm.attacks import Attack
 from mpisim.comm.clock import COMPRESS, COMPUTE, EVALUATE, Clock
 from mpisim.comm.communicators import OneProcess
 from mpisim.comm.ledger import Ledger
@@ -29,6 +31,9 @@ from mpisim.wire.base import Message, Precision
 
 if TYPE_CHECKING:
     from mpi4py import MPI
+
+
+MEAN = Server()
 
 
 @dataclasses.dataclass(eq=False)
@@ -90,6 +95,7 @@ class Network(SideChannel, ABC):
     streams, precision, clock, round : the run's
     arrays : where vectors live, as the problem says
     ledger : counts what is sent
+    server, attack : how the server combines messages, and what bad workers send
     """
 
     def __init__(
@@ -102,11 +108,16 @@ class Network(SideChannel, ABC):
         clock: Clock,
         round: Round,
         arrays: Arrays = HOST,
+        server: Server = MEAN,
+        attack: Attack | None = None,
     ):
         super().__init__(comm, n, layout)
         self.comm: Any = comm
         self.streams, self.precision, self.clock, self._round = streams, precision, clock, round
         self.arrays, self.ledger = arrays, Ledger(n)
+        self.server, self.attack = server, attack
+        self._robust = server.robust
+        self._plain = attack is None and not server.robust
         self._identity = lru_cache(lambda d: Identity().bind(d, n, precision))
         self._observers: list[Observer] = []
         if arrays is not HOST:
@@ -121,8 +132,25 @@ class Network(SideChannel, ABC):
         """
 
     @abstractmethod
-    def broadcast(self, v: np.ndarray, compressor: Compressor | None = None) -> np.ndarray:
-        """Send the server's vector (d,) to all workers; returns what they decode, on every rank."""
+    def broadcast(
+        self,
+        v: np.ndarray,
+        compressor: Compressor | None = None,
+        clients: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Send the server's vector (d,) to all workers; returns what they decode, on every rank.
+
+        Off the server ``v`` may be anything of this shape. With ``clients`` only these workers
+        receive it, and its bits are charged for each of them.
+        """
+
+    @abstractmethod
+    def send(self, v: np.ndarray, compressor: Compressor | None = None) -> np.ndarray:
+        """Send another message of the server to each worker: C_i(v_i), compressed for it alone.
+
+        v : (d,), for all, or (n, d), a row for each; off the server, anything that ends with d
+        Returns what this rank's workers decode, shape (m, d). Collective.
+        """
 
     @abstractmethod
     def send_once(self, rows: np.ndarray) -> tuple[int, np.ndarray]:
@@ -142,6 +170,11 @@ class Network(SideChannel, ABC):
         """Rounds of the whole run."""
         return self._round.rounds
 
+    @property
+    def stepsize(self) -> float:
+        """gamma of the round in progress, for methods with steps at the workers."""
+        return self._round.stepsize
+
     def end_round(self) -> None:
         """Close the round: its bits are complete, and draws are numbered from 0 again."""
         self._numbers.clear()
@@ -153,7 +186,7 @@ class Network(SideChannel, ABC):
     def dense(self, v: np.ndarray | LazyRows) -> Any:
         """The workers' vectors (m, d), uncompressed."""
         compressor = self._identity(v.shape[1])
-        if isinstance(v, LazyRows):
+        if isinstance(v, LazyRows) and self._plain:
             return LazyUpload(compressor, v)
         return self.compress(compressor, v, "dense")
 
@@ -172,7 +205,10 @@ class Network(SideChannel, ABC):
         """
         self.clock.to(COMPRESS)
         draw = self.draw(purpose, clients)
-        rows: Any = v.dense() if isinstance(v, LazyRows) and not compressor.lazy else v
+        lazy = compressor.lazy and self._plain
+        rows: Any = v.dense() if isinstance(v, LazyRows) and not lazy else v
+        if self.attack is not None:
+            rows = self._attacked(self.attack, rows, purpose, clients)
         host = self.arrays is HOST
         message = compressor.compress(rows, draw) if host else compressed(compressor, rows, draw)
         upload = Upload(compressor, draw, message)
@@ -180,6 +216,14 @@ class Network(SideChannel, ABC):
             self._report("up", rows, upload)
             self.clock.to(COMPRESS)
         return upload
+
+    def _attacked(
+        self, attack: Attack, v: Any, purpose: str, clients: np.ndarray | None
+    ) -> np.ndarray:
+        """What is sent instead of v (senders, d)."""
+        draw = self.draw(f"{purpose}/attack", clients)
+        rows = attack.corrupted(to_host(v, FALLBACK), draw.members, self, draw)
+        return self.arrays.placed(rows, FALLBACK)
 
     # What is shared, and costs no bits
 
@@ -191,13 +235,26 @@ class Network(SideChannel, ABC):
         number = next(self._numbers["coin"])
         return philox.uniform(self.streams.seed, purpose_key("coin"), self._round.k, number) < p
 
-    def sample(self, r: int) -> np.ndarray:
-        """r workers, drawn uniformly with replacement, ascending: (r,), int64.
+    def flips(self, p: float) -> int:
+        """How often a coin is thrown until it shows True, with probability p each time: >= 1.
+
+        Shared randomness, the same on all ranks, no bits. Collective.
+        """
+        count = 1
+        while not self.coin(p):
+            count += 1
+        return count
+
+    def sample(self, r: int, replace: bool = True) -> np.ndarray:
+        """r workers, drawn uniformly with replacement, or without, ascending: (r,), int64.
 
         Shared randomness, the same on all ranks, no bits. Each call in a round draws anew.
         Collective.
         """
-        return np.sort(self._shared_draw("sample").samples(np.array([self.n]), r)[0])
+        draw = self._shared_draw("sample")
+        if not replace:
+            return draw.subsets(self.n, r)[0]
+        return np.sort(draw.samples(np.array([self.n]), r)[0])
 
     def draw(self, purpose: str, clients: np.ndarray | None = None) -> Draw:
         """Random numbers of this rank's workers for ``purpose``: new ones for each call in a round.
@@ -209,7 +266,11 @@ class Network(SideChannel, ABC):
 
     def _shared_draw(self, purpose: str) -> Draw:
         """`draw`, of one row, the same on all ranks."""
-        return Draw(self.streams, purpose, self._round.k, 0, 1, None, next(self._numbers[purpose]))
+        return self._draw_of(purpose, 0, 1)
+
+    def _draw_of(self, purpose: str, first: int, count: int) -> Draw:
+        number = next(self._numbers[purpose])
+        return Draw(self.streams, purpose, self._round.k, first, count, None, number)
 
     def zeros(self, *shape: int) -> np.ndarray:
         """Zeros of the run's arithmetic, where its vectors live."""

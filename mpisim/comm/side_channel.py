@@ -59,6 +59,13 @@ class SideChannel:
         self.relay(total, lambda t: add_rows(t, rows))
         return total
 
+    def publish(self, v: np.ndarray) -> np.ndarray:
+        """The server's array, on every rank; elsewhere ``v`` has its shape. For reading only."""
+        if self.ranks > 1:
+            v = np.array(v)
+            self.side.Bcast([v, v.nbytes, BYTE])
+        return v
+
     def all_workers(self, rows: np.ndarray) -> np.ndarray:
         """Rows (m, ...) of all workers in worker order, shape (n, ...), on every rank.
 

@@ -25,7 +25,7 @@ from mpisim.comm.clock import (
 from mpisim.comm.ledger import Ledger
 from mpisim.comm.network import LazyUpload, Network, Upload, compressed, received
 from mpisim.compressors.base import Compressor
-from mpisim.core.arrays import HOST
+from mpisim.core.arrays import HOST, MESSAGE
 from mpisim.core.lazy_rows import blocks
 from mpisim.core.numerics.sums import add_rows, sum_blocks
 from mpisim.wire.base import Form, Message, Packed
@@ -44,13 +44,21 @@ class Star(Network):
         if message is None:
             self.clock.to(COMPUTE)
             return self.zeros(upload.compressor.d)
+        if self._robust:
+            rows = self.server.combine(message.decoded(), self._shared_draw("buckets"))
+            return self.arrays.placed(rows.astype(message.form.precision.arithmetic), MESSAGE)
         clients = upload.draw.clients
         senders = self.n if clients is None else len(clients)
         if self.arrays is not HOST:
             message = received(message, self.arrays.device)
         return message.total() / senders
 
-    def broadcast(self, v: np.ndarray, compressor: Compressor | None = None) -> np.ndarray:
+    def broadcast(
+        self,
+        v: np.ndarray,
+        compressor: Compressor | None = None,
+        clients: np.ndarray | None = None,
+    ) -> np.ndarray:
         self.clock.to(SERVER)
         packed: Any = None
         form: Form
@@ -77,11 +85,38 @@ class Star(Network):
         decoded = message.decoded()[0]
         if self.is_server:
             lengths = LENGTH_BITS if form.sizes is None else 0
-            self.ledger.down(int(message.payload_bits[0]), 8 * data.size + lengths)
+            receivers = self.n if clients is None else len(clients)
+            payload, sent = int(message.payload_bits[0]), 8 * data.size + lengths
+            self.ledger.down(receivers * payload, receivers * sent)
             if self._observers and compressor is not None:
                 self._report("down", v, decoded)
         self.clock.to(COMPUTE)
         return decoded
+
+    def send(self, v: np.ndarray, compressor: Compressor | None = None) -> np.ndarray:
+        self.clock.to(SERVER)
+        compressor = compressor or self._identity(v.shape[-1])
+        draw = self._draw_of("down", 0, self.n)
+        form, packed = compressor.form(draw.block(self.first, self.m)), None
+        if self.is_server:
+            rows = v if v.ndim == 2 else self.zeros(self.n, len(v)) + v
+            message = compressed(compressor, rows, draw)
+            self.clock.to(ENCODE)
+            packed, known = message.encode(), message.form.sizes is not None
+            lengths = 0 if known else LENGTH_BITS * self.n
+            self.ledger.down(int(message.payload_bits.sum()), 8 * packed.data.size + lengths)
+        self.clock.to(COMMUNICATE)
+        if packed is not None and self.ranks == 1:
+            data, sizes = packed.data, packed.sizes
+        else:
+            data, sizes = self._scatter(form, packed)
+        self.clock.to(DECODE)
+        decoded = form.decode(data, sizes)
+        if self.arrays is not HOST:
+            decoded = received(decoded, self.arrays.device)
+        rows = decoded.decoded()
+        self.clock.to(COMPUTE)
+        return rows
 
     def gather(self, upload: Upload) -> Message | None:
         """All workers' messages, decoded, at the server; None on other ranks."""
@@ -137,6 +172,21 @@ class Star(Network):
             sizes = length.astype(np.int64)
         data = packed.data if packed else np.empty(int(sizes[0]), np.uint8)
         self.comm.Bcast(data)
+        return data, sizes
+
+    def _scatter(self, form: Form, packed: Packed | None) -> tuple[np.ndarray, np.ndarray]:
+        """Bytes and sizes of the messages to this rank's workers."""
+        sizes = form.sizes
+        if sizes is None:
+            lengths = np.empty(self.m, np.uint32)
+            crossing = packed and [packed.sizes.astype(np.uint32), self.counts]
+            self.comm.Scatterv(crossing, lengths)
+            sizes = lengths.astype(np.int64)
+        counts = np.empty(self.ranks, np.int64)
+        if packed is not None:
+            sum_blocks(packed.sizes, self.starts, counts)
+        data = np.empty(int(sizes.sum()), np.uint8)
+        self.comm.Scatterv(packed and [packed.data, counts], data)
         return data, sizes
 
     def _lazy_sum(self, upload: LazyUpload) -> np.ndarray:

@@ -120,7 +120,9 @@ class Round:
 
     rounds : of the whole run
     k : the round that turns x^k into x^{k+1}; only the loop sets it
+    stepsize : gamma of the round, with its schedule; only the loop sets it
     """
 
     rounds: int
     k: int = 0
+    stepsize: float = 0.0

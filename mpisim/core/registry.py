@@ -142,6 +142,13 @@ def named(kinds: MutableMapping[str, Any], name: str) -> Callable[[type[T]], typ
     return register
 
 
+def table_of(part: Any) -> dict[str, Any]:
+    """The table of an object that `named` registered: its name and keys, also of those inside."""
+    fields = {f.name.rstrip("_"): getattr(part, f.name) for f in dataclasses.fields(part) if f.init}
+    inner = {k: table_of(v) if hasattr(v, "name") else v for k, v in fields.items()}
+    return {"name": part.name, **inner}
+
+
 class Spec:
     """What a table was made into. It is frozen, so that it can be used any number of times."""
 

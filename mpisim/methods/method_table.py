@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from math import inf
-from typing import Any, NamedTuple, TypeVar, get_args
+from typing import Any, NamedTuple, TypeVar, get_args, get_type_hints
 
+from mpisim.compressors import Compressor, make
 from mpisim.core.errors import InputError, suggestion
 from mpisim.core.numerics.functions import power
-from mpisim.core.registry import Names
+from mpisim.core.registry import Names, table_of
 from mpisim.core.schema import build, check_type, choose, require
 from mpisim.methods.estimators import ESTIMATORS, Estimator, estimator
 from mpisim.methods.optimizers import OPTIMIZERS, Optimizer
@@ -56,15 +57,32 @@ _PAIRS = {
     "ef": Pair("ef", "gd", "EF"),
     "ef21": Pair("ef21", "gd", "EF21"),
     "ef21-2way": Pair("ef21", "gd", "EF21 (two-way)", BOTH),
+    "fedavg": Pair("fedavg", "gd", "FedAvg"),
+    "fedprox": Pair("fedprox", "gd", "FedProx"),
+    "scaffold": Pair("scaffold", "gd", "SCAFFOLD"),
+    "scaffnew": Pair("scaffnew", "gd", "Scaffnew"),
+    "compressed-scaffnew": Pair("compressed-scaffnew", "gd", "CompressedScaffnew"),
+    "ef21-p": Pair("ef21-p", "gd", "EF21-P + DIANA"),
+    "marina-p": Pair("marina-p", "gd", "MARINA-P"),
+    "ef21-sgdm": Pair("ef21-sgdm", "gd", "EF21-SGDM"),
+    "ef-bv": Pair("ef-bv", "gd", "EF-BV"),
+    "adiana": Pair("adiana", "gd", "ADIANA"),
+    "fednl": Pair("fednl", "gd", "FedNL"),
+    "rand-diana": Pair("rand-diana", "gd", "Rand-DIANA"),
     "amsgrad": Pair("naive", "amsgrad", "AMSGrad"),
     "naive-amsgrad": Pair("naive", "amsgrad", "AMSGrad (naive)", BOTH),
     "ef-amsgrad": Pair("ef", "amsgrad", "AMSGrad (EF)", BOTH),
     "cd-adam": Pair("ef21", "amsgrad", "CD-Adam", BOTH | {"start": "zero"}),
     "1bit-adam": Pair("1bit-adam", "1bit-adam", "1-bit Adam"),
 }
-METHODS: Names[Pair] = Names("method", _PAIRS, {"ef21-bc": "ef21-2way"})
+METHODS: Names[Pair] = Names(
+    "method", _PAIRS, {"ef21-bc": "ef21-2way", "local-sgd": "fedavg", "proxskip": "scaffnew"}
+)
 # these methods send dense vectors unless the experiment names a compressor
-UNCOMPRESSED = ("gd", "heavy-ball", "amsgrad")
+UNCOMPRESSED = (
+    *("gd", "heavy-ball", "amsgrad"),
+    *("fedavg", "fedprox", "scaffold", "scaffnew", "ef21-p", "marina-p", "fednl"),
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,6 +142,12 @@ class Method:
         given = self.stepsize if isinstance(self.stepsize, dict) else {}
         return given.get("condition", "nonconvex")
 
+    @property
+    def compressors(self) -> list[Compressor]:
+        """Those of its keys."""
+        values = (getattr(self.estimator, f.name) for f in dataclasses.fields(self.estimator))  # type: ignore[arg-type]
+        return [value for value in values if isinstance(value, Compressor)]
+
     def table(self) -> dict[str, Any]:
         """The table with every default in it."""
         table: dict[str, Any] = {"name": self.name, "stepsize": self.stepsize}
@@ -131,7 +155,10 @@ class Method:
         table |= {"estimator": self.estimator.name, "optimizer": self.optimizer.name}
         for half in (self.estimator, self.optimizer):
             for field in dataclasses.fields(half):  # type: ignore[arg-type]
-                table[field.name.rstrip("_")] = getattr(half, field.name)
+                value = getattr(half, field.name)
+                table[field.name.rstrip("_")] = (
+                    table_of(value) if isinstance(value, Compressor) else value
+                )
         table["schedule"] = dataclasses.asdict(self.schedule) if self.schedule.at else None
         table["weight_decay"] = self.weight_decay
         return table
@@ -196,8 +223,15 @@ def _keys(half: type) -> set[str]:
 
 
 def _half(kind: type[T], table: dict[str, Any]) -> T:
-    keys = _keys(kind)
-    return build(kind, {key: value for key, value in table.items() if key in keys}, "method")
+    keys, hints = _keys(kind), get_type_hints(kind)
+    given = {
+        key: make(value, f"method.{key}")
+        if hints.get(key) is Compressor and isinstance(value, Mapping)
+        else value
+        for key, value in table.items()
+        if key in keys
+    }
+    return build(kind, given, "method")
 
 
 def _stepsize(table: dict[str, Any]) -> StepSize:

@@ -10,6 +10,7 @@ import numpy as np
 from mpisim.comm.clock import COMPUTE, EVALUATE, Clock
 from mpisim.core.lazy_rows import LazyRows
 from mpisim.problems.base import ExplicitProblem, Problem
+from mpisim.problems.flipped import FlippedLabels
 
 
 class LazyGradients(LazyRows):
@@ -55,8 +56,12 @@ class Oracle:
     point, it gets the evaluated ones, and their time is charged to it.
     """
 
-    def __init__(self, problem: Problem, clock: Clock, samples: int):
+    def __init__(
+        self, problem: Problem, clock: Clock, samples: int, flipped: np.ndarray | None = None
+    ):
+        """flipped : the workers whose labels are, for estimators, not for the log, (m,), bool"""
         self.problem, self.clock = problem, clock
+        self._asked = problem if flipped is None else FlippedLabels(problem, flipped)
         self.samples = samples
         self.calls = 0
         self.credited = 0.0  # seconds of evaluations that were charged to the method
@@ -69,21 +74,22 @@ class Oracle:
     def gradients(self, x: np.ndarray, clients: np.ndarray | None = None) -> np.ndarray:
         """The full gradients of all f_i of this rank at x, shape (m, d).
 
-        With ``clients`` (numbered within this rank) only theirs, shape (len(clients), d).
+        With ``clients`` (numbered within this rank) only theirs, shape (len(clients), d). x has
+        shape (d,), or a row with the point of each of them.
         """
         if clients is not None:
             self.calls += int(self.rows[clients].sum())
             self.clock.to(COMPUTE)
-            return self.problem.gradients_of(x, clients)
+            return self._asked.gradients_of(x, clients)
         self.calls += self.total
-        if self._x is x and self._gradients is not None:
+        if self._x is x and self._gradients is not None and self._asked is self.problem:
             self.clock.to(COMPUTE)
             self.clock.move(self._seconds, EVALUATE, COMPUTE)
             self.credited += self._seconds
             gradients, self._gradients = self._gradients, None
             return gradients
         self.clock.to(COMPUTE)
-        return self.problem.gradients(x)
+        return self._asked.gradients(x)
 
     def lazy_gradients(self, x: np.ndarray) -> np.ndarray | LazyGradients:
         """`gradients`, but computed only where they are needed, if the problem can.
@@ -97,17 +103,32 @@ class Oracle:
         self.clock.to(COMPUTE)
         return LazyGradients(self.problem, x)
 
-    def batch_gradients(self, x: np.ndarray, batch: np.ndarray) -> np.ndarray:
-        """Minibatch gradients, shape (m, d), for row numbers ``batch``, shape (m, b)."""
+    def batch_gradients(
+        self, x: np.ndarray, batch: np.ndarray, clients: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Minibatch gradients, shape (m, d), for row numbers ``batch``, shape (m, b).
+
+        With ``clients`` (numbered within this rank) only theirs, and ``batch`` has their rows.
+        """
         self.clock.to(COMPUTE)
         self.calls += batch.size
-        return self.problem.batch_gradients(x, batch)
+        if clients is not None:
+            return self._asked.batch_gradients_of(x, batch, clients)
+        return self._asked.batch_gradients(x, batch)
 
     def batch_changes(self, x: np.ndarray, y: np.ndarray, batch: np.ndarray) -> np.ndarray:
         """Minibatch gradients at x minus those at y, shape (m, d): two calls for each sample."""
         self.clock.to(COMPUTE)
         self.calls += 2 * batch.size
-        return self.problem.batch_changes(x, y, batch)
+        return self._asked.batch_changes(x, y, batch)
+
+    def hessians(self, x: np.ndarray) -> np.ndarray:
+        """The Hessians of all f_i of this rank at x (d,), shape (m, d (d + 1) / 2).
+
+        Each as a vector, see `mpisim.core.numerics.triangles`. Not among the ``calls``.
+        """
+        self.clock.to(COMPUTE)
+        return self.problem.hessian_triangles(x)
 
     def whole(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """f(x) and its gradient (d,) for the log, not counted, from an ``explicit`` problem."""

@@ -206,17 +206,22 @@ class Autoencoder(ExplicitProblem, rows_of_points=True):
         return indices, values
 
     def batch_gradients(self, x: np.ndarray, batch: np.ndarray) -> np.ndarray:
-        if batch.size and (batch.min() < 0 or (batch >= self.rows[:, None]).any()):
+        return self.batch_gradients_of(x, batch, np.arange(self.m))
+
+    def batch_gradients_of(
+        self, x: np.ndarray, batch: np.ndarray, members: np.ndarray
+    ) -> np.ndarray:
+        if batch.size and (batch.min() < 0 or (batch >= self.rows[members, None]).any()):
             raise IndexError("a batch names an image that its worker does not have")
         shards, batch = self.shards, np.ascontiguousarray(batch)
         weight = self.dtype.type(self.weight / max(batch.shape[1], 1))
-        out = np.empty((self.m, self.d), self.dtype)
-        for some, at in self._parts(self.m, x):
+        out, slots = np.empty((len(members), self.d), self.dtype), shards.slots[members]
+        for some, at in self._parts(len(members), x):
             point = Parameters(at, self.d_f, self.dtype)
             ridge, start_q = point.ridge(self.lambda_)
             gradients.batch_gradients(
                 shards.store, shards.levels, batch[some], weight, point.b, start_q,
-                point.decoder, ridge, shards.slots[some], out[some],
+                point.decoder, ridge, slots[some], out[some],
             )  # fmt: skip
         return out
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from mpisim.core.arrays import HOST, Arrays
 from mpisim.core.errors import InputError
+from mpisim.core.numerics.triangles import packed
 from mpisim.core.protocols import ClosedForm, Matrices, Round
 from mpisim.core.registry import Registry, Spec, named
 from mpisim.core.schema import require
@@ -73,6 +74,7 @@ class Problem(Spec, ABC):
         each row); empty if x is a vector
     arrays : where x, gradients and with them all vectors of a run live: NumPy's unless the problem
         says `mpisim.core.numerics.tensors.Tensors`; losses and test metrics are NumPy's in any case
+    odd_labels : f_i with every label flipped is x -> f_i(-x), for the attack "label-flip"
     portable : results have the same bits on every x86-64 processor; a problem that computes with
         BLAS, LAPACK, NumPy's exp and the like, or PyTorch says False
     """
@@ -84,6 +86,7 @@ class Problem(Spec, ABC):
     tested: ClassVar[bool] = False  # whether it is a `ProblemWithTestSet`
     nonnegative: ClassVar[bool] = False
     portable: ClassVar[bool] = True
+    odd_labels: ClassVar[bool] = False
     epochs_between_rows: ClassVar[int] = 0
     spread: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     published: ClassVar[Literal["one", "mean", "sharp"]] = "sharp"
@@ -159,6 +162,13 @@ class Problem(Spec, ABC):
         """x^0, shape (d,); zero unless the problem says otherwise."""
         return np.zeros(self.d, self.dtype)
 
+    def label_shares(self) -> np.ndarray | None:
+        """The share of each label among each worker's samples, (m, labels), for the log.
+
+        None unless the samples were split by label.
+        """
+        return None
+
     # values and gradients
 
     def losses(self, x: np.ndarray) -> np.ndarray:
@@ -194,6 +204,25 @@ class Problem(Spec, ABC):
 
         Raises `IndexError` for other numbers.
         """
+
+    def batch_gradients_of(
+        self, x: np.ndarray, batch: np.ndarray, members: np.ndarray
+    ) -> np.ndarray:
+        """Those of some workers of the block, shape (len(members), d).
+
+        x : shape (d,), or (len(members), d) with the point of each of them
+        batch : shape (len(members), b)
+        members : shape (k,), int64, ascending, each once
+
+        Unless the problem says how, all are computed, with sample 0 for the others.
+        """
+        every = np.zeros((self.m, batch.shape[1]), np.int64)
+        every[members] = batch
+        if not require_point(x, self.d, len(members)):
+            points = self.arrays.zeros((self.m, self.d), self.dtype)
+            points[members] = x
+            x = points
+        return self.batch_gradients(x, every)[members]
 
     def batch_changes(self, x: np.ndarray, y: np.ndarray, batch: np.ndarray) -> np.ndarray:
         """`batch_gradients` at x minus those at y, both (d,) or (m, d), up to rounding."""
@@ -242,6 +271,15 @@ class Problem(Spec, ABC):
     def hessian(self, x: np.ndarray) -> Matrices:
         """The Hessians of f_i at x; only convex problems need them."""
         raise InputError(f"run.reference: problem {self.name!r} has no Hessian to minimise f with")
+
+    def hessian_triangles(self, x: np.ndarray) -> np.ndarray:
+        """`hessian` at x (d,) as vectors of `mpisim.core.numerics.triangles`, float64.
+
+        Shape (m, d (d + 1) / 2).
+        """
+        matrices = self.hessian(x)
+        parts = [packed(matrices.rows(i, 0, self.d)) for i in range(self.m)]
+        return np.array(parts).reshape(self.m, -1)
 
 
 class ProblemWithTestSet(Problem):

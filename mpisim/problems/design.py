@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from mpisim.core.numerics import triangles
 from mpisim.core.numerics.sums import add_gram
 from mpisim.problems import row_kernels
 from mpisim.problems.data.prepared import Shards
@@ -14,6 +15,7 @@ from mpisim.problems.loss_kernels import DOTS, GRADIENT, LOSS
 from mpisim.problems.row_kernels import DENSE, ONES, SPARSE
 
 NO_SUCH_ROW = "a batch names a row that its worker does not have"
+ALL = slice(None)  # workers of a block
 DENSE_FROM = 1 / 3  # from this share of non-zeros on, dense rows are faster than sparse ones
 
 
@@ -136,16 +138,18 @@ class DesignMatrix:
         shift: np.ndarray,
         xs: np.ndarray,
         ys: np.ndarray | None = None,
+        members: np.ndarray | slice = ALL,
     ) -> np.ndarray:
         """Gradients (m, d) over the rows that ``batch`` (m, b) names within each worker's own.
 
-        With ``ys``, (1, d) or (m, d), those at ``xs`` minus those at ``ys``, in one pass.
+        With ``ys``, (1, d) or (m, d), those at ``xs`` minus those at ``ys``, in one pass. With
+        ``members`` m is their number.
         """
         batch = np.ascontiguousarray(batch, np.int64)
         ids = np.empty(batch.size, np.uint64)
-        if not row_kernels.batch_ids(batch, self.starts, self.stops, ids):
+        if not row_kernels.batch_ids(batch, self.starts[members], self.stops[members], ids):
             raise IndexError(NO_SUCH_ROW)
-        bounds = np.arange(self.m + 1) * batch.shape[1]
+        bounds = np.arange(len(batch) + 1) * batch.shape[1]
         return self.sweep(kind, GRADIENT, xs, scale, shift, ys=ys, rows=(ids, bounds))[1]
 
     def subset(self, workers: np.ndarray) -> DesignMatrix:
@@ -170,6 +174,18 @@ class DesignMatrix:
             return out
         ids = np.arange(rows.start, rows.stop).astype(np.uint64)
         row_kernels.gram_rows(ids, indptr, indices, data, weights, start, stop, out)
+        return out
+
+    def gram_triangles(self, weights: np.ndarray, scale: np.ndarray, shared: float) -> np.ndarray:
+        """scale_i sum_t weights_t a_t a_t^T + shared I of each worker, as triangles (m, D)."""
+        counts = np.concatenate([[0], np.cumsum(self.counts)])
+        ids = np.concatenate([np.arange(a, b) for a, b in zip(self.starts, self.stops, strict=True)]
+                             or [np.empty(0)]).astype(np.uint64)  # fmt: skip
+        out = np.empty((self.m, triangles.size(self.d)))
+        store = self.store
+        row_kernels.gram_triangles(
+            self.form, ids, counts, store, self.d, weights, scale, shared, out
+        )
         return out
 
     def entries(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from math import inf
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -12,8 +12,9 @@ from mpisim.core.numerics.lanes import dot
 from mpisim.core.schema import require
 from mpisim.problems.base import Problem
 from mpisim.problems.data.arrange import Remainder, Scale, Split
+from mpisim.problems.data.by_label import BY_LABEL, require_split
 from mpisim.problems.data.prepared import DataOptions, Shards, load_shards, prepare
-from mpisim.problems.design import DENSE_FROM, DesignMatrix
+from mpisim.problems.design import ALL, DENSE_FROM, DesignMatrix
 from mpisim.problems.hessians import WeightedGram, gradient_bounds
 from mpisim.problems.loss_kernels import DOTS, GRADIENT, LOSS
 
@@ -34,8 +35,11 @@ class Glm(Problem, rows_of_points=True):
     scale: Scale = "none"
     l2: float = 0.0
     any_content: bool | None = None
+    alpha: float | None = None
+    pieces: int | None = None
 
     nonnegative = True  # phi and the penalties of all models are
+    odd_labels = True  # phi depends on y a . x or |a . x - y|, and penalties are even
     kind: ClassVar[int]
     curvature: ClassVar[float]
     slope: ClassVar[float] = inf
@@ -43,6 +47,7 @@ class Glm(Problem, rows_of_points=True):
 
     def check(self) -> None:
         require(0 <= self.l2 < inf, "problem.l2", self.l2, "finite and at least 0")
+        require_split(self.split, self.alpha, self.pieces, self.labels == "binary")
 
     def load(self, n: int, first: int, count: int, seed: int, dtype: np.dtype) -> None:
         """See `Problem.load`; `InputError` if the data is missing or malformed."""
@@ -56,6 +61,8 @@ class Glm(Problem, rows_of_points=True):
             seed,
             self.labels,
             self.any_content,
+            self.alpha,
+            self.pieces,
         )
         prepared = prepare(options)
         entries = prepared.nnz + self.bias * prepared.rows
@@ -86,7 +93,15 @@ class Glm(Problem, rows_of_points=True):
 
     @property
     def seeded(self) -> bool:
-        return self.split == "shuffled"
+        return self.split in ("shuffled", *BY_LABEL)
+
+    def label_shares(self) -> np.ndarray | None:
+        """The shares of -1 and +1 among each worker's rows, (m, 2), if they are split by label."""
+        if self.split not in BY_LABEL:
+            return None
+        positive = np.concatenate([[0], np.cumsum(self.design.labels > 0)])
+        share = (positive[self.design.stops] - positive[self.design.starts]) / self.rows
+        return np.stack([1 - share, share], axis=1)
 
     @property
     def shared_curvature(self) -> float:
@@ -112,21 +127,36 @@ class Glm(Problem, rows_of_points=True):
 
     def batch_gradients(self, x: np.ndarray, batch: np.ndarray) -> np.ndarray:
         xs = self._points(x)
-        return self._batch(batch, self.penalty(xs.astype(np.float64))[1], xs)
+        return self._batch(batch, self._penalty_gradients(xs), xs)
+
+    def batch_gradients_of(
+        self, x: np.ndarray, batch: np.ndarray, members: np.ndarray
+    ) -> np.ndarray:
+        xs = self._points(x)
+        return self._batch(batch, self._penalty_gradients(xs), xs, members=members)
+
+    def _penalty_gradients(self, xs: np.ndarray) -> np.ndarray:
+        return self.penalty(xs.astype(np.float64))[1]
 
     def batch_changes(self, x: np.ndarray, y: np.ndarray, batch: np.ndarray) -> np.ndarray:
         xs, ys = self._points(x), self._points(y)
         shift = np.zeros((1, self.d), self.dtype)
         if self.shared_curvature > 0:  # there is a penalty
-            of_x, of_y = (self.penalty(points.astype(np.float64))[1] for points in (xs, ys))
-            shift = of_x - of_y
+            shift = self._penalty_gradients(xs) - self._penalty_gradients(ys)
         return self._batch(batch, shift, xs, ys)
 
-    def _batch(self, batch: np.ndarray, shift: np.ndarray, *points: np.ndarray) -> np.ndarray:
+    def _batch(
+        self,
+        batch: np.ndarray,
+        shift: np.ndarray,
+        xs: np.ndarray,
+        ys: np.ndarray | None = None,
+        members: np.ndarray | slice = ALL,
+    ) -> np.ndarray:
         """Over a batch: the factor of the sum is that over all rows, times rows / b."""
-        scale = self._scale * self.rows / max(batch.shape[1], 1)
+        scale = self._scale[members] * self.rows[members] / max(batch.shape[1], 1)
         shift = shift.astype(self.dtype, copy=False)
-        return self.design.batch_gradients(self.kind, batch, scale, shift, *points)
+        return self.design.batch_gradients(self.kind, batch, scale, shift, xs, ys, members)
 
     def _points(self, x: np.ndarray) -> np.ndarray:
         """x, shape (d,) or (workers, d), as rows (1, d) or (workers, d) that the kernels take.
@@ -164,6 +194,10 @@ class Glm(Problem, rows_of_points=True):
             return None
         scale = self._scale * self.rows
         return gradient_bounds(self.design, scale, self.slope, self.penalty_slope)
+
+    def hessian_triangles(self, x: np.ndarray) -> np.ndarray:
+        matrices: Any = self.hessian(x)
+        return self.design.gram_triangles(matrices.weights, self._scale, matrices.shared)
 
     def largest_hessian(self) -> WeightedGram:
         """M_i = (sup |phi''| / r_i) A_i^T A_i + (the penalty's largest curvature) I."""

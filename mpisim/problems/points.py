@@ -57,7 +57,7 @@ def _accepting(name: str, method: Method, rowwise: Method) -> Method:
     def call(self: Any, x: np.ndarray, *rest: Any) -> Any:
         if x.shape == (self.d,) and not (two and rest[0].shape != x.shape):
             return method(self, x, *rest)
-        count = len(rest[0]) if name == "gradients_of" else self.m
+        count = len(rest[-1]) if name in OF_SOME else self.m
         one = require_point(x, self.d, count)
         if two:
             one = require_point(rest[0], self.d, count) and one
@@ -68,15 +68,15 @@ def _accepting(name: str, method: Method, rowwise: Method) -> Method:
 
 def one_by_one(name: str, method: Method, problem: Any, xs: np.ndarray, *rest: Any) -> Any:
     """What ``method``, called ``name``, gives for one worker after the other, each at its point."""
-    members = rest[0] if name == "gradients_of" else np.arange(problem.m)
+    members = rest[-1] if name in OF_SOME else np.arange(problem.m)
     points = [each(xs, len(members))]
     if name in TWO_POINTS:
         points, rest = [*points, each(rest[0], len(members))], rest[1:]
     losses = np.empty(len(members))
     rows = problem.arrays.zeros((len(members), problem.d), problem.dtype)
     for i, at in enumerate(zip(*points, strict=True)):
-        if name == "gradients_of":
-            rows[i] = method(problem, *at, members[i : i + 1])[0]
+        if name in OF_SOME:
+            rows[i] = method(problem, *at, *(part[i : i + 1] for part in rest))[0]
             continue
         result = method(problem, *at, *rest)
         if name == "losses":
@@ -112,10 +112,12 @@ ROWS = (
     "gradients_of",
     "losses_and_gradients",
     "batch_gradients",
+    "batch_gradients_of",
     "batch_changes",
 )
 # with points in rows, these are those of the class that a plugin's derives from
 INHERITED = "subtract_gradients", "coordinate_changes", "largest_differences", "largest_innovations"
+OF_SOME = "gradients_of", "batch_gradients_of"
 TWO_POINTS = "batch_changes", "coordinate_changes"
 PARTS: dict[str, Method] = {
     "gradients": _gradients,

@@ -239,6 +239,13 @@ class Quadratic(ExplicitProblem, rows_of_points=True):
             raise IndexError(NO_SUCH_ROW)
         return self.gradients(x)
 
+    def batch_gradients_of(
+        self, x: np.ndarray, batch: np.ndarray, members: np.ndarray
+    ) -> np.ndarray:
+        if batch.any():
+            raise IndexError(NO_SUCH_ROW)
+        return self.gradients_of(x, members)
+
     # f itself, and what is known of it
 
     def whole(self, x: np.ndarray) -> tuple[float, np.ndarray]:

@@ -203,6 +203,41 @@ def gram_rows(ids, indptr, indices, data, weights, start, stop, out):
 
 
 @njit(cache=True)
+def gram_triangles(form, ids, bounds, store, d, weights, scale, shared, out):
+    """out[i] = scale[i] sum_t weights_t a_t a_t^T + shared I, over worker i's rows.
+
+    Each is a vector of `mpisim.core.numerics.triangles`; ids and bounds as for `sweep`.
+    """
+    indptr, indices, data, dense = store
+    root = np.sqrt(2.0)
+    for i in range(bounds.shape[0] - 1):
+        triangle = out[i]
+        triangle[:] = 0
+        for t in range(bounds[i], bounds[i + 1]):
+            row = ids[t]
+            w = scale[i] * weights[row]
+            if form == DENSE:
+                a = dense[row]
+                for k in range(d):
+                    c, first = w * a[k], k * (k + 1) // 2
+                    if c != 0:
+                        for q in range(k):
+                            triangle[first + q] += c * root * a[q]
+                        triangle[first + k] += c * a[k]
+                continue
+            for u in range(indptr[row], indptr[row + ONE]):
+                j = np.int64(indices[u])
+                start = j * (j + 1) // 2
+                c = w * (1.0 if form == ONES else data[u])
+                for v in range(indptr[row], u):
+                    value = 1.0 if form == ONES else data[v]
+                    triangle[start + np.int64(indices[v])] += c * root * value
+                triangle[start + j] += c * (1.0 if form == ONES else data[u])
+        for k in range(d):
+            triangle[k * (k + 1) // 2 + k] += shared
+
+
+@njit(cache=True)
 def row_norms_sq(rows):
     """|a_t|^2 of each dense row, float64."""
     out = np.empty(rows.shape[0])

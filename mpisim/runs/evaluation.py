@@ -71,7 +71,8 @@ class Evaluator:
 
     After the gradient (d) it carries `TOTALS`. The time that a rank was busy leaves out the
     gradients of the last row's evaluation, which precede the common start. An ``explicit`` problem
-    knows f, so gradient and loss are left out.
+    knows f, so gradient and loss are left out. If some workers attack, f is the mean over the
+    others.
     """
 
     def __init__(self, star: Star, oracle: Oracle, metrics: Sequence[Metric] = ()):
@@ -80,6 +81,9 @@ class Evaluator:
         self.calls = 0
         self.start = float("nan"), float("nan")  # f(x^0) and |grad f(x^0)|^2
         self._busy = [0.0] * (len(PARALLEL) + 2)
+        bad = None if star.attack is None else star.attack.bad(star.n)
+        self._good = None if bad is None else ~bad[star.first : star.first + star.m]
+        self._count = star.n if bad is None else star.n - int(bad.sum())
 
     def row(
         self,
@@ -94,10 +98,13 @@ class Evaluator:
         reference : x* and f(x*), where they are known
         """
         star = self.star
-        exact = self.oracle.whole(x) if self.oracle.problem.explicit else None
+        explicit = self.oracle.problem.explicit and self._good is None
+        exact = self.oracle.whole(x) if explicit else None
         nothing = np.empty(0), np.empty((0, 0))
         losses, gradients = nothing if exact is not None else self.oracle.evaluate(x)
         gradients = to_host(gradients, EVALUATION)
+        if self._good is not None:
+            losses, gradients = losses[self._good], gradients[self._good]
         d = gradients.shape[1]
         busy, waited_for = self._busy_since_last()
         message = np.zeros(d + TOTALS.itemsize // 8)
@@ -118,7 +125,7 @@ class Evaluator:
                 totals["slowest"] = busy
 
         star.relay(message, fold)
-        f, grad = exact or (float(totals["loss"]) / star.n, gradient / star.n)
+        f, grad = exact or (float(totals["loss"]) / self._count, gradient / self._count)
         self.calls = int(totals["oracle_calls"])
         bits = star.ledger.totals  # exact; the message's floats are so up to 2^53
         if star.is_server:

@@ -14,9 +14,13 @@ from typing import Any, Literal
 import numpy as np
 import tomli_w
 
+from mpisim.comm.aggregation import Server
+from mpisim.comm.attacks import Attack
+from mpisim.comm.network import MEAN
 from mpisim.compressors import make as make_compressor
 from mpisim.compressors.base import Compressor
 from mpisim.core.errors import InputError, suggestion
+from mpisim.core.registry import table_of
 from mpisim.core.schema import (
     ALLOWED,
     DEEPEST,
@@ -34,7 +38,7 @@ from mpisim.runs.metrics import METRICS
 from mpisim.runs.stop import OF_REFERENCE, Stop
 from mpisim.wire.base import Precision
 
-TABLES = ("problem", "method", "compressor", "run")
+TABLES = ("problem", "method", "compressor", "server", "attack", "run")
 KEYS = ("title", "plugin", *TABLES)
 
 
@@ -119,6 +123,8 @@ class Experiment:
     compressor: Compressor
     run: Run
     plugin: tuple[str, ...] = ()
+    server: Server = MEAN
+    attack: Attack | None = None
 
     @cached_property
     def table(self) -> dict[str, Any]:
@@ -126,16 +132,18 @@ class Experiment:
         return {
             "title": self.title,
             **({"plugin": list(self.plugin)} if self.plugin else {}),
-            "problem": _named(self.problem),
+            "problem": table_of(self.problem),
             "method": self.method.table(),
-            "compressor": _named(self.compressor),
+            "compressor": table_of(self.compressor),
+            **({"server": dataclasses.asdict(self.server)} if self.server != MEAN else {}),
+            **({"attack": dataclasses.asdict(self.attack)} if self.attack else {}),
             "run": self.run.table(),
         }
 
     @property
     def compressors(self) -> list[Compressor]:
-        """The compressor, then those inside it."""
-        return _nested(self.compressor)
+        """The compressor and those of the method, each with those inside it."""
+        return [c for one in (self.compressor, *self.method.compressors) for c in _nested(one)]
 
     @classmethod
     def load(cls, path: str | os.PathLike, settings: Sequence[str] = ()) -> Experiment:
@@ -201,7 +209,13 @@ def parse(tables: dict[str, Any]) -> Experiment:
             ' method "dcgd" compresses'
         )
     run, made = _run(tables.get("run", {}), kind), build(kind, problem, "problem")
-    return Experiment(title, made, method, compressor, run, tuple(plugin))
+    server = build(Server, tables.get("server", {}), "server")
+    attack = build(Attack, tables["attack"], "attack") if "attack" in tables else None
+    if attack and attack.name == "label-flip" and not made.odd_labels:
+        raise InputError(f"attack.name: 'label-flip' is not allowed with problem {made.name!r}")
+    if attack and run.reference:
+        raise InputError("run.reference: true is not allowed with a table [attack]")
+    return Experiment(title, made, method, compressor, run, tuple(plugin), server, attack)
 
 
 def _run(table: dict[str, Any], kind: type[Problem]) -> Run:
@@ -209,13 +223,6 @@ def _run(table: dict[str, Any], kind: type[Problem]) -> Run:
     run = build(Run, table, "run")
     rows_are_rounds = run.log_every is None and not kind.epochs_between_rows
     return dataclasses.replace(run, log_every=1) if rows_are_rounds else run
-
-
-def _named(part: Any) -> dict[str, Any]:
-    """The table of a problem or compressor."""
-    fields = {f.name.rstrip("_"): getattr(part, f.name) for f in dataclasses.fields(part) if f.init}
-    tables = {k: _named(v) if isinstance(v, Compressor) else v for k, v in fields.items()}
-    return {"name": part.name, **tables}
 
 
 def _nested(compressor: Any) -> list[Compressor]:

@@ -148,7 +148,7 @@ class Record:
         if self.attributes:
             self.attributes |= last
         if self.log is not None:
-            workers = {"rows": self.setup.rows, "bits_up": self.setup.star.ledger.worker_bits_up}
+            workers = self.setup.workers | {"bits_up": self.setup.star.ledger.worker_bits_up}
             self.log.finish(status, x, workers, last)
 
     def columns(self) -> dict[str, np.ndarray]:

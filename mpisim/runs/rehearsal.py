@@ -7,6 +7,7 @@ time. None of that is a method's work.
 from __future__ import annotations
 
 import statistics
+from math import ceil
 from time import perf_counter
 from typing import NamedTuple
 
@@ -33,6 +34,10 @@ class RehearsalStar(Star):
         self.shown = side, p if side else 1 - p
         return side
 
+    def flips(self, p: float) -> int:
+        super().coin(p)
+        return ceil(1 / p)
+
 
 class Rehearsal(NamedTuple):
     """What a rehearsal found.
@@ -58,7 +63,7 @@ def rehearse(setup: Setup) -> Rehearsal:
     first ones and the last one, which may be of another kind (after a warm-up, say).
     """
     star, rounds, clock, next_round = setup.star, setup.run.rounds, Clock(), setup.round.k
-    parts = star.streams, star.precision, clock, setup.round, star.arrays
+    parts = star.streams, star.precision, clock, setup.round, star.arrays, star.server, star.attack
     stage = RehearsalStar(star.comm, star.n, setup.run.layout, *parts)
     state = setup.new_state(stage)
     shapes: dict[str, tuple[int, ...] | None] = {}
@@ -70,8 +75,9 @@ def rehearse(setup: Setup) -> Rehearsal:
             state.jump(k)
             if k == 0 or (k == rounds - 1 and row < LONG):
                 begin = _warm(clock)
-                state.evaluator.row(k, state.x, 0, False)
-                state.evaluator.metrics_at(state.x)
+                x = state.evaluated()
+                state.evaluator.row(k, x, 0, False)
+                state.evaluator.metrics_at(x)
                 row = star.comm.bcast(_warm(clock) - begin)  # all decide alike
             start = perf_counter()
             state.step(setup.step.gamma)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from functools import partial
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from mpisim.comm.clock import EVALUATE, OPTIMIZER, OTHER
 from mpisim.comm.star import Star
 from mpisim.compressors.base import Compressor
-from mpisim.core.arrays import CHECKPOINT, is_tensor, to_host
+from mpisim.core.arrays import CHECKPOINT, EVALUATION, is_tensor, to_host
 from mpisim.core.errors import InputError
 from mpisim.core.protocols import Round
 from mpisim.core.state import Stateful
@@ -41,7 +42,7 @@ class RunState:
     Attributes
     ----------
     x : array, shape (d,)
-        x^k.
+        x^k; from k = 1 on NaN off the server where it is the server's alone.
     round : Round
         The round that is next, which `step`, `restore` and `jump` set.
     star, oracle, estimator, optimizer, metrics, evaluator : bound objects
@@ -62,8 +63,12 @@ class RunState:
         self.star, self.round, self.problem = star, round, problem
         self.method: Method = experiment.method
         self.x = problem.initial_point()
-        self.oracle = Oracle(problem, star.clock, int(rows.min()))
+        flipped = None
+        if star.attack is not None and star.attack.name == "label-flip":
+            flipped = star.attack.bad(star.n)[star.first : star.first + star.m]
+        self.oracle = Oracle(problem, star.clock, int(rows.min()), flipped)
         self.estimator = self.method.estimator.bind(star, self.oracle, compressor)
+        self.hidden = self.estimator.server_point and not star.is_server
         self.optimizer = self.method.optimizer.bind(round.rounds)
         self.run = _with_log_every(experiment.run, self.estimator, problem, rows)
         context = star, problem, self.optimizer, self.run.logs
@@ -77,19 +82,31 @@ class RunState:
         star, method, k, x = self.star, self.method, self.round.k, self.x
         if self.metrics:
             star.clock.to(EVALUATE)
+            point = self.evaluated()
             for metric in self.metrics:
-                metric.passed(x)
+                metric.passed(point)
             star.clock.to(OTHER)
-        g = self.estimator.start(x) if k == 0 else self.estimator.estimate(x)
-        star.clock.to(OPTIMIZER)
         if method.schedule.at:
             gamma *= method.schedule.multiple(k, self.round.rounds)
+        self.round.stepsize = gamma
+        g = self.estimator.start(x) if k == 0 else self.estimator.estimate(x)
+        star.clock.to(OPTIMIZER)
         if method.weight_decay:
             g = g + method.weight_decay * x
-        self.x = self.optimizer.step(x, g, gamma)
+        eta = self.estimator.server_stepsize
+        self.x = self.optimizer.step(x, g, gamma if eta is None else eta)
+        if self.hidden:
+            self.x = self.x + nan
         star.clock.to(OTHER)
         star.end_round()
         self.round.k = k + 1
+
+    def evaluated(self) -> np.ndarray:
+        """x^k on every rank, for the log alone: nothing is charged. Collective."""
+        if not self.estimator.server_point:
+            return self.x
+        x = self.star.publish(to_host(self.x, EVALUATION))
+        return self.star.arrays.placed(x, EVALUATION)
 
     def jump(self, k: int) -> None:
         """Go to round k with the state of another one, as only a rehearsal may."""
@@ -190,7 +207,10 @@ class RunState:
             part.restore({n: unpacked(saved[n], restore[n]) for n in saved})
         star.ledger.restore(state["ledger"])
         self.evaluator.restore(state)
-        self.round.k, self.x = int(state["round"]), star.arrays.placed(state["x"], CHECKPOINT)
+        self.round.k = int(state["round"])
+        self.x = star.arrays.placed(state["x"], CHECKPOINT)
+        if self.hidden and self.round.k > 0:
+            self.x = self.x + nan
 
     def _restored(self, place: str, kind: str, saved: Any) -> Any:
         """The inverse of `_gathered`, on this rank."""

@@ -44,6 +44,8 @@ class Setup:
         Of the run, before round 0 until the loop runs.
     rows : array, shape (n,)
         Samples of each worker.
+    workers : dict
+        What the log has of each worker's samples: arrays (n,) by name.
     step : Step
         Step size and where it comes from.
     run : Run
@@ -66,10 +68,19 @@ class Setup:
         self.problem.attach_round(self.round)
         streams, arrays = Streams(settings.seed), self.problem.arrays
         self.clock = started if arrays.wait is None else WaitingClock(arrays.wait)
-        self.star = star = Star(comm, n, layout, streams, precision, self.clock, self.round, arrays)
+        rules = experiment.server, experiment.attack
+        parts = streams, precision, self.clock, self.round, arrays
+        self.star = star = Star(comm, n, layout, *parts, *rules)
         # before the first exchange whose size depends on the experiment
         require_consistent(star.side, flat(experiment.table) | {"data": self.problem.identity})
         self.rows = star.all_workers(self.problem.rows)
+        shares = self.problem.label_shares()
+        self.workers = {"rows": self.rows}
+        if star.attack is not None:
+            self.workers["bad"] = star.attack.bad(n).astype(np.int64)
+        if shares is not None:
+            of_labels = enumerate(star.all_workers(shares).T)
+            self.workers |= {f"label_{c}_share": share for c, share in of_labels}
         self.compressor = experiment.compressor.bind(self.problem.d, n, precision)
         if not (self.problem.portable and self.compressor.portable):
             require_consistent(star.side, processor.facts())

@@ -1,7 +1,10 @@
-"""Makes a plugin, and its test, from a template."""
+"""Makes a plugin, and its test, from a template or a method."""
 
 from __future__ import annotations
 
+import ast
+import inspect
+import json
 import keyword
 import re
 import sys
@@ -12,6 +15,8 @@ from pathlib import Path
 from mpisim.compressors.base import COMPRESSORS
 from mpisim.core.errors import InputError, OutputError
 from mpisim.core.registry import Names
+from mpisim.core.schema import choose
+from mpisim.methods.estimators import ESTIMATORS
 from mpisim.methods.method_table import METHODS
 from mpisim.problems import PROBLEMS
 
@@ -19,15 +24,17 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 KINDS: dict[str, Names] = {
     "compressor": COMPRESSORS,
     "estimator": METHODS,
+    "method": METHODS,
     "problem": PROBLEMS,
 }
 
 
-def create(kind: str, name: str, folder: Path) -> list[Path]:
+def create(kind: str, name: str, folder: Path, like: str = "") -> list[Path]:
     """Write a plugin that passes `mpisim check` as it is, and its test; returns the two files.
 
     kind : one of `KINDS`
     name : in experiments; the file is named after it, ``-`` as ``_``
+    like : a method that one of the kind "method" is a copy of
 
     `InputError` if mpisim or another plugin has the name, if it cannot be that of a module, or if a
     file exists.
@@ -46,8 +53,53 @@ def create(kind: str, name: str, folder: Path) -> list[Path]:
         raise InputError(f"{name!r}: Python has another module {stem!r}; choose another name")
     words = {"NAME": name, "FILE": stem, "LABEL": _class(stem), "CLASS": _class(stem)}
     for path, template in targets.items():
-        _write(path, template, words)
+        copy = template == "method"
+        _write(path, copied(like, name, _class(stem)) if copy else _text(template, words))
     return list(targets)
+
+
+def copied(method: str, name: str, title: str) -> str:
+    """The text of a plugin: the estimator of a method as class ``title``, with what it imports.
+
+    name : of the method that the plugin makes known; `InputError` if there is no ``method``
+    """
+    pair = choose(METHODS, method, "--like")
+    kind = ESTIMATORS[pair.estimator]
+    source = inspect.getsource(kind)
+    [tree] = ast.parse(source).body
+    assert isinstance(tree, ast.ClassDef)
+    lines = source.splitlines()[tree.lineno - 1 :]  # without decorators
+    lines[0] = lines[0].replace(f"class {kind.__name__}", f"class {title}", 1)
+    keys = {"label": title, "optimizer": pair.optimizer} | pair.defaults
+    arguments = ", ".join([json.dumps(name), *(f"{k}={json.dumps(v)}" for k, v in keys.items())])
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} - {"estimator"}
+    head = [f'"""{name}: {pair.label}, to be changed."""', "", *_imports(kind.__module__, used)]
+    return "\n".join([*head, "", "", f"@mpisim.method({arguments})", *lines, ""])
+
+
+def _imports(module: str, used: set[str]) -> list[str]:
+    """Lines that import what is ``used`` from where a module has it, or from the module; sorted."""
+    standard: list[str] = []
+    other = ["import mpisim"]
+    origins = {module: used & vars(sys.modules[module]).keys()}
+    for node in ast.parse(inspect.getsource(sys.modules[module])).body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names = {alias.asname or alias.name for alias in node.names} & used
+            origins[module] -= names
+            if isinstance(node, ast.ImportFrom):
+                origins[str(node.module)] = names
+            elif names:
+                line = ast.unparse(node)
+                (standard if node.names[0].name in sys.stdlib_module_names else other).append(line)
+    for origin, names in sorted(origins.items()):
+        ordered = sorted(names, key=lambda n: (not n.isupper(), not n[0].isupper(), n))
+        line = f"from {origin} import {', '.join(ordered)}"
+        if len(line) > 100:
+            line = f"from {origin} import (\n    " + ",\n    ".join(ordered) + ",\n)"
+        if names:
+            (standard if origin in sys.stdlib_module_names else other).append(line)
+    future = "from __future__ import annotations"
+    return [future, "", *standard, *[""] * bool(standard), *other]
 
 
 def _class(stem: str) -> str:
@@ -55,10 +107,13 @@ def _class(stem: str) -> str:
     return "".join(part[:1].upper() + part[1:] for part in stem.split("_"))
 
 
-def _write(path: Path, template: str, words: dict[str, str]) -> None:
-    file = files(__package__).joinpath("template", f"{template}.py.txt")
-    text = file.read_text(encoding="utf-8")
-    text = re.sub(r"\b(NAME|FILE|LABEL|CLASS)\b", lambda match: words[match[0]], text)
+def _text(template: str, words: dict[str, str]) -> str:
+    """A template with ``words`` in it."""
+    text = files(__package__).joinpath("template", f"{template}.py.txt").read_text("utf-8")
+    return re.sub(r"\b(NAME|FILE|LABEL|CLASS)\b", lambda match: words[match[0]], text)
+
+
+def _write(path: Path, text: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as plugin:

@@ -38,6 +38,20 @@ def gradient_descent(setting: Setting) -> Step:
     return Step(1 / setting.c.L, f"gradient descent{under}: 1 / L")
 
 
+def scaffnew(setting: Setting) -> Step:
+    """gamma = 1 / L_max, for convex f_i and any p (Mishchenko et al., 2022).
+
+    With mu > 0, f_i mu-strongly convex and x* the minimiser, a step of Scaffnew multiplies the mean
+    of |x_i - x*|^2 + (gamma / p)^2 |h_i - grad f_i(x*)|^2 by max(1 - gamma mu, 1 - p^2) at most.
+    """
+    _no_pl(setting, "Scaffnew")
+    if not setting.convex:
+        raise theorem_only_for("Scaffnew", "convex problems")
+    if setting.omega != 0:
+        raise theorem_only_for("Scaffnew", "uncompressed messages")
+    return Step(1 / setting.L_max, "Scaffnew: 1 / L_max")
+
+
 def dcgd(setting: Setting) -> Step:
     """gamma = 1 / (L + 2 cal-L_max / n): SAQ, Theorem 1; cal-L_max as in `_smoothness_aware`."""
     return _smoothness_aware(setting, "DCGD", 1, 2)

@@ -36,6 +36,7 @@ def test_nothing_is_wrong_with_a_log_as_it_is(name, tables, tmp_path, capfd):
     code, said = verified(log, capfd)
     assert code == 0 and "nothing is wrong" in said and "!!" not in said
     exact = tables.get("compressor", {}).get("name", "") in EXACT
+    exact = exact and tables["method"]["name"] not in ("ef21-p", "fednl")  # TopK down, Hessians
     assert exact == ("ok  bits_up, bits_down" in said), said
 
 

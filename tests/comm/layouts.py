@@ -99,6 +99,26 @@ def experiments(every: bool):
         for j, compressor in enumerate((COMPRESSORS[1], COMPRESSORS[3])):
             for n in (6, 20) if every else ((6, 20)[(i + j) % 2],):
                 yield table(method | {"stepsize": 0.05}, compressor, workers=n, rounds=8)
+    for name, keys in (
+        ("fedavg", {"local_steps": 3, "batch": 5, "participants": 4}),
+        ("fedavg", {"local_steps": 2, "optimizer": "adam"}),
+        ("fedprox", {"local_steps": 2, "mu": 0.1}),
+        ("scaffold", {"local_steps": 3, "participants": 4}),
+        ("scaffold", {"local_steps": 2, "batch": 5, "option": "I"}),
+        ("scaffnew", {"p": 0.4, "batch": 5}),
+        ("ef21-p", {"down": COMPRESSORS[2]}),
+        ("ef21-sgdm", {"eta": 0.3, "batch": 5}),
+        ("ef-bv", {}),
+        ("rand-diana", {"p": 0.4}),
+        ("adiana", {"mu": 0.1, "p": 0.4}),
+        ("fednl", {"hessian": COMPRESSORS[1], "problem": "logistic"}),
+        ("marina-p", {"down": PERMK, "p": 0.3}),
+        ("marina-p", {"down": COMPRESSORS[3], "p": 0.3}),
+    ):
+        method, keys = {"name": name, "stepsize": 0.05}, dict(keys)
+        problem = {"name": keys.pop("problem", "nonconvex-loss"), "l2": 0.1}
+        run = {"workers": 20, "rounds": 6, "columns": ["uniform"]}
+        yield table(method | keys, COMPRESSORS[1], problem=problem, **run)
     for name in ("naive-amsgrad", "ef-amsgrad", "cd-adam", "ef21-2way", "1bit-adam"):
         for compressor in (COMPRESSORS[2], COMPRESSORS[7]):
             method = {"name": name, "stepsize": 0.01}
@@ -171,6 +191,19 @@ def experiments(every: bool):
         workers=20,
         rounds=8,
     )
+    method = {"name": "compressed-scaffnew", "p": 0.4, "stepsize": 0.05}
+    yield table(method, PERMK | {"groups": 4}, workers=20, rounds=6)
+    for attack, server in (
+        ({"name": "alie"}, {"aggregate": "median"}),
+        ({"name": "ipm"}, {"aggregate": "geometric-median", "buckets": 2}),
+        ({"name": "noise"}, {"aggregate": "centered-clipping"}),
+        ({"name": "label-flip"}, {"aggregate": "trimmed-mean"}),
+    ):
+        method = {"name": "vr-marina", "batch": 5, "p": 0.3, "stepsize": 0.05}
+        lies = {"attack": attack | {"share": 0.2}, "server": server}
+        yield table(method, COMPRESSORS[1], workers=20, rounds=6) | lies
+    for split in ({"split": "dirichlet", "alpha": 0.5}, {"split": "pathological"}):
+        yield table({"name": "dcgd", "stepsize": 0.1}, COMPRESSORS[1], problem=split)
     for split in ("shuffled", "homogeneous"):
         yield table(
             {"name": "ef21", "stepsize": "theory"},

@@ -26,8 +26,18 @@ KEYS = {
     "dasha-mvr": {"batch": 9},
     "dasha-page": {"batch": 9, "p": 0.5},
     "dasha-sync-mvr": {"batch": 9, "p": 0.5},
+    "fedavg": {"local_steps": 2, "batch": 9, "participants": 4},
+    "fedprox": {"local_steps": 2, "mu": 0.1},
+    "ef21-p": {"down": {"name": "topk", "k": 7}},
+    "marina-p": {"down": {"name": "randk", "k": 11}, "p": 0.3},
+    "scaffnew": {"p": 0.4},
+    "compressed-scaffnew": {"p": 0.4},
+    "ef21-sgdm": {"eta": 0.5},
+    "rand-diana": {"p": 0.4},
+    "adiana": {"mu": 0.1, "p": 0.4},
     "marina": {"p": 0.3},
     "pp-marina": {"p": 0.3, "participants": 3},
+    "scaffold": {"local_steps": 2, "participants": 4, "option": "I"},
     "vr-diana": {"batch": 9},
     "vr-marina": {"batch": 9, "p": 0.5},
     "vr-marina-online": {"batch": 9, "p": 0.5},
@@ -37,11 +47,16 @@ KEYS = {
 BIASED = [{"name": "scaled-sign"}, {"name": "topk", "k": 7}]
 UNBIASED = [{"name": "randk", "k": 11}, {"name": "qsgd", "s": 4}]
 OTHERS = [{"name": "natural"}, {"name": "identity"}, {"name": "permk"}, {"name": "rank-k", "k": 2}]
-FITTED = ("dasha", "diana", "vr-diana")  # their keys come from omega
+FITTED = ("dasha", "diana", "vr-diana", "ef21-p", "adiana")  # their keys come from omega
 
 
 def pairs():
     for method in METHODS:
+        if method == "fednl":  # needs Hessians
+            continue
+        if method == "compressed-scaffnew":
+            yield method, {"name": "permk", "groups": 3}
+            continue
         if method == "gd":
             yield method, {"name": "identity"}
             continue
@@ -70,6 +85,7 @@ def on_tensors():
             return losses, torch.from_numpy(gradients)
 
     wrapped = "initial_point", "gradients", "gradients_of", "batch_gradients", "batch_changes"
+    wrapped += ("batch_gradients_of",)
     for name in wrapped:
         setattr(OnTensors, name, in_tensors(getattr(NonconvexLoss, name)))
     problem("on-tensors")(OnTensors)

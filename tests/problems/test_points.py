@@ -128,7 +128,12 @@ def test_rows_have_the_bits_of_single_points(problem):
     same(problem.batch_changes(xs, ys[2], batch), diagonal(from_one))
     to_one = [problem.batch_changes(xs[2], y, batch) for y in ys]
     same(problem.batch_changes(xs[2], ys, batch), diagonal(to_one))
+    some = problem.batch_gradients_of(xs[members], batch[members], members)
+    same(some, np.asarray(problem.batch_gradients(xs, batch))[members])
+    some = problem.batch_gradients_of(xs[1], batch[members], members)
+    same(some, np.asarray(problem.batch_gradients(xs[1], batch))[members])
     nobody = np.arange(0)
+    assert problem.batch_gradients_of(xs[nobody], batch[nobody], nobody).shape == (0, problem.d)
     assert problem.gradients_of(xs[nobody], nobody).shape == (0, problem.d)
 
 
@@ -169,6 +174,7 @@ def test_other_shapes_are_one_line(shape):
         lambda: problem.batch_changes(y, x, batch),
         lambda: problem.coordinates(x, np.zeros(M + 1, np.int64), np.arange(0)),
         lambda: problem.gradients_of(x, np.arange(M)),
+        lambda: problem.batch_gradients_of(x, batch, np.arange(M)),
         lambda: Bowls().loaded(M, 0, M, 3, np.dtype(float)).losses(x),
         lambda: Bowls().loaded(M, 0, M, 3, np.dtype(float)).gradients_of(x, np.arange(M)),
     ):

@@ -5,12 +5,18 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from importlib import import_module
 
 import pytest
 
 from mpisim.cli import main
 from mpisim.cli.new import PLUGINS
+from mpisim.core.errors import InputError
+from mpisim.methods.estimators import ESTIMATORS
+from mpisim.methods.method_table import METHODS, make_method
+from mpisim.testing.new import create
 from tests.comm.jobs import HANG_SECONDS, environment
+from tests.resumes import KEYS
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +52,7 @@ def test_what_is_made_passes_mpisim_check_on_several_ranks(made):
     for subject in (
         "compressor my-compressor (k = 3)",
         "method my-estimator",
+        "method my-method (local_steps = 2)",
         "problem my-problem",
     ):
         for what in ("run in two parts", "same log on 3 ranks", "begun on 1 rank and ended on 3"):
@@ -98,3 +105,20 @@ def test_nothing_is_overwritten(name, tmp_path, capsys):
     assert main(["new", "problem", "mine", "--folder", str(tmp_path)]) == 2
     assert f"{tmp_path / name}: exists already" in capsys.readouterr().err
     assert [path.read_text() for path in tmp_path.iterdir()] == ["x = 1\n"]
+
+
+def test_a_copy_starts_as_the_method_that_it_is_like(tmp_path, monkeypatch):
+    """Its class is the method's, under another name, with what it needs imported."""
+    monkeypatch.syspath_prepend(tmp_path)
+    for like in ("scaffold", "cd-adam"):
+        name = f"my-{like}"
+        path, _ = create("method", name, tmp_path, like)
+        import_module(path.stem)
+        copy, original = (
+            make_method({"name": n, "stepsize": 0.1} | KEYS.get(like, {})) for n in (name, like)
+        )
+        same = {"name": like, "estimator": original.estimator.name}
+        assert copy.table() | same == original.table()
+        del METHODS[name], ESTIMATORS[name]
+    with pytest.raises(InputError, match=r"^--like: unknown name 'fedavgg'; did"):
+        create("method", "mine", tmp_path, "fedavgg")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from mpisim.methods.estimators import ESTIMATORS
 from mpisim.runs.log.reader import Log
 from mpisim.runs.log.schema import CUMULATIVE, DIGEST, LEDGER, REQUIRED, SCHEMA_VERSION, older
 from mpisim.runs.stop import Stop, diverges, stop_of
@@ -76,7 +77,9 @@ def _totals(log: Log) -> Iterator[str]:
     most, total = last["bits_up_max"], last["bits_up"]
     if not total <= log.n * most <= log.n * total:
         yield f"bits_up_max is {most} where {log.n} workers sent {total} bits"
-    for name in ("bits_down", "framing_bits_down"):
+    estimator = log.config["method"].get("estimator")
+    to_some = ESTIMATORS.here(estimator) and ESTIMATORS[estimator].server_point
+    for name in () if to_some else ("bits_down", "framing_bits_down"):
         uneven = log.columns[name] % log.n != 0
         if uneven.any():
             round = log.columns["round"][int(uneven.argmax())]

@@ -73,13 +73,15 @@ def why_not(log: Log, experiment: Experiment) -> str:
     with reading_budget() as budget:
         if size > budget.bytes:
             return f"that may take {gigabytes(size)}; MPISIM_READ_GIGABYTES allows more"
-    compressor = experiment.compressor
+    if not experiment.method.estimator.replayed:
+        return f"method {experiment.method.name!r} needs more of the data than gradients"
     star, _ = _star(log, experiment)
-    bound = compressor.bind(int(log.attrs["dimension"]), log.n, experiment.run.precision)
-    if bound.fitted:
-        return f"the compressor {compressor.name!r} is fitted to the data"
-    if bound.form(star.draw("up")).sizes is None:
-        return f"the length of a message of {compressor.name!r} depends on what is in it"
+    for compressor in (experiment.compressor, *experiment.method.compressors):
+        bound = compressor.bind(int(log.attrs["dimension"]), log.n, experiment.run.precision)
+        if bound.fitted:
+            return f"the compressor {compressor.name!r} is fitted to the data"
+        if bound.form(star.draw("up")).sizes is None:
+            return f"the length of a message of {compressor.name!r} depends on what is in it"
     return ""
 
 
@@ -104,7 +106,7 @@ def replay(log: Log, experiment: Experiment) -> list[str]:
         if k in logged:
             counts.append((*star.ledger.totals.values(), state.oracle.calls))
         if k < rounds[-1]:
-            state.step(0.0)
+            state.step(1.0)  # along gradients that are zero
         if monotonic() - shown > PROGRESS_SECONDS:
             shown = monotonic()
             report(f"  bits of round {k} of {rounds[-1]}")

@@ -8,8 +8,12 @@ ESTIMATORS.provide(
     __name__,
     {
         "dasha": ("dasha", "dasha-page", "dasha-mvr", "dasha-sync-mvr"),
-        "diana": ("diana", "vr-diana"),
-        "feedback": ("naive", "ef", "ef21", "1bit-adam"),
+        "diana": ("diana", "vr-diana", "rand-diana", "adiana", "ef-bv"),
+        "downlink": ("ef21-p", "marina-p"),
+        "feedback": ("naive", "ef", "ef21", "ef21-sgdm", "1bit-adam"),
+        "local": ("fedavg", "fedprox", "scaffold"),
         "marina": ("marina", "pp-marina", "vr-marina", "vr-marina-online"),
+        "newton": ("fednl",),
+        "scaffnew": ("scaffnew", "compressed-scaffnew"),
     },
 )

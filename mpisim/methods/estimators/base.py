@@ -62,12 +62,20 @@ class Estimator(Stateful, ABC):
     letters : of some keys, in the method's paper
     examples : tables that `mpisim check` tries
     permk_tables : whether the PermK paper's tables compare the method
+    server_point : x^k is known to the server alone, so that the method sends what the workers need
+        of it. All know x^0, but off the server later points are NaN. Rows of the log are evaluated
+        at x^k, which costs no bits.
+    replayed : whether its bits follow from the seed where no length depends on values
+    server_stepsize : the optimizer's step size, where gamma is that of steps at the workers
     """
 
     name: ClassVar[str]
     letters: ClassVar[dict[str, str]] = {"batch": "b'", "big_batch": "b", "participants": "r"}
     examples: ClassVar[Sequence[Mapping[str, Any]]] = ()
     permk_tables: ClassVar[bool] = False
+    server_point: ClassVar[bool] = False
+    replayed: ClassVar[bool] = True
+    server_stepsize: float | None = None
     star: Star
     oracle: Oracle
     compressor: Compressor
@@ -117,7 +125,22 @@ class Estimator(Stateful, ABC):
     def parameters(self) -> dict[str, Any]:
         """The parameters that are set, with "theory" resolved."""
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
-        return {name: value for name, value in values.items() if value is not None}
+        return {
+            name: repr(value) if isinstance(value, Compressor) else value
+            for name, value in values.items()
+            if value is not None
+        }
+
+    def bind_key(self, key: str, compressor: Compressor, d: int) -> Compressor:
+        """The compressor under a key of the method, for dimension d; else `InputError`."""
+        try:
+            bound = compressor.bind(d, self.star.n, self.star.precision)
+        except InputError as error:
+            raise InputError(str(error).replace("compressor.", f"method.{key}.", 1)) from None
+        allowed = "a compressor that is not fitted to the workers"
+        require(not bound.fitted, f"method.{key}.name", bound.name, allowed)
+        bound.seal()
+        return bound
 
     def compress(self, v: np.ndarray | LazyRows) -> Upload:
         """C_i(v_i) for this rank's workers."""

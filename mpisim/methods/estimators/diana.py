@@ -1,11 +1,13 @@
 """DIANA: workers compress the difference of their gradient and a shift that they learn.
 
-VR-DIANA adds loopless variance reduction at the workers.
+VR-DIANA adds loopless variance reduction at the workers. Rand-DIANA and EF-BV move the shifts in
+other ways.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from math import inf, sqrt
 from typing import Literal
 
 import numpy as np
@@ -48,13 +50,17 @@ class DianaFamily(Estimator):
         self.h = self.star.zeros(len(x))
 
     def send(self, g_i: np.ndarray) -> np.ndarray:
-        """The three lines of `Diana`, for gradients or their estimates g_i, shape (m, d)."""
+        """`collect`, and g^k to all workers."""
+        return self.star.broadcast(self.collect(g_i))
+
+    def collect(self, g_i: np.ndarray) -> np.ndarray:
+        """The three lines of `Diana`, for gradients or their estimates g_i (m, d): g^k (d,)."""
         m_i = self.compress(g_i - self.h_i)
         self.h_i = self.h_i + self.alpha * m_i.decoded()
         m = self.star.mean(m_i)
         g = self.h + m
         self.h = self.h + self.alpha * m
-        return self.star.broadcast(g)
+        return g
 
 
 @estimator("diana")
@@ -92,6 +98,136 @@ class Diana(DianaFamily):
     def rate(self, setting: Setting) -> saq.Rate:
         self.theory_step(setting)  # its error is the reason
         return saq.theorem_2(setting, self.compressor.shift_omega, float(self.alpha))
+
+
+@estimator("rand-diana")
+class RandDiana(Estimator):
+    """Rand-DIANA (Shulgin and Richtarik, 2022): shifts are old gradients.
+
+    m_i^k     = Q(grad f_i(x^k) - h_i^k)
+    g^k       = h^k + (1/n) sum_i m_i^k
+    h_i^{k+1} = grad f_i(x^k) with probability p, sent uncompressed, else h_i^k
+
+    p : "theory" is 1 / (1 + omega). All workers share the coin.
+
+    Shifts start at 0.
+    """
+
+    p: float | Theory = "theory"
+
+    h_i = PerWorker("shifts")
+    h = AtServer("their mean")
+
+    def check(self) -> None:
+        theory = 1.0
+        if self.p == "theory":
+            theory = 1 / (1 + unbiased(self.compressor, self.compressor.shift_omega, "p"))
+        self.p = probability(self.p, theory)
+
+    def start(self, x: np.ndarray) -> np.ndarray:
+        self.h_i = self.star.zeros(self.star.m, len(x))
+        self.h = self.star.zeros(len(x))
+        return self.estimate(x)
+
+    def estimate(self, x: np.ndarray) -> np.ndarray:
+        g_i = self.oracle.gradients(x)
+        g = self.h + self.star.mean(self.compress(g_i - self.h_i))
+        if self.star.coin(float(self.p)):
+            sent = self.star.dense(g_i)
+            self.h_i, self.h = sent.decoded(), self.star.mean(sent)
+        return self.star.broadcast(g)
+
+
+@estimator("ef-bv")
+class EFBV(Estimator):
+    """EF-BV (Condat, Yi, Richtarik, 2022, arXiv 2205.04180): EF21 and DIANA are its ends.
+
+    d_i^k     = C(grad f_i(x^k) - h_i^k)
+    g^k       = h^k + nu (1/n) sum_i d_i^k
+    h_i^{k+1} = h_i^k + lambda d_i^k
+
+    lambda : "theory" is 1 / (1 + omega) of an unbiased C, and 1 of a biased one, as in EF21
+    nu : "theory" is 1 / (1 + omega / n) of independent unbiased C, 1 / (1 + omega) of others that
+        are unbiased, and 1 of biased ones. With nu = 1 and an unbiased C this is DIANA.
+
+    Shifts start at 0.
+    """
+
+    lambda_: float | Theory = "theory"
+    nu: float | Theory = "theory"
+
+    h_i = PerWorker("shifts")
+    h = AtServer("their mean")
+
+    def check(self) -> None:
+        omega, n = self.compressor.omega or 0.0, self.star.n
+        self.lambda_ = probability(self.lambda_, 1 / (1 + omega), "lambda")
+        averaged = omega if self.compressor.correlated else omega / n
+        self.nu = probability(self.nu, 1 / (1 + averaged), "nu")
+
+    def start(self, x: np.ndarray) -> np.ndarray:
+        self.h_i = self.star.zeros(self.star.m, len(x))
+        self.h = self.star.zeros(len(x))
+        return self.estimate(x)
+
+    def estimate(self, x: np.ndarray) -> np.ndarray:
+        d_i = self.compress(self.oracle.gradients(x) - self.h_i)
+        self.h_i = self.h_i + self.lambda_ * d_i.decoded()
+        d = self.star.mean(d_i)
+        g = self.h + self.nu * d
+        self.h = self.h + self.lambda_ * d
+        return self.star.broadcast(g)
+
+
+@estimator("adiana")
+class Adiana(DianaFamily):
+    """ADIANA: accelerated DIANA (Li, Kovalev, Qian, Richtarik, 2020, arXiv 2002.11364).
+
+    x^k       = theta_1 z^k + w^k / 2 + (1/2 - theta_1) y^k
+    g^k       = h^k + (1/n) sum_i Q(grad f_i(x^k) - h_i^k)
+    h_i^{k+1} = h_i^k + alpha Q(grad f_i(w^k) - h_i^k)
+    y^{k+1}   = x^k - eta g^k
+    z^{k+1}   = beta z^k + (1 - beta) x^k + (gamma / eta) (y^{k+1} - x^k)
+    w^{k+1}   = y^k with probability p, else w^k
+
+    mu : of the strongly convex f, which decides theta_1 = min(1/4, sqrt(eta mu / p)),
+        gamma = eta / (2 (theta_1 + eta mu)) and beta = 1 - gamma mu
+    p : all workers share the coin; "theory" is 1 / (1 + omega)
+    alpha : as for DIANA
+
+    The step size is eta, and the log's x^k is y^k. All points start at x^0, and shifts at 0. A
+    worker sends two messages a round.
+    """
+
+    mu: float = dataclasses.field(kw_only=True)
+    p: float | Theory = "theory"
+    alpha: float | Theory = "theory"
+
+    server_stepsize = 1.0
+    w = Shared("control point")
+    z = Shared("z^k")
+
+    def check(self) -> None:
+        super().check()
+        require(0 < self.mu < inf, "method.mu", self.mu, "a finite number > 0")
+        self.p = probability(self.p, 1 / (1 + (self.compressor.shift_omega or 0.0)))
+
+    def start(self, x: np.ndarray) -> np.ndarray:
+        self.start_shifts(x)
+        self.w = self.z = x
+        return self.estimate(x)
+
+    def estimate(self, x: np.ndarray) -> np.ndarray:
+        y, eta, mu, p = x, self.star.stepsize, self.mu, float(self.p)
+        theta = min(1 / 4, sqrt(eta * mu / p))
+        gamma = eta / (2 * (theta + eta * mu))
+        x = theta * self.z + self.w / 2 + (1 / 2 - theta) * y
+        mean = self.star.mean(self.compress(self.oracle.gradients(x) - self.h_i))
+        g = self.star.broadcast(self.h + mean)
+        self.collect(self.oracle.gradients(self.w))  # moves the shifts
+        self.z = (1 - gamma * mu) * self.z + gamma * mu * x - gamma * g
+        self.w = y if self.star.coin(p) else self.w
+        return y - (x - eta * g)
 
 
 @estimator("vr-diana")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from math import isinf, sqrt
 from typing import Literal
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from mpisim.core.errors import InputError
 from mpisim.core.lazy_rows import innovations
+from mpisim.core.schema import require
 from mpisim.core.state import AtServer, PerWorker, Shared
 from mpisim.methods.estimators.base import Direction, estimator
 from mpisim.methods.estimators.batches import Stochastic
@@ -166,6 +168,47 @@ class EF21(Stochastic):
         tau = None if self.batch is None else self.tau
         letters = setting.n, case.m, setting.d, setting.L_max, case.delta, 1 - setting.alpha
         return Theorem64(*letters, G, G_inf, sqrt(variance), optimizer.beta1, optimizer.nu, tau)
+
+
+@estimator("ef21-sgdm")
+class EF21SGDM(EF21):
+    """EF21-SGDM (Fatkhullin, Tyurin, Richtarik, 2023, arXiv 2305.15155): EF21 of momenta.
+
+    v_i^{k+1} = (1 - eta) v_i^k + eta grad f_i(x^{k+1}; xi_i^{k+1})
+    c_i^k     = C(v_i^{k+1} - g_i^k)
+    g_i^{k+1} = g_i^k + c_i^k
+    g^{k+1}   = g^k + (1/n) sum_i c_i^k
+
+    eta : in (0, 1]; 1 is EF21
+    direction, start : as for EF21; v_i^0 is the first gradient
+    """
+
+    eta: float = dataclasses.field(kw_only=True)
+    permk_tables = False
+
+    v_i = PerWorker("momenta")
+
+    def check(self) -> None:
+        super().check()
+        require(0 < self.eta <= 1, "method.eta", self.eta, "a number in (0, 1]")
+
+    def start(self, x: np.ndarray) -> np.ndarray:
+        self.v_i = None
+        return super().start(x)
+
+    def lazy_gradients(self, x: np.ndarray) -> np.ndarray:
+        g_i = self.gradients(x)
+        self.v_i = g_i if self.v_i is None else (1 - self.eta) * self.v_i + self.eta * g_i
+        return self.v_i
+
+    def full_step(self, setting: Setting) -> Step:
+        return super().full_step(setting) if self.eta == 1 else Stochastic.full_step(self, setting)
+
+    def guarantees(self, case: Case) -> list[Guarantee]:
+        return []
+
+    def theorem_64(self, case: Case, optimizer: Optimizer, plain: bool) -> Theorem64 | None:
+        return None
 
 
 @estimator("1bit-adam")

@@ -16,7 +16,9 @@ from mpisim.core.rng import Draw, Streams
 from mpisim.core.schema import require
 from mpisim.problems.data.libsvm import Table
 
-Split = Literal["contiguous", "shuffled", "sorted-by-norm", "homogeneous"]
+Split = Literal[
+    "contiguous", "shuffled", "sorted-by-norm", "homogeneous", "dirichlet", "pathological"
+]
 Remainder = Literal["drop", "spread"]
 Scale = Literal["none", "row-max-abs", "feature-max-abs"]
 Mix = Literal["workers", "samples"]
@@ -72,6 +74,11 @@ def order_rows(table: Table, split: str, seed: int) -> Table:
         order = np.argsort(row_norms(table), kind="stable")
     else:
         return table
+    return reordered(table, order)
+
+
+def reordered(table: Table, order: np.ndarray) -> Table:
+    """The rows in the order ``order`` (rows,)."""
     entries, indptr = stretches(table.indptr[order], np.diff(table.indptr)[order])
     return Table(
         table.data[entries], table.indices[entries], indptr, table.labels[order], table.features

@@ -14,6 +14,7 @@ import numpy as np
 
 from mpisim.core.errors import InputError
 from mpisim.problems.data import arrange, cache, libsvm
+from mpisim.problems.data.by_label import BY_LABEL, label_order
 from mpisim.problems.data.content import read_content, sha256
 from mpisim.problems.data.find import Dataset, by_digest, find, is_path, lookup
 from mpisim.problems.data.libsvm import Table
@@ -33,6 +34,7 @@ class DataOptions:
     seed : of the shuffle
     labels : "binary" maps them to -1 and +1, "real" leaves them as they are
     any_content : take what is found under a registered name, even if it is another content
+    alpha, pieces : of the splits by label, see `by_label`
     """
 
     data: str
@@ -44,6 +46,8 @@ class DataOptions:
     seed: int = 0
     labels: Labels = "binary"
     any_content: bool | None = None
+    alpha: float | None = None
+    pieces: int | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -163,16 +167,27 @@ def _arrange(content: bytes, source: Path, options: DataOptions) -> Table:
     if options.labels == "binary":
         table = dataclasses.replace(table, labels=arrange.binary_labels(table.labels, str(source)))
     table = arrange.scale_rows(table, options.scale)
-    return arrange.order_rows(table, options.split, options.seed)
+    if options.split not in BY_LABEL:
+        return arrange.order_rows(table, options.split, options.seed)
+    split = options.split, options.remainder
+    starts, stops = arrange.row_ranges(table.rows, options.workers, *split)
+    keys = options.alpha, options.pieces, options.seed
+    order = label_order(table.labels, options.split, stops - starts, *keys)
+    return arrange.reordered(table, order)
 
 
 def _cached(options: DataOptions) -> dict[str, object]:
     """The options that change the cached rows."""
-    order = options.split if options.split in ("shuffled", "sorted-by-norm") else "file"
+    ordered = "shuffled", "sorted-by-norm", *BY_LABEL
+    order = options.split if options.split in ordered else "file"
     # Another version of NumPy, or of the streams, may make another permutation from the same seed.
     # So the key also has the beginning of a permutation.
-    mark = arrange.shuffle(64, options.seed).tolist() if order == "shuffled" else None
-    key = {"seed": options.seed if mark else None, "mark": mark}
+    random = order in ("shuffled", *BY_LABEL)
+    mark = arrange.shuffle(64, options.seed).tolist() if random else None
+    key: dict[str, object] = {"seed": options.seed if mark else None, "mark": mark}
+    if order in BY_LABEL:
+        names = "workers", "remainder", "alpha", "pieces"
+        key |= {name: getattr(options, name) for name in names}
     return {"labels": options.labels, "scale": options.scale, "order": order} | key
 
 

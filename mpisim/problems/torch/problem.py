@@ -19,6 +19,7 @@ from mpisim.core.rng import Draw, Streams
 from mpisim.core.schema import choose, require
 from mpisim.problems.base import ProblemWithTestSet, problem
 from mpisim.problems.data.arrange import Remainder, row_ranges, shuffle
+from mpisim.problems.data.by_label import BY_LABEL, label_order, require_split
 from mpisim.problems.torch.samples import Samples, load, pooled
 
 if TYPE_CHECKING:  # importing PyTorch takes seconds
@@ -50,13 +51,15 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
     samples: int = 0
     log_samples: int = 0
     workers: int | None = None
-    split: Literal["contiguous", "shuffled"] = "contiguous"
+    split: Literal["contiguous", "shuffled", "dirichlet", "pathological"] = "contiguous"
     remainder: Remainder = "drop"
     chunk: int = 128
     augment: bool = False
     mixed: bool = False
     tf32: bool = False
     device: Literal["auto", "cpu", "accelerator"] = "auto"
+    alpha: float | None = None
+    pieces: int | None = None
 
     portable: ClassVar[bool] = False
     epochs_between_rows: ClassVar[int] = 2
@@ -93,6 +96,7 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
         require(self.samples >= 0, "problem.samples", self.samples, "an integer >= 0")
         require(self.log_samples >= 0, "problem.log_samples", self.log_samples, "an integer >= 0")
         require(self.chunk >= 2, "problem.chunk", self.chunk, "an integer >= 2")
+        require_split(self.split, self.alpha, self.pieces, True)
 
     def load(self, n: int, first: int, count: int, seed: int, dtype: np.dtype) -> None:
         """See `Problem.load`; `InputError` if PyTorch, the module or the data is missing."""
@@ -108,7 +112,7 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
         few = 0 < self.log_samples < 2 * n
         require(not few, "problem.log_samples", self.log_samples, f"0, or at least 2 n = {2 * n}")
         self.tests = min(count, self.log_samples or count)
-        self._to_device(data, self._split(len(data.labels)))
+        self._to_device(data, self._split(data.labels))
         self.d, self.identical = self.flat_model.d, n == 1
         self.shapes = self.flat_model.shapes
         self.start = self.flat_model.x.clone()
@@ -116,14 +120,29 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
         where = self.flat_model.device.type
         self.identity = f"{self.about()} sha256:{given.sha256} ({where})"
 
-    def _split(self, samples: int) -> list[np.ndarray]:
+    def _split(self, labels: np.ndarray) -> list[np.ndarray]:
         """The numbers of each worker's samples; sets `rows`."""
+        samples = len(labels)
         starts, stops = row_ranges(samples, self.n, self.split, self.remainder)
         order = shuffle(samples, self.seed) if self.split == "shuffled" else np.arange(samples)
+        self._shares = None
         block = range(self.first, self.first + self.m)
+        if self.split in BY_LABEL:
+            allowed = "a split that is not by label: the labels are no classes"
+            require(labels.ndim == 1 and labels.dtype.kind in "iu", "problem.split", self.split,
+                    allowed)  # fmt: skip
+            keys = self.alpha, self.pieces, self.seed
+            order = label_order(labels, self.split, stops - starts, *keys)
         mine = [order[starts[i] : stops[i]] for i in block]
         self.rows = np.array([len(rows) for rows in mine], np.int64)
+        if self.split in BY_LABEL:
+            kinds = np.unique(labels)
+            shares = [(labels[rows, None] == kinds).mean(axis=0) for rows in mine]
+            self._shares = np.array(shares).reshape(self.m, len(kinds))
         return mine
+
+    def label_shares(self) -> np.ndarray | None:
+        return self._shares
 
     def _to_device(self, data: Samples, mine: list[np.ndarray]) -> None:
         """Put the module there, and the samples of each worker, with the numbers ``mine``.
@@ -187,19 +206,24 @@ class TorchProblem(ProblemWithTestSet, rows_of_points=True):
 
     def batch_gradients(self, x: np.ndarray, batch: np.ndarray) -> np.ndarray:
         """See `Problem.batch_gradients`; dropout and augmentation are drawn for each round."""
+        return self.batch_gradients_of(x, batch, np.arange(self.m))
+
+    def batch_gradients_of(
+        self, x: np.ndarray, batch: np.ndarray, members: np.ndarray
+    ) -> np.ndarray:
         import torch
 
         from mpisim.problems.torch.batches import moves_of
 
         require(batch.shape[1] >= 2, "method.batch", batch.shape[1], "an integer >= 2")
-        gradients = self._vectors(self.m)
-        seeds = self._draw("dropout").words(1)[:, 0] >> np.uint64(1)
+        gradients = self._vectors(len(members))
+        seeds = self._draw("dropout").words(1)[members, 0] >> np.uint64(1)
         device, steps = self.flat_model.device, None
         if self.augment:
-            uniforms = self._draw("augment").uniforms(3 * batch.shape[1])
+            uniforms = self._draw("augment").uniforms(3 * batch.shape[1])[members]
             steps = torch.from_numpy(moves_of(uniforms.reshape(*batch.shape, 3))).to(device)
         chosen = torch.from_numpy(np.ascontiguousarray(batch)).to(device)
-        for i, shard in self._at_points(x, self.shards):
+        for i, shard in self._at_points(x, [self.shards[i] for i in members]):
             chosen_samples = shard.chosen(chosen[i], None if steps is None else steps[i])
             gradients[i] = self.flat_model.gradient(chosen_samples, self.chunk, int(seeds[i]))[1]
         return gradients

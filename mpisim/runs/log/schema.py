@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
@@ -45,6 +45,15 @@ TIMES: list[Column] = [
 WORKERS: list[Column] = [
     ("rows", np.int64, "1", "samples of the worker"),
     ("bits_up", np.int64, "bit", "payload bits sent by the worker"),
+    ("bad", np.int64, "1", "1 for a worker that attacks, else 0; with a table [attack]"),
+]
+LABELS: list[Column] = [  # of samples that are split by label: one for each, in ascending order
+    (
+        "label_0_share",
+        np.float64,
+        "1",
+        "share of label 0 among its samples, which were split by label",
+    )
 ]
 CUMULATIVE = LEDGER + ORACLE + TIMES
 LATER = {"messages_up"}  # columns that older logs of this version lack
@@ -56,6 +65,15 @@ def columns(reference: bool, more: Iterable[Column] = ()) -> list[Column]:
     reference : whether the minimiser is known; more : columns of metrics, which come last
     """
     return ITERATE + (REFERENCE if reference else []) + CUMULATIVE + list(more)
+
+
+def worker_columns(names: Collection[str]) -> list[Column]:
+    """The columns of ``/workers`` with these names, in the order of the log."""
+    [(label, kind, unit, text)] = LABELS
+    shares = sorted((n for n in names if n.startswith("label_")), key=lambda n: int(n[6:-6]))
+    return [column for column in WORKERS if column[0] in names] + [
+        (name, kind, unit, text.replace(label[6:-6], name[6:-6])) for name in shares
+    ]
 
 
 def older(schema: Iterable[Column]) -> list[Column]:

@@ -25,7 +25,13 @@ from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError, OutputError
 from mpisim.core.files import FileLock, Locked, create_atomic, image, leads_to, make_folder
 from mpisim.runs.log.journal import RECORD_ROWS, Journal, Mark, path_for
-from mpisim.runs.log.schema import DIGEST, SCHEMA_VERSION, WORKERS, Column, row_type
+from mpisim.runs.log.schema import (
+    DIGEST,
+    SCHEMA_VERSION,
+    Column,
+    row_type,
+    worker_columns,
+)
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -176,9 +182,8 @@ class LogWriter:
                 data[start:end] = batch[name]
         if x is not None:
             final["x"] = x
-        for column in WORKERS:
-            if (values := workers.get(column[0])) is not None:
-                _column(ranks, column, values.shape)[:] = values
+        for column in worker_columns(workers):
+            _column(ranks, column, workers[column[0]].shape)[:] = workers[column[0]]
 
     def _require_same_files(self) -> None:
         """`OutputError` if another run, or a user, has replaced or removed a file of this log."""

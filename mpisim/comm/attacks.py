@@ -1,0 +1,79 @@
+"""Workers that lie: what they send instead of their vectors. The table ``[attack]``.
+
+They know what the good workers send, at no cost, and keep to the protocol: their vectors are
+compressed, encoded and charged like any other.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from math import inf
+from typing import Literal
+
+import numpy as np
+
+from mpisim.core.numerics.functions import normal_quantiles
+from mpisim.core.protocols import Collective
+from mpisim.core.rng import Draw
+from mpisim.core.schema import require
+
+SCALES = {"sign-flip": 1.0, "label-flip": 1.0, "alie": 1.06, "ipm": 0.1, "noise": 10.0}
+
+
+@dataclasses.dataclass(frozen=True)
+class Attack:
+    """The ``[attack]`` table. The last workers are bad; f is the mean over the good ones.
+
+    With v_i what an honest worker would send, and mean and deviation (of each coordinate) over the
+    good ones, a bad one sends
+
+    name : "sign-flip": -scale v_i; "noise": v_i + scale N(0, I); "ipm", inner product
+        manipulation: -scale mean (Xie et al., 2020); "alie", a little is enough: mean - scale
+        deviation (Baruch et al., 2019); "label-flip": v_i of its samples with the other label
+    share : of bad workers, below 0.5; their number is rounded down
+    scale : 1, 10, 0.1 and 1.06 unless given, in this order
+    """
+
+    name: Literal["sign-flip", "label-flip", "alie", "ipm", "noise"]
+    share: float
+    scale: float | None = None
+
+    def __post_init__(self) -> None:
+        require(0 <= self.share < 0.5, "attack.share", self.share, "a number in [0, 0.5)")
+        scale, fits = self.scale, self.name != "label-flip"
+        allowed = "a finite number > 0" if fits else 'absent with name = "label-flip"'
+        require(scale is None or (fits and 0 < scale < inf), "attack.scale", scale, allowed)
+
+    def bad(self, n: int) -> np.ndarray:
+        """Whether each of n workers is bad, (n,), bool."""
+        return np.arange(n) >= n - int(self.share * n)
+
+    def corrupted(
+        self, v: np.ndarray, members: np.ndarray, star: Collective, draw: Draw
+    ) -> np.ndarray:
+        """What this rank's senders send instead of v (senders, d). Collective.
+
+        members : the senders, counted from this rank's first worker; draw : of the noise
+        """
+        bad = self.bad(star.n)[star.first + members]
+        scale = SCALES[self.name] if self.scale is None else self.scale
+        if self.name in ("ipm", "alie"):
+            good = v[~bad].astype(np.float64)
+            sums = np.zeros((star.m, 2 * v.shape[1] + 1))
+            each = np.concatenate([np.ones((len(good), 1)), good, good**2], axis=1)
+            np.add.at(sums, members[~bad], each)
+            count, *totals = np.split(star.sum_over_workers(sums), [1, 1 + v.shape[1]])
+            mean, square = (total / max(count[0], 1) for total in totals)
+            deviation = np.sqrt(np.maximum(square - mean**2, 0))
+            wrong = -scale * mean if self.name == "ipm" else mean - scale * deviation
+        elif self.name == "sign-flip":
+            wrong = -scale * v[bad]
+        elif self.name == "noise":
+            words = draw.words(v.shape[1])[bad]
+            normals = normal_quantiles(((words >> np.uint64(11)) + 0.5) * 2.0**-53)
+            wrong = v[bad] + scale * normals
+        else:
+            return v
+        out = v.copy()
+        out[bad] = wrong
+        return out

@@ -1,0 +1,187 @@
+"""Local steps: some clients go their own way from x^k, and the server averages where they end."""
+
+from __future__ import annotations
+
+import dataclasses
+from math import inf
+from typing import Literal
+
+import numpy as np
+
+from mpisim.core.schema import require
+from mpisim.core.state import AtServer, PerWorker
+from mpisim.methods.estimators.base import Estimator, estimator
+from mpisim.methods.estimators.batches import batch_size
+
+
+@dataclasses.dataclass(frozen=True)
+class Clients:
+    """The clients S of a round: their numbers over all ranks (None: all of them), and this rank's,
+    counted from its first worker."""
+
+    S: np.ndarray | None
+    local: np.ndarray | None
+
+
+class LocalSteps(Estimator):
+    """What the methods share: the clients of a round, and gradients at points of their own.
+
+    The server's x^k is sent to the clients of the round alone. The step size of the ``[method]``
+    table is eta_l, that of the clients' steps; the optimizer has eta_g.
+    """
+
+    server_point = True
+    local_steps: int
+    server_stepsize: float
+    batch: int | float | None
+    participants: int | None
+
+    def check(self) -> None:
+        steps, n = self.local_steps, self.star.n
+        require(steps >= 1, "method.local_steps", steps, "an integer >= 1")
+        eta_g, r = self.server_stepsize, self.participants
+        require(0 < eta_g < inf, "method.server_stepsize", eta_g, "a finite number > 0")
+        allowed = f"an integer from 1 to n = {n}"
+        require(r is None or 1 <= r <= n, "method.participants", r, allowed)
+        if self.batch is not None:
+            self.b = batch_size(self.batch, self.oracle.samples, "batch")
+
+    def clients(self) -> Clients:
+        """r clients, drawn uniformly without replacement; all unless r is given."""
+        if self.participants is None:
+            return Clients(None, None)
+        S, first = self.star.sample(self.participants, replace=False), self.star.first
+        begin, end = np.searchsorted(S, (first, first + self.star.m))
+        return Clients(S, S[begin:end] - first)
+
+    def rows(self, x: np.ndarray, clients: Clients) -> np.ndarray:
+        """x (d,) for each client of this rank, a new array (clients, d)."""
+        count = self.star.m if clients.local is None else len(clients.local)
+        return self.star.zeros(count, len(x)) + x
+
+    def gradients(self, y_i: np.ndarray, clients: Clients) -> np.ndarray:
+        """g_i(y_i), shape (clients, d); y_i : one point (d,), or one for each client."""
+        local, oracle = clients.local, self.oracle
+        if self.batch is None:
+            return oracle.gradients(y_i, local)
+        rows = oracle.rows if local is None else oracle.rows[local]
+        batch = self.star.draw("batch", clients.S).batches(rows, self.b)
+        return oracle.batch_gradients(y_i, batch, local)
+
+    def mean(self, v_i: np.ndarray, clients: Clients) -> np.ndarray:
+        """(1/r) sum over S of C(v_i), at the server."""
+        return self.star.mean(self.star.compress(self.compressor, v_i, clients=clients.S))
+
+    def batch_sizes(self) -> dict[str, int]:
+        return {} if self.batch is None else {"batch": self.b}
+
+
+@estimator("fedavg")
+class FedAvg(LocalSteps):
+    """FedAvg (McMahan et al., 2017, Algorithm 1), also called local SGD.
+
+    S^k = r clients, drawn at random, which get x^k, and in parallel
+    y_i = x^k, then K times  y_i = y_i - eta_l g_i(y_i)
+    x^{k+1} = x^k + eta_g (1/r) sum over S^k of C(y_i - x^k)
+
+    local_steps : K
+    server_stepsize : eta_g; 1 averages the y_i
+    batch : samples of g_i, or a share of m, drawn anew in each step, without replacement; full
+        gradients unless given
+    participants : r, drawn without replacement; all clients unless given
+
+    All clients weigh the same, as in f. With another optimizer, the mean of x - y_i takes the place
+    of a gradient, and eta_g is its step size (Reddi et al., Adaptive federated optimization, 2021).
+    """
+
+    local_steps: int
+    server_stepsize: float = 1.0
+    batch: int | float | None = None
+    participants: int | None = None
+
+    def start(self, x: np.ndarray) -> np.ndarray:
+        return self.estimate(x)
+
+    def estimate(self, x: np.ndarray) -> np.ndarray:
+        clients, eta_l = self.clients(), self.star.stepsize
+        x = self.star.broadcast(x, clients=clients.S)
+        y_i = self.rows(x, clients)
+        for _ in range(self.local_steps):
+            y_i -= eta_l * self.local_gradients(y_i, x, clients)
+        return -self.mean(y_i - x, clients)
+
+    def local_gradients(self, y_i: np.ndarray, x: np.ndarray, clients: Clients) -> np.ndarray:
+        """Of what the clients minimise, at y_i (clients, d), from x (d,)."""
+        return self.gradients(y_i, clients)
+
+
+@estimator("fedprox")
+class FedProx(FedAvg):
+    """FedProx (Li et al., 2020, Algorithm 2), with K gradient steps as the inexact solver.
+
+    Like FedAvg, but client i minimises f_i(y) + (mu / 2) |y - x^k|^2:
+
+    y_i = y_i - eta_l (g_i(y_i) + mu (y_i - x^k))
+
+    mu : a number >= 0; 0 is FedAvg
+
+    The other keys are FedAvg's.
+    """
+
+    mu: float = dataclasses.field(kw_only=True)
+
+    def check(self) -> None:
+        require(0 <= self.mu < inf, "method.mu", self.mu, "a finite number >= 0")
+        super().check()
+
+    def local_gradients(self, y_i: np.ndarray, x: np.ndarray, clients: Clients) -> np.ndarray:
+        return self.gradients(y_i, clients) + self.mu * (y_i - x)
+
+
+@estimator("scaffold")
+class Scaffold(LocalSteps):
+    """SCAFFOLD (Karimireddy et al., 2020, Algorithm 1).
+
+    S^k = r clients, drawn at random, which get x^k and c, and in parallel
+    y_i = x^k, then K times  y_i = y_i - eta_l (g_i(y_i) - c_i + c)
+    c_i^+ = g_i(x^k)  (option I), or  c_i - c + (x^k - y_i) / (K eta_l)  (option II)
+    x^{k+1} = x^k + eta_g (1/r) sum over S^k of C(y_i - x^k)
+    c = c + (1/n) sum over S^k of C(c_i^+ - c_i),  c_i = c_i + C(c_i^+ - c_i)
+
+    option : of c_i^+; with "I" g_i(x^k) has a minibatch of its own
+
+    The other keys are FedAvg's; c_i^0 = 0.
+    """
+
+    local_steps: int
+    server_stepsize: float = 1.0
+    batch: int | float | None = None
+    participants: int | None = None
+    option: Literal["I", "II"] = "II"
+
+    c_i = PerWorker("control variates")
+    c = AtServer("their mean")
+
+    def start(self, x: np.ndarray) -> np.ndarray:
+        self.c_i = self.star.zeros(self.star.m, len(x))
+        self.c = self.star.zeros(len(x))
+        return self.estimate(x)
+
+    def estimate(self, x: np.ndarray) -> np.ndarray:
+        clients, K, eta_l = self.clients(), self.local_steps, self.star.stepsize
+        x = self.star.broadcast(x, clients=clients.S)
+        c = self.star.broadcast(self.c, clients=clients.S)
+        local = slice(None) if clients.local is None else clients.local
+        y_i, c_i = self.rows(x, clients), self.c_i[local]
+        for _ in range(K):
+            y_i -= eta_l * (self.gradients(y_i, clients) - c_i + c)
+        if self.option == "I":
+            c_plus = self.gradients(x, clients)
+        else:
+            c_plus = c_i - c + (x - y_i) / (K * eta_l)
+        dx = self.mean(y_i - x, clients)
+        dc_i = self.star.compress(self.compressor, c_plus - c_i, clients=clients.S)
+        self.c_i[local] = c_i + dc_i.decoded()
+        share = 1.0 if clients.S is None else len(clients.S) / self.star.n
+        self.c = self.c + share * self.star.mean(dc_i)
+        return -dx

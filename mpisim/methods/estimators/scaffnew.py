@@ -1,0 +1,111 @@
+"""Scaffnew: local steps until a coin says so, and control variates that make them worth it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from mpisim.core.errors import InputError
+from mpisim.core.schema import require
+from mpisim.core.state import PerWorker
+from mpisim.methods.estimators.base import Theory, estimator, probability
+from mpisim.methods.estimators.batches import Stochastic
+from mpisim.theory import stepsizes
+from mpisim.theory.setting import Setting, Step
+
+
+@estimator("scaffnew")
+class Scaffnew(Stochastic):
+    """Scaffnew, which is ProxSkip for averages (Mishchenko et al., 2022, Algorithm 2).
+
+    x_i^ = x_i - gamma (g_i(x_i) - h_i)
+    x_i  = (1/n) sum_j x_j^  if a coin that all workers share shows 1, else x_i^
+    h_i  = h_i + (p / gamma) (x_i - x_i^)
+
+    p : the probability that the coin shows 1; sqrt(mu / L) is the best
+    batch : samples of g_i, or a share of m, drawn anew in each step, without replacement; full
+        gradients unless given
+
+    A round of the log ends with a coin that shows 1: it has 1 / p steps on average, and x^k is the
+    mean, which all workers get. They send C(x_i^ - x^k), and h_i follows what was sent, so that the
+    h_i add up to 0. Messages of float32 leave this sum at the rounding of what was sent.
+    """
+
+    p: float = dataclasses.field(kw_only=True)
+
+    server_stepsize = 1.0
+    h_i = PerWorker("control variates")
+
+    def check(self) -> None:
+        super().check()
+        self.p = probability(self.p, self.p)
+
+    def start(self, x: np.ndarray) -> np.ndarray:
+        self.h_i = self.star.zeros(self.star.m, len(x))
+        return self.estimate(x)
+
+    def estimate(self, x: np.ndarray) -> np.ndarray:
+        dx_i = self.compress(self.local_points(x) - x)
+        dx = self.star.average(dx_i)
+        self.h_i = self.h_i + (self.p / self.star.stepsize) * (dx - dx_i.decoded())
+        return -dx
+
+    def local_points(self, x: np.ndarray) -> np.ndarray:
+        """x_i^ of the step whose coin shows 1, shape (m, d)."""
+        x_i = self.star.zeros(self.star.m, len(x)) + x
+        for _ in range(self.star.flips(self.p)):
+            x_i -= self.star.stepsize * (self.gradients(x_i) - self.h_i)
+        return x_i
+
+    def full_step(self, setting: Setting) -> Step:
+        return stepsizes.scaffnew(setting)
+
+
+@estimator("compressed-scaffnew")
+class CompressedScaffnew(Scaffnew):
+    """CompressedScaffnew (Condat, Agarsky, Richtarik, 2022, arXiv 2210.13277).
+
+    Scaffnew where workers send some coordinates, which both sides know. With Q_i the compressor,
+    whose mean over workers keeps a vector that is the same for all, in a round with the coin
+
+    x   = x + dx,  dx = (1/n) sum_j Q_j(x_j^ - x)
+    h_i = h_i + (p eta / (gamma (1 + omega))) (Q_i(dx) - Q_i(x_i^ - x))
+
+    eta : "theory" is 1 - A, of the AB inequality: n (s - 1) / (s (n - 1)) where s of the n workers
+        send each coordinate, drawn uniformly
+
+    The other keys are Scaffnew's. ``permk`` with s groups deals each coordinate to one worker of
+    each group, ``block-permutation`` as in the paper.
+    """
+
+    eta: float | Theory = "theory"
+
+    def check(self) -> None:
+        super().check()
+        C = self.compressor
+        if (
+            not (C.correlated and C.seeded)
+            or C.A is None
+            or C.omega is None
+            or abs(C.A - (C.B or 0)) > 1e-12
+        ):
+            raise InputError(
+                f"compressor.name: {C.name!r} is not allowed with 'compressed-scaffnew'; it must"
+                " deal known coordinates to workers, as permk with groups does"
+            )
+        require(C.A < 1, "compressor.name", C.name, "one that sends each coordinate twice or more")
+        self.eta = probability(self.eta, 1 - C.A, "eta")
+
+    def estimate(self, x: np.ndarray) -> np.ndarray:
+        gamma, C = self.star.stepsize, self.compressor
+        x_i = self.local_points(x)
+        dx_i = self.compress(x_i - x)
+        dx = self.star.average(dx_i)
+        same = C.compress(0 * x_i + dx, dx_i.draw).decoded()  # known at the worker
+        factor = self.p * float(self.eta) / (gamma * (1 + float(C.omega or 0)))
+        self.h_i = self.h_i + factor * (same - dx_i.decoded())
+        return -dx
+
+    def full_step(self, setting: Setting) -> Step:
+        return Stochastic.full_step(self, setting)

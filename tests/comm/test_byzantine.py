@@ -1,0 +1,154 @@
+"""Rules that combine messages, and workers that lie, against definitions and plain NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from mpisim.comm.aggregation import Server
+from mpisim.comm.attacks import Attack
+from mpisim.core.errors import InputError
+from mpisim.core.rng import Draw, Streams
+from tests.helpers import columns, run_tables
+from tests.methods.test_downlink import GAMMA, RANDK, Loop, N, tables
+
+DRAW = Draw(Streams(1), "buckets", 0, 0, 1)
+ROWS = np.random.default_rng(0).standard_normal((11, 5))
+RULES = [
+    {"aggregate": "median"},
+    {"aggregate": "trimmed-mean", "trim": 0.3},
+    {"aggregate": "geometric-median", "steps": 60},
+    {"aggregate": "centered-clipping", "clip": 3.0},
+]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda own: own["aggregate"])
+class TestEveryRule:
+    def test_moves_with_its_values_and_not_with_their_order(self, rule):
+        server, shift = Server(**rule), np.arange(5.0)
+        combined = server.combine(ROWS, DRAW)
+        assert np.allclose(server.combine(ROWS + shift, DRAW), combined + shift, atol=1e-9)
+        assert np.allclose(server.combine(ROWS[::-1].copy(), DRAW), combined, atol=1e-9)
+        same = np.tile(ROWS[0], (6, 1))
+        assert np.allclose(server.combine(same, DRAW), ROWS[0], rtol=1e-12)
+
+    def test_no_three_of_eleven_move_it_far(self, rule):
+        wrong = ROWS.copy()
+        wrong[-3:] = 1e9
+        away = np.linalg.norm(Server(**rule).combine(wrong, DRAW) - ROWS[:-3].mean(axis=0))
+        assert away < 15 < np.linalg.norm(wrong.mean(axis=0))
+
+
+def test_the_geometric_median_has_the_least_sum_of_distances():
+    found = Server(aggregate="geometric-median", steps=300).combine(ROWS, DRAW)
+    best = minimize(lambda z: np.linalg.norm(ROWS - z, axis=1).sum(), ROWS.mean(axis=0), tol=1e-10)
+    assert np.linalg.norm(found - best.x) < 1e-4
+
+
+def test_rules_by_coordinate():
+    assert np.array_equal(Server(aggregate="median").combine(ROWS, DRAW), np.median(ROWS, axis=0))
+    trimmed = Server(aggregate="trimmed-mean", trim=0.2).combine(ROWS, DRAW)
+    assert np.allclose(trimmed, np.sort(ROWS, axis=0)[2:-2].mean(axis=0), rtol=1e-14)
+
+
+def test_buckets_are_means_of_all_messages_each_once():
+    """With the mean behind them they change nothing if they are of the same size."""
+    one = Server(buckets=3).combine(ROWS[:9], DRAW)
+    assert np.allclose(one, ROWS[:9].mean(axis=0), rtol=1e-13)
+    medians = Server(aggregate="median", buckets=11).combine(ROWS, DRAW)
+    assert np.allclose(medians, ROWS.mean(axis=0), rtol=1e-13)
+
+
+class Block:
+    """The workers of one of several ranks, and what all of them know."""
+
+    def __init__(self, v, first, m):
+        self.v, self.n, self.first, self.m = v, len(v), first, m
+        self.is_server = first == 0
+
+    def sum_over_workers(self, rows):
+        good = self.v[~Attack("ipm", 0.4).bad(self.n)]
+        return np.concatenate([[len(good)], good.sum(axis=0), (good**2).sum(axis=0)])
+
+
+@pytest.mark.parametrize("name", ["sign-flip", "alie", "ipm", "noise"])
+def test_what_bad_workers_send(name):
+    """Of 11 workers with a share of 0.4, the last 4 lie; the others send what they have."""
+    attack = Attack(name, 0.4, 2.0)
+    parts = []
+    for first, m in ((0, 6), (6, 5)):
+        draw = Draw(Streams(1), "up/attack", 0, first, m)
+        star = Block(ROWS, first, m)
+        parts.append(attack.corrupted(ROWS[first : first + m], np.arange(m), star, draw))
+    sent, good = np.concatenate(parts), ROWS[:7]
+    assert np.array_equal(sent[:7], good)
+    wrong = {
+        "sign-flip": -2 * ROWS[7:],
+        "ipm": np.tile(-2 * good.mean(axis=0), (4, 1)),
+        "alie": np.tile(good.mean(axis=0) - 2 * good.std(axis=0), (4, 1)),
+    }
+    if name == "noise":
+        noise = (sent[7:] - ROWS[7:]) / 2
+        assert 0.5 < noise.std() < 1.6 and len(np.unique(noise)) == noise.size
+    else:
+        assert np.allclose(sent[7:], wrong[name], rtol=1e-12)
+
+
+def run(method, compressor=None, log=None, **extra):
+    return run_tables(tables(method, compressor, rounds=150) | extra, log)
+
+
+GD = {"name": "dcgd"}
+IDENTITY = {"name": "identity"}
+
+
+def test_flipped_labels_are_another_data_set(tmp_path):
+    """Gradient descent on the mean of f_1, ..., f_4 and two workers with y = -y."""
+    loop, log = Loop(), tmp_path / "x.h5"
+    good = slice(0, 4)
+    end = run(GD, IDENTITY, log, attack={"name": "label-flip", "share": 0.34})
+    losses = columns(log)["grad_norm_sq"]
+    loop.y[4 * loop.m :] *= -1
+    x = np.zeros(loop.d)
+    for _ in range(150):
+        x = x - GAMMA * loop.gradients(np.tile(x, (N, 1))).mean(axis=0)
+    assert np.linalg.norm(end.x - x) <= 1e-12 * np.linalg.norm(x)
+    gradient = loop.gradients(np.tile(x, (N, 1)))[good].mean(axis=0)
+    assert losses[-1] == pytest.approx(gradient @ gradient, rel=1e-10)
+
+
+@pytest.mark.parametrize("attack", ["sign-flip", "noise"])
+def test_a_rule_holds_where_the_mean_does_not(attack, tmp_path):
+    """f and its gradient are those of the good workers, so 1e-3 is what their differences leave."""
+    table = {"name": attack, "share": 0.2, "scale": 30.0}
+    log, ends = tmp_path / "x.h5", {}
+    for rule in ("mean", "median"):
+        method = {"name": "marina", "p": 0.2, "stepsize": 0.1}
+        end = run(method, RANDK | {"k": 60}, log, attack=table, server={"aggregate": rule})
+        ends[rule] = end.row["grad_norm_sq"]
+        log.unlink()
+    assert ends["median"] < 0.02 < 0.1 < ends["mean"] or not np.isfinite(ends["mean"])
+
+
+@pytest.mark.parametrize(
+    ("extra", "line"),
+    [
+        ({"server": {"aggregate": "med"}}, r"^server\.aggregate: 'med' is not allowed"),
+        ({"server": {"trim": 0.5}}, r"^server\.trim: 0\.5"),
+        ({"server": {"buckets": 0}}, r"^server\.buckets: 0"),
+        ({"attack": {"name": "alie", "share": 0.5}}, r"^attack\.share: 0\.5"),
+        ({"attack": {"share": 0.1}}, r"^attack\.name: missing"),
+        ({"attack": {"name": "label-flip", "share": 0.1, "scale": 2.0}}, r"^attack\.scale: 2\.0"),
+        (
+            {
+                "attack": {"name": "label-flip", "share": 0.1},
+                "problem": {"name": "quadratic", "workers": 6},
+            },
+            r"^attack\.name: 'label-flip' is not allowed with problem 'quadratic'",
+        ),
+    ],
+)
+def test_what_is_not_allowed(extra, line):
+    with pytest.raises(InputError, match=line):
+        run(GD, IDENTITY, **extra)

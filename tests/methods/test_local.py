@@ -1,0 +1,184 @@
+"""Local steps against plain NumPy loops over the clients, with their minibatches and their bits."""
+
+from __future__ import annotations
+
+import copy
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from mpisim.comm.communicators import OneProcess
+from mpisim.core.errors import InputError
+from mpisim.core.rng import Draw, Streams
+from mpisim.runs.experiment import parse
+from mpisim.runs.setup import Setup
+from tests.helpers import dense, run_tables, table
+
+N, ROUNDS, SEED, L2 = 6, 12, 5, 0.02
+STEPS, ETA, ETA_G, MU = 4, 0.4, 0.7, 0.3
+KEYS = {"local_steps": STEPS, "stepsize": ETA, "server_stepsize": ETA_G}
+FULL, PART = {}, {"participants": 3, "batch": 7}
+
+
+class Loop:
+    """Logistic regression on the sample; who takes part, and with which rows, by the addresses."""
+
+    def __init__(self, participants=None, batch=None):
+        self.a, self.y = dense("sample")
+        self.m, self.r, self.b = len(self.a) // N, participants, batch
+        self.k = self.drawn = 0
+
+    def clients(self):
+        if self.r is None:
+            return list(range(N))
+        return Draw(Streams(SEED), "sample", self.k, 0, 1).subsets(N, self.r)[0].tolist()
+
+    def gradient(self, i, x, step):
+        rows = np.arange(self.m)
+        if self.b is not None:
+            draw = Draw(Streams(SEED), "batch", self.k, i, 1, None, step)
+            rows = draw.batches(np.array([self.m]), self.b)[0]
+        a, y = self.a[i * self.m + rows], self.y[i * self.m + rows]
+        return -a.T @ (y / (1 + np.exp(y * (a @ x)))) / len(rows) + L2 * x
+
+
+def fedavg(loop, d, mu=0.0):
+    x = np.zeros(d)
+    for loop.k in range(ROUNDS):
+        ends = []
+        for i in loop.clients():
+            y = x.copy()
+            for t in range(STEPS):
+                y = y - ETA * (loop.gradient(i, y, t) + mu * (y - x))
+            ends.append(y)
+        x = x + ETA_G * (np.mean(ends, axis=0) - x)
+    return x
+
+
+def fedprox(loop, d):
+    return fedavg(loop, d, MU)
+
+
+def scaffold(loop, d, option="II"):
+    x, c, c_i = np.zeros(d), np.zeros(d), np.zeros((N, d))
+    for loop.k in range(ROUNDS):
+        moves, changes = [], []
+        for i in loop.clients():
+            y = x.copy()
+            for t in range(STEPS):
+                y = y - ETA * (loop.gradient(i, y, t) - c_i[i] + c)
+            plus = c_i[i] - c + (x - y) / (STEPS * ETA)
+            if option == "I":
+                plus = loop.gradient(i, x, STEPS)
+            moves.append(y - x)
+            changes.append(plus - c_i[i])
+            c_i[i] = plus
+        x = x + ETA_G * np.mean(moves, axis=0)
+        c = c + np.sum(changes, axis=0) / N
+    return x
+
+
+def scaffold_1(loop, d):
+    return scaffold(loop, d, "I")
+
+
+CASES = {
+    "fedavg": (fedavg, {}),
+    "fedprox": (fedprox, {"mu": MU}),
+    "scaffold": (scaffold, {}),
+    "scaffold I": (scaffold_1, {"option": "I"}),
+}
+
+
+def tables(name, keys, **run):
+    method = {"name": name.split()[0]} | KEYS | keys
+    problem = {"name": "logistic", "l2": L2}
+    run = {"rounds": ROUNDS, "seed": SEED, "wire": "float64"} | run
+    return table(method, workers=N, problem=problem, **run)
+
+
+@pytest.mark.parametrize("part", [FULL, PART], ids=["all", "some"])
+@pytest.mark.parametrize("name", CASES)
+def test_trajectory(name, part):
+    loop, keys = CASES[name]
+    end = run_tables(tables(name, keys | part))
+    x = loop(Loop(**part), end.x.size)
+    assert np.linalg.norm(end.x - x) <= 1e-12 * np.linalg.norm(x)
+
+
+def test_one_step_is_gradient_descent():
+    one = run_tables(tables("fedavg", {"local_steps": 1, "server_stepsize": 1.0}))
+    gd = run_tables(table({"name": "gd", "stepsize": ETA}, workers=N, wire="float64",
+                          problem={"name": "logistic", "l2": L2}, rounds=ROUNDS))  # fmt: skip
+    assert np.linalg.norm(one.x - gd.x) <= 1e-13 * np.linalg.norm(gd.x)
+
+
+def test_scaffold_has_the_minimiser_as_a_fixed_point_and_fedavg_has_not():
+    """Clients differ: local steps drift away from x*, and control variates correct them."""
+    far = {}
+    for name in ("fedavg", "scaffold"):
+        settings = tables(name, {"server_stepsize": 1.0}, rounds=4000, reference=True)
+        settings["problem"]["l2"] = 0.3
+        far[name] = run_tables(settings).row["distance_sq"]
+    assert far["scaffold"] < 1e-24 and far["fedavg"] > 1e-6
+
+
+@pytest.mark.parametrize(("name", "vectors"), [("fedavg", 1), ("scaffold", 2)])
+def test_bits_go_to_and_from_those_who_take_part(name, vectors):
+    end = run_tables(tables(name, PART))
+    bits = ROUNDS * vectors * 3 * 64 * end.x.size
+    assert end.row["bits_up"] == end.row["bits_down"] == bits
+    assert end.row["oracle_calls"] == ROUNDS * 3 * STEPS * 7
+
+
+def test_another_optimizer_takes_the_mean_move_for_a_gradient():
+    """FedAdam's first step: eta_g m / (sqrt(v) + nu), bias-corrected, is eta_g sign(move)."""
+    settings = tables("fedavg", {"optimizer": "adam", "nu": 1e-300}, rounds=1)
+    end = run_tables(settings)
+    assert np.allclose(np.abs(end.x[end.x != 0]), ETA_G, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["fedavg", "gd"])
+def test_a_worker_cannot_compute_with_what_only_the_server_knows(name):
+    """On other ranks the server's point is NaN until it is sent; all know the x^k of the others."""
+    keys = {"name": name, "stepsize": ETA} | ({"local_steps": 1} if name == "fedavg" else {})
+    setup = Setup(parse(table(keys, problem={"name": "logistic"})), OneProcess())
+    star = copy.copy(setup.star)
+    star.is_server = False
+    assert setup.new_state(star).hidden == (name == "fedavg")
+    state = setup.state
+    state.hidden = name == "fedavg"
+    state.step(ETA)
+    gradients = setup.problem.gradients(state.x)
+    assert np.isnan(gradients).all() == np.isnan(gradients).any() == (name == "fedavg")
+
+
+@pytest.mark.parametrize(
+    ("keys", "where"),
+    [
+        ({"local_steps": 0}, "method.local_steps"),
+        ({"participants": 7}, "method.participants"),
+        ({"participants": 0}, "method.participants"),
+        ({"server_stepsize": 0.0}, "method.server_stepsize"),
+        ({"batch": 0}, "method.batch"),
+        ({"stepsize": "theory"}, "method.stepsize"),
+    ],
+)
+def test_what_is_not_allowed(keys, where):
+    with pytest.raises(InputError, match=f"^{where}: "):
+        run_tables(tables("fedavg", keys))
+
+
+@pytest.mark.parametrize("name", ["fedavg", "scaffold"])
+def test_a_round_allocates_nothing_for_clients_that_do_not_take_part(name):
+    n = 100_000
+    settings = tables(name, {"participants": 20, "batch": 1})
+    settings["problem"] = {"name": "quadratic", "workers": n, "dimension": 10, "noise": 0.1}
+    setup = Setup(parse(settings), OneProcess())
+    setup.state.step(ETA)  # makes what stays
+    tracemalloc.start()
+    setup.state.step(ETA)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < n

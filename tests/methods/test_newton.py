@@ -1,0 +1,122 @@
+"""FedNL: against a plain NumPy loop, and Hessians as vectors in every kernel."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from mpisim.core.errors import InputError
+from mpisim.core.numerics import triangles
+from mpisim.problems import PROBLEMS
+from tests.helpers import run_tables
+from tests.methods.test_downlink import L2, ROUNDS, Loop, N, tables
+from tests.methods.test_reference import top
+from tests.problems.support import FORMS, attach, make_rows
+
+RANGES = [(0, 60), (60, 61), (61, 300), (300, 301), (301, 700)]
+TOPK = {"name": "topk", "k": 400}
+
+
+def symmetric(d, seed=0):
+    a = np.random.default_rng(seed).standard_normal((d, d))
+    return a + a.T
+
+
+def test_vectors_have_the_norms_of_their_matrices():
+    a, b = symmetric(7), symmetric(7, 1)
+    v, w = triangles.packed(a), triangles.packed(b)
+    assert v.shape == (triangles.size(7),) and v @ w == pytest.approx(np.sum(a * b), rel=1e-13)
+    assert np.allclose(triangles.unpacked(v, 7), a, rtol=1e-15)
+
+
+@pytest.mark.parametrize("d", [1, 6, 35])
+def test_solve(d):
+    a, b = symmetric(d), np.arange(1.0, d + 1)
+    positive = a @ a + np.eye(d)
+    assert np.allclose(triangles.solve(positive, b), np.linalg.solve(positive, b), rtol=1e-9)
+    assert np.isnan(triangles.solve(-positive, b)).all()
+
+
+@pytest.mark.parametrize(("form", "name"), list(product(FORMS, ["logistic", "least-squares"])))
+def test_hessians_are_those_of_the_matrices(form, name):
+    a, y = make_rows(form)
+    problem = attach(name, a, y, RANGES, dense=form == "dense", l2=0.3)
+    x = 0.1 * np.random.default_rng(1).standard_normal(problem.d)
+    matrices = problem.hessian(x)
+    for i, found in enumerate(problem.hessian_triangles(x)):
+        expected = triangles.packed(matrices.rows(i, 0, problem.d))
+        assert np.allclose(found, expected, rtol=1e-12, atol=1e-15)
+    quadratic = PROBLEMS["quadratic"](dimension=6, noise=0.2).loaded(3, 0, 3, 1, np.dtype(float))
+    first = triangles.unpacked(quadratic.hessian_triangles(np.zeros(6))[0], 6)
+    assert np.allclose(first, quadratic.hessian(np.zeros(6)).rows(0, 0, 6), rtol=1e-14)
+
+
+def hessians(loop, x):
+    out = []
+    for i in range(N):
+        a, y = (part[i * loop.m : (i + 1) * loop.m] for part in (loop.a, loop.y))
+        s = 1 / (1 + np.exp(y * (a @ x)))
+        out.append((a.T * (s * (1 - s))) @ a / loop.m + L2 * np.eye(loop.d))
+    return np.array(out)
+
+
+def fednl(loop, option, mu=0.2, k=400):
+    """With TopK of the triangle, whose entries off the diagonal count sqrt(2)-fold."""
+    size = triangles.size(loop.d)
+    alpha, x = 1 - np.sqrt(1 - k / size), np.zeros(loop.d)
+    H_i = hessians(loop, x)
+    for r in range(ROUNDS):
+        now = hessians(loop, x)
+        H, shift = H_i.mean(axis=0), np.mean([np.linalg.norm(h) for h in now - H_i])
+        gradient = loop.gradients(np.tile(x, (N, 1))).mean(axis=0)
+        if option == "A":
+            values, vectors = np.linalg.eigh(H)
+            H = vectors @ np.diag(np.maximum(values, mu)) @ vectors.T
+        x = x - np.linalg.solve(H + (shift * np.eye(loop.d) if option == "B" else 0), gradient)
+        if r > 0:  # in round 0 the differences are 0
+            sent = top(np.array([triangles.packed(h) for h in now - H_i]), k)
+            H_i = H_i + alpha * np.array([triangles.unpacked(s, loop.d) for s in sent])
+    return x
+
+
+@pytest.mark.parametrize(("option", "mu"), [("A", 0.2), ("B", None)])
+def test_trajectory(option, mu):
+    keys = {"name": "fednl", "hessian": TOPK, "option": option, "stepsize": 1.0}
+    end = run_tables(tables(keys | ({"regularisation": mu} if mu else {})))
+    x = fednl(Loop(), option)
+    assert np.linalg.norm(end.x - x) <= 1e-9 * np.linalg.norm(x)
+    assert end.row["grad_norm_sq"] < 1e-14
+
+
+def test_one_round_is_a_newton_step_and_bits_are_those_of_its_messages():
+    keys = {"name": "fednl", "hessian": TOPK, "stepsize": 1.0}
+    end, loop = run_tables(tables(keys, rounds=1)), Loop()
+    zero = np.zeros(loop.d)
+    gradient = loop.gradients(np.tile(zero, (N, 1))).mean(axis=0)
+    newton = -np.linalg.solve(hessians(loop, zero).mean(axis=0), gradient)
+    assert np.linalg.norm(end.x - newton) <= 1e-11 * np.linalg.norm(newton)
+    size = triangles.size(loop.d)
+    assert end.row["bits_up"] == 64 * N * (size + loop.d) and end.row["bits_down"] == 0
+
+
+@pytest.mark.parametrize(
+    ("keys", "line"),
+    [
+        ({"hessian": {"name": "topk", "k": 10**6}}, r"^method\.hessian\.k: "),
+        ({"hessian": TOPK, "option": "A"}, r"^method\.regularisation: None"),
+        ({"hessian": TOPK, "regularisation": 1.0}, r"^method\.regularisation: 1\.0"),
+        ({"hessian": TOPK, "stepsize": "theory"}, r"^method\.stepsize: there is no theorem"),
+    ],
+)
+def test_what_is_not_allowed(keys, line):
+    with pytest.raises(InputError, match=line):
+        run_tables(tables({"name": "fednl"} | keys))
+
+
+def test_it_needs_a_convex_problem():
+    settings = tables({"name": "fednl", "hessian": TOPK})
+    settings["problem"]["name"] = "nonconvex-loss"
+    with pytest.raises(InputError, match=r"^problem\.name: 'nonconvex-loss' is not convex"):
+        run_tables(settings)

@@ -1,0 +1,126 @@
+"""EF21-SGDM, EF-BV and Rand-DIANA against plain NumPy loops, and as what they generalise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mpisim.core.errors import InputError
+from tests.helpers import run_tables
+from tests.methods.test_downlink import GAMMA, RANDK, ROUNDS, TOPK, Loop, N, tables
+from tests.methods.test_reference import top
+
+
+def every(loop, x):
+    return loop.gradients(np.tile(x, (N, 1)))
+
+
+def ef21_sgdm(loop, eta=0.3):
+    x = np.zeros(loop.d)
+    v = g = every(loop, x)
+    for loop.k in range(1, ROUNDS + 1):
+        x = x - GAMMA * g.mean(axis=0)
+        v = (1 - eta) * v + eta * every(loop, x)
+        g = g + top(v - g, 5)
+    return x
+
+
+def ef_bv(loop, lambda_=0.2, nu=0.7):
+    x, h = np.zeros(loop.d), np.zeros((N, loop.d))
+    for loop.k in range(ROUNDS):
+        d = loop.randk(every(loop, x) - h, "up")
+        x = x - GAMMA * (h + nu * d).mean(axis=0)
+        h = h + lambda_ * d
+    return x
+
+
+def rand_diana(loop, p=0.3):
+    x, h = np.zeros(loop.d), np.zeros((N, loop.d))
+    for loop.k in range(ROUNDS):
+        gradients = every(loop, x)
+        x = x - GAMMA * (h + loop.randk(gradients - h, "up")).mean(axis=0)
+        h = gradients if loop.coin(p) else h
+    return x
+
+
+def adiana(loop, alpha=0.1, p=0.3, mu=0.1):
+    y = z = w = np.zeros(loop.d)
+    h = np.zeros((N, loop.d))
+    theta = min(1 / 4, np.sqrt(GAMMA * mu / p))
+    gamma = GAMMA / (2 * (theta + GAMMA * mu))
+    beta = 1 - gamma * mu
+    for loop.k in range(ROUNDS):
+        x = theta * z + w / 2 + (1 - theta - 1 / 2) * y
+        g = (h + loop.randk(every(loop, x) - h, "up")).mean(axis=0)
+        h = h + alpha * loop.randk(every(loop, w) - h, "up", message=1)
+        last, y = y, x - GAMMA * g
+        z = beta * z + (1 - beta) * x + gamma / GAMMA * (y - x)
+        w = last if loop.coin(p) else w
+    return y
+
+
+CASES = {
+    "adiana": (adiana, {"alpha": 0.1, "p": 0.3, "mu": 0.1}, RANDK),
+    "ef21-sgdm": (ef21_sgdm, {"eta": 0.3}, TOPK),
+    "ef-bv": (ef_bv, {"lambda": 0.2, "nu": 0.7}, RANDK),
+    "rand-diana": (rand_diana, {"p": 0.3}, RANDK),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_trajectory(name):
+    loop, keys, compressor = CASES[name]
+    end = run_tables(tables({"name": name} | keys, compressor))
+    x = loop(Loop())
+    assert np.linalg.norm(end.x - x) <= 1e-12 * np.linalg.norm(x)
+
+
+@pytest.mark.parametrize(
+    ("general", "special", "compressor"),
+    [
+        ({"name": "ef21-sgdm", "eta": 1.0}, {"name": "ef21"}, TOPK),
+        ({"name": "ef-bv"}, {"name": "ef21", "start": "zero"}, TOPK),
+        ({"name": "ef-bv", "nu": 1.0}, {"name": "diana"}, RANDK),
+        ({"name": "ef-bv", "lambda": 1e-300, "nu": 1.0}, {"name": "dcgd"}, RANDK),
+    ],
+    ids=lambda own: own["name"],
+)
+def test_special_cases(general, special, compressor):
+    one, other = (run_tables(tables(method, compressor)) for method in (general, special))
+    assert np.linalg.norm(one.x - other.x) <= 1e-12 * np.linalg.norm(other.x)
+    assert one.row["bits_up"] == other.row["bits_up"]
+
+
+def test_rand_diana_sends_its_shifts_in_full():
+    """Row 0 to T: a message of K numbers each round, and of d in those whose coin shows 1."""
+    end, loop = run_tables(tables({"name": "rand-diana", "p": 0.3}, RANDK)), Loop()
+    coins = 0
+    for loop.k in range(ROUNDS):
+        coins += loop.coin(0.3)
+    assert 0 < coins < ROUNDS
+    assert end.row["bits_up"] == 64 * N * (ROUNDS * RANDK["k"] + coins * loop.d)
+
+
+@pytest.mark.parametrize(
+    ("method", "compressor", "line"),
+    [
+        ({"name": "rand-diana"}, TOPK, r'^compressor\.name: .*method\.p = "theory"'),
+        ({"name": "ef21-sgdm", "eta": 0.0}, TOPK, r"^method\.eta: 0\.0"),
+        ({"name": "ef-bv", "nu": 1.5}, RANDK, r"^method\.nu: 1\.5"),
+        ({"name": "ef21-sgdm", "eta": 0.5, "stepsize": "theory"}, TOPK, r"^method\.stepsize"),
+    ],
+)
+def test_what_is_not_allowed(method, compressor, line):
+    with pytest.raises(InputError, match=line):
+        run_tables(tables(method, compressor))
+
+
+def test_adiana_is_accelerated():
+    """With exact messages and a condition number of 250 it needs far fewer rounds than DIANA."""
+    rounds = {}
+    for name, keys in (("adiana", {"mu": 0.001, "p": 0.2}), ("diana", {})):
+        settings = tables({"name": name, "stepsize": 4.0} | keys, {"name": "identity"}, rounds=3000)
+        settings["problem"] |= {"l2": 0.001}
+        settings["run"]["stop"] = {"grad_norm_sq": 1e-12}
+        rounds[name] = run_tables(settings).row["round"]
+    assert rounds["adiana"] < rounds["diana"] / 2
