@@ -32,7 +32,7 @@ from mpisim.analysis.claims import (
     write,
 )
 from mpisim.analysis.claims.compare import Reach
-from mpisim.analysis.claims.judge import interval, moved_by, sensitivity
+from mpisim.analysis.claims.judging import interval, moved_by, sensitivity
 from mpisim.analysis.curves import GRADIENT, UNIFORM, Axis
 from mpisim.cli import main
 from mpisim.core.errors import InputError

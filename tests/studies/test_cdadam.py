@@ -86,7 +86,7 @@ def test_claims_are_computed_from_the_logs(logs):
     claims = list(logistic_claims.fig2(logs))
     [fewer], [ef, naive], [same], stops = ([e.numbers for e in c.evidence] for c in claims)
     found = {method: log for (_, method), log in logistic.runs(logs).items()}
-    assert fewer == compare("", [found["cd-adam"]], [found["amsgrad"]], BITS).numbers
+    assert fewer == compare("", [found["cd-adam"]], [found["amsgrad"]], BITS, exact=True).numbers
     for numbers, method in ((ef, "ef-amsgrad"), (naive, "naive-amsgrad")):
         assert numbers["budget"] == 120 * 2 * (32 + 123)
         assert numbers["norms"] == [*map(logistic.at_end, (found["cd-adam"], found[method]))]

@@ -42,7 +42,8 @@ def test_at_first_curves_are_similar_or_apart(logs):
 def test_1_bit_adam_is_behind_both_at_equal_bits(logs):
     start = "1-bit Adam is behind CD-Adam and EF21"
     found = claim_of("cdadam-fig9", logs, start)
-    assert found.verdict == "holds" and len(found.evidence) == 4
+    # Within their bits it has row 0 alone: its warm-up is not compressed.
+    assert found.verdict == "not decided" and len(found.evidence) == 4
     assert found.evidence[2].where == "EF21 (two-way), training loss, 1-bit Adam"
     bits = {name: logs[0].column(name) for name in ("bits_up", "bits_down")}
     without_warmup = [*logs[:2], with_columns(log_of("1bit-adam", 0.2), **bits), logs[3]]

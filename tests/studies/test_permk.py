@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 import tomli_w
 
-from mpisim.analysis.claims import at_one_target, judge
-from mpisim.analysis.study import find
+from mpisim.analysis.claims import at_one_target, needed
+from mpisim.analysis.study import BestSteps, find
+from mpisim.analysis.study.tuning import rises
 from mpisim.runs.log.reader import read
 from run.permk import quadratic, quadratic_claims
 from tests.helpers import run_tables
 
+pytestmark = pytest.mark.usefixtures("any_grid")
 SIZES, NOISES, MULTIPLES = (4, 40), (0.0, 0.8), (1.0, 8.0, 512.0)
 MARINA = {"name": "marina", "theorem": "permk", "smoothness": "published"}
 PAIRS = {
@@ -47,7 +49,7 @@ def logs(tmp_path_factory):
 def make_quadratic(make_log):
     """make(compressor, speed, ...): a log with |grad f(x^k)|^2 = 10^(-k / speed), 1 bit a round.
 
-    Its last row is ``rise`` times the one before.
+    Its last four rows are ``rise`` times that.
     """
 
     def one(compressor, speed, seed=1, step=1.0, rise=1.0):
@@ -63,7 +65,7 @@ def make_quadratic(make_log):
             "run": {"seed": seed, "rounds": 39},
         }
         values = 10.0 ** (-k / speed)
-        values[-1] = rise * values[-2]
+        values[-4:] *= rise
         columns = {"grad_norm_sq": values, "loss": values, "paper_bits_up": 4.0 * k}
         attrs = {"config": tomli_w.dumps(config), "seed": seed, "stepsize": step, "workers": 4}
         path = make_log(method="marina", rounds=39, seed=seed, columns=columns, attrs=attrs)
@@ -82,9 +84,12 @@ def share(log):
     return values[-1] / values[0]
 
 
-def rise(log):
-    values = log.column("grad_norm_sq")
-    return values[-1] / values.min()
+def first(log):
+    return log.column("grad_norm_sq")[0]
+
+
+def best(logs):
+    return BestSteps({1.0: logs}, [1.0], None, "")
 
 
 def test_the_best_step_comes_first_and_what_got_nowhere_is_out(logs):
@@ -100,11 +105,13 @@ def test_the_best_step_comes_first_and_what_got_nowhere_is_out(logs):
                 and log.config["problem"]["noise"] == noise
                 and log.config["compressor"]["name"] == name
                 and share(log) < 1
-                and (name != "topk" or rise(log) <= 1.5)
+                and not rises(log.column("grad_norm_sq"))
             ]
-            runs = [log for [log] in steps.values()]  # one seed
-            assert score(runs[0]) == min(map(score, rivals))
-            assert set(map(score, runs)) == set(map(score, rivals))
+            runs = [log for [log] in steps.steps.values()]  # one seed
+            if steps.target is not None:
+                bits = [needed(log, quadratic.BITS, steps.target * first(log)) for log in rivals]
+                own = needed(runs[0], quadratic.BITS, steps.target * first(runs[0]))
+                assert own == min(bits) < np.inf
             far = [log for log in rivals if share(log) <= quadratic.FAR]
             largest = max((log.attrs["stepsize"] for log in far), default=0)
             assert quadratic.tolerated(steps) == largest
@@ -114,16 +121,16 @@ def test_a_step_that_is_about_to_diverge_is_not_the_best(make_quadratic):
     """EF21 with 256 times its step falls for 18,000 rounds, and then climbs by 10^5."""
     slow, fast = (make_quadratic("topk", speed=speed, step=8.0 / speed) for speed in (4, 2))
     [own] = quadratic.tuned([slow, fast]).values()
-    assert list(own["topk"]) == [4.0, 2.0]
-    rising = make_quadratic("topk", speed=1, step=8.0, rise=2.0)
+    assert list(own["topk"].steps) == [4.0, 2.0]
+    rising = make_quadratic("topk", speed=1, step=8.0, rise=1e9)
     [own] = quadratic.tuned([slow, fast, rising]).values()
-    assert list(own["topk"]) == [4.0, 2.0]
+    assert list(own["topk"].steps) == [4.0, 2.0] and own["topk"].tried == [2.0, 4.0, 8.0]
 
 
 def test_claims_compare_bits_at_a_fixed_target(logs):
     found = quadratic.tuned(logs)
     one = quadratic_claims.compared(found, (4, 0.8), "permk", "randk")
-    less, more = (next(iter(found[4, 0.8][name].values()))[0] for name in ("permk", "randk"))
+    less, more = (found[4, 0.8][name].logs[0] for name in ("permk", "randk"))
     target, [ratio] = at_one_target([one])
     level = target * less.column("grad_norm_sq")[0]
     assert level > max(log.column("grad_norm_sq").min() for log in (less, more))
@@ -132,7 +139,7 @@ def test_claims_compare_bits_at_a_fixed_target(logs):
         for log in (less, more)
     ]
     assert ratio == pytest.approx(bits[1] / bits[0])
-    assert one.verdict == judge([one.numbers["median"]]) and one.where == "n = 4, noise 0.8"
+    assert one.where == "n = 4, noise 0.8"
 
 
 def test_which_claims_there_are(logs, monkeypatch):
@@ -151,8 +158,6 @@ def test_which_claims_there_are(logs, monkeypatch):
     assert [where(claim) for claim in quadratic_claims.under_pl(logs)] == [["n = 40, noise 0"]] * 2
     many, few = quadratic_claims.against_topk(logs)
     assert where(many) == four[2:] and where(few) == ["n = 4, noise 0.8"]
-    late = [where(claim) for claim in quadratic_claims.in_the_end(logs)]
-    assert late == [four[:2], four[2:]]
     better, steps, _ = quadratic_claims.against_randk(logs)
     assert where(better) == where(steps) == four
     for one in steps.evidence:
@@ -180,7 +185,7 @@ def test_gains_by_n_are_in_the_order_of_table_4(logs):
     predicted = [quadratic_claims.predicted_gain(found, (n, 0.0)) for n in SIZES]
     assert predicted == pytest.approx([2.0, 1 + 20 / np.sqrt(40)])
     few, many = one.numbers["gains"].values()
-    assert one.verdict == judge([many / few])
+    assert (one.verdict == "holds") == (many / few >= 1.03)
     assert list(one.numbers["predicted"].values()) == predicted and "by Table 4" in one.measured
     assert 1 < quadratic_claims.predicted_gain(found, (40, 0.8)) < predicted[1]
     assert noisy.where == "noise 0.8"
@@ -212,18 +217,6 @@ def test_with_the_theory_steps_gains_are_the_ratio_of_the_steps(tmp_path):
         assert gain == pytest.approx(ratios[noise], rel=0.2)
 
 
-def test_a_run_that_draws_nothing_is_compared_with_every_seed(make_quadratic):
-    """One of TopK at seed 1 against two of PermK: three times the bits, and twice."""
-    permk = [make_quadratic("permk", speed=2), make_quadratic("permk", speed=3, seed=2)]
-    topk = [make_quadratic("topk", speed=6)]
-    found = {(4, 0.1): {"permk": {1.0: permk}, "topk": {1.0: topk}}}
-    one = quadratic_claims.compared(found, (4, 0.1), "permk", "topk")
-    assert one.numbers["seeds"] == [1, 2] and one.verdict == "holds"
-    assert one.numbers["by_target"]["0.1"]["ratios"] == pytest.approx([3, 2])
-    other = quadratic_claims.compared(found, (4, 0.1), "topk", "permk")
-    assert other.numbers["seeds"] == [1, 2] and other.verdict == "does not hold"
-
-
 def test_a_missing_method_is_said(logs):
     some = [log for log in logs if log.config["compressor"]["name"] != "randk"]
     found = quadratic.tuned(some)
@@ -240,10 +233,6 @@ def test_it_draws(logs):
     assert {text.get_text() for text in corner} <= {f"×{m:g}" for m in MULTIPLES}
     colours = {line.get_color() for line in find("permk-fig6")[1].draw(logs).axes[0].get_lines()}
     assert colours == {quadratic.LOOKS[name][0] for name in ("permk", "topk")}
-    late = find("permk-longer")[1].draw(logs).axes
-    titles = [f"n = {n}, noise {noise:g}" for n in SIZES for noise in NOISES]
-    assert [panel.get_title() for panel in late] == titles
-    assert all(len(panel.get_lines()) == 2 for panel in late)
 
 
 def test_orders_are_judged_seed_by_seed(make_quadratic):
@@ -252,12 +241,12 @@ def test_orders_are_judged_seed_by_seed(make_quadratic):
     def saves(noise, speeds):
         runs = [make_quadratic("permk", 1, seed) for seed in (1, 2)]
         others = [make_quadratic("randk", speed, seed) for seed, speed in enumerate(speeds, 1)]
-        return (4, noise), {"permk": {1.0: runs}, "randk": {1.0: others}}
+        return (4, noise), {"permk": best(runs), "randk": best(others)}
 
     def verdict(small, large):
         found = dict([saves(0.0, small), saves(0.8, large)])
         return quadratic_claims._by_noise(found, 4).verdict
 
-    assert verdict([2, 3], [2.5, 1.5]) == "tie"
+    assert verdict([2, 3], [2.5, 1.5]) == "not decided"
     assert verdict([2, 3], [1.5, 1.5]) == "holds"
     assert verdict([1.5, 1.5], [2, 3]) == "does not hold"

@@ -9,6 +9,7 @@ from mpisim.analysis.study import find
 from mpisim.runs.log.reader import read
 from run.permk import autoencoder, autoencoder_claims
 
+pytestmark = pytest.mark.usefixtures("any_grid")
 NAMES = [f"permk-fig{number}" for number in (2, 8, 9, 10)]
 ALL = {"permk", "randk", "topk"}
 shown = dict(zip(NAMES, (ALL, ALL, {"permk", "randk"}, {"permk", "topk"}), strict=True))
@@ -61,23 +62,18 @@ def test_the_best_step_and_its_ratio(make):
         make("randk", speed=0.05),
         make("topk", speed=0.1),
     ]
-    found = autoencoder.runs(logs)
-    panel = (0.0, 0.5)
-    assert [float(log.attrs["stepsize"]) for log in autoencoder.finest(found, panel, "permk")] == [
-        2**-8
-    ]
+    own = autoencoder.tuned(logs)[0.0, 0.5]["permk"]
+    assert own.step == 2**-8 and own.tried == [2**-9, 2**-8, 2**-7]
     claims = by_text(autoencoder_claims.fig2(logs))
     permk = claims["PermK needs fewer bits than RandK", "λ = 0, p-hat = 0.5"]
     assert permk.verdict == "holds" and at_one_target([permk])[1] == pytest.approx([2], rel=0.1)
-    assert permk.numbers["sent"]["median"] == permk.numbers["median"]
-    assert "indices" not in permk.measured
-    deeper = permk.numbers["deeper"]
-    assert deeper["0.05"]["median"] == pytest.approx(2, rel=0.1)
+    deeper = permk.numbers["by_target"]
+    assert deeper["0.05"]["ratios"] == pytest.approx([2], rel=0.1)
     assert deeper["0.02"]["bounds"] == [1]  # RandK does not get there
     topk = claims["TopK needs fewer bits than PermK", "λ = 0, p-hat = 0.5"]
     assert topk.verdict == "holds" and at_one_target([topk])[1] == pytest.approx([2])
-    assert topk.numbers["sent"]["median"] == pytest.approx(1.6)
-    assert topk.measured.endswith(" with the bits of indices)")
+    assert topk.numbers["sent"]["0.1"]["ratios"] == pytest.approx([1.6])
+    assert "; in bits that were sent: 1.6 times" in topk.measured
     outperforms = claims["TopK significantly outperforms RandK", "λ = 0, p-hat = 0.5"]
     assert outperforms.verdict == "holds"
     slow = [log for log in logs if log.attrs["compressor"] != "topk"]
@@ -118,6 +114,9 @@ def test_tolerated_steps(make):
         make("permk", 0.9, exponent=-7),
         make("permk", 0.9, exponent=-6, speed=0, rises=True),
         make("randk", 0.9, exponent=-9),
+        make("randk", 0.9, exponent=-4, speed=0, rises=True),
+        make("topk", 0.9, exponent=-4, speed=0, rises=True),
+        make("topk", 0.0, exponent=-4, speed=0, rises=True),
         make("topk", 0.9, exponent=-8),
         make("permk", 0.0, exponent=-8),
         make("topk", 0.0, exponent=-7),

@@ -6,7 +6,7 @@ from run.permk import groups
 from tests.helpers import run_tables
 
 
-def test_two_groups(tmp_path):
+def test_two_groups(tmp_path, any_grid):
     """Appendix M in small: n = 8, d = 16, with and without groups, at two steps each."""
     for number in (1, 2):
         for multiple in (1.0, 2.0):

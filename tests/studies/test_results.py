@@ -238,7 +238,7 @@ def test_the_gallery_shows_all_studies(tmp_path):
     text = gallery(tmp_path)
     assert text.index("## a\n") < text.index("## b\n")
     for scale in ("quick", "paper"):
-        assert f"| a, {scale} | 1 | 0 | 0 | 1 |" in text
+        assert f"| a, {scale} | 1 | 0 | 0 | 0 | 1 |  |" in text
         assert f'<img src="../../run/a/results/fig1.{scale}.png"' in text
     assert "| b, quick" not in text and "b/results/fig1.quick" not in text
     assert "A against B: 1 holds, 1 not decided |" in text

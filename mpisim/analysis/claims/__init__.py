@@ -13,7 +13,7 @@ from mpisim.analysis.claims.compare import (
     seed,
     value_at,
 )
-from mpisim.analysis.claims.judge import (
+from mpisim.analysis.claims.judging import (
     CLEAR,
     CLOSE,
     WORDS,

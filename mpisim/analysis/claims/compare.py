@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mpisim.analysis.claims.judge import CLEAR, again, finite, ratios_of
+from mpisim.analysis.claims.judging import CLEAR, again, finite, ratios_of
 from mpisim.analysis.claims.verdicts import Evidence, Verdict
 from mpisim.analysis.curves import FRAMING, GRADIENT, Axis
 from mpisim.analysis.remarks import WHY, oversubscribed

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mpisim.analysis import formatting
-from mpisim.analysis.claims.judge import LEVEL, comparisons, firmness, sensitivity
+from mpisim.analysis.claims.judging import LEVEL, comparisons, firmness, sensitivity
 from mpisim.analysis.claims.verdicts import MANY, Claim, Evidence, Verdict, counts
 from mpisim.core.errors import InputError
 from mpisim.core.files import write_json

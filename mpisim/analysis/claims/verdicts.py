@@ -49,7 +49,7 @@ class Evidence:
     counts : bool
         False for evidence that is reported, but outside of what the paper speaks of.
     word : str
-        What is claimed of the ratios of a comparison, a key of `judge.WORDS`; else empty.
+        What is claimed of the ratios of a comparison, a key of `judging.WORDS`; else empty.
     """
 
     where: str

@@ -110,11 +110,16 @@ def _best(
 
     order = sorted(steps, key=lambda step: (cost(step), finals[step], step))
     tried = [candidate.step for candidate in setting.candidates]
-    edge, theorem = "", setting.theory and tried == [1.0]
-    if order[0] in (tried[0], tried[-1]) and not theorem:
-        side = "smallest" if order[0] == tried[0] else "largest"
-        edge = f"{setting.label}: {order[0]:g} is the {side} step"
+    edge = edge_of(setting, order[0], tried)
     return BestSteps({step: steps[step] for step in order}, tried, target, edge)
+
+
+def edge_of(setting: TunedSetting, best: float, tried: Sequence[float]) -> str:
+    """Where the best step is the smallest or the largest; empty where it is inside."""
+    theorem = setting.theory and list(tried) == [1.0]
+    if theorem or tried[0] < best < tried[-1]:
+        return ""
+    return f"{setting.label}: {best:g} is the {'smallest' if best == tried[0] else 'largest'} step"
 
 
 def _reached(logs: Sequence[Log], y: Axis, targets: Targets) -> float:
