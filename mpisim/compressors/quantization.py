@@ -15,9 +15,9 @@ from mpisim.core.rng import Draw
 from mpisim.core.schema import require
 from mpisim.theory.compression import FLOAT_BITS
 from mpisim.theory.quantization import cal_L_varying
-from mpisim.wire.base import Message, pack_tensors
+from mpisim.wire.base import Message, pack_tensors, same
 from mpisim.wire.codecs import CODECS, CodecName
-from mpisim.wire.exponents import NAN_CODE, Exponents, ExponentsForm
+from mpisim.wire.exponents import CODE_BITS, NAN_CODE, Exponents, ExponentsForm
 from mpisim.wire.levels import Levels, LevelsForm
 
 Norm = Literal["2", "inf"]
@@ -157,12 +157,16 @@ class Natural(Compressor):
     2^-126 <= |v_j| < 2^128. Below, v_j is rounded to 0 or 2^-126, still unbiased, with more
     relative variance. From 2^128 on there is no code, and C(v)_j is NaN. A coordinate takes 9 bits:
     sign and exponent.
+
+    codec : "paper", those 9 bits, or "entropy", about the entropy of the codes:
+        `mpisim.wire.codecs.ans`. What the paper charges is 9 bits with both.
     """
 
+    codec: Literal["paper", "entropy"] = "paper"
     on_device = True
 
     def form(self, draw: Draw) -> ExponentsForm:
-        return ExponentsForm(self.d, draw.workers, self.precision)
+        return ExponentsForm(self.d, draw.workers, self.precision, self.codec)
 
     def compress(self, v: np.ndarray, draw: Draw) -> Exponents:
         if not isinstance(v, np.ndarray):
@@ -175,6 +179,9 @@ class Natural(Compressor):
     @property
     def omega(self) -> float:
         return 1 / 8
+
+    def paper_bits(self, message: Message) -> np.ndarray:
+        return same(message.form.workers, CODE_BITS * self.d)
 
     def cal_L(self, matrix: np.ndarray, worker: int) -> float:
         return float(matrix.diagonal().max()) / 8  # coordinates err independently

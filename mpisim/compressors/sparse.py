@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Literal
 
 import numpy as np
 
@@ -95,12 +96,16 @@ class TopK(KCoordinates):
     index_bits : what the paper bits charge for each index. 0 gives 32 k, as in the experiments of
         the PermK paper and of EF21, 32 gives 64 k, as in CD-Adam's Table 2.
 
+    codec : "paper", the shorter of two plain codes of the indices, or "entropy", log2 C(d, k) bits
+        for all of them: `mpisim.wire.codecs.ans`.
+
     alpha = k / d (PermK paper, Appendix G.1). NaN counts as larger than any number. The message
     carries the indices, whatever the paper charges.
     """
 
     k: int | float
     index_bits: int = 0
+    codec: Literal["paper", "entropy"] = "paper"
     lazy = on_device = True
 
     def check(self) -> None:
@@ -111,7 +116,7 @@ class TopK(KCoordinates):
         return same(message.form.workers, (FLOAT_BITS + self.index_bits) * self.K)
 
     def form(self, draw: Draw) -> ExplicitForm:
-        return ExplicitForm(self.d, draw.workers, self.precision, self.K)
+        return ExplicitForm(self.d, draw.workers, self.precision, self.K, self.codec)
 
     def compress(self, v: np.ndarray | LazyRows, draw: Draw) -> Explicit:
         form = self.form(draw)

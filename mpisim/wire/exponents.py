@@ -4,6 +4,8 @@ A code is one sign bit and 8 exponent bits e: e = 1, ..., 255 means +-2**(e - 12
 smallest normal float32 up to 2**128, one power above the largest, so that every float32 can be
 rounded up; e = 0 is zero with the sign bit 0, and NaN with the sign bit 1. In float32 arithmetic
 2**128 is infinite. Codes follow each other, with ones up to the next byte behind them.
+
+The codec "paper" writes 9 bits each, "entropy" what `mpisim.wire.codecs.ans` says.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ from functools import cached_property
 import numpy as np
 from numba import njit
 
-from mpisim.wire.base import Form, KernelMessage, Packed, check_sizes, same
+from mpisim.wire.base import CodedMessage, Form, KernelMessage, Packed, check_sizes, same
+from mpisim.wire.codecs import ans
 from mpisim.wire.codecs import bits as buffer
 
 CODE_BITS = 9
@@ -25,11 +28,16 @@ VALUES = np.concatenate([POWERS, -POWERS])
 VALUES[0], VALUES[NAN_CODE] = 0.0, np.nan
 
 
+@dataclasses.dataclass(eq=False)
 class ExponentsForm(Form):
-    """Messages of 9 d bits; sizes are known."""
+    """Messages of 9 d bits, and their sizes are known; or in the codec "entropy"."""
+
+    codec: str = "paper"
 
     @property
-    def sizes(self) -> np.ndarray:
+    def sizes(self) -> np.ndarray | None:
+        if self.codec == "entropy":
+            return None
         return same(self.workers, -(-CODE_BITS * self.d // 8))
 
     @cached_property
@@ -41,23 +49,36 @@ class ExponentsForm(Form):
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Exponents:
         check_sizes(self, data, sizes)
         codes = np.empty((self.workers, self.d), np.uint16)
-        buffer.check(*_read(np.ascontiguousarray(data), codes))
+        data = np.ascontiguousarray(data)
+        if self.codec == "entropy":
+            payload = np.empty(self.workers, np.int64)
+            sizes = np.asarray(sizes, np.int64)
+            buffer.check(*ans.read_exponents(data, sizes, codes, payload))
+            return Exponents(self, codes, payload)
+        buffer.check(*_read(data, codes))
         return Exponents(self, codes)
 
 
 @dataclasses.dataclass(eq=False)
-class Exponents(KernelMessage):
+class Exponents(KernelMessage, CodedMessage):
     """``codes``: shape (m, d), uint16, below 512."""
 
     form: ExponentsForm
     codes: np.ndarray
+    payload: np.ndarray | None = None
 
     @property
     def payload_bits(self) -> np.ndarray:
+        if self.form.codec == "entropy":
+            return super().payload_bits
         return same(self.form.workers, CODE_BITS * self.form.d)
 
     def encode(self) -> Packed:
-        return Packed(_write(self.codes), self.form.sizes, self.payload_bits)
+        sizes = self.form.sizes
+        if sizes is None:
+            data, self.payload = ans.write_exponents(self.codes)
+            return Packed(data, (self.payload + 7) // 8, self.payload)
+        return Packed(_write(self.codes), sizes, self.payload_bits)
 
     def put(self, rows: np.ndarray, add: bool) -> None:
         _put(rows, add, self.codes, self.form.values)

@@ -3,7 +3,8 @@
 `Seeded` has the values alone, at coordinates that are drawn from shared randomness. `Explicit` is
 TopK's: one flag bit (framing), k indices in the shorter of the two index codes (0: fixed width,
 ceil(log2 d) bits each, also when both have the same length; 1: Elias gaps), k values, and ones up
-to the next byte.
+to the next byte. With the codec "entropy" all indices take log2 C(d, k) bits:
+`mpisim.wire.codecs.ans`.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from mpisim.wire.base import (
     pack_tensors,
     same,
 )
+from mpisim.wire.codecs import ans, omega
 from mpisim.wire.codecs import bits as buffer
-from mpisim.wire.codecs import omega
 from mpisim.wire.values import ValuesForm, ValuesMessage
 
 
@@ -168,6 +169,7 @@ class ExplicitForm(Form):
     """``k`` coordinates of each worker, 1 <= k <= d; only the sender knows the sizes."""
 
     k: int
+    codec: str = "paper"
 
     @property
     def sizes(self) -> None:
@@ -189,7 +191,8 @@ class ExplicitForm(Form):
         check_sizes(self, data, sizes)
         sizes = np.asarray(sizes, np.int64)
         width, bits = self.widths
-        least = -(-self.k * (bits + min(1, width)) // 8)
+        entropy = self.codec == "entropy"
+        least = -(-self.k * (bits + (0 if entropy else min(1, width))) // 8)
         short = sizes < least
         if short.any():  # before any memory is taken
             buffer.check(int(short.argmax()), buffer.SHORT)
@@ -197,7 +200,10 @@ class ExplicitForm(Form):
         values = np.empty((self.workers, self.k), self.precision.wire)
         payload, data = np.empty(self.workers, np.int64), np.ascontiguousarray(data)
         raw = buffer.raw(values)
-        buffer.check(*_read(data, sizes, indices, raw, payload, self.d, width, bits))
+        if entropy:
+            buffer.check(*ans.read_places(data, sizes, indices, raw, payload, bits, self.d))
+        else:
+            buffer.check(*_read(data, sizes, indices, raw, payload, self.d, width, bits))
         return Explicit(self, indices, values, payload)
 
 
@@ -215,7 +221,11 @@ class Explicit(AsSeeded, CodedMessage):
     payload: np.ndarray | None = None
 
     def encode(self) -> Packed:
-        packed = Packed(*_write(self.indices, buffer.raw(self.values), *self.form.widths))
+        raw, (width, bits) = buffer.raw(self.values), self.form.widths
+        if self.form.codec == "entropy":
+            packed = Packed(*ans.write_places(self.indices, raw, bits, self.form.d))
+        else:
+            packed = Packed(*_write(self.indices, raw, width, bits))
         self.payload = packed.payload_bits
         return packed
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from math import ceil, log2
+from math import ceil, comb, log2
 
 import numpy as np
 
@@ -35,6 +35,20 @@ def _topk_bits(x, b, message, i):
     k, d = message.indices.shape[1], x.size
     gaps = len(string_elias.encode(string_elias.gaps(message.indices[i])))
     return b * k + min(k * ceil(log2(d)), gaps)
+
+
+def _topk_entropy_bits(x, b, message, i):
+    """A one, the values, and log2 C(d, K) to within a bit: the count is that of the message."""
+    k, bits = message.indices.shape[1], int(message.payload_bits[i])
+    assert abs(bits - b * k - log2(comb(x.size, k))) < 2
+    return bits
+
+
+def _natural_entropy_bits(x, b, message, i):
+    """Not below the entropy of the exponents but by their order: the count is the message's."""
+    bits = int(message.payload_bits[i])
+    assert bits <= 60 + 9 * x.size
+    return bits
 
 
 def _qsgd_bits(x, b, message, i):
@@ -106,6 +120,7 @@ CASES = [
         )
     ],
     Case({"name": "topk", "k": 3}, _topk_bits, lambda *_: 96),
+    Case({"name": "topk", "k": 3, "codec": "entropy"}, _topk_entropy_bits, lambda *_: 96),
     Case({"name": "topk", "k": 3, "index_bits": 32}, _topk_bits, lambda *_: 192),
     Case(
         {"name": "bernoulli", "p": 0.6},
@@ -140,6 +155,11 @@ CASES = [
     ],
     Case({"name": "rank-k", "k": 1}, _factor_bits, lambda x, _, *a: _factor_bits(x, 32, *a)),
     Case({"name": "natural"}, lambda x, *_: 9 * x.size, lambda x, *_: 9 * x.size),
+    Case(
+        {"name": "natural", "codec": "entropy"},
+        _natural_entropy_bits,
+        lambda x, *_: 9 * x.size,
+    ),
     Case({"name": "scaled-sign"}, lambda x, b, *_: b + x.size, lambda x, *_: 32 + x.size),
     Case(
         {"name": "layerwise", "inner": {"name": "natural"}},

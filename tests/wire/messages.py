@@ -22,12 +22,14 @@ KINDS = [
     "dense",
     "seeded",
     "explicit",
+    "entropy explicit",
     "levels",
     "block levels",
     "worker levels",
     "e1 levels",
     "entropy levels",
     "exponents",
+    "entropy exponents",
     "signs",
     "factors",
 ]
@@ -46,13 +48,17 @@ def random_message(
         indices = np.concatenate([np.empty(0, np.int64), *rows])
         form = SeededForm.of(d, precision, ptr, indices, 1.7)
         return Seeded(form, _floats(rng, (indices.size,), wire))
-    if kind == "explicit":
+    codec = "entropy" if kind.startswith("entropy ") else "paper"
+    if kind.endswith("explicit"):
         k = int(rng.integers(1, d + 1))
         rows = [np.sort(rng.choice(d, k, replace=False)) for _ in range(m)]
         indices = np.array(rows, np.int64).reshape(m, k)
-        return Explicit(ExplicitForm(d, m, precision, k), indices, _floats(rng, (m, k), wire))
-    if kind == "exponents":
-        return Exponents(ExponentsForm(d, m, precision), rng.integers(0, 512, (m, d), np.uint16))
+        form = ExplicitForm(d, m, precision, k, codec)
+        return Explicit(form, indices, _floats(rng, (m, k), wire))
+    if kind.endswith("exponents"):
+        return Exponents(
+            ExponentsForm(d, m, precision, codec), rng.integers(0, 512, (m, d), np.uint16)
+        )
     if kind == "signs":
         scales = np.abs(_finite(rng, (m,), wire))
         return SignsForm(d, m, precision).pack(scales, rng.standard_normal((m, d)))
