@@ -195,7 +195,8 @@ def chart(d: int, spec: Mapping[str, Any] | None = None, vectors: str = "normal"
             rows = [measure(bound_to(one, d), vectors) for one in tables]
             points = [(row.bits.mean(), row.scaled) for row in rows]
             look = style.curve(place, place // 4, 0, 1)
-            look |= {"marker": style.MARKERS[place % len(style.MARKERS)], "markevery": 1}
+            shape = place + place // len(style.COLOURS)  # no colour has the same marker twice
+            look |= {"marker": style.MARKERS[shape % len(style.MARKERS)], "markevery": 1}
             if label == this:
                 look |= {"marker": "*", "color": "black", "markersize": 14}
             axes.plot(*zip(*points, strict=True), label=label, **look)
