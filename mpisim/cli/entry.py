@@ -39,6 +39,7 @@ COMMANDS = {
     "study": ("study:add", "list, run and draw the figures of a study; print its claims"),
     "new": ("new:add", "make a compressor, estimator, problem or study from a template"),
     "check": ("check:add", "check what a plugin registers: constants, messages, gradients, runs"),
+    "card": ("card:add", "print what a compressor sends and loses, measured"),
     "data": ("data:add", "list, describe, fetch or generate data sets"),
 }
 # Commands of mpisim 1.0, with what they are now. They go with the next version.

@@ -16,9 +16,10 @@ from tests.compressors.cases import CASES
 from tests.helpers import run_tables, table, without_rehearsal
 from tests.resumes import KEYS, SMOOTH
 
+DEALT = {"name": "permk", "groups": 2}
 COMPOSED = {
     "name": "compose",
-    "outer": {"name": "permk", "groups": 2},
+    "outer": DEALT,
     "inner": {"name": "natural"},
 }
 RANDK, PP_MARINA = {"name": "randk", "k": 4}, {"name": "pp-marina", "participants": 6, "p": 0.2}
@@ -32,7 +33,7 @@ PAIRS = {
         ({"name": name} | ({"p": 0.3} if "marina" in name else {}) | KEYS.get(name, {}), compressor)
         for name in METHODS
         if name != "gd"
-        for compressor in (RANDK, COMPOSED)
+        for compressor in ([DEALT] if name == "compressed-scaffnew" else [RANDK, COMPOSED])
     ],
 }
 

@@ -1,0 +1,209 @@
+"""The report card of a compressor: bits, errors, constants and time, all measured.
+
+For any compressor with an error |C(v) - v|^2 <= alpha |v|^2 that sends b bits for d coordinates,
+alpha 4^(b/d) >= 1 (Safaryan, Shulgin, Richtarik, 2020: the uncertainty principle). Alpha is the
+worst over all v. Vectors whose entries have very different sizes may have less error, while those
+of normal entries are spread evenly over the sphere.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mpisim.analysis import style
+from mpisim.analysis.formatting import number, table
+from mpisim.compressors import Compressor, make
+from mpisim.core.errors import InputError
+from mpisim.core.rng import Draw, Streams
+from mpisim.core.schema import require
+from mpisim.wire.base import Precision
+
+SINGLE = Precision(np.dtype(np.float32), np.dtype(np.float64))
+WORKERS = 64
+TOGETHER = (1, 4, 16, 64)  # workers whose mean is taken
+REPEATS = 5
+LARGEST = 10_000_000
+HEAD = ("d", "vectors", "bits/coordinate", "p5", "p95", "NMSE", "+-", "scaled", "above bound")
+
+# What the chart has, and which of its numbers varies along a line.
+CHART: dict[str, list[dict[str, Any]]] = {
+    "RandK": [{"name": "randk", "k": k} for k in (0.01, 0.1, 0.5)],
+    "TopK": [{"name": "topk", "k": k} for k in (0.01, 0.1, 0.5)],
+    "TopK, entropy": [{"name": "topk", "k": k, "codec": "entropy"} for k in (0.01, 0.1, 0.5)],
+    "QSGD, Elias": [{"name": "qsgd", "s": s} for s in (1, 10, 100, 1000)],
+    "QSGD, E.1": [{"name": "qsgd", "s": s, "codec": "e1"} for s in (1, 10, 100, 1000)],
+    "natural": [{"name": "natural"}],
+    "natural, entropy": [{"name": "natural", "codec": "entropy"}],
+    "scaled sign": [{"name": "scaled-sign"}],
+    "Bernoulli": [{"name": "bernoulli", "p": p} for p in (0.1, 0.5)],
+    "PermK": [{"name": "permk"}],
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """A compressor on vectors of one kind.
+
+    bits : of each message without framing, for each coordinate, shape (workers,)
+    errors : |C(v) - v|^2 / |v|^2, shape (workers,)
+    scaled : the same on average for the best multiple of C
+    """
+
+    d: int
+    vectors: str
+    bits: np.ndarray
+    errors: np.ndarray
+    scaled: float
+
+    @property
+    def above_bound(self) -> float:
+        """4^(b/d) times the error of the best multiple: at least 1 in the worst case."""
+        return float(self.scaled * 4 ** self.bits.mean())
+
+    def cells(self) -> tuple[Any, ...]:
+        """The cells of a table under `HEAD`; the interval has two standard errors."""
+        low, high = np.quantile(self.bits, [0.05, 0.95]).tolist()
+        spread = float(2 * self.errors.std(ddof=1) / len(self.errors) ** 0.5)
+        mean = float(self.errors.mean())
+        bits = float(self.bits.mean())
+        return self.d, self.vectors, bits, low, high, mean, spread, self.scaled, self.above_bound
+
+
+def _spike(rng: np.random.Generator, d: int) -> np.ndarray:
+    v = np.full((WORKERS, d), 1e-3)
+    v[:, d // 2] = 1.0
+    return v
+
+
+VECTORS: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
+    "normal": lambda rng, d: rng.standard_normal((WORKERS, d)),
+    "heavy tails": lambda rng, d: rng.standard_t(2, (WORKERS, d)),
+    "ones": lambda rng, d: np.ones((WORKERS, d)),
+    "one large": _spike,
+}
+
+
+def bound_to(spec: Mapping[str, Any], d: int, workers: int = WORKERS) -> Compressor:
+    """The compressor of a table in dimension d; `InputError` if it needs a problem."""
+    require(1 <= d <= LARGEST, "--d", d, f"an integer from 1 to {LARGEST}")
+    compressor = make(spec).bind(d, workers, SINGLE)
+    if compressor.fitted:
+        raise InputError(f"card: {spec['name']!r} is fitted to a problem, and a card has none")
+    return compressor
+
+
+def measure(compressor: Compressor, kind: str) -> Row:
+    """What ``compressor`` does to `WORKERS` vectors of a ``kind`` of `VECTORS`."""
+    v = VECTORS[kind](np.random.default_rng(0), compressor.d)
+    message = compressor.compress(v, _draw(len(v)))
+    c, bits = message.decoded(), message.payload_bits
+    squares = (v**2).sum(axis=1)
+    errors = ((c - v) ** 2).sum(axis=1) / squares
+    along, size = ((c * v).sum(axis=1) / squares).mean(), ((c**2).sum(axis=1) / squares).mean()
+    scaled = float(1 - along**2 / size) if size > 0 else 1.0
+    return Row(compressor.d, kind, bits / compressor.d, errors, max(0.0, scaled))
+
+
+def _draw(workers: int, round: int = 0) -> Draw:
+    return Draw(Streams(1), "up", round, 0, workers)
+
+
+def mean_errors(spec: Mapping[str, Any], d: int) -> list[float]:
+    """|mean of C_i(v) - v|^2 / |v|^2 on average, of each number of workers in `TOGETHER`."""
+    v, errors = np.random.default_rng(2).standard_normal(d), []
+    for n in TOGETHER:
+        compressor, rows = bound_to(spec, d, n), np.tile(v, (n, 1))
+        sums = [compressor.compress(rows, _draw(n, t)).total() for t in range(4 * REPEATS)]
+        errors.append(float(np.mean([((c / n - v) ** 2).sum() for c in sums]) / (v @ v)))
+    return errors
+
+
+def seconds(compressor: Compressor) -> tuple[float, float]:
+    """Seconds to compress and encode a vector, and to decode it: medians."""
+    v = np.random.default_rng(3).standard_normal((1, compressor.d))
+    draw, times = _draw(1), np.empty((REPEATS + 1, 2))
+    for row in times:
+        start = time.perf_counter()
+        packed = compressor.compress(v, draw).encode()
+        middle = time.perf_counter()
+        compressor.form(draw).decode(packed.data, packed.sizes).decoded()
+        row[:] = middle - start, time.perf_counter() - middle
+    encode, decode = np.median(times[1:], axis=0).tolist()  # the first call may compile
+    return encode, decode
+
+
+def card(spec: Mapping[str, Any], dimensions: Sequence[int]) -> str:
+    """The card of a compressor as text."""
+    return "\n".join(_lines(spec, dimensions))
+
+
+def _lines(spec: Mapping[str, Any], dimensions: Sequence[int]) -> Iterator[str]:
+    given = [f"{key} = {value}" for key, value in spec.items() if key != "name"]
+    title = f"{spec['name']} ({', '.join(given)})" if given else str(spec["name"])
+    yield f"{title}: {WORKERS} workers, float32 on the wire"
+    compressors = [bound_to(spec, d) for d in dimensions]
+    rows = [measure(compressor, kind) for compressor in compressors for kind in VECTORS]
+    yield table(HEAD, [[_short(cell) for cell in row.cells()] for row in rows], right=range(2, 9))
+    yield "NMSE: |C(v) - v|^2 / |v|^2; +-: two standard errors; scaled: of the best multiple of C"
+    yield "above bound: scaled 4^(bits/coordinate), at least 1 for the worst v; others may be below"
+    yield "measured omega and alpha: of the vectors above with the largest mean error"
+    for compressor in compressors:
+        yield ""
+        yield f"d = {compressor.d}"
+        own = [row for row in rows if row.d == compressor.d]
+        worst = max(row.errors.mean() for row in own)
+        if compressor.omega is not None:
+            yield f"  omega: {number(compressor.omega)} claimed, {worst:.4g} measured"
+        if compressor.alpha is not None:
+            yield f"  alpha: {number(compressor.alpha)} claimed, {1 - worst:.4g} measured"
+        if compressor.A is not None:
+            yield f"  A: {number(compressor.A)}, B: {number(compressor.B)}, of {WORKERS} workers"
+        errors = mean_errors(spec, compressor.d)
+        pairs = [f"{e:.4g} (n = {n})" for n, e in zip(TOGETHER, errors, strict=True)]
+        yield f"  NMSE of the mean of n workers: {', '.join(pairs)}"
+        yield _time_line(compressor, max(row.bits.mean() for row in own))
+
+
+def _time_line(compressor: Compressor, bits: float) -> str:
+    """The times, and on which links they are less than what is saved of 32 bits a coordinate."""
+    encode, decode = seconds(compressor)
+    each = " and ".join(f"{1e9 * t / compressor.d:.3g} ns" for t in (encode, decode))
+    rate = compressor.d * (SINGLE.bits - bits) / (encode + decode) / 1e6
+    pays = f"pays on links below {rate:.4g} Mbit/s" if rate > 0 else "sends no less than 32 bits"
+    return f"  encode and decode: {each} a coordinate; {pays}"
+
+
+def _short(cell: Any) -> Any:
+    return f"{cell:.4g}" if isinstance(cell, float) else cell
+
+
+def chart(d: int, spec: Mapping[str, Any] | None = None, vectors: str = "normal") -> Any:
+    """A figure: bits a coordinate against the NMSE of `CHART` and of ``spec``, and the bound."""
+    with style.styled():
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(style.WIDE, 5.0), layout="constrained")
+        axes = figure.subplots()
+        this = f"{spec['name']}, this card" if spec else ""
+        lines = CHART | ({this: [dict(spec)]} if spec else {})
+        for place, (label, tables) in enumerate(lines.items()):
+            rows = [measure(bound_to(one, d), vectors) for one in tables]
+            points = [(row.bits.mean(), row.scaled) for row in rows]
+            look = style.curve(place, place // 4, 0, 1)
+            shape = place + place // len(style.COLOURS)  # no colour has the same marker twice
+            look |= {"marker": style.MARKERS[shape % len(style.MARKERS)], "markevery": 1}
+            if label == this:
+                look |= {"marker": "*", "color": "black", "markersize": 14}
+            axes.plot(*zip(*points, strict=True), label=label, **look)
+        bits = np.geomspace(0.05, 40, 400)
+        axes.plot(bits, 4.0**-bits, color=style.GREY, label="bound: NMSE = 4^(-b/d)")
+        axes.set(xscale="log", yscale="log", xlim=(0.05, 40), ylim=(1e-6, 2))
+        axes.set(xlabel="bits a coordinate", ylabel="NMSE of the best multiple")
+        axes.set_title(f"d = {d}, {vectors} vectors")
+        figure.legend(loc="outside right upper")
+    return figure

@@ -1,0 +1,82 @@
+"""Report cards: against the constants of compressors whose errors are known exactly."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mpisim.analysis import card
+from mpisim.cli.entry import main
+from mpisim.core.errors import InputError
+
+
+def measured(kind: str, d: int = 400, **table) -> card.Row:
+    return card.measure(card.bound_to(table, d), kind)
+
+
+def test_randk_on_ones_errs_by_omega_exactly():
+    """Each draw keeps k equal entries times d / k: |C(v) - v|^2 = (d/k - 1) |v|^2."""
+    row = measured("ones", name="randk", k=40)
+    np.testing.assert_allclose(row.errors, 9.0, rtol=1e-6)
+    np.testing.assert_allclose(row.scaled, 0.9, rtol=1e-6)
+    assert np.all(row.bits == 32 * 40 / 400)
+
+
+def test_scaled_sign_on_normal_vectors():
+    """1 - |v|_1^2 / (d |v|^2) is 1 - 2 / pi for long normal vectors, with a bit a coordinate."""
+    row = measured("normal", 4000, name="scaled-sign")
+    np.testing.assert_allclose(row.errors.mean(), 1 - 2 / np.pi, rtol=0.01)
+    np.testing.assert_allclose(row.bits, 1 + 32 / 4000)
+
+
+@pytest.mark.parametrize("spec", [spec for specs in card.CHART.values() for spec in specs], ids=str)
+def test_no_compressor_is_below_the_bound_on_the_sphere(spec):
+    """The uncertainty principle, of which normal vectors are the typical case."""
+    assert card.measure(card.bound_to(spec, 400), "normal").above_bound > 1
+
+
+def test_few_large_entries_may_pass_below_the_bound():
+    assert measured("one large", name="topk", k=1).above_bound < 1e-2
+
+
+def test_the_mean_of_independent_workers_errs_by_one_nth():
+    errors = np.array(card.mean_errors({"name": "natural"}, 2000))
+    np.testing.assert_allclose(errors * card.TOGETHER, errors[0], rtol=0.15)
+
+
+def test_the_entropy_codec_changes_bits_alone():
+    paper, entropy = (measured("normal", name="natural", codec=c) for c in ("paper", "entropy"))
+    assert np.array_equal(paper.errors, entropy.errors)
+    assert entropy.bits.max() < 4 < 9 == paper.bits.min()
+
+
+def test_a_card_is_printed_and_drawn(tmp_path, capsys):
+    out = tmp_path / "card.png"
+    words = ["--set", "compressor.k=5", "--d", "60", "--d", "80", "-o", str(out)]
+    assert main(["card", "topk", *words]) == 0
+    text = capsys.readouterr().out
+    assert "topk (k = 5): 64 workers" in text and "alpha: 0.0833333 claimed" in text
+    assert "d = 80" in text and "pays on links below" in text
+    assert out.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["nothing"], "compressor.name: unknown name 'nothing'"),
+        (["topk"], "compressor.k: missing"),
+        (["natural", "--d", "0"], "--d: 0 is not allowed"),
+        (["natural", "--set", "run.rounds=2"], "--set: a card has keys of compressor alone"),
+        (["natural", "-o", "card.txt"], "--out: 'card.txt' does not end in .png"),
+        (["rank-k", "--set", "compressor.k=2"], "'rank-k' is fitted to a problem"),
+    ],
+)
+def test_what_has_no_card(words, line, capsys):
+    assert main(["card", *words]) == 2
+    error = capsys.readouterr().err
+    assert line in error and error.count("\n") == 1
+
+
+def test_dimensions_have_a_largest():
+    with pytest.raises(InputError, match="--d: "):
+        card.bound_to({"name": "natural"}, card.LARGEST + 1)
