@@ -94,22 +94,27 @@ def test_counts_of_verdicts_are_on_record():
     def counted(found):
         return f"{found['holds']} hold, {found['does not hold']} do not hold"
 
+    def rest(found):
+        return f"{found['crosses']} cross and {found['not decided']} are not decided."
+
     _, found = on_record("permk", "fig1.paper")
-    says("permk", f"Of {found.total()} comparisons {counted(found)} and {found['tie']} are ties:")
+    says("permk", f"Of {found.total()} comparisons {counted(found)}, {rest(found)}")
     for figure in range(3, 8):
         _, found = on_record("permk", f"fig{figure}.paper")
-        count = [str(found[kind] or "") for kind in ("holds", "tie", "does not hold")]
+        kinds = ("holds", "crosses", "tie", "does not hold", "not decided")
+        count = [str(found[kind] or "") for kind in kinds]
         row = re.search(
             rf"^\| {figure} \|(.*)\|$", (ROOT / "run/permk/README.md").read_text(), re.M
         )
         assert [re.match(r" *(\d*)", cell)[1] for cell in row[1].split("|")] == count, figure
     found, _ = on_record("permk", "fig2.paper")
-    says("permk", f"Of the {found.total()} claims {found['holds']} hold, and the picture")
+    assert found == {"not decided": 6}
+    says("permk", "Of the 6 claims none is decided")
     found, _ = on_record("permk", "fig8.quick", "fig9.quick", "fig10.quick")
-    more = f"{found['tie']} are ties and {found['not decided']} is not decided."
-    says("permk", f"Of the {found.total()} claims {counted(found)}, {more}")
+    more = f"{found['does not hold']} do not hold and {found['not decided']} are not decided"
+    says("permk", f"Of the {found.total()} claims {more}")
     found, _ = on_record("saq", *(f"code-fig{figure}.paper" for figure in range(4, 9)))
-    says("saq", f"of {found.total()} claims {counted(found)} and {found['tie']} is a tie.")
+    says("saq", f"of {found.total()} claims {counted(found)} and {found['crosses']} cross.")
     for figures in (("fig1", "fig3", "fig5", "fig6"), ("fig7", "fig8"), ("fig9", "fig10"), ("pi",)):
         each = [on_record("cdadam", f"{figure}.quick")[0] for figure in figures]
         held = "; ".join(f"{found['holds']} of {found.total()}" for found in each)
