@@ -6,6 +6,7 @@ import os
 import random
 import shlex
 import shutil
+import signal
 import tempfile
 from pathlib import Path
 
@@ -31,7 +32,9 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    """Draw the seed, and put a mpirun that counts its starts before the real one."""
+    """Hear Ctrl-C, draw the seed, and put a mpirun that counts its starts before the real one."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # inherited from `nohup` or a job with &
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if hasattr(config, "workerinput"):  # of pytest-xdist: it inherits both in its environment
         return
     seed = config.option.seed

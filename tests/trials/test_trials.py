@@ -56,7 +56,7 @@ def test_two_commands_for_one_log(locks):
 @pytest.mark.parametrize("choose", [choose, power.choose, races.choose, sweeps.choose])
 def test_the_choice_is_repeated_by_its_seed(choose):
     assert [choose(3, number) for number in range(50)] == [choose(3, n) for n in range(50)]
-    chosen = [choose(3, number) for number in range(300)]
+    chosen = [choose(3, number) for number in range(1000)]
     assert {trial.experiment for trial in chosen} == set(EXPERIMENTS)
 
 
