@@ -138,7 +138,7 @@ CASES: list[tuple[str, list[str], list[str]]] = [
     ),
     ("no such file", ["run", "{d}/nothing.toml"], ["nothing.toml", "No such file"]),
     ("a folder for a file", ["run", "{d}"], ["cannot be read"]),
-    ("unknown table", run("sever.name=1"), ["sever", "problem, method, compressor, run"]),
+    ("unknown table", run("nonsense.name=1"), ["nonsense", "problem, method, compressor"]),
     ("unknown key", run("run.round=3"), ["run.round", "rounds"]),
     ("wrong type", run("run.rounds=many"), ["run.rounds", "an integer"]),
     ("a float for an integer", run("run.rounds=1.5"), ["run.rounds", "an integer"]),
