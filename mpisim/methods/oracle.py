@@ -9,7 +9,8 @@ import numpy as np
 
 from mpisim.comm.clock import COMPUTE, EVALUATE, Clock
 from mpisim.core.lazy_rows import LazyRows
-from mpisim.problems.base import ExplicitProblem, Problem
+from mpisim.problems.base import Problem
+from mpisim.problems.explicit import ExplicitProblem
 from mpisim.problems.flipped import FlippedLabels
 
 

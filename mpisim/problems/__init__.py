@@ -5,7 +5,8 @@ under the name that experiments give. `ProblemWithTestSet` adds test metrics. An
 gives single coordinates of its gradients, so that no array of size m x d is needed.
 """
 
-from mpisim.problems.base import PROBLEMS, ExplicitProblem, Problem, ProblemWithTestSet, problem
+from mpisim.problems.base import PROBLEMS, Problem, ProblemWithTestSet, problem
+from mpisim.problems.explicit import ExplicitProblem
 
 __all__ = ["PROBLEMS", "ExplicitProblem", "Problem", "ProblemWithTestSet", "problem"]
 

@@ -27,9 +27,10 @@ from mpisim.core.schema import require
 from mpisim.problems import autoencoder_gradients as gradients
 from mpisim.problems import autoencoder_kernels as kernels
 from mpisim.problems.autoencoder_codes import WHITE, Codes, ImageShards, Parameters
-from mpisim.problems.base import ExplicitProblem, problem
+from mpisim.problems.base import problem
 from mpisim.problems.data.arrange import ImageSplit, Mix, split_images
 from mpisim.problems.data.content import load_pixels
+from mpisim.problems.explicit import ExplicitProblem
 from mpisim.problems.normals import standard_normals
 from mpisim.problems.points import each
 

@@ -19,8 +19,9 @@ from mpisim.core.numerics.select import FEW
 from mpisim.core.protocols import ClosedForm
 from mpisim.core.schema import require
 from mpisim.problems import quadratic_kernels as kernels
-from mpisim.problems.base import ExplicitProblem, problem
+from mpisim.problems.base import problem
 from mpisim.problems.design import NO_SUCH_ROW
+from mpisim.problems.explicit import ExplicitProblem
 from mpisim.problems.normals import standard_normals
 
 SCALARS = 4  # float64 numbers that each rank holds for every worker

@@ -113,9 +113,9 @@ class Run:
         return Precision(np.dtype(self.wire), np.dtype(self.dtype))
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Experiment:
-    """One run: an experiment file with every default filled in."""
+    """One run: an experiment file with every default filled in; equal to those of equal tables."""
 
     title: str
     problem: Problem
@@ -162,6 +162,11 @@ class Experiment:
     def with_run(self, table: dict[str, Any]) -> Experiment:
         """The same with another ``[run]`` table; `InputError` as from `parse`."""
         return dataclasses.replace(self, run=_run(table, type(self.problem)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Experiment) and self.__reduce__() == other.__reduce__()
+
+    __hash__ = None  # type: ignore[assignment]
 
     def __reduce__(self) -> tuple:
         """Pickled as its tables: another process loads the plugins, then parses them."""

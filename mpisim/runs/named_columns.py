@@ -15,7 +15,7 @@ from mpisim.core.numerics.lanes import dot, sum_of
 from mpisim.core.state import AtServer, PerWorker, Shared
 from mpisim.methods.optimizers import Moments
 from mpisim.methods.oracle import LazyGradients
-from mpisim.problems.base import ExplicitProblem
+from mpisim.problems.explicit import ExplicitProblem
 from mpisim.runs.log.schema import Column
 from mpisim.runs.metrics import Metric, column, metric
 

@@ -72,7 +72,9 @@ class Setup:
         parts = streams, precision, self.clock, self.round, arrays
         self.star = star = Star(comm, n, layout, *parts, *rules)
         # before the first exchange whose size depends on the experiment
-        require_consistent(star.side, flat(experiment.table) | {"data": self.problem.identity})
+        code = {n: v for n, v in self.execution.items() if n.startswith("module ")}
+        facts = flat(experiment.table) | {"data": self.problem.identity} | code
+        require_consistent(star.side, facts)
         self.rows = star.all_workers(self.problem.rows)
         shares = self.problem.label_shares()
         self.workers = {"rows": self.rows}

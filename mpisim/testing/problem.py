@@ -12,7 +12,8 @@ import numpy as np
 
 from mpisim.core.arrays import EVALUATION, HOST, is_tensor, to_host
 from mpisim.core.errors import InputError
-from mpisim.problems.base import ExplicitProblem, Problem
+from mpisim.problems.base import Problem
+from mpisim.problems.explicit import ExplicitProblem
 from mpisim.testing.outcome import Broken, Check, NotChecked
 
 N = 5  # workers

@@ -101,6 +101,7 @@ def test_a_set_up_compares_experiment_and_data(monkeypatch):
     )
     run_tables(table({"name": "gd", "stepsize": 0.1}, rounds=1))
     assert "sha256:" in seen["data"] and seen["problem.data"] == "'sample'"
+    assert len(seen["module mpisim.compressors.base"]) == 12  # and so of a plugin's modules
     assert seen["run.rounds"] == "1" and seen["method.stepsize"] == "0.1"
     assert not processor.facts().keys() & seen.keys()  # the bits are the same on any
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mpisim.core.errors import InputError
-from mpisim.runs.experiment import parse, read
+from mpisim.runs.experiment import Experiment, parse, read
 from tests.helpers import table
 
 FILE = """
@@ -68,6 +68,15 @@ def test_other_processes_take_an_experiment(tmp_path):
         env=os.environ | {"PYTHONPATH": os.pathsep.join([os.getcwd(), *sys.path])},
     )
     assert said.stdout.decode().strip() == experiment.to_toml().strip()
+
+
+def test_an_experiment_equals_those_of_equal_tables():
+    experiment = parse(table({"name": "marina", "stepsize": 0.1}, {"name": "randk", "k": 2}))
+    assert pickle.loads(pickle.dumps(experiment)) == experiment
+    tables = tomllib.loads(experiment.to_toml())
+    assert Experiment.from_dict(tables) == experiment
+    tables["run"]["seed"] += 1
+    assert Experiment.from_dict(tables) != experiment
 
 
 def test_set_alone_is_enough():
