@@ -270,8 +270,9 @@ def comparisons(claims: Sequence[Claim]) -> int:
 
 
 def firmness(claims: Sequence[Claim]) -> str:
-    """``2 of 3 firm``: of the claims that rest on comparisons; empty without any."""
-    tested = [moved for claim in claims if (moved := moved_by(claim)) is not None]
+    """``2 of 3 firm``: of the decided claims that rest on comparisons; empty without any."""
+    decided = [claim for claim in claims if claim.verdict is not Verdict.UNDECIDED]
+    tested = [moved for claim in decided if (moved := moved_by(claim)) is not None]
     return f"{sum(not moved for moved in tested)} of {len(tested)} firm" if tested else ""
 
 
