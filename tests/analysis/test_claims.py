@@ -252,7 +252,9 @@ def test_a_firm_verdict_and_what_moves_others(make, crossing):
     assert firmness(claims) == "1 of 3 firm" and comparisons(claims) == 3
     open_ = compare("", three(make, 0.2, 0.4, 0.3), three(make, 0.4, 0.2, 0.3), ROUNDS)
     undecided = state("", "they say", "", [open_])
-    assert undecided.verdict is Verdict.UNDECIDED and firmness([*claims, undecided]) == "1 of 3 firm"
+    assert (
+        undecided.verdict is Verdict.UNDECIDED and firmness([*claims, undecided]) == "1 of 3 firm"
+    )
     told = state("", "they say", "", [Evidence("", "", HOLDS)])
     assert moved_by(told) is None and firmness([told]) == ""
 
