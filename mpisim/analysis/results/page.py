@@ -34,7 +34,7 @@ that share runs count them each.
 """
 FIRM = (
     "A verdict is [firm](../../../docs/how-to/studies.md#verdicts) if no alternative to the rules"
-    " moves it. Only claims with comparisons are counted there."
+    " moves it. Only decided claims with comparisons are counted there."
 )
 MINUTES, HOURS = 120, 7200  # seconds from which times are told in these
 
