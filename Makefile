@@ -49,7 +49,7 @@ SCALE ?= quick
 LAUNCH = mpirun -n $$ranks
 netlab-%: LAUNCH = # these figures start mpirun themselves, on hosts of their own
 
-.PHONY: help setup demo test trial lint docs release-check bench bench-against bench-peers data claims gallery netlab-check torch-cpu \
+.PHONY: help setup demo test trial lint docs release-check bench bench-against bench-peers data claims gallery verify-record netlab-check torch-cpu \
   clean FORCE
 
 help: ## list the targets
@@ -154,6 +154,9 @@ torch-cpu: $(STAMP) ## install PyTorch without CUDA, if there is none: `make tes
 
 claims: $(STAMP) ## what the figures drawn so far say of the papers' claims
 	@.venv/bin/python -m mpisim study --claims
+
+verify-record: $(STAMP) ## run comparisons on record again, and compare every digit (ten minutes)
+	@$(ENV) && .venv/bin/python -m mpisim study run --verify $(ARGS)
 
 gallery: $(STAMP) ## write docs/studies/gallery.md from the results on record in run/*/results
 	@.venv/bin/python -m tools.gallery

@@ -6,6 +6,7 @@ import argparse
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from random import randrange
 from typing import TYPE_CHECKING
 
 from mpisim.cli.parser import (
@@ -36,6 +37,7 @@ ARGUMENTS = {
     "--scale SCALE": "run at this scale: quick (default) or paper",
     "--out FOLDER": "write picture and claims here (default: figures)",
     "--logs FOLDER": "with --draw: read the logs here (default: the figure's folder)",
+    "--seed SEED": "with --verify: draw the comparisons of this seed (default: another each time)",
     "--sensitivity": "with --claims: count the verdicts that each alternative to the rules moves",
     "--markdown": "with --claims: print tables in Markdown, with the papers' words",
     **ACCEPT,
@@ -44,8 +46,9 @@ ARGUMENTS = {
 MODES = {
     "--record": "also write picture, claims and settings to FOLDER/results, with a page of them",
     "--draw": "only draw FIGURE, or the figure STUDY-FIGURE of run/, from logs that are there",
-    "--claims FOLDER ...": "only print the claims in folders of pictures or of results (default:"
-    " figures)",
+    "--claims FOLDER ...": "only print the claims in folders of pictures, of results or of studies"
+    " (default: figures)",
+    "--verify [N]": "run N comparisons on record again (default: 3), and compare every digit",
     "--extras": "only print which extras of mpisim FIGURE needs",
     "--ranks": "only print how many ranks the runs of FIGURE need, if they set run.ranks",
 }
@@ -53,16 +56,18 @@ MODES = {
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `mpisim study`."""
-    arguments(parser, ARGUMENTS, scale={"default": "quick"}, out={"default": PICTURES})
+    scale, out, seed = {"default": "quick"}, {"default": PICTURES}, {"type": int}
+    arguments(parser, ARGUMENTS, scale=scale, out=out, seed=seed)
     modes = parser.add_mutually_exclusive_group()
-    arguments(modes, MODES, claims={"action": "store", "nargs": "*", "default": None})
+    several = {"action": "store", "nargs": "*", "default": None}
+    arguments(modes, MODES, claims=several, verify={"const": 3})
     add_spread(parser)
     parser.set_defaults(command=study_command)
 
 
 def study_command(args: argparse.Namespace, argv: list[str]) -> int:
     """List studies, or the figures of one; run and draw a figure; print claims."""
-    from mpisim.analysis.study.load import FILE, studies
+    from mpisim.analysis.study.load import FILE
 
     if args.claims is not None:  # its folders may stand before the option, too
         named = filter(None, (args.folder, args.figure))
@@ -72,10 +77,13 @@ def study_command(args: argparse.Namespace, argv: list[str]) -> int:
         return _draw(args)
     refuse(args, ("logs",), "without --draw")
     args.folder = args.folder or STUDIES
+    if args.verify is not None:
+        return run_sweeps(args, lambda comm: _verify(args, comm))
+    refuse(args, ("seed",), "without --verify")
     if args.figure is None and args.folder.is_dir() and not (args.folder / FILE).exists():
         if args.record:
             raise InputError(f"--record: {args.folder} holds studies; name one of them")
-        for study in studies(args.folder):
+        for study in _studies(args.folder):
             print(f"{study.folder}: {study.title}")
             for figure in study.figures.values():
                 print(f"  {study.full_name(figure):<16} {figure.title}")
@@ -128,13 +136,36 @@ def _read_claims(
     from mpisim.analysis import results
     from mpisim.analysis.claims import SUFFIX, read_folder
 
-    recorded = results.read(folder)
+    places = [folder, folder / results.FOLDER, *sorted(folder.glob(f"*/{results.FOLDER}"))]
+    recorded = [result for place in places for result in results.read(place)]
     if recorded:
         return results.by_scale(recorded), []
     claims, errors = read_folder(folder)
     if not claims and not errors:
         raise InputError(f"{folder}: no *{SUFFIX} there; draw a figure of a study first")
     return claims, errors
+
+
+def _studies(folder: Path) -> list[Study]:
+    """The study in a folder, or those in its folders."""
+    from mpisim.analysis.study.load import FILE, load, studies
+
+    return [load(folder)] if (folder / FILE).exists() else studies(folder)
+
+
+def _verify(args: argparse.Namespace, comm: MPI.Intracomm) -> int:
+    """Run comparisons on record again; 1 if a digit differs."""
+    from mpisim.analysis.results.repeat import repeat
+    from mpisim.comm.job import on_first
+
+    code = 0
+    seed = on_first(comm, lambda: args.seed if args.seed is not None else randrange(10**6))
+    for study in _studies(args.folder):
+        lines, same = repeat(study, args.verify, seed, comm)
+        code |= not same
+        if comm.rank == 0:
+            print("\n".join(lines), flush=True)
+    return code
 
 
 def _study(args: argparse.Namespace, command: str, comm: MPI.Intracomm) -> int:

@@ -58,7 +58,8 @@ def more_is_saved(before: Evidence, after: Evidence, target: float) -> Evidence:
     """Whether ``after`` has the larger ratios, seed by seed, at a target that both reached."""
     low, high = (_by_seed(one, target) for one in (before, after))
     ratios = [high[seed] / low[seed] for seed in low if seed in high]
-    verdict = judge(ratios) if ratios else Verdict.UNDECIDED
+    least = max(one.numbers.get("fewest", 0) for one in (before, after))
+    verdict = judge(ratios, fewest=least) if ratios else Verdict.UNDECIDED
     return Evidence("", "", verdict, {"ratios": ratios})
 
 

@@ -49,8 +49,16 @@ NUMBER = WORD.replace('"c"', "3").replace("yes", "holds")
 
 @pytest.fixture
 def make(make_log):
-    """make(rate, seed): a log with |grad f(x^k)|^2 = exp(-rate k), k = 0, ..., 50."""
-    return lambda rate, seed=1, **more: read_log(make_log(rate=rate, seed=seed, **more))
+    """make(rate, seed): a log with |grad f(x^k)|^2 = exp(-rate k), k = 0, ..., 50.
+
+    Its run took a minute, so three seeds are enough.
+    """
+
+    def one(rate, seed=1, attrs=(), **more):
+        attrs = {"seconds_elapsed": 60.0} | dict(attrs)
+        return read_log(make_log(rate=rate, seed=seed, attrs=attrs, **more))
+
+    return one
 
 
 @pytest.fixture
@@ -89,9 +97,10 @@ def test_needed_is_the_first_row_at_the_level(make):
     ],
 )
 def test_the_interval_over_the_seeds_decides(ratios, verdict):
-    assert judge(ratios) is verdict
+    assert judge(ratios, fewest=3) is verdict
     opposite = {HOLDS: FAILS, FAILS: HOLDS}.get(verdict, verdict)
-    assert judge([1 / ratio if ratio else np.inf for ratio in ratios]) is opposite
+    assert judge([1 / ratio if ratio else np.inf for ratio in ratios], fewest=3) is opposite
+    assert judge(ratios) is (verdict if len(ratios) == 5 else UNDECIDED)
 
 
 def test_the_interval_is_students():
@@ -106,7 +115,7 @@ def test_chance_decides_one_comparison_in_twenty():
     """Of differences of nothing: ratios from a log-normal distribution about 1."""
     rng = np.random.default_rng(1)
     for n in (3, 5, 10):
-        verdicts = [judge(np.exp(rng.standard_normal(n))) for _ in range(2000)]
+        verdicts = [judge(np.exp(rng.standard_normal(n)), fewest=3) for _ in range(2000)]
         wrong = sum(verdict in (HOLDS, FAILS) for verdict in verdicts)
         assert 0.035 < wrong / 2000 < 0.065
 
@@ -197,6 +206,15 @@ def cut(log, rows):
     return dataclasses.replace(log, columns={k: v[:rows] for k, v in log.columns.items()})
 
 
+def test_runs_of_less_than_a_minute_need_five_seeds(make):
+    short = {"seconds_elapsed": 50.0, "seconds_before": 9.0}
+    for seeds, attrs, verdict in ((3, short, UNDECIDED), (5, short, HOLDS), (3, {}, HOLDS)):
+        sides = [three(make, *[rate] * seeds, attrs=attrs) for rate in (0.4, 0.2)]
+        found = compare("", *sides, ROUNDS)
+        assert found.verdict is verdict and found.numbers["fewest"] == (3 if not attrs else 5)
+        assert len(found.numbers["runs"]) == 2 * seeds
+
+
 def test_the_words_of_papers_have_numbers(make):
     def verdicts(rate, word):
         sides = three(make, rate, rate, rate), three(make, 0.1, 0.1, 0.1)
@@ -232,7 +250,7 @@ def test_row_0_and_framing_stand_beside(make):
     assert others["framing"]["0.1"]["ratios"] == pytest.approx([12 / 52] * 3)
     claim = state("", "they say", "", [found])
     assert moved_by(claim) == ["without row 0"] and firmness([claim]) == "0 of 1 firm"
-    assert sensitivity([claim, claim])["without row 0"] == 2
+    assert sensitivity([claim, claim])["without row 0"] == (2, 0)
 
 
 def test_a_firm_verdict_and_what_moves_others(make, crossing):
@@ -255,6 +273,7 @@ def test_a_firm_verdict_and_what_moves_others(make, crossing):
     assert (
         undecided.verdict is Verdict.UNDECIDED and firmness([*claims, undecided]) == "1 of 3 firm"
     )
+    assert sensitivity([*claims, undecided])["the first target"] == (1, 0)
     told = state("", "they say", "", [Evidence("", "", HOLDS)])
     assert moved_by(told) is None and firmness([told]) == ""
 

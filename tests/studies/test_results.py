@@ -3,6 +3,7 @@
 import dataclasses
 import io
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -93,6 +94,17 @@ def test_a_figure_goes_on_record_at_two_scales(tmp_path, monkeypatch, capsys):
     assert main(["study", "papers/mine", "--record"]) == 0
     assert (folder / "README.md").read_text() == page
     capsys.readouterr()
+    verify = ["study", "papers", "--verify", "2", "--seed", "7"]
+    assert main(verify) == 0
+    said = capsys.readouterr().out
+    assert "2 of 2 comparisons drawn by seed 7" in said and said.count("every digit as on") == 2
+    one = folder / "fig1.quick.claims.json"
+    name = re.findall(r'"(diana-[^"]*)": "', one.read_text())[0]
+    one.write_text(re.sub(rf'("{name}": )"\w', r'\1"x', one.read_text()))
+    assert main(verify) == 1
+    assert f"{name}: other rows than on record" in capsys.readouterr().out
+    assert main(["study", "--claims", "papers"]) == 0
+    assert "mine, paper" in capsys.readouterr().out
     assert main(["study", "--claims", "papers/mine/results", "figures"]) == 0
     heads = [line for line in capsys.readouterr().out.splitlines() if line.startswith("mine")]
     assert [head.partition(":")[0] for head in heads] == ["mine, quick", "mine, paper", "mine"]

@@ -20,9 +20,11 @@ from mpisim.analysis.claims.judging import (
     claim_again,
     clear,
     comparisons,
+    fewest,
     firmness,
     growing,
     judge,
+    of_seeds,
     undecided_at_edge,
     with_note,
 )

@@ -9,7 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from mpisim.analysis.claims.judging import CLEAR, again, finite, ratios_of
+from mpisim.analysis.claims.judging import (
+    CLEAR,
+    again,
+    fewest,
+    finite,
+    ratios_of,
+)
 from mpisim.analysis.claims.verdicts import Evidence, Verdict
 from mpisim.analysis.curves import FRAMING, GRADIENT, Axis
 from mpisim.analysis.remarks import WHY, oversubscribed
@@ -21,7 +27,8 @@ DECADES: Targets = tuple(10.0**-j for j in range(1, 31))
 # For a loss whose minimum is far above 0.
 TENTHS: Targets = tuple(j / 10 for j in range(9, 0, -1))
 TAIL = 4  # the last quarter of the rows shows whether a run oscillates
-FEWEST = 16  # rows; fewer show nothing
+SHORTEST = 16  # rows; fewer show nothing
+DIGITS = 16  # of the digests on record
 SHARE = 0.9  # of the rows of a tail: the others are not what decides
 START = {
     "grad_norm_sq": "|grad f(x^0)|^2",
@@ -74,7 +81,7 @@ class Reach:
         in ten of the rows of that quarter are at or below.
         """
         rows = len(self.values)
-        if rows < FEWEST:
+        if rows < SHORTEST:
             return 0.0
         tail = self.values[-(rows // TAIL) :]
         first, second = tail[: len(tail) // 2], tail[len(tail) // 2 :]
@@ -143,6 +150,8 @@ def compare(
         "floors": [[a.floor, b.floor] for a, b in runs],
         "by_target": _by_target(runs, targets, start),
     }
+    numbers["runs"] = {log.path.stem: log.digest[:DIGITS] for pair in both for log in pair}
+    numbers["fewest"] = fewest(log.duration for pair in both for log in pair)
     if exact:
         numbers["exact"] = True
     others = {

@@ -6,7 +6,7 @@ A comparison is judged from its numbers alone, so that what is on record can be 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from math import exp, log
 from typing import Any
@@ -19,7 +19,8 @@ from mpisim.analysis.claims.verdicts import RULES, WORST, Claim, Evidence, Verdi
 CLEAR = 1.03  # a ratio nearer to 1 is no difference
 CLOSE = 1.25  # "around": a ratio within this factor of 1, both ways
 WORDS = {"fewer": CLEAR, "significantly": 1.5, "much": 2.0, "around": CLOSE}
-FEWEST = 3  # seeds; fewer decide nothing
+FEWEST = 5  # seeds; fewer decide nothing
+FEWEST_LONG, LONG = 3, 60.0  # where a run takes so many seconds
 LEVEL = 0.95  # of the interval of the mean log ratio
 LARGEST = 1e300  # in place of infinity: one side spent nothing
 EDGE = "edge of the grid"
@@ -67,6 +68,11 @@ def growing(values: Sequence[float]) -> Verdict:
     return min((clear(b / a) for a, b in pairwise(values)), key=WORST.index)
 
 
+def fewest(durations: Iterable[float]) -> int:
+    """How many seeds a comparison of runs of these seconds needs."""
+    return FEWEST_LONG if max(durations) >= LONG else FEWEST
+
+
 def interval(ratios: Sequence[float]) -> tuple[float, float]:
     """The 95% interval of the mean log ratio, as ratios; Student's t, one ratio for each seed."""
     logs = np.log(np.clip(ratios, 1 / LARGEST, LARGEST))
@@ -77,16 +83,19 @@ def interval(ratios: Sequence[float]) -> tuple[float, float]:
     return exp(max(logs.mean() - half, -most)), exp(min(logs.mean() + half, most))
 
 
-def judge(ratios: Sequence[float], least: float = CLEAR, exact: bool = False) -> Verdict:
+def judge(
+    ratios: Sequence[float], least: float = CLEAR, exact: bool = False, fewest: int = 0
+) -> Verdict:
     """Whether paired ratios, one for each seed, are above 1.
 
     The interval must be on one side of 1, and the median ``least`` from it. A tie is an interval
-    near 1, which is not decided so; with fewer than three seeds all is open. ``exact``: the runs
-    draw nothing, and one stands for all seeds.
+    near 1, which is not decided so; with fewer than ``fewest`` seeds, 0 for `FEWEST`, all is open.
+    ``exact``: the runs draw nothing, and one stands for all seeds.
     """
+    fewest = fewest or FEWEST
     if exact and len(ratios) == 1:
-        ratios = [ratios[0]] * FEWEST
-    if len(ratios) < FEWEST:
+        ratios = [ratios[0]] * fewest
+    if len(ratios) < fewest:
         return Verdict.UNDECIDED
     low, high = interval(ratios)
     median = float(np.median(np.minimum(ratios, LARGEST)))
@@ -97,11 +106,13 @@ def judge(ratios: Sequence[float], least: float = CLEAR, exact: bool = False) ->
     return Verdict.TIE if low >= 1 / CLOSE and high <= CLOSE else Verdict.UNDECIDED
 
 
-def judge_word(ratios: Sequence[float], bound: bool, word: str, verdict: Verdict) -> Verdict:
+def judge_word(
+    ratios: Sequence[float], bound: bool, word: str, verdict: Verdict, fewest: int = 0
+) -> Verdict:
     """The verdict on a claim that says more than ``fewer``, of which ``verdict`` is the one."""
     if word == "around":
         low, high = interval(ratios)
-        if bound or len(ratios) < FEWEST:
+        if bound or len(ratios) < (fewest or FEWEST):
             return Verdict.UNDECIDED
         apart = high < 1 / CLOSE or low > CLOSE
         within = low >= 1 / CLOSE and high <= CLOSE
@@ -141,7 +152,8 @@ def judged(numbers: Mapping[str, Any], word: str, rules: Rules = THE_RULES) -> J
         place = {"first": 0, "middle": (len(exact) - 1) // 2}.get(rules.target, -1)
         headline = exact[place]
     bound = headline not in exact
-    verdict = judge_word(ratios_of(table[headline]), bound, word, verdicts[headline])
+    ratios, fewest = ratios_of(table[headline]), numbers.get("fewest", 0)
+    verdict = judge_word(ratios, bound, word, verdicts[headline], fewest)
     told = [t for t in targets if verdicts[t] in (Verdict.HOLDS, Verdict.FAILS)]
     crosses = [b for a, b in pairwise(told) if verdicts[a] is not verdicts[b]]
     if crosses and rules.target == "all" and word != "around":
@@ -152,7 +164,8 @@ def judged(numbers: Mapping[str, Any], word: str, rules: Rules = THE_RULES) -> J
 
 
 def _at(one: Mapping[str, Any], rules: Rules, numbers: Mapping[str, Any]) -> Verdict:
-    return judge(ratios_of(one), rules.clear, bool(numbers.get("exact")))
+    exact, fewest = bool(numbers.get("exact")), numbers.get("fewest", 0)
+    return judge(ratios_of(one), rules.clear, exact, fewest)
 
 
 def ratios_of(one: Mapping[str, Any]) -> list[float]:
@@ -235,6 +248,15 @@ def undecided_at_edge(evidence: Evidence, edges: Sequence[str]) -> Evidence:
     return again(dataclasses.replace(evidence, numbers=evidence.numbers | {"edge": names}))
 
 
+def of_seeds(
+    where: str, ratios: Sequence[float], word: str, fewest: int = 0, text: str = ""
+) -> Evidence:
+    """Evidence of one ratio for each seed, which no cost at a target gives."""
+    verdict = judge_word(ratios, False, word, judge(ratios, fewest=fewest), fewest)
+    measured = f"{times({'ratios': ratios, 'bounds': [0]})} {text}".rstrip()
+    return Evidence(where, measured, verdict, {"ratios": list(ratios)})
+
+
 def with_note(evidence: Evidence, text: str, **numbers: Any) -> Evidence:
     """The evidence with a text beside what was measured, and more numbers."""
     more = evidence.numbers | numbers
@@ -276,7 +298,10 @@ def firmness(claims: Sequence[Claim]) -> str:
     return f"{sum(not moved for moved in tested)} of {len(tested)} firm" if tested else ""
 
 
-def sensitivity(claims: Sequence[Claim]) -> dict[str, int]:
-    """{alternative: how many verdicts it moves}."""
-    moved = [name for claim in claims for name in moved_by(claim) or ()]
-    return {name: moved.count(name) for name in ALTERNATIVES}
+def sensitivity(claims: Sequence[Claim]) -> dict[str, tuple[int, int]]:
+    """{alternative: how many decided verdicts it moves, and how many open ones it decides}."""
+    counts = {name: [0, 0] for name in ALTERNATIVES}
+    for claim in claims:
+        for name in moved_by(claim) or ():
+            counts[name][claim.verdict is Verdict.UNDECIDED] += 1
+    return {name: (decided, open_) for name, (decided, open_) in counts.items()}

@@ -69,15 +69,17 @@ def summary(studies: Studies) -> str:
 
 
 def sensitivities(studies: Studies) -> str:
-    """For each study how many verdicts each alternative to the rules moves."""
+    """For each study how many verdicts each alternative to the rules moves, and how many open ones
+    it would decide."""
     blocks = []
     for study, figures in studies.items():
         claims = [claim for several in figures.values() for claim in several]
         several = comparisons(claims)
+        open_ = sum(claim.verdict is Verdict.UNDECIDED for claim in claims)
         lines = [f"{study}: {counts(claims)}", f"  {chance(several)}"]
         lines += [
-            f"  {moved:>4} of {len(claims)} moved by {name}"
-            for name, moved in sensitivity(claims).items()
+            f"  {name:<25} moves {moved} of {len(claims) - open_} decided, decides {new} of {open_}"
+            for name, (moved, new) in sensitivity(claims).items()
         ]
         blocks.append("\n".join([*lines, f"  {firmness(claims) or 'no comparison'}"]))
     return "\n\n".join(blocks)

@@ -17,7 +17,7 @@ from mpisim.analysis.costs import Target, costs_of, shown
 from mpisim.analysis.formatting import number
 from mpisim.analysis.link_model import Links
 from mpisim.analysis.report.chart_data import curves, described, x_axes, y_axes
-from mpisim.analysis.results.provenance import commit_text, machine, seconds_of, settings, several
+from mpisim.analysis.results.provenance import commit_text, machine, settings, several
 from mpisim.analysis.run_groups import RunGroup, group_runs, workers_text
 from mpisim.analysis.show import run_list
 from mpisim.comm.clock import PHASES
@@ -108,7 +108,7 @@ def summary(logs: Sequence[Log]) -> str:
     """How many runs there are, and how they ended."""
     ended = Counter(str(log.attrs.get("status", "unknown")) for log in logs)
     counts = ", ".join(f"{count} {status}" for status, count in ended.most_common())
-    seconds = sum(map(seconds_of, logs))
+    seconds = sum(log.duration for log in logs)
     took = f" They took {duration(seconds)}, added up." if seconds else ""
     return f"{len(logs)} run{'s' * (len(logs) > 1)}: {counts}.{took}"
 

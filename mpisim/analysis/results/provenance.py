@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from math import isfinite, nan
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from mpisim.core.numerics import processor
 from mpisim.methods.method_table import METHODS
 from mpisim.runs.host import commit, is_committed, provenance
 from mpisim.runs.labels import Tables, flatten
-from mpisim.runs.log.reader import Log
 
 DIGITS = 12  # of a commit
 # What neither a reader of results asks for, nor a value depends on.
@@ -138,7 +136,7 @@ def provenance_of(study: Study, figure: Figure, scale: str, seconds: float) -> P
     if missing:
         runs["not run"] = len(missing)
     if logs:
-        seconds, varied = sum(map(seconds_of, logs)), settings(log.config for log in logs)
+        seconds, varied = sum(log.duration for log in logs), settings(log.config for log in logs)
     else:
         assert isinstance(figure.source, Measurement)
         varied = Settings({}, {"size": figure.source.scales[scale]})
@@ -156,15 +154,6 @@ def provenance_of(study: Study, figure: Figure, scale: str, seconds: float) -> P
         _unique(commit_text(attributes) for attributes in executed),
         commit_text(drawn_by),
     )
-
-
-def seconds_of(log: Log) -> float:
-    """From set-up to the end of the log, and the method's seconds of earlier starts.
-
-    Those of a start that never ended are not known, and count as 0.
-    """
-    parts = (float(log.attrs.get(name, nan)) for name in ("seconds_elapsed", "seconds_before"))
-    return sum(seconds for seconds in parts if isfinite(seconds))
 
 
 def machine(attributes: dict[str, Any]) -> str:

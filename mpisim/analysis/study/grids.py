@@ -41,6 +41,11 @@ class Grid(Source):
     methods: Collection[str] = ()
     instead: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
+    @property
+    def grids(self) -> Sequence[Grid]:
+        """Itself."""
+        return (self,)
+
     def all_points(self, study: Path, scale: str) -> tuple[Path, list[Tables]]:
         """The folder of the logs, and all points of the grid."""
         from mpisim.runs.sweep.grid import read

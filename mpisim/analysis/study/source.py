@@ -38,7 +38,9 @@ class Job:
 
 
 class Source(ABC):
-    """Numbers that figures are drawn from."""
+    """Numbers that figures are drawn from; ``grids``: each `Grid` whose runs they are of."""
+
+    grids: Sequence[Any] = ()
 
     @abstractmethod
     def folder(self, study: Path) -> Path:

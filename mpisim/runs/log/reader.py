@@ -7,6 +7,7 @@ import os
 import tomllib
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -65,9 +66,13 @@ class Log:
         """Number of workers."""
         return max(int(self.attrs.get("workers", 1)), 1)
 
-    def table(self) -> np.ndarray:
+    def table(self, clocks: bool = True) -> np.ndarray:
         """All columns, shape (rows,), with a field for each one; of `row_type` for its schema."""
-        columns = sorted(self.columns.items())
+        columns = sorted(
+            (name, values)
+            for name, values in self.columns.items()
+            if clocks or not name.startswith("time_")
+        )
         table = np.empty(self.rows, [(name, values.dtype) for name, values in columns])
         for name, values in columns:
             table[name] = values
@@ -77,6 +82,20 @@ class Log:
     def as_written(self) -> bool:
         """Whether the rows have the digest in the attribute `DIGEST`, where there is one."""
         return DIGEST not in self.attrs or str(self.attrs[DIGEST]) == digest(self.table())
+
+    @property
+    def digest(self) -> str:
+        """Of all rows, clocks apart: the same wherever the experiment runs."""
+        return digest(self.table(clocks=False))
+
+    @property
+    def duration(self) -> float:
+        """Seconds from set-up to the end of the log, and the method's seconds of earlier starts.
+
+        Those of a start that never ended are not known, and count as 0.
+        """
+        parts = (float(self.attrs.get(f"seconds_{name}", 0)) for name in ("elapsed", "before"))
+        return sum(seconds for seconds in parts if isfinite(seconds))
 
     def column(self, name: str) -> np.ndarray:
         """A column of the log or of `DERIVED`, shape (rows,), float64.
