@@ -112,9 +112,8 @@ def _tables(study: Study, one: Comparison, ranks: int) -> dict[str, Tables]:
     """{name of a log: its experiment}, of the runs that the figure's grids still have."""
     from mpisim.runs.sweep.plan import plan
 
-    grids = study.figure(one.figure).source.grids
     planned = []
-    for grid in grids:
+    for grid in study.figure(one.figure).source.parts():
         folder, points, _ = grid.points(study.folder, one.scale)
         planned += plan(folder, points, ranks, accept=True)
     return {p.name: tomllib.loads(p.config) for p in planned if p.name in one.runs}

@@ -41,8 +41,7 @@ class Grid(Source):
     methods: Collection[str] = ()
     instead: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
-    @property
-    def grids(self) -> Sequence[Grid]:
+    def parts(self) -> Sequence[Grid]:
         """Itself."""
         return (self,)
 
@@ -155,6 +154,10 @@ class Grids(Source):
                 str(shared / grid.file),
             )
         return shared
+
+    def parts(self) -> Sequence[Grid]:
+        """The grids."""
+        return self.grids
 
     def folders(self, study: Path) -> list[Path]:
         """Those of the grids."""

@@ -38,9 +38,7 @@ class Job:
 
 
 class Source(ABC):
-    """Numbers that figures are drawn from; ``grids``: each `Grid` whose runs they are of."""
-
-    grids: Sequence[Any] = ()
+    """Numbers that figures are drawn from."""
 
     @abstractmethod
     def folder(self, study: Path) -> Path:
@@ -61,6 +59,10 @@ class Source(ABC):
     @abstractmethod
     def state(self, study: Path, scale: str, ranks: int) -> str:
         """How much there is, in a few words."""
+
+    def parts(self) -> Sequence[Any]:
+        """Each `Grid` whose runs the numbers are of."""
+        return ()
 
     def ranks(self, study: Path, scale: str) -> int | None:
         """How many ranks it asks for; None if any number will do."""
