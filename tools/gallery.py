@@ -28,7 +28,8 @@ from mpisim.core.files import write_atomic
 ROOT = Path(__file__).resolve().parents[1]
 GALLERY, STUDIES = Path("docs/studies/gallery.md"), Path("run")
 SMALL = Path("docs/gallery.png")  # of README
-TILE, ABREAST, COLOURS = (520, 380), 3, 128  # pixels of a figure, figures in a row, palette
+ABREAST, COLOURS = 2, 128  # figures in a row, palette
+PAGE_WIDTH, TALLEST, GAP, CAPTION = 1600, 620, 24, 40  # pixels
 WIDTH = 320  # of a picture, in pixels
 ABOUT = """\
 # Gallery
@@ -68,17 +69,34 @@ def _cell(folder: str, result: Result) -> str:
 
 
 def small(root: Path) -> bytes:
-    """The `most_said` figure of each study, three in a row, as PNG."""
-    from PIL import Image, ImageOps
+    """The `most_said` figure of each study with its name above, two in a row, as PNG.
+
+    The pictures of a row have the same height, at which they fill it.
+    """
+    from PIL import Image, ImageDraw, ImageFont
 
     groups = [(folder, read(folder)) for folder in sorted((root / STUDIES).glob(f"*/{FOLDER}"))]
-    chosen = [folder / most_said(results).picture for folder, results in groups if results]
-    pictures = [ImageOps.contain(Image.open(path).convert("RGB"), TILE) for path in chosen]
-    rows = -(-len(pictures) // ABREAST)
-    page = Image.new("RGB", (TILE[0] * min(ABREAST, len(pictures)), TILE[1] * rows), "white")
-    for place, one in enumerate(pictures):
-        row, column = divmod(place, ABREAST)
-        page.paste(one, (TILE[0] * column + (TILE[0] - one.width) // 2, TILE[1] * row))
+    chosen = [(folder, most_said(results)) for folder, results in groups if results]
+    shown = [
+        (folder.parent.name, Image.open(folder / one.picture).convert("RGB"))
+        for folder, one in chosen
+    ]
+    rows = [shown[i : i + ABREAST] for i in range(0, len(shown), ABREAST)]
+    heights = [
+        min(TALLEST, round((PAGE_WIDTH - GAP * len(row)) / sum(p.width / p.height for _, p in row)))
+        for row in rows
+    ]
+    page = Image.new("RGB", (PAGE_WIDTH, sum(heights) + (GAP + CAPTION) * len(rows)), "white")
+    font, top = ImageFont.load_default(CAPTION * 0.7), 0
+    for row, height in zip(rows, heights, strict=True):
+        left = 0
+        for name, picture in row:
+            ImageDraw.Draw(page).text((left + GAP, top), name, "black", font)
+            width = round(picture.width * height / picture.height)
+            scaled = picture.resize((width, height), Image.Resampling.LANCZOS)
+            page.paste(scaled, (left, top + CAPTION))
+            left += width + GAP
+        top += height + CAPTION + GAP
     content = io.BytesIO()
     page.quantize(COLOURS).save(content, format="png", optimize=True)
     return content.getvalue()

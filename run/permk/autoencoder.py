@@ -31,6 +31,13 @@ LOSS = Axis(F, log=True)
 GAP = Axis("suboptimality", log=True)  # f(x^k) - f(x*): the regulariser's share of f(x*) is large
 AXES = {"paper_bits_up": "bits per worker, without indices", "bits_up": "bits sent per worker"}
 
+BESIDE = {
+    "loc": "upper left",
+    "bbox_to_anchor": (0.98, 1.0),
+    "handlelength": 1.4,
+    "labelspacing": 0.3,
+}
+
 Panel = tuple[float, float]  # lambda, p-hat
 Found = dict[Panel, dict[str, BestSteps]]
 Curves = Callable[[Any, Found, Panel, Sequence[str], Axis], None]  # draws methods in a panel
@@ -108,7 +115,7 @@ def best_step(panel: Any, found: Found, key: Panel, compressors: Sequence[str], 
         if steps := found.get(key, {}).get(name):
             panels.curve(panel, steps.logs, bits, LOSS, *LOOKS[name])
             panel.lines[-1].set_label(f"γ = {_power(steps.step)}")
-    panel.legend(fontsize=7, loc="upper right", handlelength=1.8)
+    panel.legend(fontsize=7, **BESIDE)
 
 
 def all_steps(panel: Any, found: Found, key: Panel, compressors: Sequence[str], bits: Axis) -> None:
@@ -119,7 +126,7 @@ def all_steps(panel: Any, found: Found, key: Panel, compressors: Sequence[str], 
             panels.curve(panel, logs, bits, LOSS, *LOOKS[name])
             alpha = 0.35 + 0.65 * place / len(steps)
             panel.lines[-1].set(alpha=alpha, label=f"γ = {_power(step)}")
-    panel.legend(fontsize=6, loc="lower left", handlelength=1.8, labelspacing=0.2)
+    panel.legend(fontsize=6, **BESIDE)
 
 
 def _power(step: float) -> str:

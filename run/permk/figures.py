@@ -6,7 +6,7 @@ from typing import Any
 from mpisim.analysis.study import Figure, Grid, Measurement
 from mpisim.runs.log.reader import Log
 
-from . import autoencoder, groups, mg, quadratic, table5
+from . import autoencoder, groups, mg, quadratic, table5, topk
 from . import autoencoder_claims as claimed
 from .autoencoder import COMPRESSORS, all_steps, best_step, unregularised
 from .quadratic_claims import (
@@ -68,7 +68,7 @@ WHOLE = [
     f"sweep.pair=[{', '.join(PAIRS)}]",
     "sweep.run.seed=[1, 2, 3]",
 ]
-GROUPS = Grid("groups")
+GROUPS, TOPK = Grid("groups"), Grid("topk")
 MNIST = Grid("autoencoder", {"quick": [], "paper": WHOLE})
 PUBLISHED_STEPS = [2.0**i / 784 for i in range(-5, 4)]  # 784 features
 BARE = "sweep.problem.lambda=[0.0]"
@@ -85,8 +85,8 @@ MG = Measurement(f"{__package__}.measure_mg", "logs/permk-mg", SPLITS, mg.read)
 # How many of the best steps of each compressor are shown.
 theory = partial(quadratic.draw, {"randk": 1, "permk": 1})
 best = partial(quadratic.draw, {"randk": 1, "permk": 1, "topk": 1})
-randk = partial(quadratic.draw, {"randk": 3, "permk": 3})
-topk = partial(quadratic.draw, {"topk": 3, "permk": 3})
+with_randk = partial(quadratic.draw, {"randk": 3, "permk": 3})
+with_topk = partial(quadratic.draw, {"topk": 3, "permk": 3})
 
 
 def fig2(logs: list[Log]) -> Any:
@@ -115,14 +115,15 @@ FIGURES = [
         claimed.fig2,
     ),
     Figure("fig3", "Figure 1 with lambda = 1e-4", QUADRATIC_PL, best, under_pl),
-    Figure("fig4", "RandK and PermK over step sizes", QUADRATIC, randk, against_randk),
-    Figure("fig5", "Figure 4 with lambda = 1e-4", QUADRATIC_PL, randk, against_randk),
-    Figure("fig6", "TopK and PermK over step sizes", QUADRATIC, topk, against_topk),
-    Figure("fig7", "Figure 6 with lambda = 1e-4", QUADRATIC_PL, topk, against_topk),
+    Figure("fig4", "RandK and PermK over step sizes", QUADRATIC, with_randk, against_randk),
+    Figure("fig5", "Figure 4 with lambda = 1e-4", QUADRATIC_PL, with_randk, against_randk),
+    Figure("fig6", "TopK and PermK over step sizes", QUADRATIC, with_topk, against_topk),
+    Figure("fig7", "Figure 6 with lambda = 1e-4", QUADRATIC_PL, with_topk, against_topk),
     Figure("fig8", "the autoencoder by the regulariser, too", MNIST, fig8, claimed.fig8),
     Figure("fig9", "RandK and PermK on the autoencoder by step", MNIST, fig9, claimed.fig9),
     Figure("fig10", "TopK and PermK on the autoencoder by step", MNIST, fig10, claimed.fig10),
     Figure("groups", "PermK in two groups with A and B", GROUPS, groups.draw, groups.claims),
+    Figure("topk", "EF21 with TopK by K, up to K = d", TOPK, topk.draw, topk.claims),
     Figure(
         "mg", "L_+ and L_± of linear regression over random splits of mg", MG, mg.draw, mg.claims
     ),

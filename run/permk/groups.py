@@ -50,7 +50,7 @@ def draw(logs: list[Log]) -> Any:
         for groups, (multiple, own) in sorted(chosen[which].items()):
             panels.curve(panel, own, BITS, GRADIENT, *LOOKS[groups])
             panel.lines[-1].set_label(f"×{multiple:g}")
-        panels.dress(panel, BITS, GRADIENT, "bits sent per worker")
+        panels.dress(panel, BITS, GRADIENT, "bits per worker, without indices")
         panel.legend(fontsize=7, loc="upper right")
 
     return panels.matrix(

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from mpisim.analysis import panels, style
-from mpisim.analysis.claims import Claim, Evidence, decided, state
+from mpisim.analysis.claims import Claim, Evidence, Verdict, decided, state
 from mpisim.core.errors import InputError
 
 SOURCE = "PermK paper, A.8.1"
@@ -28,6 +28,7 @@ CONSTANTS = (
 )
 VALUES = "we get L_+ = 3609.6653 while L_± = 34.58"
 SMALLER = "Clearly, L_± two orders smaller than L_+"
+NEAR = 0.1  # of the paper's L_±: splits that have both of its numbers
 ORDERS = 2  # of magnitude, to the nearest
 
 Measured = dict[str, dict[str, np.ndarray]]
@@ -70,8 +71,20 @@ def claims(found: Measured) -> Iterator[Claim]:
         numbers = {"low": low, "high": high}
         one = Evidence(data, measured, decided(low <= PAPER[key] <= high), numbers)
         yield state(f"{name} = {PAPER[key]} is that of a {what}", VALUES, SOURCE, [one])
+    yield state("both numbers are those of one split", VALUES, SOURCE, [_joint(data, found[data])])
     orders = [_orders(name, own, name == data) for name, own in found.items()]
     yield state("L_± is two orders of magnitude smaller than L_+", SMALLER, SOURCE, orders)
+
+
+def _joint(data: str, own: dict[str, np.ndarray]) -> Evidence:
+    """Whether the splits whose L_± is near the paper's have its L_+ among theirs."""
+    near = own["L_plus"][np.abs(own["L_pm"] / PAPER["L_pm"] - 1) <= NEAR]
+    if not near.size:
+        return Evidence(data, "no split has an L_± near the paper's", Verdict.UNDECIDED)
+    low, high = float(near.min()), float(near.max())
+    measured = f"L_+ is {low:.8g} to {high:.8g} in the {len(near)} splits with L_± near the paper's"
+    numbers = {"low": low, "high": high}
+    return Evidence(data, measured, decided(low <= PAPER["L_plus"] <= high), numbers)
 
 
 def _orders(data: str, own: dict[str, np.ndarray], counts: bool) -> Evidence:

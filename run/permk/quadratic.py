@@ -19,8 +19,10 @@ LOOKS: dict[str, tuple[str, Any]] = {
     "permk": (style.COLOURS[2], "-"),
     "topk": (style.COLOURS[0], (0, (4, 1.5))),
 }
-# Bits that a worker has sent as the paper charges them: values without indices.
-BITS = Axis("paper_bits_up", log=False)
+# Bits that a worker has sent as the paper charges them, values without indices; and all of them.
+BITS, SENT = Axis("paper_bits_up", log=False), Axis("bits_up", log=False)
+BITS_LOG = Axis("paper_bits_up", log=True)  # for few workers, whose large shares fall at once
+FEW = 10
 FAR = 1e-4  # of |grad f(x^0)|^2: a step that ends below it is tolerated
 TIGHT: dict[str, Any] = {
     "handlelength": 1.6,
@@ -89,9 +91,9 @@ def draw(shown: dict[str, int], logs: list[Log]) -> Any:
     noises = sorted({noise for _, noise in found})
 
     def fill(panel: Any, n: int, noise: float) -> None:
-        _panel(panel, found.get((n, noise), {}), shown)
+        _panel(panel, found.get((n, noise), {}), shown, BITS_LOG if n <= FEW else BITS)
         if n == sizes[-1]:
-            panel.set_xlabel("bits sent per worker")
+            panel.set_xlabel("bits per worker, without indices")
 
     return panels.matrix(
         sizes,
@@ -103,7 +105,7 @@ def draw(shown: dict[str, int], logs: list[Log]) -> Any:
     )
 
 
-def _panel(panel: Any, own: dict[str, BestSteps], shown: dict[str, int]) -> None:
+def _panel(panel: Any, own: dict[str, BestSteps], shown: dict[str, int], bits: Axis) -> None:
     """The best steps, the first drawn strongest, with their multiples in the corner.
 
     Of several seeds the mean, and around a best step that is shown alone the band.
@@ -115,11 +117,11 @@ def _panel(panel: Any, own: dict[str, BestSteps], shown: dict[str, int]) -> None
     for name, most in shown.items():
         runs = list(own[name].steps.items())[:most] if name in own else []
         for place, (multiple, logs) in reversed(list(enumerate(runs))):
-            drawn, look = over_seeds(logs, BITS, GRADIENT), _look(name, place)
+            drawn, look = over_seeds(logs, bits, GRADIENT), _look(name, place)
             handles += panel.plot(drawn.x, drawn.y, **look, label=f"×{multiple:g}")
             if drawn.low is not None and most == 1:
                 panel.fill_between(drawn.x, drawn.low, drawn.high, color=look["color"], alpha=0.15)
-    panels.dress(panel, BITS, GRADIENT, "")
+    panels.dress(panel, bits, GRADIENT, "")
     panel.set_ylim(bottom=max(panel.get_ylim()[0], 1e-13))
     handles.sort(key=lambda line: (line.get_color(), float(line.get_label()[1:])))
     panel.legend(handles=handles, fontsize=6, loc="upper right", ncols=len(shown), **TIGHT)

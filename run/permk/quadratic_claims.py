@@ -16,6 +16,7 @@ from mpisim.analysis.claims import (
     number,
     state,
     undecided_at_edge,
+    with_note,
 )
 from mpisim.analysis.study import BestSteps
 from mpisim.runs.log.reader import Log
@@ -25,6 +26,7 @@ from .comparison import Saying, gains, more_is_saved, quotes
 from .quadratic import (
     BITS,
     METHODS,
+    SENT,
     Found,
     Task,
     communication,
@@ -61,13 +63,15 @@ def under_pl(logs: list[Log]) -> Iterator[Claim]:
 
 
 def against_randk(logs: list[Log]) -> Iterator[Claim]:
-    """Figures 4 and 5: PermK is better, tolerates larger steps, and gains by n as Table 4 says."""
+    """Figures 4 and 5: PermK is better, tolerates larger steps, and gains by n."""
     found = tuned(logs)
     yield _ahead(found, found, ("permk", "randk"), QUOTES["behaves"])
     tried = largest_tried(logs)
     larger = [_larger_steps(task, own, tried) for task, own in found.items()]
     yield state("PermK tolerates larger steps than RandK", *QUOTES["behaves"], larger)
-    yield _more_by_size(found, QUOTES["behaves"])
+    by_size = [_by_n(found, noise) for noise in sorted({noise for _, noise in found})]
+    yield state("PermK saves the more, the larger n", *QUOTES["increases"], by_size)
+    yield _more_by_size(found, QUOTES["outperforms"])
 
 
 def as_table_4(logs: list[Log]) -> Iterator[Claim]:
@@ -80,6 +84,8 @@ def as_table_4(logs: list[Log]) -> Iterator[Claim]:
 def against_topk(logs: list[Log]) -> Iterator[Claim]:
     """Figures 6 and 7: PermK is faster where n > d, for any L_±; else TopK where L_± is large."""
     found = tuned(logs)
+    alike = [task for task in _homogeneous(found) if task[0] >= MANY]
+    yield _ahead(found, alike, ("permk", "topk"), QUOTES["alike"])
     yield _ahead(found, [t for t in found if t[0] >= MANY], ("permk", "topk"), QUOTES["faster"])
     tasks = [task for task in found if task[0] < MANY and task[1] > HOMOGENEOUS]
     yield _ahead(found, tasks, ("topk", "permk"), QUOTES["large"])
@@ -116,8 +122,11 @@ def compared(found: Found, task: Task, less: str, more: str) -> Evidence:
     """``less`` against ``more`` on a task, in bits, each with its best step."""
     sides = [found[task].get(name) for name in (less, more)]
     own, rival = (side.logs if side else [] for side in sides)
-    one = compare(name_of(task), own, rival, BITS)
+    one, sent = (compare(name_of(task), own, rival, bits) for bits in (BITS, SENT))
     steps = {name: side.step for name, side in zip((less, more), sides, strict=True) if side}
+    if "target" in one.numbers:
+        text = f"in bits that were sent: {sent.measured}"
+        one = with_note(one, text, sent=sent.numbers["by_target"])
     one = dataclasses.replace(one, numbers=one.numbers | {"multiples": steps})
     return undecided_at_edge(one, [side.edge for side in sides if side])
 
@@ -128,6 +137,13 @@ def _by_noise(found: Found, n: int) -> Evidence:
     ends = dict.fromkeys((noises[0], noises[-1]))
     tasks = {f"noise {noise:g}": compared(found, (n, noise), "permk", "randk") for noise in ends}
     return gains(f"n = {n}", tasks)
+
+
+def _by_n(found: Found, noise: float) -> Evidence:
+    """Whether PermK gains more over RandK with each larger n, at one target."""
+    sizes = sorted(n for n, own in found if own == noise)
+    tasks = {f"n = {n}": compared(found, (n, noise), "permk", "randk") for n in sizes}
+    return gains(f"noise {noise:g}", tasks)
 
 
 def _by_size(found: Found, noise: float) -> Evidence:

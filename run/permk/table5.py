@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from math import log2
 from statistics import geometric_mean
 from typing import Any
 
@@ -24,6 +25,7 @@ from mpisim.analysis.curves import LOSS, ROUNDS, Axis
 from mpisim.analysis.study import best_steps
 from mpisim.runs.log.reader import Log
 
+FEATURES = 784
 SOURCE = "PermK paper, A.8.2 and Table 5"
 ABOUT_TEN = (
     "in the homogeneous case, (L_±^t)^2 is about 10x times smaller than (L_+^t)^2 (on average)"
@@ -84,15 +86,20 @@ def mean(values: Ratios, t: int) -> float:
 
 
 def draw(logs: list[Log]) -> Any:
-    """The ratio over the rounds: the best step, the others thinner, and the paper's table."""
+    """The ratio over the rounds: the best step, the others thinner, and the paper's table.
+
+    Each line has its step at the end, as a power of two over the 784 features.
+    """
     found = ratios(logs)
     figure, ((panel,),) = panels.grid(1, 1, (5.2, 3.4))
     for p, steps in found.items():
         colour, table = COLOURS.get(p, "black"), PAPER.get(p, {})
         for place, (step, own) in reversed(list(enumerate(steps.items()))):
             look = {"linewidth": 2.0} if place == 0 else {"linewidth": 0.8, "alpha": 0.5}
-            label = f"{p:g}: {step:.3g}"
-            panel.plot(list(own), [mean(own, k) for k in own], color=colour, label=label, **look)
+            values = [mean(own, k) for k in own]
+            panel.plot(list(own), values, color=colour, **look)
+            text = f" $2^{{{log2(step * FEATURES):.0f}}}$"
+            panel.text(max(own), values[-1], text, color=colour, fontsize=7, va="center")
         panel.plot(list(table), list(table.values()), "o", color=colour)
     panels.dress(panel, ROUNDS, RATIO, "t", RATIO.label(logs[0]))
     entries = panels.entries_of(

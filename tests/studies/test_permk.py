@@ -8,7 +8,7 @@ from mpisim.analysis.claims import at_one_target, needed
 from mpisim.analysis.study import BestSteps, find
 from mpisim.analysis.study.tuning import rises
 from mpisim.runs.log.reader import read
-from run.permk import quadratic, quadratic_claims
+from run.permk import quadratic, quadratic_claims, topk
 from tests.helpers import run_tables
 
 pytestmark = pytest.mark.usefixtures("any_grid")
@@ -72,6 +72,21 @@ def make_quadratic(make_log):
         return read(path)
 
     return one
+
+
+def test_small_k_against_dense(make_quadratic):
+    """K = 2 of d = 20 needs a third of the bits of K = 20; seeds 1 to 5."""
+    runs = []
+    for k, speed in ((2, 2), (20, 6)):
+        for seed in range(1, 6):
+            log = make_quadratic("topk", speed, seed)
+            log.config["compressor"]["k"], log.attrs["dimension"] = k, 20
+            runs.append(log)
+    [claim] = topk.claims(runs)
+    [one] = claim.evidence
+    assert one.where == "K = 2, noise 0.1" and one.verdict == "holds"
+    assert one.numbers["median"] == pytest.approx(3)
+    assert "in bits that were sent" in one.measured
 
 
 def score(log):
@@ -156,9 +171,11 @@ def test_which_claims_there_are(logs, monkeypatch):
     assert where(alike) == ["n = 40, noise 0"]
     assert where(unlike) == ["n = 4, noise 0.8", "n = 40, noise 0.8 (PermK ahead)"]
     assert [where(claim) for claim in quadratic_claims.under_pl(logs)] == [["n = 40, noise 0"]] * 2
-    many, few = quadratic_claims.against_topk(logs)
+    alike, many, few = quadratic_claims.against_topk(logs)
+    assert where(alike) == ["n = 40, noise 0"]
     assert where(many) == four[2:] and where(few) == ["n = 4, noise 0.8"]
-    better, steps, _ = quadratic_claims.against_randk(logs)
+    better, steps, by_n, _ = quadratic_claims.against_randk(logs)
+    assert where(by_n) == ["noise 0", "noise 0.8"]
     assert where(better) == where(steps) == four
     for one in steps.evidence:
         if one.verdict != "not decided":
@@ -181,7 +198,7 @@ def test_steps_of_randk_are_bounded_from_above(make_quadratic):
 def test_gains_by_n_are_in_the_order_of_table_4(logs):
     """d = 20, noise 0: 20 / sqrt(4) L_+ / (20 / 4 L_-) = 2, and (1 + 20 / sqrt(40)) = 4.16."""
     found = quadratic.tuned(logs)
-    [one, noisy] = list(quadratic_claims.against_randk(logs))[2].evidence
+    [one, noisy] = list(quadratic_claims.against_randk(logs))[3].evidence
     predicted = [quadratic_claims.predicted_gain(found, (n, 0.0)) for n in SIZES]
     assert predicted == pytest.approx([2.0, 1 + 20 / np.sqrt(40)])
     few, many = one.numbers["gains"].values()

@@ -24,13 +24,17 @@ def test_mg_by_hand(tmp_path):
         (tmp_path / "splits.json").write_text(json.dumps(content))
         return list(mg.claims(mg.read(tmp_path)))
 
-    found = claims(measured([3609.5, 3609.7, 3609.6], [20.0, 30.0, 40.0]))
-    assert [claim.verdict for claim in found] == ["holds"] * 3
-    scaled, own = found[2].evidence
+    found = claims(measured([3609.5, 3609.7, 3609.6, 3609.7], [20.0, 34.0, 35.0, 40.0]))
+    assert [claim.verdict for claim in found] == ["holds"] * 4
+    assert found[2].evidence[0].numbers == {"low": 3609.6, "high": 3609.7}
+    scaled, own = found[3].evidence
     assert own.counts and not scaled.counts and scaled.verdict == "does not hold"
     assert scaled.numbers["ratio"] == pytest.approx((488 / 19 + 488.2 / 20) / 2)
+    found = claims(measured([3609.5, 3609.7, 3609.6], [20.0, 50.0, 34.0]))
+    assert [claim.verdict for claim in found[:3]] == ["holds", "holds", "does not hold"]
     found = claims(measured([3609.5, 3609.6], [1.0, 2.0]))
-    assert [claim.verdict for claim in found] == ["does not hold"] * 3
+    fails = "does not hold"
+    assert [claim.verdict for claim in found] == [fails, fails, "not decided", fails]
     both = measured([3609.5, 3609.7], [20.0, 40.0]) | {"mg": {"L_plus": [1.0], "L_pm": [1.0]}}
     assert claims(both)[0].evidence[0].where == "mg"
     assert claims(both)[0].verdict == "does not hold"

@@ -1,0 +1,78 @@
+"""A.1: how many bits EF21 with TopK needs, by K; K = d, which the theory likes best, is dense."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+from mpisim.analysis import panels, style
+from mpisim.analysis.claims import Claim, compare, state, undecided_at_edge, with_note
+from mpisim.analysis.curves import GRADIENT
+from mpisim.analysis.study import BestSteps, best_steps
+from mpisim.runs.log.reader import Log
+
+from .comparison import quotes
+from .quadratic import BITS_LOG as BITS
+from .quadratic import SENT
+
+SAYING = quotes("quadratic")["small_k"]
+DASHES = ["-", (0, (4, 1.5)), (0, (1.2, 1.2)), (0, (5, 1, 1, 1))]
+MUCH_SMALLER = 10  # K << d: at most a tenth
+Found = dict[float, dict[int, BestSteps]]  # {noise: {K: its steps}}
+
+
+def tuned(logs: list[Log]) -> Found:
+    """The best steps of each K: the fewest bits to the target that all K reach."""
+    found: Found = {}
+    for steps in best_steps(logs, BITS):
+        config = steps.logs[0].config
+        noise, k = float(config["problem"]["noise"]), int(config["compressor"]["k"])
+        found.setdefault(noise, {})[k] = steps
+    return {noise: dict(sorted(own.items())) for noise, own in sorted(found.items())}
+
+
+def draw(logs: list[Log]) -> Any:
+    """|grad f|^2 over bits, a panel for each noise: the best step of each K."""
+    found = tuned(logs)
+    sizes = sorted({k for own in found.values() for k in own})
+    looks = {
+        k: (style.COLOURS[i % len(style.COLOURS)], DASHES[i % len(DASHES)])
+        for i, k in enumerate(sizes)
+    }
+
+    def fill(panel: Any, _: str, noise: float) -> None:
+        for k, steps in found[noise].items():
+            panels.curve(panel, steps.logs, BITS, GRADIENT, *looks[k])
+            panel.lines[-1].set_label(f"×{steps.step:g}")
+        panels.dress(panel, BITS, GRADIENT, "bits per worker, without indices")
+        panel.legend(fontsize=7, loc="lower left")
+
+    return panels.matrix(
+        [""],
+        list(found),
+        fill,
+        labels=[GRADIENT.label(logs[0])],
+        titles=[f"noise {noise:g}" for noise in found],
+        entries=panels.entries_of({f"K = {k}": looks[k] for k in sizes}),
+    )
+
+
+def claims(logs: list[Log]) -> Iterator[Claim]:
+    """Each K of at most a tenth of d against K = d."""
+    evidence = []
+    for noise, own in tuned(logs).items():
+        d = int(next(iter(own.values())).logs[0].attrs["dimension"])
+        for k in (k for k in own if k * MUCH_SMALLER <= d and d in own):
+            sides = own[k], own[d]
+            where = f"K = {k}, noise {noise:g}"
+            one, sent = (
+                compare(where, *(side.logs for side in sides), x, word="much") for x in (BITS, SENT)
+            )
+            if "target" in one.numbers:
+                text = f"in bits that were sent: {sent.measured}"
+                one = with_note(one, text, sent=sent.numbers["by_target"])
+            steps = {str(key): side.step for key, side in zip((k, d), sides, strict=True)}
+            one = dataclasses.replace(one, numbers=one.numbers | {"multiples": steps})
+            evidence.append(undecided_at_edge(one, [side.edge for side in sides]))
+    yield state("TopK with K << d needs much fewer bits than with K = d", *SAYING, evidence)
