@@ -64,11 +64,9 @@ def claims(logs: list[Log]) -> Iterator[Claim]:
     for noise, own in tuned(logs).items():
         d = int(next(iter(own.values())).logs[0].attrs["dimension"])
         for k in (k for k in own if k * MUCH_SMALLER <= d and d in own):
-            sides = own[k], own[d]
+            sides = few, dense = own[k], own[d]
             where = f"K = {k}, noise {noise:g}"
-            one, sent = (
-                compare(where, *(side.logs for side in sides), x, word="much") for x in (BITS, SENT)
-            )
+            one, sent = (compare(where, few.logs, dense.logs, x, word="much") for x in (BITS, SENT))
             if "target" in one.numbers:
                 text = f"in bits that were sent: {sent.measured}"
                 one = with_note(one, text, sent=sent.numbers["by_target"])

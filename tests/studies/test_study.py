@@ -88,6 +88,7 @@ def test_names_of_figures_are_those_of_make(capsys):
         "dasha-permk",
         "permk-mg",
         "permk-groups",
+        "permk-topk",
         "permk-table4",
         "permk-table5",
         "saq-table2",
