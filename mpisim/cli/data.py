@@ -1,4 +1,4 @@
-"""The sub-command `mpisim data`: list, info, fetch, sample."""
+"""The sub-command `mpisim data`: list, info, fetch, sample, convert."""
 
 from __future__ import annotations
 
@@ -8,16 +8,25 @@ from pathlib import Path
 import numpy as np
 
 from mpisim.analysis.formatting import table
+from mpisim.cli.parser import arguments
 from mpisim.core.errors import InputError
-from mpisim.problems.data import arrange, libsvm
+from mpisim.problems.data import arrange, convert, libsvm
 from mpisim.problems.data import fetch as fetching
 from mpisim.problems.data.content import read_content, sha256, verify
 from mpisim.problems.data.find import DataFile, Dataset, find, find_file, lookup, registry
 from mpisim.problems.data.sample import write_sample
 
+CONVERT = {
+    "file FILE": "a file of rows and commas, with or without a line of names; or a LibSVM file",
+    "out FILE": "the LibSVM file to write",
+    "--label N": "the column of the labels in CSV, from 1 (default: 1)",
+    "--zero-based": "FILE is LibSVM with indices from 0",
+}
+
 
 def add(parser: argparse.ArgumentParser) -> None:
-    actions = parser.add_subparsers(required=True, metavar="ACTION")
+    parser.set_defaults(command=data_command, texts=lambda args: [list_text()])
+    actions = parser.add_subparsers(metavar="[ACTION]")
     listed = actions.add_parser("list", help="list the known data sets and where they are")
     listed.set_defaults(texts=lambda args: [list_text()])
     for action, function, text in (
@@ -30,7 +39,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     generated = actions.add_parser("sample", help="generate the sample, shaped like a small a9a")
     generated.add_argument("file", metavar="FILE", nargs="?", default="datasets/sample")
     generated.set_defaults(texts=lambda args: [sample(args.file)])
-    parser.set_defaults(command=data_command)
+    converted = actions.add_parser("convert", help="make LibSVM of CSV, or of indices from 0")
+    arguments(converted, CONVERT, label={"default": 1})
+    converted.set_defaults(texts=lambda args: [converting(args)])
 
 
 def data_command(args: argparse.Namespace, argv: list[str]) -> int:
@@ -112,3 +123,9 @@ def sample(path: str) -> str:
     """Write the small generated set; returns where it is."""
     write_sample(path)
     return f"sample: {path}"
+
+
+def converting(args: argparse.Namespace) -> str:
+    """Write the LibSVM form of a file; returns its shape and where it is."""
+    rows, features = convert.to_libsvm(args.file, args.out, args.label, args.zero_based)
+    return f"{args.out}: {rows} rows, {features} features"

@@ -9,7 +9,6 @@ import pkgutil
 import sys
 import time
 from collections.abc import Callable, Collection
-from pathlib import Path
 from typing import NoReturn
 
 from mpisim.cli.parser import Parser
@@ -18,7 +17,6 @@ from mpisim.core.errors import (
     InputError,
     MpisimError,
     interruption,
-    library,
     suggestion,
     terminable,
 )
@@ -40,7 +38,10 @@ COMMANDS = {
     "new": ("new:add", "make a compressor, estimator, problem or study from a template"),
     "check": ("check:add", "check what a plugin registers: constants, messages, gradients, runs"),
     "card": ("card:add", "print what a compressor sends and loses, measured"),
-    "data": ("data:add", "list, describe, fetch or generate data sets"),
+    "methods": ("names:add_methods", "list the methods, or describe one"),
+    "compressors": ("names:add_compressors", "list the compressors, or describe one"),
+    "problems": ("names:add_problems", "list the problems, or describe one"),
+    "data": ("data:add", "list, describe, fetch, convert or generate data sets"),
 }
 # Commands of mpisim 1.0, with what they are now. They go with the next version.
 RENAMED = {
@@ -143,7 +144,7 @@ def _with_arguments(chosen: Collection[str]) -> Parser:
         metavar="|".join(SHELLS),
         dest="command",
         type=_completion,
-        help="print a script that completes commands, flags and files: "
+        help="print a script that completes commands, flags, files, settings and names: "
         + "; ".join(SHELLS.values()),
     )
     return parser
@@ -164,23 +165,9 @@ def _completion(shell: str) -> Callable[..., int]:
         )
 
     def command(args: argparse.Namespace, argv: list[str]) -> int:
-        shtab = library("shtab", "completion", "mpisim --completion")
-        parser = _with_arguments(COMMANDS)
-        _name_files(parser, shtab.FILE)
-        print(shtab.complete(parser, shell))
+        from mpisim.cli.completion import script
+
+        print(script(_with_arguments(COMMANDS), shell))
         return 0
 
     return command
-
-
-def _name_files(parser: argparse.ArgumentParser, files: dict[str, str]) -> None:
-    """Say which arguments are files, in a parser and those of its sub-commands."""
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for inner in action.choices.values():
-                _name_files(inner, files)
-            continue
-        if action.choices is not None:
-            action.choices = list(action.choices)  # shtab takes a dict for sub-commands
-        if action.type is Path or action.dest in ("plugin", "plugins"):
-            action.complete = files  # type: ignore[attr-defined]

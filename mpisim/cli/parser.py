@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import os
 import shlex
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from mpisim.core.errors import InputError
+from mpisim.cli.examples import EXAMPLES
+from mpisim.core.errors import SYNONYMS, InputError, plain
 from mpisim.core.launcher import launched
 from mpisim.core.machine import usable_cores
 
@@ -18,10 +20,37 @@ if TYPE_CHECKING:
 
 
 class Parser(argparse.ArgumentParser):
-    """Raises a mistake as `InputError`, one line like every other bad input."""
+    """Raises a mistake as `InputError`, one line like every other bad input.
+
+    Its help ends with the command's examples.
+    """
 
     def error(self, message: str) -> NoReturn:
-        raise InputError(f"{message} (see {self.prog} --help)")
+        raise InputError(f"{message}{_as_setting(message)} (see {self.prog} --help)")
+
+    def format_help(self) -> str:
+        examples = "".join(f"  {line}\n" for line in EXAMPLES.get(self.prog, ()))
+        return super().format_help() + (examples and f"\nexamples:\n{examples}")
+
+
+def _as_setting(message: str) -> str:
+    """``; did you mean --set run.rounds=100?`` for an unknown option that is a key."""
+    _, unknown, words = message.partition("unrecognized arguments: --")
+    if not unknown:
+        return ""
+    from mpisim.runs.experiment import tables_of_keys  # for mistakes only
+
+    flag, _, value = words.replace("=", " ", 1).partition(" ")
+    name = flag.replace("-", "_")
+    keys = {
+        (f"{table}.name" if key == table else f"{table}.{key}")
+        for table, kinds in tables_of_keys().items()
+        for _, kind in kinds
+        for key in (*(field.name.rstrip("_") for field in dataclasses.fields(kind)), table)
+        if key in (name, SYNONYMS.get(plain(name)))
+    }
+    given = value.split(" ")[0] or "VALUE"
+    return f"; did you mean --set {min(keys)}={given}?" if keys else ""
 
 
 VALUES = {

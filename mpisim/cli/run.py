@@ -16,6 +16,7 @@ from mpisim.cli.parser import (
     prepare_mpi,
 )
 from mpisim.core import launcher
+from mpisim.core.errors import InputError
 from mpisim.core.terminal import is_terminal
 
 if TYPE_CHECKING:
@@ -69,6 +70,10 @@ def _read(args: argparse.Namespace) -> tuple[Experiment, Path] | Exception:
     from mpisim.runs.experiment import read
     from mpisim.runs.identity import config_digest
 
+    if args.file is None and not args.set:
+        return InputError(
+            "a file is needed: mpisim run FILE.toml; docs/tutorial/first-run.md has one to copy"
+        )
     workers = [] if args.workers is None else [f"problem.workers={args.workers}"]
     try:
         plugins.load(args.plugin)

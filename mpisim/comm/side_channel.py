@@ -30,8 +30,8 @@ class SideChannel:
         holders = worker_ranks(comm.size, layout)
         if holders > n:
             raise InputError(
-                f"problem.workers: {n} workers on {holders} worker ranks;"
-                f" at least {holders} are needed"
+                f"problem.workers: {n} workers on {holders} worker ranks; allowed: at least"
+                f" {holders}, or mpirun -n {n + comm.size - holders} at most"
             )
         self.starts = starts(n, comm.size, layout)
         self.counts = np.diff(self.starts)  # the workers of each rank

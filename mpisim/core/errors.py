@@ -11,6 +11,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType, ModuleType
 
+# What other programs and papers call a key, in plain letters: what it is called here.
+SYNONYMS = {
+    **dict.fromkeys(("lr", "learningrate", "gamma", "eta", "step", "eta0"), "stepsize"),
+    **dict.fromkeys(("batchsize", "minibatch", "minibatchsize", "bs"), "batch"),
+    **dict.fromkeys(("epochs", "iterations", "iters", "steps", "maxiter", "niter", "t"), "rounds"),
+    **dict.fromkeys(("clients", "nodes", "n", "numworkers", "nworkers", "agents"), "workers"),
+    **dict.fromkeys(("dataset", "file", "path"), "data"),
+    **dict.fromkeys(("lambda", "lam", "reg", "mu", "regularization"), "l2"),
+    **dict.fromkeys(("sparsity", "topk", "ratio"), "k"),
+    **dict.fromkeys(("levels", "bits"), "s"),
+    **dict.fromkeys(("beta", "beta1"), "momentum"),
+    **dict.fromkeys(("randomseed", "randomstate"), "seed"),
+    **dict.fromkeys(("localepochs", "localiterations"), "local_steps"),
+}
+
 
 class MpisimError(Exception):
     """Base of the errors reported as one line, without a traceback."""
@@ -107,14 +122,17 @@ def import_failure(error: BaseException, loader: str) -> str:
 def suggestion(name: object, names: Iterable[str]) -> str:
     """``did you mean 'randk'? `` for a name that is close to a known one; else empty.
 
-    ``TopK`` and ``top_k`` are ``topk``; letters may also be swapped, missing or too many.
+    ``TopK`` and ``top_k`` are ``topk``; letters may also be swapped, missing or too many. Other
+    words for it are in `SYNONYMS`.
     """
     import difflib  # for mistakes only
 
-    plain = {_plain(one): one for one in names}
-    close = difflib.get_close_matches(_plain(str(name)[:100]), plain, n=1)
-    return f"did you mean {plain[close[0]]!r}? " if close else ""
+    known, given = {plain(one): one for one in names}, plain(str(name)[:100])
+    meant = plain(SYNONYMS.get(given, given))
+    close = [meant] if meant in known else difflib.get_close_matches(given, known, n=1)
+    return f"did you mean {known[close[0]]!r}? " if close else ""
 
 
-def _plain(name: str) -> str:
+def plain(name: str) -> str:
+    """A name in small letters, without hyphens, underscores and spaces."""
     return re.sub(r"[-_ ]", "", name).lower()

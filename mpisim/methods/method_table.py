@@ -195,7 +195,7 @@ def make_method(table: dict[str, Any]) -> Method:
     allowed = _keys(Method) | _keys(estimator_class) | _keys(optimizer_class)
     for key in table.keys() - allowed:
         known = ", ".join(sorted(allowed))
-        hint = suggestion(key, allowed)
+        hint = suggestion(key, allowed) or _elsewhere(key, name)
         raise InputError(f"method.{key}: unknown key for {name!r}; {hint}allowed here: {known}")
     table = {key: value for key, value in defaults.items() if key in allowed} | table
     halves = _half(estimator_class, table), _half(optimizer_class, table)
@@ -216,6 +216,18 @@ def _pair(table: dict[str, Any]) -> tuple[str, Any, Any, dict[str, Any]]:
     name: Any = table.get("name")
     pair = choose(METHODS, name, "method.name")
     return METHODS.canonical(name), pair.estimator, pair.optimizer, pair.defaults
+
+
+def _elsewhere(key: str, name: str) -> str:
+    """``'vr-marina' has it; `` of a key of other methods, those of the same family first."""
+    having = [
+        other
+        for other, pair in METHODS.items()
+        if key in _keys(ESTIMATORS[pair.estimator]) | _keys(OPTIMIZERS[pair.optimizer])
+    ]
+    family = [other for other in having if name in other.split("-")] or having
+    named = " or ".join(f"method {other!r}" for other in family[:3])
+    return f"{named} has it; " if family else ""
 
 
 def _keys(half: type) -> set[str]:

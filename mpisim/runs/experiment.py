@@ -17,6 +17,7 @@ import tomli_w
 from mpisim.comm.aggregation import Server
 from mpisim.comm.attacks import Attack
 from mpisim.comm.network import MEAN
+from mpisim.compressors import COMPRESSORS
 from mpisim.compressors import make as make_compressor
 from mpisim.compressors.base import Compressor
 from mpisim.core.errors import InputError, suggestion
@@ -30,7 +31,9 @@ from mpisim.core.schema import (
     require,
     require_plain,
 )
-from mpisim.methods.method_table import UNCOMPRESSED, Method, make_method
+from mpisim.methods.estimators import ESTIMATORS
+from mpisim.methods.method_table import METHODS, UNCOMPRESSED, Method, make_method
+from mpisim.methods.optimizers import OPTIMIZERS
 from mpisim.problems import PROBLEMS
 from mpisim.problems.base import Problem
 from mpisim.runs import plugins
@@ -221,6 +224,18 @@ def parse(tables: dict[str, Any]) -> Experiment:
     if attack and run.reference:
         raise InputError("run.reference: true is not allowed with a table [attack]")
     return Experiment(title, made, method, compressor, run, tuple(plugin), server, attack)
+
+
+def tables_of_keys() -> dict[str, list[tuple[str, type]]]:
+    """{table: (name, class whose fields are its keys)}; imports all that there is."""
+    halves = [*ESTIMATORS.values(), *OPTIMIZERS.values()]
+    return {
+        "problem": [*PROBLEMS.items()],
+        "method": [*((name, Method) for name in METHODS), *(("", half) for half in halves)],
+        "compressor": [*COMPRESSORS.items()],
+        **{table: [("", kind)] for table, kind in (("run", Run), ("server", Server))},
+        "attack": [("", Attack)],
+    }
 
 
 def _run(table: dict[str, Any], kind: type[Problem]) -> Run:

@@ -18,6 +18,7 @@ from mpisim.core.numerics import kernel_cache, processor
 from mpisim.core.protocols import Round
 from mpisim.core.rng import Streams
 from mpisim.core.schema import flat
+from mpisim.core.terminal import report_once
 from mpisim.problems.base import Problem
 from mpisim.runs.experiment import Experiment
 from mpisim.runs.identity import executed_by, resolved
@@ -92,9 +93,19 @@ class Setup:
         self.state = self.new_state(star)
         self.oracle, self.estimator = self.state.oracle, self.state.estimator
         self.step, self.run = self._step(), self.state.run
+        self._warn_of_bias()
         self.reference = self.cache.minimiser(star) if settings.reference else None
         starts = {"schedule.at": experiment.method.schedule.starts(settings.rounds)}
         self._parameters = self.estimator.parameters() | starts
+
+    def _warn_of_bias(self) -> None:
+        """A line where a biased compressor meets a method whose proofs need an unbiased one."""
+        if self.estimator.unbiased and self.compressor.shift_omega is None:
+            report_once(
+                f"mpisim: compressor.name: {self.compressor.name!r} is biased, and"
+                f" {self.experiment.method.name!r} is proved for unbiased compressors only: no step"
+                " is known to be safe; ef21 takes biased ones"
+            )
 
     def new_state(self, star: Star) -> RunState:
         """The state before round 0, on a star of the same ranks."""

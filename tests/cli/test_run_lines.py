@@ -100,6 +100,11 @@ def test_the_first_line_comes_before_mpi_and_the_data(tmp_path, monkeypatch):
         (["new", "est"], "estimator"),
         (["check", "setup.c"], "setup.cfg"),
         (["tune", "--criterion", "mean-l"], "mean-loss"),
+        (["run", "--set", "method.name=ef21-s"], "method.name=ef21-sgdm"),
+        (["sweep", "--set", "run.layout=ded"], "run.layout=dedicated"),
+        (["data", "fetch", "mushr"], "mushrooms"),
+        (["plot", "--y", "subopt"], "suboptimality"),
+        (["card", "rand-tau-"], "rand-tau-plus"),
     ],
 )
 def test_completion_in_bash(words, found, tmp_path, capsys):

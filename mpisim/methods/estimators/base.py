@@ -66,6 +66,7 @@ class Estimator(Stateful, ABC):
         of it. All know x^0, but off the server later points are NaN. Rows of the log are evaluated
         at x^k, which costs no bits.
     replayed : whether its bits follow from the seed where no length depends on values
+    unbiased : its proofs need E C(v) = v
     server_stepsize : the optimizer's step size, where gamma is that of steps at the workers
     """
 
@@ -75,6 +76,7 @@ class Estimator(Stateful, ABC):
     permk_tables: ClassVar[bool] = False
     server_point: ClassVar[bool] = False
     replayed: ClassVar[bool] = True
+    unbiased: ClassVar[bool] = False
     server_stepsize: float | None = None
     star: Star
     oracle: Oracle

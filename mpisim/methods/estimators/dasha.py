@@ -39,6 +39,7 @@ class Dasha(Estimator):
 
     a: float | Theory = "theory"
     start_: Literal["dense", "zero"] = "dense"
+    unbiased = True
 
     x = Shared("x^t")
     h_i = PerWorker("estimates of grad f_i(x^t)")

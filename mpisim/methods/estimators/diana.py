@@ -30,6 +30,7 @@ class DianaFamily(Estimator):
     """What DIANA and VR-DIANA share: shifts h_i, and what is sent."""
 
     alpha: float | Theory
+    unbiased = True
 
     h_i = PerWorker("shifts")
     h = AtServer("their mean")
@@ -114,6 +115,7 @@ class RandDiana(Estimator):
     """
 
     p: float | Theory = "theory"
+    unbiased = True
 
     h_i = PerWorker("shifts")
     h = AtServer("their mean")

@@ -29,6 +29,7 @@ class Naive(Stochastic):
     """
 
     direction: Direction = "up"
+    unbiased = True
 
     def start(self, x: np.ndarray) -> np.ndarray:
         return self.estimate(x)

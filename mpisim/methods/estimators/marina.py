@@ -22,6 +22,7 @@ class MarinaFamily(Estimator):
     """What MARINA and PP-MARINA share: p, and g^0 = grad f(x^0)."""
 
     p: float | Theory
+    unbiased = True
 
     grad = PerWorker("grad f_i(x^k)")
     g = AtServer("g^k")
@@ -141,6 +142,7 @@ class VRMarina(Estimator):
 
     batch: int | float
     p: float | Theory = "theory"
+    unbiased = True
 
     x = Shared("x^k")
     g = AtServer("g^k")

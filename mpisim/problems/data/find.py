@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from mpisim.core.errors import InputError
+from mpisim.core.errors import InputError, suggestion
 
 SUFFIXES = ("", ".xz", ".bz2", ".gz")
 ROOT = Path(__file__).resolve().parents[3]  # the repository, if mpisim runs from one
@@ -168,8 +168,9 @@ def missing(name: str) -> InputError:
     )
     if lookup(name) is not None:
         return InputError(f"{looked}; get it with: python -m mpisim data fetch {name}")
-    names = ", ".join(n for n, d in registry().items() if d.kind == "libsvm")
+    sets = [n for n, d in registry().items() if d.kind == "libsvm"]
+    names = ", ".join(sets)
     return InputError(
-        f"{looked}; allowed: a path, a file in these folders, or what `python -m mpisim data fetch"
-        f" NAME` gets: {names}"
+        f"{looked}; {suggestion(name, sets)}allowed: a path, a file in these folders, or what"
+        f" `python -m mpisim data fetch NAME` gets: {names}"
     )

@@ -21,6 +21,7 @@ LARGEST_INDEX = 2**31 - 2
 _USUAL = b"0123456789+-.eE: \t\r\n"
 _NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _INDEX = re.compile(rb"[+-]?\d+")
+_CONVERT = "`mpisim data convert FILE OUT"
 _LINE = "LABEL INDEX:VALUE ... with finite numbers and indices from 1, ascending"
 
 
@@ -89,6 +90,8 @@ def scan(content: bytes, source: str) -> None:
 
 def _problem(words: list[bytes]) -> str | None:
     """What is wrong with a line, or None."""
+    if b"," in words[0]:
+        return f"label {_show(words[0])} has a comma; {_CONVERT}` makes LibSVM of CSV"
     if not _is_number(words[0]):
         return f"label {_show(words[0])} is not a finite number"
     last = 0
@@ -100,6 +103,8 @@ def _problem(words: list[bytes]) -> str | None:
             return f"index {_show(index_text)} is not an integer"
         # int() refuses thousands of digits, so long strings are not converted.
         index = int(index_text) if len(index_text) < 20 else LARGEST_INDEX + 1
+        if index == 0:
+            return f"index '0' is not from 1; {_CONVERT} --zero-based` counts from 1"
         if not 1 <= index <= LARGEST_INDEX:
             return f"index {_show(index_text)} is not between 1 and {LARGEST_INDEX}"
         if index <= last:

@@ -1,0 +1,187 @@
+"""What the command line answers to common mistakes, and what lists say there is."""
+
+from __future__ import annotations
+
+import shlex
+
+import numpy as np
+import pytest
+from sklearn.datasets import dump_svmlight_file, load_svmlight_file
+
+from mpisim.cli import main
+from mpisim.cli.entry import COMMANDS, _parser
+from mpisim.cli.examples import EXAMPLES
+from mpisim.comm import side_channel
+from mpisim.compressors import COMPRESSORS
+from mpisim.core import terminal
+from mpisim.core.errors import InputError
+from mpisim.methods.method_table import METHODS
+from mpisim.problems import PROBLEMS
+
+FIRST = """
+[problem]
+name = "logistic"
+data = "sample"
+workers = 4
+[method]
+name = "marina"
+stepsize = 0.1
+[compressor]
+name = "randk"
+k = 10
+[run]
+rounds = 3
+"""
+
+
+@pytest.fixture
+def first(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "first.toml").write_text(FIRST)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        (["--set", "method.lr=0.1"], "did you mean 'stepsize'?"),
+        (["--set", "run.epochs=5"], "did you mean 'rounds'?"),
+        (["--set", "problem.clients=5"], "did you mean 'workers'?"),
+        (["--set", "method.batch=5"], "method 'vr-marina' or method 'vr-marina-online' has it"),
+        (["--set", "problem.data=A9A"], "did you mean 'a9a'?"),
+        (["--rounds", "100"], "did you mean --set run.rounds=100?"),
+        (["--rounds=100"], "did you mean --set run.rounds=100?"),
+        (["--lr", "0.5"], "did you mean --set method.stepsize=0.5?"),
+        (["--method", "ef21"], "did you mean --set method.name=ef21?"),
+        (["--nonsense", "5"], "unrecognized arguments: --nonsense 5 (see"),
+    ],
+)
+def test_an_answer_names_what_was_meant(words, answer, first, capsys):
+    assert main(["run", "first.toml", *words]) == 2
+    out, err = capsys.readouterr()
+    assert answer in err and err.count("\n") == 1 and not out
+
+
+def test_run_without_an_experiment(capsys):
+    assert main(["run"]) == 2
+    assert "mpisim run FILE.toml" in capsys.readouterr().err
+
+
+def test_a_proposed_setting_is_accepted(first, capsys):
+    assert main(["run", "first.toml", "--rounds", "2"]) == 2
+    setting = capsys.readouterr().err.split("did you mean ")[1].split("?")[0]
+    assert main(["run", "first.toml", *setting.split()]) == 0
+    assert "round 2," in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("stepsize", ["0.1", "1e-9"])
+def test_a_biased_compressor_is_warned_of(stepsize, first, capsys):
+    words = ["run", "first.toml", "--set", f"method.stepsize={stepsize}", "--force"]
+    for method, compressor, warned in (
+        *(("marina", "topk", True), ("marina", "randk", False)),
+        *(("dcgd", "topk", True), ("ef21", "topk", False)),
+    ):
+        terminal._reported.clear()
+        names = ["--set", f"method.name={method}", "--set", f"compressor.name={compressor}"]
+        assert main([*words, *names]) == 0
+        err = capsys.readouterr().err
+        assert (f"'{compressor}' is biased, and '{method}'" in err) == warned
+
+
+def test_lists_have_a_line_for_each_name(capsys):
+    for command, kinds in (
+        ("methods", METHODS),
+        ("compressors", COMPRESSORS),
+        ("problems", PROBLEMS),
+    ):
+        assert main([command]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert sorted(line.split()[0] for line in lines) == sorted(kinds)
+        assert all(len(line.split()) > 2 for line in lines)
+    assert main(["data"]) == 0
+    everything = capsys.readouterr().out
+    assert main(["data", "list"]) == 0
+    assert capsys.readouterr().out == everything and "a9a" in everything
+
+
+def test_one_name_is_described_with_its_keys(capsys):
+    assert main(["methods", "cd-adam"]) == 0
+    text = capsys.readouterr().out
+    assert "direction" in text and "nu " in text and "default" in text
+    assert main(["compressors", "rankk"]) == 2
+    assert "did you mean 'rank-k'? known:" in capsys.readouterr().err
+
+
+def programs(parser, words=()):
+    yield parser, words
+    for action in parser._actions:
+        for name, child in (action.choices or {}).items() if action.nargs == "A..." else ():
+            yield from programs(child, (*words, name))
+
+
+def test_every_help_ends_with_two_commands_that_exist(capsys):
+    seen = set()
+    for name in COMMANDS:
+        for parser, words in programs(_parser([name])):
+            if words and words[0] != name:
+                continue
+            lines = parser.format_help().splitlines()[-3:]
+            assert lines[0] == "examples:", parser.prog
+            assert [line.strip() for line in lines[1:]] == [*EXAMPLES[parser.prog]]
+            seen.add(parser.prog)
+    assert seen == EXAMPLES.keys()
+    for prog, lines in EXAMPLES.items():
+        for line in lines:
+            command = line.partition("mpisim ")[2]
+            argv = shlex.split(command)
+            args = _parser(argv).parse_args(argv)
+            assert callable(args.command) and prog.split()[:2][-1] in ("mpisim", *argv)
+
+
+def test_convert_makes_the_same_rows_of_csv_and_of_indices_from_zero(first, capsys):
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=(7, 4)).round(3), rng.choice([-1.0, 1.0], 7)
+    x[2, 1] = 0.0
+    dump_svmlight_file(x, y, "zero.svm", zero_based=True)
+    cells = np.column_stack([x[:, :2], y, x[:, 2:]])
+    lines = ["a,b,label,c,d", *(",".join(map(str, row)) for row in cells)]
+    (first / "rows.csv").write_text("\n".join(lines))
+    assert main(["run", "first.toml", "--set", "problem.data=zero.svm"]) == 2
+    assert "`mpisim data convert FILE OUT --zero-based`" in capsys.readouterr().err
+    (first / "plain.csv").write_text("\n".join(lines[1:]))
+    assert main(["run", "first.toml", "--set", "problem.data=plain.csv"]) == 2
+    assert "`mpisim data convert FILE OUT` makes LibSVM of CSV" in capsys.readouterr().err
+    assert main(["data", "convert", "rows.csv", "one.svm", "--label", "3"]) == 0
+    assert main(["data", "convert", "zero.svm", "two.svm", "--zero-based"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"{name}.svm: 7 rows, 4 features" for name in ("one", "two")
+    ]
+    for name in ("one", "two"):
+        read, labels = load_svmlight_file(f"{name}.svm", n_features=4, zero_based=False)
+        assert np.array_equal(read.toarray(), x) and np.array_equal(labels, y)
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "answer"),
+    [
+        ("a,b\n", [], "no row of numbers"),
+        ("1,2\n1,b\n", [], ":2: could not convert string to float: 'b'"),
+        ("1,2\n1,2,3\n", [], ":2: 3 cells; allowed: 2"),
+        ("1,2\n", ["--label", "3"], "--label: 3 is not allowed; it must be an integer from 1 to 2"),
+        ("1 x\n", ["--zero-based"], "allowed: LABEL INDEX:VALUE"),
+    ],
+)
+def test_what_cannot_be_converted(text, words, answer, first, capsys):
+    (first / "bad.csv").write_text(text)
+    assert main(["data", "convert", "bad.csv", "out.svm", *words]) == 2
+    assert answer in capsys.readouterr().err and not (first / "out.svm").exists()
+
+
+def test_more_ranks_than_workers(monkeypatch):
+    class Comm:
+        rank, size = 0, 5
+
+    monkeypatch.setattr(side_channel, "side_of", lambda comm: comm)
+    for layout, most in (("shared", 3), ("dedicated", 4)):
+        with pytest.raises(InputError, match=f"or mpirun -n {most} at most"):
+            side_channel.SideChannel(Comm, 3, layout)
