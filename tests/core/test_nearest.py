@@ -79,7 +79,7 @@ def test_files_of_the_other_command(tmp_path, monkeypatch, capsys):
     ("words", "said"),
     [
         (["plott"], "unknown command 'plott'; did you mean 'plot'? known: run, sweep, tune,"),
-        (["run"], "problem.name: missing; known: autoencoder, least-squares,"),
+        (["run"], "a file is needed: mpisim run FILE.toml"),
     ],
 )
 def test_mistakes_without_a_file(words, said, capsys):
