@@ -18,11 +18,13 @@ from mpisim.analysis.claims import (
     Evidence,
     Targets,
     compare,
+    decided,
     number,
     state,
     with_note,
 )
-from mpisim.analysis.curves import EPOCHS, GRADIENT, ROUNDS, Axis
+from mpisim.analysis.curves import EPOCHS, GRADIENT, ROUNDS, UNIFORM, Axis
+from mpisim.analysis.run_groups import one_setting
 from mpisim.analysis.study import data_sets, grouped
 from mpisim.methods.estimators.batches import batch_size
 from mpisim.runs.log.reader import Log
@@ -119,7 +121,7 @@ def draw(logs: list[Log]) -> Any:
 
 
 def claims(logs: list[Log]) -> Iterator[Claim]:
-    """MARINA needs less than DIANA, VR-MARINA less than VR-DIANA; how K changes each cost."""
+    """MARINA needs less than DIANA, VR-MARINA less than VR-DIANA; how K changes each cost; x^."""
     found = runs(logs)
     for place, row in enumerate(ROWS):
         less, more, cost = row
@@ -132,6 +134,46 @@ def claims(logs: list[Log]) -> Iterator[Claim]:
         text = f"{labels.method(method)} needs fewer {unit} the {what} K"
         source = f"MARINA, Theorem {THEOREMS[method]}: what its step size predicts for K"
         yield state(text, "", source, list(_by_count(found, method, cost)))
+    if all(map(_has_uniform, logs)):
+        yield from _at_the_drawn_iterate(found)
+
+
+def _has_uniform(log: Log) -> bool:
+    """Whether a log has the mean over all rounds so far; logs of older grids do not."""
+    return "mean_grad_norm_sq" in log.columns or np.array_equal(ROUNDS.values(log), range(log.rows))
+
+
+def _at_the_drawn_iterate(found: Found) -> Iterator[Claim]:
+    """The rows at x^, drawn uniformly from the iterates so far, and the theorems' bound on it."""
+    for row in ROWS:
+        less, more, cost = row
+        text = f"{labels.method(less)} needs fewer {COSTS[cost]} than {labels.method(more)} at x^"
+        yield state(text, "", f"MARINA, Theorem {THEOREMS[less]}", list(pairs(found, row, UNIFORM)))
+    for method, theorem in THEOREMS.items():
+        shares = [
+            _within_bound(f"{data}, K = {k}", own)
+            for (data, k, name), own in found.items()
+            if name == method
+        ]
+        text = f"E |grad f(x^)|^2 of {labels.method(method)} is below its bound"
+        yield state(text, "", f"MARINA, Theorem {theorem}", shares)
+
+
+def _within_bound(where: str, logs: list[Log]) -> Evidence:
+    share = float(share_of_bound(logs).max())
+    return Evidence(where, f"at most {share:.3g} of it", decided(share <= 1), {"share": share})
+
+
+def share_of_bound(logs: list[Log]) -> np.ndarray:
+    """E |grad f(x^)|^2 after K = k iterations over 2 f(x^0) / (gamma K), 0 for k = 0; (rows,).
+
+    The denominator bounds it by Theorems 2.1 and 3.1, with f* >= 0 left out. The mean over the
+    logs, which differ in the seed, is for E.
+    """
+    rows = min(log.rows for log in logs)
+    mean = np.mean([UNIFORM.values(log)[:rows] for log in one_setting(logs)], axis=0)
+    bound = 2 * logs[0].column("loss")[0] / float(logs[0].attrs["stepsize"])
+    return mean * logs[0].column("round")[:rows] / bound
 
 
 def targets_of(data: str) -> Targets:

@@ -1,33 +1,29 @@
-"""Numbers for README.md: what the published MARINA code's deviations from the paper change.
-
-    mpirun -n 2 python run/marina/measure_evidence.py
+"""Measures what the published MARINA code's deviations from the paper change, for evidence.py.
 
 In that code all workers draw the same coordinates, and DIANA steps with the mean of the shifts.
-Both are run here beside the paper's algorithms, in logs/marina-fig1-evidence. The y axis of its
-figures and its VR-DIANA are evaluated afterwards.
+Both are run here beside the paper's algorithms. The y axis of its figures and its VR-DIANA are
+evaluated afterwards.
 """
 
 from __future__ import annotations
 
-import shlex
-import sys
 from functools import cache
 from pathlib import Path
 
 import h5py
 import numpy as np
-from mpi4py import MPI
 
 from mpisim.analysis.claims import needed
 from mpisim.analysis.curves import ROUNDS as ROUND
+from mpisim.comm.communicators import OneProcess
 from mpisim.compressors import make
 from mpisim.compressors.base import compressor
 from mpisim.compressors.sparse import RandK
+from mpisim.core.files import write_json
 from mpisim.core.rng import Draw, Streams
 from mpisim.methods.estimators.base import estimator
 from mpisim.methods.estimators.diana import Diana
 from mpisim.runs.experiment import parse
-from mpisim.runs.host import guarded
 from mpisim.runs.log.reader import Log, read
 from mpisim.runs.setup import Setup
 from mpisim.runs.sweep.executor import sweep
@@ -35,9 +31,10 @@ from mpisim.runs.sweep.grid import expand
 from mpisim.wire.base import Precision
 from mpisim.wire.sparse import SeededForm
 
-FOLDER = Path("logs/marina-fig1-evidence")
+from .evidence import TABLES, Table
+
 DATA = {"mushrooms": 3.3891e-6, "a9a": 2.31075e-6}  # with l2 = 1e-6 L
-COUNTS, SEEDS, ROUNDS, N = (1, 10), (1, 2, 3, 4, 5), 1000, 5
+COUNTS, SEEDS, N = (1, 10), (1, 2, 3, 4, 5), 5
 CELLS = [(data, k) for data in DATA for k in COUNTS]
 LONG = {"marina": (0, 10, 100, 1000, 10000), "vr-diana": (1000, 10000)}
 VARIANTS = {
@@ -67,12 +64,20 @@ class DianaByShifts(Diana):
         return self.star.broadcast(self.h)
 
 
-def grid() -> list[dict]:
+def measure(folder: Path, rounds: int) -> None:
+    """FOLDER/tables.json: tables as lists of rows, from runs of ``rounds`` rounds in FOLDER."""
+    points = sweep(folder, grid(rounds), OneProcess())  # type: ignore[arg-type]
+    logs = [read(Path(point.log)) for point in points]
+    tables = [variants(logs), variances(), local_norms(logs), one_direction(logs)]
+    write_json(folder / TABLES, tables)
+
+
+def grid(length: int) -> list[dict]:
     """The points: variants x data x K x seeds; long runs of MARINA and VR-DIANA."""
     base = {
         "problem": {"name": "nonconvex-loss", "workers": N, "bias": True},
         "method": {"stepsize": "theory", "smoothness": "published"},
-        "run": {"rounds": ROUNDS},
+        "run": {"rounds": length},
     }
     data = [{"problem": {"data": name, "l2": l2}} for name, l2 in DATA.items()]
     counts = {"data": data, "compressor": {"k": list(COUNTS)}}
@@ -102,29 +107,29 @@ def pick(logs: list[Log], data: str, k: int, method: str, name: str, **run: int)
     ]
 
 
-def variants(logs: list[Log]) -> None:
-    """The rounds that a deviation costs, and the gradient norm after 1000 rounds."""
-    header("", "rounds, relative", "|grad f(x^T)|^2", "spread")
+def variants(logs: list[Log]) -> Table:
+    """The rounds that a deviation costs, and the gradient norm at the end."""
+    rows: Table = [["rounds to a common level", "relative", "|grad f(x^T)|^2", "spread"]]
     for data, k in CELLS:
         for name, pair in VARIANTS.items():
             proper = pair[0].removesuffix("-by-shifts"), "randk"
-            runs, own = (
-                pick(logs, data, k, *p, rounds=ROUNDS, log_every=1) for p in (pair, proper)
-            )
+            runs, own = (pick(logs, data, k, *p, log_every=1) for p in (pair, proper))
             level = max(r.column("grad_norm_sq").min() for r in (*runs, *own))  # that all reached
             mine, theirs = (np.median([needed(r, ROUND, level) for r in s]) for s in (runs, own))
             last = np.log([run.column("grad_norm_sq")[-1] for run in runs])
             ends = np.exp(last.mean()), np.exp(last.std(ddof=1))
-            line(f"{data}, K = {k}, {name}", mine / theirs, *ends)
+            rows.append([f"{data}, K = {k}, {name}", mine / theirs, *ends])
+    return rows
 
 
-def variances() -> None:
+def variances() -> Table:
     """E|mean C_i(v_i) - mean v|^2 / |mean v|^2 at v_i = grad f_i(0)."""
-    header("error of the mean message", "independent", "alike", "ratio")
+    rows: Table = [["error of the mean message", "independent", "alike", "ratio"]]
     for data, k in CELLS:
         v = problem(data).gradients(np.zeros(problem(data).d))
         errors = [_error({"name": name, "k": k}, v) for name in ("randk", "randk-alike")]
-        line(f"{data}, K = {k}", *errors, errors[1] / errors[0])
+        rows.append([f"{data}, K = {k}", *errors, errors[1] / errors[0]])
+    return rows
 
 
 def _error(table: dict, v: np.ndarray, rounds: int = 4000) -> float:
@@ -135,21 +140,22 @@ def _error(table: dict, v: np.ndarray, rounds: int = 4000) -> float:
     return float(np.mean(errors) / (mean @ mean))
 
 
-def local_norms(logs: list[Log]) -> None:
+def local_norms(logs: list[Log]) -> Table:
     """The published y axis, (1/n) sum |grad f_i(x)|^2, at iterates of MARINA with K = 10."""
-    header("MARINA, K = 10", "|grad f(x)|^2", "mean |grad f_i(x)|^2", "ratio")
+    rows: Table = [["MARINA, K = 10", "|grad f(x)|^2", "mean |grad f_i(x)|^2", "ratio"]]
     for data in DATA:
         for rounds in LONG["marina"]:
             run = pick(logs, data, 10, "marina", "randk", rounds=rounds, log_every=1000)[0]
             with h5py.File(run.path, "r") as file:
                 g = problem(data).gradients(file["final/x"][:])
             y, local = square(g), float(np.mean(np.sum(g**2, axis=1)))
-            line(f"{data}, round {rounds}", y, local, local / y)
+            rows.append([f"{data}, round {rounds}", y, local, local / y])
+    return rows
 
 
-def one_direction(logs: list[Log]) -> None:
+def one_direction(logs: list[Log]) -> Table:
     """VR-DIANA, and the published one, whose iterates are x^k = -k gamma grad f(0)."""
-    header("|grad f(x^k)|^2, f(x^k)", "VR-DIANA", "-k gamma grad f(0)", "f", "f there")
+    rows: Table = [["|grad f(x^k)|^2, f(x^k)", "VR-DIANA", "-k gamma grad f(0)", "f", "f there"]]
     for data, k in CELLS:
         own = problem(data)
         start = own.gradients(np.zeros(own.d)).mean(axis=0)
@@ -158,19 +164,8 @@ def one_direction(logs: list[Log]) -> None:
             x = -rounds * run.attrs["stepsize"] * start
             norm, loss = (run.column(y)[-1] for y in ("grad_norm_sq", "loss"))
             there = square(own.gradients(x)), loss, own.losses(x).mean()
-            line(f"{data}, K = {k}, round {rounds}", norm, *there)
-
-
-def header(text: str, *words: str) -> None:
-    """The first line of a table."""
-    print()
-    line(text, *words)
-
-
-def line(text: str, *cells: float | str) -> None:
-    """A line of a table."""
-    shown = (f"{cell:>22}" if isinstance(cell, str) else f"{cell:22.4g}" for cell in cells)
-    print(f"{text:34}" + "".join(shown))
+            rows.append([f"{data}, K = {k}, round {rounds}", norm, *there])
+    return rows
 
 
 def square(g: np.ndarray) -> float:
@@ -184,20 +179,4 @@ def problem(data: str):
     """The figure's problem, loaded here for all workers."""
     table = {"name": "nonconvex-loss", "data": data, "l2": DATA[data], "bias": True, "workers": N}
     tables = {"problem": table, "method": {"name": "gd", "stepsize": 1.0}, "run": {"rounds": 0}}
-    return Setup(parse(tables), MPI.COMM_SELF).problem
-
-
-def body(comm) -> int:
-    """Run what is missing; rank 0 prints the numbers."""
-    points = sweep(FOLDER, grid(), comm, shlex.join(sys.argv))
-    if comm.rank == 0:
-        logs = [read(Path(point.log)) for point in points]
-        variants(logs)
-        variances()
-        local_norms(logs)
-        one_direction(logs)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(guarded(body))
+    return Setup(parse(tables), OneProcess()).problem  # type: ignore[arg-type]

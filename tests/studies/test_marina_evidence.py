@@ -3,9 +3,14 @@
 They register names of their own, which other tests must not see: each test is a process.
 """
 
+import json
 import subprocess
 import sys
 
+import pytest
+
+from mpisim.core.errors import InputError
+from run.marina import evidence
 from tests.comm.jobs import HANG_SECONDS, ROOT
 
 ALIKE = """
@@ -54,3 +59,13 @@ def test_the_error_where_all_workers_draw_alike():
 
 def test_the_first_step_by_the_shifts_is_too_short():
     python(SHIFTS)
+
+
+def test_tables_are_drawn(tmp_path):
+    tables = [[["a", "b", "c"], ["x, K = 1", 1.0, 2e-7]], [["d", "e"], ["y", 3.0]]]
+    (tmp_path / evidence.TABLES).write_text(json.dumps(tables))
+    figure = evidence.draw(evidence.read(tmp_path))
+    cells = [cell.get_text().get_text() for cell in figure.axes[0].tables[0].get_celld().values()]
+    assert set(cells) == {"a", "b", "c", "x, K = 1", "1", "2e-07"} and len(figure.axes) == 2
+    with pytest.raises(InputError, match="mpisim study run/marina evidence"):
+        evidence.read(tmp_path / "nowhere")

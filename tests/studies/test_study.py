@@ -89,6 +89,7 @@ def test_names_of_figures_are_those_of_make(capsys):
         "permk-mg",
         "permk-groups",
         "permk-topk",
+        "marina-evidence",
         "permk-table4",
         "permk-table5",
         "saq-table2",
