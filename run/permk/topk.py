@@ -46,7 +46,7 @@ def draw(logs: list[Log]) -> Any:
             panels.curve(panel, steps.logs, BITS, GRADIENT, *looks[k])
             panel.lines[-1].set_label(f"×{steps.step:g}")
         panels.dress(panel, BITS, GRADIENT, "bits per worker, without indices")
-        panel.legend(fontsize=7, loc="lower left")
+        panel.legend(fontsize=7, loc="upper right")
 
     return panels.matrix(
         [""],
