@@ -93,10 +93,17 @@ class Moments(Optimizer):
             self.v = self.beta2 * self.v + (1 - self.beta2) * g * g
         self.t = self.t + 1
 
-    def corrected(self, v: np.ndarray) -> np.ndarray:
-        """m / (sqrt(v) + nu), both corrected for the bias of the start at 0."""
-        m, v = self.m / (1 - power(self.beta1, self.t)), v / (1 - power(self.beta2, self.t))
-        return m / (sqrt(v) + self.nu)
+    @abstractmethod
+    def denominators(self) -> np.ndarray:
+        """What the coordinates of m were divided by in the last step, (d,); t > 0."""
+
+    def corrected(self) -> np.ndarray:
+        """m, corrected for the bias of the start at 0."""
+        return self.m / (1 - power(self.beta1, self.t))
+
+    def corrected_root(self, v: np.ndarray) -> np.ndarray:
+        """sqrt(v) + nu, with v corrected for the bias of the start at 0."""
+        return sqrt(v / (1 - power(self.beta2, self.t))) + self.nu
 
 
 @optimizer("amsgrad")
@@ -124,8 +131,13 @@ class AMSGrad(Moments):
         self.add(g)
         self.vhat = maximum(self.vhat, self.v)
         if self.variant == "code":
-            return x - gamma * self.corrected(self.vhat)
-        return x - gamma * self.m / sqrt(self.vhat + self.nu)
+            return x - gamma * (self.corrected() / self.denominators())
+        return x - gamma * self.m / self.denominators()
+
+    def denominators(self) -> np.ndarray:
+        if self.variant == "code":
+            return self.corrected_root(self.vhat)
+        return sqrt(self.vhat + self.nu)
 
 
 @optimizer("adam")
@@ -138,7 +150,10 @@ class Adam(Moments):
 
     def step(self, x: np.ndarray, g: np.ndarray, gamma: float) -> np.ndarray:
         self.add(g)
-        return x - gamma * self.corrected(self.v)
+        return x - gamma * (self.corrected() / self.denominators())
+
+    def denominators(self) -> np.ndarray:
+        return self.corrected_root(self.v)
 
 
 @optimizer("1bit-adam")
@@ -171,8 +186,13 @@ class OneBitAdamStep(Moments):
         if warm or code:
             self.add(g, frozen=not warm)
         if code:
-            return x - gamma * self.corrected(self.v)
-        return x - gamma * (self.m if warm else g) / (sqrt(self.v) + self.nu)
+            return x - gamma * (self.corrected() / self.denominators())
+        return x - gamma * (self.m if warm else g) / self.denominators()
+
+    def denominators(self) -> np.ndarray:
+        if self.variant == "code":
+            return self.corrected_root(self.v)
+        return sqrt(self.v) + self.nu
 
 
 def warmup_rounds(warmup: int | float, rounds: int) -> int:

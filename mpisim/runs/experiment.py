@@ -63,7 +63,8 @@ class Run:
         unless given
     reference : compute the minimiser of a convex problem, and log `suboptimality` and
         `distance_sq`
-    columns : further columns of the log: "pi", "estimates", "adaptive", "layers", "uniform"
+    columns : further columns of the log: "pi", "estimates", "adaptive", "denominators",
+        "layers", "uniform"
     stop : conditions that end the run before ``rounds``
     """
 

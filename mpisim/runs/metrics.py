@@ -25,7 +25,8 @@ from mpisim.runs.log.schema import Column
 
 METRICS: Registry[Metric] = Registry("metric")
 METRICS.provide(
-    "mpisim.runs", {"named_columns": ("adaptive", "estimates", "layers", "pi", "uniform")}
+    "mpisim.runs",
+    {"named_columns": ("adaptive", "denominators", "estimates", "layers", "pi", "uniform")},
 )
 
 

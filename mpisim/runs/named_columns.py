@@ -131,6 +131,26 @@ def _distance(a: np.ndarray, b: np.ndarray) -> float:
     return float(np.sqrt(dot(away, away)))
 
 
+@metric("denominators")
+class Denominators(Metric):
+    """How far Adam's coordinates differ in step: the largest denominator over the smallest.
+
+    The step of coordinate j is gamma m_j over its denominator, sqrt(vhat_j + nu) in AMSGrad. With a
+    ratio of 1 all coordinates have one step, and the method is heavy ball. NaN in row 0, and for
+    optimizers without second moments.
+    """
+
+    columns: ClassVar[Sequence[Column]] = [
+        column("denominator_spread", "largest over smallest denominator of Adam in round k - 1"),
+    ]
+
+    def values(self, x: np.ndarray) -> tuple[float, ...]:
+        if not isinstance(self.optimizer, Moments) or not self.optimizer.t:
+            return (np.nan,)
+        own = to_host(self.optimizer.denominators(), METRIC)
+        return (float(own.max()) / float(own.min()),)
+
+
 @metric("layers")
 class Layers(Metric):
     """Payload bits that workers sent for each layer in round k - 1, summed over workers.

@@ -118,3 +118,30 @@ def test_rows_further_apart_and_resumed(tmp_path):
     assert set(every) - set(plain) == set(NAMES)
     kept = (name for name in plain if not name.startswith("time_"))
     assert all(np.array_equal(every[name], plain[name]) for name in kept)
+
+
+@pytest.mark.parametrize("nu", [1e-8, 0.1])
+def test_the_spread_of_the_denominators_is_that_of_amsgrad(nu, tmp_path):
+    """sqrt(vhat + nu), largest over smallest; row k has round k - 1, and row 0 none."""
+    method = {"name": "amsgrad", "stepsize": STEP, "nu": nu}
+    found = run(tmp_path / "a.h5", method, {"name": "identity"}, columns=["denominators"])
+    problem = Loop(None).problem
+    x = m = v = vhat = np.zeros(problem.d)
+    expected = []
+    for _ in range(8):
+        g = problem.gradients(x).mean(axis=0)
+        m, v = 0.9 * m + 0.1 * g, 0.99 * v + 0.01 * g * g
+        vhat = np.maximum(vhat, v)
+        root = np.sqrt(vhat + nu)
+        x = x - STEP * m / root
+        expected.append(root.max() / root.min())
+    assert np.isnan(found["denominator_spread"][0])
+    np.testing.assert_allclose(found["denominator_spread"][1:], expected, rtol=1e-12)
+    # the larger nu is, the nearer AMSGrad is to heavy ball
+    assert (expected[-1] < 1.01) == (nu == 0.1)
+
+
+@pytest.mark.parametrize(("method", "moments"), [("1bit-adam", True), ("dcgd", False)])
+def test_other_optimizers_have_a_spread_if_they_have_moments(method, moments, tmp_path):
+    found = run(tmp_path / "a.h5", method, columns=["denominators"])["denominator_spread"][1:]
+    assert (found >= 1).all() if moments else np.isnan(found).all()
