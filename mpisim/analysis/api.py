@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from mpisim.analysis import costs, log_files
-from mpisim.analysis.curves import SENT
+from mpisim.analysis import costs, link_model, log_files
 from mpisim.analysis.log_files import PathLike
 from mpisim.analysis.plot import check_output, draw, save
 from mpisim.analysis.rows import all_rows
@@ -17,27 +16,31 @@ from mpisim.runs.log.reader import Log
 
 
 class Runs(Sequence[Log]):
-    """Logs of runs, in the order in which they were named."""
+    """Logs of runs, in the order in which they were named.
 
-    def __init__(self, logs: Iterable[Log]):
-        self.logs = list(logs)
+    root : the folder in which tables give their paths; that of all unless given
+    """
+
+    def __init__(self, logs: Iterable[Log], root: Path | None = None):
+        self.logs, self.root = list(logs), root
 
     def __len__(self) -> int:
         return len(self.logs)
 
     def __getitem__(self, i: Any) -> Any:
-        return Runs(self.logs[i]) if isinstance(i, slice) else self.logs[i]
+        return Runs(self.logs[i], self.root) if isinstance(i, slice) else self.logs[i]
 
     def __repr__(self) -> str:
         return f"<{len(self)} runs: {', '.join(str(log.path) for log in self.logs)}>"
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self, every_setting: bool = False) -> Any:
         """A DataFrame with a row for each logged round of each run. Needs pandas.
 
-        The columns are those that `mpisim.analysis.rows.all_rows` describes.
+        The columns are those that `mpisim.analysis.rows.all_rows` describes: label, n, seed, status
+        and the settings that vary, or with ``every_setting`` all, beside the columns of the logs.
         """
         pandas = library("pandas", "pandas", "to_pandas()")
-        return pandas.DataFrame(all_rows(self.logs))
+        return pandas.DataFrame(all_rows(self.logs, self.root, every_setting))
 
 
 def load(paths: PathLike | Iterable[PathLike]) -> Runs:
@@ -48,7 +51,9 @@ def load(paths: PathLike | Iterable[PathLike]) -> Runs:
     Of several, one that cannot be read is passed over, with a line on standard error. Raises
     `InputError` for a file that is missing, and where there is no log.
     """
-    return Runs(log_files.load(paths))
+    named = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    found = log_files.find(named)
+    return Runs(log_files.readable(found)[0], log_files.root(named, found))
 
 
 def plot(
@@ -70,20 +75,63 @@ def plot(
     return figure
 
 
+class Costs(Sequence[costs.GroupCost]):
+    """What runs spend until targets, a cost for each target and group of runs.
+
+    Printed, it is the table of ``mpisim show --target``.
+    """
+
+    def __init__(
+        self, logs: Sequence[Log], targets: Sequence[costs.Target], framing: bool, network: Any
+    ):
+        self._how = logs, targets, network, framing
+        self.costs = costs.costs_between(*self._how)
+
+    def __len__(self) -> int:
+        return len(self.costs)
+
+    def __getitem__(self, i: Any) -> Any:
+        return self.costs[i]
+
+    def __str__(self) -> str:
+        return self.to_text("text")
+
+    __repr__ = __str__
+
+    def to_text(self, form: str) -> str:
+        """The table as "text", "markdown", "latex" or "csv"."""
+        logs, targets, network, framing = self._how
+        return costs.cost_table(logs, targets, form, network, framing)
+
+    def to_pandas(self) -> Any:
+        """A DataFrame: mean, sample deviation and median over runs, their number, the settings that
+        vary. Needs pandas."""
+        pandas = library("pandas", "pandas", "to_pandas()")
+        _, _, network, framing = self._how
+        head, rows = costs.exact(self.costs, network, "_with_framing" * framing)
+        return pandas.DataFrame(rows, columns=head)
+
+
 def table(
     paths: PathLike | Iterable[PathLike],
-    target: float | str,
+    target: float | str | Sequence[float | str],
     y: str = "grad_norm_sq",
     framing: bool = False,
-) -> list[costs.TargetCost]:
-    """The rounds, bits and seconds of each log until it first meets a target.
+    network: str | None = None,
+) -> Costs:
+    """The rounds, bits and seconds until the first row that meets a target: mean and median over
+    the seeds, the number of runs, and how many reach it.
 
-    target : a level of column ``y``, or a text as of ``mpisim show --target``: "loss<=0.1"
+    target : a level of column ``y``, or a text as of ``mpisim show --target``: "loss<=0.1"; or
+        several
     framing : count headers, lengths and padding with the payload
+    network : model the seconds for it, such as "100mbit,1ms"
     """
-    text = target if isinstance(target, str) else f"{y}={float(target)!r}"
-    wanted, sent = costs.parse(text, "target"), dataclasses.replace(SENT, framing=framing)
-    return [costs.cost_to_reach(log, wanted, sent=sent) for log in load(paths)]
+    targets = [target] if isinstance(target, str | float | int) else list(target)
+    texts = [one if isinstance(one, str) else f"{y}={float(one)!r}" for one in targets]
+    links = None if network is None else link_model.parse(network)
+    wanted = [costs.parse(text, "target") for text in texts]
+    return Costs(log_files.load(paths), wanted, framing, links)
 
 
 def guarantees(experiment: Any, epsilon: float = 1e-2, comm: Any = None) -> str:

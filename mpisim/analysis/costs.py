@@ -14,12 +14,14 @@ from mpisim.analysis import formatting, remarks
 from mpisim.analysis.curves import SENT, Axis, grows
 from mpisim.analysis.link_model import Links, over_seconds
 from mpisim.analysis.run_groups import RunGroup, common_title, group_runs, name_of
+from mpisim.analysis.settings import cell, settings, settings_of
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import Log, damaged
 from mpisim.runs.signals import COMPLETE
 
 SECONDS = Axis("seconds", log=True)  # measured
 FORM = re.compile(r"\s*(?P<y>[^<>=\s]+)\s*(?P<sign><=|>=|=)\s*(?P<level>[^<>=\s]+)\s*")
+SEED = "run.seed"
 COSTS = ("round", "bits_per_worker", "seconds")
 LONG = 1e4  # from here on numbers are shown without a fraction
 
@@ -123,6 +125,8 @@ class GroupCost:
 
     reached : number of runs, of ``runs``, that reach it; at_start : in their first row
     going : number of runs that are not complete
+    medians : {name in `COSTS`: median over the runs}; empty as ``costs``
+    settings : {TABLE.KEY: value} of the settings that vary between the groups
     costs : {name in `COSTS`: spread}; empty unless all runs reach the target, since a mean over
         those that do would flatter the method
     worst : the y that is farthest from the target in the last row of a run
@@ -136,6 +140,23 @@ class GroupCost:
     going: int
     costs: dict[str, Spread]
     worst: float
+    medians: dict[str, float]
+    settings: dict[str, Any]
+
+    @property
+    def round(self) -> float | None:
+        """The mean number of rounds; None unless all runs reach the target."""
+        return self.costs["round"].mean if self.costs else None
+
+    @property
+    def bits_per_worker(self) -> float:
+        """The mean bits sent by a worker; NaN unless all runs reach the target."""
+        return self.costs["bits_per_worker"].mean if self.costs else math.nan
+
+    @property
+    def seconds(self) -> float:
+        """The mean seconds; NaN unless all runs reach the target."""
+        return self.costs["seconds"].mean if self.costs else math.nan
 
 
 def costs_of(
@@ -145,7 +166,22 @@ def costs_of(
     sent: Axis = SENT,
 ) -> list[GroupCost]:
     """For each target the cost of each group of runs; ``clock`` counts seconds, ``sent`` bits."""
-    return [_cost(group, target, clock, sent) for target in targets for group in groups]
+    known = [settings_of(group.logs[0].config) for group in groups]
+    names = [n for n in settings(group.logs[0].config for group in groups).varied if n != SEED]
+    chosen = [{name: cell(one[name]) for name in names if name in one} for one in known]
+    return [
+        _cost(group, target, clock, sent, own)
+        for target in targets
+        for group, own in zip(groups, chosen, strict=True)
+    ]
+
+
+def costs_between(
+    logs: Sequence[Log], targets: Sequence[Target], network: Links | None, framing: bool
+) -> list[GroupCost]:
+    """`costs_of` the groups of logs, with seconds modelled for a ``network`` unless it is None."""
+    sent = dataclasses.replace(SENT, framing=framing)
+    return costs_of(group_runs(logs, by_ranks=True), targets, over_seconds(network), sent)
 
 
 def cost_table(
@@ -164,11 +200,11 @@ def cost_table(
     """
     groups = group_runs(logs, by_ranks=True)
     clock, sent = over_seconds(network), dataclasses.replace(SENT, framing=framing)
-    costs = costs_of(groups, targets, clock, sent)
+    costs = costs_between(logs, targets, network, framing)
     more = "_with_framing" * framing
     if form == "csv":
-        head, exact = _exact(costs, network, more)
-        return formatting.table(head, exact, form)
+        head, rows = exact(costs, network, more)
+        return formatting.table(head, rows, form)
     title = common_title(groups).splitlines()
     notes = [remarks.about_seconds(logs), remarks.about_framing(groups, [sent])]
     notes += [remarks.about_model(logs)] if network is not None else []
@@ -190,13 +226,20 @@ def shown(
     return head, [_row(cost) for cost in costs]
 
 
-def _cost(group: RunGroup, target: Target, clock: Axis, sent: Axis) -> GroupCost:
+def _cost(
+    group: RunGroup, target: Target, clock: Axis, sent: Axis, own: dict[str, Any]
+) -> GroupCost:
     costs: list[TargetCost] = []
     for log in group.logs:
         with damaged(log.path):
             costs.append(cost_to_reach(log, target, clock, sent))
     reached = [cost for cost in costs if cost.round is not None]
     spreads = {name: _spread([getattr(cost, name) for cost in reached]) for name in COSTS}
+    complete = len(reached) == len(costs)
+    medians = {
+        name: float(np.median([getattr(cost, name) for cost in reached]))
+        for name in (COSTS if complete else ())
+    }
     worst = np.min if target.rises else np.max
     return GroupCost(
         group.name,
@@ -205,8 +248,10 @@ def _cost(group: RunGroup, target: Target, clock: Axis, sent: Axis) -> GroupCost
         len(reached),
         sum(bool(target.met(log.column(target.y)[:1]).any()) for log in group.logs),
         sum(log.attrs.get("status") not in COMPLETE for log in group.logs),
-        spreads if len(reached) == len(costs) else {},
+        spreads if complete else {},
         float(worst([cost.last for cost in costs])),  # NaN where a run diverged
+        medians,
+        own,
     )
 
 
@@ -233,7 +278,7 @@ def _row(cost: GroupCost) -> list[str]:
     return [*start, f"{rounds}{at_once}", str(kbit), str(seconds)]
 
 
-def _exact(
+def exact(
     costs: Sequence[GroupCost], network: Links | None, more: str
 ) -> tuple[list[str], list[list[Any]]]:
     """Head and rows of the table in CSV."""
@@ -241,13 +286,17 @@ def _exact(
     spreads = [column for name in named for column in (name, f"{name}_deviation")]
     head = ["name", "y", "target", "runs", "reached", *spreads]
     head += ["network", "worst_end", "sign", "at_start"]
+    head += [f"{name}_median" for name in named]
+    names = [*dict.fromkeys(name for cost in costs for name in cost.settings)]
     rows: list[list[Any]] = [
         [
             *(cost.name, cost.target.y, cost.target.level, cost.runs, cost.reached),
             *(value for name in COSTS for value in (cost.costs.get(name) or (None, None))),
             network,
             *(cost.worst, ">=" if cost.target.rises else "<=", cost.at_start),
+            *(cost.medians.get(name) for name in COSTS),
+            *(cost.settings.get(name) for name in names),
         ]
         for cost in costs
     ]
-    return head, rows
+    return [*head, *names], rows

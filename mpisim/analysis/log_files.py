@@ -39,6 +39,17 @@ def find(paths: PathLike | Iterable[PathLike]) -> list[Path]:
     return [log for path in named for log in _at(Path(path))]
 
 
+def root(named: PathLike | Iterable[PathLike], logs: Sequence[Path]) -> Path:
+    """The folder in which tables give the paths of logs: the one that was named, else that of all.
+
+    named, logs : what `find` was given, and what it returned
+    """
+    places = [named] if isinstance(named, str | os.PathLike) else list(named)
+    if len(places) == 1 and Path(places[0]).is_dir():
+        return Path(places[0])
+    return Path(os.path.commonpath([path.absolute().parent for path in logs]))
+
+
 def below(folder: Path) -> list[Path]:
     """The logs of a folder and of all folders in it; `InputError` if there is none."""
     if not folder.is_dir():

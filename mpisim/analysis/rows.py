@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import os
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from mpisim.analysis import formatting
+from mpisim.analysis import formatting, log_files
+from mpisim.analysis.run_groups import groups_of
+from mpisim.analysis.settings import cell, settings, settings_of
 from mpisim.core.errors import InputError, library
 from mpisim.runs.log.reader import DERIVED, Log
 
 Rows = dict[str, np.ndarray]
-NAMES = ("method", "compressor")
+HELD = ("method.name", "compressor.name", "run.seed")  # settings with a column of their own
 
 
-def all_rows(logs: Sequence[Log]) -> Rows:
+def all_rows(logs: Sequence[Log], root: Path | None = None, every: bool = False) -> Rows:
     """{column: values}, a row for each logged round of each log, in the order of the logs.
 
-    ``log`` (its path), ``method``, ``compressor`` and ``seed`` come first, then the columns of the
+    What is the same in all rows of a log comes first: see `about`. Then come the columns of the
     logs, then those that follow from them: ``seconds``, ``bits_total``, ``mean_grad_norm_sq``.
     Where a log lacks a column that another one has, its values are NaN.
     """
@@ -27,7 +32,9 @@ def all_rows(logs: Sequence[Log]) -> Rows:
     names = dict.fromkeys(name for one in tables for name in one)
     ordered = [name for name in names if name not in DERIVED]
     ordered += [name for name in DERIVED if name in names]
-    return {
+    lengths = [log.rows for log in logs]
+    repeated = {name: np.repeat(v, lengths) for name, v in about(logs, root, every).items()}
+    return repeated | {
         name: np.concatenate(
             [
                 one.get(name, np.full(log.rows, np.nan))
@@ -36,6 +43,42 @@ def all_rows(logs: Sequence[Log]) -> Rows:
         )
         for name in ordered
     }
+
+
+def about(logs: Sequence[Log], root: Path | None = None, every: bool = False) -> Rows:
+    """{column: values}, a value for each log, shape (logs,).
+
+    ``log`` is its path in the folder ``root`` (that of all logs unless given). Then come
+    ``method``, ``compressor``, ``seed``, ``label`` (as in legends), ``n``, ``status``, ``stepsize``
+    (gamma), and the settings that vary, by TABLE.KEY; with ``every`` all settings.
+    """
+    paths = [log.path for log in logs]
+    root = root or log_files.root(paths, paths)
+    labels = {log.path: group.name for group in groups_of(logs) for log in group.logs}
+    rows: Rows = {"log": _array([os.path.relpath(log.path, root) for log in logs])}
+    for name in ("method", "compressor"):
+        rows[name] = _array([str(log.attrs.get(name) or "") for log in logs])
+    seeds = [log.attrs.get("seed") for log in logs]
+    rows["seed"] = _array([seed if isinstance(seed, int) else None for seed in seeds])
+    rows["label"] = _array([labels[log.path] for log in logs])
+    rows["n"] = _array([log.n for log in logs])
+    rows["status"] = _array([str(log.attrs.get("status", "unknown")) for log in logs])
+    rows["stepsize"] = _array([log.attrs.get("stepsize") for log in logs])
+    kinds = settings(log.config for log in logs)
+    flat = [settings_of(log.config) for log in logs]
+    names = (*kinds.varied, *(kinds.fixed if every else ()))
+    for name in (name for name in names if name not in HELD):
+        rows[name] = _array([cell(one[name]) if name in one else None for one in flat])
+    return rows
+
+
+def _array(values: Sequence[Any]) -> np.ndarray:
+    """Numbers, with NaN for None where one is missing; else texts, with "" for None."""
+    if any(isinstance(value, str) for value in values):
+        return np.array(["" if value is None else value for value in values], object)
+    if any(value is None for value in values):
+        return np.array([np.nan if value is None else float(value) for value in values])
+    return np.array(values)
 
 
 def to_csv(rows: Rows) -> bytes:
@@ -57,11 +100,7 @@ def to_parquet(rows: Rows) -> bytes:
 
 
 def _rows(log: Log) -> Rows:
-    seed = log.attrs.get("seed")
-    texts = {"log": str(log.path)} | {name: str(log.attrs.get(name) or "") for name in NAMES}
-    rows: Rows = {name: np.full(log.rows, text, object) for name, text in texts.items()}
-    rows["seed"] = np.full(log.rows, seed if isinstance(seed, int) else np.nan)
-    rows |= log.columns
+    rows = dict(log.columns)
     for name in DERIVED:
         try:
             rows[name] = log.column(name)

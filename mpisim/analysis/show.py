@@ -12,8 +12,9 @@ from typing import Any
 from mpisim.analysis import labels, remarks
 from mpisim.analysis.curves import Axis
 from mpisim.analysis.formatting import pairs
-from mpisim.analysis.results.provenance import settings, settings_of, several
+from mpisim.analysis.rows import about
 from mpisim.analysis.run_groups import RunGroup
+from mpisim.analysis.settings import cell, settings, settings_of
 from mpisim.core.errors import InputError
 from mpisim.core.schema import choose
 from mpisim.runs.log.reader import Log, damaged, read
@@ -196,21 +197,26 @@ def _line(name: str, seconds: float) -> str:
     return f"  {name:<{WIDTH - 2}}{seconds:>14.3f} s"
 
 
-def run_list(folder: Path | None, logs: Sequence[Log]) -> tuple[list[str], list[list[Cell]]]:
+def run_list(
+    folder: Path | None, logs: Sequence[Log], every: bool = False, more: bool = False
+) -> tuple[list[str], list[list[Cell]]]:
     """Head and rows: the log's path in the folder, settings that vary, status, last values.
 
-    A setting varies if two runs have different values of it. Values that a run or its log does not
-    have are None.
+    A setting varies if two runs have different values of it; with ``every``, all are there. Values
+    that a run or its log does not have are None. ``more`` adds label, n, seed and gamma.
     """
-    varied = list(settings(log.config for log in logs).varied)
+    known = settings(log.config for log in logs)
+    names = [*known.varied, *(known.fixed if every else ())]
+    further = about(logs, folder)
+    extra = ["label", "n", "seed", "stepsize"] if more else []
     rows = []
-    for log in logs:
+    for i, log in enumerate(logs):
         with damaged(log.path):
-            path = log.path if folder is None else log.path.relative_to(folder)
             short = settings_of(log.config)
-            chosen = [_cell(short[name]) if name in short else None for name in varied]
-            rows.append([str(path), *chosen, *_end(log)])
-    return ["log", *varied, *HEAD_AFTER], rows
+            chosen = [cell(short[name]) if name in short else None for name in names]
+            rows.append([further["log"][i], *chosen, *_end(log)])
+            rows[-1] += [further[name][i : i + 1].tolist()[0] for name in extra]
+    return ["log", *names, *HEAD_AFTER, *extra], rows
 
 
 def in_order(
@@ -231,11 +237,6 @@ def _rank(cell: Any) -> tuple[float | str, ...]:
         number = LEADING.match(cell)
         return (0, float(number[0]), cell) if number else (2, cell)
     return (0, cell, "") if cell == cell else (1,)
-
-
-def _cell(value: Any) -> Cell:
-    plain = isinstance(value, int | float) and not isinstance(value, bool)
-    return value if plain else several([value])
 
 
 def _end(log: Log) -> list[Cell]:

@@ -13,7 +13,7 @@ from mpisim.core.errors import InputError
 if TYPE_CHECKING:
     from mpisim.runs.log.reader import Log
 
-OF_LISTS = ("sort", "reverse")
+OF_LISTS = ("sort", "reverse", "all_settings")
 ABOUT = (
     "Print a page about a log: settings, last values, bits and seconds by phase. Of a folder, with"
     " the folders in it, or of several logs, list the runs: settings that vary, status, last"
@@ -23,6 +23,7 @@ ABOUT = (
 ROWS = (".csv", ".parquet")
 
 
+ALL_SETTINGS = {"--all-settings": "show every setting, not only those that vary"}
 ARGUMENTS = {
     **LOGS,
     "--target COLUMN=LEVEL ...": "print what runs need until this is met: grad_norm_sq=1e-3, or"
@@ -32,6 +33,7 @@ ARGUMENTS = {
     **FRAMING,
     "--sort COLUMN": "sort the list by one of its columns",
     "--reverse": "reverse the list",
+    **ALL_SETTINGS,
 }
 FORMS = {
     "--latex": "print LaTeX, in the style of booktabs",
@@ -41,6 +43,7 @@ FORMS = {
 EXPORT = {
     **LOGS,
     "-o --out FILE": "write this .csv or .parquet (default for one log: its name, so ending)",
+    **ALL_SETTINGS,
 }
 EXPORT_FORMS = {"--csv": "write CSV", "--parquet": "write Parquet; needs pyarrow or polars"}
 
@@ -53,7 +56,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def add_export(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Write a row for each logged round of each log, with log, method and seed."
+    parser.description = (
+        "Write a row for each logged round of each log, with its label, seed, status, step size and"
+        " the settings that vary."
+    )
     arguments(parser, EXPORT)
     _add_forms(parser, EXPORT_FORMS)
     parser.set_defaults(command=export_command)
@@ -92,7 +98,7 @@ def _list(args: argparse.Namespace, logs: list[Log], folder: Path | None) -> str
     from mpisim.analysis.formatting import escaped, table
     from mpisim.analysis.show import in_order, run_list
 
-    head, rows = run_list(folder, logs)
+    head, rows = run_list(folder, logs, args.all_settings, more=args.form == "csv")
     rows = in_order(head, rows, args.sort, args.reverse)
     if args.form == "markdown":
         rows = [[escaped(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
@@ -109,12 +115,12 @@ def _costs(args: argparse.Namespace, logs: list[Log]) -> str:
 
 
 def export_command(args: argparse.Namespace, argv: list[str]) -> int:
-    from mpisim.analysis.log_files import find, readable, write_output
+    from mpisim.analysis.log_files import find, readable, root, write_output
     from mpisim.analysis.rows import all_rows, to_csv, to_parquet
 
     paths = find(args.logs)
     out = _output(args, paths)
-    rows = all_rows(readable(paths)[0])
+    rows = all_rows(readable(paths)[0], root(args.logs, paths), args.all_settings)
     write_output(out, (to_csv if out.suffix.lower() == ".csv" else to_parquet)(rows))
     print(out)
     return 0

@@ -1,13 +1,14 @@
 """Rows of logs for other tools: `mpisim export`, and `to_pandas()` of `mpisim.load`."""
 
 import csv
+import io
 import sys
 
 import numpy as np
 import pytest
 
 import mpisim
-from mpisim.analysis.rows import all_rows, to_parquet
+from mpisim.analysis.rows import about, all_rows, to_parquet
 from mpisim.cli import main
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import read, read_all
@@ -17,9 +18,11 @@ def test_rows_of_several_logs(make_log):
     other = {"suboptimality": np.full(3, 0.5)}
     paths = [make_log(rounds=1), make_log(rounds=2, method="diana", seed=7, columns=other)]
     rows = all_rows(read_all(paths))
-    assert list(rows)[:5] == ["log", "method", "compressor", "seed", "bits_down"]
+    first = ["log", "method", "compressor", "seed", "label", "n", "status", "stepsize"]
+    assert list(rows)[:10] == [*first, "run.rounds", "bits_down"]
     assert list(rows)[-3:] == ["seconds", "bits_total", "mean_grad_norm_sq"]
-    assert rows["log"].tolist() == [str(paths[0])] * 2 + [str(paths[1])] * 3
+    assert rows["log"].tolist() == ["log1.h5"] * 2 + ["log2.h5"] * 3
+    assert rows["run.rounds"].tolist() == [1, 1, 2, 2, 2] and set(rows["n"]) == {5}
     assert rows["method"].tolist() == ["marina"] * 2 + ["diana"] * 3
     assert rows["seed"].tolist() == [1, 1, 7, 7, 7]
     assert rows["round"].tolist() == [0, 1, 0, 1, 2] and rows["round"].dtype.kind == "i"
@@ -74,7 +77,7 @@ def test_parquet(make_log, written, found, monkeypatch):
     columns = found(out)
     expected = all_rows([read(path)])
     assert list(columns) == list(expected)
-    assert columns["log"] == [str(path)] * 5 and columns["seed"] == [1] * 5
+    assert columns["log"] == [path.name] * 5 and columns["seed"] == [1] * 5
     for name in ("round", "bits_up", "grad_norm_sq", "seconds"):
         assert columns[name] == expected[name].tolist()
 
@@ -133,3 +136,73 @@ def test_mistakes_are_one_line(make_log, capsys, flags, message):
 def test_a_folder_without_logs_is_one_line(tmp_path):
     with pytest.raises(InputError, match=r"holds no log \(\*\.h5\)"):
         mpisim.load(tmp_path)
+
+
+STEPS = ('"theory"', "{ theory = 4.0 }", "0.5")
+
+
+@pytest.fixture
+def varied(make_log):
+    """Logs of three steps, one of them without k, in two folders."""
+    for i, step in enumerate(STEPS):
+        compressor = 'name = "randk"\nk = 10' if i else 'name = "natural"'
+        path = make_log(stepsize=step, compressor=compressor, rounds=2, seed=i)
+    (path.parent / "below").mkdir()
+    path.rename(path.parent / "below" / "deep.h5")
+    return path.parent
+
+
+def test_settings_travel_with_the_numbers(varied):
+    logs = mpisim.load([varied, varied / "below"])
+    rows = about(logs.logs, logs.root)
+    assert sorted(rows["log"]) == ["below/deep.h5", "log1.h5", "log2.h5"]
+    by_log = {log: i for i, log in enumerate(rows["log"])}
+    steps = rows["method.stepsize"][[by_log[f"log{i}.h5"] for i in (1, 2)]]
+    assert steps.tolist() == ["theory", "4 × theory"]
+    assert rows["method.stepsize"][by_log["below/deep.h5"]] == 0.5
+    assert "compressor.k" not in rows  # it has one value where it is there
+    every = about(logs.logs, logs.root, every=True)
+    assert np.isnan(every["compressor.k"][by_log["log1.h5"]])
+    assert every["compressor.k"][by_log["log2.h5"]] == 10
+    assert set(every["problem.data"]) == {"mushrooms"} and not {"run.seed"} & every.keys()
+    assert len(set(rows["label"])) == 3
+
+
+def test_list_and_export_have_one_key(varied, capsys):
+    """Rows of both tables are joined by the log, and need not be: settings are in both."""
+    pandas = pytest.importorskip("pandas")
+    out = varied / "rows.csv"
+    named = [str(varied / "*.h5"), str(varied / "below" / "*.h5")]
+    assert main(["export", *named, "-o", str(out)]) == 0
+    capsys.readouterr()
+    assert main(["show", str(varied), "--csv", "--all-settings"]) == 0
+    listed = pandas.read_csv(io.StringIO(capsys.readouterr().out)).set_index("log")
+    rows = pandas.read_csv(out)
+    assert set(rows["log"]) == set(listed.index) == {"log1.h5", "log2.h5", "below/deep.h5"}
+    last = rows[rows["round"] == 2].set_index("log").loc[listed.index]
+    for name in ("label", "n", "status", "stepsize", "seed", "method.stepsize", "loss"):
+        assert last[name].tolist() == listed[name].tolist(), name
+    assert "problem.data" in listed and "problem.data" not in last
+
+
+def test_a_table_of_costs_is_what_the_command_prints(make_log, capsys):
+    pandas = pytest.importorskip("pandas")
+    for seed, rate in enumerate((0.1, 0.2, 0.4), start=1):
+        folder = make_log(seed=seed, rate=rate).parent
+    make_log(stepsize="0.5", rate=1e-6)
+    target = 1e-2
+    costs = mpisim.table(folder, target)
+    assert main(["show", str(folder / "*.h5"), "--target", f"grad_norm_sq={target}"]) == 0
+    assert capsys.readouterr().out == f"{costs}\n"
+    first = next(cost for cost in costs if cost.runs == 3)
+    rounds = [np.ceil(np.log(1 / target) / rate) for rate in (0.1, 0.2, 0.4)]
+    assert first.round == pytest.approx(np.mean(rounds)) and first.medians["round"] == rounds[1]
+    frame = costs.to_pandas()
+    assert isinstance(frame, pandas.DataFrame) and sorted(frame["runs"]) == [1, 3]
+    row = frame[frame["runs"] == 3].iloc[0]
+    assert row["round_deviation"] == pytest.approx(np.std(rounds, ddof=1))
+    assert row["round_median"] == rounds[1] and row["method.stepsize"] == "theory"
+    none = next(cost for cost in costs if cost.runs == 1)
+    assert none.round is None and np.isnan(none.bits_per_worker) and none.medians == {}
+    both = mpisim.table(folder, [1e-2, "loss<=0.5"], network="10mbit,1ms")
+    assert len(both) == 4 and "10mbit" in both.to_text("csv")

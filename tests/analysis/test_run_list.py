@@ -42,7 +42,7 @@ def test_rows_have_what_varies_and_how_runs_ended(folder, capsys):
     assert [row["log"] for row in found] == ["below/deep.h5", "log1.h5", "log2.h5"]
     settings = ["method.stepsize", "run.seed"]
     ends = ["status", "round", "loss", "grad_norm_sq", "bits_per_worker", "seconds"]
-    assert list(found[0]) == ["log", *settings, *ends]
+    assert list(found[0]) == ["log", *settings, *ends, "label", "n", "seed", "stepsize"]
     deep = found[0]
     assert (deep["method.stepsize"], deep["run.seed"], deep["status"]) == (
         "4 × theory",

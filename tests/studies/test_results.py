@@ -12,8 +12,9 @@ from matplotlib.figure import Figure as Drawing
 from PIL import Image
 
 from mpisim.analysis import results
+from mpisim.analysis import settings as settings_of_runs
 from mpisim.analysis.claims import Claim, Verdict
-from mpisim.analysis.results import files, provenance
+from mpisim.analysis.results import files
 from mpisim.analysis.results.provenance import Provenance, provenance_of
 from mpisim.analysis.study import load
 from mpisim.cli import main
@@ -32,7 +33,7 @@ OF = Provenance(
     scale="quick",
     runs={"done": 5, "diverged": 1},
     seconds=7300.0,
-    settings=provenance.Settings({"run.seed": [1, 2]}, {"run.rounds": 10, "compressor.k": 1}),
+    settings=settings_of_runs.Settings({"run.seed": [1, 2]}, {"run.rounds": 10, "compressor.k": 1}),
     machines=["2 cores, haswell"],
     run_commits=["0123456789ab"],
     commit="0123456789ab with changes",
@@ -154,7 +155,7 @@ def test_provenance_of_a_measurement(study, tmp_path):
     (tmp_path / "measured" / "bits.h5").write_bytes(b"its own")
     found = provenance_of(study, study.figure("fig2"), "quick", 12.34)
     assert (found.runs, found.seconds) == ({}, 12.3)
-    assert found.settings == provenance.Settings({}, {"size": 10})
+    assert found.settings == settings_of_runs.Settings({}, {"size": 10})
     assert len(found.machines) == 1 and "unknown" not in found.machines[0]
 
 
@@ -165,7 +166,7 @@ def test_settings_of_runs():
         {"title": "b", "method": {"name": "gd", "optimizer": "gd"}, "run": {"seed": 1}},
         {"method": {"name": "own", "optimizer": "gd"}, "problem": {"data": "/home/me/a9a"}},
     ]
-    found = provenance.settings(runs)
+    found = settings_of_runs.settings(runs)
     assert found.varied == {"method.name": ["gd", "own"]}
     left = {"compressor.k": 1, "run.seed": 1, "method.optimizer": "gd", "problem.data": "a9a"}
     assert found.fixed == left
@@ -185,7 +186,7 @@ def test_settings_of_runs():
     ],
 )
 def test_values_in_short(values, text):
-    assert provenance.several(values) == text
+    assert settings_of_runs.several(values) == text
 
 
 def test_a_picture_is_small_and_the_same_again():
@@ -203,7 +204,7 @@ def test_a_picture_is_small_and_the_same_again():
 def test_the_page_shows_scales_side_by_side():
     second = dataclasses.replace(CLAIM, measured="0.5 | times", verdict=FAILS)
     third = dataclasses.replace(CLAIM, claim="C", verdict=TIE, measured="1.0 < 1.03")
-    own = provenance.Settings({"run.seed": [1, 2]}, {"run.rounds": 99})
+    own = settings_of_runs.Settings({"run.seed": [1, 2]}, {"run.rounds": 99})
     text = results.page(
         [
             result(claims=[CLAIM, second]),

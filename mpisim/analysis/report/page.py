@@ -17,8 +17,9 @@ from mpisim.analysis.costs import Target, costs_of, shown
 from mpisim.analysis.formatting import number
 from mpisim.analysis.link_model import Links
 from mpisim.analysis.report.chart_data import curves, described, x_axes, y_axes
-from mpisim.analysis.results.provenance import commit_text, machine, settings, several
+from mpisim.analysis.results.provenance import commit_text, machine
 from mpisim.analysis.run_groups import RunGroup, group_runs, workers_text
+from mpisim.analysis.settings import settings, several
 from mpisim.analysis.show import run_list
 from mpisim.comm.clock import PHASES
 from mpisim.core.errors import InputError

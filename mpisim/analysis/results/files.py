@@ -12,7 +12,8 @@ from typing import Any
 
 from mpisim.analysis import claims
 from mpisim.analysis.claims import Claim
-from mpisim.analysis.results.provenance import Provenance, Settings
+from mpisim.analysis.results.provenance import Provenance
+from mpisim.analysis.settings import Settings
 from mpisim.core.errors import InputError, OutputError
 from mpisim.core.files import make_folder, write_atomic, write_json
 

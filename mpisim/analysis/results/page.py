@@ -20,7 +20,8 @@ from mpisim.analysis.claims import write as write_claims
 from mpisim.analysis.formatting import escaped
 from mpisim.analysis.formatting import markdown as table
 from mpisim.analysis.results.files import FOLDER, Result, of_study, scale_order, small_png, write
-from mpisim.analysis.results.provenance import Provenance, Settings, provenance_of, several
+from mpisim.analysis.results.provenance import Provenance, provenance_of
+from mpisim.analysis.settings import Settings, several
 from mpisim.analysis.study.figure import Drawn
 from mpisim.core.errors import OutputError
 from mpisim.core.files import write_atomic
