@@ -118,6 +118,8 @@ class Record:
         run, expected = self.setup.run, self.output.expected
         if expected is not None and self.setup.star.is_server:
             expected(rehearsal.seconds(run.rounds - first, run.log_every or 1))
+        elif self.progress and (advice := rehearsal.advice(self.setup.star.comm.size)):
+            report(advice)
 
     def row(self, row: Row) -> None:
         """Record a row, with the metrics' columns."""

@@ -7,17 +7,18 @@ time. None of that is a method's work.
 from __future__ import annotations
 
 import statistics
-from math import ceil
+from math import ceil, inf
 from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
 
-from mpisim.comm.clock import COMPILE, Clock, uncharged
+from mpisim.comm.clock import COMMUNICATE, COMPILE, PARALLEL, PHASES, Clock, uncharged
 from mpisim.comm.star import Star
 from mpisim.runs.setup import Setup
 
 FIRST = 5  # rounds: the start, and twice each side of a coin
+CLEARLY = 1.25  # times faster on one rank: less may be noise
 LONG = 10.0  # seconds; a row that takes longer is evaluated once, as a second one tells nothing new
 
 
@@ -45,11 +46,20 @@ class Rehearsal(NamedTuple):
     shapes : of the state behind the first round
     round_seconds : this rank's of a round, the mean over its coin
     row_seconds : rank 0's of a row of the log
+    alone_seconds : about what a round takes on one rank: what all ranks work, without exchanges
     """
 
     shapes: dict[str, tuple[int, ...] | None]
     round_seconds: float
     row_seconds: float
+    alone_seconds: float = inf
+
+    def advice(self, ranks: int) -> str:
+        """A line where one rank is `CLEARLY` faster than the job's ``ranks``; else empty."""
+        if ranks == 1 or self.alone_seconds * CLEARLY > self.round_seconds:
+            return ""
+        here, alone = (f"{1e3 * s:.2g} ms" for s in (self.round_seconds, self.alone_seconds))
+        return f"without mpirun it is faster: about {alone} a round, {here} on {ranks} ranks"
 
     def seconds(self, rounds: int, every: int) -> float:
         """How long so many rounds take, with a row each ``every`` rounds and at the end."""
@@ -68,6 +78,7 @@ def rehearse(setup: Setup) -> Rehearsal:
     state = setup.new_state(stage)
     shapes: dict[str, tuple[int, ...] | None] = {}
     times: list[tuple[tuple[bool, float], float]] = []  # what the coin showed, seconds
+    worked: list[list[float]] = []  # seconds of each phase
     row = 0.0
     # a step may be too long
     with np.errstate(over="ignore", invalid="ignore"), uncharged(clock):
@@ -79,13 +90,32 @@ def rehearse(setup: Setup) -> Rehearsal:
                 state.evaluator.row(k, x, 0, False)
                 state.evaluator.metrics_at(x)
                 row = star.comm.bcast(_warm(clock) - begin)  # all decide alike
-            start = perf_counter()
+            start, before = perf_counter(), list(clock.seconds)
             state.step(setup.step.gamma)
             times.append((stage.shown, perf_counter() - start))
+            worked.append([b - a for a, b in zip(before, clock.seconds, strict=True)])
             held = state.shapes()  # in each round, as it refuses what no checkpoint can hold
             shapes = held if k == 0 else shapes
     state.jump(next_round)
-    return Rehearsal(shapes, _mean(times[1:] or times), row)  # the first one warms up
+    shown = [side for side, _ in times]
+    alone = _alone(setup.star.comm.gather(worked))
+    alone_seconds = _mean(list(zip(shown, alone, strict=True))[1:]) if alone else inf
+    return Rehearsal(shapes, _mean(times[1:] or times), row, alone_seconds)  # the first warms up
+
+
+def _alone(ranks: list[list[list[float]]] | None) -> list[float]:
+    """Seconds of each round on one rank, from those of each rank, round and phase; on rank 0.
+
+    The ranks' parallel phases follow one another, and rank 0 communicates with nobody.
+    """
+    if not ranks:
+        return []
+    serial = [phase for phase in range(len(PHASES)) if phase not in (*PARALLEL, COMMUNICATE)]
+    together = [sum(own[phase] for phase in serial) for own in ranks[0]]
+    return [
+        seconds + sum(own[k][phase] for own in ranks for phase in PARALLEL)
+        for k, seconds in enumerate(together)
+    ]
 
 
 def _mean(times: list[tuple[tuple[bool, float], float]]) -> float:

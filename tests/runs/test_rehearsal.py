@@ -8,9 +8,20 @@ from mpi4py import MPI
 from numba import njit
 from numba.core.caching import FunctionCache
 
-from mpisim.comm.clock import COMPILE, COMPRESS, ENCODE, EVALUATE, Clock, uncharged
+from mpisim.comm.clock import (
+    COMMUNICATE,
+    COMPILE,
+    COMPRESS,
+    COMPUTE,
+    DECODE,
+    ENCODE,
+    EVALUATE,
+    Clock,
+    uncharged,
+)
 from mpisim.core.errors import InputError
 from mpisim.methods.method_table import METHODS, UNCOMPRESSED
+from mpisim.runs import rehearsal
 from mpisim.runs.evaluation import Evaluator
 from mpisim.runs.experiment import parse
 from mpisim.runs.loop import run_rounds
@@ -119,6 +130,21 @@ def test_a_rehearsal_says_how_long_a_run_takes():
         output = Output(None, quiet=True, expected=told.append)
         end = run_rounds(Setup(parse(tables), MPI.COMM_SELF), output, signals)
     assert end.status == "done" and len(told) == 1 and 0 < told[0] < 300
+
+
+def test_one_rank_is_advised_where_exchanges_take_longer_than_what_is_shared():
+    """Two ranks compute for 3 and 2 s, rank 0 decodes for 1 s, and exchanges take 4 s."""
+    first, second = [0.0] * 10, [0.0] * 10
+    first[COMPUTE], first[DECODE], first[COMMUNICATE] = 3.0, 1.0, 4.0
+    second[COMPUTE], second[COMMUNICATE] = 2.0, 6.0
+    assert rehearsal._alone([[first, first], [second, second]]) == [6.0, 6.0]
+    assert rehearsal._alone(None) == []
+    found = Rehearsal({}, 8e-3, 0.0, 6e-3)
+    assert found.advice(1) == ""
+    assert found.advice(2) == "without mpirun it is faster: about 6 ms a round, 8 ms on 2 ranks"
+    assert Rehearsal({}, 7e-3, 0.0, 6e-3).advice(2) == ""
+    alone = rehearse(Setup(parse(table({"name": "gd", "stepsize": 0.1})), MPI.COMM_SELF))
+    assert 0 < alone.alone_seconds <= 1.2 * alone.round_seconds
 
 
 def test_rounds_with_a_rare_coin_are_counted_as_often_as_they_come(monkeypatch):
