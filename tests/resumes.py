@@ -29,6 +29,7 @@ KEYS = {  # what a method needs besides its step
     "scaffold": {"local_steps": 3, "batch": 0.2, "participants": 4},
     "scaffnew": {"p": 0.3, "batch": 0.2},
     "compressed-scaffnew": {"p": 0.3, "batch": 0.2},
+    "tamuna": {"p": 0.3, "batch": 0.2, "participants": 4},
     "ef21-p": {"down": TOPK},
     "marina-p": {"down": {"name": "permk"}, "p": 0.2},
     "ef21-sgdm": {"eta": 0.3, "batch": 0.2},
@@ -48,6 +49,7 @@ COMPRESSORS = {
     "cd-adam": [SIGN],
     "1bit-adam": [SIGN],
     "compressed-scaffnew": [PERMK | {"groups": 3}],
+    "tamuna": [{"name": "pattern", "s": 2}],
     "diana": [QSGD, SMOOTH, {"name": "smooth", "inner": {"name": "rand-tau-plus"}}],
     "marina": [RANDK, PERMK, {"name": "compose", "outer": PERMK, "inner": NATURAL}],
 }

@@ -27,7 +27,10 @@ from mpisim.runs.experiment import PROBLEMS
 
 Table = dict[str, Any]
 RANDK: Table = {"name": "randk", "k": 1}
-DEALT: Table = {"name": "permk", "groups": 2}
+DEALING = {
+    "compressed-scaffnew": {"name": "permk", "groups": 2},
+    "tamuna": {"name": "pattern", "s": 2},
+}
 # A value for every key without a default, by its type. Wrappers are left out.
 VALUES = {"int": 1, "int | float": 1, "float": 0.5, "Compressor": RANDK}
 SAMPLE = {"data": "sample"}
@@ -64,7 +67,7 @@ def experiments() -> Iterator[tuple[Table, Table, Table]]:
         yield problem, {"name": "marina", "stepsize": "theory"}, RANDK
     for name, pair in METHODS.items():
         method = table(name, ESTIMATORS[pair.estimator], OPTIMIZERS[pair.optimizer])
-        compressor = DEALT if name == "compressed-scaffnew" else RANDK
+        compressor = DEALING.get(name, RANDK)
         yield logistic, method, {} if name in UNCOMPRESSED else compressor
     for name, kind in COMPRESSORS.items():
         if set(required(kind).values()) <= VALUES.keys() - {"Compressor"}:

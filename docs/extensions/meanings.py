@@ -85,6 +85,10 @@ MEANINGS: dict[str, dict[str, str]] = {
         "p": "the probability that the coin shows 1",
         "batch": "samples of a gradient, or a share of m; full gradients unless given",
     },
+    "tamuna": {
+        "p": "the probability that the coin shows 1",
+        "batch": "samples of a gradient, or a share of m; full gradients unless given",
+    },
     "vr-diana": {
         "alpha": 'shift step size; "theory" is 1 / (1 + omega)',
     },

@@ -145,11 +145,15 @@ class Network(SideChannel, ABC):
         """
 
     @abstractmethod
-    def send(self, v: np.ndarray, compressor: Compressor | None = None) -> np.ndarray:
+    def send(
+        self, v: np.ndarray, compressor: Compressor | None = None, draw: Draw | None = None
+    ) -> np.ndarray:
         """Send another message of the server to each worker: C_i(v_i), compressed for it alone.
 
         v : (d,), for all, or (n, d), a row for each; off the server, anything that ends with d
-        Returns what this rank's workers decode, shape (m, d). Collective.
+        draw : of an upload; its senders alone receive, compressed with the same random numbers:
+            the coordinates that they have sent
+        Returns what this rank's receivers decode, shape (m, d). Collective.
         """
 
     @abstractmethod

@@ -28,6 +28,7 @@ from mpisim.compressors.base import Compressor
 from mpisim.core.arrays import HOST, MESSAGE
 from mpisim.core.lazy_rows import blocks
 from mpisim.core.numerics.sums import add_rows, sum_blocks
+from mpisim.core.rng import Draw
 from mpisim.wire.base import Form, Message, Packed
 from mpisim.wire.values import DenseForm
 
@@ -93,23 +94,25 @@ class Star(Network):
         self.clock.to(COMPUTE)
         return decoded
 
-    def send(self, v: np.ndarray, compressor: Compressor | None = None) -> np.ndarray:
+    def send(
+        self, v: np.ndarray, compressor: Compressor | None = None, draw: Draw | None = None
+    ) -> np.ndarray:
         self.clock.to(SERVER)
         compressor = compressor or self._identity(v.shape[-1])
-        draw = self._draw_of("down", 0, self.n)
+        draw = self._draw_of("down", 0, self.n) if draw is None else draw.block(0, self.n)
         form, packed = compressor.form(draw.block(self.first, self.m)), None
         if self.is_server:
-            rows = v if v.ndim == 2 else self.zeros(self.n, len(v)) + v
+            rows = v if v.ndim == 2 else self.zeros(draw.workers, len(v)) + v
             message = compressed(compressor, rows, draw)
             self.clock.to(ENCODE)
             packed, known = message.encode(), message.form.sizes is not None
-            lengths = 0 if known else LENGTH_BITS * self.n
+            lengths = 0 if known else LENGTH_BITS * draw.workers
             self.ledger.down(int(message.payload_bits.sum()), 8 * packed.data.size + lengths)
         self.clock.to(COMMUNICATE)
         if packed is not None and self.ranks == 1:
             data, sizes = packed.data, packed.sizes
         else:
-            data, sizes = self._scatter(form, packed)
+            data, sizes = self._scatter(form, packed, draw.clients)
         self.clock.to(DECODE)
         decoded = form.decode(data, sizes)
         if self.arrays is not HOST:
@@ -174,17 +177,20 @@ class Star(Network):
         self.comm.Bcast(data)
         return data, sizes
 
-    def _scatter(self, form: Form, packed: Packed | None) -> tuple[np.ndarray, np.ndarray]:
-        """Bytes and sizes of the messages to this rank's workers."""
+    def _scatter(
+        self, form: Form, packed: Packed | None, clients: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Bytes and sizes of the messages to this rank's workers, or those of the clients."""
+        starts = self.starts if clients is None else np.searchsorted(clients, self.starts)
         sizes = form.sizes
         if sizes is None:
-            lengths = np.empty(self.m, np.uint32)
-            crossing = packed and [packed.sizes.astype(np.uint32), self.counts]
+            lengths = np.empty(form.workers, np.uint32)
+            crossing = packed and [packed.sizes.astype(np.uint32), np.diff(starts)]
             self.comm.Scatterv(crossing, lengths)
             sizes = lengths.astype(np.int64)
         counts = np.empty(self.ranks, np.int64)
         if packed is not None:
-            sum_blocks(packed.sizes, self.starts, counts)
+            sum_blocks(packed.sizes, starts, counts)
         data = np.empty(int(sizes.sum()), np.uint8)
         self.comm.Scatterv(packed and [packed.data, counts], data)
         return data, sizes

@@ -22,7 +22,7 @@ COMPRESSORS.provide(
         "composition": ("compose", "layerwise"),
         "sign": ("scaled-sign",),
         "fitted": ("block-quant", "block-quant-plus", "quant-plus"),
-        "permutation": ("permk", "block-permutation", "permuted-subsets"),
+        "permutation": ("permk", "block-permutation", "permuted-subsets", "pattern"),
         "permuted_mappings": ("permuted-mappings",),
         "quantization": ("qsgd", "natural"),
         "rank": ("rank-k",),

@@ -7,6 +7,7 @@ workers' vectors are (PermK paper, Szlendak et al., 2022).
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, cast
 
@@ -43,7 +44,7 @@ class Permuted(SeededCompressor):
 
     correlated = True
     copies: int
-    _last: dict[Any, SeededForm]
+    _last: dict[Any, Any]
     _slots: Any  # CSR rows of coordinates, n of them, which are permuted
 
     def bind(self, d: int, n: int, precision: Precision) -> Permuted:
@@ -280,3 +281,51 @@ class PermutedSubsets(Permuted):
         sizes = [0, *(len(subset) for subset in given)]
         rows = [np.sort(np.array(subset, np.int64)) for subset in given]
         self._slots = np.cumsum(sizes), np.concatenate(rows)
+
+
+@compressor("pattern", "sampling pattern", {"s": "s"})
+class Pattern(Permuted):
+    """Each coordinate goes to s of the c workers that send, C_i(v) = (c / s) v there.
+
+    The sampling pattern of CompressedScaffnew and TAMUNA (Condat et al., 2022, 2023): coordinate k
+    is in the columns s k, ..., s k + s - 1 modulo c of a table, and a random permutation gives the
+    columns to the workers. c = n unless only some clients take part in a round.
+
+    omega = n / s - 1 and A = B = (n - s) / ((n - 1) s), where all send.
+
+    s : sparsity index, from 1 to n; a worker sends d s / c values, rounded up or down
+    """
+
+    s: int
+
+    def check(self) -> None:
+        require(1 <= self.s <= self.n, "compressor.s", self.s, f"an integer from 1 to n = {self.n}")
+        self.copies = self.s
+
+    def form(self, draw: Draw) -> SeededForm:
+        inside = slice(draw.first, draw.first + draw.count)
+        c, clients = self.n, draw.clients
+        if clients is not None:
+            c = len(clients)
+            inside = slice(*np.searchsorted(clients, (inside.start, inside.stop)).tolist())
+            require(c >= self.s, "compressor.s", self.s, f"at most the {c} clients of a round")
+        key = (draw.streams, draw.purpose, draw.round, draw.message, c)
+        if key not in self._last:
+            self._last.clear()
+            self._last[key] = deal_slots(draw.group_words(1, c), *_columns(self.d, c, self.s))
+        ptr, indices = self._last[key]
+        indices = indices[ptr[inside.start] : ptr[inside.stop]]
+        ptr = ptr[inside.start : inside.stop + 1] - ptr[inside.start]
+        return SeededForm.of(self.d, self.precision, ptr, indices, c / self.s)
+
+    @property
+    def density(self) -> float:
+        return self.d * self.s / self.n
+
+
+@lru_cache(maxsize=8)
+def _columns(d: int, c: int, s: int) -> Rows:
+    """The coordinates of each column of the pattern's table, CSR."""
+    columns = np.arange(d * s) % c
+    order = np.argsort(columns, kind="stable")
+    return np.concatenate([[0], np.cumsum(np.bincount(columns, minlength=c))]), order // s

@@ -62,6 +62,7 @@ _PAIRS = {
     "scaffold": Pair("scaffold", "gd", "SCAFFOLD"),
     "scaffnew": Pair("scaffnew", "gd", "Scaffnew"),
     "compressed-scaffnew": Pair("compressed-scaffnew", "gd", "CompressedScaffnew"),
+    "tamuna": Pair("tamuna", "gd", "TAMUNA"),
     "ef21-p": Pair("ef21-p", "gd", "EF21-P + DIANA"),
     "marina-p": Pair("marina-p", "gd", "MARINA-P"),
     "ef21-sgdm": Pair("ef21-sgdm", "gd", "EF21-SGDM"),

@@ -52,6 +52,29 @@ def scaffnew(setting: Setting) -> Step:
     return Step(1 / setting.L_max, "Scaffnew: 1 / L_max")
 
 
+def compressed_scaffnew(setting: Setting, who: str) -> Step:
+    """gamma = 1 / L_max, for convex f_i, of CompressedScaffnew and TAMUNA.
+
+    Derived: a uniform subset of s of the n workers sends each coordinate, sigma = (s-1) / (n-1) and
+    eta <= n (s - 1) / (s (n - 1)). With a_i = x_i^ - x*, u_i = gamma (h_i - grad f_i(x*)), of mean
+    0, and V the variance of the a_i over the workers, a coin that shows 1 leaves on average
+
+        |mean a|^2 + (n - s) / (s (n - 1)) V   of   |x - x*|^2,
+        mean |u_i|^2 - 2 p eta sigma mean <u_i, a_i> + (p eta)^2 sigma V   of   mean |u_i|^2.
+
+    a_i = b_i + u_i with |b_i|^2 <= (1 - gamma mu)^2 |x_i - x*|^2. So a step multiplies the mean of
+
+        mean |x_i - x*|^2 + mean |u_i|^2 / (p^2 eta sigma)
+
+    by max((1 - gamma mu)^2, 1 - p^2 eta sigma) at most: the weight cancels <u_i, b_i>, the bound on
+    eta cancels V. With s = n this is Scaffnew. Who of the others takes part changes nothing.
+    """
+    _no_pl(setting, who)
+    if not setting.convex:
+        raise theorem_only_for(who, "convex problems")
+    return Step(1 / setting.L_max, f"{who}: 1 / L_max")
+
+
 def dcgd(setting: Setting) -> Step:
     """gamma = 1 / (L + 2 cal-L_max / n): SAQ, Theorem 1; cal-L_max as in `_smoothness_aware`."""
     return _smoothness_aware(setting, "DCGD", 1, 2)

@@ -193,6 +193,8 @@ def experiments(every: bool):
     )
     method = {"name": "compressed-scaffnew", "p": 0.4, "stepsize": 0.05}
     yield table(method, PERMK | {"groups": 4}, workers=20, rounds=6)
+    method = {"name": "tamuna", "p": 0.4, "participants": 5, "stepsize": 0.05}
+    yield table(method, {"name": "pattern", "s": 3}, workers=20, rounds=6)
     for attack, server in (
         ({"name": "alie"}, {"aggregate": "median"}),
         ({"name": "ipm"}, {"aggregate": "geometric-median", "buckets": 2}),

@@ -89,7 +89,11 @@ CASES = [
     Case({"name": "randk", "k": 3}, lambda x, b, *_: 3 * b, lambda *_: 96),
     *[
         Case(table, _seeded_bits, lambda x, _, *a: _seeded_bits(x, 32, *a))
-        for table in ({"name": "permk"}, {"name": "block-permutation", "blocks": 2})
+        for table in (
+            {"name": "permk"},
+            {"name": "block-permutation", "blocks": 2},
+            {"name": "pattern", "s": 2},
+        )
     ],
     *[
         Case(

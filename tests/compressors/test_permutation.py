@@ -40,6 +40,8 @@ EQUALITIES = [
     ({"name": "block-permutation", "blocks": 1}, 3, 4, 0.0),
     ({"name": "block-permutation", "blocks": [1, 3]}, 4, 5, 1 - 5 / 8),  # unequal lengths
     ({"name": "block-permutation", "blocks": [3, 1, 1]}, 5, 4, 1.0),
+    ({"name": "pattern", "s": 2}, 4, 5, 1 - 5 / 8),  # s copies, as in Lemma 10
+    ({"name": "pattern", "s": 3}, 3, 5, 1 - 10 / 12),
     ({"name": "permuted-subsets", "subsets": SUBSETS}, 3, 6, 1 - 6 / 10),  # Lemma 11
 ]
 
@@ -153,6 +155,7 @@ TABLES = [
     PERMK | {"groups": [[8, 0, 3, 1], [2], [4, 5, 6, 7]]},
     {"name": "block-permutation", "blocks": 4},
     {"name": "block-permutation", "blocks": [1, 6, 2]},
+    {"name": "pattern", "s": 4},
     {"name": "permuted-subsets", "subsets": [[i % 9, (i + 4) % 9] for i in range(9)]},
 ]
 
@@ -177,6 +180,9 @@ def test_forms_are_slices_of_the_whole(table, d):
         assert np.array_equal(np.broadcast_to(part.scale, part.indices.size), factors)
     clients = np.array([1, 4, 5, 8])
     some = compressor.form(dataclasses.replace(draw(5, first=3), clients=clients))
+    if table["name"] == "pattern":  # dealt to those who send: the second and third of four
+        whole = compressor.form(dataclasses.replace(draw(9), clients=clients))
+        rows[4:6] = [whole.indices[a:b].tolist() for a, b in list(pairwise(whole.ptr))[1:3]]
     assert [some.indices[a:b].tolist() for a, b in pairwise(some.ptr)] == [rows[i] for i in [4, 5]]
     assert some.workers == 2
 

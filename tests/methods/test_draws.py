@@ -17,6 +17,7 @@ from tests.helpers import run_tables, table, without_rehearsal
 from tests.resumes import KEYS, SMOOTH
 
 DEALT = {"name": "permk", "groups": 2}
+DEALING = {"compressed-scaffnew": [DEALT], "tamuna": [{"name": "pattern", "s": 2}]}
 COMPOSED = {
     "name": "compose",
     "outer": DEALT,
@@ -33,7 +34,7 @@ PAIRS = {
         ({"name": name} | ({"p": 0.3} if "marina" in name else {}) | KEYS.get(name, {}), compressor)
         for name in METHODS
         if name != "gd"
-        for compressor in ([DEALT] if name == "compressed-scaffnew" else [RANDK, COMPOSED])
+        for compressor in (DEALING.get(name) or [RANDK, COMPOSED])
     ],
 }
 

@@ -32,6 +32,7 @@ KEYS = {
     "marina-p": {"down": {"name": "randk", "k": 11}, "p": 0.3},
     "scaffnew": {"p": 0.4},
     "compressed-scaffnew": {"p": 0.4},
+    "tamuna": {"p": 0.4, "participants": 4},
     "ef21-sgdm": {"eta": 0.5},
     "rand-diana": {"p": 0.4},
     "adiana": {"mu": 0.1, "p": 0.4},
@@ -53,6 +54,9 @@ FITTED = ("dasha", "diana", "vr-diana", "ef21-p", "adiana")  # their keys come f
 def pairs():
     for method in METHODS:
         if method == "fednl":  # needs Hessians
+            continue
+        if method == "tamuna":
+            yield method, {"name": "pattern", "s": 2}
             continue
         if method == "compressed-scaffnew":
             yield method, {"name": "permk", "groups": 3}

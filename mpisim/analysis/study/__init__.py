@@ -2,6 +2,7 @@
 
 from mpisim.analysis.study.figure import Figure, Study
 from mpisim.analysis.study.grids import Grid, Grids
+from mpisim.analysis.study.lines import Line, Lines, value_of
 from mpisim.analysis.study.load import find, load, studies
 from mpisim.analysis.study.logs import (
     by_data,

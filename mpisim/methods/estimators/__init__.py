@@ -14,6 +14,6 @@ ESTIMATORS.provide(
         "local": ("fedavg", "fedprox", "scaffold"),
         "marina": ("marina", "pp-marina", "vr-marina", "vr-marina-online"),
         "newton": ("fednl",),
-        "scaffnew": ("scaffnew", "compressed-scaffnew"),
+        "scaffnew": ("scaffnew", "compressed-scaffnew", "tamuna"),
     },
 )

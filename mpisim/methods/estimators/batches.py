@@ -1,4 +1,4 @@
-"""Minibatches, for variance-reduced methods and for stochastic gradients."""
+"""Minibatches, for variance-reduced methods and stochastic gradients; the clients of a round."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from mpisim.comm.star import Star
 from mpisim.core.errors import InputError
 from mpisim.methods.estimators.base import Estimator, unbiased
 from mpisim.methods.oracle import LazyGradients
@@ -40,6 +41,39 @@ def first_batch_size(its: Estimator, value: First, b: int, big: int, factor: flo
         omega = unbiased(its.compressor, its.compressor.omega, "first_batch", value)
         return max(big, b * int(factor * omega))
     return big if value is None else batch_size(value, its.oracle.samples, "first_batch")
+
+
+@dataclasses.dataclass(frozen=True)
+class Clients:
+    """The clients S of a round: their numbers over all ranks (None: all of them), and this rank's,
+    counted from its first worker."""
+
+    S: np.ndarray | None
+    local: np.ndarray | None
+
+
+def drawn_clients(star: Star, r: int | None) -> Clients:
+    """r clients, drawn uniformly without replacement; all if r is None."""
+    if r is None:
+        return Clients(None, None)
+    S, first = star.sample(r, replace=False), star.first
+    begin, end = np.searchsorted(S, (first, first + star.m))
+    return Clients(S, S[begin:end] - first)
+
+
+def gradients_at(
+    its: Estimator, y_i: np.ndarray, clients: Clients, b: int | None = None
+) -> np.ndarray:
+    """g_i(y_i) of the clients, shape (clients, d), from minibatches of b samples, or full.
+
+    y_i : one point (d,), or one for each client
+    """
+    local, oracle = clients.local, its.oracle
+    if b is None:
+        return oracle.gradients(y_i, local)
+    rows = oracle.rows if local is None else oracle.rows[local]
+    batch = its.star.draw("batch", clients.S).batches(rows, b)
+    return oracle.batch_gradients(y_i, batch, local)
 
 
 @dataclasses.dataclass

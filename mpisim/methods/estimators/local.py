@@ -11,16 +11,7 @@ import numpy as np
 from mpisim.core.schema import require
 from mpisim.core.state import AtServer, PerWorker
 from mpisim.methods.estimators.base import Estimator, estimator
-from mpisim.methods.estimators.batches import batch_size
-
-
-@dataclasses.dataclass(frozen=True)
-class Clients:
-    """The clients S of a round: their numbers over all ranks (None: all of them), and this rank's,
-    counted from its first worker."""
-
-    S: np.ndarray | None
-    local: np.ndarray | None
+from mpisim.methods.estimators.batches import Clients, batch_size, drawn_clients, gradients_at
 
 
 class LocalSteps(Estimator):
@@ -48,11 +39,7 @@ class LocalSteps(Estimator):
 
     def clients(self) -> Clients:
         """r clients, drawn uniformly without replacement; all unless r is given."""
-        if self.participants is None:
-            return Clients(None, None)
-        S, first = self.star.sample(self.participants, replace=False), self.star.first
-        begin, end = np.searchsorted(S, (first, first + self.star.m))
-        return Clients(S, S[begin:end] - first)
+        return drawn_clients(self.star, self.participants)
 
     def rows(self, x: np.ndarray, clients: Clients) -> np.ndarray:
         """x (d,) for each client of this rank, a new array (clients, d)."""
@@ -61,12 +48,7 @@ class LocalSteps(Estimator):
 
     def gradients(self, y_i: np.ndarray, clients: Clients) -> np.ndarray:
         """g_i(y_i), shape (clients, d); y_i : one point (d,), or one for each client."""
-        local, oracle = clients.local, self.oracle
-        if self.batch is None:
-            return oracle.gradients(y_i, local)
-        rows = oracle.rows if local is None else oracle.rows[local]
-        batch = self.star.draw("batch", clients.S).batches(rows, self.b)
-        return oracle.batch_gradients(y_i, batch, local)
+        return gradients_at(self, y_i, clients, None if self.batch is None else self.b)
 
     def mean(self, v_i: np.ndarray, clients: Clients) -> np.ndarray:
         """(1/r) sum over S of C(v_i), at the server."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import cast
 
 import numpy as np
 
+from mpisim.compressors.permutation import Pattern
 from mpisim.core.errors import InputError
 from mpisim.core.schema import require
 from mpisim.core.state import PerWorker
 from mpisim.methods.estimators.base import Theory, estimator, probability
-from mpisim.methods.estimators.batches import Stochastic
+from mpisim.methods.estimators.batches import Stochastic, drawn_clients, gradients_at
 from mpisim.theory import stepsizes
 from mpisim.theory.setting import Setting, Step
 
@@ -108,4 +110,55 @@ class CompressedScaffnew(Scaffnew):
         return -dx
 
     def full_step(self, setting: Setting) -> Step:
-        return Stochastic.full_step(self, setting)
+        return stepsizes.compressed_scaffnew(setting, "CompressedScaffnew")
+
+
+@estimator("tamuna")
+class Tamuna(CompressedScaffnew):
+    """TAMUNA (Condat, Agarsky, Malinovsky, Richtarik, 2023, arXiv 2302.09832, Algorithm 1).
+
+    S = c clients, drawn at random, which get x^k, and in parallel
+    x_i = x^k, then until a shared coin shows 1  x_i = x_i - gamma (g_i(x_i) - h_i)
+    x^{k+1} = x^k + (1/c) sum over S of C_i(x_i - x^k)
+    h_i = h_i + (p eta / gamma) (s/c) (C_i(x^{k+1} - x^k) - C_i(x_i - x^k))  for i in S
+
+    participants : c, drawn without replacement; all workers unless given
+    eta : "theory" is n (s - 1) / (s (n - 1))
+
+    The compressor is ``pattern``: s of the c clients send each coordinate. The server answers with
+    the same coordinates of x^{k+1} - x^k. The other keys are Scaffnew's.
+    """
+
+    participants: int | None = None
+
+    server_point = True
+
+    def check(self) -> None:
+        super().check()
+        n, C = self.star.n, self.compressor
+        allowed = "pattern, which deals coordinates to those who send"
+        require(isinstance(C, Pattern), "compressor.name", C.name, allowed)
+        s = cast(Pattern, C).s
+        self.c = n if self.participants is None else self.participants
+        allowed = f"an integer from s = {s} to n = {n}"
+        require(s <= self.c <= n, "method.participants", self.c, allowed)
+        self.s = s
+
+    def estimate(self, x: np.ndarray) -> np.ndarray:
+        gamma, C = self.star.stepsize, self.compressor
+        clients = drawn_clients(self.star, self.participants)
+        x = self.star.broadcast(x, clients=clients.S)
+        local = np.arange(self.star.m) if clients.local is None else clients.local
+        h_i = self.h_i[local]
+        x_i = self.star.zeros(len(local), len(x)) + x
+        tau = None if self.batch is None else self.tau
+        for _ in range(self.star.flips(self.p)):
+            x_i -= gamma * (gradients_at(self, x_i, clients, tau) - h_i)
+        dx_i = self.star.compress(C, x_i - x, clients=clients.S)
+        dx = self.star.mean(dx_i)
+        factor = self.p * float(self.eta) / gamma * self.s / self.c
+        self.h_i[local] = h_i + factor * (self.star.send(dx, C, dx_i.draw) - dx_i.decoded())
+        return -dx
+
+    def full_step(self, setting: Setting) -> Step:
+        return stepsizes.compressed_scaffnew(setting, "TAMUNA")

@@ -1,0 +1,106 @@
+"""Methods of a figure, each with its best step: drawn over a cost, and compared by it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from mpisim.analysis import panels
+from mpisim.analysis.claims import Claim, compare, state, undecided_at_edge, with_note
+from mpisim.analysis.curves import GRADIENT, Axis
+from mpisim.analysis.study.logs import by_data, data_sets
+from mpisim.analysis.study.tuning import BestSteps, best_steps
+from mpisim.runs.log.reader import Log
+
+
+@dataclasses.dataclass(frozen=True)
+class Line:
+    """A method as a figure shows it: the runs whose keys have these values.
+
+    keys : {"method.name": "gd"}, as in the configuration of a log
+    """
+
+    label: str
+    colour: str
+    keys: Mapping[str, Any]
+    dash: Any = "-"
+
+    def has(self, log: Log) -> bool:
+        """Whether the run is one of the line's."""
+        return all(value_of(log, key) == value for key, value in self.keys.items())
+
+
+@dataclasses.dataclass(frozen=True)
+class Lines:
+    """Lines over a cost, in a panel for each data set or other setting.
+
+    panel : a run's panel, which is its title; runs of one panel have a common target
+    order : of the panels
+    """
+
+    lines: Sequence[Line]
+    cost: Axis
+    panel: Callable[[Log], str]
+    order: Sequence[str] = ()
+    y: Axis = GRADIENT
+
+    def best(self, logs: Sequence[Log]) -> dict[tuple[str, str], BestSteps]:
+        """The best step of each line in each panel."""
+        found = {}
+        for steps in best_steps(logs, self.cost, self.y, panel=self.panel):
+            for line in self.lines:
+                if line.has(steps.logs[0]):
+                    found[self.panel(steps.logs[0]), line.label] = steps
+        return by_data(found, self.order)
+
+    def draw(self, logs: Sequence[Log]) -> Any:
+        """A row of panels; step sizes in the corners."""
+        found = self.best(logs)
+        names = data_sets(found)
+
+        def fill(panel: Any, _: int, name: str) -> None:
+            for line in self.lines:
+                steps = found.get((name, line.label))
+                if steps:
+                    panels.curve(panel, steps.logs, self.cost, self.y, line.colour, line.dash)
+                    look = {"color": line.colour, "linestyle": line.dash}
+                    panel.plot([], [], label=f"γ = {steps.step:g}", **look)
+            panels.dress(panel, self.cost, self.y, self.cost.label(logs[0]))
+            panel.legend(fontsize=7, loc="upper right", handlelength=1.6)
+
+        entries = panels.entries_of({line.label: (line.colour, line.dash) for line in self.lines})
+        labels = [self.y.label(logs[0])]
+        return panels.matrix([0], names, fill, labels=labels, titles=names, entries=entries)
+
+    def fewer(
+        self,
+        less: Line,
+        more: Line,
+        source: tuple[str, str],
+        logs: Sequence[Log],
+        what: str = "fewer bits",
+        word: str = "fewer",
+    ) -> Claim:
+        """The claim that ``less`` needs less of the cost than ``more``, each with its best step.
+
+        source : what is quoted, and from where
+        """
+        found, evidence = self.best(logs), []
+        for name in data_sets(found):
+            a, b = found.get((name, less.label)), found.get((name, more.label))
+            if a and b:
+                one = compare(name, a.logs, b.logs, self.cost, self.y, word=word)
+                steps = f"steps {a.step:g} and {b.step:g}"
+                one = with_note(one, steps, steps=[a.step, b.step])
+                evidence.append(undecided_at_edge(one, [a.edge, b.edge]))
+        text = f"{less.label} needs {what} than {more.label}"
+        return state(text, *source, evidence)
+
+
+def value_of(log: Log, key: str) -> Any:
+    """The value of a dotted key in the configuration of a log; None if it has none."""
+    table: Any = log.config
+    for name in key.split("."):
+        table = table.get(name) if isinstance(table, Mapping) else None
+    return table

@@ -1,0 +1,72 @@
+"""Local training: Scaffnew and TAMUNA against gradient descent, SCAFFOLD and DIANA."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mpisim.analysis import style
+from mpisim.analysis.claims import Claim
+from mpisim.analysis.curves import Axis
+from mpisim.analysis.study import Figure, Grid, Line, Lines, value_of
+from mpisim.runs.log.reader import Log
+
+BITS = Axis("bits_up", log=False)
+BLUE, ORANGE, GREEN, RED, PURPLE = style.COLOURS[:5]
+QUESTION = ("", "no quote: measured here")
+
+GD = Line("GD", ORANGE, {"method.name": "gd"})
+DIANA = Line("DIANA, RandK", PURPLE, {"method.name": "diana"})
+SCAFFOLD = Line("SCAFFOLD", RED, {"method.name": "scaffold"})
+SCAFFNEW = Line("Scaffnew", GREEN, {"method.name": "scaffnew"})
+TAMUNA = Line("TAMUNA", BLUE, {"method.name": "tamuna"})
+KAPPA = Lines(
+    (TAMUNA, SCAFFNEW, SCAFFOLD, DIANA, GD),
+    BITS,
+    lambda log: f"{log.config['problem']['data']}, l2 = {log.config['problem']['l2']:g}",
+)
+
+
+def clients(method: str, label: str, c: int | None, colour: str, dash: object = "-") -> Line:
+    """A method with c of 20 clients; all if c is None."""
+    keys = {"method.name": method, "method.participants": c}
+    return Line(f"{label}, {c or 20} of 20 clients", colour, keys, dash)
+
+
+DOTS = (0, (1, 1.5))
+TEN, FIVE = (clients("tamuna", "TAMUNA", c, BLUE, d) for c, d in ((10, (0, (4, 1.5))), (5, DOTS)))
+ALL = clients("tamuna", "TAMUNA", None, BLUE)
+S_TEN, S_FIVE = (clients("scaffold", "SCAFFOLD", c, RED, d) for c, d in ((10, "-"), (5, DOTS)))
+PARTS = Lines(
+    (ALL, TEN, FIVE, S_TEN, S_FIVE, GD), BITS, lambda log: str(value_of(log, "problem.data"))
+)
+
+
+def kappa(logs: list[Log]) -> Iterator[Claim]:
+    """Each against gradient descent, and against each other."""
+    for less, more in (
+        (SCAFFNEW, GD),
+        (SCAFFNEW, DIANA),
+        (SCAFFNEW, SCAFFOLD),
+        (TAMUNA, GD),
+        (TAMUNA, DIANA),
+        (TAMUNA, SCAFFNEW),
+    ):
+        yield KAPPA.fewer(less, more, QUESTION, logs)
+
+
+def participation(logs: list[Log]) -> Iterator[Claim]:
+    """With some clients it needs about as many bits as with all, and fewer than SCAFFOLD."""
+    for less, more in ((ALL, GD), (TEN, GD), (FIVE, GD), (TEN, S_TEN), (FIVE, S_FIVE), (FIVE, ALL)):
+        yield PARTS.fewer(less, more, QUESTION, logs)
+
+
+FIGURES = [
+    Figure("kappa", "bits by condition number", Grid("kappa"), KAPPA.draw, kappa),
+    Figure(
+        "participation",
+        "bits with some of the clients",
+        Grid("participation"),
+        PARTS.draw,
+        participation,
+    ),
+]

@@ -1,0 +1,121 @@
+"""TAMUNA against a plain NumPy loop, and the derivation of its step, which is Scaffnew's."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from mpisim.compressors import make
+from mpisim.core.errors import InputError
+from mpisim.core.rng import Draw, Streams
+from tests.compressors.cases import DOUBLE
+from tests.helpers import run_tables
+from tests.methods.test_downlink import GAMMA, ROUNDS, SEED, Loop, N, tables
+
+ETA, P, C = 0.4, 0.3, 4
+PATTERN = {"name": "pattern", "s": 2}
+
+
+def who_sends(loop, k, s, c):
+    """The clients of round k, and which coordinates each of them sends, (c, d): of the wire."""
+    clients = Draw(Streams(SEED), "sample", k, 0, 1).subsets(N, c)[0] if c < N else np.arange(N)
+    draw = Draw(Streams(SEED), "up", k, 0, N, clients if c < N else None)
+    ones = np.ones((c, loop.d))
+    pattern = make({"name": "pattern", "s": s}).bind(loop.d, N, DOUBLE)
+    return clients, pattern.compress(ones, draw).decoded() != 0
+
+
+def tamuna(loop, s, c):
+    x, h = np.zeros(loop.d), np.zeros((N, loop.d))
+    for loop.k in range(ROUNDS):
+        x_i, number, done = np.tile(x, (N, 1)), 0, False
+        while not done:
+            x_i = x_i - GAMMA * (loop.gradients(x_i) - h)
+            done = loop.coin(P, number)
+            number += 1
+        clients, mask = who_sends(loop, loop.k, s, c)
+        assert (mask.sum(axis=0) == s).all() and np.ptp(mask.sum(axis=1)) <= 1
+        x = (mask * x_i[clients]).sum(axis=0) / s
+        h[clients] += P * ETA / GAMMA * mask * (x - x_i[clients])
+    return x
+
+
+@pytest.mark.parametrize(("s", "c"), [(2, 4), (3, 3), (2, N), (N, N)])
+def test_trajectory_and_bits(s, c):
+    keys = {"name": "tamuna", "p": P, "eta": ETA} | ({"participants": c} if c < N else {})
+    end, loop = run_tables(tables(keys, PATTERN | {"s": s})), Loop()
+    x = tamuna(loop, s, c)
+    assert np.linalg.norm(end.x - x) <= 1e-12 * np.linalg.norm(x)
+    assert end.row["bits_up"] == 64 * ROUNDS * s * loop.d
+    assert end.row["bits_down"] == 64 * ROUNDS * (c + s) * loop.d
+
+
+def test_all_clients_and_all_coordinates_are_scaffnew():
+    keys = {"p": P, "stepsize": "theory"}
+    one = run_tables(tables({"name": "tamuna"} | keys, PATTERN | {"s": N}))
+    other = run_tables(tables({"name": "scaffnew"} | keys))
+    assert np.linalg.norm(one.x - other.x) <= 1e-12 * np.linalg.norm(other.x)
+
+
+def test_it_converges_to_the_minimiser_with_some_clients():
+    keys = {"name": "tamuna", "p": P, "participants": C, "stepsize": "theory"}
+    end = run_tables(tables(keys, PATTERN, rounds=3000, reference=True))
+    assert end.row["distance_sq"] < 1e-20
+
+
+@pytest.mark.parametrize("s", [2, 3, 5])
+def test_a_step_is_as_fast_as_derived(s, n=5, p=0.4):
+    """By all subsets: the mean of the Lyapunov function after a step, for quadratics in 1-D."""
+    rng = np.random.default_rng(s)
+    for eta in (0.3, n * (s - 1) / (s * (n - 1))):
+        sigma, worst = (s - 1) / (n - 1), 0.0
+        for _ in range(300):
+            L = rng.uniform(0.1, 1.0, n) ** rng.integers(1, 4)
+            gamma, mu = 1 / L.max(), L.min()
+            b = L * rng.standard_normal() - rng.standard_normal(n)
+            star = b.mean() / L.mean()
+            h_star = L * star - b
+            x = star + rng.standard_normal() * np.ones(n) + rng.choice([0, 1]) * rng.random(n)
+            h = rng.standard_normal(n)
+            h = h - h.mean()
+
+            def psi(x, h, star=star, h_star=h_star, gamma=gamma, eta=eta, sigma=sigma):
+                weight = gamma**2 / (p**2 * eta * sigma)
+                return np.mean((x - star) ** 2) + weight * np.mean((h - h_star) ** 2)
+
+            hat = x - gamma * (L * x - b - h)
+            after = []
+            for T in map(list, combinations(range(n), s)):
+                new, moved = hat[T].mean(), h.copy()
+                moved[T] += p * eta / gamma * (new - hat[T])
+                after.append(psi(np.full(n, new), moved))
+            mean = p * np.mean(after) + (1 - p) * psi(hat, h)
+            rate = max((1 - gamma * mu) ** 2, 1 - p**2 * eta * sigma)
+            worst = max(worst, mean / (rate * psi(x, h)))
+        assert 0.7 < worst <= 1 + 1e-12
+
+
+@pytest.mark.parametrize(
+    ("keys", "compressor", "line"),
+    [
+        ({}, {"name": "permk", "groups": 2}, r"^compressor\.name: 'permk' .*pattern"),
+        ({"participants": 1}, PATTERN, r"^method\.participants: 1 .*from s = 2"),
+        ({"participants": N + 1}, PATTERN, r"^method\.participants: 7 "),
+        ({}, {"name": "pattern", "s": 1}, r"^compressor\.name: .* twice or more"),
+        ({}, {"name": "pattern", "s": N + 1}, r"^compressor\.s: 7 "),
+    ],
+)
+def test_what_is_not_allowed(keys, compressor, line):
+    with pytest.raises(InputError, match=line):
+        run_tables(tables({"name": "tamuna", "p": P} | keys, compressor))
+
+
+def test_the_step_needs_convex_functions():
+    settings = tables({"name": "tamuna", "p": P, "stepsize": "theory"}, PATTERN)
+    settings["problem"]["name"] = "nonconvex-loss"
+    with pytest.raises(InputError, match=r"^method\.stepsize: TAMUNA has a theorem for convex"):
+        run_tables(settings)
+    settings["problem"]["name"] = "logistic"
+    assert run_tables(settings).attributes["stepsize_source"] == "TAMUNA: 1 / L_max"
