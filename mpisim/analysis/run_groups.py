@@ -28,7 +28,8 @@ from mpisim.runs.stop import Stop
 # Keys that do not set runs apart: what they are called, and how long they are, unless the method
 # depends on that. The ranks that a run had are an attribute of its log.
 IGNORED = {"title", "plugin", "run.seed", "run.rounds", "run.checkpoint_seconds"}
-IGNORED |= {"run.ranks", *(f"run.stop.{field.name}" for field in dataclasses.fields(Stop))}
+IGNORED |= {"run.ranks", "run.debug"}
+IGNORED |= {f"run.stop.{field.name}" for field in dataclasses.fields(Stop)}
 ON = ("ranks", "network")  # attributes that matter where seconds are shown
 DATA = re.compile(r"sha256:(\w+)")  # in what a log says of its problem
 FORMATS = {

@@ -11,7 +11,7 @@ from mpisim.methods.method_table import METHODS
 from mpisim.runs.labels import Tables, flatten
 
 # What neither a reader of results asks for, nor a value depends on.
-LEFT_OUT = ("title", "plugin", "run.checkpoint_seconds", "run.layout", "run.ranks")
+LEFT_OUT = ("title", "plugin", "run.checkpoint_seconds", "run.layout", "run.ranks", "run.debug")
 NAMED = ("method.estimator", "method.optimizer")  # a known method.name says them
 MOST = 8  # numbers that are listed one by one
 

@@ -24,7 +24,7 @@ SUMMARY = "tune.json"
 # Keys that may differ between the runs that are compared.
 FREE = (
     *("method.stepsize", "run.seed", "title", "plugin"),
-    *("run.layout", "run.ranks", "run.checkpoint_seconds"),
+    *("run.layout", "run.ranks", "run.checkpoint_seconds", "run.debug"),
 )
 TINY = np.finfo(float).tiny  # replaces 0 under the logarithm
 BURN_IN = 0.1  # share of the rows that a mean leaves out

@@ -55,6 +55,12 @@ class OutputError(MpisimError):
     """A file cannot be written, because the disk is full, say. Exit code 1."""
 
 
+class MethodError(MpisimError):
+    """A method uses what it must not know; found by ``run.debug``. Exit code 1."""
+
+    agreed = True
+
+
 class Diverged(MpisimError):
     """A run has diverged. Exit code 3."""
 

@@ -65,6 +65,8 @@ class Run:
         `distance_sq`
     columns : further columns of the log: "pi", "estimates", "adaptive", "denominators",
         "layers", "uniform"
+    debug : poison what a method must not use, and compare the ranks after each round; a method that
+        is wrong ends the run with a line. The log is the same, clocks apart
     stop : conditions that end the run before ``rounds``
     """
 
@@ -78,6 +80,7 @@ class Run:
     ranks: Literal["workers", "all"] | int | None = None
     reference: bool = False
     columns: list[str] | None = None
+    debug: bool = False
     stop: Stop = dataclasses.field(default_factory=Stop)
 
     def __post_init__(self) -> None:
@@ -103,8 +106,8 @@ class Run:
         return k % self.log_every == 0 or k == self.rounds
 
     def table(self) -> dict[str, Any]:
-        """The table with every default in it."""
-        given = dataclasses.asdict(self)
+        """The table with every default in it; without `stop` and `debug` unless they are used."""
+        given = dataclasses.asdict(self) | {"debug": self.debug or None}
         return given | {"stop": given["stop"] if self.stop.conditions else None}
 
     def to_toml(self) -> str:

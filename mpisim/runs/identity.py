@@ -26,7 +26,10 @@ from mpisim.runs.metrics import METRICS
 
 BUDGET = ("run.rounds", "run.stop")  # how long a run is, and nothing about what it does
 # What may differ on resume, with the keys in such a table.
-FREE = (*BUDGET, "run.checkpoint_seconds", "run.layout", "run.ranks", "title", "plugin")
+FREE = (
+    *(*BUDGET, "title", "plugin"),
+    *("run.checkpoint_seconds", "run.layout", "run.ranks", "run.debug"),
+)
 LIBRARIES = ("numpy", "scipy", "numba", "llvmlite")  # their versions may change the last bits
 SHOWN = 3  # differences in a message
 ACCEPTABLE = ("module ", "library ", "processor")  # how what executes an experiment begins

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from mpisim.comm.clock import EVALUATE, OPTIMIZER, OTHER
+from mpisim.comm.debug import DebugStar
 from mpisim.comm.star import Star
 from mpisim.compressors.base import Compressor
 from mpisim.core.arrays import CHECKPOINT, EVALUATION, is_tensor, to_host
@@ -26,6 +27,7 @@ from mpisim.methods.method_table import Method
 from mpisim.methods.oracle import LazyGradients, Oracle
 from mpisim.problems.base import Problem
 from mpisim.runs.checkpoint import State, packed, unpacked
+from mpisim.runs.debug import Debug, DebugOracle
 from mpisim.runs.evaluation import Evaluator
 from mpisim.runs.experiment import Experiment, Run
 from mpisim.runs.metrics import metrics_of
@@ -66,7 +68,8 @@ class RunState:
         flipped = None
         if star.attack is not None and star.attack.name == "label-flip":
             flipped = star.attack.bad(star.n)[star.first : star.first + star.m]
-        self.oracle = Oracle(problem, star.clock, int(rows.min()), flipped)
+        kind = DebugOracle if isinstance(star, DebugStar) else Oracle
+        self.oracle = kind(problem, star.clock, int(rows.min()), flipped)
         self.estimator = self.method.estimator.bind(star, self.oracle, compressor)
         self.hidden = self.estimator.server_point and not star.is_server
         self.optimizer = self.method.optimizer.bind(round.rounds)
@@ -76,6 +79,9 @@ class RunState:
         self.evaluator = Evaluator(star, self.oracle, self.metrics)
         self.parts: dict[str, Stateful] = {"estimator": self.estimator, "optimizer": self.optimizer}
         self.parts |= {f"metric {i}": metric for i, metric in enumerate(self.metrics)}
+        self.debug: Debug | None = None
+        if isinstance(star, DebugStar) and isinstance(self.oracle, DebugOracle):
+            self.debug = Debug(self.method.name, star, self.oracle, self.parts)
 
     def step(self, gamma: float) -> None:
         """x^{k+1} from x^k, a new array, with step size gamma. Collective."""
@@ -98,6 +104,8 @@ class RunState:
         if self.hidden:
             self.x = self.x + nan
         star.clock.to(OTHER)
+        if self.debug is not None:
+            self.debug.ended(g, self.x)
         star.end_round()
         self.round.k = k + 1
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from mpisim.comm import side_channel
 from mpisim.comm.clock import Clock, WaitingClock
+from mpisim.comm.debug import DebugStar
 from mpisim.comm.job import require_consistent
 from mpisim.comm.side_channel import SideChannel
 from mpisim.comm.star import Star
@@ -71,7 +72,8 @@ class Setup:
         self.clock = started if arrays.wait is None else WaitingClock(arrays.wait)
         rules = experiment.server, experiment.attack
         parts = streams, precision, self.clock, self.round, arrays
-        self.star = star = Star(comm, n, layout, *parts, *rules)
+        kind = DebugStar if settings.debug else Star
+        self.star = star = kind(comm, n, layout, *parts, *rules)
         # before the first exchange whose size depends on the experiment
         code = {n: v for n, v in self.execution.items() if n.startswith("module ")}
         facts = flat(experiment.table) | {"data": self.problem.identity} | code

@@ -7,7 +7,6 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
@@ -24,12 +23,11 @@ from mpisim.methods.optimizers import OPTIMIZERS
 from mpisim.problems import PROBLEMS
 from mpisim.problems.data.sample import write_sample
 from mpisim.runs import plugins as files
-from mpisim.runs.experiment import Experiment
 from mpisim.runs.labels import Tables
 from mpisim.runs.metrics import METRICS
-from mpisim.runs.setup import Setup
 from mpisim.testing import runs
 from mpisim.testing.compressor import compressor_checks
+from mpisim.testing.method import THEORY, finds_gradient, theory_step
 from mpisim.testing.outcome import Broken, Check, NotChecked, Outcome
 from mpisim.testing.problem import problem_checks
 from mpisim.testing.runs import Trial
@@ -148,7 +146,18 @@ def _in_one_process(subject: Subject, trials: list[Trial]) -> Iterator[Outcome]:
         if trial.refused:
             yield Outcome(name, f"runs {trial.title}", "not checked", trial.why)
     if subject.kind == "method":
-        yield Check('stepsize = "theory" is a number > 0', lambda: _theory(trials)).outcome(name)
+        title = f'stepsize = "theory": f falls in {THEORY} rounds'
+        yield Check(title, lambda: theory_step(trials)).outcome(name)
+    right = False
+    if subject.kind in ("method", "estimator"):
+        title, tables = "where the point stands still, it finds the gradient", trials[0].tables
+        found = Check(title, lambda: finds_gradient(tables)).outcome(name)
+        right = found.status == "ok"
+        yield found
+    for trial in trials:
+        trial.may_keep = right
+    same = "a run with run.debug = true has the same log"
+    yield Check(same, _over(trials, Trial.debug)).outcome(name)
     same = "a run in two parts has the log of a run in one, so its state is complete"
     yield Check(same, _over(trials, Trial.resume)).outcome(name)
 
@@ -168,22 +177,6 @@ def _over(trials: list[Trial], check: Callable[[Trial], None]) -> Callable[[], N
                 raise Broken(f"{trial.title}: {error}") from None
 
     return checked
-
-
-def _theory(trials: list[Trial]) -> None:
-    """The theory step with the first compressor that has one."""
-    why = ""
-    for trial in trials:
-        tables = trial.tables | {"method": trial.tables["method"] | {"stepsize": "theory"}}
-        try:
-            step = Setup(Experiment.from_dict(tables), OneProcess()).step  # type: ignore[arg-type]
-        except InputError as error:
-            why = why or str(error).removeprefix("method.stepsize: ")
-            continue
-        if not (isfinite(step.gamma) and step.gamma > 0):
-            raise Broken(f"{trial.title}: it is {step.gamma}")
-        return
-    raise NotChecked(why)
 
 
 def _on_ranks(names: list[str], folder: Path, trials: list[Trial], comm: Any) -> Outcome:

@@ -17,7 +17,7 @@ import h5py
 import numpy as np
 
 from mpisim.comm.communicators import OneProcess
-from mpisim.core.errors import MpisimError
+from mpisim.core.errors import MethodError, MpisimError
 from mpisim.core.imports import PACKAGE
 from mpisim.runs import api
 from mpisim.runs.experiment import Experiment
@@ -83,6 +83,8 @@ class Trial:
     stem : of its logs: STEM.NAME.h5
     optional : it combines what need not go together; refused : and does not
     why : it does not run; empty if it does
+    may_keep : its estimates are right, so what it keeps is, even if it was compressed
+    keeps_sent : it keeps what it compressed, undecoded, after it was sent
     """
 
     title: str
@@ -91,6 +93,8 @@ class Trial:
     optional: bool = False
     refused: bool = False
     why: str = "did not run"
+    may_keep: bool = False
+    keeps_sent: bool = False
 
     def log(self, name: str) -> Path:
         """The log of one of its runs."""
@@ -108,15 +112,30 @@ class Trial:
         else:
             self.why = ""
 
+    def debug(self) -> None:
+        """The run with ``run.debug`` has its log."""
+        try:
+            run(_debugged(self.tables), self.log("debug"))
+        except MethodError:
+            self.keeps_sent = True
+            if not self.may_keep:
+                raise
+        else:
+            require_same(self.log("complete"), self.log("debug"))
+
     def resume(self) -> None:
         """The first part, resumed, has the log of the run."""
         run(self.tables, self.log("part"), resume=True)
         require_same(self.log("complete"), self.log("part"))
 
     def run_on(self, comm: MPI.Intracomm) -> None:
-        """On the ranks of ``comm``: the run, and the end of the other first part. Collective."""
+        """On the ranks of ``comm``: the run, and the end of the other first part. Collective.
+
+        The former with ``run.debug``, unless that has stopped it in one process.
+        """
+        debugged = self.tables if self.keeps_sent else _debugged(self.tables)
         dedicated = self.tables | {"run": self.tables["run"] | {"layout": "dedicated"}}
-        for name, tables, resume in (("ranks", self.tables, False), ("moved", dedicated, True)):
+        for name, tables, resume in (("ranks", debugged, False), ("moved", dedicated, True)):
             try:
                 run(tables, self.log(name), comm, resume=resume)
             except MpisimError as error:
@@ -131,6 +150,10 @@ class Trial:
         if not _complete(log):
             raise Broken(job_error or "has no complete log")
         require_same(self.log("complete"), log)
+
+
+def _debugged(tables: Tables) -> Tables:
+    return tables | {"run": tables["run"] | {"debug": True}}
 
 
 def _complete(path: Path) -> bool:
@@ -151,7 +174,7 @@ def run_job(folder: Path, plugins: Sequence[str], trials: Sequence[Trial]) -> No
     mpirun = shutil.which("mpirun")
     if mpirun is None:
         raise NotChecked("there is no mpirun on PATH")
-    many = [(trial.tables, str(trial.stem)) for trial in trials]
+    many = [(trial.tables, str(trial.stem), trial.keeps_sent) for trial in trials]
     (folder / JOB).write_text(json.dumps({"plugins": plugins, "trials": many}))
     code = f"from {__name__} import job; job()"
     path = os.pathsep.join(filter(None, [str(PACKAGE.parent), os.environ.get("PYTHONPATH", "")]))
@@ -182,8 +205,8 @@ def job() -> None:
     def body(comm: MPI.Intracomm) -> int:
         work = json.loads((Path(sys.argv[1]) / JOB).read_text())
         plugins.load(work["plugins"])
-        for tables, stem in work["trials"]:
-            Trial("", tables, Path(stem)).run_on(comm)
+        for tables, stem, keeps_sent in work["trials"]:
+            Trial("", tables, Path(stem), keeps_sent=keeps_sent).run_on(comm)
         return 0
 
     sys.exit(guarded(body))

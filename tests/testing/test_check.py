@@ -13,7 +13,11 @@ from mpisim.cli import main
 from mpisim.core.schema import build
 from mpisim.methods.method_table import METHODS
 from mpisim.problems import PROBLEMS
+from mpisim.problems.data.sample import write_sample
 from mpisim.testing import assert_all, check, plugins, problem_checks
+from mpisim.testing.method import finds_gradient
+from mpisim.testing.outcome import NotChecked
+from tests.resumes import KEYS
 
 CASES = tomllib.loads(Path(__file__).with_name("mistakes.toml").read_text())
 HEAD, COMPRESSOR, METHOD, PROBLEM = CASES["plugins"].values()
@@ -115,3 +119,28 @@ OURS = {
 def test_our_problems_pass(name):
     table = {key.rstrip("_"): value for key, value in OURS[name].items()}
     assert_all(problem_checks(build(PROBLEMS[name], table, "problem")))
+
+
+FIND_IT = ("dcgd", "vr-diana", "dasha-sync-mvr", "ef21-2way", "ef", "ef21-p", "marina-p")
+
+
+@pytest.mark.parametrize("name", FIND_IT)
+def test_our_methods_find_the_gradient_where_the_point_stands_still(name, tmp_path):
+    write_sample(tmp_path / "sample", rows=240)
+    method = {"name": name, "stepsize": 0.1} | KEYS.get(name, {})
+    problem = {"name": "logistic", "data": str(tmp_path / "sample"), "workers": 6}
+    finds_gradient({"problem": problem, "method": method})
+
+
+def test_what_is_no_gradient_is_not_compared(tmp_path):
+    write_sample(tmp_path / "sample", rows=240)
+    problem = {"name": "logistic", "data": str(tmp_path / "sample"), "workers": 6}
+    with pytest.raises(NotChecked, match="estimates_gradient = False"):
+        finds_gradient({"problem": problem, "method": {"name": "scaffnew", "stepsize": 1, "p": 1}})
+
+
+def test_error_feedback_in_the_other_order_passes(plugin, one_process, capsys):
+    """v_i is used after it was sent, as the paper's lines allow: that alone is no mistake."""
+    text = METHOD.replace("(x) - self.h_i", "(x) + self.h_i").replace("self.h + ", "")
+    text = text.replace("m_i.add_to(self.h_i)", "v_i - m_i.decoded()")
+    assert main(["check", str(plugin(text, "order"))]) == 0, capsys.readouterr().out

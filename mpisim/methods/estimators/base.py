@@ -67,6 +67,8 @@ class Estimator(Stateful, ABC):
         at x^k, which costs no bits.
     replayed : whether its bits follow from the seed where no length depends on values
     unbiased : its proofs need E C(v) = v
+    estimates_gradient : whether g^k is an estimate of grad f(x^k), as `mpisim check` then demands;
+        False for local steps and Newton's directions
     server_stepsize : the optimizer's step size, where gamma is that of steps at the workers
     """
 
@@ -77,6 +79,7 @@ class Estimator(Stateful, ABC):
     server_point: ClassVar[bool] = False
     replayed: ClassVar[bool] = True
     unbiased: ClassVar[bool] = False
+    estimates_gradient: ClassVar[bool] = True
     server_stepsize: float | None = None
     star: Star
     oracle: Oracle

@@ -206,6 +206,7 @@ class Adiana(DianaFamily):
     alpha: float | Theory = "theory"
 
     server_stepsize = 1.0
+    estimates_gradient = False
     w = Shared("control point")
     z = Shared("z^k")
 

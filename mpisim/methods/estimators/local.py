@@ -22,6 +22,7 @@ class LocalSteps(Estimator):
     """
 
     server_point = True
+    estimates_gradient = False
     local_steps: int
     server_stepsize: float
     batch: int | float | None

@@ -44,6 +44,7 @@ class FedNL(Estimator):
     regularisation: float | None = None
 
     server_point = True
+    estimates_gradient = False
     replayed = False  # without Hessians
     H_i = PerWorker("triangles of the Hessians' estimates")
     H = AtServer("their mean")

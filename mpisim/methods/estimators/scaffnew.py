@@ -37,6 +37,7 @@ class Scaffnew(Stochastic):
     p: float = dataclasses.field(kw_only=True)
 
     server_stepsize = 1.0
+    estimates_gradient = False
     h_i = PerWorker("control variates")
 
     def check(self) -> None:

@@ -1,0 +1,102 @@
+"""A star that makes unusable what a method must not use: ``run.debug``.
+
+It is poison: not a number, with a mark that arithmetic and rounding pass on, so that where it shows
+up tells where it comes from. It does not change what is sent, drawn and charged.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mpisim.comm.network import LazyUpload, Upload
+from mpisim.comm.star import Star
+from mpisim.compressors.base import Compressor
+from mpisim.core.arrays import EVALUATION, is_tensor, to_host
+from mpisim.core.lazy_rows import LazyRows
+from mpisim.wire.base import Message
+
+# What poison marks, by the 22 bits of a float32 that follow those of every quiet NaN.
+SENT, SERVER_ONLY, NOT_RECEIVED = MARKS = (0x2A5A01, 0x2A5A02, 0x2A5A03)
+ON_SERVER_ALONE = ("buckets",)  # draws for these purposes
+
+
+def poison(mark: int) -> float:
+    """Not a number, with this mark."""
+    return float(np.array([0x7FF8 << 48 | mark << 29], np.uint64).view(np.float64)[0])
+
+
+def mark_in(value: Any) -> int:
+    """The mark of the first poison in an array, tensor or number; 0 without any."""
+    array = np.asarray(to_host(value, EVALUATION))
+    if array.dtype.kind != "f" or not np.isnan(array).any():
+        return 0
+    bits = array[np.isnan(array)].astype(np.float64).view(np.uint64)
+    marks = bits >> np.uint64(29) & np.uint64((1 << 22) - 1)
+    return next((int(mark) for mark in marks if mark in MARKS), 0)
+
+
+def poisoned(v: Any, mark: int) -> Any:
+    """An array or tensor like ``v``, all of it poison."""
+    return v * 0 + poison(mark)
+
+
+class DebugStar(Star):
+    """Poisons vectors that were sent, once they are encoded; means off the server; and what the
+    server sends to clients of other ranks alone.
+
+    kept : whether the worker that sends this vector may go on with it; True for all during the
+        set-up
+    """
+
+    def __init__(self, *args: Any):
+        super().__init__(*args)
+        self.kept: Callable[[Any], bool] = lambda v: True
+        self._sent: dict[Upload, Any] = {}
+
+    def compress(
+        self,
+        compressor: Compressor,
+        v: np.ndarray | LazyRows,
+        purpose: str = "up",
+        clients: np.ndarray | None = None,
+    ) -> Upload:
+        upload = super().compress(compressor, v, purpose, clients)
+        writeable = is_tensor(v) or (isinstance(v, np.ndarray) and v.flags.writeable)
+        if writeable and not self.kept(v):
+            self._sent[upload] = v
+        return upload
+
+    def gather(self, upload: Upload) -> Message | None:
+        message = super().gather(upload)
+        if upload in self._sent:
+            self._sent.pop(upload)[...] = poison(SENT)
+        return message
+
+    def mean(self, upload: Upload | LazyUpload) -> np.ndarray:
+        v = super().mean(upload)
+        return v if self.is_server else poisoned(v, SERVER_ONLY)
+
+    def broadcast(
+        self,
+        v: np.ndarray,
+        compressor: Compressor | None = None,
+        clients: np.ndarray | None = None,
+    ) -> np.ndarray:
+        decoded = super().broadcast(v, compressor, clients)
+        if clients is None or self.is_server:
+            return decoded
+        here = (clients >= self.first) & (clients < self.first + self.m)
+        return decoded if here.any() else poisoned(decoded, NOT_RECEIVED)
+
+    def draws(self) -> dict[str, int]:
+        """How often this round has drawn for each purpose, which all ranks must count alike."""
+        numbers = {purpose: next(copy.copy(n)) for purpose, n in self._numbers.items()}
+        return {p: n for p, n in numbers.items() if p not in ON_SERVER_ALONE}
+
+    def end_round(self) -> None:
+        self._sent.clear()
+        super().end_round()

@@ -1,0 +1,106 @@
+"""python -m tests.comm.wrong_methods: each wrong method on the ranks of mpirun, with `run.debug`.
+
+Prints {name: the line that ended it, on each rank} as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import numpy as np
+
+import mpisim
+from mpisim.core.errors import MethodError
+from tests.helpers import run_tables, table
+
+
+class Shifted(mpisim.Estimator):
+    """EF21 with one line to be replaced."""
+
+    h_i = mpisim.PerWorker()
+    h = mpisim.AtServer()
+    y = mpisim.Shared()
+
+    def start(self, x):
+        self.h_i, self.h, self.y = 0 * self.oracle.gradients(x), 0 * x, x
+        return self.estimate(x)
+
+    def estimate(self, x):
+        v_i = self.oracle.gradients(x) - self.h_i
+        m_i = self.compress(v_i)
+        self.h_i = self.h_i + m_i.decoded()
+        m = self.star.mean(m_i)
+        self.h = self.h + m
+        g = self.star.broadcast(self.h)
+        self.wrong(g, v_i, m)
+        return g
+
+    def wrong(self, g, v_i, m):
+        self.y = g
+
+
+def undecoded(self, g, v_i, m):
+    self.h_i = v_i
+
+
+def of_the_server(self, g, v_i, m):
+    self.y = m + g
+
+
+def state_of_the_server(self, g, v_i, m):
+    self.y = self.h
+
+
+def of_the_block(self, g, v_i, m):
+    self.y = self.h_i.sum(axis=0)
+
+
+def drawn_by_one_rank(self, g, v_i, m):
+    if self.star.is_server:
+        self.star.draw("extra")
+
+
+def of_other_clients(self, g, v_i, m):
+    self.y = self.star.broadcast(g, clients=np.array([0]))
+
+
+def right(self, g, v_i, m):
+    self.y = g
+
+
+def keeps_momentum(self, g, v_i, m):
+    momentum = 0.5 * self.h_i
+    self.h_i = momentum
+    self.star.mean(self.compress(momentum))
+
+
+ALL = right, keeps_momentum, undecoded, of_the_server, state_of_the_server, of_the_block
+ALL += drawn_by_one_rank, of_other_clients
+
+
+def line(line_of_it, comm) -> str:
+    """What ends a run of `Shifted` with this function; empty if nothing does."""
+    name = f"shifted-{line_of_it.__name__}"
+    mpisim.method(name)(type("Shifted", (Shifted,), {"wrong": line_of_it}))
+    method, compressor = {"name": name, "stepsize": 0.1}, {"name": "randk", "k": 4}
+    try:
+        run_tables(table(method, compressor, rounds=5, debug=True), comm=comm)
+    except MethodError as error:
+        return str(error)
+    return ""
+
+
+def main() -> int:
+    """Run them all."""
+    from mpi4py import MPI
+
+    comm = MPI.COMM_WORLD
+    lines = {one.__name__: comm.gather(line(one, comm)) for one in ALL}
+    if comm.rank == 0:
+        print(json.dumps(lines))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
