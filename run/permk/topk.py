@@ -12,6 +12,7 @@ from mpisim.analysis.curves import GRADIENT
 from mpisim.analysis.study import BestSteps, best_steps
 from mpisim.runs.log.reader import Log
 
+from .autoencoder import BESIDE
 from .comparison import quotes
 from .quadratic import BITS_LOG as BITS
 from .quadratic import SENT
@@ -46,7 +47,7 @@ def draw(logs: list[Log]) -> Any:
             panels.curve(panel, steps.logs, BITS, GRADIENT, *looks[k])
             panel.lines[-1].set_label(f"×{steps.step:g}")
         panels.dress(panel, BITS, GRADIENT, "bits per worker, without indices")
-        panel.legend(fontsize=7, loc="upper right")
+        panel.legend(fontsize=7, **BESIDE)
 
     return panels.matrix(
         [""],
