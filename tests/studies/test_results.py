@@ -16,13 +16,16 @@ from mpisim.analysis import settings as settings_of_runs
 from mpisim.analysis.claims import Claim, Verdict
 from mpisim.analysis.results import files
 from mpisim.analysis.results.provenance import Provenance, provenance_of
+from mpisim.analysis.results.repeat import repeat
 from mpisim.analysis.study import load
 from mpisim.cli import main
+from mpisim.comm.communicators import OneProcess
 from mpisim.core.errors import InputError
 from mpisim.runs.sweep.points import Point, write_summary
 from tools.gallery import GALLERY, gallery, most_said
 
 ROOT = Path(__file__).parents[2]
+SECONDS = 20.0  # that the runs of a comparison took
 HOLDS, FAILS, CROSSES, TIE, UNDECIDED = Verdict
 CLAIM = Claim("A beats B", "A is better", "Section 1", "2 times", HOLDS)
 OF = Provenance(
@@ -109,6 +112,20 @@ def test_a_figure_goes_on_record_at_two_scales(tmp_path, monkeypatch, capsys):
     assert main(["study", "--claims", "papers/mine/results", "figures"]) == 0
     heads = [line for line in capsys.readouterr().out.splitlines() if line.startswith("mine")]
     assert [head.partition(":")[0] for head in heads] == ["mine, quick", "mine, paper", "mine"]
+
+
+@pytest.mark.parametrize("name", sorted(p.parent.name for p in ROOT.glob("run/*/results")))
+def test_a_comparison_on_record_has_the_same_digits_again(name, seed, monkeypatch, tmp_path):
+    """One that takes seconds, and is drawn anew each time."""
+    monkeypatch.chdir(tmp_path)
+    study = load(ROOT / "run" / name)
+    try:
+        lines, same = repeat(study, 1, seed, OneProcess(), seconds=SECONDS)
+    except InputError as error:  # data or PyTorch that is not here
+        pytest.skip(str(error))
+    if "0 of" in lines[0]:
+        pytest.skip(lines[0])
+    assert same, lines
 
 
 def test_what_cannot_be_recorded_is_one_line(tmp_path, monkeypatch, capsys, study):
