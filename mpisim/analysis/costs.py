@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mpisim.analysis import formatting, remarks
-from mpisim.analysis.curves import SENT, Axis, grows
+from mpisim.analysis.curves import LABELS, SENT, Axis, grows
 from mpisim.analysis.link_model import Links, over_seconds
 from mpisim.analysis.run_groups import RunGroup, common_title, group_runs, name_of
 from mpisim.analysis.settings import cell, settings, settings_of
@@ -39,6 +39,13 @@ class Target:
 
     def __str__(self) -> str:
         return f"{self.y} {'≥' if self.rises else '≤'} {self.level:.6g}"
+
+    def formula(self) -> str:
+        """The same, with the column's formula in LaTeX where it has one."""
+        label, (digits, power) = LABELS.get(self.y, ""), f"{self.level:.5e}".split("e")
+        level = f"{float(digits):g}e{power}" if abs(int(power)) > 1 else f"{self.level:.6g}"
+        sign = "≥" if self.rises else "≤"
+        return f"{label[:-1]} {sign} {level}$" if label.endswith("$") else str(self)
 
     def met(self, values: np.ndarray) -> np.ndarray:
         """Whether each row meets it, shape (rows,)."""
@@ -190,13 +197,14 @@ def cost_table(
     form: str = "text",
     network: Links | None = None,
     framing: bool = False,
+    siunitx: bool = False,
 ) -> str:
     """The costs of logs until targets, in one of `formatting.FORMATS`, with a line where seconds
     say little or framing is left out that is large.
 
     With a ``network``, seconds are those that the runs would take there by `link_model`. With
-    ``framing``, bits are payload and framing. Raises `InputError` for a column that a log does not
-    have.
+    ``framing``, bits are payload and framing. ``siunitx`` is for LaTeX. Raises `InputError` for a
+    column that a log does not have.
     """
     groups = group_runs(logs, by_ranks=True)
     clock, sent = over_seconds(network), dataclasses.replace(SENT, framing=framing)
@@ -212,9 +220,12 @@ def cost_table(
     if form == "markdown":
         rows = [[formatting.escaped(cell) for cell in row] for row in rows]
         return "\n\n".join(filter(None, [formatting.table(head, rows, form), *notes]))
-    body = formatting.table(head, rows, form, right=range(1, len(head)))
     if form == "latex":
+        levels = [cost.target.formula() for cost in costs]
+        rows = [[name, level, *row] for (name, _, *row), level in zip(rows, levels, strict=True)]
+        body = formatting.latex(head, rows, range(1, len(head)), siunitx)
         return "\n".join([*(f"% {line}" for line in filter(None, [*title, *notes])), body])
+    body = formatting.table(head, rows, form, right=range(1, len(head)))
     return "\n".join(filter(None, [*title, body, *notes]))
 
 

@@ -15,13 +15,26 @@ FORMATS = ("text", "markdown", "latex", "csv")
 UNKNOWN = "-"
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet takes text that begins so for a formula
 SPECIAL = re.compile(r"([|*<$`\\])")  # in the texts of claims, all of them are meant as they are
-LETTERS = str.maketrans(  # that tabulate leaves, as commands for any LaTeX engine
+# Of texts for LaTeX: signs that it would take for its own, and letters for any engine.
+GREEK = {
+    **{"α": r"\alpha", "β": r"\beta", "γ": r"\gamma", "λ": r"\lambda", "ν": r"\nu"},
+    **{"τ": r"\tau", "ω": r"\omega", "±": r"\pm", "≤": r"\le", "≥": r"\ge", "×": r"\times"},
+    **{"∞": r"\infty", "₁": "_1", "₂": "_2"},
+}
+INSIDE = str.maketrans({letter: f"{command} " for letter, command in GREEK.items()})
+TEX = str.maketrans(
     {
-        **{"|": r"$|$", "±": r"$\pm$", "≤": r"$\le$", "≥": r"$\ge$", "×": r"$\times$"},
-        **{"∞": r"$\infty$", "α": r"$\alpha$", "β": r"$\beta$", "γ": r"$\gamma$", "₁": "$_1$"},
-        **{"λ": r"$\lambda$", "ν": r"$\nu$", "τ": r"$\tau$", "ω": r"$\omega$", "₂": "$_2$"},
+        **{letter: f"${command}$" for letter, command in GREEK.items()},
+        **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+        **{"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}"},
+        **{"<": "$<$", ">": "$>$", "|": "$|$"},
     }
 )
+_NUMBER = r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?"
+QUANTITY = re.compile(rf"{_NUMBER}(?: ± {_NUMBER})?")
+POWER = re.compile(r"(-?\d+(?:\.\d+)?)e([+-]?\d+)")
+# A formula, ``γ = 0.5`` and ``K = 10``, which are one.
+FORMULA_PARTS = re.compile(rf"(\$[^$]+\$|\b[\w]₁?₂? = {_NUMBER}(?![\w.]))")
 
 
 def number(value: object) -> str:
@@ -70,9 +83,53 @@ def table(
         right = {i for row in rows for i, cell in enumerate(row) if isinstance(cell, int | float)}
     if form == "text":
         return columns([head, *texts], right, indent="")
-    text = _tabulated(texts, right, headers=head, tablefmt="latex_booktabs")
-    begin, rest = text.split("\n", 1)
-    return f"{begin}  % needs \\usepackage{{booktabs}}\n{rest}".translate(LETTERS)
+    return latex(head, texts, right)
+
+
+def latex(
+    head: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    right: Iterable[int] | None = None,
+    siunitx: bool = False,
+) -> str:
+    r"""A table in LaTeX with the rules of booktabs, for any engine.
+
+    Formulas between dollar signs stay, and numbers and ``K = 10`` become formulas, numbers with
+    ``siunitx`` as ``\num{...}``.
+    """
+    rows = [list(row) for row in rows]
+    if right is None:
+        right = {i for row in rows for i, cell in enumerate(row) if isinstance(cell, int | float)}
+    sides = "".join("r" if i in set(right) else "l" for i in range(len(head)))
+    needs = "booktabs,siunitx" if siunitx else "booktabs"
+    lines = [[tex(number(cell), siunitx) for cell in row] for row in (head, *rows)]
+    first, *body = (f"{' & '.join(line)} \\\\" for line in lines)
+    return "\n".join(
+        [
+            f"\\begin{{tabular}}{{{sides}}}  % needs \\usepackage{{{needs}}}",
+            *("\\toprule", first, "\\midrule", *body, "\\bottomrule", "\\end{tabular}"),
+        ]
+    )
+
+
+def tex(text: str, siunitx: bool = False) -> str:
+    """A text as LaTeX in ASCII: see `latex`."""
+    if QUANTITY.fullmatch(text):
+        if siunitx:
+            return rf"\num{{{text.replace('±', '+-').replace(' ', '')}}}"
+        return f"${tex_number(text)}$"
+    parts = FORMULA_PARTS.split(text)  # every second one is a formula
+    return "".join(
+        f"${tex_number(part.strip('$'))}$" if i % 2 else part.translate(TEX)
+        for i, part in enumerate(parts)
+    )
+
+
+def tex_number(text: str) -> str:
+    """The inside of a formula: 1.5e-07 as 1.5 times a power of ten, Greek letters as commands."""
+    powers = POWER.sub(lambda m: rf"{m[1]} \cdot 10^{{{int(m[2])}}}", text)
+    short = re.sub(r"(?<![\d.])1 \\cdot (?=10\^)", "", powers).translate(INSIDE)
+    return " ".join(short.split())
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +14,19 @@ from mpisim.analysis.curves import FRAMING, Axis, Curve, over_seeds
 from mpisim.analysis.link_model import Links, over_seconds
 from mpisim.analysis.log_files import write_output
 from mpisim.analysis.run_groups import RunGroup, common_title, group_runs
+from mpisim.analysis.select import selected
+from mpisim.analysis.tune import DEFAULT
 from mpisim.core.errors import InputError
-from mpisim.core.schema import require
+from mpisim.core.schema import choose, require
+from mpisim.core.terminal import report
 from mpisim.runs.log.reader import Log
 
 SUFFIXES = (".png", ".pdf")  # of the figures of studies
 LETTERS = 16  # of a footnote, in an inch
 ALLOWED = (*SUFFIXES, ".svg")
 Limits = tuple[float | None, float | None]
+Names = Mapping[str, str] | Sequence[str] | None
+MOST = 12  # curves that can be told apart
 SMALLEST, LARGEST = 1.0, 100.0  # inches
 UNDATED: dict[str, dict[str, None]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
 
@@ -42,6 +47,11 @@ def draw(
     xlabel: str | None = None,
     ylabel: str | None = None,
     size: tuple[float, float] | None = None,
+    ax: Any = None,
+    labels: Names = None,
+    colors: Names = None,
+    where: str | Sequence[str] = (),
+    best: bool | str = False,
 ) -> Any:
     """A matplotlib figure of column ``y`` of the logs against column ``x``.
 
@@ -53,8 +63,17 @@ def draw(
     received have their framing; without it, a footnote says where it is large. ``xlim`` and
     ``ylim`` are (low, high), either of which may be None; ``size`` is (width, height) in inches,
     with all that is on the page. Raises `InputError` for logs that cannot be read or drawn.
+
+    ax : axes to draw into, in their figure's own look; their limits, labels and title are set
+        only where they are given here
+    labels, colors : of the curves, in their order, or by their labels: ``{"MARINA": "ours"}``
+    where, best : which runs, as in `mpisim.analysis.select.selected`; True is the usual rule
     """
     style.check_installed()
+    from matplotlib.figure import Figure  # draws with Agg or its PDF writer: no window
+
+    conditions = [where] if isinstance(where, str) else where
+    logs = selected(logs, conditions, (DEFAULT if best is True else best) or None)
     linear = x == "round" if linear_x is None else linear_x
     axes = Axis(x, not linear, per_worker, framing), Axis(y, not linear_y, per_worker, framing)
     if framing and not {x, y} & FRAMING.keys():
@@ -64,8 +83,14 @@ def draw(
     if network is not None:
         require(x == "seconds", "--x", x, "seconds, with --network")
         axes = over_seconds(network, not linear), axes[1]
-    frame = {"xlim": xlim, "ylim": ylim, "xlabel": xlabel, "ylabel": ylabel, "title": title}
-    frame = {name: value for name, value in frame.items() if value is not None}
+    frame: dict[str, Any] = {
+        "xlim": xlim,
+        "ylim": ylim,
+        "xlabel": xlabel,
+        "ylabel": ylabel,
+        "title": title,
+    }
+    frame = {name: value for name, value in given.items() if value is not None}
     _check_limits("x", xlim, axes[0].log)
     _check_limits("y", ylim, axes[1].log)
     check_size(size)
@@ -75,7 +100,25 @@ def draw(
     timed = any(axis.timed for axis in axes)
     groups = group_runs(logs, by_ranks=timed)
     curves = [over_seeds(group.logs, *axes) for group in groups]
-    figure = _draw(groups, curves, axes, {"title": common_title(groups)} | frame, size)
+    if len(groups) > MOST:
+        report(f"mpisim: {len(groups)} curves: --best keeps the best steps, --where some runs")
+    names = [group.label for group in groups]
+    looks = [_look(groups, place) for place in range(len(groups))]
+    for look, colour in zip(looks, _renamed(names, colors, "colors"), strict=True):
+        look |= {"color": colour} if colour is not None else {}
+    texts = _renamed(names, labels, "labels")
+    shown = [name if text is None else text for name, text in zip(names, texts, strict=True)]
+    if ax is not None:
+        _fill(ax, shown, curves, looks, axes, groups[0].logs[0], frame)
+        if len(groups) > 1:
+            style.legend(ax)
+        return ax.figure
+    with style.styled():
+        figure = Figure(size, layout="constrained")
+        panel = figure.subplots()
+        frame = {"title": common_title(groups)} | frame
+        _fill(panel, shown, curves, looks, axes, groups[0].logs[0], frame)
+        style.place_legend(panel, may_grow=size is None)
     notes = [remarks.about_seconds(logs) if timed else "", remarks.about_framing(groups, axes)]
     notes += [remarks.about_model(logs)] if network is not None else []
     letters = int(LETTERS * figure.get_figwidth())
@@ -89,37 +132,45 @@ def check_output(output: Path) -> None:
         raise InputError(f"{output}: a figure's name must end in {' or '.join(ALLOWED)}")
 
 
-def _draw(
-    groups: list[RunGroup],
-    curves: list[Curve],
+def _fill(
+    panel: Any,
+    names: Sequence[str],
+    curves: Sequence[Curve],
+    looks: Sequence[dict[str, Any]],
     axes: tuple[Axis, Axis],
+    log: Log,
     frame: dict[str, Any],
-    size: tuple[float, float] | None,
-) -> Any:
-    from matplotlib.figure import Figure  # draws with Agg or its PDF writer: no window
+) -> None:
+    """Draw the curves into a panel, with scales, labels and ticks."""
+    for name, curve, look in zip(names, curves, looks, strict=True):
+        [line] = panel.plot(curve.x, curve.y, label=name, **look)
+        if curve.low is not None and curve.high is not None:
+            style.band(panel, line, curve.x, curve.low, curve.high)
+    x, y = axes
+    panel.set(xscale="log" if x.log else "linear", yscale="log" if y.log else "linear")
+    panel.set(xlabel=x.label(log), ylabel=y.label(log))
+    panel.margins(x=0.02)
+    panel.set(**frame)
+    if x.log:
+        style.log_ticks(panel.xaxis, *panel.get_xlim())
+    if y.log:
+        style.log_ticks(panel.yaxis, *panel.get_ylim())
 
-    with style.styled():
-        figure = Figure(size, layout="constrained")
-        panel = figure.subplots()
-        for place, (group, curve) in enumerate(zip(groups, curves, strict=True)):
-            look = style.curve(*colour_and_dash(groups, place), place, len(groups))
-            panel.plot(curve.x, curve.y, label=group.label, **look)
-            if curve.low is not None and curve.high is not None:
-                panel.fill_between(
-                    curve.x, curve.low, curve.high, color=look["color"], alpha=0.18, linewidth=0
-                )
-        x, y = axes
-        log = groups[0].logs[0]
-        panel.set(xscale="log" if x.log else "linear", yscale="log" if y.log else "linear")
-        panel.set(xlabel=x.label(log), ylabel=y.label(log))
-        panel.margins(x=0.02)
-        panel.set(**frame)
-        if x.log:
-            style.log_ticks(panel.xaxis, *panel.get_xlim())
-        if y.log:
-            style.log_ticks(panel.yaxis, *panel.get_ylim())
-        style.place_legend(panel, may_grow=size is None)
-    return figure
+
+def _look(groups: list[RunGroup], place: int) -> dict[str, Any]:
+    return style.curve(*colour_and_dash(groups, place), place, len(groups))
+
+
+def _renamed(names: Sequence[str], given: Names, what: str) -> list[str | None]:
+    """The text or colour given for each curve, or None; `InputError` for another name."""
+    if given is None:
+        return [None] * len(names)
+    if isinstance(given, Mapping):
+        for name in given:
+            choose(dict.fromkeys(names), name, what)
+        return [given.get(name) for name in names]
+    require(len(given) == len(names), what, list(given), f"{len(names)} values: {list(names)}")
+    return list(given)
 
 
 def colour_and_dash(groups: list[RunGroup], place: int) -> tuple[int, int]:

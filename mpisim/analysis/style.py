@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from mpisim.core.errors import InputError, library
 
 # The colours of Okabe and Ito, distinct for readers with any colour vision, without the yellow,
@@ -84,6 +86,21 @@ def curve(colour: int, dash: int, place: int, places: int) -> dict[str, Any]:
     }
 
 
+def legend(place: Any, **look: Any) -> Any:
+    """A legend of axes or of a figure whose lines keep the look of the curves, once recoloured."""
+    from mpisim.analysis.followers import Handler, Line2D
+
+    return place.legend(handler_map={Line2D: Handler()}, **{"handlelength": HANDLE} | look)
+
+
+def band(panel: Any, line: Any, x: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
+    """A band around a curve, in the curve's colour also once it is recoloured."""
+    from mpisim.analysis.followers import Band
+
+    panel.add_collection(Band(line, x, low, high))
+    panel.autoscale_view()
+
+
 def remark(figure: Any, text: str) -> None:
     """A small grey text at the bottom of a figure; nothing if it is empty."""
     if text:
@@ -124,21 +141,21 @@ def spread_legend(
     look |= {"handles": handles, "loc": "outside upper center"}
     most = columns or min(len(handles), int(figure.get_figwidth() / NARROWEST))
     for count in range(max(most, 1), 0, -1):
-        legend = figure.legend(ncols=count, **look)
-        if columns or count == 1 or legend.get_window_extent().width <= figure.bbox.width:
+        shown = legend(figure, ncols=count, **look)
+        if columns or count == 1 or shown.get_window_extent().width <= figure.bbox.width:
             break
-        legend.remove()
-    return legend
+        shown.remove()
+    return shown
 
 
 def _inside(panel: Any) -> bool:
     """Whether the legend fits into the panel; if so, it is there."""
-    legend = panel.legend(handlelength=HANDLE)
+    shown = legend(panel)
     panel.figure.draw_without_rendering()
-    box, room = legend.get_window_extent(), panel.get_window_extent()
+    box, room = shown.get_window_extent(), panel.get_window_extent()
     fits = box.width <= INNER[0] * room.width and box.height <= INNER[1] * room.height
     if not fits:
-        legend.remove()
+        shown.remove()
     return fits
 
 
@@ -147,13 +164,13 @@ def _beside(panel: Any, may_grow: bool) -> bool:
     figure, narrow = panel.figure, panel.figure.get_figwidth()
     if may_grow:
         figure.set_figwidth(WIDE)
-    legend = panel.legend(handlelength=HANDLE, loc="upper left", bbox_to_anchor=(1.02, 1.0))
-    box, page = legend.get_window_extent(), figure.bbox
+    shown = legend(panel, loc="upper left", bbox_to_anchor=(1.02, 1.0))
+    box, page = shown.get_window_extent(), figure.bbox
     top = panel.get_tightbbox().height - panel.get_window_extent().height  # title and labels
     fits = box.width <= BESIDE * page.width and box.height <= page.height - top
     if not fits:
         figure.set_figwidth(narrow)
-        legend.remove()
+        shown.remove()
     return fits
 
 
@@ -162,14 +179,14 @@ def _above(panel: Any, may_grow: bool) -> None:
     if may_grow:
         figure.set_figwidth(WIDE)
     for size in range(RC["legend.fontsize"], SMALLEST - 1, -1):
-        legend = _wrapped(panel, size)
-        extent = legend.get_window_extent()
+        shown = _wrapped(panel, size)
+        extent = shown.get_window_extent()
         if may_grow:
             figure.set_figheight(figure.get_figheight() + extent.height / figure.dpi)
             return
         if extent.width <= figure.bbox.width and extent.height <= ABOVE * figure.bbox.height:
             return
-        legend.remove()
+        shown.remove()
     width, height = figure.get_size_inches()
     count = len(panel.get_legend_handles_labels()[0])
     raise InputError(
@@ -182,15 +199,15 @@ def _wrapped(panel: Any, size: int) -> Any:
     """The legend above the panel, its texts broken into lines that the page can hold."""
     handles, texts = panel.get_legend_handles_labels()
     look: dict[str, Any] = {"handlelength": HANDLE, "fontsize": size}
-    legend = spread_legend(panel.figure, handles, **look)
-    excess = legend.get_window_extent().width / panel.figure.bbox.width
+    shown = spread_legend(panel.figure, handles, **look)
+    excess = shown.get_window_extent().width / panel.figure.bbox.width
     if excess <= 1:
-        return legend
-    legend.remove()
+        return shown
+    shown.remove()
     letters = max(int(0.8 * max(map(len, texts)) / excess), 1)
     for handle, text in zip(handles, texts, strict=True):
         handle.set_label(textwrap.fill(text, letters))
-    legend = spread_legend(panel.figure, handles, **look)
+    shown = spread_legend(panel.figure, handles, **look)
     for handle, text in zip(handles, texts, strict=True):
         handle.set_label(text)
-    return legend
+    return shown

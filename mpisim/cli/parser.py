@@ -69,6 +69,13 @@ ACCEPT = {
     "--accept-changes": "keep and continue what other code, libraries or processors have computed"
 }
 LOGS = {"logs LOG ...": "a log, a folder of logs, or a pattern such as 'logs/*.h5'"}
+SELECT = {
+    "--where CONDITION ...": "take only runs that meet this: 'compressor.k == 10', 'seed < 3';"
+    " repeatable",
+    "--best RULE": "of each setting take only the best step, as `mpisim tune` picks it (default"
+    " rule: mean)",
+}
+BEST = {"nargs": "?", "const": "mean"}
 FRAMING = {"--framing": "add framing to payload bits: headers, lengths and padding"}
 
 

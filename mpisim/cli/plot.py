@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from mpisim.cli.parser import FRAMING, LOGS, arguments, refuse
+from mpisim.cli.parser import BEST, FRAMING, LOGS, SELECT, arguments, refuse
 from mpisim.core.errors import InputError
 
 PAGE = ".html"
@@ -27,6 +27,7 @@ ABOUT = (
 
 ARGUMENTS = {
     **LOGS,
+    **SELECT,
     "-o --out --output FILE": "write the figure here: .png, .pdf or .svg; or a page: .html",
     "--svg": "also write the figure as .svg",
     "--x COLUMN": "draw over this column, seconds or bits_total (default: bits_up)",
@@ -53,7 +54,7 @@ ARGUMENTS = {
 def add(parser: argparse.ArgumentParser) -> None:
     parser.description = ABOUT
     limit = {"type": _limit}
-    arguments(parser, ARGUMENTS, out={"required": True}, xlim=limit, ylim=limit)
+    arguments(parser, ARGUMENTS, out={"required": True}, xlim=limit, ylim=limit, best=BEST)
     parser.set_defaults(command=plot_command)
 
 
@@ -86,8 +87,10 @@ def _write_figure(args: argparse.Namespace) -> list[Path]:
     if args.breakdown:
         refuse(args, OF_CURVES, "with --breakdown, which draws no curves")
         from mpisim.analysis.breakdown import draw as draw_bars
+        from mpisim.analysis.select import selected
 
-        figure = draw_bars(load(args.logs), args.title, args.size)
+        logs = selected(load(args.logs), args.where, args.best)
+        figure = draw_bars(logs, args.title, args.size)
     else:
         figure = _curves(args)
     for output in outputs:
@@ -112,6 +115,8 @@ def _curves(args: argparse.Namespace) -> Any:
         network=parse(args.network[0]) if args.network else None,
         framing=args.framing,
         size=args.size,
+        where=args.where,
+        best=args.best or False,
         **{name: getattr(args, name) for name in OF_AXES},
     )
 
@@ -121,12 +126,14 @@ def _write_page(args: argparse.Namespace) -> Path:
     from mpisim.analysis.costs import parse as target
     from mpisim.analysis.link_model import parse as links
     from mpisim.analysis.report import report
+    from mpisim.analysis.select import selected
 
     networks = [links(text) for text in args.network or NETWORKS]
     targets = [target(text) for text in args.target]
     folder = args.logs[0] if len(args.logs) == 1 and args.logs[0].is_dir() else None
     paths = log_files.below(folder) if folder else log_files.find(args.logs)
     logs, refused = log_files.readable(log_files.by_settings(paths))
+    logs = selected(logs, args.where, args.best)
     page = report(
         folder, logs, networks=networks, targets=targets, title=args.title or "", refused=refused
     )

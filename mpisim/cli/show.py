@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mpisim.cli.parser import FRAMING, LOGS, arguments, refuse
+from mpisim.cli.parser import BEST, FRAMING, LOGS, SELECT, arguments, refuse
 from mpisim.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ ROWS = (".csv", ".parquet")
 ALL_SETTINGS = {"--all-settings": "show every setting, not only those that vary"}
 ARGUMENTS = {
     **LOGS,
+    **SELECT,
     "--target COLUMN=LEVEL ...": "print what runs need until this is met: grad_norm_sq=1e-3, or"
     " 'test_accuracy>=0.9'; repeatable",
     "--network RATE,LATENCY": "with --target: model the seconds for a network, such as 100mbit,1ms;"
@@ -34,6 +35,7 @@ ARGUMENTS = {
     "--sort COLUMN": "sort the list by one of its columns",
     "--reverse": "reverse the list",
     **ALL_SETTINGS,
+    "--siunitx": "with --latex: set numbers by the package siunitx",
 }
 FORMS = {
     "--latex": "print LaTeX, in the style of booktabs",
@@ -42,6 +44,7 @@ FORMS = {
 }
 EXPORT = {
     **LOGS,
+    **SELECT,
     "-o --out FILE": "write this .csv or .parquet (default for one log: its name, so ending)",
     **ALL_SETTINGS,
 }
@@ -50,7 +53,7 @@ EXPORT_FORMS = {"--csv": "write CSV", "--parquet": "write Parquet; needs pyarrow
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.description = ABOUT
-    arguments(parser, ARGUMENTS)
+    arguments(parser, ARGUMENTS, best=BEST)
     _add_forms(parser, FORMS)
     parser.set_defaults(command=show_command)
 
@@ -60,7 +63,7 @@ def add_export(parser: argparse.ArgumentParser) -> None:
         "Write a row for each logged round of each log, with its label, seed, status, step size and"
         " the settings that vary."
     )
-    arguments(parser, EXPORT)
+    arguments(parser, EXPORT, best=BEST)
     _add_forms(parser, EXPORT_FORMS)
     parser.set_defaults(command=export_command)
 
@@ -75,33 +78,40 @@ def _add_forms(parser: argparse.ArgumentParser, forms: Mapping[str, str]) -> Non
 def show_command(args: argparse.Namespace, argv: list[str]) -> int:
     """Print the page of one log, the list of several, or what they cost until targets."""
     from mpisim.analysis import log_files
+    from mpisim.analysis.select import selected
 
+    if args.siunitx and args.form != "latex":
+        raise InputError("--siunitx: is not allowed without --latex")
     first, alone = args.logs[0], len(args.logs) == 1
     if args.target:
         refuse(args, OF_LISTS, "with --target")
-        print(_costs(args, log_files.load(args.logs)))
+        print(_costs(args, selected(log_files.load(args.logs), args.where, args.best)))
         return 0
     below = first if alone and first.is_dir() else None
     paths = log_files.below(below) if below else log_files.find(args.logs)
     if below is None and alone and len(paths) == 1:
         from mpisim.analysis.show import show_text
 
-        refuse(args, (*OF_LISTS, "form", "network"), "for one log")
+        refuse(args, (*OF_LISTS, "form", "network", "where", "best", "siunitx"), "for one log")
         print(show_text(paths[0], args.framing))
         return 0
     refuse(args, ("framing", "network"), "for a list of runs")
-    print(_list(args, log_files.readable(paths)[0], below))
+    print(_list(args, selected(log_files.readable(paths)[0], args.where, args.best), below))
     return 0
 
 
 def _list(args: argparse.Namespace, logs: list[Log], folder: Path | None) -> str:
-    from mpisim.analysis.formatting import escaped, table
+    from mpisim.analysis.curves import LABELS
+    from mpisim.analysis.formatting import escaped, latex, table
     from mpisim.analysis.show import in_order, run_list
 
     head, rows = run_list(folder, logs, args.all_settings, more=args.form == "csv")
     rows = in_order(head, rows, args.sort, args.reverse)
     if args.form == "markdown":
         rows = [[escaped(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
+    if args.form == "latex":
+        names = {"loss": LABELS["loss"], "grad_norm_sq": LABELS["grad_norm_sq"]}
+        return latex([names.get(name, name) for name in head], rows, siunitx=args.siunitx)
     return table(head, rows, args.form or "text")
 
 
@@ -110,17 +120,19 @@ def _costs(args: argparse.Namespace, logs: list[Log]) -> str:
     from mpisim.analysis.link_model import parse as links
 
     targets = [parse(text) for text in args.target]
-    network = None if args.network is None else links(args.network)
-    return cost_table(logs, targets, args.form or "text", network, args.framing)
+    network, form = None if args.network is None else links(args.network), args.form or "text"
+    return cost_table(logs, targets, form, network, args.framing, args.siunitx)
 
 
 def export_command(args: argparse.Namespace, argv: list[str]) -> int:
     from mpisim.analysis.log_files import find, readable, root, write_output
     from mpisim.analysis.rows import all_rows, to_csv, to_parquet
+    from mpisim.analysis.select import selected
 
     paths = find(args.logs)
     out = _output(args, paths)
-    rows = all_rows(readable(paths)[0], root(args.logs, paths), args.all_settings)
+    logs = selected(readable(paths)[0], args.where, args.best)
+    rows = all_rows(logs, root(args.logs, paths), args.all_settings)
     write_output(out, (to_csv if out.suffix.lower() == ".csv" else to_parquet)(rows))
     print(out)
     return 0
