@@ -90,7 +90,7 @@ def draw(
         "ylabel": ylabel,
         "title": title,
     }
-    frame = {name: value for name, value in given.items() if value is not None}
+    frame = {name: value for name, value in frame.items() if value is not None}
     _check_limits("x", xlim, axes[0].log)
     _check_limits("y", ylim, axes[1].log)
     check_size(size)

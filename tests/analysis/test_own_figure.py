@@ -55,7 +55,7 @@ def test_labels_and_colours_by_name(grid):
     assert looks.keys() == {"MARINA", "theirs"} and looks["theirs"] == "#123456"
     with pytest.raises(InputError, match="colors: unknown name 'DIANNA'; did you mean 'DIANA'"):
         mpisim.plot(grid, best=True, colors={"DIANNA": "red"})
-    with pytest.raises(InputError, match="labels: .* it must be 2 values"):
+    with pytest.raises(InputError, match=r"labels: .* it must be 2 values"):
         mpisim.plot(grid, best=True, labels=["one"])
 
 
