@@ -25,7 +25,7 @@ from mpisim.runs.sweep.points import Point, write_summary
 from tools.gallery import GALLERY, gallery, most_said
 
 ROOT = Path(__file__).parents[2]
-SECONDS = 20.0  # that the runs of a comparison took
+SECONDS = 12.0  # that the runs of a comparison took
 HOLDS, FAILS, CROSSES, TIE, UNDECIDED = Verdict
 CLAIM = Claim("A beats B", "A is better", "Section 1", "2 times", HOLDS)
 OF = Provenance(
