@@ -55,17 +55,23 @@ class Lines:
         return by_data(found, self.order)
 
     def draw(self, logs: Sequence[Log]) -> Any:
-        """A row of panels; step sizes in the corners."""
+        """A row of panels; step sizes in the corners.
+
+        A line without a step that went well is drawn with its smallest.
+        """
         found = self.best(logs)
         names = data_sets(found)
 
         def fill(panel: Any, _: int, name: str) -> None:
             for line in self.lines:
                 steps = found.get((name, line.label))
-                if steps:
-                    panels.curve(panel, steps.logs, self.cost, self.y, line.colour, line.dash)
+                runs = [log for log in logs if line.has(log) and self.panel(log) == name]
+                step = steps.step if steps else min(map(_step, runs), default=None)
+                if step is not None:
+                    runs = [log for log in runs if _step(log) == step]
+                    panels.curve(panel, runs, self.cost, self.y, line.colour, line.dash)
                     look = {"color": line.colour, "linestyle": line.dash}
-                    panel.plot([], [], label=f"γ = {steps.step:g}", **look)
+                    panel.plot([], [], label=f"γ = {step:g}", **look)
             panels.dress(panel, self.cost, self.y, self.cost.label(logs[0]))
             panel.legend(fontsize=7, loc="upper right", handlelength=1.6)
 
@@ -104,3 +110,7 @@ def value_of(log: Log, key: str) -> Any:
     for name in key.split("."):
         table = table.get(name) if isinstance(table, Mapping) else None
     return table
+
+
+def _step(log: Log) -> float:
+    return float(log.attrs["stepsize"])

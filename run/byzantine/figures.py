@@ -1,0 +1,58 @@
+"""Byz-VR-MARINA: what a robust rule at the server saves from workers that lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mpisim.analysis import style
+from mpisim.analysis.claims import Claim, Evidence, decided, state
+from mpisim.analysis.curves import Axis
+from mpisim.analysis.study import Figure, Grid, Line, Lines, value_of
+from mpisim.runs.log.reader import Log
+
+BITS = Axis("bits_up", log=False)
+BLUE, ORANGE, GREEN = style.COLOURS[:3]
+QUESTION = ("", "no quote: measured here")
+TARGET = 1e-2  # of |grad f(x^0)|^2
+
+RFA = {"server.aggregate": "geometric-median"}
+ROBUST = Line("geometric median, RandK", BLUE, RFA | {"compressor.name": "randk"})
+DENSE = Line("geometric median, uncompressed", GREEN, RFA | {"compressor.name": "identity"})
+MEAN = Line("mean, RandK", ORANGE, {"server.aggregate": "mean"}, (0, (4, 1.5)))
+
+
+def attack(log: Log) -> str:
+    """The name of the attack, and the data."""
+    return f"{value_of(log, 'problem.data')}, {value_of(log, 'attack.name')}"
+
+
+LINES = Lines((ROBUST, DENSE, MEAN), BITS, attack)
+
+
+def reaches(line: Line, logs: Sequence[Log]) -> Claim:
+    """Whether some step of the line reaches the target with all seeds, for each attack."""
+    evidence = []
+    for name in sorted({attack(log) for log in logs}):
+        lowest: dict[float, list[float]] = {}
+        for log in logs:
+            if line.has(log) and attack(log) == name:
+                y = log.column("grad_norm_sq")
+                step = float(log.attrs["stepsize"])
+                lowest.setdefault(step, []).append(float(y.min() / y[0]))
+        best = min(map(max, lowest.values()))
+        text = f"{best:.1e} of the start, of the best step's worst seed"
+        evidence.append(Evidence(name, text, decided(best <= TARGET), {"lowest": best}))
+    text = f"{line.label}: |grad f|^2 falls to {TARGET:g} of its start, with one step for all seeds"
+    return state(text, *QUESTION, evidence)
+
+
+def attacks(logs: list[Log]) -> Iterator[Claim]:
+    """What each rule survives, and what compression saves."""
+    yield reaches(ROBUST, logs)
+    yield reaches(MEAN, logs)
+    yield LINES.fewer(ROBUST, DENSE, QUESTION, logs)
+
+
+FIGURES = [Figure("attacks", "four attacks, two rules at the server", Grid(
+    "attacks", {"quick": [], "paper": ["sweep.problem.data=[phishing, a9a]", "run.rounds=600"]}
+), LINES.draw, attacks)]  # fmt: skip

@@ -1,0 +1,42 @@
+"""FedNL: Hessians as messages, against first-order methods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mpisim.analysis import style
+from mpisim.analysis.claims import Claim
+from mpisim.analysis.curves import Axis
+from mpisim.analysis.study import Figure, Grid, Line, Lines, value_of
+from mpisim.runs.log.reader import Log
+
+BITS = Axis("bits_up", log=False)
+BLUE, ORANGE, GREEN = style.COLOURS[:3]
+QUESTION = ("", "no quote: measured here")
+
+FEDNL = Line("FedNL, TopK", BLUE, {"method.name": "fednl"})
+GD = Line("GD", ORANGE, {"method.name": "gd"})
+DIANA = Line("DIANA, RandK", GREEN, {"method.name": "diana"})
+LINES = Lines(
+    (FEDNL, DIANA, GD), BITS, lambda log: str(value_of(log, "problem.data")), ("phishing",)
+)
+
+
+def newton(logs: list[Log]) -> Iterator[Claim]:
+    """FedNL against both."""
+    yield LINES.fewer(FEDNL, GD, QUESTION, logs)
+    yield LINES.fewer(FEDNL, DIANA, QUESTION, logs)
+    yield LINES.fewer(FEDNL, GD, QUESTION, logs, "much fewer bits", "much")
+
+
+A9A, W8A = (f'{{ problem = {{ data = "{data}" }} }}' for data in ("a9a", "w8a"))
+PAPER = [f"sweep.data=[{A9A}, {W8A}]", "sweep.steps=[0.5, 1, 2]", "run.stop.bits_up=2e6"]
+FIGURES = [
+    Figure(
+        "newton",
+        "FedNL against GD and DIANA",
+        Grid("newton", {"quick": [], "paper": PAPER}),
+        LINES.draw,
+        newton,
+    )
+]
