@@ -4,7 +4,7 @@ MEANINGS[NAME][KEY], with the name of a problem, method half or compressor, or o
 for all names of a table is under the table's.
 """
 
-LEVELS = {"codec": 'how levels are encoded: "elias", "e1" or "entropy"'}
+LEVELS = {"codec": 'how levels are encoded: "elias" (also "paper"), "e1" or "entropy"'}
 
 CLIENTS = {
     "local_steps": "K, the steps of a client in a round",

@@ -48,7 +48,7 @@ class Compressor(Spec, CompressorConstants, ABC):
     title: ClassVar[str] = ""  # in figures and tables
     letters: ClassVar[Mapping[str, str] | None] = None  # of parameters there
     examples: ClassVar[Sequence[Mapping[str, Any]]] = ()  # tables that `mpisim check` tries
-    seeded: ClassVar[bool] = False  # a form is a `SeededForm`, and a message those values of v
+    seeded: bool = False  # a form is a `SeededForm`, and a message those values of v
     fitted: bool = False  # `prepare` uses the problem: set for each class that defines it
     lazy: ClassVar[bool] = False  # `compress` also takes `LazyRows`
     on_device: bool = False  # `compress` also takes tensors; else they are copied to the host

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import isqrt
+from typing import Literal
 
 import numpy as np
 from numba import njit
@@ -37,9 +38,13 @@ class RankK(Compressor):
     The matrices are those of the problem's x (of a network, its tensors) or, if the problem has
     none, x in the shape a x b = d closest to a square. Values are charged with 32 bits each, as the
     paper does not say. A message decodes to the product of the factors as rounded on the wire.
+
+    codec : "paper", those values, or "entropy", their exponents in an entropy code:
+        `mpisim.wire.codecs.symbols`
     """
 
     k: int
+    codec: Literal["paper", "entropy"] = "paper"
     lazy = True
 
     def check(self) -> None:
@@ -54,7 +59,7 @@ class RankK(Compressor):
         require(self.k <= full, "compressor.k", self.k, f"from 1 to {full} for x as {named}")
 
     def form(self, draw: Draw) -> FactorsForm:
-        return FactorsForm(self.d, draw.workers, self.precision, self.shapes, self.k)
+        return FactorsForm(self.d, draw.workers, self.precision, self.shapes, self.k, self.codec)
 
     def compress(self, v: np.ndarray | LazyRows, draw: Draw) -> Factors:
         form = self.form(draw)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -63,17 +63,41 @@ class RandK(SeededCompressor, KCoordinates):
 
     k : the number of coordinates, or a share of d below 1.
     scaled : false leaves out the d / k: then C is biased and contractive, alpha = k/d.
+    shared : false where the server does not know the workers' random numbers: messages have the
+        indices, too, as those of `topk`.
+    codec : of these indices, "paper" or "entropy", as in `topk`
 
     This differs from the published MARINA code: there, all workers drew the same coordinates.
     """
 
     k: int | float
     scaled: bool = True
+    shared: bool = True
+    on_device = True
+    codec: Literal["paper", "entropy"] = "paper"
 
-    def form(self, draw: Draw) -> SeededForm:
-        rows = draw.subsets(self.d, self.K)
+    def check(self) -> None:
+        super().check()
+        sent = "'paper' with shared = true, which sends no indices"
+        require(self.codec == "paper" or not self.shared, "compressor.codec", self.codec, sent)
+        self.seeded = self.on_device = self.shared
+
+    def form(self, draw: Draw) -> SeededForm | ExplicitForm:  # type: ignore[override]
         scale = self.d / self.K if self.scaled else 1.0
+        if not self.shared:
+            form = draw.workers, self.precision, self.K, self.codec, scale
+            return ExplicitForm(self.d, *form)
+        rows = draw.subsets(self.d, self.K)
         return SeededForm.of_rows(self.d, self.precision, rows, scale)
+
+    def compress(self, v: np.ndarray | LazyRows, draw: Draw) -> Any:
+        form = self.form(draw)
+        if isinstance(form, ExplicitForm):
+            return form.take(v, draw.subsets(self.d, self.K))
+        return form.take(v)
+
+    def paper_bits(self, message: Message) -> np.ndarray:
+        return same(message.form.workers, FLOAT_BITS * self.K)
 
     @property
     def omega(self) -> float | None:

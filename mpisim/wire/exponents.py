@@ -5,7 +5,7 @@ smallest normal float32 up to 2**128, one power above the largest, so that every
 rounded up; e = 0 is zero with the sign bit 0, and NaN with the sign bit 1. In float32 arithmetic
 2**128 is infinite. Codes follow each other, with ones up to the next byte behind them.
 
-The codec "paper" writes 9 bits each, "entropy" what `mpisim.wire.codecs.ans` says.
+The codec "paper" writes 9 bits each, "entropy" what `mpisim.wire.codecs.symbols` says.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ import numpy as np
 from numba import njit
 
 from mpisim.wire.base import CodedMessage, Form, KernelMessage, Packed, check_sizes, same
-from mpisim.wire.codecs import ans
 from mpisim.wire.codecs import bits as buffer
+from mpisim.wire.codecs import entropy
+from mpisim.wire.codecs.entropy import no_numbers
 
 CODE_BITS = 9
 NAN_CODE = 1 << 8
@@ -52,8 +53,8 @@ class ExponentsForm(Form):
         data = np.ascontiguousarray(data)
         if self.codec == "entropy":
             payload = np.empty(self.workers, np.int64)
-            sizes = np.asarray(sizes, np.int64)
-            buffer.check(*ans.read_exponents(data, sizes, codes, payload))
+            raw = no_numbers(self.workers)
+            buffer.check(*entropy.read_exponents(data, sizes, codes, raw, 1, payload))
             return Exponents(self, codes, payload)
         buffer.check(*_read(data, codes))
         return Exponents(self, codes)
@@ -76,7 +77,8 @@ class Exponents(KernelMessage, CodedMessage):
     def encode(self) -> Packed:
         sizes = self.form.sizes
         if sizes is None:
-            data, self.payload = ans.write_exponents(self.codes)
+            raw = no_numbers(self.form.workers)
+            data, self.payload = entropy.write_exponents(self.codes, raw, 1)
             return Packed(data, (self.payload + 7) // 8, self.payload)
         return Packed(_write(self.codes), sizes, self.payload_bits)
 

@@ -109,7 +109,9 @@ class Levels(KernelMessage, CodedMessage):
     def encode(self) -> Packed:
         payload = np.empty(len(self.levels), np.int64)
         encode = CODECS[self.form.codec].encode
-        data = encode(raw(self.norms), self.form.precision.bits, self.levels, payload)
+        data = encode(
+            raw(self.norms), self.form.precision.bits, self.levels, self.form.limits, payload
+        )
         self.payload = payload
         return Packed(data, (payload + 7) // 8, payload)
 

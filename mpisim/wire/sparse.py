@@ -166,10 +166,14 @@ class AsSeeded(KernelMessage):
 
 @dataclasses.dataclass(eq=False)
 class ExplicitForm(Form):
-    """``k`` coordinates of each worker, 1 <= k <= d; only the sender knows the sizes."""
+    """``k`` coordinates of each worker, 1 <= k <= d; only the sender knows the sizes.
+
+    scale : receivers multiply every value by it, in arithmetic precision
+    """
 
     k: int
     codec: str = "paper"
+    scale: float = 1.0
 
     @property
     def sizes(self) -> None:
@@ -180,9 +184,9 @@ class ExplicitForm(Form):
         """Bits of an index in the fixed code, ceil(log2 d), and of a value."""
         return (self.d - 1).bit_length(), self.precision.bits
 
-    def take(self, v: np.ndarray, indices: np.ndarray) -> Explicit:
+    def take(self, v: np.ndarray | LazyRows, indices: np.ndarray) -> Explicit:
         """The message with the coordinates ``indices`` (m, k) of ``v`` (m, d), also of tensors."""
-        if not isinstance(v, np.ndarray):
+        if not isinstance(v, (np.ndarray, LazyRows)):
             return pack_tensors(self, v, indices)
         values = SeededForm.of_rows(self.d, self.precision, indices, 1.0).take(v).values
         return Explicit(self, indices, values.reshape(indices.shape))
@@ -230,8 +234,9 @@ class Explicit(AsSeeded, CodedMessage):
         return packed
 
     def seeded(self) -> Seeded:
-        form = SeededForm.of_rows(self.form.d, self.form.precision, self.indices, 1.0)
-        return Seeded(form, self.values.reshape(-1))
+        form, scale = self.form, self.form.scale
+        seeded = SeededForm.of_rows(form.d, form.precision, self.indices, scale)
+        return Seeded(seeded, self.values.reshape(-1))
 
 
 @njit(cache=True)

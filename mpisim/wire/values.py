@@ -15,6 +15,7 @@ from numba import njit
 
 from mpisim.core.numerics.sums import add_rows, rounded
 from mpisim.wire.base import (
+    CodedMessage,
     Form,
     KernelMessage,
     Message,
@@ -24,6 +25,8 @@ from mpisim.wire.base import (
     pack_tensors,
     same,
 )
+from mpisim.wire.codecs import entropy
+from mpisim.wire.codecs.bits import UNSIGNED, check, raw
 
 Shapes = tuple[tuple[int, int], ...]
 
@@ -111,10 +114,30 @@ def is_sent_itself(k: int, shape: tuple[int, int]) -> bool:
     return min(k, a, b) * (a + b) > a * b
 
 
-class Factors(ValuesMessage, KernelMessage):
+@dataclasses.dataclass(eq=False)
+class Factors(ValuesMessage, KernelMessage, CodedMessage):
     """``values``: shape (m, values of a message)."""
 
-    def layer_bits(self) -> np.ndarray:
+    payload: np.ndarray | None = None
+
+    @property
+    def payload_bits(self) -> np.ndarray:
+        if self.form.codec == "entropy":
+            return CodedMessage.payload_bits.fget(self)  # type: ignore[attr-defined]
+        return 8 * self.form.sizes
+
+    def encode(self) -> Packed:
+        if self.form.codec != "entropy":
+            return super().encode()
+        numbers, low = raw(self.values).astype(np.uint64), np.uint64(self.form.precision.bits - 9)
+        codes = (numbers >> low).astype(np.uint16)
+        lower = numbers & ((np.uint64(1) << low) - np.uint64(1))
+        data, self.payload = entropy.write_exponents(codes, lower, int(low))
+        return Packed(data, (self.payload + 7) // 8, self.payload)
+
+    def layer_bits(self) -> np.ndarray | None:
+        if self.form.codec == "entropy":
+            return None
         bits = self.form.precision.bits * np.array(self.form.counts, np.int64)
         return np.tile(bits, (self.form.workers, 1))
 
@@ -133,12 +156,14 @@ class FactorsForm(ValuesForm):
     """Matrices of the given ``shapes`` and of rank k at most, one behind the other.
 
     A matrix X (a, b) travels as P (a, r) and then Q (b, r), row by row, r = min(k, a, b), and is
-    P Q^T; where that is more than a b values, as X itself.
+    P Q^T; where that is more than a b values, as X itself. With the codec "entropy" the sign and
+    the upper 8 bits of the exponents of all values are coded together, and the rest stands behind.
     """
 
     message = Factors
     shapes: Shapes
     k: int
+    codec: str = "paper"
 
     @cached_property
     def counts(self) -> list[int]:
@@ -150,8 +175,22 @@ class FactorsForm(ValuesForm):
         return self.workers, sum(self.counts)
 
     @property
-    def sizes(self) -> np.ndarray:
+    def sizes(self) -> np.ndarray | None:  # type: ignore[override]
+        if self.codec == "entropy":
+            return None
         return same(self.workers, self.shape[1] * self.precision.wire.itemsize)
+
+    def decode(self, data: np.ndarray, sizes: np.ndarray) -> Factors:
+        if self.codec != "entropy":
+            return super().decode(data, sizes)
+        check_sizes(self, data, sizes)
+        low, payload = self.precision.bits - 9, np.empty(self.workers, np.int64)
+        codes, lower = np.empty(self.shape, np.uint16), np.empty(self.shape, np.uint64)
+        data = np.ascontiguousarray(data)
+        check(*entropy.read_exponents(data, sizes, codes, lower, low, payload))
+        numbers = codes.astype(np.uint64) << np.uint64(low) | lower
+        values = numbers.astype(UNSIGNED[self.precision.wire.itemsize]).view(self.precision.wire)
+        return Factors(self, values, payload)
 
     def parts(self, values: np.ndarray) -> Iterator[list[np.ndarray]]:
         """[P (m, a, r), Q (m, b, r)] or [X (m, a, b)] of each matrix: views of ``values``.

@@ -48,7 +48,7 @@ assert "numba" in sys.modules and "mpisim.compressors.sparse" in sys.modules
 print(*sys.modules)
 """
 UNUSED = {
-    *("mpi4py.MPI", "scipy.linalg", "scipy.optimize", "scipy.sparse", "sklearn", "constriction"),
+    *("mpi4py.MPI", "scipy.linalg", "scipy.optimize", "scipy.sparse", "sklearn"),
     *(
         "torch",
         "matplotlib",

@@ -44,13 +44,6 @@ def _topk_entropy_bits(x, b, message, i):
     return bits
 
 
-def _natural_entropy_bits(x, b, message, i):
-    """Not below the entropy of the exponents but by their order: the count is the message's."""
-    bits = int(message.payload_bits[i])
-    assert bits <= 60 + 9 * x.size
-    return bits
-
-
 def _qsgd_bits(x, b, message, i):
     return b + len(string_elias.triples(message.levels[i]))
 
@@ -80,8 +73,31 @@ def _factor_bits(x, b, message, i):
     return b * min(a + x.size // a, x.size)
 
 
+def _coded_bits(most):
+    """A count that follows from no formula: the message's, at most ``most(d, b)``."""
+
+    def payload(x, b, message, i):
+        bits = int(message.payload_bits[i])
+        assert bits <= most(x.size, b)
+        return bits
+
+    return payload
+
+
+def _indexed_bits(x, b, message, i):
+    gaps = len(string_elias.encode(string_elias.gaps(message.indices[i])))
+    return 3 * b + min(3 * ceil(log2(x.size)), gaps)
+
+
 def _bernoulli_bits(x, b, message, i):
     return b * x.size if np.any(x) else 0
+
+
+_levels_bits = _coded_bits(lambda d, b: 60 + b + 16 * d)
+
+
+def _levels_paper_bits(x, b, message, i):
+    return int(message.payload_bits[i]) - message.form.precision.bits + 32
 
 
 CASES = [
@@ -158,10 +174,29 @@ CASES = [
         for name in ("rand-tau", "rand-tau-plus")
     ],
     Case({"name": "rank-k", "k": 1}, _factor_bits, lambda x, _, *a: _factor_bits(x, 32, *a)),
+    Case(
+        {"name": "rank-k", "k": 1, "codec": "entropy"},
+        _coded_bits(lambda d, b: 60 + b * 2 * d),
+        lambda x, _, *a: _factor_bits(x, 32, *a),
+    ),
+    Case({"name": "randk", "k": 3, "shared": False}, _indexed_bits, lambda *_: 96),
+    Case(
+        {"name": "randk", "k": 3, "shared": False, "codec": "entropy"},
+        _topk_entropy_bits,
+        lambda *_: 96,
+    ),
+    *[
+        Case(table | {"codec": "entropy"}, _levels_bits, _levels_paper_bits)
+        for table in (
+            {"name": "qsgd", "s": 1},
+            {"name": "qsgd", "s": 250},
+            {"name": "quant-plus", "beta": 7.0},
+        )
+    ],
     Case({"name": "natural"}, lambda x, *_: 9 * x.size, lambda x, *_: 9 * x.size),
     Case(
         {"name": "natural", "codec": "entropy"},
-        _natural_entropy_bits,
+        _coded_bits(lambda d, b: 60 + 9 * d),
         lambda x, *_: 9 * x.size,
     ),
     Case({"name": "scaled-sign"}, lambda x, b, *_: b + x.size, lambda x, *_: 32 + x.size),

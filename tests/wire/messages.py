@@ -32,6 +32,7 @@ KINDS = [
     "entropy exponents",
     "signs",
     "factors",
+    "entropy factors",
 ]
 
 
@@ -62,10 +63,10 @@ def random_message(
     if kind == "signs":
         scales = np.abs(_finite(rng, (m,), wire))
         return SignsForm(d, m, precision).pack(scales, rng.standard_normal((m, d)))
-    if kind == "factors":
+    if kind.endswith("factors"):
         cut = int(rng.integers(0, d + 1))
         shapes = tuple(nearly_square(size) for size in (cut, d - cut) if size)
-        form = FactorsForm(d, m, precision, shapes, int(rng.integers(1, 4)))
+        form = FactorsForm(d, m, precision, shapes, int(rng.integers(1, 4)), codec)
         return Factors(form, _floats(rng, form.shape, wire))
     return _levels(kind, rng, d, m, precision)
 

@@ -1,7 +1,9 @@
-"""The codec "entropy" of exponents and places: against entropies, and bytes that are refused."""
+"""The codec "entropy": against entropies of sources, and bytes that are refused."""
 
 from __future__ import annotations
 
+import hashlib
+import math
 from math import comb, log2
 
 import numpy as np
@@ -11,65 +13,165 @@ from mpisim.compressors import make
 from mpisim.core.errors import WireError
 from mpisim.testing import DOUBLE, SINGLE
 from mpisim.testing.moments import draw
+from mpisim.wire.codecs import priors
 from mpisim.wire.exponents import Exponents
+from tests.wire.messages import contents
 
 M = 20
 RNG = np.random.default_rng(0)
 VECTORS = {
-    "normal": lambda d: RNG.standard_normal((M, d)),
-    "of Student's t": lambda d: RNG.standard_t(3, (M, d)),
-    "with zeros": lambda d: RNG.standard_normal((M, d)) * (RNG.random((M, d)) < 0.5),
+    "normal": lambda m, d: RNG.standard_normal((m, d)),
+    "of Laplace": lambda m, d: RNG.laplace(size=(m, d)),
+    "of Student's t": lambda m, d: RNG.standard_t(3, (m, d)),
+    "with zeros": lambda m, d: RNG.standard_normal((m, d)) * (RNG.random((m, d)) < 0.5),
 }
 
 
 def order_0(codes) -> float:
-    """Bits of the empirical entropy of a row."""
-    counts = np.unique(codes, return_counts=True)[1]
-    return float(-(counts * np.log2(counts / counts.sum())).sum())
+    """Bits of the empirical entropy of each of ``codes``."""
+    counts = np.unique(codes, return_counts=True)[1] / np.size(codes)
+    return float(-(counts * np.log2(counts)).sum())
 
 
-@pytest.mark.parametrize(("d", "above"), [(123, 0.14), (1000, 0.03), (100_000, 0.006)])
-@pytest.mark.parametrize("kind", VECTORS)
-def test_natural_is_near_the_entropy(kind, d, above):
-    compressor = make({"name": "natural", "codec": "entropy"}).bind(d, M, SINGLE)
-    message = compressor.compress(1e-3 * VECTORS[kind](d), draw(M))
-    entropy = sum(order_0(row) for row in message.codes)
-    bits = message.encode().payload_bits.sum()
-    assert 0.99 * entropy < bits < (1 + above) * entropy
+def bits_above_source(table, kind, d) -> float:
+    """Payload over the entropy of the source, which many messages show, and the norms."""
+    many = max(M, 60_000 // d)
+    compressor = make(table | {"codec": "entropy"}).bind(d, many, SINGLE)
+    message = compressor.compress(1e-3 * VECTORS[kind](many, d), draw(many))
+    if table["name"] == "natural":
+        symbols, norms = message.codes, 0
+    else:
+        symbols, norms = message.levels, 32
+    return message.encode().payload_bits.mean() / (norms + d * order_0(symbols))
+
+
+NATURAL, FEW, MORE = {"name": "natural"}, {"name": "qsgd", "s": 4}, {"name": "qsgd", "s": 100}
+
+
+@pytest.mark.parametrize(
+    ("table", "kind", "d", "above"),
+    [
+        (NATURAL, "normal", 123, 0.045),
+        (NATURAL, "of Laplace", 123, 0.045),
+        (NATURAL, "of Student's t", 123, 0.045),
+        (NATURAL, "with zeros", 123, 0.065),
+        *[(NATURAL, kind, 1000, 0.01) for kind in VECTORS],
+        *[(NATURAL, kind, 30_000, 0.002) for kind in VECTORS],
+        (FEW, "normal", 123, 0.032),
+        (FEW, "normal", 1000, 0.012),
+        (FEW, "with zeros", 1000, 0.015),
+        (FEW, "normal", 30_000, 0.006),
+        (MORE, "normal", 123, 0.032),
+        (MORE, "normal", 1000, 0.01),
+        (MORE, "of Laplace", 1000, 0.01),
+        (MORE, "normal", 30_000, 0.003),
+        ({"name": "qsgd", "s": 1}, "normal", 1000, 0.03),
+    ],
+    ids=str,
+)
+def test_bits_are_near_the_entropy_of_the_source(table, kind, d, above):
+    assert 0.995 < bits_above_source(table, kind, d) < 1 + above
+
+
+def test_all_machines_have_the_same_priors():
+    digest = hashlib.sha256()
+    for weights, costs in (priors.of_exponents(), *map(priors.of_levels, (1, 2, 4))):
+        digest.update(weights.tobytes() + costs.tobytes())
+    assert digest.hexdigest() == (
+        "2ff80bf3b5c104158c0a04af8081d91cd7f9e131ecb1732a74a777e6f5b858fc"
+    )
+
+
+def test_priors_are_probabilities_of_normal_levels():
+    """P(level 0) is E max(0, 1 - |y|), here of y normal with variance 1."""
+    weights = priors.of_levels(1)[0][-priors.FINEST]
+    assert weights.sum() <= 2**priors.WEIGHT_BITS < weights.sum() + priors.CLASSES
+    at_zero, at_one = (math.exp(-y * y / 2) / math.sqrt(2 * math.pi) for y in (0, 1))
+    expected = math.erf(math.sqrt(0.5)) - 2 * (at_zero - at_one)
+    assert weights[0] / 2**priors.WEIGHT_BITS == pytest.approx(expected, abs=2e-4)
 
 
 @pytest.mark.parametrize("precision", [SINGLE, DOUBLE], ids=str)
 @pytest.mark.parametrize(("d", "k"), [(1, 1), (40, 1), (40, 40), (123, 12), (20_000, 200)])
-def test_places_take_the_logarithm_of_their_number(d, k, precision):
-    compressor = make({"name": "topk", "k": k, "codec": "entropy"}).bind(d, M, precision)
+@pytest.mark.parametrize("name", ["topk", "randk"])
+def test_places_take_the_logarithm_of_their_number(name, d, k, precision):
+    table = {"name": name, "k": k, "codec": "entropy"}
+    table |= {"shared": False} if name == "randk" else {}
+    compressor = make(table).bind(d, M, precision)
     message = compressor.compress(RNG.standard_normal((M, d)), draw(M))
     beyond = message.encode().payload_bits - precision.bits * k - log2(comb(d, k))
     assert np.all(beyond > -1e-9) and np.all(beyond < 2 + 0.0003 * log2(comb(d, k)))
 
 
+def test_randk_without_a_seed_is_randk():
+    """The same coordinates and scale as with one; only the indices are sent as well."""
+    v = RNG.standard_normal((M, 50))
+    shared, sent = (
+        make({"name": "randk", "k": 5, "shared": shared}).bind(50, M, DOUBLE).compress(v, draw(M))
+        for shared in (True, False)
+    )
+    np.testing.assert_allclose(sent.decoded(), shared.decoded(), rtol=1e-15)
+    assert np.all(sent.payload_bits > shared.payload_bits)
+
+
+def test_factors_of_normal_matrices_take_fewer_bits():
+    """A float's sign and 23 digits, and about 2.6 bits for its exponent in place of 8."""
+    v = RNG.standard_normal((M, 2500))
+    paper, coded = (
+        make({"name": "rank-k", "k": 4, "codec": c}).bind(2500, M, SINGLE).compress(v, draw(M))
+        for c in ("paper", "entropy")
+    )
+    assert np.array_equal(paper.decoded(), coded.decoded())
+    values = paper.values.shape[1]
+    exponents = order_0(coded.values.view(np.uint32) >> 23 & 255)
+    assert 0 < coded.payload_bits.mean() / values - 24 - exponents < 0.4
+    assert np.all(paper.payload_bits == 32 * values)
+
+
 @pytest.mark.parametrize("d", [1, 16, 123, 4000])
 def test_every_code_crosses(d):
     """Also codes of all sizes, in any mixture, zeros and NaN."""
-    form = make({"name": "natural", "codec": "entropy"}).bind(d, 3, SINGLE).form(draw(3))
+    form = make(NATURAL | {"codec": "entropy"}).bind(d, 3, SINGLE).form(draw(3))
     codes = RNG.integers(0, 512, (3, d), np.uint16)
     codes[1], codes[2, ::2] = 0, 256
     packed = Exponents(form, codes).encode()
     assert np.array_equal(form.decode(packed.data, packed.sizes).codes, codes)
 
 
-def test_another_median_is_refused():
-    """The bits decode, but the sender would not have written them."""
-    compressor = make({"name": "natural", "codec": "entropy"}).bind(1, 1, SINGLE)
-    packed = compressor.compress(np.ones((1, 1)), draw(1)).encode()
+@pytest.mark.parametrize(
+    "table",
+    [
+        NATURAL,
+        FEW,
+        {"name": "qsgd", "s": 1},
+        {"name": "qsgd", "s": 1000},
+        {"name": "rank-k", "k": 1},
+    ],
+    ids=str,
+)
+def test_changed_bits_are_refused_or_encode_to_themselves(table):
+    compressor = make(table | {"codec": "entropy"}).bind(9, 1, SINGLE)
+    form = compressor.form(draw(1))
+    packed = compressor.compress(RNG.standard_normal((1, 9)), draw(1)).encode()
     refused = 0
     for bit in range(8 * packed.data.size):
         data = packed.data.copy()
         data[bit // 8] ^= 128 >> bit % 8
-        form = compressor.form(draw(1))
         try:
-            again = form.decode(data, packed.sizes).encode()
+            again = form.decode(data, packed.sizes)
         except WireError:
             refused += 1
         else:
-            assert again.data.tobytes() == data.tobytes()
+            assert again.encode().data.tobytes() == data.tobytes()
     assert refused > 4
+
+
+def test_blocks_have_the_same_bytes():
+    compressor = make(MORE | {"codec": "entropy"}).bind(700, 5, SINGLE)
+    v = RNG.standard_normal((5, 700))
+    parts = [compressor.compress(v[i : i + 1], draw(1, first=i)).encode() for i in range(5)]
+    joined = compressor.compress(v, draw(5))
+    assert joined.encode().data.tobytes() == b"".join(p.data.tobytes() for p in parts)
+    assert contents(joined.form.decode(joined.encode().data, joined.encode().sizes)) == contents(
+        joined
+    )

@@ -10,23 +10,20 @@ from mpisim.wire.codecs import elias, entropy, enumerative
 
 __all__ = ["CODECS", "Codec", "CodecName"]
 
-CodecName = Literal["elias", "e1", "entropy"]
+CodecName = Literal["elias", "paper", "e1", "entropy"]
 
 
 @dataclasses.dataclass(frozen=True)
 class Codec:
     """Functions that write and read the messages of m workers: B norms and d levels each.
 
-    encode(norms, bits, levels, payload)
+    encode(norms, bits, levels, limits, payload)
         The bytes of the messages, each padded to bytes. Fills ``payload`` (m,), int64: the bits
         of each without padding, norms included.
     decode(data, sizes, bits, limits, starts, norms, levels, payload)
         Fills ``norms``, ``levels`` (zero before) and ``payload``. Returns (worker, status); a
         status below 0 says why the worker's bytes are not exactly what `encode` writes (see
         `bits.check`). Linear in time and memory.
-    check()
-        Raises `InputError` where a library is missing.
-
     norms : array, shape (m, B), uint32 or uint64
         Floats of ``bits`` (32 or 64) bits, as unsigned integers.
     levels : array, shape (m, d), int32 or int64
@@ -37,12 +34,12 @@ class Codec:
 
     encode: Callable
     decode: Callable
-    check: Callable[[], object] = lambda: None
 
 
 CODECS = {
     "elias": Codec(elias.encode, elias.decode),
+    "paper": Codec(elias.encode, elias.decode),
     "e1": Codec(enumerative.encode, enumerative.decode),
-    "entropy": Codec(entropy.encode, entropy.decode, entropy.library),
+    "entropy": Codec(entropy.encode, entropy.decode),
 }
 assert CODECS.keys() == set(get_args(CodecName))

@@ -22,7 +22,7 @@ from mpisim.wire.codecs import omega
 
 
 @njit(cache=True)
-def encode(norms, bits, levels, payload):
+def encode(norms, bits, levels, limits, payload):
     m, d = levels.shape
     words = buffer.new_words(_most_bits(levels) + m * (norms.shape[1] * bits + 7))
     where = np.empty(d + 1, np.int64)

@@ -27,7 +27,7 @@ ALL = np.uint64(0xFFFFFFFF)
 
 
 @njit(cache=True)
-def encode(norms, bits, levels, payload):
+def encode(norms, bits, levels, limits, payload):
     m, d = levels.shape
     ones = np.int64(0)
     for level in levels.flat:
