@@ -165,9 +165,8 @@ def _read_head(buffered, pos, d, weights, kinds, expected):
         if tails > 1:
             tail = np.int64(buffer.take(buffered, pos, tails >> 1))
             row, pos = row + tail, pos + (tails >> 1)
-    row = max(
-        np.int64(0), min(row, np.int64(weights.shape[0] - 1))
-    )  # another is refused: it is not `_head`'s
+    # another row is refused in the end, as it is not `_head`'s
+    row = max(np.int64(0), min(row, np.int64(weights.shape[0] - 1)))
     prior, strength = _prior(weights[row], first, zeros), _usual_strength(d, kinds)
     if strength < 0:
         strength, pos = STRENGTHS[np.int64(buffer.take(buffered, pos, 2))], pos + 2
