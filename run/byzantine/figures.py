@@ -18,7 +18,7 @@ TARGET = 1e-2  # of |grad f(x^0)|^2
 RFA = {"server.aggregate": "geometric-median"}
 ROBUST = Line("geometric median, RandK", BLUE, RFA | {"compressor.name": "randk"})
 DENSE = Line("geometric median, uncompressed", GREEN, RFA | {"compressor.name": "identity"})
-MEAN = Line("mean, RandK", ORANGE, {"server.aggregate": "mean"}, (0, (4, 1.5)))
+MEAN = Line("mean, RandK", ORANGE, {"server.aggregate": None}, (0, (4, 1.5)))
 
 
 def attack(log: Log) -> str:
