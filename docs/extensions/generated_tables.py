@@ -102,6 +102,7 @@ GENERATORS = {
         names_and_keys.run_keys,
         names_and_keys.server_keys,
         names_and_keys.attack_keys,
+        names_and_keys.fleet_keys,
         names_and_keys.stop_keys,
         names_and_keys.problems,
         names_and_keys.methods,

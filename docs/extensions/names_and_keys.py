@@ -18,6 +18,7 @@ from meanings import MEANINGS
 from mpisim.analysis.formatting import markdown as table
 from mpisim.comm.aggregation import Server
 from mpisim.comm.attacks import Attack
+from mpisim.comm.fleet import Fleet
 from mpisim.compressors import COMPRESSORS
 from mpisim.core.schema import describe
 from mpisim.methods.estimators import ESTIMATORS
@@ -90,6 +91,10 @@ def server_keys() -> str:
 
 def attack_keys() -> str:
     return table(HEAD, rows_of(Attack, {}, ["attack"]))
+
+
+def fleet_keys() -> str:
+    return table(HEAD, rows_of(Fleet, {}, ["fleet"]))
 
 
 def stop_keys() -> str:

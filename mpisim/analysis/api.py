@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from mpisim.analysis import costs, link_model, log_files
+from mpisim.analysis import costs, log_files
 from mpisim.analysis.log_files import PathLike
 from mpisim.analysis.plot import check_output, draw, save
 from mpisim.analysis.rows import all_rows
+from mpisim.comm import links
 from mpisim.core.errors import library
 from mpisim.runs.log.reader import Log
 
@@ -129,9 +130,9 @@ def table(
     """
     targets = [target] if isinstance(target, str | float | int) else list(target)
     texts = [one if isinstance(one, str) else f"{y}={float(one)!r}" for one in targets]
-    links = None if network is None else link_model.parse(network)
+    on = None if network is None else links.parse(network)
     wanted = [costs.parse(text, "target") for text in texts]
-    return Costs(log_files.load(paths), wanted, framing, links)
+    return Costs(log_files.load(paths), wanted, framing, on)
 
 
 def guarantees(experiment: Any, epsilon: float = 1e-2, comm: Any = None) -> str:

@@ -12,9 +12,10 @@ import numpy as np
 
 from mpisim.analysis import formatting, remarks
 from mpisim.analysis.curves import LABELS, SENT, Axis, grows
-from mpisim.analysis.link_model import Links, over_seconds
+from mpisim.analysis.link_model import over_seconds
 from mpisim.analysis.run_groups import RunGroup, common_title, group_runs, name_of
 from mpisim.analysis.settings import cell, settings, settings_of
+from mpisim.comm.links import Links
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import Log, damaged
 from mpisim.runs.signals import COMPLETE

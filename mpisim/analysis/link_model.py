@@ -20,102 +20,16 @@ at least as long as its bytes take to refill them.
 from __future__ import annotations
 
 import dataclasses
-import re
-from typing import Any
 
 import numpy as np
 
 from mpisim.analysis.curves import Axis
+from mpisim.comm.links import Links, burst, on_wire
 from mpisim.comm.side_channel import starts, worker_ranks
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import Log
 
-SEGMENT, HEADERS = 1448, 66  # bytes of a full TCP segment on Ethernet, and of its headers
-ENVELOPE = 22  # bytes of a message: 8 of Open MPI's TCP transport, 14 for matching
-RATES = {"bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
-TIMES = {"us": 1e6, "ms": 1e3, "s": 1.0}  # in a second
-SECONDS = {unit: 1 / count for unit, count in TIMES.items()}
-UNLIMITED = "unlimited"
-WORDS = ("shared", "ranks", "bucket")
-FRAME = 1600  # bytes, enough for a full Ethernet frame
-SLACK = 125e-6  # seconds by which a timer may be late without loss of speed
-ALLOWED = (
-    "RATE[/RATE][,LATENCY][,shared][,ranks][,bucket] with RATE in bit, kbit, mbit, gbit a second or"
-    " unlimited, up and down, and LATENCY in us, ms, s, such as 100mbit,1ms or 10mbit/1gbit,shared"
-)
-_NUMBER = r"([0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)"
-_RATE = re.compile(rf"{_NUMBER}(bit|kbit|mbit|gbit)")
-_TIME = re.compile(rf"{_NUMBER}(us|ms|s)")
-
-
-@dataclasses.dataclass(frozen=True)
-class Links:
-    """The links between the hosts and the server.
-
-    up, down : bits per second of each host's link to the server and back; infinity for no limit
-    latency : seconds from one host to another, one way
-    shared : whether the server has one link of the same speed, which all hosts share
-    ranks : whether the workers of a rank share a host, as in the run, or each has its own
-    bucket : whether links are token buckets, which send `burst` at once after a pause
-    """
-
-    up: float = float("inf")
-    down: float = float("inf")
-    latency: float = 0.0
-    shared: bool = False
-    ranks: bool = False
-    bucket: bool = False
-
-    def __str__(self) -> str:
-        """The text that `parse` reads; equal links have equal texts."""
-        rates = dict.fromkeys(_scaled(rate, RATES) for rate in (self.up, self.down))
-        words = [word for word in WORDS if getattr(self, word)]
-        times = [_scaled(self.latency, SECONDS)] * (self.latency > 0)
-        return ",".join(["/".join(rates), *times, *words])
-
-
-def burst(rate: float) -> float:
-    """Bits that a token bucket of this rate lets pass at once: a frame and `SLACK` seconds."""
-    return 8 * FRAME + rate * SLACK
-
-
-def parse(text: str, where: str = "--network") -> Links:
-    """Links from a text such as ``100mbit,1ms``; `InputError` says what is allowed."""
-    attributes: dict[str, Any] = {}
-    for part in text.lower().split(","):
-        read = _part(part.strip())
-        if read is None or attributes.keys() & read.keys():
-            raise InputError(f"{where} {text}: {part!r} is not allowed; it must be {ALLOWED}")
-        attributes |= read
-    return Links(**attributes)
-
-
-def _part(part: str) -> dict[str, Any] | None:
-    """The attributes that one part of the text sets; None if it is not allowed."""
-    if part in WORDS:
-        return {part: True}
-    if time := _TIME.fullmatch(part):
-        latency = float(time[1]) / TIMES[time[2]]
-        return {"latency": latency} if np.isfinite(latency) else None
-    up, slash, down = part.partition("/")
-    rates = _rate(up), _rate(down if slash else up)
-    return {"up": rates[0], "down": rates[1]} if min(rates) > 0 else None
-
-
-def _rate(text: str) -> float:
-    """Bits per second; 0 where the text is not a rate."""
-    if text == UNLIMITED:
-        return float("inf")
-    rate = _RATE.fullmatch(text)
-    return float(rate[1]) * RATES[rate[2]] if rate else 0.0
-
-
-def _scaled(value: float, units: dict[str, float]) -> str:
-    """A number with 12 digits, in the largest unit that does not exceed it."""
-    if value == float("inf"):
-        return UNLIMITED
-    fitting = [unit for unit, scale in units.items() if scale <= value] or list(units)[:1]
-    return f"{value / units[fitting[-1]]:.12g}{fitting[-1]}"
+LOCAL = ("fedavg", "fedprox", "scaffold")  # estimators that send x^k to their clients alone
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,6 +41,7 @@ class Traffic:
     bits_up_max : the same, of the busiest worker of each round
     workers : of each rank, of which rank 0 is the server, shape (ranks,)
     messages_up : sent by workers; None where that is not known: one of each worker a gather
+    receivers : of each broadcast; None for all workers
     """
 
     rounds: np.ndarray
@@ -136,6 +51,7 @@ class Traffic:
     bits_up_max: np.ndarray
     workers: np.ndarray
     messages_up: np.ndarray | None = None
+    receivers: int | None = None
 
 
 def seconds(links: Links, traffic: Traffic) -> np.ndarray:
@@ -154,23 +70,18 @@ def seconds(links: Links, traffic: Traffic) -> np.ndarray:
         busiest_up = up * max(away, default=0) / n
     else:
         hosts, all_up, busiest_up = n, up, np.diff(traffic.bits_up_max, prepend=0.0)
-    copy = down / n * (hosts > 0)
+    receivers = traffic.receivers or n
+    copy = down / receivers * (hosts > 0)
     together = hosts if links.shared else 1
     sent = np.minimum(together * most, messages)
     gathers = on_wire(all_up if links.shared else busiest_up, sent) / links.up
-    broadcasts = on_wire(copy * together, together * times) / links.down
+    copies = min(together, receivers)
+    broadcasts = on_wire(copy * copies, copies * times) / links.down
     rest = measured + links.latency * (np.minimum(rounds, messages) + rounds) * (hosts > 0)
     if not links.bucket:
         return np.cumsum(rest + gathers + broadcasts)
     later = rest + _later(gathers, links.up, times) + _later(broadcasts, links.down, times)
     return np.cumsum(np.max([later, gathers, broadcasts], axis=0))
-
-
-def on_wire(bits: np.ndarray, messages: np.ndarray | int) -> np.ndarray:
-    """Bits that cross a link for ``bits`` in this number of equally long messages."""
-    length = np.divide(bits, 8 * messages, where=bits > 0, out=np.zeros_like(bits)) + ENVELOPE
-    packets = np.ceil(length / SEGMENT)
-    return np.where(bits > 0, 8.0 * messages * (length + HEADERS * packets), 0.0)
 
 
 def _later(taken: np.ndarray, rate: float, times: np.ndarray) -> np.ndarray:
@@ -202,6 +113,7 @@ def traffic(log: Log) -> Traffic:
     framing = log.column("framing_bits_up")
     ranks = int(log.attrs.get("ranks", 1))
     layout = str(log.config.get("run", {}).get("layout", "shared"))
+    method = log.config.get("method", {})
     if not 1 <= worker_ranks(ranks, layout) <= log.n:
         raise InputError(f"{log.path}: attribute ranks = {ranks} for {log.n} workers")
     return Traffic(
@@ -212,4 +124,5 @@ def traffic(log: Log) -> Traffic:
         bits_up_max=log.column("bits_up_max") + framing / log.n,
         workers=np.diff(starts(log.n, ranks, layout)),
         messages_up=log.column("messages_up") if "messages_up" in log.columns else None,
+        receivers=method.get("participants") if method.get("estimator") in LOCAL else None,
     )

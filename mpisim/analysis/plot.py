@@ -11,11 +11,12 @@ from typing import Any
 
 from mpisim.analysis import remarks, style
 from mpisim.analysis.curves import FRAMING, Axis, Curve, over_seeds
-from mpisim.analysis.link_model import Links, over_seconds
+from mpisim.analysis.link_model import over_seconds
 from mpisim.analysis.log_files import write_output
 from mpisim.analysis.run_groups import RunGroup, common_title, group_runs
 from mpisim.analysis.select import selected
 from mpisim.analysis.tune import DEFAULT
+from mpisim.comm.links import Links
 from mpisim.core.errors import InputError
 from mpisim.core.schema import choose, require
 from mpisim.core.terminal import report

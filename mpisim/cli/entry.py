@@ -37,6 +37,7 @@ COMMANDS = {
     "study": ("study:add", "list, run and draw the figures of a study; print its claims"),
     "new": ("new:add", "make a compressor, estimator, problem or study from a template"),
     "check": ("check:add", "check what a plugin registers: constants, messages, gradients, runs"),
+    "fleet": ("fleet:add", "print seconds until a target if each client had a link of its own"),
     "card": ("card:add", "print what a compressor sends and loses, measured"),
     "methods": ("names:add_methods", "list the methods, or describe one"),
     "compressors": ("names:add_compressors", "list the compressors, or describe one"),

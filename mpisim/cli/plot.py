@@ -100,7 +100,7 @@ def _write_figure(args: argparse.Namespace) -> list[Path]:
 
 def _curves(args: argparse.Namespace) -> Any:
     from mpisim.analysis.api import plot
-    from mpisim.analysis.link_model import parse
+    from mpisim.comm.links import parse
 
     if len(args.network) > 1:
         raise InputError("--network: may be repeated for a page alone; a figure shows one network")
@@ -124,9 +124,9 @@ def _curves(args: argparse.Namespace) -> Any:
 def _write_page(args: argparse.Namespace) -> Path:
     from mpisim.analysis import log_files
     from mpisim.analysis.costs import parse as target
-    from mpisim.analysis.link_model import parse as links
     from mpisim.analysis.report import report
     from mpisim.analysis.select import selected
+    from mpisim.comm.links import parse as links
 
     networks = [links(text) for text in args.network or NETWORKS]
     targets = [target(text) for text in args.target]

@@ -54,7 +54,7 @@ EXPORT_FORMS = {"--csv": "write CSV", "--parquet": "write Parquet; needs pyarrow
 def add(parser: argparse.ArgumentParser) -> None:
     parser.description = ABOUT
     arguments(parser, ARGUMENTS, best=BEST)
-    _add_forms(parser, FORMS)
+    add_forms(parser, FORMS)
     parser.set_defaults(command=show_command)
 
 
@@ -64,11 +64,11 @@ def add_export(parser: argparse.ArgumentParser) -> None:
         " the settings that vary."
     )
     arguments(parser, EXPORT, best=BEST)
-    _add_forms(parser, EXPORT_FORMS)
+    add_forms(parser, EXPORT_FORMS)
     parser.set_defaults(command=export_command)
 
 
-def _add_forms(parser: argparse.ArgumentParser, forms: Mapping[str, str]) -> None:
+def add_forms(parser: argparse.ArgumentParser, forms: Mapping[str, str]) -> None:
     group = parser.add_mutually_exclusive_group()
     for flag, text in forms.items():
         form = flag.strip("-")
@@ -117,7 +117,7 @@ def _list(args: argparse.Namespace, logs: list[Log], folder: Path | None) -> str
 
 def _costs(args: argparse.Namespace, logs: list[Log]) -> str:
     from mpisim.analysis.costs import cost_table, parse
-    from mpisim.analysis.link_model import parse as links
+    from mpisim.comm.links import parse as links
 
     targets = [parse(text) for text in args.target]
     network, form = None if args.network is None else links(args.network), args.form or "text"

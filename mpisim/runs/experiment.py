@@ -16,6 +16,7 @@ import tomli_w
 
 from mpisim.comm.aggregation import Server
 from mpisim.comm.attacks import Attack
+from mpisim.comm.fleet import Fleet
 from mpisim.comm.network import MEAN
 from mpisim.compressors import COMPRESSORS
 from mpisim.compressors import make as make_compressor
@@ -41,7 +42,7 @@ from mpisim.runs.metrics import METRICS
 from mpisim.runs.stop import OF_REFERENCE, Stop
 from mpisim.wire.base import Precision
 
-TABLES = ("problem", "method", "compressor", "server", "attack", "run")
+TABLES = ("problem", "method", "compressor", "server", "attack", "fleet", "run")
 KEYS = ("title", "plugin", *TABLES)
 
 
@@ -132,6 +133,7 @@ class Experiment:
     plugin: tuple[str, ...] = ()
     server: Server = MEAN
     attack: Attack | None = None
+    fleet: Fleet | None = None
 
     @cached_property
     def table(self) -> dict[str, Any]:
@@ -144,6 +146,7 @@ class Experiment:
             "compressor": table_of(self.compressor),
             **({"server": dataclasses.asdict(self.server)} if self.server != MEAN else {}),
             **({"attack": dataclasses.asdict(self.attack)} if self.attack else {}),
+            **({"fleet": dataclasses.asdict(self.fleet)} if self.fleet else {}),
             "run": self.run.table(),
         }
 
@@ -227,7 +230,8 @@ def parse(tables: dict[str, Any]) -> Experiment:
         raise InputError(f"attack.name: 'label-flip' is not allowed with problem {made.name!r}")
     if attack and run.reference:
         raise InputError("run.reference: true is not allowed with a table [attack]")
-    return Experiment(title, made, method, compressor, run, tuple(plugin), server, attack)
+    fleet = build(Fleet, tables["fleet"], "fleet") if "fleet" in tables else None
+    return Experiment(title, made, method, compressor, run, tuple(plugin), server, attack, fleet)
 
 
 def tables_of_keys() -> dict[str, list[tuple[str, type]]]:

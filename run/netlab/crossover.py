@@ -22,7 +22,8 @@ from mpisim.analysis.claims import (
     state,
 )
 from mpisim.analysis.curves import GRADIENT, Axis
-from mpisim.analysis.link_model import Links, ModelledSeconds, parse
+from mpisim.analysis.link_model import ModelledSeconds
+from mpisim.comm.links import Links, parse
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import Log
 

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from mpisim.analysis.link_model import parse
 from mpisim.analysis.study import Grid, Job
+from mpisim.comm.links import parse
 from mpisim.core.errors import InputError, MpisimError
 from mpisim.runs.sweep.points import Point
 

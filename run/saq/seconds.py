@@ -9,10 +9,11 @@ import numpy as np
 
 from mpisim.analysis import breakdown, panels
 from mpisim.analysis.curves import Axis
-from mpisim.analysis.link_model import ModelledSeconds, parse
+from mpisim.analysis.link_model import ModelledSeconds
 from mpisim.analysis.remarks import about_seconds
 from mpisim.analysis.study import data_sets
 from mpisim.comm.clock import PHASES
+from mpisim.comm.links import parse
 from mpisim.runs.log.reader import Log
 
 from .curves import LOOKS

@@ -11,8 +11,8 @@ from mpisim.analysis import formatting
 from mpisim.analysis.api import table
 from mpisim.analysis.costs import parse
 from mpisim.analysis.link_model import ModelledSeconds
-from mpisim.analysis.link_model import parse as links
 from mpisim.cli import main
+from mpisim.comm.links import parse as links
 from mpisim.compressors import COMPRESSORS
 from mpisim.core.errors import InputError
 from mpisim.methods.method_table import METHODS

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from mpisim.analysis.curves import Axis, over_seeds
-from mpisim.analysis.link_model import ModelledSeconds, parse
+from mpisim.analysis.link_model import ModelledSeconds
 from mpisim.analysis.report.chart_data import MOST, plain, y_axes
 from mpisim.analysis.report.page import decades
 from mpisim.cli import main
+from mpisim.comm.links import parse
 from mpisim.runs.log.reader import read, read_all
 
 X = ["bits_up", "bits_total", "round", "oracle_calls", "seconds"]

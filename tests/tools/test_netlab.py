@@ -6,7 +6,7 @@ import signal
 import numpy as np
 import pytest
 
-from mpisim.analysis.link_model import Links
+from mpisim.comm.links import Links
 from tools.netlab import __main__ as command
 from tools.netlab import lab
 from tools.netlab.job import Stopped, stoppable

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from mpisim.analysis.link_model import Links
+from mpisim.comm.links import Links
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import read
 from tests.comm.jobs import HANG_SECONDS, ROOT

@@ -20,11 +20,12 @@ import mpisim
 from mpisim.analysis import panels, style
 from mpisim.analysis.costs import Target, cost_table
 from mpisim.analysis.curves import Axis
-from mpisim.analysis.link_model import ModelledSeconds, parse
+from mpisim.analysis.link_model import ModelledSeconds
 from mpisim.analysis.results.files import small_png
 from mpisim.analysis.run_groups import name_of
 from mpisim.analysis.tune import best
 from mpisim.comm.communicators import all_ranks
+from mpisim.comm.links import parse
 from mpisim.core.files import write_atomic
 from mpisim.runs.log.reader import Log
 from tools.demo import words

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from mpisim.analysis.link_model import parse
+from mpisim.comm.links import parse
 from mpisim.core.errors import InputError, MpisimError
 from tools.netlab.job import mpirun, stoppable
 from tools.netlab.lab import Lab

@@ -26,7 +26,8 @@ from pathlib import Path
 import numpy as np
 
 from mpisim.analysis.claims import SUFFIX, Claim, Evidence, Verdict, decided, state, table, write
-from mpisim.analysis.link_model import ENVELOPE, HEADERS, Links, ModelledSeconds, traffic
+from mpisim.analysis.link_model import ModelledSeconds, traffic
+from mpisim.comm.links import ENVELOPE, HEADERS, Links
 from mpisim.core.errors import MpisimError
 from mpisim.runs.log.reader import Log, read
 from tools.netlab.job import mpirun, stoppable

@@ -25,7 +25,7 @@ import time
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from mpisim.analysis.link_model import FRAME, Links, burst
+from mpisim.comm.links import FRAME, Links, burst
 from mpisim.core.errors import InputError
 
 FOLDER = Path("/run/mpisim-netlab")  # a folder for each lab, whose lock its process holds

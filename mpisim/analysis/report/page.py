@@ -15,13 +15,13 @@ from mpisim.analysis import labels, remarks
 from mpisim.analysis.breakdown import COLOURS, UNITS, per_round, unit_of
 from mpisim.analysis.costs import Target, costs_of, shown
 from mpisim.analysis.formatting import number
-from mpisim.analysis.link_model import Links
 from mpisim.analysis.report.chart_data import curves, described, x_axes, y_axes
 from mpisim.analysis.results.provenance import commit_text, machine
 from mpisim.analysis.run_groups import RunGroup, group_runs, workers_text
 from mpisim.analysis.settings import settings, several
 from mpisim.analysis.show import run_list
 from mpisim.comm.clock import PHASES
+from mpisim.comm.links import Links
 from mpisim.core.errors import InputError
 from mpisim.core.version import VERSION
 from mpisim.runs.log.reader import Log

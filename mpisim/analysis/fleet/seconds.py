@@ -1,0 +1,174 @@
+"""The seconds of synchronous rounds on a fleet, and who was left out of them.
+
+A client receives its copy of the broadcast, computes, and sends its message. A round ends with its
+slowest client, or at the deadline. Where r of n clients take part, the fleet draws them; with more
+invited, the fastest r count, and the others are not waited for.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from math import inf
+
+import numpy as np
+from numba import njit
+
+from mpisim.analysis.curves import Axis
+from mpisim.analysis.fleet.rounds import Rounds, fedscale, rounds_of
+from mpisim.comm.fleet import Clients, Fleet
+from mpisim.core.numerics import philox
+from mpisim.core.rng import Draw, Streams, purpose_key
+from mpisim.runs.log.reader import Log
+
+BLOCK = 1 << 14  # clients at a time
+PRESENCE = purpose_key("fleet/presence")
+
+
+@dataclasses.dataclass(frozen=True)
+class Seconds:
+    """Cumulative seconds (rows,), and the share of the messages that were dropped or late."""
+
+    seconds: np.ndarray
+    left_out: float
+
+
+def seconds(rounds: Rounds, fleet: Fleet, seed: int | None = None) -> Seconds:
+    """The seconds of the rounds on the fleet of a seed, its own unless given."""
+    seed = fleet.seed if seed is None else seed
+    slowest = rounds.seconds - rounds.computing  # the server's
+    left_out, sent = 0, 0
+    everyone = np.flatnonzero(rounds.senders == rounds.n)
+    if everyone.size:
+        slowest[everyone], left_out = _all(_rows(rounds, everyone), fleet, seed)
+        sent = rounds.n * everyone.size
+    for row in np.flatnonzero((rounds.senders < rounds.n) & (rounds.senders > 0)):
+        taken, late = _some(rounds, int(row), fleet, seed)
+        slowest[row] = max(slowest[row], taken)
+        left_out, sent = left_out + late, sent + int(rounds.senders[row])
+    return Seconds(np.cumsum(slowest), left_out / max(sent, 1))
+
+
+def _rows(rounds: Rounds, which: np.ndarray) -> Rounds:
+    arrays = {
+        field.name: getattr(rounds, field.name)[which]
+        for field in dataclasses.fields(rounds)
+        if field.name != "n"
+    }
+    return Rounds(n=rounds.n, **arrays)
+
+
+def _all(rounds: Rounds, fleet: Fleet, seed: int) -> tuple[np.ndarray, int]:
+    """Seconds (rows,) of rounds in which all clients send, and how many were left out."""
+    slowest = rounds.seconds - rounds.computing
+    left_out, random = 0, fleet.availability < 1 or fleet.dropout > 0
+    limit = rounds.times * (inf if fleet.deadline is None else fleet.deadline)
+    draw = Draw(Streams(seed), "fleet/busiest", 0, 0, 1)
+    busiest = draw.samples(np.array([rounds.n]), len(slowest))[0]
+    for first in range(0, rounds.n, BLOCK):
+        c = fleet.clients(np.arange(first, min(first + BLOCK, rounds.n)), seed)
+        left_out += _slowest(
+            slowest, rounds.seconds, rounds.computing, rounds.hops, rounds.up, rounds.most,
+            rounds.down, limit, rounds.index, busiest - first, c.up, c.down, c.latency, c.factor,
+            first, seed, PRESENCE, random, fleet.availability, fleet.dropout,
+        )  # fmt: skip
+    return slowest, left_out
+
+
+@njit(cache=True, error_model="numpy")
+def _slowest(
+    slowest, own, computing, hops, up, most, down, limit, index, busiest, up_rate, down_rate,
+    latency, factor, first, seed, purpose, random, availability, dropout,
+):  # fmt: skip
+    """Raise ``slowest`` (rows,) to a block's clients; returns how many were left out.
+
+    Seconds are added in the order of `link_model.seconds`: equal clients give the same bits.
+    """
+    rows, left_out, absent = slowest.size, 0, 1.0 - availability * (1.0 - dropout)
+    limited = limit.min() < np.inf
+    words = np.empty(philox.WORDS * (index.max() // philox.WORDS + 1) * random, np.uint64)
+    seconds = np.empty(rows)
+    for i in range(latency.size):
+        more, wait, rate, back = factor[i] - 1.0, latency[i], up_rate[i], down_rate[i]
+        for k in range(rows):
+            seconds[k] = (
+                own[k] + more * computing[k] + wait * hops[k] + up[k] / rate + down[k] / back
+            )
+        for k in range(rows * limited):
+            left_out += seconds[k] > limit[k]
+        if random:
+            philox.fill(words, seed, purpose, first + i, 0, 0, 0)
+            for k in range(rows):
+                u = (words[index[k]] >> np.uint64(11)) * 2.0**-53
+                if u < absent:
+                    left_out += seconds[k] <= limit[k]
+                    waits = u >= 1.0 - availability and limited  # for one that drops out
+                    seconds[k] = limit[k] if waits else 0.0
+        for k in range(rows):
+            slowest[k] = seconds[k] if seconds[k] > slowest[k] else slowest[k]
+    for k in range(rows):  # the client that sends most
+        i = busiest[k]
+        if most[k] > up[k] and 0 <= i < latency.size:
+            last = own[k] + (factor[i] - 1.0) * computing[k] + latency[i] * hops[k]
+            last = last + most[k] / up_rate[i] + down[k] / down_rate[i]
+            slowest[k] = max(slowest[k], last)
+        slowest[k] = min(slowest[k], limit[k])
+    return left_out
+
+
+def _some(rounds: Rounds, row: int, fleet: Fleet, seed: int) -> tuple[float, int]:
+    """Seconds of a row's rounds in which r of n clients send, and how many were left out."""
+    n, r, times = rounds.n, int(rounds.senders[row]), int(rounds.times[row])
+    invited = min(max(r, fleet.invited or r), n)
+    limit, total, left_out = fleet.deadline or inf, 0.0, 0
+    server = (rounds.seconds[row] - rounds.computing[row]) / times
+    for index in range(int(rounds.index[row]) - times + 1, int(rounds.index[row]) + 1):
+        draw = Draw(Streams(seed), "fleet/invited", max(index, 0), 0, 1)
+        who = draw.subsets(n, invited)[0]
+        taken = np.sort(_taken(rounds, row, times, fleet.clients(who, seed)))
+        u = Draw(Streams(seed), "fleet/present", max(index, 0), 0, 1).uniforms(invited)[0]
+        # presence does not depend on speed, so it may be dealt to the sorted times
+        there, dropped = (
+            u >= 1 - fleet.availability,
+            u < 1 - fleet.availability * (1 - fleet.dropout),
+        )
+        arrived = taken[there & ~dropped]
+        in_time = arrived[arrived <= limit][:r]
+        waits = limit < inf and len(in_time) < min(r, int(there.sum()))
+        total += limit if waits else float(max(in_time, default=server))
+        left_out += r - len(in_time)
+    return total, left_out
+
+
+def _taken(rounds: Rounds, row: int, times: int, c: Clients) -> np.ndarray:
+    """Seconds of each of these clients in one of the row's rounds, shape (clients,)."""
+    up = np.full(len(c.up), rounds.up[row])
+    up[0] = rounds.most[row]  # they are drawn: the first is any of them
+    seconds = rounds.seconds[row] + (c.factor - 1) * rounds.computing[row]
+    seconds = seconds + c.latency * rounds.hops[row] + up / c.up + rounds.down[row] / c.down
+    return seconds / times
+
+
+@dataclasses.dataclass(frozen=True)
+class FleetSeconds(Axis):
+    """An axis of figures: the seconds that a run would have taken with a fleet.
+
+    seed : of the fleet, instead of its own; ms : of a sample's inference, by FedScale's formula
+    """
+
+    fleet: Fleet = dataclasses.field(default_factory=Fleet)
+    seed: int | None = None
+    ms: float | None = None
+
+    def values(self, log: Log) -> np.ndarray:
+        """Shape (rows,); `InputError` where a column is missing or the ranks do not fit."""
+        return self.of(log).seconds
+
+    def of(self, log: Log) -> Seconds:
+        """The seconds of a log, and the share left out."""
+        rounds = rounds_of(log, self.fleet)
+        if self.ms is not None:
+            rounds = fedscale(rounds, self.ms)
+        return seconds(rounds, self.fleet, self.seed)
+
+    def label(self, log: Log) -> str:
+        return f"modelled seconds, {self.fleet}"

@@ -1,0 +1,165 @@
+"""Seconds to a target on fleets, over draws of their clients: a table and a picture."""
+
+from __future__ import annotations
+
+import dataclasses
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mpisim.analysis import formatting, remarks, style
+from mpisim.analysis.costs import Target
+from mpisim.analysis.fleet.seconds import FleetSeconds
+from mpisim.analysis.run_groups import RunGroup, common_title, group_runs
+from mpisim.comm.fleet import Fleet
+from mpisim.core.errors import InputError
+from mpisim.runs.log.reader import Log, damaged
+
+LEVELS = (5, 50, 95)  # per cent
+HEAD = ["", "fleet", "until", "runs", *(f"seconds, p{level}" for level in LEVELS), "left out"]
+LOW, HIGH = -0.25, 0.25  # where the first and the last fleet of a setting are drawn
+LEFT_OUT = (
+    "left out: messages that were dropped or late. The log is of a run in which they arrived."
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class FleetCost:
+    """Seconds of a setting's runs until a target, over their seeds and draws of a fleet.
+
+    seconds : each run on each draw, (runs x draws,); None unless all runs reach the target
+    left_out : share of the messages that were dropped or late
+    """
+
+    name: str
+    fleet: Fleet
+    target: Target
+    runs: int
+    seconds: np.ndarray | None
+    left_out: float
+
+    @property
+    def levels(self) -> list[float | None]:
+        """The quantiles `LEVELS` of the seconds."""
+        if self.seconds is None:
+            return [None] * len(LEVELS)
+        return np.percentile(self.seconds, LEVELS).tolist()
+
+
+def fleet_costs(
+    logs: Sequence[Log],
+    fleets: Sequence[Fleet],
+    targets: Sequence[Target],
+    draws: int = 20,
+    ms: float | None = None,
+) -> list[FleetCost]:
+    """The costs of logs' settings on each fleet, drawn with its seed and the next ones.
+
+    ms : FedScale's formula, with so many milliseconds of a sample's inference
+    """
+    groups = group_runs(logs, by_ranks=True)
+    return [
+        cost
+        for target in targets
+        for group in groups
+        for cost in _of_group(group, fleets, target, draws, ms)
+    ]
+
+
+def _of_group(
+    group: RunGroup, fleets: Sequence[Fleet], target: Target, draws: int, ms: float | None
+) -> list[FleetCost]:
+    reached = []
+    for log in group.logs:
+        with damaged(log.path):
+            reached.append(np.flatnonzero(target.met(log.column(target.y)))[:1])
+    costs = []
+    for fleet in fleets:
+        taken: list[float] = []
+        left: list[float] = []
+        for log, row in zip(group.logs, reached, strict=True):
+            for seed in range(fleet.seed, fleet.seed + draws) if row.size else ():
+                found = FleetSeconds("seconds", True, fleet=fleet, seed=seed, ms=ms).of(log)
+                taken.append(float(found.seconds[row[0]]))
+                left.append(found.left_out)
+        complete = all(row.size for row in reached)
+        share = float(np.mean(left)) if left else 0.0
+        seconds = np.array(taken) if complete else None
+        costs.append(FleetCost(group.name, fleet, target, len(group.logs), seconds, share))
+    return costs
+
+
+def fleet_table(
+    logs: Sequence[Log], costs: Sequence[FleetCost], draws: int, form: str = "text"
+) -> str:
+    """The costs in one of `formatting.FORMATS`, with a line where messages were left out."""
+    if form == "csv":
+        head = ["name", "fleet", "y", "target", "runs", "draws"]
+        head += [*(f"seconds_p{level}" for level in LEVELS), "left_out"]
+        exact = [
+            [*(c.name, c.fleet, c.target.y, c.target.level, c.runs, draws), *c.levels, c.left_out]
+            for c in costs
+        ]
+        return formatting.table(head, exact, form)
+    rows = [
+        [c.name, str(c.fleet), str(c.target), str(c.runs), *map(_shown, c.levels), _share(c)]
+        for c in costs
+    ]
+    title = common_title(group_runs(logs, by_ranks=True)).splitlines()
+    left_out = any(cost.left_out for cost in costs)
+    notes = [remarks.about_seconds(logs), remarks.about_model(logs), LEFT_OUT * left_out]
+    if form == "markdown":
+        rows = [[formatting.escaped(cell) for cell in row] for row in rows]
+    body = formatting.table(HEAD, rows, form, right=range(3, len(HEAD)))
+    return "\n".join(filter(None, [*(title if form == "text" else []), body, *notes]))
+
+
+def _shown(value: float | None) -> str:
+    return formatting.UNKNOWN if value is None else f"{value:.4g}"
+
+
+def _share(cost: FleetCost) -> str:
+    return f"{100 * cost.left_out:.2g}%"
+
+
+def draw(logs: Sequence[Log], costs: Sequence[FleetCost]) -> Any:
+    """A figure: for each setting and fleet, the median seconds, and a bar from p5 to p95."""
+    from matplotlib.figure import Figure
+
+    style.check_installed()
+    reached = [cost for cost in costs if cost.seconds is not None]
+    if not reached:
+        raise InputError("--out: no setting reaches the target: there is nothing to draw")
+    several = len({cost.target for cost in costs}) > 1
+    names = [f"{c.name}, {c.target}" if several else c.name for c in reached]
+    places = {name: -place for place, name in enumerate(dict.fromkeys(names))}
+    fleets = list(dict.fromkeys(str(cost.fleet) for cost in reached))
+    offsets = np.linspace(HIGH, LOW, len(fleets)) if len(fleets) > 1 else [0.0]
+    with style.styled():
+        figure = Figure((8.0, 1.8 + 0.5 * len(places)), layout="constrained")
+        panel = figure.subplots()
+        for number, fleet in enumerate(fleets):
+            chosen = [i for i, cost in enumerate(reached) if str(cost.fleet) == fleet]
+            low, middle, high = np.array([reached[i].levels for i in chosen], float).T
+            heights = [places[names[i]] + offsets[number] for i in chosen]
+            look: dict[str, Any] = {
+                "fmt": style.MARKERS[number % len(style.MARKERS)],
+                "capsize": 3.0,
+            }
+            colour = style.COLOURS[number % len(style.COLOURS)]
+            spread = [middle - low, high - middle]
+            look |= {"xerr": spread, "color": colour, "label": fleet}
+            panel.errorbar(middle, heights, **look)
+        panel.set(yticks=list(places.values()), yticklabels=list(places), xscale="log")
+        panel.set_ylim(min(places.values()) - 0.6, 0.6)
+        ends = [level for cost in reached for level in cost.levels if level]
+        panel.set_xlim(min(ends) / 1.3, max(ends) * 1.3)
+        style.log_ticks(panel.xaxis, *panel.get_xlim())
+        until = "" if several else f" until {reached[0].target}"
+        panel.set_xlabel(f"modelled seconds{until}: median, p5 to p95")
+        panel.set_title(common_title(group_runs(logs)) if len(fleets) > 1 else fleets[0])
+        style.place_legend(panel, may_grow=True)
+        style.remark(figure, textwrap.fill(LEFT_OUT, 110) * any(c.left_out for c in reached))
+    return figure

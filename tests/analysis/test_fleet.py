@@ -1,0 +1,170 @@
+"""`mpisim fleet`: seconds by hand, against order statistics, and against the network model."""
+
+import csv
+import io
+from math import comb
+
+import numpy as np
+import pytest
+from scipy import integrate
+from scipy.stats import norm
+
+from mpisim.analysis.fleet.rounds import fedscale, made, rounds_of
+from mpisim.analysis.fleet.seconds import FleetSeconds, seconds
+from mpisim.analysis.link_model import ModelledSeconds, Traffic
+from mpisim.cli import main
+from mpisim.comm.fleet import Fleet
+from mpisim.comm.links import on_wire, parse
+from mpisim.runs.experiment import Experiment
+from mpisim.runs.log.reader import read
+
+
+def rounds(n, rows, fleet, up=1e6, senders=None, down=0.0, own=0.0, calls=None, most=None):
+    """A round a row: ``senders`` (n unless given) messages of ``up`` bits, a copy of ``down``."""
+    k, r = np.arange(1, rows + 1), n if senders is None else senders
+    traffic = Traffic(
+        k, k * own, k * r * up, k * n * down, k * (most or up), np.array([n]), k * float(r)
+    )
+    return made(traffic, k * own, k * (calls or 0.0), fleet, None)
+
+
+@pytest.mark.parametrize("text", ["10mbit/50mbit,20ms", "1mbit", "unlimited,3ms", "64kbit/1gbit"])
+def test_equal_clients_take_the_seconds_of_the_network_model_exactly(make_log, text):
+    more = np.cumsum(np.random.default_rng(0).integers(100, 5000, 51))
+    paths = [make_log(), make_log(columns={"bits_up": 5 * more, "bits_up_max": 2 * more})]
+    few = np.cumsum(np.random.default_rng(1).integers(1, 5, 51))
+    paths += [make_log(columns={"bits_up": 320 * few, "bits_up_max": 320 * np.arange(51)})]
+    for path in paths:
+        log = read(path)
+        expected = ModelledSeconds("seconds", True, links=parse(text)).values(log)
+        assert np.array_equal(
+            FleetSeconds("seconds", True, fleet=Fleet(text)).values(log), expected
+        )
+
+
+def test_the_expected_maximum_of_r_draws():
+    # 2^20 bits over rates e^(sigma z): E max = integral of 1 - F(t)^r
+    bits, sigma, r = 1_000_000.0, 0.8, 50
+    fleet = Fleet("1mbit/unlimited", sigma=sigma)
+    case = rounds(r, 1, fleet, bits)
+    unit = float(on_wire(np.array([bits]), 1)[0]) / 1e6
+    expected, _ = integrate.quad(
+        lambda t: 1 - norm.cdf(np.log(t / unit) / sigma) ** r, 0, 100 * unit, limit=500
+    )
+    found = np.array([seconds(case, fleet, seed).seconds[0] for seed in range(4000)])
+    error = found.std() / np.sqrt(len(found))
+    assert error < 0.01 * expected and abs(found.mean() - expected) < 4 * error
+
+
+def test_the_fastest_r_of_those_invited_is_an_order_statistic():
+    # with all of n invited, the r-th fastest of the n clients
+    bits, n, r = 1_000_000.0, 30, 7
+    fleet = Fleet("1mbit/unlimited", sigma=1.0, invited=n)
+    taken = on_wire(np.array([bits]), 1)[0] / fleet.clients(np.arange(n)).up
+    found = seconds(rounds(n, 3, fleet, bits, r), fleet).seconds
+    assert found == pytest.approx(np.sort(taken)[r - 1] * np.arange(1, 4), rel=1e-12)
+    alone = Fleet("1mbit/unlimited", sigma=1.0)
+    found = np.diff(seconds(rounds(n, 3000, alone, bits, r), alone).seconds)
+    # the slowest of r of n, drawn without replacement: the k-th with C(k - 1, r - 1) / C(n, r)
+    chances = np.array([comb(k - 1, r - 1) for k in range(1, n + 1)]) / comb(n, r)
+    expected, error = chances @ np.sort(taken), found.std() / np.sqrt(len(found))
+    assert error < 0.03 * expected and abs(found.mean() - expected) < 4 * error
+
+
+def test_the_slowest_by_hand():
+    fleet = Fleet(["100bit/50bit,250ms", "80bit/200bit"], devices=[2.0, 1.0])
+    k = np.array([1, 3])
+    traffic = Traffic(k, 0.5 * k, 2000.0 * k, 1600.0 * k, 1000.0 * k, np.array([2]), 2.0 * k)
+    case = made(traffic, 0.4 * k, 10.0 * k, fleet, None)  # 0.1 s are the server's
+    wire = on_wire(np.array([1000.0, 800.0]), 1)
+    first = 0.5 + 0.4 + 2 * 0.25 + wire[0] / 100 + wire[1] / 50
+    second = 0.5 + wire[0] / 80 + wire[1] / 200
+    assert seconds(case, fleet).seconds == pytest.approx(max(first, second) * k, rel=1e-13)
+    # a client alone takes 3 s a sample; the row's 10 samples are those of two
+    alone = made(traffic, 0.4 * k, 10.0 * k, fleet, 3.0)
+    assert seconds(alone, fleet).seconds[0] == pytest.approx(first - 0.9 + 0.1 + 2 * 15, rel=1e-13)
+
+
+def test_the_worker_that_sends_most_counts():
+    fleet = Fleet("100bit/unlimited")
+    case = rounds(4, 1, fleet, up=1000.0, most=2500.0)
+    expected = on_wire(np.array([2500.0]), 1)[0] / 100
+    assert seconds(case, fleet).seconds[0] == pytest.approx(expected, rel=1e-13)
+
+
+@pytest.mark.parametrize("senders", [40, 20])
+def test_dropouts_and_deadlines(senders):
+    n, rows, bits = 40, 300, 10_000.0
+    wire = on_wire(np.array([bits]), 1)[0]
+    plain = Fleet(["1kbit/unlimited", "100bit/unlimited"])  # the slow half takes ten times as long
+    fast, slow = wire / 1e3, wire / 100
+    limit = Fleet(plain.links, deadline=(fast + slow) / 2)
+    found = seconds(rounds(n, rows, limit, bits, senders), limit)
+    assert found.left_out == pytest.approx(0.5, abs=0.02)
+    assert np.diff(found.seconds) == pytest.approx(limit.deadline)
+    for drops, share in (({"dropout": 0.2}, 0.2), ({"availability": 0.7}, 0.3)):
+        fleet = Fleet("1kbit/unlimited", **drops)
+        lost = seconds(rounds(n, rows, fleet, bits, senders), fleet)
+        assert lost.left_out == pytest.approx(share, abs=0.03)
+        assert np.diff(lost.seconds) == pytest.approx(fast)  # some client is always there
+        waits = Fleet("1kbit/unlimited", deadline=2 * fast, **drops)
+        taken = np.diff(seconds(rounds(n, rows, waits, bits, senders), waits).seconds)
+        late = np.isclose(taken, 2 * fast)
+        assert taken[~late] == pytest.approx(fast)
+        # the server knows who is not there, and waits for one of many that drops out
+        expected = 0.0 if "availability" in drops else 1 - 0.8**senders
+        assert late.mean() == pytest.approx(expected, abs=0.03)
+
+
+def test_fedscale_by_hand():
+    fleet = Fleet("1kbit/2kbit,9ms", devices=[2.0])
+    case = fedscale(rounds(4, 2, fleet, up=500.0, down=300.0, own=5.0, calls=4 * 8.0), ms=10.0)
+    expected = 3 * 8 * 2 * 10.0 / 1000 + (500 + 300) / 2000
+    assert seconds(case, fleet).seconds == pytest.approx(expected * np.array([1, 2]), rel=1e-13)
+
+
+def test_local_methods_send_a_copy_to_their_participants_alone(tmp_path):
+    tables = {
+        "problem": {"name": "quadratic", "workers": 10, "dimension": 20},
+        "method": {"name": "fedavg", "stepsize": 0.01, "local_steps": 2, "participants": 2},
+        "fleet": {"links": "1kbit", "deadline": 9.0},
+        "run": {"rounds": 3},
+    }
+    import mpisim
+
+    mpisim.run(Experiment.from_dict(tables), log=tmp_path / "a.h5")
+    log = read(tmp_path / "a.h5")
+    assert log.config["fleet"]["deadline"] == 9.0
+    fleet = Fleet("1kbit")
+    case = rounds_of(log, fleet)
+    assert case.down[1:] == pytest.approx(on_wire(np.array([20 * 32.0]), 1)[0])
+    axis = ModelledSeconds("seconds", True, links=parse("1kbit"))
+    assert np.diff(axis.values(log)) == pytest.approx(
+        np.diff(FleetSeconds("seconds", True, fleet=fleet).values(log)), rel=1e-12
+    )
+
+
+def test_the_command(make_log, capsys, tmp_path):
+    paths = [str(make_log(rate=0.2)), str(make_log(rate=0.2, seed=2)), str(make_log("diana"))]
+    fleets = ["--fleet", "1mbit", "--fleet", "mlab:BR", "--set", "fleet.devices=phones"]
+    target = ["--target", "grad_norm_sq=1e-2", "--draws", "5"]
+    picture = tmp_path / "fleet.png"
+    assert main(["fleet", *paths, *fleets, *target, "--csv", "-o", str(picture)]) == 0
+    text = capsys.readouterr().out
+    rows = list(csv.DictReader(io.StringIO(text.rpartition("\nwrote")[0])))
+    assert [row["name"] for row in rows] == ["MARINA", "MARINA", "DIANA", "DIANA"]
+    assert rows[0]["fleet"] == "1mbit, devices phones" and rows[0]["runs"] == "2"
+    low, middle, high = (float(rows[1][f"seconds_p{level}"]) for level in (5, 50, 95))
+    assert 0 < low < middle < high and picture.stat().st_size > 1000
+    assert rows[2]["seconds_p50"]
+    assert main(["fleet", paths[0], "--fleet", "mlab:BR", "--draws", "2"]) == 0
+    assert "round ≥ 50" in capsys.readouterr().out
+    for flags, line in (
+        ([], "--fleet: is needed"),
+        (["--fleet", "mlab:XX"], "fleet.links"),
+        (["--fleet", "1mbit", "--draws", "0"], "--draws: 0"),
+        (["--fleet", "1mbit", "--set", "run.seed=1"], "a fleet has keys"),
+        (["--fleet", "1mbit", "--fedscale", "-1"], "--fedscale"),
+    ):
+        assert main(["fleet", paths[0], *flags]) == 2
+        assert line in capsys.readouterr().err
