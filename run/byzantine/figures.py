@@ -54,5 +54,5 @@ def attacks(logs: list[Log]) -> Iterator[Claim]:
 
 
 FIGURES = [Figure("attacks", "four attacks, two rules at the server", Grid(
-    "attacks", {"quick": [], "paper": ["sweep.problem.data=[phishing, a9a]", "run.rounds=600"]}
+    "attacks", {"quick": [], "paper": ["sweep.problem.data=[phishing, a9a]", "run.stop.bits_up=3e5"]}
 ), LINES.draw, attacks)]  # fmt: skip
