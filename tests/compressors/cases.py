@@ -100,6 +100,10 @@ def _levels_paper_bits(x, b, message, i):
     return int(message.payload_bits[i]) - message.form.precision.bits + 32
 
 
+def power_of_two(d):
+    return 2 ** ceil(log2(d))
+
+
 CASES = [
     Case({"name": "identity"}, lambda x, b, *_: b * x.size, lambda x, *_: 32 * x.size),
     Case({"name": "randk", "k": 3}, lambda x, b, *_: 3 * b, lambda *_: 96),
@@ -198,6 +202,24 @@ CASES = [
         {"name": "natural", "codec": "entropy"},
         _coded_bits(lambda d, b: 60 + 9 * d),
         lambda x, *_: 9 * x.size,
+    ),
+    *[
+        Case(
+            {"name": "drive", "scale": scale},
+            lambda x, b, *_: b + power_of_two(x.size),
+            lambda x, *_: 32 + power_of_two(x.size),
+        )
+        for scale in ("least", "unbiased")
+    ],
+    Case(
+        {"name": "rotated", "inner": {"name": "natural"}},
+        lambda x, *_: 9 * power_of_two(x.size),
+        lambda x, *_: 9 * power_of_two(x.size),
+    ),
+    Case(
+        {"name": "rotated", "inner": {"name": "qsgd", "s": 4, "norm": "inf"}},
+        lambda x, b, message, i: _qsgd_bits(x, b, message.inner, i),
+        lambda x, _, message, i: _qsgd_bits(x, 32, message.inner, i),
     ),
     Case({"name": "scaled-sign"}, lambda x, b, *_: b + x.size, lambda x, *_: 32 + x.size),
     Case(

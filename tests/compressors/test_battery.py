@@ -80,6 +80,11 @@ def test_what_is_not_finite_reaches_the_sum(case):
         assert not np.isfinite(compressor.compress(v, draw(40)).total()[4])
 
 
+def draws(case, compressor) -> bool:
+    """Biased compressors draw nothing, but for DRIVE's rotation."""
+    return case.table["name"] == "drive" or compressor.omega not in (None, 0.0)
+
+
 @each_case
 def test_draws_differ_between_workers_and_rounds(case):
     d, n = 40, 6
@@ -87,7 +92,7 @@ def test_draws_differ_between_workers_and_rounds(case):
     v = np.tile(vectors(1, d)[0], (n, 1))
     rounds = [compressor.compress(v, draw(n, round=r)).decoded() for r in range(20)]
     every = {row.tobytes() for c in rounds for row in c}
-    if compressor.omega in (None, 0.0):
+    if not draws(case, compressor):
         assert len(every) == 1
     elif case.table["name"] == "bernoulli":
         assert {len({row.tobytes() for row in c}) for c in rounds} == {1, 2}
@@ -121,4 +126,4 @@ def test_a_client_that_draws_again(case):
     again = [dataclasses.replace(every, round=r) for r in range(20)]
     drawn = [compressor.compress(v, one).decoded()[1:4] for one in again]
     unlike = sum(len({row.tobytes() for row in rows}) > 1 for rows in drawn)
-    assert unlike == 0 if compressor.omega in (None, 0.0) else unlike > 5
+    assert unlike > 5 if draws(case, compressor) else unlike == 0

@@ -108,4 +108,6 @@ def contents(message: Message) -> dict[str, bytes]:
     found = {n: (a.dtype.str + str(a.shape)).encode() + a.tobytes() for n, a in fields.items()}
     for number, part in enumerate(getattr(message, "parts", ())):
         found |= {f"{number} {name}": own for name, own in contents(part).items()}
+    if hasattr(message, "inner"):
+        found |= contents(message.inner)
     return found

@@ -1,0 +1,104 @@
+"""Rotations against Hadamard matrices of SciPy, and DRIVE's constants over all signs."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.linalg import hadamard as matrix
+
+from mpisim.compressors import make
+from mpisim.core.errors import InputError
+from mpisim.testing import DOUBLE, SINGLE
+from mpisim.wire.rotated import RotatedForm, hadamard
+from tests.compressors.cases import draw
+
+
+@pytest.mark.parametrize("size", [1, 2, 8, 64])
+def test_the_transform_is_the_hadamard_matrix(size):
+    rows = np.random.default_rng(size).standard_normal((3, size))
+    expected = rows @ matrix(size) / np.sqrt(size)
+    hadamard(rows)
+    np.testing.assert_allclose(rows, expected, atol=1e-14)
+
+
+def over_all_signs(table, v):
+    """C(v) for every vector of signs, which the draw would choose with the same probability."""
+    d = v.size
+    size = 1 << (d - 1).bit_length()
+    flips = np.array(list(product([1.0, -1.0], repeat=size)))
+    compressor = make(table).bind(d, len(flips), DOUBLE)
+    compressor.rotated = lambda given, inner: RotatedForm(d, given.workers, DOUBLE, inner, flips)
+    return compressor, compressor.compress(np.tile(v, (len(flips), 1)), draw(len(flips))).decoded()
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 5, 8])
+def test_drive_contracts_by_one_half(d):
+    rng = np.random.default_rng(d)
+    vectors = [rng.standard_normal(d), rng.standard_normal(d) ** 3, np.eye(d)[0], np.ones(d)]
+    for v in vectors:
+        compressor, c = over_all_signs({"name": "drive"}, v)
+        error = ((c - v) ** 2).sum(axis=1).mean() / (v @ v)
+        assert error <= 1 - compressor.alpha + 1e-12 == 0.5 + 1e-12
+
+
+def test_two_equal_entries_attain_it():
+    v = np.array([0.0, 2.0, 0, 0, 0, -2.0, 0, 0])
+    _, c = over_all_signs({"name": "drive"}, v)
+    assert ((c - v) ** 2).sum(axis=1).mean() == pytest.approx(0.5 * (v @ v), rel=1e-12)
+
+
+def test_the_unbiased_scale_loses_the_smaller_of_two_entries():
+    """Why it has no omega: with Hadamard matrices it is unbiased only nearly."""
+    _, c = over_all_signs({"name": "drive", "scale": "unbiased"}, np.array([2.0, 1.0]))
+    np.testing.assert_allclose(c.mean(axis=0), [2.5, 0], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("scale", "limit"), [("least", 1 - 2 / np.pi), ("unbiased", np.pi / 2 - 1)]
+)
+@pytest.mark.parametrize("kind", ["normal", "one large"])
+def test_long_vectors(scale, limit, kind):
+    """Rotated coordinates are nearly normal, whatever v is but for few large entries: these are
+    +-|v| / sqrt(D) and cost no error at all."""
+    d = 4096
+    v = np.random.default_rng(0).standard_normal((20, d))
+    if kind == "one large":
+        v = 1e-9 * v
+        v[:, 3] = 1
+        limit = 0
+    c = make({"name": "drive", "scale": scale}).bind(d, 20, SINGLE).compress(v, draw(20)).decoded()
+    errors = ((c - v) ** 2).sum(axis=1) / (v**2).sum(axis=1)
+    np.testing.assert_allclose(errors.mean(), limit, atol=0.02)
+
+
+def test_the_unbiased_scale_averages_out():
+    """The mean of 400 workers errs by the 400th part of one, to a tenth, for normal entries."""
+    v = np.random.default_rng(2).standard_normal(512)
+    n = 400
+    c = make({"name": "drive", "scale": "unbiased"}).bind(512, n, DOUBLE)
+    error = ((c.compress(np.tile(v, (n, 1)), draw(n)).total() / n - v) ** 2).sum() / (v @ v)
+    assert error == pytest.approx((np.pi / 2 - 1) / n, rel=0.2)
+
+
+def test_quantization_of_rotated_vectors_needs_fewer_bits_where_one_entry_is_large():
+    """Of normal entries behind one of their norm: same levels, far less error."""
+    rng = np.random.default_rng(1)
+    v = rng.standard_normal((30, 1024))
+    v[:, 0] = 300
+    inner = {"name": "qsgd", "s": 4, "norm": "inf"}
+    errors = []
+    for table in (inner, {"name": "rotated", "inner": inner}):
+        compressor = make(table).bind(1024, 30, SINGLE)
+        c = compressor.compress(v, draw(30)).decoded()
+        errors.append((((c - v) ** 2).sum(axis=1) / (v**2).sum(axis=1)).mean())
+        assert errors[-1] <= compressor.omega
+    assert errors[1] < errors[0]
+
+
+def test_inner_compressors_that_are_refused():
+    with pytest.raises(InputError, match=r"compressor\.inner\.name: 'permk' is not allowed"):
+        make({"name": "rotated", "inner": {"name": "permk"}}).bind(8, 4, SINGLE)
+    with pytest.raises(InputError, match="'rank-k' is not allowed; it must not be fitted"):
+        make({"name": "rotated", "inner": {"name": "rank-k", "k": 1}}).bind(8, 4, SINGLE)
