@@ -3,6 +3,14 @@ from .analysis.api import guarantees as guarantees
 from .analysis.api import load as load
 from .analysis.api import plot as plot
 from .analysis.api import table as table
+from .analysis.commands import card as card
+from .analysis.commands import claims as claims
+from .analysis.commands import report as report
+from .analysis.commands import study as study
+from .analysis.commands import verify as verify
+from .analysis.running import Result as Result
+from .analysis.running import run as run
+from .analysis.running import tune as tune
 from .comm.star import Star as Star
 from .compressors.base import Compressor as Compressor
 from .compressors.base import compressor as compressor
@@ -19,8 +27,6 @@ from .methods.optimizers import Optimizer as Optimizer
 from .methods.optimizers import optimizer as optimizer
 from .problems.base import Problem as Problem
 from .problems.base import problem as problem
-from .runs.api import Result as Result
-from .runs.api import run as run
 from .runs.api import sweep as sweep
 from .runs.experiment import Experiment as Experiment
 from .runs.metrics import Metric as Metric

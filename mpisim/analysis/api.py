@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from mpisim.analysis import costs, log_files
+from mpisim.analysis import costs, formatting, log_files
 from mpisim.analysis.log_files import PathLike
 from mpisim.analysis.plot import check_output, draw, save
 from mpisim.analysis.rows import all_rows
+from mpisim.analysis.show import run_list
 from mpisim.comm import links
 from mpisim.core.errors import library
 from mpisim.runs.log.reader import Log
@@ -32,7 +33,10 @@ class Runs(Sequence[Log]):
         return Runs(self.logs[i], self.root) if isinstance(i, slice) else self.logs[i]
 
     def __repr__(self) -> str:
-        return f"<{len(self)} runs: {', '.join(str(log.path) for log in self.logs)}>"
+        return formatting.table(*run_list(self.root, self.logs))
+
+    def _repr_html_(self) -> str:
+        return formatting.html(*run_list(self.root, self.logs))
 
     def to_pandas(self, every_setting: bool = False) -> Any:
         """A DataFrame with a row for each logged round of each run. Needs pandas.
@@ -99,6 +103,9 @@ class Costs(Sequence[costs.GroupCost]):
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        return formatting.html(*costs.shown(self.costs))
+
     def to_text(self, form: str) -> str:
         """The table as "text", "markdown", "latex" or "csv"."""
         logs, targets, network, framing = self._how
@@ -135,9 +142,9 @@ def table(
     return Costs(log_files.load(paths), wanted, framing, on)
 
 
-def guarantees(experiment: Any, epsilon: float = 1e-2, comm: Any = None) -> str:
+def guarantees(experiment: Any, epsilon: float = 1e-2, comm: Any = None) -> formatting.Text:
     """What the theorems say of an experiment: what ``mpisim theory`` prints. Collective."""
     from mpisim.analysis.theory_report import report
     from mpisim.comm.communicators import all_ranks
 
-    return report(experiment, epsilon, comm or all_ranks())
+    return formatting.Text(report(experiment, epsilon, comm or all_ranks()))

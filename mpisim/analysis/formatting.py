@@ -137,6 +137,19 @@ def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows))
 
 
+def html(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A table in HTML, for a notebook."""
+    texts = [[number(cell) for cell in row] for row in rows]
+    return _tabulated(texts, (), headers=head, tablefmt="html") if texts else ""
+
+
+class Text(str):
+    """A text that is shown as it is, also in a notebook."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
 def escaped(text: str) -> str:
     """A text that Markdown shows as it is, also in a cell of a table."""
     return SPECIAL.sub(r"\\\1", text)

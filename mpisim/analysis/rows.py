@@ -25,8 +25,8 @@ def all_rows(logs: Sequence[Log], root: Path | None = None, every: bool = False)
     """{column: values}, a row for each logged round of each log, in the order of the logs.
 
     What is the same in all rows of a log comes first: see `about`. Then come the columns of the
-    logs, then those that follow from them: ``seconds``, ``bits_total``, ``mean_grad_norm_sq``.
-    Where a log lacks a column that another one has, its values are NaN.
+    logs, ``bits_per_worker``, and those that follow from them: ``seconds``, ``bits_total``,
+    ``mean_grad_norm_sq``. Where a log lacks a column that another one has, its values are NaN.
     """
     tables = [_rows(log) for log in logs]
     names = dict.fromkeys(name for one in tables for name in one)
@@ -101,6 +101,8 @@ def to_parquet(rows: Rows) -> bytes:
 
 def _rows(log: Log) -> Rows:
     rows = dict(log.columns)
+    if "bits_up" in rows:
+        rows["bits_per_worker"] = rows["bits_up"] / log.n
     for name in DERIVED:
         try:
             rows[name] = log.column(name)

@@ -145,7 +145,12 @@ def report(points: list[Point], criterion: str, folder: Path) -> str:
     rule = CRITERIA[criterion].rule
     content = {"criterion": criterion, "rule": f"smallest {rule}, mean over the seeds"}
     write_json(folder / SUMMARY, content | {"choices": [dataclasses.asdict(c) for c in choices]})
-    head = f"best step by the smallest {rule}, mean over the seeds:"
+    return table(choices, criterion)
+
+
+def table(choices: Iterable[TunedSetting], criterion: str) -> str:
+    """Steps and scores of each setting, with warnings."""
+    head = f"best step by the smallest {CRITERIA[criterion].rule}, mean over the seeds:"
     return "\n".join([head, *(line for choice in choices for line in _lines(choice))])
 
 

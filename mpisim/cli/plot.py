@@ -10,7 +10,6 @@ from mpisim.cli.parser import BEST, FRAMING, LOGS, SELECT, arguments, refuse
 from mpisim.core.errors import InputError
 
 PAGE = ".html"
-NETWORKS = ("10mbit", "100mbit", "1gbit")  # of a page
 OF_AXES = ("xlim", "ylim", "xlabel", "ylabel")
 OF_PLAIN_CURVES = ("x", "y", "linear_x", "linear_y", "all_workers", "framing", *OF_AXES)
 OF_CURVES = (*OF_PLAIN_CURVES, "network")
@@ -33,7 +32,7 @@ ARGUMENTS = {
     "--x COLUMN": "draw over this column, seconds or bits_total (default: bits_up)",
     "--y COLUMN": "draw this column (default: grad_norm_sq)",
     "--network RATE,LATENCY ...": "draw over seconds modelled for a network: 100mbit,1ms; see"
-    f" docs/how-to/netlab.md; for a page repeatable (default: {', '.join(NETWORKS)})",
+    " docs/how-to/netlab.md; for a page repeatable (default: 10mbit, 100mbit, 1gbit)",
     "--target COLUMN=LEVEL ...": "for a page: count costs until this, as `mpisim show` does;"
     " repeatable (default: powers of ten of grad_norm_sq)",
     "--breakdown": "draw bars: the seconds of a round by phase",
@@ -122,20 +121,7 @@ def _curves(args: argparse.Namespace) -> Any:
 
 
 def _write_page(args: argparse.Namespace) -> Path:
-    from mpisim.analysis import log_files
-    from mpisim.analysis.costs import parse as target
-    from mpisim.analysis.report import report
-    from mpisim.analysis.select import selected
-    from mpisim.comm.links import parse as links
+    from mpisim.analysis.commands import NETWORKS, report
 
-    networks = [links(text) for text in args.network or NETWORKS]
-    targets = [target(text) for text in args.target]
-    folder = args.logs[0] if len(args.logs) == 1 and args.logs[0].is_dir() else None
-    paths = log_files.below(folder) if folder else log_files.find(args.logs)
-    logs, refused = log_files.readable(log_files.by_settings(paths))
-    logs = selected(logs, args.where, args.best)
-    page = report(
-        folder, logs, networks=networks, targets=targets, title=args.title or "", refused=refused
-    )
-    log_files.write_output(args.out, page.encode())
-    return args.out
+    how = args.network or NETWORKS, args.target, args.title or "", args.where, args.best
+    return report(args.logs, args.out, *how)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from random import randrange
 from typing import TYPE_CHECKING
@@ -113,11 +113,12 @@ def _claims(folders: Sequence[Path], args: argparse.Namespace) -> int:
     `InputError` after them names the first file that cannot be read.
     """
     from mpisim.analysis.claims import markdown, overview, sensitivities
+    from mpisim.analysis.commands import read_claims
 
     studies: dict[str, dict[str, Sequence[Claim]]] = {}
     refused: list[InputError] = []
     for folder in folders:
-        claims, errors = _read_claims(folder)
+        claims, errors = read_claims(folder)
         refused += errors
         for study, figures in claims.items():
             studies.setdefault(study, {}).update(figures)
@@ -127,23 +128,6 @@ def _claims(folders: Sequence[Path], args: argparse.Namespace) -> int:
     if refused:
         raise refused[0]
     return 0
-
-
-def _read_claims(
-    folder: Path,
-) -> tuple[Mapping[str, Mapping[str, Sequence[Claim]]], list[InputError]]:
-    """{study: {figure: claims}}, of results {study and scale: {figure: claims}}; and errors."""
-    from mpisim.analysis import results
-    from mpisim.analysis.claims import SUFFIX, read_folder
-
-    places = [folder, folder / results.FOLDER, *sorted(folder.glob(f"*/{results.FOLDER}"))]
-    recorded = [result for place in places for result in results.read(place)]
-    if recorded:
-        return results.by_scale(recorded), []
-    claims, errors = read_folder(folder)
-    if not claims and not errors:
-        raise InputError(f"{folder}: no *{SUFFIX} there; draw a figure of a study first")
-    return claims, errors
 
 
 def _studies(folder: Path) -> list[Study]:

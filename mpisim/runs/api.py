@@ -7,12 +7,15 @@ import dataclasses
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from mpisim.comm.communicators import all_ranks
 from mpisim.comm.job import all_or_none
+from mpisim.core.errors import InputError
+from mpisim.core.launcher import launched
+from mpisim.core.machine import usable_cores
 from mpisim.runs import loop
 from mpisim.runs.experiment import Experiment
 from mpisim.runs.log.writer import locked
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Result:
     """How a run ended and what it recorded, the same on every rank.
 
@@ -48,6 +51,24 @@ class Result:
     rows: dict[str, np.ndarray]
     attributes: dict[str, Any]
     log: Path | None
+
+    @property
+    def bits_per_worker(self) -> np.ndarray:
+        """Payload bits that a worker has sent on average, shape (rows,)."""
+        return self.rows["bits_up"] / self.attributes["workers"]
+
+    def summary(self) -> dict[str, Any]:
+        """What was run, and the last row."""
+        about = self.attributes
+        last = {name: float(self.rows[name][-1]) for name in ("loss", "grad_norm_sq")}
+        named = {name: about[name] for name in ("method", "compressor", "stepsize")}
+        rounds = {"rounds": int(self.rows["round"][-1])}
+        bits = {"bits_per_worker": float(self.bits_per_worker[-1])}
+        log = {} if self.log is None else {"log": str(self.log)}
+        return {"status": self.status, **named, **rounds, **last, **bits, **log}
+
+    def __repr__(self) -> str:
+        return f"<Result {', '.join(f'{k} {v}' for k, v in self.summary().items())}>"
 
 
 def run(
@@ -107,6 +128,7 @@ def sweep(
     settings: Sequence[str] = (),
     accept_changes: bool = False,
     ranks_per_run: int = 1,
+    jobs: int | Literal["auto"] = 0,
 ) -> list[Point]:
     """Run those experiments of a grid that have no complete log. Collective.
 
@@ -123,6 +145,8 @@ def sweep(
     ranks_per_run : int
         Ranks of ``comm`` for each run; the others run other points meanwhile. A point with
         ``run.ranks`` has its own number, and runs alone.
+    jobs : int or "auto"
+        Without mpirun: processes that run points side by side; "auto" is one for each core.
 
     Returns
     -------
@@ -135,5 +159,8 @@ def sweep(
     else:
         named, points = grid.read(Path(source), list(settings))
     place = Path(folder) if folder is not None else named
-    how = "mpisim.sweep", accept_changes, Spread(ranks_per_run)
+    if jobs and launched():
+        raise InputError("jobs: is for one process; under mpirun the ranks run side by side")
+    processes = len(usable_cores()) if jobs == "auto" else jobs
+    how = "mpisim.sweep", accept_changes, Spread(ranks_per_run, processes)
     return all_or_none(used, lambda: executor.sweep(place, points, used, *how))

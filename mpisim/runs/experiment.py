@@ -8,6 +8,7 @@ import os
 import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import Any, Literal
 
@@ -121,7 +122,7 @@ class Run:
         return Precision(np.dtype(self.wire), np.dtype(self.dtype))
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Experiment:
     """One run: an experiment file with every default filled in; equal to those of equal tables."""
 
@@ -172,6 +173,15 @@ class Experiment:
     def with_run(self, table: dict[str, Any]) -> Experiment:
         """The same with another ``[run]`` table; `InputError` as from `parse`."""
         return dataclasses.replace(self, run=_run(table, type(self.problem)))
+
+    def __repr__(self) -> str:
+        compressor = "" if self.compressor.name == "identity" else f" + {self.compressor.name}"
+        title = f"{self.title}: " if self.title else ""
+        what = f"{title}{self.method.name}{compressor} on {self.problem.name}"
+        return f"<Experiment {what}, {self.run.rounds} rounds, seed {self.run.seed}>"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.to_toml())}</pre>"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Experiment) and self.__reduce__() == other.__reduce__()

@@ -1,0 +1,124 @@
+"""What the command line does with logs, studies and compressors, from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mpisim.analysis import card as cards
+from mpisim.analysis import costs, log_files, results
+from mpisim.analysis.claims import SUFFIX, Claim, read_folder
+from mpisim.analysis.formatting import Text
+from mpisim.analysis.log_files import PathLike
+from mpisim.analysis.report import report as page
+from mpisim.analysis.select import selected
+from mpisim.analysis.study import Job, load
+from mpisim.analysis.study.figure import Drawn, draw
+from mpisim.analysis.verify.examine import Check, examine
+from mpisim.comm import links
+from mpisim.comm.communicators import all_ranks
+from mpisim.comm.job import on_first
+from mpisim.core.errors import InputError, MpisimError
+from mpisim.runs import plugins
+from mpisim.runs.log.reader import read
+from mpisim.runs.sweep.points import Spread, exit_code
+
+NETWORKS = ("10mbit", "100mbit", "1gbit")  # of a page
+
+
+def report(
+    paths: PathLike | Iterable[PathLike],
+    output: PathLike,
+    networks: Sequence[str] = NETWORKS,
+    targets: Sequence[str] = (),
+    title: str = "",
+    where: Sequence[str] = (),
+    best: str | None = None,
+) -> Path:
+    """Write the page of ``mpisim plot -o FILE.html``; returns its path.
+
+    paths : as for `mpisim.load`; a folder with those below it
+    networks, targets : such as "100mbit,1ms" and "loss<=0.1"
+    where, best : which runs, as in `mpisim.analysis.select.selected`
+    """
+    on = [links.parse(text) for text in networks]
+    wanted = [costs.parse(text) for text in targets]
+    named = [paths] if isinstance(paths, PathLike) else list(paths)
+    folder = Path(named[0]) if len(named) == 1 and Path(named[0]).is_dir() else None
+    found = log_files.below(folder) if folder else log_files.find(named)
+    logs, refused = log_files.readable(log_files.by_settings(found))
+    logs = selected(logs, where, best)
+    text = page(folder, logs, networks=on, targets=wanted, title=title, refused=refused)
+    log_files.write_output(Path(output), text.encode())
+    return Path(output)
+
+
+class Verified(list[Check]):
+    """The checks of a log; true if none has failed."""
+
+    def __bool__(self) -> bool:
+        return not any(check.problems for check in self)
+
+    def __repr__(self) -> str:
+        return "\n".join(map(str, self))
+
+
+def verify(
+    log: PathLike, rerun: bool = False, plugin: Sequence[str] = (), comm: Any = None
+) -> Verified:
+    """The checks of ``mpisim verify``; with ``rerun`` the run is repeated, too. Collective.
+
+    plugin : modules and files with what the log's experiment needs beyond mpisim
+    """
+    used = comm or all_ranks()
+    plugins.load(list(plugin))
+    read_log = on_first(used, lambda: read(Path(log), changed=True))
+    return Verified(examine(read_log, rerun, bool(plugin), used))
+
+
+def study(
+    folder: PathLike,
+    figure: str,
+    scale: str = "quick",
+    jobs: int = 0,
+    accept_changes: bool = False,
+    comm: Any = None,
+) -> Drawn:
+    """Run what a figure of a study lacks, draw it and judge its claims. Collective.
+
+    Returns the figure, whose ``picture`` is a matplotlib figure, and its ``claims``.
+    """
+    used, loaded = comm or all_ranks(), load(Path(folder))
+    chosen = loaded.figure(figure)
+    how = used, "mpisim.study", accept_changes, Spread(jobs=jobs)
+    if exit_code(chosen.source.complete(Job(loaded.folder, scale, *how))):
+        raise MpisimError(f"{loaded.full_name(chosen)}: not all of its runs have ended well")
+    return draw(loaded, chosen)
+
+
+def claims(folder: PathLike) -> Mapping[str, Mapping[str, Sequence[Claim]]]:
+    """{study: {figure: claims}} of a study, or of a folder of pictures or of results."""
+    judged, errors = read_claims(Path(folder))
+    if errors:
+        raise errors[0]
+    return judged
+
+
+def read_claims(
+    folder: Path,
+) -> tuple[Mapping[str, Mapping[str, Sequence[Claim]]], list[InputError]]:
+    """{study: {figure: claims}}, of results {study and scale: {figure: claims}}; and errors."""
+    places = [folder, folder / results.FOLDER, *sorted(folder.glob(f"*/{results.FOLDER}"))]
+    recorded = [result for place in places for result in results.read(place)]
+    if recorded:
+        return results.by_scale(recorded), []
+    judged, errors = read_folder(folder)
+    if not judged and not errors:
+        raise InputError(f"{folder}: no *{SUFFIX} there; draw a figure of a study first")
+    return judged, errors
+
+
+def card(name: str, d: int | Sequence[int] = 1000, **keys: Any) -> Text:
+    """What ``mpisim card`` prints of a compressor with these keys, in one dimension or several."""
+    return Text(cards.card({"name": name, **keys}, [d] if isinstance(d, int) else list(d)))
