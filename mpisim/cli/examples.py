@@ -25,6 +25,10 @@ EXAMPLES = {
         "mpisim plot logs -o curves.png --x seconds",
         "mpisim plot logs -o report.html --network 10mbit,20ms",
     ),
+    "mpisim fleet": (
+        "mpisim fleet logs --fleet mlab:US --target grad_norm_sq=1e-3",
+        "mpisim fleet logs/marina.h5 --fleet 10mbit/50mbit,20ms --draws 100",
+    ),
     "mpisim export": (
         "mpisim export logs --out rows.csv",
         "mpisim export logs/marina.h5 --parquet",
