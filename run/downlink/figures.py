@@ -27,7 +27,7 @@ LINES = Lines(
 def quadratic(logs: list[Log]) -> Iterator[Claim]:
     """PermK against all, and the others against gradient descent."""
     for less, more in ((PERMK, RANDK), (PERMK, EF21_P), (PERMK, GD), (EF21_P, GD), (RANDK, GD)):
-        yield LINES.fewer(less, more, QUESTION, logs, "fewer bits down")
+        yield LINES.fewer(less, more, QUESTION, logs, "fewer bits down than")
 
 
 FIGURES = [

@@ -85,11 +85,12 @@ class Lines:
         more: Line,
         source: tuple[str, str],
         logs: Sequence[Log],
-        what: str = "fewer bits",
+        what: str = "fewer bits than",
         word: str = "fewer",
     ) -> Claim:
         """The claim that ``less`` needs less of the cost than ``more``, each with its best step.
 
+        word : as in `compare`, with ``what`` in words
         source : what is quoted, and from where
         """
         found, evidence = self.best(logs), []
@@ -100,7 +101,7 @@ class Lines:
                 steps = f"steps {a.step:g} and {b.step:g}"
                 one = with_note(one, steps, steps=[a.step, b.step])
                 evidence.append(undecided_at_edge(one, [a.edge, b.edge]))
-        text = f"{less.label} needs {what} than {more.label}"
+        text = f"{less.label} needs {what} {more.label}"
         return state(text, *source, evidence)
 
 
