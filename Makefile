@@ -158,8 +158,9 @@ claims: $(STAMP) ## what the figures drawn so far say of the papers' claims
 verify-record: $(STAMP) ## run comparisons on record again, and compare every digit (ten minutes)
 	@$(ENV) && .venv/bin/python -m mpisim study run --verify $(ARGS)
 
-gallery: $(STAMP) ## write docs/studies/gallery.md from the results on record in run/*/results
+gallery: $(STAMP) ## write docs/studies/gallery.md from the results on record in run/*/results, and the chart of compressors
 	@.venv/bin/python -m tools.gallery
+	@.venv/bin/python -m tools.cards
 
 netlab-check: $(STAMP) ## root on Linux: do the bytes that the kernel counts agree with the ledger's (docs/how-to/netlab.md)
 	@$(ENV) && .venv/bin/python -m tools.netlab.check

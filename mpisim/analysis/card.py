@@ -8,14 +8,18 @@ of normal entries are spread evenly over the sphere.
 
 from __future__ import annotations
 
+import base64
 import dataclasses
+import html
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mpisim.analysis import style
+from mpisim.analysis.card_bits import entropies
 from mpisim.analysis.formatting import number, table
 from mpisim.compressors import Compressor, make
 from mpisim.core.errors import InputError
@@ -28,7 +32,10 @@ WORKERS = 64
 TOGETHER = (1, 4, 16, 64)  # workers whose mean is taken
 REPEATS = 5
 LARGEST = 10_000_000
-HEAD = ("d", "vectors", "bits/coordinate", "p5", "p95", "NMSE", "+-", "scaled", "above bound")
+HEAD = (
+    *("d", "vectors", "bits/coordinate", "p5", "p95", "entropy", "slack"),
+    *("NMSE", "+-", "scaled", "above bound"),
+)
 
 # What the chart has, and which of its numbers varies along a line.
 CHART: dict[str, list[dict[str, Any]]] = {
@@ -39,6 +46,12 @@ CHART: dict[str, list[dict[str, Any]]] = {
     "QSGD, E.1": [{"name": "qsgd", "s": s, "codec": "e1"} for s in (1, 10, 100, 1000)],
     "natural": [{"name": "natural"}],
     "natural, entropy": [{"name": "natural", "codec": "entropy"}],
+    "QSGD, entropy": [{"name": "qsgd", "s": s, "codec": "entropy"} for s in (1, 10, 100, 1000)],
+    "rotated QSGD, entropy": [
+        {"name": "rotated", "inner": {"name": "qsgd", "s": s, "norm": "inf", "codec": "entropy"}}
+        for s in (1, 3, 10, 100)
+    ],
+    "DRIVE": [{"name": "drive"}],
     "scaled sign": [{"name": "scaled-sign"}],
     "Bernoulli": [{"name": "bernoulli", "p": p} for p in (0.1, 0.5)],
     "PermK": [{"name": "permk"}],
@@ -50,6 +63,7 @@ class Row:
     """A compressor on vectors of one kind.
 
     bits : of each message without framing, for each coordinate, shape (workers,)
+    entropy : bits of an ideal code, by what they are for, for each coordinate: `entropies`
     errors : |C(v) - v|^2 / |v|^2, shape (workers,)
     scaled : the same on average for the best multiple of C
     """
@@ -57,6 +71,7 @@ class Row:
     d: int
     vectors: str
     bits: np.ndarray
+    entropy: Mapping[str, float]
     errors: np.ndarray
     scaled: float
 
@@ -68,10 +83,16 @@ class Row:
     def cells(self) -> tuple[Any, ...]:
         """The cells of a table under `HEAD`; the interval has two standard errors."""
         low, high = np.quantile(self.bits, [0.05, 0.95]).tolist()
-        spread = float(2 * self.errors.std(ddof=1) / len(self.errors) ** 0.5)
+        ideal, bits = sum(self.entropy.values()), float(self.bits.mean())
+        slack = f"{100 * (bits / ideal - 1):.1f}%" if ideal > 0 else "-"
+        code = bits, low, high, ideal, slack
         mean = float(self.errors.mean())
-        bits = float(self.bits.mean())
-        return self.d, self.vectors, bits, low, high, mean, spread, self.scaled, self.above_bound
+        return self.d, self.vectors, *code, mean, self.spread, self.scaled, self.above_bound
+
+    @property
+    def spread(self) -> float:
+        """Two standard errors of the mean of ``errors``."""
+        return float(2 * self.errors.std(ddof=1) / len(self.errors) ** 0.5)
 
 
 def _spike(rng: np.random.Generator, d: int) -> np.ndarray:
@@ -97,16 +118,50 @@ def bound_to(spec: Mapping[str, Any], d: int, workers: int = WORKERS) -> Compres
     return compressor
 
 
-def measure(compressor: Compressor, kind: str) -> Row:
-    """What ``compressor`` does to `WORKERS` vectors of a ``kind`` of `VECTORS`."""
-    v = VECTORS[kind](np.random.default_rng(0), compressor.d)
+def measure(compressor: Compressor, kind: str, given: np.ndarray | None = None) -> Row:
+    """What ``compressor`` does to `WORKERS` vectors of a ``kind`` of `VECTORS`, or those given."""
+    v = VECTORS[kind](np.random.default_rng(0), compressor.d) if given is None else given
     message = compressor.compress(v, _draw(len(v)))
     c, bits = message.decoded(), message.payload_bits
     squares = (v**2).sum(axis=1)
     errors = ((c - v) ** 2).sum(axis=1) / squares
     along, size = ((c * v).sum(axis=1) / squares).mean(), ((c**2).sum(axis=1) / squares).mean()
     scaled = float(1 - along**2 / size) if size > 0 else 1.0
-    return Row(compressor.d, kind, bits / compressor.d, errors, max(0.0, scaled))
+    each = {name: count / compressor.d for name, count in entropies(message).items()}
+    return Row(compressor.d, kind, bits / compressor.d, each, errors, max(0.0, scaled))
+
+
+def vectors_of(path: Path) -> np.ndarray:
+    """The vectors in a .npy file, shape (workers, d), none of them zero; `InputError` if wrong."""
+    try:
+        v = np.load(path, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise InputError(f"--vectors: {str(path)!r} cannot be read: {error}") from None
+    shaped = isinstance(v, np.ndarray) and v.ndim == 2 and v.dtype.kind == "f" and len(v) > 1
+    if not (shaped and np.isfinite(v).all() and v.any(axis=1).all()):
+        raise InputError(
+            f"--vectors: {str(path)!r} must hold floats, shape (vectors, d), at least two vectors,"
+            " finite and not zero"
+        )
+    return v.astype(np.float64)
+
+
+def least_dimension(spec: Mapping[str, Any], d: int) -> int | None:
+    """The least power of two, up to d, where messages are shorter than 32 bits a coordinate.
+
+    Normal vectors, framing included; None where there is none.
+    """
+    for size in (1 << t for t in range(d.bit_length())):
+        try:
+            compressor = bound_to(spec, size)
+        except InputError:  # k > d, say
+            continue
+        v = VECTORS["normal"](np.random.default_rng(0), size)
+        packed = compressor.compress(v, _draw(len(v))).encode()
+        unknown = SINGLE.bits if compressor.form(_draw(1)).sizes is None else 0
+        if 8 * packed.sizes.mean() + unknown < SINGLE.bits * size:
+            return size
+    return None
 
 
 def _draw(workers: int, round: int = 0) -> Draw:
@@ -137,36 +192,63 @@ def seconds(compressor: Compressor) -> tuple[float, float]:
     return encode, decode
 
 
-def card(spec: Mapping[str, Any], dimensions: Sequence[int]) -> str:
-    """The card of a compressor as text."""
-    return "\n".join(_lines(spec, dimensions))
+def card(
+    spec: Mapping[str, Any], dimensions: Sequence[int], given: np.ndarray | None = None
+) -> str:
+    """The card of a compressor as text; also on the vectors ``given``, in their dimension."""
+    return "\n".join(_lines(spec, dimensions, given))
 
 
-def _lines(spec: Mapping[str, Any], dimensions: Sequence[int]) -> Iterator[str]:
-    given = [f"{key} = {value}" for key, value in spec.items() if key != "name"]
-    title = f"{spec['name']} ({', '.join(given)})" if given else str(spec["name"])
+def page(text: str, picture: bytes) -> str:
+    """A card and its chart (PNG) as an HTML page of its own."""
+    source = f"data:image/png;base64,{base64.b64encode(picture).decode()}"
+    return (
+        '<!doctype html>\n<html lang="en"><meta charset="utf-8">'
+        f"<title>{html.escape(text.splitlines()[0])}</title>\n"
+        '<body style="font-family: sans-serif; margin: 2em"><pre style="overflow-x: auto">'
+        f"{html.escape(text)}</pre>\n"
+        f'<img style="max-width: 100%" alt="bits against error" src="{source}">'
+        "\n</body></html>\n"
+    )
+
+
+def _lines(
+    spec: Mapping[str, Any], dimensions: Sequence[int], given: np.ndarray | None
+) -> Iterator[str]:
+    keys = [f"{key} = {value}" for key, value in spec.items() if key != "name"]
+    title = f"{spec['name']} ({', '.join(keys)})" if keys else str(spec["name"])
     yield f"{title}: {WORKERS} workers, float32 on the wire"
     compressors = [bound_to(spec, d) for d in dimensions]
     rows = [measure(compressor, kind) for compressor in compressors for kind in VECTORS]
-    yield table(HEAD, [[_short(cell) for cell in row.cells()] for row in rows], right=range(2, 9))
+    if given is not None:
+        rows.append(measure(bound_to(spec, given.shape[1], len(given)), "given", given))
+    yield table(HEAD, [[_short(cell) for cell in row.cells()] for row in rows], right=range(2, 11))
+    yield "entropy: bits of an ideal code, a coordinate; slack: how many more are sent"
     yield "NMSE: |C(v) - v|^2 / |v|^2; +-: two standard errors; scaled: of the best multiple of C"
     yield "above bound: scaled 4^(bits/coordinate), at least 1 for the worst v; others may be below"
     yield "measured omega and alpha: of the vectors above with the largest mean error"
     for compressor in compressors:
         yield ""
         yield f"d = {compressor.d}"
-        own = [row for row in rows if row.d == compressor.d]
-        worst = max(row.errors.mean() for row in own)
+        mine = [row for row in rows if row.d == compressor.d]
+        parts = mine[0].entropy
+        shares = ", ".join(f"{name} {_short(bits)}" for name, bits in parts.items())
+        yield f"  entropy of normal vectors, bits a coordinate: {shares}"
+        row = max(mine, key=lambda row: row.errors.mean())
+        worst, spread = row.errors.mean(), f"+- {row.spread:.1g} measured ({row.vectors})"
         if compressor.omega is not None:
-            yield f"  omega: {number(compressor.omega)} claimed, {worst:.4g} measured"
+            yield f"  omega: {number(compressor.omega)} claimed, {worst:.4g} {spread}"
         if compressor.alpha is not None:
-            yield f"  alpha: {number(compressor.alpha)} claimed, {1 - worst:.4g} measured"
+            yield f"  alpha: {number(compressor.alpha)} claimed, {1 - worst:.4g} {spread}"
         if compressor.A is not None:
             yield f"  A: {number(compressor.A)}, B: {number(compressor.B)}, of {WORKERS} workers"
         errors = mean_errors(spec, compressor.d)
         pairs = [f"{e:.4g} (n = {n})" for n, e in zip(TOGETHER, errors, strict=True)]
         yield f"  NMSE of the mean of n workers: {', '.join(pairs)}"
-        yield _time_line(compressor, max(row.bits.mean() for row in own))
+        yield _time_line(compressor, max(row.bits.mean() for row in mine))
+    least = least_dimension(spec, max(dimensions))
+    if least is not None:
+        yield f"messages are shorter than 32 bits a coordinate from d = {least} on (powers of two)"
 
 
 def _time_line(compressor: Compressor, bits: float) -> str:
@@ -182,6 +264,14 @@ def _short(cell: Any) -> Any:
     return f"{cell:.4g}" if isinstance(cell, float) else cell
 
 
+def points_of(
+    tables: Sequence[Mapping[str, Any]], d: int, vectors: str
+) -> list[tuple[float, float]]:
+    """(bits a coordinate, NMSE of the best multiple) of each compressor."""
+    rows = [measure(bound_to(one, d), vectors) for one in tables]
+    return [(float(row.bits.mean()), row.scaled) for row in rows]
+
+
 def chart(d: int, spec: Mapping[str, Any] | None = None, vectors: str = "normal") -> Any:
     """A figure: bits a coordinate against the NMSE of `CHART` and of ``spec``, and the bound."""
     with style.styled():
@@ -192,8 +282,7 @@ def chart(d: int, spec: Mapping[str, Any] | None = None, vectors: str = "normal"
         this = f"{spec['name']}, this card" if spec else ""
         lines = CHART | ({this: [dict(spec)]} if spec else {})
         for place, (label, tables) in enumerate(lines.items()):
-            rows = [measure(bound_to(one, d), vectors) for one in tables]
-            points = [(row.bits.mean(), row.scaled) for row in rows]
+            points = points_of(tables, d, vectors)
             look = style.curve(place, place // 4, 0, 1)
             shape = place + place // len(style.COLOURS)  # no colour has the same marker twice
             look |= {"marker": style.MARKERS[shape % len(style.MARKERS)], "markevery": 1}

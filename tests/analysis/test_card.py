@@ -60,6 +60,34 @@ def test_a_card_is_printed_and_drawn(tmp_path, capsys):
     assert out.read_bytes().startswith(b"\x89PNG")
 
 
+def test_slack_is_what_is_sent_beyond_the_entropy():
+    row = measured("normal", 1000, name="natural")
+    cells = dict(zip(card.HEAD, row.cells(), strict=True))
+    assert cells["slack"] == f"{100 * (9 / sum(row.entropy.values()) - 1):.1f}%"
+    assert 3 < cells["entropy"] < 3.7
+
+
+def test_the_least_dimension():
+    """One bit a coordinate and 32 for the scale pay from d = 2 on; TopK also sends a length."""
+    assert card.least_dimension({"name": "scaled-sign"}, 64) == 2
+    assert card.least_dimension({"name": "topk", "k": 1}, 64) == 4
+    assert card.least_dimension({"name": "identity"}, 64) is None
+
+
+def test_vectors_of_a_file_and_a_page(tmp_path, capsys):
+    vectors, out = tmp_path / "v.npy", tmp_path / "card.html"
+    np.save(vectors, np.random.default_rng(0).standard_normal((7, 33)).astype(np.float32))
+    words = ["--vectors", str(vectors), "--d", "60", "-o", str(out)]
+    assert main(["card", "natural", *words]) == 0
+    text = capsys.readouterr().out
+    assert "33    given" in text or "33  given" in text
+    page = out.read_text()
+    assert "data:image/png;base64,iVBOR" in page and "natural: 64 workers" in page
+    np.save(vectors, np.zeros((7, 33)))
+    assert main(["card", "natural", *words]) == 2
+    assert "finite and not zero" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "line"),
     [

@@ -1,0 +1,64 @@
+"""What the bits of a message are for, and how many of them an ideal code would need."""
+
+from __future__ import annotations
+
+from math import lgamma, log
+
+import numpy as np
+
+from mpisim.wire.base import Message
+from mpisim.wire.composed import Composed, Parts
+from mpisim.wire.exponents import Exponents
+from mpisim.wire.levels import Levels
+from mpisim.wire.rotated import Rotated
+from mpisim.wire.signs import Signs
+from mpisim.wire.sparse import Explicit
+from mpisim.wire.values import ValuesMessage
+
+
+def entropies(message: Message) -> dict[str, float]:
+    """Bits of a worker's message that an ideal code would need, on average, by what they are for.
+
+    Floats need all their bits. Levels and exponents need the entropy of their frequencies in all
+    messages together, and a sign for each that is not zero. Indices need log2 C(d, k). A message of
+    a class that is not mpisim's counts as it is encoded.
+    """
+    form = message.form
+    workers, bits = max(1, form.workers), form.precision.bits
+    if isinstance(message, Rotated):
+        return entropies(message.inner)
+    if isinstance(message, Composed | Parts):
+        return _sum(message, workers)
+    if isinstance(message, Exponents):
+        powers = message.codes & 255
+        return {"signs": np.count_nonzero(powers) / workers, "exponents": _order_0(powers)}
+    if isinstance(message, Levels):
+        signs = np.count_nonzero(message.levels) / workers
+        sizes = _order_0(np.abs(message.levels))
+        return {"norms": float(bits * message.form.norms), "signs": signs, "levels": sizes}
+    if isinstance(message, Signs):
+        return {"norms": 8.0 * message.form.scale_bytes, "signs": float(form.d)}
+    if isinstance(message, Explicit):
+        k = message.indices.shape[1]
+        return {"indices": _log2_binomial(form.d, k), "values": float(bits * k)}
+    if isinstance(message, ValuesMessage):
+        return {"values": float(bits * message.values.size / workers)}
+    return {"message": float(message.payload_bits.mean())}
+
+
+def _sum(message: Composed | Parts, workers: int) -> dict[str, float]:
+    total: dict[str, float] = {}
+    for part in message.parts if isinstance(message, Parts) else message.messages:
+        for name, bits in entropies(part).items():
+            total[name] = total.get(name, 0.0) + bits * part.form.workers / workers
+    return total
+
+
+def _order_0(rows: np.ndarray) -> float:
+    """Bits of the entropy of a row's symbols, whose frequencies are those of all rows (m, d)."""
+    counts = np.unique(rows, return_counts=True)[1]
+    return float((counts * np.log2(rows.size / counts)).sum() / max(1, len(rows)))
+
+
+def _log2_binomial(d: int, k: int) -> float:
+    return (lgamma(d + 1) - lgamma(k + 1) - lgamma(d - k + 1)) / log(2)
