@@ -11,7 +11,7 @@ from typing import Any
 
 from mpisim.analysis import labels, remarks
 from mpisim.analysis.curves import Axis
-from mpisim.analysis.formatting import pairs
+from mpisim.analysis.formatting import number, pairs, table
 from mpisim.analysis.rows import about
 from mpisim.analysis.run_groups import RunGroup
 from mpisim.analysis.settings import cell, settings, settings_of
@@ -31,6 +31,8 @@ WIDTH = 22  # of the names of bits and seconds
 Cell = str | int | float | None
 LEADING = re.compile(r"[0-9.]+(e[+-]?[0-9]+)?(?= )")  # of "4 × theory"
 LAST = ("loss", "grad_norm_sq")  # columns whose last values are listed
+LONGEST = 20  # letters of a path in a list that is too wide
+LEAST = ("bits_per_worker", "loss", "seconds", "round", "run.seed")  # left out first
 HEAD_AFTER = ("status", "round", *LAST, "bits_per_worker", "seconds")
 
 
@@ -217,6 +219,32 @@ def run_list(
             rows.append([further["log"][i], *chosen, *_end(log)])
             rows[-1] += [further[name][i : i + 1].tolist()[0] for name in extra]
     return ["log", *names, *HEAD_AFTER, *extra], rows
+
+
+def fitted(head: Sequence[str], rows: Sequence[list[Cell]], width: int) -> str:
+    """The list in lines of at most ``width`` letters: keys without their table, four digits, ends
+    of long paths, and then without the columns of `LEAST`, which a last line names."""
+    right = {i for row in rows for i, cell in enumerate(row) if isinstance(cell, int | float)}
+    short = [name.rpartition(".")[2] for name in head]
+    names = [one if short.count(one) == 1 else name for one, name in zip(short, head, strict=True)]
+    texts = [[f"{c:.4g}" if isinstance(c, float) else number(c) for c in row] for row in rows]
+    kept, left_out = list(range(len(head))), []
+
+    def text() -> str:
+        cells = [[row[i] for i in kept] for row in texts]
+        flush = [place for place, i in enumerate(kept) if i in right]
+        return table([names[i] for i in kept], cells, right=flush)
+
+    for row in texts:
+        row[0] = row[0] if len(row[0]) <= LONGEST else f"…{row[0][1 - LONGEST :]}"
+    for name in LEAST:
+        if max(map(len, text().splitlines())) <= width:
+            break
+        if name in head:
+            kept.remove(head.index(name))
+            left_out.append(name)
+    note = [f"(without {', '.join(left_out)}; --csv has all)"] if left_out else []
+    return "\n".join([*(line[:width] for line in text().splitlines()), *note])
 
 
 def in_order(

@@ -14,6 +14,7 @@ PLUGINS = {
     "estimator": ("a method with state, and its step", "method.name={}"),
     "method": ("a method like another one", "method.name={} ..."),
     "problem": ("a problem on data of its own", "problem.name={}"),
+    "metric": ("a column of the log, with what it keeps", "'run.columns=[\"{}\"]'"),
 }
 
 
@@ -40,7 +41,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def new_plugin(args: argparse.Namespace, argv: list[str]) -> int:
-    """Run ``mpisim new compressor|estimator|method|problem``."""
+    """Run ``mpisim new compressor|estimator|method|problem|metric``."""
     from mpisim.testing.new import create
 
     plugin, test = create(args.kind, args.name, args.folder, getattr(args, "like", ""))

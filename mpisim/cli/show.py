@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import shutil
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mpisim.cli.parser import BEST, FRAMING, LOGS, SELECT, arguments, refuse
 from mpisim.core.errors import InputError
+from mpisim.core.terminal import is_terminal
 
 if TYPE_CHECKING:
     from mpisim.runs.log.reader import Log
@@ -103,12 +106,14 @@ def show_command(args: argparse.Namespace, argv: list[str]) -> int:
 def _list(args: argparse.Namespace, logs: list[Log], folder: Path | None) -> str:
     from mpisim.analysis.curves import LABELS
     from mpisim.analysis.formatting import escaped, latex, table
-    from mpisim.analysis.show import in_order, run_list
+    from mpisim.analysis.show import fitted, in_order, run_list
 
     head, rows = run_list(folder, logs, args.all_settings, more=args.form == "csv")
     rows = in_order(head, rows, args.sort, args.reverse)
     if args.form == "markdown":
         rows = [[escaped(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
+    if args.form is None and is_terminal(sys.stdout):
+        return fitted(head, rows, shutil.get_terminal_size().columns)
     if args.form == "latex":
         names = {"loss": LABELS["loss"], "grad_norm_sq": LABELS["grad_norm_sq"]}
         return latex([names.get(name, name) for name in head], rows, siunitx=args.siunitx)

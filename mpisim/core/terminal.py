@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import sys
+from collections.abc import Callable
 from typing import Any, TextIO
 
 from mpisim.core import launcher
@@ -18,6 +19,13 @@ _UNSAFE = re.compile(
 )
 LONGEST = 20_000  # characters of a message: a deep traceback
 _reported: set[str] = set()
+live: list[Callable[[], None]] = []  # erases the line that a terminal shows now, if there is one
+
+
+def make_way() -> None:
+    """Erase the live line of the terminal: what comes next has a line of its own."""
+    while live:
+        live.pop()()
 
 
 def printable(text: str) -> str:
@@ -38,6 +46,7 @@ def report(text: str) -> None:
     if len(text) > LONGEST:
         left_out = len(text) - LONGEST
         text = f"{text[: LONGEST // 2]} ... ({left_out} characters) ... {text[-LONGEST // 2 :]}"
+    make_way()
     with contextlib.suppress(OSError, ValueError):
         print(printable(text), file=sys.stderr, flush=True)
 
@@ -76,6 +85,7 @@ class PrintableStream:
 
     def write(self, text: str) -> int:
         if self.error is None:
+            make_way()
             encoding = getattr(self._stream, "encoding", None) or "utf-8"
             encodable = printable(text).encode(encoding, "backslashreplace").decode(encoding)
             with self._noting():

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import os
 import shutil
 import sys
 import time
 from collections.abc import Callable
 from typing import TextIO
 
-from mpisim.core.terminal import is_terminal
+from mpisim.core.terminal import is_terminal, live
 
 LIVE_SECONDS = 0.25
 FIRST_LINE_SECONDS = 10.0
@@ -37,8 +38,8 @@ class StatusLine:
         """Show the text, in place of the one before or below it."""
         if self._interactive:
             self.due = now + LIVE_SECONDS
-            width = shutil.get_terminal_size().columns - 1
-            self._write(ERASE_LINE + text[:width])
+            self._write(ERASE_LINE + self._fitting(text))
+            live[:] = [self.erase]
         else:
             self._write(text + "\n")
             self.due = now + self._gap
@@ -47,13 +48,24 @@ class StatusLine:
     def close(self, text: str) -> None:
         """Show the last text."""
         self.erase()
-        self._write(text + "\n")
+        self._write((self._fitting(text) if self._interactive else text) + "\n")
         self.due = math.inf
 
     def erase(self) -> None:
         """Make way for other output on the terminal."""
         if self._interactive:
+            live.clear()
             self._write(ERASE_LINE)
+
+    def _fitting(self, text: str) -> str:
+        """The text in the width of the terminal, without its last parts where it is too long."""
+        try:
+            width = os.get_terminal_size(self._stream.fileno()).columns - 1
+        except (OSError, ValueError, AttributeError):  # a stream of a test, or of a notebook
+            width = shutil.get_terminal_size().columns - 1
+        while len(text) > width and ", " in text:
+            text = text.rpartition(", ")[0]
+        return text[:width]
 
     def _write(self, text: str) -> None:
         try:

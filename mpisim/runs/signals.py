@@ -1,4 +1,4 @@
-"""How runs end: by SIGINT or SIGTERM with a complete log, say; the status, and the exit code."""
+"""How runs end: by SIGINT, SIGTERM, SIGHUP with a complete log, say; status, and exit code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ from mpisim.core.errors import Diverged, InputError
 from mpisim.core.terminal import one_line
 from mpisim.runs.ctrl_c import LastWords
 
-STATUS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
+STATUS = {  # SIGHUP: the terminal is closed
+    signal.SIGINT: "interrupted",
+    signal.SIGHUP: "terminated",
+    signal.SIGTERM: "terminated",
+}
 CAUSE = {"interrupted": "Ctrl-C", "terminated": "SIGTERM"}
 SAY_SECONDS = 0.1  # between two updates of the last words
 
@@ -50,7 +54,11 @@ class StopSignals:
 
     def __enter__(self) -> StopSignals:
         if threading.current_thread() is threading.main_thread():
-            self._previous = {number: signal.signal(number, self._note) for number in STATUS}
+            self._previous = {
+                number: signal.signal(number, self._note)
+                for number in STATUS
+                if number != signal.SIGHUP or signal.getsignal(number) == signal.SIG_DFL  # nohup
+            }
             self._last_words = LastWords.start()
             if self._last_words is not None:
                 self._last_words.say(f"mpisim: stopped by Ctrl-C before a row; {self.go_on}")
@@ -110,7 +118,7 @@ class StopSignals:
 
 
 COMPLETE = ("done", "diverged")  # a sweep never runs these again
-STOPPED = tuple(STATUS.values())  # by a signal
+STOPPED = tuple(CAUSE)  # by a signal
 EXIT_CODES = {
     "done": 0,
     "diverged": Diverged.exit_code,

@@ -19,6 +19,7 @@ from mpisim.core.schema import choose
 from mpisim.methods.estimators import ESTIMATORS
 from mpisim.methods.method_table import METHODS
 from mpisim.problems import PROBLEMS
+from mpisim.runs.metrics import METRICS
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 KINDS: dict[str, Names] = {
@@ -26,6 +27,7 @@ KINDS: dict[str, Names] = {
     "estimator": METHODS,
     "method": METHODS,
     "problem": PROBLEMS,
+    "metric": METRICS,
 }
 
 

@@ -207,3 +207,18 @@ def test_a_table_has_the_steps_by_size(steps, capsys):
     rows = capsys.readouterr().out.splitlines()[2:]
     steps = [row.partition("γ = ")[2].partition(")")[0] for row in rows[-4:]]
     assert steps == ["theory", "2 × theory", "32 × theory", "128 × theory"]
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_a_list_fits_the_terminal(width, folder, monkeypatch, capsys):
+    (folder / "log1.h5").rename(folder / f"{'long' * 10}.h5")
+    monkeypatch.setattr("mpisim.cli.show.is_terminal", lambda stream: True)
+    monkeypatch.setenv("COLUMNS", str(width))
+    assert main(["show", str(folder)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= width and len(lines) in (4, 5)
+    assert lines[0].split()[:2] == ["log", "stepsize"] and "…" in "".join(lines)
+    assert "grad_norm_sq" in lines[0]
+    assert ("seconds" in lines[0]) == (width == 120) and ("--csv has all" in lines[-1]) == (
+        width < 120
+    )

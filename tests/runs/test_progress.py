@@ -1,11 +1,13 @@
 """What is shown while a run goes on, and what that costs."""
 
 import io
+import sys
 import timeit
 
 import pytest
 
-from mpisim.runs.progress import ERASE_LINE, Progress, duration, quantity
+from mpisim.core import terminal
+from mpisim.runs.progress import ERASE_LINE, Progress, StatusLine, duration, quantity
 
 
 class Clock:
@@ -71,7 +73,7 @@ def test_a_narrow_terminal_is_not_wrapped(monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
     stream = Terminal()
     drive(stream, 1, 0.1, 10)
-    assert max(len(part) for part in stream.getvalue().split(ERASE_LINE)) == 39
+    assert 20 < max(map(len, stream.getvalue().replace("\n", ERASE_LINE).split(ERASE_LINE))) <= 39
 
 
 def test_a_resumed_run_counts_its_rate_from_where_it_started():
@@ -141,3 +143,29 @@ def test_durations(seconds, text):
 )
 def test_quantities(value, text):
     assert quantity(value, "bit") == text
+
+
+def test_lines_do_not_wrap(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    stream = Terminal()
+    progress = Progress(10**6, stream, True, clock=iter(range(1000)).__next__)
+    for k in (0, 123456, 10**6):
+        progress.update(k, 1.2345e-12, 9.87654e-123, 123456789.0)
+    progress.close()
+    for line in stream.getvalue().replace("\n", ERASE_LINE).split(ERASE_LINE):
+        assert len(line) < 80 and not line.endswith(",")
+    assert "done: round 1000000 of 1000000 in" in stream.getvalue()
+
+
+def test_a_message_has_a_line_of_its_own(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    line = StatusLine(stream, True, 0.0)
+    line.show("round 1/10", 0.0)
+    terminal.report("mpisim: something")
+    line.show("round 2/10", 1.0)
+    terminal.PrintableStream(stream).write("a point\n")
+    line.close("done")
+    lines = [line.rpartition("\x1b[2K")[2] for line in stream.getvalue().split("\n")]
+    assert lines == ["mpisim: something", "a point", "done", ""]

@@ -180,3 +180,24 @@ def test_elsewhere_there_is_no_such_process(monkeypatch):
     assert (
         signals.StopSignals().stopped("terminated", 3, None).endswith("round 3; --resume continues")
     )
+
+
+def test_a_closed_terminal_ends_a_run_with_its_rows(stop, tmp_path, capfd):
+    (tmp_path / "x.toml").write_text(BASE)
+    log = str(tmp_path / "log.h5")
+    stop(signal.SIGHUP)
+    assert main(["run", str(tmp_path / "x.toml"), "--out", log]) == 128 + signal.SIGTERM
+    with h5py.File(log) as file:
+        assert file.attrs["status"] == "terminated" and len(file["rounds/round"]) > 0
+    assert main(["run", str(tmp_path / "x.toml"), "--out", log, "--resume"]) == 0
+    capfd.readouterr()
+
+
+def test_nohup_is_heard():
+    usual = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with StopSignals() as found:
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert found.received == 0
+    finally:
+        signal.signal(signal.SIGHUP, usual)

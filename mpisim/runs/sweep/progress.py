@@ -44,9 +44,9 @@ class PointLines:
         """A point has ended; after `begins` a run has printed so, unless it was skipped."""
         point = self.points[number]
         how = f" in {duration(point.seconds)}" if point.seconds is not None else ""
-        if point.before:
-            how = " before"
-        elif point.reason:
+        if point.before:  # the line at the end counts them
+            return
+        if point.reason:
             how = ", for the same reason" if point.reason in self._reasons else f": {point.reason}"
             self._reasons.add(point.reason)
         if number not in self._begun:
