@@ -14,6 +14,14 @@ CLIENTS = {
     "participants": "r, clients of a round, drawn without replacement; all unless given",
 }
 
+HESSIANS = {
+    "hessian": "C, of vectors with the d (d + 1) / 2 numbers of a triangle",
+    "option": '"A" raises the eigenvalues of H^k to at least mu, "B" adds l^k',
+    "alpha": 'step size of the Hessians; "theory" is 1 / (1 + omega) of an unbiased C, else'
+    " 1 - sqrt(1 - its alpha)",
+    "regularisation": 'mu of option "A"',
+}
+
 MEANINGS: dict[str, dict[str, str]] = {
     "problem": {
         "data": "a name (`mpisim data list`), or the path of a LibSVM file (plain, .gz, .bz2, .xz)",
@@ -85,6 +93,14 @@ MEANINGS: dict[str, dict[str, str]] = {
         "p": "the probability that the coin shows 1",
         "batch": "samples of a gradient, or a share of m; full gradients unless given",
     },
+    "byz-dasha-page": {
+        "a": 'momentum; "theory" is 1 / (2 omega + 1)',
+        "start": 'g_i^0 = h_i^0 ("dense"), or 0 ("zero")',
+        "batch": "B, a number of samples or a share of m, drawn with replacement",
+        "p": 'of a round with full gradients; "theory" is B / (m + B)',
+    },
+    "fednl-ls": HESSIANS,
+    "fednl-pp": HESSIANS,
     "tamuna": {
         "p": "the probability that the coin shows 1",
         "batch": "samples of a gradient, or a share of m; full gradients unless given",

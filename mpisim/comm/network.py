@@ -21,6 +21,7 @@ from mpisim.comm.communicators import OneProcess
 from mpisim.comm.ledger import Ledger
 from mpisim.comm.side_channel import SideChannel
 from mpisim.compressors.base import Compressor, Identity
+from mpisim.compressors.flag import Flag
 from mpisim.core.arrays import FALLBACK, HOST, Arrays, in_host_memory, is_tensor, to_host
 from mpisim.core.lazy_rows import LazyRows
 from mpisim.core.numerics import philox
@@ -119,6 +120,7 @@ class Network(SideChannel, ABC):
         self._robust = server.robust
         self._plain = attack is None and not server.robust
         self._identity = lru_cache(lambda d: Identity().bind(d, n, precision))
+        self._flag = Flag().bind(1, n, precision)
         self._observers: list[Observer] = []
         if arrays is not HOST:
             import mpisim.wire.placed  # noqa: F401 - imports PyTorch, and has the packers of tensors
@@ -159,6 +161,25 @@ class Network(SideChannel, ABC):
     @abstractmethod
     def send_once(self, rows: np.ndarray) -> tuple[int, np.ndarray]:
         """Send ``rows`` (m, k) before round 0; see `mpisim.core.protocols.Uplink`. Collective."""
+
+    @abstractmethod
+    def flags(self, flags: np.ndarray) -> np.ndarray:
+        """Every worker sends a bit, ``flags`` (m,), bool; a bit of payload each.
+
+        Returns the workers whose bit is 1, numbered over all ranks, ascending. Every rank has them,
+        so that it knows who sends next; a method tells only the server. Collective.
+        """
+
+    @abstractmethod
+    def collect(self, upload: Upload) -> np.ndarray:
+        """All workers' messages (n, d), at the server; other ranks get zeros. Collective."""
+
+    @abstractmethod
+    def combine(self, rows: np.ndarray) -> np.ndarray:
+        """What stands for the mean of rows (n, d) at the server, by ``[server]``: (d,).
+
+        Other ranks get zeros.
+        """
 
     def average(self, upload: Upload | LazyUpload) -> np.ndarray:
         """The mean of the workers' messages, sent back to all of them as a dense vector (d,)."""

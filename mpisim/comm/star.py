@@ -25,7 +25,7 @@ from mpisim.comm.clock import (
 from mpisim.comm.ledger import Ledger
 from mpisim.comm.network import LazyUpload, Network, Upload, compressed, received
 from mpisim.compressors.base import Compressor
-from mpisim.core.arrays import HOST, MESSAGE
+from mpisim.core.arrays import FALLBACK, HOST, MESSAGE, to_host
 from mpisim.core.lazy_rows import blocks
 from mpisim.core.numerics.sums import add_rows, sum_blocks
 from mpisim.core.rng import Draw
@@ -120,6 +120,24 @@ class Star(Network):
         rows = decoded.decoded()
         self.clock.to(COMPUTE)
         return rows
+
+    def flags(self, flags: np.ndarray) -> np.ndarray:
+        rows = flags[:, None].astype(self.precision.arithmetic)
+        upload = self.compress(self._flag, rows, "flags")
+        self.gather(upload)
+        self.clock.to(COMPUTE)
+        return np.flatnonzero(self.all_workers(np.asarray(upload.decoded()))[:, 0])
+
+    def collect(self, upload: Upload) -> np.ndarray:
+        message = self.gather(upload)
+        rows = self.zeros(self.n, upload.compressor.d)
+        return rows if message is None else rows + self.arrays.placed(message.decoded(), MESSAGE)
+
+    def combine(self, rows: np.ndarray) -> np.ndarray:
+        if not self.is_server:
+            return self.zeros(rows.shape[1])
+        combined = self.server.combine(to_host(rows, FALLBACK), self._shared_draw("buckets"))
+        return self.arrays.placed(combined, FALLBACK)
 
     def gather(self, upload: Upload) -> Message | None:
         """All workers' messages, decoded, at the server; None on other ranks."""

@@ -51,6 +51,7 @@ _PAIRS = {
     "vr-marina-online": Pair("vr-marina-online", "gd", "VR-MARINA (online)"),
     "dasha": Pair("dasha", "gd", "DASHA"),
     "dasha-page": Pair("dasha-page", "gd", "DASHA-PAGE"),
+    "byz-dasha-page": Pair("byz-dasha-page", "gd", "Byz-DASHA-PAGE"),
     "dasha-mvr": Pair("dasha-mvr", "gd", "DASHA-MVR"),
     "dasha-sync-mvr": Pair("dasha-sync-mvr", "gd", "DASHA-SYNC-MVR"),
     "pp-marina": Pair("pp-marina", "gd", "PP-MARINA"),
@@ -62,6 +63,9 @@ _PAIRS = {
     "scaffold": Pair("scaffold", "gd", "SCAFFOLD"),
     "scaffnew": Pair("scaffnew", "gd", "Scaffnew"),
     "compressed-scaffnew": Pair("compressed-scaffnew", "gd", "CompressedScaffnew"),
+    "locodl": Pair("locodl", "gd", "LoCoDL"),
+    "clag": Pair("clag", "gd", "CLAG"),
+    "lag": Pair("clag", "gd", "LAG"),
     "tamuna": Pair("tamuna", "gd", "TAMUNA"),
     "ef21-p": Pair("ef21-p", "gd", "EF21-P + DIANA"),
     "marina-p": Pair("marina-p", "gd", "MARINA-P"),
@@ -69,6 +73,8 @@ _PAIRS = {
     "ef-bv": Pair("ef-bv", "gd", "EF-BV"),
     "adiana": Pair("adiana", "gd", "ADIANA"),
     "fednl": Pair("fednl", "gd", "FedNL"),
+    "fednl-ls": Pair("fednl-ls", "gd", "FedNL-LS", {"option": "A"}),
+    "fednl-pp": Pair("fednl-pp", "gd", "FedNL-PP"),
     "rand-diana": Pair("rand-diana", "gd", "Rand-DIANA"),
     "amsgrad": Pair("naive", "amsgrad", "AMSGrad"),
     "naive-amsgrad": Pair("naive", "amsgrad", "AMSGrad (naive)", BOTH),
@@ -83,6 +89,7 @@ METHODS: Names[Pair] = Names(
 UNCOMPRESSED = (
     *("gd", "heavy-ball", "amsgrad"),
     *("fedavg", "fedprox", "scaffold", "scaffnew", "ef21-p", "marina-p", "fednl"),
+    *("fednl-ls", "fednl-pp", "lag"),
 )
 
 

@@ -123,13 +123,19 @@ class Oracle:
         self.calls += 2 * batch.size
         return self._asked.batch_changes(x, y, batch)
 
-    def hessians(self, x: np.ndarray) -> np.ndarray:
+    def hessians(self, x: np.ndarray, clients: np.ndarray | None = None) -> np.ndarray:
         """The Hessians of all f_i of this rank at x (d,), shape (m, d (d + 1) / 2).
 
-        Each as a vector, see `mpisim.core.numerics.triangles`. Not among the ``calls``.
+        Each as a vector, see `mpisim.core.numerics.triangles`. Not among the ``calls``. With
+        ``clients`` (numbered within this rank) only theirs.
         """
         self.clock.to(COMPUTE)
-        return self.problem.hessian_triangles(x)
+        return self.problem.hessian_triangles(x, clients)
+
+    def losses(self, x: np.ndarray) -> np.ndarray:
+        """f_i(x) of this rank's workers, (m,). Not among the ``calls``."""
+        self.clock.to(COMPUTE)
+        return self.problem.losses(x)
 
     def whole(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """f(x) and its gradient (d,) for the log, not counted, from an ``explicit`` problem."""

@@ -12,6 +12,7 @@ import numpy as np
 from mpisim.core.arrays import HOST, Arrays
 from mpisim.core.errors import InputError
 from mpisim.core.numerics.triangles import packed
+from mpisim.core.numerics.triangles import size as triangle_size
 from mpisim.core.protocols import ClosedForm, Matrices, Round
 from mpisim.core.registry import Registry, Spec, named
 from mpisim.core.schema import require
@@ -272,14 +273,15 @@ class Problem(Spec, ABC):
         """The Hessians of f_i at x; only convex problems need them."""
         raise InputError(f"run.reference: problem {self.name!r} has no Hessian to minimise f with")
 
-    def hessian_triangles(self, x: np.ndarray) -> np.ndarray:
+    def hessian_triangles(self, x: np.ndarray, members: np.ndarray | None = None) -> np.ndarray:
         """`hessian` at x (d,) as vectors of `mpisim.core.numerics.triangles`, float64.
 
-        Shape (m, d (d + 1) / 2).
+        Shape (m, d (d + 1) / 2), or a row for each of ``members``, counted from the first worker.
         """
         matrices = self.hessian(x)
-        parts = [packed(matrices.rows(i, 0, self.d)) for i in range(self.m)]
-        return np.array(parts).reshape(self.m, -1)
+        which = np.arange(self.m) if members is None else members
+        parts = [packed(matrices.rows(i, 0, self.d)) for i in which.tolist()]
+        return np.array(parts).reshape(len(which), triangle_size(self.d))
 
 
 class ProblemWithTestSet(Problem):

@@ -195,9 +195,12 @@ class Glm(Problem, rows_of_points=True):
         scale = self._scale * self.rows
         return gradient_bounds(self.design, scale, self.slope, self.penalty_slope)
 
-    def hessian_triangles(self, x: np.ndarray) -> np.ndarray:
+    def hessian_triangles(self, x: np.ndarray, members: np.ndarray | None = None) -> np.ndarray:
         matrices: Any = self.hessian(x)
-        return self.design.gram_triangles(matrices.weights, self._scale, matrices.shared)
+        design, scale = self.design, self._scale
+        if members is not None:
+            design, scale = design.subset(members), scale[members]
+        return design.gram_triangles(matrices.weights, scale, matrices.shared)
 
     def largest_hessian(self) -> WeightedGram:
         """M_i = (sup |phi''| / r_i) A_i^T A_i + (the penalty's largest curvature) I."""

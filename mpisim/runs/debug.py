@@ -44,8 +44,8 @@ class DebugOracle(Oracle):
     def batch_changes(self, x: np.ndarray, y: np.ndarray, batch: np.ndarray) -> np.ndarray:
         return self._remembered(super().batch_changes(x, y, batch))
 
-    def hessians(self, x: np.ndarray) -> np.ndarray:
-        return self._remembered(super().hessians(x))
+    def hessians(self, x: np.ndarray, clients: np.ndarray | None = None) -> np.ndarray:
+        return self._remembered(super().hessians(x, clients))
 
     def _remembered(self, result: Any) -> Any:
         self.results.append(result)

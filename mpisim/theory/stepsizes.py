@@ -239,6 +239,52 @@ def ef21(setting: Setting) -> Step:
     )
 
 
+def clag(setting: Setting, zeta: float) -> Step:
+    """gamma = 1 / (L_- + L_+ sqrt(max(beta, zeta)/theta)), theta and beta as in `ef21`.
+
+    Derived: with the error G = mean |g_i - grad f_i|^2 and D = mean |grad f_i' - grad f_i|^2 a
+    message leaves at most (1 - theta) G + beta D, as in EF21, and a worker that is silent has
+    |g_i - grad f_i'|^2 <= zeta |grad f_i' - grad f_i|^2. So (1 - theta) G + max(beta, zeta) D holds
+    in any case, which is all that the proof of Theorem 6 uses. Under PL as for `ef21`.
+    """
+    if setting.alpha is None:
+        raise theorem_only_for("CLAG", "contractive compressors")
+    c, root = setting.c, sqrt(1 - setting.alpha)
+    theta = 1 - root
+    spread = sqrt(max(power(root, 2) / theta, zeta) / theta)
+    return _step(
+        setting,
+        "1 / (L_- + L_+ sqrt({}max(beta, zeta)/theta))",
+        lambda factor: 1 / (c.L + c.L_plus * sqrt(factor) * spread),
+        ("theta", theta),
+        ("CLAG", "CLAG (PL)"),
+    )
+
+
+def locodl(setting: Setting, mu: float) -> Step:
+    """gamma = 1 / max(L_max - mu, mu), for f_i - g that are convex, g(y) = (mu/2) |y|^2.
+
+    Derived: let a_i = x_i^ - x*, e = y^ - x*, q_i = gamma (u_i - u_i*), r = gamma (v - v*), so that
+    mean q_i + r = 0, and s = p chi / (1 + 2 omega). With c = (mean a_i + e) / 2 and
+    R = mean |a_i - c|^2 + |e - c|^2 a coin that shows 1 leaves on average at most
+
+        T - (2 rho - rho^2 (1 + omega/n)) R      of T = mean |a_i|^2 + |e|^2,
+        U - 2 s Q + s^2 (1 + 2 omega) R          of U = mean |q_i|^2 + |r|^2,
+
+    Q = mean <q_i, a_i> + <r, e>. As for `compressed_scaffnew` a step then multiplies the mean of
+    mean |x_i - x*|^2 + |y - x*|^2 + U / (p s) by max((1 - gamma mu')^2, 1 - p s) at most, if
+    chi <= 2 rho - rho^2 (1 + omega/n); mu' is the least strong convexity of f_i - g and g. chi is
+    largest with rho = chi = n / (n + omega).
+    """
+    _no_pl(setting, "LoCoDL")
+    if not setting.convex:
+        raise theorem_only_for("LoCoDL", "convex problems")
+    if setting.c.mu is None or mu > setting.c.mu:
+        raise theorem_only_for("LoCoDL", "method.mu up to the problem's l2")
+    omega_of(setting, "LoCoDL")
+    return Step(1 / max(setting.L_max - mu, mu), "LoCoDL: 1 / max(L_max - mu, mu)")
+
+
 def theorem_only_for(method: str, cases: str) -> InputError:
     """The error of a method whose theorem does not cover this setting."""
     return InputError(f"method.stepsize: {method} has a theorem for {cases} only; give a number")

@@ -112,6 +112,11 @@ def experiments(every: bool):
         ("rand-diana", {"p": 0.4}),
         ("adiana", {"mu": 0.1, "p": 0.4}),
         ("fednl", {"hessian": COMPRESSORS[1], "problem": "logistic"}),
+        ("fednl-ls", {"hessian": COMPRESSORS[1], "regularisation": 0.1, "problem": "logistic"}),
+        ("fednl-pp", {"hessian": COMPRESSORS[1], "participants": 7, "problem": "logistic"}),
+        ("locodl", {"p": 0.4, "mu": 0.05}),
+        ("clag", {"zeta": 3.0}),
+        ("byz-dasha-page", {"batch": 5, "p": 0.3}),
         ("marina-p", {"down": PERMK, "p": 0.3}),
         ("marina-p", {"down": COMPRESSORS[3], "p": 0.3}),
     ):

@@ -17,13 +17,17 @@ from tests.helpers import run_tables, table, without_rehearsal
 from tests.resumes import KEYS, SMOOTH
 
 DEALT = {"name": "permk", "groups": 2}
-DEALING = {"compressed-scaffnew": [DEALT], "tamuna": [{"name": "pattern", "s": 2}]}
 COMPOSED = {
     "name": "compose",
     "outer": DEALT,
     "inner": {"name": "natural"},
 }
 RANDK, PP_MARINA = {"name": "randk", "k": 4}, {"name": "pp-marina", "participants": 6, "p": 0.2}
+DEALING = {
+    "compressed-scaffnew": [DEALT],
+    "tamuna": [{"name": "pattern", "s": 2}],
+    "locodl": [RANDK],
+}
 PAIRS = {
     "each compressor, clients drawn twice": [(PP_MARINA, case.table) for case in CASES]
     + [(PP_MARINA, SMOOTH), (PP_MARINA, {"name": "smooth", "inner": {"name": "rand-tau-plus"}})],

@@ -9,9 +9,10 @@ import pytest
 
 from mpisim.core.errors import InputError
 from mpisim.core.numerics import triangles
+from mpisim.core.rng import Draw, Streams
 from mpisim.problems import PROBLEMS
 from tests.helpers import run_tables
-from tests.methods.test_downlink import L2, ROUNDS, Loop, N, tables
+from tests.methods.test_downlink import L2, ROUNDS, SEED, Loop, N, tables
 from tests.methods.test_reference import top
 from tests.problems.support import FORMS, attach, make_rows
 
@@ -120,3 +121,57 @@ def test_it_needs_a_convex_problem():
     settings["problem"]["name"] = "nonconvex-loss"
     with pytest.raises(InputError, match=r"^problem\.name: 'nonconvex-loss' is not convex"):
         run_tables(settings)
+
+
+def test_line_search(mu=0.2, c=0.49, gamma=0.5):
+    """From far away, where Newton's full step goes too far; factors below 1 are taken."""
+    loop, size = Loop(), triangles.size(Loop().d)
+    keys = {"name": "fednl-ls", "hessian": TOPK, "regularisation": 1e-3, "stepsize": 1.0}
+    end = run_tables(tables(keys, rounds=8))
+    alpha, x, H_i = 1 - np.sqrt(1 - TOPK["k"] / size), np.zeros(loop.d), None
+
+    def f(x):
+        a, y = (part[: N * loop.m] for part in (loop.a, loop.y))
+        return np.mean(np.log1p(np.exp(-y * (a @ x)))) + L2 / 2 * x @ x
+
+    for r in range(8):
+        now = hessians(loop, x)
+        H_i = now if H_i is None else H_i
+        values, vectors = np.linalg.eigh(H_i.mean(axis=0))
+        gradient = loop.gradients(np.tile(x, (N, 1))).mean(axis=0)
+        d = -vectors @ ((vectors.T @ gradient) / np.maximum(values, 1e-3))
+        s = next(s for s in range(60) if f(x + gamma**s * d)
+                 <= f(x) + c * gamma**s * gradient @ d + 1e-15)  # fmt: skip
+        x = x + gamma**s * d
+        if r > 0:
+            sent = top(np.array([triangles.packed(h) for h in now - H_i]), TOPK["k"])
+            H_i = H_i + alpha * np.array([triangles.unpacked(s, loop.d) for s in sent])
+    assert np.linalg.norm(end.x - x) <= 1e-9 * np.linalg.norm(x)
+    assert f(x) < f(np.zeros(loop.d))
+
+
+@pytest.mark.parametrize("r", [2, N])
+def test_some_clients(r):
+    keys = {"name": "fednl-pp", "hessian": TOPK, "stepsize": 1.0} | (
+        {"participants": r} if r < N else {}
+    )
+    end, loop = run_tables(tables(keys)), Loop()
+    size, x = triangles.size(loop.d), np.zeros(loop.d)
+    alpha = 1 - np.sqrt(1 - TOPK["k"] / size)
+    H, l = hessians(loop, x), np.zeros(N)  # noqa: E741
+    g = np.einsum("ijk,k->ij", H, x) - loop.gradients(np.tile(x, (N, 1)))
+    for k in range(ROUNDS):
+        if k > 0:
+            S = Draw(Streams(SEED), "sample", k, 0, 1).subsets(N, r)[0] if r < N else range(N)
+            now, gradients = hessians(loop, x), loop.gradients(np.tile(x, (N, 1)))
+            for i in S:
+                sent = top(triangles.packed(now[i] - H[i])[None], TOPK["k"])[0]
+                H[i] += alpha * triangles.unpacked(sent, loop.d)
+                l[i] = np.linalg.norm(H[i] - now[i])
+                g[i] = (H[i] + l[i] * np.eye(loop.d)) @ x - gradients[i]
+        x = np.linalg.solve(H.mean(axis=0) + l.mean() * np.eye(loop.d), g.mean(axis=0))
+    assert np.linalg.norm(end.x - x) <= 1e-9 * np.linalg.norm(x)
+    d = loop.d
+    index = end.row["bits_up"] - 64 * N * (size + d) - 64 * (ROUNDS - 1) * r * (d + 1 + TOPK["k"])
+    assert 0 < index <= (ROUNDS - 1) * r * TOPK["k"] * np.ceil(np.log2(size))
+    assert end.row["bits_down"] == 64 * (ROUNDS - 1) * r * d

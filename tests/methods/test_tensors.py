@@ -33,6 +33,10 @@ KEYS = {
     "scaffnew": {"p": 0.4},
     "compressed-scaffnew": {"p": 0.4},
     "tamuna": {"p": 0.4, "participants": 4},
+    "locodl": {"p": 0.4, "mu": 0.05},
+    "clag": {"zeta": 2.0},
+    "lag": {"zeta": 2.0},
+    "byz-dasha-page": {"batch": 9, "p": 0.5},
     "ef21-sgdm": {"eta": 0.5},
     "rand-diana": {"p": 0.4},
     "adiana": {"mu": 0.1, "p": 0.4},
@@ -48,12 +52,21 @@ KEYS = {
 BIASED = [{"name": "scaled-sign"}, {"name": "topk", "k": 7}]
 UNBIASED = [{"name": "randk", "k": 11}, {"name": "qsgd", "s": 4}]
 OTHERS = [{"name": "natural"}, {"name": "identity"}, {"name": "permk"}, {"name": "rank-k", "k": 2}]
-FITTED = ("dasha", "diana", "vr-diana", "ef21-p", "adiana")  # their keys come from omega
+# their keys come from omega
+FITTED = (
+    "dasha",
+    "diana",
+    "vr-diana",
+    "ef21-p",
+    "adiana",
+    "locodl",
+    "byz-dasha",
+)
 
 
 def pairs():
     for method in METHODS:
-        if method == "fednl":  # needs Hessians
+        if method.startswith("fednl"):  # needs Hessians
             continue
         if method == "tamuna":
             yield method, {"name": "pattern", "s": 2}

@@ -7,13 +7,15 @@ __all__ = ["ESTIMATORS", "Estimator", "estimator"]
 ESTIMATORS.provide(
     __name__,
     {
-        "dasha": ("dasha", "dasha-page", "dasha-mvr", "dasha-sync-mvr"),
+        "dasha": ("dasha", "dasha-page", "byz-dasha-page", "dasha-mvr", "dasha-sync-mvr"),
         "diana": ("diana", "vr-diana", "rand-diana", "adiana", "ef-bv"),
         "downlink": ("ef21-p", "marina-p"),
         "feedback": ("naive", "ef", "ef21", "ef21-sgdm", "1bit-adam"),
+        "locodl": ("locodl",),
+        "skipping": ("clag",),
         "local": ("fedavg", "fedprox", "scaffold"),
         "marina": ("marina", "pp-marina", "vr-marina", "vr-marina-online"),
-        "newton": ("fednl",),
+        "newton": ("fednl", "fednl-ls", "fednl-pp"),
         "scaffnew": ("scaffnew", "compressed-scaffnew", "tamuna"),
     },
 )

@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from mpisim.comm.star import Upload
 from mpisim.core.lazy_rows import LazyRows
 from mpisim.core.state import AtServer, PerWorker, Shared
 from mpisim.methods.estimators.base import (
@@ -20,6 +21,7 @@ from mpisim.methods.estimators.base import (
 from mpisim.methods.estimators.batches import First, batch_size, first_batch_size
 from mpisim.theory import dasha
 from mpisim.theory.setting import Setting, Step
+from mpisim.theory.stepsizes import theorem_only_for
 from mpisim.theory.tables import Case, Guarantee
 
 
@@ -72,6 +74,10 @@ class Dasha(Estimator):
         h_i = self.next(x, old)
         m_i = self.compress(h_i - self.h_i - self.a * (self.g_i - self.h_i))
         self.h_i, self.g_i = h_i, m_i.add_to(self.g_i)
+        return self.add(m_i)
+
+    def add(self, m_i: Upload) -> np.ndarray:
+        """g^{t+1}."""
         self.g = self.g + self.star.mean(m_i)
         return self.star.broadcast(self.g)
 
@@ -125,6 +131,42 @@ class DashaPage(Dasha):
 
     def guarantees(self, case: Case) -> list[Guarantee]:
         return [dasha.page_row(case, self.theory_step(case.setting), float(self.p), self.B)]
+
+
+@estimator("byz-dasha-page")
+class ByzDashaPage(DashaPage):
+    """Byz-DASHA-PAGE: DASHA-PAGE whose server combines the g_i by the rule of ``[server]``.
+
+    m_i^{t+1} as in DASHA-PAGE
+    g_i^{t+1} = g_i^t + m_i^{t+1}, at the server, too
+    g^{t+1}   = rule(g_1^{t+1}, ..., g_n^{t+1})
+
+    A rule for vectors that good workers agree on is one for the g_i, not for the m_i. With the mean
+    it is DASHA-PAGE. The keys are DASHA-PAGE's.
+    """
+
+    G = AtServer("all g_i, (n, d)")
+
+    def add(self, m_i: Upload) -> np.ndarray:
+        self.G = self.G + self.star.collect(m_i)
+        return self.star.broadcast(self.star.combine(self.G))
+
+    def start(self, x: np.ndarray) -> np.ndarray:
+        self.G = self.star.zeros(self.star.n, len(x))
+        return super().start(x)
+
+    def send_whole(self) -> np.ndarray:
+        m_i = self.star.dense(self.h_i)
+        self.g_i, self.G = m_i.decoded(), self.star.collect(m_i)
+        return self.star.broadcast(self.star.combine(self.G))
+
+    def theory_step(self, setting: Setting) -> Step:
+        if self.star.server.robust or self.star.attack is not None:
+            raise theorem_only_for("Byz-DASHA-PAGE", "the mean of honest workers")
+        return super().theory_step(setting)
+
+    def guarantees(self, case: Case) -> list[Guarantee]:
+        return []
 
 
 class DashaOnline(Dasha):

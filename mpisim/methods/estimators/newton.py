@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from mpisim.compressors.base import Compressor
+from mpisim.compressors.base import Compressor, Identity
 from mpisim.core.errors import InputError
 from mpisim.core.machine import require_memory
 from mpisim.core.numerics import triangles
@@ -16,7 +16,9 @@ from mpisim.core.numerics.lanes import dot
 from mpisim.core.schema import require
 from mpisim.core.state import AtServer, PerWorker
 from mpisim.methods.estimators.base import Estimator, Theory, estimator, probability
+from mpisim.methods.estimators.batches import drawn_clients
 
+LONGEST = 60  # factors of a line search
 ARRAYS = 4  # of a triangle for each worker, that a round needs
 
 
@@ -55,6 +57,7 @@ class FedNL(Estimator):
         if not problem.convex:
             raise InputError(f"problem.name: {problem.name!r} is not convex, and FedNL needs that")
         require_memory(ARRAYS * self.star.m * size + 3 * d * d, "method.name", "fednl")
+        self._number = Identity().bind(1, self.star.n, self.star.precision)
         self.hessian = C = self.bind_key("hessian", self.hessian, size)
         contraction = C.alpha or 0.0
         theory = 1 - sqrt(1 - contraction) if C.omega is None else 1 / (1 + C.omega)
@@ -70,10 +73,13 @@ class FedNL(Estimator):
         return self.direction(self.gradient(x), 0.0)
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
-        x = self.star.broadcast(x)
+        return self.step_from(self.star.broadcast(x))
+
+    def step_from(self, x: np.ndarray) -> np.ndarray:
+        """g^k at x^k, which the workers know."""
         difference = self.oracle.hessians(x) - self.H_i
         S_i = self.star.compress(self.hessian, difference, "hessian")
-        l_i = np.array([[sqrt(dot(row, row))] for row in difference]).reshape(-1, 1)
+        l_i = norms(difference)
         l = self.star.mean(self.star.dense(l_i))  # noqa: E741 - the paper's letter
         g = self.direction(self.gradient(x), float(l[0]))
         self.H_i = self.H_i + self.alpha * S_i.decoded()
@@ -96,3 +102,132 @@ class FedNL(Estimator):
         raised = np.ascontiguousarray(vectors / np.maximum(values, self.regularisation))
         products = np.array([dot(v, gradient) for v in np.ascontiguousarray(vectors.T)])
         return np.array([dot(row, products) for row in raised])
+
+
+@estimator("fednl-ls")
+class FedNLLS(FedNL):
+    """FedNL-LS: FedNL with a line search (Safaryan, Islamov, Qian, Richtarik, 2022).
+
+    d^k     = -[H^k]_mu^{-1} grad f(x^k)
+    x^{k+1} = x^k + gamma^s d^k, s = 0, 1, ... the first with
+              f(x^k + gamma^s d^k) <= f(x^k) + c gamma^s <grad f(x^k), d^k>
+
+    c : in (0, 1/2]
+    gamma : in (0, 1)
+
+    The server sends d^k, and then gamma^s; workers answer f_i(x^k + gamma^s d^k) - f_i(x^k). A
+    factor of 0 ends the search, after 60 at the latest: then x^{k+1} = x^k. Use stepsize = 1. The
+    other keys are FedNL's; option "A", with mu in ``regularisation``, is the paper's.
+    """
+
+    c: float = 0.49
+    gamma: float = 0.5
+
+    slope = AtServer("<grad f(x^k), d^k>")
+
+    def check(self) -> None:
+        super().check()
+        require(0 < self.c <= 0.5, "method.c", self.c, "a number in (0, 1/2]")
+        require(0 < self.gamma < 1, "method.gamma", self.gamma, "a number in (0, 1)")
+
+    def start(self, x: np.ndarray) -> np.ndarray:
+        return self.searched(x, super().start(x))
+
+    def step_from(self, x: np.ndarray) -> np.ndarray:
+        return self.searched(x, super().step_from(x))
+
+    def direction(self, gradient: np.ndarray, l: float) -> np.ndarray:  # noqa: E741
+        g = super().direction(gradient, l)
+        self.slope = -float(dot(gradient, g))
+        return g
+
+    def searched(self, x: np.ndarray, g: np.ndarray) -> np.ndarray:
+        """gamma^s g."""
+        star, d, taken = self.star, -self.star.broadcast(g), 0.0
+        before = self.oracle.losses(x)
+        for s in range(LONGEST):
+            trial = 0.0 if taken else self.gamma**s
+            factor = float(star.broadcast(np.array([trial]))[0])
+            if factor == 0:
+                break
+            change = (self.oracle.losses(x + factor * d) - before)[:, None]
+            mean = float(star.mean(star.dense(change))[0])
+            taken = factor if star.is_server and mean <= self.c * factor * self.slope else 0.0
+        return -taken * d
+
+
+@estimator("fednl-pp")
+class FedNLPP(FedNL):
+    """FedNL-PP: FedNL with some clients (Safaryan, Islamov, Qian, Richtarik, 2022).
+
+    x^{k+1} = (H^k + l^k I)^{-1} g^k, for which S = r clients, drawn at random, get x^{k+1} and make
+    H_i = H_i + alpha C(hess f_i(x^{k+1}) - H_i)
+    l_i = |H_i - hess f_i(x^{k+1})|_F
+    g_i = (H_i + l_i I) x^{k+1} - grad f_i(x^{k+1})
+    They send what has changed. H^k, l^k and g^k are the means over all workers.
+
+    participants : r, drawn without replacement; all workers unless given
+
+    The log's x^k is x^k; a row does not see its round. Use stepsize = 1. The other keys are
+    FedNL's with option "B". At the start all send H_i and g_i uncompressed.
+    """
+
+    participants: int | None = None
+
+    l_i = PerWorker("l_i, (m, 1)")
+    g_i = PerWorker("g_i")
+    l = AtServer("their mean")  # noqa: E741
+    g = AtServer("their mean")
+
+    def check(self) -> None:
+        super().check()
+        r, n = self.participants, self.star.n
+        allowed = f"an integer from 1 to n = {n}"
+        require(r is None or 1 <= r <= n, "method.participants", r, allowed)
+        require(self.option == "B", "method.option", self.option, '"B" with FedNL-PP')
+
+    def start(self, x: np.ndarray) -> np.ndarray:
+        hessians = self.star.dense(self.oracle.hessians(x))
+        self.H_i, self.H = hessians.decoded(), self.star.mean(hessians)
+        self.l_i, self.l = self.star.zeros(self.star.m, 1), self.star.zeros(1)
+        sent = self.star.dense(products(self.H_i, x) - self.oracle.gradients(x))
+        self.g_i, self.g = sent.decoded(), self.star.mean(sent)
+        return self.next_step(x)
+
+    def estimate(self, x: np.ndarray) -> np.ndarray:
+        star, at_server, r = self.star, x, self.participants or self.star.n
+        clients = drawn_clients(star, self.participants)
+        x = star.broadcast(x, clients=clients.S)
+        local = np.arange(star.m) if clients.local is None else clients.local
+        hessians = self.oracle.hessians(x, local)
+        C_i = star.compress(self.hessian, hessians - self.H_i[local], "hessian", clients.S)
+        H_i = self.H_i[local] + self.alpha * C_i.decoded()
+        l_i = norms(H_i - hessians)
+        g_i = products(H_i, x) + l_i * x - self.oracle.gradients(x, local)
+        dl_i = star.compress(self._number, l_i - self.l_i[local], "dense", clients.S)
+        dg_i = star.compress(self.compressor, g_i - self.g_i[local], clients=clients.S)
+        self.H_i[local] = H_i
+        self.l_i[local] = self.l_i[local] + dl_i.decoded()
+        self.g_i[local] = self.g_i[local] + dg_i.decoded()
+        self.H = self.H + r / star.n * float(self.alpha) * star.mean(C_i)
+        self.l = self.l + r / star.n * star.mean(dl_i)
+        self.g = self.g + r / star.n * star.mean(dg_i)
+        return self.next_step(at_server)
+
+    def next_step(self, x: np.ndarray) -> np.ndarray:
+        """x^k - x^{k+1}, at the server; zeros elsewhere."""
+        if not self.star.is_server:
+            return 0 * self.g
+        return x - self.direction(self.g, float(self.l[0]))
+
+
+def norms(rows: np.ndarray) -> np.ndarray:
+    """|row| of each row (m, k), shape (m, 1)."""
+    return np.array([[sqrt(dot(row, row))] for row in rows]).reshape(-1, 1)
+
+
+def products(H_i: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """H_i x for triangles (m, d (d + 1) / 2), shape (m, d)."""
+    matrices = (triangles.unpacked(row, len(x)) for row in H_i)
+    rows = [[dot(line, x) for line in matrix] for matrix in matrices]
+    return np.array(rows).reshape(-1, len(x))
