@@ -223,7 +223,7 @@ def run_list(
 
 def fitted(head: Sequence[str], rows: Sequence[list[Cell]], width: int) -> str:
     """The list in lines of at most ``width`` letters: keys without their table, four digits, ends
-    of long paths, and then without the columns of `LEAST`, which a last line names."""
+    of long paths, and then without columns of `LEAST`, which a last line counts."""
     right = {i for row in rows for i, cell in enumerate(row) if isinstance(cell, int | float)}
     short = [name.rpartition(".")[2] for name in head]
     names = [one if short.count(one) == 1 else name for one, name in zip(short, head, strict=True)]
@@ -243,7 +243,7 @@ def fitted(head: Sequence[str], rows: Sequence[list[Cell]], width: int) -> str:
         if name in head:
             kept.remove(head.index(name))
             left_out.append(name)
-    note = [f"(without {', '.join(left_out)}; --csv has all)"] if left_out else []
+    note = [f"({len(left_out)} more columns: --csv)"] if left_out else []
     return "\n".join([*(line[:width] for line in text().splitlines()), *note])
 
 
