@@ -49,7 +49,7 @@ SCALE ?= quick
 LAUNCH = mpirun -n $$ranks
 netlab-%: LAUNCH = # these figures start mpirun themselves, on hosts of their own
 
-.PHONY: help setup demo test trial lint docs release-check bench bench-against bench-peers data claims gallery verify-record netlab-check torch-cpu \
+.PHONY: help setup demo test trial nightly lint docs release-check bench bench-against bench-peers data claims gallery verify-record netlab-check torch-cpu \
   clean FORCE
 
 help: ## list the targets
@@ -85,8 +85,11 @@ demo: $(STAMP) ## what compression is for: five methods, each with its best step
 test: $(STAMP) ## all tests (MPISIM_DATA=FOLDER lets those on real data run)
 	@$(ENV) && .venv/bin/python -m pytest -n 3 --dist worksteal $(ARGS)
 
-trial: $(STAMP) ## faults in 200 real jobs, power cuts, races, Slurm, corrupted messages, 1 million rounds, all layouts (docs/concepts/trust.md)
+trial: $(STAMP) ## faults in 200 real jobs, kills, power cuts, races, Slurm, corrupted messages, 1 million rounds, all layouts (docs/concepts/trust.md)
 	@$(ENV) && .venv/bin/python -m tests.trials $(ARGS)
+
+nightly: $(STAMP) ## trials drawn at random, for an hour
+	@$(ENV) && .venv/bin/python -m tests.trials --hours 1 $(ARGS)
 
 lint: $(STAMP) ## ruff, mypy, the order of the rooms, and no circle of imports
 	@.venv/bin/python -m ruff check .

@@ -52,6 +52,9 @@ COMPRESSORS = {
     "lag": [{}],
     "ef21": [TOPK, {"name": "block-quant", "blocks": 3, "s": 400}],
     "ef21-2way": [TOPK],
+    "ef21-sgdm": [TOPK],
+    "scaffold": [NATURAL],  # RandK makes it diverge after some hundred rounds
+    "scaffnew": [NATURAL],
     "ef-amsgrad": [TOPK],
     "cd-adam": [SIGN],
     "1bit-adam": [SIGN],

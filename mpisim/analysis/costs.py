@@ -17,6 +17,7 @@ from mpisim.analysis.run_groups import RunGroup, common_title, group_runs, name_
 from mpisim.analysis.settings import cell, settings, settings_of
 from mpisim.comm.links import Links
 from mpisim.core.errors import InputError
+from mpisim.core.terminal import one_line
 from mpisim.runs.log.reader import Log, damaged
 from mpisim.runs.signals import COMPLETE
 
@@ -220,12 +221,14 @@ def cost_table(
     head, rows = shown(costs, clock.label(logs[0]), f"kbit/worker{more.replace('_', ' ')}")
     if form == "markdown":
         rows = [[formatting.escaped(cell) for cell in row] for row in rows]
-        return "\n\n".join(filter(None, [formatting.table(head, rows, form), *notes]))
+        notes = [formatting.escaped(note) for note in notes if note]
+        return "\n\n".join([formatting.table(head, rows, form), *notes])
     if form == "latex":
         levels = [cost.target.formula() for cost in costs]
         rows = [[name, level, *row] for (name, _, *row), level in zip(rows, levels, strict=True)]
         body = formatting.latex(head, rows, range(1, len(head)), siunitx)
-        return "\n".join([*(f"% {line}" for line in filter(None, [*title, *notes])), body])
+        comments = [f"% {one_line(line)}" for line in (*title, *notes) if line]
+        return "\n".join([*comments, body])
     body = formatting.table(head, rows, form, right=range(1, len(head)))
     return "\n".join(filter(None, [*title, body, *notes]))
 

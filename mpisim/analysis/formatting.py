@@ -14,7 +14,8 @@ from mpisim.core.terminal import one_line
 FORMATS = ("text", "markdown", "latex", "csv")
 UNKNOWN = "-"
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet takes text that begins so for a formula
-SPECIAL = re.compile(r"([|*<$`\\])")  # in the texts of claims, all of them are meant as they are
+# in texts, all of them are meant as they are; and the end of a link's
+SPECIAL = re.compile(r"([|*<$`\\]|\](?=[(\[:]))")
 # Of texts for LaTeX: signs that it would take for its own, and letters for any engine.
 GREEK = {
     **{"α": r"\alpha", "β": r"\beta", "γ": r"\gamma", "λ": r"\lambda", "ν": r"\nu"},
@@ -33,6 +34,14 @@ TEX = str.maketrans(
 _NUMBER = r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?"
 QUANTITY = re.compile(rf"{_NUMBER}(?: ± {_NUMBER})?")
 POWER = re.compile(r"(-?\d+(?:\.\d+)?)e([+-]?\d+)")
+OPTION = re.compile(r"^( *)([\[*])")  # at the begin of a row: that of the command before it
+# A text between dollar signs is a formula if it has none but these commands.
+COMMANDS = (
+    "|".join(c[1:] for c in GREEK.values() if c[0] == "\\") + "|nabla|star|cdot|ell|epsilon|mu"
+)
+HARMLESS = re.compile(
+    rf"\$(?:\\(?:[|,;]|(?:{COMMANDS})(?![a-zA-Z]))|\{{[\w+*., -]*\}}|\^(?!\^)|[^\\%#&{{}}~^$])+\$"
+)
 # A formula, ``γ = 0.5`` and ``K = 10``, which are one.
 FORMULA_PARTS = re.compile(rf"(\$[^$]+\$|\b[\w]₁?₂? = {_NUMBER}(?![\w.]))")
 
@@ -76,7 +85,8 @@ def table(
     rows = [list(row) for row in rows]
     if form == "csv":
         return _csv(head, rows)
-    texts = [[number(cell) for cell in row] for row in rows]
+    head = [one_line(name) for name in head]
+    texts = [[one_line(number(cell)) for cell in row] for row in rows]
     if form == "markdown":
         return markdown(head, texts)
     if right is None:
@@ -94,16 +104,17 @@ def latex(
 ) -> str:
     r"""A table in LaTeX with the rules of booktabs, for any engine.
 
-    Formulas between dollar signs stay, and numbers and ``K = 10`` become formulas, numbers with
-    ``siunitx`` as ``\num{...}``.
+    Formulas between dollar signs stay if they are `HARMLESS`, and numbers and ``K = 10`` become
+    formulas, numbers with ``siunitx`` as ``\num{...}``.
     """
     rows = [list(row) for row in rows]
     if right is None:
         right = {i for row in rows for i, cell in enumerate(row) if isinstance(cell, int | float)}
     sides = "".join("r" if i in set(right) else "l" for i in range(len(head)))
     needs = "booktabs,siunitx" if siunitx else "booktabs"
-    lines = [[tex(number(cell), siunitx) for cell in row] for row in (head, *rows)]
-    first, *body = (f"{' & '.join(line)} \\\\" for line in lines)
+    lines = [[tex(one_line(number(cell)), siunitx) for cell in row] for row in (head, *rows)]
+    joined = (OPTION.sub(r"\1{\2}", " & ".join(line)) for line in lines)
+    first, *body = (f"{row} \\\\" for row in joined)
     return "\n".join(
         [
             f"\\begin{{tabular}}{{{sides}}}  % needs \\usepackage{{{needs}}}",
@@ -118,9 +129,11 @@ def tex(text: str, siunitx: bool = False) -> str:
         if siunitx:
             return rf"\num{{{text.replace('±', '+-').replace(' ', '')}}}"
         return f"${tex_number(text)}$"
-    parts = FORMULA_PARTS.split(text)  # every second one is a formula
+    parts = FORMULA_PARTS.split(text)  # every second one is a formula, or is said to be one
     return "".join(
-        f"${tex_number(part.strip('$'))}$" if i % 2 else part.translate(TEX)
+        f"${tex_number(part.strip('$'))}$"
+        if i % 2 and (part[0] != "$" or HARMLESS.fullmatch(part))
+        else part.translate(TEX)
         for i, part in enumerate(parts)
     )
 
@@ -152,7 +165,7 @@ class Text(str):
 
 def escaped(text: str) -> str:
     """A text that Markdown shows as it is, also in a cell of a table."""
-    return SPECIAL.sub(r"\\\1", text)
+    return SPECIAL.sub(r"\\\1", one_line(text))
 
 
 def _csv(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

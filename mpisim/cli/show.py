@@ -112,6 +112,7 @@ def _list(args: argparse.Namespace, logs: list[Log], folder: Path | None) -> str
     rows = in_order(head, rows, args.sort, args.reverse)
     if args.form == "markdown":
         rows = [[escaped(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
+        head = [escaped(name) for name in head]
     if args.form is None and is_terminal(sys.stdout):
         return fitted(head, rows, shutil.get_terminal_size().columns)
     if args.form == "latex":

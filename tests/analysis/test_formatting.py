@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 
 import pytest
 
@@ -44,3 +45,42 @@ def test_csv_is_no_formula(cell):
         [f"'{cell}", "-1.5"],
         ["", "0.3333333333333333"],
     ]
+
+
+HOSTILE = (
+    "[x](javascript:alert(1))",
+    "![x](http://127.0.0.1/pixel.png)",
+    "[x]: http://127.0.0.1",
+    "<script>alert(1)</script>",
+    "a |\n\n# A heading\n\n| b",
+    "`code` $\\input{x}$ **bold**",
+    "a\r\n% b\x0b\x1b[31m\u2028c",
+    "\\input{/etc/passwd} \\write18{id} ^^5cinput{x} % & # _ ~ {",
+    "} \\\\ \\end{tabular} \\input x",
+    "$\\input{/etc/passwd}$ $x ^^5cinput{y}$ $a & b$ $\\alphabet$ $%$",
+)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_markdown_is_not_injected(text):
+    lines = table(["x", "y"], [[escaped(text), "1"]], "markdown").split("\n")
+    assert len(lines) == 3
+    plain = re.sub(r"\\.", "", lines[2])  # what is escaped is gone
+    assert plain.count("|") == 3 and not re.search(r"[<`$*]|\][(\[:]|[\x00-\x1f\u2028]", plain)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_latex_is_not_injected(text):
+    lines = table([text, "y"], [[text, "1"]], "latex").split("\n")
+    assert len(lines) == 7
+    for cells in (lines[2], lines[4]):
+        commands = set(re.findall(r"\\([a-zA-Z]+|.)", cells.removesuffix(r"\\")))
+        text = {"textbackslash", "textasciitilde", "textasciicircum"}
+        assert commands <= {*"%&#_{}$"} | text
+        assert not re.search(r"(?<!\\)[%#]|\^\^|[\x00-\x1f]", cells)
+        assert cells.replace(r"\&", "").count("&") == 1 and cells.lstrip()[0] not in "[*"
+
+
+@pytest.mark.parametrize("formula", [r"$\|\nabla f(x^k)\|^2$", r"$x^\star$, $j < k$", r"$h_{i,1}$"])
+def test_formulas_stay_formulas(formula):
+    assert formula in table(["x"], [[formula]], "latex")

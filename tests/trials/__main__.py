@@ -23,12 +23,31 @@ from pathlib import Path
 from random import Random, SystemRandom
 
 from tests.comm.jobs import ROOT
-from tests.trials import faults, layouts, messages, power, processors, races, slurm, soak, sweeps
+from tests.trials import (
+    chains,
+    faults,
+    layouts,
+    messages,
+    power,
+    processors,
+    races,
+    ranks,
+    resources,
+    shares,
+    slurm,
+    soak,
+    sweeps,
+    users,
+)
 
 # Each has ``choose(seed, number)``, a trial with a ``text()``, and ``attempt(trial)``: what is
 # wrong, and whether what shall happen did; ``possible()`` is why it cannot be tried here.
 KINDS = {
     "fault": faults,
+    "chain": chains,
+    "resources": resources,
+    "share": shares,
+    "users": users,
     "power": power,
     "race": races,
     "sweep": sweeps,
@@ -37,8 +56,9 @@ KINDS = {
     "soak": soak,
     "processor": processors,
     "layouts": layouts,
+    "ranks": ranks,
 }
-COUNTS = dict(zip(KINDS, (200, 25, 20, 20, 2, 100, 1, 3, 1), strict=True))
+COUNTS = dict(zip(KINDS, (200, 25, 20, 25, 8, 25, 20, 20, 2, 100, 1, 3, 1, 6), strict=True))
 NAME = re.compile(f"({'|'.join(KINDS)})-([0-9]+)")
 
 

@@ -11,6 +11,7 @@ import dataclasses
 import errno
 import fcntl
 import importlib
+import itertools
 import json
 import os
 import resource
@@ -45,6 +46,7 @@ ON_RANK_0 = {
     "naming a new file": ("os", "link"),
 }
 PLACES = EVERYWHERE | ON_RANK_0
+GROUPS, LIMIT = Path("/sys/fs/cgroup/memory"), 64 << 20  # of processes whose memory is limited
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,9 +54,10 @@ class Fault:
     """What happens, where, before which call, and on which rank.
 
     action : "kill", "kill mpirun", "raise", "terminate", "interrupt", "limit" (of the size of
-        files), "fill" (the file system of ``folder``), "unwritable" (a file takes its place),
-        "cut power" (of that file system), "no locks" (the file system has none)
-    spare : bytes that "limit" and "fill" leave
+        files), "fill" (the file system of ``folder``), "use up inodes" (of it), "unwritable" (a
+        file takes its place), "cut power" (of that file system), "no locks" (the file system has
+        none), "out of memory" (the kernel kills the rank, where root can limit its memory)
+    spare : bytes that "limit" and "fill" leave; inodes
     mark : a file that is made when it happens
     """
 
@@ -97,6 +100,27 @@ class Fault:
             while file.write(block) == len(block):
                 pass
         os.truncate(ballast, max(0, ballast.stat().st_size - self.spare))
+
+    def _use_up_inodes(self) -> None:
+        if not os.path.ismount(self.folder):
+            return
+        ballast = Path(self.folder) / "inodes"
+        with contextlib.suppress(OSError):
+            ballast.mkdir()
+            for number in itertools.count():
+                (ballast / str(number)).touch()
+        for number in range(self.spare):
+            (ballast / str(number)).unlink(missing_ok=True)
+
+    def _out_of_memory(self) -> None:
+        with contextlib.suppress(OSError):
+            group = GROUPS / f"mpisim-trial-{os.getpid()}"
+            group.mkdir()
+            (group / "memory.limit_in_bytes").write_text(str(LIMIT))
+            (group / "cgroup.procs").write_text(str(os.getpid()))
+            hoard = [bytearray(os.urandom(1 << 20)) for _ in range(4 * LIMIT >> 20)]
+            print(len(hoard), "MB fit")  # the kernel has not killed it
+        self._kill()
 
     def _unwritable(self) -> None:
         os.rename(self.folder, self.folder + ".gone")

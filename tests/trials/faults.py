@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import random
+import shutil
 import subprocess
 import tempfile
 import time
@@ -33,7 +34,7 @@ from tests.trials.job import (
 )
 
 ANYWHERE = ("kill", "kill mpirun", "raise", "terminate", "interrupt")
-OUTPUT = ("limit", "fill", "unwritable")
+OUTPUT = ("limit", "fill", "unwritable")  # drawn here; those of `resources` come besides
 OFTEN = {"gather": 300, "broadcast": 400, "row": 50, "checkpoint": 4}  # calls to choose from
 OFTEN |= {"journal, rows": 6, "writing": 20, "log, whole": 4, "log, a column": 60}
 OFTEN |= {"writing a whole file": 10, "replacing a file": 5, "naming a new file": 6}
@@ -106,7 +107,7 @@ def attempt(trial: Trial) -> tuple[str, bool]:
         problems = _run(dataclasses.replace(trial, fault=fault), Path(name), log)
         problems += _left(folder, ".log.h5.lock", *UNNAMED)  # of a process that was killed
         if log.exists():
-            problems += _unreadable(log, trial)
+            problems += unreadable(log, trial.experiment, trial.log_every)
         _cut(trial, log)
         problems = problems or _go_on(trial, Path(name), log) + _left(folder)
         return "; ".join(problems), Path(fault.mark).exists()
@@ -117,7 +118,8 @@ def _folder(parent: Path, fault: Fault) -> Iterator[Path]:
     """Where the job writes; a small file system of its own if that shall be filled."""
     folder = parent / "out"
     folder.mkdir()
-    mounted = fault.action == "fill" and _mount(folder)
+    options = {"fill": "size=8m", "use up inodes": "nr_inodes=64"}.get(fault.action)
+    mounted = options is not None and _mount(folder, options)
     try:
         yield folder
     finally:
@@ -125,8 +127,8 @@ def _folder(parent: Path, fault: Fault) -> Iterator[Path]:
             subprocess.run(["umount", str(folder)], check=True)
 
 
-def _mount(folder: Path) -> bool:
-    command = ["mount", "-t", "tmpfs", "-o", "size=8m", "mpisim-trial", str(folder)]
+def _mount(folder: Path, options: str) -> bool:
+    command = ["mount", "-t", "tmpfs", "-o", options, "mpisim-trial", str(folder)]
     return os.geteuid() == 0 and subprocess.run(command, capture_output=True).returncode == 0
 
 
@@ -142,7 +144,7 @@ def _run(trial: Trial, parent: Path, log: Path) -> list[str]:
         mark.touch()
 
     def late() -> bool:  # an output that fails shows when there is something to write
-        noticed = trial.fault.action not in OUTPUT and mark.exists()
+        noticed = trial.fault.action not in (*OUTPUT, "use up inodes") and mark.exists()
         return noticed and time.time() - mark.stat().st_mtime > PATIENCE
 
     if not wait_for(job, parent, late):
@@ -179,14 +181,15 @@ def _left(folder: Path, *more: str) -> list[str]:
         folder.unlink()
         Path(f"{folder}.gone").rename(folder)
     (folder / "ballast").unlink(missing_ok=True)
+    shutil.rmtree(folder / "inodes", ignore_errors=True)
     allowed = {"log.h5", "log.h5.ckpt", "log.h5.ckpt.old", "log.h5.journal", *more}
     extra = sorted({path.name for path in folder.iterdir()} - allowed)
     return [f"files left: {extra}"] if extra else []
 
 
-def _unreadable(log: Path, trial: Trial) -> list[str]:
+def unreadable(log: Path, experiment: str, log_every: int) -> list[str]:
     """What is wrong with a log as plain h5py sees it: its rows are the reference's first ones."""
-    with h5py.File(reference(trial.experiment, log_every=trial.log_every)) as file:
+    with h5py.File(reference(experiment, log_every=log_every)) as file:
         expected = {name: data[:] for name, data in file["rounds"].items()}
     try:
         with h5py.File(log, "r") as file:

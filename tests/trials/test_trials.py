@@ -6,7 +6,7 @@ import io
 import pytest
 
 from tests.comm.jobs import needs_mpirun
-from tests.trials import disk, power, races, sweeps
+from tests.trials import chains, disk, power, races, ranks, resources, shares, sweeps, users
 from tests.trials.entry import PLACES, Fault, arm
 from tests.trials.faults import Trial, attempt, choose
 from tests.trials.job import EXPERIMENTS
@@ -53,7 +53,44 @@ def test_two_commands_for_one_log(locks):
     assert problem == ""
 
 
-@pytest.mark.parametrize("choose", [choose, power.choose, races.choose, sweeps.choose])
+def _kill(place: str, call: int) -> Fault:
+    return Fault("kill", place, call, 0, 0, "", "")
+
+
+def test_a_chain_of_kills():
+    links = [
+        chains.Link(1, "shared", _kill(place, call), None)
+        for place, call in (("row", 90), ("writing a whole file", 4), ("log, whole", 1))
+    ]
+    with contextlib.redirect_stderr(io.StringIO()) as said:
+        found = chains.attempt(chains.Chain("ef21 topk", 1, tuple(links), 0))
+    assert found == ("", True), said.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("action", "place", "call"),
+    [("out of memory", "gather", 170), ("use up inodes", "writing a whole file", 3)],
+)
+def test_a_machine_without_memory_or_inodes(action, place, call):
+    if why := resources.possible():
+        pytest.skip(why)
+    trial = Trial("marina randk", 1, 1, "shared", Fault(action, place, call, 0, 0, "", ""))
+    with contextlib.redirect_stderr(io.StringIO()) as said:
+        assert resources.attempt(trial) == ("", True), said.getvalue()
+
+
+def test_a_host_that_sees_files_late():
+    trial = shares.Trial("diana qsgd", 1, 0.3, (0.0, 0.2, 0.0, 0.1), 0)
+    with contextlib.redirect_stderr(io.StringIO()) as said:
+        problem, _ = shares.attempt(trial)
+    assert problem == "", said.getvalue()
+
+
+CHOOSE = choose, power.choose, races.choose, sweeps.choose, chains.choose, shares.choose
+CHOOSE += resources.choose, users.choose, ranks.choose
+
+
+@pytest.mark.parametrize("choose", CHOOSE)
 def test_the_choice_is_repeated_by_its_seed(choose):
     assert [choose(3, number) for number in range(50)] == [choose(3, n) for n in range(50)]
     chosen = [choose(3, number) for number in range(1000)]
