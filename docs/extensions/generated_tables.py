@@ -25,7 +25,7 @@ from mpisim.analysis.claims import summary
 from mpisim.analysis.formatting import markdown as table
 from mpisim.cli import entry
 from mpisim.runs.log.schema import CUMULATIVE, ITERATE, LABELS, REFERENCE, WORKERS, Column
-from mpisim.runs.metrics import METRICS, Tests
+from mpisim.runs.metrics import METRICS, Events, Tests
 
 HELD = r"(?P<held>\n\n(?:(?!<!-- generated).)*?\n\n<!-- end -->$)"
 MARK = re.compile(rf"^<!-- generated: (?P<name>\w+) -->${HELD}?", re.M | re.S)
@@ -65,6 +65,7 @@ def columns() -> str:
         ("always", CUMULATIVE),
         *((f'`run.columns = ["{name}"]`', kind.columns) for name, kind in metrics.items()),
         ("problems with a test set", Tests.columns),
+        ("methods on an event clock", Events.columns),
     ]
     rows = [
         [f"`{name}`", kind.__name__, unit, escaped(text), when]

@@ -18,6 +18,7 @@ from mpisim.comm.aggregation import Server
 from mpisim.comm.attacks import Attack
 from mpisim.comm.clock import COMPRESS, COMPUTE, EVALUATE, Clock
 from mpisim.comm.communicators import OneProcess
+from mpisim.comm.fleet import Fleet
 from mpisim.comm.ledger import Ledger
 from mpisim.comm.side_channel import SideChannel
 from mpisim.compressors.base import Compressor, Identity
@@ -97,6 +98,7 @@ class Network(SideChannel, ABC):
     arrays : where vectors live, as the problem says
     ledger : counts what is sent
     server, attack : how the server combines messages, and what bad workers send
+    fleet : the links and speeds of clients, where they decide what is computed
     """
 
     def __init__(
@@ -111,12 +113,13 @@ class Network(SideChannel, ABC):
         arrays: Arrays = HOST,
         server: Server = MEAN,
         attack: Attack | None = None,
+        fleet: Fleet | None = None,
     ):
         super().__init__(comm, n, layout)
         self.comm: Any = comm
         self.streams, self.precision, self.clock, self._round = streams, precision, clock, round
         self.arrays, self.ledger = arrays, Ledger(n)
-        self.server, self.attack = server, attack
+        self.server, self.attack, self.fleet = server, attack, fleet
         self._robust = server.robust
         self._plain = attack is None and not server.robust
         self._identity = lru_cache(lambda d: Identity().bind(d, n, precision))

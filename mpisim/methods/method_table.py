@@ -76,6 +76,10 @@ _PAIRS = {
     "fednl-ls": Pair("fednl-ls", "gd", "FedNL-LS", {"option": "A"}),
     "fednl-pp": Pair("fednl-pp", "gd", "FedNL-PP"),
     "rand-diana": Pair("rand-diana", "gd", "Rand-DIANA"),
+    "asynchronous-sgd": Pair("asynchronous-sgd", "gd", "Asynchronous SGD"),
+    "rennala": Pair("rennala", "gd", "Rennala SGD"),
+    "ringmaster": Pair("ringmaster", "gd", "Ringmaster ASGD"),
+    "fedbuff": Pair("fedbuff", "gd", "FedBuff"),
     "amsgrad": Pair("naive", "amsgrad", "AMSGrad"),
     "naive-amsgrad": Pair("naive", "amsgrad", "AMSGrad (naive)", BOTH),
     "ef-amsgrad": Pair("ef", "amsgrad", "AMSGrad (EF)", BOTH),
@@ -90,6 +94,7 @@ UNCOMPRESSED = (
     *("gd", "heavy-ball", "amsgrad"),
     *("fedavg", "fedprox", "scaffold", "scaffnew", "ef21-p", "marina-p", "fednl"),
     *("fednl-ls", "fednl-pp", "lag"),
+    *("asynchronous-sgd", "rennala", "ringmaster", "fedbuff"),
 )
 
 

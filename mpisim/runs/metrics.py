@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import ClassVar, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
@@ -108,6 +108,25 @@ class Tests(Metric):
         total = self.star.sum_over_workers(rows)
         gradient = total[shares.shape[1] :]
         return (*total[: shares.shape[1]].tolist(), float(dot(gradient, gradient)))
+
+
+class Events(Metric):
+    """Columns of a method on an event clock, which are always logged."""
+
+    columns: ClassVar[Sequence[Column]] = [
+        column("simulated_seconds", "time on the event clock at which x^k was known", "s"),
+        column("delay", "mean age, in steps of the server, of the messages of the last step"),
+        column("idle_share", "share of the workers' time not spent on messages that have arrived"),
+    ]
+
+    def __init__(self, estimator: Any):
+        self.estimator = estimator
+
+    def values(self, x: np.ndarray) -> tuple[float, ...]:
+        parts = vars(self.estimator)
+        if "now" not in parts:  # x^0
+            return 0.0, 0.0, 0.0
+        return float(parts["now"]), float(parts["delay"]), self.estimator.idle_share
 
 
 def metrics_of(

@@ -73,8 +73,9 @@ def rehearse(setup: Setup) -> Rehearsal:
     first ones and the last one, which may be of another kind (after a warm-up, say).
     """
     star, rounds, clock, next_round = setup.star, setup.run.rounds, Clock(), setup.round.k
-    parts = star.streams, star.precision, clock, setup.round, star.arrays, star.server, star.attack
-    stage = RehearsalStar(star.comm, star.n, setup.run.layout, *parts)
+    parts = star.streams, star.precision, clock, setup.round, star.arrays
+    rules = star.server, star.attack, star.fleet
+    stage = RehearsalStar(star.comm, star.n, setup.run.layout, *parts, *rules)
     state = setup.new_state(stage)
     shapes: dict[str, tuple[int, ...] | None] = {}
     times: list[tuple[tuple[bool, float], float]] = []  # what the coin showed, seconds

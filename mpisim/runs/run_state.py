@@ -30,7 +30,7 @@ from mpisim.runs.checkpoint import State, packed, unpacked
 from mpisim.runs.debug import Debug, DebugOracle
 from mpisim.runs.evaluation import Evaluator
 from mpisim.runs.experiment import Experiment, Run
-from mpisim.runs.metrics import metrics_of
+from mpisim.runs.metrics import Events, metrics_of
 
 IMPOSSIBLE = ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError
 
@@ -76,6 +76,8 @@ class RunState:
         self.run = _with_log_every(experiment.run, self.estimator, problem, rows)
         context = star, problem, self.optimizer, self.run.logs
         self.metrics = metrics_of(self.run.columns or (), *context)
+        if self.estimator.on_events:
+            self.metrics.append(Events(self.estimator).bind(*context))
         self.evaluator = Evaluator(star, self.oracle, self.metrics)
         self.parts: dict[str, Stateful] = {"estimator": self.estimator, "optimizer": self.optimizer}
         self.parts |= {f"metric {i}": metric for i, metric in enumerate(self.metrics)}

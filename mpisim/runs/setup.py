@@ -70,7 +70,7 @@ class Setup:
         self.problem.attach_round(self.round)
         streams, arrays = Streams(settings.seed), self.problem.arrays
         self.clock = started if arrays.wait is None else WaitingClock(arrays.wait)
-        rules = experiment.server, experiment.attack
+        rules = experiment.server, experiment.attack, experiment.fleet
         parts = streams, precision, self.clock, self.round, arrays
         kind = DebugStar if settings.debug else Star
         self.star = star = kind(comm, n, layout, *parts, *rules)

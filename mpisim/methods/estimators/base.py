@@ -65,6 +65,7 @@ class Estimator(Stateful, ABC):
     server_point : x^k is known to the server alone, so that the method sends what the workers need
         of it. All know x^0, but off the server later points are NaN. Rows of the log are evaluated
         at x^k, which costs no bits.
+    on_events : whether its rounds are steps of an event clock, with columns of their own
     replayed : whether its bits follow from the seed where no length depends on values
     unbiased : its proofs need E C(v) = v
     estimates_gradient : whether g^k is an estimate of grad f(x^k), as `mpisim check` then demands;
@@ -77,6 +78,7 @@ class Estimator(Stateful, ABC):
     examples: ClassVar[Sequence[Mapping[str, Any]]] = ()
     permk_tables: ClassVar[bool] = False
     server_point: ClassVar[bool] = False
+    on_events: ClassVar[bool] = False
     replayed: ClassVar[bool] = True
     unbiased: ClassVar[bool] = False
     estimates_gradient: ClassVar[bool] = True

@@ -1,0 +1,244 @@
+"""Methods on an event clock: when a message arrives decides what is computed.
+
+A client gets a point, computes a minibatch gradient there, and sends it. Its seconds are those of
+its link, its speed and its bytes, from the table ``[fleet]``. The simulated time is state, a
+function of the experiment alone: the same on any number of ranks, and in a resumed run. Without a
+fleet all clients are equal, links take no time, and a sample takes a second.
+
+The methods assume that all workers have the same data. Where they have not, fast clients count
+more. A message's length must be known before its values are: it decides when the message arrives.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+
+from mpisim.comm.fleet import Fleet
+from mpisim.comm.links import on_wire
+from mpisim.core.errors import InputError
+from mpisim.core.schema import require
+from mpisim.core.state import PerWorker, Shared
+from mpisim.methods.estimators.base import Estimator, estimator
+from mpisim.methods.estimators.batches import batch_size
+from mpisim.wire.values import DenseForm
+
+EQUAL = Fleet("unlimited", seconds=1.0)
+SYNCHRONOUS = ("availability", "dropout", "deadline", "invited")  # keys of rounds that wait
+
+
+class Asynchronous(Estimator):
+    """What the methods share: the clock, the clients' points, and the next arrival.
+
+    A round is a step of the server.
+    """
+
+    server_point = True
+    on_events = True
+    batch: int | float | None
+    local_steps = 1
+
+    now = Shared("simulated seconds")
+    arrives = Shared("when each worker's message arrives (n,); infinity for one that waits")
+    since = Shared("the round of the point that each worker computes at (n,)")
+    spent = Shared("seconds of computing whose messages have arrived, over all workers")
+    delay = Shared("mean number of steps between the points and the use of the last messages")
+    point = PerWorker("the point that each worker computes at")
+
+    def check(self) -> None:
+        star, fleet = self.star, self.star.fleet or EQUAL
+        if isinstance(fleet.seconds, str):
+            raise InputError(
+                f"fleet.seconds: {fleet.seconds!r} is not allowed with method {self.name!r}, whose"
+                " clock is simulated; it must be a number, the seconds of a sample"
+            )
+        for key in SYNCHRONOUS:
+            if getattr(fleet, key) != getattr(EQUAL, key):
+                raise InputError(f"fleet.{key}: is not allowed with method {self.name!r}")
+        if self.batch is not None:
+            self.b = batch_size(self.batch, self.oracle.samples, "batch")
+        c, d = fleet.clients(np.arange(star.n)), self.compressor.d
+        sizes = self.compressor.form(star.draw("length")).sizes
+        if sizes is None:
+            raise InputError(
+                f"compressor.name: {self.compressor.name!r} is not allowed with method"
+                f" {self.name!r}: its messages differ in length"
+            )
+        up = star.all_workers(8.0 * np.broadcast_to(sizes, star.m)[:, None])[:, 0]
+        down = 8.0 * np.asarray(DenseForm.of(d, 1, star.precision).sizes)
+        rows = star.all_workers(self.oracle.rows[:, None])[:, 0]
+        samples = self.local_steps * (rows if self.batch is None else self.b)
+        self.down = c.latency + on_wire(down, 1) / c.down
+        self.computing = fleet.seconds * samples * c.factor
+        self.up = c.latency + on_wire(up, 1) / c.up
+
+    def start(self, x: np.ndarray) -> np.ndarray:
+        star = self.star
+        self.now = self.spent = self.delay = 0.0
+        self.arrives, self.since = np.full(star.n, inf), np.zeros(star.n, np.int64)
+        self.point = star.zeros(star.m, len(x))
+        return self.estimate(x)
+
+    def give(self, x: np.ndarray, workers: np.ndarray) -> None:
+        """Send x^k to these workers, ascending, which begin to compute there."""
+        if not workers.size:
+            return
+        star = self.star
+        x = star.broadcast(x, clients=workers)
+        here = workers[(workers >= star.first) & (workers < star.first + star.m)] - star.first
+        self.point[here] = x
+        self.since[workers] = star.round
+        self.arrives[workers] = self.now + self.down[workers] + (self.computing + self.up)[workers]
+
+    def give_waiting(self, x: np.ndarray) -> None:
+        """Send x^k to the workers that wait."""
+        self.give(x, np.flatnonzero(np.isinf(self.arrives)))
+
+    def receive(self) -> tuple[int, np.ndarray]:
+        """The worker whose message arrives next, the lower one of two, and C(v_i) at the server."""
+        i, star = int(np.argmin(self.arrives)), self.star
+        self.now, self.arrives[i] = float(self.arrives[i]), inf
+        self.spent = self.spent + float(self.computing[i])
+        clients = np.array([i])
+        local = clients[(clients >= star.first) & (clients < star.first + star.m)] - star.first
+        v_i = self.message(self.point[local], clients, local)
+        return i, star.mean(star.compress(self.compressor, v_i, clients=clients))
+
+    def message(self, x_i: np.ndarray, clients: np.ndarray, local: np.ndarray) -> np.ndarray:
+        """What a worker sends from its point: x_i (1, d), or (0, d) where it is of another rank."""
+        return self.gradient(x_i, clients, local)
+
+    def gradient(self, x_i: np.ndarray, clients: np.ndarray, local: np.ndarray) -> np.ndarray:
+        """Minibatch gradients at x_i, full ones without ``batch``."""
+        if self.batch is None:
+            return self.oracle.gradients(x_i, local)
+        batch = self.star.draw("batch", clients).batches(self.oracle.rows[local], self.b)
+        return self.oracle.batch_gradients(x_i, batch, local)
+
+    def age(self, i: int) -> int:
+        """Steps of the server since worker i got its point."""
+        return int(self.star.round - self.since[i])
+
+    @property
+    def idle_share(self) -> float:
+        """The share of the workers' seconds that no message that arrived was computed in."""
+        return 1.0 - self.spent / (self.star.n * self.now) if self.now > 0 else 0.0
+
+    def batch_sizes(self) -> dict[str, int]:
+        return {} if self.batch is None else {"batch": self.b}
+
+
+@estimator("asynchronous-sgd")
+class AsynchronousSGD(Asynchronous):
+    """Asynchronous SGD: x^{k+1} = x^k - gamma_k g_i(x^{k - tau}), with the message that arrives.
+
+    batch : samples of a gradient, or a share of m; full gradients unless given
+    delay_adaptive : gamma_k = gamma n / max(n, tau); else gamma
+    """
+
+    batch: int | float | None = None
+    delay_adaptive: bool = True
+
+    def estimate(self, x: np.ndarray) -> np.ndarray:
+        self.give_waiting(x)
+        i, g_i = self.receive()
+        self.delay = tau = float(self.age(i))
+        n = self.star.n
+        return g_i * (n / max(n, tau)) if self.delay_adaptive else g_i
+
+
+@estimator("rennala")
+class Rennala(Asynchronous):
+    """Rennala SGD (Tyurin, Richtárik, 2023): the mean of the first B gradients at x^k.
+
+    In each round all workers stop and begin at x^k. One whose message has arrived computes there
+    again.
+
+    collected : B
+    batch : samples of a gradient, or a share of m; full gradients unless given
+    """
+
+    collected: int
+    batch: int | float | None = None
+
+    def check(self) -> None:
+        require(self.collected >= 1, "method.collected", self.collected, "an integer >= 1")
+        super().check()
+
+    def estimate(self, x: np.ndarray) -> np.ndarray:
+        self.give(x, np.arange(self.star.n))
+        total = self.star.zeros(len(x))
+        for _ in range(self.collected):
+            i, g_i = self.receive()
+            total = total + g_i
+            self.arrives[i] = self.now + self.computing[i] + self.up[i]
+        self.delay = 0.0
+        return total / self.collected
+
+
+@estimator("ringmaster")
+class Ringmaster(Asynchronous):
+    """Ringmaster ASGD (Maranjyan, Tyurin, Richtárik, 2025), with calculation stops.
+
+    x^{k+1} = x^k - gamma g_i(x^{k - tau}), tau < R: a worker whose point is R steps old stops, and
+    begins at x^k.
+
+    threshold : R; 1 uses gradients at x^k alone
+    batch : samples of a gradient, or a share of m; full gradients unless given
+    """
+
+    threshold: int
+    batch: int | float | None = None
+
+    def check(self) -> None:
+        require(self.threshold >= 1, "method.threshold", self.threshold, "an integer >= 1")
+        super().check()
+
+    def estimate(self, x: np.ndarray) -> np.ndarray:
+        old = self.star.round - self.since >= self.threshold
+        self.give(x, np.flatnonzero(np.isinf(self.arrives) | old))
+        i, g_i = self.receive()
+        self.delay = float(self.age(i))
+        return g_i
+
+
+@estimator("fedbuff")
+class FedBuff(Asynchronous):
+    """FedBuff (Nguyen et al., 2022): a step with every K updates that have arrived, however old.
+
+    A client takes local steps from the point it has, y = y - eta_l g_i(y), and sends x - y. It then
+    gets the newest point. The step size of the ``[method]`` table is eta_l.
+
+    buffer : K
+    local_steps : of a client
+    server_stepsize : eta_g, x^{k+1} = x^k - eta_g (1/K) sum of C(x - y)
+    batch : samples of g_i, or a share of m, drawn anew in each step; full gradients unless given
+    """
+
+    buffer: int
+    local_steps: int = 1
+    server_stepsize: float = 1.0
+    batch: int | float | None = None
+
+    def check(self) -> None:
+        steps, eta_g = self.local_steps, self.server_stepsize
+        require(self.buffer >= 1, "method.buffer", self.buffer, "an integer >= 1")
+        require(steps >= 1, "method.local_steps", steps, "an integer >= 1")
+        require(0 < eta_g < inf, "method.server_stepsize", eta_g, "a finite number > 0")
+        super().check()
+
+    def message(self, x_i: np.ndarray, clients: np.ndarray, local: np.ndarray) -> np.ndarray:
+        y_i = x_i
+        for _ in range(self.local_steps):
+            y_i = y_i - self.star.stepsize * self.gradient(y_i, clients, local)
+        return x_i - y_i
+
+    def estimate(self, x: np.ndarray) -> np.ndarray:
+        total, ages = self.star.zeros(len(x)), 0
+        for _ in range(self.buffer):
+            self.give_waiting(x)
+            i, v_i = self.receive()
+            total, ages = total + v_i, ages + self.age(i)
+        self.delay = ages / self.buffer
+        return total / self.buffer

@@ -1,0 +1,212 @@
+"""Methods on an event clock against a plain loop with a heap, and against each other."""
+
+from __future__ import annotations
+
+import heapq
+
+import numpy as np
+import pytest
+
+from mpisim.comm.links import on_wire
+from mpisim.core.errors import InputError
+from mpisim.core.rng import Draw, Streams
+from tests.helpers import columns, dense, run_tables, table
+
+N, ROUNDS, SEED, L2, GAMMA, BATCH = 6, 40, 5, 0.02, 0.3, 7
+FACTORS = [1.0, 1.5, 2.25, 3.0, 10.0, 40.0]
+UP, DOWN, LATENCY, SECONDS = 1e6, 4e6, 0.01, 0.002
+FLEET = {"links": "1mbit/4mbit,10ms", "devices": FACTORS, "seconds": SECONDS}
+METHODS = {
+    "asynchronous-sgd": {},
+    "rennala": {"collected": 4},
+    "ringmaster": {"threshold": 5},
+    "fedbuff": {"buffer": 3, "local_steps": 2, "server_stepsize": 0.8},
+}
+
+
+def tables(name, keys, fleet=FLEET, rounds=ROUNDS, **more):
+    method = {"name": name, "stepsize": GAMMA} | keys
+    problem = {"name": "logistic", "l2": L2}
+    run = {"seed": SEED, "wire": "float64"} | more
+    given = {"fleet": fleet} if fleet else {}
+    return table(method, None, workers=N, rounds=rounds, problem=problem, **run) | given
+
+
+class Loop:
+    """The event clock with a heap: (arrival, worker, round of its point, point)."""
+
+    def __init__(self, factors=FACTORS, steps=1):
+        self.a, self.y = dense("sample")
+        self.m, d = len(self.a) // N, self.a.shape[1]
+        self.x, self.k, self.now, self.heap, self.delays = np.zeros(d), 0, 0.0, [], []
+        bits = on_wire(np.array([64.0 * d]), 1)[0]
+        self.down, self.up = LATENCY + bits / DOWN, LATENCY + bits / UP
+        self.computing = SECONDS * BATCH * steps * np.array(factors)
+        self.steps, self.spent, self.times, self.drawn = steps, 0.0, [0.0], 0
+
+    def gradient(self, i, x):
+        draw = Draw(Streams(SEED), "batch", self.k, i, 1, None, self.drawn)
+        self.drawn += 1
+        rows = draw.batches(np.array([self.m]), BATCH)[0]
+        a, y = self.a[i * self.m + rows], self.y[i * self.m + rows]
+        return -a.T @ (y / (1 + np.exp(y * (a @ x)))) / len(rows) + L2 * x
+
+    def give(self, i, sent=True):
+        arrival = self.now + self.down * sent + self.computing[i] + self.up
+        heapq.heappush(self.heap, (arrival, i, self.k, self.x))
+
+    def receive(self):
+        self.now, i, k, x = heapq.heappop(self.heap)
+        self.spent += self.computing[i]
+        y = x.copy()
+        for _ in range(self.steps):
+            y = y - GAMMA * self.gradient(i, y)
+        return i, self.k - k, x - y
+
+    def step(self, change):
+        self.x, self.k, self.drawn = self.x - change, self.k + 1, 0
+        self.times.append(self.now)
+
+    def stop(self, workers):
+        self.heap = [task for task in self.heap if task[1] not in workers]
+        heapq.heapify(self.heap)
+
+
+def asynchronous(loop):
+    for i in range(N):
+        loop.give(i)
+    for _ in range(ROUNDS):
+        i, tau, v = loop.receive()
+        loop.delays.append(tau)
+        loop.step(v * N / max(N, tau))
+        loop.give(i)
+
+
+def rennala(loop):
+    for _ in range(ROUNDS):
+        loop.stop(range(N))
+        for i in range(N):
+            loop.give(i)
+        total = 0
+        for _ in range(4):
+            i, _, v = loop.receive()
+            total = total + v
+            loop.give(i, sent=False)
+        loop.delays.append(0)
+        loop.step(total / 4)
+
+
+def ringmaster(loop):
+    for i in range(N):
+        loop.give(i)
+    for _ in range(ROUNDS):
+        i, tau, v = loop.receive()
+        loop.delays.append(tau)
+        loop.step(v)
+        old = [task[1] for task in loop.heap if loop.k - task[2] >= 5]
+        loop.stop(old)
+        for worker in sorted([i, *old]):
+            loop.give(worker)
+
+
+def fedbuff(loop):
+    for i in range(N):
+        loop.give(i)
+    last = None
+    for _ in range(ROUNDS):
+        total, ages = 0, 0
+        for _ in range(3):
+            if last is not None:
+                loop.give(last)
+            last, tau, v = loop.receive()
+            total, ages = total + v, ages + tau
+        loop.delays.append(ages / 3)
+        loop.step(0.8 * total / 3)
+
+
+LOOPS = {"asynchronous-sgd": asynchronous, "rennala": rennala, "ringmaster": ringmaster}
+LOOPS |= {"fedbuff": fedbuff}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_step_and_time_is_that_of_a_heap(name, tmp_path):
+    keys = METHODS[name]
+    end = run_tables(tables(name, keys | {"batch": BATCH}), tmp_path / "log.h5")
+    loop = Loop(steps=keys.get("local_steps", 1))
+    LOOPS[name](loop)
+    rows = columns(tmp_path / "log.h5")
+    assert end.x == pytest.approx(loop.x, rel=1e-9, abs=1e-12)
+    assert rows["simulated_seconds"] == pytest.approx(loop.times, rel=1e-12)
+    assert rows["delay"][1:] == pytest.approx(loop.delays)
+    assert max(rows["delay"]) > 0 or name == "rennala"
+    assert rows["idle_share"][-1] == pytest.approx(1 - loop.spent / (N * loop.now))
+
+
+def test_a_delay_threshold_of_one_is_rennala_with_one_gradient(tmp_path):
+    one = run_tables(tables("ringmaster", {"threshold": 1}), tmp_path / "a.h5")
+    other = run_tables(tables("rennala", {"collected": 1}), tmp_path / "b.h5")
+    assert np.array_equal(one.x, other.x)
+    first, second = columns(tmp_path / "a.h5"), columns(tmp_path / "b.h5")
+    for name in ("simulated_seconds", "bits_up", "bits_down", "oracle_calls"):
+        assert np.array_equal(first[name], second[name])
+
+
+def test_collecting_from_all_equal_clients_is_gradient_descent():
+    collected = run_tables(tables("rennala", {"collected": N}, None))
+    assert collected.x == pytest.approx(run_tables(tables("gd", {}, None)).x, rel=1e-9)
+
+
+def test_a_buffer_of_one_with_one_local_step_is_asynchronous_sgd():
+    buffered = run_tables(tables("fedbuff", {"buffer": 1}))
+    plain = run_tables(tables("asynchronous-sgd", {"delay_adaptive": False}))
+    assert buffered.x == pytest.approx(plain.x, rel=1e-9)
+
+
+def test_a_fast_client_arrives_as_often_as_its_speed_allows(tmp_path):
+    # without links' time, client i needs SECONDS m FACTORS[i] for a gradient
+    fleet = {"links": "unlimited", "devices": FACTORS, "seconds": SECONDS}
+    run_tables(tables("asynchronous-sgd", {}, fleet, rounds=200), tmp_path / "log.h5")
+    rows = columns(tmp_path / "log.h5")
+    a, _ = dense("sample")
+    unit = SECONDS * (len(a) // N)
+    for k in (50, 120, 200):
+        now = rows["simulated_seconds"][k]
+        before = sum(np.floor(now / (unit * f) * (1 - 1e-9)) for f in FACTORS)
+        until = sum(np.floor(now / (unit * f) * (1 + 1e-9)) for f in FACTORS)
+        assert before < k <= until
+
+
+def test_rounds_are_the_same_in_parts_and_on_a_compressed_wire(tmp_path):
+    randk = {"compressor": {"name": "randk", "k": 5}}
+    for name, keys in METHODS.items():
+        given = tables(name, keys | {"batch": BATCH, "stepsize": 0.02}) | randk
+        run_tables(given, tmp_path / f"{name}.h5")
+        rows = columns(tmp_path / f"{name}.h5")
+        d = dense("sample")[0].shape[1]
+        messages = rows["messages_up"]
+        assert rows["bits_up"].tolist() == (messages * 5 * 64).tolist()
+        each = {"rennala": 4, "fedbuff": 3}.get(name, 1)
+        assert messages[-1] == ROUNDS * each
+        assert rows["bits_down"][-1] % (64 * d) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "keys", "fleet", "line"),
+    [
+        ("rennala", {"collected": 0}, FLEET, "method.collected"),
+        ("ringmaster", {"threshold": 0}, FLEET, "method.threshold"),
+        ("fedbuff", {"buffer": 0}, FLEET, "method.buffer"),
+        ("fedbuff", {"buffer": 1, "local_steps": 0}, FLEET, "method.local_steps"),
+        ("asynchronous-sgd", {}, {"links": "1mbit"}, "fleet.seconds: 'measured'"),
+        ("asynchronous-sgd", {}, FLEET | {"dropout": 0.1}, "fleet.dropout"),
+    ],
+)
+def test_what_cannot_run(name, keys, fleet, line):
+    with pytest.raises(InputError, match=line):
+        run_tables(tables(name, keys, fleet))
+
+
+def test_a_message_must_have_a_known_length():
+    given = tables("asynchronous-sgd", {}) | {"compressor": {"name": "qsgd", "s": 3}}
+    with pytest.raises(InputError, match="differ in length"):
+        run_tables(given)
