@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 FIRST, LAST = 7, 16  # rounds of the first part, and of the run
 RANKS = 3
-SECONDS = 300.0  # that a job may take
+SECONDS = 600.0  # that a job may take: it guards against what hangs
 JOB = "job.json"
 # More ranks than cores, and root in a container, as tools/env.openmpi says; others ignore them.
 OPEN_MPI = {

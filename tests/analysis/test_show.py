@@ -93,7 +93,7 @@ def test_the_parts_of_a_real_run_add_up(tmp_path):
         parts = elapsed(show_text(log))
         assert parts["rest"] == 0 and min(parts.values()) >= 0
         assert sum(parts.values()) == pytest.approx(attrs["seconds_elapsed"], abs=3e-3)
-        assert 0.5 * wall < attrs["seconds_elapsed"] < wall
+        assert 0 < attrs["seconds_elapsed"] < wall
         method = read(log).column("seconds")
         before = method[read(log).columns["round"] == 20][0] if resumed else 0.0
         assert attrs["seconds_before"] == pytest.approx(before, abs=1e-9)

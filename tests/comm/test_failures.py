@@ -118,8 +118,10 @@ CLOSED = """
 import os, threading, time
 from mpisim.comm import job
 job.WATCH_SECONDS = 0.1
+before = len(os.listdir("/dev/fd"))
 threading.Thread(target=job._watch_descriptors, daemon=True).start()
-time.sleep(0.5)
+while len(os.listdir("/dev/fd")) == before:  # it has not opened the one that it watches
+    time.sleep(1e-3)
 os.closerange(3, 1024)
 time.sleep({seconds})
 """

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from mpisim.problems import PROBLEMS
 from mpisim.problems.data.prepared import Shards
+from tests.comm.jobs import HANG_SECONDS
 
 NAMES = ("logistic", "nonconvex-loss", "logistic-nonconvex-reg", "least-squares")
 FORMS = ("ones", "sparse", "dense")
@@ -78,9 +79,9 @@ class ThreadStar(LocalStar):
 
     def all_workers(self, rows: np.ndarray) -> np.ndarray:
         self.table[self.rank] = rows
-        self.barrier.wait(20)
+        self.barrier.wait(HANG_SECONDS)
         whole = np.concatenate(self.table)
-        self.barrier.wait(20)
+        self.barrier.wait(HANG_SECONDS)
         return whole
 
     def sum_over_workers(self, rows: np.ndarray) -> np.ndarray:

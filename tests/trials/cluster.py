@@ -16,9 +16,11 @@ import subprocess
 import time
 from pathlib import Path
 
+from tests.comm.jobs import HANG_SECONDS
+
 PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "sbatch", "scontrol", "squeue", "unshare")
 PACKAGES = "slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge libpmix-dev"
-READY_SECONDS = 30.0
+READY_SECONDS = HANG_SECONDS
 # Nodes are processes: no cgroups. A job that is queued again starts at once, not in two minutes.
 CONFIGURATION = """\
 ClusterName=mpisim

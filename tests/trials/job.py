@@ -20,8 +20,7 @@ from tests.helpers import run_tables
 from tests.resumes import experiments
 from tests.trials.entry import Fault
 
-PATIENCE = 60.0  # seconds after a fault within which the job must have ended
-STUCK = HANG_SECONDS  # a job without a fault is not waited for longer
+PATIENCE = STUCK = HANG_SECONDS  # a job is not waited for longer, behind a fault or without
 MARK = "MPISIM_TRIAL"  # in the environment of all processes of a job
 EXPERIMENTS = dict(experiments(rounds=400))
 # lines that are no errors

@@ -18,7 +18,7 @@ import tomli_w
 
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import read
-from tests.comm.jobs import ROOT, environment
+from tests.comm.jobs import HANG_SECONDS, ROOT, environment
 from tests.helpers import run_tables
 from tests.resumes import differences
 from tests.trials.cluster import Cluster, possible  # noqa: F401 - of this kind of trial
@@ -26,7 +26,7 @@ from tests.trials.job import EXPERIMENTS
 
 SCRIPT = "tools/slurm.sbatch"
 TABLES = EXPERIMENTS["marina randk"]
-PATIENCE = 240.0  # seconds for each step
+PATIENCE = HANG_SECONDS  # for each step
 SHAPE = ("--nodes=2", "--ntasks-per-node=2")
 SLOW = {"rounds": 2_000_000, "log_every": 500, "checkpoint_seconds": 0.2}
 # How a job is made to start again, and the words of sbatch that make it do so by itself: SIGTERM
