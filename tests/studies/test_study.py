@@ -9,6 +9,7 @@ import pytest
 
 from mpisim.analysis.results.provenance import provenance_of
 from mpisim.analysis.study import Grid, Grids, Job, find, load, studies
+from mpisim.analysis.study.load import CONTENT
 from mpisim.cli import main
 from mpisim.comm.communicators import OneProcess
 from mpisim.core.errors import InputError
@@ -174,6 +175,18 @@ def test_a_new_study_runs_as_it_is(tmp_path, monkeypatch, capsys):
     assert "papers/mine: exists already" in capsys.readouterr().err
 
 
+def test_a_figure_is_found_outside_of_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for folder in ("mine", "run/other", "run/permk"):
+        assert main(["new", "study", folder]) == 0
+    assert find("mine-fig1")[0].folder == Path("mine")
+    assert find("other-fig1")[0].folder == Path("run/other")
+    assert find("permk-fig1")[0].folder == Path("run/permk")  # the nearest one
+    assert find("saq-fig4")[0].folder == ROOT / "run" / "saq"
+    assert {path.name for path in Path("mine").iterdir()} >= set(CONTENT)
+    assert "NAME OF THE AUTHORS" in Path("mine/LICENSE").read_text()
+
+
 @pytest.mark.slow
 def test_a_new_study_with_a_grid_of_steps(tmp_path, monkeypatch, capsys):
     """The best step of each method is drawn and judged; three seeds are three."""
@@ -238,7 +251,8 @@ def test_a_study_under_mpirun(tmp_path):
 def test_the_template_is_package_data():
     """setup.cfg packs the files that `mpisim new study` reads."""
     names = {path.name for path in files("mpisim.analysis.study").joinpath("template").iterdir()}
-    assert names - {"__pycache__"} == {"README.md", "figures.py.txt", "fig1.toml"}
+    made = {name.removesuffix(".txt") for name in names - {"__pycache__"}}
+    assert made == set(CONTENT)
     assert "mpisim.analysis.study = template/*" in (ROOT / "setup.cfg").read_text()
 
 

@@ -1,5 +1,6 @@
 """What is packaged, and the lowest versions that it is tested with."""
 
+import json
 import re
 from configparser import ConfigParser
 from pathlib import Path
@@ -25,6 +26,12 @@ def test_every_requirement_has_a_lowest_version():
 
 def test_the_versions_agree():
     """CITATION.cff and the workflow say what setup.cfg and version.py say."""
+    for name in ("codemeta.json", ".zenodo.json"):
+        about = json.loads((ROOT / name).read_text())
+        assert about["version"] == VERSION and "mpisim" in (about.get("name") or about["title"])
+    paper = (ROOT / "paper.md").read_text()
+    entries = set(re.findall(r"^@\w+\{(\w+),", (ROOT / "paper.bib").read_text(), re.M))
+    assert set(re.findall(r"@(\w+)\]", paper)) == entries
     cited = re.search(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text(), re.M)
     assert cited and cited[1] == VERSION
     config = ConfigParser()

@@ -14,6 +14,7 @@ from mpisim.analysis.study.figure import Figure, Study
 from mpisim.core.errors import InputError, OutputError, import_failure
 
 FILE = "figures.py"
+CONTENT = ("README.md", FILE, "plugin.py", "fig1.toml", "CITATION.cff", "LICENSE")  # of a new one
 STUDIES = Path("run")  # where `mpisim study --draw` and make look for studies
 ROOT = Path(__file__).resolve().parents[3]  # the repository, where mpisim runs from one
 
@@ -50,10 +51,13 @@ def studies(folder: Path) -> list[Study]:
 
 
 def find(name: str) -> tuple[Study, Figure]:
-    """The figure ``STUDY-FIGURE``, in run/ of the current folder, else of the repository."""
-    places = (place for place in (STUDIES, ROOT / STUDIES) if any(place.glob(f"*/{FILE}")))
-    home = next(places, STUDIES)
-    figures = {s.full_name(one): (s, one) for s in studies(home) for one in s.figures.values()}
+    """The figure ``STUDY-FIGURE`` of a study in the current folder, in its folder run/, or in the
+    repository's, whichever has it first."""
+    places = [place for place in (Path(), STUDIES, ROOT / STUDIES) if any(place.glob(f"*/{FILE}"))]
+    figures: dict[str, tuple[Study, Figure]] = {}
+    for place in places or [STUDIES]:
+        for one in studies(place):
+            figures = {one.full_name(f): (one, f) for f in one.figures.values()} | figures
     if name not in figures:
         raise InputError(f"figure {name!r}: unknown; known: {', '.join(figures)}")
     return figures[name]
@@ -77,7 +81,8 @@ def create(folder: Path) -> list[Path]:
     written = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name, suffix in (("README.md", ""), ("figures.py", ".txt"), ("fig1.toml", "")):
+        for name in CONTENT:
+            suffix = ".txt" if name.endswith(".py") else ""
             template = files(__package__).joinpath("template", name + suffix)
             text = template.read_text(encoding="utf-8")
             text = text.replace("STUDY", folder.resolve().name).replace("FOLDER", str(folder))
