@@ -71,7 +71,6 @@ def experiments() -> Iterator[tuple[Table, Table, Table]]:
         yield logistic, method, {} if name in UNCOMPRESSED else compressor
     for name, kind in COMPRESSORS.items():
         if set(required(kind).values()) <= VALUES.keys() - {"Compressor"}:
-            yield logistic, {"name": "dcgd"}, table(name, kind)
             yield logistic, {"name": "ef21"}, table(name, kind)
 
 
