@@ -53,6 +53,6 @@ def attacks(logs: list[Log]) -> Iterator[Claim]:
     yield LINES.fewer(ROBUST, DENSE, QUESTION, logs)
 
 
-LONG = ["sweep.problem.data=[phishing, a9a]", "run.stop.bits_up=2e5"]
+LONG = ['sweep.problem.data=["phishing", "a9a"]', "run.stop.bits_up=2e5"]
 GRID = Grid("attacks", {"quick": [], "paper": LONG})
 FIGURES = [Figure("attacks", "four attacks, two rules at the server", GRID, LINES.draw, attacks)]

@@ -18,7 +18,7 @@ from tests.resumes import experiments
 
 MARINA = {"name": "marina", "stepsize": 0.1, "p": 0.3}
 RANDK = {"name": "randk", "k": 4}
-EXACT = ("identity", "randk", "permk", "scaled-sign", "compose", "")
+EXACT = ("identity", "randk", "permk", "scaled-sign", "compose", "pattern", "")
 CASES = list(experiments(rounds=12))
 
 

@@ -97,6 +97,11 @@ def test_names_of_figures_are_those_of_make(capsys):
         "cdadam-table2",
         "cdadam-pi",
         "saq-seconds",
+        "byzantine-attacks",
+        "downlink-quadratic",
+        "fednl-newton",
+        "local-kappa",
+        "local-participation",
     }
     names |= {"cdadam-nu", "cdadam-errors", *(f"saq-code-fig{n}" for n in range(4, 9))}
     assert set(listed) == names | {"netlab-crossover"} and len(listed) == len(names) + 1
