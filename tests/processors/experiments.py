@@ -65,7 +65,7 @@ def experiments(dense: str) -> Iterator[tuple[dict, dict, dict, dict]]:
     layers = {"name": "layerwise", "inner": {"name": "topk", "k": 0.1}}
     yield AUTOENCODER, {"name": "ef21", "stepsize": 1e-4}, layers, {"columns": ["layers"]}
     yield AUTOENCODER, {"name": "vr-marina", "batch": 2} | given, RANDK, single
-    tamuna = {"name": "tamuna", "local_steps": 2, "participants": 3}
+    tamuna = {"name": "tamuna", "p": 0.3, "participants": 3}
     yield SAMPLE, tamuna | given, {"name": "pattern", "s": 2}, {}
     decay = {"schedule": {"at": [3, 5], "factor": 0.3}, "weight_decay": 0.1}
     for name in ("amsgrad", "cd-adam", "1bit-adam"):

@@ -98,6 +98,8 @@ def test_names_of_figures_are_those_of_make(capsys):
         "cdadam-pi",
         "saq-seconds",
         "byzantine-attacks",
+        "cards-a9a",
+        "cards-autoencoder",
         "downlink-quadratic",
         "fednl-newton",
         "local-kappa",
