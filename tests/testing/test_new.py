@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -38,6 +39,7 @@ def test_what_is_made_has_no_placeholders(made):
 @pytest.mark.mpi
 def test_what_is_made_passes_mpisim_check_on_several_ranks(made):
     files = [str(made / f"my_{kind}.py") for kind in PLUGINS]
+    files.append(str(Path(__file__).with_name("small_fedavg.py")))
     command = [sys.executable, "-m", "mpisim", "check", *files]
     job = subprocess.run(
         command,
@@ -53,6 +55,7 @@ def test_what_is_made_passes_mpisim_check_on_several_ranks(made):
         "compressor my-compressor (k = 3)",
         "method my-estimator",
         "method my-method (local_steps = 2)",
+        "method small-fedavg",
         "problem my-problem",
     ):
         for what in ("run in two parts", "same log on 3 ranks", "begun on 1 rank and ended on 3"):

@@ -37,6 +37,7 @@ class LoCoDL(Estimator):
     rho: float | Theory = "theory"
 
     server_stepsize = 1.0
+    estimates_gradient = False
     x_i = PerWorker("points of the workers")
     u_i = PerWorker("control variates")
     v = Shared("control variate of y")
