@@ -117,7 +117,7 @@ class FedNLLS(FedNL):
 
     The server sends d^k, and then gamma^s; workers answer f_i(x^k + gamma^s d^k) - f_i(x^k). A
     factor of 0 ends the search, after 60 at the latest: then x^{k+1} = x^k. Use stepsize = 1. The
-    other keys are FedNL's; option "A", with mu in ``regularisation``, is the paper's.
+    other keys are FedNL's; option "A" takes mu in ``regularisation``.
     """
 
     c: float = 0.49
