@@ -17,7 +17,7 @@ class SmallFedAvg(mpisim.Estimator):
 
     def estimate(self, x):
         star, S = self.star, self.star.sample(self.participants, replace=False)
-        local = S[(S >= star.first) & (S < star.first + star.m)] - star.first
+        local = S[(star.first <= S) & (star.first + star.m > S)] - star.first
         x = star.broadcast(x, clients=S)
         y_i = star.zeros(len(local), len(x)) + x
         for _ in range(self.local_steps):
