@@ -98,7 +98,7 @@ def test_names_of_figures_are_those_of_make(capsys):
         "cdadam-pi",
         "saq-seconds",
     }
-    names |= {"cdadam-nu", "cdadam-errors", *(f"saq-code-fig{n}" for n in range(4, 9))}
+    names |= {"cdadam-errors", *(f"saq-code-fig{n}" for n in range(4, 9))}
     assert set(listed) == names | {"netlab-crossover"} and len(listed) == len(names) + 1
 
 
