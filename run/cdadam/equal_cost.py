@@ -86,13 +86,18 @@ def better(own: Runs, rival: Runs, y: Axis, x: Axis, word: str = "fewer") -> Evi
         for pair, budget in zip(both, budgets, strict=True)
     ]
     ours, theirs = np.transpose(found)
+    if not np.isfinite(found).all():
+        why = "within the budget of one the other has row 0 alone"
+        return Evidence(where, why, Verdict.UNDECIDED)
     one = by_seed(where, both, times_better(ours, theirs, y), word)
     measured = f"{np.median(ours):.3g} and {np.median(theirs):.3g}: {one.measured}"
     numbers = one.numbers | {"budgets": budgets, "own": ours.tolist(), "rival": theirs.tolist()}
     return dataclasses.replace(one, measured=measured, numbers=numbers)
 
 
-def ahead(one: Runs, other: Runs, x: Axis, y: Axis, until: float = 1.0) -> Evidence:
+def ahead(
+    one: Runs, other: Runs, x: Axis, y: Axis, until: float = 1.0, word: str = "fewer"
+) -> Evidence:
     """``one`` has the better y somewhere within the share ``until`` of what both spent on x.
 
     That place is where the median over the seeds is the best.
@@ -104,7 +109,7 @@ def ahead(one: Runs, other: Runs, x: Axis, y: Axis, until: float = 1.0) -> Evide
     ratios = times_better(values[:, 0], values[:, 1], y)  # (seeds, places)
     best = int(np.argmax(np.median(ratios, axis=0)))
     ours, theirs = np.median(values[:, :, best], axis=0)
-    found = by_seed(where, both, ratios[:, best], "fewer")
+    found = by_seed(where, both, ratios[:, best], word)
     at = f"at {number(float(places[best]))} {COSTS[x]}"
     measured = f"{ours:.3g} and {theirs:.3g} {at}: {found.measured}"
     return dataclasses.replace(found, measured=measured)

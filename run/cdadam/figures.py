@@ -19,7 +19,7 @@ START = ["problem.workers=8", "method.batch=128", "run.rounds=490", "run.log_eve
 # The quick figures' networks: README.md says how they were found.
 STANDS_IN = "ResNet-18 (quick: small-cnn)"
 SMALL = ["problem.model=small-cnn", "problem.width=2.0", "problem.workers=4"]
-SHORT = ["problem.workers=4", "run.rounds=1800", "sweep.run.seed=[1,2]"]
+SHORT = ["problem.workers=4", "run.rounds=1800", "sweep.run.seed=[1,2,3]"]
 THIN = {
     "vgg16": [*SHORT, "problem.width=0.125"],
     "wrn-16-4": [*SHORT, "problem.width=0.25", "problem.pool=4"],
@@ -32,7 +32,7 @@ TABLE2 = [
     "run.ranks=all",
     "run.rounds=48",
     "run.columns=[]",  # pi is shown elsewhere
-    "sweep.run.seed=[1,2,3]",
+    "sweep.run.seed=[1,2,3,4,5]",
 ]
 
 
