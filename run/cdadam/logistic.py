@@ -66,7 +66,8 @@ def draw(compressor: str, logs: list[Log]) -> Any:
                 colour, dash = LOOKS[method]
                 panel.plot([], [], color=colour, linestyle=dash, label=f"α = {one.step:g}")
         panels.dress(panel, x, NORM, x.label(logs[0]))
-        panel.legend(fontsize=6, loc="lower left", handlelength=1.6)
+        side = "right" if x is ROUNDS else "left"  # where no curve is
+        panel.legend(fontsize=6, loc=f"center {side}", handlelength=1.6)
 
     return panels.matrix(
         rows,
