@@ -1,10 +1,12 @@
-"""Networks compared at equal cost: the axes of the figures, and two methods' runs as evidence.
+"""Two methods at equal cost: the axes of the figures, and runs as evidence.
 
-Runs are compared on each seed that both methods have, and a verdict is that of all seeds.
+Runs are compared on each seed that both methods have. Ratios of the seeds are judged by the rules
+and the words of docs/how-to/studies.md.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,10 +16,10 @@ from mpisim.analysis.claims import (
     TENTHS,
     Evidence,
     Verdict,
-    decided,
     every,
-    judge,
+    fewest,
     number,
+    of_seeds,
     pairs,
     seed,
     value_at,
@@ -34,7 +36,24 @@ TEST_ERROR = Named("test_accuracy", log=False, text="test error", of=lambda shar
 COSTS = {EPOCHS: "epochs", BITS: "bits"}
 
 Runs = Sequence[Log]  # of a method, one for each seed
-ABOUT = 1.6  # "around" 32 times means up to this factor
+Pairs = Sequence[tuple[Log, Log]]  # of two methods, one for each seed
+
+
+def by_seed(where: str, both: Pairs, ratios: np.ndarray, word: str, text: str = "") -> Evidence:
+    """A ratio of each pair of runs, judged by the ``word``; ``text`` says what it is a ratio of."""
+    least = fewest(log.duration for pair in both for log in pair)
+    listed = ratios.tolist()
+    seeds = [seed(pair[0]) for pair in both]
+    numbers = {"median": float(np.median(ratios)), "ratios": listed, "seeds": seeds, "word": word}
+    return dataclasses.replace(of_seeds(where, listed, word, least, text), numbers=numbers)
+
+
+def at_edge(evidence: Evidence, edges: Sequence[str]) -> Evidence:
+    """The evidence, not decided where one of ``edges`` says whose best step is at an edge."""
+    if not (names := ", ".join(filter(None, edges))):
+        return evidence
+    text = f"edge of the grid ({names}): with these {evidence.measured}"
+    return dataclasses.replace(evidence, measured=text, verdict=Verdict.UNDECIDED)
 
 
 def gone(method: str) -> Evidence:
@@ -48,10 +67,10 @@ def times_better(ours: np.ndarray, theirs: np.ndarray, y: Axis) -> np.ndarray:
     return ours / theirs if y.name.endswith("accuracy") else theirs / ours
 
 
-def better(own: Runs, rival: Runs, y: Axis, x: Axis) -> Evidence:
+def better(own: Runs, rival: Runs, y: Axis, x: Axis, word: str = "fewer") -> Evidence:
     """``own`` has the better y when both have spent the same on x: all of the cheaper run.
 
-    Both have the same rounds; not decided otherwise.
+    Both have the same rounds; not decided otherwise. ``word``: by how much, as in `compare`
     """
     where = f"{y.label(own[0])}, {name(rival)}"
     both = pairs(own, rival)
@@ -67,14 +86,18 @@ def better(own: Runs, rival: Runs, y: Axis, x: Axis) -> Evidence:
         for pair, budget in zip(both, budgets, strict=True)
     ]
     ours, theirs = np.transpose(found)
-    ratios = times_better(ours, theirs, y)
-    measured = f"{np.median(ours):.3g} and {np.median(theirs):.3g}"
-    numbers = _numbers(both, ratios) | {"budgets": budgets}
-    numbers |= {"own": ours.tolist(), "rival": theirs.tolist()}
-    return Evidence(where, measured, judge(ratios.tolist()), numbers)
+    if not np.isfinite(found).all():
+        why = "within the budget of one the other has row 0 alone"
+        return Evidence(where, why, Verdict.UNDECIDED)
+    one = by_seed(where, both, times_better(ours, theirs, y), word)
+    measured = f"{np.median(ours):.3g} and {np.median(theirs):.3g}: {one.measured}"
+    numbers = one.numbers | {"budgets": budgets, "own": ours.tolist(), "rival": theirs.tolist()}
+    return dataclasses.replace(one, measured=measured, numbers=numbers)
 
 
-def ahead(one: Runs, other: Runs, x: Axis, y: Axis, until: float = 1.0) -> Evidence:
+def ahead(
+    one: Runs, other: Runs, x: Axis, y: Axis, until: float = 1.0, word: str = "fewer"
+) -> Evidence:
     """``one`` has the better y somewhere within the share ``until`` of what both spent on x.
 
     That place is where the median over the seeds is the best.
@@ -86,9 +109,10 @@ def ahead(one: Runs, other: Runs, x: Axis, y: Axis, until: float = 1.0) -> Evide
     ratios = times_better(values[:, 0], values[:, 1], y)  # (seeds, places)
     best = int(np.argmax(np.median(ratios, axis=0)))
     ours, theirs = np.median(values[:, :, best], axis=0)
-    measured = f"{ours:.3g} and {theirs:.3g} at {number(float(places[best]))} {COSTS[x]}"
-    verdict = judge(ratios[:, best].tolist())
-    return Evidence(where, measured, verdict, _numbers(both, ratios[:, best]))
+    found = by_seed(where, both, ratios[:, best], word)
+    at = f"at {number(float(places[best]))} {COSTS[x]}"
+    measured = f"{ours:.3g} and {theirs:.3g} {at}: {found.measured}"
+    return dataclasses.replace(found, measured=measured)
 
 
 def at_equal(
@@ -107,11 +131,6 @@ def at_equal(
     return places, np.array(values)
 
 
-def _numbers(both: Sequence[tuple[Log, Log]], ratios: np.ndarray) -> dict:
-    seeds = [seed(pair[0]) for pair in both]
-    return {"median": float(np.median(ratios)), "ratios": ratios.tolist(), "seeds": seeds}
-
-
 def name(logs: Runs) -> str:
     """The paper's name for the method of runs."""
     return labels.method(str(logs[0].attrs["method"]))
@@ -120,57 +139,47 @@ def name(logs: Runs) -> str:
 def times_fewer(less: Runs, more: Runs, x: Axis, y: Axis, wanted: float) -> Evidence:
     """``more`` spends about ``wanted`` times as much of x to get y down, along the whole curve.
 
-    Levels are the tenths of y at the start that all runs reached. Every one counts: there the ratio
-    of each seed is ``wanted`` up to a factor `ABOUT`.
+    Levels are the tenths of y at the start that all runs reached. Every one counts.
     """
     where, both = y.label(less[0]), pairs(less, more)
     start = max((float(y.values(log)[0]) for pair in both for log in pair), default=np.nan)
-    ratios = {t: [_ratio(a, b, x, y, t * start) for a, b in both] for t in TENTHS}
-    ratios = {t: own for t, own in ratios.items() if own and np.isfinite(own).all()}
+    ratios = {t: np.array([_ratio(a, b, x, y, t * start) for a, b in both]) for t in TENTHS}
+    ratios = {t: own for t, own in ratios.items() if own.size and np.isfinite(own).all()}
     if not ratios:
         why = f"not both got to {TENTHS[0]:g} of the start"
         return Evidence(where, why, Verdict.UNDECIDED)
-    levels = [_level(t * start, own, wanted) for t, own in ratios.items()]
+    levels = [around(f"{t * start:.3g}", both, own, wanted) for t, own in ratios.items()]
     held = [one for one in levels if one.verdict is Verdict.HOLDS]
-    measured = levels[0].measured
-    if len(levels) > 1:
-        measured += f", {levels[-1].measured}"
+    measured = ", ".join(f"{one.measured} to {one.where}" for one in (levels[0], levels[-1]))
     measured += f"; around {wanted:g} at {len(held)} of {len(levels)} levels"
     if 0 < len(held) < len(levels):
         measured += f", from {held[0].where} to {held[-1].where}"
-    numbers = {"start": start, "around": [wanted / ABOUT, wanted * ABOUT]}
-    numbers["by_target"] = {
+    by_target = {
         f"{t:g}": one.numbers | {"verdict": one.verdict}
         for t, one in zip(ratios, levels, strict=True)
     }
+    numbers = {"start": start, "wanted": wanted, "by_target": by_target}
     return Evidence(where, measured, every(levels), numbers)
 
 
 def whole_runs(less: Runs, more: Runs, x: Axis, wanted: float) -> Evidence:
     """How many times as much of x all rounds of ``more`` spend, told beside the curve."""
     both = pairs(less, more)
-    ratios = [float(x.values(b)[-1] / x.values(a)[-1]) for a, b in both]
-    if not ratios:
+    if not both:
         return Evidence("all rounds", "no seed has both runs", Verdict.UNDECIDED, counts=False)
+    ratios = np.array([float(x.values(b)[-1] / x.values(a)[-1]) for a, b in both])
+    return dataclasses.replace(around("all rounds", both, ratios, wanted), counts=False)
+
+
+def around(where: str, both: Pairs, ratios: np.ndarray, wanted: float) -> Evidence:
+    """Whether the seeds' ratios are around ``wanted``; they are judged as its multiples."""
+    judged = by_seed(where, both, ratios / wanted, "around")
     median = float(np.median(ratios))
-    numbers = {"median": median, "ratios": ratios}
-    return Evidence("all rounds", f"{number(median)} times", _about(ratios, wanted), numbers, False)
+    numbers = judged.numbers | {"median": median, "ratios": ratios.tolist()}
+    return dataclasses.replace(judged, measured=f"{number(median)} times", numbers=numbers)
 
 
 def _ratio(less: Log, more: Log, x: Axis, y: Axis, level: float) -> float:
     """How many times as much ``more`` spends until y is at ``level``; NaN where one never is."""
     ours, theirs = (crossing(log, x, y, level) for log in (less, more))
     return theirs / ours if 0 < ours < np.inf else np.nan
-
-
-def _level(level: float, ratios: list[float], wanted: float) -> Evidence:
-    median = float(np.median(ratios))
-    numbers = {"median": median, "ratios": ratios}
-    measured = f"{number(median)} times to {level:.3g}"
-    return Evidence(f"{level:.3g}", measured, _about(ratios, wanted), numbers)
-
-
-def _about(ratios: Sequence[float], wanted: float) -> Verdict:
-    """Whether all seeds have about the ratio ``wanted``; a tie where they disagree."""
-    near = {wanted / ABOUT <= ratio <= wanted * ABOUT for ratio in ratios}
-    return Verdict.TIE if len(near) > 1 else decided(near.pop())

@@ -8,10 +8,10 @@ from typing import Any
 from mpisim.analysis import labels, panels
 from mpisim.analysis.claims import Claim, Evidence, Verdict, clear, decided, state, value_at
 from mpisim.analysis.curves import ROUNDS, Axis, Named
-from mpisim.analysis.study import data_sets
+from mpisim.analysis.study import by_data, data_sets
 from mpisim.runs.log.reader import Log
 
-from .logistic import LOOKS, Found, nu_of, runs
+from .logistic import LOOKS, ORDER, OWN, PLAIN, nu_of
 
 UP = Named("error_up", log=True, text="|ĝ − g|")
 DOWN = Named("error_down", log=True, text="|g̃ − ĝ|")
@@ -30,7 +30,15 @@ SMALLER = (
     "If the sequence of {w_t} is convergent, Markov compression error at t-step will be much"
     " smaller than the constant error bound obtained by plain error feedback"
 )
-OWN, FEEDBACK, PLAIN = "cd-adam", "ef-amsgrad", "amsgrad"
+FEEDBACK = "ef-amsgrad"
+
+Found = dict[tuple[str, str], Log]  # {(data, method): run}
+
+
+def runs(logs: list[Log]) -> Found:
+    """The runs by data set and method; each has one step."""
+    named = {(str(log.config["problem"]["data"]), str(log.attrs["method"])): log for log in logs}
+    return by_data(named, ORDER)
 
 
 def draw(logs: list[Log]) -> Any:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+from itertools import pairwise
 from statistics import mode
 from typing import Any
 
+import numpy as np
+
 from mpisim.analysis import labels, panels, style
-from mpisim.analysis.claims import Claim, Evidence, growing, state
+from mpisim.analysis.claims import Claim, Evidence, Verdict, seed, state
 from mpisim.analysis.curves import LOSS, ROUNDS
 from mpisim.runs.log.reader import Log
+
+from .equal_cost import by_seed
 
 SOURCE = "CD-Adam, Appendix E.3 and Figure 11"
 DASHES = ((0, (1, 1.2)), (0, (4, 1.5)), "-")
@@ -21,11 +27,16 @@ SAID = {  # what is claimed, and what the paper says
 }
 
 
-def groups(logs: list[Log]) -> dict[str, dict[int, Log]]:
+def groups(logs: list[Log]) -> dict[str, dict[int, list[Log]]]:
     """{"n": runs by workers, at the most common batch; "τ": runs by batch, at the most n}."""
     n, tau = mode(log.n for log in logs), mode(map(_batch, logs))
-    by_n = {log.n: log for log in sorted(logs, key=lambda log: log.n) if _batch(log) == tau}
-    by_tau = {_batch(log): log for log in sorted(logs, key=_batch) if log.n == n}
+    by_n: dict[int, list[Log]] = {}
+    by_tau: dict[int, list[Log]] = {}
+    for log in sorted(logs, key=lambda log: (log.n, _batch(log), seed(log))):
+        if _batch(log) == tau:
+            by_n.setdefault(log.n, []).append(log)
+        if log.n == n:
+            by_tau.setdefault(_batch(log), []).append(log)
     return {"n": by_n, "τ": by_tau}
 
 
@@ -38,8 +49,8 @@ def draw(logs: list[Log]) -> Any:
     figure, drawn = panels.grid(1, 2)
     for panel, (name, runs) in zip(drawn[0], groups(logs).items(), strict=True):
         looks = zip(runs.items(), style.COLOURS, DASHES, strict=False)
-        for (value, log), colour, dash in looks:
-            panels.curve(panel, [log], ROUNDS, LOSS, colour, dash)
+        for (value, own), colour, dash in looks:
+            panels.curve(panel, own, ROUNDS, LOSS, colour, dash)
             panel.lines[-1].set_label(f"{name} = {value}")
         panels.dress(panel, ROUNDS, LOSS, "round")
         panel.legend(fontsize=8)
@@ -53,14 +64,23 @@ def claims(logs: list[Log]) -> list[Claim]:
     """The larger n or tau, the faster the training loss falls."""
     found = groups(logs)
     return [
-        state(f"{what} decreases the training loss faster", quote, SOURCE, [_faster(found[name])])
+        state(f"{what} decreases the training loss faster", quote, SOURCE, _faster(found[name]))
         for name, (what, quote) in SAID.items()
     ]
 
 
-def _faster(runs: dict[int, Log]) -> Evidence:
-    """Compares means of the training loss over the logged rounds after the first."""
-    means = {str(value): float(LOSS.values(log)[1:].mean()) for value, log in runs.items()}
-    measured = ", ".join(f"{value}: {mean:.3g}" for value, mean in means.items())
-    verdict = growing([*means.values()][::-1])
-    return Evidence("", f"mean loss over the rounds {measured}", verdict, {"means": means})
+def _faster(runs: dict[int, list[Log]]) -> list[Evidence]:
+    """Each value against the one before: means of the training loss over the rows after row 0."""
+    found = []
+    for (less, slow), (more, fast) in pairwise(runs.items()):
+        both = [(a, b) for a in fast for b in slow if seed(a) == seed(b)]
+        means = np.array([[LOSS.values(log)[1:].mean() for log in pair] for pair in both])
+        where = f"{more} against {less}"
+        if not both:
+            found.append(Evidence(where, "no seed has both runs", Verdict.UNDECIDED))
+            continue
+        one = by_seed(where, both, means[:, 1] / means[:, 0], "fewer")
+        ours, theirs = np.median(means, axis=0)
+        text = f"mean loss over the rounds {ours:.3g} and {theirs:.3g}: {one.measured}"
+        found.append(dataclasses.replace(one, measured=text))
+    return found

@@ -51,13 +51,14 @@ QUANTITIES: dict[str, tuple[str, Axis, Axis]] = {
 class Statement:
     """The paper says that CD-Adam is better than rivals, in some ys, at equal x.
 
-    ``better`` : {rival: the ys in which CD-Adam is better}
+    ``better`` : {rival: the ys in which CD-Adam is better}; ``word``: by how much
     """
 
     quote: str
     claim: str
     x: Axis
     better: dict[str, tuple[Axis, ...]]
+    word: str = "fewer"
 
 
 def of_method(logs: list[Log], methods: tuple[str, ...]) -> dict[str, list[Log]]:
@@ -147,7 +148,7 @@ class Curves:
 def _compared(found: dict[str, list[Log]], own: Runs, statement: Statement) -> Iterator[Evidence]:
     for rival, ys in statement.better.items():
         for y in ys if rival in found else ():
-            yield better(own, found[rival], y, statement.x)
+            yield better(own, found[rival], y, statement.x, statement.word)
         if rival not in found:
             yield gone(rival)
 
@@ -185,10 +186,16 @@ def over(x: Axis, number: int) -> Curves:
     """Figures 5, 7 and 9 over bits, and 6, 8 and 10 over epochs: training above test."""
     axes, source = tuple((x, y) for y in ALL), f"CD-Adam, Appendix E.2 and Figure {number}"
     said = tuple(
-        Statement(QUOTES["shown"][str(number)][quantity], text, x, _better(x, training, test))
+        _statement(QUOTES["shown"][str(number)][quantity], text, x, training, test)
         for quantity, (text, training, test) in QUANTITIES.items()
     )
     return Curves(source, ("cd-adam", *RIVALS), axes, 3, said, number=number, x=x)
+
+
+def _statement(quote: str, text: str, x: Axis, training: Axis, test: Axis) -> Statement:
+    """What a sentence says; its "significant" asks for more than better."""
+    word = "significantly" if "significant" in quote else "fewer"
+    return Statement(quote, text, x, _better(x, training, test), word)
 
 
 def _better(x: Axis, training: Axis, test: Axis) -> dict[str, tuple[Axis, ...]]:

@@ -8,62 +8,77 @@ from typing import Any
 import numpy as np
 
 from mpisim.analysis import labels, panels, style
-from mpisim.analysis.claims import value_at
 from mpisim.analysis.curves import ROUNDS, Axis, Named
-from mpisim.analysis.study import by_data, data_sets
+from mpisim.analysis.study import BestSteps, best_steps, by_data, data_sets
 from mpisim.runs.log.reader import Log
 
 from .equal_cost import BITS
 
 ORDER = ("phishing", "mushrooms", "a9a", "w8a")
+SIGN, TOP_1 = "scaled-sign", "topk"  # of Figure 2, of Figure 4
+OWN, PLAIN, WORSE = "cd-adam", "amsgrad", ("ef-amsgrad", "naive-amsgrad")
 LOOKS: dict[str, tuple[str, Any]] = {
-    "cd-adam": (style.COLOURS[0], "-"),
-    "amsgrad": (style.COLOURS[1], (0, (4, 1.5))),
+    OWN: (style.COLOURS[0], "-"),
+    PLAIN: (style.COLOURS[1], (0, (4, 1.5))),
     "ef-amsgrad": (style.COLOURS[2], (0, (1, 1.2))),
     "naive-amsgrad": (style.COLOURS[3], (0, (5, 1.5, 1, 1.5))),
 }
 NORM = Named("grad_norm_sq", log=True, text="gradient norm", of=np.sqrt)
+SPREAD = "denominator_spread"
 
-Found = dict[tuple, Log]  # {(data, method): run}
-
-
-def runs(logs: Iterable[Log]) -> Found:
-    """{(data, method): the run with the best step}, the one whose norm at the end is smallest."""
-    best: Found = {}
-    for log in logs:
-        key = str(log.config["problem"]["data"]), str(log.attrs["method"])
-        if key not in best or at_end(log) < at_end(best[key]):
-            best[key] = log
-    return by_data(best, ORDER)
+Found = dict[tuple[str, float, str], BestSteps]  # by data set, nu and method
 
 
-def at_end(log: Log) -> float:
-    """The gradient norm at the end: the median of the last tenth of the rows."""
-    return value_at(log, NORM, ROUNDS, float("inf"))
+def best(logs: Iterable[Log], compressor: str, x: Axis = BITS) -> Found:
+    """The best step of each method, for each data set and nu.
+
+    CD-Adam and uncompressed AMSGrad are tuned to the deepest target that both reach, for the least
+    of x. The others stop above it: their smallest norm at the end decides.
+    """
+    own = [log for log in logs if log.config["compressor"]["name"] in (compressor, "identity")]
+    deep = [log for log in own if log.attrs["method"] not in WORSE]
+    others = [log for log in own if log.attrs["method"] in WORSE]
+    tuned = [*best_steps(deep, x, panel=_panel), *best_steps(others, x, targets=(), panel=_panel)]
+    found = {(*_panel(one.logs[0]), str(one.logs[0].attrs["method"])): one for one in tuned}
+    return by_data(found, ORDER)
 
 
-def draw(logs: list[Log]) -> Any:
-    """A column for each data set; over the bits sent both ways, and over the rounds."""
-    found = runs(logs)
-    names = data_sets(found)
-
-    def fill(panel: Any, cost: Axis, data: str) -> None:
-        for method in reversed(LOOKS):
-            if (data, method) in found:
-                panels.curve(panel, [found[data, method]], cost, NORM, *LOOKS[method])
-        panels.dress(panel, cost, NORM, cost.label(logs[0]))
-
-    return panels.matrix(
-        (BITS, ROUNDS),
-        names,
-        fill,
-        labels=[NORM.label(logs[0])] * 2,
-        titles=names,
-        entries=panels.entries_of({labels.method(method): look for method, look in LOOKS.items()}),
-        title=f"ν = {nu_of(logs[0]):g}",
-    )
+def _panel(log: Log) -> tuple[str, float]:
+    return str(log.config["problem"]["data"]), nu_of(log)
 
 
 def nu_of(log: Log) -> float:
     """nu of AMSGrad."""
     return float(log.config["method"]["nu"])
+
+
+def draw(compressor: str, logs: list[Log]) -> Any:
+    """A column for each data set; over the bits sent both ways and over the rounds, for each nu."""
+    found = best(logs, compressor)
+    names = data_sets(found)
+    rows = [(nu, x) for nu in sorted({nu for _, nu, _ in found}) for x in (BITS, ROUNDS)]
+
+    def fill(panel: Any, row: tuple[float, Axis], data: str) -> None:
+        nu, x = row
+        for method in reversed(LOOKS):
+            if one := found.get((data, nu, method)):
+                panels.curve(panel, one.logs, x, NORM, *LOOKS[method])
+                colour, dash = LOOKS[method]
+                panel.plot([], [], color=colour, linestyle=dash, label=f"α = {one.step:g}")
+        panels.dress(panel, x, NORM, x.label(logs[0]))
+        side = "right" if x is ROUNDS else "left"  # where no curve is
+        panel.legend(fontsize=6, loc=f"center {side}", handlelength=1.6)
+
+    return panels.matrix(
+        rows,
+        names,
+        fill,
+        labels=[f"ν = {nu:g}: {NORM.label(logs[0])}" for nu, _ in rows],
+        titles=names,
+        entries=panels.entries_of({labels.method(method): look for method, look in LOOKS.items()}),
+    )
+
+
+def spread(one: BestSteps) -> float:
+    """The largest ratio of two coordinates' denominators in a row, the median over the seeds."""
+    return float(np.median([np.nanmax(log.column(SPREAD)) for log in one.logs]))

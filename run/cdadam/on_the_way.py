@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
-from mpisim.analysis.claims import Claim, Evidence, Verdict, decided, every, judge, pairs, state
+from mpisim.analysis.claims import Claim, Evidence, Verdict, every, pairs, state
 from mpisim.analysis.curves import EPOCHS, LOSS, NORM, Axis
 
 from .equal_cost import (
@@ -20,6 +20,7 @@ from .equal_cost import (
     ahead,
     at_equal,
     better,
+    by_seed,
     gone,
     name,
 )
@@ -27,7 +28,6 @@ from .quotes import QUOTES
 
 EF21, ONE_BIT, OWN = "ef21-2way", "1bit-adam", "cd-adam"
 FIRST = 0.25  # "the early stage" is this share of what both spent
-SIMILAR = 1.1  # "similar" is up to this factor
 NORMS = NORM, TEST_NORM
 
 Compare = Callable[[Runs, Runs], Iterator[Evidence]]
@@ -48,13 +48,14 @@ def claims(found: Mapping[str, Runs], x: Axis, number: int, source: str) -> Iter
         ys = (LOSS, ACCURACY) if faster else (LOSS,)
         ranks = (ONE_BIT, OWN) if faster else (OWN, ONE_BIT)
         alike = each(EF21, OWN, lambda a, b: (similar(a, b, x, y) for y in ys))
-        apart = each(*ranks, lambda a, b: (ahead(a, b, x, y, FIRST) for y in ys))
+        word = "fewer" if faster else "much"  # "faster" and "much slower"
+        apart = each(*ranks, lambda a, b: (ahead(a, b, x, y, FIRST, word) for y in ys))
         text = f"at first EF21 is where CD-Adam is, 1-bit Adam {'ahead' if faster else 'behind'}"
         yield state(f"{text}, {cost}", quote, source, [*alike, *apart])
     if quote := QUOTES["worse"].get(str(number)):
         two = LOSS, TEST_ACCURACY
         ours, theirs = (
-            each(one, ONE_BIT, lambda a, b: (_named(better(a, b, y, x), a) for y in two))
+            each(one, ONE_BIT, lambda a, b: (_named(better(a, b, y, x, "much"), a) for y in two))
             for one in (OWN, EF21)
         )
         text = f"1-bit Adam is behind CD-Adam and EF21 {cost}"
@@ -81,27 +82,30 @@ def _named(evidence: Evidence, own: Runs) -> Evidence:
 
 
 def similar(one: Runs, other: Runs, x: Axis, y: Axis) -> Evidence:
-    """At all rows of the early stage the medians over the seeds are equal up to `SIMILAR`."""
-    places, values = at_equal(pairs(one, other), x, y, FIRST)
+    """At all rows of the early stage the two are around each other."""
+    both = pairs(one, other)
+    places, values = at_equal(both, x, y, FIRST)
     if not places.size:
         return Evidence(y.label(one[0]), "no row is that early", Verdict.UNDECIDED)
-    ratios = np.median(values[:, 0] / values[:, 1], axis=0)
-    low, high = float(ratios.min()), float(ratios.max())
+    ratios = values[:, 0] / values[:, 1]  # (seeds, places)
+    rows = [by_seed("", both, own, "around") for own in ratios.T]
+    medians = [one.numbers["median"] for one in rows]
+    low, high = min(medians), max(medians)
     measured = f"{low:.3g} to {high:.3g} times in the first {FIRST:.0%}"
-    within = decided(low >= 1 / SIMILAR and high <= SIMILAR)
-    return Evidence(y.label(one[0]), measured, within, {"low": low, "high": high})
+    numbers = {"low": low, "high": high, "ratios": ratios.T.tolist(), "word": "around"}
+    return Evidence(y.label(one[0]), measured, every(rows), numbers)
 
 
 def _lower_then_up(one: Runs, other: Runs, x: Axis, y: Axis) -> Evidence:
     """Below ``other`` in the first half, and at the end above both ``other`` and its own least."""
     first, both = ahead(one, other, x, y, until=0.5), pairs(one, other)
+    if not both:
+        return first
     least = [float(y.values(log).min()) for log, _ in both]
     end, theirs = ([float(y.values(pair[i])[-1]) for pair in both] for i in (0, 1))
-    later = [e / max(a, b) for e, a, b in zip(end, least, theirs, strict=True)]
-    verdict = judge(later) if later else Verdict.UNDECIDED
-    measured = first.measured
-    if both:
-        three = (float(np.median(values)) for values in (least, end, theirs))
-        measured += "; least {:.3g}, at the end {:.3g} against {:.3g}".format(*three)
+    later = np.array([e / max(a, b) for e, a, b in zip(end, least, theirs, strict=True)])
+    three = (float(np.median(values)) for values in (least, end, theirs))
+    measured = first.measured + "; least {:.3g}, at the end {:.3g} against {:.3g}".format(*three)
     numbers = first.numbers | {"least": least, "end": end, "other": theirs}
-    return Evidence(y.label(one[0]), measured, every([first, Evidence("", "", verdict)]), numbers)
+    verdict = every([first, by_seed("", both, later, "fewer")])
+    return Evidence(y.label(one[0]), measured, verdict, numbers)

@@ -24,8 +24,9 @@ from mpisim.analysis.study import BestSteps, best_steps, by_data, data_sets
 from mpisim.runs.log.reader import Log
 
 ORDER = ("mushrooms", "a9a", "w8a", "phishing")
-BITS = Axis("bits_up", log=False)
-COSTS = {BITS: "bits", EPOCHS: "sample gradients"}
+BITS = Axis("bits_up", log=True)  # the first 3% of a run are most of the way down
+GRADIENTS = dataclasses.replace(EPOCHS, log=True)
+COSTS = {BITS: "bits", GRADIENTS: "sample gradients"}
 WIRE_BITS = 32
 Saying = tuple[str, str]  # quote, source
 
@@ -92,20 +93,27 @@ def draw(lines: Sequence[Line], logs: list[Log]) -> Any:
 
 
 def fewer(
-    less: Line, more: Line, cost: Axis, said: Saying, logs: Sequence[Log], how: str = ""
+    less: Line,
+    more: Line,
+    cost: Axis,
+    said: Saying,
+    logs: Sequence[Log],
+    how: str = "",
+    word: str = "fewer",
 ) -> Claim:
     """The claim that ``less`` needs less of a cost than ``more``, each with its best step."""
-    text, found = f"{less.name} needs fewer {COSTS[cost]} than {more.name}{how}", best(logs, cost)
+    much = "fewer" if word == "fewer" else f"{word} fewer"
+    text, found = f"{less.name} needs {much} {COSTS[cost]} than {more.name}{how}", best(logs, cost)
     pairs = {
         data: [found.get((data, line.method, line.compressor)) for line in (less, more)]
         for data in data_sets(found)
     }
-    evidence = [_evidence(data, a, b, cost) for data, (a, b) in pairs.items() if a and b]
+    evidence = [_evidence(data, a, b, cost, word) for data, (a, b) in pairs.items() if a and b]
     return state(text, *said, evidence)
 
 
-def _evidence(data: str, less: BestSteps, more: BestSteps, cost: Axis) -> Evidence:
-    one = compare(data, less.logs, more.logs, cost)
+def _evidence(data: str, less: BestSteps, more: BestSteps, cost: Axis, word: str) -> Evidence:
+    one = compare(data, less.logs, more.logs, cost, word=word)
     told = f"steps {less.step:g} and {more.step:g}"
     one = with_note(one, told, steps=[less.step, more.step])
     return undecided_at_edge(one, [less.edge, more.edge])

@@ -61,6 +61,8 @@ class Comparison:
     """Says that ``less`` needs fewer of each cost than ``more``.
 
     ``quote`` is what the paper says, and ``brings`` what makes the difference, for the source.
+    ``word`` says by how much, as in `compare`. What the paper says with "might" or "may" is
+    ``hedged``: no result of it, so the claim is this project's.
     """
 
     less: str
@@ -69,6 +71,14 @@ class Comparison:
     where: Where = EVERY
     brings: str = ""
     costs: dict[Axis, str] = dataclasses.field(default_factory=lambda: COSTS)
+    word: str = "fewer"
+    hedged: bool = False
+
+    def source(self, place: str) -> str:
+        """The place, with what makes the difference, and what the paper says of it with a hedge."""
+        parts = [place, f"what {self.brings} bring" if self.brings else ""]
+        text = ": ".join(filter(None, parts))
+        return f'{text}; the paper hedges: "{self.quote}"' if self.hedged else text
 
 
 def claims(
@@ -79,21 +89,22 @@ def claims(
     ``timed``: whether runs were made for claims on seconds
     """
     for one in comparisons:
-        own = f"{source}: what {one.brings} bring" if one.brings else source
+        quote = "" if one.hedged else one.quote
         for cost, unit in one.costs.items():
             if cost.timed and not timed:
                 continue
             found = runs(logs, cost)
-            text = f"{one.less} needs fewer {unit} than {one.more} {one.where.words}"
+            fewer = "fewer" if one.word == "fewer" else f"{one.word} fewer"
+            text = f"{one.less} needs {fewer} {unit} than {one.more} {one.where.words}"
             evidence = one.where.which([pair(found, one, cost, name) for name in data_sets(found)])
-            yield state(text, one.quote, own, evidence, one.where.rule)
+            yield state(text, quote, one.source(source), evidence, one.where.rule)
 
 
 def pair(found: Found, one: Comparison, cost: Axis, data: str) -> Evidence:
     """``less`` against ``more`` on a data set, to fixed shares of |x^0 - x*|^2."""
     logs = found.get((data, one.less), []), found.get((data, one.more), [])
 
-    fewer = compare(_where(found, data), *logs, cost, ERROR, TARGETS)
+    fewer = compare(_where(found, data), *logs, cost, ERROR, TARGETS, one.word)
     counted = not cost.timed and cost is not ROUNDS
     return _with_break_even(fewer, *logs) if counted and one.more == RIVAL else fewer
 
@@ -120,7 +131,9 @@ def _norms(where: str, log: Log) -> Evidence:
     message = float((sent[-1] - sent[0]) / log.column("round")[-1] / log.n)
     blocks = log.config["compressor"]["inner"].get("blocks")
     extra = WORD * ((blocks or min(log.n, int(log.attrs["dimension"]))) - 1)
+    least = extra * CLEAR / (CLEAR - 1)
     said = f"{extra} of {message:.0f} bits are norms beside the first"
+    said += f", {extra / message:.0%}; below 3% of the rest from {least:,.0f} bits on"
     negligible = decided(message < CLEAR * (message - extra))
     return Evidence(where, said, negligible, {"message_bits": message, "norm_bits": extra})
 

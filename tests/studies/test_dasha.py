@@ -62,7 +62,9 @@ def test_claims_of_figure_1(logs):
 
 def test_claims_of_figure_1_on_any_grid(logs, any_grid):
     fewer, any_step, _ = figures.fig1(logs())
-    assert (fewer.verdict, any_step.verdict) == ("holds", "holds")
+    # "Significant" is 1.5 times, and with any step DASHA needs less, but not so much less.
+    assert (fewer.verdict, any_step.verdict) == ("holds", "does not hold")
+    assert any_step.evidence[0].numbers["median"] > 1
 
 
 @pytest.mark.parametrize("extra", [1, 5 * 32 * 112])

@@ -36,7 +36,7 @@ def test_the_bits_saved_are_judged_along_the_curve(logs):
     assert [one.where for one in amsgrad.evidence] == ["training loss", "test error", "all rounds"]
     error = amsgrad.evidence[1].numbers["by_target"]  # 0.9 of the loss: the same shares
     assert error["0.4"]["ratios"] == pytest.approx([32 * D / (32 + D)], rel=1e-9)
-    assert pi.verdict == "holds" and "kept, server: 0.650 to 0.650" in pi.measured
+    assert pi.verdict == "holds" and "lost, workers: 0.650 to 0.650" in pi.measured
     rounds = -np.log(0.4) / 0.11  # of 1-bit Adam
     wanted = (2 * 32 * D + (rounds - 2) * (32 + D)) / (-np.log(0.4) / 0.10 * (32 + D))
     levels = one_bit.evidence[0].numbers["by_target"]
@@ -45,7 +45,7 @@ def test_the_bits_saved_are_judged_along_the_curve(logs):
     assert levels["0.9"]["median"] > 25 and one_bit.verdict == "does not hold"
     whole = one_bit.evidence[-1]
     assert whole.numbers["median"] == pytest.approx((2 * 32 * D + 8 * (32 + D)) / (10 * (32 + D)))
-    assert whole.verdict == "holds" and not whole.counts
+    assert whole.verdict == "does not hold" and not whole.counts  # 7.2: not within 25% of 5
 
 
 @pytest.mark.parametrize(("rate", "verdict"), [(0.05, "does not hold"), (0.01, "not decided")])
@@ -55,15 +55,15 @@ def test_slower_rounds_save_fewer_bits(logs, rate, verdict):
 
 
 def test_levels_where_fewer_bits_are_saved_are_told(logs):
-    """From round 3 on CD-Adam is slower, and at 0.6 of the start AMSGrad needs but 19 times."""
+    """From round 3 on CD-Adam is slower: from 0.7 on AMSGrad needs 24 times at most."""
     rounds = np.arange(ROWS)
     loss = np.exp(-np.where(rounds < 3, 0.1 * rounds, 0.3 + 0.04 * (rounds - 3)))
     slower = with_columns(logs[0], loss=loss)
     claim = next(iter(figure("cdadam-fig1").claims([slower, logs[1]])))
     first = claim.evidence[0]
     verdicts = [one["verdict"] for one in first.numbers["by_target"].values()]
-    assert verdicts == ["holds", "holds", "holds", "does not hold"]
-    assert "around 32 at 3 of 4 levels, from 0.9 to 0.7" in first.measured
+    assert verdicts == ["holds", "holds", "does not hold", "does not hold"]
+    assert "around 32 at 2 of 4 levels, from 0.9 to 0.8" in first.measured
     assert claim.verdict == first.verdict == "does not hold"
     other = [seeded(log, 2) for log in logs[:2]]  # which is as fast as AMSGrad
     claim = next(iter(figure("cdadam-fig1").claims([slower, logs[1], *other])))
@@ -112,8 +112,8 @@ def test_table_2_counts(logs):
     assert sent.verdict == "holds"
     formulas = {one.where: one.numbers["formula"] for one in sent.evidence}
     assert len(formulas) == 4 and formulas["EF21 (two-way)"] == 2 * 64 * 16 * 10
-    overhead = claims["CD-Adam's overhead over uncompressed is small"]
-    assert overhead.evidence[0].numbers["ratio"] == pytest.approx(1.2)
+    overhead = claims["CD-Adam's overhead over uncompressed is small: around the same time"]
+    assert overhead.evidence[0].numbers["ratios"] == pytest.approx([1.2])
     # The gradients of one run took longer, by chance: they are the same for all methods.
     slow = with_columns(logs[0], time_compute=0.9 * logs[0].column("round"))
     drawn = {method: rest for method, rest, *_ in table2.rows([slow, *logs[1:]])}
@@ -126,15 +126,15 @@ def test_table_2_counts(logs):
 def test_pi_outside_the_range_is_said(logs):
     [claim] = figure("cdadam-pi").claims(logs)
     assert claim.verdict == "holds"
-    kept, printed, lost = claim.evidence
-    assert (kept.verdict, printed.verdict, lost.verdict) == ("holds", "does not hold", "holds")
-    assert kept.counts and not printed.counts and not lost.counts
-    assert printed.numbers == {"low": 0.4, "high": 0.4} and kept.numbers["low"] == 0.65
-    assert pi.in_range([with_columns(logs[0], pi_up=np.full(ROWS, 0.5))]).verdict == "holds"
-    outside = with_columns(logs[0], pi_down=np.full(ROWS, 0.5))
+    lost, printed, kept = claim.evidence
+    assert (lost.verdict, printed.verdict, kept.verdict) == ("holds", "does not hold", "holds")
+    assert lost.counts and not printed.counts and not kept.counts
+    assert printed.numbers == {"low": 0.4, "high": 0.4} and lost.numbers["low"] == 0.65
+    assert pi.in_range([with_columns(logs[0], pi_down=np.full(ROWS, 0.5))]).verdict == "holds"
+    outside = with_columns(logs[0], pi_up=np.full(ROWS, 0.5))
     for runs in ([outside], [logs[0], outside]):
         assert pi.in_range(runs).verdict == "does not hold"
-    nothing = with_columns(logs[0], pi_down=np.full(ROWS, np.nan))
+    nothing = with_columns(logs[0], pi_up=np.full(ROWS, np.nan))
     assert pi.in_range([nothing]).verdict == "not decided"
 
 
