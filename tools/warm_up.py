@@ -33,6 +33,7 @@ DEALING = {
 }
 # A value for every key without a default, by its type. Wrappers are left out.
 VALUES = {"int": 1, "int | float": 1, "float": 0.5, "Compressor": RANDK}
+KEYS: dict[str, Table] = {"fednl-ls": {"regularisation": 0.1}}  # that it cannot do without
 SAMPLE = {"data": "sample"}
 DATA: dict[str, Table] = {
     "quadratic": {},
@@ -67,6 +68,7 @@ def experiments() -> Iterator[tuple[Table, Table, Table]]:
         yield problem, {"name": "marina", "stepsize": "theory"}, RANDK
     for name, pair in METHODS.items():
         method = table(name, ESTIMATORS[pair.estimator], OPTIMIZERS[pair.optimizer])
+        method |= KEYS.get(name, {})
         compressor = DEALING.get(name, RANDK)
         yield logistic, method, {} if name in UNCOMPRESSED else compressor
     for name, kind in COMPRESSORS.items():
