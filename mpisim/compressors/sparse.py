@@ -80,7 +80,8 @@ class RandK(SeededCompressor, KCoordinates):
         super().check()
         sent = "'paper' with shared = true, which sends no indices"
         require(self.codec == "paper" or not self.shared, "compressor.codec", self.codec, sent)
-        self.seeded = self.on_device = self.shared
+        if not self.shared:
+            self.seeded = self.on_device = False
 
     def form(self, draw: Draw) -> SeededForm | ExplicitForm:  # type: ignore[override]
         scale = self.d / self.K if self.scaled else 1.0

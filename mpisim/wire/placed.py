@@ -124,8 +124,8 @@ def dense(host: Dense, device: Any, values: torch.Tensor) -> Row:
 
 
 def explicit(host: Explicit, device: Any, indices: torch.Tensor, values: torch.Tensor) -> Row:
-    dtype = _arithmetic(host.form)
-    return lambda i: (indices[i], values[i].to(dtype))
+    dtype, scale = _arithmetic(host.form), host.form.scale
+    return lambda i: (indices[i], scale * values[i].to(dtype))
 
 
 def seeded(host: Seeded, device: Any, values: torch.Tensor) -> Row:

@@ -65,7 +65,9 @@ TOGETHER = [  # correlated compressors
     {"name": "compose", "outer": PERMK, "inner": {"name": "natural"}},
     {"name": "compose", "outer": PERMK, "inner": {"name": "qsgd", "s": 40}},
 ]
-MORE = [  # each once
+MORE = [
+    {"name": "drive"},
+    {"name": "rotated", "inner": {"name": "natural"}},  # each once
     {"name": "block-quant", "blocks": 3, "s": 4},
     {"name": "block-quant-plus", "blocks": 3},
     {"name": "rand-tau", "tau": 9.5},

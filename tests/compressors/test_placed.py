@@ -72,7 +72,8 @@ def test_only_what_is_packed_crosses(case):
     reasons = COPIES.to_host.keys() | COPIES.to_device.keys()
     outer = case.table.get("outer", {"name": ""})["name"]
     rounds = case.table.get("inner", {"name": ""})["name"] in ("qsgd", "natural", "identity")
-    if case.table["name"] == "rank-k" or (outer and rounds):
+    by_host = case.table["name"] in ("rank-k", "drive", "rotated") or "shared" in case.table
+    if by_host or (outer and rounds):
         assert FALLBACK in reasons
     else:
         assert reasons <= {MESSAGE, KNOWN}

@@ -188,6 +188,7 @@ def test_elsewhere_there_is_no_such_process(monkeypatch):
 def test_a_closed_terminal_ends_a_run_with_its_rows(stop, tmp_path, capfd):
     (tmp_path / "x.toml").write_text(BASE)
     log = str(tmp_path / "log.h5")
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the suite may run under nohup
     stop(signal.SIGHUP)
     assert main(["run", str(tmp_path / "x.toml"), "--out", log]) == 128 + signal.SIGTERM
     with h5py.File(log) as file:
