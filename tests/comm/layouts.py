@@ -118,6 +118,10 @@ def experiments(every: bool):
         ("fednl-pp", {"hessian": COMPRESSORS[1], "participants": 7, "problem": "logistic"}),
         ("locodl", {"p": 0.4, "mu": 0.05}),
         ("clag", {"zeta": 3.0}),
+        ("asynchronous-sgd", {"batch": 3}),
+        ("rennala", {"collected": 4, "batch": 3}),
+        ("ringmaster", {"threshold": 3, "batch": 3}),
+        ("fedbuff", {"buffer": 3, "local_steps": 2, "batch": 3}),
         ("byz-dasha-page", {"batch": 5, "p": 0.3}),
         ("marina-p", {"down": PERMK, "p": 0.3}),
         ("marina-p", {"down": COMPRESSORS[3], "p": 0.3}),
@@ -132,8 +136,8 @@ def experiments(every: bool):
             yield table(method, compressor, workers=20, rounds=9, columns=["pi"])
     for compressor in MORE:
         yield table({"name": "diana", "stepsize": 0.05}, compressor)
-    for name in ("gd", "amsgrad"):
-        yield table({"name": name, "stepsize": 0.01}, {})
+    for name, keys in (("gd", {}), ("amsgrad", {}), ("lag", {"zeta": 2.0})):
+        yield table({"name": name, "stepsize": 0.01} | keys, {})
     for problem in ("logistic", "logistic-nonconvex-reg", "least-squares"):
         yield table(
             {"name": "diana", "stepsize": "theory" if problem == "logistic" else 0.01},
