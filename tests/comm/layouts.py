@@ -66,7 +66,6 @@ TOGETHER = [  # correlated compressors
     {"name": "compose", "outer": PERMK, "inner": {"name": "qsgd", "s": 40}},
 ]
 MORE = [
-    {"name": "drive"},
     {"name": "rotated", "inner": {"name": "natural"}},  # each once
     {"name": "block-quant", "blocks": 3, "s": 4},
     {"name": "block-quant-plus", "blocks": 3},
@@ -136,6 +135,7 @@ def experiments(every: bool):
             yield table(method, compressor, workers=20, rounds=9, columns=["pi"])
     for compressor in MORE:
         yield table({"name": "diana", "stepsize": 0.05}, compressor)
+    yield table({"name": "ef21", "stepsize": 0.01}, {"name": "drive"})
     for name, keys in (("gd", {}), ("amsgrad", {}), ("lag", {"zeta": 2.0})):
         yield table({"name": name, "stepsize": 0.01} | keys, {})
     for problem in ("logistic", "logistic-nonconvex-reg", "least-squares"):
