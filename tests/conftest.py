@@ -7,13 +7,21 @@ import random
 import shlex
 import shutil
 import signal
+import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
+from mpisim.compressors.base import COMPRESSORS
 from mpisim.core.numerics import kernel_cache
+from mpisim.core.registry import Names, is_builtin
+from mpisim.methods.estimators import ESTIMATORS
+from mpisim.methods.method_table import METHODS
+from mpisim.methods.optimizers import OPTIMIZERS
+from mpisim.problems import PROBLEMS
 from mpisim.problems.data.find import available
+from mpisim.runs.metrics import METRICS
 
 pytest_plugins = ["tests.handmade_logs"]
 
@@ -97,6 +105,24 @@ def _no_waiting_for_disks():
     patch.setattr("os.fsync", lambda descriptor: None)
     yield
     patch.undo()
+
+
+@pytest.fixture
+def forget_plugins(tmp_path):
+    """What files of the test's folder registered, and their modules, is gone afterwards.
+
+    Another test of the process may then use their names.
+    """
+    registries: list[Names] = [COMPRESSORS, ESTIMATORS, METHODS, METRICS, OPTIMIZERS, PROBLEMS]
+    names, modules = [set(r.loaded()) for r in registries], set(sys.modules)
+    yield
+    for registry, before in zip(registries, names, strict=True):
+        builtin = {name for name, value in registry.loaded().items() if is_builtin(value)}
+        for name in set(registry.loaded()) - before - builtin:
+            del registry[name]
+    for name in set(sys.modules) - modules:
+        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
 
 
 @pytest.fixture

@@ -38,18 +38,13 @@ FIRSTK = BASE.replace("randk", "firstk").replace("marina", "ef21").replace('"the
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """The current folder, with a plugin there and in sub/; modules are forgotten afterwards."""
+def folder(tmp_path, monkeypatch, forget_plugins):
+    """The current folder, with a plugin there and in sub/."""
     (tmp_path / "sub").mkdir()
     for place in (tmp_path, tmp_path / "sub"):
         (place / "first_k.py").write_text(PLUGIN)
     monkeypatch.chdir(tmp_path)
-    before = set(sys.modules)
-    yield tmp_path
-    for name in set(sys.modules) - before:
-        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
-            del sys.modules[name]
-    COMPRESSORS.pop("firstk", None)
+    return tmp_path
 
 
 @pytest.mark.parametrize("name", ["first_k", "./first_k.py", "sub/first_k.py"])
