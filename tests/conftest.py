@@ -15,7 +15,7 @@ import pytest
 
 from mpisim.compressors.base import COMPRESSORS
 from mpisim.core.numerics import kernel_cache
-from mpisim.core.registry import Names, is_builtin
+from mpisim.core.registry import Names
 from mpisim.methods.estimators import ESTIMATORS
 from mpisim.methods.method_table import METHODS
 from mpisim.methods.optimizers import OPTIMIZERS
@@ -24,6 +24,8 @@ from mpisim.problems.data.find import available
 from mpisim.runs.metrics import METRICS
 
 pytest_plugins = ["tests.handmade_logs"]
+
+CLASSES: list[Names] = [COMPRESSORS, ESTIMATORS, METRICS, OPTIMIZERS, PROBLEMS]
 
 MOST_STARTS = 39  # of mpirun in the whole suite: each takes seconds of processor time
 STARTS = "MPISIM_TEST_STARTS"  # names the file with a line for each start
@@ -107,21 +109,27 @@ def _no_waiting_for_disks():
     patch.undo()
 
 
-@pytest.fixture
-def forget_plugins(tmp_path):
-    """What files of the test's folder registered, and their modules, is gone afterwards.
+@pytest.fixture(autouse=True)
+def _forget_plugins(tmp_path_factory):
+    """What files in folders of tests registered, and their modules, is gone after each test.
 
     Another test of the process may then use their names.
     """
-    registries: list[Names] = [COMPRESSORS, ESTIMATORS, METHODS, METRICS, OPTIMIZERS, PROBLEMS]
-    names, modules = [set(r.loaded()) for r in registries], set(sys.modules)
+    before, modules = [set(r.loaded()) for r in CLASSES], set(sys.modules)
+    methods = set(METHODS.loaded())
     yield
-    for registry, before in zip(registries, names, strict=True):
-        builtin = {name for name, value in registry.loaded().items() if is_builtin(value)}
-        for name in set(registry.loaded()) - before - builtin:
-            del registry[name]
+    gone: set[str] = set()
+    for registry, names in zip(CLASSES, before, strict=True):
+        for name in set(registry.loaded()) - names:
+            if registry.loaded()[name].__module__.partition(".")[0] not in ("mpisim", "tests"):
+                del registry[name]
+                gone.add(name)
+    for name in set(METHODS.loaded()) - methods:
+        if gone & {METHODS.loaded()[name].estimator, METHODS.loaded()[name].optimizer}:
+            del METHODS[name]
+    folder = str(tmp_path_factory.getbasetemp())
     for name in set(sys.modules) - modules:
-        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
+        if (getattr(sys.modules[name], "__file__", None) or "").startswith(folder):
             del sys.modules[name]
 
 

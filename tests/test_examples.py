@@ -15,7 +15,6 @@ from mpisim.testing import NotChecked
 from tests.comm.jobs import HANG_SECONDS
 
 DOCS = Path(__file__).parents[1] / "docs"
-pytestmark = pytest.mark.usefixtures("forget_plugins")
 
 
 def examples(page: str) -> list[str]:

@@ -61,7 +61,7 @@ class Names(MutableMapping[str, T]):
         return self._objects[self.canonical(name)]
 
     def __setitem__(self, name: str, value: T) -> None:
-        if not is_builtin(value):
+        if not _is_builtin(value):
             package = packages.loading()
             if package and self.here(name):
                 owner = self._owners.get(name, "mpisim")
@@ -125,7 +125,7 @@ class Registry(Names[type[T]]):
         return {**self._modules, **self._objects}
 
 
-def is_builtin(value: object) -> bool:
+def _is_builtin(value: object) -> bool:
     """Whether mpisim's own modules register this, as they are imported."""
     return isinstance(value, type) and value.__module__.partition(".")[0] == "mpisim"
 

@@ -38,7 +38,7 @@ FIRSTK = BASE.replace("randk", "firstk").replace("marina", "ef21").replace('"the
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch, forget_plugins):
+def folder(tmp_path, monkeypatch):
     """The current folder, with a plugin there and in sub/."""
     (tmp_path / "sub").mkdir()
     for place in (tmp_path, tmp_path / "sub"):
