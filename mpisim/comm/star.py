@@ -61,26 +61,26 @@ class Star(Network):
         clients: np.ndarray | None = None,
     ) -> np.ndarray:
         self.clock.to(SERVER)
+        sent: Any = None
         packed: Any = None
-        form: Form
+        form: Any
         if compressor is None:
-            dense = form = DenseForm.of(v.shape[0], 1, self.precision)
-            if self.is_server:
-                packed = dense.take(v[None]).encode()
+            form = DenseForm.of(v.shape[0], 1, self.precision)
+            sent = form.take(v[None]) if self.is_server else None
         else:
             draw = self._shared_draw("down")
             if self.is_server:
                 sent = compressed(compressor, v[None], draw)
-                form, packed = sent.form, sent.encode()
-            else:
-                form = compressor.form(draw)
+            form = sent.form if sent else compressor.form(draw)
+        if sent:
+            packed = sent.encode()
         self.clock.to(COMMUNICATE)
         if self.ranks == 1:
             data, sizes = packed.data, packed.sizes
         else:
             data, sizes = self._broadcast(form, packed)
         self.clock.to(DECODE)
-        message = form.decode(data, sizes)
+        message = sent.arrived(packed) if self.ranks == 1 else form.decode(data, sizes)
         if self.arrays is not HOST:
             message = received(message, self.arrays.device)
         decoded = message.decoded()[0]
@@ -155,7 +155,8 @@ class Star(Network):
             if not self.is_server:
                 return None
         self.clock.to(DECODE)
-        message = form.decode(data, sizes)
+        here = self.ranks == 1
+        message = upload.message.arrived(packed) if here else form.decode(data, sizes)
         self.clock.to(SERVER)
         bits, paper = message.payload_bits, compressor.paper_bits(message)
         self.ledger.up(bits, paper, sizes, 0 if known else LENGTH_BITS, draw.clients)

@@ -176,6 +176,10 @@ def _subsets(words: np.ndarray, sizes: np.ndarray, pool: np.ndarray, ascending: 
     """
     m, k = words.shape
     out = np.empty((m, k), np.int64)
+    if k == 1:  # nothing is swapped
+        for i in range(m):
+            out[i, 0] = below(words[i, 0], sizes[i if sizes.size > 1 else 0])
+        return out
     chosen = np.empty(k, np.int64)
     for i in range(m):
         size = sizes[min(i, sizes.size - 1)]

@@ -224,13 +224,13 @@ class Quadratic(ExplicitProblem, rows_of_points=True):
 
     def coordinates(self, x: np.ndarray, ptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
         values = np.empty(indices.size, self.dtype)
-        kernels.write_coordinates(values, self.t, self.b, self.c, _wide(x), None, ptr, indices)
+        kernels.write_coordinates(values, self.t, self.b, self.c, _rows(x), None, ptr, indices)
         return values
 
     def coordinate_changes(
         self, x: np.ndarray, y: np.ndarray, ptr: np.ndarray, indices: np.ndarray
     ) -> np.ndarray:
-        xs, ys, values = _wide(x), _wide(y), np.empty(indices.size, self.dtype)
+        xs, ys, values = _rows(x), _rows(y), np.empty(indices.size, self.dtype)
         kernels.write_coordinates(values, self.t, self.b, self.c, xs, ys, ptr, indices)
         return values
 
@@ -301,6 +301,11 @@ class Quadratic(ExplicitProblem, rows_of_points=True):
         return Tridiagonal(self.t, added, self.c, self.d)
 
 
+def _rows(x: np.ndarray) -> np.ndarray:
+    """Points (d,) or (m, d), shape (1, d) or (m, d)."""
+    return x.reshape(-1, x.shape[-1])
+
+
 def _wide(x: np.ndarray) -> np.ndarray:
-    """Points (d,) or (m, d) in float64, shape (1, d) or (m, d)."""
-    return x.reshape(-1, x.shape[-1]).astype(np.float64, copy=False)
+    """`_rows` in float64."""
+    return _rows(x).astype(np.float64, copy=False)

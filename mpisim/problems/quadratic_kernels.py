@@ -99,34 +99,33 @@ def _difference(factor, tx, cx, state, j):
 
 
 @njit(cache=True)
-def _coordinate(t, b, c, x, j):
-    """The operations of `tridiagonal.second_difference` and `write_gradients` for coordinate j."""
-    tx = 2 * x[j]
-    if j > 0:
-        tx -= x[j - 1]
-    if j < x.size - 1:
-        tx -= x[j + 1]
-    value = t * tx + c * x[j]
-    return value - b if j == 0 else value
-
-
-@njit(cache=True)
 def write_coordinates(values, t, b, c, xs, ys, ptr, indices):
     """Worker i's coordinates indices[ptr[i]:ptr[i+1]], rounded once to the type of ``values``.
 
-    ``xs`` is one point, (1, d), or one for each worker, (m, d). Unless ``ys``, likewise, is None,
-    those at y, rounded, are subtracted.
+    The operations are those of `write_gradients`. ``xs`` is one point, (1, d), or one for each
+    worker, (m, d). Unless ``ys``, likewise, is None, those at y, rounded, are subtracted.
     """
-    kind = values.dtype.type
+    kind, d = values.dtype.type, xs.shape[1]
+    x, y = np.zeros(d + 2), np.zeros(d + 2)  # between zeros: without a branch at the ends
     for i in range(t.size):
-        x = xs[i if xs.shape[0] > 1 else 0]
-        if ys is not None:
-            y = ys[i if ys.shape[0] > 1 else 0]
-        for k in range(ptr[i], ptr[i + 1]):
-            value = kind(_coordinate(t[i], b[i], c, x, indices[k]))
+        if i == 0 or xs.shape[0] > 1:
+            x[1:-1] = xs[i]
+        if ys is not None and (i == 0 or ys.shape[0] > 1):
+            y[1:-1] = ys[i]
+        for k in range(np.uint64(ptr[i]), np.uint64(ptr[i + 1])):
+            j = np.uint64(indices[k])  # unsigned: no test for a negative index
+            value = kind(_coordinate(t[i], b[i], c, x, j))
             if ys is not None:
-                value -= kind(_coordinate(t[i], b[i], c, y, indices[k]))
+                value -= kind(_coordinate(t[i], b[i], c, y, j))
             values[k] = value
+
+
+@njit(inline="always")
+def _coordinate(t, b, c, x, j):
+    """Coordinate j of the gradient at x, which stands between two zeros, (d + 2,)."""
+    at = j + np.uint64(1)
+    value = t * (2 * x[at] - x[j] - x[at + np.uint64(1)]) + c * x[at]
+    return value - (b if j == 0 else 0.0)
 
 
 @njit(cache=True)

@@ -82,15 +82,15 @@ def round_trip(compressor: Compressor, v: np.ndarray) -> None:
     drawn = draw(len(v))
     message, form = compressor.compress(v, drawn), compressor.form(drawn)
     packed, decoded = message.encode(), message.decoded()
-    again = form.decode(packed.data, packed.sizes)
     where = f"{len(v)} workers, d = {v.shape[1]}"
     if decoded.shape != v.shape or decoded.dtype != compressor.precision.arithmetic:
         wrong = f"decoded() is {decoded.dtype} {decoded.shape}, not {v.dtype} {v.shape}"
         raise Broken(f"{where}: {wrong}")
-    if again.decoded().tobytes() != decoded.tobytes():
-        raise Broken(f"{where}: the server decodes another vector than the worker")
-    if again.encode().data.tobytes() != packed.data.tobytes():
-        raise Broken(f"{where}: the decoded message has another encoding")
+    for again in (form.decode(packed.data, packed.sizes), message.arrived(packed)):
+        if again.decoded().tobytes() != decoded.tobytes():
+            raise Broken(f"{where}: the server decodes another vector than the worker")
+        if again.encode().data.tobytes() != packed.data.tobytes():
+            raise Broken(f"{where}: the decoded message has another encoding")
 
 
 def charged(compressor: Compressor, v: np.ndarray) -> None:

@@ -82,6 +82,10 @@ class Message(ABC):
     def encode(self) -> Packed:
         """Bytes and bits of the block."""
 
+    def arrived(self, packed: Packed) -> Message:
+        """What a receiver in the sender's process decodes from `encode`'s result."""
+        return self.form.decode(packed.data, packed.sizes)
+
     @property
     @abstractmethod
     def payload_bits(self) -> np.ndarray:

@@ -42,6 +42,11 @@ class ValuesForm(Form):
     shape: Any = (-1,)
     sizes: Any = None
 
+    @cached_property
+    def payload_bits(self) -> np.ndarray:
+        """Those of its messages, which have neither headers nor padding."""
+        return 8 * self.sizes
+
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Any:
         check_sizes(self, data, sizes)
         return self.message(self, data.view(self.precision.wire).reshape(self.shape))
@@ -56,11 +61,14 @@ class ValuesMessage(Message):
 
     @property
     def payload_bits(self) -> np.ndarray:
-        return 8 * self.form.sizes
+        return self.form.payload_bits
 
     def encode(self) -> Packed:
-        sizes = self.form.sizes
-        return Packed(self.values.reshape(-1).view(np.uint8), sizes, 8 * sizes)
+        form = self.form
+        return Packed(self.values.reshape(-1).view(np.uint8), form.sizes, form.payload_bits)
+
+    def arrived(self, packed: Packed) -> Message:
+        return self  # the bytes are those of ``values``
 
     def in_arithmetic(self) -> np.ndarray:
         """``values`` in arithmetic precision."""
@@ -124,7 +132,9 @@ class Factors(ValuesMessage, KernelMessage, CodedMessage):
     def payload_bits(self) -> np.ndarray:
         if self.form.codec == "entropy":
             return CodedMessage.payload_bits.fget(self)  # type: ignore[attr-defined]
-        return 8 * self.form.sizes
+        return self.form.payload_bits
+
+    arrived = Message.arrived
 
     def encode(self) -> Packed:
         if self.form.codec != "entropy":

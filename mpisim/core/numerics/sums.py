@@ -120,6 +120,8 @@ def rounded(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
     Numbers beyond its range become infinite, without a warning.
     """
+    if values.dtype == dtype:
+        return values.copy()
     out = np.empty(values.shape, dtype)
     _cast(values.reshape(-1), out.reshape(-1))
     return out
