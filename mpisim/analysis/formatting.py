@@ -14,8 +14,9 @@ from mpisim.core.terminal import one_line
 FORMATS = ("text", "markdown", "latex", "csv")
 UNKNOWN = "-"
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet takes text that begins so for a formula
-# in texts, all of them are meant as they are; and the end of a link's
-SPECIAL = re.compile(r"([|*<$`\\]|\](?=[(\[:]))")
+# in texts, all of them are meant as they are: also those that begin emphasis or an entity, or end
+# the text of a link
+SPECIAL = re.compile(r"([|*<$`~\\]|(?<![^\W_])_|&(?=#?\w+;)|\](?=[(\[:]))")
 # Of texts for LaTeX: signs that it would take for its own, and letters for any engine.
 GREEK = {
     **{"α": r"\alpha", "β": r"\beta", "γ": r"\gamma", "λ": r"\lambda", "ν": r"\nu"},
@@ -171,8 +172,7 @@ def escaped(text: str) -> str:
 def _csv(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(head)
-    for row in rows:
+    for row in (head, *rows):
         writer.writerow(
             f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else cell
             for cell in row

@@ -11,6 +11,7 @@ import hashlib
 import inspect
 import json
 import platform
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from mpisim.core.imports import digest, file_of, imports, short
 from mpisim.core.numerics import processor
 from mpisim.core.packages import package_of
 from mpisim.core.schema import flat
+from mpisim.core.terminal import one_line
 from mpisim.runs.experiment import Experiment
 from mpisim.runs.host import version
 from mpisim.runs.metrics import METRICS
@@ -99,8 +101,8 @@ def modules(experiment: Experiment) -> dict[str, str]:
     """{module: digest} of all that the experiment executes, sorted by name.
 
     From the classes that it names, and from the rounds' own modules, imports are followed inside
-    the package, and inside the folder of a plugin. `REGISTRIES` count, but are not followed: they
-    import every class that an experiment could have named.
+    the package, and inside the folder of a plugin, whose data files count, too. `REGISTRIES` count,
+    but are not followed: they import every class that an experiment could have named.
     """
     method, plugins = experiment.method, experiment.plugin
     parts = [experiment.problem, method.estimator, method.optimizer, method.schedule]
@@ -116,10 +118,21 @@ def modules(experiment: Experiment) -> dict[str, str]:
             continue
         path = file_of(name)
         digests[name] = digest(path) if path else _unsaved(name, classes)
+        digests |= _data_files(name, path)
         if path and name not in REGISTRIES:
             rooms = tuple(f"{room}." for room in ELSEWHERE)
             waiting += [n for n in imports(name, path) if not f"{n}.".startswith(rooms)]
     return dict(sorted(digests.items()))
+
+
+def _data_files(name: str, path: Path | None) -> dict[str, str]:
+    """The digests of the files beside a plugin's module that it declares as ``DATA_FILES``."""
+    folder = path.parent if path else Path()
+    try:
+        files = getattr(sys.modules.get(name), "DATA_FILES", ())
+        return {f"{name}/{file}": digest(folder / file) for file in files}
+    except (OSError, TypeError) as error:
+        raise InputError(f"plugin {name}: DATA_FILES: {one_line(error)}") from None
 
 
 def _unsaved(name: str, classes: Iterable[type]) -> str:

@@ -39,9 +39,9 @@ def test_markdown_and_latex_show_signs_as_they_are():
 
 @pytest.mark.parametrize("cell", ["=1+1", "+1", "-1", "@a", "\t=1"])
 def test_csv_is_no_formula(cell):
-    text = table(["x", "y"], [[cell, -1.5], [None, 1 / 3]], "csv")
+    text = table([cell, "y"], [[cell, -1.5], [None, 1 / 3]], "csv")
     assert list(csv.reader(io.StringIO(text))) == [
-        ["x", "y"],
+        [f"'{cell}", "y"],
         [f"'{cell}", "-1.5"],
         ["", "0.3333333333333333"],
     ]
@@ -52,6 +52,7 @@ HOSTILE = (
     "![x](http://127.0.0.1/pixel.png)",
     "[x]: http://127.0.0.1",
     "<script>alert(1)</script>",
+    "_x_ __x__ (_x_) ~x~ ~~x~~ &lt;b&gt; &#60;",
     "a |\n\n# A heading\n\n| b",
     "`code` $\\input{x}$ **bold**",
     "a\r\n% b\x0b\x1b[31m\u2028c",
@@ -66,7 +67,8 @@ def test_markdown_is_not_injected(text):
     lines = table(["x", "y"], [[escaped(text), "1"]], "markdown").split("\n")
     assert len(lines) == 3
     plain = re.sub(r"\\.", "", lines[2])  # what is escaped is gone
-    assert plain.count("|") == 3 and not re.search(r"[<`$*]|\][(\[:]|[\x00-\x1f\u2028]", plain)
+    assert plain.count("|") == 3 and not re.search(r"[<`$*~]|\][(\[:]|[\x00-\x1f\u2028]", plain)
+    assert not re.search(r"(?<![^\W_])_|&#?\w+;", plain)
 
 
 @pytest.mark.parametrize("text", HOSTILE)

@@ -159,6 +159,20 @@ def test_a_plugin_counts_with_the_neighbours_that_it_imports(plugin):
     assert plugin.stem in named  # it is asked for, whatever it is for
 
 
+def test_the_data_files_that_a_plugin_declares_count(plugin):
+    plugin.write_text(plugin.read_text() + 'DATA_FILES = ("weights.npy",)\n')
+    plugins.load([str(plugin)])
+    experiment = parse(table({"name": "dcgd", "stepsize": 0.1}, {"name": plugin.stem}))
+    with pytest.raises(InputError, match=rf"^plugin {plugin.stem}: DATA_FILES: .*weights\.npy"):
+        identity.modules(experiment)
+    found = []
+    for content in (b"1", b"2"):
+        plugin.with_name("weights.npy").write_bytes(content)
+        imports.digest.cache_clear()
+        found.append(identity.modules(experiment).items())
+    assert [name for name, _ in found[0] - found[1]] == [f"{plugin.stem}/weights.npy"]
+
+
 def test_what_is_installed_beside_a_plugin_is_not_its_neighbour(tmp_path, monkeypatch):
     """The first plugin lies where .venv is, as in a checkout; the second is itself installed."""
     site = tmp_path / ".venv" / "lib" / "site-packages"
