@@ -37,13 +37,14 @@ def draw(
     check_text("--title", title)
     groups = group_runs(logs, by_ranks=True)
     seconds = [np.mean([per_round(log) for log in group.logs], axis=0) for group in groups]
-    title = common_title(groups) if title is None else title
+    title = style.with_formulas(common_title(groups)) if title is None else title
     height = AROUND + BAR * len(groups) + LINE * title.count("\n")
     with style.styled():
         figure = Figure(figsize=size or (style.WIDE, height), layout="constrained")
         panel = figure.subplots()
         unit = _bars(panel, np.transpose(seconds))
-        panel.set_yticks(range(len(groups)), [group.label for group in groups])
+        labels = [style.with_formulas(group.label) for group in groups]
+        panel.set_yticks(range(len(groups)), labels)
         panel.invert_yaxis()  # the first log on top
         panel.grid(visible=False, axis="y")
         panel.set_axisbelow(True)

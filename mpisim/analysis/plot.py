@@ -108,7 +108,8 @@ def draw(
     for look, colour in zip(looks, _renamed(names, colors, "colors"), strict=True):
         look |= {"color": colour} if colour is not None else {}
     texts = _renamed(names, labels, "labels")
-    shown = [name if text is None else text for name, text in zip(names, texts, strict=True)]
+    given = zip(names, texts, strict=True)
+    shown = [style.with_formulas(name) if text is None else text for name, text in given]
     if ax is not None:
         _fill(ax, shown, curves, looks, axes, groups[0].logs[0], frame)
         if len(groups) > 1:
@@ -117,7 +118,7 @@ def draw(
     with style.styled():
         figure = Figure(size, layout="constrained")
         panel = figure.subplots()
-        frame = {"title": common_title(groups)} | frame
+        frame = {"title": style.with_formulas(common_title(groups))} | frame
         _fill(panel, shown, curves, looks, axes, groups[0].logs[0], frame)
         style.place_legend(panel, may_grow=size is None)
     notes = [remarks.about_seconds(logs) if timed else "", remarks.about_framing(groups, axes)]
@@ -203,17 +204,8 @@ def check_size(size: tuple[float, float] | None) -> None:
 
 def check_text(where: str, text: str | None) -> None:
     """Raise `InputError` unless matplotlib can set the formulas of a text."""
-    from matplotlib.cbook import is_math_text
-    from matplotlib.mathtext import MathTextParser
-
-    try:
-        for line in filter(is_math_text, (text or "").splitlines()):
-            MathTextParser("path").parse(line)
-    except ValueError:
-        raise InputError(
-            f"{where}: {text!r} is not allowed; formulas between dollar signs must be matplotlib's"
-            " mathtext"
-        ) from None
+    allowed = "text; formulas between dollar signs must be matplotlib's mathtext"
+    require(text is None or style.with_formulas(text) == text, where, text, allowed)
 
 
 def _check_limits(axis: str, limits: Limits | None, log: bool) -> None:

@@ -73,6 +73,19 @@ def styled(parameters: dict[Any, Any] = RC) -> Iterator[None]:
         yield
 
 
+def with_formulas(text: str) -> str:
+    """A text of a log, whose dollar signs are those of a price where matplotlib cannot set it."""
+    from matplotlib.cbook import is_math_text
+    from matplotlib.mathtext import MathTextParser
+
+    try:
+        for line in filter(is_math_text, text.splitlines()):
+            MathTextParser("path").parse(line)
+    except ValueError:
+        return text.replace("$", r"\$")
+    return text
+
+
 def curve(colour: int, dash: int, place: int, places: int) -> dict[str, Any]:
     """Keyword arguments of matplotlib's ``plot`` for curve number ``place`` of ``places``.
 

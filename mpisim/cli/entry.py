@@ -8,6 +8,7 @@ import os
 import pkgutil
 import sys
 import time
+import warnings
 from collections.abc import Callable, Collection
 from typing import NoReturn
 
@@ -90,7 +91,9 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def console() -> NoReturn:
+    """`main` in a process of its own. NumPy's warnings of numbers in logs are no help to a user."""
     open_standard_streams()
+    warnings.filterwarnings("ignore", "", RuntimeWarning, r"(mpisim|numpy|matplotlib)\.")
     sys.exit(main())
 
 

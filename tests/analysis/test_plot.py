@@ -2,13 +2,14 @@
 
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
 
 from mpisim.analysis import style
 from mpisim.analysis.api import plot
-from mpisim.cli import main
+from mpisim.cli import console, main
 from mpisim.core.errors import InputError
 
 
@@ -102,6 +103,27 @@ def test_command(make_log, tmp_path, capsys):
     flags = ["--x", "round", "--y", "loss", "--linear-y", "-o", str(output)]
     assert main(["plot", str(make_log()), *flags]) == 0
     assert output.is_file() and capsys.readouterr().out.strip() == str(output)
+
+
+def test_a_text_of_a_log_that_is_no_formula_is_a_text(make_log, tmp_path):
+    evil = r"$\input{x}^^$"
+    logs = make_log(compressor=f"name = '{evil}'"), make_log(method="diana")
+    assert main(["plot", *map(str, logs), "-o", str(tmp_path / "labels.png")]) == 0
+    assert main(["plot", *map(str, logs), "--breakdown", "-o", str(tmp_path / "bars.png")]) == 0
+    assert main(["plot", str(make_log(attrs={"title": evil})), "-o", str(tmp_path / "x.png")]) == 0
+    assert style.with_formulas(evil) == r"\$\input{x}^^\$" and style.with_formulas("$x$") == "$x$"
+
+
+def test_numbers_in_logs_give_no_warnings_of_numpy(make_log, tmp_path, monkeypatch):
+    odd = np.array([np.nan, np.inf, -np.inf, 1.7e308])
+    columns = {"loss": odd, "grad_norm_sq": odd, "time_compute": np.full(4, np.inf)}
+    log = str(make_log(rounds=3, columns=columns))
+    plot = ["plot", log, "-o", str(tmp_path / "x.html")]
+    for words, code in (["show", log], 0), (plot, 0), (["verify", log], 1):
+        monkeypatch.setattr(sys, "argv", ["mpisim", *words])
+        with warnings.catch_warnings(), pytest.raises(SystemExit) as end:
+            console()
+        assert end.value.code == code
 
 
 def test_matplotlib_and_mpi_load_only_when_needed():

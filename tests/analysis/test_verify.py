@@ -180,6 +180,9 @@ def test_a_changed_row_is_found_without_repeating_the_run(tmp_path, capfd):
     code, found = verified(log, capfd)
     assert code == 1 and "  ok  bits_up, " in found  # the other checks are made all the same
     assert "!!  rows_sha256" in found and "the rows have changed since they were written" in found
+    forged(log).close()
+    code, found = verified(log, capfd)
+    assert code == 0 and "  --  rows_sha256: the sha256 of the rows, clocks included: no, " in found
 
 
 def test_expected_rounds():

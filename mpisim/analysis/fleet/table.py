@@ -152,14 +152,16 @@ def draw(logs: Sequence[Log], costs: Sequence[FleetCost]) -> Any:
             spread = [middle - low, high - middle]
             look |= {"xerr": spread, "color": colour, "label": fleet}
             panel.errorbar(middle, heights, **look)
-        panel.set(yticks=list(places.values()), yticklabels=list(places), xscale="log")
+        labels = list(map(style.with_formulas, places))
+        panel.set(yticks=list(places.values()), yticklabels=labels, xscale="log")
         panel.set_ylim(min(places.values()) - 0.6, 0.6)
         ends = [level for cost in reached for level in cost.levels if level]
         panel.set_xlim(min(ends) / 1.3, max(ends) * 1.3)
         style.log_ticks(panel.xaxis, *panel.get_xlim())
         until = "" if several else f" until {reached[0].target}"
         panel.set_xlabel(f"modelled seconds{until}: median, p5 to p95")
-        panel.set_title(common_title(group_runs(logs)) if len(fleets) > 1 else fleets[0])
+        title = common_title(group_runs(logs)) if len(fleets) > 1 else fleets[0]
+        panel.set_title(style.with_formulas(title))
         style.place_legend(panel, may_grow=True)
         style.remark(figure, textwrap.fill(LEFT_OUT, 110) * any(c.left_out for c in reached))
     return figure

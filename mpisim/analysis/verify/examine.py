@@ -66,9 +66,9 @@ def lacking(plugins: object) -> str:
 def _checks(log: Log, lacks: str) -> Iterator[Check]:
     """Those that need nothing but the log; ``lacks``: what its experiment needs."""
     with damaged(log.path):
-        if DIGEST in log.attrs:
-            text, problems = as_written(log)
-            yield Check(text, tuple(problems))
+        text, problems = as_written(log)
+        there = DIGEST in log.attrs
+        yield Check(text if there else f"{text}: no, the log has none", tuple(problems), done=there)
         good = True
         for text, problems in checks(log):
             good = good and not problems
