@@ -24,7 +24,11 @@ HESSIANS = {
 
 MEANINGS: dict[str, dict[str, str]] = {
     "problem": {
-        "data": "a name (`mpisim data list`), or the path of a LibSVM file (plain, .gz, .bz2, .xz)",
+        "data": "a name (`mpisim data list`), or the path of a file: LibSVM, CSV, .npz or parquet"
+        " (plain, .gz, .bz2, .xz)",
+        "label": "the column of the labels in CSV and parquet, by its name, or by its number from"
+        " 1; the first one unless given",
+        "test": "a test set, named as in `data`: the log gets columns of accuracy and test loss",
         "workers": "n, dealt to the ranks in contiguous blocks; one for each worker rank unless"
         " given",
         "split": "how rows are dealt to workers: in their order, shuffled by `run.seed`, sorted"

@@ -10,7 +10,7 @@ import numpy as np
 from mpisim.analysis.formatting import table
 from mpisim.cli.parser import arguments
 from mpisim.core.errors import InputError
-from mpisim.problems.data import arrange, convert, libsvm
+from mpisim.problems.data import arrange, convert, formats
 from mpisim.problems.data import fetch as fetching
 from mpisim.problems.data.content import read_content, sha256, verify
 from mpisim.problems.data.find import DataFile, Dataset, find, find_file, lookup, registry
@@ -99,7 +99,7 @@ def _describe(dataset: Dataset, file: DataFile) -> list[str]:
 
 def _measure(content: bytes, path: Path) -> list[str]:
     """Shape, labels and norms of a LibSVM file."""
-    table = libsvm.parse(content, str(path))
+    table = formats.parse(content, str(path))
     norms = arrange.row_norms(table)
     values, counts = np.unique(table.labels, return_counts=True)
     labels = ", ".join(f"{v:g}: {c}" for v, c in zip(values, counts, strict=True))

@@ -14,7 +14,13 @@ PROBLEMS.provide(
     __name__,
     {
         "autoencoder": ("autoencoder",),
-        "linear_models": ("logistic", "logistic-nonconvex-reg", "nonconvex-loss", "least-squares"),
+        "linear_models": (
+            "logistic",
+            "logistic-nonconvex-reg",
+            "nonconvex-loss",
+            "least-squares",
+            "multinomial-logistic",
+        ),
         "quadratic": ("quadratic",),
         "torch.problem": ("torch",),
     },

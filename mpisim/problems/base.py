@@ -69,6 +69,7 @@ class Problem(Spec, ABC):
     published : how published code gets L from the L_i: "one" takes their maximum, for every L_i
         too; "mean" takes their mean
     epochs_between_rows : of the log, where run.log_every is not given; 0: each round has a row
+    tested : whether it has a test set, and so is a `ProblemWithTestSet`
     sampled_rows : `losses_and_gradients` are over some of the samples, for the log, so that a
         method asks for `gradients` of its own
     shapes : the matrices that make up x, each stored row by row (of a network's tensor: an output
@@ -84,13 +85,13 @@ class Problem(Spec, ABC):
     title: ClassVar[str] = ""  # in figures and tables
     examples: ClassVar[Sequence[Mapping[str, Any]]] = ()  # tables that `mpisim check` tries
     explicit: ClassVar[bool] = False  # whether it is an `ExplicitProblem`
-    tested: ClassVar[bool] = False  # whether it is a `ProblemWithTestSet`
     nonnegative: ClassVar[bool] = False
     portable: ClassVar[bool] = True
     odd_labels: ClassVar[bool] = False
     epochs_between_rows: ClassVar[int] = 0
     spread: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     published: ClassVar[Literal["one", "mean", "sharp"]] = "sharp"
+    tested: bool = False
     sampled_rows: bool = False
     convex: bool = False
     attained: Literal["everywhere", "origin", "nowhere"] = "nowhere"

@@ -9,9 +9,9 @@ import numpy as np
 
 from mpisim.core.numerics import triangles
 from mpisim.core.numerics.sums import add_gram
-from mpisim.problems import row_kernels
+from mpisim.problems import row_kernels, softmax
 from mpisim.problems.data.prepared import Shards
-from mpisim.problems.loss_kernels import DOTS, GRADIENT, LOSS
+from mpisim.problems.loss_kernels import DOTS, GRADIENT, LOSS, SOFTMAX
 from mpisim.problems.row_kernels import DENSE, ONES, SPARSE
 
 NO_SUCH_ROW = "a batch names a row that its worker does not have"
@@ -29,6 +29,7 @@ class DesignMatrix:
     labels : shape (rows,), float64
     starts, stops : shape (m,), int64
     ids, bounds : the order in which each worker's rows are visited, as in `row_kernels.sweep`
+    classes : C, where a point has a row of d coordinates for each of C classes, else 1
     """
 
     form: int
@@ -39,6 +40,7 @@ class DesignMatrix:
     ids: np.ndarray
     bounds: np.ndarray
     d: int
+    classes: int = 1
 
     @classmethod
     def of(cls, shards: Shards, dtype: np.dtype, dense: bool) -> DesignMatrix:
@@ -60,8 +62,9 @@ class DesignMatrix:
         starts, stops = shards.starts.astype(np.int64), shards.stops.astype(np.int64)
         ids, bounds = _order(starts, stops, None if dense else np.diff(shards.indptr))
         labels = shards.labels.astype(np.float64)
+        classes = 1 if shards.classes is None else len(shards.classes)
         return cls(form, (indptr, indices, data, matrix), labels, starts, stops, ids, bounds,
-                   shards.features)  # fmt: skip
+                   shards.features, classes)  # fmt: skip
 
     @property
     def m(self) -> int:
@@ -94,7 +97,7 @@ class DesignMatrix:
         ys: np.ndarray | None = None,
         rows: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """`row_kernels.sweep`: (losses (m,), gradients (m, d), dots (rows,)).
+        """`row_kernels.sweep`: (losses (m,), gradients (m, d), dots (rows,)), or `softmax.sweep`.
 
         ``xs`` and ``shift`` (1, d) or (m, d), ``scale`` (m,); ``labels`` (rows,), by default those
         of the data; ``rows``: ids and bounds, by default all.
@@ -104,10 +107,13 @@ class DesignMatrix:
         ids, bounds = rows or (self.ids, self.bounds)
         m = len(bounds) - 1
         losses = np.empty(m if want & LOSS else 0)
-        gradients = np.empty((m if want & GRADIENT else 0, self.d), self.dtype)
+        gradients = np.empty((m if want & GRADIENT else 0, self.classes * self.d), self.dtype)
         dots = np.empty(len(self.labels) if want & DOTS else 0)
-        row_kernels.sweep(
-            self.form, kind, want, ids, bounds, self.store,
+        kernel, what = row_kernels.sweep, kind
+        if kind == SOFTMAX:
+            kernel, what = softmax.sweep, self.classes
+        kernel(
+            self.form, what, want, ids, bounds, self.store,
             self.labels if labels is None else labels, xs, xs[:0] if ys is None else ys,
             scale, shift, losses, gradients, dots,
         )  # fmt: skip
@@ -151,6 +157,11 @@ class DesignMatrix:
             raise IndexError(NO_SUCH_ROW)
         bounds = np.arange(len(batch) + 1) * batch.shape[1]
         return self.sweep(kind, GRADIENT, xs, scale, shift, ys=ys, rows=(ids, bounds))[1]
+
+    def count(self, rows: np.ndarray) -> np.ndarray:
+        """How many of each worker's rows are in the mask ``rows`` (rows,), shape (m,)."""
+        total = np.concatenate([[0], np.cumsum(rows)])
+        return total[self.stops] - total[self.starts]
 
     def subset(self, workers: np.ndarray) -> DesignMatrix:
         """The design matrix of some workers of the block, on the same storage."""

@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 import dataclasses
-from math import inf
-from typing import Any, ClassVar, Literal
+from math import inf, nan
+from typing import Any, ClassVar
 
 import numpy as np
 
 from mpisim.core.numerics.lanes import dot
+from mpisim.core.protocols import Matrices
 from mpisim.core.schema import require
-from mpisim.problems.base import Problem
+from mpisim.problems.base import ProblemWithTestSet
 from mpisim.problems.data.arrange import Remainder, Scale, Split
 from mpisim.problems.data.by_label import BY_LABEL, require_split
-from mpisim.problems.data.prepared import DataOptions, Shards, load_shards, prepare
+from mpisim.problems.data.formats import Column
+from mpisim.problems.data.prepared import (
+    DataOptions,
+    Labels,
+    Shards,
+    load_part,
+    load_shards,
+    prepare,
+    prepare_test,
+)
 from mpisim.problems.design import ALL, DENSE_FROM, DesignMatrix
 from mpisim.problems.hessians import WeightedGram, gradient_bounds
 from mpisim.problems.loss_kernels import DOTS, GRADIENT, LOSS
 
 
 @dataclasses.dataclass(eq=False)
-class Glm(Problem, rows_of_points=True):
+class Glm(ProblemWithTestSet, rows_of_points=True):
     """What the models share; a model names its phi and bounds its second derivative.
 
     Class attributes: ``kind``, the phi of `loss_kernels`; ``curvature``, sup |phi''| over z;
@@ -37,17 +47,20 @@ class Glm(Problem, rows_of_points=True):
     any_content: bool | None = None
     alpha: float | None = None
     pieces: int | None = None
+    label: Column | None = None
+    test_: str | None = None
 
+    tested = False  # unless there is a key ``test``
     nonnegative = True  # phi and the penalties of all models are
     odd_labels = True  # phi depends on y a . x or |a . x - y|, and penalties are even
     kind: ClassVar[int]
     curvature: ClassVar[float]
     slope: ClassVar[float] = inf
-    labels: ClassVar[Literal["binary", "real"]] = "binary"
+    labels: ClassVar[Labels] = "binary"
 
     def check(self) -> None:
         require(0 <= self.l2 < inf, "problem.l2", self.l2, "finite and at least 0")
-        require_split(self.split, self.alpha, self.pieces, self.labels == "binary")
+        require_split(self.split, self.alpha, self.pieces, self.labels != "real")
 
     def load(self, n: int, first: int, count: int, seed: int, dtype: np.dtype) -> None:
         """See `Problem.load`; `InputError` if the data is missing or malformed."""
@@ -63,13 +76,23 @@ class Glm(Problem, rows_of_points=True):
             self.any_content,
             self.alpha,
             self.pieces,
+            self.label,
         )
-        prepared = prepare(options)
+        prepared, tests = prepare(options), None
+        if self.test_ is not None:
+            tests = prepare_test(prepared, self.test_)
+            features = max(prepared.features, tests.features)
+            prepared = dataclasses.replace(prepared, features=features)
+            tests = dataclasses.replace(tests, features=features)
         entries = prepared.nnz + self.bias * prepared.rows
         dense = entries >= DENSE_FROM * prepared.rows * prepared.features
         shards = load_shards(prepared, first, count)
-        self.seed = seed
+        self.seed, self.tested = seed, tests is not None
         self.attach(shards, n, first, dtype, dense)
+        if tests is not None:
+            part = load_part(tests, n, first, count)
+            self.tests, self.test_design = tests.rows, DesignMatrix.of(part, self.dtype, dense)
+            self.identity += f", tested on {part.name} sha256:{part.sha256}"
 
     def attach(self, shards: Shards, n: int, first: int, dtype: np.dtype, dense: bool) -> None:
         """Take the rows of a block that starts at worker ``first`` of ``n``.
@@ -99,8 +122,7 @@ class Glm(Problem, rows_of_points=True):
         """The shares of -1 and +1 among each worker's rows, (m, 2), if they are split by label."""
         if self.split not in BY_LABEL:
             return None
-        positive = np.concatenate([[0], np.cumsum(self.design.labels > 0)])
-        share = (positive[self.design.stops] - positive[self.design.starts]) / self.rows
+        share = self.design.count(self.design.labels > 0) / self.rows
         return np.stack([1 - share, share], axis=1)
 
     @property
@@ -184,6 +206,28 @@ class Glm(Problem, rows_of_points=True):
         none = np.empty((0, self.d), self.dtype)
         return self.design.sweep(self.kind, DOTS, self._points(x), self._scale, none)[2]
 
+    def test(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The mean of phi over the test set, without the penalty; a worker has a part of its rows.
+
+        Accuracies are NaN where labels are real numbers.
+        """
+        xs, design = self._points(x), self.test_design
+        scale, zero = np.full(self.m, 1 / self.tests), np.zeros((1, self.d), self.dtype)
+        losses, gradients, _ = design.sweep(self.kind, LOSS | GRADIENT, xs, scale, zero)
+        right = self._right(self.design, xs) / (self.rows * self.n)
+        return np.stack([right, losses, self._right(design, xs) / self.tests], axis=1), gradients
+
+    def _right(self, design: DesignMatrix, xs: np.ndarray) -> np.ndarray:
+        """How many of each worker's rows are classified rightly, (m,)."""
+        none = np.empty((0, self.d), self.dtype)
+        dots = design.sweep(self.kind, DOTS, xs, self._scale, none)[2]
+        right = self.predicted(dots) == design.labels
+        return design.count(right) if self.labels != "real" else np.full(self.m, nan)
+
+    def predicted(self, dots: np.ndarray) -> np.ndarray:
+        """The labels of rows with a_t . x = ``dots`` (rows,): +1 from 0 on."""
+        return np.where(dots >= 0, 1, -1)
+
     def sample_norms(self) -> np.ndarray:
         """sup |phi''| max_t |a_t|^2 plus the penalty's curvature."""
         scale = self._scale * self.rows
@@ -202,7 +246,7 @@ class Glm(Problem, rows_of_points=True):
             design, scale = design.subset(members), scale[members]
         return design.gram_triangles(matrices.weights, scale, matrices.shared)
 
-    def largest_hessian(self) -> WeightedGram:
+    def largest_hessian(self) -> Matrices:
         """M_i = (sup |phi''| / r_i) A_i^T A_i + (the penalty's largest curvature) I."""
         weights = np.full(len(self.design.labels), self.curvature)
         return WeightedGram(self.design, self._scale, weights, self.shared_curvature)

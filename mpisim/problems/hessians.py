@@ -4,6 +4,7 @@ single samples' gradients, where phi' is bounded."""
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 
@@ -66,6 +67,46 @@ class WeightedGram:
             roots = np.sqrt(self.weights[self.design.starts[i] : self.design.stops[i]])
             gram = inner_products(self.design.dense_rows(i) * roots[:, None])
         return float(eigvalsh(gram).max(initial=0.0))
+
+
+@dataclasses.dataclass(frozen=True)
+class ClassMatrices:
+    """H_i of C x C blocks, some of them `WeightedGram`, the others 0, plus shared I.
+
+    blocks : {(row, column): block}, symmetric
+    """
+
+    classes: int
+    blocks: dict[tuple[int, int], WeightedGram]
+    shared: float
+
+    def times(self, v: np.ndarray) -> np.ndarray:
+        parts = v.reshape(*v.shape[:-1], self.classes, -1)
+        out: list[Any] = [0.0] * self.classes
+        for (a, b), block in self.blocks.items():
+            out[a] = out[a] + block.times(parts[..., b, :])
+        return np.concatenate(out, axis=1) + self.shared * v
+
+    def rows(self, i: int, start: int, stop: int) -> np.ndarray:
+        d = next(iter(self.blocks.values())).design.d
+        out = np.zeros((stop - start, self.classes * d))
+        for (a, b), block in self.blocks.items():
+            low, high = np.clip([start, stop], a * d, (a + 1) * d).tolist()
+            rows = block.rows(i, low - a * d, high - a * d)
+            out[low - start : high - start, b * d : (b + 1) * d] = rows
+        out[np.arange(stop - start), np.arange(start, stop)] += self.shared
+        return out
+
+    def diagonals(self) -> np.ndarray:
+        parts = [self.blocks[c, c].diagonals() for c in range(self.classes)]
+        return np.concatenate(parts, axis=1) + self.shared
+
+    def norms(self) -> np.ndarray:
+        """Of equal blocks on the diagonal alone."""
+        return self.blocks[0, 0].norms() + self.shared
+
+    def without_shared(self) -> ClassMatrices:
+        return dataclasses.replace(self, shared=0.0)
 
 
 def gradient_bounds(

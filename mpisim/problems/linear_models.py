@@ -1,17 +1,31 @@
-"""The generalized linear models: logistic regression, a bounded non-convex loss, least squares."""
+"""The generalized linear models: logistic regression, of two classes or more, a bounded non-convex
+loss, least squares."""
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 from math import inf, sqrt
 from typing import ClassVar, Literal
 
 import numpy as np
 
+from mpisim.core.protocols import Matrices
 from mpisim.core.schema import require
-from mpisim.problems.base import problem
+from mpisim.problems.base import Problem, problem
+from mpisim.problems.data.prepared import Shards
 from mpisim.problems.glm import Glm
-from mpisim.problems.hessians import WeightedGram
-from mpisim.problems.loss_kernels import LOGISTIC, NONCONVEX, SQUARES, sigmoid
+from mpisim.problems.hessians import ClassMatrices, WeightedGram
+from mpisim.problems.loss_kernels import (
+    DOTS,
+    LOGISTIC,
+    NONCONVEX,
+    PRODUCT,
+    SOFTMAX,
+    SQUARES,
+    sigmoid,
+)
+from mpisim.problems.softmax import probabilities
 
 
 class _Logistic(Glm):
@@ -109,6 +123,59 @@ class LeastSquares(Glm):
     def weight(self, count: np.ndarray) -> np.ndarray:
         return np.ones(len(count)) if self.reduction == "sum" else super().weight(count)
 
-    def hessian(self, x: np.ndarray) -> WeightedGram:
+    def hessian(self, x: np.ndarray) -> Matrices:
         """(1 / r_i) A_i^T A_i + l2 I, at every x."""
         return self.largest_hessian()
+
+
+@problem("multinomial-logistic", "multinomial logistic loss")
+class MultinomialLogistic(Glm):
+    """f_i(W) = mean (log sum_c exp(w_c . a) - w_y . a) + (l2 / 2) |W|^2, w_c a row for each class.
+
+    x is W (C, features), row by row. Classes are the labels of the data, ascending.
+    """
+
+    kind = SOFTMAX
+    curvature = 0.5  # diag(p) - p p^T <= I / 2
+    labels = "classes"
+    convex = True
+    odd_labels = False
+    spread = (0.0, 1.0)
+
+    def attach(self, shards: Shards, n: int, first: int, dtype: np.dtype, dense: bool) -> None:
+        super().attach(shards, n, first, dtype, dense)
+        self.shapes = ((self.design.classes, self.d),)
+        self.d *= self.design.classes
+
+    def label_shares(self) -> np.ndarray | None:
+        if super().label_shares() is None:
+            return None
+        labels = self.design.labels
+        counts = [self.design.count(labels == c) for c in range(self.design.classes)]
+        return np.stack(counts, axis=1) / self.rows[:, None]
+
+    def predicted(self, dots: np.ndarray) -> np.ndarray:
+        return dots
+
+    def hessian(self, x: np.ndarray) -> ClassMatrices:
+        """(1 / r_i) sum_t (diag(p_t) - p_t p_t^T) (x) a_t a_t^T + l2 I, p_t the probabilities."""
+        W, design = self._points(x).reshape(self.shapes[0]), self.design
+        none, rows = np.empty((0, design.d), self.dtype), dataclasses.replace(design, classes=1)
+        p = probabilities(
+            np.array([rows.sweep(PRODUCT, DOTS, w[None], self._scale, none)[2] for w in W])
+        )
+        pairs = itertools.product(range(len(p)), repeat=2)
+        return self._matrices({(a, b): p[a] * ((a == b) - p[b]) for a, b in pairs}, self.l2)
+
+    def largest_hessian(self) -> ClassMatrices:
+        """M_i = (1 / (2 r_i)) I (x) A_i^T A_i + l2 I."""
+        weights = np.full(len(self.design.labels), self.curvature)
+        diagonal = {(c, c): weights for c in range(self.design.classes)}
+        return self._matrices(diagonal, self.shared_curvature)
+
+    def _matrices(self, weights: dict[tuple[int, int], np.ndarray], shared: float) -> ClassMatrices:
+        rows = dataclasses.replace(self.design, classes=1)
+        blocks = {at: WeightedGram(rows, self._scale, w, 0.0) for at, w in weights.items()}
+        return ClassMatrices(self.design.classes, blocks, shared)
+
+    hessian_triangles = Problem.hessian_triangles

@@ -11,7 +11,7 @@ from numba import njit
 
 from mpisim.core.numerics.functions import LN2_HIGH, LN2_LOW, ROOT_2, log_near_1
 
-LOGISTIC, NONCONVEX, SQUARES, PRODUCT = range(4)  # phi
+LOGISTIC, NONCONVEX, SQUARES, PRODUCT, SOFTMAX = range(5)  # phi; the last one: `softmax`
 LOSS, GRADIENT, DOTS = 1, 2, 4  # what to compute, added up
 
 LOG2_E = 1.4426950408889634
@@ -19,7 +19,7 @@ ROUND = 6755399441055744.0  # 1.5 * 2**52: adding it rounds to an integer, kept 
 
 
 @njit(cache=True, error_model="numpy")
-def _exp_minus_abs(n, z, y, t, p, s):
+def exp_minus_abs(n, z, y, t, p, s):
     """p = exp(-|y z|): a polynomial on [-ln 2 / 2, ln 2 / 2], times a power of two.
 
     The polynomial has the least relative error there, 2.4e-17. ``t`` and ``s`` are scratch. Within
@@ -58,7 +58,7 @@ def _log1p(e):
 def phi(kind, n, z, y, w, loss, want, t, p, s):
     """w = d phi / d z and, if wanted, loss = phi, for the first ``n`` rows of a chunk."""
     if kind == LOGISTIC:
-        _exp_minus_abs(n, z, y, t, p, s)
+        exp_minus_abs(n, z, y, t, p, s)
         for j in range(n):
             inverse = 1 / (1 + p[j])
             w[j] = -y[j] * (p[j] * inverse if y[j] * z[j] >= 0 else inverse)
@@ -67,7 +67,7 @@ def phi(kind, n, z, y, w, loss, want, t, p, s):
                 margin = y[j] * z[j]
                 loss[j] = _log1p(p[j]) + (-margin if margin < 0 else 0.0)
     elif kind == NONCONVEX:
-        _exp_minus_abs(n, z, y, t, p, s)
+        exp_minus_abs(n, z, y, t, p, s)
         for j in range(n):
             large = 1 / (1 + p[j])
             small = p[j] * large
@@ -88,5 +88,5 @@ def phi(kind, n, z, y, w, loss, want, t, p, s):
 def sigmoid(z: np.ndarray) -> np.ndarray:
     """1 / (1 + exp(-z)), shape (k,), float64."""
     t, p, s = np.empty((3, z.size))
-    _exp_minus_abs(z.size, z, np.ones(z.size), t, p, s)
+    exp_minus_abs(z.size, z, np.ones(z.size), t, p, s)
     return np.where(z >= 0, 1.0, p) / (1 + p)

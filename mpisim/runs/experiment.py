@@ -38,6 +38,7 @@ from mpisim.methods.method_table import METHODS, UNCOMPRESSED, Method, make_meth
 from mpisim.methods.optimizers import OPTIMIZERS
 from mpisim.problems import PROBLEMS
 from mpisim.problems.base import Problem
+from mpisim.problems.data.formats import save_arrays
 from mpisim.runs import plugins
 from mpisim.runs.metrics import METRICS
 from mpisim.runs.stop import OF_REFERENCE, Stop
@@ -165,6 +166,20 @@ class Experiment:
     def from_dict(cls, tables: Mapping[str, Any]) -> Experiment:
         """From the tables of a TOML file: problem, method, compressor, run."""
         return parse(dict(tables))
+
+    @classmethod
+    def from_arrays(
+        cls, x: Any, y: Any, tables: Mapping[str, Any], test: tuple[Any, Any] | None = None
+    ) -> Experiment:
+        """From features x (N, d), dense or SciPy's sparse, labels y (N,), and tables without data.
+
+        test : x and y of a test set
+
+        Ranks, sweeps, resumed runs and `verify` read the arrays from files in datasets/ of the
+        current folder, which this writes once. Their names have the digests of the arrays.
+        """
+        data = {"data": save_arrays(x, y)} | ({} if test is None else {"test": save_arrays(*test)})
+        return parse({**tables, "problem": {**tables.get("problem", {}), **data}})
 
     def to_toml(self) -> str:
         """The resolved experiment; `parse` of it gives the same experiment."""

@@ -42,6 +42,7 @@ MADE = {
     },
     "quadratic": named("quadratic", dimension=30, noise=0.8),
     "torch": named("torch", **NETWORK),
+    "tested": named("logistic", data="sample", test_="sample", split="shuffled"),
 }
 
 

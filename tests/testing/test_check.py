@@ -112,6 +112,7 @@ OURS = {
     "nonconvex-loss": {"data": "sample"},
     "logistic-nonconvex-reg": {"data": "sample"},
     "least-squares": {"data": "sample"},
+    "multinomial-logistic": {"data": "sample", "l2": 0.01},
 }
 
 

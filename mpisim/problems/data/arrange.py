@@ -40,15 +40,19 @@ def binary_labels(labels: np.ndarray, source: str) -> np.ndarray:
     return np.where(labels == values[1], 1.0, -1.0)
 
 
-def scale_rows(table: Table, scale: str) -> Table:
-    """Divide every entry by the largest |entry| of its row or column, unless that is 0."""
+def scale_rows(table: Table, scale: str, training: Table | None = None) -> Table:
+    """Divide every entry by the largest |entry| of its row or column, unless that is 0.
+
+    training : whose columns count, where ``table`` is a test set
+    """
     if scale == "none":
         return table
-    rows = row_numbers(table)
-    groups = rows if scale == "row-max-abs" else table.indices
-    largest = np.zeros(table.rows if scale == "row-max-abs" else table.features)
-    np.maximum.at(largest, groups, np.abs(table.data))
+    by_row = scale == "row-max-abs"
+    by = table if by_row or training is None else training
+    largest = np.zeros(table.rows if by_row else max(table.features, by.features))
+    np.maximum.at(largest, row_numbers(by) if by_row else by.indices, np.abs(by.data))
     largest[largest == 0.0] = 1.0
+    groups = row_numbers(table) if by_row else table.indices
     return dataclasses.replace(table, data=table.data / largest[groups])
 
 

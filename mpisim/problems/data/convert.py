@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from mpisim.core.errors import InputError
 from mpisim.core.files import make_folder, write_atomic
 from mpisim.problems.data import libsvm
 from mpisim.problems.data.content import read_content
+from mpisim.problems.data.formats import read_csv
 
 
 def to_libsvm(source: Path, out: Path, label: int = 1, zero_based: bool = False) -> tuple[int, int]:
@@ -32,7 +32,7 @@ def to_libsvm(source: Path, out: Path, label: int = 1, zero_based: bool = False)
         except ValueError as error:
             raise InputError(f"{source}: {error}; allowed: LABEL INDEX:VALUE ...") from None
     else:
-        table = _numbers(content, source)
+        _, table = read_csv(content, str(source))
         if not 1 <= label <= table.shape[1]:
             allowed = f"an integer from 1 to {table.shape[1]}, the columns of {source}"
             raise InputError(f"--label: {label} is not allowed; it must be {allowed}")
@@ -46,24 +46,3 @@ def to_libsvm(source: Path, out: Path, label: int = 1, zero_based: bool = False)
     except OSError as error:
         raise InputError(f"{out}: cannot be written: {error.strerror}") from None
     return written.rows, written.features
-
-
-def _numbers(content: bytes, source: Path) -> np.ndarray:
-    """The numbers of CSV, shape (rows, columns)."""
-    try:
-        lines = [line for line in csv.reader(content.decode().splitlines()) if line]
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{source}: {error}; allowed: CSV in UTF-8") from None
-    rows: list[list[float]] = []
-    for number, line in enumerate(lines, 1):
-        try:
-            rows.append([float(cell) for cell in line])
-        except ValueError as error:
-            if number > 1:
-                raise InputError(f"{source}:{number}: {error}; allowed: numbers") from None
-        if rows and len(line) != len(rows[0]):
-            wanted = f"{len(rows[0])}, as in the lines before"
-            raise InputError(f"{source}:{number}: {len(line)} cells; allowed: {wanted}")
-    if not rows:
-        raise InputError(f"{source}: no row of numbers; allowed: CSV with a label and features")
-    return np.array(rows)

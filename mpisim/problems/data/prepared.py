@@ -13,28 +13,30 @@ from typing import Literal
 import numpy as np
 
 from mpisim.core.errors import InputError
-from mpisim.problems.data import arrange, cache, libsvm
+from mpisim.problems.data import arrange, cache, formats
 from mpisim.problems.data.by_label import BY_LABEL, label_order
 from mpisim.problems.data.content import read_content, sha256
 from mpisim.problems.data.find import Dataset, by_digest, find, is_path, lookup
 from mpisim.problems.data.libsvm import Table
 
-Labels = Literal["binary", "real"]
+Labels = Literal["binary", "real", "classes"]
 
 
 @dataclasses.dataclass(frozen=True)
 class DataOptions:
     """What decides every worker's rows.
 
-    data : a path to a LibSVM file, or a name (see `mpisim.problems.data.find`)
+    data : a path to a file (see `formats`), or a name (see `mpisim.problems.data.find`)
     workers : n, over all ranks
     split : "homogeneous" gives every worker all rows
     remainder : what becomes of the N mod n rows left over
     bias : add a constant feature 1 in column 0
     seed : of the shuffle
-    labels : "binary" maps them to -1 and +1, "real" leaves them as they are
+    labels : "binary" maps them to -1 and +1, "classes" to 0, 1, ... of those of the training set,
+        when workers' rows are loaded; "real" leaves them as they are
     any_content : take what is found under a registered name, even if it is another content
     alpha, pieces : of the splits by label, see `by_label`
+    label : the column of the labels, see `formats.parse`
     """
 
     data: str
@@ -48,6 +50,7 @@ class DataOptions:
     any_content: bool | None = None
     alpha: float | None = None
     pieces: int | None = None
+    label: formats.Column | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,6 +63,7 @@ class Prepared:
         ``nnz`` does not
     cache : the cache file; None if it cannot be written, or the source has just been changed
     table : the rows, if there is no cache file
+    classes : the labels of the training set, ascending, where they are classes
     """
 
     options: DataOptions
@@ -70,6 +74,7 @@ class Prepared:
     nnz: int
     cache: Path | None
     table: Table | None
+    classes: np.ndarray | None = None
 
     def read(self, start: int, stop: int) -> Table:
         """Rows start to stop - 1, in order; `InputError` if the file has changed meanwhile.
@@ -141,7 +146,31 @@ def prepare(options: DataOptions) -> Prepared:
         table=table,
     )
     prepared.ranges()  # raises if there are fewer rows than workers
+    if options.labels == "classes":
+        classes = np.unique(prepared.read(0, rows).labels)
+        return dataclasses.replace(prepared, classes=classes)
     return prepared
+
+
+def prepare_test(training: Prepared, data: str) -> Prepared:
+    """The test set ``data``, in its order, with the labels, scale and bias of a training set.
+
+    Both have as many features as the one with more of them.
+    """
+    options = dataclasses.replace(training.options, workers=1, split="contiguous")
+    if options.scale == "feature-max-abs":
+        raw = dataclasses.replace(options, scale="none")
+        ours, tests = prepare(raw), prepare(dataclasses.replace(raw, data=data))
+        tables = tests.read(0, tests.rows), ours.read(0, ours.rows)
+        table = arrange.scale_rows(tables[0], options.scale, tables[1])
+        tests = dataclasses.replace(tests, cache=None, table=table)
+    else:
+        tests = prepare(dataclasses.replace(options, data=data))
+    known, found = training.classes, tests.classes
+    if known is not None and found is not None and not np.isin(found, known).all():
+        new = np.setdiff1d(found, known)
+        raise InputError(f"{tests.source}: labels {new} are not among those of {training.source}")
+    return dataclasses.replace(tests, classes=known)
 
 
 def _require_registered(
@@ -163,7 +192,7 @@ def _require_registered(
 
 
 def _arrange(content: bytes, source: Path, options: DataOptions) -> Table:
-    table = libsvm.parse(content, str(source))
+    table = formats.parse(content, str(source), options.label)
     if options.labels == "binary":
         table = dataclasses.replace(table, labels=arrange.binary_labels(table.labels, str(source)))
     table = arrange.scale_rows(table, options.scale)
@@ -188,6 +217,7 @@ def _cached(options: DataOptions) -> dict[str, object]:
     if order in BY_LABEL:
         names = "workers", "remainder", "alpha", "pieces"
         key |= {name: getattr(options, name) for name in names}
+    key |= {"label": options.label} if options.label is not None else {}
     return {"labels": options.labels, "scale": options.scale, "order": order} | key
 
 
@@ -198,12 +228,14 @@ class Shards(Table):
     starts, stops : worker i of the block has rows starts[i] to stops[i] - 1, which overlap if
         homogeneous; shape (m,), int64
     name, sha256 : the data set and the sha256 of its uncompressed content
+    classes : the labels that 0, 1, ... stand for, where they are classes
     """
 
     starts: np.ndarray
     stops: np.ndarray
     name: str
     sha256: str
+    classes: np.ndarray | None = None
 
 
 def load_shards(prepared: Prepared, first: int, count: int) -> Shards:
@@ -215,11 +247,24 @@ def load_shards(prepared: Prepared, first: int, count: int) -> Shards:
     if not 0 <= first <= first + count <= options.workers:
         raise ValueError(f"workers {first} to {first + count} of {options.workers}")
     starts, stops = (ends[first : first + count] for ends in prepared.ranges())
-    low, high = (int(starts[0]), int(stops[-1])) if count else (0, 0)
+    return load_rows(prepared, starts, stops)
+
+
+def load_part(prepared: Prepared, n: int, first: int, count: int) -> Shards:
+    """All rows in n parts, in order and as even as possible; the parts from ``first`` on."""
+    ends = prepared.rows * np.arange(first, first + count + 1) // n
+    return load_rows(prepared, ends[:-1], ends[1:])
+
+
+def load_rows(prepared: Prepared, starts: np.ndarray, stops: np.ndarray) -> Shards:
+    """Rows starts[i] to stops[i] - 1 for each worker i of a block, and those between them."""
+    low, high = (int(starts[0]), int(stops[-1])) if len(starts) else (0, 0)
     block = prepared.read(low, high)
-    if options.bias:
+    if prepared.options.bias:
         block = arrange.add_bias(block)
+    labels, classes = block.labels, prepared.classes
     return Shards(
-        block.data, block.indices, block.indptr, block.labels, prepared.features,
-        starts - low, stops - low, options.data, prepared.sha256,
+        block.data, block.indices, block.indptr,
+        labels if classes is None else np.searchsorted(classes, labels), prepared.features,
+        starts - low, stops - low, prepared.options.data, prepared.sha256, classes,
     )  # fmt: skip

@@ -24,7 +24,7 @@ def parses(monkeypatch):
     """How often text was parsed."""
     calls = []
     parse = libsvm.parse
-    monkeypatch.setattr(prepared.libsvm, "parse", lambda *a: calls.append(a) or parse(*a))
+    monkeypatch.setattr(prepared.formats.libsvm, "parse", lambda *a: calls.append(a) or parse(*a))
     return calls
 
 

@@ -1,0 +1,154 @@
+"""Rows of samples as LibSVM text, CSV, arrays of NumPy (.npz), parquet, and arrays in memory."""
+
+from __future__ import annotations
+
+import csv
+import io
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mpisim.core.errors import InputError, library
+from mpisim.core.files import make_folder, write_atomic
+from mpisim.core.schema import require
+from mpisim.problems.data import libsvm
+from mpisim.problems.data.content import sha256
+from mpisim.problems.data.libsvm import Table
+
+Column = str | int  # its name, or its number from 1
+PARTS = "data", "indices", "indptr", "shape"  # of sparse rows, as SciPy's save_npz names them
+
+
+def parse(content: bytes, source: str, label: Column | None = None) -> Table:
+    """The table in a file's uncompressed content; `InputError` if it is not one.
+
+    .npz and parquet are known by their first bytes, CSV by the name ``source``; the rest is LibSVM.
+
+    label : the column of the labels in CSV and parquet; the first one unless given
+    """
+    parquet = content[:4] == content[-4:] == b"PAR1"
+    if parquet or ".csv" in Path(source.lower()).suffixes:
+        names, values = (_of_parquet if parquet else read_csv)(content, source)
+        place = _place(label, names, values.shape[1], source)
+        return table_of(np.delete(values, place, axis=1), values[:, place], source)
+    allowed = f"absent: {source} is neither CSV nor parquet"
+    require(label is None, "problem.label", label, allowed)
+    npz = content.startswith(b"PK\x03\x04")
+    return _of_npz(content, source) if npz else libsvm.parse(content, source)
+
+
+def table_of(x: Any, y: Any, source: str) -> Table:
+    """The table of features x (N, d), dense or sparse as in SciPy, and labels y (N,)."""
+    from scipy import sparse
+
+    try:
+        rows = sparse.csr_array(x, dtype=np.float64)
+        labels = np.asarray(y, np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{source}: {error}; allowed: x (N, d) and y (N,), numbers") from None
+    if rows.ndim != 2 or not min(rows.shape) or labels.shape != rows.shape[:1]:
+        shapes = f"x {rows.shape} and y {labels.shape}"
+        raise InputError(f"{source}: {shapes}; allowed: x (N, d) and y (N,), N and d at least 1")
+    rows.sum_duplicates()
+    if not (np.isfinite(rows.data).all() and np.isfinite(labels).all()):
+        raise InputError(f"{source}: a number is missing or not finite; allowed: finite numbers")
+    indptr = rows.indptr.astype(np.int64)
+    return Table(rows.data, rows.indices.astype(np.int32), indptr, labels, rows.shape[1])
+
+
+def save_arrays(x: Any, y: Any) -> str:
+    """Write arrays as .npz to datasets/ in the current folder; the path, which has their digest.
+
+    The same arrays give the same bytes. `InputError` for other shapes, and if it cannot be written.
+    """
+    table = table_of(x, y, "arrays")
+    shape = np.array([table.rows, table.features])
+    arrays = {"data": table.data, "indices": table.indices, "indptr": table.indptr, "shape": shape}
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as file:
+        for name, array in (arrays | {"y": table.labels}).items():
+            # with a date of its own: that of today would change the digest
+            with file.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
+    content = out.getvalue()
+    path = Path("datasets", f"arrays-{sha256(content)[:16]}.npz")
+    try:
+        make_folder(path.parent)
+        if not path.exists():
+            write_atomic(path, content, shared=True)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from None
+    return str(path)
+
+
+def read_csv(content: bytes, source: str) -> tuple[list[str], np.ndarray]:
+    """Names of the columns, none if the first line is of numbers, and the numbers, (N, columns)."""
+    try:
+        lines = [line for line in csv.reader(content.decode().splitlines()) if line]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{source}: {error}; allowed: CSV in UTF-8") from None
+    names: list[str] = []
+    rows: list[list[float]] = []
+    for number, line in enumerate(lines, 1):
+        try:
+            rows.append([float(cell) for cell in line])
+        except ValueError as error:
+            if number > 1:
+                raise InputError(f"{source}:{number}: {error}; allowed: numbers") from None
+            names = [cell.strip() for cell in line]
+        if rows and len(line) != len(rows[0]):
+            wanted = f"{len(rows[0])}, as in the lines before"
+            raise InputError(f"{source}:{number}: {len(line)} cells; allowed: {wanted}")
+    if not rows:
+        raise InputError(f"{source}: no row of numbers; allowed: CSV with a label and features")
+    return names, np.array(rows)
+
+
+def _of_parquet(content: bytes, source: str) -> tuple[list[str], np.ndarray]:
+    parquet = library("pyarrow.parquet", "parquet", source)
+    try:
+        table = parquet.read_table(io.BytesIO(content))
+        columns = [column.to_numpy().astype(np.float64) for column in table.columns]
+        return table.column_names, np.column_stack(columns)
+    except (OSError, TypeError, ValueError) as error:
+        line = str(error).splitlines()[0]
+        raise InputError(f"{source}: {line}; allowed: parquet with columns of numbers") from None
+
+
+def _of_npz(content: bytes, source: str) -> Table:
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as file:
+            arrays = {name.lower(): file[name] for name in file.files}
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        raise InputError(f"{source}: {error}; allowed: an .npz file of numbers") from None
+    sparse = set(PARTS) <= set(arrays)
+    if "y" not in arrays or not (sparse or "x" in arrays):
+        allowed = f"y, and x (N, d) or {', '.join(PARTS)} of sparse rows"
+        raise InputError(f"{source}: has arrays {', '.join(arrays)}; allowed: {allowed}")
+    return table_of(_csr(arrays, source) if sparse else arrays["x"], arrays["y"], source)
+
+
+def _csr(arrays: dict[str, np.ndarray], source: str) -> Any:
+    from scipy.sparse import csr_array
+
+    data, indices, indptr, shape = (arrays[name] for name in PARTS)
+    try:
+        rows = csr_array((data, indices, indptr), shape=tuple(shape.tolist()))
+        rows.check_format()
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{source}: {error}; allowed: the parts of CSR rows") from None
+    return rows
+
+
+def _place(label: Column | None, names: list[str], columns: int, source: str) -> int:
+    """The column of the labels, from 0."""
+    if isinstance(label, str):
+        allowed = f"a column of {source}: {', '.join(names) or 'its first line has no names'}"
+        require(label in names, "problem.label", label, allowed)
+        return names.index(label)
+    place = 1 if label is None else label
+    allowed = f"an integer from 1 to {columns}, the columns of {source}"
+    require(1 <= place <= columns, "problem.label", label, allowed)
+    return place - 1

@@ -1,0 +1,176 @@
+"""CSV, .npz, parquet and arrays in memory have the rows of the LibSVM file; and test sets."""
+
+from __future__ import annotations
+
+import io
+import tomllib
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import mpisim
+from mpisim.core.errors import InputError
+from mpisim.problems import PROBLEMS
+from mpisim.problems.data import formats
+from tests.helpers import run_tables
+from tests.problems.data.conftest import random_dense, to_text
+
+X, Y = random_dense(30, 6)
+COLUMNS = np.column_stack([Y, X])
+NAMES = "label,a,b,c,d,e,f"
+
+
+def npz(**arrays):
+    out = io.BytesIO()
+    np.savez(out, **arrays)
+    return out.getvalue()
+
+
+def csv(table, header=""):
+    out = io.StringIO()
+    np.savetxt(out, table, delimiter=",", header=header, comments="", fmt="%.17g")
+    return out.getvalue().encode()
+
+
+def parquet(table, names):
+    arrow = pytest.importorskip("pyarrow")
+    from pyarrow.parquet import write_table
+
+    out = io.BytesIO()
+    write_table(arrow.table(dict(zip(names.split(","), table.T, strict=True))), out)
+    return out.getvalue()
+
+
+def parts(x):
+    rows = sparse.csr_array(x)
+    return {"data": rows.data, "indices": rows.indices, "indptr": rows.indptr, "shape": x.shape}
+
+
+LAST = np.roll(COLUMNS, -1, axis=1)
+FILES = {
+    "plain.csv": (lambda: csv(COLUMNS), None),
+    "named.csv.xz": (lambda: csv(COLUMNS, NAMES), None),
+    "last.CSV": (lambda: csv(LAST, NAMES.split(",", 1)[1] + ", label"), "label"),
+    "seventh.csv": (lambda: csv(LAST), 7),
+    "dense.npz": (lambda: npz(x=X, y=Y), None),
+    "capital": (lambda: npz(X=X.astype(np.float64), y=Y.astype(int)), None),
+    "sparse": (lambda: npz(y=Y, **parts(X)), None),
+    "frame": (lambda: parquet(COLUMNS, NAMES), None),
+    "frame.parquet": (lambda: parquet(LAST, NAMES.split(",", 1)[1] + ",label"), "label"),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_same_rows_as_libsvm(name):
+    make, label = FILES[name]
+    got = formats.parse(make(), name, label)
+    expected = formats.parse(to_text(X, Y).encode(), "set")
+    assert got.rows == expected.rows and got.features == expected.features == 6
+    for part in ("data", "indices", "indptr", "labels"):
+        one, other = getattr(got, part), getattr(expected, part)
+        assert one.dtype == other.dtype and np.array_equal(one, other)
+
+
+def test_arrays_are_written_once_under_their_digest(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    name = formats.save_arrays(X, Y)
+    path = tmp_path / name
+    first = path.stat()
+    for x in (sparse.csr_matrix(X), sparse.coo_array(X), X.tolist()):
+        assert formats.save_arrays(x, Y.astype(int).tolist()) == name
+    assert path.stat() == first
+    assert formats.save_arrays(X, -Y) != name
+    table = formats.parse(path.read_bytes(), name)
+    assert np.array_equal(table.data, X[X != 0]) and np.array_equal(table.labels, Y)
+
+
+WRONG = [
+    (lambda: b"label,a\n1,2\n1,x\n", "a.csv", None, r"^a\.csv:3: could not convert"),
+    (lambda: csv(COLUMNS, NAMES), "a.csv", "nosuch", r"^problem\.label: 'nosuch' .*label, a, b"),
+    (lambda: csv(COLUMNS), "a.csv", "y", r"^problem\.label: 'y' .*no names"),
+    (lambda: csv(COLUMNS), "a.csv", 8, r"^problem\.label: 8 .*from 1 to 7"),
+    (lambda: csv(COLUMNS[:, :1]), "a.csv", None, r"^a\.csv: x \(30, 0\)"),
+    (lambda: csv(COLUMNS * np.nan), "a.csv", None, r"^a\.csv: a number is missing"),
+    (lambda: to_text(X, Y).encode(), "set", "y", r"^problem\.label: 'y' .*neither CSV"),
+    (lambda: npz(x=X), "a", None, r"^a: has arrays x; allowed: y, and x"),
+    (lambda: npz(x=X, y=Y[1:]), "a", None, r"^a: x \(30, 6\) and y \(29,\)"),
+    (lambda: npz(x=X, y=Y, z=np.array([{}])), "a", None, r"^a: Object arrays"),
+    (lambda: npz(x=X, y=Y)[:200], "a", None, r"^a: .*; allowed: an \.npz file"),
+    (lambda: npz(y=Y, **parts(X) | {"indices": [9] * 99}), "a", None, "^a: .*CSR rows"),
+    (lambda: npz(y=Y, **parts(X) | {"indptr": np.arange(5)}), "a", None, "^a: .*CSR rows"),
+    (lambda: b"PAR1 and no more PAR1", "a", None, "^a: .*; allowed: parquet"),
+]
+
+
+@pytest.mark.parametrize(("make", "name", "label", "line"), WRONG)
+def test_what_is_not_allowed(make, name, label, line):
+    if "parquet" in line:
+        pytest.importorskip("pyarrow")
+    with pytest.raises(InputError, match=line):
+        formats.parse(make(), name, label)
+
+
+TABLES = {
+    "method": {"name": "gd", "stepsize": 0.5},
+    "run": {"rounds": 3, "seed": 2},
+}
+T, U = random_dense(17, 8, seed=3)  # more features than X has
+
+
+def expected(name, x, train, test):
+    """The columns of a test set by the book."""
+
+    def right(a, y):
+        return np.mean(np.where(a @ x >= 0, 2, 1) == y)
+
+    (a, y), (b, z) = train, test
+    sign = np.where(z == 2, 1, -1)
+    if name == "logistic":
+        loss, slope = np.logaddexp(0, -sign * (b @ x)), -sign / (1 + np.exp(sign * (b @ x)))
+        shares = right(a, y), right(b, z)
+    else:
+        loss, slope, shares = (b @ x - z) ** 2 / 2, b @ x - z, (np.nan, np.nan)
+    gradient = b.T @ slope / len(z)
+    return shares[0], loss.mean(), shares[1], gradient @ gradient
+
+
+@pytest.mark.parametrize("scale", ["none", "row-max-abs", "feature-max-abs"])
+@pytest.mark.parametrize("name", ["logistic", "least-squares"])
+def test_columns_of_a_test_set(name, scale, cache, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    problem = {"name": name, "workers": 5, "bias": True, "scale": scale}
+    keys = TABLES | {"problem": problem}
+    experiment = mpisim.Experiment.from_arrays(X, Y, keys, test=(sparse.csr_array(T), U))
+    assert experiment == mpisim.Experiment.from_dict(tomllib.loads(experiment.to_toml()))
+    end = mpisim.run(experiment)
+    a, b = np.pad(X, ((0, 0), (0, 2))), T
+    if scale == "row-max-abs":
+        a, b = (v / np.maximum(np.abs(v).max(axis=1, keepdims=True), 1e-300) for v in (a, b))
+    elif scale == "feature-max-abs":
+        largest = np.abs(a).max(axis=0)
+        a, b = (v / np.where(largest == 0, 1, largest) for v in (a, b))
+    a, b = (np.column_stack([np.ones(len(v)), v]) for v in (a, b))
+    found = [end.rows[key][-1] for key in
+             ("train_accuracy", "test_loss", "test_accuracy", "test_grad_norm_sq")]  # fmt: skip
+    np.testing.assert_allclose(found, expected(name, end.x, (a, Y), (b, U)), rtol=1e-12)
+    assert end.x.shape == (9,) and not end.x[7:].any()  # features of the test set alone
+
+
+def test_a_test_set_changes_nothing_else(cache, here):
+    (here / "train").write_text(to_text(X, Y))
+    (here / "test").write_text(to_text(X[:3], Y[:3]))  # fewer rows than workers
+    problem = {"name": "logistic", "data": "train", "workers": 5}
+    plain = run_tables(TABLES | {"problem": problem})
+    tested = run_tables(TABLES | {"problem": problem | {"test": "test"}})
+    assert all(tested.row[key] == value for key, value in plain.row.items() if "time" not in key)
+    assert tested.row["test_loss"] > 0 and "test_loss" not in plain.row
+    alone = PROBLEMS["logistic"](data="train", test_="test").loaded(5, 4, 1, 0, np.dtype(float))
+    assert "tested on test sha256:" in alone.identity
+
+
+def test_labels_of_a_test_set(cache, here):
+    (here / "train").write_text(to_text(X, Y))
+    (here / "test").write_text("1 1:1\n1 2:1\n")
+    with pytest.raises(InputError, match=r"test: 1 distinct label \(1\)"):
+        run_tables(TABLES | {"problem": {"name": "logistic", "data": "train", "test": "test"}})
