@@ -62,18 +62,18 @@ def gone(method: str) -> Evidence:
     return Evidence(name, f"no complete run of {name}", Verdict.UNDECIDED)
 
 
-def times_better(ours: np.ndarray, theirs: np.ndarray, y: Axis) -> np.ndarray:
+def times_better(first: np.ndarray, second: np.ndarray, y: Axis) -> np.ndarray:
     """How many times smaller our y is; for accuracies, how many times larger."""
-    return ours / theirs if y.name.endswith("accuracy") else theirs / ours
+    return first / second if y.name.endswith("accuracy") else second / first
 
 
-def better(own: Runs, rival: Runs, y: Axis, x: Axis, word: str = "fewer") -> Evidence:
+def better(candidate: Runs, rival: Runs, y: Axis, x: Axis, word: str = "fewer") -> Evidence:
     """``own`` has the better y when both have spent the same on x: all of the cheaper run.
 
     Both have the same rounds; not decided otherwise. ``word``: by how much, as in `compare`
     """
-    where = f"{y.label(own[0])}, {name(rival)}"
-    both = pairs(own, rival)
+    where = f"{y.label(candidate[0])}, {name(rival)}"
+    both = pairs(candidate, rival)
     for pair in both:
         rounds = [int(log.column("round")[-1]) for log in pair]
         if rounds[0] != rounds[1]:
@@ -81,17 +81,17 @@ def better(own: Runs, rival: Runs, y: Axis, x: Axis, word: str = "fewer") -> Evi
     if not both:
         return Evidence(where, "no seed has both runs", Verdict.UNDECIDED)
     budgets = [min(float(x.values(log)[-1]) for log in pair) for pair in both]
-    found = [
+    ends = [
         [value_at(log, y, x, budget) for log in pair]
         for pair, budget in zip(both, budgets, strict=True)
     ]
-    ours, theirs = np.transpose(found)
-    if not np.isfinite(found).all():
+    first, second = np.transpose(ends)
+    if not np.isfinite(ends).all():
         why = "within the budget of one the other has row 0 alone"
         return Evidence(where, why, Verdict.UNDECIDED)
-    one = by_seed(where, both, times_better(ours, theirs, y), word)
-    measured = f"{np.median(ours):.3g} and {np.median(theirs):.3g}: {one.measured}"
-    numbers = one.numbers | {"budgets": budgets, "own": ours.tolist(), "rival": theirs.tolist()}
+    one = by_seed(where, both, times_better(first, second, y), word)
+    measured = f"{np.median(first):.3g} and {np.median(second):.3g}: {one.measured}"
+    numbers = one.numbers | {"budgets": budgets, "own": first.tolist(), "rival": second.tolist()}
     return dataclasses.replace(one, measured=measured, numbers=numbers)
 
 
@@ -108,11 +108,11 @@ def ahead(
         return Evidence(where, "no row is that early", Verdict.UNDECIDED)
     ratios = times_better(values[:, 0], values[:, 1], y)  # (seeds, places)
     best = int(np.argmax(np.median(ratios, axis=0)))
-    ours, theirs = np.median(values[:, :, best], axis=0)
-    found = by_seed(where, both, ratios[:, best], word)
+    first, second = np.median(values[:, :, best], axis=0)
+    evidence = by_seed(where, both, ratios[:, best], word)
     at = f"at {number(float(places[best]))} {COSTS[x]}"
-    measured = f"{ours:.3g} and {theirs:.3g} {at}: {found.measured}"
-    return dataclasses.replace(found, measured=measured)
+    measured = f"{first:.3g} and {second:.3g} {at}: {evidence.measured}"
+    return dataclasses.replace(evidence, measured=measured)
 
 
 def at_equal(
@@ -124,9 +124,9 @@ def at_equal(
     """
     if not both:
         return np.empty(0), np.empty((0, 2, 0))
-    ours = x.values(both[0][0])
+    first = x.values(both[0][0])
     least = min(float(x.values(log)[-1]) for pair in both for log in pair)
-    places = ours[(ours > 0) & (ours <= until * least)]
+    places = first[(first > 0) & (first <= until * least)]
     values = [[np.interp(places, x.values(log), y.values(log)) for log in pair] for pair in both]
     return places, np.array(values)
 
@@ -144,11 +144,11 @@ def times_fewer(less: Runs, more: Runs, x: Axis, y: Axis, wanted: float) -> Evid
     where, both = y.label(less[0]), pairs(less, more)
     start = max((float(y.values(log)[0]) for pair in both for log in pair), default=np.nan)
     ratios = {t: np.array([_ratio(a, b, x, y, t * start) for a, b in both]) for t in TENTHS}
-    ratios = {t: own for t, own in ratios.items() if own.size and np.isfinite(own).all()}
+    ratios = {t: each for t, each in ratios.items() if each.size and np.isfinite(each).all()}
     if not ratios:
         why = f"not both got to {TENTHS[0]:g} of the start"
         return Evidence(where, why, Verdict.UNDECIDED)
-    levels = [around(f"{t * start:.3g}", both, own, wanted) for t, own in ratios.items()]
+    levels = [around(f"{t * start:.3g}", both, each, wanted) for t, each in ratios.items()]
     held = [one for one in levels if one.verdict is Verdict.HOLDS]
     measured = ", ".join(f"{one.measured} to {one.where}" for one in (levels[0], levels[-1]))
     measured += f"; around {wanted:g} at {len(held)} of {len(levels)} levels"
@@ -162,7 +162,7 @@ def times_fewer(less: Runs, more: Runs, x: Axis, y: Axis, wanted: float) -> Evid
     return Evidence(where, measured, every(levels), numbers)
 
 
-def whole_runs(less: Runs, more: Runs, x: Axis, wanted: float) -> Evidence:
+def all_rounds(less: Runs, more: Runs, x: Axis, wanted: float) -> Evidence:
     """How many times as much of x all rounds of ``more`` spend, told beside the curve."""
     both = pairs(less, more)
     if not both:
@@ -181,5 +181,5 @@ def around(where: str, both: Pairs, ratios: np.ndarray, wanted: float) -> Eviden
 
 def _ratio(less: Log, more: Log, x: Axis, y: Axis, level: float) -> float:
     """How many times as much ``more`` spends until y is at ``level``; NaN where one never is."""
-    ours, theirs = (crossing(log, x, y, level) for log in (less, more))
-    return theirs / ours if 0 < ours < np.inf else np.nan
+    first, second = (crossing(log, x, y, level) for log in (less, more))
+    return second / first if 0 < first < np.inf else np.nan

@@ -11,7 +11,7 @@ from mpisim.analysis.curves import ROUNDS, Axis, Named
 from mpisim.analysis.study import by_data, data_sets
 from mpisim.runs.log.reader import Log
 
-from .logistic import LOOKS, ORDER, OWN, PLAIN, nu_of
+from .logistic import CDADAM, LOOKS, ORDER, PLAIN, nu_of
 
 UP = Named("error_up", log=True, text="|ĝ − g|")
 DOWN = Named("error_down", log=True, text="|g̃ − ĝ|")
@@ -32,10 +32,10 @@ SMALLER = (
 )
 FEEDBACK = "ef-amsgrad"
 
-Found = dict[tuple[str, str], Log]  # {(data, method): run}
+Groups = dict[tuple[str, str], Log]  # {(data, method): run}
 
 
-def runs(logs: list[Log]) -> Found:
+def runs(logs: list[Log]) -> Groups:
     """The runs by data set and method; each has one step."""
     named = {(str(log.config["problem"]["data"]), str(log.attrs["method"])): log for log in logs}
     return by_data(named, ORDER)
@@ -43,13 +43,13 @@ def runs(logs: list[Log]) -> Found:
 
 def draw(logs: list[Log]) -> Any:
     """A column for each data set; both errors and v over the rounds."""
-    found = runs(logs)
-    names = data_sets(found)
+    groups = runs(logs)
+    names = data_sets(groups)
 
     def fill(panel: Any, y: Axis, data: str) -> None:
         for method in reversed(LOOKS):
-            if (data, method) in found and not (method == PLAIN and y is not V):
-                panels.curve(panel, [found[data, method]], ROUNDS, y, *LOOKS[method])
+            if (data, method) in groups and not (method == PLAIN and y is not V):
+                panels.curve(panel, [groups[data, method]], ROUNDS, y, *LOOKS[method])
         panels.dress(panel, ROUNDS, y, ROUNDS.label(logs[0]))
 
     return panels.matrix(
@@ -65,38 +65,40 @@ def draw(logs: list[Log]) -> Any:
 
 def claims(logs: list[Log]) -> Iterator[Claim]:
     """On both errors, and on v."""
-    found = runs(logs)
+    groups = runs(logs)
     text = "CD-Adam's compression errors end below those of error feedback"
-    each = [_below(found, data, y) for data in data_sets(found) for y in (UP, DOWN)]
+    each = [_below(groups, data, y) for data in data_sets(groups) for y in (UP, DOWN)]
     yield state(text, SMALLER, SECTION_5, each)
     text = "error feedback's v ends above those of uncompressed AMSGrad and CD-Adam"
-    yield state(text, UNSTABLE, SECTION_4, [_v(found, data) for data in data_sets(found)])
+    yield state(text, UNSTABLE, SECTION_4, [_v(groups, data) for data in data_sets(groups)])
     text = "error feedback's v grows in the second half of the rounds"
-    yield state(text, DIVERGES, SECTION_4, [_grows(found, data) for data in data_sets(found)])
+    yield state(text, DIVERGES, SECTION_4, [_grows(groups, data) for data in data_sets(groups)])
 
 
-def _below(found: Found, data: str, y: Named) -> Evidence:
+def _below(groups: Groups, data: str, y: Named) -> Evidence:
     where = f"{data}, {y.text}"
-    if (data, OWN) not in found or (data, FEEDBACK) not in found:
+    if (data, CDADAM) not in groups or (data, FEEDBACK) not in groups:
         return Evidence(where, "no complete run of both", Verdict.UNDECIDED)
-    own, other = (_end(found[data, method], y) for method in (OWN, FEEDBACK))
-    said = f"{own:.2g} and {other:.2g}"
-    return Evidence(where, said, clear(other / own), {"median": other / own})
+    cdadam, other = (_end(groups[data, method], y) for method in (CDADAM, FEEDBACK))
+    measured = f"{cdadam:.2g} and {other:.2g}"
+    return Evidence(where, measured, clear(other / cdadam), {"median": other / cdadam})
 
 
-def _v(found: Found, data: str) -> Evidence:
-    if any((data, method) not in found for method in (OWN, FEEDBACK, PLAIN)):
+def _v(groups: Groups, data: str) -> Evidence:
+    if any((data, method) not in groups for method in (CDADAM, FEEDBACK, PLAIN)):
         return Evidence(data, "no complete run of all three", Verdict.UNDECIDED)
-    own, other, plain = (_end(found[data, method], V) for method in (OWN, FEEDBACK, PLAIN))
-    said = f"error feedback {other:.2g}, CD-Adam {own:.2g}, AMSGrad {plain:.2g}"
-    above = clear(other / plain) is Verdict.HOLDS and clear(other / own) is Verdict.HOLDS
-    return Evidence(data, said, decided(above), {"feedback": other, "own": own, "plain": plain})
+    cdadam, other, plain = (_end(groups[data, method], V) for method in (CDADAM, FEEDBACK, PLAIN))
+    measured = f"error feedback {other:.2g}, CD-Adam {cdadam:.2g}, AMSGrad {plain:.2g}"
+    above = clear(other / plain) is Verdict.HOLDS and clear(other / cdadam) is Verdict.HOLDS
+    return Evidence(
+        data, measured, decided(above), {"feedback": other, "own": cdadam, "plain": plain}
+    )
 
 
-def _grows(found: Found, data: str) -> Evidence:
-    if (data, FEEDBACK) not in found:
+def _grows(groups: Groups, data: str) -> Evidence:
+    if (data, FEEDBACK) not in groups:
         return Evidence(data, "no complete run of error feedback", Verdict.UNDECIDED)
-    log = found[data, FEEDBACK]
+    log = groups[data, FEEDBACK]
     middle = value_at(log, V, ROUNDS, float(ROUNDS.values(log)[-1]) / 2)
     ratio = _end(log, V) / middle
     return Evidence(data, f"{ratio:.2g} times", clear(ratio), {"median": ratio})

@@ -18,7 +18,7 @@ from .equal_cost import by_seed
 
 SOURCE = "CD-Adam, Appendix E.3 and Figure 11"
 DASHES = ((0, (1, 1.2)), (0, (4, 1.5)), "-")
-SAID = {  # what is claimed, and what the paper says
+CLAIMS = {  # what is claimed, and what the paper says
     "n": ("a larger n", "a larger n leads to a faster decrease on training loss"),
     "τ": (
         "a larger batch size",
@@ -49,8 +49,8 @@ def draw(logs: list[Log]) -> Any:
     figure, drawn = panels.grid(1, 2)
     for panel, (name, runs) in zip(drawn[0], groups(logs).items(), strict=True):
         looks = zip(runs.items(), style.COLOURS, DASHES, strict=False)
-        for (value, own), colour, dash in looks:
-            panels.curve(panel, own, ROUNDS, LOSS, colour, dash)
+        for (value, group), colour, dash in looks:
+            panels.curve(panel, group, ROUNDS, LOSS, colour, dash)
             panel.lines[-1].set_label(f"{name} = {value}")
         panels.dress(panel, ROUNDS, LOSS, "round")
         panel.legend(fontsize=8)
@@ -62,25 +62,25 @@ def draw(logs: list[Log]) -> Any:
 
 def claims(logs: list[Log]) -> list[Claim]:
     """The larger n or tau, the faster the training loss falls."""
-    found = groups(logs)
+    evidence = groups(logs)
     return [
-        state(f"{what} decreases the training loss faster", quote, SOURCE, _faster(found[name]))
-        for name, (what, quote) in SAID.items()
+        state(f"{what} decreases the training loss faster", quote, SOURCE, _faster(evidence[name]))
+        for name, (what, quote) in CLAIMS.items()
     ]
 
 
 def _faster(runs: dict[int, list[Log]]) -> list[Evidence]:
     """Each value against the one before: means of the training loss over the rows after row 0."""
-    found = []
+    evidence = []
     for (less, slow), (more, fast) in pairwise(runs.items()):
         both = [(a, b) for a in fast for b in slow if seed(a) == seed(b)]
         means = np.array([[LOSS.values(log)[1:].mean() for log in pair] for pair in both])
         where = f"{more} against {less}"
         if not both:
-            found.append(Evidence(where, "no seed has both runs", Verdict.UNDECIDED))
+            evidence.append(Evidence(where, "no seed has both runs", Verdict.UNDECIDED))
             continue
         one = by_seed(where, both, means[:, 1] / means[:, 0], "fewer")
-        ours, theirs = np.median(means, axis=0)
-        text = f"mean loss over the rounds {ours:.3g} and {theirs:.3g}: {one.measured}"
-        found.append(dataclasses.replace(one, measured=text))
-    return found
+        first, second = np.median(means, axis=0)
+        text = f"mean loss over the rounds {first:.3g} and {second:.3g}: {one.measured}"
+        evidence.append(dataclasses.replace(one, measured=text))
+    return evidence

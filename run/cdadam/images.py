@@ -23,10 +23,10 @@ from .equal_cost import (
     TEST_LOSS,
     TEST_NORM,
     Runs,
+    all_rounds,
     better,
     gone,
     times_fewer,
-    whole_runs,
 )
 from .quotes import QUOTES
 
@@ -63,10 +63,10 @@ class Statement:
 
 def of_method(logs: list[Log], methods: tuple[str, ...]) -> dict[str, list[Log]]:
     """{method: its runs by seed}, in the order of the figure."""
-    found: dict[str, list[Log]] = {}
+    groups: dict[str, list[Log]] = {}
     for log in sorted(logs, key=seed):
-        found.setdefault(str(log.attrs["method"]), []).append(log)
-    return {method: found[method] for method in methods if method in found}
+        groups.setdefault(str(log.attrs["method"]), []).append(log)
+    return {method: groups[method] for method in methods if method in groups}
 
 
 def row_by_row(runs: Runs) -> list[Log]:
@@ -110,46 +110,50 @@ class Curves:
 
     def draw(self, logs: list[Log]) -> Any:
         """The panels."""
-        found = of_method(logs, self.methods)
-        first = next(iter(found.values()))[0]
+        groups = of_method(logs, self.methods)
+        first = next(iter(groups.values()))[0]
         figure, drawn = panels.grid(-(-len(self.axes) // self.columns), self.columns)
         for panel, (x, y) in zip(drawn.flat, self.axes, strict=True):
-            for method, runs in reversed(found.items()):
+            for method, runs in reversed(groups.items()):
                 panels.curve(panel, row_by_row(runs), x, y, *LOOKS[method])
             panels.dress(panel, x, y, x.label(first), y.label(first))
-        looks = {labels.method(method): LOOKS[method] for method in found}
+        looks = {labels.method(method): LOOKS[method] for method in groups}
         panels.legend(figure, panels.entries_of(looks))
         panels.caption(figure, labels.training(first.config, first.n), self.columns)
         return figure
 
     def claims(self, logs: list[Log]) -> Iterator[Claim]:
         """What the paper says of the figure."""
-        found = of_method(logs, self.methods)
-        if "cd-adam" not in found:
+        groups = of_method(logs, self.methods)
+        if "cd-adam" not in groups:
             yield undecided("CD-Adam", "", self.source, "no complete run of CD-Adam")
             return
-        own = found["cd-adam"]
+        cdadam = groups["cd-adam"]
         for rival, times in self.fewer:
             text = f"CD-Adam needs about {times:g} times fewer bits than {labels.method(rival)}"
             each = [gone(rival)]
-            if rival in found:
-                other, ys = found[rival], (LOSS, TEST_ERROR)
-                each = [times_fewer(own, other, BITS, y, times) for y in ys]
-                each.append(whole_runs(own, other, BITS, times))
+            if rival in groups:
+                other, ys = groups[rival], (LOSS, TEST_ERROR)
+                each = [times_fewer(cdadam, other, BITS, y, times) for y in ys]
+                each.append(all_rounds(cdadam, other, BITS, times))
             yield state(text, QUOTES["around_1"], self.source, each)
         if self.pi:
-            yield pi.in_range(own)
+            yield pi.in_range(cdadam)
         for statement in self.better:
             text = f"CD-Adam has the {statement.claim} at equal {COSTS[statement.x]}"
-            yield state(text, statement.quote, self.source, list(_compared(found, own, statement)))
-        yield from on_the_way.claims(found, self.x, self.number, self.source)
+            yield state(
+                text, statement.quote, self.source, list(_compared(groups, cdadam, statement))
+            )
+        yield from on_the_way.claims(groups, self.x, self.number, self.source)
 
 
-def _compared(found: dict[str, list[Log]], own: Runs, statement: Statement) -> Iterator[Evidence]:
+def _compared(
+    groups: dict[str, list[Log]], cdadam: Runs, statement: Statement
+) -> Iterator[Evidence]:
     for rival, ys in statement.better.items():
-        for y in ys if rival in found else ():
-            yield better(own, found[rival], y, statement.x, statement.word)
-        if rival not in found:
+        for y in ys if rival in groups else ():
+            yield better(cdadam, groups[rival], y, statement.x, statement.word)
+        if rival not in groups:
             yield gone(rival)
 
 
@@ -185,11 +189,11 @@ FIG3 = Curves(
 def over(x: Axis, number: int) -> Curves:
     """Figures 5, 7 and 9 over bits, and 6, 8 and 10 over epochs: training above test."""
     axes, source = tuple((x, y) for y in ALL), f"CD-Adam, Appendix E.2 and Figure {number}"
-    said = tuple(
+    statements = tuple(
         _statement(QUOTES["shown"][str(number)][quantity], text, x, training, test)
         for quantity, (text, training, test) in QUANTITIES.items()
     )
-    return Curves(source, ("cd-adam", *RIVALS), axes, 3, said, number=number, x=x)
+    return Curves(source, ("cd-adam", *RIVALS), axes, 3, statements, number=number, x=x)
 
 
 def _statement(quote: str, text: str, x: Axis, training: Axis, test: Axis) -> Statement:

@@ -16,9 +16,9 @@ from .equal_cost import BITS
 
 ORDER = ("phishing", "mushrooms", "a9a", "w8a")
 SIGN, TOP_1 = "scaled-sign", "topk"  # of Figure 2, of Figure 4
-OWN, PLAIN, WORSE = "cd-adam", "amsgrad", ("ef-amsgrad", "naive-amsgrad")
+CDADAM, PLAIN, WORSE = "cd-adam", "amsgrad", ("ef-amsgrad", "naive-amsgrad")
 LOOKS: dict[str, tuple[str, Any]] = {
-    OWN: (style.COLOURS[0], "-"),
+    CDADAM: (style.COLOURS[0], "-"),
     PLAIN: (style.COLOURS[1], (0, (4, 1.5))),
     "ef-amsgrad": (style.COLOURS[2], (0, (1, 1.2))),
     "naive-amsgrad": (style.COLOURS[3], (0, (5, 1.5, 1, 1.5))),
@@ -26,21 +26,23 @@ LOOKS: dict[str, tuple[str, Any]] = {
 NORM = Named("grad_norm_sq", log=True, text="gradient norm", of=np.sqrt)
 SPREAD = "denominator_spread"
 
-Found = dict[tuple[str, float, str], BestSteps]  # by data set, nu and method
+Groups = dict[tuple[str, float, str], BestSteps]  # by data set, nu and method
 
 
-def best(logs: Iterable[Log], compressor: str, x: Axis = BITS) -> Found:
+def best(logs: Iterable[Log], compressor: str, x: Axis = BITS) -> Groups:
     """The best step of each method, for each data set and nu.
 
     CD-Adam and uncompressed AMSGrad are tuned to the deepest target that both reach, for the least
     of x. The others stop above it: their smallest norm at the end decides.
     """
-    own = [log for log in logs if log.config["compressor"]["name"] in (compressor, "identity")]
-    deep = [log for log in own if log.attrs["method"] not in WORSE]
-    others = [log for log in own if log.attrs["method"] in WORSE]
+    compressed = [
+        log for log in logs if log.config["compressor"]["name"] in (compressor, "identity")
+    ]
+    deep = [log for log in compressed if log.attrs["method"] not in WORSE]
+    others = [log for log in compressed if log.attrs["method"] in WORSE]
     tuned = [*best_steps(deep, x, panel=_panel), *best_steps(others, x, targets=(), panel=_panel)]
-    found = {(*_panel(one.logs[0]), str(one.logs[0].attrs["method"])): one for one in tuned}
-    return by_data(found, ORDER)
+    groups = {(*_panel(one.logs[0]), str(one.logs[0].attrs["method"])): one for one in tuned}
+    return by_data(groups, ORDER)
 
 
 def _panel(log: Log) -> tuple[str, float]:
@@ -54,14 +56,14 @@ def nu_of(log: Log) -> float:
 
 def draw(compressor: str, logs: list[Log]) -> Any:
     """A column for each data set; over the bits sent both ways and over the rounds, for each nu."""
-    found = best(logs, compressor)
-    names = data_sets(found)
-    rows = [(nu, x) for nu in sorted({nu for _, nu, _ in found}) for x in (BITS, ROUNDS)]
+    groups = best(logs, compressor)
+    names = data_sets(groups)
+    rows = [(nu, x) for nu in sorted({nu for _, nu, _ in groups}) for x in (BITS, ROUNDS)]
 
     def fill(panel: Any, row: tuple[float, Axis], data: str) -> None:
         nu, x = row
         for method in reversed(LOOKS):
-            if one := found.get((data, nu, method)):
+            if one := groups.get((data, nu, method)):
                 panels.curve(panel, one.logs, x, NORM, *LOOKS[method])
                 colour, dash = LOOKS[method]
                 panel.plot([], [], color=colour, linestyle=dash, label=f"α = {one.step:g}")

@@ -40,8 +40,8 @@ def report(table: dict) -> None:
     squared = sum(float(part @ part) for part in gradient)
     print(f"{labels.method(table['method']['name'])}: f {f:.3g}, |grad f|^2 {squared:.3g}")
     for name, i in LAYERS.items():
-        w, own = np.linalg.norm(x[i]), np.linalg.norm(gradient[i])
-        print(f"    {name}: |w| {w:.3g}, |grad f| {own:.3g}, product {w * own:.3g}", flush=True)
+        w, g = np.linalg.norm(x[i]), np.linalg.norm(gradient[i])
+        print(f"    {name}: |w| {w:.3g}, |grad f| {g:.3g}, product {w * g:.3g}", flush=True)
 
 
 def main(arguments: list[str]) -> int:

@@ -52,17 +52,17 @@ def rows(logs: list[Log]) -> list[tuple[str, float, float, float, float]]:
     methods differ, so they are the median of all runs. The others are a method's median.
     """
     gradients = _gradients(logs)
-    found = []
-    for method, own in of_method(logs, METHODS).items():
-        rest = statistics.median(map(_rest, own))
-        found.append((method, gradients + rest, rest, *_bits(own[0])))
-    return found
+    lines = []
+    for method, group in of_method(logs, METHODS).items():
+        rest = statistics.median(map(_rest, group))
+        lines.append((method, gradients + rest, rest, *_bits(group[0])))
+    return lines
 
 
 def _gradients(logs: list[Log]) -> float:
     """The median seconds of a round's gradients, of all runs."""
     runs = of_method(logs, METHODS).values()
-    return statistics.median(_each(log, COMPUTED) for own in runs for log in own)
+    return statistics.median(_each(log, COMPUTED) for group in runs for log in group)
 
 
 def _rest(log: Log) -> float:
@@ -115,11 +115,11 @@ def claims(logs: list[Log]) -> Iterator[Claim]:
     yield state("methods send the bits of the table, EF21 at most those", "", SOURCE, sent)
     runs = of_method(logs, METHODS)
     if {"cd-adam", "amsgrad", "ef21-2way"} <= runs.keys():
-        own, plain, ef21 = (runs[name] for name in ("cd-adam", "amsgrad", "ef21-2way"))
-        one = _seconds(own, plain, logs, "around", "the time of uncompressed (paper: 1.12)")
+        cdadam, plain, ef21 = (runs[name] for name in ("cd-adam", "amsgrad", "ef21-2way"))
+        one = _seconds(cdadam, plain, logs, "around", "the time of uncompressed (paper: 1.12)")
         text = "CD-Adam's overhead over uncompressed is small: around the same time"
         yield on_seconds(state(text, SMALL, SOURCE, [one]), logs)
-        one = _seconds(ef21, own, logs, "fewer", "the time of CD-Adam (paper: 1.24)")
+        one = _seconds(ef21, cdadam, logs, "fewer", "the time of CD-Adam (paper: 1.24)")
         text = "EF21 takes more time than CD-Adam"
         yield on_seconds(state(text, MORE, SOURCE, [one]), logs)
 
@@ -139,7 +139,7 @@ def _seconds(one: list[Log], other: list[Log], logs: list[Log], word: str, text:
 
 def _sent(method: str, bits: float, formula: float) -> Evidence:
     share = bits / formula
-    said = f"{bits:.6g} and {formula:.6g}, {share:.6g} times"
+    measured = f"{bits:.6g} and {formula:.6g}, {share:.6g} times"
     right = share <= 1 if method == "ef21-2way" else share == 1
     numbers = {"bits": bits, "formula": formula}
-    return Evidence(labels.method(method), said, decided(right), numbers)
+    return Evidence(labels.method(method), measured, decided(right), numbers)

@@ -54,31 +54,31 @@ class Line:
         return (0, (1, 1.5)) if self.compressor == "permk" else "-"
 
 
-Found = dict[tuple[str, str, str], BestSteps]  # by data set, method and compressor
+Groups = dict[tuple[str, str, str], BestSteps]  # by data set, method and compressor
 
 
-def best(logs: Sequence[Log], cost: Axis) -> Found:
+def best(logs: Sequence[Log], cost: Axis) -> Groups:
     """The step that needs the least to the target that all methods of a data set reach."""
-    found = {}
+    groups = {}
     for steps in best_steps(logs, cost):
         tables = (steps.logs[0].config[table] for table in ("problem", "method", "compressor"))
         problem, method, compressor = tables
-        found[str(problem["data"]), str(method["name"]), str(compressor["name"])] = steps
-    return by_data(found, ORDER)
+        groups[str(problem["data"]), str(method["name"]), str(compressor["name"])] = steps
+    return by_data(groups, ORDER)
 
 
 def draw(lines: Sequence[Line], logs: list[Log]) -> Any:
     """|grad f(x^k)|^2 over each cost, a column for each data set; steps in the corners."""
-    found = {cost: best(logs, cost) for cost in COSTS}
-    names = data_sets(found[BITS])
+    groups = {cost: best(logs, cost) for cost in COSTS}
+    names = data_sets(groups[BITS])
 
     def fill(panel: Any, cost: Axis, data: str) -> None:
         for line in lines:
-            own = found[cost].get((data, line.method, line.compressor))
-            if own:
-                panels.curve(panel, own.logs, cost, GRADIENT, line.colour, line.dash)
+            steps = groups[cost].get((data, line.method, line.compressor))
+            if steps:
+                panels.curve(panel, steps.logs, cost, GRADIENT, line.colour, line.dash)
                 look = {"color": line.colour, "linestyle": line.dash}
-                panel.plot([], [], label=f"γ = {own.step:g}", **look)
+                panel.plot([], [], label=f"γ = {steps.step:g}", **look)
         panels.dress(panel, cost, GRADIENT, cost.label(logs[0]))
         panel.legend(fontsize=7, loc="upper right", handlelength=1.6)
 
@@ -96,26 +96,26 @@ def fewer(
     less: Line,
     more: Line,
     cost: Axis,
-    said: Saying,
+    saying: Saying,
     logs: Sequence[Log],
     how: str = "",
     word: str = "fewer",
 ) -> Claim:
     """The claim that ``less`` needs less of a cost than ``more``, each with its best step."""
     much = "fewer" if word == "fewer" else f"{word} fewer"
-    text, found = f"{less.name} needs {much} {COSTS[cost]} than {more.name}{how}", best(logs, cost)
+    text, groups = f"{less.name} needs {much} {COSTS[cost]} than {more.name}{how}", best(logs, cost)
     pairs = {
-        data: [found.get((data, line.method, line.compressor)) for line in (less, more)]
-        for data in data_sets(found)
+        data: [groups.get((data, line.method, line.compressor)) for line in (less, more)]
+        for data in data_sets(groups)
     }
     evidence = [_evidence(data, a, b, cost, word) for data, (a, b) in pairs.items() if a and b]
-    return state(text, *said, evidence)
+    return state(text, *saying, evidence)
 
 
 def _evidence(data: str, less: BestSteps, more: BestSteps, cost: Axis, word: str) -> Evidence:
     one = compare(data, less.logs, more.logs, cost, word=word)
-    told = f"steps {less.step:g} and {more.step:g}"
-    one = with_note(one, told, steps=[less.step, more.step])
+    note = f"steps {less.step:g} and {more.step:g}"
+    one = with_note(one, note, steps=[less.step, more.step])
     return undecided_at_edge(one, [less.edge, more.edge])
 
 
@@ -124,19 +124,21 @@ def up_to(largest: float, logs: Iterable[Log]) -> list[Log]:
     return [log for log in logs if float(log.attrs["stepsize"]) <= largest]
 
 
-def compressed_only(methods: Sequence[str], said: Saying, logs: Iterable[Log]) -> Claim:
+def compressed_only(methods: Sequence[str], saying: Saying, logs: Iterable[Log]) -> Claim:
     """No round of any run, after g^0, sends more than 32 K bits a worker."""
-    found = {name: [log for log in logs if log.attrs["method"] == name] for name in methods}
+    groups = {name: [log for log in logs if log.attrs["method"] == name] for name in methods}
     text = f"{', '.join(map(labels.method, methods))}: no uncompressed round"
-    return state(text, *said, [_sent(labels.method(name), own) for name, own in found.items()])
+    return state(
+        text, *saying, [_sent(labels.method(name), group) for name, group in groups.items()]
+    )
 
 
 def _sent(name: str, logs: list[Log]) -> Evidence:
     if not logs:
         return Evidence(name, "no run", Verdict.UNDECIDED)
     most = max(_most(log) / (WIRE_BITS * int(log.config["compressor"]["k"])) for log in logs)
-    told = f"at most {most:g} times 32 K bits a round in {len(logs)} runs"
-    return Evidence(name, told, decided(most <= 1), {"largest": most})
+    note = f"at most {most:g} times 32 K bits a round in {len(logs)} runs"
+    return Evidence(name, note, decided(most <= 1), {"largest": most})
 
 
 def _most(log: Log) -> float:

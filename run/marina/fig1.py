@@ -81,10 +81,10 @@ QUOTES = {
 THEOREMS = {"marina": "2.1", "vr-marina": "3.1"}
 COSTS = {ROUNDS: "rounds", EPOCHS: "sample gradients", BITS: "bits"}
 
-Found = dict[tuple, list[Log]]
+Groups = dict[tuple, list[Log]]
 
 
-def runs(logs: list[Log]) -> Found:
+def runs(logs: list[Log]) -> Groups:
     """{(data, K, method): logs}, data sets in the order of the figure."""
 
     def key(log: Log) -> tuple[str, int, str]:
@@ -96,18 +96,20 @@ def runs(logs: list[Log]) -> Found:
 
 def draw(logs: list[Log]) -> Any:
     """A column for each data set; the paper's two rows take two rows of panels each."""
-    found = runs(logs)
-    names, counts = data_sets(found), sorted({k for _, k, _ in found})
+    groups = runs(logs)
+    names, counts = data_sets(groups), sorted({k for _, k, _ in groups})
     versus = (f"{labels.method(less)} vs {labels.method(more)}" for less, more, _ in ROWS)
 
     def fill(panel: Any, row: Row, data: str) -> None:
-        own = [key for key in found if key[0] == data and key[2] in row[:2]]
-        for key in sorted(own, key=lambda key: -key[1]):  # over the bits, small K are short: on top
+        keys = [key for key in groups if key[0] == data and key[2] in row[:2]]
+        for key in sorted(
+            keys, key=lambda key: -key[1]
+        ):  # over the bits, small K are short: on top
             _, k, method = key
             look = COLOURS.get(k, "black"), DASHES[method]
-            panels.curve(panel, found[key], row[2], GRADIENT, *look)
-        if own:
-            panels.dress(panel, row[2], GRADIENT, row[2].label(found[own[0]][0]))
+            panels.curve(panel, groups[key], row[2], GRADIENT, *look)
+        if keys:
+            panels.dress(panel, row[2], GRADIENT, row[2].label(groups[keys[0]][0]))
 
     return panels.matrix(
         ROWS,
@@ -122,20 +124,20 @@ def draw(logs: list[Log]) -> Any:
 
 def claims(logs: list[Log]) -> Iterator[Claim]:
     """MARINA needs less than DIANA, VR-MARINA less than VR-DIANA; how K changes each cost; x^."""
-    found = runs(logs)
+    groups = runs(logs)
     for place, row in enumerate(ROWS):
         less, more, cost = row
         text = f"{labels.method(less)} needs fewer {COSTS[cost]} than {labels.method(more)}"
         source = SECTION.format(1 + place // 2)
-        yield state(text, QUOTES[less], source, list(pairs(found, row)))
+        yield state(text, QUOTES[less], source, list(pairs(groups, row)))
     for method, _, cost in ROWS:
         what = "smaller" if cost is BITS else "larger"
         unit = f"{'expected ' * (cost is BITS)}{COSTS[cost]}"
         text = f"{labels.method(method)} needs fewer {unit} the {what} K"
         source = f"MARINA, Theorem {THEOREMS[method]}: what its step size predicts for K"
-        yield state(text, "", source, list(_by_count(found, method, cost)))
+        yield state(text, "", source, list(_by_count(groups, method, cost)))
     if all(map(_has_uniform, logs)):
-        yield from _at_the_drawn_iterate(found)
+        yield from _at_the_drawn_iterate(groups)
 
 
 def _has_uniform(log: Log) -> bool:
@@ -143,16 +145,18 @@ def _has_uniform(log: Log) -> bool:
     return "mean_grad_norm_sq" in log.columns or np.array_equal(ROUNDS.values(log), range(log.rows))
 
 
-def _at_the_drawn_iterate(found: Found) -> Iterator[Claim]:
+def _at_the_drawn_iterate(groups: Groups) -> Iterator[Claim]:
     """The rows at x^, drawn uniformly from the iterates so far, and the theorems' bound on it."""
     for row in ROWS:
         less, more, cost = row
         text = f"{labels.method(less)} needs fewer {COSTS[cost]} than {labels.method(more)} at x^"
-        yield state(text, "", f"MARINA, Theorem {THEOREMS[less]}", list(pairs(found, row, UNIFORM)))
+        yield state(
+            text, "", f"MARINA, Theorem {THEOREMS[less]}", list(pairs(groups, row, UNIFORM))
+        )
     for method, theorem in THEOREMS.items():
         shares = [
-            _within_bound(f"{data}, K = {k}", own)
-            for (data, k, name), own in found.items()
+            _within_bound(f"{data}, K = {k}", logs)
+            for (data, k, name), logs in groups.items()
             if name == method
         ]
         text = f"E |grad f(x^)|^2 of {labels.method(method)} is below its bound"
@@ -181,26 +185,26 @@ def targets_of(data: str) -> Targets:
     return LEVELS if data in SLOW else DECADES
 
 
-def pairs(found: Found, row: Row, y: Axis = GRADIENT) -> Iterator[Evidence]:
+def pairs(groups: Groups, row: Row, y: Axis = GRADIENT) -> Iterator[Evidence]:
     """``less`` against ``more`` for each data set and K."""
     less, more, cost = row
-    for data, k in dict.fromkeys((data, k) for data, k, _ in found):
+    for data, k in dict.fromkeys((data, k) for data, k, _ in groups):
         where, targets = f"{data}, K = {k}", targets_of(data)
-        pair = found.get((data, k, less), []), found.get((data, k, more), [])
+        pair = groups.get((data, k, less), []), groups.get((data, k, more), [])
         first = (LATER_BITS, BITS) if cost is BITS else None
         yield compare(where, *pair, cost, y, targets, first=first)
 
 
-def _by_count(found: Found, method: str, cost: Axis) -> Iterator[Evidence]:
+def _by_count(groups: Groups, method: str, cost: Axis) -> Iterator[Evidence]:
     """Each K against the next one, for each data set; of expected bits, the two ends.
 
     Where the theorem predicts less than a clear difference, the evidence is an aside.
     """
-    counts = sorted({k for _, k, _ in found}, reverse=cost is not BITS)
+    counts = sorted({k for _, k, _ in groups}, reverse=cost is not BITS)
     steps = [(counts[0], counts[-1])] if cost is BITS else list(pairwise(counts))
-    for data in data_sets(found):
+    for data in data_sets(groups):
         for less, more in steps:
-            pair = found.get((data, less, method), []), found.get((data, more, method), [])
+            pair = groups.get((data, less, method), []), groups.get((data, more, method), [])
             where, targets = f"{data}, K = {less} against {more}", targets_of(data)
             one = compare(where, *pair, EXPECTED_BITS if cost is BITS else cost, targets=targets)
             if all(pair):

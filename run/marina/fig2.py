@@ -47,7 +47,7 @@ ACCURACIES = (
 )
 
 
-Found = dict[tuple[str, float], BestSteps]  # by method and K / d
+Groups = dict[tuple[str, float], BestSteps]  # by method and K / d
 
 
 def share(log: Log) -> float:
@@ -56,10 +56,10 @@ def share(log: Log) -> float:
     return float(table["k"]) if table["name"] == "randk" else 1.0
 
 
-def runs(logs: list[Log], x: Axis, y: Accuracy) -> Found:
+def runs(logs: list[Log], x: Axis, y: Accuracy) -> Groups:
     """The best steps of each method and K, by what each K costs on ``x``."""
-    found = best_steps(logs, x, y.axis, y.targets, share)
-    keyed = {(str(s.logs[0].attrs["method"]), share(s.logs[0])): s for s in found}
+    groups = best_steps(logs, x, y.axis, y.targets, share)
+    keyed = {(str(s.logs[0].attrs["method"]), share(s.logs[0])): s for s in groups}
     return dict(sorted(keyed.items()))
 
 
@@ -89,16 +89,16 @@ def claims(logs: list[Log]) -> Iterator[Claim]:
     shares = sorted({share(log) for log in logs})
     for y in ACCURACIES:
         for x, unit in COSTS.items():
-            found = runs(logs, x, y)
+            groups = runs(logs, x, y)
             text = f"VR-MARINA needs significantly fewer {unit} than VR-DIANA, by {y.name}"
-            yield state(text, QUOTE, SOURCE, [_faster(found, k, x, y) for k in shares])
+            yield state(text, QUOTE, SOURCE, [_faster(groups, k, x, y) for k in shares])
 
 
-def _faster(found: Found, k: float, x: Axis, y: Accuracy) -> Evidence:
+def _faster(groups: Groups, k: float, x: Axis, y: Accuracy) -> Evidence:
     """Compares the runs with the best steps."""
-    sides = [found.get((method, k)) for method in DASHES]
-    own, rival = (side.logs if side else [] for side in sides)
-    one = compare(_name(k), own, rival, x, y.axis, y.targets, "significantly")
+    sides = [groups.get((method, k)) for method in DASHES]
+    marina, rival = (side.logs if side else [] for side in sides)
+    one = compare(_name(k), marina, rival, x, y.axis, y.targets, "significantly")
     steps = [side.step for side in sides if side]
     one = dataclasses.replace(one, numbers=one.numbers | {"steps": steps}, counts=k < 1)
     return undecided_at_edge(one, [side.edge for side in sides if side])

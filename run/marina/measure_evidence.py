@@ -87,8 +87,8 @@ def grid(length: int) -> list[dict]:
         change = {"how": [{"method": names, "compressor": {"name": name}}]}
         points += expand(base, counts | change | {"run": {"seed": list(SEEDS)}})
     for method, rounds in LONG.items():
-        own: dict = {"name": method} | ({"batch": 0.01} if method.startswith("vr") else {})
-        change = {"how": [{"method": own, "compressor": {"name": "randk"}}]}
+        settings: dict = {"name": method} | ({"batch": 0.01} if method.startswith("vr") else {})
+        change = {"how": [{"method": settings, "compressor": {"name": "randk"}}]}
         points += expand(
             base, counts | change | {"run": {"rounds": list(rounds), "log_every": [1000]}}
         )
@@ -113,12 +113,14 @@ def variants(logs: list[Log]) -> Table:
     for data, k in CELLS:
         for name, pair in VARIANTS.items():
             proper = pair[0].removesuffix("-by-shifts"), "randk"
-            runs, own = (pick(logs, data, k, *p, log_every=1) for p in (pair, proper))
-            level = max(r.column("grad_norm_sq").min() for r in (*runs, *own))  # that all reached
-            mine, theirs = (np.median([needed(r, ROUND, level) for r in s]) for s in (runs, own))
+            runs, theorem = (pick(logs, data, k, *p, log_every=1) for p in (pair, proper))
+            level = max(
+                r.column("grad_norm_sq").min() for r in (*runs, *theorem)
+            )  # that all reached
+            one, other = (np.median([needed(r, ROUND, level) for r in s]) for s in (runs, theorem))
             last = np.log([run.column("grad_norm_sq")[-1] for run in runs])
             ends = np.exp(last.mean()), np.exp(last.std(ddof=1))
-            rows.append([f"{data}, K = {k}, {name}", mine / theirs, *ends])
+            rows.append([f"{data}, K = {k}, {name}", one / other, *ends])
     return rows
 
 
@@ -157,13 +159,13 @@ def one_direction(logs: list[Log]) -> Table:
     """VR-DIANA, and the published one, whose iterates are x^k = -k gamma grad f(0)."""
     rows: Table = [["|grad f(x^k)|^2, f(x^k)", "VR-DIANA", "published", "f", "f, published"]]
     for data, k in CELLS:
-        own = problem(data)
-        start = own.gradients(np.zeros(own.d)).mean(axis=0)
+        f = problem(data)
+        start = f.gradients(np.zeros(f.d)).mean(axis=0)
         for rounds in LONG["vr-diana"]:
             run = pick(logs, data, k, "vr-diana", "randk", rounds=rounds)[0]
             x = -rounds * run.attrs["stepsize"] * start
             norm, loss = (run.column(y)[-1] for y in ("grad_norm_sq", "loss"))
-            there = square(own.gradients(x)), loss, own.losses(x).mean()
+            there = square(f.gradients(x)), loss, f.losses(x).mean()
             rows.append([f"{data}, K = {k}, round {rounds}", norm, *there])
     return rows
 

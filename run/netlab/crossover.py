@@ -61,18 +61,18 @@ class Speed:
 
 def runs(logs: list[Log]) -> list[Speed]:
     """The networks with runs of all methods, slowest first; `InputError` without unlimited ones."""
-    found: dict[str, Speed] = {}
+    speeds: dict[str, Speed] = {}
     for log in logs:
         text = str(log.attrs.get("network", ""))
         if not text:
             raise InputError(f"{log.path}: not from the lab; `make netlab-crossover` runs it")
-        one = found.setdefault(text, Speed(parse(text, f"{log.path}:"), {}))
+        one = speeds.setdefault(text, Speed(parse(text, f"{log.path}:"), {}))
         one.logs.setdefault(str(log.attrs["method"]), {})[seed(log)] = log
-    whole = [one for one in found.values() if one.logs.keys() >= set(METHODS)]
-    whole.sort(key=lambda one: one.network.up)
-    if len(whole) < 2 or whole[-1].network.up < float("inf"):
+    complete = [one for one in speeds.values() if one.logs.keys() >= set(METHODS)]
+    complete.sort(key=lambda one: one.network.up)
+    if len(complete) < 2 or complete[-1].network.up < float("inf"):
         raise InputError("the logs need two networks or more, one of them with unlimited links")
-    return whole
+    return complete
 
 
 def _needed(log: Log, axis: Axis) -> float:
@@ -86,10 +86,10 @@ def predicted(log: Log, network: Links) -> float:
 
 def draw(logs: list[Log]) -> Any:
     """Seconds over the links' speed, measured and modelled; |grad f|^2 over seconds at each."""
-    found = runs(logs)
-    figure, grid = panels.grid(1, 1 + len(found))
-    _seconds(grid[0, 0], found)
-    for panel, one in zip(grid[0, 1:], found, strict=True):
+    speeds = runs(logs)
+    figure, grid = panels.grid(1, 1 + len(speeds))
+    _seconds(grid[0, 0], speeds)
+    for panel, one in zip(grid[0, 1:], speeds, strict=True):
         for method in METHODS:
             first = min(one.logs[method].values(), key=seed)
             panels.curve(panel, [first], SECONDS, GRADIENT, *LOOKS[method][:2])
@@ -98,7 +98,7 @@ def draw(logs: list[Log]) -> Any:
     grid[0, 1].set_ylabel(GRADIENT.label(logs[0]))
     looks = {}
     for method in METHODS:
-        compressor = next(iter(found[-1].logs[method].values())).config["compressor"]
+        compressor = next(iter(speeds[-1].logs[method].values())).config["compressor"]
         compressed = compressor["name"] != "identity"
         sent = f" + {labels.compressor(compressor)}" if compressed else ""
         looks[labels.method(method) + sent] = LOOKS[method][:2]
@@ -106,13 +106,13 @@ def draw(logs: list[Log]) -> Any:
     return figure
 
 
-def _seconds(panel: Any, found: list[Speed]) -> None:
+def _seconds(panel: Any, speeds: list[Speed]) -> None:
     rates = np.geomspace(SLOWEST, FASTEST, 100)
     for method in METHODS:
         colour, dash, marker = LOOKS[method]
-        modelled = [_modelled(found, method, float(rate)) for rate in rates]
+        modelled = [_modelled(speeds, method, float(rate)) for rate in rates]
         panel.plot(rates, modelled, color=colour, linestyle=dash)
-        for one in found:
+        for one in speeds:
             at = min(one.network.up, FASTEST)
             panel.plot(at, one.median(method), color=colour, marker=marker, linestyle="")
     panel.set_xscale("log")
@@ -124,25 +124,25 @@ def _seconds(panel: Any, found: list[Speed]) -> None:
     panel.set_title("measured, and model")
 
 
-def _modelled(found: list[Speed], method: str, rate: float) -> float:
+def _modelled(speeds: list[Speed], method: str, rate: float) -> float:
     """Median seconds to the accuracy at ``rate``, by the model of the logs of unlimited links."""
-    network = dataclasses.replace(found[0].network, up=rate, down=rate)
-    return float(np.median([predicted(log, network) for log in found[-1].logs[method].values()]))
+    network = dataclasses.replace(speeds[0].network, up=rate, down=rate)
+    return float(np.median([predicted(log, network) for log in speeds[-1].logs[method].values()]))
 
 
 def claims(logs: list[Log]) -> Iterator[Claim]:
     """Which method is ahead at which speed, and how well the model tells the seconds."""
-    found = runs(logs)
-    slow, fast = found[0], found[-1]
+    speeds = runs(logs)
+    slow, fast = speeds[0], speeds[-1]
     paid = [_ahead(slow, method, "gd", method) for method in METHODS[1:]]
     lost = [_ahead(fast, "gd", method, method) for method in METHODS[1:]]
-    turns = [_pays_up_to(found, method) for method in METHODS[1:]]
+    turns = [_pays_up_to(speeds, method) for method in METHODS[1:]]
     text = "compression pays up to the speed that the model gives"
     for claim in (
         state(f"{slow.name}: compression is there before GD", "", SOURCE, paid),
         state(f"{fast.name}: GD is there before compression", "", SOURCE, lost),
         state(text, "", MODEL, turns),
-        state(f"the model is within {CLOSE:.0%}", "", MODEL, list(_model(found))),
+        state(f"the model is within {CLOSE:.0%}", "", MODEL, list(_model(speeds))),
     ):
         yield on_seconds(claim, logs)
 
@@ -153,22 +153,22 @@ def _ahead(one: Speed, less: str, more: str, method: str) -> Evidence:
     return compare(labels.method(method), first, second, SECONDS, targets=(ACCURACY,))
 
 
-def _pays_up_to(found: list[Speed], method: str) -> Evidence:
+def _pays_up_to(speeds: list[Speed], method: str) -> Evidence:
     """The speed at which the model sees no gain any more lies where the measured order turns."""
-    paid = [one for one in found if one.median(method) < one.median("gd")]
-    lost = [one for one in found if one not in paid]
+    paid = [one for one in speeds if one.median(method) < one.median("gd")]
+    lost = [one for one in speeds if one not in paid]
     low = max((one.network.up for one in paid), default=0.0)
     high = min((one.network.up for one in lost), default=float("inf"))
-    turn = _turn(found, method)
+    turn = _turn(speeds, method)
     shown = f"the model says {_rate(turn)}, measured between {_rate(low)} and {_rate(high)}"
     numbers = {"model": turn, "from": low, "to": high}
     return Evidence(labels.method(method), shown, decided(low <= turn <= high), numbers)
 
 
-def _turn(found: list[Speed], method: str) -> float:
+def _turn(speeds: list[Speed], method: str) -> float:
     """The smallest speed at which the model has GD ahead, bits a second; infinity without any."""
     for rate in np.geomspace(1e5, 1e12, 1401).tolist():
-        if _modelled(found, method, rate) >= _modelled(found, "gd", rate):
+        if _modelled(speeds, method, rate) >= _modelled(speeds, "gd", rate):
             return rate
     return float("inf")
 
@@ -179,11 +179,11 @@ def _rate(value: float) -> str:
     return f"{value / 1e6:.3g} Mbit/s" if value < 1e9 else f"{value / 1e9:.3g} Gbit/s"
 
 
-def _model(found: list[Speed]) -> Iterator[Evidence]:
+def _model(speeds: list[Speed]) -> Iterator[Evidence]:
     """The model predicts the seconds on each network from the logs of unlimited links."""
-    for one in found[:-1]:
+    for one in speeds[:-1]:
         for method in METHODS:
-            yield _predicts(found[-1], one, method)
+            yield _predicts(speeds[-1], one, method)
 
 
 def _predicts(base: Speed, one: Speed, method: str) -> Evidence:
@@ -196,8 +196,8 @@ def _predicts(base: Speed, one: Speed, method: str) -> Evidence:
             reached[s] = pair
     if not reached:
         return Evidence(name, "no seed reached it in both runs", Verdict.UNDECIDED)
-    model, own = map(list, zip(*reached.values(), strict=True))
-    error = float(np.median(np.divide(model, own))) - 1
-    measured = f"{number(float(np.median(model)))} s for {number(float(np.median(own)))} s"
-    numbers = {"measured": own, "model": model, "seeds": list(reached)}
+    model, seconds = map(list, zip(*reached.values(), strict=True))
+    error = float(np.median(np.divide(model, seconds))) - 1
+    measured = f"{number(float(np.median(model)))} s for {number(float(np.median(seconds)))} s"
+    numbers = {"measured": seconds, "model": model, "seeds": list(reached)}
     return Evidence(name, f"{measured}, {error:+.1%}", decided(abs(error) <= CLOSE), numbers)

@@ -39,8 +39,8 @@ BESIDE = {
 }
 
 Panel = tuple[float, float]  # lambda, p-hat
-Found = dict[Panel, dict[str, BestSteps]]
-Curves = Callable[[Any, Found, Panel, Sequence[str], Axis], None]  # draws methods in a panel
+Groups = dict[Panel, dict[str, BestSteps]]
+Curves = Callable[[Any, Groups, Panel, Sequence[str], Axis], None]  # draws methods in a panel
 
 
 def panel_of(log: Log) -> Panel:
@@ -59,13 +59,13 @@ def unregularised(logs: Sequence[Log]) -> list[Log]:
     return [log for log in logs if log.config["problem"]["lambda"] == 0]
 
 
-def tuned(logs: Sequence[Log]) -> Found:
+def tuned(logs: Sequence[Log]) -> Groups:
     """The best steps of each panel and method: the fewest bits to the common tenth."""
-    found: Found = {}
+    groups: Groups = {}
     for steps in best_steps(logs, BITS, GAP, TENTHS):
         log = steps.logs[0]
-        found.setdefault(panel_of(log), {})[str(log.attrs["compressor"])] = steps
-    return dict(sorted(found.items()))
+        groups.setdefault(panel_of(log), {})[str(log.attrs["compressor"])] = steps
+    return dict(sorted(groups.items()))
 
 
 def draw(title: str, curves: Curves, compressors: Sequence[str], logs: Sequence[Log]) -> Any:
@@ -73,13 +73,13 @@ def draw(title: str, curves: Curves, compressors: Sequence[str], logs: Sequence[
 
     With TopK, rows over the bits that were really sent follow.
     """
-    found = tuned(logs)
-    lambdas, ps = (sorted({panel[i] for panel in found}) for i in (0, 1))
+    groups = tuned(logs)
+    lambdas, ps = (sorted({panel[i] for panel in groups}) for i in (0, 1))
     rows = [(bits, one) for bits in _axes(compressors) for one in lambdas]
 
     def fill(panel: Any, row: tuple[Axis, float], p: float) -> None:
         bits, lambda_ = row
-        curves(panel, found, (lambda_, p), compressors, bits)
+        curves(panel, groups, (lambda_, p), compressors, bits)
         panels.dress(panel, bits, LOSS, AXES[bits.name] if lambda_ == lambdas[-1] else "")
 
     return panels.matrix(
@@ -89,18 +89,20 @@ def draw(title: str, curves: Curves, compressors: Sequence[str], logs: Sequence[
         labels=[f"λ = {lambda_:g}\n{LOSS.label(logs[0])}" for _, lambda_ in rows],
         titles=[rf"$\hat{{p}}$ = {p:g}" for p in ps],
         entries=panels.entries_of({PAIRS[name]: LOOKS[name] for name in compressors}),
-        title=f"{title}: {_setting(logs, found)}",
+        title=f"{title}: {_setting(logs, groups)}",
     )
 
 
-def _setting(logs: Sequence[Log], found: Found) -> str:
+def _setting(logs: Sequence[Log], groups: Groups) -> str:
     """Size and length of the runs, and how many are not shown, for a title."""
     problem, run = logs[0].config["problem"], logs[0].config["run"]
     d, code = logs[0].attrs["dimension"], problem["code_size"]
     size = f"n = {logs[0].n}, {problem['images']} images, $d_e$ = {code}, d = {d}"
     bits = run.get("stop", {}).get("paper_bits_up")
     length = f"{bits / 1e3:g} kbit a worker" if bits else f"{run['rounds']} rounds"
-    well = sum(len(own) for one in found.values() for s in one.values() for own in s.steps.values())
+    well = sum(
+        len(seeds) for one in groups.values() for s in one.values() for seeds in s.steps.values()
+    )
     left = f"; {len(logs) - well} of {len(logs)} runs rose, and are left out" * (well < len(logs))
     return f"{size}, {length}{left}"
 
@@ -109,19 +111,23 @@ def _axes(compressors: Sequence[str]) -> tuple[Axis, ...]:
     return (BITS, SENT) if "topk" in compressors else (BITS,)
 
 
-def best_step(panel: Any, found: Found, key: Panel, compressors: Sequence[str], bits: Axis) -> None:
+def best_step(
+    panel: Any, groups: Groups, key: Panel, compressors: Sequence[str], bits: Axis
+) -> None:
     """The best step of each method, the mean over the seeds."""
     for name in compressors:
-        if steps := found.get(key, {}).get(name):
+        if steps := groups.get(key, {}).get(name):
             panels.curve(panel, steps.logs, bits, LOSS, *LOOKS[name])
             panel.lines[-1].set_label(f"γ = {_power(steps.step)}")
     panel.legend(fontsize=7, **BESIDE)
 
 
-def all_steps(panel: Any, found: Found, key: Panel, compressors: Sequence[str], bits: Axis) -> None:
+def all_steps(
+    panel: Any, groups: Groups, key: Panel, compressors: Sequence[str], bits: Axis
+) -> None:
     """All steps of each method that went well: the larger the step, the darker."""
     for name in compressors:
-        steps = found[key][name].steps if name in found.get(key, {}) else {}
+        steps = groups[key][name].steps if name in groups.get(key, {}) else {}
         for place, (step, logs) in enumerate(sorted(steps.items()), 1):
             panels.curve(panel, logs, bits, LOSS, *LOOKS[name])
             alpha = 0.35 + 0.65 * place / len(steps)

@@ -20,7 +20,7 @@ from mpisim.analysis.claims import (
 from mpisim.runs.log.reader import Log
 
 from . import comparison
-from .autoencoder import BITS, GAP, NAMES, SENT, Found, Panel, tuned, unregularised
+from .autoencoder import BITS, GAP, NAMES, SENT, Groups, Panel, tuned, unregularised
 from .comparison import Saying, quotes
 
 QUOTES = quotes("autoencoder")
@@ -31,71 +31,71 @@ SMALL = 1e-5  # A.7 says lambda in {0, 0.00001}
 
 def fig2(logs: Sequence[Log]) -> Iterator[Claim]:
     """What Section 5.2 says of the three methods, by p-hat."""
-    found = tuned(unregularised(logs))
-    between = [panel for panel in found if APART < panel[1] < ALIKE]
-    yield _ahead(found, found, ("permk", "randk"), QUOTES["all"])
-    yield _ahead(found, _alike(found), ("permk", "topk"), QUOTES["more_alike"])
-    same = [better(found, panel, "permk", "topk", "around") for panel in between]
+    groups = tuned(unregularised(logs))
+    between = [panel for panel in groups if APART < panel[1] < ALIKE]
+    yield _ahead(groups, groups, ("permk", "randk"), QUOTES["all"])
+    yield _ahead(groups, _alike(groups), ("permk", "topk"), QUOTES["more_alike"])
+    same = [better(groups, panel, "permk", "topk", "around") for panel in between]
     yield state("PermK and TopK need almost the same bits", *QUOTES["between"], same)
-    yield _ahead(found, _unlike(found), ("topk", "permk"), QUOTES["unlike"])
+    yield _ahead(groups, _unlike(groups), ("topk", "permk"), QUOTES["unlike"])
     for less in ("topk", "permk"):
-        gains = [better(found, panel, less, "randk", "significantly") for panel in _unlike(found)]
+        gains = [better(groups, panel, less, "randk", "significantly") for panel in _unlike(groups)]
         text = f"{NAMES[less]} significantly outperforms RandK"
         yield state(text, *QUOTES["unlike"], gains)
 
 
 def fig8(logs: Sequence[Log]) -> Iterator[Claim]:
     """PermK is ahead where shards are alike, for any lambda, and by more the larger lambda is."""
-    found = tuned(logs)
-    ps = sorted({panel[1] for panel in found})
+    groups = tuned(logs)
+    ps = sorted({panel[1] for panel in groups})
     for more in ("randk", "topk"):
-        yield _ahead(found, _alike(found), ("permk", more), QUOTES["any"])
+        yield _ahead(groups, _alike(groups), ("permk", more), QUOTES["any"])
     for more in ("randk", "topk"):
         text = f"the larger λ, the fewer bits PermK needs compared to {NAMES[more]}"
-        yield state(text, *QUOTES["larger"], [_by_lambda(found, p, more) for p in ps])
+        yield state(text, *QUOTES["larger"], [_by_lambda(groups, p, more) for p in ps])
 
 
 def fig9(logs: Sequence[Log]) -> Iterator[Claim]:
     """PermK is better than RandK everywhere, and tolerates larger steps."""
-    found = tuned(logs)
-    yield _ahead(found, found, ("permk", "randk"), QUOTES["in_all"])
-    steps = [larger_steps(found, panel, "randk") for panel in found]
+    groups = tuned(logs)
+    yield _ahead(groups, groups, ("permk", "randk"), QUOTES["in_all"])
+    steps = [larger_steps(groups, panel, "randk") for panel in groups]
     yield state("PermK tolerates larger steps than RandK, as in A.3", *QUOTES["reproduce"], steps)
 
 
 def fig10(logs: Sequence[Log]) -> Iterator[Claim]:
     """PermK is ahead where shards are alike; TopK where they are not and lambda is small."""
-    found = tuned(logs)
-    larger = [larger_steps(found, panel, "topk") for panel in _alike(found)]
+    groups = tuned(logs)
+    larger = [larger_steps(groups, panel, "topk") for panel in _alike(groups)]
     yield state("PermK tolerates larger steps than TopK", *QUOTES["tolerates"], larger)
-    yield _ahead(found, _alike(found), ("permk", "topk"), QUOTES["tolerates"])
-    same = [same_steps(found, panel, "topk") for panel in _unlike(found)]
+    yield _ahead(groups, _alike(groups), ("permk", "topk"), QUOTES["tolerates"])
+    same = [same_steps(groups, panel, "topk") for panel in _unlike(groups)]
     yield state("PermK tolerates about the same steps as TopK", *QUOTES["same_steps"], same)
-    small = [panel for panel in _unlike(found) if panel[0] <= SMALL]
-    yield _ahead(found, small, ("topk", "permk"), QUOTES["same_steps"])
+    small = [panel for panel in _unlike(groups) if panel[0] <= SMALL]
+    yield _ahead(groups, small, ("topk", "permk"), QUOTES["same_steps"])
 
 
-def _alike(found: Found) -> list[Panel]:
-    return [panel for panel in found if panel[1] >= ALIKE]
+def _alike(groups: Groups) -> list[Panel]:
+    return [panel for panel in groups if panel[1] >= ALIKE]
 
 
-def _unlike(found: Found) -> list[Panel]:
-    return [panel for panel in found if panel[1] <= APART]
+def _unlike(groups: Groups) -> list[Panel]:
+    return [panel for panel in groups if panel[1] <= APART]
 
 
-def _ahead(found: Found, panels: Iterable[Panel], pair: tuple[str, str], saying: Saying) -> Claim:
+def _ahead(groups: Groups, panels: Iterable[Panel], pair: tuple[str, str], saying: Saying) -> Claim:
     """The claim that the first of the pair needs fewer bits, in every one of the panels."""
-    return comparison.ahead(NAMES, pair, saying, [better(found, panel, *pair) for panel in panels])
+    return comparison.ahead(NAMES, pair, saying, [better(groups, panel, *pair) for panel in panels])
 
 
-def better(found: Found, panel: Panel, less: str, more: str, word: str = "fewer") -> Evidence:
+def better(groups: Groups, panel: Panel, less: str, more: str, word: str = "fewer") -> Evidence:
     """``less`` against ``more``, to tenths of f(x^0) - f(x*), each with its best step.
 
     In the bits of the paper's figures, without indices; those that were sent stand beside it.
     """
-    sides = [found[panel].get(name) for name in (less, more)]
-    own, rival = (side.logs if side else [] for side in sides)
-    one, sent = (compare(where(panel), own, rival, x, GAP, TARGETS, word) for x in (BITS, SENT))
+    sides = [groups[panel].get(name) for name in (less, more)]
+    first, rival = (side.logs if side else [] for side in sides)
+    one, sent = (compare(where(panel), first, rival, x, GAP, TARGETS, word) for x in (BITS, SENT))
     if "target" in one.numbers:
         steps = [side.step for side in sides if side]
         text = f"in bits that were sent: {sent.measured}"
@@ -103,11 +103,11 @@ def better(found: Found, panel: Panel, less: str, more: str, word: str = "fewer"
     return undecided_at_edge(one, [side.edge for side in sides if side])
 
 
-def _by_lambda(found: Found, p: float, more: str) -> Evidence:
+def _by_lambda(groups: Groups, p: float, more: str) -> Evidence:
     """What PermK saves for each lambda of Figure 8, at one target."""
-    panels = [panel for panel in found if panel[1] == p and panel[0] != SMALL]
-    own = {f"λ = {panel[0]:g}": better(found, panel, "permk", more) for panel in panels}
-    return comparison.gains(f"p-hat = {p:g}", own)
+    panels = [panel for panel in groups if panel[1] == p and panel[0] != SMALL]
+    by_lambda = {f"λ = {panel[0]:g}": better(groups, panel, "permk", more) for panel in panels}
+    return comparison.gains(f"p-hat = {p:g}", by_lambda)
 
 
 def where(panel: Panel) -> str:
@@ -115,26 +115,26 @@ def where(panel: Panel) -> str:
     return f"λ = {panel[0]:g}, p-hat = {panel[1]:g}"
 
 
-def larger_steps(found: Found, panel: Panel, other: str) -> Evidence:
+def larger_steps(groups: Groups, panel: Panel, other: str) -> Evidence:
     """Whether PermK tolerates larger steps than ``other``, by powers of two; equal is a tie."""
-    return _steps(found, panel, other, lambda ratio: growing([1, ratio]))
+    return _steps(groups, panel, other, lambda ratio: growing([1, ratio]))
 
 
-def same_steps(found: Found, panel: Panel, other: str) -> Evidence:
+def same_steps(groups: Groups, panel: Panel, other: str) -> Evidence:
     """Whether PermK and ``other`` tolerate about the same steps, up to a factor of 2."""
-    return _steps(found, panel, other, lambda ratio: decided(0.5 <= ratio <= 2))
+    return _steps(groups, panel, other, lambda ratio: decided(0.5 <= ratio <= 2))
 
 
-def _steps(found: Found, panel: Panel, other: str, rule: Callable[[float], Verdict]) -> Evidence:
-    largest = _tolerated(found, panel, "permk"), _tolerated(found, panel, other)
-    rival = found[panel].get(other)
+def _steps(groups: Groups, panel: Panel, other: str, rule: Callable[[float], Verdict]) -> Evidence:
+    largest = _tolerated(groups, panel, "permk"), _tolerated(groups, panel, other)
+    rival = groups[panel].get(other)
     if rival and largest[1] == rival.tried[-1]:
         why = f"{NAMES[other]} works with the largest step that was run"
         return Evidence(where(panel), why, Verdict.UNDECIDED)
     return comparison.steps(where(panel), largest, rule, lambda step: f"2^{log2(step):g}")
 
 
-def _tolerated(found: Found, panel: Panel, compressor: str) -> float:
+def _tolerated(groups: Groups, panel: Panel, compressor: str) -> float:
     """The largest step with which all seeds went well; 0 without one."""
-    steps = found[panel].get(compressor)
+    steps = groups[panel].get(compressor)
     return max(steps.steps) if steps else 0.0

@@ -28,10 +28,12 @@ def quotes(experiment: str) -> dict[str, Saying]:
     return {name: (one["quote"], one["source"]) for name, one in table.items()}
 
 
-def ahead(names: Mapping[str, str], pair: tuple[str, str], said: Saying, found: Iterable) -> Claim:
-    """The claim that the first of the pair needs fewer bits, in all of what was ``found``."""
+def ahead(
+    names: Mapping[str, str], pair: tuple[str, str], saying: Saying, evidence: Iterable
+) -> Claim:
+    """The claim that the first of the pair needs fewer bits, in all evidence."""
     less, more = pair
-    return state(f"{names[less]} needs fewer bits than {names[more]}", *said, list(found))
+    return state(f"{names[less]} needs fewer bits than {names[more]}", *saying, list(evidence))
 
 
 def gains(where: str, compared: Mapping[str, Evidence]) -> Evidence:
@@ -41,11 +43,11 @@ def gains(where: str, compared: Mapping[str, Evidence]) -> Evidence:
         return Evidence(where, edges, Verdict.UNDECIDED)
     if not values:
         return Evidence(where, "no target that all reached", Verdict.UNDECIDED)
-    found = dict(zip(compared, values, strict=True))
-    told = ", ".join(f"{name}: {number(gain)} times" for name, gain in found.items())
-    numbers = {"gains": found, "target": target}
+    times = dict(zip(compared, values, strict=True))
+    listed = ", ".join(f"{name}: {number(gain)} times" for name, gain in times.items())
+    numbers = {"gains": times, "target": target}
     verdict = every([more_is_saved(a, b, target) for a, b in pairwise(compared.values())])
-    return Evidence(where, f"{told}, to {target:g}", verdict, numbers)
+    return Evidence(where, f"{listed}, to {target:g}", verdict, numbers)
 
 
 def edges_of(compared: Iterable[Evidence]) -> str:

@@ -14,7 +14,7 @@ from mpisim.runs.log.reader import Log
 
 from .quadratic import BITS
 
-SAID = (
+SAYING = (
     "if dL_±/sqrt(n) is a bottleneck and L_±^G is small, then communication complexity (51) can be"
     " better",
     "PermK paper, Appendix M",
@@ -24,7 +24,7 @@ LOOKS: dict[int, tuple[str, Any]] = {
     2: (style.COLOURS[2], "-"),
 }
 THEORY, BEST = "the theory step", "the best step"
-Found = dict[str, dict[int, tuple[float, list[Log]]]]
+Chosen = dict[str, dict[int, tuple[float, list[Log]]]]
 
 
 def tuned(logs: list[Log]) -> dict[int, BestSteps]:
@@ -32,23 +32,23 @@ def tuned(logs: list[Log]) -> dict[int, BestSteps]:
     return {int(s.logs[0].config["compressor"]["groups"]): s for s in best_steps(logs, BITS)}
 
 
-def found(logs: list[Log]) -> Found:
+def choose(logs: list[Log]) -> Chosen:
     """{which step: {number of groups: (multiple, its runs)}}."""
-    chosen: Found = {THEORY: {}, BEST: {}}
-    for groups, own in tuned(logs).items():
-        chosen[BEST][groups] = own.step, own.logs
-        if 1.0 in own.steps:
-            chosen[THEORY][groups] = 1.0, own.steps[1.0]
+    chosen: Chosen = {THEORY: {}, BEST: {}}
+    for groups, runs in tuned(logs).items():
+        chosen[BEST][groups] = runs.step, runs.logs
+        if 1.0 in runs.steps:
+            chosen[THEORY][groups] = 1.0, runs.steps[1.0]
     return chosen
 
 
 def draw(logs: list[Log]) -> Any:
     """|grad f|^2 over bits, mean over the seeds, with the theory step and with the best."""
-    chosen = found(logs)
+    chosen = choose(logs)
 
     def fill(panel: Any, _: str, which: str) -> None:
-        for groups, (multiple, own) in sorted(chosen[which].items()):
-            panels.curve(panel, own, BITS, GRADIENT, *LOOKS[groups])
+        for groups, (multiple, runs) in sorted(chosen[which].items()):
+            panels.curve(panel, runs, BITS, GRADIENT, *LOOKS[groups])
             panel.lines[-1].set_label(f"×{multiple:g}")
         panels.dress(panel, BITS, GRADIENT, "bits per worker, without indices")
         panel.legend(fontsize=7, loc="upper right")
@@ -65,11 +65,11 @@ def draw(logs: list[Log]) -> Any:
 
 def claims(logs: list[Log]) -> Iterator[Claim]:
     """Two groups need fewer bits than one: with the theory steps, which (51) is about."""
-    chosen, edges = found(logs), [steps.edge for steps in tuned(logs).values()]
+    chosen, edges = choose(logs), [steps.edge for steps in tuned(logs).values()]
     evidence = []
-    for which, own in chosen.items():
-        two, one = (own.get(groups, (0.0, []))[1] for groups in (2, 1))
+    for which, runs in chosen.items():
+        two, one = (runs.get(groups, (0.0, []))[1] for groups in (2, 1))
         fewer = compare(which, two, one, BITS)
         fewer = fewer if which == THEORY else undecided_at_edge(fewer, edges)
         evidence.append(dataclasses.replace(fewer, counts=which == THEORY))
-    yield state("PermK in two groups needs fewer bits than in one", *SAID, evidence)
+    yield state("PermK in two groups needs fewer bits than in one", *SAYING, evidence)

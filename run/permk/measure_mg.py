@@ -43,13 +43,13 @@ def measure(folder: Path, splits: int) -> None:
             data[UNSCALED] = UNSCALED
         else:
             print(f"{UNSCALED}: left out; `mpisim data fetch {UNSCALED}` downloads it")
-        found = {}
+        values = {}
         for name, path in data.items():
             every = [of_split(path, seed) for seed in range(1, splits + 1)]
-            found[name] = {"L_plus": [c.L_plus for c in every], "L_pm": [c.L_pm for c in every]}
+            values[name] = {"L_plus": [c.L_plus for c in every], "L_pm": [c.L_pm for c in every]}
             print(f"{name}: {splits} splits of {len(labels)} rows", flush=True)
     folder.mkdir(parents=True, exist_ok=True)
-    write_json(folder / FILE, found)
+    write_json(folder / FILE, values)
 
 
 def unscaled() -> tuple[np.ndarray, np.ndarray]:

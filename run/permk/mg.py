@@ -37,19 +37,21 @@ Measured = dict[str, dict[str, np.ndarray]]
 def read(folder: Path) -> Measured:
     """{data: {constant: values, shape (splits,)}}; `InputError` where nothing was measured."""
     try:
-        found = json.loads((folder / FILE).read_text(encoding="utf-8"))
+        splits = json.loads((folder / FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         hint = "`mpisim study run/permk mg` measures it"
         raise InputError(f"{folder / FILE}: cannot be read: {error}; {hint}") from None
-    return {data: {key: np.array(own[key]) for key in NAMES} for data, own in found.items()}
+    return {
+        data: {key: np.array(constants[key]) for key in NAMES} for data, constants in splits.items()
+    }
 
 
-def draw(found: Measured) -> Any:
+def draw(splits: Measured) -> Any:
     """A row for each data set with both constants, and the paper's values where they apply."""
-    figure, grid = panels.grid(len(found), len(NAMES))
-    for row, (data, own) in zip(grid, found.items(), strict=True):
+    figure, grid = panels.grid(len(splits), len(NAMES))
+    for row, (data, constants) in zip(grid, splits.items(), strict=True):
         for panel, (key, name) in zip(row, NAMES.items(), strict=True):
-            panel.hist(own[key], bins=30, color=style.COLOURS[0], zorder=2)
+            panel.hist(constants[key], bins=30, color=style.COLOURS[0], zorder=2)
             panel.set_xlabel(name)
             if data != "mg_scale":
                 panel.axvline(PAPER[key], color=style.COLOURS[1])
@@ -60,25 +62,25 @@ def draw(found: Measured) -> Any:
     return figure
 
 
-def claims(found: Measured) -> Iterator[Claim]:
+def claims(splits: Measured) -> Iterator[Claim]:
     """The paper's two numbers, for mg or what is inferred of it, and their ratio in all data."""
-    data = UNSCALED if UNSCALED in found else INFERRED
+    data = UNSCALED if UNSCALED in splits else INFERRED
     for key, name, what, within, share, digits in CONSTANTS:
-        values = found[data][key]
+        values = splits[data][key]
         low, high = (float(v) for v in np.percentile(values, within))
         measured = f"{low:{digits}} to {high:{digits}} {share} {len(values)} splits"
         measured += f", median {np.median(values):{digits}}"
         numbers = {"low": low, "high": high}
         one = Evidence(data, measured, decided(low <= PAPER[key] <= high), numbers)
         yield state(f"{name} = {PAPER[key]} is that of a {what}", VALUES, SOURCE, [one])
-    yield state("both numbers are those of one split", VALUES, SOURCE, [_joint(data, found[data])])
-    orders = [_orders(name, own, name == data) for name, own in found.items()]
+    yield state("both numbers are those of one split", VALUES, SOURCE, [_joint(data, splits[data])])
+    orders = [_orders(name, constants, name == data) for name, constants in splits.items()]
     yield state("L_± is two orders of magnitude smaller than L_+", SMALLER, SOURCE, orders)
 
 
-def _joint(data: str, own: dict[str, np.ndarray]) -> Evidence:
+def _joint(data: str, constants: dict[str, np.ndarray]) -> Evidence:
     """Whether the splits whose L_± is near the paper's have its L_+ among theirs."""
-    near = own["L_plus"][np.abs(own["L_pm"] / PAPER["L_pm"] - 1) <= NEAR]
+    near = constants["L_plus"][np.abs(constants["L_pm"] / PAPER["L_pm"] - 1) <= NEAR]
     if not near.size:
         return Evidence(data, "no split has an L_± near the paper's", Verdict.UNDECIDED)
     low, high = float(near.min()), float(near.max())
@@ -87,9 +89,9 @@ def _joint(data: str, own: dict[str, np.ndarray]) -> Evidence:
     return Evidence(data, measured, decided(low <= PAPER["L_plus"] <= high), numbers)
 
 
-def _orders(data: str, own: dict[str, np.ndarray], counts: bool) -> Evidence:
+def _orders(data: str, constants: dict[str, np.ndarray], counts: bool) -> Evidence:
     """The paper speaks of mg; other data is reported beside it."""
-    ratio = float(np.median(own["L_plus"] / own["L_pm"]))
-    measured = f"{ratio:.3g} times, median over {len(own['L_pm'])} splits"
+    ratio = float(np.median(constants["L_plus"] / constants["L_pm"]))
+    measured = f"{ratio:.3g} times, median over {len(constants['L_pm'])} splits"
     verdict = decided(round(np.log10(ratio)) == ORDERS)
     return Evidence(data, measured, verdict, {"ratio": ratio}, counts)

@@ -35,20 +35,20 @@ TIGHT: dict[str, Any] = {
 
 
 Task = tuple[int, float]  # n, noise
-Found = dict[Task, dict[str, BestSteps]]
+Groups = dict[Task, dict[str, BestSteps]]
 
 
-def tuned(logs: list[Log]) -> Found:
+def tuned(logs: list[Log]) -> Groups:
     """{(n, noise): {compressor: its steps, the best first}}, by n and noise.
 
     The best step needs the fewest bits to the target that all methods of a task reach.
     """
-    found: Found = {}
+    groups: Groups = {}
     for steps in best_steps(logs, BITS):
         config = steps.logs[0].config
         task = int(config["problem"]["workers"]), float(config["problem"]["noise"])
-        found.setdefault(task, {})[str(config["compressor"]["name"])] = steps
-    return dict(sorted(found.items()))
+        groups.setdefault(task, {})[str(config["compressor"]["name"])] = steps
+    return dict(sorted(groups.items()))
 
 
 def _share(logs: list[Log]) -> float:
@@ -63,8 +63,8 @@ def communication(log: Log, compressor: str) -> float:
     task = Quadratic(**keys)
     task.load(log.n, 0, log.n, int(log.attrs["seed"]), np.dtype(np.float64))
     known, d = task.closed_form, task.dimension
-    L_own = known.L_pm if compressor == "permk" else known.L_plus
-    return permk_tables.communication(compressor, log.n, d, known.L, L_own)
+    L_x = known.L_pm if compressor == "permk" else known.L_plus
+    return permk_tables.communication(compressor, log.n, d, known.L, L_x)
 
 
 def tolerated(steps: BestSteps | None) -> float:
@@ -75,23 +75,23 @@ def tolerated(steps: BestSteps | None) -> float:
 
 def largest_tried(logs: list[Log]) -> dict[tuple[Task, str], float]:
     """The largest step that was run of each task and compressor, whatever became of it."""
-    found: dict[tuple[Task, str], float] = {}
+    groups: dict[tuple[Task, str], float] = {}
     for log in logs:
         problem, step = log.config["problem"], float(log.attrs["stepsize"])
         task = int(problem["workers"]), float(problem["noise"])
         key = task, str(log.config["compressor"]["name"])
-        found[key] = max(step, found.get(key, 0.0))
-    return found
+        groups[key] = max(step, groups.get(key, 0.0))
+    return groups
 
 
 def draw(shown: dict[str, int], logs: list[Log]) -> Any:
     """A row for each n, a column for each noise; ``shown`` best steps of each compressor."""
-    found = tuned(logs)
-    sizes = sorted({n for n, _ in found})
-    noises = sorted({noise for _, noise in found})
+    groups = tuned(logs)
+    sizes = sorted({n for n, _ in groups})
+    noises = sorted({noise for _, noise in groups})
 
     def fill(panel: Any, n: int, noise: float) -> None:
-        _panel(panel, found.get((n, noise), {}), shown, BITS_LOG if n <= FEW else BITS)
+        _panel(panel, groups.get((n, noise), {}), shown, BITS_LOG if n <= FEW else BITS)
         if n == sizes[-1]:
             panel.set_xlabel("bits per worker, without indices")
 
@@ -105,17 +105,17 @@ def draw(shown: dict[str, int], logs: list[Log]) -> Any:
     )
 
 
-def _panel(panel: Any, own: dict[str, BestSteps], shown: dict[str, int], bits: Axis) -> None:
+def _panel(panel: Any, methods: dict[str, BestSteps], shown: dict[str, int], bits: Axis) -> None:
     """The best steps, the first drawn strongest, with their multiples in the corner.
 
     Of several seeds the mean, and around a best step that is shown alone the band.
     """
-    if not own:
+    if not methods:
         panel.set_axis_off()
         return
     handles = []
     for name, most in shown.items():
-        runs = list(own[name].steps.items())[:most] if name in own else []
+        runs = list(methods[name].steps.items())[:most] if name in methods else []
         for place, (multiple, logs) in reversed(list(enumerate(runs))):
             drawn, look = over_seeds(logs, bits, GRADIENT), _look(name, place)
             handles += panel.plot(drawn.x, drawn.y, **look, label=f"×{multiple:g}")

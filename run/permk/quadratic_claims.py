@@ -27,7 +27,7 @@ from .quadratic import (
     BITS,
     METHODS,
     SENT,
-    Found,
+    Groups,
     Task,
     communication,
     largest_tried,
@@ -44,11 +44,11 @@ SAME = 1.1  # predictions within this factor have no order
 
 def best_steps(logs: list[Log]) -> Iterator[Claim]:
     """Figure 1: PermK against RandK, and against TopK where Section 5.1 says who is ahead."""
-    found = tuned(logs)
-    yield _ahead(found, found, ("permk", "randk"), QUOTES["outperforms"])
-    yield _more_by_noise(found)
-    yield _ahead(found, _homogeneous(found), ("permk", "topk"), QUOTES["worse"])
-    compared = [_who(found, task) for task in found if task[1] > HOMOGENEOUS]
+    groups = tuned(logs)
+    yield _ahead(groups, groups, ("permk", "randk"), QUOTES["outperforms"])
+    yield _more_by_noise(groups)
+    yield _ahead(groups, _homogeneous(groups), ("permk", "topk"), QUOTES["worse"])
+    compared = [_who(groups, task) for task in groups if task[1] > HOMOGENEOUS]
     text = (
         f"L_± large: {METHODS['topk']} needs fewer bits than {METHODS['permk']} but for n = 10000"
     )
@@ -57,72 +57,74 @@ def best_steps(logs: list[Log]) -> Iterator[Claim]:
 
 def under_pl(logs: list[Log]) -> Iterator[Claim]:
     """Figure 3: PermK against both others where A.2 says that it is ahead."""
-    found = tuned(logs)
+    groups = tuned(logs)
     for more in ("randk", "topk"):
-        yield _ahead(found, _homogeneous(found), ("permk", more), QUOTES["under_pl"])
+        yield _ahead(groups, _homogeneous(groups), ("permk", more), QUOTES["under_pl"])
 
 
 def against_randk(logs: list[Log]) -> Iterator[Claim]:
     """Figures 4 and 5: PermK is better, tolerates larger steps, and gains by n."""
-    found = tuned(logs)
-    yield _ahead(found, found, ("permk", "randk"), QUOTES["behaves"])
+    groups = tuned(logs)
+    yield _ahead(groups, groups, ("permk", "randk"), QUOTES["behaves"])
     tried = largest_tried(logs)
-    larger = [_larger_steps(task, own, tried) for task, own in found.items()]
+    larger = [_larger_steps(task, methods, tried) for task, methods in groups.items()]
     yield state("PermK tolerates larger steps than RandK", *QUOTES["behaves"], larger)
-    by_size = [_by_n(found, noise) for noise in sorted({noise for _, noise in found})]
+    by_size = [_by_n(groups, noise) for noise in sorted({noise for _, noise in groups})]
     yield state("PermK saves the more, the larger n", *QUOTES["increases"], by_size)
-    yield _more_by_size(found, QUOTES["outperforms"])
+    yield _more_by_size(groups, QUOTES["outperforms"])
 
 
 def as_table_4(logs: list[Log]) -> Iterator[Claim]:
     """With the theory steps: PermK gains by L_± and by n what Table 4 says."""
-    found = tuned(logs)
-    yield _more_by_noise(found)
-    yield _more_by_size(found, QUOTES["outperforms"])
+    groups = tuned(logs)
+    yield _more_by_noise(groups)
+    yield _more_by_size(groups, QUOTES["outperforms"])
 
 
 def against_topk(logs: list[Log]) -> Iterator[Claim]:
     """Figures 6 and 7: PermK is faster where n > d, for any L_±; else TopK where L_± is large."""
-    found = tuned(logs)
-    alike = [task for task in _homogeneous(found) if task[0] >= MANY]
-    yield _ahead(found, alike, ("permk", "topk"), QUOTES["alike"])
-    yield _ahead(found, [t for t in found if t[0] >= MANY], ("permk", "topk"), QUOTES["faster"])
-    tasks = [task for task in found if task[0] < MANY and task[1] > HOMOGENEOUS]
-    yield _ahead(found, tasks, ("topk", "permk"), QUOTES["large"])
+    groups = tuned(logs)
+    alike = [task for task in _homogeneous(groups) if task[0] >= MANY]
+    yield _ahead(groups, alike, ("permk", "topk"), QUOTES["alike"])
+    yield _ahead(groups, [t for t in groups if t[0] >= MANY], ("permk", "topk"), QUOTES["faster"])
+    tasks = [task for task in groups if task[0] < MANY and task[1] > HOMOGENEOUS]
+    yield _ahead(groups, tasks, ("topk", "permk"), QUOTES["large"])
 
 
-def _homogeneous(found: Found) -> list[Task]:
-    return [(n, noise) for n, noise in found if n >= SOME and noise <= HOMOGENEOUS]
+def _homogeneous(groups: Groups) -> list[Task]:
+    return [(n, noise) for n, noise in groups if n >= SOME and noise <= HOMOGENEOUS]
 
 
-def _ahead(found: Found, tasks: Iterable[Task], pair: tuple[str, str], saying: Saying) -> Claim:
+def _ahead(groups: Groups, tasks: Iterable[Task], pair: tuple[str, str], saying: Saying) -> Claim:
     """The claim that the first of the pair needs fewer bits, on every one of the tasks."""
-    return comparison.ahead(METHODS, pair, saying, [compared(found, task, *pair) for task in tasks])
+    return comparison.ahead(
+        METHODS, pair, saying, [compared(groups, task, *pair) for task in tasks]
+    )
 
 
-def _more_by_noise(found: Found) -> Claim:
-    evidence = [_by_noise(found, n) for n in dict.fromkeys(n for n, _ in found)]
+def _more_by_noise(groups: Groups) -> Claim:
+    evidence = [_by_noise(groups, n) for n in dict.fromkeys(n for n, _ in groups)]
     return state("PermK saves the more, the smaller L_±", *QUOTES["outperforms"], evidence)
 
 
-def _more_by_size(found: Found, saying: Saying) -> Claim:
-    evidence = [_by_size(found, noise) for noise in sorted({noise for _, noise in found})]
+def _more_by_size(groups: Groups, saying: Saying) -> Claim:
+    evidence = [_by_size(groups, noise) for noise in sorted({noise for _, noise in groups})]
     return state("PermK saves by n what Table 4 says, in its order", *saying, evidence)
 
 
-def _who(found: Found, task: Task) -> Evidence:
+def _who(groups: Groups, task: Task) -> Evidence:
     """TopK is ahead of PermK, but for the most workers, where PermK is."""
     if task[0] < MANY:
-        return compared(found, task, "topk", "permk")
-    one = compared(found, task, "permk", "topk")
+        return compared(groups, task, "topk", "permk")
+    one = compared(groups, task, "permk", "topk")
     return dataclasses.replace(one, where=f"{one.where} (PermK ahead)")
 
 
-def compared(found: Found, task: Task, less: str, more: str) -> Evidence:
+def compared(groups: Groups, task: Task, less: str, more: str) -> Evidence:
     """``less`` against ``more`` on a task, in bits, each with its best step."""
-    sides = [found[task].get(name) for name in (less, more)]
-    own, rival = (side.logs if side else [] for side in sides)
-    one, sent = (compare(name_of(task), own, rival, bits) for bits in (BITS, SENT))
+    sides = [groups[task].get(name) for name in (less, more)]
+    first, rival = (side.logs if side else [] for side in sides)
+    one, sent = (compare(name_of(task), first, rival, bits) for bits in (BITS, SENT))
     steps = {name: side.step for name, side in zip((less, more), sides, strict=True) if side}
     if "target" in one.numbers:
         text = f"in bits that were sent: {sent.measured}"
@@ -131,55 +133,55 @@ def compared(found: Found, task: Task, less: str, more: str) -> Evidence:
     return undecided_at_edge(one, [side.edge for side in sides if side])
 
 
-def _by_noise(found: Found, n: int) -> Evidence:
+def _by_noise(groups: Groups, n: int) -> Evidence:
     """What PermK gains over RandK shrinks as L_± grows: Table 4 has L_± in place of L_+."""
-    noises = sorted((noise for own, noise in found if own == n), reverse=True)
+    noises = sorted((noise for workers, noise in groups if workers == n), reverse=True)
     ends = dict.fromkeys((noises[0], noises[-1]))
-    tasks = {f"noise {noise:g}": compared(found, (n, noise), "permk", "randk") for noise in ends}
+    tasks = {f"noise {noise:g}": compared(groups, (n, noise), "permk", "randk") for noise in ends}
     return gains(f"n = {n}", tasks)
 
 
-def _by_n(found: Found, noise: float) -> Evidence:
+def _by_n(groups: Groups, noise: float) -> Evidence:
     """Whether PermK gains more over RandK with each larger n, at one target."""
-    sizes = sorted(n for n, own in found if own == noise)
-    tasks = {f"n = {n}": compared(found, (n, noise), "permk", "randk") for n in sizes}
+    sizes = sorted(n for n, other in groups if other == noise)
+    tasks = {f"n = {n}": compared(groups, (n, noise), "permk", "randk") for n in sizes}
     return gains(f"noise {noise:g}", tasks)
 
 
-def _by_size(found: Found, noise: float) -> Evidence:
+def _by_size(groups: Groups, noise: float) -> Evidence:
     """Whether gains over RandK are in the order that Table 4 predicts, at one target."""
-    tasks = [task for task in found if task[1] == noise]
-    pairs = {task: compared(found, task, "permk", "randk") for task in tasks}
+    tasks = [task for task in groups if task[1] == noise]
+    pairs = {task: compared(groups, task, "permk", "randk") for task in tasks}
     target, values = at_one_target(list(pairs.values()))
     if edges := comparison.edges_of(pairs.values()):
         return Evidence(f"noise {noise:g}", edges, Verdict.UNDECIDED)
     if not values:
         return Evidence(f"noise {noise:g}", "no target that all reached", Verdict.UNDECIDED)
     measured = dict(zip(tasks, values, strict=True))
-    predicted = {task: predicted_gain(found, task) for task in tasks}
+    predicted = {task: predicted_gain(groups, task) for task in tasks}
     order = sorted(tasks, key=lambda task: predicted[task])
     steps = [(a, b) for a, b in pairwise(order) if predicted[b] > SAME * predicted[a]]
     verdicts = [more_is_saved(pairs[a], pairs[b], target) for a, b in steps]
-    told = ", ".join(
+    listed = ", ".join(
         f"n = {task[0]}: {number(measured[task])} times ({number(predicted[task])} by Table 4)"
         for task in tasks
     )
     numbers = {
         "target": target,
-        "gains": {f"n = {n}": measured[n, own] for n, own in tasks},
-        "predicted": {f"n = {n}": predicted[n, own] for n, own in tasks},
+        "gains": {f"n = {task[0]}": measured[task] for task in tasks},
+        "predicted": {f"n = {task[0]}": predicted[task] for task in tasks},
     }
-    return Evidence(f"noise {noise:g}", f"{told}, to {target:g}", every(verdicts), numbers)
+    return Evidence(f"noise {noise:g}", f"{listed}, to {target:g}", every(verdicts), numbers)
 
 
-def predicted_gain(found: Found, task: Task) -> float:
+def predicted_gain(groups: Groups, task: Task) -> float:
     """How many times fewer numbers PermK sends than RandK by Table 4, with constant 1."""
-    runs = found[task]["permk"].logs
+    runs = groups[task]["permk"].logs
     return communication(runs[0], "randk") / communication(runs[0], "permk")
 
 
 def _larger_steps(
-    task: Task, own: dict[str, BestSteps], tried: dict[tuple[Task, str], float]
+    task: Task, methods: dict[str, BestSteps], tried: dict[tuple[Task, str], float]
 ) -> Evidence:
     """A tie within the resolution of the grid of steps; open where RandK's largest step works."""
 
@@ -188,7 +190,7 @@ def _larger_steps(
             return Verdict.TIE
         return Verdict.HOLDS if ratio > 1 else Verdict.FAILS
 
-    largest = tolerated(own.get("permk")), tolerated(own.get("randk"))
+    largest = tolerated(methods.get("permk")), tolerated(methods.get("randk"))
     if largest[1] and largest[1] >= tried[task, "randk"]:
         why = "RandK works with the largest step that was run"
         return Evidence(name_of(task), why, Verdict.UNDECIDED)

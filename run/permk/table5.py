@@ -59,13 +59,13 @@ Ratios = dict[int, dict[int, float]]  # {row: {seed: ratio}}
 def ratios(logs: list[Log]) -> dict[float, dict[float, Ratios]]:
     """{homogeneity: {step: ratios}}, the best step of each first: the least last f."""
     longest = max(int(log.config["run"]["rounds"]) for log in logs)
-    found: dict[float, dict[float, Ratios]] = {}
+    groups: dict[float, dict[float, Ratios]] = {}
     for best in best_steps(logs, ROUNDS, LOSS, ()):  # no targets: by the last f
         config = best.logs[0].config
         if int(config["run"]["rounds"]) == longest:
-            own = found.setdefault(float(config["problem"]["homogeneity"]), {})
-            own |= {step: _of_step(logs, runs[0]) for step, runs in best.steps.items()}
-    return dict(sorted(found.items(), reverse=True))
+            group = groups.setdefault(float(config["problem"]["homogeneity"]), {})
+            group |= {step: _of_step(logs, runs[0]) for step, runs in best.steps.items()}
+    return dict(sorted(groups.items(), reverse=True))
 
 
 def _of_step(logs: list[Log], long: Log) -> Ratios:
@@ -90,20 +90,20 @@ def draw(logs: list[Log]) -> Any:
 
     Each line has its step at the end, as a power of two over the 784 features.
     """
-    found = ratios(logs)
+    groups = ratios(logs)
     figure, ((panel,),) = panels.grid(1, 1, (5.2, 3.4))
-    for p, steps in found.items():
+    for p, steps in groups.items():
         colour, table = COLOURS.get(p, "black"), PAPER.get(p, {})
-        for place, (step, own) in reversed(list(enumerate(steps.items()))):
+        for place, (step, group) in reversed(list(enumerate(steps.items()))):
             look = {"linewidth": 2.0} if place == 0 else {"linewidth": 0.8, "alpha": 0.5}
-            values = [mean(own, k) for k in own]
-            panel.plot(list(own), values, color=colour, **look)
+            values = [mean(group, k) for k in group]
+            panel.plot(list(group), values, color=colour, **look)
             text = f" $2^{{{log2(step * FEATURES):.0f}}}$"
-            panel.text(max(own), values[-1], text, color=colour, fontsize=7, va="center")
+            panel.text(max(group), values[-1], text, color=colour, fontsize=7, va="center")
         panel.plot(list(table), list(table.values()), "o", color=colour)
     panels.dress(panel, ROUNDS, RATIO, "t", RATIO.label(logs[0]))
     entries = panels.entries_of(
-        {rf"$\hat p$ = {p:g}": (COLOURS.get(p, "black"), "-") for p in found}
+        {rf"$\hat p$ = {p:g}": (COLOURS.get(p, "black"), "-") for p in groups}
     )
     dots = {"color": "black", "marker": "o", "linestyle": ""}
     panels.legend(figure, [*entries, ("Table 5", dots)])
@@ -112,17 +112,17 @@ def draw(logs: list[Log]) -> Any:
 
 def claims(logs: list[Log]) -> Iterator[Claim]:
     """Both ratios are larger at the start, and the homogeneous one is the larger and about 10."""
-    found = {p: next(iter(steps.values())) for p, steps in ratios(logs).items()}
-    if set(PAPER) - set(found):
+    groups = {p: next(iter(steps.values())) for p, steps in ratios(logs).items()}
+    if set(PAPER) - set(groups):
         text = "the ratio in the homogeneous and in the heterogeneous case"
         yield undecided(text, ABOUT_TEN, SOURCE, "a complete run is missing")
         return
     least = fewest(log.duration for log in logs)
-    falls = [_falls(p, found[p], least) for p in PAPER]
+    falls = [_falls(p, groups[p], least) for p in PAPER]
     yield state("the ratio is much larger at the start", FALLS, SOURCE, falls)
-    larger = [_larger(t, found[0.9], found[0.0], least) for t in PAPER[0.9]]
+    larger = [_larger(t, groups[0.9], groups[0.0], least) for t in PAPER[0.9]]
     yield state("the ratio is larger in the homogeneous case", SMALLER, SOURCE, larger)
-    means = [geometric_mean([found[0.9][t][seed] for t in PAPER[0.9]]) for seed in found[0.9][10]]
+    means = [geometric_mean([groups[0.9][t][seed] for t in PAPER[0.9]]) for seed in groups[0.9][10]]
     one = of_seeds(NAMES[0.9], [mean / 10 for mean in means], "around", least, "of 10")
     yield state("(L_±^t)^2 is about 10 times smaller on average", ABOUT_TEN, SOURCE, [one])
 

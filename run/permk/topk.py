@@ -20,30 +20,30 @@ from .quadratic import SENT
 SAYING = quotes("quadratic")["small_k"]
 DASHES = ["-", (0, (4, 1.5)), (0, (1.2, 1.2)), (0, (5, 1, 1, 1))]
 MUCH_SMALLER = 10  # K << d: at most a tenth
-Found = dict[float, dict[int, BestSteps]]  # {noise: {K: its steps}}
+Groups = dict[float, dict[int, BestSteps]]  # {noise: {K: its steps}}
 
 
-def tuned(logs: list[Log]) -> Found:
+def tuned(logs: list[Log]) -> Groups:
     """The best steps of each K: the fewest bits to the target that all K reach."""
-    found: Found = {}
+    groups: Groups = {}
     for steps in best_steps(logs, BITS):
         config = steps.logs[0].config
         noise, k = float(config["problem"]["noise"]), int(config["compressor"]["k"])
-        found.setdefault(noise, {})[k] = steps
-    return {noise: dict(sorted(own.items())) for noise, own in sorted(found.items())}
+        groups.setdefault(noise, {})[k] = steps
+    return {noise: dict(sorted(by_k.items())) for noise, by_k in sorted(groups.items())}
 
 
 def draw(logs: list[Log]) -> Any:
     """|grad f|^2 over bits, a panel for each noise: the best step of each K."""
-    found = tuned(logs)
-    sizes = sorted({k for own in found.values() for k in own})
+    groups = tuned(logs)
+    sizes = sorted({k for by_k in groups.values() for k in by_k})
     looks = {
         k: (style.COLOURS[i % len(style.COLOURS)], DASHES[i % len(DASHES)])
         for i, k in enumerate(sizes)
     }
 
     def fill(panel: Any, _: str, noise: float) -> None:
-        for k, steps in found[noise].items():
+        for k, steps in groups[noise].items():
             panels.curve(panel, steps.logs, BITS, GRADIENT, *looks[k])
             panel.lines[-1].set_label(f"×{steps.step:g}")
         panels.dress(panel, BITS, GRADIENT, "bits per worker, without indices")
@@ -51,10 +51,10 @@ def draw(logs: list[Log]) -> Any:
 
     return panels.matrix(
         [""],
-        list(found),
+        list(groups),
         fill,
         labels=[GRADIENT.label(logs[0])],
-        titles=[f"noise {noise:g}" for noise in found],
+        titles=[f"noise {noise:g}" for noise in groups],
         entries=panels.entries_of({f"K = {k}": looks[k] for k in sizes}),
     )
 
@@ -62,10 +62,10 @@ def draw(logs: list[Log]) -> Any:
 def claims(logs: list[Log]) -> Iterator[Claim]:
     """Each K of at most a tenth of d against K = d."""
     evidence = []
-    for noise, own in tuned(logs).items():
-        d = int(next(iter(own.values())).logs[0].attrs["dimension"])
-        for k in (k for k in own if k * MUCH_SMALLER <= d and d in own):
-            sides = few, dense = own[k], own[d]
+    for noise, by_k in tuned(logs).items():
+        d = int(next(iter(by_k.values())).logs[0].attrs["dimension"])
+        for k in (k for k in by_k if k * MUCH_SMALLER <= d and d in by_k):
+            sides = few, dense = by_k[k], by_k[d]
             where = f"K = {k}, noise {noise:g}"
             one, sent = (compare(where, few.logs, dense.logs, x, word="much") for x in (BITS, SENT))
             if "target" in one.numbers:

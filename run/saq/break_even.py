@@ -52,13 +52,13 @@ class BreakEven:
 
     def numbers(self) -> dict[str, float | None]:
         """Rounds and errors for programs; None for what is not known."""
-        found = {"predicted": self.predicted, "measured": self.measured or Place(NAN, NAN)}
-        values = {f"{k}_{f}": v for k, p in found.items() for f, v in vars(p).items()}
+        points = {"predicted": self.predicted, "measured": self.measured or Place(NAN, NAN)}
+        values = {f"{k}_{f}": v for k, p in points.items() for f, v in vars(p).items()}
         return {k: v if np.isfinite(v) else None for k, v in values.items()}
 
     def __str__(self) -> str:
-        found = f"not in {self.rounds:,} rounds" if self.measured is None else str(self.measured)
-        return f"break-even {found}\npredicted {self.predicted}"
+        place = f"not in {self.rounds:,} rounds" if self.measured is None else str(self.measured)
+        return f"break-even {place}\npredicted {self.predicted}"
 
 
 def break_even(plus: Sequence[Log], rival: Sequence[Log], cost: Axis) -> BreakEven | None:
@@ -66,10 +66,10 @@ def break_even(plus: Sequence[Log], rival: Sequence[Log], cost: Axis) -> BreakEv
     both = pairs(plus, rival)
     if not both:
         return None
-    found = [measured(a, b, cost) for a, b in both]
-    reached = [one for one in found if one is not None]
+    points = [measured(a, b, cost) for a, b in both]
+    reached = [one for one in points if one is not None]
     place = None
-    if len(reached) == len(found):
+    if len(reached) == len(points):
         place = _median([one for one, _ in reached])
     spent = float(np.median([spent for _, spent in reached])) if place else NAN
     rounds = min(int(b.column("round")[-1]) for _, b in both)
@@ -108,8 +108,8 @@ def predicted(plus: Log, rival: Log, cost: Axis) -> Place:
     if saved <= 0:
         return Place(float("inf"), NAN)
     rounds = before / saved
-    own, errors = plus.column("round"), ERROR.values(plus)
-    return Place(rounds, float(np.interp(rounds * ratio, own, errors, right=NAN)))
+    rows, errors = plus.column("round"), ERROR.values(plus)
+    return Place(rounds, float(np.interp(rounds * ratio, rows, errors, right=NAN)))
 
 
 def _each(log: Log, cost: Axis) -> float:

@@ -25,7 +25,7 @@ from mpisim.analysis.study import data_sets
 from mpisim.runs.log.reader import Log
 
 from .break_even import RIVAL, break_even
-from .schemes import BYTES, COSTS, ERROR, MEGABYTE, ROUNDS, Found, dimension, runs
+from .schemes import BYTES, COSTS, ERROR, MEGABYTE, ROUNDS, Groups, dimension, runs
 
 TARGETS = DECADES[:3]  # 0.1, 0.01, 1e-3 of |x^0 - x*|^2
 WORD = 32  # bits of a norm, as the paper charges it
@@ -93,18 +93,20 @@ def claims(
         for cost, unit in one.costs.items():
             if cost.timed and not timed:
                 continue
-            found = runs(logs, cost)
+            groups = runs(logs, cost)
             fewer = "fewer" if one.word == "fewer" else f"{one.word} fewer"
             text = f"{one.less} needs {fewer} {unit} than {one.more} {one.where.words}"
-            evidence = one.where.which([pair(found, one, cost, name) for name in data_sets(found)])
+            evidence = one.where.which(
+                [pair(groups, one, cost, name) for name in data_sets(groups)]
+            )
             yield state(text, quote, one.source(source), evidence, one.where.rule)
 
 
-def pair(found: Found, one: Comparison, cost: Axis, data: str) -> Evidence:
+def pair(groups: Groups, one: Comparison, cost: Axis, data: str) -> Evidence:
     """``less`` against ``more`` on a data set, to fixed shares of |x^0 - x*|^2."""
-    logs = found.get((data, one.less), []), found.get((data, one.more), [])
+    logs = groups.get((data, one.less), []), groups.get((data, one.more), [])
 
-    fewer = compare(_where(found, data), *logs, cost, ERROR, TARGETS, one.word)
+    fewer = compare(_where(groups, data), *logs, cost, ERROR, TARGETS, one.word)
     counted = not cost.timed and cost is not ROUNDS
     return _with_break_even(fewer, *logs) if counted and one.more == RIVAL else fewer
 
@@ -119,9 +121,9 @@ def _with_break_even(payload: Evidence, less: Sequence[Log], more: Sequence[Log]
 
 def norms(source: str, scheme: str, logs: Sequence[Log]) -> Claim:
     """B.2: what all norms but one add to a message; below 3% is nothing, as in a comparison."""
-    found = runs(logs)
-    own = [(d, found[d, scheme][0]) for d in data_sets(found) if (d, scheme) in found]
-    evidence = larger_half([_norms(_where(found, data), log) for data, log in own])
+    groups = runs(logs)
+    firsts = [(d, groups[d, scheme][0]) for d in data_sets(groups) if (d, scheme) in groups]
+    evidence = larger_half([_norms(_where(groups, data), log) for data, log in firsts])
     text = f"{scheme}: B norms are a negligible part of a message when d is larger"
     return state(text, NORMS, source, evidence)
 
@@ -132,11 +134,11 @@ def _norms(where: str, log: Log) -> Evidence:
     blocks = log.config["compressor"]["inner"].get("blocks")
     extra = WORD * ((blocks or min(log.n, int(log.attrs["dimension"]))) - 1)
     least = extra * CLEAR / (CLEAR - 1)
-    said = f"{extra} of {message:.0f} bits are norms beside the first"
-    said += f", {extra / message:.0%}; below 3% of the rest from {least:,.0f} bits on"
+    measured = f"{extra} of {message:.0f} bits are norms beside the first"
+    measured += f", {extra / message:.0%}; below 3% of the rest from {least:,.0f} bits on"
     negligible = decided(message < CLEAR * (message - extra))
-    return Evidence(where, said, negligible, {"message_bits": message, "norm_bits": extra})
+    return Evidence(where, measured, negligible, {"message_bits": message, "norm_bits": extra})
 
 
-def _where(found: Found, data: str) -> str:
-    return f"{data} (d = {dimension([found], data)})"
+def _where(groups: Groups, data: str) -> str:
+    return f"{data} (d = {dimension([groups], data)})"

@@ -40,37 +40,39 @@ def draw(title: str, shown: Sequence[str], pair: Sequence[str], logs: Sequence[L
 
     ``pair``: DIANA+ and its rival, whose break-even in megabytes is told; empty for none
     """
-    found = {cost: own for cost in DRAWN if (own := runs(logs, cost))}
-    names = data_sets(by_data({key: None for own in found.values() for key in own}, ORDER))
+    groups = {cost: group for cost in DRAWN if (group := runs(logs, cost))}
+    names = data_sets(by_data({key: None for group in groups.values() for key in group}, ORDER))
 
     def fill(panel: Any, cost: Axis, data: str) -> None:
-        here = {curve: own for curve in shown if (own := found[cost].get((data, curve)))}
-        for curve, own in here.items():
-            panels.curve(panel, own, cost, ERROR, *LOOKS[curve])
+        here = {curve: group for curve in shown if (group := groups[cost].get((data, curve)))}
+        for curve, group in here.items():
+            panels.curve(panel, group, cost, ERROR, *LOOKS[curve])
         panels.dress(panel, cost, ERROR, cost.label(logs[0]))
         if cost is ROUNDS and here:  # the rival of a break-even has more
-            panel.set_xlim(right=min(cost.values(log)[-1] for own in here.values() for log in own))
+            panel.set_xlim(
+                right=min(cost.values(log)[-1] for group in here.values() for log in group)
+            )
         if cost in (BYTES, CROSSED) and pair and set(pair) <= here.keys():
             plus, rival = pair
             _mark(panel, break_even(here[plus], here[rival], cost))
 
     return panels.matrix(
-        list(found),
+        list(groups),
         names,
         fill,
-        labels=[RATIO] * len(found),
-        titles=[f"{name}, d = {dimension(found.values(), name)}" for name in names],
+        labels=[RATIO] * len(groups),
+        titles=[f"{name}, d = {dimension(groups.values(), name)}" for name in names],
         entries=panels.entries_of({curve: LOOKS[curve] for curve in shown}),
         title=title,
     )
 
 
-def _mark(panel: Any, found: BreakEven | None) -> None:
+def _mark(panel: Any, place: BreakEven | None) -> None:
     """Where both have spent as much, in words and as a point."""
-    if found is None:
+    if place is None:
         return
     look: dict[str, Any] = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1}
     where = {"transform": panel.transAxes, "bbox": look}
-    panel.text(0.03, 0.03, str(found), fontsize=6.5, color=style.GREY, **where)
-    if found.measured:
-        panel.plot(found.cost, found.measured.level, "o", color="black", markersize=4)
+    panel.text(0.03, 0.03, str(place), fontsize=6.5, color=style.GREY, **where)
+    if place.measured:
+        panel.plot(place.cost, place.measured.level, "o", color="black", markersize=4)

@@ -95,9 +95,9 @@ def draw(measured: Measured) -> Any:
 def _medians(panel: Any, measured: Measured, at: tuple[int, int], colour: str) -> None:
     """Of bins with equally many h each."""
     bins = np.array_split(np.argsort(measured.inverse_norm), BINS)
-    x = [np.median(measured.inverse_norm[own]) for own in bins]
+    x = [np.median(measured.inverse_norm[members]) for members in bins]
     for code, dash in DASHES.items():
-        y = [np.median(measured.bits[code][at][own]) for own in bins]
+        y = [np.median(measured.bits[code][at][members]) for members in bins]
         panel.plot(x, y, color=colour, linestyle=dash)
 
 
@@ -116,14 +116,14 @@ def _correlated(measured: Measured, a: int, b: int) -> Evidence:
     """Spearman's rank correlations of bits and |h^-1|; Elias' is judged."""
     from scipy.stats import spearmanr  # a second to import
 
-    found = {c: spearmanr(measured.inverse_norm, v[a, b]) for c, v in measured.bits.items()}
-    ranks = {code: float(result.statistic) for code, result in found.items()}
-    elias = found["elias"]
-    said = ", ".join(f"{CODES[code]} {rank:.2f}" for code, rank in ranks.items())
+    correlations = {c: spearmanr(measured.inverse_norm, v[a, b]) for c, v in measured.bits.items()}
+    ranks = {code: float(result.statistic) for code, result in correlations.items()}
+    elias = correlations["elias"]
+    listed = ", ".join(f"{CODES[code]} {rank:.2f}" for code, rank in ranks.items())
     more = float(np.median(measured.bits["elias"][a, b] / measured.bits["none"][a, b])) - 1
     return Evidence(
         f"λ = {LAMBDAS[a]}, density {DENSITIES[b]}",
-        f"Spearman's rank correlation: {said}; Elias takes {more:.0%} more than the empirical"
+        f"Spearman's rank correlation: {listed}; Elias takes {more:.0%} more than the empirical"
         " entropy",
         decided(elias.statistic > 0 and elias.pvalue < SURE),
         {"spearman": ranks, "p_value": float(elias.pvalue), "elias_above_entropy": more},
@@ -133,7 +133,7 @@ def _correlated(measured: Measured, a: int, b: int) -> Evidence:
 def _bounded(measured: Measured, a: int) -> Evidence:
     bound = measured.support + measured.inverse_norm + ROUNDED_UP
     share = float((measured.bits["e1"][a] / bound[a]).max())
-    said = f"{share:.3f} of it at most, over all h and densities, means over {measured.vectors}"
+    listed = f"{share:.3f} of it at most, over all h and densities, means over {measured.vectors}"
     return Evidence(
-        f"λ = {LAMBDAS[a]}", f"{said} vectors", decided(share <= 1), {"largest_share": share}
+        f"λ = {LAMBDAS[a]}", f"{listed} vectors", decided(share <= 1), {"largest_share": share}
     )

@@ -38,7 +38,7 @@ CROSSED = dataclasses.replace(BYTES, text="megabytes sent, with framing", framin
 SPENT: dict[Axis, str] = {BYTES: "megabytes", SECONDS: "seconds"}
 COSTS = {ROUNDS: "rounds"} | SPENT
 
-Found = dict[tuple, list[Log]]
+Groups = dict[tuple, list[Log]]
 
 
 def label(log: Log) -> str:
@@ -52,16 +52,16 @@ def label(log: Log) -> str:
     return f"{labels.method(str(log.config['method']['name']))}{plus} ({scheme})"
 
 
-def runs(logs: Sequence[Log], cost: Axis = ROUNDS) -> Found:
+def runs(logs: Sequence[Log], cost: Axis = ROUNDS) -> Groups:
     """{(data, label): logs}, data sets in the order of the figures.
 
     They are the runs with ranks of their own where ``cost`` is in seconds, else all others.
     """
-    own = [log for log in logs if (log.config["run"].get("ranks") is not None) == cost.timed]
-    return grouped(own, lambda log: (str(log.config["problem"]["data"]), label(log)), ORDER)
+    chosen = [log for log in logs if (log.config["run"].get("ranks") is not None) == cost.timed]
+    return grouped(chosen, lambda log: (str(log.config["problem"]["data"]), label(log)), ORDER)
 
 
-def dimension(found: Iterable[Found], data: str) -> int:
+def dimension(groups: Iterable[Groups], data: str) -> int:
     """d of a data set."""
-    logs = (own[0] for one in found for (name, _), own in one.items() if name == data)
+    logs = (chosen[0] for one in groups for (name, _), chosen in one.items() if name == data)
     return int(next(logs).attrs["dimension"])

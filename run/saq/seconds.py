@@ -17,7 +17,7 @@ from mpisim.comm.links import parse
 from mpisim.runs.log.reader import Log
 
 from .curves import LOOKS
-from .schemes import ERROR, RATIO, SECONDS, Found, dimension, runs
+from .schemes import ERROR, RATIO, SECONDS, Groups, dimension, runs
 
 SHOWN = (
     "DCGD (quant)",
@@ -39,16 +39,16 @@ MILLISECOND = 1e-3
 
 def draw(logs: Sequence[Log]) -> Any:
     """A column for each data set: the phases of a round, then the error over seconds."""
-    found = runs(logs, SECONDS)
-    names = data_sets(found)
+    groups = runs(logs, SECONDS)
+    names = data_sets(groups)
     figure, grid = panels.grid(1 + len(COSTS), len(names))
     for number, (column, data) in enumerate(zip(grid.T, names, strict=True)):
-        column[0].set_title(f"{data}, d = {dimension([found], data)}")
-        _phases(column[0], found, data, named=number == 0)
+        column[0].set_title(f"{data}, d = {dimension([groups], data)}")
+        _phases(column[0], groups, data, named=number == 0)
         for panel, (text, cost) in zip(column[1:], COSTS.items(), strict=True):
             for scheme in SHOWN:
-                if (data, scheme) in found:
-                    panels.curve(panel, found[data, scheme], cost, ERROR, *LOOKS[scheme])
+                if (data, scheme) in groups:
+                    panels.curve(panel, groups[data, scheme], cost, ERROR, *LOOKS[scheme])
             panels.dress(panel, cost, ERROR, text)
     for panel in grid[1:, 0]:
         panel.set_ylabel(RATIO)
@@ -56,17 +56,17 @@ def draw(logs: Sequence[Log]) -> Any:
     looks += panels.colours_of(breakdown.COLOURS.items(), 6)
     panels.legend(figure, looks, "SAQ, Appendix B: seconds, measured and modelled", 5)
     panels.caption(
-        figure, about_seconds([log for own in found.values() for log in own]), len(names)
+        figure, about_seconds([log for group in groups.values() for log in group]), len(names)
     )
     return figure
 
 
-def _phases(panel: Any, found: Found, data: str, named: bool) -> None:
+def _phases(panel: Any, groups: Groups, data: str, named: bool) -> None:
     """A bar for each scheme: mean milliseconds of a round by phase, on the slowest path."""
-    schemes = [scheme for scheme in SHOWN if any(label == scheme for _, label in found)]
-    places = [place for place, scheme in enumerate(schemes) if (data, scheme) in found]
+    schemes = [scheme for scheme in SHOWN if any(label == scheme for _, label in groups)]
+    places = [place for place, scheme in enumerate(schemes) if (data, scheme) in groups]
     spent = [
-        np.mean([breakdown.per_round(log) for log in found[data, schemes[place]]], axis=0)
+        np.mean([breakdown.per_round(log) for log in groups[data, schemes[place]]], axis=0)
         for place in places
     ]
     left = np.zeros(len(places))

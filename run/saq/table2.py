@@ -46,53 +46,53 @@ Runs = dict[tuple[str, str, str], Log]
 
 def runs(logs: Sequence[Log], cost: Axis = BYTES) -> Runs:
     """{(data, label, codec): run}, data sets in the order of the figures; see `schemes.runs`."""
-    found = {}
-    for key, own in schemes.runs(logs, cost).items():
-        for log in own:
+    groups = {}
+    for key, group in schemes.runs(logs, cost).items():
+        for log in group:
             table = log.config["compressor"]
-            found[*key, str(table.get("inner", table).get("codec", ""))] = log
-    return found
+            groups[*key, str(table.get("inner", table).get("codec", ""))] = log
+    return groups
 
 
 def message_bits(logs: Sequence[Log]) -> list[float]:
     """Mean bits of a message after round 0, over the rounds that all runs have."""
     last = min(int(log.column("round")[-1]) for log in logs)
-    found = []
+    sizes = []
     for log in logs:
         rounds, bits = log.column("round"), log.column("bits_up")
-        found.append((bits[rounds == last][0] - bits[0]) / (last * log.n))
-    return found
+        sizes.append((bits[rounds == last][0] - bits[0]) / (last * log.n))
+    return sizes
 
 
 def draw(logs: Sequence[Log]) -> Any:
     """The table; below it the bits of a message in each code, for three compressors."""
     from matplotlib.figure import Figure
 
-    found = runs(logs)
-    names = data_sets(found)
+    groups = runs(logs)
+    names = data_sets(groups)
     figure = Figure(figsize=(11, 2.9 + 0.35 * len(names)), layout="constrained")
     places = figure.add_gridspec(2, len(LABELS), height_ratios=(0.35 + 0.28 * len(names), 2.2))
-    rounds = max((int(log.column("round")[-1]) for log in found.values()), default=0)
+    rounds = max((int(log.column("round")[-1]) for log in groups.values()), default=0)
     heads = [head + f", {rounds} rounds" * (head == "of all MB") for head in HEADS]
     timed = runs(logs, SECONDS)
-    top, cells = figure.add_subplot(places[0, :]), [_row(found, timed, name) for name in names]
+    top, cells = figure.add_subplot(places[0, :]), [_row(groups, timed, name) for name in names]
     panels.table(top, cells, 1.25, colLabels=heads, colWidths=list(HEADS.values()))
     for column, scheme in enumerate(LABELS):
-        _bars(figure.add_subplot(places[1, column]), found, names, scheme)
+        _bars(figure.add_subplot(places[1, column]), groups, names, scheme)
     looks = panels.colours_of(zip(CODECS.values(), style.COLOURS, strict=False), 6)
     panels.legend(figure, looks, "SAQ, Table 2, and the bits of a message in three codes")
     panels.caption(figure, about_seconds(list(timed.values())), len(LABELS))
     return figure
 
 
-def _first(found: Runs, name: str) -> Log:
-    return next(log for (data, _, _), log in found.items() if data == name)
+def _first(groups: Runs, name: str) -> Log:
+    return next(log for (data, _, _), log in groups.items() if data == name)
 
 
-def _row(found: Runs, timed: Runs, name: str) -> list[str]:
-    sizes = [f"{size:,}" for size in _sizes(_first(found, name))]
+def _row(groups: Runs, timed: Runs, name: str) -> list[str]:
+    sizes = [f"{size:,}" for size in _sizes(_first(groups, name))]
     paper = ", ".join(f"{size:,}" for size in PAPER[name]) if name in PAPER else "not there"
-    plus, clock = (own.get((name, PLUS, "elias")) for own in (found, timed))
+    plus, clock = (group.get((name, PLUS, "elias")) for group in (groups, timed))
     cells = [name, *sizes, paper, "", "", ""]
     if plus is not None:
         sent = BYTES.values(plus)
@@ -113,9 +113,9 @@ def _sizes(log: Log) -> tuple[int, int, int]:
     return int(log.attrs["dimension"]), log.n, int(log.workers["rows"].max())
 
 
-def _bars(panel: Any, found: Runs, names: list[str], scheme: str) -> None:
-    here = [name for name in names if all((name, scheme, c) in found for c in CODECS)]
-    bits = np.array([message_bits([found[name, scheme, c] for c in CODECS]) for name in here])
+def _bars(panel: Any, groups: Runs, names: list[str], scheme: str) -> None:
+    here = [name for name in names if all((name, scheme, c) in groups for c in CODECS)]
+    bits = np.array([message_bits([groups[name, scheme, c] for c in CODECS]) for name in here])
     for i, colour in zip(range(len(CODECS)), style.COLOURS, strict=False):
         where = np.arange(len(here)) + (i - 1) * 0.27
         bars = panel.bar(where, bits[:, i] if here else [], 0.27, color=colour)
@@ -129,13 +129,13 @@ def _bars(panel: Any, found: Runs, names: list[str], scheme: str) -> None:
 
 def claims(logs: Sequence[Log]) -> Iterator[Claim]:
     """The data is that of Table 2, and what is sent first is negligible in long runs (A.3, B.1)."""
-    found = runs(logs)
-    names = data_sets(found)
-    sizes = [_same_sizes(name, _first(found, name)) for name in names if name in PAPER]
+    groups = runs(logs)
+    names = data_sets(groups)
+    sizes = [_same_sizes(name, _first(groups, name)) for name in names if name in PAPER]
     yield state("d, n and m are those of the table", "", "SAQ, Table 2", sizes)
     for cost, unit in ((BYTES, "megabytes"), (SECONDS, "seconds")):
-        own = runs(logs, cost)
-        plus = {name: own[key] for name in names if (key := (name, PLUS, "elias")) in own}
+        group = runs(logs, cost)
+        plus = {name: group[key] for name in names if (key := (name, PLUS, "elias")) in group}
         text = f"{PLUS}: what is sent before round 0 is negligible in {unit} of {ROUNDS:,} rounds"
         evidence = [_negligible(name, log, cost, unit) for name, log in plus.items()]
         yield state(text, QUOTE, "SAQ, Appendix A.3", evidence)
@@ -143,9 +143,9 @@ def claims(logs: Sequence[Log]) -> Iterator[Claim]:
 
 def _same_sizes(name: str, log: Log) -> Evidence:
     text = "d = {:,}, n = {:,}, m = {:,}"
-    own, paper = _sizes(log), PAPER[name]
-    measured = text.format(*own) + (f", not {text.format(*paper)}" if own != paper else "")
-    return Evidence(name, measured, decided(own == paper))
+    sizes, paper = _sizes(log), PAPER[name]
+    measured = text.format(*sizes) + (f", not {text.format(*paper)}" if sizes != paper else "")
+    return Evidence(name, measured, decided(sizes == paper))
 
 
 def _negligible(name: str, log: Log, cost: Axis, unit: str) -> Evidence:
@@ -156,10 +156,10 @@ def _negligible(name: str, log: Log, cost: Axis, unit: str) -> Evidence:
     if cost.timed and oversubscribed([log]):
         return Evidence(name, WHY, Verdict.UNDECIDED)
     before, each = float(cost.values(log)[0]), _each(log, cost)
-    whole, enough = before + ROUNDS * each, before / (CLEAR - 1) / each
+    total, enough = before + ROUNDS * each, before / (CLEAR - 1) / each
     return Evidence(
         name,
-        f"{before / whole:.1%} of {number(whole)} {unit}; negligible from round {enough:,.0f} on",
+        f"{before / total:.1%} of {number(total)} {unit}; negligible from round {enough:,.0f} on",
         decided(enough <= ROUNDS),
-        {"share": before / whole, "negligible_from_round": enough},
+        {"share": before / total, "negligible_from_round": enough},
     )

@@ -19,7 +19,7 @@ def test_two_groups(tmp_path, any_grid):
             }
             run_tables(tables, tmp_path / f"{number}-{multiple}.h5")
     logs = [read(path) for path in sorted(tmp_path.glob("*.h5"))]
-    found = groups.found(logs)
+    found = groups.choose(logs)
     assert set(found[groups.THEORY]) == set(found[groups.BEST]) == {1, 2}
     one, two = (found[groups.THEORY][k][1][0].attrs["stepsize"] for k in (1, 2))
     assert two > 1.5 * one  # Theorem 10: L_± does not count
