@@ -39,6 +39,7 @@ exec {mpirun} "$@"
 
 def pytest_addoption(parser):
     parser.addoption("--seed", type=int, help="draws layouts, processors, ... (default: another)")
+    parser.addoption("--every", action="store_true", help="all cases of tests that draw some")
 
 
 def pytest_configure(config):
@@ -144,9 +145,24 @@ def need_data():
     return need
 
 
-def pytest_collection_modifyitems(items):
-    """Tests that start real jobs are `mpi`, tests on data that may not be here are `real`."""
+def pytest_collection_modifyitems(config, items):
+    """Tests that start real jobs are `mpi`, tests on data that may not be here are `real`.
+
+    Of a test that is `drawn`, the seed draws so many cases.
+    """
     kernel_cache.refresh()
+    tests: dict = {}
+    for item in items:
+        if drawn := item.get_closest_marker("drawn"):
+            _, cases = tests.setdefault((item.path, item.originalname), (*drawn.args, []))
+            cases.append(item)
+    left_out = set()
+    for (_, name), (most, cases) in tests.items():
+        if len(cases) > most and not config.option.every:
+            drawn = random.Random(f"{name} {os.environ[SEED]}").sample(cases, most)
+            left_out |= set(cases) - set(drawn)
+    items[:] = [item for item in items if item not in left_out]
+    config.hook.pytest_deselected(items=list(left_out))
     for item in items:
         jobs = {"comm", "tools", "trials"} & set(item.path.parts)
         if jobs and item.path.name.startswith("test_"):

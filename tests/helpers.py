@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import random
+from collections.abc import Iterable
 from pathlib import Path
 
 import h5py
@@ -27,6 +29,15 @@ def table(method, compressor=None, data="sample", workers=6, rounds=20, problem=
         "run": {"rounds": rounds} | run,
     }
     return tables | ({"compressor": compressor} if compressor else {})
+
+
+def sampled(items: Iterable, most: int) -> list:
+    """At most so many of them, drawn by the session's seed, in their order; without one all."""
+    every = list(items)
+    seed = os.environ.get("MPISIM_TEST_SEED")
+    if seed is None or len(every) <= most:
+        return every
+    return [every[i] for i in sorted(random.Random(int(seed)).sample(range(len(every)), most))]
 
 
 def without_rehearsal(patch: pytest.MonkeyPatch) -> None:

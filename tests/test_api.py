@@ -4,7 +4,6 @@ import ast
 import subprocess
 import sys
 import textwrap
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -70,27 +69,6 @@ def test_a_run_without_a_log_is_the_same_and_quiet(tmp_path, capfd):
     assert "done: round 20 of 20" in capfd.readouterr().err
 
 
-def test_runs_in_threads_are_the_same():
-    alone, found = mpisim.run(experiment()), []
-    threads = [
-        threading.Thread(target=lambda: found.append(mpisim.run(experiment()))) for _ in range(3)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert [np.array_equal(result.x, alone.x) for result in found] == [True] * 3
-
-
-def test_divergence_is_a_status_and_bad_input_an_error(tmp_path):
-    problem = TABLES["problem"] | {"name": "least-squares"}
-    changed = {"method": {"name": "gd", "stepsize": 1e9}, "problem": problem}
-    result = mpisim.run(experiment(**changed, compressor={}, run={"rounds": 90}))
-    assert result.status == "diverged" and result.rows["loss"][-1] > 1e30 * result.rows["loss"][0]
-    with pytest.raises(mpisim.InputError, match=r"compressor\.s"):
-        mpisim.run(experiment(compressor={"name": "qsgd", "s": 0}))
-
-
 @needs_mpirun
 @pytest.mark.mpi
 def test_a_script_under_mpirun_has_the_same_result_on_every_rank(tmp_path):
@@ -128,28 +106,6 @@ def test_a_rank_that_fails_alone_ends_the_job(tmp_path):
     assert job.returncode != 0 and "one bad rank" in job.stderr
 
 
-def test_sweep_load_table_and_plot(tmp_path, capfd):
-    grid = TABLES | {"sweep": {"run": {"seed": [1, 2]}}}
-    points = mpisim.sweep(grid, tmp_path)
-    assert [point.status for point in points] == ["done", "done"]
-    runs = mpisim.load(tmp_path)
-    assert [log.attrs["seed"] for log in runs] == [1, 2] or len(runs) == 2
-    costs = mpisim.table(tmp_path, 10.0)
-    assert [(cost.round, cost.runs) for cost in costs] == [(0, 2)]
-    figure = mpisim.plot(tmp_path, "round", "loss", output=tmp_path / "f.png")
-    assert (tmp_path / "f.png").stat().st_size > 1000 and len(figure.axes[0].lines) == 1
-    assert all(point.before for point in mpisim.sweep(grid, tmp_path))
-
-
-def test_to_pandas(tmp_path):
-    pandas = pytest.importorskip("pandas")
-    mpisim.run(experiment(), log=tmp_path / "a.h5")
-    mpisim.run(experiment(run={"rounds": 5}), log=tmp_path / "b.h5")
-    frame = mpisim.load([tmp_path / "a.h5", tmp_path / "b.h5"]).to_pandas()
-    assert isinstance(frame, pandas.DataFrame) and len(frame) == 21 + 6
-    assert set(frame["method"]) == {"diana"} and frame["round"].max() == 20
-
-
 def test_guarantees_are_what_the_command_prints(capfd):
     from mpisim.cli import main
 
@@ -183,45 +139,3 @@ def test_a_method_of_ones_own():
     plain = {"name": "gd", "stepsize": result.attributes["stepsize"] / 4}
     other = mpisim.run(experiment(method=plain, compressor={}))
     assert np.allclose(result.x, other.x, rtol=1e-5)
-
-
-def test_an_estimator_outside_resumes_with_the_state_that_it_declares(tmp_path):
-    @mpisim.estimator("averaging")
-    class Averaging(mpisim.Estimator):
-        k = mpisim.Shared("estimates so far")
-        mean = mpisim.Shared("their weighted mean")
-        shift = mpisim.PerWorker("what workers have sent")
-
-        def start(self, x):
-            self.k, self.mean = 0, np.zeros(x.size)
-            self.shift = np.zeros((self.star.m, x.size))
-            return self.estimate(x)
-
-        def estimate(self, x):
-            upload = self.compress(self.oracle.gradients(x) - self.shift)
-            self.shift = self.shift + 0.1 * upload.decoded()
-            self.k, self.mean = self.k + 1, 0.9 * self.mean + self.star.average(upload)
-            return self.mean / self.k
-
-    own = {"name": "averaging+gd", "estimator": "averaging", "optimizer": "gd", "stepsize": 0.05}
-    whole = mpisim.run(experiment(method=own))
-    log = tmp_path / "log.h5"
-    mpisim.run(experiment(method=own, run={"rounds": 9}), log=log)
-    resumed = mpisim.run(experiment(method=own), log=log, resume=True)
-    assert np.array_equal(resumed.x, whole.x) and columns(log)["round"].size == 21
-
-
-def test_state_that_is_not_declared_is_one_line(tmp_path):
-    @mpisim.estimator("forgetful")
-    class Forgetful(mpisim.Estimator):
-        def start(self, x):
-            self.history = []
-            return self.estimate(x)
-
-        def estimate(self, x):
-            self.history.append(x)
-            return self.star.average(self.compress(self.oracle.gradients(x)))
-
-    own = {"name": "forgetful+gd", "estimator": "forgetful", "optimizer": "gd", "stepsize": 0.05}
-    with pytest.raises(mpisim.InputError, match="Forgetful: its attribute 'history' is set in"):
-        mpisim.run(experiment(method=own), log=tmp_path / "log.h5")

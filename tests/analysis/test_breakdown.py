@@ -50,22 +50,6 @@ def test_bars_are_stacked_means_over_seeds(make_log):
     assert [text.get_text() for text in legend.get_texts()] == list(PHASES)
 
 
-@pytest.mark.parametrize(("factor", "unit"), [(1e3, "s"), (1, "ms"), (1e-3, "µs"), (0, "µs")])
-def test_units_follow_the_longest_round(make_log, factor, unit):
-    columns = {f"time_{p}": factor * m * np.arange(51) for p, m in zip(PHASES, MS, strict=True)}
-    panel = draw([make_log(columns=columns)]).axes[0]
-    total = "36" if factor else "0"
-    assert [text.get_text() for text in panel.texts] == [f"{total} {unit}"]
-
-
-def test_ranks_are_told_apart_and_few_cores_noted(make_log):
-    logs = [make_log(), make_log(attrs={"ranks": 5, "oversubscribed": 1})]
-    figure = draw(logs, "a title")
-    labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
-    assert labels == ["2 ranks", "5 ranks"] and figure.axes[0].get_title() == "a title"
-    assert "1 of 2 runs had more ranks than cores" in figure.get_supxlabel()
-
-
 def test_a_log_without_a_round_is_one_line(make_log):
     columns = {"round": np.zeros(1), "loss": np.ones(1)}
     with pytest.raises(InputError, match=r"log1\.h5: no round to draw; the log has 1 rows"):

@@ -38,16 +38,6 @@ def test_no_code_takes_less_than_the_entropy(table):
         assert message.payload_bits.mean() > sum(entropies(message).values())
 
 
-def test_levels_of_one_size_need_their_signs():
-    """Of ones and infinity norms, all levels are s: their sizes are known, their signs too."""
-    message = make({"name": "qsgd", "s": 3, "norm": "inf"}).bind(D, M, SINGLE)
-    assert entropies(message.compress(np.ones((M, D)), draw(M))) == {
-        "norms": 32,
-        "signs": D,
-        "levels": 0,
-    }
-
-
 def test_parts_add_up():
     """A worker of PermK keeps D / M coordinates: natural's codes of them."""
     outer, inner = {"name": "permk"}, {"name": "qsgd", "s": 3}

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import re
 
 import numpy as np
 import pytest
@@ -54,12 +53,6 @@ def test_means_and_deviations_over_seeds(logs, capsys):
     assert float(diana["worst_end"]) == pytest.approx(np.exp(-2.5))
 
 
-def test_a_mean_needs_all_seeds(logs, capsys):
-    text = output(capsys, *logs, "--target", "grad_norm_sq=1e-3")  # after 35 rounds, and never
-    assert "1 of 2 runs reach it: ended at 0.0067" in text
-    assert "not reached: ended at 0.082" in text
-
-
 def test_text_for_a_terminal(logs, capsys):
     lines = output(capsys, *logs, "--target", "grad_norm_sq=1e-2", "--target", "loss=0.5")
     lines = lines.splitlines()
@@ -79,31 +72,6 @@ def test_seconds_on_a_network(logs, capsys):
     assert "modelled seconds, 1mbit,2ms" in output(capsys, logs[0], *flags)
 
 
-def test_a_run_that_diverged_ends_at_no_number(make_log, capsys):
-    paths = [make_log(), make_log(seed=2, columns={"loss": np.full(51, np.nan)})]
-    text = output(capsys, *paths, "--target", "loss=0.5")
-    assert "1 of 2 runs reach it: ended at nan" in text
-
-
-def test_markdown(logs, capsys):
-    head, rule, *rows = output(
-        capsys, *logs, "--target", "grad_norm_sq=1e-2", "--markdown"
-    ).splitlines()
-    assert head == "|  | until | runs | rounds | kbit/worker | seconds |"
-    assert set(rule) == set("|- ") and len(rows) == 2 and rows[0].startswith("| MARINA |")
-
-
-def test_latex_is_ascii(make_log, capsys):
-    logs = [make_log(stepsize=step) for step in ("0.5", "{ theory = 4.0 }")]
-    text = output(capsys, *logs, "--target", "grad_norm_sq=1e-2", "--latex")
-    cells = r"theory & $\|\nabla f(x^k)\|^2 \le 10^{-2}$ & $1$ & $47$"
-    assert cells in re.sub(" +", " ", text)
-    assert text.startswith("% MARINA, RandK (K = 10)\n% non-convex loss")
-    assert r"\begin{tabular}{lrrrrr}" in text
-    body = "".join(line for line in text.splitlines() if not line.startswith("%"))
-    assert body.isascii()
-
-
 def test_latex_has_every_letter_of_our_names():
     texts = [*PARAMETERS.values(), *(pair.label for pair in METHODS.values())]
     for kind in COMPRESSORS.values():
@@ -112,13 +80,6 @@ def test_latex_has_every_letter_of_our_names():
     for text in [*texts, "a_b & 50% of $5 #1 {x} ~ ^ \\"]:
         assert formatting.table([""], [[text]], "latex").isascii(), text
     assert r"a\_b\textbackslash{}" in formatting.table([""], [["a_b\\"]], "latex")
-
-
-@pytest.mark.parametrize("form", [[], ["--markdown"], ["--latex"]])
-def test_seconds_of_runs_on_too_few_cores_have_a_note(make_log, capsys, form):
-    log = make_log(attrs={"oversubscribed": 1})
-    text = output(capsys, log, "--target", "loss=0.5", *form)
-    assert "the runs had more ranks than cores" in text
 
 
 NONE = ["", "loss", "=1", "loss=", "loss=a", "loss=nan", "loss=1=2", "loss>1", "loss<1", "loss>==1"]
@@ -194,35 +155,3 @@ def test_a_target_met_at_the_start_is_told(make_log, capsys):
     assert r"$f(x^k) \ge 0.5$" in text and "met at the start" in text
     [row] = csv.DictReader(io.StringIO(output(capsys, *logs, "--target", "loss=1", "--csv")))
     assert (row["sign"], row["at_start"]) == ("<=", "1")
-
-
-def test_a_budget_may_be_a_target(make_log, capsys):
-    """Bits of all workers, as in the log."""
-    text = output(capsys, make_log(), "--target", "bits_up>=36000", "--csv")
-    [row] = csv.DictReader(io.StringIO(text))
-    assert float(row["round"]) == np.ceil((36000 - 20000) / 1600)
-
-
-def test_a_column_that_is_not_there(make_log, capsys):
-    assert main(["show", str(make_log()), "--target", "accuracy=1"]) == 2
-    assert "no column 'accuracy'; columns here: " in capsys.readouterr().err
-
-
-def test_an_end_is_not_rounded_to_its_target(make_log, capsys):
-    path = make_log(rounds=1, columns={"loss": np.array([0.9, 0.50337])})
-    assert main(["show", str(path), "--target", "loss<=0.5"]) == 0
-    assert "ended at 0.50337" in capsys.readouterr().out
-
-
-def test_runs_that_go_on_are_counted(make_log, capsys):
-    paths = [str(make_log(seed=1)), str(make_log(seed=2, rounds=9, attrs={"status": "running"}))]
-    assert main(["show", *paths, "--target", "grad_norm_sq=0.1"]) == 0
-    assert "1 of 2 runs reach it: ended at 0.41, 1 not complete" in capsys.readouterr().out
-
-
-def test_what_is_assumed_of_older_logs_is_said(make_log, capsys):
-    new, old = make_log(seed=1), make_log(seed=2, drop=("messages_up",))
-    for path, lines in ((new, 0), (old, 1)):
-        words = ["show", str(path), "--target", "grad_norm_sq=0.1", "--network", "10mbit,shared"]
-        assert main(words) == 0
-        assert capsys.readouterr().out.count("no column messages_up: assumes") == lines

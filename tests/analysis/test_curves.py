@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mpisim.analysis.curves import Axis, common_grid, over_seeds, points
+from mpisim.analysis.curves import Axis, over_seeds, points
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import read
 
@@ -19,14 +19,6 @@ def test_mean_is_geometric_and_band_one_deviation_of_the_log(make_log):
     deviation = np.std([0.1, 0.2, 0.6], ddof=1)
     np.testing.assert_allclose(curve.high / curve.y, np.exp(deviation * k), rtol=1e-10)
     np.testing.assert_allclose(curve.y / curve.low, np.exp(deviation * k), rtol=1e-10)
-
-
-def test_linear_axis_takes_the_arithmetic_mean(make_log):
-    pairs = enumerate((1.0, 3.0))
-    logs = [read(make_log(seed=s, columns={"grad_norm_sq": np.full(51, v)})) for s, v in pairs]
-    curve = over_seeds(logs, ROUND, Axis("grad_norm_sq", log=False))
-    np.testing.assert_allclose(curve.y, 2.0)
-    np.testing.assert_allclose(curve.high - curve.y, np.sqrt(2))
 
 
 def test_runs_with_other_x_meet_on_a_common_grid(make_log):
@@ -67,60 +59,11 @@ def test_the_mean_begins_with_the_run_that_begins_first(make_log):
         assert curve.y[0] == curve.high[0] == 100
 
 
-def test_a_run_is_at_its_start_until_its_first_row_beyond_zero(make_log):
-    """Row 0 has no bits, which a logarithmic axis cannot show: until the bits of row 1 are spent, a
-    run has x^0 and not x^1."""
-    columns = [
-        {"bits_up": 5 * bits * np.arange(3), "grad_norm_sq": np.array([16.0, 4.0, 1.0])}
-        for bits in (10, 40)
-    ]
-    logs = [read(make_log(seed=s, rounds=2, columns=own)) for s, own in enumerate(columns)]
-    curve = over_seeds(logs, Axis("bits_up", log=True), Y)
-    assert curve.x[0] == pytest.approx(10) and curve.x[-1] == pytest.approx(20)
-    assert curve.y[0] == pytest.approx(np.sqrt(4 * 16))
-    assert curve.y[-1] == pytest.approx(np.sqrt(1 * 16))
-
-
-def test_a_single_run_is_drawn_as_it_is(make_log):
-    curve = over_seeds([read(make_log())], Axis("bits_up", log=True), Y)
-    assert curve.low is None
-    np.testing.assert_array_equal(curve.x, 320 * np.arange(51) + 4000)
-
-
-def test_all_workers_together(make_log):
-    log = read(make_log())
-    both = [Axis("bits_up", True, per_worker).values(log) for per_worker in (True, False)]
-    np.testing.assert_array_equal(5 * both[0], both[1])
-    assert Axis("bits_up", True).label(log) == "bits sent per worker"
-    assert Axis("bits_up", True, False).label(log) == "bits sent, all workers"
-    assert Axis("time_encode", True).label(log) == "time to encode (s)"
-
-
 def test_points_that_cannot_be_shown_are_left_out(make_log):
     values = np.array([1.0, 0.0, np.nan, -1.0, np.inf, 0.5])
     log = read(make_log(rounds=5, columns={"grad_norm_sq": values}))
     assert points(log, ROUND, Y)[0].tolist() == [0, 5]
     assert points(log, ROUND, Axis("grad_norm_sq", False))[0].tolist() == [0, 1, 3, 5]
-
-
-def test_nothing_to_draw_names_the_flag(make_log):
-    log = read(make_log(columns={"grad_norm_sq": np.zeros(51)}))
-    with pytest.raises(InputError, match=r"nothing to draw of grad_norm_sq.*--linear-y"):
-        points(log, ROUND, Y)
-
-
-@pytest.mark.parametrize(
-    ("xs", "ends"),
-    [
-        (([1, 2], [3, 4]), (1, 2)),  # the second is at its start meanwhile
-        (([2, 8], [1, 9]), (1, 8)),
-        (([1], [1, 9]), (1, 1)),
-    ],
-)
-def test_the_grid_begins_with_the_first_run_and_ends_with_the_first(xs, ends):
-    for log in (True, False):
-        grid = common_grid([np.array(x, float) for x in xs], log)
-        assert (grid[0], grid[-1]) == ends and len(grid) == (400 if ends[0] < ends[1] else 1)
 
 
 def test_a_mean_is_over_seeds_alone(make_log):

@@ -9,13 +9,12 @@ import pytest
 from scipy import integrate
 from scipy.stats import norm
 
-from mpisim.analysis.fleet.rounds import fedscale, made, rounds_of
+from mpisim.analysis.fleet.rounds import fedscale, made
 from mpisim.analysis.fleet.seconds import FleetSeconds, seconds
 from mpisim.analysis.link_model import ModelledSeconds, Traffic
 from mpisim.cli import main
 from mpisim.comm.fleet import Fleet
 from mpisim.comm.links import on_wire, parse
-from mpisim.runs.experiment import Experiment
 from mpisim.runs.log.reader import read
 
 
@@ -85,13 +84,6 @@ def test_the_slowest_by_hand():
     assert seconds(alone, fleet).seconds[0] == pytest.approx(first - 0.9 + 0.1 + 2 * 15, rel=1e-13)
 
 
-def test_the_worker_that_sends_most_counts():
-    fleet = Fleet("100bit/unlimited")
-    case = rounds(4, 1, fleet, up=1000.0, most=2500.0)
-    expected = on_wire(np.array([2500.0]), 1)[0] / 100
-    assert seconds(case, fleet).seconds[0] == pytest.approx(expected, rel=1e-13)
-
-
 @pytest.mark.parametrize("senders", [40, 20])
 def test_dropouts_and_deadlines(senders):
     n, rows, bits = 40, 300, 10_000.0
@@ -121,27 +113,6 @@ def test_fedscale_by_hand():
     case = fedscale(rounds(4, 2, fleet, up=500.0, down=300.0, own=5.0, calls=4 * 8.0), ms=10.0)
     expected = 3 * 8 * 2 * 10.0 / 1000 + (500 + 300) / 2000
     assert seconds(case, fleet).seconds == pytest.approx(expected * np.array([1, 2]), rel=1e-13)
-
-
-def test_local_methods_send_a_copy_to_their_participants_alone(tmp_path):
-    tables = {
-        "problem": {"name": "quadratic", "workers": 10, "dimension": 20},
-        "method": {"name": "fedavg", "stepsize": 0.01, "local_steps": 2, "participants": 2},
-        "fleet": {"links": "1kbit", "deadline": 9.0},
-        "run": {"rounds": 3},
-    }
-    import mpisim
-
-    mpisim.run(Experiment.from_dict(tables), log=tmp_path / "a.h5")
-    log = read(tmp_path / "a.h5")
-    assert log.config["fleet"]["deadline"] == 9.0
-    fleet = Fleet("1kbit")
-    case = rounds_of(log, fleet)
-    assert case.down[1:] == pytest.approx(on_wire(np.array([20 * 32.0]), 1)[0])
-    axis = ModelledSeconds("seconds", True, links=parse("1kbit"))
-    assert np.diff(axis.values(log)) == pytest.approx(
-        np.diff(FleetSeconds("seconds", True, fleet=fleet).values(log)), rel=1e-12
-    )
 
 
 def test_the_command(make_log, capsys, tmp_path):

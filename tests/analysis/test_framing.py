@@ -2,19 +2,16 @@
 
 import csv
 import io
-import re
 
 import numpy as np
 import pytest
 
 import mpisim
 from mpisim.analysis import panels
-from mpisim.analysis.api import plot as draw
-from mpisim.analysis.curves import SENT, Axis
+from mpisim.analysis.curves import Axis
 from mpisim.analysis.remarks import about_framing as note
 from mpisim.analysis.run_groups import group_runs
 from mpisim.cli import main
-from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import read, read_all
 
 K = np.arange(51)
@@ -49,15 +46,6 @@ def test_the_note_names_the_worst(make):
     assert note(groups(make(144, drop=("framing_bits_up", "framing_bits_down")))) == ""
 
 
-def test_the_note_is_that_of_the_axes(make):
-    path = make(0, framing_down=400)
-    down, both = Axis("bits_down", log=True), Axis("bits_total", log=True)
-    assert note(groups(path), [SENT, Axis("paper_bits_up", log=True)]) == ""
-    assert note(groups(path), [down]).startswith("framing adds 10% to the bits received by MARINA")
-    assert note(groups(path), [SENT, both]).startswith("framing adds 9.3% to the bits sent and rec")
-    assert note(groups(path), [Axis("bits_down", log=True, framing=True)]) == ""
-
-
 def test_an_axis_with_framing(make):
     log = read(make(144, 400))
     for name, bits in (("bits_up", 464), ("bits_down", 4400), ("bits_total", 4864)):
@@ -89,61 +77,6 @@ def test_table(make, capsys):
     assert float(row["bits_per_worker"]) == 7 * 320
     [cost] = mpisim.table(path, 0.5, framing=True)
     assert cost.bits_per_worker == 7 * 464
-
-
-def test_show(make, capsys):
-    assert main(["show", str(make(144))]) == 0
-    text = capsys.readouterr().out
-    assert (
-        "framing adds 45% to the bits sent by MARINA + RandK (K = 10); --framing includes it"
-        in text
-    )
-    assert main(["show", str(make(144, 40)), "--framing"]) == 0
-    text = capsys.readouterr().out
-    assert re.search(r"payload and framing +23.2 kbit +202 kbit", text)
-    assert "adds" not in text and "  framing" not in text
-    assert main(["show", str(make(8))]) == 0
-    assert "adds" not in capsys.readouterr().out
-
-
-def test_plot(make, tmp_path):
-    path = make(144)
-    assert draw([path])._supxlabel.get_text().startswith("framing adds 45%")
-    assert draw([path], x="round")._supxlabel is None
-    figure = draw([path], framing=True)
-    [panel] = figure.axes
-    assert figure._supxlabel is None and panel.lines[0].get_xdata()[0] == 464
-    assert panel.get_xlabel() == "bits sent per worker, with framing"
-    out = str(tmp_path / "f.png")
-    assert main(["plot", str(path), "--framing", "-o", out]) == 0
-    narrow = draw([path], size=(3, 3))
-    assert "\n" in narrow._supxlabel.get_text()
-    both = make(144, attrs={"oversubscribed": 1})
-    assert len(draw([both], y="seconds")._supxlabel.get_text().splitlines()) == 2
-
-
-def test_framing_needs_an_axis_of_bits(make, tmp_path, capsys):
-    with pytest.raises(
-        InputError, match=r"--framing: .* --x or --y bits_up, bits_down or bits_tot"
-    ):
-        draw([make(144)], x="round", framing=True)
-    flags = ["--framing", "--breakdown", "-o", str(tmp_path / "f.png")]
-    assert main(["plot", str(make(144)), *flags]) == 2
-    assert "--framing: is not allowed with --breakdown" in capsys.readouterr().err
-
-
-def test_report(make, tmp_path):
-    for framing, there in ((144, True), (8, False)):
-        folder = tmp_path / str(framing)
-        folder.mkdir()
-        make(framing).rename(folder / "log.h5")
-        out = tmp_path / f"{framing}.html"
-        assert main(["plot", str(folder), "-o", str(out)]) == 0
-        page = out.read_text()
-        assert (
-            "framing adds 45% to the bits sent by MARINA + RandK (K = 10); an axis" in page
-        ) == there
-        assert ('"bits sent per worker, with framing"' in page) == there
 
 
 @pytest.mark.parametrize(

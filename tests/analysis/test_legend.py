@@ -4,11 +4,8 @@ import io
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from mpisim.analysis.api import plot
-from mpisim.analysis.style import spread_legend as spread
 from mpisim.core.errors import InputError
 
 UNLIKE = (
@@ -44,6 +41,7 @@ def require_on_page(figure):
         assert (edge == 255).all()  # nothing is cut off there
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("size", [None, (8.0, 6.0)])
 @pytest.mark.parametrize("long", [False, True])
 @pytest.mark.parametrize("count", [2, 5, 9])
@@ -64,33 +62,7 @@ def unlike(count, long):
         yield "marina" if long else method, compressor, step
 
 
-def test_many_curves(make_log):
-    require_on_page(plot([make_log(rounds=5, stepsize=1 / (i + 1)) for i in range(40)]))
-
-
-def test_a_remark_and_a_legend_do_not_hide_each_other(make_log):
-    logs = [
-        make_log(method=method, compressor=compressor, stepsize=step, attrs={"oversubscribed": 1})
-        for method, compressor, step in unlike(9, long=True)
-    ]
-    figure = plot(logs, x="seconds")
-    require_on_page(figure)
-    assert not legend_of(figure).get_window_extent().overlaps(figure._supxlabel.get_window_extent())
-
-
 def test_a_page_without_room_is_refused(make_log):
     logs = [make_log(rounds=5, stepsize=1 / (i + 1)) for i in range(40)]
     with pytest.raises(InputError, match="--size 2 2: has no room for a legend of 40 curves"):
         plot(logs, size=(2, 2))
-
-
-@pytest.mark.parametrize("title", ["", "a title that is longer than the names of the curves"])
-@pytest.mark.parametrize("letters", [1, 9, 40])
-def test_a_spread_legend_has_as_many_columns_as_fit(letters, title):
-    figure = Figure(figsize=(6, 4))
-    handles = [Line2D([], [], label="x" * (letters + i % 3)) for i in range(24)]
-    legend = spread(figure, handles, title=title)
-    columns = legend._ncols
-    legend.remove()
-    more = spread(figure, handles, columns + 1)
-    assert more.get_window_extent().width > figure.bbox.width or columns == 24

@@ -8,11 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpisim.analysis.api import plot
 from mpisim.analysis.link_model import ModelledSeconds, Traffic, seconds
-from mpisim.analysis.link_model import traffic as traffic_of
-from mpisim.cli import main
-from mpisim.comm.links import Links, on_wire, parse
+from mpisim.comm.links import Links, parse
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import read
 
@@ -66,16 +63,6 @@ def test_every_network_has_a_text(up, down, latency, words):
     assert numbers == pytest.approx((up, down, latency), rel=1e-11)
 
 
-@given(st.text(alphabet="019.,/e+-mkgbitus hard", max_size=30))
-def test_any_text_is_a_network_or_one_line(text):
-    try:
-        network = parse(text)
-    except InputError as error:
-        assert "\n" not in str(error)
-    else:
-        assert min(network.up, network.down) > 0 <= network.latency
-
-
 def traffic(workers=(0, 2, 1)):
     """Two rows, after 1 and 3 rounds of 3 workers: each sends 1000, then 600, 400 and 200 bits."""
     return Traffic(
@@ -103,13 +90,6 @@ def test_a_link_of_the_server_that_all_share():
     assert found == pytest.approx([first, first + second], rel=1e-14)
 
 
-def test_headers_of_the_packets_of_a_message():
-    # with its envelope one packet is full, and one byte more makes another
-    found = on_wire(np.array([0.0, 8 * 1426, 8 * 1427, 8 * 2 * 1426]), 1)
-    assert found == pytest.approx([0, 8 * (1448 + 66), 8 * (1449 + 132), 8 * (2874 + 132)])
-    assert on_wire(np.array([8 * 2 * 1426.0]), 2) == pytest.approx(2 * found[1])
-
-
 @pytest.mark.parametrize(
     ("workers", "shared", "up", "hosts"),
     [
@@ -123,12 +103,6 @@ def test_workers_of_a_rank_on_one_host(workers, shared, up, hosts):
     network = Links(100.0, 50.0, 0.125, shared, ranks=True)
     expected = 0.5 + 2 * 0.125 + wire(up, hosts) / 100 + hosts * wire(800) / 50
     assert seconds(network, traffic(workers))[0] == pytest.approx(expected, rel=1e-14)
-
-
-@pytest.mark.parametrize("bucket", [False, True])
-def test_a_host_alone_waits_for_no_link(bucket):
-    network = Links(100.0, 50.0, 0.125, True, ranks=True, bucket=bucket)
-    assert np.array_equal(seconds(network, traffic((3,))), [0.5, 0.75])
 
 
 def large(own):
@@ -161,11 +135,6 @@ def test_a_bucket_refills_at_the_rate_of_its_link():
     assert found == pytest.approx(np.array([1, 3]) * wire(40_000) / 1e4, rel=1e-9)
 
 
-def test_without_limits_the_measured_seconds_are_left():
-    assert np.array_equal(seconds(Links(), traffic()), [0.5, 0.75])
-    assert np.array_equal(seconds(Links(bucket=True), traffic()), [0.5, 0.75])
-
-
 N, ROUNDS = 200, 199  # PP-MARINA with r = 2: all send once, then two a round
 PP_MARINA = Traffic(
     rounds=np.arange(ROUNDS + 2),
@@ -188,15 +157,6 @@ def test_a_shared_link_carries_the_messages_that_are_sent():
     every = N * (ROUNDS + 1) * 8 * 88 + N * 3520 + ROUNDS * 2 * 320
     old = seconds(Links(up=1e7, shared=True), unknown)[-1]
     assert old == pytest.approx(every / 1e7, rel=1e-12) and old > 2.8
-
-
-@pytest.mark.parametrize(("shared", "bits", "messages"), [(True, 640, 2), (False, 384, 1)])
-def test_hosts_of_ranks_send_at_most_one_message_each(shared, bits, messages):
-    """The mean share of 120 of 200 workers is 384 of 640 bits."""
-    found = np.diff(seconds(Links(up=1e7, shared=shared, ranks=True), PP_MARINA))
-    assert found[1:] == pytest.approx(wire(bits, messages) / 1e7, rel=1e-9)
-    first = wire(N * 3520, 2) if shared else wire(120 * 3520)
-    assert found[0] == pytest.approx(first / 1e7, rel=1e-9)
 
 
 @pytest.mark.parametrize("ranks", [False, True])
@@ -225,15 +185,6 @@ def test_idle_workers_pay_nothing(ranks):
     )
 
 
-def test_several_gathers_in_a_round():
-    """A worker with two messages a round pays two envelopes, on any link."""
-    twice = dataclasses.replace(traffic(), messages_up=np.array([6, 18]))
-    first = 0.5 + wire(1000, 2) / 100
-    assert seconds(Links(up=100.0), twice)[0] == pytest.approx(first, rel=1e-14)
-    first = 0.5 + wire(2000, 2) / 100  # two of three workers
-    assert seconds(Links(up=100.0, ranks=True), twice)[0] == pytest.approx(first, rel=1e-14)
-
-
 EXTRA = 8 * (22 + 66)  # bits of a message that fits a packet
 
 
@@ -250,27 +201,3 @@ def test_seconds_of_a_log(make_log):
     shared = ModelledSeconds("seconds", True, links=parse("1mbit,shared")).values(log)
     a_round = own + 5 * (320 + 8 + 4000 + 8 + 2 * EXTRA) / 1e6
     assert shared == pytest.approx(5 * start + a_round * np.arange(51), rel=1e-9)
-
-
-def test_ranks_as_the_run_dealt_them(make_log):
-    log = read(make_log())  # 5 workers on 2 ranks: 2 at the server, 3 away
-    found = ModelledSeconds("seconds", True, links=parse("1mbit,ranks")).values(log)
-    own = 1e-3 * sum(range(1, 9))
-    up, down = 3 * (320 + 8), 4000 + 8
-    assert np.diff(found) == pytest.approx(own + (up + down + 2 * EXTRA) / 1e6, rel=1e-9)
-    with pytest.raises(InputError, match="ranks = 9 for 5 workers"):
-        traffic_of(read(make_log(attrs={"ranks": 9})))
-
-
-def test_plot_draws_and_names_it(make_log, tmp_path, capsys):
-    output = tmp_path / "f.png"
-    assert main(["plot", str(make_log()), "--network", "100mbit,1ms", "-o", str(output)]) == 0
-    assert output.is_file()
-    log = read(make_log())
-    axis = ModelledSeconds("seconds", True, links=parse("100mbit,1ms"))
-    assert axis.label(log) == "modelled seconds, 100mbit,1ms"
-    flags = ["--network", "100mb", "-o", str(output)]
-    assert main(["plot", str(make_log()), *flags]) == 2
-    assert "it must be RATE" in capsys.readouterr().err
-    with pytest.raises(InputError, match=r"--x: 'bits_up' .* seconds, with --network"):
-        plot([make_log()], x="bits_up", output=output, network=parse("1ms"))

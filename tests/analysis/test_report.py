@@ -8,7 +8,7 @@ import pytest
 
 from mpisim.analysis.curves import Axis, over_seeds
 from mpisim.analysis.link_model import ModelledSeconds
-from mpisim.analysis.report.chart_data import MOST, plain, y_axes
+from mpisim.analysis.report.chart_data import MOST
 from mpisim.analysis.report.page import decades
 from mpisim.cli import main
 from mpisim.comm.links import parse
@@ -63,11 +63,6 @@ def test_nothing_is_loaded_from_elsewhere(make_log, write):
     assert set(re.findall(r"https?://[^\"' ]+", text)) == {"http://www.w3.org/2000/svg"}
 
 
-def test_the_same_logs_give_the_same_page(make_log, write):
-    make_log(), make_log(method="diana")
-    assert write() == write()
-
-
 def test_texts_of_logs_are_no_html(make_log, write):
     evil = "</script><script>alert(1)</script>&"
     attrs = {"command": evil, "status": evil}
@@ -91,22 +86,6 @@ def test_each_problem_is_a_section(make_log, write):
     assert page.count('<section class="problem">') == 3
 
 
-def test_curves_are_in_the_order_of_their_numbers(make_log, write):
-    for step in ("{ theory = 16.0 }", '"theory"', "{ theory = 2.0 }", "{ theory = 0.5 }"):
-        make_log(stepsize=step)
-    _, data = write()
-    labels = [curve["label"] for curve in data["sections"][0]["curves"]]
-    assert labels == ["γ = 0.5 × theory", "γ = theory", "γ = 2 × theory", "γ = 16 × theory"]
-
-
-def test_of_many_curves_twelve_are_shown_at_first(make_log, write):
-    for k in range(30):
-        make_log(rounds=5, stepsize=1 / (k + 1))
-    _, data = write()
-    shown = [curve["shown"] for curve in data["sections"][0]["curves"]]
-    assert len(shown) == 30 and sum(shown) == 12 and shown[0] and shown[-1]
-
-
 def test_tables(make_log, write):
     machine = {"cpu": "a processor", "cores": 4}
     make_log(rate=0.2, attrs=machine), make_log(rate=0.1, seed=2, attrs=machine)
@@ -120,33 +99,6 @@ def test_tables(make_log, write):
         assert cell in cells, cell
     assert "3 runs: 2 done, 1 diverged." in text and "36 ms" in text
     assert "modelled seconds, 5mbit" in text and "modelled seconds, 1gbit" not in text
-
-
-def test_seconds_of_runs_on_too_few_cores_have_a_note(make_log, write):
-    make_log(attrs={"oversubscribed": 1})
-    assert "the runs had more ranks than cores" in write()[0]
-
-
-def test_runs_without_rows_or_columns_do_not_hide_the_others(make_log, write):
-    make_log()
-    make_log(rounds=-1, columns={"loss": np.zeros(0)}, attrs={"status": "running"}, method="gd")
-    make_log(method="diana", drop=("bits_up", "time_other", "grad_norm_sq"))
-    _, data = write()
-    points = {curve["label"]: curve["points"] for curve in data["sections"][0]["curves"]}
-    assert not any(points["GD"].values())
-    assert points["DIANA"]["bits_up"] == {} and set(points["DIANA"]["round"]) == {"loss"}
-    assert len(points["MARINA"]["bits_up"]) == 3
-
-
-def test_values_without_end_are_not_drawn(make_log, write):
-    wild = {"loss": np.array([1.0, np.inf, np.nan, 1e308])}
-    (
-        make_log(rounds=3, columns=wild),
-        make_log(rounds=3, columns=wild | {"loss": wild["loss"] / 9}, seed=2),
-    )
-    _, data = write()
-    points = data["sections"][0]["curves"][0]["points"]["round"]["loss"]
-    assert np.isfinite([points["y"], points["high"]]).all()
 
 
 def test_what_cannot_be_read_is_passed_over_and_on_the_page(make_log, write, capsys, tmp_path):
@@ -170,41 +122,3 @@ def test_what_cannot_be_read_is_passed_over_and_on_the_page(make_log, write, cap
 def test_targets_are_powers_of_ten_that_a_run_reaches(make_log, values, levels):
     log = read(make_log(rounds=1, columns={"grad_norm_sq": np.array(values)}))
     assert [target.level for target in decades([log])] == pytest.approx(levels)
-
-
-def test_axes_that_may_be_negative_are_linear(make_log):
-    columns = {"suboptimality": np.linspace(1, -1, 51), "test_accuracy": np.linspace(0.1, 1, 51)}
-    axes = {axis.name: axis.log for axis in y_axes([read(make_log(columns=columns))])}
-    assert axes == {
-        "grad_norm_sq": True,
-        "loss": True,
-        "mean_grad_norm_sq": True,
-        "suboptimality": False,
-        "test_accuracy": False,
-    }
-
-
-@pytest.mark.parametrize(
-    ("label", "text"),
-    [
-        (r"$\|\nabla f(x^k)\|^2$", "‖∇f(xᵏ)‖²"),
-        (r"mean of $\|\nabla f(x^j)\|^2$, $j < k$", "mean of ‖∇f(xʲ)‖², j < k"),
-        (r"$f(x^k) - f(x^\star)$", "f(xᵏ) - f(x*)"),
-    ],
-)
-def test_labels_without_tex(label, text):
-    assert plain(label) == text
-
-
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (["-o", "a.html", "--network", "1"], "--network 1: '1' is not allowed"),
-        (["-o", "a.html", "--target", "loss"], "--target: 'loss' is not allowed"),
-        (["-o", "a.html"], "holds no log (*.h5)"),
-        ([], "required: -o/--out"),
-    ],
-)
-def test_mistakes_are_one_line(tmp_path, capsys, flags, message):
-    assert main(["plot", str(tmp_path), *flags]) == 2
-    assert message in capsys.readouterr().err

@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 
-import numpy as np
 import pytest
 
 from mpisim.cli import main
@@ -116,28 +115,6 @@ def test_axes_and_problems_can_be_chosen(report):
     assert len(seen["linear"]["curves"]) == 2 and seen["linear"]["ticks"] >= 6
 
 
-def test_the_pointer_tells_the_values(report):
-    seen = found(
-        report,
-        """
-        const svg = document.querySelector("#chart svg"), box = svg.getBoundingClientRect();
-        const end = svg.querySelector("path.curve").getPointAtLength(1e9), zoom = box.width / 860;
-        const move = (x, y) => svg.dispatchEvent(
-          new PointerEvent("pointermove", {clientX: x, clientY: y, bubbles: true}));
-        move(box.left + zoom * end.x, box.top + zoom * end.y);
-        found.tip = [tip.hidden, tip.innerText];
-        move(box.left + box.width - 2, box.top + 2);
-        found.away = tip.hidden;
-        """,
-        choices="problem=1&x=round&y=grad_norm_sq",
-    )
-    hidden, text = seen["tip"]
-    label, x, y = text.splitlines()
-    assert not hidden and (label, x) == ("DIANA", "round: 50")
-    assert float(y.rpartition(" ")[2]) == pytest.approx(np.exp(-2.5), rel=1e-3)
-    assert seen["away"]
-
-
 def test_curves_can_be_hidden_and_links_keep_the_choices(report):
     seen = found(
         report,
@@ -173,13 +150,3 @@ def test_tables_are_sorted_by_a_click(report):
     up = ["log1.h5", "log2.h5", "log3.h5"]  # log4.h5 has no such column
     assert [row for row in seen["up"] if row in up] == up
     assert [row for row in seen["down"] if row in up] == up[::-1]
-
-
-def test_the_curves_are_in_the_picture(report, tmp_path):
-    image = pytest.importorskip("matplotlib.image")
-    picture = tmp_path / "page.png"
-    browse(report, f"--screenshot={picture}", choices="problem=1")
-    pixels = np.rint(255 * image.imread(picture)[..., :3]).astype(int)
-    for colour in ((0x00, 0x72, 0xB2), (0xD5, 0x5E, 0x00)):
-        alike = (np.abs(pixels - colour).sum(axis=2) < 12).any(axis=0)
-        assert alike[:800].sum() > 300, colour  # columns of pixels with this curve

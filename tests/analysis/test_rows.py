@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mpisim
-from mpisim.analysis.rows import about, all_rows, to_parquet
+from mpisim.analysis.rows import all_rows, to_parquet
 from mpisim.cli import main
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import read, read_all
@@ -29,18 +29,6 @@ def test_rows_of_several_logs(make_log):
     assert rows["suboptimality"][2:].tolist() == [0.5] * 3
     assert np.isnan(rows["suboptimality"][:2]).all()
     assert rows["seconds"].tolist() == pytest.approx([0, 0.036, 0, 0.036, 0.072])
-
-
-def test_the_name_of_the_output_says_which_form(make_log):
-    path = make_log(rounds=3)
-    out = path.with_name("a.CSV")
-    assert main(["export", str(path), "--out", str(out)]) == 0
-    assert out.read_text().startswith("log,method,compressor,seed,")
-
-
-def test_derived_columns_are_left_out_where_they_do_not_follow(make_log):
-    rows = all_rows([read(make_log(drop=("bits_up", "grad_norm_sq")))])
-    assert "seconds" in rows and not {"bits_total", "mean_grad_norm_sq"} & rows.keys()
 
 
 def test_csv_has_all_digits(make_log, capsys):
@@ -94,23 +82,6 @@ def test_without_a_library_for_parquet_there_is_one_line(make_log, capsys, monke
         to_parquet(all_rows([read(path)]))
 
 
-def test_pandas(make_log):
-    pandas = pytest.importorskip("pandas")
-    folder = make_log(rounds=1).parent
-    make_log(rounds=2, seed=2)
-    for named in (folder, str(folder / "*.h5"), [folder / "log1.h5", folder / "log2.h5"]):
-        frame = mpisim.load(named).to_pandas()
-        assert isinstance(frame, pandas.DataFrame)
-        assert frame["seed"].tolist() == [1, 1, 2, 2, 2]
-        assert {"log", "method", "compressor", "seconds", "grad_norm_sq"} <= set(frame)
-
-
-def test_without_pandas_there_is_one_line(make_log, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(InputError, match=r"to_pandas\(\) needs pandas: pip install"):
-        mpisim.load(make_log()).to_pandas()
-
-
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
@@ -133,11 +104,6 @@ def test_mistakes_are_one_line(make_log, capsys, flags, message):
     assert message in capsys.readouterr().err
 
 
-def test_a_folder_without_logs_is_one_line(tmp_path):
-    with pytest.raises(InputError, match=r"holds no log \(\*\.h5\)"):
-        mpisim.load(tmp_path)
-
-
 STEPS = ('"theory"', "{ theory = 4.0 }", "0.5")
 
 
@@ -150,22 +116,6 @@ def varied(make_log):
     (path.parent / "below").mkdir()
     path.rename(path.parent / "below" / "deep.h5")
     return path.parent
-
-
-def test_settings_travel_with_the_numbers(varied):
-    logs = mpisim.load([varied, varied / "below"])
-    rows = about(logs.logs, logs.root)
-    assert sorted(rows["log"]) == ["below/deep.h5", "log1.h5", "log2.h5"]
-    by_log = {log: i for i, log in enumerate(rows["log"])}
-    steps = rows["method.stepsize"][[by_log[f"log{i}.h5"] for i in (1, 2)]]
-    assert steps.tolist() == ["theory", "4 × theory"]
-    assert rows["method.stepsize"][by_log["below/deep.h5"]] == 0.5
-    assert "compressor.k" not in rows  # it has one value where it is there
-    every = about(logs.logs, logs.root, every=True)
-    assert np.isnan(every["compressor.k"][by_log["log1.h5"]])
-    assert every["compressor.k"][by_log["log2.h5"]] == 10
-    assert set(every["problem.data"]) == {"mushrooms"} and not {"run.seed"} & every.keys()
-    assert len(set(rows["label"])) == 3
 
 
 def test_list_and_export_have_one_key(varied, capsys):

@@ -108,23 +108,10 @@ def test_a_sweep_has_judged_the_code_of_mpisim(make_log):
     assert one_setting(logs) == logs
 
 
-def test_other_methods_have_other_modules_without_a_word(make_log):
-    other = {"code": json.dumps({"module mpisim.methods.estimators.diana": "eeee"})}
-    paths = [make_log(attrs=code()), make_log(method="diana", attrs=other)]
-    assert labels(*paths) == ["MARINA", "DIANA"]
-
-
 def test_other_content_of_the_data_sets_runs_apart(make_log):
     texts = [f"non-convex loss on mine.txt sha256:{digit * 8}" for digit in "12"]
     paths = [make_log(seed=s, attrs={"problem": text}) for s, text in enumerate(texts)]
     assert labels(*paths) == ["data sha256 = 11111111", "data sha256 = 22222222"]
-
-
-def test_logs_without_an_experiment_are_not_merged(make_log, tmp_path):
-    (tmp_path / "below").mkdir()
-    paths = [make_log(attrs={"config": ""}), make_log(attrs={"config": ""}, seed=2)]
-    paths[1] = paths[1].rename(tmp_path / "below" / paths[0].name)
-    assert len(set(labels(*paths))) == 2
 
 
 @pytest.mark.parametrize(
@@ -142,15 +129,6 @@ def test_one_setting_names_what_differs(make_log, more, said):
         one_setting(logs)
     assert str(error.value).startswith(f"{logs[0].path} and {logs[2].path}: differ in {said}; ")
     assert "\n" not in str(error.value)
-
-
-def test_one_setting_over_what_is_named(make_log):
-    logs = read_all([make_log(stepsize=step) for step in ("0.5", "0.25", "0.5")])
-    assert one_setting(logs, over=("method.stepsize",)) == logs[:2]
-    ranks = read_all([make_log(seed=s, attrs={"ranks": s}) for s in (1, 2)])
-    assert one_setting(ranks) == ranks
-    with pytest.raises(InputError, match="differ in ranks: 1 and 2"):
-        one_setting(ranks, by_ranks=True)
 
 
 def randk(k):
@@ -186,23 +164,6 @@ FOUR, PL = "{ theory = 4.0 }", '{ theory = 4.0, condition = "PL" }'
 )
 def test_a_label_has_what_differs(make_log, logs, names):
     assert labels(*(make_log(**how) for how in logs)) == names
-
-
-def test_ranks_are_a_setting_only_for_clocks(make_log):
-    paths = [make_log(attrs={"ranks": ranks}) for ranks in (1, 6)]
-    assert labels(*paths) == [""]
-    assert labels(*paths, by_ranks=True) == ["1 rank", "6 ranks"]
-
-
-def test_no_two_groups_share_a_label(make_log):
-    smooth = 'name = "smooth"\ninner = {{ name = "qsgd", s = 2, norm = "{}" }}'
-    paths = [make_log(compressor=smooth.format(norm)) for norm in ("2", "inf")]
-    paths += [
-        make_log(compressor='name = "odd"\nlist = [1]'),
-        make_log(compressor='name = "odd"\nlist = [2]'),
-    ]
-    found = labels(*paths)
-    assert len(set(found)) == 4
 
 
 SCHEDULED = '"theory"\nschedule = { at = [0.2], factor = 0.1 }'

@@ -2,18 +2,13 @@
 
 import csv
 import io
-import os
-import signal
 
 import h5py
 import numpy as np
 import pytest
 
-import mpisim
-from mpisim.analysis.log_files import find
 from mpisim.analysis.show import in_order
 from mpisim.cli import main
-from mpisim.runs.log import reader
 
 
 @pytest.fixture
@@ -76,21 +71,6 @@ def test_order_of_cells_of_all_kinds():
     assert str(found) == str([1, 2.0, "4 × theory", "16 × theory", float("nan"), "a", "b", None])
 
 
-def test_text_is_aligned(folder, capsys):
-    head, *lines = listed(folder, capsys).splitlines()
-    assert head.split()[:3] == ["log", "method.stepsize", "run.seed"] and len(lines) == 3
-    end = head.index("run.seed") + len("run.seed")
-    assert [line[:end].split()[-1] for line in lines] == ["3", "1", "2"]
-
-
-def test_logs_without_rows_or_columns_are_listed(make_log, capsys):
-    path = make_log(drop=("loss", "bits_up", "time_other"))
-    make_log(rounds=-1, columns={"loss": np.zeros(0)}, attrs={"status": "running"}, seed=2)
-    first, second = rows(path.parent, capsys)
-    assert (first["loss"], first["bits_per_worker"], first["round"]) == ("", "", "50")
-    assert (second["status"], second["round"], second["seconds"]) == ("running", "", "")
-
-
 def test_what_cannot_be_read_is_passed_over(folder, capsys):
     (folder / "broken.h5").write_bytes(b"nothing")
     (folder / "empty.h5").touch()
@@ -103,30 +83,6 @@ def test_what_cannot_be_read_is_passed_over(folder, capsys):
     ]
 
 
-def test_every_reader_passes_over_it(folder, tmp_path, capsys):
-    """One function reads the logs that a user names, for all commands and for Python."""
-    (folder / "broken.h5").write_bytes(b"nothing")
-    out = tmp_path / "out"
-    out.mkdir()
-    for command in (
-        *(["plot", "-o", f"{out}/a.{kind}"] for kind in ("png", "html")),
-        ["plot", "--breakdown", "-o", f"{out}/b.png"],
-        ["export", "-o", f"{out}/a.csv"],
-        ["show", "--target", "loss=0.5"],
-    ):
-        assert main([*command, str(folder)]) == 0, command
-        assert capsys.readouterr().err.count("passed over: ") == 1
-    assert [log.path.name for log in mpisim.load(folder)] == ["log2.h5", "log1.h5"]
-    assert "broken.h5: not a log" in capsys.readouterr().err
-    assert len((out / "a.csv").read_text().splitlines()) == 1 + 2 * 51
-
-
-@pytest.mark.parametrize(("form", "line"), [("markdown", "| --- |"), ("latex", "\\midrule")])
-def test_the_list_has_other_forms(folder, capsys, form, line):
-    text = listed(folder, capsys, f"--{form}")
-    assert line in text and "4" in text and len(text.splitlines()) >= 5
-
-
 def test_a_folder_without_any_good_log_is_a_mistake(tmp_path, capsys):
     (tmp_path / "broken.h5").write_bytes(b"nothing")
     with h5py.File(tmp_path / "other.h5", "w") as file:
@@ -137,21 +93,6 @@ def test_a_folder_without_any_good_log_is_a_mistake(tmp_path, capsys):
         assert len(err.splitlines()) == 3 and not out and not (tmp_path / "a.html").exists()
         assert "broken.h5: not a log" in err and "other.h5: not an mpisim log" in err
         assert err.splitlines()[-1] == "mpisim: none of the 2 files is a log that can be read"
-
-
-def test_a_log_that_makes_hdf5_crash_hides_no_other(folder, capsys, monkeypatch):
-    """Logs are read in one process; if that dies, each in a process of its own."""
-    original = reader._read
-
-    def read(path, file):
-        if path.name == "log1.h5":
-            os.kill(os.getpid(), signal.SIGKILL)
-        return original(path, file)
-
-    monkeypatch.setattr(reader, "_read", read)
-    assert main(["show", str(folder)]) == 0
-    out, err = capsys.readouterr()
-    assert len(out.splitlines()) == 3 and "log1.h5: the file is damaged: HDF5 crashed" in err
 
 
 @pytest.mark.parametrize(
@@ -177,36 +118,6 @@ def steps(make_log):
         path = make_log(stepsize=step)
     make_log(stepsize='"theory"', seed=2), make_log(method="diana", stepsize=STEPS[-1])
     return path.parent
-
-
-def test_a_folder_and_a_pattern(steps):
-    named = ["log6.h5", "log2.h5", "log5.h5", "log4.h5", "log1.h5", "log3.h5"]
-    assert [path.name for path in find(steps)] == named
-    assert [path.name for path in find(f"{steps}/*.h5")] == named
-
-
-def test_logs_that_are_named_one_by_one_stay(steps):
-    one, two = steps / "log3.h5", steps / "log2.h5"
-    assert find([one, two]) == [one, two]
-
-
-def test_what_cannot_be_read_comes_last(steps, capsys):
-    (steps / "a.h5").write_text("no log")
-    assert find(steps)[-1].name == "a.h5"
-    assert main(["show", str(steps), "--target", "grad_norm_sq=0.1"]) == 0
-    assert "passed over: " in (error := capsys.readouterr().err) and "a.h5: not a log" in error
-    assert main(["show", str(steps), "typo.h5", "--target", "grad_norm_sq=0.1"]) == 2
-    assert capsys.readouterr().err == "mpisim: typo.h5: no such log\n"
-    for command in ("show", "plot"):  # what is named alone
-        flags = ["-o", str(steps / "a.png")] if command == "plot" else []
-        assert main([command, str(steps / "a.h5"), *flags]) == 2
-
-
-def test_a_table_has_the_steps_by_size(steps, capsys):
-    assert main(["show", str(steps), "--target", "grad_norm_sq=0.1"]) == 0
-    rows = capsys.readouterr().out.splitlines()[2:]
-    steps = [row.partition("γ = ")[2].partition(")")[0] for row in rows[-4:]]
-    assert steps == ["theory", "2 × theory", "32 × theory", "128 × theory"]
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from mpisim.analysis.show import show_text
-from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import read
 from tests.helpers import run_tables, table
 
@@ -27,14 +26,6 @@ def test_says_what_was_run_and_how_it_ended(make_log):
         "82824 per worker",
     ):
         assert part in text
-
-
-def test_bits_are_those_of_a_worker(make_log):
-    text = show_text(make_log())
-    # up: 320 * 50 + 4000 bits; down: 4000 * 50
-    assert re.search(r"payload +20 kbit +200 kbit", text)
-    assert re.search(r"framing +400 bit +400 bit", text)
-    assert re.search(r"as the paper charges +16 kbit\n", text)
 
 
 def test_time_by_phase_adds_up_and_is_sorted(make_log):
@@ -70,15 +61,6 @@ def test_what_elapsed_is_the_sum_of_its_parts(make_log):
     assert "resumed" not in text and "more ranks than cores" not in text
 
 
-def test_a_resumed_run_tells_its_starts_apart(make_log):
-    text = show_text(make_log(attrs=DURATIONS | {"resumed": 30, "seconds_before": 1.3}))
-    parts = {"set-up": 2.25, "rehearsal": 0.25, "method": 0.5, "evaluation": 59.875, "rest": 1.625}
-    assert elapsed(text) == pytest.approx(parts)
-    assert "since round 30, where it resumed" in text
-    assert "earlier starts, 1.300 s of the phases above, are not in it" in text
-    assert "resumed at round 30, ended 2020-01-01T00:01:05+00:00" in text and ", took" not in text
-
-
 def test_the_parts_of_a_real_run_add_up(tmp_path):
     """On one rank, whose clock is the slowest path, to the last digit; also where it resumes."""
     log = tmp_path / "x.h5"
@@ -100,29 +82,8 @@ def test_the_parts_of_a_real_run_add_up(tmp_path):
         assert ("resumed" in attrs) == resumed
 
 
-def test_more_ranks_than_cores(make_log):
-    text = show_text(make_log(attrs={"oversubscribed": 1}))
-    assert "side by side: these seconds say little" in text
-
-
-def test_a_log_without_durations_says_so(make_log):
-    assert "this log does not say how long" in show_text(make_log())
-    pending = show_text(make_log(attrs=dict.fromkeys(DURATIONS, np.nan)))
-    assert "not known before the run has ended" in pending
-
-
-def test_a_killed_run_says_so(make_log):
-    text = show_text(make_log(attrs={"status": "running", "end": ""}))
-    assert "running since 2020-01-01T00:00:00+00:00, or killed" in text
-
-
 def test_a_log_without_rows_or_optional_columns(make_log):
     empty = {n: np.zeros(0) for n in ("round", "loss")}
     assert "no row yet" in show_text(make_log(columns=empty))
     text = show_text(make_log(drop=("paper_bits_up", "oracle_calls", "time_other")))
     assert "paper" not in text.replace("paper's", "") and "oracle" not in text
-
-
-def test_missing_log(tmp_path):
-    with pytest.raises(InputError, match="no such log"):
-        show_text(tmp_path / "none.h5")

@@ -2,8 +2,6 @@
 
 import json
 import shutil
-import subprocess
-import sys
 
 import h5py
 import numpy as np
@@ -12,7 +10,6 @@ import pytest
 from mpisim.analysis.tune import CRITERIA, best
 from mpisim.cli import main
 from mpisim.core.errors import InputError
-from tests.comm.jobs import ROOT
 from tests.helpers import forged
 from tests.runs.sweep.support import run, write
 
@@ -81,12 +78,6 @@ def test_the_uniform_iterate_needs_no_last_row_that_is_good(base, tmp_path):
     assert chosen.best.step == 0.2 and best(points, "mean")[0].best.step == 0.1
 
 
-def test_given_steps_and_the_edge(base, tmp_path):
-    file = write(tmp_path, "method.stepsize = [0.01, 0.05, 0.15]", base)
-    [choice] = best(run(file, tmp_path / "logs"))
-    assert not choice.theory and choice.best.step == 0.15 and choice.edge
-
-
 # Each round multiplies |grad f|^2 = 16 by (1 - c)^2; a message is one float32.
 @pytest.mark.parametrize(("criterion", "unit"), [("rounds", 1), ("bits", 32)])
 def test_the_cost_of_an_accuracy(criterion, unit, base, tmp_path):
@@ -109,25 +100,6 @@ def test_a_cost_needs_an_accuracy(criterion, base, tmp_path):
     points = run(write(tmp_path, "multiples = [0.5]", base), tmp_path / "logs")
     with pytest.raises(InputError, match="has no accuracy to reach, such as grad_norm_sq; choose"):
         best(points, criterion)
-
-
-def test_equal_bits_are_compared_by_what_they_reach(base, tmp_path):
-    """A round is a message of one float32, so 160 bits are 5 rounds."""
-    base += "stop = { bits_up = 160 }\n"
-    points = run(write(tmp_path, "multiples = [0.25, 0.5, 1.6]", base), tmp_path / "logs")
-    [choice] = best(points, "final")
-    scores = [c.score for c in choice.candidates]
-    expected = [np.log10(16) + 10 * np.log10(abs(1 - c)) for c in (0.25, 0.5, 1.6)]
-    assert scores == pytest.approx(expected, rel=1e-6) and choice.best.step == 0.5
-
-
-def test_a_step_that_diverges_is_out(base, tmp_path):
-    base = base.replace("rounds = 40", "rounds = 400")
-    file = write(tmp_path, "multiples = [0.5, 20, 1.9]", base)
-    [choice] = best(run(file, tmp_path / "logs"))
-    out = choice.candidates[-1]
-    assert (out.step, out.score, out.out) == (20.0, None, "seed 1 diverged")
-    assert choice.best.step == 0.5 and choice.edge
 
 
 SAMPLE = BASE.format(data="sample").replace('"gd"', '"dcgd"').replace("workers = 1", "workers = 3")
@@ -183,18 +155,3 @@ def test_the_command(base, tmp_path, capfd):
     assert "2 of them complete before" in said and "warning" not in said
     content = json.loads((logs / "tune.json").read_text())
     assert content["criterion"] == "loss" and content["choices"][0]["best"]["step"] == 1.25
-
-
-def test_bad_arguments_are_one_line(base, tmp_path, capfd):
-    file = write(tmp_path, "", base)
-    out = ["--out", str(tmp_path / "logs")]
-    for wrong in (["--multiples", "1,x"], ["--multiples", "-1"], ["--criterion", "best"]):
-        assert main(["tune", str(file), *out, *wrong]) == 2
-        assert len(capfd.readouterr().err.splitlines()) == 1
-    with pytest.raises(InputError, match="criterion: unknown name 'best'; known: bits, final"):
-        best([], "best")
-
-
-def test_reading_needs_no_mpi():
-    code = "import sys, mpisim.analysis.tune; sys.exit('mpi4py.MPI' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0

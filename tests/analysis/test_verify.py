@@ -2,25 +2,19 @@
 
 from pathlib import Path
 
-import h5py
 import numpy as np
 import pytest
 
-from mpisim.analysis.verify.checks import as_written, checks, expected_rounds
+from mpisim.analysis.verify.checks import as_written, checks
 from mpisim.analysis.verify.repeat import COLUMNS
 from mpisim.cli import main
-from mpisim.core.errors import Diverged
 from mpisim.methods.estimators.feedback import OneBitAdam
 from mpisim.methods.estimators.marina import Marina
-from mpisim.runs.experiment import parse
 from mpisim.runs.log.reader import read
 from tests.helpers import cut_rows, forged, run_tables, table
-from tests.resumes import experiments
 
 MARINA = {"name": "marina", "stepsize": 0.1, "p": 0.3}
 RANDK = {"name": "randk", "k": 4}
-EXACT = ("identity", "randk", "permk", "scaled-sign", "compose", "pattern", "natural", "")
-CASES = list(experiments(rounds=12))
 
 
 def verified(log, capfd, *flags):
@@ -28,25 +22,6 @@ def verified(log, capfd, *flags):
     capfd.readouterr()
     code = main(["verify", str(log), *flags])
     return code, capfd.readouterr().out
-
-
-@pytest.mark.parametrize(("name", "tables"), CASES, ids=[name for name, _ in CASES])
-def test_nothing_is_wrong_with_a_log_as_it_is(name, tables, tmp_path, capfd):
-    log = tmp_path / "log.h5"
-    run_tables(tables, log)
-    code, said = verified(log, capfd)
-    assert code == 0 and "nothing is wrong" in said and "!!" not in said
-    exact = tables.get("compressor", {}).get("name", "") in EXACT
-    estimator = parse(tables).method.estimator
-    exact = exact and estimator.replayed and estimator.name != "ef21-p"  # TopK down
-    assert exact == ("ok  bits_up, bits_down" in said), said
-
-
-def test_a_rerun_is_the_same(tmp_path, capfd):
-    log = tmp_path / "log.h5"
-    run_tables(table({"name": "diana", "stepsize": 0.1}, {"name": "qsgd", "s": 3}), log)
-    code, said = verified(log, capfd, "--rerun")
-    assert code == 0 and "ok  every row of a second run" in said
 
 
 def changed(tmp_path, change):
@@ -152,26 +127,6 @@ def test_a_run_that_did_not_end_is_repeated(log_every, tmp_path, capfd, monkeypa
     assert code == 0 and "failed" in said and "ok  every row of a second run" in said
 
 
-def test_a_diverged_run_is_repeated(tmp_path, capfd):
-    log = tmp_path / "log.h5"
-    tables = table({"name": "gd", "stepsize": 1e6}, problem={"name": "least-squares"}, rounds=90)
-    with pytest.raises(Diverged):
-        run_tables(tables, log)
-    code, said = verified(log, capfd, "--rerun")
-    assert code == 0 and "rows, diverged" in said
-
-
-def test_what_is_no_log_is_bad_input(tmp_path, capfd):
-    (tmp_path / "log.h5").write_text("not a log")
-    assert main(["verify", str(tmp_path / "log.h5")]) == 2
-    assert main(["verify", str(tmp_path / "nothing.h5")]) == 2
-    log = tmp_path / "other.h5"
-    with h5py.File(log, "w") as file:
-        file["rounds/loss"] = np.zeros(3)
-    code, said = verified(log, capfd)
-    assert code == 1 and "there is no column round" in said
-
-
 def test_a_changed_row_is_found_without_repeating_the_run(tmp_path, capfd):
     log = tmp_path / "log.h5"
     run_tables(table(MARINA, RANDK), log)
@@ -183,12 +138,6 @@ def test_a_changed_row_is_found_without_repeating_the_run(tmp_path, capfd):
     forged(log).close()
     code, found = verified(log, capfd)
     assert code == 0 and "  --  rows_sha256: the sha256 of the rows, clocks included: no, " in found
-
-
-def test_expected_rounds():
-    assert expected_rounds(0, 5).tolist() == [0]
-    assert expected_rounds(10, 5).tolist() == [0, 5, 10]
-    assert expected_rounds(11, 5).tolist() == [0, 5, 10, 11]
 
 
 def test_documented_checks_are_those_there_are(tmp_path):

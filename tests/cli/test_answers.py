@@ -62,18 +62,6 @@ def test_an_answer_names_what_was_meant(words, answer, first, capsys):
     assert answer in err and err.count("\n") == 1 and not out
 
 
-def test_run_without_an_experiment(capsys):
-    assert main(["run"]) == 2
-    assert "mpisim run FILE.toml" in capsys.readouterr().err
-
-
-def test_a_proposed_setting_is_accepted(first, capsys):
-    assert main(["run", "first.toml", "--rounds", "2"]) == 2
-    setting = capsys.readouterr().err.split("did you mean ")[1].split("?")[0]
-    assert main(["run", "first.toml", *setting.split()]) == 0
-    assert "round 2," in capsys.readouterr().out
-
-
 @pytest.mark.parametrize("stepsize", ["0.1", "1e-9"])
 def test_a_biased_compressor_is_warned_of(stepsize, first, capsys):
     words = ["run", "first.toml", "--set", f"method.stepsize={stepsize}", "--force"]
@@ -102,14 +90,6 @@ def test_lists_have_a_line_for_each_name(capsys):
     everything = capsys.readouterr().out
     assert main(["data", "list"]) == 0
     assert capsys.readouterr().out == everything and "a9a" in everything
-
-
-def test_one_name_is_described_with_its_keys(capsys):
-    assert main(["methods", "cd-adam"]) == 0
-    text = capsys.readouterr().out
-    assert "direction" in text and "nu " in text and "default" in text
-    assert main(["compressors", "rankk"]) == 2
-    assert "did you mean 'rank-k'? known:" in capsys.readouterr().err
 
 
 def programs(parser, words=()):

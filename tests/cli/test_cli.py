@@ -7,9 +7,8 @@ import sys
 
 import pytest
 
-import mpisim
 from mpisim.cli import main
-from mpisim.cli.entry import COMMANDS, RENAMED
+from mpisim.cli.entry import RENAMED
 from mpisim.runs.log.reader import read
 from tests.comm.jobs import ROOT
 
@@ -32,12 +31,6 @@ def test_mpi_is_not_started_for(arguments):
     code = NO_MPI.format(arguments=arguments)
     job = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert job.returncode == 0, job.stderr
-
-
-def test_the_overview_is_cheap():
-    code = "import sys, mpisim.cli\ntry: mpisim.cli.main(['--help'])\nexcept SystemExit: pass\n"
-    code += "assert not {'numpy', 'h5py', 'mpi4py'} & set(sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, cwd=ROOT)
 
 
 RUN = """
@@ -80,19 +73,6 @@ def test_a_run_of_one_process_imports_what_it_uses(tmp_path):
         check=True,
     )
     assert UNUSED & set(job.stdout.split()) == set()
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_help(command, capsys):
-    with pytest.raises(SystemExit) as end:
-        main([command, "--help"])
-    assert end.value.code == 0 and f"mpisim {command}" in capsys.readouterr().out
-
-
-def test_version(capsys):
-    with pytest.raises(SystemExit):
-        main(["--version"])
-    assert capsys.readouterr().out == f"mpisim {mpisim.__version__}\n"
 
 
 @pytest.mark.parametrize(

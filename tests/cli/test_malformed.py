@@ -18,19 +18,6 @@ def test_one_line(name, arguments, said, tmp_path, capfd):
     assert not list(tmp_path.glob(".*.new"))
 
 
-def test_the_good_one_is_good(tmp_path, capfd):
-    prepare(tmp_path)
-    assert main(["run", str(tmp_path / "good.toml"), "--out", str(tmp_path / "log.h5")]) == 0
-    assert main(["show", str(tmp_path / "log.h5")]) == 0
-
-
-def test_nothing_there_is_lost(tmp_path, capfd):
-    prepare(tmp_path)
-    before = (tmp_path / "exists.h5").read_bytes()
-    main(["run", str(tmp_path / "good.toml"), "--out", str(tmp_path / "exists.h5")])
-    assert (tmp_path / "exists.h5").read_bytes() == before
-
-
 def one_line(code, capfd):
     lines = capfd.readouterr().err.splitlines()
     assert len(lines) == 1, lines

@@ -91,6 +91,7 @@ def test_the_first_line_comes_before_mpi_and_the_data(tmp_path, monkeypatch):
     assert job.stdout.startswith("MARINA, RandK (K = 2), quadratic, n = 2, d = 9, 20 rounds, 3 ran")
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 @pytest.mark.parametrize(
     ("words", "found"),
@@ -116,10 +117,3 @@ def test_completion_in_bash(words, found, tmp_path, capsys):
     ask += '; _shtab_mpisim; echo "${COMPREPLY[@]}"'
     job = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, cwd=ROOT, check=True)
     assert job.stdout.split() == [found]
-
-
-def test_completion_needs_its_extra(monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "shtab", None)
-    assert main(["--completion", "zsh"]) == 2
-    said = "mpisim: mpisim --completion needs shtab: pip install 'mpisim[completion]'\n"
-    assert capsys.readouterr().err == said

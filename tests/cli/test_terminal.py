@@ -12,7 +12,7 @@ import h5py
 import pytest
 
 from mpisim.cli import main
-from mpisim.core.terminal import LONGEST, PrintableStream, one_line, printable, report
+from mpisim.core.terminal import one_line, printable
 from tests.comm.jobs import HANG_SECONDS, ROOT
 from tests.helpers import run_tables, table
 
@@ -33,13 +33,6 @@ EVIL = "a\x1b]0;owned\x07\x1b[31m\rb\x9b2J\u202ec\x7f\u2028d"
 def test_printable(text, safe):
     assert printable(text) == safe
     assert one_line(f"{text}\nx") == safe.replace("\n", " ") + " x"
-
-
-def test_a_long_message_is_reported_without_its_middle(capfd):
-    report("start" + 10**7 * "x" + "end")
-    text = capfd.readouterr().err
-    assert text.startswith("startx") and text.endswith("xend\n") and "characters" in text
-    assert len(text) < 1.01 * LONGEST
 
 
 @pytest.fixture(scope="module")
@@ -76,13 +69,6 @@ def test_nor_does_what_an_error_quotes(log, tmp_path, capfd):
         assert err.count("\n") == 1 and not CONTROL.search(out + err)
 
 
-def test_characters_that_an_encoding_lacks():
-    raw = io.BytesIO()
-    stream = PrintableStream(io.TextIOWrapper(raw, "ascii", errors="strict"))
-    print("Größe →", file=stream, flush=True)
-    assert raw.getvalue() == b"Gr\\xf6\\xdfe \\u2192\n"
-
-
 class Broken(io.StringIO):
     def write(self, text):
         raise OSError(28, os.strerror(28))
@@ -110,6 +96,7 @@ def shell(command: str, **environment: str) -> subprocess.CompletedProcess:
     )
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize(
     ("command", "code"),
@@ -124,15 +111,6 @@ def test_a_closed_standard_output(command, code, unbuffered):
     job = shell(command, PYTHONUNBUFFERED=unbuffered)
     assert job.returncode == code and job.stdout == ""
     assert len(job.stderr.splitlines()) == code and "Traceback" not in job.stderr
-
-
-def test_a_run_without_standard_streams(tmp_path):
-    settings = ["problem={ name = 'logistic', data = 'sample', workers = 3 }", "run.rounds=3"]
-    words = [f'--set "{s}"' for s in [*settings, "method={ name = 'gd', stepsize = 0.1 }"]]
-    log = tmp_path / "log.h5"
-    assert shell(f"run {' '.join(words)} --out {log} <&- >&- 2>&-").returncode == 0
-    with h5py.File(log) as file:  # no text in it
-        assert file.attrs["status"] == "done" and file["rounds/round"][:].tolist() == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("command", ["run x.toml", "study run/permk"])

@@ -8,10 +8,9 @@ from scipy.optimize import minimize
 
 from mpisim.comm.aggregation import Server
 from mpisim.comm.attacks import Attack
-from mpisim.core.errors import InputError
 from mpisim.core.rng import Draw, Streams
 from tests.helpers import columns, run_tables
-from tests.methods.test_downlink import GAMMA, RANDK, Loop, N, tables
+from tests.methods.test_downlink import GAMMA, Loop, N, tables
 
 DRAW = Draw(Streams(1), "buckets", 0, 0, 1)
 ROWS = np.random.default_rng(0).standard_normal((11, 5))
@@ -116,39 +115,3 @@ def test_flipped_labels_are_another_data_set(tmp_path):
     assert np.linalg.norm(end.x - x) <= 1e-12 * np.linalg.norm(x)
     gradient = loop.gradients(np.tile(x, (N, 1)))[good].mean(axis=0)
     assert losses[-1] == pytest.approx(gradient @ gradient, rel=1e-10)
-
-
-@pytest.mark.parametrize("attack", ["sign-flip", "noise"])
-def test_a_rule_holds_where_the_mean_does_not(attack, tmp_path):
-    """f and its gradient are those of the good workers, so 1e-3 is what their differences leave."""
-    table = {"name": attack, "share": 0.2, "scale": 30.0}
-    log, ends = tmp_path / "x.h5", {}
-    for rule in ("mean", "median"):
-        method = {"name": "marina", "p": 0.2, "stepsize": 0.1}
-        end = run(method, RANDK | {"k": 60}, log, attack=table, server={"aggregate": rule})
-        ends[rule] = end.row["grad_norm_sq"]
-        log.unlink()
-    assert ends["median"] < 0.02 < 0.1 < ends["mean"] or not np.isfinite(ends["mean"])
-
-
-@pytest.mark.parametrize(
-    ("extra", "line"),
-    [
-        ({"server": {"aggregate": "med"}}, r"^server\.aggregate: 'med' is not allowed"),
-        ({"server": {"trim": 0.5}}, r"^server\.trim: 0\.5"),
-        ({"server": {"buckets": 0}}, r"^server\.buckets: 0"),
-        ({"attack": {"name": "alie", "share": 0.5}}, r"^attack\.share: 0\.5"),
-        ({"attack": {"share": 0.1}}, r"^attack\.name: missing"),
-        ({"attack": {"name": "label-flip", "share": 0.1, "scale": 2.0}}, r"^attack\.scale: 2\.0"),
-        (
-            {
-                "attack": {"name": "label-flip", "share": 0.1},
-                "problem": {"name": "quadratic", "workers": 6},
-            },
-            r"^attack\.name: 'label-flip' is not allowed with problem 'quadratic'",
-        ),
-    ],
-)
-def test_what_is_not_allowed(extra, line):
-    with pytest.raises(InputError, match=line):
-        run(GD, IDENTITY, **extra)

@@ -6,7 +6,7 @@ from threading import Barrier
 
 import pytest
 
-from mpisim.comm.job import difference, require_consistent
+from mpisim.comm.job import require_consistent
 from mpisim.compressors.sparse import RandK
 from mpisim.core.errors import InconsistentRanks
 from mpisim.core.numerics import processor
@@ -69,15 +69,6 @@ def test_a_rank_that_differs_is_named_on_every_rank():
     expected = f"numpy is 2.4.6 on ranks 0, 2 ({host}), 2.3.1 on rank 1 ({host})"
     assert expected in said[0] and "scipy" not in said[0]
     assert InconsistentRanks.exit_code == 2
-
-
-def test_all_differences_are_in_one_line():
-    facts = [{"a": "1", "b": "x"}] * 3 + [{"a": "2", "b": "x", "c": "new"}] * 2 + [{"a": "1"}]
-    assert difference(facts, ["h0", "h0", "h1", "h2", "h2", "h3"]) == (
-        "the ranks of this job differ: a is 1 on ranks 0-2, 5 (h0 and 2 more), 2 on"
-        " ranks 3-4 (h2); b is x on ranks 0-4 (h0 and 2 more), missing on rank 5 (h3); c is missing"
-        " on ranks 0-2, 5 (h0 and 2 more), new on ranks 3-4 (h2); all must have the same"
-    )
 
 
 def test_software_tells_another_source_with_the_same_version(monkeypatch, tmp_path):

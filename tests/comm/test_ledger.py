@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mpisim.comm.clock import COMMUNICATE, COMPUTE, OTHER, Clock, SlowestPath
+from mpisim.comm.clock import COMMUNICATE, COMPUTE, OTHER, SlowestPath
 from mpisim.comm.ledger import Ledger
 from tests.helpers import columns, run_tables, table
 
@@ -88,18 +88,6 @@ def test_marina_randk_by_hand(tmp_path):
     assert np.array_equal(c["oracle_calls"], np.arange(41) * c["oracle_calls"][1])
 
 
-def test_float64_wire_doubles_the_values(tmp_path):
-    log = tmp_path / "log.h5"
-    run_tables(
-        table(
-            {"name": "dcgd", "stepsize": 0.1}, {"name": "randk", "k": 10}, rounds=3, wire="float64"
-        ),
-        log,
-    )
-    c = columns(log)
-    assert c["bits_up"][3] == 3 * N * 640 and c["bits_down"][3] == 3 * N * 64 * D
-
-
 def test_slowest_path():
     path = SlowestPath()
     own = [0.0] * 8
@@ -109,11 +97,3 @@ def test_slowest_path():
     assert sum(path.seconds) == sum(own)
     path.add(own, [0.0, 0.0, 0.0], 0.0)
     assert sum(path.seconds) == sum(own)
-
-
-def test_clock_is_always_in_one_phase():
-    clock = Clock()
-    start = clock._since
-    clock.to(COMPUTE)
-    clock.to(OTHER)
-    assert sum(clock.seconds) == pytest.approx(clock._since - start)

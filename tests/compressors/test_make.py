@@ -21,14 +21,3 @@ def test_bad_tables_give_one_line(case):
     with pytest.raises(InputError) as error:
         make(json.loads(table)).bind(int(d), int(n), SINGLE)
     assert str(error.value).startswith(line) and "\n" not in str(error.value)
-
-
-def test_only_unbiased_compressors_have_an_omega():
-    for name, table in {"topk": {"k": 1}, "scaled-sign": {}}.items():
-        assert make({"name": name, **table}).bind(10, 2, SINGLE).omega is None
-
-
-def test_unbiased_compressors_with_a_large_omega_are_not_contractive():
-    assert make({"name": "randk", "k": 1}).bind(10, 1, SINGLE).alpha is None
-    assert make({"name": "randk", "k": 8}).bind(10, 1, SINGLE).alpha == pytest.approx(0.75)
-    assert make({"name": "natural"}).bind(10, 1, SINGLE).alpha == 7 / 8

@@ -9,8 +9,7 @@ import pytest
 
 from mpisim.compressors import make
 from tests.compressors.cases import DOUBLE, SINGLE, draw
-from tests.compressors.permutations import PERMK, draws, error_of_mean, sides
-from tests.helpers import run_tables
+from tests.compressors.permutations import draws, error_of_mean, sides
 from tests.wire.messages import contents
 
 ANGLES = np.pi / 2 + 2 * np.pi * np.arange(3) / 3
@@ -66,15 +65,6 @@ def test_lemma_11(name):
     assert error_of_mean(outcomes, a) == pytest.approx(right, rel=1e-9, abs=1e-12)
 
 
-def test_a_frame_needs_less_than_permk():
-    """d = 2, n = 3: no worker is idle, and A = B is half of PermK's, for one number each."""
-    frame = make({"name": "permuted-mappings", "analysis": FRAME}).bind(2, 3, DOUBLE)
-    permk = make(PERMK).bind(2, 3, DOUBLE)
-    assert (pytest.approx(0.5), 1.0) == (frame.A, permk.A)
-    assert (frame.omega, permk.omega) == (pytest.approx(1.0), 2.0)
-    assert frame.density == 1.0
-
-
 def test_without_condition_2_the_constants_are_attained():
     """S is no multiple of I: an inequality, with equality along its leading eigenvector."""
     keys = full([[2, 0.5], [-0.5, 0]], [[0, -0.5], [0.5, 2]])
@@ -109,16 +99,3 @@ def test_messages_cross_the_wire_in_any_blocks():
     sent = [compressor.compress(v[[0, 2, 2]], one).decoded() for one in again]
     assert np.array_equal(sent[0][:2], whole.decoded()[[0, 2]])
     assert 5 < sum(not np.array_equal(rows[1], rows[2]) for rows in sent) < 20
-
-
-def test_marina_runs_with_them():
-    compressor = {"name": "permuted-mappings", "analysis": FRAME}
-    problem = {"name": "quadratic", "dimension": 2, "noise": 0.1, "lambda": 0.1}
-    tables = {
-        "problem": problem | {"workers": 3},
-        "method": {"name": "marina", "stepsize": "theory"},
-        "compressor": compressor,
-        "run": {"rounds": 200},
-    }
-    end = run_tables(tables)
-    assert end.row["grad_norm_sq"] < 1e-6

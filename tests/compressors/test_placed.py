@@ -29,6 +29,7 @@ def elsewhere(monkeypatch):
     COPIES.reset()
 
 
+@pytest.mark.drawn(16)
 @each_case
 def test_the_same_message_and_the_same_vectors(case):
     for precision, (m, d) in itertools.product(PRECISIONS, SHAPES):
@@ -62,6 +63,7 @@ def same(tensor, array) -> bool:
     return tensor.numpy().dtype == array.dtype and np.array_equal(tensor.numpy(), array)
 
 
+@pytest.mark.drawn(16)
 @each_case
 def test_only_what_is_packed_crosses(case):
     """Whole vectors cross for compressors, or messages, without kernels for a device alone."""
@@ -112,29 +114,6 @@ def test_the_words_are_those_of_the_host():
         for each in (own, some):
             for i, row in enumerate(each.words(count)):
                 assert np.array_equal(each.row_on(CPU, i, count).numpy().view(np.uint64), row)
-
-
-def test_the_k_largest_in_the_same_order():
-    from mpisim.core.numerics.select import largest
-
-    random = np.random.default_rng(0)
-    for dtype in ("float32", "float64"):
-        v = random.integers(-3, 4, (5, 200)).astype(dtype)
-        v[0, ::7], v[1, 5] = np.nan, -np.inf
-        for k in (1, 3, 30, 199, 200):
-            found = largest(torch.from_numpy(v), k)
-            assert found.dtype == torch.int64 and np.array_equal(found.numpy(), largest(v, k))
-
-
-def test_norms_beyond_the_range_of_squares():
-    from mpisim.compressors.norms import block_norms
-    from mpisim.core.numerics import tensors
-
-    v = np.array([[1e-200, 1e-201], [1e200, 3e200], [0, 0], [np.nan, 1], [np.inf, 1], [3, 4]])
-    starts = np.array([0, 2])
-    for euclidean, norms in ((True, tensors.two_norms), (False, tensors.max_norms)):
-        there, here = norms(torch.from_numpy(v), starts), block_norms(v, starts, euclidean)
-        assert np.allclose(there.numpy(), here, rtol=1e-14, atol=0, equal_nan=True)
 
 
 def test_a_compressor_of_a_plugin_may_know_numpy_only():

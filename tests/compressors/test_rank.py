@@ -14,7 +14,6 @@ from mpisim.core.errors import InputError
 from mpisim.methods.oracle import LazyGradients
 from mpisim.problems import PROBLEMS
 from tests.compressors.cases import DOUBLE, SINGLE, draw
-from tests.helpers import columns, run_tables
 from tests.wire.messages import contents
 
 SHAPES = [((7, 4),), ((4, 7),), ((12, 5), (5, 12)), ((6, 6), (1, 9), (3, 8)), ((1, 5),)]
@@ -38,6 +37,7 @@ def truncated(x, k):
     return (u[:, :k] * s[:k]) @ vt[:k]
 
 
+@pytest.mark.drawn(6)
 @each_shape
 @pytest.mark.parametrize("k", [1, 2, 5])
 def test_best_approximations(shapes, k):
@@ -85,10 +85,6 @@ def test_alpha_is_attained_where_all_singular_values_are_equal(k):
     assert (error**2).sum() == pytest.approx((1 - k / 4) * (q**2).sum(), abs=1e-12)
 
 
-def test_alpha_is_that_of_the_worst_matrix():
-    assert rank(2, ((6, 6), (1, 9), (3, 8))).alpha == 2 / 6
-
-
 def test_factors_are_rounded_on_the_wire_and_their_product_is_what_is_decoded():
     shapes = ((12, 5), (5, 12))
     v = np.random.default_rng(0).standard_normal((3, 120))
@@ -122,14 +118,6 @@ def test_what_is_not_finite_spoils_its_own_matrix_only(bad):
     assert not np.isfinite(c[1, 2])
 
 
-def test_zeros_among_others():
-    v = np.random.default_rng(3).standard_normal((3, 12))
-    v[1] = 0
-    c = rank(3, ((4, 3),)).compress(v, draw(3)).decoded()
-    np.testing.assert_allclose(c, v, atol=1e-12)
-    assert np.all(c[1] == 0)
-
-
 def test_shapes_without_a_problem_that_has_some():
     assert [nearly_square(d) for d in (1, 7, 12, 36, 25_088)] == [
         (1, 1), (1, 7), (3, 4), (6, 6), (128, 196),
@@ -154,18 +142,3 @@ def test_later_gradients_give_the_same_message():
     x = problem.initial_point()
     dense = compressor.compress(problem.gradients(x), draw(5))
     assert contents(compressor.compress(LazyGradients(problem, x), draw(5))) == contents(dense)
-
-
-def test_ef21_with_rank_k_learns(tmp_path):
-    tables = {
-        "problem": autoencoder(),
-        "method": {"name": "ef21", "stepsize": 0.002},
-        "compressor": {"name": "rank-k", "k": 1},
-        "run": {"rounds": 30},
-    }
-    run_tables(tables, tmp_path / "log.h5")
-    log = columns(tmp_path / "log.h5")
-    assert log["loss"][-1] < 0.6 * log["loss"][0]
-    assert np.all(np.diff(log["bits_up"])[1:] == 5 * 32 * 2 * (784 + 4))
-    with pytest.raises(InputError, match="from 1 to 4 for x as 784 x 4, 4 x 784"):
-        run_tables(tables | {"compressor": {"name": "rank-k", "k": 5}})

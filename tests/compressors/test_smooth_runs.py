@@ -5,12 +5,8 @@ from __future__ import annotations
 import h5py
 import numpy as np
 import pytest
-from mpi4py import MPI
 
 from mpisim.comm import star as star_module
-from mpisim.core.errors import InputError
-from mpisim.runs.experiment import parse
-from mpisim.runs.setup import Setup
 from tests.compressors.smooth_support import name_of
 from tests.helpers import columns, run_tables, table, without_rehearsal
 from tests.wire import string_elias
@@ -53,6 +49,7 @@ def string_bits(message) -> list[int]:
     return [32 * norms + len(string_elias.triples(row)) for row in message.levels]
 
 
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("wrapped", [True, False], ids=["smooth", "plain"])
 @pytest.mark.parametrize("inner", SCHEMES, ids=name_of)
 def test_bits_of_real_messages(inner, wrapped, monkeypatch, tmp_path):
@@ -114,6 +111,7 @@ def identity_data(tmp_path, monkeypatch):
     return str(path)
 
 
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize(
     "inner",
     [
@@ -172,60 +170,6 @@ def test_theory_steps(tmp_path):
     gamma, source, _ = stepsize(tmp_path / "b")
     assert gamma == pytest.approx(1 / (L + 2 * max(cal_L_dcgd) / n), rel=1e-5)
     assert "Theorem 1 (DCGD+)" in source
-
-
-def test_codecs_change_the_bits_and_nothing_else(tmp_path):
-    found = {}
-    for codec in ("elias", "e1", "entropy"):
-        inner = {"name": "quant-plus", "beta": 60.0, "codec": codec}
-        result = run(DIANA, smooth(inner), tmp_path / codec)
-        found[codec] = result.x, columns(tmp_path / codec)["bits_up"]
-    for codec in ("e1", "entropy"):
-        assert np.array_equal(found[codec][0], found["elias"][0])
-        assert found[codec][1][0] == found["elias"][1][0]
-        assert found[codec][1][-1] < found["elias"][1][-1]
-
-
-@pytest.mark.parametrize("wire", ["float32", "float64"])
-def test_diana_plus_with_singular_matrices_is_as_good_as_gradient_descent(wire):
-    """l2 = 0: some features of the data are a linear function of others, and some unused."""
-    keys = {"problem": LOGISTIC | {"l2": 0.0}, "rounds": 1500, "wire": wire}
-    plus = run({"name": "diana", "stepsize": 0.8}, smooth({"name": "quant-plus"}), **keys)
-    gd = run({"name": "gd", "stepsize": 0.8}, None, **keys)
-    assert gd.row["grad_norm_sq"] < 1e-5
-    assert plus.row["grad_norm_sq"] == pytest.approx(gd.row["grad_norm_sq"], rel=0.02)
-    assert plus.row["loss"] == pytest.approx(gd.row["loss"], abs=1e-4)
-
-
-def test_the_set_up_takes_seconds_and_the_matrices_do_not(tmp_path):
-    run(DIANA, smooth({"name": "quant-plus"}), tmp_path / "a", rounds=1)
-    run(DIANA, {"name": "quant-plus"}, tmp_path / "b", rounds=1)
-    plus, plain = columns(tmp_path / "a"), columns(tmp_path / "b")
-    for part in ("time_encode", "time_communicate", "time_decode"):
-        assert plus[part][0] > plain[part][0]
-    assert plus["time_compute"][0] < 1e-3
-
-
-@pytest.mark.parametrize(
-    ("method", "problem", "line"),
-    [
-        (
-            DIANA,
-            {"name": "logistic-nonconvex-reg"},
-            "DIANA+ has a theorem for convex problems only",
-        ),
-        (DCGD, {"name": "nonconvex-loss"}, "DCGD has a theorem for convex problems only"),
-        (DIANA, LOGISTIC | {"l2": 0.0}, ""),
-    ],
-)
-def test_where_there_is_no_theorem(method, problem, line):
-    tables = table(method, smooth({"name": "quant-plus"}), problem=problem, rounds=1)
-    if not line:
-        assert Setup(parse(tables), MPI.COMM_SELF).step.gamma > 0
-        return
-    with pytest.raises(InputError) as error:
-        run_tables(tables)
-    assert line in str(error.value)
 
 
 @pytest.mark.parametrize(

@@ -26,12 +26,6 @@ def test_it_needs_matrices_and_workers():
         star.broadcast(np.ones(5), compressor)
 
 
-def test_biased_inner_compressors_have_no_omega():
-    compressor, _ = prepared(smooth({"name": "topk", "k": 2}), spd(2, 5))
-    assert compressor.omega is compressor.shift_omega is compressor.cal_L_max is None
-    assert compressor.alpha is None
-
-
 @pytest.mark.parametrize(("d", "n", "s"), [(54, 6, 1), (123, 8, 1), (300, 8, 2), (9, 30, 1)])
 def test_the_baselines_of_the_paper_are_the_defaults(d, n, s):
     """s = floor(sqrt(d) / n), at least 1, and B = n, at most d: SAQ's published code."""
@@ -50,11 +44,3 @@ def test_the_baselines_of_the_paper_are_the_defaults(d, n, s):
     steps = h.reshape(-1)[plus.starts[:-1]]
     spent = (1 / steps**2 + np.sqrt(sizes) / steps).sum() + sizes.size
     assert spent == pytest.approx(d / n + sizes.size)
-
-
-def test_a_part_of_the_coordinates_has_the_same_number_of_levels():
-    """compose quantizes what is kept with the norm of all of v, so with the s of all of v."""
-    table = {"name": "compose", "outer": {"name": "randk", "k": 5}, "inner": {"name": "qsgd"}}
-    compressor = make(table).bind(400, 2, SINGLE)
-    message = compressor.compress(np.ones((2, 400)), draw(2))
-    assert message.messages[0].form.s_by_worker.tolist() == [[10]]

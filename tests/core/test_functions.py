@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from math import pi, sin
-
 import numpy as np
-import pytest
 from scipy.special import ndtri
 
-from mpisim.core.numerics.functions import log, normal_quantiles, power, sine
+from mpisim.core.numerics.functions import log, normal_quantiles
 from mpisim.problems.loss_kernels import LOGISTIC, LOSS, phi, sigmoid
 
 RNG = np.random.default_rng(1)
@@ -30,17 +27,6 @@ def test_normal_quantiles():
     p = np.concatenate([RNG.random(50_000), 2.0 ** -np.arange(2, 60), 1 - 2.0 ** -np.arange(2, 53)])
     np.testing.assert_allclose(normal_quantiles(p), ndtri(p), rtol=2e-15)
     assert normal_quantiles(np.array([0.5]))[0] == 0
-
-
-@pytest.mark.parametrize("exponent", [0, 1, 2, 3, 77])
-def test_power(exponent):
-    assert power(0.99, exponent) == pytest.approx(0.99**exponent, rel=1e-14)
-    assert power(3.0, exponent) == pytest.approx(3.0**exponent, rel=1e-14)
-
-
-def test_sine():
-    angles = np.linspace(1e-9, pi / 4, 1001).tolist()
-    assert [sine(v) for v in angles] == pytest.approx([sin(v) for v in angles], rel=3e-16)
 
 
 def test_sigmoid_and_logistic_loss():

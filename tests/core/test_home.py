@@ -78,19 +78,6 @@ def test_a_folder_is_checked_each_time(tmp_path, monkeypatch):
     assert home.cache_folder() == tmp_path / "cache"
 
 
-def test_what_there_is_stays(nobody, monkeypatch, tmp_path):
-    monkeypatch.setenv("HOME", str(tmp_path / "me"))
-    home.provide()
-    assert "NUMBA_CACHE_DIR" not in os.environ
-    assert home.cache_place() == tmp_path / "me" / ".cache" / "mpisim"
-    monkeypatch.setenv("HOME", "/root-only")
-    home.provide()
-    assert Path(os.environ["NUMBA_CACHE_DIR"]).is_relative_to(tmp_path)
-    monkeypatch.setenv("NUMBA_CACHE_DIR", "mine")
-    home.provide()
-    assert os.environ["NUMBA_CACHE_DIR"] == "mine" and os.environ["HOME"] == "/root-only"
-
-
 def test_cache_place(monkeypatch, tmp_path):
     monkeypatch.setenv("MPISIM_CACHE", "/one")
     monkeypatch.setenv("XDG_CACHE_HOME", "/two")

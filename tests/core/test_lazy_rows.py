@@ -45,6 +45,7 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(vectors, "BLOCK", 70)  # two or three workers at a time
 
 
+@pytest.mark.drawn(12)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("table", [c for c in COMPRESSORS if c["name"] not in ("qsgd", "compose")])
 @pytest.mark.parametrize(("n", "d"), [(6, 30), (30, 18)])
@@ -89,6 +90,7 @@ METHODS = [
 ]
 
 
+@pytest.mark.drawn(12)
 @pytest.mark.parametrize(
     ("method", "compressor"), [(m, c) for m, every in METHODS for c in every], ids=str
 )

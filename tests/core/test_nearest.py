@@ -27,27 +27,6 @@ def test_meant(name, near):
     assert suggestion(name, NAMES) == (f"did you mean {near!r}? " if near else "")
 
 
-@pytest.mark.parametrize(
-    ("setting", "said"),
-    [
-        ("method.name=Marina", "method.name: unknown name 'Marina'; did you mean 'marina'?"),
-        ("method.stepsze=3", "method.stepsze: unknown key for 'marina'; did you mean 'stepsize'?"),
-        ("compressor.name=TopK", "unknown name 'TopK'; did you mean 'topk'?"),
-        ("problem.dat=x", "problem.dat: unknown key; did you mean 'data'?"),
-        ("problem.name=logistics", "unknown name 'logistics'; did you mean 'logistic'?"),
-        ("problem.worker=3", "problem.worker: unknown key; did you mean 'workers'?"),
-        ("run.round=3", "run.round: unknown key; did you mean 'rounds'?"),
-    ],
-)
-def test_mistakes_on_the_command_line(setting, said, capsys):
-    settings = ["problem.name=logistic", "problem.data=sample", "method.name=marina"]
-    settings += ["method.stepsize=0.1", "compressor.name=randk", "compressor.k=2", "run.rounds=2"]
-    words = [word for one in [*settings, setting] for word in ("--set", one)]
-    assert main(["run", *words]) == 2
-    line = capsys.readouterr().err.rstrip("\n")
-    assert said in line and "\n" not in line
-
-
 EXPERIMENT = """
 [problem]
 name = "logistic"
@@ -73,16 +52,3 @@ def test_files_of_the_other_command(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().err.startswith(said)
     assert main(["sweep", "grid.toml"]) == 0
     assert "has no [sweep]" not in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["plott"], "unknown command 'plott'; did you mean 'plot'? known: run, sweep, tune,"),
-        (["run"], "a file is needed: mpisim run FILE.toml"),
-    ],
-)
-def test_mistakes_without_a_file(words, said, capsys):
-    assert main(words) == 2
-    line = capsys.readouterr().err.rstrip("\n")
-    assert said in line and "\n" not in line

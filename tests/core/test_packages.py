@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 
 import h5py
@@ -16,7 +15,6 @@ from mpisim.core.errors import InputError
 from mpisim.core.registry import Names
 from mpisim.methods.estimators import ESTIMATORS
 from mpisim.methods.method_table import METHODS
-from mpisim.runs import plugins
 from mpisim.runs.identity import packages_of
 from tests.runs.sweep.support import BASE
 from tests.runs.test_plugins import PLUGIN
@@ -110,19 +108,6 @@ def test_a_name_that_is_taken_is_one_line(install, names, said):
     assert str(error.value).startswith("plugin package demo-")
     assert str(error.value).endswith(said) and "\n" not in str(error.value)
     assert COMPRESSORS["randk"].__module__ == "mpisim.compressors.sparse"
-
-
-def test_a_plugin_that_the_user_names_wins(install, tmp_path):
-    (tmp_path / "mine.py").write_text(PLUGIN)
-    install("demo", {"other.py": "x = 1\n"}, "x = other")
-    plugins.load("mine.py")
-    assert COMPRESSORS["firstk"].__module__ == "mine" and "nosuch" not in COMPRESSORS
-
-
-def test_the_help_looks_for_no_packages():
-    code = "import sys, mpisim.cli\ntry: mpisim.cli.main(['--help'])\nexcept SystemExit: pass\n"
-    code += "assert not {'importlib.metadata', 'mpisim.core.packages'} & set(sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 
 
 @pytest.mark.parametrize(

@@ -38,16 +38,6 @@ def test_a_declaration_is_no_value():
         _ = part.shift
 
 
-def test_bases_declare_for_their_subclasses():
-    class Other(Stateful):
-        queue = Shared()
-
-    class Both(More, Other):
-        pass
-
-    assert Both.declared.keys() == {"shift", "rounds", "mean", "queue"}
-
-
 def test_state_is_what_is_declared_and_set_whatever_changed_it():
     part = More()._bind()
     assert part.state() == {"rounds": 0}
@@ -106,14 +96,6 @@ def test_a_list_of_a_table_is_a_tuple_in_a_run():
     assert part.weights == (1.0, (2,)) and made.weights == [1.0, [2]]
     with pytest.raises(TypeError):
         part.weights[0] *= 0.9
-
-
-def test_a_declaration_has_no_annotation():
-    """Annotated names are the keys of a table."""
-    with pytest.raises(InputError, match=r"Wrong\.kept: declares state, so it has no annotation"):
-
-        class Wrong(Stateful):
-            kept: list = Shared()
 
 
 def test_a_list_of_the_class_is_refused():

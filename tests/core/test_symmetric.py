@@ -81,6 +81,7 @@ MATRICES = {
 }
 
 
+@pytest.mark.drawn(12)
 @pytest.mark.parametrize("kind", MATRICES)
 @pytest.mark.parametrize("d", [1, 2, 3, 8, 21, 60])
 def test_eigenvectors(kind, d):

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from mpisim.comm.links import on_wire
-from mpisim.core.errors import InputError
 from mpisim.core.rng import Draw, Streams
 from tests.helpers import columns, dense, run_tables, table
 
@@ -154,59 +153,3 @@ def test_a_delay_threshold_of_one_is_rennala_with_one_gradient(tmp_path):
 def test_collecting_from_all_equal_clients_is_gradient_descent():
     collected = run_tables(tables("rennala", {"collected": N}, None))
     assert collected.x == pytest.approx(run_tables(tables("gd", {}, None)).x, rel=1e-9)
-
-
-def test_a_buffer_of_one_with_one_local_step_is_asynchronous_sgd():
-    buffered = run_tables(tables("fedbuff", {"buffer": 1}))
-    plain = run_tables(tables("asynchronous-sgd", {"delay_adaptive": False}))
-    assert buffered.x == pytest.approx(plain.x, rel=1e-9)
-
-
-def test_a_fast_client_arrives_as_often_as_its_speed_allows(tmp_path):
-    # without links' time, client i needs SECONDS m FACTORS[i] for a gradient
-    fleet = {"links": "unlimited", "devices": FACTORS, "seconds": SECONDS}
-    run_tables(tables("asynchronous-sgd", {}, fleet, rounds=200), tmp_path / "log.h5")
-    rows = columns(tmp_path / "log.h5")
-    a, _ = dense("sample")
-    unit = SECONDS * (len(a) // N)
-    for k in (50, 120, 200):
-        now = rows["simulated_seconds"][k]
-        before = sum(np.floor(now / (unit * f) * (1 - 1e-9)) for f in FACTORS)
-        until = sum(np.floor(now / (unit * f) * (1 + 1e-9)) for f in FACTORS)
-        assert before < k <= until
-
-
-def test_rounds_are_the_same_in_parts_and_on_a_compressed_wire(tmp_path):
-    randk = {"compressor": {"name": "randk", "k": 5}}
-    for name, keys in METHODS.items():
-        given = tables(name, keys | {"batch": BATCH, "stepsize": 0.02}) | randk
-        run_tables(given, tmp_path / f"{name}.h5")
-        rows = columns(tmp_path / f"{name}.h5")
-        d = dense("sample")[0].shape[1]
-        messages = rows["messages_up"]
-        assert rows["bits_up"].tolist() == (messages * 5 * 64).tolist()
-        each = {"rennala": 4, "fedbuff": 3}.get(name, 1)
-        assert messages[-1] == ROUNDS * each
-        assert rows["bits_down"][-1] % (64 * d) == 0
-
-
-@pytest.mark.parametrize(
-    ("name", "keys", "fleet", "line"),
-    [
-        ("rennala", {"collected": 0}, FLEET, "method.collected"),
-        ("ringmaster", {"threshold": 0}, FLEET, "method.threshold"),
-        ("fedbuff", {"buffer": 0}, FLEET, "method.buffer"),
-        ("fedbuff", {"buffer": 1, "local_steps": 0}, FLEET, "method.local_steps"),
-        ("asynchronous-sgd", {}, {"links": "1mbit"}, "fleet.seconds: 'measured'"),
-        ("asynchronous-sgd", {}, FLEET | {"dropout": 0.1}, "fleet.dropout"),
-    ],
-)
-def test_what_cannot_run(name, keys, fleet, line):
-    with pytest.raises(InputError, match=line):
-        run_tables(tables(name, keys, fleet))
-
-
-def test_a_message_must_have_a_known_length():
-    given = tables("asynchronous-sgd", {}) | {"compressor": {"name": "qsgd", "s": 3}}
-    with pytest.raises(InputError, match="differ in length"):
-        run_tables(given)

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import tomllib
-from math import ceil, sqrt
-from pathlib import Path
+from math import sqrt
 
 import numpy as np
 import pytest
 from mpi4py import MPI
 
 from mpisim.core.errors import InputError
-from mpisim.core.rng import Draw, Streams
 from mpisim.methods.oracle import LazyGradients
 from mpisim.runs.experiment import parse
 from mpisim.runs.setup import Setup
-from mpisim.theory import dasha
-from tests.helpers import columns, dense_nonconvex, run_tables, table
+from tests.helpers import columns, run_tables, table
 
 RANDK = {"name": "randk", "k": 7}
 N, M, D = 6, 1600 // 6, 123  # the sample among 6 workers
@@ -37,36 +33,12 @@ def near(one, other):
     return np.linalg.norm(one - other) <= 1e-12 * np.linalg.norm(other)
 
 
-def test_without_compression_it_is_gradient_descent():
-    gd = final({"name": "gd"}, None)
-    assert near(final({"name": "dasha"}, {"name": "identity"}), gd)
-    zero = {"name": "dasha", "start": "zero"}  # one round later, as g^0 = 0
-    assert near(final(zero, {"name": "identity"}, rounds=31), gd)
-
-
 def test_reductions():
     """PAGE with p = 1 is DASHA; MVR and SYNC-MVR are the same with b = 0 and p = 0."""
     assert near(final({"name": "dasha-page", "batch": 3, "p": 1.0}), final({"name": "dasha"}))
     online = {"batch": 5, "big_batch": 40}
     never = final({"name": "dasha-sync-mvr", "p": 1e-12} | online)
     assert near(final({"name": "dasha-mvr", "b": 1e-15} | online), never)
-
-
-def test_randk_against_a_plain_loop():
-    grads, d = dense_nonconvex("sample", N)
-    streams, a = Streams(1), 1 / (2 * (D / 7 - 1) + 1)
-    x = np.zeros(d)
-    h = g_i = grads(x)
-    g = g_i.mean(axis=0)
-    for k in range(1, 31):
-        x = x - 0.5 * g
-        before, h = h, grads(x)
-        v, m = h - before - a * (g_i - before), np.zeros((N, d))
-        kept = Draw(streams, "up", k, 0, N).subsets(d, 7)
-        np.put_along_axis(m, kept, D / 7 * np.take_along_axis(v, kept, axis=1), axis=1)
-        g_i = g_i + m
-        g = g + m.mean(axis=0)
-    assert np.linalg.norm(final({"name": "dasha"}) - x) <= 1e-9 * np.linalg.norm(x)
 
 
 SENT = [
@@ -131,20 +103,6 @@ def test_published_parameters(name, mega, B, tmp_path):
     assert logged(method, tmp_path, rounds=1)["oracle_calls"][1] == N * B * first
 
 
-def test_figure_3_has_the_published_parameters_and_is_what_it_was():
-    """On its sets omega is below sqrt(B'), so b is B / B', and first batches have B' samples."""
-    tables = tomllib.loads(Path("run/dasha/fig3.toml").read_text())
-    (given,) = (one["method"] for one in tables["sweep"]["methods"] if "b" in one["method"])
-    assert given == {"name": "dasha-mvr", "b": "published"}
-    shape = {"mushrooms": (8124, 112), "a9a": (32561, 123), "phishing": (11055, 68)}
-    for one in tables["sweep"]["data"]:
-        rows, d = shape[one["problem"]["data"]]
-        big_B = ceil(tables["method"]["big_batch"] * (rows // tables["problem"]["workers"]))
-        omega = d / tables["compressor"]["k"] - 1
-        assert dasha.published_momentum(omega, 1, big_B) == 1 / big_B
-        assert omega * sqrt(big_B) <= big_B
-
-
 def test_permk_runs_with_a_number_and_has_no_theorem(tmp_path):
     c = logged({"name": "dasha"}, tmp_path, {"name": "permk"}, rounds=100)
     assert c["grad_norm_sq"][-1] < 0.1 * c["grad_norm_sq"][0]
@@ -153,36 +111,6 @@ def test_permk_runs_with_a_number_and_has_no_theorem(tmp_path):
         method = {"name": name, "stepsize": "theory"} | ({} if name == "dasha" else {"batch": 4})
         with pytest.raises(InputError, match="compress independently of each other only; give a"):
             run_tables(table(method, {"name": "permk"}, rounds=1))
-
-
-BAD = [
-    ({"name": "dasha"}, {"name": "topk", "k": 5}, r'method\.a = "theory" needs an unbiased one'),
-    ({"name": "dasha", "a": 1.5}, RANDK, r"method\.a: 1\.5 .* a number in \(0, 1\]"),
-    (
-        {"name": "dasha-mvr", "batch": 4, "b": 0.0},
-        RANDK,
-        r"method\.b: 0\.0 .* a number in \(0, 1\]",
-    ),
-    (
-        {"name": "dasha-mvr", "batch": 1, "a": 0.5, "b": "published"},
-        {"name": "topk", "k": 5},
-        r'method\.b = "published" needs an unbiased one',
-    ),
-    (
-        {"name": "vr-marina-online", "batch": 1, "p": 0.5, "first_batch": "theory"},
-        RANDK,
-        r"method\.first_batch: 'theory' is not allowed; it must be .* or 'published' or absent",
-    ),
-    ({"name": "dasha-page", "batch": 267}, RANDK, r"method\.batch: .* from 1 to m = 266"),
-    ({"name": "dasha-mvr", "batch": 1, "big_batch": 0}, RANDK, r"method\.big_batch: .* from 1 to"),
-    ({"name": "dasha", "a": 0.5, "stepsize": "theory"}, RANDK, r'theorem for method\.a = "theory"'),
-]
-
-
-@pytest.mark.parametrize(("method", "compressor", "text"), BAD, ids=[t for _, _, t in BAD])
-def test_bad_input(method, compressor, text):
-    with pytest.raises(InputError, match=text):
-        run_tables(table({"stepsize": 0.1} | method, compressor, rounds=1))
 
 
 def test_a_round_on_the_quadratic_computes_what_is_sent(monkeypatch):

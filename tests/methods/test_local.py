@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from mpisim.comm.communicators import OneProcess
-from mpisim.core.errors import InputError
 from mpisim.core.rng import Draw, Streams
 from mpisim.runs.experiment import parse
 from mpisim.runs.setup import Setup
@@ -107,23 +106,6 @@ def test_trajectory(name, part):
     assert np.linalg.norm(end.x - x) <= 1e-12 * np.linalg.norm(x)
 
 
-def test_one_step_is_gradient_descent():
-    one = run_tables(tables("fedavg", {"local_steps": 1, "server_stepsize": 1.0}))
-    gd = run_tables(table({"name": "gd", "stepsize": ETA}, workers=N, wire="float64",
-                          problem={"name": "logistic", "l2": L2}, rounds=ROUNDS))  # fmt: skip
-    assert np.linalg.norm(one.x - gd.x) <= 1e-13 * np.linalg.norm(gd.x)
-
-
-def test_scaffold_has_the_minimiser_as_a_fixed_point_and_fedavg_has_not():
-    """Clients differ: local steps drift away from x*, and control variates correct them."""
-    far = {}
-    for name in ("fedavg", "scaffold"):
-        settings = tables(name, {"server_stepsize": 1.0}, rounds=4000, reference=True)
-        settings["problem"]["l2"] = 0.3
-        far[name] = run_tables(settings).row["distance_sq"]
-    assert far["scaffold"] < 1e-24 and far["fedavg"] > 1e-6
-
-
 @pytest.mark.parametrize(("name", "vectors"), [("fedavg", 1), ("scaffold", 2)])
 def test_bits_go_to_and_from_those_who_take_part(name, vectors):
     end = run_tables(tables(name, PART))
@@ -152,22 +134,6 @@ def test_a_worker_cannot_compute_with_what_only_the_server_knows(name):
     state.step(ETA)
     gradients = setup.problem.gradients(state.x)
     assert np.isnan(gradients).all() == np.isnan(gradients).any() == (name == "fedavg")
-
-
-@pytest.mark.parametrize(
-    ("keys", "where"),
-    [
-        ({"local_steps": 0}, "method.local_steps"),
-        ({"participants": 7}, "method.participants"),
-        ({"participants": 0}, "method.participants"),
-        ({"server_stepsize": 0.0}, "method.server_stepsize"),
-        ({"batch": 0}, "method.batch"),
-        ({"stepsize": "theory"}, "method.stepsize"),
-    ],
-)
-def test_what_is_not_allowed(keys, where):
-    with pytest.raises(InputError, match=f"^{where}: "):
-        run_tables(tables("fedavg", keys))
 
 
 @pytest.mark.parametrize("name", ["fedavg", "scaffold"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mpisim.core.errors import InputError
 from tests.helpers import run_tables
 from tests.methods.test_downlink import GAMMA, RANDK, ROUNDS, Loop, N, tables
 
@@ -41,12 +40,6 @@ def test_trajectory():
     assert end.row["bits_down"] == 64 * loop.d * N * ROUNDS
 
 
-def test_it_converges_to_the_minimiser():
-    keys = {"name": "locodl", "p": P, "mu": MU, "stepsize": "theory"}
-    end = run_tables(tables(keys, RANDK, rounds=2500, reference=True))
-    assert end.row["distance_sq"] < 1e-20
-
-
 @pytest.mark.parametrize("share", [0.3, 0.7])
 def test_a_step_is_as_fast_as_derived(share, n=4, p=0.4):
     """The mean of the Lyapunov function after a step, over all draws of Bernoulli, in 1-D."""
@@ -80,17 +73,3 @@ def test_a_step_is_as_fast_as_derived(share, n=4, p=0.4):
         rate = max((1 - gamma * low) ** 2, 1 - p * s)
         worst = max(worst, mean / (rate * psi(x, y, u, v)))
     assert 0.7 < worst <= 1 + 1e-12
-
-
-@pytest.mark.parametrize(
-    ("keys", "compressor", "line"),
-    [
-        ({}, {"name": "topk", "k": 5}, r"^compressor\.name: 'topk' is biased"),
-        ({"mu": 0.0}, RANDK, r"^method\.mu: 0\.0"),
-        ({"rho": 2.0}, RANDK, r"^method\.rho: 2\.0"),
-        ({"mu": 5.0, "stepsize": "theory"}, RANDK, r"^method\.stepsize: LoCoDL .*method\.mu"),
-    ],
-)
-def test_what_is_not_allowed(keys, compressor, line):
-    with pytest.raises(InputError, match=line):
-        run_tables(tables({"name": "locodl", "p": P, "mu": MU} | keys, compressor))

@@ -7,7 +7,6 @@ from itertools import product
 import numpy as np
 import pytest
 
-from mpisim.core.errors import InputError
 from mpisim.core.numerics import triangles
 from mpisim.core.rng import Draw, Streams
 from mpisim.problems import PROBLEMS
@@ -100,27 +99,6 @@ def test_one_round_is_a_newton_step_and_bits_are_those_of_its_messages():
     assert np.linalg.norm(end.x - newton) <= 1e-11 * np.linalg.norm(newton)
     size = triangles.size(loop.d)
     assert end.row["bits_up"] == 64 * N * (size + loop.d) and end.row["bits_down"] == 0
-
-
-@pytest.mark.parametrize(
-    ("keys", "line"),
-    [
-        ({"hessian": {"name": "topk", "k": 10**6}}, r"^method\.hessian\.k: "),
-        ({"hessian": TOPK, "option": "A"}, r"^method\.regularisation: None"),
-        ({"hessian": TOPK, "regularisation": 1.0}, r"^method\.regularisation: 1\.0"),
-        ({"hessian": TOPK, "stepsize": "theory"}, r"^method\.stepsize: there is no theorem"),
-    ],
-)
-def test_what_is_not_allowed(keys, line):
-    with pytest.raises(InputError, match=line):
-        run_tables(tables({"name": "fednl"} | keys))
-
-
-def test_it_needs_a_convex_problem():
-    settings = tables({"name": "fednl", "hessian": TOPK})
-    settings["problem"]["name"] = "nonconvex-loss"
-    with pytest.raises(InputError, match=r"^problem\.name: 'nonconvex-loss' is not convex"):
-        run_tables(settings)
 
 
 def test_line_search(mu=0.2, c=0.49, gamma=0.5):

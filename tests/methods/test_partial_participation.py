@@ -50,6 +50,7 @@ def images_of(shards, levels, weights, b, start_q, which, *_):
     return np.diff(shards[3])[which].sum()
 
 
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize(("name", "keys", "share"), CASES)
 def test_only_theirs_are_computed(name, keys, share, dtype, computed):

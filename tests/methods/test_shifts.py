@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mpisim.core.errors import InputError
 from tests.helpers import run_tables
 from tests.methods.test_downlink import GAMMA, RANDK, ROUNDS, TOPK, Loop, N, tables
 from tests.methods.test_reference import top
@@ -99,28 +98,3 @@ def test_rand_diana_sends_its_shifts_in_full():
         coins += loop.coin(0.3)
     assert 0 < coins < ROUNDS
     assert end.row["bits_up"] == 64 * N * (ROUNDS * RANDK["k"] + coins * loop.d)
-
-
-@pytest.mark.parametrize(
-    ("method", "compressor", "line"),
-    [
-        ({"name": "rand-diana"}, TOPK, r'^compressor\.name: .*method\.p = "theory"'),
-        ({"name": "ef21-sgdm", "eta": 0.0}, TOPK, r"^method\.eta: 0\.0"),
-        ({"name": "ef-bv", "nu": 1.5}, RANDK, r"^method\.nu: 1\.5"),
-        ({"name": "ef21-sgdm", "eta": 0.5, "stepsize": "theory"}, TOPK, r"^method\.stepsize"),
-    ],
-)
-def test_what_is_not_allowed(method, compressor, line):
-    with pytest.raises(InputError, match=line):
-        run_tables(tables(method, compressor))
-
-
-def test_adiana_is_accelerated():
-    """With exact messages and a condition number of 250 it needs far fewer rounds than DIANA."""
-    rounds = {}
-    for name, keys in (("adiana", {"mu": 0.001, "p": 0.2}), ("diana", {})):
-        settings = tables({"name": name, "stepsize": 4.0} | keys, {"name": "identity"}, rounds=3000)
-        settings["problem"] |= {"l2": 0.001}
-        settings["run"]["stop"] = {"grad_norm_sq": 1e-12}
-        rounds[name] = run_tables(settings).row["round"]
-    assert rounds["adiana"] < rounds["diana"] / 2

@@ -45,16 +45,6 @@ def test_lag():
     assert end.row["bits_up"] == 64 * loop.d * (N + sent) + N * (ROUNDS - 1)
 
 
-def test_without_a_trigger_clag_is_ef21():
-    keys = {"stepsize": "theory"}
-    one, other = (
-        run_tables(tables(keys | method, TOPK))
-        for method in ({"name": "clag", "zeta": 0.0}, {"name": "ef21"})
-    )
-    assert np.linalg.norm(one.x - other.x) <= 1e-12 * np.linalg.norm(other.x)
-    assert one.row["bits_up"] - other.row["bits_up"] == N * (ROUNDS - 1)
-
-
 @pytest.mark.parametrize("zeta", [0.5, 200.0])
 def test_the_error_shrinks_as_the_step_needs(zeta, k=3, d=8):
     """G' <= (1 - theta) G + max(beta, zeta) D for random vectors, whatever is sent."""
@@ -131,12 +121,3 @@ def test_byz_dasha_page(aggregate):
     assert run_tables(theory).attributes["stepsize"] > 0
     with pytest.raises(InputError, match=r"^method\.stepsize: Byz-DASHA-PAGE"):
         run_tables(theory | {"server": {"aggregate": "median"}})
-
-
-def test_it_survives_liars_that_its_mean_does_not():
-    settings = tables({"name": "byz-dasha-page", "batch": 30, "p": 0.3}, RANDK, rounds=250)
-    settings |= {"attack": {"name": "ipm", "share": 0.2, "scale": 8.0}}
-    settings["problem"]["split"] = "homogeneous"
-    wrong = run_tables(settings).row["grad_norm_sq"]
-    settings |= {"server": {"aggregate": "geometric-median", "steps": 20}}
-    assert run_tables(settings).row["grad_norm_sq"] < 1e-4 < 1e-2 < wrong

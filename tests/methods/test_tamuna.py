@@ -52,19 +52,6 @@ def test_trajectory_and_bits(s, c):
     assert end.row["bits_down"] == 64 * ROUNDS * (c + s) * loop.d
 
 
-def test_all_clients_and_all_coordinates_are_scaffnew():
-    keys = {"p": P, "stepsize": "theory"}
-    one = run_tables(tables({"name": "tamuna"} | keys, PATTERN | {"s": N}))
-    other = run_tables(tables({"name": "scaffnew"} | keys))
-    assert np.linalg.norm(one.x - other.x) <= 1e-12 * np.linalg.norm(other.x)
-
-
-def test_it_converges_to_the_minimiser_with_some_clients():
-    keys = {"name": "tamuna", "p": P, "participants": C, "stepsize": "theory"}
-    end = run_tables(tables(keys, PATTERN, rounds=3000, reference=True))
-    assert end.row["distance_sq"] < 1e-20
-
-
 @pytest.mark.parametrize("s", [2, 3, 5])
 def test_a_step_is_as_fast_as_derived(s, n=5, p=0.4):
     """By all subsets: the mean of the Lyapunov function after a step, for quadratics in 1-D."""
@@ -95,21 +82,6 @@ def test_a_step_is_as_fast_as_derived(s, n=5, p=0.4):
             rate = max((1 - gamma * mu) ** 2, 1 - p**2 * eta * sigma)
             worst = max(worst, mean / (rate * psi(x, h)))
         assert 0.7 < worst <= 1 + 1e-12
-
-
-@pytest.mark.parametrize(
-    ("keys", "compressor", "line"),
-    [
-        ({}, {"name": "permk", "groups": 2}, r"^compressor\.name: 'permk' .*pattern"),
-        ({"participants": 1}, PATTERN, r"^method\.participants: 1 .*from s = 2"),
-        ({"participants": N + 1}, PATTERN, r"^method\.participants: 7 "),
-        ({}, {"name": "pattern", "s": 1}, r"^compressor\.name: .* twice or more"),
-        ({}, {"name": "pattern", "s": N + 1}, r"^compressor\.s: 7 "),
-    ],
-)
-def test_what_is_not_allowed(keys, compressor, line):
-    with pytest.raises(InputError, match=line):
-        run_tables(tables({"name": "tamuna", "p": P} | keys, compressor))
 
 
 def test_the_step_needs_convex_functions():

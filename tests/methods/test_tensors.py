@@ -10,7 +10,7 @@ import pytest
 
 from mpisim.comm.communicators import OneProcess
 from mpisim.core import arrays
-from mpisim.core.arrays import CHECKPOINT, COPIES, EVALUATION, KNOWN, MESSAGE
+from mpisim.core.arrays import COPIES, KNOWN, MESSAGE
 from mpisim.methods.method_table import METHODS
 from mpisim.problems import PROBLEMS
 from mpisim.problems.base import problem
@@ -18,7 +18,6 @@ from mpisim.problems.linear_models import NonconvexLoss
 from mpisim.runs.experiment import parse
 from mpisim.runs.setup import Setup
 from tests.helpers import columns, run_tables, table, without_rehearsal
-from tests.resumes import differences
 
 torch = pytest.importorskip("torch")
 KEYS = {
@@ -129,6 +128,7 @@ def experiment(method, compressor, kind, rounds=6, **run):
     return table(keys, compressor, rounds=rounds, problem={"name": kind}, **run)
 
 
+@pytest.mark.drawn(32)
 @pytest.mark.parametrize(
     ("method", "compressor"),
     list(pairs()),
@@ -176,23 +176,3 @@ def test_only_packed_messages_cross_in_a_round(compressor, out, back):
     # a device has the scales of what it packs from the host, which rounds them to the wire
     own_scales = (M + 1) * VALUE if compressor["name"] == "scaled-sign" else 0
     assert found == (back or out) | {MESSAGE: (back or out)[MESSAGE] + own_scales}
-
-
-def test_evaluation_copies_gradients_and_nothing_else(tmp_path):
-    COPIES.reset()
-    tables = experiment("cd-adam", {"name": "scaled-sign"}, "on-tensors", 3, log_every=3)
-    run_tables(tables, tmp_path / "log.h5")
-    # two rows, and x at the end
-    assert COPIES.to_host[EVALUATION] == [3, (2 * M + 1) * D * 8]
-    assert COPIES.to_host.keys() == {EVALUATION, MESSAGE, CHECKPOINT}
-    assert COPIES.to_device.keys() == {MESSAGE}
-
-
-@pytest.mark.parametrize("method", ["cd-adam", "1bit-adam", "heavy-ball", "vr-marina"])
-def test_resumed_with_tensors(method, tmp_path):
-    compressor, paths = {"name": "topk", "k": 7}, [tmp_path / "whole.h5", tmp_path / "parts.h5"]
-    whole = experiment(method, compressor, "on-tensors")
-    run_tables(whole, paths[0])
-    run_tables(experiment(method, compressor, "on-tensors", rounds=3), paths[1])
-    end = run_tables(whole, paths[1], resume=True)
-    assert differences(*paths) == [] and type(end.x) is np.ndarray

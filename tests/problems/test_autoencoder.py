@@ -6,13 +6,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_limits
 
 from mpisim.core.errors import InputError
 from mpisim.core.numerics.select import largest
 from mpisim.problems import PROBLEMS
 from mpisim.problems.data.arrange import split_images
-from mpisim.problems.data.content import load_pixels
 from mpisim.problems.data.sample import sample_images
 
 SIDE = 9
@@ -81,6 +79,7 @@ def test_losses_and_gradients_against_the_definition(keys):
     np.testing.assert_allclose(gradient, gradients.mean(axis=0), rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.drawn(4)
 @each
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_parts_and_coordinates_have_the_bits_of_the_whole_gradients(keys, dtype):
@@ -100,6 +99,7 @@ def test_parts_and_coordinates_have_the_bits_of_the_whole_gradients(keys, dtype)
         assert values.tobytes() == taken.tobytes()
 
 
+@pytest.mark.drawn(4)
 @each
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("code_size", [16, 21])
@@ -117,18 +117,6 @@ def test_differences_have_the_bits_of_the_whole_gradients(keys, dtype, code_size
         assert np.array_equal(indices, largest(difference, k))
         assert values.tobytes() == np.take_along_axis(difference, indices, axis=1).tobytes()
     assert problem.largest_differences(x, at_y, problem.d // 2) is None
-
-
-def test_the_number_of_blas_threads_changes_nothing():
-    found = []
-    for threads in (1, 2, 3):
-        with threadpool_limits(threads, user_api="blas"):
-            problem = PROBLEMS["autoencoder"](data="sample", lambda_=0.1)
-            problem.load(7, 0, 7, 3, np.dtype("float64"))
-            x = problem.initial_point()
-            f, gradient = problem.whole(x)
-            found.append((f, gradient.tobytes(), problem.gradients(x).tobytes()))
-    assert found[0] == found[1] == found[2]
 
 
 def test_a_point_changed_in_place_is_another_point():
@@ -169,13 +157,6 @@ def test_minimum_is_that_of_the_principal_components(keys):
     )
 
 
-def test_start_has_the_variance_of_xavier():
-    x = autoencoder(code_size=60).initial_point()
-    assert x.shape == (2 * SIDE**2 * 60,)
-    assert x.var() == pytest.approx(2 / (SIDE**2 + 60), rel=0.064)  # 4.5 sigma
-    assert not np.array_equal(x, autoencoder(code_size=60, seed=4).initial_point())
-
-
 def test_what_is_refused():
     spec = PROBLEMS["autoencoder"](data="sample", images=60)
     with pytest.raises(InputError, match="no known smoothness constants"):
@@ -184,14 +165,3 @@ def test_what_is_refused():
         PROBLEMS["autoencoder"](data="sample").loaded(1200, 0, 1, 1, np.dtype(float))
     with pytest.raises(InputError, match="data 'a9a': not an image set; allowed: mnist"):
         PROBLEMS["autoencoder"](data="a9a").loaded(5, 0, 5, 1, np.dtype(float))
-
-
-def test_images_from_an_idx_file(tmp_path):
-    images = sample_images(30)
-    head = bytes([0, 0, 8, 3]) + b"".join(size.to_bytes(4, "big") for size in images.shape)
-    (tmp_path / "some").write_bytes(head + images.tobytes())
-    pixels, digest = load_pixels(str(tmp_path / "some"))
-    assert np.array_equal(pixels, images.reshape(30, 784)) and len(digest) == 64
-    (tmp_path / "labels").write_bytes(bytes([0, 0, 8, 1, 0, 0, 0, 2, 1, 2]))
-    with pytest.raises(InputError, match="allowed: one of images"):
-        load_pixels(str(tmp_path / "labels"))

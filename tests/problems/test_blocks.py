@@ -46,6 +46,7 @@ MADE = {
 }
 
 
+@pytest.mark.drawn(12)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("make", MADE.values(), ids=MADE)
 def test_blocks_do_not_change_a_bit(make, dtype):

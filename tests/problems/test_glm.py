@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mpisim.problems import PROBLEMS, loss_kernels
-from tests.helpers import dense as dense_file
+from mpisim.problems import loss_kernels
 from tests.problems.support import FORMS, NAMES, attach, make_rows, part
 
 RANGES = [(0, 100), (100, 101), (101, 390), (390, 391), (391, 650), (650, 700)]
@@ -46,6 +45,7 @@ def check(problem, a, y, ranges, x, tolerance=1e-13, **keys):
         assert np.abs(gradients[i] - gradient).max() <= tolerance * max(size, 1)
 
 
+@pytest.mark.drawn(8)
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-12), ("float32", 3e-6)])
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", NAMES)
@@ -72,6 +72,7 @@ def test_sums_over_rows():
     assert np.allclose(np.mean(singles, axis=0), problem.gradients(x)[2:3], rtol=1e-11)  # unbiased
 
 
+@pytest.mark.drawn(8)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", NAMES)
 def test_diagonals_of_hessians(name, form):
@@ -88,6 +89,7 @@ def test_diagonals_of_hessians(name, form):
 BOUNDED = ("logistic", "nonconvex-loss", "logistic-nonconvex-reg")
 
 
+@pytest.mark.drawn(8)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", BOUNDED)
 def test_gradient_bounds(name, form):
@@ -116,23 +118,7 @@ def test_gradient_bounds(name, form):
             assert largest[1] > 0.5 * G_inf
 
 
-def test_slopes_of_the_penalty():
-    a, y = np.zeros((2, 3)), np.ones(2)
-    G, G_inf, variance = attach("logistic-nonconvex-reg", a, y, [(0, 2)]).gradient_bounds()[0]
-    x = np.linspace(-3, 3, 100001)
-    largest = 0.1 * np.abs(2 * x / (1 + x**2) ** 2).max()  # lambda = 0.1
-    assert G_inf == pytest.approx(largest, rel=1e-8) and pytest.approx(3**0.5 * G_inf) == G
-    assert variance == 0
-
-
-def test_gradients_without_a_bound():
-    a, y = make_rows("dense")
-    for name in NAMES:
-        with_l2 = attach(name, a, y, RANGES, dense=True, l2=0.1)
-        assert with_l2.gradient_bounds() is None, name
-    assert attach("least-squares", a, y, RANGES, dense=True).gradient_bounds() is None
-
-
+@pytest.mark.drawn(8)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", NAMES)
 def test_batches(name, form):
@@ -180,16 +166,6 @@ def test_extreme_margins(name):
                 assert g == pytest.approx(expected[0], rel=1e-14, abs=1e-290)
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", NAMES)
-def test_divergence_is_seen(name, form):
-    a, y = make_rows(form)
-    problem = attach(name, a, y, RANGES, dense=form == "dense")
-    with np.errstate(all="ignore"):
-        losses, gradients = problem.losses_and_gradients(np.full(a.shape[1], np.nan))
-    assert np.isnan(losses[[0, 2]]).all() and np.isnan(gradients[[0, 2]]).any(axis=1).all()
-
-
 @settings(deadline=None, max_examples=60)
 @given(st.floats(-750, 750), st.floats(0, 1))
 def test_exp_and_log(z, e):
@@ -220,29 +196,3 @@ def test_homogeneous(name):
     batch = np.array([[0, 5], [699, 3], [1, 2]])
     for i, gradient in enumerate(problem.batch_gradients(x, batch)):
         assert np.array_equal(gradient, alone.batch_gradients(x, batch[i : i + 1])[0])
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_no_workers(name):
-    problem = attach(name, *make_rows("ones", 0), [], n=4, first=0)
-    losses, gradients = problem.losses_and_gradients(np.zeros(23))
-    assert losses.shape == (0,) and gradients.shape == (0, 23) and problem.m == 0
-    assert problem.batch_gradients(np.zeros(23), np.zeros((0, 3), np.int64)).shape == (0, 23)
-    assert problem.largest_hessian().norms().shape == problem.published_norms().shape == (0,)
-
-
-@pytest.mark.parametrize("name", NAMES[:3])
-@pytest.mark.parametrize("data, workers", [("sample", 6), ("mushrooms", 6), ("a9a", 5)])
-def test_loaded_from_files(name, data, workers, need_data):
-    need_data(data)
-    a, y = dense_file(data)
-    m = len(a) // workers
-    ranges = [(i * m, (i + 1) * m) for i in range(workers)]
-    x = np.random.default_rng(0).normal(size=a.shape[1]) / 3
-    problem = PROBLEMS[name](data=data)
-    problem.load(workers, 0, workers, 1, np.dtype(np.float64))
-    assert np.array_equal(problem.rows, [m] * workers) and "sha256:" in problem.identity
-    check(problem, a, y, ranges, x, tolerance=1e-12)
-    block = PROBLEMS[name](data=data)
-    block.load(workers, 2, 3, 1, np.dtype(np.float64))
-    assert np.array_equal(block.gradients(x), problem.gradients(x)[2:5])

@@ -106,6 +106,7 @@ def same(found, expected):
     assert found.dtype == expected.dtype and found.tobytes() == expected.tobytes()
 
 
+@pytest.mark.drawn(10)
 def test_rows_have_the_bits_of_single_points(problem):
     xs, ys = points(problem), points(problem, 1)
     batch = np.random.default_rng(2).integers(0, problem.rows.min(), (M, 3))
@@ -137,6 +138,7 @@ def test_rows_have_the_bits_of_single_points(problem):
     assert problem.gradients_of(xs[nobody], nobody).shape == (0, problem.d)
 
 
+@pytest.mark.drawn(10)
 def test_lazy_rows_have_the_bits_of_gradients(problem):
     if not problem.explicit:
         pytest.skip("its gradients are never lazy")

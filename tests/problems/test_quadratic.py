@@ -12,7 +12,6 @@ from mpisim.core.rng import Streams
 from mpisim.problems import PROBLEMS
 from mpisim.runs.minimiser import minimiser
 from mpisim.theory import smoothness
-from tests.helpers import run_tables
 from tests.problems.support import LocalStar
 
 CASES = [
@@ -135,12 +134,6 @@ def test_the_minimum(n, d, s):
     assert f == pytest.approx(-0.5 * b.mean(axis=0) @ x, rel=1e-10)
 
 
-def test_what_the_seed_decides():
-    assert not np.array_equal(load(5, 3, 0.1, seed=4).t, load(5, 3, 0.1).t)
-    assert load(5, 3, 0.1).seeded and not load(5, 3, 0).seeded
-    assert np.array_equal(load(5, 3, 0, seed=4).t, load(5, 3, 0).t)
-
-
 def grouped(n, d, factors, noise=0.0, noise_b=None, seed=3):
     problem = PROBLEMS["quadratic"](
         dimension=d, noise=noise, noise_b=noise_b, factors=factors, lambda_=LAMBDA
@@ -164,34 +157,3 @@ def test_two_groups_are_those_of_the_compressor(n, labels):
     assert not problem.identical and problem.closed_form.L_pm > 0.1
     for k in (0, 1):
         assert problem.closed_form_of(np.array(labels) == k).L_pm < 1e-15
-
-
-def test_a_linear_perturbation_leaves_no_hessian_variance():
-    """Example 2: L_± = 0, with minimisers as different as the b_i."""
-    problem = grouped(6, 8, None, noise=0.0, noise_b=5.0)
-    assert problem.closed_form.L_pm == 0 and not problem.identical and problem.seeded
-    gradients = problem.gradients(problem.initial_point())
-    assert np.ptp(gradients[:, 0]) > 1 and np.ptp(gradients[:, 1:], axis=0).max() == 0
-
-
-TASKS = [  # of a quadratic problem, PermK's groups, and whether L_± vanishes in them
-    ({"noise": 0.0, "noise_b": 5.0}, 1, True),
-    ({"noise": 0.0, "factors": [1.0, 3.0]}, 2, True),
-    ({"noise": 0.0, "factors": [1.0, 3.0]}, 1, False),
-]
-
-
-@pytest.mark.parametrize(("task", "groups", "exact"), TASKS)
-def test_where_hessians_agree_marina_with_permk_is_gradient_descent(task, groups, exact):
-    problem = {"name": "quadratic", "workers": 4, "dimension": 8, "lambda": 0.1} | task
-    run = {"rounds": 30, "wire": "float64"}
-    step = 0.3
-
-    def loss(name, compressor):
-        method = {"name": name, "stepsize": step}
-        tables = {"problem": problem, "method": method, "compressor": compressor, "run": run}
-        return run_tables(tables, keep=True).columns["loss"]
-
-    descent = loss("gd", {"name": "identity"})
-    marina = loss("marina", {"name": "permk", "groups": groups})
-    assert np.allclose(marina, descent, rtol=1e-9, atol=0) == exact

@@ -48,6 +48,7 @@ def ef21_round(problem, x, state, wire="float32"):
         np.put_along_axis(state, indices, np.take_along_axis(state, indices, 1) + sent, 1)
 
 
+@pytest.mark.drawn(12)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("kind", ["shrinking", "wild", "ties", "creeping"])
 @pytest.mark.parametrize("d", [1, 2, BLOCK, BLOCK + 1, 10 * BLOCK - 1])
@@ -65,6 +66,7 @@ def test_the_same_as_without_bounds(d, kind, dtype):
 SIZES = [1e30, 5e37, 1e38, 2e38, 3.4e38, 1e39, 1e70, 1e150, 1e300, 1e308, np.inf, np.nan]
 
 
+@pytest.mark.drawn(24)
 @pytest.mark.parametrize("wire", ["float32", "float64"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("where", ["x", "g_i", "b", "all"])
@@ -123,15 +125,6 @@ def test_a_number_that_goes_leaves_its_roundings(start):
     state[:, at + BLOCK] = state[:, at]  # another one of the same size, which comes second
     problem.largest_innovations(x, state, 1)
     ef21_round(problem, np.zeros_like(x), state)
-
-
-def test_another_array_has_no_bounds_yet():
-    problem, x = task(200, 0.8, "float64"), np.ones(200)
-    problem.largest_innovations(x, problem.gradients(x), 1)
-    state = np.random.default_rng(1).standard_normal((N, 200))
-    indices, _ = problem.largest_innovations(x, state, 1)
-    assert np.array_equal(indices, largest(problem.gradients(x) - state, 1))
-    assert problem.largest_innovations(x, state, 2) is None
 
 
 def test_a_round_at_points_of_their_own_forgets_the_bounds():

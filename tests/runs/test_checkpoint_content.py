@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 
 import h5py
 import numpy as np
@@ -86,10 +87,20 @@ IMPOSSIBLE = {
 }
 
 
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory):
+    """The folder of a run that was killed."""
+    folder = tmp_path_factory.mktemp("killed")
+    with pytest.MonkeyPatch.context() as patch:
+        killed(patch, folder / "log.h5")
+    return folder
+
+
+@pytest.mark.drawn(24)
 @pytest.mark.parametrize("name", IMPOSSIBLE)
-def test_impossible_content_is_one_line(name, tmp_path, monkeypatch):
+def test_impossible_content_is_one_line(name, tmp_path, ended):
+    shutil.copytree(ended, tmp_path, dirs_exist_ok=True)
     log = tmp_path / "log.h5"
-    killed(monkeypatch, log)
     rounds = columns(log)["round"]
     rewritten(checkpoint.path_for(log), IMPOSSIBLE[name])
     checkpoint.former(checkpoint.path_for(log)).unlink()

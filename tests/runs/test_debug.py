@@ -13,13 +13,10 @@ from mpisim.comm.communicators import OneProcess
 from mpisim.comm.debug import MARKS, mark_in, poison, poisoned
 from mpisim.core.errors import InputError
 from mpisim.runs.experiment import parse
-from mpisim.testing import differences
 from tests.comm.jobs import ROOT, mpirun, needs_mpirun
 from tests.comm.wrong_methods import keeps_momentum, line, right, undecoded
 from tests.helpers import run_tables, table
-from tests.resumes import experiments
 
-SOME = dict(experiments(rounds=8))
 RANDK = {"name": "randk", "k": 4}
 
 
@@ -32,20 +29,6 @@ def test_arithmetic_and_rounding_pass_poison_on(mark, dtype):
     assert mark_in(np.sqrt(v).sum() / 7) == mark == mark_in(poison(mark))
 
 
-def test_other_values_are_no_poison():
-    assert mark_in(np.array([1.0, np.nan, -np.nan, np.inf])) == 0
-    assert mark_in(np.inf - np.inf) == mark_in(np.arange(3)) == mark_in("x") == mark_in(None) == 0
-
-
-@pytest.mark.parametrize("name", SOME)
-def test_the_log_is_the_same(name, tmp_path):
-    tables = SOME[name]
-    run_tables(tables, tmp_path / "plain.h5")
-    debugged = tables | {"run": tables["run"] | {"debug": True}}
-    run_tables(debugged, tmp_path / "debug.h5")
-    assert differences(tmp_path / "plain.h5", tmp_path / "debug.h5") == []
-
-
 def test_the_key_is_in_the_log_only_where_it_is_used(tmp_path):
     tables = table({"name": "marina", "stepsize": 0.1}, RANDK, rounds=2)
     run_tables(tables, tmp_path / "a.h5")
@@ -55,15 +38,6 @@ def test_the_key_is_in_the_log_only_where_it_is_used(tmp_path):
     assert parse(tables | {"run": {"rounds": 2, "debug": False}}) == parse(tables)
     with pytest.raises(InputError, match=re.escape("run.debug: 1 is not allowed")):
         parse(tables | {"run": {"rounds": 2, "debug": 1}})
-
-
-def test_a_run_is_resumed_with_debug_on_and_off(tmp_path):
-    tables = SOME["ef21 topk"]
-    run_tables(tables, tmp_path / "whole.h5")
-    for rounds, debug in ((3, False), (6, True), (8, False)):
-        run = tables["run"] | {"rounds": rounds, "debug": debug}
-        run_tables(tables | {"run": run}, tmp_path / "parts.h5", resume=True)
-    assert differences(tmp_path / "whole.h5", tmp_path / "parts.h5") == []
 
 
 # What ends the methods of tests/comm/wrong_methods.py on 3 ranks.

@@ -86,13 +86,6 @@ def test_errors_and_v_are_those_of_the_algorithm(method, exchange, tmp_path):
     assert c["v_mean"][0] == c["v_max"][0] == 0
 
 
-def test_uncompressed_gradients_lose_what_the_wire_rounds(tmp_path):
-    c = run(tmp_path / "double.h5", "amsgrad", {"name": "identity"})
-    assert (c["error_up"][1:] < 1e-16).all() and (c["error_down"][1:] == 0).all()
-    c = run(tmp_path / "single.h5", "amsgrad", {"name": "identity"}, wire="float32")
-    assert ((c["error_up"][1:] > 1e-10) & (c["error_up"][1:] < 1e-6)).all()
-
-
 def test_a_method_that_estimates_otherwise_has_no_errors(tmp_path):
     c = run(tmp_path / "diana.h5", "diana", {"name": "randk", "k": 12})
     assert all(np.isnan(c[name]).all() for name in NAMES)
@@ -139,9 +132,3 @@ def test_the_spread_of_the_denominators_is_that_of_amsgrad(nu, tmp_path):
     np.testing.assert_allclose(found["denominator_spread"][1:], expected, rtol=1e-12)
     # the larger nu is, the nearer AMSGrad is to heavy ball
     assert (expected[-1] < 1.01) == (nu == 0.1)
-
-
-@pytest.mark.parametrize(("method", "moments"), [("1bit-adam", True), ("dcgd", False)])
-def test_other_optimizers_have_a_spread_if_they_have_moments(method, moments, tmp_path):
-    found = run(tmp_path / "a.h5", method, columns=["denominators"])["denominator_spread"][1:]
-    assert (found >= 1).all() if moments else np.isnan(found).all()

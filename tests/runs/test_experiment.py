@@ -79,36 +79,6 @@ def test_an_experiment_equals_those_of_equal_tables():
     assert Experiment.from_dict(tables) != experiment
 
 
-def test_set_alone_is_enough():
-    settings = [
-        "problem.name=logistic",
-        "problem.data=a/b.xz",
-        "method.name=gd",
-        "method.stepsize=0.5",
-        "run.rounds=2",
-    ]
-    experiment = read(None, [*settings, "title=some words = here"])
-    assert experiment.title == "some words = here"
-    assert experiment.table["problem"]["data"] == "a/b.xz"
-    assert experiment.compressor.name == "identity"
-
-
-def test_any_pair_runs():
-    method = {
-        "estimator": "diana",
-        "optimizer": "heavy-ball",
-        "stepsize": 0.1,
-        "alpha": 0.5,
-        "momentum": 0.3,
-    }
-    experiment = parse(table(method, {"name": "natural"}))
-    assert experiment.method.table()["momentum"] == 0.3
-    text = experiment.to_toml()
-    assert parse(tomllib.loads(text)).to_toml() == text
-    with pytest.raises(InputError, match=r"method\.name: unknown name 'x'"):
-        parse(table(method | {"name": "x"}, {"name": "natural"}))
-
-
 @pytest.mark.parametrize("key", ["title", "problem", "method", "compressor", "run"])
 @pytest.mark.parametrize(
     "value", [1, [1], "x", True, {"name": 3}, {"name": []}, {"name": "gd", "stepsize": [1]}]

@@ -1,21 +1,17 @@
 """What a run says of the software, the machine, its commit, and where its ranks are."""
 
 import subprocess
-import sys
 
 import h5py
 import pytest
 
-import mpisim
 from mpisim.runs.host import (
     Place,
     commit,
     here,
     hosts,
-    info_text,
     is_committed,
     oversubscribed,
-    provenance,
 )
 from tests.helpers import run_tables, table
 
@@ -71,27 +67,6 @@ def test_a_study_is_committed(tmp_path):
         git(tmp_path, "add", "study")
         git(tmp_path, "commit", "-qm", name)
         assert is_committed(study)
-
-
-def test_provenance_is_small_and_plain():
-    facts = provenance()
-    assert facts["package_version"] == mpisim.__version__
-    assert all(isinstance(value, str | int) and "\n" not in str(value) for value in facts.values())
-
-
-def test_info_names_everything(monkeypatch):
-    monkeypatch.setenv("MPISIM_DATA", "/some/folder")
-    text = info_text()
-    names = "mpisim Python numpy h5py HDF5 MPI BLAS cores /some/folder cache"
-    assert all(name in text for name in names.split())
-
-
-def test_info_does_not_start_mpi():
-    code = (
-        "from mpisim.runs.host import info_text; info_text();"
-        "from mpi4py import MPI; assert not MPI.Is_initialized()"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.parametrize(

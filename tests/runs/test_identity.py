@@ -134,17 +134,6 @@ def test_what_executes_a_run_must_agree(what, monkeypatch, tmp_path):
     run_tables(tables, log, resume=True, accept=True)
 
 
-def test_an_old_log_does_not_say_what_code_wrote_it():
-    with pytest.raises(InputError, match=r"a\.h5: does not say what code wrote it; --accept"):
-        identity.require_same("a.h5", {}, {"module a": "1"})
-    assert identity.require_same("a.h5", {}, {"module a": "1"}, accept=True)
-
-
-def test_the_experiment_must_agree_whatever_is_accepted():
-    with pytest.raises(InputError, match=r"a\.h5: has run\.seed = 1, this run has 2"):
-        identity.require_same("a.h5", {"run.seed": "1"}, {"run.seed": "2"}, accept=True)
-
-
 def test_the_processor_counts_where_bits_depend_on_it(plugin, monkeypatch):
     """Not where they are the same on all of its kind; of a plugin nobody knows."""
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 
-import h5py
 import pytest
 
 import mpisim
-from mpisim.analysis import labels
 from mpisim.analysis.run_groups import common_title, group_runs
 from mpisim.analysis.show import show_text
 from mpisim.compressors import COMPRESSORS
@@ -81,35 +79,6 @@ def test_a_plugin_is_labelled_wherever_its_logs_are(plugin, tmp_path):
     ]
     assert common_title(groups[:1]) == "Own!, OwnK (κ = 2)\nown squares, 3 workers"
     assert "Own!" in show_text(logs[0]) and "OwnK (κ = 2)" in show_text(logs[0])
-
-
-@pytest.mark.parametrize(
-    "value",
-    ["", "{", "3", '{"method": {}}', '{"x": 1}', '{"compressors": {"own": 3}}', '{"letters": 3}'],
-)
-def test_labels_that_are_none(plugin, tmp_path, value):
-    log = made(tmp_path, "a")
-    plugin()
-    with h5py.File(log, "r+") as file:
-        file.attrs["labels"] = value
-    group = group_runs([read(log)])
-    assert isinstance(common_title(group), str) and isinstance(show_text(log), str)
-
-
-def test_logs_of_before_have_our_names(make_log):
-    log = read(make_log())
-    assert "labels" not in log.attrs
-    assert labels.of_log(log.attrs).compressor(log.config["compressor"]) == "RandK (K = 10)"
-
-
-def test_what_is_ours_is_declared():
-    for registry in (COMPRESSORS, PROBLEMS):
-        for name, kind in registry.items():
-            if kind.__module__.startswith("mpisim."):
-                assert kind.title, name
-    assert labels.compressor({"name": "nosuch", "k": 3, "on": True}) == "nosuch (K = 3)"
-    assert labels.method("nosuch") == "nosuch"
-    assert labels.problem({"name": "logistic", "data": "a/b"}) == "logistic loss on b"
 
 
 def test_other_spellings_are_not_in_logs(tmp_path):

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import read
 from tests.helpers import columns, run_tables, table
 
@@ -45,11 +44,6 @@ def test_pi_of_the_scaled_sign_is_its_formula(tmp_path):
     assert ((c["pi_up"][1:] < 1) & (c["pi_up"][1:] > 0)).all()
 
 
-def test_topk_keeps_its_bound(tmp_path):
-    c = run_pi(tmp_path, CD_ADAM, {"name": "topk", "k": 12})
-    assert (c["pi_up_max"][1:] <= 1 - 12 / 123).all() and (c["pi_down"][1:] <= 1 - 12 / 123).all()
-
-
 def test_nothing_compressed_is_nan(tmp_path):
     c = run_pi(tmp_path, CD_ADAM | {"name": "1bit-adam", "warmup": 5}, {"name": "scaled-sign"})
     assert np.isnan(c["pi_up"][:6]).all() and np.isfinite(c["pi_up"][6:]).all()
@@ -64,25 +58,6 @@ def test_the_log_is_the_same_with_and_without(tmp_path):
     assert set(c) - set(plain) == {"pi_up", "pi_up_max", "pi_down", "pi_code"}
     for name in plain:
         assert name.startswith("time_") or np.array_equal(c[name], plain[name]), name
-
-
-def test_resumed(tmp_path):
-    run = {"columns": ["pi"]}
-    tables = [table(CD_ADAM, {"name": "scaled-sign"}, rounds=k, **run) for k in (20, 9)]
-    run_tables(tables[0], tmp_path / "whole.h5")
-    run_tables(tables[1], tmp_path / "parts.h5")
-    run_tables(tables[0], tmp_path / "parts.h5", resume=True)
-    whole, parts = columns(tmp_path / "whole.h5"), columns(tmp_path / "parts.h5")
-    for name in ("pi_up", "pi_up_max", "pi_down", "pi_code"):
-        assert np.array_equal(whole[name], parts[name], equal_nan=True), name
-
-
-def test_an_unknown_column_is_one_line():
-    with pytest.raises(
-        InputError,
-        match=r"run\.columns: unknown name 'p'; did you mean 'pi'\? known: adaptive, ",
-    ):
-        run_tables(table(CD_ADAM, {"name": "scaled-sign"}, columns=["p"]))
 
 
 MARINA = {"name": "marina", "stepsize": "theory", "p": 0.2}
@@ -122,21 +97,6 @@ def test_adaptive_ratios_are_their_formulas(problem, tmp_path):
         whole = np.sum(change.mean(axis=0) ** 2) / length
         assert c[RATIOS[0]][k] == pytest.approx(plus, rel=1e-10)
         assert c[RATIOS[1]][k] == pytest.approx(plus - whole, rel=1e-8)
-
-
-def test_adaptive_ratios_are_below_the_constants(tmp_path):
-    from mpisim.problems.quadratic import Quadratic
-
-    c = run_adaptive(tmp_path / "log.h5", QUADRATIC)
-    own = Quadratic(workers=12, dimension=9, noise=0.4, lambda_=0.01)
-    own.load(12, 0, 12, 1, np.dtype(float))
-    for name, bound in zip(RATIOS, (own.closed_form.L_plus, own.closed_form.L_pm), strict=True):
-        assert (c[name][1:] > 0).all() and (c[name][1:] <= bound**2 * (1 + 1e-9)).all()
-
-
-def test_adaptive_ratios_of_equal_workers(tmp_path):
-    c = run_adaptive(tmp_path / "log.h5", QUADRATIC | {"noise": 0.0})
-    assert (c[RATIOS[1]][1:] < 1e-25).all() and (c[RATIOS[0]][1:] > 1e-3).all()
 
 
 def test_adaptive_rows_further_apart_and_resumed(tmp_path):

@@ -26,6 +26,7 @@ def gradient(problem, x):
     return problem.gradients(x).mean(axis=0)
 
 
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("limit", [1500, 1], ids=["newton", "newton-cg"])
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", ["logistic", "least-squares"])
@@ -74,19 +75,6 @@ def test_separable_data_has_none(limit, monkeypatch):
         minimiser(problem, LocalStar(1), cache=False)
 
 
-@pytest.mark.parametrize("name", ["nonconvex-loss", "logistic-nonconvex-reg"])
-def test_not_convex(name):
-    with pytest.raises(InputError, match=rf"^problem\.name: '{name}' is not convex[^\n]*$"):
-        minimiser(made(name), STAR)
-
-
-def test_already_at_the_minimum():
-    a, _ = make_rows("dense")
-    problem = attach("least-squares", a, np.zeros(len(a)), RANGES, dense=True)
-    x, f = minimiser(problem, STAR, cache=False)
-    assert f == 0 and not x.any()
-
-
 @pytest.mark.parametrize("name", ["logistic", "least-squares"])
 def test_ranks_and_cache_do_not_change_a_bit(name, tmp_path, monkeypatch):
     monkeypatch.setenv("MPISIM_CACHE", str(tmp_path))
@@ -125,14 +113,7 @@ def test_cache(tmp_path, monkeypatch):
     assert len(calls) == 6
 
 
-def test_cache_folder_that_cannot_be_made(tmp_path, monkeypatch):
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("MPISIM_CACHE", str(tmp_path / "file"))
-    problem = made("logistic")
-    x, _ = minimiser(problem, STAR)
-    assert np.linalg.norm(gradient(problem, x)) < 1e-14
-
-
+@pytest.mark.drawn(1)
 @pytest.mark.real
 @pytest.mark.parametrize(
     "data, n, l2", [("mushrooms", 6, 1e-4), ("a9a", 5, 1e-6), ("duke", 4, 1e-3)]

@@ -14,7 +14,7 @@ from mpisim.runs.experiment import parse
 from mpisim.runs.log import writer
 from tests.helpers import run_tables
 from tests.resumes import differences
-from tests.runs.support import Killed, tables
+from tests.runs.support import tables
 
 BUSY = rf"log\.h5: another run is writing it \({socket.gethostname()}, pid {os.getpid()}\)$"
 
@@ -86,14 +86,3 @@ def test_a_log_that_is_taken_away_is_one_line(how, tmp_path, monkeypatch):
     at_round(monkeypatch, 9, acts[how])
     with pytest.raises(OutputError, match=r"log\.h5: is not this run's log any more"):
         run_tables(tables(), log)
-
-
-@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, Killed])
-def test_no_lock_is_left_by_a_run_that_fails(error, tmp_path, monkeypatch):
-    def fail():
-        raise error
-
-    at_round(monkeypatch, 3, fail)
-    with pytest.raises(error):
-        run_tables(tables(), tmp_path / "log.h5")
-    assert not list(tmp_path.glob(".*"))

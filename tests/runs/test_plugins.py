@@ -121,30 +121,6 @@ def test_paths_are_relative_to_the_file_or_the_current_folder(folder, monkeypatc
     assert plugins.located(["/a/b.py", "a.b"], path.parent) == ["/a/b.py", "a.b"]
 
 
-def test_a_run_is_resumed_from_another_folder(folder, monkeypatch):
-    path, log = folder / "sub" / "x.toml", str(folder / "log.h5")
-    path.write_text("plugin = 'first_k.py'\n" + FIRSTK)
-    assert main(["run", str(path), "--out", log]) == 0
-    monkeypatch.chdir(folder / "sub")
-    assert main(["run", "x.toml", "--out", log, "--resume", "--set", "run.rounds=20"]) == 0
-
-
-def test_a_file_is_loaded_once_and_may_import_its_neighbours(folder):
-    (folder / "sub" / "neighbour.py").write_text("VALUE = 3\n")
-    (folder / "sub" / "counted.py").write_text("import neighbour\nneighbour.VALUE += 1\n")
-    plugins.load(["sub/counted.py", "./sub/counted.py"])
-    assert sys.modules["counted"].neighbour.VALUE == 4
-    assert str(folder / "sub") not in sys.path
-
-
-def test_files_of_the_same_name_take_turns(folder):
-    for place in (".", "sub"):
-        (folder / place / "turn.py").write_text(f"PLACE = {place!r}\n")
-    for place in (".", "sub", "."):
-        plugins.load(f"{place}/turn.py")
-        assert place == sys.modules["turn"].PLACE
-
-
 BROKEN = {
     "syntax.py": ("x = 1\ny = = 2\n", r"syntax\.py:2: invalid syntax"),
     "raises.py": ("\n\n1 / 0\n", r"raises\.py:3: ZeroDivisionError: division by zero"),

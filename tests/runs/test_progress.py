@@ -2,12 +2,11 @@
 
 import io
 import sys
-import timeit
 
 import pytest
 
 from mpisim.core import terminal
-from mpisim.runs.progress import ERASE_LINE, Progress, StatusLine, duration, quantity
+from mpisim.runs.progress import ERASE_LINE, Progress, StatusLine, duration
 
 
 class Clock:
@@ -49,15 +48,6 @@ def test_batch_log_gets_few_whole_lines():
     assert lines[-1].startswith("done: round 800 of 1000 in 6 min 40 s (2 rounds/s), f 0.5")
 
 
-def test_short_batch_run_has_only_the_closing_line():
-    stream = io.StringIO()
-    progress, written = drive(stream, 5, 0.01, 500)
-    assert written == []
-    progress.close()
-    progress.close()
-    assert stream.getvalue().count("\n") == 1
-
-
 def test_terminal_has_one_line_that_overwrites_itself():
     stream = Terminal()
     progress, written = drive(stream, 3, 0.01, 300)
@@ -69,13 +59,6 @@ def test_terminal_has_one_line_that_overwrites_itself():
     assert "interrupted: round 300 of 300" in stream.getvalue()
 
 
-def test_a_narrow_terminal_is_not_wrapped(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "40")
-    stream = Terminal()
-    drive(stream, 1, 0.1, 10)
-    assert 20 < max(map(len, stream.getvalue().replace("\n", ERASE_LINE).split(ERASE_LINE))) <= 39
-
-
 def test_a_resumed_run_counts_its_rate_from_where_it_started():
     stream, clock = io.StringIO(), Clock()
     progress = Progress(1000, stream, clock=clock)
@@ -83,36 +66,6 @@ def test_a_resumed_run_counts_its_rate_from_where_it_started():
     clock.now += 10
     progress.update(950, 1.0, 1.0, 0.0)
     assert "round 950/1000 (95%), 5/s, 10.0 s left" in stream.getvalue()
-
-
-def test_a_reader_that_has_gone_does_not_end_the_run():
-    class Gone(io.StringIO):
-        def write(self, text):
-            raise BrokenPipeError
-
-    progress, _ = drive(Gone(), 30, 1, 30)
-    progress.close()
-
-
-def test_a_run_that_never_started_says_nothing():
-    stream = io.StringIO()
-    Progress(10, stream).close("failed")
-    assert stream.getvalue() == ""
-
-
-def test_values_that_are_not_finite_can_be_shown():
-    stream, clock = io.StringIO(), Clock()
-    progress = Progress(10, stream, clock=clock)
-    progress.update(1, float("nan"), float("inf"), 0.0)
-    progress.close("diverged")
-    assert "diverged: round 1 of 10" in stream.getvalue() and "nan" in stream.getvalue()
-
-
-def test_costs_below_a_microsecond_when_nothing_is_due():
-    progress = Progress(10**9, io.StringIO())
-    progress.update(0, 0.5, 1e-3, 320.0)
-    best = min(timeit.repeat(lambda: progress.update(1, 0.5, 1e-3, 320.0), number=10000, repeat=20))
-    assert best / 10000 < 1e-6
 
 
 @pytest.mark.parametrize(
@@ -128,21 +81,6 @@ def test_costs_below_a_microsecond_when_nothing_is_due():
 )
 def test_durations(seconds, text):
     assert duration(seconds) == text
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0, "0 bit"),
-        (320, "320 bit"),
-        (999.9, "1 kbit"),
-        (384000, "384 kbit"),
-        (1.25e6, "1.25 Mbit"),
-        (3e15, "3e+03 Tbit"),
-    ],
-)
-def test_quantities(value, text):
-    assert quantity(value, "bit") == text
 
 
 def test_lines_do_not_wrap(monkeypatch):

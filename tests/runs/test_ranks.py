@@ -4,11 +4,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from mpi4py import MPI
 
 from mpisim.analysis.run_groups import group_runs
 from mpisim.comm import side_channel
-from mpisim.core.errors import InputError
 from mpisim.runs.experiment import parse
 from mpisim.runs.log.reader import read
 from mpisim.runs.preview import ranks_of
@@ -42,23 +40,6 @@ def test_how_many(workers, settings, ranks):
         assert blocks.max() == 1 and blocks.sum() == 6
 
 
-@pytest.mark.parametrize("ranks", [0, -1, True, 2.0, "each", [2]])
-def test_what_is_not_allowed(ranks):
-    with pytest.raises(InputError, match=r"^run\.ranks: .* not allowed; it must be .*workers"):
-        parse(table(GD, ranks=ranks))
-
-
-def test_a_run_that_needs_more_ranks_says_how_many(tmp_path):
-    with pytest.raises(InputError, match=r"needs 6 ranks, this job has 1; .* mpirun -n 6"):
-        run_tables(table(GD, ranks="workers"), tmp_path / "x.h5")
-    assert not list(tmp_path.iterdir())
-
-
-def test_an_experiment_without_it_is_what_it_was():
-    """Names of logs are digests of this text."""
-    assert "ranks" not in parse(table(GD)).to_toml()
-
-
 def test_ranks_are_no_part_of_what_is_computed(tmp_path):
     """A run may be continued with another number, and curves over bits put runs together."""
     log, other = tmp_path / "x.h5", tmp_path / "y.h5"
@@ -88,7 +69,3 @@ def test_ranks_that_keep_a_problem_must_all_keep_it():
     ]
     problems = [cache.problem(experiment, star) for star in stars]
     assert problems[0] is not problems[1] and problems[1] is problems[2]
-
-
-def test_all_ranks_of_a_job_that_has_as_many():
-    assert run_tables(table(GD, workers=1, ranks="workers"), comm=MPI.COMM_SELF).status == "done"

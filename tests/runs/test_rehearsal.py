@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import numpy as np
 import pytest
 from mpi4py import MPI
@@ -27,7 +29,6 @@ from mpisim.runs.experiment import parse
 from mpisim.runs.loop import run_rounds
 from mpisim.runs.record import Output
 from mpisim.runs.rehearsal import Rehearsal, rehearse
-from mpisim.runs.run_state import RunState
 from mpisim.runs.setup import Setup
 from mpisim.runs.signals import StopSignals
 from tests.compressors.cases import CASES
@@ -37,7 +38,8 @@ from tests.runs.kernels import forget_kernels
 
 COMPRESSORS = [case.table for case in CASES] + [SMOOTH, {"name": "topk", "k": 20}]
 PROBLEMS = [
-    {"name": "quadratic", "dimension": 33, "noise": 0.5, "data": None},
+    {"name": "nonconvex-loss", "data": "sample"},
+    {"name": "quadratic", "dimension": 33, "noise": 0.5},
     {"name": "autoencoder", "data": "sample", "images": 30, "code_size": 3},
     {"name": "logistic", "data": "sample", "l2": 0.1},
 ]
@@ -69,31 +71,29 @@ def seconds(tables: dict) -> list[float]:
     return setup.clock.seconds
 
 
-def experiments(method: str):
+def experiments(method: str, random: Random):
+    """With each compressor and problem, in an order that is drawn."""
     keys = {"name": method, "stepsize": 0.01} | KEYS.get(method, {})
     keys |= {"p": 0.3} if "marina" in method or method == "vr-diana" else {}
-    for compressor in [None] if method in UNCOMPRESSED else COMPRESSORS:
-        yield table(keys, compressor, workers=5, rounds=17, log_every=3)
-    compressor = None if method in UNCOMPRESSED else {"name": "randk", "k": 12}
-    for problem in PROBLEMS:
-        own = {key: value for key, value in problem.items() if value is not None}
+    compressors = [None] if method in UNCOMPRESSED else random.sample(COMPRESSORS, len(COMPRESSORS))
+    for compressor in compressors:
         tables = table(keys, compressor, workers=5, rounds=17, log_every=3)
-        yield tables | {"problem": own | {"workers": 5}}
+        yield tables | {"problem": random.choice(PROBLEMS) | {"workers": 5}}
 
 
+@pytest.mark.drawn(16)
 @pytest.mark.parametrize("method", METHODS)
-def test_all_kernels_are_there_when_the_clock_starts(method):
+def test_all_kernels_are_there_when_the_clock_starts(method, seed):
+    """With the first four compressors that it accepts."""
     found = {}
-    for tables in experiments(method):
+    for tables in experiments(method, Random(f"{method} {seed}")):
         try:
             clock = seconds(tables)
         except InputError:
             continue
         found[str(tables)] = clock[COMPILE]
-    # Hessians are of convex problems, and few compressors deal coordinates
-    few = "fednl", "fednl-ls", "fednl-pp", "compressed-scaffnew", "tamuna"
-    least = 1 if method in few else 12
-    assert len(found) >= (min(least, 2) if method in UNCOMPRESSED else least)
+        if len(found) == 4:
+            break
     assert {name for name, lost in found.items() if lost > 0} == set()
 
 
@@ -122,17 +122,6 @@ def test_a_late_kernel_is_charged_to_nobody():
     assert clock.seconds[ENCODE] > 0 and clock.seconds[COMPILE] == clock.delayed
 
 
-def test_a_rehearsal_says_how_long_a_run_takes():
-    """11 rounds of 2 s from round 4 on: rows at 6, 9 and 12, and at the end."""
-    assert Rehearsal({}, 2.0, 0.5).seconds(11, 3) == 11 * 2 + 4 * 0.5
-    told = []
-    tables = table({"name": "gd", "stepsize": 0.1}, rounds=300, log_every=10)
-    with StopSignals() as signals:
-        output = Output(None, quiet=True, expected=told.append)
-        end = run_rounds(Setup(parse(tables), MPI.COMM_SELF), output, signals)
-    assert end.status == "done" and len(told) == 1 and 0 < told[0] < 300
-
-
 def test_one_rank_is_advised_where_exchanges_take_longer_than_what_is_shared():
     """Two ranks compute for 3 and 2 s, rank 0 decodes for 1 s, and exchanges take 4 s."""
     first, second = [0.0] * 10, [0.0] * 10
@@ -146,24 +135,6 @@ def test_one_rank_is_advised_where_exchanges_take_longer_than_what_is_shared():
     assert Rehearsal({}, 7e-3, 0.0, 6e-3).advice(2) == ""
     alone = rehearse(Setup(parse(table({"name": "gd", "stepsize": 0.1})), MPI.COMM_SELF))
     assert 0 < alone.alone_seconds <= 1.2 * alone.round_seconds
-
-
-def test_rounds_with_a_rare_coin_are_counted_as_often_as_they_come(monkeypatch):
-    """A round of MARINA takes 1 s with p = 1/10 and 0.01 s otherwise, and round 0 takes 5 s."""
-    now, advance = [0.0], RunState.step
-
-    def slow(state, gamma):
-        k = state.round.k
-        now[0] += 5 if k == 0 else 1 if k % 2 == 1 else 0.01
-        advance(state, gamma)
-
-    monkeypatch.setattr("mpisim.runs.rehearsal.perf_counter", lambda: now[0])
-    monkeypatch.setattr(RunState, "step", slow)
-    for p, mean in ((0.1, 0.1 * 1 + 0.9 * 0.01), (0.5, 0.505), (1.0, 1.0)):
-        method = {"name": "marina", "stepsize": 0.1, "p": p}
-        tables = table(method, {"name": "randk", "k": 12}, rounds=20)
-        found = rehearse(Setup(parse(tables), MPI.COMM_SELF)).round_seconds
-        assert found == pytest.approx(mean)
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 3, 9])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mpisim.cli import main
-from mpisim.core.errors import InputError, OutputError
+from mpisim.core.errors import InputError
 from mpisim.runs import checkpoint
 from mpisim.runs.log import journal, writer
 from mpisim.runs.loop import Loop
@@ -30,14 +30,6 @@ def rounds_run(monkeypatch):
     found, original = [], Loop.run
     monkeypatch.setattr(Loop, "run", lambda s: found.append(s.setup.round.k) or original(s))
     return found
-
-
-def test_nothing_to_resume_is_a_start(whole, tmp_path, capfd):
-    log = tmp_path / "new" / "log.h5"
-    run_tables(tables(), log, resume=True)
-    [line] = said(capfd)
-    assert line.endswith("log.h5: there is nothing to resume; starting at round 0")
-    assert differences(whole, log) == []
 
 
 def test_a_run_killed_before_its_first_checkpoint_starts_again(whole, tmp_path, monkeypatch, capfd):
@@ -273,20 +265,3 @@ def test_rows_are_synced_before_the_checkpoint_that_relies_on_them(whole, tmp_pa
         journal.path_for(tmp_path / f"{k}.h5").write_bytes(content[k])
         run_tables(tables(), tmp_path / f"{k}.h5", resume=True)
         assert differences(whole, tmp_path / f"{k}.h5") == []
-
-
-def test_a_failed_write_ends_the_run_with_one_error(whole, tmp_path, monkeypatch):
-    log, original, calls = tmp_path / "log.h5", os.pwrite, []
-
-    def fails(descriptor, data, position):
-        calls.append(position)
-        if len(calls) > 40:
-            raise OSError(5, "Input/output error")
-        return original(descriptor, data, position)
-
-    with monkeypatch.context() as patch, pytest.raises(OutputError, match="Input/output error"):
-        patch.setattr(os, "pwrite", fails)
-        patch.setattr(writer, "FLUSH_SECONDS", 0)
-        run_tables(tables(checkpoint_seconds=1e-9), log)
-    run_tables(tables(), log, resume=True)
-    assert differences(whole, log) == []

@@ -13,12 +13,8 @@ import h5py
 import pytest
 
 from mpisim.cli import main
-from mpisim.comm.communicators import OneProcess
 from mpisim.runs import ctrl_c, signals
 from mpisim.runs.evaluation import Evaluator
-from mpisim.runs.signals import StopSignals
-from mpisim.runs.sweep import executor
-from mpisim.runs.sweep.grid import read
 from tests.comm.jobs import HANG_SECONDS
 from tests.runs.sweep.support import BASE
 
@@ -69,14 +65,6 @@ def test_a_sweep(stop, tmp_path, capfd):
     assert re.search(r"; log .*\.h5; 3 of 3 points are left; the same command continues$", lines[0])
 
 
-def test_the_first_signal_counts():
-    """mpirun sends SIGTERM after Ctrl-C."""
-    with StopSignals() as found:
-        os.kill(os.getpid(), signal.SIGINT)
-        os.kill(os.getpid(), signal.SIGTERM)
-        assert found.received == signal.SIGINT
-
-
 BEFORE = {  # the rounds of a run, and instead of any: where a signal comes
     "importing a plugin": ("mpisim.runs.plugins.load", "run"),
     "printing": ("mpisim.runs.host.info_text", "--info"),
@@ -87,6 +75,7 @@ BEFORE = {  # the rounds of a run, and instead of any: where a signal comes
 }
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize(
     ("number", "cause"), [(signal.SIGINT, "Ctrl-C"), (signal.SIGTERM, "SIGTERM")]
 )
@@ -112,26 +101,6 @@ def test_before_the_rounds_a_signal_ends_a_command_at_once(
     err = capfd.readouterr().err.splitlines()
     assert err[-1] == f"mpisim: stopped by {cause}" and sum("stopped" in line for line in err) == 1
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
-
-
-@pytest.mark.slow
-def test_ten_times_the_points_are_planned_in_some_ten_times_the_seconds(tmp_path, monkeypatch):
-    """Without quadratic parts, in seconds of the processor, which leave out what else runs."""
-
-    def first(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("mpisim.runs.sweep.runner._run", first)
-    seconds = {}
-    for seeds in (20, 200):
-        sweep = f"[sweep]\nrun.seed = {[*range(seeds)]}\nmethod.stepsize = {[*range(1, 101)]}\n"
-        (tmp_path / "x.toml").write_text(BASE + sweep)
-        _, grid = read(tmp_path / "x.toml", [])
-        begin = time.process_time()
-        with pytest.raises(KeyboardInterrupt):
-            executor.sweep(tmp_path / str(seeds), grid, OneProcess())
-        seconds[len(grid)] = time.process_time() - begin
-    assert seconds[20_000] < 40 * seconds[2_000]  # a quadratic part: 100 times
 
 
 def helper(tmp_path):
@@ -195,13 +164,3 @@ def test_a_closed_terminal_ends_a_run_with_its_rows(stop, tmp_path, capfd):
         assert file.attrs["status"] == "terminated" and len(file["rounds/round"]) > 0
     assert main(["run", str(tmp_path / "x.toml"), "--out", log, "--resume"]) == 0
     capfd.readouterr()
-
-
-def test_nohup_is_heard():
-    usual = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        with StopSignals() as found:
-            os.kill(os.getpid(), signal.SIGHUP)
-            assert found.received == 0
-    finally:
-        signal.signal(signal.SIGHUP, usual)

@@ -7,11 +7,9 @@ import h5py
 import numpy as np
 import pytest
 
-from mpisim.analysis.show import show_text
 from mpisim.analysis.tune import best
 from mpisim.cli import main
 from mpisim.core.errors import Diverged, InputError
-from mpisim.runs import checkpoint
 from mpisim.runs.experiment import parse
 from tests.helpers import columns, cut_rows, forged, run_tables, table
 from tests.resumes import differences
@@ -130,14 +128,6 @@ def test_resumed_it_is_compared_with_the_same_start(rounds, tmp_path):
         run_tables(growing(tmp_path, rounds=60, stop=stop), log, resume=True)
 
 
-def test_at_a_stationary_point_nothing_rises(tmp_path):
-    (tmp_path / "line").write_text("0 1:2\n")  # x^0 = 0 is the minimiser
-    problem = {"name": "least-squares", "data": str(tmp_path / "line")}
-    tables = table(LINE, workers=1, problem=problem, rounds=2, stop={"divergence": 10})
-    end = run_tables(tables)
-    assert (end.row["grad_norm_sq"], end.stopped_by) == (0.0, "rounds")
-
-
 def test_without_the_table_an_experiment_is_what_it_was():
     plain = parse(randk()).to_toml()
     assert "stop" not in plain
@@ -145,39 +135,6 @@ def test_without_the_table_an_experiment_is_what_it_was():
     stopped = parse(randk(stop={"bits_up": 1e6}))
     assert parse(tomllib.loads(stopped.to_toml())).to_toml() == stopped.to_toml()
     assert tomllib.loads(stopped.to_toml())["run"]["stop"] == {"bits_up": 1e6}
-
-
-@pytest.mark.parametrize(
-    ("stop", "said"),
-    [
-        (
-            {"bits": 1},
-            "run.stop.bits: unknown key; did you mean 'bits_up'? allowed here: bits_up, ",
-        ),
-        (5, "run.stop: 5 is not allowed; it must be a table"),
-        ({"bits_up": 0}, "run.stop.bits_up: 0 is not allowed; it must be a number > 0"),
-        ({"bits_up": "1 MB"}, "run.stop.bits_up: '1 MB' is not allowed; it must be a number"),
-        ({"oracle_calls": float("inf")}, "run.stop.oracle_calls: inf is not allowed"),
-        ({"grad_norm_sq": -1.0}, "run.stop.grad_norm_sq: -1.0 is not allowed"),
-        ({"divergence": 1.0}, "run.stop.divergence: 1.0 is not allowed; it must be a number > 1"),
-        ({"loss": float("nan")}, "run.stop.loss: nan is not allowed; it must be a finite number"),
-        ({"suboptimality": 1e-3}, "run.stop.suboptimality: needs run.reference = true"),
-        ({"distance_sq": 1e-3}, "run.stop.distance_sq: needs run.reference = true"),
-    ],
-)
-def test_bad_tables_are_one_line(stop, said):
-    with pytest.raises(InputError) as error:
-        parse(randk(stop=stop))
-    assert str(error.value).startswith(said) and "\n" not in str(error.value)
-
-
-def test_a_run_that_diverges_has_not_been_stopped(tmp_path):
-    tables = table({"name": "gd", "stepsize": 1e9}, problem={"name": "least-squares"}, rounds=400)
-    tables["run"]["stop"] = {"grad_norm_sq": 1e-9}
-    with pytest.raises(Diverged):
-        run_tables(tables, tmp_path / "log.h5")
-    with h5py.File(tmp_path / "log.h5") as file:
-        assert file.attrs["status"] == "diverged" and file.attrs["stopped_by"] == ""
 
 
 BUDGETS = [  # of two parts: the second goes on with the first, or has nothing to do
@@ -198,19 +155,6 @@ def test_resumed_with_a_larger_budget(first, then, last, every, tmp_path):
     end = run_tables(randk(DIANA, log_every=every, **then), parts, resume=True)
     assert end.row["round"] == -(-last // every) * every if "stop" in then else last
     assert set(differences(whole, parts)) <= ({"stopped_by"} if last < 20 else set())
-
-
-def test_a_complete_log_stays_with_what_stopped_it(tmp_path):
-    log = tmp_path / "log.h5"
-    tables = randk(stop={"bits_up": 9 * MESSAGE})
-    run_tables(tables, log)
-    before = log.read_bytes()
-    end = run_tables(tables, log, resume=True)
-    assert (end.status, end.row["round"], end.stopped_by) == ("done", 9, "bits_up")
-    checkpoint.path_for(log).unlink()
-    checkpoint.former(checkpoint.path_for(log)).unlink(missing_ok=True)
-    assert run_tables(tables, log, resume=True).stopped_by == "bits_up"
-    assert log.read_bytes() == before
 
 
 def test_a_smaller_budget_is_refused(tmp_path):
@@ -259,16 +203,3 @@ def test_verify_knows_where_a_run_ends(change, said, tmp_path, capfd):
         change(file)
     code, found = verified(log, capfd)
     assert said in found and code == (said != "nothing is wrong")
-
-
-def test_commands_say_what_stopped_a_run(tmp_path, capfd):
-    log = tmp_path / "log.h5"
-    settings = ["problem.name=nonconvex-loss", "problem.data=sample", "problem.workers=6"]
-    settings += ["method.name=dcgd", "method.stepsize=0.1", "compressor.name=randk"]
-    settings += ["compressor.k=4", "run.rounds=60", f"run.stop.bits_up={5 * MESSAGE}"]
-    flags = [word for setting in settings for word in ("--set", setting)]
-    assert main(["run", *flags, "--out", str(log)]) == 0
-    assert "done: round 5 (run.stop.bits_up), loss" in capfd.readouterr().out
-    text = show_text(log)
-    assert f"run.stop.bits_up = {5 * MESSAGE}" in text and "5 of 60" in text
-    assert main(["verify", str(log), "--rerun"]) == 0

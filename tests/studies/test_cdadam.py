@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from mpisim.analysis.claims import compare
-from mpisim.analysis.study import find
 from mpisim.runs.log.reader import read
 from run.cdadam import errors, logistic, logistic_claims
 from run.cdadam.equal_cost import BITS
@@ -48,10 +47,6 @@ def shaped(logs, **norms):
 
 def falling(decades):
     return lambda share: 10.0 ** (-decades * share)
-
-
-def in_waves(decades):
-    return lambda share: 10.0 ** (-decades * share) * (1.2 + np.cos(12 * np.pi * share))
 
 
 def stopped(level, until):
@@ -112,15 +107,6 @@ def test_the_best_step_reaches_the_common_target_for_the_least_bits(logs):
     assert amsgrad.target == own.target == pytest.approx(1e-7)
 
 
-def test_methods_that_stop_have_the_smallest_end(logs):
-    found = logistic.best(logs, "scaled-sign")
-    assert {method for *_, method in found} == set(logistic.LOOKS)
-    for method in logistic.WORSE:
-        one = found["sample", 1e-8, method]
-        ends = {step: own[0].column("grad_norm_sq")[-1] for step, own in one.steps.items()}
-        assert one.target is None and ends[one.step] <= 1.03 * min(ends.values())
-
-
 def test_claims_are_computed_from_the_logs(logs):
     claims = [*logistic_claims.fig2(logs)]
     assert [claim.own for claim in claims] == [False] * 5 + [True]
@@ -176,23 +162,6 @@ def test_what_does_not_hold(logs, place, verdict, curves):
     assert found[place[0]][place[1]] == verdict
 
 
-def test_an_edge_decides_nothing(logs, monkeypatch):
-    monkeypatch.setattr(
-        "mpisim.analysis.study.tuning.edge_of", lambda *of: "CD-Adam: 1 is the largest"
-    )
-    for claim in logistic_claims.fig2(like_the_paper(logs)):
-        assert claim.own or {one.verdict for one in claim.evidence} <= {"not decided"}
-        assert claim.own or all("edge of the grid" in one.measured for one in claim.evidence)
-
-
-def test_a_missing_method_is_said(logs):
-    some = [log for log in logs if log.attrs["method"] != "ef-amsgrad"]
-    for claims in (logistic_claims.fig2(some), logistic_claims.fig4(with_top_1(some))):
-        for claim in claims:
-            told = "no step of both ended well" in str(claim.evidence)
-            assert told == ("error feedback" in claim.claim)
-
-
 def test_errors_and_v_are_judged_at_the_end(logs):
     below, above, grows = errors.claims(logs)
     found = {method: log for (_, method), log in errors.runs(logs).items()}
@@ -210,10 +179,3 @@ def test_errors_and_v_are_judged_at_the_end(logs):
     )
     for claim in errors.claims([log for log in logs if log.attrs["method"] == "cd-adam"]):
         assert claim.verdict == "not decided"
-
-
-@pytest.mark.parametrize("name", ["fig2", "fig4", "errors"])
-def test_it_draws(name, logs, tmp_path):
-    figure = find(f"cdadam-{name}")[1].draw(with_top_1(logs) if name == "fig4" else logs)
-    figure.savefig(tmp_path / "figure.png")
-    assert (tmp_path / "figure.png").stat().st_size > 10_000

@@ -52,14 +52,6 @@ def test_the_best_step_is_the_cheapest_to_the_common_target(logs):
     assert all(one.edge.endswith("8 is the largest step") for one in published.values())
 
 
-def test_claims_of_figure_1(logs):
-    fewer, any_step, compressed = figures.fig1(logs())
-    assert (fewer.verdict, any_step.verdict) == ("not decided", "not decided")  # at edges
-    assert compressed.verdict == "holds"
-    assert any_step.evidence[0].measured.startswith("edge of the grid (")
-    assert "steps 64 and " in any_step.evidence[0].measured
-
-
 def test_claims_of_figure_1_on_any_grid(logs, any_grid):
     fewer, any_step, _ = figures.fig1(logs())
     # "Significant" is 1.5 times, and with any step DASHA needs less, but not so much less.
@@ -75,10 +67,3 @@ def test_an_uncompressed_round_is_seen(logs, extra):
     assert compressed.verdict == "holds"
     *_, compressed = figures.fig1(logs(bits + extra * (ROUNDS > 30)))
     assert compressed.verdict == "does not hold"
-
-
-def test_pictures(logs):
-    drawn = figures.FIGURES[0].draw(logs())
-    assert len(drawn.axes) == 2
-    texts = [text.get_text() for text in drawn.axes[0].get_legend().get_texts()]
-    assert texts[0] == "γ = 64" and len(texts) == 2

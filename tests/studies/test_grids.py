@@ -58,14 +58,6 @@ def test_figures_share_their_runs(one, others):
             assert (folder, points) == points_of(one, scale)
 
 
-def test_saqs_figures_share_runs():
-    """One source for the paper's figures, one for the code's; what is drawn is in its grids."""
-    for prefix in ("", "code-"):
-        figures = [find(f"saq-{prefix}fig{number}")[1] for number in (4, 5, 6, 7, 8)]
-        assert len({figure.source for figure in figures}) == 1
-        assert {label for figure in figures for label in figure.draw.args[1]} == set(curves.LOOKS)
-
-
 @pytest.mark.parametrize("scale", ["quick", "paper"])
 @pytest.mark.parametrize("name", ["saq-fig4", "saq-code-fig4", "saq-table2"])
 def test_saqs_grids(name, scale):
@@ -99,12 +91,6 @@ def test_saqs_grids(name, scale):
         if timed:
             assert labels == set(curves.LOOKS)
     assert drawn == (set(table2.LABELS) if name == "saq-table2" else set(curves.LOOKS))
-
-
-def test_a_rank_for_each_worker_where_seconds_are_taken_apart():
-    study, figure = find("saq-seconds")
-    for point in figure.source.all_points(study.folder, "paper")[1]:
-        assert ranks_of(parse(point)) == point["problem"]["workers"]
 
 
 def test_the_code_has_the_infinity_norm_everywhere():

@@ -25,24 +25,6 @@ found = [_error({"name": name, "k": k}, v, 20000) for name in ("randk", "randk-a
 assert np.allclose(found, [alone, omega], rtol=0.03), (found, alone, omega)
 assert alone < 0.8 * omega
 """
-SHIFTS = """
-import numpy as np
-import run.marina.measure_evidence
-from mpisim.runs.api import run
-from mpisim.runs.experiment import parse
-def first(estimator, compressor):
-    tables = {
-        "problem": {"name": "nonconvex-loss", "data": "sample", "workers": 5},
-        "method": {"name": "diana", "estimator": estimator, "stepsize": 0.5},
-        "compressor": compressor,
-        "run": {"rounds": 1, "wire": "float64"},
-    }
-    return run(parse(tables)).x
-for compressor, share in (({"name": "identity"}, 1.0), ({"name": "randk", "k": 41}, 41 / 123)):
-    x, by_shifts = (first(name, compressor) for name in ("diana", "diana-by-shifts"))
-    # with h^0 = 0 the first step is alpha = 1 / (1 + omega) = K / d of DIANA's
-    assert np.any(x) and np.allclose(by_shifts, share * x, rtol=1e-12), (x, by_shifts)
-"""
 
 
 def python(code):
@@ -55,10 +37,6 @@ def python(code):
 
 def test_the_error_where_all_workers_draw_alike():
     python(ALIKE)
-
-
-def test_the_first_step_by_the_shifts_is_too_short():
-    python(SHIFTS)
 
 
 def test_tables_are_drawn(tmp_path):

@@ -1,7 +1,6 @@
 """MARINA, Figure 1, from logs made by hand; its grid of runs; the commands."""
 
 import json
-import re
 
 import h5py
 import numpy as np
@@ -9,8 +8,6 @@ import pytest
 
 from mpisim.analysis.claims import at_one_target
 from mpisim.analysis.study import complete_logs
-from mpisim.cli import main
-from mpisim.runs.log.reader import read
 from run.marina import fig1
 
 RATES = {"marina": 1.05, "diana": 0.1, "vr-marina": 0.1, "vr-diana": 0.2}
@@ -42,14 +39,6 @@ def _log(make_log, method, k, seed, rate):
             named = f'name = "{method}"'
             file.attrs["config"] = file.attrs["config"].replace(named, f"{named}\nbatch = 0.01")
     return path
-
-
-def test_axes(folder):
-    log = read(folder / "log1.h5")  # MARINA, K = 1
-    assert fig1.EPOCHS.values(log) == pytest.approx(np.arange(51) + 1)
-    bits = fig1.BITS.values(log)
-    assert bits[2] == 32 * 113 + 2 * 32
-    assert fig1.LATER_BITS.values(log)[:3].tolist() == [0, 32, 64]
 
 
 def test_claims(folder):
@@ -119,23 +108,6 @@ def test_slow_panels_are_judged_at_levels_that_were_reached(make_log, data, verd
         assert rounds.measured.startswith("8.67 times (1 seed) to 0.99 of |grad f(x^0)|^2; > 1.85 ")
 
 
-def test_the_uniform_iterate(folder):
-    """x^ lags behind x^k; the theorem's bound is 2 f(x^0) / (gamma K), here f(x^0) = 1."""
-    logs = [read(folder / "log1.h5")]  # MARINA, K = 1: |grad f(x^k)|^2 = exp(-1.155 k)
-    share = fig1.share_of_bound(logs)
-    sums = np.r_[0, np.cumsum(np.exp(-1.155 * np.arange(50)))]  # over x^0, ..., x^{K-1}
-    assert share == pytest.approx(sums * logs[0].attrs["stepsize"] / 2)
-    claims = {claim.claim: claim for claim in fig1.claims(_all(folder))}
-    rounds = claims["MARINA needs fewer rounds than DIANA at x^"]
-    assert rounds.own and rounds.verdict == "holds"
-    assert all(one.numbers["target"] >= 0.01 for one in rounds.evidence)
-    bound = claims["E |grad f(x^)|^2 of MARINA is below its bound"].evidence[0]
-    assert bound.numbers["share"] == pytest.approx(share.max()) and bound.verdict == "holds"
-    with h5py.File(logs[0].path, "a") as file:
-        file["rounds/round"][:] *= 5
-    assert len(list(fig1.claims(_all(folder)))) == 8  # no mean over all rounds
-
-
 def _all(folder):
     return complete_logs(folder)[0]
 
@@ -151,46 +123,6 @@ def test_bits_that_only_the_first_gradient_costs_are_told(folder):
     assert own[1]["ratios"] == pytest.approx([42 / 4] * 2)
     late = claims["VR-MARINA needs fewer bits than VR-DIANA"].evidence[0]
     assert late.verdict == "does not hold" and "row 0" not in late.measured
-
-
-def test_figure(folder):
-    logs, _ = complete_logs(folder)
-    figure = fig1.draw(logs)
-    assert len(figure.axes) == 4
-    assert [panel.get_xlabel() for panel in figure.axes] == [
-        "round",
-        "bits sent per worker",
-        "epochs",
-        "bits sent per worker",
-    ]
-    for panel in figure.axes:
-        assert len(panel.lines) == 6 and panel.get_yscale() == "log"
-    texts = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert texts == ["K = 1", "K = 5", "K = 10", "(VR-)MARINA", "(VR-)DIANA"]
-    ends = sorted(line.get_ydata()[-1] for line in figure.axes[0].lines)
-    rates = [RATES[method] * (1 + k / 10) for method in ("marina", "diana") for k in COUNTS]
-    assert ends == pytest.approx(sorted(np.exp(-50 * rate) for rate in rates))
-
-
-def test_commands(folder, tmp_path, capsys):
-    out = tmp_path / "figures"
-    assert main(["study", "--draw", "marina-fig1", "--logs", str(folder), "--out", str(out)]) == 0
-    said = capsys.readouterr().out
-    for suffix in (".png", ".pdf"):
-        assert (out / f"marina-fig1{suffix}").stat().st_size > 10_000
-    claims = json.loads((out / "marina-fig1.claims.json").read_text())
-    hold = sum(claim["verdict"] == "holds" for claim in claims if claim["quote"])
-    assert f"marina-fig1: {hold} hold" in said
-    assert main(["study", "--claims", str(out)]) == 0
-    assert capsys.readouterr().out.startswith(f"marina: {hold} hold")
-
-
-def test_bad_commands(tmp_path, capsys):
-    assert main(["study", "--draw", "marina-fig9"]) == 2
-    assert re.search("known: .*marina-fig1, marina-fig2", capsys.readouterr().err)
-    assert main(["study", "--draw", "marina-fig1", "--logs", str(tmp_path)]) == 2
-    assert "no complete log" in capsys.readouterr().err
-    assert main(["study", "--claims", str(tmp_path)]) == 2
 
 
 def test_the_last_sweep_says_what_is_drawn(folder):

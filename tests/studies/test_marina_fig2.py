@@ -1,6 +1,5 @@
 """MARINA, Figure 2, from logs made by hand: no PyTorch is needed."""
 
-import dataclasses
 import json
 
 import h5py
@@ -12,7 +11,6 @@ from run.marina import fig2
 
 K = 0.0085547
 ROUNDS = np.arange(51)
-STEPS = (0.01, 0.1, 1.0)
 # By method and step: the rate of |grad f|^2, and that of the loss. The best steps differ.
 RATES = {
     "vr-marina": {0.01: (0.05, 0.005), 0.1: (0.30, 0.010), 1.0: (0.02, 0.002)},
@@ -59,17 +57,6 @@ def test_the_gradient_comes_first_and_each_accuracy_has_its_step(logs):
     assert first["by_target"]["0.01"]["ratios"] == pytest.approx([48 / 17])
 
 
-def test_a_best_step_at_the_edge_decides_nothing_and_says_so(logs):
-    rates = {step: (rate, 0.01 * step) for step, (rate, _) in RATES["vr-diana"].items()}
-    found = judged(logs(**{"vr-diana": rates}))
-    assert found[CLAIM.format("bits", "|grad f|^2")].verdict == "holds"
-    one = found[CLAIM.format("bits", "training loss")]
-    assert one.verdict == "not decided"
-    assert one.measured.startswith("edge of the grid (VR-DIANA")
-    assert "1 is the largest step): with these " in one.measured
-    assert one.numbers["steps"] == [0.1, 1.0]
-
-
 @pytest.mark.parametrize(("kept", "verdict"), [(True, "holds"), (False, "not decided")])
 def test_a_larger_step_that_diverged_bounds_the_grid(logs, kept, verdict):
     whole = logs()
@@ -93,18 +80,3 @@ def test_a_larger_step_that_diverged_bounds_the_grid(logs, kept, verdict):
     done, left = complete_logs(whole[0].path.parent)
     assert len(done) == 4 and len(left) == 2 * kept
     assert judged(done)[CLAIM.format("bits", "|grad f|^2")].verdict == verdict
-
-
-def test_figure(logs):
-    found = logs()
-    network = {"model": "small-cnn", "data": "cifar10", "width": 1, "pool": 1, "samples": 0}
-    config = found[0].config | {"problem": network}
-    found[0] = dataclasses.replace(found[0], config=config)
-    figure = fig2.draw(found)
-    labels = [panel.get_ylabel() for panel in figure.axes]
-    assert ["nabla" in label for label in labels] == [True, True, False, False]
-    assert [panel.get_xlabel() for panel in figure.axes] == ["epochs", "bits sent per worker"] * 2
-    ends = sorted(line.get_ydata()[-1] for line in figure.axes[0].lines)
-    assert ends == pytest.approx(np.exp([-0.3 * 50, -0.1 * 50]))
-    texts = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert texts == ["K = 0.00855 d", "VR-MARINA", "VR-DIANA"]

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from mpisim.analysis.study import complete_logs
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import read
-from run.netlab.crossover import claims, draw, runs
+from run.netlab.crossover import claims, runs
 
 EXTRA = 8 * (22 + 66)  # bits of a message that fits a packet
 ROUNDS = 100
@@ -73,21 +72,3 @@ def test_what_is_missing_is_said(make_logs):
     del logs[0].attrs["network"]
     with pytest.raises(InputError, match="make netlab-crossover"):
         runs(logs)
-
-
-def test_drawn_with_a_panel_for_each_network(make_logs):
-    figure = draw(make_logs())
-    assert [panel.get_title() for panel in figure.axes][1:] == ["1 Mbit/s", "4 Mbit/s", "no limit"]
-
-
-def test_logs_of_folders_below(make_log, tmp_path):
-    from mpisim.runs.sweep.points import Point, write_summary
-
-    for name in ("1mbit", "unlimited"):
-        folder = tmp_path / "swept" / name
-        folder.mkdir(parents=True)
-        make_log().rename(folder / "one.h5")
-        make_log().rename(folder / "stale.h5")  # not of the last sweep
-        write_summary(folder, [Point("one", str(folder / "one.h5"), {}, "")])
-    logs, left = complete_logs(tmp_path / "swept")
-    assert [log.path.parent.name for log in logs] == ["1mbit", "unlimited"] and left == []

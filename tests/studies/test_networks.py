@@ -17,8 +17,6 @@ from tests.studies.networks import (
     with_columns,
 )
 
-NAMES = ["cdadam-fig1", "cdadam-fig3", "cdadam-fig5", "cdadam-fig10", "cdadam-table2"]
-
 
 @pytest.fixture
 def logs():
@@ -46,28 +44,6 @@ def test_the_bits_saved_are_judged_along_the_curve(logs):
     whole = one_bit.evidence[-1]
     assert whole.numbers["median"] == pytest.approx((2 * 32 * D + 8 * (32 + D)) / (10 * (32 + D)))
     assert whole.verdict == "does not hold" and not whole.counts  # 7.2: not within 25% of 5
-
-
-@pytest.mark.parametrize(("rate", "verdict"), [(0.05, "does not hold"), (0.01, "not decided")])
-def test_slower_rounds_save_fewer_bits(logs, rate, verdict):
-    slow = [log_of("cd-adam", rate), *logs[1:]]
-    assert next(iter(figure("cdadam-fig1").claims(slow))).verdict == verdict
-
-
-def test_levels_where_fewer_bits_are_saved_are_told(logs):
-    """From round 3 on CD-Adam is slower: from 0.7 on AMSGrad needs 24 times at most."""
-    rounds = np.arange(ROWS)
-    loss = np.exp(-np.where(rounds < 3, 0.1 * rounds, 0.3 + 0.04 * (rounds - 3)))
-    slower = with_columns(logs[0], loss=loss)
-    claim = next(iter(figure("cdadam-fig1").claims([slower, logs[1]])))
-    first = claim.evidence[0]
-    verdicts = [one["verdict"] for one in first.numbers["by_target"].values()]
-    assert verdicts == ["holds", "holds", "does not hold", "does not hold"]
-    assert "around 32 at 2 of 4 levels, from 0.9 to 0.8" in first.measured
-    assert claim.verdict == first.verdict == "does not hold"
-    other = [seeded(log, 2) for log in logs[:2]]  # which is as fast as AMSGrad
-    claim = next(iter(figure("cdadam-fig1").claims([slower, logs[1], *other])))
-    assert claim.evidence[0].verdict in ("does not hold", "not decided")
 
 
 def test_seeds_are_compared_with_their_own(logs):
@@ -155,30 +131,6 @@ def test_larger_n_and_tau():
     base.config["problem"] |= {"model": "small-cnn", "width": 2.0, "pool": 2}
     small = "small-cnn on CIFAR-10 (2 times its channels, images averaged over 2 x 2 pixels)"
     assert labels.training(base.config, 4) == f"{small}, n = 4, batch 16"
-
-
-@pytest.mark.parametrize("name", [*NAMES, "cdadam-pi", "cdadam-fig11"])
-def test_it_draws(name, logs, tmp_path):
-    drawn = figure(name).draw(logs if name in NAMES else logs[:1])  # the others have one method
-    drawn.savefig(tmp_path / "figure.png")
-    assert (tmp_path / "figure.png").stat().st_size > 10_000
-    for legend in drawn.legends:
-        extent = legend.get_window_extent()
-        assert extent.x0 >= 0 and extent.x1 <= drawn.bbox.width
-
-
-def test_seeds_are_drawn_row_by_row(logs):
-    """A seed that sends a little less does not make the curve begin with it alone."""
-    own = logs[0]
-    less = {name: 0.99 * own.column(name) for name in ("bits_up", "bits_down")}
-    slower = {"loss": 2 * own.column("loss")}
-    other = seeded(with_columns(own, **less, **slower), 2)
-    panel = figure("cdadam-fig5").draw([own, other]).axes[0]
-    drawn = panel.lines[0].get_xydata()
-    assert drawn[:, 0] == pytest.approx(0.995 * (32 + D) * 2 * np.arange(1, ROWS))
-    assert drawn[:, 1] == pytest.approx(1.5 * own.column("loss")[1:])
-    short = dataclasses.replace(other, columns={k: v[:8] for k, v in other.columns.items()})
-    assert len(figure("cdadam-fig5").draw([own, short]).axes[0].lines[0].get_xdata()) == 400
 
 
 def test_a_missing_method_is_said(logs):

@@ -43,17 +43,6 @@ def test_at_first_curves_are_similar_or_apart(logs):
     assert missing.verdict == "not decided" and "1-bit Adam" in missing.measured
 
 
-def test_1_bit_adam_is_behind_both_at_equal_bits(logs):
-    start = "1-bit Adam is behind CD-Adam and EF21"
-    found = claim_of("cdadam-fig9", logs, start)
-    # Within their bits it has row 0 alone: its warm-up is not compressed.
-    assert found.verdict == "not decided" and len(found.evidence) == 4
-    assert found.evidence[2].where == "EF21 (two-way), training loss, 1-bit Adam"
-    bits = {name: logs[0].column(name) for name in ("bits_up", "bits_down")}
-    without_warmup = [*logs[:2], with_columns(log_of("1bit-adam", 0.2), **bits), logs[3]]
-    assert claim_of("cdadam-fig9", without_warmup, start).verdict == "does not hold"
-
-
 @pytest.mark.parametrize("name", ["cdadam-fig7", "cdadam-fig8"])
 def test_ef21_may_be_ahead_on_the_way(name, logs):
     own, *_, ef21 = logs
@@ -88,15 +77,3 @@ def test_the_norm_of_1_bit_adam_is_lower_and_diverges(logs):
         found = claim_of("cdadam-fig9", [own, amsgrad, changed, ef21], start)
         assert [one.verdict for one in found.evidence] == [verdict] * 2
     assert claim_of("cdadam-fig9", [own, ef21], start).verdict == "not decided"
-
-
-def test_1_bit_adam_may_be_ahead_in_training(logs):
-    start = "1-bit Adam is ahead in training"
-    found = claim_of("cdadam-fig10", logs, start)
-    assert [one.where for one in found.evidence] == [
-        "training loss, CD-Adam",
-        "training accuracy, CD-Adam",
-    ]
-    assert found.evidence[0].numbers["median"] == pytest.approx(np.exp(10 * 0.01))
-    slow = [*logs[:2], log_of("1bit-adam", 0.09), logs[3]]
-    assert claim_of("cdadam-fig10", slow, start).verdict == "does not hold"

@@ -2,13 +2,11 @@
 
 import numpy as np
 import pytest
-import tomli_w
 
 from mpisim.analysis.claims import at_one_target, needed
-from mpisim.analysis.study import BestSteps, find
 from mpisim.analysis.study.tuning import rises
 from mpisim.runs.log.reader import read
-from run.permk import quadratic, quadratic_claims, topk
+from run.permk import quadratic, quadratic_claims
 from tests.helpers import run_tables
 
 pytestmark = pytest.mark.usefixtures("any_grid")
@@ -45,55 +43,6 @@ def logs(tmp_path_factory):
     return [log for log in every if log.attrs["status"] == "done"]
 
 
-@pytest.fixture
-def make_quadratic(make_log):
-    """make(compressor, speed, ...): a log with |grad f(x^k)|^2 = 10^(-k / speed), 1 bit a round.
-
-    Its last four rows are ``rise`` times that.
-    """
-
-    def one(compressor, speed, seed=1, step=1.0, rise=1.0):
-        k = np.arange(40)
-        problem = {"name": "quadratic", "workers": 4, "noise": 0.1, "dimension": 20, "lambda": 0.1}
-        config = {
-            "problem": problem,
-            "method": {
-                "name": "ef21" if compressor == "topk" else "marina",
-                "stepsize": {"theory": step},
-            },
-            "compressor": {"name": compressor},
-            "run": {"seed": seed, "rounds": 39},
-        }
-        values = 10.0 ** (-k / speed)
-        values[-4:] *= rise
-        columns = {"grad_norm_sq": values, "loss": values, "paper_bits_up": 4.0 * k}
-        attrs = {"config": tomli_w.dumps(config), "seed": seed, "stepsize": step, "workers": 4}
-        path = make_log(method="marina", rounds=39, seed=seed, columns=columns, attrs=attrs)
-        return read(path)
-
-    return one
-
-
-def test_small_k_against_dense(make_quadratic):
-    """K = 2 of d = 20 needs a third of the bits of K = 20; seeds 1 to 5."""
-    runs = []
-    for k, speed in ((2, 2), (20, 6)):
-        for seed in range(1, 6):
-            log = make_quadratic("topk", speed, seed)
-            log.config["compressor"]["k"], log.attrs["dimension"] = k, 20
-            runs.append(log)
-    [claim] = topk.claims(runs)
-    [one] = claim.evidence
-    assert one.where == "K = 2, noise 0.1" and one.verdict == "holds"
-    assert one.numbers["median"] == pytest.approx(3)
-    assert "in bits that were sent" in one.measured
-
-
-def score(log):
-    values = log.column("grad_norm_sq")
-    return np.log10(values[len(values) // 10 :]).mean()
-
-
 def share(log):
     values = log.column("grad_norm_sq")
     return values[-1] / values[0]
@@ -101,10 +50,6 @@ def share(log):
 
 def first(log):
     return log.column("grad_norm_sq")[0]
-
-
-def best(logs):
-    return BestSteps({1.0: logs}, [1.0], None, "")
 
 
 def test_the_best_step_comes_first_and_what_got_nowhere_is_out(logs):
@@ -130,16 +75,6 @@ def test_the_best_step_comes_first_and_what_got_nowhere_is_out(logs):
             far = [log for log in rivals if share(log) <= quadratic.FAR]
             largest = max((log.attrs["stepsize"] for log in far), default=0)
             assert quadratic.tolerated(steps) == largest
-
-
-def test_a_step_that_is_about_to_diverge_is_not_the_best(make_quadratic):
-    """EF21 with 256 times its step falls for 18,000 rounds, and then climbs by 10^5."""
-    slow, fast = (make_quadratic("topk", speed=speed, step=8.0 / speed) for speed in (4, 2))
-    [own] = quadratic.tuned([slow, fast]).values()
-    assert list(own["topk"].steps) == [4.0, 2.0]
-    rising = make_quadratic("topk", speed=1, step=8.0, rise=1e9)
-    [own] = quadratic.tuned([slow, fast, rising]).values()
-    assert list(own["topk"].steps) == [4.0, 2.0] and own["topk"].tried == [2.0, 4.0, 8.0]
 
 
 def test_claims_compare_bits_at_a_fixed_target(logs):
@@ -184,17 +119,6 @@ def test_which_claims_there_are(logs, monkeypatch):
             assert (one.verdict == "does not hold") == (ratio < 1 / 1.5)
 
 
-def test_steps_of_randk_are_bounded_from_above(make_quadratic):
-    """RandK's largest step works, or the next one diverges."""
-    logs = [make_quadratic("permk", speed=2, step=8.0), make_quadratic("randk", speed=4, step=2.0)]
-
-    def verdict(logs):
-        return list(quadratic_claims.against_randk(logs))[1].verdict
-
-    assert verdict(logs) == "not decided"
-    assert verdict([*logs, make_quadratic("randk", speed=-4, step=4.0)]) == "holds"
-
-
 def test_gains_by_n_are_in_the_order_of_table_4(logs):
     """d = 20, noise 0: 20 / sqrt(4) L_+ / (20 / 4 L_-) = 2, and (1 + 20 / sqrt(40)) = 4.16."""
     found = quadratic.tuned(logs)
@@ -232,38 +156,3 @@ def test_with_the_theory_steps_gains_are_the_ratio_of_the_steps(tmp_path):
         assert one.where == f"noise {noise:g}"
         [gain] = one.numbers["gains"].values()
         assert gain == pytest.approx(ratios[noise], rel=0.2)
-
-
-def test_a_missing_method_is_said(logs):
-    some = [log for log in logs if log.config["compressor"]["name"] != "randk"]
-    found = quadratic.tuned(some)
-    one = quadratic_claims.compared(found, (4, 0.0), "permk", "randk")
-    assert one.verdict == "not decided" and one.measured == "no seed has both runs"
-    for claim in quadratic_claims.against_randk(some):
-        assert {own.verdict for own in claim.evidence} == {"not decided"}
-
-
-def test_it_draws(logs):
-    figure = find("permk-fig4")[1].draw(logs)
-    figure.draw_without_rendering()
-    corner = figure.axes[0].get_legend().get_texts()
-    assert {text.get_text() for text in corner} <= {f"×{m:g}" for m in MULTIPLES}
-    colours = {line.get_color() for line in find("permk-fig6")[1].draw(logs).axes[0].get_lines()}
-    assert colours == {quadratic.LOOKS[name][0] for name in ("permk", "topk")}
-
-
-def test_orders_are_judged_seed_by_seed(make_quadratic):
-    """With L_± small PermK saves 2 and 3 times, with L_± large 2.5 and 1.5: no order."""
-
-    def saves(noise, speeds):
-        runs = [make_quadratic("permk", 1, seed) for seed in (1, 2)]
-        others = [make_quadratic("randk", speed, seed) for seed, speed in enumerate(speeds, 1)]
-        return (4, noise), {"permk": best(runs), "randk": best(others)}
-
-    def verdict(small, large):
-        found = dict([saves(0.0, small), saves(0.8, large)])
-        return quadratic_claims._by_noise(found, 4).verdict
-
-    assert verdict([2, 3], [2.5, 1.5]) == "not decided"
-    assert verdict([2, 3], [1.5, 1.5]) == "holds"
-    assert verdict([1.5, 1.5], [2, 3]) == "does not hold"

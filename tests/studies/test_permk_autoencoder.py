@@ -5,14 +5,10 @@ import pytest
 import tomli_w
 
 from mpisim.analysis.claims import at_one_target
-from mpisim.analysis.study import find
 from mpisim.runs.log.reader import read
 from run.permk import autoencoder, autoencoder_claims
 
 pytestmark = pytest.mark.usefixtures("any_grid")
-NAMES = [f"permk-fig{number}" for number in (2, 8, 9, 10)]
-ALL = {"permk", "randk", "topk"}
-shown = dict(zip(NAMES, (ALL, ALL, {"permk", "randk"}, {"permk", "topk"}), strict=True))
 BITS = {"permk": 2.0, "randk": 2.0, "topk": 1.25}  # of a round; of TopK's 0.25 are indices
 
 
@@ -82,15 +78,6 @@ def test_the_best_step_and_its_ratio(make):
         assert claims[text, "λ = 0, p-hat = 0.5"].verdict == "does not hold"
 
 
-@pytest.mark.parametrize(
-    ("speed", "verdict"), [(0.05, "holds"), (0.1, "does not hold"), (0.02, "does not hold")]
-)
-def test_almost_the_same(make, speed, verdict):
-    logs = [make("permk", 0.75), make("randk", 0.75, 0.01), make("topk", 0.75, speed)]
-    [claim] = [c for c in autoencoder_claims.fig2(logs) if "almost the same" in c.claim]
-    assert claim.verdict == verdict
-
-
 def test_homogeneous_panels_and_larger_lambda(make):
     logs = []
     for lambda_, speed in ((0.0, 0.1), (1e-5, 0.1), (1e-4, 0.12), (1e-3, 0.15)):
@@ -135,34 +122,3 @@ def test_tolerated_steps(make):
     assert tenth[same].verdict == "does not hold"
     logs.append(make("topk", 0.9, exponent=-7))
     assert by_text(autoencoder_claims.fig10(logs))[larger].verdict == "tie"
-
-
-def test_missing_runs_decide_nothing(make):
-    for name in NAMES:
-        logs = [make("permk", 0.9), make("permk", 0.0), make("permk", 0.75)]
-        claims = list(find(name)[1].claims(logs))
-        assert claims and {claim.verdict for claim in claims} == {"not decided"}
-
-
-@pytest.mark.parametrize(
-    ("name", "panels", "lines"),
-    [("permk-fig2", 4, 3), ("permk-fig8", 8, 3), ("permk-fig9", 4, 4), ("permk-fig10", 8, 4)],
-)
-def test_it_draws(make, name, panels, lines):
-    logs = [
-        make(compressor, p, exponent=e, lambda_=lambda_)
-        for compressor in autoencoder.COMPRESSORS
-        for p in (0.0, 0.9)
-        for e in (-8, -7)
-        for lambda_ in (0.0, 1e-3)
-    ]
-    figure = find(name)[1].draw(logs)
-    figure.draw_without_rendering()
-    assert len(figure.axes) == panels
-    assert all(len(panel.lines) == lines for panel in figure.axes)
-    assert figure.axes[0].get_title() == r"$\hat{p}$ = 0"
-    labels = [panel.get_xlabel() for panel in figure.axes]
-    last = ["bits sent per worker"] * 2 if "topk" in shown[name] else []
-    assert [text for text in labels if text] == ["bits per worker, without indices"] * 2 + last
-    assert figure.axes[-1].get_xlabel()
-    assert "n = 5" in figure.legends[0].get_title().get_text()

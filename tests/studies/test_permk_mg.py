@@ -1,17 +1,13 @@
 """The PermK paper's A.8.1: mg by hand, and against dense eigenvalues."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 from mpisim.core.errors import InputError
 from mpisim.problems.data import arrange
-from mpisim.problems.data.sample import write_sample
 from run.permk import measure_mg, mg
-from tests.comm.jobs import ROOT
 
 
 def measured(L_plus, L_pm, name=mg.INFERRED):
@@ -56,13 +52,3 @@ def test_mg_against_dense_eigenvalues(need_data, tmp_path):
         apart = np.abs(np.linalg.eigvalsh(first - second)).max() / 2
         assert found[mg.INFERRED]["L_plus"][seed - 1] == pytest.approx(np.sqrt(square))
         assert found[mg.INFERRED]["L_pm"][seed - 1] == pytest.approx(apart, rel=1e-6)
-
-
-def test_mg_is_measured_where_mpi_has_not_started(tmp_path):
-    write_sample(tmp_path / "data", rows=20)
-    code = (
-        "import mpi4py; mpi4py.rc.initialize = False; from run.permk.measure_mg import of_split;"
-        f"print(of_split({str(tmp_path / 'data')!r}, 1).L_pm > 0)"
-    )
-    job = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert job.stdout == "True\n", job.stderr

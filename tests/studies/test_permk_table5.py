@@ -70,14 +70,3 @@ def test_claims(make_log):
     assert "t = 300: 6.67 (paper 9.96)" in claims[0].evidence[0].measured
     turned = table5.claims(logs(make_log, {0.9: 2.0, 0.0: 20.0}, seeds=five))
     assert [claim.verdict for claim in turned] == ["holds", "does not hold", "does not hold"]
-
-
-def test_a_missing_run_is_said(make_log):
-    [claim] = table5.claims(logs(make_log, {0.9: 200.0}))
-    assert claim.verdict == "not decided" and "missing" in claim.measured
-
-
-def test_it_draws(make_log, tmp_path):
-    figure = table5.draw(logs(make_log, {0.9: 200.0, 0.0: 20.0}, loss=(1.0, 2.0)))
-    figure.savefig(tmp_path / "figure.png")
-    assert (tmp_path / "figure.png").stat().st_size > 10_000

@@ -22,7 +22,7 @@ from mpisim.cli import main
 from mpisim.comm.communicators import OneProcess
 from mpisim.core.errors import InputError
 from mpisim.runs.sweep.points import Point, write_summary
-from tools.gallery import GALLERY, gallery, most_said
+from tools.gallery import GALLERY, gallery
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 12.0  # that the runs of a comparison took
@@ -166,46 +166,6 @@ def test_provenance_of_runs(study, make_log):
     assert found.commit.endswith(("with changes", "not known"))  # git does not keep the study
 
 
-def test_provenance_of_a_measurement(study, tmp_path):
-    """Whatever its folder holds is no log."""
-    (tmp_path / "measured").mkdir()
-    (tmp_path / "measured" / "bits.h5").write_bytes(b"its own")
-    found = provenance_of(study, study.figure("fig2"), "quick", 12.34)
-    assert (found.runs, found.seconds) == ({}, 12.3)
-    assert found.settings == settings_of_runs.Settings({}, {"size": 10})
-    assert len(found.machines) == 1 and "unknown" not in found.machines[0]
-
-
-def test_settings_of_runs():
-    """One value is fixed, also where only some runs have it; several are varied."""
-    runs = [
-        {"title": "a", "method": {"name": "gd", "optimizer": "gd"}, "compressor": {"k": 1}},
-        {"title": "b", "method": {"name": "gd", "optimizer": "gd"}, "run": {"seed": 1}},
-        {"method": {"name": "own", "optimizer": "gd"}, "problem": {"data": "/home/me/a9a"}},
-    ]
-    found = settings_of_runs.settings(runs)
-    assert found.varied == {"method.name": ["gd", "own"]}
-    left = {"compressor.k": 1, "run.seed": 1, "method.optimizer": "gd", "problem.data": "a9a"}
-    assert found.fixed == left
-
-
-@pytest.mark.parametrize(
-    ("values", "text"),
-    [
-        (["b", "a"], "b, a"),
-        ([0.05, 0, 0.0001], "0, 0.0001, 0.05"),
-        ([True, False], "true, false"),
-        ([2**i for i in range(20)], "1 to 524288 (20 values)"),
-        (["theory"], "theory"),
-        (["theory", {"theory": 16.0}], "1, 16 × theory"),
-        ([{"theory": 2.0, "condition": "pl"}, 0.5], "2 × theory (pl), 0.5"),
-        ([{"theory": 2.0**i} for i in range(-1, 9)], "0.5 to 256 × theory (10 values)"),
-    ],
-)
-def test_values_in_short(values, text):
-    assert settings_of_runs.several(values) == text
-
-
 def test_a_picture_is_small_and_the_same_again():
     drawing = Drawing(figsize=(1.5, 1))
     drawing.subplots().imshow(np.random.default_rng(1).random((30, 30, 3)))
@@ -247,18 +207,6 @@ def test_the_page_shows_scales_side_by_side():
     assert "\n## fig2\n" in text
 
 
-def test_figures_are_read_in_order(tmp_path):
-    names = ["fig1", "fig2", "fig10", "mg", "table5"]
-    scales = ["quick", "long", "paper"]
-    for name in sorted(names):
-        for scale in sorted(scales):
-            files.write(tmp_path, result(figure=name, scale=scale), b"")
-    found = [(one.provenance.figure, one.provenance.scale) for one in results.read(tmp_path)]
-    assert found == [(name, scale) for name in names for scale in scales]
-    assert results.read(tmp_path)[0] == result(claims=[CLAIM])
-    assert list(results.by_scale(results.read(tmp_path))) == [f"mine, {scale}" for scale in scales]
-
-
 def test_the_gallery_shows_all_studies(tmp_path):
     assert gallery(tmp_path).endswith("Nothing is on record yet.\n")
     both = [dataclasses.replace(CLAIM, verdict=verdict) for verdict in (HOLDS, UNDECIDED)]
@@ -272,14 +220,6 @@ def test_the_gallery_shows_all_studies(tmp_path):
         assert f'<img src="../../run/a/results/fig1.{scale}.png"' in text
     assert "| b, quick" not in text and "b/results/fig1.quick" not in text
     assert "A against B: 1 holds, 1 not decided |" in text
-
-
-def test_the_picture_of_a_study_is_at_paper_scale_if_it_can():
-    two = [
-        result(figure="fig2", scale=scale, claims=[CLAIM, CLAIM]) for scale in ("paper", "quick")
-    ]
-    assert most_said([result(scale="paper"), *reversed(two)]) == two[0]
-    assert most_said([result(scale="paper"), two[1]]) == two[1]
 
 
 def test_what_is_on_record_is_current():

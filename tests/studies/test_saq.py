@@ -7,7 +7,7 @@ import tomli_w
 
 from mpisim.analysis.study import find
 from mpisim.runs.log.reader import read
-from run.saq import break_even, claims, schemes, seconds, table2
+from run.saq import break_even, claims, schemes, table2
 
 SPEED = {"quant": 0.05, "block quant+": 0.2, "quant+": 0.5, "rand-τ+": 0.4}
 INNER = {
@@ -77,21 +77,6 @@ def logs_of(*paths):
     return [read(path) for path in paths]
 
 
-def test_axes(make):
-    [log] = logs_of(make("diana+", "quant+", start=2, framing=0.5))
-    assert schemes.label(log) == "DIANA+ (quant+)"
-    assert schemes.BYTES.values(log)[:2] == pytest.approx([2, 2.001])
-    assert schemes.CROSSED.values(log)[:2] == pytest.approx([2, 2.0015])
-    assert schemes.SECONDS.values(log)[:2] == pytest.approx([1, 1.001])
-    assert schemes.ERROR.values(log)[[0, 10]] == pytest.approx([1, np.exp(-5)])
-
-
-def test_runs_with_ranks_are_those_of_seconds(make):
-    bits, timed = logs_of(make("diana", "quant"), make("diana", "quant", ranks=2))
-    assert schemes.runs([bits, timed]) == {("a9a", "DIANA (quant)"): [bits]}
-    assert schemes.runs([bits, timed], schemes.SECONDS) == {("a9a", "DIANA (quant)"): [timed]}
-
-
 def pairs(make, plus, **how):
     """Logs of DIANA and DIANA+ on three seeds, for bits and for seconds."""
     return logs_of(
@@ -129,19 +114,6 @@ def test_ratios_and_what_is_sent_before_round_0(make):
         assert ("; without row 0: " in sent.measured) == (start == 1)
         assert ("break-even not in 100 rounds" in sent.measured) == (start == 1)
         assert "|x^0 - x*|^2" in rounds.measured
-
-
-def test_framing_is_told_where_it_turns_a_verdict(make):
-    """DIANA+ needs 45 rounds for 0.1, DIANA 46 with a tenth of the framing."""
-    compared = claims.Comparison("DIANA+ (quant+)", "DCGD (quant)", "")
-    for framing, turned in ((0, False), (1, True)):
-        logs = logs_of(
-            make("diana+", "quant+", speed=0.06, framing=framing), make("dcgd", "quant", speed=0.05)
-        )
-        one = claims.pair(schemes.runs(logs), compared, schemes.BYTES, "a9a")
-        assert (
-            one.verdict == "holds" and ("; with framing: does not hold" in one.measured) == turned
-        )
 
 
 def test_break_even_by_hand(make):
@@ -233,59 +205,6 @@ def test_seconds_with_more_ranks_than_cores_are_drawn_with_a_note_and_not_judged
     )
     _, sent, seconds = table2.claims(rough)
     assert sent.verdict == "holds" and seconds.verdict == "not decided"
-
-
-def test_missing_runs_decide_nothing(make):
-    """Without runs for seconds the claims on them are there; the code's figures have none."""
-    found = claims_of("fig7", logs_of(make("diana+", "quant+")))
-    assert [claim.verdict for claim in found] == ["not decided"] * 3
-    assert "no seed has both runs" in found[0].measured
-    assert len(claims_of("code-fig7", logs_of(make("diana+", "quant+")))) == 2
-
-
-def test_norms_that_are_most_of_a_message(make):
-    """8,000 bits a round of 5 workers: 128 of 1,600 are norms beside the first."""
-    claim = claims.norms("", "DIANA+ (block quant+)", logs_of(make("diana+", "block quant+")))
-    assert claim.verdict == "does not hold"
-    said = (
-        "128 of 1600 bits are norms beside the first, 8%; below 3% of the rest from 4,395 bits on"
-    )
-    assert claim.measured == f"a9a (d = 123): {said}"
-
-
-def test_it_draws(make):
-    logs = figure_4(make, {"svmguide3": 1, "splice": 0, "w8a": 0})
-    figure = find("saq-fig4")[1].draw(logs)
-    figure.draw_without_rendering()
-    assert len(figure.axes) == 12
-    assert figure.axes[0].get_title() == "svmguide3, d = 22"
-    assert [panel.get_xlabel() for panel in figure.axes[::3]] == [
-        "round",
-        "megabytes sent, payload",
-        "megabytes sent, with framing",
-        "seconds",
-    ]
-    told = [[text.get_text()[:10] for text in panel.texts] for panel in figure.axes]
-    assert told == [[]] * 3 + [["break-even"]] * 6 + [[]] * 3
-    few = find("saq-code-fig7")[1].draw(logs_of(make("diana+", "quant+")))
-    assert len(few.axes) == 3 and not any(panel.texts for panel in few.axes)
-
-
-def test_seconds_are_drawn(make):
-    """The phases of a round add up, and slower links take longer."""
-    logs = figure_4(make, {"svmguide3": 0, "splice": 0, "w8a": 0})
-    figure = find("saq-seconds")[1].draw(logs)
-    figure.draw_without_rendering()
-    assert len(figure.axes) == 3 * 5
-    bars, *curves_ = figure.axes[::3]
-    assert [text.get_text() for text in bars.get_yticklabels()] == [
-        "DIANA (quant)",
-        "DIANA+ (block quant+)",
-    ]
-    ends = [bar.get_x() + bar.get_width() for bar in bars.patches]
-    assert max(ends) == pytest.approx(1) and bars.get_xlabel() == "ms a round"
-    last = [panel.lines[0].get_xdata()[-1] for panel in curves_]
-    assert len(last) == len(seconds.COSTS) and sorted(last) == last and last[-1] > 1.5 * last[0]
 
 
 def test_table_2(make):

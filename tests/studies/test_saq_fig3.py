@@ -11,7 +11,6 @@ from mpisim.analysis.claims import counts
 from mpisim.analysis.claims import read as read_claims
 from mpisim.analysis.study import find
 from mpisim.cli import main
-from mpisim.core.errors import InputError, WireError
 from mpisim.core.rng import Draw, Streams
 from mpisim.wire.levels import LevelsForm
 from run.saq import fig3, measure_fig3
@@ -43,32 +42,6 @@ def test_every_bit_is_the_string_coders(script):
     assert np.abs(levels - unit / H).max() < 1 + 1e-4
 
 
-def test_vectors_are_sparse_poisson(script):
-    for mean, density in ((10, 0.25), (100, 1.0)):
-        x = script.sparse_poisson(Streams(1), 0, mean, density)
-        assert (np.count_nonzero(x, axis=1) == round(50 * density)).all()
-        assert x[x > 0].mean() == pytest.approx(mean, rel=0.1)
-    again = script.sparse_poisson(Streams(1), 0, 100, 1.0)
-    assert np.array_equal(x, again) and not np.array_equal(
-        x, script.sparse_poisson(Streams(1), 1, 100, 1.0)
-    )
-
-
-def test_entropy_by_hand(script, monkeypatch):
-    monkeypatch.setattr(script, "D", 4)
-    assert script.empirical_entropy(np.array([[0, 0, 1, -1], [0, 0, 0, 0], [1, 2, 3, 4]])) == (
-        pytest.approx([32 + 2 + 4, 32, 32 + 4 + 8])
-    )
-
-
-def test_what_does_not_come_back_is_an_error(script, monkeypatch):
-    quantizer, x = script.Given(H).bind(50, 40, script.PRECISION), np.ones((40, 50))
-    sent, other = (quantizer.compress(x, Draw(Streams(1), "up", k, 0, 40)) for k in (0, 1))
-    monkeypatch.setattr(LevelsForm, "decode", lambda self, data, sizes: other)
-    with pytest.raises(WireError, match="not what was encoded"):
-        script.bits_read(sent, form(script))
-
-
 def test_measured_drawn_and_claimed(script, tmp_path, capsys):
     script.measure(tmp_path, 2)
     assert "2 vectors" in capsys.readouterr().out
@@ -98,11 +71,6 @@ def test_claims_that_do_not_hold():
         assert {one.verdict for one in claim.evidence} == {"does not hold"}
     _, claim = fig3.claims(fig3.Measured(norm, bits, support - 3, 1))
     assert {one.verdict for one in claim.evidence} == {"does not hold"}
-
-
-def test_nothing_measured_is_one_line(tmp_path):
-    with pytest.raises(InputError, match=r"bits\.h5: cannot be read; `mpisim study run/saq fig3`"):
-        fig3.read(tmp_path)
 
 
 def test_from_the_command_to_the_picture(monkeypatch, tmp_path, capsys):

@@ -69,15 +69,6 @@ def test_what_is_wrong_is_one_line(made, text, said):
     assert "\n" not in str(error.value)
 
 
-def test_what_is_missing_is_one_line(tmp_path, capsys):
-    assert main(["study", str(tmp_path / "nowhere")]) == 2
-    assert "not a study, it has no figures.py" in capsys.readouterr().err
-    assert main(["study", str(tmp_path)]) == 2
-    assert "no study there" in capsys.readouterr().err
-    assert main(["study", str(ROOT / "run" / "permk"), "fig99"]) == 2
-    assert "no figure 'fig99'; known: fig1" in capsys.readouterr().err
-
-
 def test_names_of_figures_are_those_of_make(capsys):
     """All studies of run/ are listed; their figures keep the names that they have had."""
     assert main(["study", str(ROOT / "run")]) == 0
@@ -110,12 +101,6 @@ def test_names_of_figures_are_those_of_make(capsys):
     assert set(listed) == names | {"netlab-crossover"} and len(listed) == len(names) + 1
 
 
-def test_make_asks_the_study_for_extras(capsys):
-    for name, extras in (("fig1", "torch\n"), ("fig2", "")):
-        assert main(["study", str(ROOT / "run" / "cdadam"), name, "--extras"]) == 0
-        assert capsys.readouterr().out == extras
-
-
 def test_make_asks_the_study_for_ranks(capsys, monkeypatch):
     """As many as the largest run asks for, of the data at hand; most figures ask for none."""
     for there, study, figure, ranks in (
@@ -141,17 +126,6 @@ def test_every_grid_is_read(scale):
             elif isinstance(source, Grid) and scale in source.scales:
                 folder, points = source.all_points(study.folder, scale)
                 assert folder.parts[0] == "logs" and points
-
-
-def test_data_that_is_not_here_is_left_out(monkeypatch):
-    study, figure = find("marina-fig1")
-    monkeypatch.setattr(data_sets, "available", lambda name: name in ("a9a", "duke"))
-    folder, grid, gone = figure.source.points(study.folder, "paper")
-    assert folder == Path("logs/marina-fig1") and len(gone) == 5
-    assert {point["problem"]["data"] for point in grid} == {"a9a", "duke"}
-    monkeypatch.setattr(data_sets, "available", lambda name: False)
-    with pytest.raises(InputError, match=r"none of the data is here"):
-        figure.source.points(study.folder, "quick")
 
 
 def test_other_data_takes_its_place(monkeypatch):
@@ -181,48 +155,6 @@ def test_a_new_study_runs_as_it_is(tmp_path, monkeypatch, capsys):
     assert "drawn, 2 hold; 6 of 6 runs done" in capsys.readouterr().out
     assert main(["new", "study", "papers/mine"]) == 2
     assert "papers/mine: exists already" in capsys.readouterr().err
-
-
-def test_a_figure_is_found_outside_of_run(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for folder in ("mine", "run/other", "run/permk"):
-        assert main(["new", "study", folder]) == 0
-    assert find("mine-fig1")[0].folder == Path("mine")
-    assert find("other-fig1")[0].folder == Path("run/other")
-    assert find("permk-fig1")[0].folder == Path("run/permk")  # the nearest one
-    assert find("saq-fig4")[0].folder == ROOT / "run" / "saq"
-    assert {path.name for path in Path("mine").iterdir()} >= set(CONTENT)
-    assert "NAME OF THE AUTHORS" in Path("mine/LICENSE").read_text()
-
-
-@pytest.mark.slow
-def test_a_new_study_with_a_grid_of_steps(tmp_path, monkeypatch, capsys):
-    """The best step of each method is drawn and judged; three seeds are three."""
-    monkeypatch.chdir(tmp_path)
-    assert main(["new", "study", "mine"]) == 0
-    file = tmp_path / "mine" / "fig1.toml"
-    few = file.read_text().replace("rounds = 200", "rounds = 40")
-    file.write_text(few.replace("run.seed", "multiples = [1, 2]\nrun.seed"))
-    capsys.readouterr()
-    assert main(["study", "mine", "fig1"]) == 0
-    said = capsys.readouterr().out
-    assert len(list(Path("logs/mine-fig1").glob("*.h5"))) == 12
-    assert set(re.findall(r"(\d+) seeds", said)) == {"3"}
-    sizes = "[[sweep.sizes]]\nproblem.workers = {}\n"
-    file.write_text(few + sizes.format(10) + sizes.format(5))
-    assert main(["study", "mine", "fig1"]) == 2  # which are two curves, or a choice
-    assert "differ in problem.workers: 10 and 5; " in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("grid", ["", "problem = 3"])
-def test_a_grid_without_a_problem_is_listed_and_refused(grid, made, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    made(f"FIGURES = [{FIGURE}]")
-    (tmp_path / "mine" / "fig1.toml").write_text(grid)
-    assert main(["study", "mine"]) == 0
-    assert "never run" in capsys.readouterr().out
-    assert main(["study", "mine", "fig1"]) == 2
-    assert "mpisim: problem" in capsys.readouterr().err
 
 
 def test_a_figure_of_an_older_version_is_to_be_drawn_again(made, tmp_path, monkeypatch, capsys):
@@ -317,14 +249,6 @@ def test_a_figure_of_two_grids(two_grids, capsys):
         log.unlink()
     logs, left = source.read(Path("logs/mine"))
     assert len(logs) == 2 and left == ["logs/mine/timed: no complete log of a run there"]
-
-
-def test_a_grid_of_several_with_its_logs_elsewhere(two_grids):
-    file = two_grids.folder / "timed.toml"
-    file.write_text(file.read_text().replace("logs/mine/timed", "logs/timed"))
-    with pytest.raises(InputError, match=r"timed.toml: sweep.folder: 'logs/timed' .* be logs/mine"):
-        two_grids.figure("fig1").source.folder(two_grids.folder)
-    assert main(["study", str(two_grids.folder), "fig1"]) == 2 and not Path("logs").exists()
 
 
 def test_a_signal_ends_a_figure_of_several_grids():

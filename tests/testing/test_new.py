@@ -102,14 +102,6 @@ def test_names_that_cannot_be_used_are_one_line(kind, name, said, tmp_path, monk
     assert said in line and "\n" not in line and not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("name", ["mine.py", "test_mine.py"])
-def test_nothing_is_overwritten(name, tmp_path, capsys):
-    (tmp_path / name).write_text("x = 1\n")
-    assert main(["new", "problem", "mine", "--folder", str(tmp_path)]) == 2
-    assert f"{tmp_path / name}: exists already" in capsys.readouterr().err
-    assert [path.read_text() for path in tmp_path.iterdir()] == ["x = 1\n"]
-
-
 def test_a_copy_starts_as_the_method_that_it_is_like(tmp_path, monkeypatch):
     """Its class is the method's, under another name, with what it needs imported."""
     monkeypatch.syspath_prepend(tmp_path)

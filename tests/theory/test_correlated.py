@@ -9,15 +9,9 @@ import pytest
 
 from mpisim.core.errors import InputError
 from mpisim.theory import stepsizes as steps
-from mpisim.theory import tables
 from mpisim.theory.compression import Groups
 from mpisim.theory.setting import GroupConstants
-from mpisim.theory.tables import Case
-from tests.helpers import run_tables, table
 from tests.theory.support import setting
-
-PERMK = {"name": "permk"}
-QUADRATIC = {"name": "quadratic", "workers": 8, "dimension": 20, "noise": 0.3, "lambda": 0.01}
 
 
 def together(A, B, L_pm=3.0, **keys):
@@ -89,27 +83,3 @@ def test_theorems_10_and_11_by_hand():
 def test_theorems_for_independent_workers_say_so(step):
     with pytest.raises(InputError, match="compress independently of each other only"):
         step(together(1.0, 1.0))
-
-
-def test_the_tables_leave_those_out():
-    case = Case(together(1.0, 1.0, zeta=4.0), m=1, delta=3.0, epsilon=0.1)
-    rows, missing = tables.rows(case)
-    rows = tables.merged(rows, [tables.marina(case, 0.5)])
-    assert [row.method for row in rows] == ["GD", "MARINA"] and "independently" in missing[0]
-    assert rows[1].rounds == pytest.approx(2 * 3 * 7 / 0.01)
-
-
-@pytest.mark.parametrize(
-    "compressor", [PERMK, {"name": "compose", "outer": PERMK, "inner": {"name": "natural"}}]
-)
-def test_runs_take_it(compressor, tmp_path, capsys):
-    import h5py
-
-    tables = table({"name": "marina", "stepsize": "theory"}, compressor, rounds=3)
-    run_tables(tables | {"problem": QUADRATIC}, tmp_path / "log.h5")
-    with h5py.File(tmp_path / "log.h5") as file:
-        assert file.attrs["stepsize_source"].startswith("PermK paper, Theorem 4")
-    with pytest.raises(InputError, match="independently"):
-        run_tables(
-            tables | {"problem": QUADRATIC, "method": {"name": "diana", "stepsize": "theory"}}
-        )

@@ -49,13 +49,6 @@ def test_by_hand(name, step, how, smooth, pl):
         step(setting(None), *how)
 
 
-def test_without_compression_or_noise_it_is_gradient_descent():
-    s = setting(0.0)
-    assert dasha.dasha(s, 1.0).gamma == 1 / 4
-    assert dasha.page(s, 1.0, 1.0, 3).gamma == dasha.mvr(s, 1.0, 1.0, 3).gamma == 1 / 4
-    assert dasha.sync_mvr(setting(9.0), 1 / 19, 1.0, 3).gamma == 1 / 4  # all rounds uncompressed
-
-
 @pytest.mark.parametrize("pl", [False, True])
 @pytest.mark.parametrize("omega", [0.25, 1.0, 7.0, 200.0])
 def test_no_smaller_constant_for_sync_mvr(omega, pl):

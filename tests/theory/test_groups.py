@@ -5,14 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mpisim.compressors import make
-from mpisim.compressors.permutation import labels
 from mpisim.problems.quadratic import Quadratic
-from mpisim.theory import stepsizes
 from mpisim.theory.compression import Groups
-from mpisim.theory.setting import group_constants, setting_of
+from mpisim.theory.setting import group_constants
 from mpisim.theory.smoothness import constants, matrices
-from mpisim.wire.base import Precision
 from tests.problems.support import LocalStar, attach, make_rows
 from tests.theory.test_smoothness import RANGES
 
@@ -72,24 +68,3 @@ def test_quadratic_tasks_in_closed_form():
     found = group_constants(GROUPS, task, published, star, "published")
     rms = [np.sqrt(np.mean(published.L_i[k == LABEL] ** 2)) for k in range(3)]
     assert found.L_plus == pytest.approx(rms) and found.L_pm == pytest.approx(rms)
-
-
-def test_labels():
-    assert labels(3, 7).tolist() == [0, 0, 1, 1, 2, 2, 2]
-    assert labels([[1, 4], [0, 2, 3]], 5).tolist() == [1, 0, 1, 1, 0]
-
-
-def test_two_groups_of_alike_workers():
-    """The example at the end of Appendix M: L_± is 0 in the groups, so gamma = 1 / L_-."""
-    a, y = make_rows("dense")
-    ranges = [(0, 200), (200, 700)] * 3
-    problem = attach("least-squares", a, y, ranges, dense=True)
-    star, label = LocalStar(6), np.array([0, 1] * 3)
-    c = constants(problem, star)
-    compressor = make({"name": "permk", "groups": [[0, 2, 4], [1, 3, 5]]})
-    compressor = compressor.bind(problem.d, 6, Precision(np.dtype("f4"), np.dtype("f8")))
-    s = setting_of(c, problem, compressor, star)
-    assert np.array_equal(compressor.by_group.label, label)
-    assert s.groups.L_hat_sq <= 1e-14 * c.L_plus**2 < c.L_pm**2
-    step = stepsizes.marina(s, 0.01)
-    assert step.gamma == pytest.approx(1 / c.L, rel=1e-5) and "Theorem 10" in step.source

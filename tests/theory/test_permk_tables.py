@@ -92,16 +92,6 @@ def test_by_hand():
     assert [c.k for c, _ in permk.table_3(one)] == [ceil(4 / 20)] * 3
 
 
-def test_table_1():
-    (_, dependent, zero, _), (_, independent, _, _), (_, A, B, source) = permk.constants(
-        case(8, 20)
-    )
-    assert (dependent, independent, zero, A, B) == (20 / 3 - 1, (20 / 3 - 1) / 8, 0, 1, 1)
-    assert source == "Theorem 1 (8)"
-    A, B = permk.constants(case(20, 4))[2][1:3]
-    assert A == B == pytest.approx(1 - 16 / 19)
-
-
 def in_groups(n, d, g, L_pm) -> Case:
     """L = 1 in all, L_± in each of g equal groups, with PermK's constants in them."""
     one, size = case(n, d, L_pm=1.0), n // g

@@ -27,6 +27,7 @@ def test_blocks_are_those_of_the_published_code():
     assert q.block_starts(3, 1).tolist() == [0, 3]
 
 
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("n_mu", SCHEMES)
 @pytest.mark.parametrize("beta", [0.4, 3.0, 60.0])
 def test_varying_steps_keep_their_constraint_and_are_the_formula(n_mu, beta):
@@ -63,6 +64,7 @@ def constraint(h, starts):
     return (1 / h**2 + np.sqrt(np.diff(starts)) / h).sum() + h.size
 
 
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("n_mu", SCHEMES)
 @pytest.mark.parametrize("blocks", [1, 3, 4, 13])
 def test_block_steps(n_mu, blocks):
@@ -108,6 +110,7 @@ def test_block_steps_of_the_published_code():
     np.testing.assert_allclose(q.block_steps(L, starts, beta, n * mu, "fixed"), fixed)
 
 
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("n_mu", SCHEMES)
 @pytest.mark.parametrize("tau", [0.3, 2.0, 8.5, 11.0])
 def test_probabilities(n_mu, tau):
@@ -141,6 +144,7 @@ def cases():
             yield diagonal(d, seed=d), scale * rng.uniform(0.5, 1.5, d)
 
 
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize(("L", "h"), list(cases()))
 def test_the_true_cal_L_is_below_14_and_attained(L, h):
     true, v = true_cal_L(L, h)

@@ -134,19 +134,3 @@ def test_where_the_theorems_say_nothing(capsys):
     others = [({"name": "gd"}, {"name": "identity"}), ({"name": "marina"}, randk)]
     for method, compressor in [*others, ({"name": "diana"} | heavy, randk)]:
         assert "SAQ paper" not in report(capsys, method, compressor)
-
-
-@pytest.mark.parametrize(
-    ("method", "compressor", "reason"),
-    [
-        ({"name": "dcgd"}, {"name": "topk", "k": 3}, "for unbiased compressors only"),
-        ({"name": "dcgd"}, {"name": "permk"}, "independently of each other only"),
-        ({"name": "dcgd", "batch": 4, "stepsize": 0.1}, QUANT, "no theorem for 'naive'"),
-        ({"name": "diana", "alpha": 1.0, "stepsize": 0.1}, QUANT, "0 < alpha <= 1 / (1 + omega)"),
-    ],
-    ids=["biased", "correlated", "batch", "alpha"],
-)
-def test_rows_without_a_theorem(capsys, method, compressor, reason):
-    text = report(capsys, method, compressor).split("SAQ paper, constants")[1]
-    assert f"  without {compressor['name']}: " in text and reason in text
-    assert "Theorem 1 " not in text and "Theorem 6" in text

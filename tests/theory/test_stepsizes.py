@@ -8,7 +8,6 @@ from math import inf, sqrt
 import pytest
 
 from mpisim.core.errors import InputError
-from mpisim.runs.experiment import parse
 from mpisim.theory import stepsizes as steps
 from tests.helpers import run_tables, table
 from tests.theory.support import setting
@@ -50,21 +49,6 @@ def test_by_hand(name, step, gamma):
 def test_by_hand_under_pl(name, step, gamma):
     assert step.gamma == pytest.approx(gamma, rel=1e-14)
     assert "PL" in step.source
-
-
-def test_under_pl_a_large_mu_counts():
-    s = setting(4, condition="PL", mu=4.0)
-    assert steps.marina(s, 0.25).gamma == 0.25 / 8
-    assert steps.vr_marina(s, 0.1, 2).gamma == 0.1 / 8
-    assert steps.pp_marina(s, 0.01, 2).gamma == 0.01 / 8
-    assert steps.ef21(setting(alpha=0.75, condition="PL", mu=50.0)).gamma == 0.5 / 100
-
-
-def test_probabilities_by_hand():
-    assert steps.marina_probability(10, 40) == 0.25
-    assert steps.vr_marina_probability(10, 40, 1, 9) == 0.1
-    assert steps.vr_marina_probability(10, 400, 1, 9) == 0.025
-    assert steps.pp_marina_probability(10, 40, 2, 5) == 0.1
 
 
 def test_as_the_published_code_has_them():
@@ -167,31 +151,3 @@ def test_vr_marina_on_whole_shards_takes_the_step_of_marina(tmp_path):
     assert found["whole"] == pytest.approx(found["marina"], rel=1e-12)
     assert found["online"] < 0.99 * found["marina"]
     assert found["uneven"] < 0.99 * found["marina 7"]
-
-
-def test_condition_without_mu():
-    tables = table(marina({"theory": 1.0, "condition": "PL"}), RANDK, rounds=1)
-    with pytest.raises(InputError, match="the problem has no known mu"):
-        run_tables(tables)
-
-
-@pytest.mark.parametrize(
-    "step",
-    [
-        {"condition": "PL"},
-        {"theory": 1.0, "condition": "pl"},
-        {"theory": 1.0, "condition": 1},
-        {"theory": 1.0, "condition": ["PL"]},
-        {"theory": 1.0, "conditions": "PL"},
-        {"theory": -1.0, "condition": "PL"},
-        {"theory": "PL"},
-        {"theory": True},
-        {"theory": inf},
-        {},
-        "PL",
-        0.0,
-    ],
-)
-def test_wrong_steps(step):
-    with pytest.raises(InputError, match=r'method\.stepsize: .*"theory".*PL'):
-        parse(table(marina(step), RANDK))

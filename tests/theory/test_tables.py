@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from math import ceil, inf, log
+from math import ceil, log
 
 import numpy as np
 import pytest
 
-from mpisim.cli import main
 from mpisim.methods.estimators import estimator
 from mpisim.methods.estimators.marina import Marina
 from mpisim.theory import tables
-from mpisim.theory.tables import Case, Cost, Guarantee, guarantee
+from mpisim.theory.tables import Case, Guarantee
 from tests.helpers import columns, run_tables, table
 from tests.theory.support import SAMPLE, setting, theory
 
@@ -27,12 +26,6 @@ def case(omega=8.0, **keys) -> Case:
     """m = 100, Delta_0 = 3, epsilon = 0.1; the constants and n, d as `support` says."""
     of_setting = {k: keys.pop(k) for k in ("condition", "mu", "alpha", "zeta", "n") if k in keys}
     return Case(setting(omega, **of_setting), **({"m": 100, "delta": 3.0, "epsilon": 0.1} | keys))
-
-
-def test_costs_by_hand():
-    one = guarantee("", "", 9.2, (Cost(8, 100), Cost(8, 100).mixed(0.5, Cost(4, 2))), "bound", "")
-    assert (one.rounds, one.bits, one.calls) == (10, 32 * (8 + 9 * 6), 100 + 9 * 51)
-    assert guarantee("", "", 0.3, (Cost(8, 100), Cost(1, 1)), "bound", "").bits == 256
 
 
 def test_table_1_by_hand():
@@ -136,21 +129,6 @@ def test_rows_that_apply():
     assert "PP, (1) FedSTEPH, r = 1" not in small and "PP, (1) FedSTEPH, r = 9" in large
 
 
-def test_trivial_ends():
-    for condition in ("nonconvex", "PL"):
-        done = case(condition=condition, mu=0.1, delta=0.0)
-        assert all(one.rounds == 1 for one in by_name(done).values())
-    one = case(condition="PL", mu=4.0)  # L = mu: one step of GD is enough
-    assert tables.gradient_descent(one).rounds == 1
-    assert all(np.isfinite(one.rounds) for one in by_name(case(condition="PL", mu=4.0)).values())
-
-
-def test_vr_marina_with_no_sampling_variance_needs_the_rounds_of_marina():
-    still = dataclasses.replace(case(b=100), setting=setting(8.0, cal_L_i=(0.0, 0.0)))
-    assert tables.vr_marina(still, 0.3).rounds == tables.marina(still, 0.3).rounds
-    assert tables.vr_marina(case(b=100), 0.3, inf) == tables.vr_marina(still, 0.3)
-
-
 RANDK = {"name": "randk", "k": 10}
 METHODS = [
     ({"name": "gd"}, None, tables.gradient_descent),
@@ -221,38 +199,6 @@ def test_command(capsys):
     assert "nan" not in text and "none" not in text
 
 
-def test_command_where_little_is_known(capsys):
-    text = theory(
-        capsys,
-        *SAMPLE,
-        "problem.name=nonconvex-loss",
-        "method.name=ef",
-        "method.stepsize=0.5",
-        "compressor.name=topk",
-        "compressor.k=3",
-    )
-    assert "theory step   none: there is no theorem for 'ef'" in text
-    assert "step size     0.5\n" in text
-    assert "f_inf         0, a lower bound, f being nonnegative" in text
-    assert "none: the problem has no known mu" in text
-    assert "omega = -, alpha = 0.0243902" in text
-
-
-def test_command_without_a_minimiser(capsys, tmp_path):
-    """Separable data: the infimum 0 of the logistic loss is not attained."""
-    (tmp_path / "two").write_text("1 1:1\n-1 1:-1\n1 2:1\n-1 2:-2\n")
-    text = theory(
-        capsys,
-        "problem.name=logistic",
-        f"problem.data={tmp_path / 'two'}",
-        "problem.workers=2",
-        "method.name=gd",
-        "method.stepsize=theory",
-        "run.rounds=1",
-    )
-    assert "f_inf         0, a lower bound, f being nonnegative, f has no minimiser" in text
-
-
 def test_command_batches_and_heavy_ball(capsys):
     common = (*SAMPLE, "problem.name=nonconvex-loss", "compressor.name=natural")
     text = theory(
@@ -263,9 +209,3 @@ def test_command_batches_and_heavy_ball(capsys):
         capsys, *common, "method.name=marina", "method.optimizer=heavy-ball", "method.stepsize=1.0"
     )
     assert "none: there is no theorem for 'heavy-ball'" in text
-
-
-@pytest.mark.parametrize("epsilon", ["0", "-1", "nan", "inf", "x"])
-def test_wrong_epsilon(capsys, epsilon):
-    assert main(["theory", "--epsilon", epsilon, "--set", "run.rounds=1"]) == 2
-    assert "--epsilon" in capsys.readouterr().err

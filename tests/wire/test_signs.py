@@ -16,6 +16,7 @@ def test_stretches(d):
     assert np.array_equal(decoded, np.where(v < 0, -1.0, 1.0))
 
 
+@pytest.mark.drawn(12)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("d", [*range(1, 26), 1000])
 def test_layers_begin_anywhere_in_a_byte(d, dtype):

@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 import mpisim
-from mpisim.core.errors import InputError
 from mpisim.problems import PROBLEMS
 from mpisim.problems.data.by_label import label_order
-from mpisim.runs.experiment import parse
 from tests.helpers import columns, run_tables, table
 
 
@@ -34,14 +32,6 @@ def test_shares_have_the_moments_of_a_dirichlet_distribution(alpha):
     expected = q * (1 - q) * (1 / (alpha + 1) + alpha / (alpha + 1) / m)
     assert np.abs(drawn.mean(axis=0) - q).max() < 5 * np.sqrt(expected / n).max()
     assert np.abs(drawn.var(axis=0) / expected - 1).max() < 0.2
-
-
-def test_all_rows_of_a_label_can_be_used_up():
-    labels = np.repeat([-1.0, 1.0], [310, 90])
-    drawn = shares(labels, "dirichlet", np.full(20, 20), 1e-3)
-    alone = (drawn.max(axis=1) == 1).sum()
-    assert np.allclose(drawn.mean(axis=0), [0.775, 0.225]) and 18 <= alone < 20
-    assert (shares(labels, "dirichlet", np.full(20, 20), 1e9).std(axis=0) < 0.15).all()
 
 
 @pytest.mark.parametrize(("pieces", "rest"), [(None, 0), (1, 3), (3, 7)])
@@ -70,29 +60,6 @@ def test_runs_depend_on_the_seed_and_say_the_shares(tmp_path):
     found = mpisim.load(log)[0].workers
     shares = np.array([found["label_0_share"], found["label_1_share"]])
     assert shares.shape == (2, 6) and np.allclose(shares.sum(axis=0), 1)
-
-
-@pytest.mark.parametrize(
-    ("keys", "line"),
-    [
-        ({"split": "dirichlet"}, r"^problem\.alpha: None is not allowed; .*> 0"),
-        ({"split": "dirichlet", "alpha": 0.0}, r"^problem\.alpha: 0\.0"),
-        ({"split": "shuffled", "alpha": 1.0}, r"^problem\.alpha: 1\.0 .* absent"),
-        ({"split": "shuffled", "pieces": 2}, r"^problem\.pieces: 2 .* absent"),
-        ({"split": "pathological", "pieces": 0}, r"^problem\.pieces: 0 "),
-        ({"split": "pathological", "pieces": 10_000}, r"^problem\.pieces: 10000 .* at most"),
-        ({"name": "least-squares", "split": "pathological"}, r"^problem\.split: .* real numbers"),
-    ],
-)
-def test_what_is_not_allowed(keys, line):
-    with pytest.raises(InputError, match=line):
-        run_tables(problem(**keys))
-
-
-def test_the_keys_are_not_there_without_their_splits():
-    """Names of logs are digests of this text."""
-    text = parse(problem(split="shuffled")).to_toml()
-    assert "alpha" not in text and "pieces" not in text
 
 
 def test_images_are_split_by_label():

@@ -48,19 +48,6 @@ def test_parsed_once(path, cache, parses):
     assert not list(cache.glob(".*"))
 
 
-def test_read_once_and_again_when_changed(path, cache, parses, monkeypatch):
-    prepare(DataOptions(str(path), 3))
-    reads = []
-    read = prepared.read_content
-    monkeypatch.setattr(prepared, "read_content", lambda *a: reads.append(a) or read(*a))
-    before = prepare(DataOptions(str(path), 3))
-    assert not reads
-    path.write_text(path.read_text() + "1 1:5\n")
-    after = prepare(DataOptions(str(path), 3))
-    assert len(reads) == 1 and len(parses) == 2
-    assert (before.rows, after.rows) == (40, 41) and before.sha256 != after.sha256
-
-
 @pytest.mark.parametrize("damage", [lambda c: c[: len(c) // 2], lambda c: b"rubbish" * 999])
 @pytest.mark.parametrize("when", ["before", "between"])
 def test_damaged_is_rebuilt(path, cache, parses, damage, when):
@@ -120,12 +107,6 @@ def test_another_content_of_the_same_size_and_time_is_noticed(path, cache, tmp_p
     os.utime(tmp_path / "new", ns=(stat.st_atime_ns, stat.st_mtime_ns))
     os.replace(tmp_path / "new", path)
     assert prepare(DataOptions(str(path), 3)).sha256 == before
-
-
-def test_a_file_that_has_just_changed_is_not_cached(path, cache, monkeypatch):
-    monkeypatch.setattr(caching, "SETTLED_SECONDS", 60.0)
-    prepare(DataOptions(str(path), 3))
-    assert not list(cache.glob("*"))
 
 
 def test_unwritable_cache(path, tmp_path, monkeypatch, parses):

@@ -22,14 +22,6 @@ def test_list(here, monkeypatch, tmp_path):
     assert "1 of 4 files" in lines["mnist"]
 
 
-def test_info_of_what_is_not_here(here, monkeypatch, tmp_path):
-    monkeypatch.setattr(finding, "ROOT", tmp_path)
-    text = commands.info_text("covtype")
-    assert "581012 rows, 54 features" in text
-    assert "https://www.csie.ntu.edu.tw/" in text and "only rows and features" in text
-    assert "data fetch covtype" in text
-
-
 def test_info_measures_and_verifies(here):
     (here / "sample").write_bytes((ROOT / "datasets" / "sample").read_bytes())
     text = commands.info_text("sample")
@@ -56,10 +48,3 @@ def test_info_of_any_file(tmp_path):
         commands.info_text(str(path))
     with pytest.raises(InputError, match="not found"):
         commands.info_text("nosuch")
-
-
-def test_sample_and_fetch(tmp_path, monkeypatch):
-    assert str(tmp_path / "s") in commands.sample(str(tmp_path / "s"))
-    monkeypatch.setattr(commands.fetching, "datasets_folder", lambda: tmp_path / "datasets")
-    assert str(tmp_path / "datasets" / "sample") in commands.fetch("sample")
-    assert (tmp_path / "datasets" / "sample").read_bytes() == (tmp_path / "s").read_bytes()

@@ -6,7 +6,7 @@ import pytest
 
 from mpisim.core.errors import InputError
 from mpisim.problems.data import find as finding
-from mpisim.problems.data.find import KINDS, find, lookup, registry
+from mpisim.problems.data.find import KINDS, find, registry
 
 PAPERS = (
     "a8a a9a w8a mushrooms phishing madelon duke gisette german.numer svmguide3 splice covtype mg"
@@ -55,15 +55,6 @@ def test_paths_and_names(tmp_path, monkeypatch):
         find(str(one / "folder"))
 
 
-def test_downloads_are_found(tmp_path, monkeypatch):
-    monkeypatch.delenv("MPISIM_DATA", raising=False)
-    monkeypatch.setattr(finding, "ROOT", tmp_path)  # no repository: datasets/ from here
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "datasets").mkdir()
-    (tmp_path / "datasets" / "w7a.xz").touch()
-    assert str(find("w7a")) == "datasets/w7a.xz"
-
-
 def test_not_found_says_where_and_how(here, monkeypatch, tmp_path):
     monkeypatch.setattr(finding, "ROOT", tmp_path)
     with pytest.raises(InputError) as error:
@@ -79,9 +70,3 @@ def test_not_found_says_where_and_how(here, monkeypatch, tmp_path):
 def test_odd_names(name):
     with pytest.raises(InputError, match=r"^data "):
         find(name)
-
-
-def test_image_sets_are_no_libsvm():
-    assert lookup("mnist").kind == "idx"
-    with pytest.raises(InputError, match="image set"):
-        find("mnist")

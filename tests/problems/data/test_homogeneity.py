@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from mpisim.problems.data.arrange import split_images
-from mpisim.problems.data.sample import sample_images
 
 
 def of_workers(parts):
@@ -45,16 +44,6 @@ def test_how_many_workers_have_the_common_part():
     assert not np.isin(others, list(common.pop())).any()
 
 
-def test_how_many_images_are_of_the_common_part():
-    n, p = 400, 0.3
-    parts = split_images(20 * (n + 1), 20 * (n + 1), n, p, "samples", 1)
-    common = of_workers(split_images(20 * (n + 1), 20 * (n + 1), n, 1.0, "workers", 1))[0]
-    share = np.isin(parts.images, common).reshape(n, 20)
-    assert abs(share.mean() - p) < 4.5 * np.sqrt(p * (1 - p) / share.size)
-    assert share.mean(axis=1).std() > 0  # image by image, not worker by worker
-    assert not parts.common.any()
-
-
 def test_of_some_workers():
     parts = split_images(90, 90, 11, 0.5, "workers", 2)
     workers = np.array([2, 7, 8])
@@ -63,15 +52,3 @@ def test_of_some_workers():
     assert np.array_equal(images, np.concatenate([own[i] for i in workers]))
     assert np.array_equal(np.diff(bounds), [len(own[i]) for i in workers])
     assert parts.of(workers[:0])[0].size == 0
-
-
-def test_generated_images_are_like_mnist():
-    images = sample_images()
-    assert images.shape == (1200, 28, 28) and images.dtype == np.uint8
-    assert np.array_equal(images[:50], sample_images()[:50])
-    assert 0.1 < (images > 0).mean() < 0.3
-    assert images.max() == 255 and images.reshape(1200, -1).max(axis=1).min() > 0
-    rows = images.reshape(1200, -1) / 255
-    shares = np.linalg.svd(rows, compute_uv=False) ** 2
-    assert shares[0] / shares.sum() > 0.3 and 0.02 < 1 - shares[:16].sum() / shares.sum() < 0.3
-    assert not np.array_equal(images, sample_images(seed=1))

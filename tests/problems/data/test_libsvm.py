@@ -40,14 +40,6 @@ def test_forms(content):
     np.testing.assert_array_equal(table.labels, [1, -1])
 
 
-def test_explicit_zeros_and_rows_without_entries():
-    table = libsvm.parse(b"1 1:0 4:0.0\n2\n", "f")
-    assert table.features == 4
-    np.testing.assert_array_equal(table.indptr, [0, 2, 2])
-    np.testing.assert_array_equal(table.data, [0, 0])
-    assert libsvm.parse(b"1\n2", "f").features == 0
-
-
 BAD = {
     "index 0": (b"1 0:3", "index '0'"),
     "negative index": (b"1 -2:3", "index '-2'"),
@@ -147,13 +139,6 @@ def test_damaged_streams_are_named(tmp_path, how, damage):
         with pytest.raises(InputError, match=said) as error:
             read_content(path)
         assert str(path) in str(error.value) and "\n" not in str(error.value)
-
-
-def test_unreadable_files(tmp_path):
-    with pytest.raises(InputError, match="No such file"):
-        read_content(tmp_path / "absent")
-    with pytest.raises(InputError, match="directory"):
-        read_content(tmp_path)
 
 
 @pytest.mark.parametrize("pair", [(1, 2), (0, 1), (-1, 1), (-3.5, 0.25)])

@@ -15,6 +15,7 @@ SMALL = "a1a a5a a9a a9a.t mushrooms phishing duke leu colon-cancer german.numer
 SMALL += " mg_scale housing_scale mpg_scale sample"
 
 
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("name", SMALL.split())
 def test_shape_entries_and_labels(name, need_data):
     need_data(name)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from mpisim.core.errors import InputError
-from mpisim.problems.data import libsvm
 from mpisim.problems.data.find import ROOT
 from mpisim.problems.data.sample import sample_text, write_sample
 
@@ -15,12 +14,6 @@ def test_committed_file_is_what_the_generator_makes(tmp_path):
     write_sample(tmp_path / "new" / "sample")
     assert (tmp_path / "new" / "sample").read_bytes() == committed
     assert len(committed) < 150_000
-
-
-@pytest.mark.parametrize(("rows", "features"), [(1, 1), (10, 5), (30, 14), (50, 1000)])
-def test_other_sizes(rows, features):
-    table = libsvm.parse(sample_text(rows, features, seed=4).encode(), "sample")
-    assert table.rows == rows and table.features <= features
 
 
 def test_seed_and_errors(tmp_path):

@@ -69,6 +69,7 @@ def check(options, first, count, shards):
 SPLITS = ["contiguous", "shuffled", "sorted-by-norm", "homogeneous"]
 
 
+@pytest.mark.drawn(12)
 @pytest.mark.parametrize(
     ("split", "remainder", "scale", "bias"),
     list(
@@ -101,27 +102,6 @@ def test_blocks_are_slices_of_the_whole(path, split, writable, tmp_path, monkeyp
     for cuts in ([0, 7], [0, 1, 7], [0, 2, 3, 5, 7], list(range(8)), [0, 0, 4, 4, 7]):
         for a, b in itertools.pairwise(cuts):
             check(options, a, b - a, load_shards(prepared, a, b - a))
-
-
-def test_homogeneous_rows_are_there_once(path):
-    options = DataOptions(path, 1000, "homogeneous")  # more workers than rows is fine here
-    shards = load_shards(prepare(options), 200, 300)
-    assert len(shards.labels) == N
-    assert (shards.starts == 0).all() and (shards.stops == N).all() and len(shards.stops) == 300
-
-
-def test_no_workers(path):
-    options = DataOptions(path, 5, bias=True)
-    shards = load_shards(prepare(options), 0, 0)
-    sizes = [shards.data, shards.indices, shards.labels, shards.starts, shards.stops]
-    assert [len(a) for a in sizes] == [0] * 5
-    assert shards.indptr.tolist() == [0] and shards.features == D + 1
-
-
-def test_real_labels_stay(path):
-    options = DataOptions(path, 2, labels="real")
-    shards = load_shards(prepare(options), 0, 2)
-    assert set(shards.labels) == {1.0, 2.0}
 
 
 def test_equal_norms_keep_their_order(tmp_path):
@@ -166,9 +146,3 @@ def test_as_many_workers_as_rows(path, remainder):
     check(options, 0, N, load_shards(prepare(options), 0, N))
     with pytest.raises(InputError, match=r"^problem\.workers: 24 .* at most 23"):
         prepare(DataOptions(path, N + 1, remainder=remainder))
-
-
-def test_workers_out_of_range(path):
-    options = DataOptions(path, 5)
-    with pytest.raises(ValueError, match="of 5"):
-        load_shards(prepare(options), 3, 3)

@@ -128,35 +128,6 @@ def test_ranks_are_dealt_to_the_accelerators(ranks, devices, dealt, monkeypatch)
         device_of("accelerator", 0)
 
 
-@pytest.mark.parametrize("tf32", [True, False])
-def test_tf32_is_what_the_key_says(tf32, elsewhere):
-    backends = torch.backends.cuda.matmul, torch.backends.cudnn
-    before = [backend.allow_tf32 for backend in backends]
-    try:
-        for backend in backends:
-            backend.allow_tf32 = not tf32
-        on_the_device("linear", tf32=tf32)
-        assert [backend.allow_tf32 for backend in backends] == [tf32, tf32]
-    finally:
-        for backend, value in zip(backends, before, strict=True):
-            backend.allow_tf32 = value
-
-
-def test_mixed_arithmetic_is_bfloat16_in_the_forward_pass_alone():
-    gradients = []
-    for mixed in (False, True):
-        tables = network({"name": "gd"})
-        tables["problem"] |= {"model": "linear", "mixed": mixed}
-        problem = parse(tables).problem.loaded(4, 0, 4, 1, np.dtype("float32"))
-        losses, g = problem.losses_and_gradients(problem.initial_point())
-        gradients.append(np.asarray(g))
-        assert gradients[-1].dtype == np.float32 and np.isfinite(losses).all()
-    full, mixed = gradients
-    assert not np.array_equal(full, mixed)
-    # 8 bits of mantissa, in inputs, weights and outputs
-    assert np.linalg.norm(mixed - full) <= 3 * 2**-8 * np.linalg.norm(full)
-
-
 KINDS = [
     ("cd-adam", {"batch": 9}, {"name": "scaled-sign", "layerwise": True}),
     ("ef-amsgrad", {"batch": 9, "variant": "code"}, {"name": "topk", "k": 0.01}),

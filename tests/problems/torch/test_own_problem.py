@@ -9,7 +9,7 @@ import pytest
 
 from mpisim.core.errors import InputError
 from mpisim.problems.base import PROBLEMS
-from mpisim.problems.torch import Samples, samples, samples_of
+from mpisim.problems.torch import samples, samples_of
 from mpisim.runs.experiment import parse
 from tests.comm.jobs import ROOT
 from tests.helpers import columns, run_tables
@@ -98,12 +98,6 @@ def test_a_loss_that_is_no_sum_is_one_line(plugin, reduction, said):
         problem.loaded(4, 0, 4, 1, np.dtype("float64"))
 
 
-def test_only_images_can_be_augmented(plugin):
-    problem = parse(tables(plugin("moved", "sum"), augment=True)).problem
-    with pytest.raises(InputError, match=r"problem\.augment: True .* not images"):
-        problem.loaded(4, 0, 4, 1, np.dtype("float64"))
-
-
 def test_the_examples_of_the_documents(tmp_path, monkeypatch):
     [page] = (ROOT / "docs").rglob("deep-learning.md")
     examples = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.M | re.S)
@@ -164,21 +158,6 @@ def test_samples_of_tensors_and_datasets():
         samples_of(uneven, uneven)
     with pytest.raises(InputError, match="samples: 7 features, but 6 targets"):
         samples_of((a, tokens[:6]), (a, tokens))
-
-
-def test_integers_stay_integers(monkeypatch):
-    """An embedding looks tokens up."""
-    from mpisim.problems.torch.models import MODELS
-
-    tokens = np.random.default_rng(0).integers(0, 9, (30, 4))
-    data = Samples(tokens, tokens[:, 0] % 2, tokens, tokens[:, 0] % 2, 2)
-    monkeypatch.setitem(samples.SAMPLES, "tokens", lambda: data)
-    monkeypatch.setitem(MODELS, "bag", lambda shape, classes, width: torch.nn.EmbeddingBag(9, 2))
-    problem = {"name": "torch", "model": "bag", "data": "tokens", "workers": 3, "device": "cpu"}
-    made = parse({"problem": problem, "method": METHODS[0][0], "run": {"rounds": 1}}).problem
-    loaded = made.loaded(3, 0, 3, 1, np.dtype("float64"))
-    gradients = np.asarray(loaded.gradients(loaded.initial_point()))
-    assert np.isfinite(gradients).all() and gradients.shape == (3, 18)
 
 
 @pytest.fixture

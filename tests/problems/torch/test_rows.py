@@ -7,7 +7,7 @@ import pytest
 from mpisim.analysis.verify.checks import checks
 from mpisim.runs.experiment import parse
 from mpisim.runs.log import reader
-from tests.helpers import columns, run_tables, table
+from tests.helpers import columns, run_tables
 from tests.problems.torch.support import network
 
 pytest.importorskip("torch")
@@ -47,11 +47,6 @@ def test_rows_are_2_epochs_apart(method, given, every, source, tmp_path):
     ours, theirs = (columns(one) for one in (path, part))
     rows = np.isin(ours["round"], theirs["round"])
     assert theirs["round"][-1] == 11 and np.array_equal(ours["loss"][rows][-1], theirs["loss"][-1])
-
-
-def test_other_problems_log_every_round():
-    experiment = parse(table({"name": "gd", "stepsize": 0.1}))
-    assert experiment.run.log_every == experiment.table["run"]["log_every"] == 1
 
 
 @pytest.mark.parametrize("method", [{"name": "gd"}, {"name": "gd", "batch": 9}])

@@ -7,10 +7,9 @@ import h5py
 import numpy as np
 import pytest
 
-from mpisim.core.errors import InputError, OutputError
+from mpisim.core.errors import OutputError
 from mpisim.runs.log import journal, writer
 from mpisim.runs.log.writer import LogWriter
-from tests.helpers import run_tables, table
 from tests.runs.log.support import SCHEMA, row, rows
 
 CALLS = ("pwrite", "pread", "fsync", "link", "replace", "unlink")
@@ -60,6 +59,7 @@ def content(path):
         return file.attrs["status"], *size
 
 
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("again", [False, True], ids=["once", "for ever"])
 @pytest.mark.parametrize("name", CALLS)
 def test_each_failure_is_one_line_and_loses_nothing(name, again, tmp_path, monkeypatch):
@@ -125,13 +125,3 @@ def test_the_last_log_is_on_the_disk_before_the_journal_goes(tmp_path, monkeypat
     monkeypatch.setattr("pathlib.Path.unlink", lambda *_, **__: None)  # of a temporary name
     log.finish("done", np.zeros(3), {})
     assert events == ["pwrite", "fsync", "replace", "fsync", "unlink"]
-
-
-def test_a_failure_while_the_log_starts_is_bad_input(tmp_path, monkeypatch):
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(InputError, match=r"log\.h5.*: cannot be written: No space left"):
-        run_tables(table({"name": "gd", "stepsize": 0.1}), tmp_path / "log.h5")
-    assert not list(tmp_path.iterdir())

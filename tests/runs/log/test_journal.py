@@ -13,7 +13,6 @@ import pytest
 
 from mpisim.runs.log import journal
 from mpisim.runs.log.journal import Journal
-from mpisim.runs.log.schema import columns
 from tests.runs.log.support import SCHEMA, rows
 
 
@@ -76,20 +75,6 @@ def test_changed_bytes_end_the_rows_and_never_change_one(log):
         path.write_bytes(changed)
         found = journal.read(log, SCHEMA)
         assert found is None or np.array_equal(found, rows(0, len(found)))
-
-
-def test_a_length_that_cannot_be_takes_no_memory(log):
-    sizes = write(log, 3, 5)
-    with journal.path_for(log).open("r+b") as file:
-        file.seek(sizes[0])
-        file.write(b"\xff\xff\xff\xff")
-    assert len(journal.read(log, SCHEMA)) == 3
-
-
-def test_no_journal_and_one_with_other_columns_are_none(log):
-    assert journal.read(log, SCHEMA) is None
-    write(log, 3)
-    assert journal.read(log, columns(True)) is None
 
 
 @pytest.mark.parametrize("portions", [(0,), (0, 1), (1, 5, 6, 9), (9,), (0, 9)])

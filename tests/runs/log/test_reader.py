@@ -2,8 +2,6 @@
 
 import errno
 import os
-import subprocess
-import sys
 
 import h5py
 import numpy as np
@@ -47,12 +45,6 @@ def test_a_process_reads_some_of_many_logs(make_log, monkeypatch):
         reader.read_all(paths[3:])
 
 
-def test_derived_columns_are_sums(make_log):
-    log = read(make_log(rounds=2))
-    np.testing.assert_allclose(log.column("seconds"), [0, 0.036, 0.072])
-    np.testing.assert_array_equal(log.column("bits_total"), [20000, 41600, 63200])
-
-
 SQUARES = [8.0, 4.0, 2.0, 1.0, 0.5, 0.25, 0.125]
 
 
@@ -73,30 +65,6 @@ def test_no_mean_over_rounds_that_are_not_in_the_log(make_log, rounds, every):
         log.column("mean_grad_norm_sq")
     assert "mean_grad_norm_sq" not in all_rows([log])
     assert "mean_grad_norm_sq" not in [axis.name for axis in y_axes([log])]
-
-
-def test_columns_of_different_length_are_cut_to_the_shortest(make_log):
-    log = read(make_log(rounds=9, columns={"loss": np.ones(7)}))
-    assert log.rows == 7 and {len(v) for v in log.columns.values()} == {7}
-
-
-def test_a_log_that_another_process_has_open_can_be_read(make_log):
-    path = make_log(rounds=3)
-    code = "import h5py, sys; f = h5py.File(sys.argv[1], 'r+'); print(1, flush=True); input()"
-    command = [sys.executable, "-c", code, str(path)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as writer:
-        assert writer.stdout.readline() == b"1\n"
-        rows = read(path).rows
-        writer.communicate(b"\n")
-    assert rows == 4
-
-
-def test_missing_column_lists_those_that_exist(make_log):
-    log = read(make_log())
-    with pytest.raises(
-        InputError, match=r"no column 'bit_up'.*bits_up.*seconds, bits_total, mean_grad_norm_sq"
-    ):
-        log.column("bit_up")
 
 
 def text_file(path):

@@ -6,7 +6,6 @@ import io
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import h5py
 import numpy as np
@@ -99,21 +98,6 @@ def test_writing_all_rows_again_takes_a_tenth_of_the_time(checkpoints, tmp_path,
     log.finish("done", None, {})
 
 
-def test_a_short_run_writes_its_log_twice(tmp_path, monkeypatch):
-    """When it begins, and when it ends."""
-    Time(monkeypatch)
-    written, original = [], LogWriter._write
-    monkeypatch.setattr(
-        LogWriter, "_write", lambda log, *a: written.append(log.journal.rows) or original(log, *a)
-    )
-    log = writer(tmp_path / "log.h5")
-    for k in range(20):
-        log.row(row(k))
-    log.mark(20)
-    log.finish("done", np.zeros(2), {})
-    assert written == [0, 20]
-
-
 def test_plain_h5py_reads_the_log_between_any_two_calls(tmp_path, monkeypatch):
     """As if the process were killed there, or somebody looked."""
     path, seen = tmp_path / "log.h5", []
@@ -157,18 +141,6 @@ def test_an_old_log_is_kept_unless_forced(tmp_path):
     assert h5py.is_hdf5(path)
 
 
-def test_full_disk_is_one_line():
-    with pytest.raises((InputError, OutputError), match="cannot be written"):
-        writer(Path("/dev/full/log.h5"))
-
-
-def test_log_every_keeps_the_last_row(tmp_path):
-    run_tables(table({"name": "gd", "stepsize": 0.1}, rounds=10, log_every=4), tmp_path / "log.h5")
-    with h5py.File(tmp_path / "log.h5") as file:
-        assert file["rounds/round"][:].tolist() == [0, 4, 8, 10]
-        assert file["workers/bits_up"][:].sum() == file["rounds/bits_up"][-1]
-
-
 def test_no_room_for_the_last_log_is_a_failure_and_the_journal_stays(tmp_path, monkeypatch):
     path = tmp_path / "log.h5"
     log = writer(path)
@@ -200,16 +172,6 @@ def test_no_room_for_the_last_rows_is_a_failed_run_with_those_before(tmp_path, m
         log.finish("done", np.zeros(2), {})
     with h5py.File(path) as file:
         assert file.attrs["status"] == "failed" and file["rounds/round"][:].tolist() == [0]
-
-
-def test_too_little_memory_is_one_line(tmp_path, monkeypatch):
-    def none(*_):
-        raise MemoryError
-
-    log = writer(tmp_path / "log.h5")
-    monkeypatch.setattr(writers, "image", none)
-    with pytest.raises(OutputError, match=r"log\.h5: cannot be written: not enough memory"):
-        log.finish("done", np.zeros(2), {})
 
 
 LIMITED = """

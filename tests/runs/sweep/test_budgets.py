@@ -87,15 +87,6 @@ def test_what_depends_on_the_rounds_starts_anew_with_a_line(base, why, tmp_path,
     assert why in said and said.count("starting over") == 1
 
 
-def test_the_longest_one_is_taken(tmp_path):
-    file, logs = write(tmp_path, base=DIANA), tmp_path / "logs"
-    [short, long] = (run(file, logs, f"run.rounds={rounds}")[0] for rounds in (5, 9))
-    [third] = run(file, logs, "run.rounds=20")
-    assert long.earlier == short.log and third.earlier == long.log
-    [again] = run(file, logs, "run.rounds=20")
-    assert again.before and again.earlier == ""
-
-
 def test_other_code_is_taken_only_on_request(tmp_path, monkeypatch, capfd):
     file, logs = write(tmp_path, base=DIANA), tmp_path / "logs"
     with monkeypatch.context() as patch:
@@ -132,11 +123,3 @@ def test_one_that_cannot_be_used_starts_anew_with_a_line(harm, tmp_path, capfd):
     assert two.status == "done" and "; starting over" in capfd.readouterr().err
     [whole] = run(file, tmp_path / "whole", "run.rounds=20")
     assert differences(Path(whole.log), Path(two.log)) == []
-
-
-def test_a_file_that_is_no_log_is_passed_over(tmp_path):
-    file, logs = write(tmp_path, base=DIANA), tmp_path / "logs"
-    [one] = run(file, logs, "run.rounds=12")
-    (logs / "diana-randk-sample-00000000.h5").write_bytes(b"rubbish")
-    [two] = run(file, logs, "run.rounds=20")
-    assert two.earlier == one.log and two.status == "done"

@@ -74,11 +74,6 @@ def test_settings_win_over_the_file_at_every_point(tmp_path):
     assert read(file, ["sweep.folder=elsewhere"])[0] == Path("elsewhere")
 
 
-def test_without_a_grid_there_is_one_point(tmp_path):
-    _, points = read(write(tmp_path), [])
-    assert len(points) == 1 and "sweep" not in points[0]
-
-
 BAD = [
     ("run.seed = 3", "sweep.run.seed: 3 is not allowed; it must be a list of values"),
     ("run.seed = []", "sweep.run.seed: [] is not allowed"),
@@ -108,13 +103,6 @@ def test_bad_tables_are_one_line(sweep, said, tmp_path):
     with pytest.raises(InputError) as error:
         read(write(tmp_path, sweep), [])
     assert said in str(error.value) and "\n" not in str(error.value)
-
-
-def test_sweep_must_be_a_table(tmp_path):
-    file = tmp_path / "x.toml"
-    file.write_text("sweep = 3\n")
-    with pytest.raises(InputError, match="sweep: 3 is not allowed; it must be a table"):
-        read(file, [])
 
 
 VALUES = st.recursive(
@@ -190,12 +178,6 @@ def test_an_alternative_may_have_a_list_of_its_own(
     sweep = sweep.replace(first or second, "[-1]")
     with pytest.raises(InputError, match=rf"sweep\.pairs, number [12]\.{name}: \[-1\]"):
         found()
-
-
-def test_a_dimension_may_be_called_seeds(tmp_path):
-    sweep = "seeds = [{ run = { seed = 3 } }, { run = { seed = 5 } }]"
-    _, points = read(write(tmp_path, sweep), [])
-    assert [point["run"]["seed"] for point in points] == [3, 5]
 
 
 def test_multiples_keep_the_condition_of_the_theorem(tmp_path):

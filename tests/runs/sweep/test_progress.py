@@ -43,10 +43,6 @@ def test_a_point_is_called_by_what_varies(method, compressor, settings, name):
     assert name_of(Point("marina-randk-0", "x.h5", settings, config)) == name
 
 
-def test_a_point_that_is_no_experiment():
-    assert name_of(Point("marina-sample", "", {}, "")) == "marina-sample"
-
-
 def points(*sizes):
     return [Point(f"p{i}", f"{i}.h5", {}, "", number=i, size=s) for i, s in enumerate(sizes)]
 
@@ -60,19 +56,6 @@ def test_points_take_as_long_as_those_of_their_size():
     pace.ran(1, 4.0)
     pace.ran(2, 6.0)
     assert pace.left(10.0) == ", about 7.5 s left"  # runs of 10 and of 5 s
-
-
-def test_points_that_took_no_time_and_later_groups():
-    pace = Pace(points(2, 4), 22.0)
-    pace.ran(0, 0.0)
-    assert pace.left(3.0) == ", about 6.0 s left, 39.0 s with all groups"
-
-
-def test_points_that_another_sweep_ran_tell_nothing():
-    pace = Pace(points(2, 4), 0.0)
-    pace.forecast({0: 5.0, 1: 5.0}, {0, 1})
-    pace.ran(0, None)
-    assert pace.left(3.0) == ""
 
 
 @pytest.fixture
@@ -126,11 +109,3 @@ def test_the_time_is_announced(capsys, follow):
     first, second = stream.getvalue().splitlines()
     assert first.endswith("2 running, 0 failed, about 9 min 49 s left")
     assert second.endswith("about 8 min 45 s left")
-
-
-def test_short_sweeps_are_not_announced(capsys, follow):
-    board, claims, _ = follow(points(1), [0.0, 1.0])
-    claims.take(0)
-    claims.expect(0, 59.0)
-    board.update()
-    assert capsys.readouterr().out == ""

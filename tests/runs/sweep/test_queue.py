@@ -55,16 +55,6 @@ def test_the_next_point(name):
     assert (point and point.number) == number
 
 
-def test_all_are_taken_once_and_problems_are_not_loaded_anew():
-    taken, loads = [], []
-    loaded = [None, None]
-    while (point := choose(MANY, taken, loaded[group := len(taken) % 2], 2)) is not None:
-        taken.append(point.number)
-        loads += [point.problem] if loaded[group] != point.problem else []
-        loaded[group] = point.problem
-    assert sorted(taken) == list(range(11)) and len(loads) <= 3
-
-
 @pytest.mark.parametrize(
     ("needed", "groups", "free", "most"),
     [
@@ -83,12 +73,6 @@ def test_big_points_do_not_multiply(needed, groups, free, most, capsys):
     several = [Point("p", "", {}, "", number=i, bytes=size) for i, size in enumerate(needed)]
     assert limits(several, groups, free) == most
     assert (capsys.readouterr().out != "") == (most != [inf] * groups)
-
-
-def test_a_line_says_when_fewer_run_side_by_side(capsys):
-    limits([Point("p", "", {}, "", bytes=size) for size in (9e9, 9e9, 1e9)], 2, 10e9)
-    line = "2 of 3 points need up to 9 GB each, 10 GB are free: 1 of them at a time, not 2\n"
-    assert capsys.readouterr().out == line
 
 
 def test_free_memory(tmp_path, monkeypatch):

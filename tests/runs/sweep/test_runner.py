@@ -3,18 +3,15 @@
 import json
 import os
 import signal
-from types import SimpleNamespace
 
 import h5py
 import numpy as np
 import pytest
 
 from mpisim.cli import main
-from mpisim.core.errors import InputError
 from mpisim.runs import checkpoint
 from mpisim.runs.evaluation import Evaluator
-from mpisim.runs.rehearsal import Rehearsal
-from mpisim.runs.sweep.points import counts, read_summary
+from mpisim.runs.sweep.points import read_summary
 from tests.helpers import columns, cut_rows, without_rehearsal
 from tests.runs.sweep.support import BASE, count_runs, run, write
 
@@ -45,34 +42,6 @@ def test_adding_seeds_and_methods_repeats_nothing(tmp_path, monkeypatch):
         assert all(np.array_equal(before[c], after[c]) for c in before)
     seconds = {p.name: p.seconds for p in first}
     assert all(p.seconds == seconds[p.name] for p in more if p.before)
-
-
-@pytest.mark.parametrize(
-    ("seeds", "text"),
-    [("[1, 2, 3]", "about 7 min 18 s for 3 runs"), ("[1]", "about 2 min 26 s for 1 run")],
-)
-def test_one_after_the_other_the_time_is_told_before(tmp_path, monkeypatch, capsys, seeds, text):
-    slow = Rehearsal({}, 10.0, 2.0)  # 12 rounds and 13 rows
-    monkeypatch.setattr("mpisim.runs.loop.rehearse", lambda setup: slow)
-    run(write(tmp_path, f"run.seed = {seeds}"), tmp_path / "logs")
-    told = [line for line in capsys.readouterr().out.splitlines() if line.startswith("about")]
-    assert told == [text]
-
-
-def test_names_follow_the_content_alone(tmp_path):
-    logs = tmp_path / "logs"
-    one = run(write(tmp_path, "multiples = [1, 2]"), logs)
-    two = run(write(tmp_path, "method.stepsize = ['theory', { theory = 2 }]"), logs)
-    assert names(one) == names(two) and all(p.before for p in two)
-    assert all(p.name.startswith("marina-randk-sample-") for p in one)
-    # the number of workers is content, also where the ranks decide it
-    free = run(write(tmp_path, base=BASE.replace("workers = 3", "")), logs)
-    assert "workers = 1\n" in free[0].config and not names(free) & names(one)
-
-
-def test_a_point_given_twice_is_one(tmp_path):
-    points = run(write(tmp_path, "run.seed = [1, 1]\nmultiples = [1, 1.0]"), tmp_path / "logs")
-    assert len(points) == 1
 
 
 class Killed(Exception):
@@ -191,11 +160,6 @@ def test_impossible_points_are_skipped_with_their_reason(tmp_path, capfd):
     assert len(list(logs.glob("*.h5"))) == 1
 
 
-def test_a_mistake_in_every_point_is_bad_input(tmp_path):
-    with pytest.raises(InputError, match=r"compressor\.kk: unknown key"):
-        run(write(tmp_path, "compressor.kk = [1, 2]"), tmp_path / "logs")
-
-
 def test_divergence_is_recorded_and_the_sweep_goes_on(tmp_path, monkeypatch):
     base = BASE.replace("nonconvex-loss", "least-squares").replace("rounds = 12", "rounds = 60")
     file = write(tmp_path, "method.stepsize = [1e9, 0.01]", base)
@@ -218,20 +182,6 @@ def test_a_log_of_another_experiment_is_left_alone(tmp_path):
     assert np.array_equal(before["loss"], columns(logs / f"{point.name}.h5")["loss"])
 
 
-def test_a_folder_that_stays_locked(tmp_path, monkeypatch):
-    import fcntl
-
-    monkeypatch.setattr("mpisim.runs.sweep.points.PATIENCE_SECONDS", 0.1)
-
-    file, logs = write(tmp_path), tmp_path / "logs"
-    logs.mkdir()
-    with (logs / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(InputError, match="another sweep has locked it"):
-            run(file, logs)
-    assert run(file, logs)[0].status == "done"
-
-
 def test_problems_are_loaded_once_and_give_the_same_logs(tmp_path, monkeypatch):
     from mpisim.problems.glm import Glm
     from tests.helpers import run_tables
@@ -250,14 +200,3 @@ def test_problems_are_loaded_once_and_give_the_same_logs(tmp_path, monkeypatch):
         one, two = columns(alone), columns(tmp_path / "logs" / f"{point.name}.h5")
         for name in one:
             assert name.startswith("time_") or np.array_equal(one[name], two[name]), name
-
-
-@pytest.mark.parametrize(
-    ("ended", "said"),
-    [
-        (["done"], "1 point: 1 done; 1 of them complete before"),
-        (["done", "skipped"], "2 points: 1 done, 1 skipped; 2 of them complete before"),
-    ],
-)
-def test_points_are_counted(ended, said):
-    assert counts([SimpleNamespace(status=status, before=True) for status in ended]) == said

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 
-import psutil
 import pytest
 
 from mpisim.cli import main
@@ -68,21 +65,6 @@ def test_two_sweeps_run_each_point_once(words, tmp_path, alone):
     require_complete(logs, alone)
 
 
-def test_a_sweep_that_is_killed_leaves_its_point_to_the_others(tmp_path, alone):
-    file, logs = write(tmp_path, SEEDS, LONG), tmp_path / "logs"
-    job = start(file, logs)
-    while not list(logs.glob("*.h5")) and job.poll() is None:
-        time.sleep(0.01)
-    psutil.Process(job.pid).send_signal(signal.SIGKILL)
-    other = start(file, logs)
-    job.communicate(timeout=HANG_SECONDS)
-    assert job.returncode == -signal.SIGKILL
-    said, errors = other.communicate(timeout=HANG_SECONDS)
-    assert other.returncode == 0, errors
-    assert "4 points: 4 done; " in said
-    require_complete(logs, alone)
-
-
 def test_a_busy_point_comes_last(tmp_path, monkeypatch):
     """It runs if it is free by then; or is complete; else it is skipped."""
     file, ran = write(tmp_path, "run.seed = [1, 2, 3]"), count_runs(monkeypatch)
@@ -108,27 +90,6 @@ def test_a_busy_point_comes_last(tmp_path, monkeypatch):
         if not free:
             assert "another run is writing it" in points[0].reason
             lock.__exit__()
-
-
-def test_a_point_that_another_sweep_has_completed_is_not_run(tmp_path, monkeypatch, capfd):
-    file, logs, ran = write(tmp_path, "run.seed = [1, 2]"), tmp_path / "logs", []
-    counted = runner.run_rounds
-
-    def other_sweep(setup, output, signals):
-        if not ran:
-            ran.append(output.log)
-            assert [p.status for p in run(file, logs)] == ["skipped", "done"]
-        else:
-            ran.append(output.log)
-        return counted(setup, output, signals)
-
-    monkeypatch.setattr(runner, "run_rounds", other_sweep)
-    points = run(file, logs)
-    assert [(p.status, p.before) for p in points] == [("done", False), ("done", True)]
-    assert len(ran) == 2  # each once
-    summary = read_summary(logs)
-    assert [p.status for p in summary] == ["done", "done"]
-    assert "done before" not in capfd.readouterr().out  # the line at the end counts it
 
 
 def test_shards_are_the_sweep(tmp_path, monkeypatch, capfd):

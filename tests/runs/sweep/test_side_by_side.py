@@ -15,7 +15,6 @@ import h5py
 import psutil
 import pytest
 
-from mpisim.cli import main
 from mpisim.runs.sweep import grid
 from mpisim.runs.sweep.plan import ROUND, plan
 from mpisim.runs.sweep.points import read_summary
@@ -106,24 +105,6 @@ def test_processes_that_are_stopped_are_gone_on_with(number, whom, code, tmp_pat
     assert [p.status for p in points] == ["done"] * 3
     for one, two in zip(whole, points, strict=True):
         assert differences(Path(one.log), Path(two.log)) == []
-
-
-def test_jobs_are_a_number_or_auto_and_not_for_mpirun(tmp_path, capfd, monkeypatch):
-    file = write(tmp_path)
-    for jobs, said in (("0", "must be at least 1 or auto"), ("many", "invalid")):
-        assert main(["sweep", str(file), "--jobs", jobs]) == 2
-        assert said in capfd.readouterr().err
-    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "2")
-    assert main(["sweep", str(file), "--jobs", "2"]) == 2
-    assert "under mpirun the ranks run side by side" in capfd.readouterr().err
-
-
-def test_more_ranks_a_run_than_there_are(tmp_path, capfd):
-    file = write(tmp_path)
-    assert main(["sweep", str(file), "--ranks-per-run", "2"]) == 2
-    assert "--ranks-per-run: 2 is not allowed; it must be an integer from 1" in (
-        capfd.readouterr().err
-    )
 
 
 def planned(tmp_path, sweep, base=BASE):

@@ -5,11 +5,7 @@ from __future__ import annotations
 import json
 
 import h5py
-import pytest
-from mpi4py import MPI
 
-from mpisim.comm.job import on_first, together
-from mpisim.core.errors import InputError
 from mpisim.runs.sweep import queue
 from tests.comm.jobs import mpirun, needs_mpirun
 from tests.helpers import columns
@@ -72,14 +68,3 @@ def test_an_error_on_one_rank_ends_the_job(tmp_path):
     job = mpirun(2, "-m", "mpisim", *arguments, cwd=tmp_path)
     assert job.returncode == 2
     assert job.stderr.count("mpisim: no data on this machine") == 1
-
-
-def test_errors_are_agreed_on():
-    def refuse():
-        raise InputError("no")
-
-    for agree in (together, on_first):
-        assert agree(MPI.COMM_SELF, lambda: 3) == 3
-        with pytest.raises(InputError, match="no") as error:
-            agree(MPI.COMM_SELF, refuse)
-        assert error.value.agreed
