@@ -1,6 +1,6 @@
 """Started by test_layouts under mpirun: every method and compressor on 1 rank, and on 2, 3 or 6.
 
-The argument is a seed, which draws a third of the experiments; each is run in one of six layouts.
+The argument is a seed, which draws a sixth of the experiments; each is run in one of six layouts.
 With --all instead (`make trial`) all are run in all layouts, with each pair of method and
 compressor and with more numbers of workers. Then runs that other ranks continue.
 
@@ -228,9 +228,9 @@ def experiments(every: bool):
 
 
 def some(cases: Iterable[T], seed: int | None) -> list[T]:
-    """A third of the cases, drawn by ``seed``, in random order; all if it is None."""
+    """A sixth of the cases, drawn by ``seed``, in random order; all if it is None."""
     every = list(cases)
-    return every if seed is None else Random(seed).sample(every, len(every) // 3)
+    return every if seed is None else Random(seed).sample(every, len(every) // 6)
 
 
 def stopped():

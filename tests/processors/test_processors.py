@@ -21,7 +21,7 @@ def dense(tmp_path_factory):
 
 @pytest.mark.slow
 def test_the_same_bits(dense, tmp_path):
-    """Under the setting that differs most; `make trial` tries three."""
+    """Under the setting that differs most, in ten experiments; `make trial` tries three in all."""
     if lacking := NEHALEM.lacks():
         pytest.skip(f"this processor lacks {', '.join(lacking)}")
     found, own = NEHALEM.digests(dense, "usual", tmp_path), digests(str(dense), "usual")
