@@ -12,13 +12,13 @@ import pytest
 from mpisim.comm.network import compressed
 from mpisim.core import arrays
 from mpisim.core.arrays import COPIES, FALLBACK, KNOWN, MESSAGE
-from mpisim.wire.placed import placed
 from tests.compressors.cases import CASES, draw, name_of
 from tests.compressors.test_battery import SHAPES, vectors
 from tests.helpers import sampled
 from tests.wire.messages import PRECISIONS, contents
 
 torch = pytest.importorskip("torch")
+placed = pytest.importorskip("mpisim.wire.placed").placed
 CPU = torch.device("cpu")
 each_case = pytest.mark.parametrize("case", CASES, ids=name_of)
 

@@ -113,7 +113,7 @@ def chosen(dense: str, extent: str) -> Iterator[tuple[str, dict]]:
 
 
 def digests(dense: str, extent: str) -> dict[str, str]:
-    """The digest of each result, by its name; extent: "usual", of which tests draw ten, or "all"."""
+    """The digest of each result, by its name; extent: "usual", of which ten are drawn, or "all"."""
     found = {name: _digest(*arrays) for name, arrays in functions()}
     every = chosen(dense, extent)
     for name, tables in sampled(every, 10) if extent == "usual" else every:
