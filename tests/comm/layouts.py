@@ -138,7 +138,8 @@ def experiments(every: bool):
     yield table({"name": "ef21", "stepsize": 0.01}, {"name": "drive"})
     for name, keys in (("gd", {}), ("amsgrad", {}), ("lag", {"zeta": 2.0})):
         yield table({"name": name, "stepsize": 0.01} | keys, {})
-    for problem in ("logistic", "logistic-nonconvex-reg", "least-squares"):
+    glms = "logistic", "logistic-nonconvex-reg", "least-squares", "multinomial-logistic"
+    for problem in glms:
         yield table(
             {"name": "diana", "stepsize": "theory" if problem == "logistic" else 0.01},
             COMPRESSORS[1],

@@ -54,6 +54,7 @@ def experiments(dense: str) -> Iterator[tuple[dict, dict, dict, dict]]:
     yield {"name": "nonconvex-loss"} | on, {"name": "vr-marina", "batch": 7} | theory, RANDK, single
     yield {"name": "least-squares"} | on, {"name": "gd"} | theory, {}, reference
     yield {"name": "logistic-nonconvex-reg"} | on, {"name": "dcgd"} | given, RANDK, {}
+    yield {"name": "multinomial-logistic"} | on, {"name": "diana"} | theory, RANDK, reference
     yield QUADRATIC, {"name": "marina"} | theory, {"name": "permk", "groups": 3}, reference | every
     subsets = {"name": "permuted-subsets", "subsets": [[0, 1, 2], [3, 4, 5], [0, 2, 4], [1, 3, 5]]}
     small = QUADRATIC | {"workers": 4, "dimension": 6}
