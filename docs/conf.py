@@ -17,6 +17,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
     "generated_tables",
+    "mathml",
 ]
 
 root_doc = "docs/index"
@@ -29,7 +30,9 @@ include_patterns = [
 ]
 exclude_patterns = [".*", "benchmarks", "build", "datasets", "figures", "logs", "mpisim", "tests"]
 
-myst_enable_extensions = ["colon_fence", "deflist", "html_image"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "html_image"]
+myst_fence_as_directive = ["math"]
+html_math_renderer = "mathml"
 myst_heading_anchors = 4
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
@@ -45,6 +48,7 @@ html_theme = "furo"
 html_title = f"mpisim {VERSION}"
 html_static_path = ["static"]
 html_css_files = ["mpisim.css"]
+html_js_files = ["tables.js"]
 html_extra_path = ["static/index.html"]  # the site's first page is docs/index.html
 html_copy_source = html_show_sourcelink = html_show_copyright = False
 html_theme_options = {"navigation_with_keys": True}

@@ -181,3 +181,17 @@ def test_notebook(tmp_path, monkeypatch):
     for source in sources:
         exec("".join(source), names)
     assert names["marina"].status == names["window"].status == "done"
+
+
+def test_trackers(tmp_path, monkeypatch):
+    """The search of the page, with fewer trials: the best one is the best of its trials."""
+    optuna = pytest.importorskip("optuna")
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    monkeypatch.chdir(tmp_path)
+    assert main(["data", "sample"]) == 0
+    [example] = examples("how-to/trackers.md")
+    names: dict = {}
+    exec(example.replace("n_trials=20", "n_trials=2"), names)
+    trials = names["search"].trials
+    bits = {trial.value: trial.params for trial in trials if trial.value is not None}
+    assert len(trials) == 2 and names["search"].best_params == bits[min(bits)]

@@ -36,7 +36,7 @@ COMMANDS = {
     "export": ("show:add_export", "write the rows of logs as CSV or Parquet"),
     "verify": ("verify:add", "check a log; with --rerun, repeat its run"),
     "study": ("study:add", "list, run and draw the figures of a study; print its claims"),
-    "new": ("new:add", "make a compressor, method, problem, column or study from a template"),
+    "new": ("new:add", "make a compressor, method, problem, column, study or job from a template"),
     "check": ("check:add", "check what a plugin registers: constants, messages, gradients, runs"),
     "fleet": ("fleet:add", "print seconds until a target if each client had a link of its own"),
     "card": ("card:add", "print what a compressor sends and loses, measured"),

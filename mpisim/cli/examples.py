@@ -56,6 +56,7 @@ EXAMPLES = {
         "mpisim new metric furthest",
         "mpisim new metric furthest --folder plugins",
     ),
+    "mpisim new job": ("mpisim new job", "mpisim new job night.sbatch"),
     "mpisim new study": ("mpisim new study mystudy", "mpisim new study ../papers/mystudy"),
     "mpisim check": ("mpisim check window.py", "mpisim check my_package window.py"),
     "mpisim card": ("mpisim card natural", "mpisim card randk --set compressor.k=10 --d 100000"),

@@ -38,6 +38,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     study = kinds.add_parser("study", help="a folder with a grid of runs, a figure and its claims")
     arguments(study, {"folder FOLDER": "a folder that is new or empty"})
     study.set_defaults(command=new_study)
+    job = kinds.add_parser("job", help="a batch script for Slurm: runs, and shares of sweeps")
+    arguments(job, {"file [FILE]": "write it here (default: job.sbatch)"})
+    job.set_defaults(command=new_job, file=Path("job.sbatch"))
 
 
 def new_plugin(args: argparse.Namespace, argv: list[str]) -> int:
@@ -65,4 +68,14 @@ def new_study(args: argparse.Namespace, argv: list[str]) -> int:
         print(path)
     print(f"\nmpisim study {args.folder}         # its figures")
     print(f"mpisim study {args.folder} fig1    # run, draw")
+    return 0
+
+
+def new_job(args: argparse.Namespace, argv: list[str]) -> int:
+    """Run ``mpisim new job``."""
+    from mpisim.testing.new import create_job
+
+    file = create_job(args.file)
+    print(f"{file}\n\nsbatch {file} run first.toml --out logs/first.h5")
+    print(f"sbatch --array=1-8 --nodes=1 --ntasks=1 {file} sweep grid.toml")
     return 0

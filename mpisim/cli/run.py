@@ -30,12 +30,13 @@ ARGUMENTS = {
     "--out LOG.h5": "write the log here (default: logs/NAME-HASH.h5)",
     "--resume": "continue from the log's checkpoint, or start if there is none",
     "--force": "overwrite an existing log; with --resume, only one that cannot be resumed",
+    "--track TRACKER": "also send the rows to tensorboard, wandb or mlflow, as they are written",
     **ACCEPT,
 }
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    arguments(parser, ARGUMENTS)
+    arguments(parser, ARGUMENTS, track={"default": ""})
     parser.set_defaults(command=run_command)
 
 
@@ -55,7 +56,7 @@ def run_command(args: argparse.Namespace, argv: list[str]) -> int:
             raise planned
         experiment, out = planned
         flags = args.force, args.resume, args.accept_changes
-        output = Output(out, *flags, command_line(argv), closing=False)
+        output = Output(out, *flags, command_line(argv), closing=False, track=args.track)
         result = run(experiment, output, comm)
         if comm.rank == 0 and result.status not in STOPPED:  # else there is a line already
             print(_done(result, out))

@@ -80,6 +80,7 @@ def run(
     force: bool = False,
     resume: bool = False,
     accept_changes: bool = False,
+    track: str = "",
 ) -> Result:
     """Run an experiment, in one process or, under mpirun, on all ranks. Collective.
 
@@ -97,6 +98,8 @@ def run(
         A log that is complete stays, and its end is returned.
     accept_changes : bool
         Continue although other code, libraries or processors have computed the rows before.
+    track : {"", "tensorboard", "wandb", "mlflow"}
+        A tracker that gets the rows, too, as they are written.
 
     Raises
     ------
@@ -106,7 +109,9 @@ def run(
     """
     used = comm or all_ranks()
     path = None if log is None else Path(log)
-    output = Output(path, force, resume, accept_changes, "mpisim.run", quiet, keep=True)
+    output = Output(
+        path, force, resume, accept_changes, "mpisim.run", quiet, keep=True, track=track
+    )
 
     def body() -> Result:
         with StopSignals("resume=True continues") as signals, locked(used, path):

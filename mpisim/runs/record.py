@@ -25,6 +25,7 @@ from mpisim.runs.progress import Progress
 from mpisim.runs.rehearsal import Rehearsal
 from mpisim.runs.resume import Resumption, Start, nothing
 from mpisim.runs.setup import Setup
+from mpisim.runs.track import Tracker
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,6 +41,7 @@ class Output:
     earlier : with resume, and where there is no log yet: the log of the same experiment with a
         smaller budget that it goes on from; that log stays as it is
     side_by_side : how many runs of a sweep run at the same time
+    track : the tracker that gets the rows, too (`mpisim.runs.track`); none if empty
     expected : called on rank 0 with the seconds that the run will take, when it has rehearsed
     """
 
@@ -53,6 +55,7 @@ class Output:
     keep: bool = False
     earlier: Path | None = None
     side_by_side: int = 1
+    track: str = ""
     expected: Callable[[float], None] | None = None
 
 
@@ -104,6 +107,7 @@ class Record:
         self.setup, self.output, self.durations = setup, output, durations
         self.path = checkpoint.path_for(output.log) if output.log is not None else None
         self.log: LogWriter | None = None
+        self.tracker: Tracker | None = None
         self.attributes: dict = {}
         self._rows: list[tuple] = []
         self._resumed = bool(start.state)
@@ -125,6 +129,8 @@ class Record:
         """Record a row, with the metrics' columns."""
         if self.log is not None:
             self.log.row(row)
+        if self.tracker is not None:
+            self.tracker.row(row)
         if self.output.keep:
             self._rows.append(tuple(row.values()))
         if self.progress is not None:
@@ -152,6 +158,8 @@ class Record:
         if self.log is not None:
             workers = self.setup.workers | {"bits_up": self.setup.star.ledger.worker_bits_up}
             self.log.finish(status, x, workers, last)
+        if self.tracker is not None:
+            self.tracker.close(status)
 
     def columns(self) -> dict[str, np.ndarray]:
         """The kept rows, by column."""
@@ -180,6 +188,9 @@ class Record:
                 lines.append(f"round {k}: {start.changes}")
                 attributes["accepted_changes"] = "\n".join(lines)
         self.attributes = before | attributes
+        if output.track:
+            name = log.stem if log else setup.experiment.method.name
+            self.tracker = Tracker(output.track, name, self.attributes)
         if log is None or self.path is None:
             return
         if not (output.force or output.resume):

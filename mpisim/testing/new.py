@@ -1,4 +1,4 @@
-"""Makes a plugin, and its test, from a template or a method."""
+"""Makes a plugin, and its test, from a template or a method; and a job for Slurm."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import inspect
 import json
 import keyword
 import re
+import shlex
 import sys
 from importlib.resources import files
 from importlib.util import find_spec
@@ -58,6 +59,15 @@ def create(kind: str, name: str, folder: Path, like: str = "") -> list[Path]:
         copy = template == "method"
         _write(path, copied(like, name, _class(stem)) if copy else _text(template, words))
     return list(targets)
+
+
+def create_job(path: Path) -> Path:
+    """Write a batch script that runs this installation of mpisim from any folder."""
+    text = files(__package__).joinpath("template", "job.sbatch").read_text("utf-8")
+    for name, value in {"PREFIX": sys.prefix, "PYTHON": sys.executable}.items():
+        text = text.replace(name, shlex.quote(value))
+    _write(path, text)
+    return path
 
 
 def copied(method: str, name: str, title: str) -> str:

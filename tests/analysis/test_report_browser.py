@@ -5,7 +5,9 @@ import json
 import re
 import shutil
 import subprocess
+from urllib.parse import parse_qsl
 
+import numpy as np
 import pytest
 
 from mpisim.cli import main
@@ -115,6 +117,52 @@ def test_axes_and_problems_can_be_chosen(report):
     assert len(seen["linear"]["curves"]) == 2 and seen["linear"]["ticks"] >= 6
 
 
+def test_points_are_told_and_compared_with_pointer_and_keys(report):
+    seen = found(
+        report,
+        """
+        const svg = document.querySelector("#chart svg"), box = svg.getBoundingClientRect();
+        const end = svg.querySelector("path.curve").getPointAtLength(1e9);
+        const zoom = box.width / svg.viewBox.baseVal.width;
+        const move = (x, y) => svg.dispatchEvent(
+          new PointerEvent("pointermove", {clientX: x, clientY: y, bubbles: true}));
+        move(box.left + zoom * end.x, box.top + zoom * end.y);
+        found.tip = [tip.hidden, tip.innerText];
+        move(box.left + box.width - 2, box.top + 2);
+        found.away = tip.hidden;
+        const at = (curve, end) => {
+          const path = svg.querySelectorAll("path.curve")[curve];
+          const point = path.getPointAtLength(end ? 1e9 : 0);
+          return {clientX: box.left + zoom * point.x, clientY: box.top + zoom * point.y};
+        };
+        svg.dispatchEvent(new PointerEvent("pointerdown", at(0, false)));
+        svg.dispatchEvent(new PointerEvent("pointermove", at(1, true)));
+        svg.dispatchEvent(new PointerEvent("pointerup", at(1, true)));
+        move(box.left + box.width - 2, box.top + 2);
+        found.compared = tip.innerText;
+        const press = (key) => svg.dispatchEvent(new KeyboardEvent("keydown", {key}));
+        press("Escape");
+        found.ended = tip.hidden;
+        ["ArrowRight", "ArrowRight", "ArrowRight", "Enter", "ArrowDown"].forEach(press);
+        found.keys = tip.innerText;
+        """,
+        choices="problem=1&x=round&y=grad_norm_sq",
+    )
+    hidden, text = seen["tip"]
+    label, x, y = text.splitlines()
+    assert not hidden and (label, x) == ("DIANA", "round: 50")
+    assert float(y.rpartition(" ")[2]) == pytest.approx(np.exp(-2.5), rel=1e-3)
+    assert seen["away"] and seen["ended"]
+    first, last = seen["compared"].splitlines()[:3], seen["compared"].splitlines()[3:]
+    assert first[0] == "DIANA" and last[0].startswith("MARINA") and first[1] == "round: 0"
+    assert last[1] == "round: 50" and last[-3] == "second / first:"
+    ratio = np.exp(-50 * 0.15)  # of the mean of log y over rates 0.1 and 0.2, to 1 at the start
+    assert float(last[-1].rpartition(" ")[2]) == pytest.approx(ratio, rel=5e-3)
+    lines = seen["keys"].splitlines()
+    assert lines[:2] == ["DIANA", "round: 2"] and lines[3].startswith("MARINA")
+    assert lines[4] == "round: 2"
+
+
 def test_curves_can_be_hidden_and_links_keep_the_choices(report):
     seen = found(
         report,
@@ -128,12 +176,28 @@ def test_curves_can_be_hidden_and_links_keep_the_choices(report):
         found.all = state();
         choose("y", "mean_grad_norm_sq");
         found.address = location.hash;
+        document.getElementById("in").click();
+        document.querySelector("#legend input").click();
+        found.zoomed = location.hash;
+        found.shown = state();
+        recall();
+        draw();
+        found.again = state();
+        found.file = picture(chart.svg, drawn());
+        document.getElementById("whole").click();
+        found.whole = location.hash;
         """,
         choices="problem=1&x=seconds&y=loss&logy=0",
     )
     assert seen["start"]["labels"] == ["seconds", "f(xᵏ)"]
     assert [len(seen[name]["curves"]) for name in ("start", "fewer", "none", "all")] == [2, 1, 0, 2]
     assert seen["address"] == "#problem=1&x=seconds&y=mean_grad_norm_sq&logx=1&logy=1"
+    words = dict(parse_qsl(seen["zoomed"][1:]))
+    assert words["hide"] == "0" and len(words["view"].split(",")) == 4
+    assert seen["shown"] == seen["again"] and len(seen["again"]["curves"]) == 1
+    assert seen["whole"] == seen["address"] + "&hide=0"
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", seen["file"])
+    assert texts[-1].startswith("MARINA") and 'fill="#fff"' in seen["file"]
 
 
 def test_tables_are_sorted_by_a_click(report):

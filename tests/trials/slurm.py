@@ -1,8 +1,8 @@
 """A run under Slurm that is queued again, and goes on.
 
-`tools/slurm.sbatch` on 2 virtual nodes with 2 ranks each. The job is queued again once by hand
-(`scontrol requeue`), and once by itself, when it gets SIGTERM before its time is over. Each time
-it must go on from its checkpoint, to the log of an undisturbed run.
+The script of `mpisim new job` on 2 virtual nodes with 2 ranks each. The job is queued again once by
+hand (`scontrol requeue`), and once by itself, when it gets SIGTERM before its time is over. Each
+time it must go on from its checkpoint, to the log of an undisturbed run.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import tomli_w
 
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import read
+from mpisim.testing.new import create_job
 from tests.comm.jobs import HANG_SECONDS, ROOT, environment
 from tests.helpers import run_tables
 from tests.resumes import differences
 from tests.trials.cluster import Cluster, possible  # noqa: F401 - of this kind of trial
 from tests.trials.job import EXPERIMENTS
 
-SCRIPT = "tools/slurm.sbatch"
 TABLES = EXPERIMENTS["marina randk"]
 PATIENCE = HANG_SECONDS  # for each step
 SHAPE = ("--nodes=2", "--ntasks-per-node=2")
@@ -67,7 +67,9 @@ def _requeue(cluster: Cluster, folder: Path, words: list[str]) -> str:
     experiment, log, said = folder / "experiment.toml", folder / "log.h5", folder / "said"
     experiment.write_text(tomli_w.dumps(tables))
     command = ["sbatch", "--parsable", f"--chdir={ROOT}", f"--output={said}", *SHAPE, *words]
-    job = cluster.command(*command, SCRIPT, str(experiment), str(log)).strip()
+    script = str(create_job(folder / "job.sbatch"))
+    run = ["run", str(experiment), "--out", str(log)]
+    job = cluster.command(*command, script, *run).strip()
 
     if not words:
         if not _until(Path(f"{log}.ckpt").exists):

@@ -29,6 +29,7 @@ from mpisim.runs.progress import duration
 
 TEMPLATE = resources.files("mpisim.analysis.report") / "template"
 MOST_TARGETS = 6
+SMALLEST = np.finfo(float).eps
 LISTED = 6  # values of an attribute that are named one by one
 VERSIONS = ("python", "numpy", "scipy", "numba", "h5py", "mpi4py")
 PROVENANCE: dict[str, Callable[[Log], str]] = {
@@ -72,7 +73,12 @@ def report(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": number, "several": several, "embedded": _embedded}
+    environment.filters |= {
+        "number": number,
+        "several": several,
+        "embedded": _embedded,
+        "ink": _ink,
+    }
     sections, x, y = sections_of(logs), x_axes(logs, networks), y_axes(logs)
     data = {
         "x": [described(axis, logs) for axis in x],
@@ -115,14 +121,18 @@ def summary(logs: Sequence[Log]) -> str:
 
 
 def decades(logs: Sequence[Log], y: str = "grad_norm_sq") -> list[Target]:
-    """At most `MOST_TARGETS` powers of ten between the start and the best value of the runs."""
+    """At most `MOST_TARGETS` powers of ten between the start and the best value of the runs.
+
+    None is below `SMALLEST` times the start: there f - f* is a rounding error of f.
+    """
     columns = [log.columns[y] for log in logs if log.rows and y in log.columns]
     values = [column[np.isfinite(column) & (column > 0)] for column in columns]
     values = [column for column in values if column.size]
     if not values:
         return []
-    first = int(np.ceil(np.log10(max(column[0] for column in values)))) - 1
-    last = int(np.ceil(np.log10(min(column.min() for column in values))))
+    start, best = max(column[0] for column in values), min(column.min() for column in values)
+    first = int(np.ceil(np.log10(start))) - 1
+    last = int(np.ceil(np.log10(max(best, SMALLEST * start))))
     powers = list(range(first, last - 1, -1))
     places = np.unique(np.linspace(0, len(powers) - 1, min(len(powers), MOST_TARGETS)).round())
     return [Target(y, float(f"1e{powers[int(place)]}")) for place in places]
@@ -187,6 +197,11 @@ def _listed(texts: Iterable[str]) -> str:
     values = sorted(set(filter(None, texts)))
     more = f"; and {len(values) - LISTED} more" if len(values) > LISTED else ""
     return "; ".join(values[:LISTED]) + more
+
+
+def _ink(colour: str) -> str:
+    """A colour that is not lost on a dark page: black is the text's."""
+    return colour.replace("#000000", "currentColor")
 
 
 def _embedded(data: object) -> Any:

@@ -4,7 +4,9 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const form = document.getElementById("choices"), tip = document.getElementById("tip");
 const problems = [...document.querySelectorAll("section.problem")];
 const chosen = {};  // {problem: set of hidden curves}
-let chart;
+const ARROWS = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1]};
+let chart, view;  // view: {x, y}, the ends of the axes where the chart is zoomed
+let current, anchor, held = false;  // the point that is told, the one it is compared with; stays
 
 function fill(select, options) {
   for (const [value, text] of options) select.add(new Option(text, value));
@@ -12,24 +14,26 @@ function fill(select, options) {
 
 const axis = (name) => data[name].find((one) => one.key === form[name].value);
 
-function hidden() {
-  const own = data.sections[form.problem.value].curves;
-  return chosen[form.problem.value] ??= new Set(own.flatMap((curve, i) => curve.shown ? [] : [i]));
-}
+const hiddenAtFirst = () =>
+  data.sections[form.problem.value].curves.flatMap((curve, i) => curve.shown ? [] : [i]);
+const hidden = () => chosen[form.problem.value] ??= new Set(hiddenAtFirst());
 
 // The curves of the chosen problem, each with its points on the chosen axes, or none.
 const curves = () => data.sections[form.problem.value].curves.map((curve, i) =>
   ({...curve, i, points: curve.points[form.x.value]?.[form.y.value]}));
 
+const drawn = () => curves().filter((curve) => curve.points && !hidden().has(curve.i));
+const axes = () => ({x: {...axis("x"), log: form.logx.checked}, y: {...axis("y"), log: form.logy.checked}});
+
 function draw() {
-  const axes = {
-    x: {...axis("x"), log: form.logx.checked},
-    y: {...axis("y"), log: form.logy.checked},
-  };
-  chart = drawChart(curves().filter((curve) => curve.points && !hidden().has(curve.i)), axes);
+  const focused = chart && chart.svg === document.activeElement;
+  fitTo(document.getElementById("chart").clientWidth);
+  chart = drawChart(drawn(), axes(), view);
   document.getElementById("chart").replaceChildren(chart.svg);
-  chart.svg.addEventListener("pointermove", (event) => point(event, axes));
-  chart.svg.addEventListener("pointerleave", () => { tip.hidden = true; });
+  for (const [name, action] of Object.entries({pointermove, pointerdown, pointerup, keydown, dblclick, pointerleave}))
+    chart.svg.addEventListener(name, action);
+  if (focused) chart.svg.focus();
+  tell();
   problems.forEach((section, i) => { section.hidden = i !== Number(form.problem.value); });
   drawLegend();
   remember();
@@ -46,7 +50,7 @@ function drawLegend() {
       draw();
     });
     const sample = element("svg", {width: 34, height: 10});
-    element("line", {x1: 0, x2: 34, y1: 5, y2: 5, stroke: curve.colour, "stroke-width": 2.5,
+    element("line", {x1: 0, x2: 34, y1: 5, y2: 5, stroke: ink(curve.colour), "stroke-width": 2.5,
       "stroke-dasharray": curve.dash}, sample);
     label.append(box, sample, curve.label);
     if (!curve.points) {
@@ -63,25 +67,100 @@ function showAll(all) {
   draw();
 }
 
-function point(event, axes) {
-  const box = chart.svg.getBoundingClientRect(), zoom = W / box.width;
-  const found = chart.nearest((event.clientX - box.left) * zoom, (event.clientY - box.top) * zoom);
-  tip.hidden = !found;
-  if (!found) return;
-  const {curve, i} = found, p = curve.points;
-  const lines = [curve.label, `${axes.x.label}: ${short(p.x[i])}`, `${axes.y.label}: ${short(p.y[i])}`];
-  if (p.low) lines.push(`band of ${curve.runs} seeds: ${short(p.low[i])} to ${short(p.high[i])}`);
-  tip.textContent = lines.join("\n");
-  const right = event.pageX + 14 + tip.offsetWidth > document.documentElement.clientWidth;
-  tip.style.left = `${right ? event.pageX - 14 - tip.offsetWidth : event.pageX + 14}px`;
-  tip.style.top = `${event.pageY + 14}px`;
+// The place of the pointer in the chart's units.
+function place(event) {
+  const box = chart.svg.getBoundingClientRect();
+  return [(event.clientX - box.left) * W / box.width, (event.clientY - box.top) * W / box.width];
 }
+
+// Tells the values of a point, and what they are of the anchor's; without a point, nothing.
+function tell(point, compared) {
+  [current, anchor] = [point, compared];
+  held = held && Boolean(compared);
+  tip.hidden = !point;
+  const both = compared && compared !== point ? [compared, point] : point ? [point] : [];
+  chart.mark(...both);
+  if (!point) return;
+  const {x, y} = axes(), lines = both.flatMap((one) => {
+    const {curve, i} = one, p = curve.points;
+    const band = p.low ? [`band of ${curve.runs} seeds: ${short(p.low[i])} to ${short(p.high[i])}`] : [];
+    return [curve.label, `${x.label}: ${short(one.x)}`, `${y.label}: ${short(one.y)}`, ...band];
+  });
+  if (both.length === 2)
+    lines.push("second / first:", `${x.label}: ${short(point.x / compared.x)}`, `${y.label}: ${short(point.y / compared.y)}`);
+  tip.textContent = lines.join("\n");
+  const box = chart.svg.getBoundingClientRect(), zoom = box.width / W;
+  const left = box.left + scrollX + zoom * point.at[0], wide = document.documentElement.clientWidth;
+  const right = left + 14 + tip.offsetWidth > wide;
+  tip.style.left = `${Math.max(right ? left - 14 - tip.offsetWidth : left + 14, 4)}px`;
+  tip.style.top = `${box.top + scrollY + zoom * point.at[1] + 14}px`;
+}
+
+// Dragging from one point to another compares them; a click or Escape ends it.
+function pointermove(event) {
+  if (!held) tell(nearest(chart.targets, ...place(event)) || (anchor && current), anchor);
+}
+
+function pointerdown(event) {
+  held = false;
+  const found = nearest(chart.targets, ...place(event));
+  tell(found, found);
+}
+
+function pointerup() {
+  held = Boolean(anchor && anchor !== current);
+  if (!held) tell(current);
+}
+
+function pointerleave() {
+  if (!held) tell();
+}
+
+// Arrows go along a curve and to others, Enter compares, + - 0 zoom, with Shift arrows move the view.
+function keydown(event) {
+  const arrow = ARROWS[event.key];
+  if (arrow && event.shiftKey) zoom(1, [arrow[0] / 4, -arrow[1] / 4]);
+  else if (arrow) tell(next(...arrow), anchor);
+  else if (event.key === "Enter" && current) [anchor, held] = [current, true];
+  else if (event.key === "Escape") tell();
+  else if (event.key === "+" || event.key === "=") zoom(0.5);
+  else if (event.key === "-") zoom(2);
+  else if (event.key === "0") zoom();
+  else return;
+  event.preventDefault();
+}
+
+// The next point along the curve, or the nearest in x of the next curve.
+function next(along, across) {
+  if (!current) return chart.targets[0];
+  const order = [...new Set(chart.targets.map((target) => target.curve))];
+  const curve = order[order.indexOf(current.curve) + across] || current.curve;
+  const own = chart.targets.filter((target) => target.curve === curve);
+  const far = (target) => Math.abs(target.at[0] - current.at[0]);
+  if (across) return own.reduce((a, b) => far(b) < far(a) ? b : a);
+  return own[own.indexOf(current) + along] || current;
+}
+
+// Shows `factor` of each axis, moved by shares of it and around a place in pixels; all without factor.
+function zoom(factor, shift = [0, 0], around = [LEFT + (W - LEFT - RIGHT) / 2, TOP + (H - TOP - BOTTOM) / 2]) {
+  const part = (one, i) => {
+    const at = one.place(around[i]), move = shift[i] * (one.b - one.a);
+    return [at + factor * (one.a - at) + move, at + factor * (one.b - at) + move];
+  };
+  view = factor && {x: part(chart.x, 0), y: part(chart.y, 1)};
+  draw();
+}
+
+const dblclick = (event) => zoom(0.5, [0, 0], place(event));
 
 // The choices are in the address, so that a link shows the same figure.
 function remember() {
   const words = new URLSearchParams();
   for (const name of ["problem", "x", "y"]) words.set(name, form[name].value);
   for (const name of ["logx", "logy"]) words.set(name, form[name].checked ? 1 : 0);
+  const some = [...hidden()].sort((a, b) => a - b).join(".");
+  if (some !== hiddenAtFirst().join(".")) words.set("hide", some);
+  if (view) words.set("view", [...view.x, ...view.y].map((end) => Number(end.toPrecision(6))));
   history.replaceState(null, "", "#" + words);
 }
 
@@ -95,6 +174,9 @@ function recall() {
     const word = words.get("log" + name);
     form["log" + name].checked = word === null ? axis(name).log : word === "1";
   }
+  if (words.has("hide")) chosen[form.problem.value] = new Set(words.get("hide").split(".").filter(Boolean).map(Number));
+  const ends = (words.get("view") || "").split(",").map(Number);
+  view = ends.length === 4 && ends.every(Number.isFinite) ? {x: ends.slice(0, 2), y: ends.slice(2)} : undefined;
 }
 
 function sortBy(heading) {
@@ -113,26 +195,37 @@ function sortBy(heading) {
 
 function save() {
   const link = document.createElement("a");
-  const text = new XMLSerializer().serializeToString(chart.svg);
-  link.href = URL.createObjectURL(new Blob([text], {type: "image/svg+xml"}));
+  link.href = URL.createObjectURL(new Blob([picture(chart.svg, drawn())], {type: "image/svg+xml"}));
   link.download = `${form.y.value}-${form.x.value}.svg`;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
+function chooseOther(name) {
+  view = undefined;
+  if (name) form["log" + name].checked = axis(name).log;
+  draw();
+}
+
+const press = (id, action) => document.getElementById(id).addEventListener("click", action);
+
 fill(form.problem, data.sections.map((section, i) => [i, section.name]));
 document.getElementById("problems").hidden = data.sections.length < 2;
 for (const name of ["x", "y"]) {
   fill(form[name], data[name].map((one) => [one.key, one.label]));
-  form[name].addEventListener("change", () => { form["log" + name].checked = axis(name).log; draw(); });
-  form["log" + name].addEventListener("change", draw);
+  form[name].addEventListener("change", () => chooseOther(name));
+  form["log" + name].addEventListener("change", () => chooseOther());
 }
-form.problem.addEventListener("change", draw);
-document.getElementById("all").addEventListener("click", () => showAll(true));
-document.getElementById("none").addEventListener("click", () => showAll(false));
-document.getElementById("save").addEventListener("click", save);
+form.problem.addEventListener("change", () => chooseOther());
+press("all", () => showAll(true));
+press("none", () => showAll(false));
+press("save", save);
+press("in", () => zoom(0.5));
+press("out", () => zoom(2));
+press("whole", () => zoom());
 for (const heading of document.querySelectorAll(".sortable thead th"))
   heading.addEventListener("click", () => sortBy(heading));
 addEventListener("hashchange", () => { recall(); draw(); });
+addEventListener("resize", draw);
 recall();
 draw();

@@ -1,0 +1,24 @@
+"""A Sphinx extension: formulas as MathML, which browsers typeset without scripts or fonts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from docutils.nodes import Element, SkipNode
+from latex2mathml.converter import convert
+
+
+def _inline(writer: Any, node: Element) -> None:
+    writer.body.append(convert(node.astext()))
+    raise SkipNode
+
+
+def _display(writer: Any, node: Element) -> None:
+    formula = convert(node.astext(), display="block")
+    writer.body.append(f'<div class="formula" tabindex="0">{formula}</div>')
+    raise SkipNode
+
+
+def setup(app: Any) -> dict[str, bool]:
+    app.add_html_math_renderer("mathml", (_inline, None), (_display, None))
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,10 @@
+// Cells name their column, for narrow screens; what scrolls can be scrolled with the keyboard.
+addEventListener("DOMContentLoaded", () => {
+  for (const table of document.querySelectorAll("article table.docutils")) {
+    const names = [...(table.tHead?.rows[0].cells || [])].map((cell) => cell.textContent);
+    for (const row of table.tBodies[0].rows)
+      [...row.cells].forEach((cell, i) => { if (names[i]) cell.dataset.column = names[i]; });
+  }
+  for (const box of document.querySelectorAll("pre, .table-wrapper, .toc-tree-container, .sidebar-scroll"))
+    if (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight) box.tabIndex = 0;
+});
