@@ -1,7 +1,5 @@
 """What several tests use: small experiments, run in this process, and dense references."""
 
-from __future__ import annotations
-
 import os
 import random
 from collections.abc import Iterable

@@ -4,8 +4,6 @@
 `prepare` fills. Used on one rank by test_malformed, on three by tests/comm.
 """
 
-from __future__ import annotations
-
 import bz2
 import lzma
 import os

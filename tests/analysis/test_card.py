@@ -1,7 +1,5 @@
 """Report cards: against the constants of compressors whose errors are known exactly."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

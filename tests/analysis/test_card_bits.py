@@ -1,7 +1,5 @@
 """What bits are for: against counts from definitions."""
 
-from __future__ import annotations
-
 from math import comb, log2
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The command line as a shell sees it."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 
@@ -9,7 +7,6 @@ import pytest
 
 from mpisim.cli import main
 from mpisim.cli.entry import RENAMED
-from mpisim.runs.log.reader import read
 from tests.comm.jobs import ROOT
 
 NO_MPI = """
@@ -137,16 +134,3 @@ def test_default_log_is_named_by_content(tmp_path, monkeypatch, capsys):
     assert main(["run", *words]) == 2  # it exists already
     assert main(["run", *words, "--set", "run.seed=2"]) == 0
     assert len(list((tmp_path / "logs").glob("gd-*.h5"))) == 2
-
-
-def test_another_content_under_a_registered_name_is_in_the_log(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("MPISIM_DATA", str(tmp_path))
-    (tmp_path / "a1a").write_text("1 5:1\n-1 2:1\n")
-    settings = ["problem={ name = 'logistic', data = 'a1a', workers = 2 }", "run.rounds=1"]
-    words = [w for s in [*settings, "method={ name = 'gd', stepsize = 0.1 }"] for w in ("--set", s)]
-    log = tmp_path / "log.h5"
-    assert main(["run", *words, "--out", str(log)]) == 2
-    [line] = capsys.readouterr().err.splitlines()
-    assert "a1a: is not the registered a1a" in line and "any_content = true" in line
-    assert main(["run", *words, "--out", str(log), "--set", "problem.any_content=true"]) == 0
-    assert read(log).config["problem"]["any_content"] is True

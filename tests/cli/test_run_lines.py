@@ -1,7 +1,5 @@
 """The line at the start of a run, the one at its end, and shell completion."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

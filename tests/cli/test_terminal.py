@@ -1,7 +1,5 @@
 """What reaches the terminal, and terminals that are not there."""
 
-from __future__ import annotations
-
 import io
 import os
 import re

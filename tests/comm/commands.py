@@ -5,8 +5,6 @@ Arguments: a folder, and a JSON list of (name, arguments). Rank 1 sees other dat
 writes "== name codes" to stderr behind each command, with the exit codes of all ranks.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

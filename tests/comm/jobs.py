@@ -1,7 +1,5 @@
 """Real mpirun jobs for tests."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Rules that combine messages, and workers that lie, against definitions and plain NumPy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize

@@ -1,7 +1,5 @@
 """Ctrl-C at a terminal, under mpirun: one line says where the run stopped and how to go on."""
 
-from __future__ import annotations
-
 import os
 import pty
 import re

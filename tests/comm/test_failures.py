@@ -1,7 +1,5 @@
 """What happens to a job when its input is bad; tests/trials has jobs whose ranks die."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal

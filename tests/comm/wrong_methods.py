@@ -3,8 +3,6 @@
 Prints {name: the line that ended it, on each rank} as JSON.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 

@@ -13,8 +13,6 @@ VARIES. Prints one line for each difference, then counts; the exit code is 1 if 
 be it only the wording of a message. A column in ADDED may be there on the new side only.
 """
 
-from __future__ import annotations
-
 import argparse
 import fcntl
 import hashlib

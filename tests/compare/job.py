@@ -6,8 +6,6 @@ TODO.json holds pairs [key, arguments]. For each of them a line [key, [exit code
 to results.jsonl in the current folder. The package is the one that PYTHONPATH names.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -1,7 +1,5 @@
 """From experiments.toml to the command lines that are compared."""
 
-from __future__ import annotations
-
 import fnmatch
 import hashlib
 import importlib.util

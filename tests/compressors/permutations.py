@@ -1,7 +1,5 @@
 """Every outcome of a shared draw, and the two sides of the AB inequality."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator
 from itertools import product

@@ -1,7 +1,5 @@
 """A problem that is nothing but its smoothness matrices, and compressors prepared with it."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

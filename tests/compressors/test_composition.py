@@ -1,7 +1,5 @@
 """C_i o Q_i over all permutations and roundings: Lemma 9 with what its proof leaves out."""
 
-from __future__ import annotations
-
 import dataclasses
 from itertools import combinations, product
 
@@ -95,19 +93,6 @@ def test_of_two_sparsifiers(d, n, k):
     assert np.mean([(c != 0).sum(axis=1) for c in outcomes]) == pytest.approx(compressor.density)
 
 
-def test_composition_takes_the_norm_of_the_whole_vector():
-    """C(Q(v)) and not Q(C(v)): levels are those of |v|, in one pass over what is kept."""
-    v = np.array([[3.0, 4.0, 12.0]] * 3)
-    compressor = make(composed({"name": "qsgd", "s": 13})).bind(3, 3, DOUBLE)
-    message = compressor.compress(v, draw(3))
-    (stratum,), (inner,) = message.form.strata, message.messages
-    assert np.all(inner.norms == 13) and np.all(inner.norms >= 13)
-    kept = message.form.kept
-    assert np.array_equal(inner.levels[:, 0], v[0, kept.indices].astype(int))
-    np.testing.assert_allclose(message.total() / 3, v[0], rtol=1e-15)
-    assert stratum.form.d == 1
-
-
 @pytest.mark.parametrize("inner", [{"name": "qsgd", "s": 2}, {"name": "natural"}])
 def test_a_worker_that_keeps_nothing_sends_nothing(inner):
     """With n = 7 > d = 3 one worker of PermK is idle; a message of it is refused."""
@@ -121,3 +106,17 @@ def test_a_worker_that_keeps_nothing_sends_nothing(inner):
     why = "agreed on" if known else "a worker that keeps no coordinate sent a message"
     with pytest.raises(WireError, match=why):
         form.decode(data, sizes)
+
+
+@pytest.mark.parametrize(("d", "n"), [(4, 2), (2, 4)])
+def test_composition_attains_its_constants(d, n):
+    """At 4/3 natural compression has its largest variance: then A and B are attained, and for
+    B < 1 Lemma 9's own A would be too small."""
+    a = np.full((n, d), 4 / 3)
+    compressor, outcomes, weights = all_roundings(composed({"name": "natural"}), a)
+    mean_square, square_mean = sides(a)
+    found = error_of_mean(outcomes, a, weights)
+    right = compressor.A * mean_square - compressor.B * square_mean
+    assert found == pytest.approx(right, rel=1e-12)
+    lemma = (1 + 1 / 8) * compressor.outer.A * mean_square - compressor.B * square_mean
+    assert found == pytest.approx(lemma) if n <= d else found > 1.3 * lemma

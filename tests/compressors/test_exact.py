@@ -1,7 +1,5 @@
 """Moments by enumerating every outcome of the random draw, and the deterministic maps."""
 
-from __future__ import annotations
-
 from itertools import combinations, pairwise, product
 from math import comb, sqrt
 
@@ -122,14 +120,6 @@ def test_qsgd_levels_belong_to_the_norm_that_receivers_see():
         assert np.abs(message.levels).max() > 127
 
 
-@pytest.mark.parametrize("size", [1e-170, 1e170, 1e-310])
-def test_qsgd_norms_neither_overflow_nor_vanish(size):
-    v = np.array([[3.0, 4.0, 0.0]]) * size
-    message = make({"name": "qsgd", "s": 5}).bind(3, 1, DOUBLE).compress(v, draw(1))
-    assert message.norms[0, 0] == pytest.approx(5 * size, rel=0.26 if size < 1e-300 else 1e-14)
-    assert np.all(message.decoded() <= message.norms)
-
-
 def test_natural_over_all_roundings():
     vectors = [np.array([4 / 3]), np.array([1.0, -2.0, 0.0, 0.3, -1e-30, 3e38, 2.0**-126])]
     for v in vectors:
@@ -139,18 +129,6 @@ def test_natural_over_all_roundings():
         assert variance(c, v, weights) <= 1 / 8 + 1e-12
         if v.size == 1:  # the worst case
             assert variance(c, v, weights) == pytest.approx(1 / 8, rel=1e-12)
-
-
-def test_natural_below_and_above_float32():
-    tiny = 2.0**-126
-    compressor, c, weights = outcomes_of_rounding(
-        {"name": "natural"}, np.array([tiny / 4, -tiny / 8]), np.array([1 / 4, 1 / 8])
-    )
-    np.testing.assert_allclose(weights @ c, [tiny / 4, -tiny / 8], rtol=1e-12)
-    assert set(np.unique(c)) == {0.0, tiny, -tiny}
-    v = np.array([[2.0**128, -(2.0**128), np.inf, np.nan, np.nextafter(2.0**128, 0)]])
-    big = compressor.bind(5, 1, DOUBLE).compress(v, draw(1)).decoded()[0]
-    assert np.isnan(big[:4]).all() and big[4] == 2.0**128
 
 
 def test_bernoulli_over_both_outcomes():

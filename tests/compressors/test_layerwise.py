@@ -13,35 +13,6 @@ from mpisim.core.errors import InputError, WireError
 from tests.compressors.cases import DOUBLE, SINGLE, draw
 from tests.helpers import run_tables, table
 
-LAYERS = [(7,), (4, 9), (1, 8, 2, 13)]
-
-
-def layerwise(layers, precision=DOUBLE):
-    compressor = make({"name": "scaled-sign", "layerwise": True}).bind(sum(layers), 3, precision)
-    compressor.prepare(None, SimpleNamespace(layers=layers))
-    return compressor
-
-
-@pytest.mark.parametrize("layers", LAYERS, ids=str)
-@pytest.mark.parametrize("precision", [SINGLE, DOUBLE], ids=["single", "double"])
-def test_each_layer_is_a_vector_of_its_own(layers, precision):
-    compressor, plain = layerwise(layers, precision), make({"name": "scaled-sign"})
-    v = np.random.default_rng(0).standard_normal((3, sum(layers))).astype(precision.arithmetic)
-    v *= np.repeat(10.0 ** np.arange(len(layers)), layers)
-    message = compressor.compress(v, draw(3))
-    packed = message.encode()
-    received = compressor.form(draw(3)).decode(packed.data, packed.sizes)
-    ends = np.cumsum(layers)
-    each = zip(np.split(v, ends[:-1], axis=1), layers, strict=True)
-    wanted = [plain.bind(d, 3, precision).compress(part, draw(3)).decoded() for part, d in each]
-    assert np.array_equal(received.decoded(), np.hstack(wanted))
-    assert np.array_equal(received.total(), received.decoded().sum(axis=0))
-    assert (packed.payload_bits == precision.bits * len(layers) + sum(layers)).all()
-    assert (compressor.paper_bits(message) == 32 * len(layers) + sum(layers)).all()
-    assert message.layer_bits().tolist() == [[precision.bits + d for d in layers]] * 3
-    lost = ((received.decoded() - v) ** 2).sum(axis=1) / (v**2).sum(axis=1)
-    assert compressor.alpha == 1 / max(layers) and (lost <= 1 - compressor.alpha).all()
-
 
 def test_layers_are_those_of_x_alone():
     inner = {"name": "scaled-sign", "layerwise": True}

@@ -1,7 +1,5 @@
 """Tables: what is allowed, and one clear line for what is not."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,11 +1,8 @@
 """Permutation compressors by enumerating every permutation: unbiasedness, and the AB inequality as
 the equality that it is; blocks as slices of the whole."""
 
-from __future__ import annotations
-
 import dataclasses
-from itertools import pairwise, permutations, product
-from math import factorial
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -65,26 +62,6 @@ def test_the_ab_inequality_is_an_equality(table, d, n, constant):
     assert error_of_mean(outcomes, a) == pytest.approx(right, rel=1e-12, abs=1e-14)
 
 
-@pytest.mark.parametrize(("d", "n", "groups"), [(3, 4, 2), (2, 6, 2), (1, 6, 3), (2, 3, 3)])
-def test_groups(d, n, groups):
-    """Lemma 17 is an equality, too; A and B for all workers bound it."""
-    members = n // groups
-    compressor = make(PERMK | {"groups": groups}).bind(d, n, DOUBLE)
-    alone = make(PERMK).bind(d, members, DOUBLE)
-    a = np.random.default_rng(d + n).standard_normal((n, d))
-    every = draws(shuffles(d, members), n, groups)
-    outcomes = [compressor.compress(a, one).decoded() for one in every]
-    np.testing.assert_allclose(np.mean(outcomes, axis=0), a, rtol=1e-12)
-    found, right = error_of_mean(outcomes, a), 0.0
-    for own in a.reshape(groups, members, d):
-        mean_square, square_mean = sides(own)
-        right += (alone.A * mean_square - alone.B * square_mean) / groups**2
-    assert found == pytest.approx(right, rel=1e-12, abs=1e-14)
-    mean_square, square_mean = sides(a)
-    assert found <= compressor.A * mean_square - compressor.B * square_mean + 1e-12
-    assert compressor.omega == alone.omega and compressor.density == alone.density
-
-
 PARTITIONS = [
     (2, 3, 2),  # groups of 1 and 2
     (2, 4, [[3], [0, 2, 1]]),  # one keeps all, three on two coordinates
@@ -118,15 +95,6 @@ def test_any_partition(d, n, groups):
     mean_square, square_mean = sides(a)
     assert found <= compressor.A * mean_square - compressor.B * square_mean + 1e-12
     assert max((c != 0).sum(axis=1).mean() for c in outcomes) <= compressor.density + 1e-12
-
-
-def test_real_draws_give_every_permutation_alike():
-    compressor, seen = make(PERMK).bind(3, 3, DOUBLE), dict.fromkeys(permutations(range(3)), 0)
-    rounds = 6000
-    for k in range(rounds):
-        seen[tuple(compressor.form(draw(3, round=k)).indices.tolist())] += 1
-    expected = rounds / factorial(3)
-    assert max(abs(count - expected) for count in seen.values()) < 5 * expected**0.5
 
 
 TABLES = [

@@ -1,7 +1,5 @@
 """Permutations of mappings (PermK paper, Definition 8, Lemma 11) over every permutation."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np
@@ -65,24 +63,6 @@ def test_lemma_11(name):
     assert error_of_mean(outcomes, a) == pytest.approx(right, rel=1e-9, abs=1e-12)
 
 
-def test_without_condition_2_the_constants_are_attained():
-    """S is no multiple of I: an inequality, with equality along its leading eigenvector."""
-    keys = full([[2, 0.5], [-0.5, 0]], [[0, -0.5], [0.5, 2]])
-    compressor = make({"name": "permuted-mappings"} | keys).bind(2, 2, DOUBLE)
-    q = np.array(keys["analysis"])
-    values, vectors = np.linalg.eigh(sum(one.T @ one for one in q))
-    assert values[1] > values[0] + 0.1 and compressor.omega == pytest.approx(values[1] / 2 - 1)
-    for a in np.random.default_rng(0).standard_normal((20, 2, 2)):
-        outcomes, (mean_square, square_mean) = outcomes_of(compressor, a), sides(a)
-        np.testing.assert_allclose(np.mean(outcomes, axis=0), a, atol=1e-12)
-        right = compressor.A * mean_square - compressor.B * square_mean
-        assert error_of_mean(outcomes, a) <= right + 1e-12
-    worst = np.outer([1.0, -1.0], vectors[:, 1])
-    mean_square, square_mean = sides(worst)
-    right = compressor.A * mean_square - compressor.B * square_mean
-    assert error_of_mean(outcomes_of(compressor, worst), worst) == pytest.approx(right)
-
-
 def test_messages_cross_the_wire_in_any_blocks():
     keys, v = {"name": "permuted-mappings", "analysis": FRAME}, np.arange(6.0).reshape(3, 2) / 7
     compressor = make(keys).bind(2, 3, SINGLE)
@@ -99,3 +79,21 @@ def test_messages_cross_the_wire_in_any_blocks():
     sent = [compressor.compress(v[[0, 2, 2]], one).decoded() for one in again]
     assert np.array_equal(sent[0][:2], whole.decoded()[[0, 2]])
     assert 5 < sum(not np.array_equal(rows[1], rows[2]) for rows in sent) < 20
+
+
+def test_without_condition_2_the_constants_are_attained():
+    """S is no multiple of I: an inequality, with equality along its leading eigenvector."""
+    keys = full([[2, 0.5], [-0.5, 0]], [[0, -0.5], [0.5, 2]])
+    compressor = make({"name": "permuted-mappings"} | keys).bind(2, 2, DOUBLE)
+    q = np.array(keys["analysis"])
+    values, vectors = np.linalg.eigh(sum(one.T @ one for one in q))
+    assert values[1] > values[0] + 0.1 and compressor.omega == pytest.approx(values[1] / 2 - 1)
+    for a in np.random.default_rng(0).standard_normal((20, 2, 2)):
+        outcomes, (mean_square, square_mean) = outcomes_of(compressor, a), sides(a)
+        np.testing.assert_allclose(np.mean(outcomes, axis=0), a, atol=1e-12)
+        right = compressor.A * mean_square - compressor.B * square_mean
+        assert error_of_mean(outcomes, a) <= right + 1e-12
+    worst = np.outer([1.0, -1.0], vectors[:, 1])
+    mean_square, square_mean = sides(worst)
+    right = compressor.A * mean_square - compressor.B * square_mean
+    assert error_of_mean(outcomes_of(compressor, worst), worst) == pytest.approx(right)

@@ -1,7 +1,5 @@
 """Rank-K against truncated singular value decompositions, for all shapes of matrices."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -11,8 +9,6 @@ import pytest
 from mpisim.compressors import make
 from mpisim.compressors.rank import nearly_square
 from mpisim.core.errors import InputError
-from mpisim.methods.oracle import LazyGradients
-from mpisim.problems import PROBLEMS
 from tests.compressors.cases import DOUBLE, SINGLE, draw
 from tests.wire.messages import contents
 
@@ -98,16 +94,6 @@ def test_factors_are_rounded_on_the_wire_and_their_product_is_what_is_decoded():
     np.testing.assert_allclose(message.decoded(), exact, atol=1e-6)
 
 
-@each_shape
-def test_no_worker_depends_on_its_block(shapes):
-    compressor = rank(1, shapes, n=40, precision=SINGLE)
-    v = np.random.default_rng(1).standard_normal((40, compressor.d))
-    whole = compressor.compress(v, draw(40))
-    for cuts in (range(41), [0, 39, 40], [0, 7, 7, 40]):
-        blocks = [compressor.compress(v[a:b], draw(b - a)).values for a, b in pairwise(cuts)]
-        assert np.vstack(blocks).tobytes() == whole.values.tobytes()
-
-
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e300])
 def test_what_is_not_finite_spoils_its_own_matrix_only(bad):
     compressor = rank(1, ((4, 3), (3, 4)), precision=SINGLE)
@@ -127,18 +113,3 @@ def test_shapes_without_a_problem_that_has_some():
         compressor.prepare(None, SimpleNamespace(shapes=()))
     with pytest.raises(InputError, match="must be at least 1"):
         make({"name": "rank-k", "k": 0}).bind(12, 1, DOUBLE)
-
-
-def autoencoder():
-    return {"name": "autoencoder", "data": "sample", "images": 60, "workers": 5, "code_size": 4}
-
-
-def test_later_gradients_give_the_same_message():
-    problem = PROBLEMS["autoencoder"](data="sample", images=60, code_size=4)
-    problem.load(5, 0, 5, 1, np.dtype("float64"))
-    compressor = make({"name": "rank-k", "k": 2}).bind(problem.d, 5, SINGLE)
-    compressor.prepare(None, problem)
-    assert compressor.shapes == ((784, 4), (4, 784)) and compressor.alpha == 0.5
-    x = problem.initial_point()
-    dense = compressor.compress(problem.gradients(x), draw(5))
-    assert contents(compressor.compress(LazyGradients(problem, x), draw(5))) == contents(dense)

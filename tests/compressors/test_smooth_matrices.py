@@ -1,7 +1,5 @@
 """Square roots and pseudo-inverses of L_i, singular ones too, and their low-rank substitutes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -100,21 +98,3 @@ def test_diagonal_over_approximation(precision):
     exact, _ = prepared(smooth(quant), L, precision)
     assert compressor.cal_L_max > exact.cal_L_max
     assert compressor.inner.h.rows.shape == (3, 8)
-
-
-@pytest.mark.parametrize("inner", [*SCHEMES[2:6], SCHEMES[8], SCHEMES[10]], ids=name_of)
-def test_moments_with_diagonals(inner):
-    """As in `test_smooth.test_moments`, in the metric of D; and every coordinate by itself."""
-    n = 3000
-    L, v = np.repeat(spd(1, 6), n, axis=0), vectors(1, 6)[0]
-    compressor, _ = prepared(smooth(inner, approximation="diagonal"), L)
-    root = roots_of(compressor)[0]
-    r = v / root
-    message = compressor.compress(np.tile(v, (n, 1)), draw(n))
-    c = message.decoded()
-    np.testing.assert_allclose(c, root * message.message.decoded(), rtol=1e-6)
-    assert not biased(c, v, compressor.omega)
-    assert not exceeds(errors(message.message.decoded(), r), compressor.shift_omega, limit(6))
-    assert not exceeds(errors(c, v), compressor.cal_L_max * (r @ r) / (v @ v), limit(6))
-    assert not exceeds(errors(c, v), compressor.omega, limit(6))
-    assert compressor.omega == pytest.approx(compressor.cal_L_max / (root**2).min())

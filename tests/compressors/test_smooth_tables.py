@@ -1,7 +1,5 @@
 """What `smooth` and the compressors for it refuse, each with one line."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The tests of moments can fail: deliberately wrong compressors do not pass them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Own functions against NumPy's in extended precision, and SciPy's."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.special import ndtri
 

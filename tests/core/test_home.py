@@ -1,7 +1,5 @@
 """Users without a home, or with one that cannot be written, and folders that others made first."""
 
-from __future__ import annotations
-
 import os
 import pwd
 import tempfile

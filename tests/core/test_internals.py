@@ -4,8 +4,6 @@ A failure names the library and its version. If the installed version is beyond 
 setup.cfg, mend `mpisim/core/numerics`, run these tests and raise the bound.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import pkgutil
@@ -34,19 +32,6 @@ INTERNALS = {
         numpy._core._multiarray_umath:__cpu_features__
         numpy._core._multiarray_umath:__cpu_dispatch__""",
 }
-RUN = """
-import sys
-import numpy as np
-from mpisim.core.numerics import kernel_cache
-from mpisim.core.numerics.lanes import dot
-kernel_cache.refresh()
-a = np.arange(4.0).reshape(2, 2)
-dot(a[0], a[1])
-assert "scipy.linalg" not in sys.modules
-from kernel import product
-assert (product(a, a) == a @ a).all() and "scipy.linalg" in sys.modules
-print(sum(product.stats.cache_hits.values()))
-"""
 REFRESHED = """
 import sys
 from pathlib import Path
@@ -101,13 +86,6 @@ def run(code: str, *words: str, env: dict[str, str]) -> list[str]:
 def caching():
     """An environment in which Numba keeps kernels beside their modules."""
     return {key: value for key, value in os.environ.items() if key != "NUMBA_CACHE_DIR"}
-
-
-def test_a_plugin_may_have_a_kernel_with_a_matrix_product(tmp_path, caching):
-    caching["PYTHONPATH"] = os.pathsep.join([str(ROOT), str(tmp_path)])
-    kernel = "from numba import njit\n@njit(cache=True)\ndef product(a, b):\n    return a @ b\n"
-    (tmp_path / "kernel.py").write_text(kernel)
-    assert [run(RUN, env=caching) for _ in range(2)] == [["0"], ["1"]]  # compiled, from the disk
 
 
 def test_no_kernel_runs_with_a_function_that_was_edited(tmp_path, caching):

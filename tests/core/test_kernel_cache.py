@@ -1,7 +1,5 @@
 """Compiled kernels on the disk: damaged ones, and those that another user could have written."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import random

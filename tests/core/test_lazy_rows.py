@@ -1,7 +1,5 @@
 """Gradients that are worked out when needed give what the dense arrays give, to the bit."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -68,17 +66,6 @@ def test_messages(table, n, d, dtype, small_blocks):
         one, other = compressor.compress(dense, draw(n)), compressor.compress(lazy, draw(n))
         assert contents(one) == contents(other)
         assert one.decoded().tobytes() == other.decoded().tobytes()
-
-
-@pytest.mark.parametrize("table", [*COMPRESSORS, {"name": "identity"}], ids=str)
-def test_adding_a_message(table):
-    d, n = 30, 6
-    compressor = make(table).bind(d, n, Precision(np.dtype("float32"), np.dtype("float64")))
-    v, rows = np.random.default_rng(0).standard_normal((2, n, d))
-    message = compressor.compress(v, draw(n))
-    expected = rows + message.decoded()
-    message.add_to(rows)
-    assert rows.tobytes() == expected.tobytes()
 
 
 METHODS = [

@@ -1,7 +1,5 @@
 """What was probably meant by a name that is not known."""
 
-from __future__ import annotations
-
 import pytest
 
 from mpisim.cli import main

@@ -1,7 +1,5 @@
 """The k largest of each row against a sort, around the sizes at which the search changes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Sums in lanes, products and eigenvectors, against NumPy's."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numba import TypingError, njit

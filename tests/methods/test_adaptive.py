@@ -1,7 +1,5 @@
 """CD-Adam and its rivals against plain NumPy loops, on the CD-Adam paper's logistic problem."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

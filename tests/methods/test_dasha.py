@@ -1,14 +1,11 @@
 """DASHA: reductions, what is sent and asked for, and PermK, which has no theorem."""
 
-from __future__ import annotations
-
 from math import sqrt
 
 import numpy as np
 import pytest
 from mpi4py import MPI
 
-from mpisim.core.errors import InputError
 from mpisim.methods.oracle import LazyGradients
 from mpisim.runs.experiment import parse
 from mpisim.runs.setup import Setup
@@ -101,16 +98,6 @@ def test_published_parameters(name, mega, B, tmp_path):
     for key, value in values.items():
         assert getattr(used, key) == pytest.approx(value, rel=1e-14)
     assert logged(method, tmp_path, rounds=1)["oracle_calls"][1] == N * B * first
-
-
-def test_permk_runs_with_a_number_and_has_no_theorem(tmp_path):
-    c = logged({"name": "dasha"}, tmp_path, {"name": "permk"}, rounds=100)
-    assert c["grad_norm_sq"][-1] < 0.1 * c["grad_norm_sq"][0]
-    assert set(np.diff(c["bits_up"][2:])) == {32 * D}  # each coordinate once
-    for name in ("dasha", "dasha-page", "dasha-mvr", "dasha-sync-mvr"):
-        method = {"name": name, "stepsize": "theory"} | ({} if name == "dasha" else {"batch": 4})
-        with pytest.raises(InputError, match="compress independently of each other only; give a"):
-            run_tables(table(method, {"name": "permk"}, rounds=1))
 
 
 def test_a_round_on_the_quadratic_computes_what_is_sent(monkeypatch):

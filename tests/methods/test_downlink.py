@@ -1,7 +1,5 @@
 """Messages down: compressed, one for all or another for each worker, against plain NumPy loops."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """No random word is used twice in a run: not by two messages, workers, purposes or coins."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """Local steps against plain NumPy loops over the clients, with their minibatches and their bits."""
 
-from __future__ import annotations
-
 import copy
 import tracemalloc
 

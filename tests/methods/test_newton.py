@@ -1,7 +1,5 @@
 """FedNL: against a plain NumPy loop, and Hessians as vectors in every kernel."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

@@ -1,18 +1,11 @@
 """Some clients take part: the results of all, to the bit, at the cost of these clients alone."""
 
-from __future__ import annotations
-
-import tracemalloc
-
 import numpy as np
 import pytest
 
 from mpisim.comm.clock import Clock
-from mpisim.comm.communicators import OneProcess
 from mpisim.methods.oracle import Oracle
 from mpisim.problems import PROBLEMS, autoencoder_codes, design, quadratic
-from mpisim.runs.experiment import parse
-from mpisim.runs.setup import Setup
 
 SAMPLE = {"data": "sample"}
 IMAGES = SAMPLE | {"images": 100, "code_size": 2}
@@ -64,25 +57,3 @@ def test_only_theirs_are_computed(name, keys, share, dtype, computed):
         some = oracle.gradients(x, clients)
         assert some.tobytes() == every[clients].tobytes() and some.shape == (len(clients), x.size)
         assert sum(computed) == share * (oracle.calls - before)
-
-
-@pytest.mark.parametrize(
-    "compressor", [{"name": "randk", "k": 3}, {"name": "qsgd", "s": 1}], ids=str
-)
-def test_a_round_allocates_nothing_for_clients_that_do_not_take_part(compressor):
-    n, r = 100_000, 20
-    tables = {
-        "problem": {"name": "quadratic", "workers": n, "dimension": 10, "noise": 0.5},
-        "method": {"name": "pp-marina", "participants": r, "p": 1e-12, "stepsize": 0.1},
-        "compressor": compressor,
-        "run": {"rounds": 5},
-    }
-    setup = Setup(parse(tables), OneProcess())
-    setup.state.step(0.1)
-    for _ in (1, 2):  # the first also makes what stays
-        tracemalloc.start()
-        setup.state.step(0.1)
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-    assert peak < n
-    assert 0 < np.count_nonzero(setup.star.ledger.worker_bits_up > 32 * 10) <= 2 * r

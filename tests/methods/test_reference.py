@@ -1,7 +1,5 @@
 """Trajectories against plain, independent NumPy loops, on real data where it is."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

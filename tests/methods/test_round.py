@@ -1,7 +1,5 @@
 """A round is short: how many functions it enters."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

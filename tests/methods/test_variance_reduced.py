@@ -1,14 +1,9 @@
 """VR-MARINA, VR-DIANA, PP-MARINA and DASHA against plain NumPy loops that share only the draws."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
-from mpisim.comm.communicators import OneProcess
 from mpisim.core.rng import Draw, Streams, purpose_key
-from mpisim.runs.experiment import parse
-from mpisim.runs.setup import Setup
 from tests.helpers import columns, dense, run_tables, table
 
 ROUNDS, SEED, GAMMA = 60, 1, 0.7
@@ -225,33 +220,6 @@ def test_pp_marina_charges_only_drawn_clients(tmp_path):
         assert calls[k - 1] == (n * m if synchronised else 2 * times.size * m)  # and computes once
     assert again > 10
     assert 3 <= (bits == n * 32 * 123).sum() <= 24
-
-
-@pytest.mark.parametrize("r", [10, 5])
-def test_the_variance_of_pp_marina_is_that_of_independent_messages(r):
-    """E|g - mean Delta|^2 = ((1 + omega) M - |mean Delta|^2) / r, with M = mean |Delta_i|^2.
-
-    Theorem 4.1 needs (1 + omega) M / r. One message of a client drawn twice, counted twice, would
-    have omega (r - 1) M / (r n) more than independent messages, and more than the theorem allows.
-    """
-    n, k, rounds = 10, 5, 3000
-    method = {"name": "pp-marina", "p": 1e-12, "participants": r, "stepsize": 0.1}
-    compressor = {"name": "randk", "k": k}
-    tables = table(method, compressor, workers=n, rounds=rounds, wire="float64")
-    setup, shards = Setup(parse(tables), OneProcess()), Shards("sample", n)
-    x = np.zeros(shards.d)
-    y = x + np.random.default_rng(0).standard_normal(shards.d) / 10
-    delta = shards.gradients(y) - shards.gradients(x)
-    errors = []
-    for setup.round.k in range(1, rounds):
-        setup.estimator.x, setup.estimator.g = x, np.zeros(shards.d)
-        errors.append(((setup.estimator.estimate(y) - delta.mean(axis=0)) ** 2).sum())
-    M, omega = (delta**2).sum(axis=1).mean(), shards.d / k - 1
-    exact = ((1 + omega) * M - (delta.mean(axis=0) ** 2).sum()) / r
-    mean, deviation = np.mean(errors), np.std(errors) / np.sqrt(len(errors))
-    assert abs(mean - exact) < 4 * deviation
-    assert mean < (1 + omega) * M / r
-    assert mean + 10 * deviation < exact + omega * (r - 1) / (r * n) * M
 
 
 def test_sample_gradients_are_counted(tmp_path):

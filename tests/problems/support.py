@@ -1,7 +1,5 @@
 """Problems on hand-made rows, and star networks without MPI."""
 
-from __future__ import annotations
-
 import threading
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The linear autoencoder against its definition, finite differences, and itself in other blocks."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np
@@ -125,23 +123,6 @@ def test_a_point_changed_in_place_is_another_point():
     problem.gradients(x)
     x += 0.01
     assert np.array_equal(problem.gradients(x), autoencoder().gradients(x))
-
-
-@each
-def test_batches(keys):
-    problem = autoencoder(**keys)
-    x, least = point(problem), int(problem.rows.min())
-    everything = np.tile(np.arange(least), (7, 1))
-    single = [problem.batch_gradients(x, everything[:, [t]]) for t in range(least)]
-    whole = problem.batch_gradients(x, everything)
-    np.testing.assert_allclose(whole, np.mean(single, axis=0), rtol=1e-9, atol=1e-11)
-    full = problem.rows == least
-    np.testing.assert_allclose(whole[full], problem.gradients(x)[full], rtol=1e-9, atol=1e-11)
-    twice = problem.batch_gradients(x, np.repeat(everything[:, :2], [1, 2], axis=1))
-    np.testing.assert_allclose(twice, (single[0] + 2 * single[1]) / 3, rtol=1e-9, atol=1e-11)
-    for bad in (-1, int(problem.rows[0])):
-        with pytest.raises(IndexError):
-            problem.batch_gradients(x, np.full((7, 1), bad))
 
 
 @each

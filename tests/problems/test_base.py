@@ -1,7 +1,5 @@
 """What every problem, of mpisim or of a plugin, can rely on."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """A point of their own for all workers: the bits of one point after the other, in every problem."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -4,8 +4,6 @@
 of each column, of the last x and of the step size as JSON. DATA is a file of `write_dense`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sys

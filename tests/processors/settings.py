@@ -1,7 +1,5 @@
 """Settings under which the libraries compute as on another processor."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

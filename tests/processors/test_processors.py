@@ -1,7 +1,5 @@
 """Logs, x and step sizes have the same bits under the settings of other processors."""
 
-from __future__ import annotations
-
 import pytest
 
 from mpisim.compressors.base import COMPRESSORS

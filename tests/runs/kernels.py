@@ -1,7 +1,5 @@
 """The compiled functions of the package in this process."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Runs that are killed between checkpoints."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -95,24 +95,6 @@ def test_a_method_that_estimates_otherwise_has_no_errors(tmp_path):
     assert (c["v_mean"][3:] == c["v_mean"][3]).all()  # frozen
 
 
-def test_rows_further_apart_and_resumed(tmp_path):
-    every = run(tmp_path / "every.h5", "cd-adam")
-    some = run(tmp_path / "some.h5", "cd-adam", log_every=3)
-    run(tmp_path / "parts.h5", "cd-adam", rounds=5)
-    whole = {"wire": "float64", "columns": ["estimates"]}
-    tables = table({"name": "cd-adam", "stepsize": STEP}, SIGN, rounds=8, **whole)
-    run_tables(tables, tmp_path / "parts.h5", resume=True)
-    parts = columns(tmp_path / "parts.h5")
-    for name in NAMES:
-        assert np.array_equal(some[name], every[name][[0, 3, 6, 8]], equal_nan=True), name
-        assert np.array_equal(parts[name], every[name], equal_nan=True), name
-    run(tmp_path / "plain.h5", "cd-adam", columns=[])
-    plain = columns(tmp_path / "plain.h5")
-    assert set(every) - set(plain) == set(NAMES)
-    kept = (name for name in plain if not name.startswith("time_"))
-    assert all(np.array_equal(every[name], plain[name]) for name in kept)
-
-
 @pytest.mark.parametrize("nu", [1e-8, 0.1])
 def test_the_spread_of_the_denominators_is_that_of_amsgrad(nu, tmp_path):
     """sqrt(vhat + nu), largest over smallest; row k has round k - 1, and row 0 none."""

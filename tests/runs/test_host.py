@@ -10,7 +10,6 @@ from mpisim.runs.host import (
     commit,
     here,
     hosts,
-    is_committed,
     oversubscribed,
 )
 from tests.helpers import run_tables, table
@@ -44,29 +43,6 @@ def test_commit_and_dirty_flag(tmp_path):
     assert found() == {"git_commit": head, "git_dirty": False}
     (package / "__init__.py").write_text("edited = 1\n")
     assert found() == {"git_commit": head, "git_dirty": True}
-
-
-def test_a_study_is_committed(tmp_path):
-    """Its modules and grids count, not what is recorded beside them."""
-    study = tmp_path / "study"
-    study.mkdir()
-    (study / "figures.py").write_text("FIGURES = []")
-    assert not is_committed(study)
-    git(tmp_path, "init", "-q")
-    assert not is_committed(study)
-    git(tmp_path, "add", "study")
-    git(tmp_path, "commit", "-qm", "one")
-    assert is_committed(study)
-    (study / "results").mkdir()
-    (study / "results" / "fig1.png").write_text("")
-    (tmp_path / "other.py").write_text("")
-    assert is_committed(study)
-    for name in ("new.py", "new.toml", "figures.py"):
-        (study / name).write_text("changed")
-        assert not is_committed(study)
-        git(tmp_path, "add", "study")
-        git(tmp_path, "commit", "-qm", name)
-        assert is_committed(study)
 
 
 @pytest.mark.parametrize(

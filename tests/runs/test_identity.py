@@ -1,7 +1,5 @@
 """A run goes on, and a sweep keeps a log, only with the code that computed what is there."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import platform
@@ -9,15 +7,12 @@ import sys
 
 import h5py
 import pytest
-from mpi4py import MPI
 
-from mpisim.cli import main
 from mpisim.compressors.sparse import RandK
 from mpisim.core import imports
 from mpisim.core.errors import InputError
 from mpisim.runs import identity
 from mpisim.runs.experiment import parse
-from mpisim.runs.sweep import executor
 from tests.helpers import run_tables, table
 from tests.resumes import differences
 
@@ -100,28 +95,6 @@ def test_a_complete_log_of_other_code_is_not_taken_for_this_run(plugin, tmp_path
         run_tables(plugin.table(3), log, resume=True)
 
 
-def test_a_sweep_runs_anew_what_other_code_wrote(plugin, tmp_path, capfd):
-    def sweep(accept=False):
-        grid = [plugin.table(3), table({"name": "gd", "stepsize": 0.1}, rounds=3)]
-        points = executor.sweep(tmp_path / "logs", grid, MPI.COMM_SELF, accept=accept)
-        return {point.before for point in points if plugin.path.stem in point.name}, points
-
-    sweep()
-    assert sweep()[0] == {True}
-    plugin.edit(0.5)
-    before, points = sweep(accept=True)
-    assert before == {True}
-    capfd.readouterr()
-    before, points = sweep()
-    assert before == {False}
-    assert [point.before for point in points if plugin.path.stem not in point.name] == [True]
-    assert f"module {plugin.path.stem} (" in capfd.readouterr().err
-    fresh = tmp_path / "fresh.h5"
-    run_tables(plugin.table(3), fresh)
-    [point] = [point for point in points if plugin.path.stem in point.name]
-    assert differences(fresh, tmp_path / point.log) == []
-
-
 @pytest.mark.parametrize("what", ["module mpisim.core.rng", "library numpy", "processor"])
 def test_what_executes_a_run_must_agree(what, monkeypatch, tmp_path):
     log, tables = tmp_path / "log.h5", table({"name": "gd", "stepsize": 0.1}, rounds=3)
@@ -148,18 +121,3 @@ def test_the_processor_counts_where_bits_depend_on_it(plugin, monkeypatch):
     monkeypatch.setattr(RandK, "portable", False)
     inner = {"name": "compose", "outer": {"name": "permk"}, "inner": {"name": "randk", "k": 3}}
     assert processor(own | {"compressor": inner}) == "another"
-
-
-def test_verify_says_which_code_wrote_a_log(plugin, tmp_path, capsys):
-    log, flag = tmp_path / "log.h5", ["--plugin", str(plugin.path)]
-    run_tables(plugin.table(3), log)
-    assert main(["verify", str(log), *flag]) == 0
-    assert "ok  the code that is here wrote the log" in capsys.readouterr().out
-    plugin.edit(0.5)
-    run_tables(plugin.table(5), log, resume=True, accept=True)
-    plugin.edit(0.25)
-    assert main(["verify", str(log), *flag]) == 0
-    said = capsys.readouterr().out
-    assert f"the log was written by other code: module {plugin.path.stem} (" in said
-    assert f"other code wrote the rows from round 3: module {plugin.path.stem} (" in said
-    assert main(["verify", str(log), "--rerun", *flag]) == 1  # and its rows tell

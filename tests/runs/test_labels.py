@@ -1,9 +1,5 @@
 """Labels are declared once, kept in logs, and shown without the plugin that declared them."""
 
-from __future__ import annotations
-
-import json
-
 import pytest
 
 import mpisim
@@ -79,20 +75,3 @@ def test_a_plugin_is_labelled_wherever_its_logs_are(plugin, tmp_path):
     ]
     assert common_title(groups[:1]) == "Own!, OwnK (κ = 2)\nown squares, 3 workers"
     assert "Own!" in show_text(logs[0]) and "OwnK (κ = 2)" in show_text(logs[0])
-
-
-def test_other_spellings_are_not_in_logs(tmp_path):
-    common = {
-        "problem": {"name": "quadratic", "dimension": 12, "workers": 3},
-        "run": {"rounds": 2},
-    }
-    contents = []
-    for method, compressor in (("ef21-bc", "top-k"), ("ef21-2way", "topk")):
-        tables = {"method": {"name": method, "stepsize": 0.1}}
-        tables |= {"compressor": {"name": compressor, "k": 2}} | common
-        log = tmp_path / f"{method}.h5"
-        run_tables(tables, log)
-        found = read(log)
-        contents.append([found.attrs[name] for name in ("config", "method", "compressor")])
-        assert json.loads(found.attrs["labels"])["method"] == "EF21 (two-way)"
-    assert contents[0] == contents[1] and contents[0][1:] == ["ef21-2way", "topk"]

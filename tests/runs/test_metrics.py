@@ -99,21 +99,6 @@ def test_adaptive_ratios_are_their_formulas(problem, tmp_path):
         assert c[RATIOS[1]][k] == pytest.approx(plus - whole, rel=1e-8)
 
 
-def test_adaptive_rows_further_apart_and_resumed(tmp_path):
-    every = run_adaptive(tmp_path / "every.h5")
-    some = run_adaptive(tmp_path / "some.h5", log_every=5)
-    for name in every:
-        kept = every[name][[0, 5, 10, 12]]
-        if not name.startswith("time_") and name != "bits_up_max":
-            assert np.array_equal(some[name], kept, equal_nan=True), name
-    first = table(MARINA, PERMK, rounds=7, columns=["adaptive"])
-    run_tables(first, tmp_path / "parts.h5")
-    last = first | {"run": first["run"] | {"rounds": 12}}
-    run_tables(last, tmp_path / "parts.h5", resume=True)
-    parts = columns(tmp_path / "parts.h5")
-    assert all(np.array_equal(parts[name], every[name], equal_nan=True) for name in RATIOS)
-
-
 @pytest.mark.parametrize("problem", [{}, QUADRATIC], ids=["sample", "quadratic"])
 def test_the_mean_at_the_uniform_iterate_is_exact_whatever_is_logged(problem, tmp_path):
     """To the last digit the mean over all rounds of a log that has them all, also resumed."""

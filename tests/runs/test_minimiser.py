@@ -1,7 +1,5 @@
 """The minimiser against scipy, its cache, and ranks."""
 
-from __future__ import annotations
-
 import h5py
 import numpy as np
 import pytest
@@ -45,25 +43,6 @@ def test_against_scipy(name, form, limit, monkeypatch):
     )
     assert f <= found.fun * (1 + 1e-15) and found.fun == pytest.approx(f, rel=1e-10)
     assert np.allclose(x, found.x, atol=1e-5)
-
-
-def test_least_squares_closed_form():
-    a, y = make_rows("dense")
-    problem = made("least-squares", "dense", l2=0, reduction="sum")
-    x, _ = minimiser(problem, STAR, cache=False)
-    expected = np.linalg.lstsq(a, y, rcond=None)[0]
-    assert np.allclose(x, expected, rtol=1e-11, atol=1e-13)
-
-
-def test_more_columns_than_rows():
-    """Without l2: the solution of smallest norm."""
-    a, y = make_rows("dense", 20, 50)
-    for limit in (1500, 1):
-        problem = attach("least-squares", a, y, [(0, 10), (10, 20)], dense=True)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(module, "DENSE_LIMIT", limit)
-            x, f = minimiser(problem, LocalStar(2), cache=False)
-        assert f < 1e-25 and np.allclose(x, np.linalg.pinv(a) @ y, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("limit", [1500, 1])

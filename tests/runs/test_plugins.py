@@ -10,7 +10,7 @@ from mpisim.cli import main
 from mpisim.compressors.base import COMPRESSORS
 from mpisim.core.errors import InputError
 from mpisim.runs import plugins
-from mpisim.runs.experiment import parse, read
+from mpisim.runs.experiment import parse
 from tests.runs.sweep.support import BASE
 
 PLUGIN = """
@@ -94,31 +94,6 @@ def test_verify_imports_nothing_unasked(folder, capfd):
     assert "\n" not in line and not (folder / "executed").exists()
     assert main(["verify", "log.h5", "--load-plugins"]) == 0
     assert "ok  bits_up" in capfd.readouterr().out and (folder / "executed").exists()
-
-
-def test_verify_of_a_log_whose_plugin_was_a_flag(folder, capfd):
-    (folder / "x.toml").write_text(FIRSTK)
-    assert main(["run", "x.toml", "--plugin", "first_k", "--out", "log.h5"]) == 0
-    sys.modules.pop("first_k")
-    COMPRESSORS.pop("firstk")
-    capfd.readouterr()
-    assert main(["verify", "log.h5"]) == 2
-    line = capfd.readouterr().err.strip()
-    assert "log.h5: compressor.name: unknown name 'firstk'" in line and "\n" not in line
-    assert line.endswith("; --plugin loads what is not mpisim's")
-    assert main(["verify", "log.h5", "--plugin", "./first_k.py"]) == 0
-    assert "ok  bits_up" in capfd.readouterr().out
-
-
-def test_paths_are_relative_to_the_file_or_the_current_folder(folder, monkeypatch):
-    path = folder / "sub" / "x.toml"
-    path.write_text("plugin = 'first_k.py'\n" + FIRSTK)
-    assert read(path, []).table["plugin"] == ["sub/first_k.py"]
-    assert read(path, ["plugin=first_k.py"]).table["plugin"] == ["first_k.py"]
-    monkeypatch.chdir(folder / "sub")
-    assert read(path, []).table["plugin"] == ["first_k.py"]
-    assert parse(tomllib.loads(read(path, []).to_toml())).table["plugin"] == ["first_k.py"]
-    assert plugins.located(["/a/b.py", "a.b"], path.parent) == ["/a/b.py", "a.b"]
 
 
 BROKEN = {

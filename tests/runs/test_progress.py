@@ -59,15 +59,6 @@ def test_terminal_has_one_line_that_overwrites_itself():
     assert "interrupted: round 300 of 300" in stream.getvalue()
 
 
-def test_a_resumed_run_counts_its_rate_from_where_it_started():
-    stream, clock = io.StringIO(), Clock()
-    progress = Progress(1000, stream, clock=clock)
-    progress.update(900, 1.0, 1.0, 0.0)
-    clock.now += 10
-    progress.update(950, 1.0, 1.0, 0.0)
-    assert "round 950/1000 (95%), 5/s, 10.0 s left" in stream.getvalue()
-
-
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [

@@ -12,7 +12,6 @@ from mpisim.runs.log.reader import read
 from mpisim.runs.preview import ranks_of
 from mpisim.runs.setup import ProblemCache
 from tests.helpers import run_tables, table
-from tests.runs.sweep.support import run, write
 
 GD = {"name": "gd", "stepsize": 0.1}
 
@@ -49,15 +48,6 @@ def test_ranks_are_no_part_of_what_is_computed(tmp_path):
     logs = [read(path) for path in (log, other)]
     assert "ranks = 1\n" in logs[0].attrs["config"]
     assert len(group_runs(logs)) == 1
-
-
-def test_points_that_need_more_ranks_are_skipped_and_the_others_run(tmp_path):
-    file = write(tmp_path, 'run.ranks = [1, "workers"]\nproblem.workers = [1, 3]')
-    points = run(file, tmp_path / "logs")
-    found = {(p.settings["problem.workers"], p.ranks): (p.status, p.reason) for p in points}
-    assert found[1, 1] == ("done", "") and len(found) == 3  # 1 worker: two points with 1 rank
-    assert found[3, 1] == ("done", "")
-    assert found[3, 3][0] == "skipped" and "needs 3 ranks" in found[3, 3][1]
 
 
 def test_ranks_that_keep_a_problem_must_all_keep_it():

@@ -1,7 +1,5 @@
 """No kernel is compiled or loaded while a method's clock runs, and a rehearsal leaves no trace."""
 
-from __future__ import annotations
-
 from random import Random
 
 import numpy as np

@@ -121,20 +121,6 @@ def test_another_version_is_refused(tmp_path, monkeypatch):
         run_tables(table(GD, rounds=5), log, resume=True)
 
 
-@pytest.mark.parametrize(
-    ("method", "difference"),
-    [
-        ({"name": "1bit-adam", "warmup": 0.5}, r"method\.warmup = 5, this run has 10"),
-        ({"name": "dcgd", "schedule": {"at": [0.5]}}, r"method\.schedule.at = \[5.0\], this run "),
-    ],
-)
-def test_what_depends_on_the_rounds_is_refused(method, difference, tmp_path):
-    method, log = method | {"stepsize": 0.01}, tmp_path / "log.h5"
-    run_tables(table(method, {"name": "scaled-sign"}, rounds=10), log)
-    with pytest.raises(InputError, match=difference):
-        run_tables(table(method, {"name": "scaled-sign"}, rounds=20), log, resume=True)
-
-
 def two_checkpoints(tmp_path):
     """A log with checkpoints of rounds 13 and 20, the log of 30 rounds in one, and their tables."""
     whole, log = tmp_path / "whole.h5", tmp_path / "log.h5"

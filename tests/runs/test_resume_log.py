@@ -67,22 +67,6 @@ def test_a_complete_log_stays_as_it_is(checkpoints, whole, tmp_path, rounds_run,
     assert log.read_bytes() == content
 
 
-def test_a_complete_log_ends_with_the_code_of_its_status(tmp_path, rounds_run, capfd):
-    settings = ["problem={ name = 'least-squares', data = 'sample', workers = 3 }"]
-    settings += ["method={ name = 'gd', stepsize = 1e9 }", "run.rounds=60"]
-    words = ["run", *(word for s in settings for word in ("--set", s))]
-    words += ["--out", str(tmp_path / "log.h5"), "--resume"]
-    assert [main(words), main(words)] == [3, 3] and len(rounds_run) == 1
-    complete, diverged = said(capfd)[-2:]
-    assert "complete, diverged at round" in complete and "diverged: loss " in diverged
-    assert main([*words, "--set", "method.stepsize=1e-3"]) == 2
-    settings[1] = "method={ name = 'gd', stepsize = 1e-3 }"
-    words = ["run", *(word for s in settings for word in ("--set", s))]
-    words += ["--out", str(tmp_path / "other.h5"), "--resume"]
-    assert [main(words), main(words)] == [0, 0] and len(rounds_run) == 2
-    assert "done: round 60" in capfd.readouterr().out.splitlines()[-1]
-
-
 def of_run(**run):
     """Puts the complete log of another run in the place of this one's."""
 

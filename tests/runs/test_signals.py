@@ -1,7 +1,5 @@
 """SIGINT and SIGTERM end a run with a line: where, which log, how to go on."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -1,7 +1,5 @@
 """What plugins keep between rounds: a run in two parts is the run in one, or an error at once."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,6 +1,5 @@
 """Runs end with the first logged row that meets a condition of `run.stop`."""
 
-import tomllib
 from unittest.mock import ANY
 
 import h5py
@@ -10,7 +9,6 @@ import pytest
 from mpisim.analysis.tune import best
 from mpisim.cli import main
 from mpisim.core.errors import Diverged, InputError
-from mpisim.runs.experiment import parse
 from tests.helpers import columns, cut_rows, forged, run_tables, table
 from tests.resumes import differences
 
@@ -53,21 +51,6 @@ def test_known_costs_give_the_exact_last_row(stop, every, last, by, tmp_path):
     whole = tmp_path / "whole.h5"
     run_tables(randk(rounds=last, log_every=every), whole)
     assert set(differences(whole, log)) <= {"stopped_by"}
-
-
-# f(x) = (2 x - 2)^2 / 2 and half the step 1 / L: x^k - 1 = -2^-k
-LINE = {"name": "gd", "stepsize": {"theory": 0.5}}
-
-
-@pytest.mark.parametrize("name", ["loss", "suboptimality", "distance_sq", "grad_norm_sq"])
-def test_accuracies_on_a_line(name, tmp_path):
-    (tmp_path / "line").write_text("2 1:2\n")
-    problem = {"name": "least-squares", "data": str(tmp_path / "line")}
-    at_start = {"loss": 2.0, "suboptimality": 2.0, "distance_sq": 1.0, "grad_norm_sq": 16.0}[name]
-    stop = {name: 1.01 * at_start * 4.0**-9}
-    tables = table(LINE, workers=1, rounds=60, problem=problem, reference=True, stop=stop)
-    end = run_tables(tables)
-    assert (end.row["round"], end.stopped_by) == (9, name)
 
 
 # A step of 2.5 / L: |grad f(x^k)|^2 = 2.25^k |grad f(x^0)|^2, 1000 times the start at 8.52
@@ -115,26 +98,6 @@ def test_a_run_that_diverges_does_not_end_as_done(why, tmp_path, capfd):
     assert verified(log, capfd)[0] == 1
     if last > 1:  # the row before is large, but may come back
         assert run_tables(table(tables["method"], workers=1, problem=problem, rounds=last - 1))
-
-
-@pytest.mark.parametrize("rounds", [0, 3])
-def test_resumed_it_is_compared_with_the_same_start(rounds, tmp_path):
-    log, stop = tmp_path / "log.h5", {"divergence": 1000.0}
-    run_tables(growing(tmp_path, rounds=rounds, stop=stop), log)
-    end = run_tables(growing(tmp_path, rounds=60, stop=stop), log, resume=True)
-    assert (end.row["round"], end.stopped_by) == (9, "divergence")
-    with pytest.raises(InputError, match=r"run\.stop is met at round 6"):
-        stop = {"divergence": 100.0}
-        run_tables(growing(tmp_path, rounds=60, stop=stop), log, resume=True)
-
-
-def test_without_the_table_an_experiment_is_what_it_was():
-    plain = parse(randk()).to_toml()
-    assert "stop" not in plain
-    assert parse(randk(stop={})).to_toml() == plain
-    stopped = parse(randk(stop={"bits_up": 1e6}))
-    assert parse(tomllib.loads(stopped.to_toml())).to_toml() == stopped.to_toml()
-    assert tomllib.loads(stopped.to_toml())["run"]["stop"] == {"bits_up": 1e6}
 
 
 BUDGETS = [  # of two parts: the second goes on with the first, or has nothing to do

@@ -8,7 +8,6 @@ from mpisim.analysis.study import find
 from mpisim.runs.experiment import parse
 from mpisim.runs.log.reader import Log
 
-ACCURACIES = ("train_accuracy", "test_accuracy")
 D, N, ROWS = 1000, 8, 11
 MESSAGES = {"amsgrad": 32 * D, "cd-adam": 32 + D, "1bit-adam": 32 + D, "ef21-2way": 60 * 16}
 
@@ -86,9 +85,3 @@ def seeded(log, seed):
 
 def with_columns(log, **columns):
     return dataclasses.replace(log, columns=log.columns | columns)
-
-
-def claim_of(name, logs, start):
-    """The claim of figure ``name`` whose text begins with ``start``."""
-    [found] = [claim for claim in figure(name).claims(logs) if claim.claim.startswith(start)]
-    return found

@@ -1,7 +1,5 @@
 """MARINA, Figure 2, from logs made by hand: no PyTorch is needed."""
 
-import json
-
 import h5py
 import numpy as np
 import pytest
@@ -55,28 +53,3 @@ def test_the_gradient_comes_first_and_each_accuracy_has_its_step(logs):
     # exp(-0.3 k) is 0.01 in round 16, exp(-0.1 k) in round 47; both have seen k + 1 batches
     assert first["target"] <= 0.01 and first["steps"] == [0.1, 0.1]
     assert first["by_target"]["0.01"]["ratios"] == pytest.approx([48 / 17])
-
-
-@pytest.mark.parametrize(("kept", "verdict"), [(True, "holds"), (False, "not decided")])
-def test_a_larger_step_that_diverged_bounds_the_grid(logs, kept, verdict):
-    whole = logs()
-    broken = [log for log in whole if log.attrs["stepsize"] == 1.0]
-    for log in broken:
-        with h5py.File(log.path, "a") as file:
-            file.attrs["status"] = "diverged"
-    points = [
-        {
-            "name": log.path.stem,
-            "log": str(log.path),
-            "settings": {},
-            "config": "",
-            "status": status,
-        }
-        for log in whole
-        for status in ["diverged" if log in broken else "done"]
-        if kept or log not in broken
-    ]
-    (whole[0].path.parent / "sweep.json").write_text(json.dumps({"points": points}))
-    done, left = complete_logs(whole[0].path.parent)
-    assert len(done) == 4 and len(left) == 2 * kept
-    assert judged(done)[CLAIM.format("bits", "|grad f|^2")].verdict == verdict

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import read
-from run.netlab.crossover import claims, runs
+from run.netlab.crossover import claims
 
 EXTRA = 8 * (22 + 66)  # bits of a message that fits a packet
 ROUNDS = 100
@@ -63,12 +62,3 @@ def test_slow_links_are_told_in_percent(make_logs):
     links = 4 * (8000 + EXTRA) / 4e6 * 1e3  # 8.7 ms, of 9.7 that the model has at 4 Mbit/s
     expected = (1 + links) / (1 + 2 * links) - 1
     assert found["4 Mbit/s, GD"].measured.endswith(f"{expected:+.1%}")
-
-
-def test_what_is_missing_is_said(make_logs):
-    with pytest.raises(InputError, match="one of them with unlimited links"):
-        runs(make_logs(networks={"1mbit": 1e6, "4mbit": 4e6}))
-    logs = make_logs()
-    del logs[0].attrs["network"]
-    with pytest.raises(InputError, match="make netlab-crossover"):
-        runs(logs)

@@ -5,10 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from mpisim.analysis import labels
-from run.cdadam import pi, table2
+from run.cdadam import table2
 from tests.studies.networks import (
-    ROWS,
     D,
     figure,
     four_logs,
@@ -62,26 +60,6 @@ def test_seeds_are_compared_with_their_own(logs):
     assert (missing.verdict, missing.measured) == ("not decided", "no seed has both runs")
 
 
-def test_claims_at_equal_cost(logs):
-    claims = list(figure("cdadam-fig3").claims(logs))
-    assert [len(claim.evidence) for claim in claims] == [2] * 5
-    held = {
-        (claim.claim.rpartition(" ")[2], one.where): one.verdict
-        for claim in claims[:4]
-        for one in claim.evidence
-    }
-    norm = "training gradient norm, 1-bit Adam"
-    # Within CD-Adam's bits 1-bit Adam has row 0 alone: its warm-up is not compressed.
-    assert held["bits", norm] == "not decided" and held["epochs", norm] == "does not hold"
-    assert held["bits", "training gradient norm, EF21 (two-way)"] == "holds"
-    assert held["bits", "test accuracy, 1-bit Adam"] == "not decided"
-    assert [claim.verdict for claim in claims[:2]] == ["does not hold", "not decided"]
-    short = dataclasses.replace(logs[3], columns={k: v[:8] for k, v in logs[3].columns.items()})
-    for claim in list(figure("cdadam-fig3").claims([*logs[:3], short]))[:4]:
-        assert claim.evidence[0].verdict == "not decided"
-        assert claim.evidence[0].measured == "10 and 7 rounds"
-
-
 def test_table_2_counts(logs):
     claims = {claim.claim: claim for claim in figure("cdadam-table2").claims(logs)}
     sent = claims["methods send the bits of the table, EF21 at most those"]
@@ -97,51 +75,3 @@ def test_table_2_counts(logs):
     rough = [dataclasses.replace(logs[0], attrs=logs[0].attrs | {"oversubscribed": 1}), *logs[1:]]
     verdicts = [claim.verdict for claim in figure("cdadam-table2").claims(rough)]
     assert verdicts == ["holds", "not decided", "not decided"]
-
-
-def test_pi_outside_the_range_is_said(logs):
-    [claim] = figure("cdadam-pi").claims(logs)
-    assert claim.verdict == "holds"
-    lost, printed, kept = claim.evidence
-    assert (lost.verdict, printed.verdict, kept.verdict) == ("holds", "does not hold", "holds")
-    assert lost.counts and not printed.counts and not kept.counts
-    assert printed.numbers == {"low": 0.4, "high": 0.4} and lost.numbers["low"] == 0.65
-    assert pi.in_range([with_columns(logs[0], pi_down=np.full(ROWS, 0.5))]).verdict == "holds"
-    outside = with_columns(logs[0], pi_up=np.full(ROWS, 0.5))
-    for runs in ([outside], [logs[0], outside]):
-        assert pi.in_range(runs).verdict == "does not hold"
-    nothing = with_columns(logs[0], pi_up=np.full(ROWS, np.nan))
-    assert pi.in_range([nothing]).verdict == "not decided"
-
-
-def test_larger_n_and_tau():
-    base = log_of("cd-adam", 0.1)
-
-    def sized(n, batch, rate):
-        log = log_of("cd-adam", rate)
-        log.config["method"]["batch"] = batch
-        return dataclasses.replace(log, attrs=log.attrs | {"workers": n})
-
-    fig11 = figure("cdadam-fig11")
-    logs = [sized(2, 16, 0.05), sized(4, 16, 0.07), sized(8, 16, 0.1), sized(8, 4, 0.06)]
-    assert [claim.verdict for claim in fig11.claims(logs)] == ["holds", "holds"]
-    logs[1] = sized(4, 16, 0.02)
-    assert [claim.verdict for claim in fig11.claims(logs)] == ["does not hold", "holds"]
-    assert labels.training(base.config, base.n) == "ResNet-18 on CIFAR-10, n = 8, batch 16"
-    base.config["problem"] |= {"model": "small-cnn", "width": 2.0, "pool": 2}
-    small = "small-cnn on CIFAR-10 (2 times its channels, images averaged over 2 x 2 pixels)"
-    assert labels.training(base.config, 4) == f"{small}, n = 4, batch 16"
-
-
-def test_a_missing_method_is_said(logs):
-    fig5 = figure("cdadam-fig5")
-    [claim] = fig5.claims(logs[1:])
-    assert claim.verdict == "not decided" and claim.measured == "no complete run of CD-Adam"
-    for claim in fig5.claims(logs[:2]):
-        assert claim.verdict == "not decided" and "no complete run of 1-bit" in claim.measured
-    *better, worse = fig5.claims([logs[0], logs[3]])
-    for claim in better:
-        *others, last = claim.evidence
-        assert claim.verdict == "not decided" and last.measured == "no complete run of 1-bit Adam"
-        assert [one.verdict for one in others] == ["holds", "holds"]
-    assert worse.claim.startswith("1-bit Adam is behind") and worse.verdict == "not decided"

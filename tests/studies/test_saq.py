@@ -130,20 +130,6 @@ def test_break_even_by_hand(make):
     assert break_even.break_even([plus], [], schemes.BYTES) is None
 
 
-@pytest.mark.parametrize(
-    ("how", "said"),
-    [
-        ({"start": 0.09, "step": 4.0}, "not in 100 rounds\npredicted at 0.00248, round 120"),
-        ({"start": 0.03, "step": 0.5}, "at 0.135, round 40\npredicted never"),
-        ({"start": 0.03, "step": 4.0, "rounds": 5}, "not in 100 rounds\npredicted round 40"),
-        ({"start": 0, "step": 4.0}, "at 1, round 0\npredicted at 1, round 0"),
-    ],
-)
-def test_break_evens_that_are_not_there(make, how, said):
-    plus, rival = logs_of(make("diana+", "block quant+", **how), make("diana", "quant", step=1.0))
-    assert str(break_even.break_even([plus], [rival], schemes.BYTES)) == f"break-even {said}"
-
-
 def figure_4(make, starts):
     sets = {"svmguide3": 22, "splice": 60, "w8a": 300}
     return logs_of(
@@ -177,34 +163,6 @@ def test_claims_over_all_data_sets(make):
     logs = figure_4(make, {"svmguide3": 0, "splice": 0, "w8a": 1})
     found = {c.claim: c for c in claims_of("fig4", logs)}
     assert found[text.format("megabytes")].verdict == "does not hold"
-
-
-def test_seconds_with_more_ranks_than_cores_are_drawn_with_a_note_and_not_judged(make):
-    """One run of one data set is enough for what is said of all of them; bits are judged."""
-    logs = logs_of(
-        *(
-            make(method, scheme, data, d, ranks=ranks, oversubscribed=ranks == 2 and data == rough)
-            for rough, data, d in (("splice", "splice", 60), ("", "svmguide3", 22))
-            for method, scheme in (("diana", "quant"), ("diana+", "block quant+"))
-            for ranks in (None, 2)
-        )
-    )
-    found = [
-        claim for claim in claims_of("fig4", logs) if "DIANA+ (block quant+) needs" in claim.claim
-    ]
-    assert [claim.verdict for claim in found] == ["holds", "holds", "not decided"]
-    assert [one.verdict for one in found[2].evidence] == ["holds", "not decided"]
-    assert found[2].evidence[1].measured == "more ranks than cores, or runs side by side"
-    figure = find("saq-fig4")[1].draw(logs)
-    figure.draw_without_rendering()
-    noted = [(p.get_xlabel(), [t.get_text() for t in p.texts]) for p in figure.axes[-2:]]
-    rough = ["more ranks than cores, or runs side by side"]
-    assert noted == [("seconds", []), ("seconds", rough)]
-    rough = logs_of(
-        make("diana+", "quant+", rounds=10), make("diana+", "quant+", ranks=2, oversubscribed=1)
-    )
-    _, sent, seconds = table2.claims(rough)
-    assert sent.verdict == "holds" and seconds.verdict == "not decided"
 
 
 def test_table_2(make):

@@ -1,7 +1,5 @@
 """Settings with round numbers, for formulas that are evaluated by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mpisim.cli import main

@@ -1,7 +1,5 @@
 """CD-Adam's Theorem 6.4 and Table 1 by hand, and as `mpisim theory` prints them."""
 
-from __future__ import annotations
-
 import dataclasses
 from math import sqrt
 

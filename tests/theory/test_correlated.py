@@ -1,7 +1,5 @@
 """Theorems 4 and 5 of the PermK paper, for workers that draw together."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -1,7 +1,5 @@
 """DASHA's step sizes: by hand, and by the Lyapunov function that they are derived from."""
 
-from __future__ import annotations
-
 from math import sqrt
 
 import numpy as np
@@ -47,25 +45,6 @@ def test_by_hand(name, step, how, smooth, pl):
         step(setting(1.0), 0.5, *how[1:])
     with pytest.raises(InputError, match="unbiased"):
         step(setting(None), *how)
-
-
-@pytest.mark.parametrize("pl", [False, True])
-@pytest.mark.parametrize("omega", [0.25, 1.0, 7.0, 200.0])
-def test_no_smaller_constant_for_sync_mvr(omega, pl):
-    """The weights of G and G_i solve their recursions, so less than they cost is not enough.
-
-    As p goes to 0 nothing of the errors is reset, and the term of the samples is subtracted.
-    """
-    n, a, p = 2, 1 / (2 * omega + 1), 1e-9
-    s = setting(omega, condition="PL", mu=1e-9) if pl else setting(omega)
-    left = np.array([[(1 - a) ** 2, 2 * omega * a**2 / n], [0, (1 - a) ** 2 + 2 * omega * a**2]])
-    rate = a / 2 if pl else 0.0  # gamma mu is at most a / 2
-    weights = np.linalg.solve((1 - rate) * np.eye(2) - left.T, [1.0, 0.0])
-    assert np.all(weights > 0)
-    smallest = 2 * weights @ [2 * omega / n, 2 * omega]
-    step = dasha.sync_mvr(s, a, p, 10**30)  # B so large that its samples have no noise
-    square = (1 / step.gamma - s.c.L) ** 2
-    assert square == pytest.approx(smallest * (1 - p) * s.L_rms**2, rel=1e-6)
 
 
 def test_guarantees_by_hand():

@@ -5,8 +5,6 @@ with many seeds estimate that expectation; what no multiple of the step could br
 every inequality must also fail at a larger multiple.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Iterator
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """DCGD+ and DIANA+ contract as their theorems say, and break at a multiple of the step."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -90,37 +88,3 @@ def at_minimiser(e, loaded: ProblemCache, keys: dict) -> list[np.ndarray]:
     if keys:  # SAQ, A.3: a diagonal matrix above each
         L = np.array([np.diag(np.abs(one).sum(axis=1)) for one in L])
     return [x_star, e.problem.gradients(x_star), np.linalg.inv(L)]
-
-
-def dcgd_case(inner: dict, multiple: float) -> float:
-    """|x^k - x*|^2 over (1 - gamma mu)^k |x^0 - x*|^2 + 2 gamma sigma / (mu n): SAQ, Theorem 1.
-
-    sigma = mean cal-L_i |grad f_i(x*)|^2 in the norm of L_i^†, here with cal-L_max for cal-L_i.
-    """
-    loaded = ProblemCache()
-    known: list[np.ndarray] = []
-
-    def run(seed: int) -> np.ndarray:
-        own = plus(inner | {"scheme": "dcgd"})
-        e = engine(at({"name": "dcgd"}, multiple), own, LOGISTIC, loaded, seed)
-        gamma = e.step.gamma
-        if not known:
-            known.extend(at_minimiser(e, loaded, {}))
-        x_star, at_star, inverses = known
-        norms = np.einsum("nd,nde,ne->n", at_star, inverses, at_star)
-        around = 2 * gamma * e.compressor.cal_L_max * norms.mean() / (MU * N)
-        values = np.array([np.sum((r.x - x_star) ** 2) for r in trajectory(e, 60)])
-        return values / ((1 - gamma * MU) ** np.arange(61) * values[0] + around)
-
-    return excess(run)
-
-
-@pytest.mark.parametrize("inner", [QUANT, BLOCKS, RAND], ids=lambda t: t["name"])
-def test_dcgd_plus(inner):
-    """Theorems 5 and 3, and Theorem 1 with any other compressor."""
-    assert dcgd_case(inner, 1.0) < 4
-
-
-@pytest.mark.parametrize("inner", [QUANT, BLOCKS], ids=lambda t: t["name"])
-def test_dcgd_plus_breaks_at_a_multiple_of_the_step(inner):
-    assert dcgd_case(inner, 30.0) > 5

@@ -1,7 +1,5 @@
 """Steps against their constraints and optimality; bounds against the true values."""
 
-from __future__ import annotations
-
 from itertools import pairwise, product
 from math import sqrt
 
@@ -9,7 +7,6 @@ import numpy as np
 import pytest
 
 from mpisim.theory import quantization as q
-from tests.theory.true_cal_l import error, true_cal_L
 
 SCHEMES = [0.0, 0.004, 1.0, 50.0]  # n mu; 0: DCGD+
 
@@ -135,50 +132,6 @@ def test_where_nothing_is_sent():
     assert q.sent_ones(L).tolist() == [0.0] * 5 + [1.0] * 7
     assert (q.varying_steps(np.zeros(3), 2.0) == 1).all()
     assert q.cal_L_independent(L, p) == pytest.approx(((1 / p[5:] - 1) * L[5:]).max())
-
-
-def cases():
-    rng = np.random.default_rng(5)
-    for d in (1, 2, 3):
-        for scale in (0.3, 0.6, 1.0, 2.5):
-            yield diagonal(d, seed=d), scale * rng.uniform(0.5, 1.5, d)
-
-
-@pytest.mark.drawn(6)
-@pytest.mark.parametrize(("L", "h"), list(cases()))
-def test_the_true_cal_L_is_below_14_and_attained(L, h):
-    true, v = true_cal_L(L, h)
-    assert np.linalg.norm(v) == pytest.approx(1)
-    assert error(L, h, v * (1 - 1e-15)) == pytest.approx(true, rel=1e-6)
-    rng = np.random.default_rng(0)
-    for _ in range(3000):  # nowhere is it larger
-        x = np.abs(rng.standard_normal(L.size))
-        assert error(L, h, x / np.linalg.norm(x)) <= true + 1e-12
-    assert true <= q.cal_L_varying(L, h) * (1 + 1e-12)
-    assert q.cal_L_varying(L, h) < np.linalg.norm(L * h) * (1 + 1e-12)
-
-
-def test_the_bound_14_is_of_the_right_size():
-    """For one level (h >= 1) E|Q(x) - x|_L^2 = sum_j L_jj v_j (h_j - v_j): nearly |Diag(L) h|."""
-    L, h = diagonal(3), np.full(3, 40.0)
-    assert true_cal_L(L, h)[0] > 0.97 * q.cal_L_varying(L, h)
-    fine = np.full(2, 0.01)  # and sum_j L_jj h_j^2 / 4 for many levels
-    assert true_cal_L(np.ones(2), fine)[0] > 0.24 * q.cal_L_varying(np.ones(2), fine)
-
-
-def test_bound_10_is_14_of_the_worst_block():
-    L, starts = diagonal(7), q.block_starts(7, 3)
-    h = np.array([0.3, 2.0, 0.7])
-    by_block = [
-        q.cal_L_varying(L[a:b], np.full(b - a, step))
-        for a, b, step in zip(starts, starts[1:], h, strict=False)
-    ]
-    assert q.cal_L_blocks(L, starts, h) == pytest.approx(max(by_block))
-    true = max(
-        true_cal_L(L[a:b], np.full(b - a, step))[0]
-        for a, b, step in zip(starts, starts[1:], h, strict=False)
-    )
-    assert true <= q.cal_L_blocks(L, starts, h)
 
 
 def test_cal_L_of_sparsifiers_by_enumeration():

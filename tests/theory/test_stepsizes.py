@@ -1,7 +1,5 @@
 """Step sizes against numbers worked out by hand, their reductions and their monotonicity."""
 
-from __future__ import annotations
-
 import dataclasses
 from math import inf, sqrt
 
@@ -132,22 +130,3 @@ def test_condition_of_an_experiment(tmp_path):
     assert run("c", {"theory": 1.0, "condition": "nonconvex"}) == smooth
     twice = run("d", {"theory": 2.0, "condition": "PL"})
     assert twice == (2 * pl[0], f"2 x {pl[1]}")
-
-
-def test_vr_marina_on_whole_shards_takes_the_step_of_marina(tmp_path):
-    """Drawn without replacement, b' = m samples are all; drawn with, or of uneven shards, not."""
-    whole = {"name": "vr-marina", "batch": 320, "p": 0.3, "stepsize": "theory"}
-    found = {}
-    for name, method, more in (
-        ("marina", marina("theory") | {"p": 0.3}, {"workers": 5}),
-        ("whole", whole, {"workers": 5}),
-        ("online", whole | {"name": "vr-marina-online"}, {"workers": 5}),
-        ("uneven", whole | {"batch": 228}, {"workers": 7, "problem": {"remainder": "spread"}}),
-        ("marina 7", marina("theory") | {"p": 0.3}, {"workers": 7}),
-    ):
-        problem = WITH_MU | more.pop("problem", {})
-        run_tables(table(method, RANDK, problem=problem, rounds=1, **more), tmp_path / name)
-        found[name] = stepsize(tmp_path / name)[0]
-    assert found["whole"] == pytest.approx(found["marina"], rel=1e-12)
-    assert found["online"] < 0.99 * found["marina"]
-    assert found["uneven"] < 0.99 * found["marina 7"]

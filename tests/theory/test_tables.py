@@ -1,7 +1,5 @@
 """Rows of Tables 1 and 2: by hand, against what runs really send, and as `mpisim theory` prints."""
 
-from __future__ import annotations
-
 import dataclasses
 from math import ceil, log
 
@@ -63,21 +61,6 @@ def test_table_2_by_hand():
     }
 
 
-def test_parameters_count_in_the_row_of_their_method_only():
-    theory, given = by_name(case()), by_name(case(), tables.marina(case(), 0.01))
-    assert given["(1) MARINA"].rounds > theory["(1) MARINA"].rounds
-    assert list(given) == list(theory)
-    assert all(given[name] == theory[name] for name in theory if name != "(1) MARINA")
-
-
-def test_new_rows_follow_the_row_before_them_or_the_table():
-    one = case(alpha=0.5)
-    gd, ef21 = tables.gradient_descent(one), tables.ef21(one)
-    plain = list(by_name(one))
-    assert list(by_name(one, gd, ef21)) == [plain[0], "(1) EF21", *plain[1:]]
-    assert list(by_name(one, ef21)) == [*plain, "(1) EF21"]
-
-
 @estimator("marina-by-another-name")
 class Heir(Marina):
     pass
@@ -110,23 +93,6 @@ def test_theorem_6_has_a_row_for_what_it_is_about_alone(method, row, capsys):
     words = "problem.name=logistic", "compressor={ name = 'topk', k = 5 }"
     text = theory(capsys, *SAMPLE, *words, f"method={{ {method}, stepsize = 0.1 }}")
     assert ("Theorem 6 (EF21), start" in text) == row
-
-
-def test_rows_that_apply():
-    assert set(by_name(case(omega=None))) == {"(1) GD"}
-    plain = set(by_name(case()))
-    assert not any("PP" in name or "(6)" in name or "COMGATE" in name for name in plain)
-    assert set(by_name(case(omega=0.0))) - plain == {"(1) FedCOMGATE"}
-    part = {"PP, (1) FedSTEPH, r = 1", "PP, (1) PP-MARINA, r = 1"}
-    assert set(by_name(case(r=1))) - plain == part
-    online = set(by_name(case(b=2, big_b=50)))
-    assert {"(1)+(6) DIANA", "(1)+(6) VR-MARINA, b' = 2, b = 50"} <= online
-    name = "(1)+(6) VR-MARINA, b' = 2, b = 50"
-    more, less = (by_name(case(b=2, big_b=50, first_b=b))[name] for b in (70, None))
-    assert more.calls - less.calls == pytest.approx(20) and more.bits == less.bits
-    # Table 2: FedSTEPH only with r >= (1+omega) sqrt(L/mu) log(Delta_0/epsilon)
-    small, large = (by_name(case(0.0, condition="PL", mu=4.0, r=r, n=9)) for r in (1, 9))
-    assert "PP, (1) FedSTEPH, r = 1" not in small and "PP, (1) FedSTEPH, r = 9" in large
 
 
 RANDK = {"name": "randk", "k": 10}

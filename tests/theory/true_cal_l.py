@@ -6,8 +6,6 @@ is concave, and |x| = 1 is sum_j u_j = 1: in each cell of the grid the maximum i
 derivatives L_jj (-1 + (a + b) / (2 v)) are all the same number, up to the cell's bounds.
 """
 
-from __future__ import annotations
-
 from itertools import product
 from math import ceil
 

@@ -1,7 +1,5 @@
 """The chart of the site is the one that today's compressors give."""
 
-from __future__ import annotations
-
 from tools.cards import PICTURE, digest
 
 

@@ -1,7 +1,5 @@
 """What ``make setup`` compiles: every method and compressor must really run there."""
 
-from __future__ import annotations
-
 import pytest
 
 from tools import warm_up

@@ -6,8 +6,6 @@ build/trials/SEED.jsonl, so that the same seed goes on where it was stopped; tho
 tried again. With --hours they are drawn at random, without an end but that of the time.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import functools

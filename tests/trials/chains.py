@@ -3,8 +3,6 @@
 Whatever is left must be resumed by the next one, and by the last to the log of an undisturbed run.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import random

@@ -4,8 +4,6 @@ FAULT is a `Fault` as JSON. It happens before the ``call``-th call of a function
 that production code knows nothing of faults.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import errno

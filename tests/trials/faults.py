@@ -1,7 +1,5 @@
 """One trial: a real job, a fault, and what is left of it."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

@@ -1,7 +1,5 @@
 """The processes of a trial's jobs, and the logs that they should have written."""
 
-from __future__ import annotations
-
 import functools
 import os
 import signal

@@ -1,7 +1,5 @@
 """Experiments on 1, 2, 3 and 6 ranks, in both layouts: all of them, then samples."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from tests.comm.jobs import ROOT, mpirun

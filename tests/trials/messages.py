@@ -5,8 +5,6 @@ in. A decoder must give a message that encodes to the very bytes that were decod
 `WireError`.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator
 

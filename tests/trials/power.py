@@ -4,8 +4,6 @@ The job must notice and end with one line; what an exit code 0 has promised must
 and everything else must be resumed, by the same command line, to the log of an undisturbed run.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import random

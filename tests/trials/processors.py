@@ -1,7 +1,5 @@
 """All experiments have the same bits under the settings of other processors."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import tempfile

@@ -3,8 +3,6 @@
 Whichever ends with exit code 0 and has written last, the log is its log, whole.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import random

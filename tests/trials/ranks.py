@@ -1,7 +1,5 @@
 """Runs on 7 and on 64 ranks, with ``run.debug``: the log of one process."""
 
-from __future__ import annotations
-
 import dataclasses
 import random
 import tempfile

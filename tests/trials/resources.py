@@ -1,7 +1,5 @@
 """What a machine runs out of: memory, of which the kernel then kills one rank, and inodes."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

@@ -5,8 +5,6 @@ a second. Behind the first tenth memory must be flat and the file linear, except
 which the log is in memory; the median rate of the last tenth must be within 5% of the second one's.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import subprocess
 import tempfile

@@ -1,7 +1,5 @@
 """Sweeps side by side that are killed or stopped at a random moment, and gone on with."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import os

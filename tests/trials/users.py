@@ -4,8 +4,6 @@ Whoever owns it and whatever its mode is, both must end with the right log and a
 the other one could have written is not read.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import random

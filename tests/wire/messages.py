@@ -1,7 +1,5 @@
 """Random messages of every kind, for tests."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mpisim.compressors.rank import nearly_square

@@ -3,8 +3,6 @@
 The reference for `mpisim.wire` in tests and benchmarks.
 """
 
-from __future__ import annotations
-
 
 def omega(n: int) -> str:
     """Start with "0"; while n > 1, prepend the digits of n, and let n be their number less 1."""

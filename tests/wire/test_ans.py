@@ -1,7 +1,5 @@
 """The codec "entropy": against entropies of sources, and bytes that are refused."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from math import comb, log2
@@ -10,7 +8,6 @@ import numpy as np
 import pytest
 
 from mpisim.compressors import make
-from mpisim.core.errors import WireError
 from mpisim.testing import DOUBLE, SINGLE
 from mpisim.testing.moments import draw
 from mpisim.wire.codecs import priors
@@ -101,45 +98,3 @@ def test_places_take_the_logarithm_of_their_number(name, d, k, precision):
     message = compressor.compress(RNG.standard_normal((M, d)), draw(M))
     beyond = message.encode().payload_bits - precision.bits * k - log2(comb(d, k))
     assert np.all(beyond > -1e-9) and np.all(beyond < 2 + 0.0003 * log2(comb(d, k)))
-
-
-def test_factors_of_normal_matrices_take_fewer_bits():
-    """A float's sign and 23 digits, and about 2.6 bits for its exponent in place of 8."""
-    v = RNG.standard_normal((M, 2500))
-    paper, coded = (
-        make({"name": "rank-k", "k": 4, "codec": c}).bind(2500, M, SINGLE).compress(v, draw(M))
-        for c in ("paper", "entropy")
-    )
-    assert np.array_equal(paper.decoded(), coded.decoded())
-    values = paper.values.shape[1]
-    exponents = order_0(coded.values.view(np.uint32) >> 23 & 255)
-    assert 0 < coded.payload_bits.mean() / values - 24 - exponents < 0.4
-    assert np.all(paper.payload_bits == 32 * values)
-
-
-@pytest.mark.parametrize(
-    "table",
-    [
-        NATURAL,
-        FEW,
-        {"name": "qsgd", "s": 1},
-        {"name": "qsgd", "s": 1000},
-        {"name": "rank-k", "k": 1},
-    ],
-    ids=str,
-)
-def test_changed_bits_are_refused_or_encode_to_themselves(table):
-    compressor = make(table | {"codec": "entropy"}).bind(9, 1, SINGLE)
-    form = compressor.form(draw(1))
-    packed = compressor.compress(RNG.standard_normal((1, 9)), draw(1)).encode()
-    refused = 0
-    for bit in range(8 * packed.data.size):
-        data = packed.data.copy()
-        data[bit // 8] ^= 128 >> bit % 8
-        try:
-            again = form.decode(data, packed.sizes)
-        except WireError:
-            refused += 1
-        else:
-            assert again.encode().data.tobytes() == data.tobytes()
-    assert refused > 4

@@ -1,7 +1,5 @@
 """The codes of levels beside Elias': against strings written from their definitions."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from math import comb
 

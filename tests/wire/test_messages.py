@@ -1,7 +1,5 @@
 """Every kind of message: exact round trips, sums in worker order, and corrupt bytes."""
 
-from __future__ import annotations
-
 import struct
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Elias omega words against hand-computed ones, the string coder, and arbitrary bits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

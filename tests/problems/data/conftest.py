@@ -1,7 +1,5 @@
 """Fixtures of the data tests: an own cache and data folder, and small files in it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

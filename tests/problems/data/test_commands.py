@@ -1,12 +1,6 @@
 """The texts of ``mpisim data``."""
 
-from __future__ import annotations
-
-import numpy as np
-import pytest
-
 from mpisim.cli import data as commands
-from mpisim.core.errors import InputError
 from mpisim.problems.data import find as finding
 from mpisim.problems.data.find import ROOT, registry
 
@@ -36,15 +30,3 @@ def test_info_measures_and_verifies(here):
     assert "NOT the registered file" in commands.info_text("mg")
     (here / "mg").write_text("0.5 6:1\n" * 1385)
     assert "no sha256 for it: only rows and features were checked" in commands.info_text("mg")
-
-
-def test_info_of_any_file(tmp_path):
-    path = tmp_path / "own"
-    path.write_text("".join(f"{v} 1:1\n" for v in np.linspace(0, 1, 30)))
-    text = commands.info_text(str(path))
-    assert "30 rows" in text and "real, 0 to 1" in text
-    path.write_text("1 1:1\n2 1:x\n")
-    with pytest.raises(InputError, match=f"^{path}:2: "):
-        commands.info_text(str(path))
-    with pytest.raises(InputError, match="not found"):
-        commands.info_text("nosuch")

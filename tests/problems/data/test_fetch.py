@@ -1,7 +1,5 @@
 """Downloads from a server on this machine: checked, whole or absent, and soon refused."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import hashlib
@@ -154,34 +152,6 @@ def test_not_found_and_refused(server, register, tmp_path):
         with pytest.raises(InputError, match=r"^data 'tiny': nothing usable.*network") as error:
             fetch("tiny", folder=tmp_path)
     assert "\n" not in str(error.value) and not list(tmp_path.iterdir())
-
-
-def test_cut_off_download_does_not_stay(register, tmp_path):
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen()
-
-        def answer():
-            connection, _ = listener.accept()
-            with connection:
-                connection.recv(4096)
-                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n" + TEXT)
-
-        thread = threading.Thread(target=answer, daemon=True)
-        thread.start()
-        register(f"http://127.0.0.1:{listener.getsockname()[1]}/tiny", digest=sha(TEXT))
-        with pytest.raises(InputError, match="nothing usable"):
-            fetch("tiny", folder=tmp_path)
-        thread.join(5)
-    assert not list(tmp_path.iterdir())
-
-
-def test_unknown_and_sourceless(register, tmp_path):
-    register()
-    with pytest.raises(InputError, match="unknown name 'other'; known: tiny"):
-        fetch("other", folder=tmp_path)
-    with pytest.raises(InputError, match="no download is known"):
-        fetch("tiny", folder=tmp_path)
 
 
 @pytest.mark.parametrize("right", [True, False])

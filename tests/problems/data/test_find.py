@@ -1,7 +1,5 @@
 """The registry, and where files are looked for."""
 
-from __future__ import annotations
-
 import pytest
 
 from mpisim.core.errors import InputError

@@ -1,7 +1,5 @@
 """The split of images with a homogeneity: parts, who has D_0, and how often."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

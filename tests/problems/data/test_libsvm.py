@@ -1,7 +1,5 @@
 """LibSVM text: all the forms that files come in, and one clear line for each malformed one."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma

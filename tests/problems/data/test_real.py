@@ -1,14 +1,12 @@
 """Real files against the registry, where they are here (MPISIM_DATA)."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 from mpisim.core.errors import InputError
 from mpisim.problems.data import DataOptions, libsvm, prepare
-from mpisim.problems.data.content import load_images, read_cifar, read_content, verify
-from mpisim.problems.data.find import find, locate, lookup, registry
+from mpisim.problems.data.content import read_content, verify
+from mpisim.problems.data.find import find, lookup
 
 pytestmark = pytest.mark.real
 SMALL = "a1a a5a a9a a9a.t mushrooms phishing duke leu colon-cancer german.numer svmguide3 splice"
@@ -40,20 +38,3 @@ def test_regression_needs_real_labels(need_data):
     with pytest.raises(InputError, match="exactly two"):
         prepare(DataOptions("mg_scale", 2))
     assert prepare(DataOptions("mg_scale", 2, labels="real")).rows == 1385
-
-
-def test_mnist():
-    if any(locate(f.file) is None for f in registry()["mnist"].files):
-        pytest.skip("mnist is not here (MPISIM_DATA)")
-    pixels, labels = load_images("mnist", "test")
-    assert pixels.shape == (10000, 28, 28) and np.count_nonzero(pixels) == 1511219
-    assert np.bincount(labels).tolist() == [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
-
-
-def test_cifar_records():
-    path = locate("cifar10_test_first1000.bin")
-    if path is None:
-        pytest.skip("no CIFAR-10 records here (MPISIM_DATA)")
-    pixels, labels = read_cifar(path)
-    assert pixels.shape == (1000, 3, 32, 32) and np.count_nonzero(pixels) == 3064576
-    assert labels[:4].tolist() == [3, 8, 8, 0]  # cat, ship, ship, airplane

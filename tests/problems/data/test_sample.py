@@ -1,7 +1,5 @@
 """The generated sample: the same bytes everywhere, and worth training on."""
 
-from __future__ import annotations
-
 import pytest
 
 from mpisim.core.errors import InputError

@@ -1,10 +1,6 @@
 """Workers' rows against a plain dense NumPy reading of DESIGN's conventions."""
 
-from __future__ import annotations
-
-import hashlib
 import itertools
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +8,6 @@ import pytest
 from mpisim.core.errors import InputError
 from mpisim.core.rng import Streams
 from mpisim.problems.data import DataOptions, load_shards, prepare
-from mpisim.problems.data import find as registering
 from tests.problems.data.conftest import random_dense, to_dense, to_text
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -104,13 +99,6 @@ def test_blocks_are_slices_of_the_whole(path, split, writable, tmp_path, monkeyp
             check(options, a, b - a, load_shards(prepared, a, b - a))
 
 
-def test_equal_norms_keep_their_order(tmp_path):
-    path = tmp_path / "ties"
-    path.write_text("1 1:2\n-1 2:1\n1 3:2\n-1 4:1\n1 5:-2\n")
-    options = DataOptions(str(path), 1, "sorted-by-norm")
-    assert load_shards(prepare(options), 0, 1).indices.tolist() == [1, 3, 0, 2, 4]
-
-
 def test_features(path, here):
     assert prepare(DataOptions(path, 2, bias=True)).features == D + 1
     (here / "a1a").write_text("1 5:1\n-1 2:1\n")  # registered with 123
@@ -130,14 +118,6 @@ def test_another_content_under_a_registered_name_is_refused(name, said, here):
         with pytest.raises(InputError, match=rf"{name}: is not the registered {name} \({said}"):
             prepare(DataOptions(name, 2, any_content=any_content))
     assert prepare(DataOptions(name, 2, any_content=True)).rows == 2
-
-
-def test_registered_content_is_recognised_under_any_name(path, monkeypatch):
-    digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
-    file = registering.DataFile("-", "other", N, None, "", digest, ())
-    sets = {"other": registering.Dataset("other", "libsvm", 50, (file,))}
-    monkeypatch.setattr(registering, "registry", lambda: sets)
-    assert prepare(DataOptions(path, 2)).features == 50
 
 
 @pytest.mark.parametrize("remainder", ["drop", "spread"])

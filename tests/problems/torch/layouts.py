@@ -1,7 +1,5 @@
 """Started by test_problem under mpirun on 3 ranks: networks on 1 and 3 ranks, bit by bit."""
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from pathlib import Path

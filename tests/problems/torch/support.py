@@ -1,7 +1,5 @@
 """Small networks on few generated images, for tests that have PyTorch."""
 
-from __future__ import annotations
-
 
 def network(method, compressor=None, rounds=6, augment=False, workers=4, **run) -> dict:
     """The tables of a thin ResNet-18 on 8 x 8 pixels."""

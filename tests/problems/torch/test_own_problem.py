@@ -176,38 +176,6 @@ def test_a_library_that_is_missing_is_one_line(library, monkeypatch, forget):
         samples.load("nowhere:MNIST")
 
 
-@pytest.mark.parametrize("splits", [False, True])
-def test_data_of_torchvision(splits, monkeypatch, tmp_path, forget):
-    pairs, pixels = pictures(8)
-
-    def found(root, part):
-        if root != str(tmp_path):
-            raise RuntimeError("Dataset not found or corrupted")
-        return Listed(pairs if part else pairs[:3])
-
-    class Photos:
-        def __new__(cls, root, train=True, download=False):
-            return found(root, train)
-
-    class Parts:
-        def __new__(cls, root, split="train", download=False):
-            return found(root, {"train": True, "test": False}[split])
-
-    fake = types.ModuleType("torchvision")
-    fake.datasets = types.SimpleNamespace(Set=Parts if splits else Photos)
-    monkeypatch.setitem(sys.modules, "torchvision", fake)
-    with pytest.raises(
-        InputError, match=r"not found; get it in Python: torchvision.*download=True"
-    ):
-        samples.load("torchvision:Set")
-    with pytest.raises(InputError, match=r"torchvision\.datasets has no 'Nothing'"):
-        samples.load("torchvision:Nothing")
-    monkeypatch.setenv("MPISIM_DATA", str(tmp_path))
-    whole = samples.load("torchvision:Set")
-    assert np.array_equal(whole.features, pixels) and len(whole.test_labels) == 3
-    assert samples.available("torchvision:Set") and whole.classes == 3
-
-
 def test_data_of_hugging_face(monkeypatch, forget):
     pairs, pixels = pictures(8)
 

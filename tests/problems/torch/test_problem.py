@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from mpisim.core.errors import InputError
-from mpisim.core.protocols import Round
 from mpisim.core.rng import Draw, Streams
 from mpisim.problems.torch import samples
 from mpisim.problems.torch.samples import SAMPLES, Samples
@@ -197,32 +196,6 @@ def test_batch_norm_averages_like_pytorch():
     assert torch.equal(ours[0].running_mean, theirs[0].running_mean)
 
 
-def test_minibatches_depend_on_the_round_and_the_dropout_seed():
-    pytest.importorskip("torch")
-    problem = load(network(CD_ADAM, SIGN, augment=True))
-    x, batch = problem.initial_point(), np.tile(np.arange(9), (4, 1))
-    first = problem.batch_gradients(x, batch)
-    assert np.array_equal(problem.batch_gradients(x, batch), first)
-    problem.attach_round(Round(9, 1))
-    assert not np.array_equal(problem.batch_gradients(x, batch), first)
-
-
-def test_resumed_and_rerun(tmp_path):
-    pytest.importorskip("torch")
-    paths = [tmp_path / f"{name}.h5" for name in ("whole", "again", "parts")]
-    whole = network(CD_ADAM, SIGN, 6, augment=True, log_every=2, columns=["pi"])
-    for path in paths[:2]:
-        run_tables(whole, path)
-    run_tables(network(CD_ADAM, SIGN, 3, augment=True, log_every=2, columns=["pi"]), paths[2])
-    run_tables(whole, paths[2], resume=True)
-    logs = [columns(path) for path in paths]
-    assert {"test_loss", "test_accuracy", "train_accuracy", "test_grad_norm_sq"} <= set(logs[0])
-    for log in logs[1:]:
-        for name, values in logs[0].items():
-            assert name.startswith("time_") or np.array_equal(log[name], values, equal_nan=True)
-    assert logs[0]["oracle_calls"][-1] == 6 * 4 * 9
-
-
 @pytest.mark.parametrize(
     "compressor",
     [
@@ -258,18 +231,6 @@ def test_layers_are_the_networks_tensors(compressor, tmp_path):
         assert (paper[1] - paper[0]) / 2 == 32 * sum(max(1, d // 10) for d in problem.layers)
     else:  # Elias words: a bit or more for each coordinate that is kept, and a norm each layer
         assert 32 * len(tensors) < ours < 32 * problem.d
-
-
-def test_dropout_is_that_of_a_manual_seed():
-    torch = pytest.importorskip("torch")
-    from mpisim.problems.torch.network import seed_modules
-
-    for number in (0, 2**63 - 1):
-        torch.manual_seed(number)
-        expected = torch.nn.functional.dropout(torch.ones(50))
-        torch.manual_seed(1)
-        seed_modules(torch.device("cpu"), number)
-        assert torch.equal(torch.nn.functional.dropout(torch.ones(50)), expected)
 
 
 @needs_mpirun

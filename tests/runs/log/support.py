@@ -1,7 +1,5 @@
 """A log of made-up rows."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mpisim.runs.log.schema import columns, row_type

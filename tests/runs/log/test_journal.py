@@ -3,7 +3,6 @@
 import hashlib
 import itertools
 import json
-import os
 import random
 import struct
 import zlib
@@ -103,23 +102,3 @@ def test_the_journal_of_another_run_is_not_removed(log):
     one.close(remove=True)
     assert two.is_here() and len(journal.read(log, SCHEMA)) == 2
     two.close(remove=True)
-
-
-def test_rows_that_cannot_be_read_again_are_missed(log):
-    written = Journal(journal.path_for(log), SCHEMA, rows(0, 3))
-    written.append(rows(3, 6))
-    os.truncate(written.path, written.path.stat().st_size - 1)
-    with pytest.raises(OSError, match="of 6 rows 3 can be read again"):
-        list(written.batches())
-    written.close(remove=True)
-
-
-def test_many_rows_come_in_batches(log, monkeypatch):
-    monkeypatch.setattr(journal, "BATCH", 1000)
-    written = Journal(journal.path_for(log), SCHEMA, rows(0, 5))
-    for k in range(5, 60):
-        written.append(rows(k, k + 1))
-    batches = list(written.batches())
-    assert max(batch.nbytes for batch in batches) < 2000 and len(batches) > 5
-    assert np.array_equal(np.concatenate(batches), rows(0, 60))
-    written.close(remove=True)

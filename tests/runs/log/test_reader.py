@@ -1,6 +1,5 @@
 """Reading logs, and the one line that says what is wrong with a file."""
 
-import errno
 import os
 
 import h5py
@@ -10,10 +9,8 @@ import pytest
 from mpisim.analysis.report.chart_data import y_axes
 from mpisim.analysis.rows import all_rows
 from mpisim.core.errors import InputError
-from mpisim.runs.log import reader, untrusted
 from mpisim.runs.log.reader import read
 from mpisim.runs.log.schema import SCHEMA_VERSION
-from mpisim.runs.log.untrusted import Crashed, run_isolated
 
 
 def test_everything_comes_back(make_log):
@@ -23,26 +20,6 @@ def test_everything_comes_back(make_log):
     assert log.config["compressor"] == {"name": "randk", "k": 10}
     assert log.columns["bits_up"].tolist() == [20000, 21600, 23200, 24800]
     assert log.units["time_compute"] == "s" and log.descriptions["loss"] == "what loss is"
-
-
-def test_a_process_reads_some_of_many_logs(make_log, monkeypatch):
-    """Its seconds are limited, thousands of logs are not. If it dies, its files are read again."""
-    paths, calls = [make_log(rounds=2, seed=seed) for seed in range(1, 6)], []
-
-    def isolated(path, read, files):
-        calls.append(path)
-        if len(calls) == 2 or path == paths[3]:
-            raise Crashed(f"{path}: dies")
-        return run_isolated(path, read, files)
-
-    monkeypatch.setattr(untrusted, "TOGETHER", 2)
-    monkeypatch.setattr(untrusted, "run_isolated", isolated)
-    *others, last = reader.read_each([*paths[:3], paths[4], paths[3]])
-    assert [log.attrs["seed"] for log in others] == [1, 2, 3, 5]
-    assert isinstance(last, Crashed)
-    assert calls == [paths[0], paths[2], paths[2], paths[4], paths[3]]
-    with pytest.raises(Crashed, match="dies"):
-        reader.read_all(paths[3:])
 
 
 SQUARES = [8.0, 4.0, 2.0, 1.0, 0.5, 0.25, 0.125]
@@ -153,16 +130,6 @@ def test_other_files_are_never_read(make_log, link, said):
     assert str(path) in str(caught.value) and "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("group", ["rounds", "workers"])
-def test_a_group_in_another_file_is_not_followed(make_log, group):
-    path = make_log(rounds=3)
-    with h5py.File(path, "r+") as file:
-        file.pop(group, None)
-        file[group] = h5py.ExternalLink(str(path), "rounds")
-    with pytest.raises(InputError, match=rf"the log is refused: /{group} is a link"):
-        read(path)
-
-
 def test_a_pipe_is_not_opened(tmp_path):
     os.mkfifo(tmp_path / "x.h5")
     for path in (tmp_path / "x.h5", "/dev/zero"):
@@ -177,36 +144,6 @@ def test_a_newer_layout_is_refused(make_log):
         file.move("rounds", "rows")  # whatever else is new in it
     with pytest.raises(InputError, match=r"by a newer mpisim: its schema is 2, .* up to 1; up"):
         read(path)
-
-
-def test_a_log_that_is_replaced_while_it_is_read_is_read_again(make_log, monkeypatch):
-    """On a network file system the old one may be gone."""
-    path, original = make_log(rounds=3), reader._read
-    new = path.with_name("new")
-
-    def gone(*arguments):
-        if new.exists():
-            new.rename(path)
-            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
-        return original(*arguments)
-
-    new.write_bytes(path.read_bytes())
-    monkeypatch.setattr(reader, "_read", gone)
-    assert read(path).rows == 4
-
-
-def test_a_damaged_log_is_read_once(make_log, monkeypatch):
-    path = make_log(rounds=3)
-
-    def torn(*_):
-        with open(path.with_name("tries"), "a") as file:
-            file.write("x")
-        raise OSError("addr overflow")
-
-    monkeypatch.setattr(reader, "_read", torn)
-    with pytest.raises(InputError, match="the log is damaged: addr overflow"):
-        read(path)
-    assert path.with_name("tries").read_text() == "x"
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.99])

@@ -4,8 +4,6 @@ import errno
 import hashlib
 import io
 import os
-import subprocess
-import sys
 
 import h5py
 import numpy as np
@@ -15,7 +13,6 @@ from mpisim.core.errors import InputError, OutputError
 from mpisim.runs.log import journal
 from mpisim.runs.log import writer as writers
 from mpisim.runs.log.writer import LogWriter
-from tests.comm.jobs import HANG_SECONDS
 from tests.helpers import run_tables, table
 from tests.runs.log.support import SCHEMA, row, rows
 
@@ -155,54 +152,3 @@ def test_no_room_for_the_last_log_is_a_failure_and_the_journal_stays(tmp_path, m
     with h5py.File(path) as file:
         assert file.attrs["status"] == "running" and file["rounds/round"].size == 0
     assert np.array_equal(journal.read(path, SCHEMA), rows(0, 1))
-
-
-def test_no_room_for_the_last_rows_is_a_failed_run_with_those_before(tmp_path, monkeypatch):
-    path = tmp_path / "log.h5"
-    log = writer(path)
-    log.row(row(0))
-    log.flush()
-    log.row(row(1))
-
-    def full(*_):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(journal, "write_at", full)
-    with pytest.raises(OutputError, match="No space left"):
-        log.finish("done", np.zeros(2), {})
-    with h5py.File(path) as file:
-        assert file.attrs["status"] == "failed" and file["rounds/round"][:].tolist() == [0]
-
-
-LIMITED = """
-import resource, sys
-resource.setrlimit(resource.RLIMIT_FSIZE, (4 << 20, 4 << 20))
-from mpisim.cli import main
-sys.exit(main(sys.argv[1:]))
-"""
-
-
-def test_a_disk_that_fills_up_during_the_run(tmp_path):
-    """A limit on the size of files stands for the full disk: the log stays, one line says why."""
-    settings = ["problem={ name = 'logistic', data = 'sample', workers = 6 }", "run.rounds=100000"]
-    settings += ["method={ name = 'gd', stepsize = 0.1 }", "run.checkpoint_seconds=0.5"]
-    words = [word for setting in settings for word in ("--set", setting)]
-    job = subprocess.run(
-        [sys.executable, "-c", LIMITED, "run", *words, "--out", str(tmp_path / "log.h5")],
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        check=False,
-    )
-    assert job.returncode == 1
-    lines = [line for line in job.stderr.splitlines() if line.startswith("mpisim: ")]
-    assert len(lines) == 1 and "log.h5: cannot be written: File too large" in lines[0]
-    assert "Traceback" not in job.stderr
-    with h5py.File(tmp_path / "log.h5") as file:
-        rounds = file["rounds/round"][:]
-        assert rounds.size > 1000 and np.array_equal(rounds, np.arange(rounds.size))
-        assert file.attrs["status"] in ("running", "failed")
-    there = journal.read(tmp_path / "log.h5", SCHEMA)
-    assert len(there) > 20_000 and np.array_equal(there["round"], np.arange(len(there)))
-    left = {"log.h5", "log.h5.ckpt", "log.h5.ckpt.old", "log.h5.journal"}
-    assert {p.name for p in tmp_path.iterdir()} <= left

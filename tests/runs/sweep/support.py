@@ -1,7 +1,5 @@
 """Small sweeps, run in this process."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,12 +1,10 @@
 """A point whose budget was raised goes on from the log of the smaller one."""
 
-import shutil
 from pathlib import Path
 
 import pytest
 
-from mpisim.core.files import FileLock
-from mpisim.runs import checkpoint, identity
+from mpisim.runs import checkpoint
 from mpisim.runs.sweep.points import read_summary
 from tests.resumes import differences
 from tests.runs.sweep.support import BASE, run, write
@@ -85,41 +83,3 @@ def test_what_depends_on_the_rounds_starts_anew_with_a_line(base, why, tmp_path,
     raised(tmp_path, ["run.rounds=12"], ["run.rounds=30"], base)
     said = capfd.readouterr().err
     assert why in said and said.count("starting over") == 1
-
-
-def test_other_code_is_taken_only_on_request(tmp_path, monkeypatch, capfd):
-    file, logs = write(tmp_path, base=DIANA), tmp_path / "logs"
-    with monkeypatch.context() as patch:
-        patch.setattr(identity, "version", lambda name: "0")
-        run(file, logs, "run.rounds=12")
-        run(file, logs, "run.rounds=9")
-    run(file, logs, "run.rounds=20")
-    assert "was written by other code" in capfd.readouterr().err
-    with monkeypatch.context() as patch:
-        patch.setattr(identity, "version", lambda name: "1")
-        [short] = run(file, logs, "run.rounds=6")
-        [point] = run(file, logs, "run.rounds=25")
-    assert point.earlier == short.log  # shorter, but by this code
-
-
-@pytest.mark.parametrize("harm", ["checkpoints", "log", "locked"])
-def test_one_that_cannot_be_used_starts_anew_with_a_line(harm, tmp_path, capfd):
-    file, logs = write(tmp_path, base=DIANA), tmp_path / "logs"
-    [one] = run(file, logs, "run.rounds=12")
-    path = Path(one.log)
-    if harm == "checkpoints":
-        checkpoint.path_for(path).unlink()
-        checkpoint.former(checkpoint.path_for(path)).unlink()
-    elif harm == "log":  # its rows are no longer those of the checkpoint
-        [other] = run(file, tmp_path / "other", "run.rounds=12", "method.stepsize=0.01")
-        shutil.copy(checkpoint.path_for(Path(other.log)), checkpoint.path_for(path))
-        shutil.copy(checkpoint.path_for(path), checkpoint.former(checkpoint.path_for(path)))
-    capfd.readouterr()
-    if harm == "locked":
-        with FileLock(path.with_name(f".{path.name}.lock")):
-            [two] = run(file, logs, "run.rounds=20")
-    else:
-        [two] = run(file, logs, "run.rounds=20")
-    assert two.status == "done" and "; starting over" in capfd.readouterr().err
-    [whole] = run(file, tmp_path / "whole", "run.rounds=20")
-    assert differences(Path(whole.log), Path(two.log)) == []

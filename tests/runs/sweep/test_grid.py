@@ -3,12 +3,9 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from mpisim.core.errors import InputError
-from mpisim.runs.labels import differences, flatten
-from mpisim.runs.sweep.grid import expand, read
+from mpisim.runs.sweep.grid import read
 from tests.runs.sweep.support import write
 
 
@@ -105,47 +102,6 @@ def test_bad_tables_are_one_line(sweep, said, tmp_path):
     assert said in str(error.value) and "\n" not in str(error.value)
 
 
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
-    lambda inner: (
-        st.lists(inner, max_size=2)
-        | st.dictionaries(
-            st.sampled_from(["method", "run", "seed", "stepsize", "theory"]), inner, max_size=2
-        )
-    ),
-    max_leaves=6,
-)
-
-
-@given(
-    st.dictionaries(st.sampled_from(["run", "method", "multiples", "other"]), VALUES, max_size=3)
-)
-@settings(deadline=None, max_examples=150)
-def test_any_sweep_is_expanded_or_refused_in_one_line(sweep):
-    base = {"method": {"stepsize": "theory"}, "run": {"rounds": 1}}
-    try:
-        points = expand(base, sweep)
-    except InputError as error:
-        assert "\n" not in str(error)
-    else:
-        assert points
-        assert base == {"method": {"stepsize": "theory"}, "run": {"rounds": 1}}
-
-
-def test_differences_name_what_varies():
-    many = [
-        {"run": {"seed": 1, "rounds": 5}, "method": {"stepsize": {"theory": 2}}},
-        {"run": {"seed": 2, "rounds": 5}, "method": {"stepsize": "theory"}},
-        {"run": {"rounds": 5}, "method": {"stepsize": "theory"}},
-    ]
-    assert differences(many) == [
-        {"run.seed": 1, "method.stepsize": {"theory": 2}},
-        {"run.seed": 2, "method.stepsize": "theory"},
-        {"method.stepsize": "theory"},
-    ]
-    assert flatten({"compressor": {"inner": {"k": 1}}}) == {"compressor.inner.k": 1}
-
-
 @pytest.mark.parametrize(
     ("name", "all_points", "first", "second", "given"),
     [
@@ -178,16 +134,3 @@ def test_an_alternative_may_have_a_list_of_its_own(
     sweep = sweep.replace(first or second, "[-1]")
     with pytest.raises(InputError, match=rf"sweep\.pairs, number [12]\.{name}: \[-1\]"):
         found()
-
-
-def test_multiples_keep_the_condition_of_the_theorem(tmp_path):
-    sweep = """
-    multiples = [1, 2]
-    [[sweep.methods]]
-    method = { stepsize = { theory = 1.0, condition = "PL" } }
-    [[sweep.methods]]
-    method = { stepsize = { theory = 5.0, condition = "nonconvex" } }
-    """
-    _, points = read(write(tmp_path, sweep), [])
-    pl = [{"theory": 1.0, "condition": "PL"}, {"theory": 2.0, "condition": "PL"}]
-    assert steps(points) == [*pl, "theory", {"theory": 2.0}]

@@ -1,46 +1,12 @@
 """What a sweep prints: its points, how many are done, and the time that is left."""
 
-from __future__ import annotations
-
 import io
 
 import pytest
 
-from mpisim.runs.experiment import parse
 from mpisim.runs.sweep.points import ALONE, Outcome, Point, read_summary
-from mpisim.runs.sweep.progress import Board, Pace, PointLines, name_of
+from mpisim.runs.sweep.progress import Board, Pace, PointLines
 from mpisim.runs.sweep.queue import new_claims
-from tests.helpers import table
-
-MARINA = {"name": "marina", "stepsize": 0.1}
-CASES = [
-    (MARINA, {"name": "rand-k", "k": 10}, {}, "MARINA RandK"),
-    (
-        MARINA,
-        {"name": "randk", "k": 10},
-        {"run.seed": 3, "method.name": "marina", "compressor.k": 10},
-        "MARINA RandK k=10 seed 3",
-    ),
-    (
-        {"name": "ef21-bc", "stepsize": 0.1},
-        {"name": "topk", "k": 2},
-        {"method.stepsize": {"theory": 4.0}, "problem.data": "data/sample", "title": "x"},
-        "EF21 (two-way) TopK sample 4 × theory",
-    ),
-    (
-        {"name": "diana", "stepsize": 0.1},
-        {"name": "smooth", "inner": {"name": "quant-plus", "beta": 20.0}},
-        {"method.stepsize": 0.125, "compressor.inner.beta": 20.0, "run.seed": 1},
-        "DIANA smooth inner.beta=20 step 0.125 seed 1",
-    ),
-    ({"name": "gd", "stepsize": "theory"}, None, {"method.stepsize": "theory"}, "GD 1 × theory"),
-]
-
-
-@pytest.mark.parametrize(("method", "compressor", "settings", "name"), CASES)
-def test_a_point_is_called_by_what_varies(method, compressor, settings, name):
-    config = parse(table(method, compressor, problem={"name": "logistic"})).to_toml()
-    assert name_of(Point("marina-randk-0", "x.h5", settings, config)) == name
 
 
 def points(*sizes):

@@ -7,11 +7,10 @@ from math import inf
 import pytest
 from mpi4py import MPI
 
-from mpisim.core import machine
 from mpisim.core.errors import InputError, OutputError
 from mpisim.runs.sweep.executor import _require_shared
 from mpisim.runs.sweep.points import Outcome, Point
-from mpisim.runs.sweep.queue import Claims, choose, limits, new_claims, share
+from mpisim.runs.sweep.queue import Claims, choose, limits, new_claims
 from mpisim.runs.sweep.runner import Watch
 
 
@@ -75,20 +74,6 @@ def test_big_points_do_not_multiply(needed, groups, free, most, capsys):
     assert (capsys.readouterr().out != "") == (most != [inf] * groups)
 
 
-def test_free_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(machine, "MEMINFO", tmp_path / "meminfo")
-    monkeypatch.setattr(machine, "CGROUP", tmp_path)
-    assert machine.available_memory() == float("inf")
-    (tmp_path / "meminfo").write_text("MemTotal: 9 kB\nMemAvailable:   8 kB\n")
-    assert machine.available_memory() == 8192
-    (tmp_path / "memory.current").write_text("1000\n")
-    (tmp_path / "memory.max").write_text("max\n")
-    assert machine.available_memory() == 8192
-    (tmp_path / "memory.max").write_text("4000\n")
-    assert machine.available_memory() == 3000
-    assert share([("a", 8.0), ("a", 6.0), ("b", 4.0)]) == 9  # as if each group had 3
-
-
 @pytest.fixture
 def claims(tmp_path):
     with new_claims(tmp_path) as made:
@@ -115,17 +100,6 @@ def test_a_point_is_claimed_once(tmp_path):
     assert not any(tmp_path.iterdir()) and not other.folder.is_dir()
     with pytest.raises(OutputError, match=r"side-by-side-\w+: cannot be used: No such file"):
         claims.take(4)
-
-
-def test_claims_where_files_cannot_be_locked(tmp_path, monkeypatch):
-    """Nothing tells there whether a sweep is running, so its claims stay."""
-
-    def refuse(*_):
-        raise OSError("no locks")
-
-    monkeypatch.setattr("fcntl.flock", refuse)
-    with new_claims(tmp_path) as claims, new_claims(tmp_path):
-        assert claims.folder.is_dir()
 
 
 def test_a_folder_that_is_not_shared(tmp_path, claims):

@@ -171,17 +171,6 @@ def test_divergence_is_recorded_and_the_sweep_goes_on(tmp_path, monkeypatch):
     assert not ran and [p.status for p in again] == ["diverged", "done"]
 
 
-def test_a_log_of_another_experiment_is_left_alone(tmp_path):
-    file, logs = write(tmp_path), tmp_path / "logs"
-    [point] = run(file, logs)
-    with h5py.File(point.log, "r+") as log:
-        log.attrs["config"] = "something else"
-    before = columns(logs / f"{point.name}.h5")
-    [again] = run(file, logs)
-    assert again.status == "skipped" and "another experiment" in again.reason
-    assert np.array_equal(before["loss"], columns(logs / f"{point.name}.h5")["loss"])
-
-
 def test_problems_are_loaded_once_and_give_the_same_logs(tmp_path, monkeypatch):
     from mpisim.problems.glm import Glm
     from tests.helpers import run_tables
@@ -200,3 +189,14 @@ def test_problems_are_loaded_once_and_give_the_same_logs(tmp_path, monkeypatch):
         one, two = columns(alone), columns(tmp_path / "logs" / f"{point.name}.h5")
         for name in one:
             assert name.startswith("time_") or np.array_equal(one[name], two[name]), name
+
+
+def test_a_log_of_another_experiment_is_left_alone(tmp_path):
+    file, logs = write(tmp_path), tmp_path / "logs"
+    [point] = run(file, logs)
+    with h5py.File(point.log, "r+") as log:
+        log.attrs["config"] = "something else"
+    before = columns(logs / f"{point.name}.h5")
+    [again] = run(file, logs)
+    assert again.status == "skipped" and "another experiment" in again.reason
+    assert np.array_equal(before["loss"], columns(logs / f"{point.name}.h5")["loss"])

@@ -1,7 +1,5 @@
 """Several sweeps of one folder at the same time, and shards of a sweep."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
@@ -11,8 +9,6 @@ from pathlib import Path
 import pytest
 
 from mpisim.cli import main
-from mpisim.core.files import FileLock
-from mpisim.runs.sweep import runner
 from mpisim.runs.sweep.points import read_summary
 from tests.comm.jobs import HANG_SECONDS, environment
 from tests.resumes import differences
@@ -63,33 +59,6 @@ def test_two_sweeps_run_each_point_once(words, tmp_path, alone):
         assert len(skipped) <= 2
     assert ran == {"1": 1, "2": 1, "3": 1, "4": 1}, ended
     require_complete(logs, alone)
-
-
-def test_a_busy_point_comes_last(tmp_path, monkeypatch):
-    """It runs if it is free by then; or is complete; else it is skipped."""
-    file, ran = write(tmp_path, "run.seed = [1, 2, 3]"), count_runs(monkeypatch)
-    [one, two, three] = run(file, tmp_path / "first")
-    order = [Path(point.log).name for point in (two, three, one)]
-    counted = runner.run_rounds
-    for free in (True, False):
-        ran.clear()
-        logs = tmp_path / f"free {free}"
-        logs.mkdir()
-        lock = FileLock(logs / f".{one.name}.h5.lock")
-
-        def release(setup, output, signals, lock=lock, free=free):
-            if free and output.log.name == order[1]:
-                lock.__exit__()
-            return counted(setup, output, signals)
-
-        monkeypatch.setattr(runner, "run_rounds", release)
-        lock.__enter__()
-        points = run(file, logs)
-        assert [path.name for path in ran] == order[: 3 if free else 2]
-        assert [p.status for p in points] == ["done" if free else "skipped", "done", "done"]
-        if not free:
-            assert "another run is writing it" in points[0].reason
-            lock.__exit__()
 
 
 def test_shards_are_the_sweep(tmp_path, monkeypatch, capfd):

@@ -1,7 +1,5 @@
 """Points that run side by side: what is known of them before, claims, progress, processes."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal
@@ -15,8 +13,6 @@ import h5py
 import psutil
 import pytest
 
-from mpisim.runs.sweep import grid
-from mpisim.runs.sweep.plan import ROUND, plan
 from mpisim.runs.sweep.points import read_summary
 from tests.comm.jobs import HANG_SECONDS, environment
 from tests.resumes import differences
@@ -105,48 +101,3 @@ def test_processes_that_are_stopped_are_gone_on_with(number, whom, code, tmp_pat
     assert [p.status for p in points] == ["done"] * 3
     for one, two in zip(whole, points, strict=True):
         assert differences(Path(one.log), Path(two.log)) == []
-
-
-def planned(tmp_path, sweep, base=BASE):
-    _, tables = grid.read(write(tmp_path, sweep, base), [])
-    return plan(tmp_path / "logs", tables, 4)
-
-
-def test_sizes_and_bytes_of_points(tmp_path):
-    sweep = """
-    [[sweep.one]]
-    run = { rounds = 24 }
-    [[sweep.one]]
-    problem = { workers = 6 }
-    [[sweep.one]]
-    run = { dtype = "float32" }
-    """
-    quadratic = """
-    [problem]
-    name = "quadratic"
-    dimension = 1000
-    workers = 10_000
-    [method]
-    name = "gd"
-    stepsize = "theory"
-    [run]
-    rounds = 12
-    """
-    points = planned(tmp_path, sweep) + planned(tmp_path, "", quadratic)
-    d = 123
-    assert sorted((point.size, point.bytes) for point in points) == [
-        (12 * (ROUND + 3 * d), 4 * 3 * d * 4),
-        (12 * (ROUND + 6 * d), 4 * 6 * d * 8),
-        (24 * (ROUND + 3 * d), 4 * 3 * d * 8),
-        (12 * (ROUND + 1e7), 4 * 1e7 * 8),
-    ]
-    assert len({point.problem for point in points}) == 4
-
-
-def test_points_that_ask_for_ranks_do_not_run_beside_others(tmp_path):
-    sweep = 'run.ranks = ["workers", "all", 2]'
-    assert [p.ranks for p in planned(tmp_path, sweep)] == [3, 4, 2]
-    assert [p.ranks for p in planned(tmp_path, "")] == [None]
-    free = BASE.replace("workers = 3\n", "")
-    assert [p.ranks for p in planned(tmp_path, "", free)] == [4]  # the ranks are the workers
-    assert [p.ranks for p in planned(tmp_path, sweep, free)] == [4, 4, 2]

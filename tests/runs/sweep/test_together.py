@@ -1,7 +1,5 @@
 """Sweeps on two ranks, and errors that not all ranks have."""
 
-from __future__ import annotations
-
 import json
 
 import h5py
