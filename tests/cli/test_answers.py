@@ -129,8 +129,12 @@ def test_convert_makes_the_same_rows_of_csv_and_of_indices_from_zero(first, caps
     assert main(["run", "first.toml", "--set", "problem.data=zero.svm"]) == 2
     assert "`mpisim data convert FILE OUT --zero-based`" in capsys.readouterr().err
     (first / "plain.csv").write_text("\n".join(lines[1:]))
-    assert main(["run", "first.toml", "--set", "problem.data=plain.csv"]) == 2
-    assert "`mpisim data convert FILE OUT` makes LibSVM of CSV" in capsys.readouterr().err
+    plain = ["run", "first.toml", "--out", "plain.h5", "--set", "problem.data=plain.csv"]
+    assert main(plain) == 2  # its labels are not in the first column
+    assert "plain.csv: 7 distinct labels" in capsys.readouterr().err
+    more = ["problem.label=3", "problem.workers=2", "compressor.k=2"]
+    assert main([*plain, *(word for s in more for word in ("--set", s))]) == 0
+    capsys.readouterr()
     assert main(["data", "convert", "rows.csv", "one.svm", "--label", "3"]) == 0
     assert main(["data", "convert", "zero.svm", "two.svm", "--zero-based"]) == 0
     assert capsys.readouterr().out.splitlines() == [
