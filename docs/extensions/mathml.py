@@ -8,13 +8,21 @@ from docutils.nodes import Element, SkipNode
 from latex2mathml.converter import convert
 
 
+def _mathml(node: Element, display: str) -> str:
+    """The formula; an error where `convert` does not know an environment, and passes its & on."""
+    formula = convert(node.astext(), display=display)
+    if "<mi>&</mi>" in formula:
+        raise ValueError(f"not a formula for latex2mathml: {node.astext()}")
+    return formula
+
+
 def _inline(writer: Any, node: Element) -> None:
-    writer.body.append(convert(node.astext()))
+    writer.body.append(_mathml(node, "inline"))
     raise SkipNode
 
 
 def _display(writer: Any, node: Element) -> None:
-    formula = convert(node.astext(), display="block")
+    formula = _mathml(node, "block")
     writer.body.append(f'<div class="formula" tabindex="0">{formula}</div>')
     raise SkipNode
 
