@@ -52,6 +52,7 @@ CHART: dict[str, list[dict[str, Any]]] = {
         for s in (1, 3, 10, 100)
     ],
     "DRIVE": [{"name": "drive"}],
+    "EDEN": [{"name": "eden", "bits": b, "scale": "least"} for b in (1, 2, 3, 4, 6)],
     "scaled sign": [{"name": "scaled-sign"}],
     "Bernoulli": [{"name": "bernoulli", "p": p} for p in (0.1, 0.5)],
     "PermK": [{"name": "permk"}],

@@ -11,7 +11,7 @@ from mpisim.wire.composed import Composed, Parts
 from mpisim.wire.exponents import Exponents
 from mpisim.wire.levels import Levels
 from mpisim.wire.rotated import Rotated
-from mpisim.wire.signs import Signs
+from mpisim.wire.signs import Points, Signs
 from mpisim.wire.sparse import Explicit
 from mpisim.wire.values import ValuesMessage
 
@@ -27,6 +27,8 @@ def entropies(message: Message) -> dict[str, float]:
     workers, bits = max(1, form.workers), form.precision.bits
     if isinstance(message, Rotated):
         return entropies(message.inner)
+    if isinstance(message, Points):
+        return {"norms": float(bits), "points": _order_0(message.which)}
     if isinstance(message, Composed | Parts):
         return _sum(message, workers)
     if isinstance(message, Exponents):

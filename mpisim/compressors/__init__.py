@@ -26,7 +26,7 @@ COMPRESSORS.provide(
         "permuted_mappings": ("permuted-mappings",),
         "quantization": ("qsgd", "natural"),
         "rank": ("rank-k",),
-        "rotation": ("drive", "rotated"),
+        "rotation": ("drive", "eden", "rotated"),
         "smooth": ("smooth",),
         "sparse": ("randk", "topk", "bernoulli", "rand-tau", "rand-tau-plus"),
     },

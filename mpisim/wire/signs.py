@@ -1,8 +1,10 @@
-"""Sign vectors with one scale: 32 + d bits (64 + d with float64 values on the wire).
+"""Sign vectors with one scale: 32 + d bits (64 + d with float64 values on the wire); and points.
 
 The scale comes first, then one bit a coordinate (1: negative; the sign of 0 is +1), first
 coordinate in the highest bit, and ones up to the next byte. Layers have a scale each. A scale that
 is not finite on the wire travels as the quiet NaN, and all values of its layer are NaN.
+
+`Points` have one of 2^b values, times the scale, for each coordinate: b such bits.
 """
 
 from __future__ import annotations
@@ -12,7 +14,15 @@ import dataclasses
 import numpy as np
 from numba import njit
 
-from mpisim.wire.base import Form, KernelMessage, Packed, check_sizes, pack_tensors, same
+from mpisim.wire.base import (
+    Form,
+    KernelMessage,
+    Message,
+    Packed,
+    check_sizes,
+    pack_tensors,
+    same,
+)
 from mpisim.wire.codecs.bits import PADDING, check, check_scales
 
 STRETCH = 1 << 15  # coordinates packed together so that they stay in cache, a multiple of 8
@@ -132,3 +142,53 @@ def _add_row(row, scales, starts, bits):
                 row[j + np.uint64(t)] += -scale if byte & (128 >> t) else scale
         for j in range(max(first, last), stop):
             row[j] += _value(bits, j, scale)
+
+
+@dataclasses.dataclass(eq=False)
+class PointsForm(Form):
+    """``points``: the 2^b values that a coordinate may have, times its vector's scale, float64."""
+
+    points: np.ndarray
+
+    def __post_init__(self) -> None:
+        b = (self.points.size - 1).bit_length()
+        self.places = np.arange(b - 1, -1, -1)
+        self.inner = SignsForm(b * self.d, self.workers, self.precision)
+
+    @property
+    def sizes(self) -> np.ndarray:
+        return self.inner.sizes
+
+    def pack(self, scales: np.ndarray, which: np.ndarray) -> Points:
+        """The message with scales (workers, 1), wire precision, and points ``which`` (m, d)."""
+        bits = (which[:, :, None] >> self.places & 1).reshape(len(which), self.inner.d)
+        return Points(self, self.inner.pack(scales, -bits))
+
+    def decode(self, data: np.ndarray, sizes: np.ndarray) -> Points:
+        return Points(self, self.inner.decode(data, sizes))
+
+
+@dataclasses.dataclass(eq=False)
+class Points(Message):
+    """``inner``: the scales, and b signs for the digits of each coordinate's point."""
+
+    form: PointsForm
+    inner: Signs
+
+    @property
+    def payload_bits(self) -> np.ndarray:
+        return self.inner.payload_bits
+
+    def encode(self) -> Packed:
+        return self.inner.encode()
+
+    @property
+    def which(self) -> np.ndarray:
+        """The points of all coordinates, shape (m, d)."""
+        form = self.form
+        bits = np.unpackbits(self.inner.bits, axis=1, count=form.inner.d)
+        return bits.reshape(form.workers, form.d, form.places.size) @ (1 << form.places)
+
+    def decoded(self) -> np.ndarray:
+        kind = self.form.precision.arithmetic
+        return self.inner.scales.astype(kind) * self.form.points.astype(kind)[self.which]

@@ -212,6 +212,11 @@ CASES = [
         for scale in ("least", "unbiased")
     ],
     Case(
+        {"name": "eden", "bits": 3},
+        lambda x, b, *_: b + 3 * power_of_two(x.size),
+        lambda x, *_: 32 + 3 * power_of_two(x.size),
+    ),
+    Case(
         {"name": "rotated", "inner": {"name": "natural"}},
         lambda x, *_: 9 * power_of_two(x.size),
         lambda x, *_: 9 * power_of_two(x.size),

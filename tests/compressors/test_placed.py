@@ -75,7 +75,7 @@ def test_only_what_is_packed_crosses(case):
     reasons = COPIES.to_host.keys() | COPIES.to_device.keys()
     outer = case.table.get("outer", {"name": ""})["name"]
     rounds = case.table.get("inner", {"name": ""})["name"] in ("qsgd", "natural", "identity")
-    by_host = case.table["name"] in ("rank-k", "drive", "rotated") or "shared" in case.table
+    by_host = case.table["name"] in ("rank-k", "drive", "eden", "rotated") or "shared" in case.table
     if by_host or (outer and rounds):
         assert FALLBACK in reasons
     else:

@@ -1,4 +1,4 @@
-"""Rotations against Hadamard matrices of SciPy, and DRIVE's constants over all signs."""
+"""Rotations against SciPy's Hadamard matrices, DRIVE's constants over all signs, EDEN's points."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from scipy.linalg import hadamard as matrix
 
 from mpisim.compressors import make
+from mpisim.compressors.rotation import normal_points
 from mpisim.core.errors import InputError
 from mpisim.testing import DOUBLE, SINGLE
 from mpisim.wire.rotated import RotatedForm, hadamard
@@ -65,6 +66,39 @@ def test_long_vectors(scale, limit, kind):
     c = make({"name": "drive", "scale": scale}).bind(d, 20, SINGLE).compress(v, draw(20)).decoded()
     errors = ((c - v) ** 2).sum(axis=1) / (v**2).sum(axis=1)
     np.testing.assert_allclose(errors.mean(), limit, atol=0.02)
+
+
+# J. Max (1960), Table 1: the points of quantizers of 2, 4, 8 and 16 levels, and their errors
+MAX = {
+    1: ([0.7980], 0.3634),
+    2: ([0.4528, 1.510], 0.1175),
+    3: ([0.2451, 0.7560, 1.344, 2.152], 0.03454),
+    4: ([0.1284, 0.3881, 0.6568, 0.9424, 1.256, 1.618, 2.069, 2.733], 0.009497),
+}
+
+
+@pytest.mark.parametrize("b", MAX)
+def test_eden_has_the_points_of_max_and_their_errors(b):
+    points, error = MAX[b]
+    own = normal_points(b)
+    np.testing.assert_allclose(own, [-x for x in points[::-1]] + points, rtol=5e-4)
+    v = np.random.default_rng(b).standard_normal((40, 4096))
+    for scale, limit in (("least", error), ("unbiased", error / (1 - error))):
+        eden = make({"name": "eden", "bits": b, "scale": scale}).bind(4096, 40, SINGLE)
+        c = eden.compress(v, draw(40)).decoded()
+        assert ((c - v) ** 2).sum() / (v**2).sum() == pytest.approx(limit, rel=0.02)
+
+
+def test_eden_with_one_bit_is_drive_and_zero_is_zero():
+    v = np.random.default_rng(0).standard_normal((5, 100))
+    v[2] = 0
+    for scale in ("least", "unbiased"):
+        drive, eden = (
+            make({"name": name, "scale": scale} | more).bind(100, 5, DOUBLE).compress(v, draw(5))
+            for name, more in (("drive", {}), ("eden", {"bits": 1}))
+        )
+        np.testing.assert_allclose(eden.decoded(), drive.decoded(), rtol=1e-6, atol=1e-15)
+        assert not eden.decoded()[2].any()
 
 
 def test_inner_compressors_that_are_refused():

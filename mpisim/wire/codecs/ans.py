@@ -32,10 +32,14 @@ def push(x, first, frequency, precision, words, count):
     """The state with one more symbol, and the number of ``words`` written."""
     if x >= frequency << np.uint64(64 - precision):
         words[count] = x & np.uint64(0xFFFFFFFF)
-        count += 1
-        x >>= np.uint64(32)
+        return _next(x >> np.uint64(32), first, frequency, precision), count + 1
+    return _next(x, first, frequency, precision), count  # one return for both takes thrice as long
+
+
+@njit(cache=True, forceinline=True)
+def _next(x, first, frequency, precision):
     quotient = x // frequency
-    return (quotient << np.uint64(precision)) + (x - quotient * frequency) + first, count
+    return (quotient << np.uint64(precision)) + (x - quotient * frequency) + first
 
 
 @njit(cache=True)
