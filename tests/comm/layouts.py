@@ -135,7 +135,8 @@ def experiments(every: bool):
             yield table(method, compressor, workers=20, rounds=9, columns=["pi"])
     for compressor in MORE:
         yield table({"name": "diana", "stepsize": 0.05}, compressor)
-    yield table({"name": "ef21", "stepsize": 0.01}, {"name": "drive"})
+    for name in ("drive", "eden"):
+        yield table({"name": "ef21", "stepsize": 0.01}, {"name": name})
     for name, keys in (("gd", {}), ("amsgrad", {}), ("lag", {"zeta": 2.0})):
         yield table({"name": name, "stepsize": 0.01} | keys, {})
     glms = "logistic", "logistic-nonconvex-reg", "least-squares", "multinomial-logistic"

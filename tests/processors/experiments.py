@@ -83,6 +83,7 @@ def experiments(dense: str) -> Iterator[tuple[dict, dict, dict, dict]]:
         {"name": "rand-tau-plus"},
         {"name": "block-permutation", "blocks": 2},
         {"name": "drive"},
+        {"name": "eden"},
         {"name": "rotated", "inner": {"name": "natural"}},
         {"name": "compose", "outer": {"name": "permk"}, "inner": {"name": "natural"}},
     ):
