@@ -71,6 +71,8 @@ def _mark(panel: Any, found: BreakEven | None) -> None:
         return
     look: dict[str, Any] = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1}
     where = {"transform": panel.transAxes, "bbox": look}
+    for remark in list(panel.texts):  # on framing, which has a row of its own
+        remark.remove()
     panel.text(0.03, 0.03, str(found), fontsize=6.5, color=style.GREY, **where)
     if found.measured:
         panel.plot(found.cost, found.measured.level, "o", color="black", markersize=4)
