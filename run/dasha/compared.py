@@ -19,7 +19,7 @@ from mpisim.analysis.claims import (
     undecided_at_edge,
     with_note,
 )
-from mpisim.analysis.curves import EPOCHS, GRADIENT, Axis
+from mpisim.analysis.curves import EPOCHS, GRADIENT, LOSS, Axis
 from mpisim.analysis.study import BestSteps, best_steps, by_data, data_sets
 from mpisim.runs.log.reader import Log
 
@@ -58,9 +58,12 @@ Found = dict[tuple[str, str, str], BestSteps]  # by data set, method and compres
 
 
 def best(logs: Sequence[Log], cost: Axis) -> Found:
-    """The step that needs the least to the target that all methods of a data set reach."""
+    """The step that needs the least to get f to where all methods of a data set reach.
+
+    f as in the published code: with too large a step |grad f|^2 vanishes, and f stays large.
+    """
     found = {}
-    for steps in best_steps(logs, cost):
+    for steps in best_steps(logs, cost, LOSS):
         tables = (steps.logs[0].config[table] for table in ("problem", "method", "compressor"))
         problem, method, compressor = tables
         found[str(problem["data"]), str(method["name"]), str(compressor["name"])] = steps
