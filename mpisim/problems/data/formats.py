@@ -41,10 +41,10 @@ def parse(content: bytes, source: str, label: Column | None = None) -> Table:
 
 def table_of(x: Any, y: Any, source: str) -> Table:
     """The table of features x (N, d), dense or sparse as in SciPy, and labels y (N,)."""
-    from scipy import sparse
+    from scipy.sparse import csr_array
 
     try:
-        rows = sparse.csr_array(x, dtype=np.float64)
+        rows = csr_array(x, dtype=np.float64)
         labels = np.asarray(y, np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"{source}: {error}; allowed: x (N, d) and y (N,), numbers") from None
