@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 
 from mpisim.comm.links import on_wire
 from mpisim.core.rng import Draw, Streams
-from mpisim.methods.estimators.asynchronous import equilibrium_time
+from mpisim.methods.estimators.asynchronous import allocation, equilibrium_time
 from tests.helpers import columns, dense, run_tables, table
 
 N, ROUNDS, SEED, L2, GAMMA, BATCH = 6, 40, 5, 0.02, 0.3, 7
@@ -193,6 +193,37 @@ def test_equilibrium_times_by_hand():
     # of n equal workers with omega = 0: 2 h s / n, and at least h
     assert equilibrium_time(np.ones(4), np.zeros(4), 0.0, 10.0) == pytest.approx(5)
     assert equilibrium_time(np.ones(40), np.zeros(40), 0.0, 10.0) == pytest.approx(1)
+
+
+# h, tau, omega, s, and what the authors' code makes of them: t, b, m, and w b / sum of w b m
+PUBLISHED = [
+    (
+        *([1, 2, 3, 4, 5, 6], [3, 1, 4, 1, 5, 9], 9.0, 20.0, 42.88181917277124),
+        *([42, 21, 14, 10, 8, 7], [10, 10, 10, 10, 8, 4]),
+        [0.033487, 0.022305, 0.016722, 0.012859, 0.011735, 0.013098],
+    ),
+    (
+        *([1, 10, 100, 1000], [0.5] * 4, 1.5, 50.0, 93.61643366807141),
+        *([93, 9, 0, 0], [3, 3, 3, 3], [0.290385, 0.042948, 0, 0]),
+    ),
+    (
+        *([1, 1, 2, 3, 5, 8, 13, 21], [21, 13, 8, 5, 3, 2, 1, 1], 4.0, 0.0, 8.0),
+        *([8, 8, 4, 2, 1, 1, 0, 0], [0, 0, 1, 1, 2, 4, 5, 5], [0, 0, *[0.125] * 4, 0, 0]),
+    ),
+    ([0.1, 0.2, 7, 9], [1, 2, 3, 4], 0.0, 30.0, 4.0, [40, 20, 0, 0], [1] * 4, [2 / 3, 1 / 3, 0, 0]),
+]
+
+
+@pytest.mark.parametrize(("h", "tau", "omega", "s", "t", "b", "m", "share"), PUBLISHED)
+def test_who_does_what_in_shadowheart_is_as_in_the_published_code(h, tau, omega, s, t, b, m, share):
+    h, tau = np.array(h, float), np.array(tau, float)
+    assert equilibrium_time(h, tau, omega, s) == pytest.approx(t, rel=1e-9)
+    active, b_i, m_i, w_i = allocation(h, tau, omega, s)
+    assert active.tolist() == np.flatnonzero(np.multiply(b, m)).tolist()
+    assert b_i.tolist() == np.array(b)[active].tolist()
+    assert m_i.tolist() == np.array(m)[active].tolist()
+    found = w_i * b_i / (w_i * b_i * m_i).sum()
+    assert found == pytest.approx(np.array(share)[active], abs=1e-6)
 
 
 def test_shadowheart_by_hand(tmp_path):

@@ -257,12 +257,7 @@ class Shadowheart(Asynchronous):
         wait = (self.star.fleet or EQUAL).clients(np.arange(self.star.n)).latency
         h, tau = self.computing, self.up - wait
         require(bool(h.min() > 0), "fleet.seconds", (self.star.fleet or EQUAL).seconds, "> 0")
-        t = equilibrium_time(h, tau, omega, s)
-        with np.errstate(divide="ignore"):
-            b, m = np.floor(t / h), np.minimum(np.floor(t / tau), ceil(1 + omega))
-        self.active = np.flatnonzero((b > 0) & (m > 0))
-        b, m = b[self.active], m[self.active]
-        w = 1 / (b * omega + (omega + m) * s) if omega + s else np.ones(len(b))
+        self.active, b, m, w = allocation(h, tau, omega, s)
         self.b_i, self.m_i = b.astype(np.int64), m.astype(np.int64)
         self.weight = w * b * m.sum() / (w * b * m).sum()  # of a message; their mean is 1
         taken = self.down + wait
@@ -283,6 +278,19 @@ class Shadowheart(Asynchronous):
         self.now = self.now + self.lasts
         self.spent = self.spent + float((self.b_i * self.computing[self.active]).sum())
         return star.mean(star.compress(self.compressor, v_i, clients=senders))
+
+
+def allocation(
+    h: np.ndarray, tau: np.ndarray, omega: float, s: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The workers that do not rest, and their b_i, m_i and w_i."""
+    t = equilibrium_time(h, tau, omega, s)
+    with np.errstate(divide="ignore"):
+        b, m = np.floor(t / h), np.minimum(np.floor(t / tau), ceil(1 + omega))
+    active = np.flatnonzero((b > 0) & (m > 0))
+    b, m = b[active], m[active]
+    w = 1 / (b * omega + (omega + m) * s) if omega + s else np.ones(len(b))
+    return active, b, m, w
 
 
 def equilibrium_time(h: np.ndarray, tau: np.ndarray, omega: float, s: float) -> float:
