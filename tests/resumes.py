@@ -46,6 +46,7 @@ KEYS = {  # what a method needs besides its step
     "rennala": {"collected": 4, "batch": 7},
     "ringmaster": {"threshold": 3, "batch": 7},
     "fedbuff": {"buffer": 3, "local_steps": 2, "batch": 7},
+    "shadowheart": {"noise": 20.0},
     "dasha-page": {"batch": 7, "p": 0.2},
     "dasha-mvr": {"batch": 7, "b": 0.1},
     "dasha-sync-mvr": {"batch": 7, "p": 0.2},

@@ -56,6 +56,8 @@ class Fleet:
     dropout : the chance that one that is there drops out of a round, and sends nothing
     deadline : seconds after which a round goes on without those who are late
     invited : how many clients a round invites where r of them take part: the fastest r do
+    simulate : rounds run on the event clock, as fedavg, fedprox, pp-marina, diana and dasha can:
+        who drops out of a round or is late sends nothing in it
     seed : of the fleet
     """
 
@@ -69,6 +71,7 @@ class Fleet:
     dropout: float = 0.0
     deadline: float | None = None
     invited: int | None = None
+    simulate: bool = False
     seed: int = 1
 
     def __post_init__(self) -> None:

@@ -189,6 +189,11 @@ class Network(SideChannel, ABC):
         return self.broadcast(self.mean(upload))
 
     @property
+    def simulated(self) -> Fleet | None:
+        """The fleet on whose clock rounds run, by its key ``simulate``; None without one."""
+        return self.fleet if self.fleet and self.fleet.simulate else None
+
+    @property
     def round(self) -> int:
         """k of the round in progress."""
         return self._round.k
@@ -211,12 +216,12 @@ class Network(SideChannel, ABC):
 
     # What workers send
 
-    def dense(self, v: np.ndarray | LazyRows) -> Any:
-        """The workers' vectors (m, d), uncompressed."""
+    def dense(self, v: np.ndarray | LazyRows, clients: np.ndarray | None = None) -> Any:
+        """The workers' vectors (m, d), uncompressed; with ``clients`` as in `compress`."""
         compressor = self._identity(v.shape[1])
         if isinstance(v, LazyRows) and self._plain:
             return LazyUpload(compressor, v)
-        return self.compress(compressor, v, "dense")
+        return self.compress(compressor, v, "dense", clients)
 
     def compress(
         self,
@@ -283,6 +288,10 @@ class Network(SideChannel, ABC):
         if not replace:
             return draw.subsets(self.n, r)[0]
         return np.sort(draw.samples(np.array([self.n]), r)[0])
+
+    def uniforms(self, count: int) -> np.ndarray:
+        """Shape (count,), float64 in [0, 1): shared randomness, new numbers for each call."""
+        return self._shared_draw("uniforms").uniforms(count)[0]
 
     def draw(self, purpose: str, clients: np.ndarray | None = None) -> Draw:
         """Random numbers of this rank's workers for ``purpose``: new ones for each call in a round.

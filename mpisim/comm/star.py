@@ -52,7 +52,7 @@ class Star(Network):
         senders = self.n if clients is None else len(clients)
         if self.arrays is not HOST:
             message = received(message, self.arrays.device)
-        return message.total() / senders
+        return message.total() / max(senders, 1)
 
     def broadcast(
         self,

@@ -80,6 +80,7 @@ _PAIRS = {
     "rennala": Pair("rennala", "gd", "Rennala SGD"),
     "ringmaster": Pair("ringmaster", "gd", "Ringmaster ASGD"),
     "fedbuff": Pair("fedbuff", "gd", "FedBuff"),
+    "shadowheart": Pair("shadowheart", "gd", "Shadowheart SGD"),
     "amsgrad": Pair("naive", "amsgrad", "AMSGrad"),
     "naive-amsgrad": Pair("naive", "amsgrad", "AMSGrad (naive)", BOTH),
     "ef-amsgrad": Pair("ef", "amsgrad", "AMSGrad (EF)", BOTH),
@@ -94,7 +95,7 @@ UNCOMPRESSED = (
     *("gd", "heavy-ball", "amsgrad"),
     *("fedavg", "fedprox", "scaffold", "scaffnew", "ef21-p", "marina-p", "fednl"),
     *("fednl-ls", "fednl-pp", "lag"),
-    *("asynchronous-sgd", "rennala", "ringmaster", "fedbuff"),
+    *("asynchronous-sgd", "rennala", "ringmaster", "fedbuff", "shadowheart"),
 )
 
 

@@ -76,7 +76,7 @@ class RunState:
         self.run = _with_log_every(experiment.run, self.estimator, problem, rows)
         context = star, problem, self.optimizer, self.run.logs
         self.metrics = metrics_of(self.run.columns or (), *context)
-        if self.estimator.on_events:
+        if self.estimator.on_events or star.simulated:
             self.metrics.append(Events(self.estimator).bind(*context))
         self.evaluator = Evaluator(star, self.oracle, self.metrics)
         self.parts: dict[str, Stateful] = {"estimator": self.estimator, "optimizer": self.optimizer}

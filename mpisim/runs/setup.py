@@ -146,6 +146,8 @@ class Setup:
         multiple = method.multiple()
         if multiple is None:
             return Step(float(method.stepsize), "given")  # type: ignore[arg-type]
+        if self.star.simulated:
+            raise InputError('method.stepsize: "theory" is not allowed with fleet.simulate')
         if not method.optimizer.theorem:
             raise InputError(
                 f"method.stepsize: there is no theorem for {method.optimizer.name!r};"

@@ -121,6 +121,7 @@ def experiments(every: bool):
         ("rennala", {"collected": 4, "batch": 3}),
         ("ringmaster", {"threshold": 3, "batch": 3}),
         ("fedbuff", {"buffer": 3, "local_steps": 2, "batch": 3}),
+        ("shadowheart", {"noise": 20.0}),
         ("byz-dasha-page", {"batch": 5, "p": 0.3}),
         ("marina-p", {"down": PERMK, "p": 0.3}),
         ("marina-p", {"down": COMPRESSORS[3], "p": 0.3}),
@@ -129,6 +130,21 @@ def experiments(every: bool):
         problem = {"name": keys.pop("problem", "nonconvex-loss"), "l2": 0.1}
         run = {"workers": 20, "rounds": 6, "columns": ["uniform"]}
         yield table(method | keys, COMPRESSORS[1], problem=problem, **run)
+    fleet = {
+        "links": "mlab:BR",
+        "dropout": 0.3,
+        "deadline": 60.0,
+        "seconds": 1e-3,
+        "simulate": True,
+    }
+    for name, keys in (
+        ("fedavg", {"local_steps": 2, "batch": 5, "participants": 9}),
+        ("pp-marina", {"p": 0.4, "participants": 9}),
+        ("diana", {}),
+        ("dasha", {}),
+    ):
+        method = {"name": name, "stepsize": 0.05} | keys
+        yield table(method, COMPRESSORS[1], workers=20, rounds=6) | {"fleet": fleet}
     for name in ("naive-amsgrad", "ef-amsgrad", "cd-adam", "ef21-2way", "1bit-adam"):
         for compressor in (COMPRESSORS[2], COMPRESSORS[7]):
             method = {"name": name, "stepsize": 0.01}

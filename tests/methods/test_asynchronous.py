@@ -6,9 +6,11 @@ import heapq
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 from mpisim.comm.links import on_wire
 from mpisim.core.rng import Draw, Streams
+from mpisim.methods.estimators.asynchronous import allocation, equilibrium_time
 from tests.helpers import columns, dense, run_tables, table
 
 N, ROUNDS, SEED, L2, GAMMA, BATCH = 6, 40, 5, 0.02, 0.3, 7
@@ -153,3 +155,107 @@ def test_a_delay_threshold_of_one_is_rennala_with_one_gradient(tmp_path):
 def test_collecting_from_all_equal_clients_is_gradient_descent():
     collected = run_tables(tables("rennala", {"collected": N}, None))
     assert collected.x == pytest.approx(run_tables(tables("gd", {}, None)).x, rel=1e-9)
+
+
+def _variance(t, h, tau, omega, s):
+    """Of the weighted mean, over epsilon, at |grad f|^2 = epsilon: 1 / sum of 1 / V_i."""
+    b, m = np.floor(t / h), np.floor(t / tau)
+    on = (b > 0) & (m > 0)
+    b, m = b[on], m[on]
+    return 1 / np.sum(1 / (omega / m + omega * s / (m * b) + s / b))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_equilibrium_time_gives_the_variance_that_is_wanted(seed):
+    rng = np.random.default_rng(seed)
+    h, tau = rng.lognormal(size=(2, 8))
+    omega, s = 20.0 * rng.random(), 100.0 * rng.random()
+    t = equilibrium_time(h, tau, omega, s)
+    assert _variance(t, h, tau, omega, s) <= 1 + 1e-9
+    # the definition, by another solver, over all j
+    order, best = np.argsort(np.maximum(h, tau)), np.inf
+    for j in range(1, 9):
+        a, c = h[order[:j]], tau[order[:j]]
+
+        def excess(t, a=a, c=c):
+            return 1 - t * np.sum(1 / (2 * c * omega + 4 * c * omega * a * s / t + 2 * a * s))
+
+        least = max(a[-1], c[-1])
+        best = min(best, max(least, brentq(excess, 1e-9, 1e9)))
+    assert t == pytest.approx(best, rel=1e-9)
+
+
+def test_equilibrium_times_by_hand():
+    one = np.array([1.0])
+    # t^2 = (2 omega tau + 2 h s) t + 4 omega tau h s
+    assert equilibrium_time(one, 2 * one, 3.0, 4.0) == pytest.approx(10 + np.sqrt(196))
+    assert equilibrium_time(one, 2 * one, 0.0, 0.0) == 2.0
+    # of n equal workers with omega = 0: 2 h s / n, and at least h
+    assert equilibrium_time(np.ones(4), np.zeros(4), 0.0, 10.0) == pytest.approx(5)
+    assert equilibrium_time(np.ones(40), np.zeros(40), 0.0, 10.0) == pytest.approx(1)
+
+
+# h, tau, omega, s, and what the authors' code makes of them: t, b, m, and w b / sum of w b m
+PUBLISHED = [
+    (
+        *([1, 2, 3, 4, 5, 6], [3, 1, 4, 1, 5, 9], 9.0, 20.0, 42.88181917277124),
+        *([42, 21, 14, 10, 8, 7], [10, 10, 10, 10, 8, 4]),
+        [0.033487, 0.022305, 0.016722, 0.012859, 0.011735, 0.013098],
+    ),
+    (
+        *([1, 10, 100, 1000], [0.5] * 4, 1.5, 50.0, 93.61643366807141),
+        *([93, 9, 0, 0], [3, 3, 3, 3], [0.290385, 0.042948, 0, 0]),
+    ),
+    (
+        *([1, 1, 2, 3, 5, 8, 13, 21], [21, 13, 8, 5, 3, 2, 1, 1], 4.0, 0.0, 8.0),
+        *([8, 8, 4, 2, 1, 1, 0, 0], [0, 0, 1, 1, 2, 4, 5, 5], [0, 0, *[0.125] * 4, 0, 0]),
+    ),
+    ([0.1, 0.2, 7, 9], [1, 2, 3, 4], 0.0, 30.0, 4.0, [40, 20, 0, 0], [1] * 4, [2 / 3, 1 / 3, 0, 0]),
+]
+
+
+@pytest.mark.parametrize(("h", "tau", "omega", "s", "t", "b", "m", "share"), PUBLISHED)
+def test_who_does_what_in_shadowheart_is_as_in_the_published_code(h, tau, omega, s, t, b, m, share):
+    h, tau = np.array(h, float), np.array(tau, float)
+    assert equilibrium_time(h, tau, omega, s) == pytest.approx(t, rel=1e-9)
+    active, b_i, m_i, w_i = allocation(h, tau, omega, s)
+    assert active.tolist() == np.flatnonzero(np.multiply(b, m)).tolist()
+    assert b_i.tolist() == np.array(b)[active].tolist()
+    assert m_i.tolist() == np.array(m)[active].tolist()
+    found = w_i * b_i / (w_i * b_i * m_i).sum()
+    assert found == pytest.approx(np.array(share)[active], abs=1e-6)
+
+
+def test_shadowheart_by_hand(tmp_path):
+    # dense messages: omega = 0, m_i = 1, and the slowest clients rest
+    end = run_tables(tables("shadowheart", {"noise": 9.0}), tmp_path / "log.h5")
+    loop, h, s = Loop(), SECONDS * np.array(FACTORS), 9.0
+    links = loop.up - LATENCY
+    t = equilibrium_time(h, np.full(N, links), 0.0, s)
+    b = np.floor(t / h).astype(int)
+    active = [i for i in range(N) if b[i] and t >= links]
+    assert 1 < len(active) < N or max(b) > 1
+    for k in range(ROUNDS):
+        total = 0
+        for number, i in enumerate(active):
+            draw = Draw(Streams(SEED), "batch", k, i, 1, None, number)
+            rows = i * loop.m + draw.samples(np.array([loop.m]), b[i])[0]
+            a, y = loop.a[rows], loop.y[rows]
+            g_i = -a.T @ (y / (1 + np.exp(y * (a @ loop.x)))) / b[i] + L2 * loop.x
+            total = total + b[i] * g_i
+        loop.now += max(loop.down + LATENCY + links + b[i] * h[i] for i in active)
+        loop.step(GAMMA * total / sum(b[i] for i in active))
+    rows = columns(tmp_path / "log.h5")
+    assert end.x == pytest.approx(loop.x, rel=1e-9, abs=1e-12)
+    assert rows["simulated_seconds"] == pytest.approx(loop.times, rel=1e-12)
+    assert rows["oracle_calls"][-1] == ROUNDS * sum(b[i] for i in active)
+
+
+def test_more_messages_of_a_client_are_no_more_bias(tmp_path):
+    # RandK: m_i up to 1 + omega messages; their mean is the gradient in expectation
+    total, seeds = 0, 300
+    for seed in range(seeds):
+        given = tables("shadowheart", {"noise": 5.0, "stepsize": 1.0}, rounds=1, seed=seed)
+        total = total + run_tables(given | {"compressor": {"name": "randk", "k": 20}}).x
+    full = run_tables(tables("gd", {"stepsize": 1.0}, None, rounds=1)).x
+    assert np.linalg.norm(total / seeds - full) < 0.15 * np.linalg.norm(full)

@@ -50,11 +50,12 @@ KEYS = {
     "rennala": {"collected": 3},
     "ringmaster": {"threshold": 4},
     "fedbuff": {"buffer": 2, "local_steps": 2},
+    "shadowheart": {"noise": 20.0},
 }
 BIASED = [{"name": "scaled-sign"}, {"name": "topk", "k": 7}]
 UNBIASED = [{"name": "randk", "k": 11}, {"name": "qsgd", "s": 4}]
 OTHERS = [{"name": "natural"}, {"name": "identity"}, {"name": "permk"}, {"name": "rank-k", "k": 2}]
-ASYNCHRONOUS = ("asynchronous-sgd", "rennala", "ringmaster", "fedbuff")
+ASYNCHRONOUS = ("asynchronous-sgd", "rennala", "ringmaster", "fedbuff", "shadowheart")
 # their keys come from omega
 FITTED = (
     "dasha",
@@ -64,6 +65,7 @@ FITTED = (
     "adiana",
     "locodl",
     "byz-dasha",
+    "shadowheart",
 )
 
 

@@ -4,6 +4,7 @@
     host 1 eth0 ──── port1 ┤ bridge in a namespace of its own
     host 2 eth0 ──── port2 ┘
 
+Where hosts have a latency or lose packets, a process takes the bridge's place (`relay.py`).
 Traffic from a host is shaped at its eth0, traffic to it at its port. Nothing outside the namespaces
 is touched, so labs meet neither each other nor the machine's network.
 """
@@ -22,6 +23,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -49,17 +51,28 @@ class Lab:
     """A network of hosts, of which host 0 is the server's: a context manager that removes it.
 
     A host's link sends ``network.up`` to the bridge and receives ``network.down``; that of host 0
-    is unlimited, or where ``network.shared``, sends ``down`` and receives ``up``. Each port delays
-    by ``latency``. Raises `InputError` if the machine cannot make it.
+    is unlimited, or where ``network.shared``, sends ``down`` and receives ``up``. The other hosts'
+    packets take ``latency`` each way. Raises `InputError` if the machine cannot make it.
+
+    links, losses : of hosts 1, 2, ..., where they differ; losses are shares of the packets
     """
 
-    def __init__(self, hosts: int, network: Links | None = None):
+    def __init__(
+        self,
+        hosts: int,
+        network: Links | None = None,
+        links: Sequence[Links] = (),
+        losses: Sequence[float] = (),
+    ):
         if not 1 <= hosts <= MOST_HOSTS:
             raise InputError(f"netlab: {hosts} hosts; allowed: 1 to {MOST_HOSTS}")
         self.hosts = hosts
         self.network = dataclasses.replace(network or Links(), ranks=True, bucket=True)
+        self.links = [self.network, *(links or [self.network] * (hosts - 1))]
+        self.losses = [0.0, *(losses or [0.0] * (hosts - 1))]
         self.name = f"mpisim-{os.getpid()}"
         self.folder = FOLDER / self.name
+        self._relay: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Lab:
         refuse()
@@ -73,6 +86,8 @@ class Lab:
 
     def __exit__(self, *_: object) -> None:
         self._cleanup.close()
+        if self._relay:
+            self._relay.wait()
 
     def space(self, host: int) -> str:
         return f"{self.name}-{host}"
@@ -89,53 +104,63 @@ class Lab:
 
     def _build(self) -> None:
         switch = f"{self.name}-switch"
-        _tool("ip", "netns", "add", switch)
-        _tool("ip", "-n", switch, "link", "add", "bridge", "type", "bridge")
-        _tool("ip", "-n", switch, "link", "set", "bridge", "up")
+        _add(switch)
+        delays = [0.0, *(links.latency for links in self.links[1:])]
+        relayed = any((*delays, *self.losses))
+        if not relayed:
+            _tool("ip", "-n", switch, "link", "add", "bridge", "type", "bridge")
+            _tool("ip", "-n", switch, "link", "set", "bridge", "up")
         for host in range(self.hosts):
-            self._plug(host, switch)
+            self._plug(host, switch, relayed)
             up, down = self._rates(host)
-            _shape(self.space(host), "eth0", up, 0.0)
-            _shape(switch, f"port{host}", down, self.network.latency)
+            _shape(self.space(host), "eth0", up)
+            _shape(switch, f"port{host}", down)
+            if relayed:  # windows that are open: the model leaves TCP's slow start out
+                route = ("route", "change", "10.77.0.0/24", "dev", "eth0", "initcwnd", "1000")
+                _tool("ip", "-n", self.space(host), *route)
+            if any(self.losses):  # a segment at a time can be lost
+                _tool("ip", "-n", self.space(host), "link", "set", "eth0", "gso_max_segs", "1")
+        if relayed:  # ends with the namespace
+            ports = [f"{delay}:{loss}" for delay, loss in zip(delays, self.losses, strict=True)]
+            relay = [sys.executable, str(Path(__file__).with_name("relay.py")), *ports]
+            start = ["ip", "netns", "exec", switch, *relay]
+            self._relay = subprocess.Popen(start, stdin=subprocess.DEVNULL, start_new_session=True)
 
-    def _plug(self, host: int, switch: str) -> None:
-        """Make a host with a link to the bridge, without IPv6, which would add packets."""
+    def _plug(self, host: int, switch: str, relayed: bool) -> None:
+        """Make a host with a link to the bridge, or to a port that is relayed."""
         space, port = self.space(host), f"port{host}"
         (self.folder / f"host{host}").mkdir()  # for temporary files, which hosts must not share
-        _tool("ip", "netns", "add", space)
-        quiet = "for f in /proc/sys/net/ipv6/conf/*/disable_ipv6; do echo 1 >$f; done 2>/dev/null"
-        _tool("ip", "netns", "exec", space, "sh", "-c", f"{quiet}; true")
+        _add(space)
         link = ("link", "add", "eth0", "type", "veth", "peer", "name", port, "netns", switch)
         _tool("ip", "-n", space, *link)
         _tool("ip", "-n", space, "address", "add", f"{self.address(host)}/24", "dev", "eth0")
         _tool("ip", "-n", space, "link", "set", "lo", "up")
         _tool("ip", "-n", space, "link", "set", "eth0", "up")
-        _tool("ip", "-n", switch, "link", "set", port, "master", "bridge", "up")
+        joined = () if relayed else ("master", "bridge")
+        _tool("ip", "-n", switch, "link", "set", port, *joined, "up")
 
     def _rates(self, host: int) -> tuple[float, float]:
         """Bits a second that leave a host, and that come to it."""
-        network = self.network
+        network = self.links[host]
         if host > 0:
             return network.up, network.down
         return (network.down, network.up) if network.shared else (math.inf, math.inf)
 
 
-def _shape(space: str, device: str, rate: float, delay: float) -> None:
-    """Shape what leaves ``device``: netem delays it, then tbf sends it at a rate."""
-    add: tuple[str, ...] = ("tc", "-n", space, "qdisc", "add", "dev", device)
-    parent: tuple[str, ...] = ("root",)
-    if delay > 0:
-        netem = ("netem", "delay", f"{delay * 1e6:.0f}us", "limit", "100000")
-        try:
-            _tool(*add, "root", "handle", "1:", *netem)
-        except InputError as error:
-            needed = f"netem in the kernel ({str(error).rpartition(': ')[2]})"
-            raise InputError(f"netlab: a latency needs {needed}; leave the latency out") from None
-        parent = ("parent", "1:1")
+def _add(space: str) -> None:
+    """A namespace without IPv6, which would add packets, and with TCP's usual control."""
+    _tool("ip", "netns", "add", space)
+    quiet = "for f in /proc/sys/net/ipv6/conf/*/disable_ipv6; do echo 1 >$f; done 2>/dev/null"
+    control = "echo cubic >/proc/sys/net/ipv4/tcp_congestion_control"
+    _tool("ip", "netns", "exec", space, "sh", "-c", f"{quiet}; {control}; true")
+
+
+def _shape(space: str, device: str, rate: float) -> None:
+    """Send what leaves ``device`` at a rate, with tbf."""
     if rate < math.inf:
         bucket = int(burst(rate) / 8)
         tbf = ("tbf", "rate", f"{rate:.0f}bit", "burst", str(bucket), "limit", str(QUEUE))
-        _tool(*add, *parent, *tbf)
+        _tool("tc", "-n", space, "qdisc", "add", "dev", device, "root", *tbf)
         # TCP hands the device packets larger than a frame, but tbf splits those above its burst,
         # which costs time
         whole = str(min(max(FRAME, bucket - FRAME), LARGEST))

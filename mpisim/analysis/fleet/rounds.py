@@ -42,7 +42,9 @@ class Rounds:
 
 
 def rounds_of(log: Log, fleet: Fleet) -> Rounds:
-    """The rounds of a log; `InputError` where a column is missing."""
+    """The rounds of a log; `InputError` where a column is missing, or they had a fleet's clock."""
+    if "simulated_seconds" in log.columns:
+        raise InputError(f"{log.path}: ran on a fleet's clock; see its column simulated_seconds")
     parts = [log.columns[f"time_{phase}"] for phase in OF_CLIENTS if f"time_{phase}" in log.columns]
     own = np.sum(parts, axis=0) if parts else np.zeros(log.rows)
     layout = str(log.config.get("run", {}).get("layout", "shared"))

@@ -7,7 +7,7 @@ __all__ = ["ESTIMATORS", "Estimator", "estimator"]
 ESTIMATORS.provide(
     __name__,
     {
-        "asynchronous": ("asynchronous-sgd", "rennala", "ringmaster", "fedbuff"),
+        "asynchronous": ("asynchronous-sgd", "rennala", "ringmaster", "fedbuff", "shadowheart"),
         "dasha": ("dasha", "dasha-page", "byz-dasha-page", "dasha-mvr", "dasha-sync-mvr"),
         "diana": ("diana", "vr-diana", "rand-diana", "adiana", "ef-bv"),
         "downlink": ("ef21-p", "marina-p"),

@@ -11,18 +11,17 @@ more. A message's length must be known before its values are: it decides when th
 
 from __future__ import annotations
 
-from math import inf
+from math import ceil, inf
 
 import numpy as np
 
 from mpisim.comm.fleet import Fleet
-from mpisim.comm.links import on_wire
 from mpisim.core.errors import InputError
 from mpisim.core.schema import require
 from mpisim.core.state import PerWorker, Shared
-from mpisim.methods.estimators.base import Estimator, estimator
+from mpisim.methods.estimators.base import Estimator, estimator, unbiased
 from mpisim.methods.estimators.batches import batch_size
-from mpisim.wire.values import DenseForm
+from mpisim.methods.estimators.participation import client_seconds
 
 EQUAL = Fleet("unlimited", seconds=1.0)
 SYNCHRONOUS = ("availability", "dropout", "deadline", "invited")  # keys of rounds that wait
@@ -35,7 +34,7 @@ class Asynchronous(Estimator):
     """
 
     server_point = True
-    on_events = True
+    on_events = partial = True
     batch: int | float | None
     local_steps = 1
 
@@ -48,30 +47,14 @@ class Asynchronous(Estimator):
 
     def check(self) -> None:
         star, fleet = self.star, self.star.fleet or EQUAL
-        if isinstance(fleet.seconds, str):
-            raise InputError(
-                f"fleet.seconds: {fleet.seconds!r} is not allowed with method {self.name!r}, whose"
-                " clock is simulated; it must be a number, the seconds of a sample"
-            )
         for key in SYNCHRONOUS:
             if getattr(fleet, key) != getattr(EQUAL, key):
                 raise InputError(f"fleet.{key}: is not allowed with method {self.name!r}")
         if self.batch is not None:
             self.b = batch_size(self.batch, self.oracle.samples, "batch")
-        c, d = fleet.clients(np.arange(star.n)), self.compressor.d
-        sizes = self.compressor.form(star.draw("length")).sizes
-        if sizes is None:
-            raise InputError(
-                f"compressor.name: {self.compressor.name!r} is not allowed with method"
-                f" {self.name!r}: its messages differ in length"
-            )
-        up = star.all_workers(8.0 * np.broadcast_to(sizes, star.m)[:, None])[:, 0]
-        down = 8.0 * np.asarray(DenseForm.of(d, 1, star.precision).sizes)
         rows = star.all_workers(self.oracle.rows[:, None])[:, 0]
         samples = self.local_steps * (rows if self.batch is None else self.b)
-        self.down = c.latency + on_wire(down, 1) / c.down
-        self.computing = fleet.seconds * samples * c.factor
-        self.up = c.latency + on_wire(up, 1) / c.up
+        self.down, self.computing, self.up, _ = client_seconds(self, fleet, samples)
 
     def start(self, x: np.ndarray) -> np.ndarray:
         star = self.star
@@ -242,3 +225,94 @@ class FedBuff(Asynchronous):
             total, ages = total + v_i, ages + self.age(i)
         self.delay = ages / self.buffer
         return total / self.buffer
+
+
+@estimator("shadowheart")
+class Shadowheart(Asynchronous):
+    """Shadowheart SGD (Tyurin, Pozzi, Ilin, Richtárik, 2024), by its published code.
+
+    In each round worker i computes b_i = floor(t / h_i) gradients of samples at x^k, and sends m_i
+    messages of their mean g_i, compressed independently of each other, with
+    m_i = min(floor(t / tau_i), ceil(1 + omega)), the code's option:
+
+    g^k = sum_i w_i b_i sum_j C_ij(g_i) / sum_i w_i b_i m_i
+    w_i = 1 / (b_i omega + (omega + m_i) s)
+
+    h_i and tau_i are the seconds of a sample and of a message's bits, and t is the equilibrium
+    time. Workers with b_i = 0 or m_i = 0 rest. Broadcasts and latencies, which the analysis leaves
+    out, add to the round's time.
+
+    noise : s = sigma^2 / epsilon, of a sample's gradient at the accuracy that is wanted
+    """
+
+    noise: float
+    unbiased = True
+    batch = 1  # h_i is of a sample
+
+    def check(self) -> None:
+        s = self.noise
+        require(0 <= s < inf, "method.noise", s, "a finite number >= 0")
+        super().check()
+        omega = unbiased(self.compressor, self.compressor.omega, "noise", repr(s))
+        wait = (self.star.fleet or EQUAL).clients(np.arange(self.star.n)).latency
+        h, tau = self.computing, self.up - wait
+        require(bool(h.min() > 0), "fleet.seconds", (self.star.fleet or EQUAL).seconds, "> 0")
+        self.active, b, m, w = allocation(h, tau, omega, s)
+        self.b_i, self.m_i = b.astype(np.int64), m.astype(np.int64)
+        self.weight = w * b * m.sum() / (w * b * m).sum()  # of a message; their mean is 1
+        taken = self.down + wait
+        self.lasts = float((taken[self.active] + b * h[self.active] + m * tau[self.active]).max())
+
+    def estimate(self, x: np.ndarray) -> np.ndarray:
+        star = self.star
+        x = star.broadcast(x, clients=self.active)
+        senders = self.active.repeat(self.m_i)
+        first, end = np.searchsorted(senders, (star.first, star.first + star.m))
+        v_i = star.zeros(int(end - first), len(x))
+        for i, b, weight in zip(self.active, self.b_i, self.weight, strict=True):
+            draw = star.draw("batch", clients := np.array([i]))
+            if star.first <= i < star.first + star.m:
+                batch = draw.samples(self.oracle.rows[local := clients - star.first], int(b))
+                g_i = self.oracle.batch_gradients(x[None], batch, local)
+                v_i[senders[first:end] == i] = float(weight) * g_i
+        self.now = self.now + self.lasts
+        self.spent = self.spent + float((self.b_i * self.computing[self.active]).sum())
+        return star.mean(star.compress(self.compressor, v_i, clients=senders))
+
+
+def allocation(
+    h: np.ndarray, tau: np.ndarray, omega: float, s: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The workers that do not rest, and their b_i, m_i and w_i."""
+    t = equilibrium_time(h, tau, omega, s)
+    with np.errstate(divide="ignore"):
+        b, m = np.floor(t / h), np.minimum(np.floor(t / tau), ceil(1 + omega))
+    active = np.flatnonzero((b > 0) & (m > 0))
+    b, m = b[active], m[active]
+    w = 1 / (b * omega + (omega + m) * s) if omega + s else np.ones(len(b))
+    return active, b, m, w
+
+
+def equilibrium_time(h: np.ndarray, tau: np.ndarray, omega: float, s: float) -> float:
+    """min over j of max(h_j, tau_j, t_j), workers in the order of max(h_j, tau_j).
+
+    t_j solves  1 / t = sum over i <= j of 1 / (2 tau_i omega + 4 tau_i omega h_i s / t + 2 h_i s),
+    as in the published code.
+    """
+    order = np.argsort(np.maximum(h, tau), kind="stable")
+    h, tau = h[order], tau[order]
+    best = inf
+    for j in range(1, len(h) + 1):
+        linear, inverse = 2 * (tau * omega + h * s)[:j], (4 * tau * omega * h * s)[:j]
+        low, high = 0.0, float((linear + np.sqrt(inverse))[0])  # a bound of t_1, the largest
+        least = float(max(h[j - 1], tau[j - 1]))
+        if least >= best:
+            break
+        if linear.min() == 0:
+            return least
+        for _ in range(80):  # t / (linear + inverse / t) grows with t
+            t = (low + high) / 2
+            enough = t * float((1 / (linear + inverse / t)).sum()) >= 1
+            low, high = (low, t) if enough else (t, high)
+        best = min(best, max(least, high))
+    return best

@@ -65,6 +65,7 @@ class Estimator(Stateful, ABC):
     server_point : x^k is known to the server alone, so that the method sends what the workers need
         of it. All know x^0, but off the server later points are NaN. Rows of the log are evaluated
         at x^k, which costs no bits.
+    partial : whether clients may drop out of its rounds, by ``fleet.simulate``
     on_events : whether its rounds are steps of an event clock, with columns of their own
     replayed : whether its bits follow from the seed where no length depends on values
     unbiased : its proofs need E C(v) = v
@@ -78,6 +79,7 @@ class Estimator(Stateful, ABC):
     examples: ClassVar[Sequence[Mapping[str, Any]]] = ()
     permk_tables: ClassVar[bool] = False
     server_point: ClassVar[bool] = False
+    partial: ClassVar[bool] = False
     on_events: ClassVar[bool] = False
     replayed: ClassVar[bool] = True
     unbiased: ClassVar[bool] = False
@@ -89,6 +91,8 @@ class Estimator(Stateful, ABC):
 
     def bind(self, star: Star, oracle: Oracle, compressor: Compressor) -> Estimator:
         """A copy for a network, a problem and a compressor, with its parameters resolved."""
+        if star.simulated and not self.partial:
+            raise InputError(f"fleet.simulate: is not allowed with estimator {self.name!r}")
         return self._bind(star=star, oracle=oracle, compressor=compressor)
 
     @abstractmethod

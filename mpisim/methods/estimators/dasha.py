@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from math import sqrt
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -12,13 +12,13 @@ from mpisim.comm.star import Upload
 from mpisim.core.lazy_rows import LazyRows
 from mpisim.core.state import AtServer, PerWorker, Shared
 from mpisim.methods.estimators.base import (
-    Estimator,
     Theory,
     estimator,
     probability,
     unbiased,
 )
-from mpisim.methods.estimators.batches import First, batch_size, first_batch_size
+from mpisim.methods.estimators.batches import First, batch_size, clients_of, first_batch_size
+from mpisim.methods.estimators.participation import Participation
 from mpisim.theory import dasha
 from mpisim.theory.setting import Setting, Step
 from mpisim.theory.stepsizes import theorem_only_for
@@ -26,7 +26,7 @@ from mpisim.theory.tables import Case, Guarantee
 
 
 @estimator("dasha")
-class Dasha(Estimator):
+class Dasha(Participation):
     """DASHA (Tyurin and Richtarik, 2023).
 
     h_i^{t+1} = grad f_i(x^{t+1})
@@ -35,13 +35,21 @@ class Dasha(Estimator):
     g^{t+1}   = g^t + (1/n) sum_i m_i^{t+1}
 
     a : momentum; "theory" is 1 / (2 omega + 1).
+    On a simulated fleet it is DASHA-PP, by its published code, with p_a = availability
+    (1 - dropout) and b = p_a / (2 - p_a). Those whose messages arrive have
+
+    k_i       = grad f_i(x^{t+1}) - grad f_i(x^t) - b (h_i^t - grad f_i(x^t))
+    m_i^{t+1} = C_i(k_i / p_a - a (g_i^t - h_i^t)),  h_i^{t+1} = h_i^t + k_i / p_a
+
+    and the others keep h_i and g_i, with m_i = 0. The code's momentum is a p_a.
+
     start : g_i^0 = h_i^0, sent uncompressed ("dense"), or g_i^0 = 0, for which nothing is sent
         ("zero": the published code of DASHA). h_i^0 is the same in both.
     """
 
     a: float | Theory = "theory"
     start_: Literal["dense", "zero"] = "dense"
-    unbiased = True
+    unbiased = partial = True
 
     x = Shared("x^t")
     h_i = PerWorker("estimates of grad f_i(x^t)")
@@ -52,10 +60,11 @@ class Dasha(Estimator):
         if self.a == "theory":
             self.a = dasha.momentum(unbiased(self.compressor, self.compressor.omega, "a"))
         self.a = probability(self.a, 1.0, "a")
+        super().check()
 
     def first(self, x: np.ndarray) -> np.ndarray | LazyRows:
         """h_i^0."""
-        return self.oracle.lazy_gradients(x)
+        return self.oracle.gradients(x) if self.star.simulated else self.oracle.lazy_gradients(x)
 
     def next(self, x: np.ndarray, old: np.ndarray) -> np.ndarray | LazyRows:
         """h_i^{t+1}, at x = x^{t+1}; ``old`` is x^t."""
@@ -63,6 +72,7 @@ class Dasha(Estimator):
 
     def start(self, x: np.ndarray) -> np.ndarray:
         self.x, self.h_i = x, self.first(x)
+        self.arrived(None, 1, dense=True)
         if self.start_ == "dense":
             return self.send_whole()
         self.g_i = self.star.zeros(*self.h_i.shape)
@@ -71,10 +81,23 @@ class Dasha(Estimator):
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
         old, self.x = self.x, x
+        S = clients_of(self.star, self.arrived(None, 2))
+        if S.S is not None:
+            return self.estimate_of(S.S, S.local, x, old)
         h_i = self.next(x, old)
         m_i = self.compress(h_i - self.h_i - self.a * (self.g_i - self.h_i))
         self.h_i, self.g_i = h_i, m_i.add_to(self.g_i)
         return self.add(m_i)
+
+    def estimate_of(self, S: np.ndarray, local: Any, x: np.ndarray, old: np.ndarray) -> np.ndarray:
+        """DASHA-PP's g^{t+1}; ``local``: those of S that are of this rank."""
+        p_a, star = self.p_a, self.star
+        before, h_i, g_i = self.oracle.gradients(old, local), self.h_i[local], self.g_i[local]
+        k_i = self.oracle.gradients(x, local) - before - p_a / (2 - p_a) * (h_i - before)
+        m_i = star.compress(self.compressor, k_i / p_a - self.a * (g_i - h_i), clients=S)
+        self.h_i[local], self.g_i[local] = h_i + k_i / p_a, g_i + m_i.decoded()
+        self.g = self.g + len(S) / star.n * star.mean(m_i)
+        return star.broadcast(self.g)
 
     def add(self, m_i: Upload) -> np.ndarray:
         """g^{t+1}."""
@@ -107,6 +130,7 @@ class DashaPage(Dasha):
 
     batch: int | float = dataclasses.field(kw_only=True)
     p: float | Theory = "theory"
+    partial = False
     letters: ClassVar[dict[str, str]] = {"batch": "B", "big_batch": "B'"}
 
     def check(self) -> None:
@@ -175,6 +199,7 @@ class DashaOnline(Dasha):
     batch: int | float
     big_batch: int | float
     first_batch: First
+    partial = False
     letters: ClassVar[dict[str, str]] = DashaPage.letters
 
     def check(self) -> None:

@@ -21,12 +21,13 @@ from mpisim.methods.estimators.base import (
     probability,
     unbiased,
 )
-from mpisim.methods.estimators.batches import batch_size
+from mpisim.methods.estimators.batches import batch_size, clients_of
+from mpisim.methods.estimators.participation import Participation
 from mpisim.theory import saq, stepsizes
 from mpisim.theory.setting import Setting, Step
 
 
-class DianaFamily(Estimator):
+class DianaFamily(Participation):
     """What DIANA and VR-DIANA share: shifts h_i, and what is sent."""
 
     alpha: float | Theory
@@ -40,6 +41,7 @@ class DianaFamily(Estimator):
             omega = unbiased(self.compressor, self.compressor.shift_omega, "alpha")
             self.alpha = 1 / (1 + omega)
         require(float(self.alpha) >= 0, "method.alpha", self.alpha, 'a number >= 0 or "theory"')
+        super().check()
 
     def start(self, x: np.ndarray) -> np.ndarray:
         self.start_shifts(x)
@@ -77,15 +79,28 @@ class Diana(DianaFamily):
     rule : of a "theory" step: "theorem", Theorem 2 of the smoothness-aware quantization paper where
         the problem is convex, or "published", the step of that paper's published code
 
+    On a simulated fleet the mean is of those in S, whose messages arrive, and the others keep h_i.
+
     This differs from the published MARINA experiments: there, workers send h_i^{k+1} and the server
     steps with its mean, instead of h^k plus the mean of the compressed differences.
     """
 
     alpha: float | Theory = "theory"
     rule: Literal["theorem", "published"] = "theorem"
+    partial = True
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
-        return self.send(self.oracle.gradients(x))
+        star = self.star
+        S = clients_of(star, self.arrived(None, 1))
+        if S.S is None:
+            return self.send(self.oracle.gradients(x))
+        h_i = self.h_i[S.local]
+        m_i = star.compress(self.compressor, self.oracle.gradients(x, S.local) - h_i, clients=S.S)
+        self.h_i[S.local] = h_i + self.alpha * m_i.decoded()
+        m = star.mean(m_i)
+        g = self.h + m
+        self.h = self.h + float(self.alpha) * len(S.S) / star.n * m
+        return star.broadcast(g)
 
     def theory_step(self, setting: Setting) -> Step:
         if self.rule == "published":

@@ -10,11 +10,18 @@ import numpy as np
 
 from mpisim.core.schema import require
 from mpisim.core.state import AtServer, PerWorker
-from mpisim.methods.estimators.base import Estimator, estimator
-from mpisim.methods.estimators.batches import Clients, batch_size, drawn_clients, gradients_at
+from mpisim.methods.estimators.base import estimator
+from mpisim.methods.estimators.batches import (
+    Clients,
+    batch_size,
+    clients_of,
+    drawn_clients,
+    gradients_at,
+)
+from mpisim.methods.estimators.participation import Participation
 
 
-class LocalSteps(Estimator):
+class LocalSteps(Participation):
     """What the methods share: the clients of a round, and gradients at points of their own.
 
     The server's x^k is sent to the clients of the round alone. The step size of the ``[method]``
@@ -37,6 +44,10 @@ class LocalSteps(Estimator):
         require(r is None or 1 <= r <= n, "method.participants", r, allowed)
         if self.batch is not None:
             self.b = batch_size(self.batch, self.oracle.samples, "batch")
+        super().check()
+
+    def samples_of(self) -> np.ndarray | int:
+        return super().samples_of() if self.batch is None else self.b
 
     def clients(self) -> Clients:
         """r clients, drawn uniformly without replacement; all unless r is given."""
@@ -75,12 +86,14 @@ class FedAvg(LocalSteps):
 
     All clients weigh the same, as in f. With another optimizer, the mean of x - y_i takes the place
     of a gradient, and eta_g is its step size (Reddi et al., Adaptive federated optimization, 2021).
+    On a simulated fleet the mean is of those whose messages arrive.
     """
 
     local_steps: int
     server_stepsize: float = 1.0
     batch: int | float | None = None
     participants: int | None = None
+    partial = True
 
     def start(self, x: np.ndarray) -> np.ndarray:
         return self.estimate(x)
@@ -88,6 +101,7 @@ class FedAvg(LocalSteps):
     def estimate(self, x: np.ndarray) -> np.ndarray:
         clients, eta_l = self.clients(), self.star.stepsize
         x = self.star.broadcast(x, clients=clients.S)
+        clients = clients_of(self.star, self.arrived(clients.S, self.local_steps))
         y_i = self.rows(x, clients)
         for _ in range(self.local_steps):
             y_i -= eta_l * self.local_gradients(y_i, x, clients)

@@ -12,13 +12,14 @@ import numpy as np
 from mpisim.core.schema import require
 from mpisim.core.state import AtServer, PerWorker, Shared
 from mpisim.methods.estimators.base import Estimator, Theory, estimator, probability
-from mpisim.methods.estimators.batches import First, batch_size, first_batch_size
+from mpisim.methods.estimators.batches import First, batch_size, clients_of, first_batch_size
+from mpisim.methods.estimators.participation import Participation
 from mpisim.theory import stepsizes, tables
 from mpisim.theory.setting import MarinaTheorem, Setting, Step
 from mpisim.theory.tables import Case, Guarantee
 
 
-class MarinaFamily(Estimator):
+class MarinaFamily(Participation):
     """What MARINA and PP-MARINA share: p, and g^0 = grad f(x^0)."""
 
     p: float | Theory
@@ -29,6 +30,7 @@ class MarinaFamily(Estimator):
 
     def check(self) -> None:
         self.p = probability(self.p, self.theory_p())
+        super().check()
 
     def theory_p(self) -> float:
         """p by the corollary."""
@@ -87,11 +89,13 @@ class PPMarina(MarinaFamily):
     p : "theory" is zeta_Q r / (d n) (Corollary 4.1).
 
     A drawn client may not have taken part before, so it computes both gradients of the difference:
-    2 m sample gradients, also if it is drawn more than once.
+    2 m sample gradients, also if it is drawn more than once. On a simulated fleet the means are of
+    those whose messages arrive, also with c_k = 1, where g^k then is no longer exact.
     """
 
     p: float | Theory = "theory"
     participants: int = 1
+    partial = True
 
     x = Shared("x^k")
 
@@ -106,20 +110,26 @@ class PPMarina(MarinaFamily):
 
     def start(self, x: np.ndarray) -> np.ndarray:
         self.x = x
+        self.arrived(None, 1, dense=True)
         return super().start(x)
 
     def estimate(self, x: np.ndarray) -> np.ndarray:
         old, self.x, star = self.x, x, self.star
         if star.coin(float(self.p)):  # c_k = 1
-            self.g = star.mean(star.dense(self.oracle.lazy_gradients(x)))
+            clients = clients_of(star, self.arrived(None, 1, dense=True))
+            if clients.S is None:
+                self.g = star.mean(star.dense(self.oracle.lazy_gradients(x)))
+            elif clients.S.size:
+                g_i = self.oracle.gradients(x, clients.local)
+                self.g = star.mean(star.dense(g_i, clients.S))
         else:  # g^{k+1} = g^k + (1/r) sum over I'_k of Q(grad f_i(x^{k+1}) - grad f_i(x^k))
-            clients = star.sample(self.participants)
-            begin, end = np.searchsorted(clients, (star.first, star.first + star.m))
-            mine, rows = np.unique(clients[begin:end] - star.first, return_inverse=True)
+            clients = clients_of(star, self.arrived(star.sample(self.participants), 2))
+            local = np.asarray(clients.local)
+            mine, rows = np.unique(local, return_inverse=True)
             difference = self.oracle.gradients(x, mine) - self.oracle.gradients(old, mine)
             if mine.size < rows.size:  # of a client drawn twice, computed once
                 difference = difference[rows]
-            upload = star.compress(self.compressor, difference, clients=clients)
+            upload = star.compress(self.compressor, difference, clients=clients.S)
             self.g = self.g + star.mean(upload)
         return star.broadcast(self.g)
 

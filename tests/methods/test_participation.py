@@ -1,0 +1,200 @@
+"""Methods whose clients drop out or come too late, against plain loops and against no fleet."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mpisim.analysis.fleet.rounds import rounds_of
+from mpisim.comm.fleet import Fleet
+from mpisim.comm.links import on_wire
+from mpisim.core.errors import InputError
+from mpisim.core.rng import Draw, Streams
+from mpisim.runs.log.reader import read
+from tests.helpers import columns, dense, run_tables, table
+
+N, ROUNDS, SEED, L2, GAMMA = 6, 40, 5, 0.02, 0.3
+FACTORS = [1.0, 1.5, 2.25, 3.0, 10.0, 400.0]  # the last one is late in every round but the first
+UP, DOWN, LATENCY, SECONDS = 1e6, 4e6, 0.01, 2e-4
+FLEET = {"links": "1mbit/4mbit,10ms", "devices": FACTORS, "seconds": SECONDS, "simulate": True}
+LOSSY = FLEET | {"availability": 0.8, "dropout": 0.25, "deadline": 1.0}
+METHODS = {
+    "fedavg": {"local_steps": 2, "participants": 4},
+    "pp-marina": {"p": 0.3, "participants": 4},
+    "diana": {"alpha": 0.4},
+    "dasha": {"a": 0.6},
+}
+
+
+def tables(name, keys, fleet=None, compressor=None, l2=L2, **run):
+    method = {"name": name, "stepsize": GAMMA} | keys
+    problem = {"name": "logistic", "l2": l2}
+    run = {"seed": SEED, "wire": "float64", "rounds": ROUNDS} | run
+    compressor = compressor or {"name": "identity"}
+    made = table(method, compressor, workers=N, problem=problem, **run)
+    return made | ({"fleet": fleet} if fleet else {})
+
+
+class Loop:
+    """Rounds with messages that are exact, and their seconds."""
+
+    def __init__(self):
+        self.a, self.y = dense("sample")
+        self.m, self.d = len(self.a) // N, self.a.shape[1]
+        self.x, self.k, self.now, self.times = np.zeros(self.d), 0, 0.0, [0.0]
+        self.pass_ = SECONDS * self.m * np.array(FACTORS)
+        bits = on_wire(np.array([64.0 * self.d]), 1)[0]
+        self.links = 2 * LATENCY + bits / UP + bits / DOWN
+
+    def gradient(self, i, x):
+        rows = slice(i * self.m, (i + 1) * self.m)
+        a, y = self.a[rows], self.y[rows]
+        return -a.T @ (y / (1 + np.exp(y * (a @ x)))) / len(a) + L2 * x
+
+    def arrived(self, invited, passes):
+        """Who comes in time, of those who do not drop out."""
+        u = Draw(Streams(SEED), "uniforms", self.k, 0, 1).uniforms(N)[0]
+        taken = {i: self.links + passes * self.pass_[i] for i in invited}
+        come, lasts = [], 0.0
+        for i in invited:
+            if self.k == 0 or (u[i] >= 1 - 0.8 * 0.75 and taken[i] <= 1.0):
+                come.append(i)
+                lasts = max(lasts, taken[i])
+            elif u[i] >= 0.2 and self.k:
+                lasts = np.inf  # the server waits for one that it believes to be there
+        self.now += 1.0 if np.isinf(lasts) or (self.k and lasts > 1.0) else lasts
+        return come
+
+    def step(self, g):
+        self.x, self.k = self.x - GAMMA * g, self.k + 1
+        self.times.append(self.now)
+
+
+def fedavg(loop):
+    for k in range(ROUNDS):
+        invited = Draw(Streams(SEED), "sample", k, 0, 1).subsets(N, 4)[0]
+        total, come = 0, loop.arrived(invited, 2)
+        for i in come:
+            y = loop.x
+            for _ in range(2):
+                y = y - GAMMA * loop.gradient(i, y)
+            total = total + (loop.x - y) / GAMMA
+        loop.step(total / max(len(come), 1))
+
+
+def pp_marina(loop):
+    from mpisim.core.numerics import philox
+    from mpisim.core.rng import purpose_key
+
+    loop.arrived(range(N), 1)
+    g = np.mean([loop.gradient(i, loop.x) for i in range(N)], axis=0)
+    loop.step(g)
+    for k in range(1, ROUNDS):
+        old = loop.x + GAMMA * g
+        if philox.uniform(SEED, purpose_key("coin"), k, 0) < 0.3:
+            come = loop.arrived(range(N), 1)
+            g = np.mean([loop.gradient(i, loop.x) for i in come], axis=0) if come else g
+        else:
+            drawn = Draw(Streams(SEED), "sample", k, 0, 1).samples(np.array([N]), 4)[0]
+            come = _repeated(loop, drawn)
+            changes = [loop.gradient(i, loop.x) - loop.gradient(i, old) for i in come]
+            g = g + np.mean(changes, axis=0) if come else g
+        loop.step(g)
+
+
+def _repeated(loop, drawn):
+    """As `arrived`, with the links' time for each message of a client."""
+    links, more = loop.links, LATENCY + on_wire(np.array([64.0 * loop.d]), 1)[0] / UP
+    pass_ = loop.pass_
+    loop.pass_ = pass_ + more * (np.bincount(drawn, minlength=N) - 1) / 2
+    come = loop.arrived(sorted(set(drawn.tolist())), 2)
+    loop.links, loop.pass_ = links, pass_
+    return [i for i in sorted(drawn.tolist()) if i in come]
+
+
+def diana(loop):
+    h_i, h = np.zeros((N, loop.d)), 0
+    for _ in range(ROUNDS):
+        come = loop.arrived(range(N), 1)
+        m = {i: loop.gradient(i, loop.x) - h_i[i] for i in come}
+        g = h + sum(m.values()) / max(len(come), 1)
+        for i in come:
+            h_i[i] += 0.4 * m[i]
+        h = h_i.mean(axis=0)  # at the server, too
+        loop.step(g)
+
+
+def dasha(loop):
+    loop.arrived(range(N), 1)
+    h_i = np.array([loop.gradient(i, loop.x) for i in range(N)])
+    g_i, p_a = h_i.copy(), 0.8 * 0.75
+    loop.step(g_i.mean(axis=0))
+    for _ in range(1, ROUNDS):
+        old = loop.x + GAMMA * g_i.mean(axis=0)
+        for i in loop.arrived(range(N), 2):
+            new, before = loop.gradient(i, loop.x), loop.gradient(i, old)
+            k_i = new - before - p_a / (2 - p_a) * (h_i[i] - before)
+            g_i[i] += k_i / p_a - 0.6 * (g_i[i] - h_i[i])
+            h_i[i] += k_i / p_a
+        loop.step(g_i.mean(axis=0))
+
+
+LOOPS = {"fedavg": fedavg, "pp-marina": pp_marina, "diana": diana, "dasha": dasha}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_rounds_and_seconds_are_those_of_a_plain_loop(name, tmp_path):
+    end = run_tables(tables(name, METHODS[name], LOSSY), tmp_path / "log.h5")
+    loop = Loop()
+    LOOPS[name](loop)
+    rows = columns(tmp_path / "log.h5")
+    assert end.x == pytest.approx(loop.x, rel=1e-9, abs=1e-12)
+    assert rows["simulated_seconds"] == pytest.approx(loop.times, rel=1e-12)
+    assert rows["messages_up"][-1] < rows["round"][-1] * N * 0.7
+    assert 0 < rows["idle_share"][-1] < 1
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_where_all_arrive_the_run_is_that_without_a_fleet(name, tmp_path):
+    compressor = {"name": "randk", "k": 5}
+    for number, fleet in enumerate((None, FLEET)):
+        given = tables(name, METHODS[name], fleet, compressor, rounds=8)
+        run_tables(given, tmp_path / f"{number}.h5")
+    plain, timed = (columns(tmp_path / f"{number}.h5") for number in range(2))
+    assert "simulated_seconds" not in plain
+    for column in ("bits_up", "bits_down", "messages_up"):
+        assert np.array_equal(plain[column], timed[column])
+    assert timed["loss"] == pytest.approx(plain["loss"], rel=1e-12)
+
+
+def test_a_log_with_a_clock_of_its_own_has_no_other(tmp_path):
+    run_tables(tables("diana", METHODS["diana"], FLEET, rounds=2), tmp_path / "log.h5")
+    with pytest.raises(InputError, match="see its column simulated_seconds"):
+        rounds_of(read(tmp_path / "log.h5"), Fleet("1mbit"))
+
+
+def test_shifts_of_those_who_are_away_let_it_converge_and_means_of_who_came_do_not(tmp_path):
+    fleet = FLEET | {"devices": "equal", "dropout": 0.3}
+    end = {}
+    for name, keys in METHODS.items():
+        keys = {"p": 0.3, "participants": N} if name == "pp-marina" else keys | {"stepsize": 0.2}
+        run_tables(tables(name, keys, fleet, l2=0.3, rounds=200), tmp_path / f"{name}.h5")
+        rows = columns(tmp_path / f"{name}.h5")["grad_norm_sq"]
+        end[name] = rows[-50:].max() / rows[0]
+    assert end["dasha"] < 1e-10 and end["diana"] < 1e-10
+    assert min(end["pp-marina"], end["fedavg"]) > 1e-8
+
+
+@pytest.mark.parametrize(
+    ("name", "keys", "fleet", "line"),
+    [
+        ("marina", {"p": 0.1}, FLEET, "fleet.simulate: is not allowed with estimator 'marina'"),
+        ("dasha-page", {"batch": 2}, FLEET, "fleet.simulate"),
+        ("diana", {}, FLEET | {"seconds": "sample"}, "fleet.seconds"),
+        ("diana", {}, FLEET | {"invited": 3}, "fleet.invited"),
+        ("diana", {"stepsize": "theory"}, FLEET, 'method.stepsize: "theory"'),
+    ],
+)
+def test_what_cannot_run(name, keys, fleet, line):
+    with pytest.raises(InputError, match=line):
+        run_tables(tables(name, keys, fleet))
