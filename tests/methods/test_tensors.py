@@ -39,6 +39,7 @@ KEYS = {
     "ef21-sgdm": {"eta": 0.5},
     "rand-diana": {"p": 0.4},
     "adiana": {"mu": 0.1, "p": 0.4},
+    "canita": {"p": 0.4},
     "marina": {"p": 0.3},
     "pp-marina": {"p": 0.3, "participants": 3},
     "scaffold": {"local_steps": 2, "participants": 4, "option": "I"},
@@ -62,6 +63,7 @@ FITTED = (
     "vr-diana",
     "ef21-p",
     "adiana",
+    "canita",
     "locodl",
     "byz-dasha",
 )
