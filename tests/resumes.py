@@ -41,6 +41,7 @@ KEYS = {  # what a method needs besides its step
     "ef21-sgdm": {"eta": 0.3, "batch": 0.2},
     "rand-diana": {"p": 0.3},
     "adiana": {"mu": 0.01, "p": 0.3},
+    "canita": {"p": 0.3},
     "fednl": {"hessian": {"name": "topk", "k": 30}, "stepsize": 1.0},
     "asynchronous-sgd": {"batch": 7},
     "rennala": {"collected": 4, "batch": 7},

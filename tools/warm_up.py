@@ -72,7 +72,9 @@ def experiments() -> Iterator[tuple[Table, Table, Table]]:
         compressor = DEALING.get(name, RANDK)
         yield logistic, method, {} if name in UNCOMPRESSED else compressor
     for name, kind in COMPRESSORS.items():
-        if set(required(kind).values()) <= VALUES.keys() - {"Compressor"}:
+        if name == "symmetric-rank-k":  # it compresses Hessians alone
+            yield logistic, {"name": "fednl", "hessian": table(name, kind)}, {}
+        elif set(required(kind).values()) <= VALUES.keys() - {"Compressor"}:
             yield logistic, {"name": "ef21"}, table(name, kind)
 
 

@@ -25,10 +25,13 @@ COMPRESSORS.provide(
         "permutation": ("permk", "block-permutation", "permuted-subsets", "pattern"),
         "permuted_mappings": ("permuted-mappings",),
         "quantization": ("qsgd", "natural"),
-        "rank": ("rank-k",),
+        "rank": ("rank-k", "symmetric-rank-k"),
         "rotation": ("drive", "eden", "rotated"),
         "smooth": ("smooth",),
-        "sparse": ("randk", "topk", "bernoulli", "rand-tau", "rand-tau-plus"),
+        "sparse": (
+            *("randk", "randseqk", "topk", "toplek"),
+            *("bernoulli", "rand-tau", "rand-tau-plus"),
+        ),
     },
 )
 

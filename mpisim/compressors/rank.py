@@ -1,4 +1,4 @@
-"""Rank-K: approximate matrices by matrices of low rank (PermK paper, Appendix G.1)."""
+"""Rank-K: approximate matrices by matrices of low rank (PermK paper, Appendix G.1; FedNL)."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ import numpy as np
 from numba import njit
 
 from mpisim.compressors.base import Compressor, compressor
+from mpisim.core.errors import InputError
 from mpisim.core.lazy_rows import LazyRows, row_blocks
+from mpisim.core.numerics import triangles
 from mpisim.core.numerics.eigen import eigh
-from mpisim.core.numerics.sums import add_gram, product
+from mpisim.core.numerics.sums import add_gram, product, rounded
 from mpisim.core.protocols import Objective, Uplink
 from mpisim.core.rng import Draw
 from mpisim.core.schema import require
 from mpisim.theory.compression import FLOAT_BITS
 from mpisim.wire.base import Message, same
+from mpisim.wire.spectral import Spectral, SpectralForm
 from mpisim.wire.values import Factors, FactorsForm, Shapes, is_sent_itself
 
 SHOWN = 4  # shapes in a message
@@ -90,6 +93,47 @@ class RankK(Compressor):
     def paper_bits(self, message: Message) -> np.ndarray:
         assert isinstance(message.form, FactorsForm)
         return same(message.form.workers, FLOAT_BITS * message.form.shape[1])
+
+
+@compressor("symmetric-rank-k", "symmetric RankK", {"k": "K"})
+class SymmetricRankK(Compressor):
+    """The best approximation of a symmetric matrix, which v is as a triangle, by one of rank k.
+
+    Such are FedNL's Hessians: v has the d = D (D + 1) / 2 numbers of `core.numerics.triangles`. The
+    message is the k eigenvalues largest in absolute value and their eigenvectors, k (D + 1)
+    values, and decodes to what those are as rounded on the wire. |C(X) - X|_F^2 is the sum of the
+    squares of the other eigenvalues, so that alpha = k / D. C is biased.
+
+    k : the rank, from 1 to D
+    """
+
+    k: int
+
+    def check(self) -> None:
+        self.D = (isqrt(8 * self.d + 1) - 1) // 2
+        if triangles.size(self.D) != self.d:
+            what = f"{self.name!r} compresses triangles of D (D + 1) / 2 numbers, not {self.d}"
+            raise InputError(f"compressor.name: {what}")
+        require(1 <= self.k <= self.D, "compressor.k", self.k, f"from 1 to D = {self.D}")
+
+    def form(self, draw: Draw) -> SpectralForm:
+        return SpectralForm(self.d, draw.workers, self.precision, self.D, self.k)
+
+    def compress(self, v: np.ndarray, draw: Draw) -> Spectral:
+        form = self.form(draw)
+        pairs = np.empty((len(v), self.k, self.D + 1))
+        for i, row in enumerate(v):
+            values, vectors = eigh(triangles.unpacked(row.astype(np.float64), self.D))
+            order = np.argsort(-np.abs(values), kind="stable")[: self.k]
+            pairs[i, :, 0], pairs[i, :, 1:] = values[order], vectors.T[order]
+        return Spectral(form, rounded(pairs, self.precision.wire))
+
+    @property
+    def alpha(self) -> float:
+        return self.k / self.D
+
+    def paper_bits(self, message: Message) -> np.ndarray:
+        return same(message.form.workers, FLOAT_BITS * self.k * (self.D + 1))
 
 
 @njit(cache=True)

@@ -1,4 +1,4 @@
-"""Compressors that keep some coordinates: RandK, TopK, Bernoulli, rand-tau."""
+"""Compressors that keep some coordinates: RandK, RandSeqK, TopK, TopLEK, Bernoulli, rand-tau."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from mpisim.compressors.base import Compressor, WorkerRows, compressor
 from mpisim.core.lazy_rows import LazyRows
+from mpisim.core.numerics.lanes import dot
 from mpisim.core.numerics.select import largest
 from mpisim.core.numerics.sums import rounded
 from mpisim.core.protocols import Uplink
@@ -17,6 +18,7 @@ from mpisim.core.schema import require
 from mpisim.theory import quantization as theory
 from mpisim.theory.compression import FLOAT_BITS
 from mpisim.wire.base import Message, same
+from mpisim.wire.fewer import Fewer, FewerForm
 from mpisim.wire.sparse import Explicit, ExplicitForm, Seeded, SeededForm
 
 
@@ -149,6 +151,75 @@ class TopK(KCoordinates):
             indices, values = v.largest(self.K)
             return Explicit(form, indices, rounded(values, self.precision.wire))
         return form.take(v, largest(v, self.K))
+
+    @property
+    def alpha(self) -> float:
+        return self.K / self.d
+
+
+@compressor("randseqk", "RandSeqK", {"k": "K"})
+class RandSeqK(SeededCompressor, KCoordinates):
+    """C(v) = (d / k) v on k coordinates in a row, of which the first is drawn, 0 elsewhere.
+
+    After the last coordinate comes the first one. omega = d/k - 1 and zeta = k, as of RandK, of
+    which it is the form that reads memory in order (u-FedNL's published code). Workers draw
+    independently, and the server redraws their coordinates.
+
+    k : the number of coordinates, or a share of d below 1.
+    """
+
+    k: int | float
+
+    def form(self, draw: Draw) -> SeededForm:
+        first = (draw.uniforms(1) * self.d).astype(np.int64)
+        rows = np.sort((first + np.arange(self.K)) % self.d, axis=1)
+        return SeededForm.of_rows(self.d, self.precision, rows, self.d / self.K)
+
+    @property
+    def omega(self) -> float:
+        return self.d / self.K - 1
+
+
+@compressor("toplek", "TopLEK", {"k": "K"})
+class TopLEK(KCoordinates):
+    """C(v) = v on at most k coordinates largest in absolute value, so few that alpha = k / d.
+
+    With t_j what TopK leaves of |v|^2 with j coordinates, and t_j <= (1 - alpha) |v|^2 <= t_{j-1},
+    it keeps j - 1 or j of them, at random, so that E |C(v) - v|^2 = (1 - alpha) |v|^2.
+
+    k : the most coordinates, or a share of d below 1.
+
+    The message has the number of coordinates and their indices. NaN counts as larger than any
+    number; where |v|^2 is not finite k coordinates are kept. This differs from the published code
+    (u-FedNL), which adds |v|^2 / 10 in these comparisons and in the probability.
+    """
+
+    k: int | float
+
+    def form(self, draw: Draw) -> FewerForm:
+        return FewerForm(self.d, draw.workers, self.precision, self.K)
+
+    def compress(self, v: np.ndarray, draw: Draw) -> Fewer:
+        kept = largest(v, self.K)
+        rows = np.take_along_axis(v, kept, axis=1)
+        order = np.argsort(-np.abs(rows), axis=1, kind="stable")
+        with np.errstate(over="ignore", invalid="ignore"):
+            squares = np.take_along_axis(rows, order, axis=1).astype(np.float64) ** 2
+            total = np.array([dot(row, row) for row in np.ascontiguousarray(v, np.float64)])
+            left = total[:, None] - np.cumsum(np.pad(squares, ((0, 0), (1, 0))), axis=1)
+            target = (1 - self.alpha) * total
+            enough = left <= target[:, None]
+            j = np.where(enough.any(axis=1), enough.argmax(axis=1), self.K)[:, None]
+            t_j, before = (np.take_along_axis(left, i, 1)[:, 0] for i in (j, np.maximum(j - 1, 0)))
+            fewer = draw.uniforms(1)[:, 0] * (before - t_j) < target - t_j
+        counts = np.where(np.isfinite(total), j[:, 0] - fewer, self.K)
+        keep = np.argsort(order, axis=1) < counts[:, None]
+        ptr = np.concatenate([[0], np.cumsum(keep.sum(axis=1))])
+        return Fewer(self.form(draw), ptr, kept[keep], rounded(rows[keep], self.precision.wire))
+
+    def paper_bits(self, message: Message) -> np.ndarray:
+        assert isinstance(message, Fewer)
+        return FLOAT_BITS * np.diff(message.ptr)
 
     @property
     def alpha(self) -> float:

@@ -72,6 +72,7 @@ _PAIRS = {
     "ef21-sgdm": Pair("ef21-sgdm", "gd", "EF21-SGDM"),
     "ef-bv": Pair("ef-bv", "gd", "EF-BV"),
     "adiana": Pair("adiana", "gd", "ADIANA"),
+    "canita": Pair("canita", "gd", "CANITA"),
     "fednl": Pair("fednl", "gd", "FedNL"),
     "fednl-ls": Pair("fednl-ls", "gd", "FedNL-LS", {"option": "A"}),
     "fednl-pp": Pair("fednl-pp", "gd", "FedNL-PP"),

@@ -275,7 +275,7 @@ def _read(data, sizes, indices, raw, payload, d, width, bits):
         if gaps:
             pos = omega.read_gaps(words, start, end, row, d)
         else:
-            pos = _read_fixed(words, start, end, row, d, width)
+            pos = read_fixed(words, start, end, row, d, width)
         if pos < 0:
             return i, pos
         if gaps != (omega.gap_bits(row) < row.size * width):
@@ -290,7 +290,7 @@ def _read(data, sizes, indices, raw, payload, d, width, bits):
 
 
 @njit(cache=True)
-def _read_fixed(words, pos, end, row, d, width):
+def read_fixed(words, pos, end, row, d, width):
     """Fill ``row`` with ascending indices below d; returns the new position or a status."""
     if pos + row.size * width > end:
         return buffer.SHORT

@@ -70,6 +70,7 @@ MORE = [
     {"name": "block-quant", "blocks": 3, "s": 4},
     {"name": "block-quant-plus", "blocks": 3},
     {"name": "rand-tau", "tau": 9.5},
+    {"name": "randseqk", "k": 7},
 ]
 SUBSETS = [[0, 1, 2], [3, 4, 5], [0, 2, 4], [1, 3, 5], [0, 1, 5], [2, 3, 4]]
 MAPPINGS = [[[1.0, 1.0]], [[1.0, -1.0]]] * 3
@@ -112,7 +113,9 @@ def experiments(every: bool):
         ("ef-bv", {}),
         ("rand-diana", {"p": 0.4}),
         ("adiana", {"mu": 0.1, "p": 0.4}),
+        ("canita", {"p": 0.4}),
         ("fednl", {"hessian": COMPRESSORS[1], "problem": "logistic"}),
+        ("fednl", {"hessian": {"name": "symmetric-rank-k", "k": 2}, "problem": "logistic"}),
         ("fednl-ls", {"hessian": COMPRESSORS[1], "regularisation": 0.1, "problem": "logistic"}),
         ("fednl-pp", {"hessian": COMPRESSORS[1], "participants": 7, "problem": "logistic"}),
         ("locodl", {"p": 0.4, "mu": 0.05}),
@@ -151,8 +154,8 @@ def experiments(every: bool):
             yield table(method, compressor, workers=20, rounds=9, columns=["pi"])
     for compressor in MORE:
         yield table({"name": "diana", "stepsize": 0.05}, compressor)
-    for name in ("drive", "eden"):
-        yield table({"name": "ef21", "stepsize": 0.01}, {"name": name})
+    for compressor in ({"name": "drive"}, {"name": "eden"}, {"name": "toplek", "k": 9}):
+        yield table({"name": "ef21", "stepsize": 0.01}, compressor)
     for name, keys in (("gd", {}), ("amsgrad", {}), ("lag", {"zeta": 2.0})):
         yield table({"name": name, "stepsize": 0.01} | keys, {})
     glms = "logistic", "logistic-nonconvex-reg", "least-squares", "multinomial-logistic"

@@ -28,7 +28,9 @@ def test_runs_and_sweeps_on_some_of_4_ranks():
 def test_all_methods_compressors_and_problems_take_part():
     """But for `torch`, which has layouts of its own: tests/problems/torch."""
     tables = list(experiments(every=False))
-    compressors = (one.get("compressor", {"name": "identity"}) for one in tables)
+    identity = {"name": "identity"}
+    compressors = [one.get("compressor", identity) for one in tables]
+    compressors += [one["method"].get("hessian", identity) for one in tables]
     assert {name for one in compressors for name in names(one)} == ours(COMPRESSORS)
     assert {one["problem"]["name"] for one in tables} == ours(PROBLEMS) - {"torch"}
     paired = {name: ESTIMATORS[pair.estimator] for name, pair in METHODS.items()}

@@ -44,6 +44,13 @@ def _topk_entropy_bits(x, b, message, i):
     return bits
 
 
+def _toplek_bits(x, b, message, i):
+    """The number of coordinates, at most 3, has two bits."""
+    row = message.indices[message.ptr[i] : message.ptr[i + 1]]
+    gaps = len(string_elias.encode(string_elias.gaps(row)))
+    return 2 + b * row.size + min(row.size * ceil(log2(x.size)), gaps)
+
+
 def _qsgd_bits(x, b, message, i):
     return b + len(string_elias.triples(message.levels[i]))
 
@@ -143,7 +150,13 @@ CASES = [
             ({"name": "randk", "k": 3}, {"name": "bernoulli", "p": 0.95}),
         )
     ],
+    Case({"name": "randseqk", "k": 3}, lambda x, b, *_: 3 * b, lambda *_: 96),
     Case({"name": "topk", "k": 3}, _topk_bits, lambda *_: 96),
+    Case(
+        {"name": "toplek", "k": 3},
+        _toplek_bits,
+        lambda x, b, message, i: 32 * int(np.diff(message.ptr)[i]),
+    ),
     Case({"name": "topk", "k": 3, "codec": "entropy"}, _topk_entropy_bits, lambda *_: 96),
     Case({"name": "topk", "k": 3, "index_bits": 32}, _topk_bits, lambda *_: 192),
     Case(

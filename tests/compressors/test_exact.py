@@ -165,6 +165,33 @@ def test_topk_keeps_the_largest_and_breaks_ties_by_index(d, dtype):
         assert np.all(squares[0] <= (1 - compressor.alpha) * squares[1] * (1 + 1e-6))
 
 
+@pytest.mark.parametrize(("d", "k"), [(1, 1), (5, 2), (9, 4), (30, 3)])
+def test_toplek_keeps_as_few_as_alpha_allows(d, k):
+    """Two neighbouring TopK, so that E |C(v) - v|^2 = (1 - k / d) |v|^2."""
+    v = np.random.default_rng(d).standard_normal(d)
+    compressor = make({"name": "toplek", "k": k}).bind(d, 1, DOUBLE)
+    words = np.array([[UP], [DOWN]], np.uint64)
+    c = compressor.compress(np.tile(v, (2, 1)), chosen(words)).decoded()
+    left = [variance(reference_topk(v, j)[None], v) for j in range(d + 1)]
+    target = 1 - compressor.alpha
+    j = next(j for j in range(d + 1) if left[j] <= target)
+    fewer = (target - left[j]) / (left[j - 1] - left[j])
+    wanted = [reference_topk(v, j - 1 if fewer > 0 else j), reference_topk(v, j)]
+    np.testing.assert_array_equal(c, wanted)
+    assert variance(c, v, [fewer, 1 - fewer]) == pytest.approx(target) == 1 - k / d
+
+
+def test_randseqk_keeps_a_run_of_coordinates_from_any_first_one():
+    d, k = 5, 3
+    v = np.arange(1.0, d + 1)
+    compressor = make({"name": "randseqk", "k": k}).bind(d, 400, DOUBLE)
+    c = compressor.compress(np.tile(v, (400, 1)), draw(400)).decoded()
+    runs = [np.isin(np.arange(d), np.arange(first, first + k) % d) for first in range(d)]
+    found = {tuple(row) for row in c}
+    assert found == {tuple(np.where(run, d / k * v, 0)) for run in runs}
+    assert np.mean([*found], axis=0) == pytest.approx(v)
+
+
 def test_scaled_sign_is_its_formula():
     v = np.random.default_rng(1).standard_normal((6, 13))
     v[0], v[1, 4], v[2, 5] = 0, 0.0, -0.0

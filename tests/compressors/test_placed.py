@@ -20,6 +20,7 @@ from tests.wire.messages import PRECISIONS, contents
 torch = pytest.importorskip("torch")
 placed = pytest.importorskip("mpisim.wire.placed").placed
 CPU = torch.device("cpu")
+HOST_ONLY = ("rank-k", "drive", "eden", "rotated", "toplek")
 each_case = pytest.mark.parametrize("case", CASES, ids=name_of)
 
 
@@ -75,7 +76,7 @@ def test_only_what_is_packed_crosses(case):
     reasons = COPIES.to_host.keys() | COPIES.to_device.keys()
     outer = case.table.get("outer", {"name": ""})["name"]
     rounds = case.table.get("inner", {"name": ""})["name"] in ("qsgd", "natural", "identity")
-    by_host = case.table["name"] in ("rank-k", "drive", "eden", "rotated") or "shared" in case.table
+    by_host = case.table["name"] in HOST_ONLY or "shared" in case.table
     if by_host or (outer and rounds):
         assert FALLBACK in reasons
     else:

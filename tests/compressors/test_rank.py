@@ -9,6 +9,8 @@ import pytest
 from mpisim.compressors import make
 from mpisim.compressors.rank import nearly_square
 from mpisim.core.errors import InputError
+from mpisim.core.numerics import triangles
+from mpisim.testing import assert_all, compressor_checks
 from tests.compressors.cases import DOUBLE, SINGLE, draw
 from tests.wire.messages import contents
 
@@ -113,3 +115,28 @@ def test_shapes_without_a_problem_that_has_some():
         compressor.prepare(None, SimpleNamespace(shapes=()))
     with pytest.raises(InputError, match="must be at least 1"):
         make({"name": "rank-k", "k": 0}).bind(12, 1, DOUBLE)
+
+
+def test_triangles_of_symmetric_matrices():
+    """The k eigenvalues largest in absolute value are kept: alpha = k / D, attained by I."""
+    D, k = 6, 2
+    compressor = make({"name": "symmetric-rank-k", "k": k}).bind(triangles.size(D), 3, DOUBLE)
+    a = np.random.default_rng(4).standard_normal((2, D, D))
+    X = np.concatenate([a + a.transpose(0, 2, 1), np.eye(D)[None]])
+    message = compressor.compress(np.array([triangles.packed(x) for x in X]), draw(3))
+    assert message.payload_bits.tolist() == [64 * k * (D + 1)] * 3
+    assert compressor.paper_bits(message).tolist() == [32 * k * (D + 1)] * 3
+    for x, row in zip(X, message.decoded(), strict=True):
+        values, vectors = np.linalg.eigh(x)
+        kept = np.argsort(-abs(values))[:k]
+        found = triangles.unpacked(row, D)
+        if x is not X[2]:  # all of its eigenvalues are equal
+            best = (vectors[:, kept] * values[kept]) @ vectors[:, kept].T
+            np.testing.assert_allclose(found, best, atol=1e-12)
+        left = np.sort(values**2)[: D - k].sum()
+        assert np.sum((found - x) ** 2) == pytest.approx(left, rel=1e-12)
+    assert compressor.alpha == pytest.approx(k / D) == 1 - left / D
+
+
+def test_symmetric_matrices_like_every_compressor():
+    assert_all(compressor_checks(make({"name": "symmetric-rank-k", "k": 2})))

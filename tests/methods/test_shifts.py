@@ -58,7 +58,21 @@ def adiana(loop, alpha=0.1, p=0.3, mu=0.1):
     return y
 
 
+def canita(loop, alpha=0.1, p=0.3):
+    x = w = np.zeros(loop.d)
+    h = np.zeros((N, loop.d))
+    for loop.k in range(ROUNDS):
+        theta = 2 / (p * (loop.k + max(4 / p, 8 / alpha)))
+        y = theta * x + (1 - theta) * w
+        g = (h + loop.randk(every(loop, y) - h, "up")).mean(axis=0)
+        h = h + alpha * loop.randk(every(loop, w) - h, "up", message=1)
+        x = x - GAMMA / theta * g
+        w = theta * x + (1 - theta) * w if loop.coin(p) else w
+    return w
+
+
 CASES = {
+    "canita": (canita, {"alpha": 0.1, "p": 0.3}, RANDK),
     "adiana": (adiana, {"alpha": 0.1, "p": 0.3, "mu": 0.1}, RANDK),
     "ef21-sgdm": (ef21_sgdm, {"eta": 0.3}, TOPK),
     "ef-bv": (ef_bv, {"lambda": 0.2, "nu": 0.7}, RANDK),
@@ -98,3 +112,48 @@ def test_rand_diana_sends_its_shifts_in_full():
         coins += loop.coin(0.3)
     assert 0 < coins < ROUNDS
     assert end.row["bits_up"] == 64 * N * (ROUNDS * RANDK["k"] + coins * loop.d)
+
+
+@pytest.mark.parametrize("compressor", [{"name": "identity"}, {"name": "randk", "k": 40}])
+def test_canita_keeps_its_bound(compressor):
+    """F_T <= p theta_{T-1}^2 / eta Phi_0 with the step that is derived, in the mean over seeds."""
+    T, L2 = 300, 0.01
+    settings = tables({"name": "canita", "stepsize": "theory"}, compressor, rounds=T)
+    settings["problem"] |= {"l2": L2}
+    settings["run"] |= {"reference": True, "log_every": T}
+    omega = Loop().d / 40 - 1 if compressor["name"] == "randk" else 0.0
+    b = min(omega, np.sqrt(omega / N) * (1 + omega))
+    p, alpha = 1 / (1 + b), 1 / (1 + omega)
+    L = max(np.linalg.eigvalsh(a.T @ a / len(a)).max() / 4 for a in blocks()) + L2
+    eta = 1 / (L * max(2, omega / N * (8 + 64 * p / alpha + 128 * (p / alpha) ** 2)))
+    found = []
+    for seed in range(3):
+        settings["run"]["seed"] = seed
+        end = run_tables(settings, keep=True)
+        assert end.attributes["stepsize"] == pytest.approx(eta, rel=1e-9)
+        found.append(end.columns["suboptimality"])
+    (first, last), distance = np.mean(found, axis=0), end.columns["distance_sq"][0]
+    H = np.mean(np.sum((Loop().gradients(np.zeros((N, Loop().d)))) ** 2, axis=1))
+    a = max(4 / p, 8 / alpha)
+    theta_0, theta_T = 2 / (p * a), 2 / (p * (T - 1 + a))
+    M = 8 * omega * eta / (N * alpha)
+    phi = (
+        eta / theta_0**2 * ((1 - p * theta_0) * first / p + M * (1 - alpha / 4) * H) + distance / 2
+    )
+    assert 0 <= last <= p * theta_T**2 / eta * phi
+
+
+def blocks():
+    loop = Loop()
+    return [loop.a[i * loop.m : (i + 1) * loop.m] for i in range(N)]
+
+
+def test_canita_is_accelerated_without_mu():
+    """With exact messages it is far below DIANA after as many rounds at the same step."""
+    losses = {}
+    for name in ("canita", "diana"):
+        settings = tables({"name": name, "stepsize": 2.0}, {"name": "identity"}, rounds=400)
+        settings["problem"] |= {"l2": 1e-4}
+        settings["run"] |= {"reference": True, "log_every": 400}
+        losses[name] = run_tables(settings).row["suboptimality"]
+    assert losses["canita"] < losses["diana"] / 5

@@ -60,7 +60,10 @@ def experiments(dense: str) -> Iterator[tuple[dict, dict, dict, dict]]:
     rows = [[[1.0, 1.0]], [[1.0, -1.0]]] * 2
     mappings = {"name": "permuted-mappings", "analysis": rows}
     yield small | {"dimension": 2}, {"name": "marina"} | theory, mappings, {}
-    yield QUADRATIC, {"name": "ef21"} | theory, {"name": "topk", "k": 3}, {}
+    for name in ("topk", "toplek"):
+        yield QUADRATIC, {"name": "ef21"} | theory, {"name": name, "k": 3}, {}
+    hessian = {"hessian": {"name": "symmetric-rank-k", "k": 2}, "stepsize": 1.0}
+    yield {"name": "logistic", "l2": 0.1} | on, {"name": "fednl"} | hessian, {}, {}
     yield AUTOENCODER, {"name": "ef21"} | given, {"name": "rank-k", "k": 1}, reference
     layers = {"name": "layerwise", "inner": {"name": "topk", "k": 0.1}}
     yield AUTOENCODER, {"name": "ef21", "stepsize": 1e-4}, layers, {"columns": ["layers"]}
@@ -81,6 +84,7 @@ def experiments(dense: str) -> Iterator[tuple[dict, dict, dict, dict]]:
         {"name": "block-quant-plus", "blocks": 3},
         {"name": "rand-tau", "tau": 9.5},
         {"name": "rand-tau-plus"},
+        {"name": "randseqk", "k": 3},
         {"name": "block-permutation", "blocks": 2},
         {"name": "drive"},
         {"name": "eden"},

@@ -30,7 +30,9 @@ def test_the_same_bits(dense, tmp_path):
 def test_all_problems_and_compressors_take_part(dense):
     tables = [tables for _, tables in chosen(str(dense), "usual")]
     assert {table["problem"]["name"] for table in tables} == _own(PROBLEMS) - {"torch"}
-    used = {name for table in tables for name in _names(table.get("compressor", IDENTITY))}
+    compressors = [table.get("compressor", IDENTITY) for table in tables]
+    compressors += [table["method"].get("hessian", IDENTITY) for table in tables]
+    used = {name for compressor in compressors for name in _names(compressor)}
     assert used == _own(COMPRESSORS)
 
 

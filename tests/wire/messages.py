@@ -6,9 +6,11 @@ from mpisim.compressors.rank import nearly_square
 from mpisim.wire.base import Message, Precision
 from mpisim.wire.codecs import CODECS
 from mpisim.wire.exponents import Exponents, ExponentsForm
+from mpisim.wire.fewer import Fewer, FewerForm
 from mpisim.wire.levels import Levels, LevelsForm
 from mpisim.wire.signs import SignsForm
 from mpisim.wire.sparse import Explicit, ExplicitForm, Seeded, SeededForm
+from mpisim.wire.spectral import Spectral, SpectralForm
 from mpisim.wire.values import Dense, DenseForm, Factors, FactorsForm
 
 PRECISIONS = [
@@ -31,6 +33,8 @@ KINDS = [
     "signs",
     "factors",
     "entropy factors",
+    "fewer",
+    "spectral",
 ]
 
 
@@ -47,6 +51,12 @@ def random_message(
         indices = np.concatenate([np.empty(0, np.int64), *rows])
         form = SeededForm.of(d, precision, ptr, indices, 1.7)
         return Seeded(form, _floats(rng, (indices.size,), wire))
+    if kind == "fewer":
+        k = int(rng.integers(1, d + 1))
+        rows = [np.sort(rng.choice(d, rng.integers(0, k + 1), replace=False)) for _ in range(m)]
+        ptr = np.cumsum([0, *map(len, rows)])
+        indices = np.concatenate([np.empty(0, np.int64), *rows])
+        return Fewer(FewerForm(d, m, precision, k), ptr, indices, _floats(rng, (ptr[-1],), wire))
     codec = "entropy" if kind.startswith("entropy ") else "paper"
     if kind.endswith("explicit"):
         k = int(rng.integers(1, d + 1))
@@ -61,6 +71,10 @@ def random_message(
     if kind == "signs":
         scales = np.abs(_finite(rng, (m,), wire))
         return SignsForm(d, m, precision).pack(scales, rng.standard_normal((m, d)))
+    if kind == "spectral":  # of a matrix (D, D), with what is left of d as zeros
+        side = int(rng.integers(1, 1 + max(1, int(np.sqrt(2 * d) - 0.5))))
+        form = SpectralForm(d, m, precision, side, int(rng.integers(1, side + 1)))
+        return Spectral(form, _floats(rng, form.shape, wire))
     if kind.endswith("factors"):
         cut = int(rng.integers(0, d + 1))
         shapes = tuple(nearly_square(size) for size in (cut, d - cut) if size)
@@ -101,7 +115,7 @@ def _floats(rng, shape, wire):
 
 def contents(message: Message) -> dict[str, bytes]:
     """What the message holds, to the bit."""
-    names = ("values", "indices", "norms", "levels", "codes", "scales", "bits")
+    names = ("values", "indices", "ptr", "norms", "levels", "codes", "scales", "bits")
     fields = {n: getattr(message, n) for n in names if hasattr(message, n)}
     found = {n: (a.dtype.str + str(a.shape)).encode() + a.tobytes() for n, a in fields.items()}
     for number, part in enumerate(getattr(message, "parts", ())):

@@ -8,6 +8,7 @@ ESTIMATORS.provide(
     __name__,
     {
         "asynchronous": ("asynchronous-sgd", "rennala", "ringmaster", "fedbuff", "shadowheart"),
+        "canita": ("canita",),
         "dasha": ("dasha", "dasha-page", "byz-dasha-page", "dasha-mvr", "dasha-sync-mvr"),
         "diana": ("diana", "vr-diana", "rand-diana", "adiana", "ef-bv"),
         "downlink": ("ef21-p", "marina-p"),

@@ -31,7 +31,7 @@ class FedNL(Estimator):
     g^k       = [H^k]_mu^{-1} grad f(x^k)  (option A), or  (H^k + l^k I)^{-1} grad f(x^k)  (B)
 
     hessian : C, of vectors with the d (d + 1) / 2 numbers of a triangle, in which those off the
-        diagonal are multiplied by sqrt(2): { name = "topk", k = 1000 }
+        diagonal are multiplied by sqrt(2): { name = "topk", k = 1000 }, or "symmetric-rank-k"
     option : "A" raises the eigenvalues of H^k to at least mu, "B" adds l^k, the mean of the l_i^k
     alpha : "theory" is 1 / (1 + omega) of an unbiased C, else 1 - sqrt(1 - its alpha)
     regularisation : mu of option A
