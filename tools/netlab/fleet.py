@@ -1,4 +1,6 @@
-"""`make netlab-fleet`: seconds of hosts whose links differ, measured in the lab and modelled.
+"""Seconds of hosts whose links differ, measured in the lab and modelled.
+
+`python -m tools.netlab.fleet` runs it, as root on Linux.
 
 Each of 20 cases runs twice: on the links of its table, and on unlimited ones. The model of `mpisim
 fleet` computes from the second log what the first should have taken. It draws who takes part in a
