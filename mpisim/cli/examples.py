@@ -35,6 +35,7 @@ EXAMPLES = {
     ),
     "mpisim verify": ("mpisim verify logs/marina.h5", "mpisim verify logs/marina.h5 --rerun"),
     "mpisim study": ("mpisim study run/permk", "mpisim study run/permk fig1 --scale quick"),
+    "mpisim artifact": ("mpisim artifact mystudy", "mpisim artifact mystudy -o mystudy-1.0.zip"),
     "mpisim new": ("mpisim new compressor window", "mpisim new study mystudy"),
     "mpisim new compressor": (
         "mpisim new compressor window",
