@@ -181,17 +181,18 @@ def _crate(
                 "@type": "CreateAction",
                 "name": f"{one.provenance.title} ({one.provenance.scale}), {seconds:g} s of runs",
                 "instrument": _ids(tools),
-                "result": [{"@id": output} for output in outputs],
+                "result": _ids({"@id": output} for output in outputs),
             }
         )
-    listed = [_file(path, data) for path, data in files.items()]
+    listed = [_file(path) | {"contentSize": str(len(data))} for path, data in files.items()]
+    manifest = _file(MANIFEST) | {"name": "SHA-256 of all other files"}
     root: dict[str, Any] = {
         "@id": "./",
         "@type": "Dataset",
         "name": name,
         "description": study.title or name,
         "datePublished": date.today().isoformat(),
-        "hasPart": [*_ids(listed), {"@id": MANIFEST}],
+        "hasPart": _ids([*listed, manifest]),
         "mentions": _ids(made),
     }
     if (license := f"{name}/LICENSE") in files:
@@ -204,22 +205,21 @@ def _crate(
         "about": {"@id": "./"},
         "conformsTo": {"@id": PROFILE},
     }
-    manifest = {"@id": MANIFEST, "@type": "File", "name": "SHA-256 of all other files"}
     graph = [about, root, *people, *tools, *made, *listed, manifest]
     return json.dumps({"@context": f"{PROFILE}/context", "@graph": graph}, indent=1) + "\n"
 
 
-def _ids(entities: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    return [{"@id": one["@id"]} for one in entities]
+def _ids(entities: Iterable[Mapping[str, Any]]) -> Any:
+    """References to entities: a list, or the only one."""
+    ids = [{"@id": one["@id"]} for one in entities]
+    return ids[0] if len(ids) == 1 else ids
 
 
-def _file(path: str, data: bytes) -> dict[str, Any]:
+def _file(path: str) -> dict[str, Any]:
     code = path.endswith((".py", ".toml"))
-    kind = guess_type(path)[0] or "text/plain"
     return {
         "@id": path,
         "@type": ["File", "SoftwareSourceCode"] if code else "File",
         "name": Path(path).name,
-        "contentSize": str(len(data)),
-        "encodingFormat": kind,
+        "encodingFormat": guess_type(path)[0] or "text/plain",
     }
