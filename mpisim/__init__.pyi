@@ -6,6 +6,7 @@ from .analysis.api import plot as plot
 from .analysis.api import run as run
 from .analysis.api import table as table
 from .analysis.api import tune as tune
+from .analysis.commands import artifact as artifact
 from .analysis.commands import card as card
 from .analysis.commands import claims as claims
 from .analysis.commands import report as report

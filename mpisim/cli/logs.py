@@ -218,23 +218,28 @@ def _fleets(args: argparse.Namespace, logs: list[Log]) -> list[Fleet]:
 def verify(args: argparse.Namespace, argv: list[str]) -> int:
     """0 if all checks pass, 1 if one fails, 2 if there is no log.
 
-    A log may come from anywhere, so what it names is imported only on request.
+    Logs and archives may come from anywhere: what they name is imported only on request.
     """
 
     def body(comm) -> int:
+        from mpisim.analysis.verify.archive import examine_archive, is_archive
         from mpisim.analysis.verify.checks import examine
         from mpisim.comm.job import on_first
         from mpisim.runs import plugins
         from mpisim.runs.log.reader import read
         from mpisim.runs.signals import EXIT_CODES
 
-        log = on_first(comm, lambda: read(args.log, changed=True))
-        if args.load_plugins:
-            plugins.load(log.config.get("plugin", []))
-        if comm.rank == 0:
-            print(f"{log.path}: {log.rows} rows, {log.attrs.get('status', 'unknown')}")
+        if on_first(comm, lambda: is_archive(args.log)):
+            checks = examine_archive(args.log, args.rerun, args.load_plugins, comm)
+        else:
+            log = on_first(comm, lambda: read(args.log, changed=True))
+            if args.load_plugins:
+                plugins.load(log.config.get("plugin", []))
+            if comm.rank == 0:
+                print(f"{log.path}: {log.rows} rows, {log.attrs.get('status', 'unknown')}")
+            checks = examine(log, args.rerun, bool(args.plugin or args.load_plugins), comm)
         failed = 0
-        for check in examine(log, args.rerun, bool(args.plugin or args.load_plugins), comm):
+        for check in checks:
             if check.stopped:
                 return EXIT_CODES[check.stopped]
             failed += bool(check.problems)
