@@ -3,6 +3,7 @@ from .analysis.api import guarantees as guarantees
 from .analysis.api import load as load
 from .analysis.api import plot as plot
 from .analysis.api import table as table
+from .analysis.commands import artifact as artifact
 from .analysis.commands import card as card
 from .analysis.commands import claims as claims
 from .analysis.commands import report as report

@@ -11,6 +11,7 @@ import hashlib
 import inspect
 import json
 import platform
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -77,7 +78,13 @@ def without_budget(tables: dict[str, Any]) -> str:
 
 def config_digest(config: str) -> str:
     """Eight hexadecimal digits that identify a resolved experiment in the name of its log."""
-    return hashlib.sha256(config.encode()).hexdigest()[:8]
+    return hashlib.sha256(anywhere(config).encode()).hexdigest()[:8]
+
+
+def anywhere(config: str) -> str:
+    """The TOML of an experiment without the folders of its plugins: a study may be moved."""
+    names = re.search(r"^plugin = \[.*?^\]", config, re.DOTALL | re.MULTILINE)
+    return config.replace(names[0], re.sub(r'"[^"]*/', '"', names[0]), 1) if names else config
 
 
 def executed_by(experiment: Experiment) -> dict[str, str]:

@@ -85,9 +85,12 @@ def test_a_figure_goes_on_record_at_two_scales(tmp_path, monkeypatch, capsys):
     said = capsys.readouterr().out
     assert str(folder / "fig1.paper.png") in said and str(folder / "README.md") in said
     quick, paper = (one.provenance for one in results.read(folder))
-    assert (quick.scale, paper.scale, quick.runs) == ("quick", "paper", {"done": 6})
+    assert (quick.scale, paper.scale, quick.runs) == ("quick", "paper", {"done": 10})
     assert [one.settings.fixed["run.rounds"] for one in (quick, paper)] == [20, 30]
-    assert quick.settings.varied == {"method.name": ["marina", "diana"], "run.seed": [1, 2, 3]}
+    assert quick.settings.varied == {
+        "method.name": ["marina", "diana"],
+        "run.seed": [1, 2, 3, 4, 5],
+    }
     assert quick.seconds > 0 and quick.machines == paper.machines
     written = "".join(path.read_text() for path in folder.glob("*[!g]"))
     assert str(tmp_path) not in written

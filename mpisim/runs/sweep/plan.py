@@ -122,7 +122,7 @@ class Experiments:
 
         One that other code wrote is not complete, unless ``accept`` takes it.
         """
-        if str(log.get("config")) != point.config:
+        if identity.anywhere(str(log.get("config"))) != identity.anywhere(point.config):
             point.end("skipped", f"{point.log}: is the log of another experiment; move it away")
         elif (status := str(log.get("status"))) in COMPLETE and (accept or self._wrote(log, point)):
             point.end(status, seconds=seconds, before=True)
