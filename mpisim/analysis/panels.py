@@ -8,8 +8,7 @@ from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
 from mpisim.analysis import style
-from mpisim.analysis.curves import Axis, over_seeds
-from mpisim.analysis.remarks import ABOVE, WHY, framing_share, oversubscribed
+from mpisim.analysis.curves import ABOVE, WHY, Axis, framing_share, over_seeds, oversubscribed
 from mpisim.runs.log.reader import Log
 
 Entry = tuple[str, dict[str, Any]]  # of a legend: a text, and the look of its line

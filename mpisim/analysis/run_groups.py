@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from mpisim.analysis import labels
 from mpisim.core.errors import InputError
-from mpisim.runs import identity
+from mpisim.runs import identity, labels
 from mpisim.runs.identity import config_digest
 from mpisim.runs.labels import flatten, varying
 from mpisim.runs.log.reader import Log

@@ -12,8 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from mpisim.analysis.study.logs import complete_logs
-from mpisim.analysis.study.source import Job, Numbers, Source
+from mpisim.analysis.study.figure import Job, Numbers, Source
+from mpisim.analysis.study.tuning import complete_logs
 from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError
 from mpisim.core.schema import choose, require
