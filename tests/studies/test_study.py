@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mpisim.analysis.results.provenance import provenance_of
+from mpisim.analysis.results.files import provenance_of
 from mpisim.analysis.study import Grid, Grids, Job, find, load, studies
 from mpisim.analysis.study.load import CONTENT
 from mpisim.cli import main
@@ -98,7 +98,8 @@ def test_names_of_figures_are_those_of_make(capsys):
         "local-participation",
     }
     names |= {"cdadam-errors", *(f"saq-code-fig{n}" for n in range(4, 9))}
-    assert set(listed) == names | {"netlab-crossover"} and len(listed) == len(names) + 1
+    assert len(listed) == len(set(listed)) == len(names) + 2
+    assert set(listed) == names | {"netlab-crossover", "netlab-fleet"}
 
 
 def test_make_asks_the_study_for_ranks(capsys, monkeypatch):
