@@ -31,9 +31,12 @@ def execute(notebook: dict[str, Any]) -> dict[str, Any]:
     codes = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     for number, cell in enumerate(codes, 1):
         text = io.StringIO()
-        with warnings.catch_warnings(action="ignore", category=UserWarning):  # of plt.show
-            with contextlib.redirect_stdout(text), contextlib.redirect_stderr(io.StringIO()):
-                exec("".join(cell["source"]), names)
+        with (
+            warnings.catch_warnings(action="ignore", category=UserWarning),  # of plt.show
+            contextlib.redirect_stdout(text),
+            contextlib.redirect_stderr(io.StringIO()),
+        ):
+            exec("".join(cell["source"]), names)
         cell["execution_count"] = number
         cell["outputs"] = [_text(text.getvalue())] if text.getvalue() else []
         cell["outputs"] += [_picture(plt.figure(i)) for i in plt.get_fignums()]
