@@ -10,14 +10,13 @@ from mpisim.analysis import card as cards
 from mpisim.analysis import costs, log_files, results
 from mpisim.analysis.claims import SUFFIX, Claim, read_folder
 from mpisim.analysis.formatting import Text
-from mpisim.analysis.log_files import PathLike
+from mpisim.analysis.log_files import PathLike, selected
 from mpisim.analysis.report import report as page
 from mpisim.analysis.results.artifact import write
-from mpisim.analysis.select import selected
 from mpisim.analysis.study import Job, load
 from mpisim.analysis.study.figure import Drawn, draw
 from mpisim.analysis.verify.archive import examine_archive, is_archive
-from mpisim.analysis.verify.examine import Check, examine
+from mpisim.analysis.verify.checks import Check, examine
 from mpisim.comm import links
 from mpisim.comm.communicators import all_ranks
 from mpisim.comm.job import on_first
@@ -42,7 +41,7 @@ def report(
 
     paths : as for `mpisim.load`; a folder with those below it
     networks, targets : such as "100mbit,1ms" and "loss<=0.1"
-    where, best : which runs, as in `mpisim.analysis.select.selected`
+    where, best : which runs, as in `mpisim.analysis.log_files.selected`
     """
     on = [links.parse(text) for text in networks]
     wanted = [costs.parse(text) for text in targets]

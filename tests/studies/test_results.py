@@ -15,7 +15,7 @@ from mpisim.analysis import results
 from mpisim.analysis import settings as settings_of_runs
 from mpisim.analysis.claims import Claim, Verdict
 from mpisim.analysis.results import files
-from mpisim.analysis.results.provenance import Provenance, provenance_of
+from mpisim.analysis.results.files import Provenance, provenance_of
 from mpisim.analysis.results.repeat import repeat
 from mpisim.analysis.study import load
 from mpisim.cli import main

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mpisim.analysis.results.provenance import provenance_of
+from mpisim.analysis.results.files import provenance_of
 from mpisim.analysis.study import Grid, Grids, Job, find, load, studies
 from mpisim.analysis.study.load import CONTENT
 from mpisim.cli import main

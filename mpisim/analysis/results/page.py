@@ -19,8 +19,16 @@ from mpisim.analysis.claims import (
 from mpisim.analysis.claims import write as write_claims
 from mpisim.analysis.formatting import escaped
 from mpisim.analysis.formatting import markdown as table
-from mpisim.analysis.results.files import FOLDER, Result, of_study, scale_order, small_png, write
-from mpisim.analysis.results.provenance import Provenance, provenance_of
+from mpisim.analysis.results.files import (
+    FOLDER,
+    Provenance,
+    Result,
+    of_study,
+    provenance_of,
+    scale_order,
+    small_png,
+    write,
+)
 from mpisim.analysis.settings import Settings, several
 from mpisim.analysis.study.figure import Drawn
 from mpisim.core.errors import OutputError

@@ -18,7 +18,7 @@ from mpisim.analysis.results.artifact import CRATE, LOCK, MANIFEST
 from mpisim.analysis.results.files import of_study
 from mpisim.analysis.results.repeat import repeat
 from mpisim.analysis.study.load import FILE, load
-from mpisim.analysis.verify.examine import Check
+from mpisim.analysis.verify.checks import Check
 from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError
 from mpisim.core.machine import gigabytes, reading_budget
