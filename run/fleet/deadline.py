@@ -15,19 +15,15 @@ from mpisim.runs.log.reader import Log
 from .times import row
 
 SOURCE = "simulated seconds to 1e-4 of |grad f(x^0)|^2, on the same drawn fleets of the US"
-LINES = tuple(
-    Line(label, colour, keys)
-    for (label, keys), colour in zip(
-        {
-            "FedAvg": {"method.name": "fedavg", "method.participants": None},
-            "FedAvg, 30 of 100": {"method.name": "fedavg", "method.participants": 30},
-            "DIANA": {"method.name": "diana"},
-            "DASHA": {"method.name": "dasha"},
-            "PP-MARINA, 30 of 100": {"method.name": "pp-marina"},
-        }.items(),
-        style.COLOURS,
-        strict=False,
-    )
+BLUE, ORANGE, GREEN, PINK, YELLOW = style.COLOURS[:5]
+EVERY = Line("FedAvg", BLUE, {"method.name": "fedavg", "method.participants": None})
+SOME = Line("FedAvg, 30 of 100", ORANGE, {"method.name": "fedavg", "method.participants": 30})
+LINES = (
+    EVERY,
+    SOME,
+    Line("DIANA", GREEN, {"method.name": "diana"}),
+    Line("DASHA", PINK, {"method.name": "dasha"}),
+    Line("PP-MARINA, 30 of 100", YELLOW, {"method.name": "pp-marina"}),
 )
 
 
@@ -70,7 +66,7 @@ def claims(logs: Sequence[Log]) -> Iterator[Claim]:
             ratios = [free[seed] / late[seed] for seed in sorted(late)]
             evidence.append(of_seeds(label, ratios, "fewer"))
         yield state(text, "", SOURCE, evidence)
-    some, every = tables["FedAvg, 30 of 100"], tables["FedAvg"]
+    some, every = tables[SOME.label], tables[EVERY.label]
     ratios = [every[max(every)][seed] / some[max(some)][seed] for seed in every[max(every)]]
     fewer = of_seeds("", ratios, "fewer")
     yield state(
