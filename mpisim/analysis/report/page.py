@@ -22,8 +22,8 @@ from mpisim.analysis.settings import settings, several
 from mpisim.analysis.show import run_list
 from mpisim.comm.clock import PHASES
 from mpisim.comm.links import Links
+from mpisim.core import VERSION
 from mpisim.core.errors import InputError
-from mpisim.core.version import VERSION
 from mpisim.runs import labels
 from mpisim.runs.log.reader import Log
 from mpisim.runs.progress import duration
