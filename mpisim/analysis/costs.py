@@ -27,7 +27,7 @@ from mpisim.comm.links import Links
 from mpisim.core.errors import InputError, library
 from mpisim.core.terminal import one_line
 from mpisim.runs.log.reader import Log, damaged
-from mpisim.runs.signals import COMPLETE
+from mpisim.runs.stop import COMPLETE
 
 SECONDS = Axis("seconds", log=True)  # measured
 FORM = re.compile(r"\s*(?P<y>[^<>=\s]+)\s*(?P<sign><=|>=|=)\s*(?P<level>[^<>=\s]+)\s*")

@@ -16,20 +16,11 @@ R = TypeVar("R")
 C = TypeVar("C")
 
 PANEL = (2.35, 2.0)  # inches
-RC = style.RC | {
-    "font.size": 9,
-    "axes.titlesize": 11,
-    "axes.labelsize": 9,
-    "xtick.labelsize": 8,
-    "ytick.labelsize": 8,
-    "legend.fontsize": 10,
-    "lines.linewidth": 1.5,
-}
 
 
 def styled() -> AbstractContextManager[None]:
     """Drawing in this context looks the same whatever the user's matplotlibrc says."""
-    return style.styled(RC)
+    return style.styled(style.PANELS)
 
 
 def grid(rows: int, columns: int, panel: tuple[float, float] = PANEL) -> tuple[Any, Any]:

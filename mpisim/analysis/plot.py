@@ -33,6 +33,7 @@ from mpisim.core.terminal import report
 from mpisim.runs.log.reader import Log
 
 SUFFIXES = (".png", ".pdf")  # of the figures of studies
+DPI = 200
 LETTERS = 16  # of a footnote, in an inch
 ALLOWED = (*SUFFIXES, ".svg")
 Limits = tuple[float | None, float | None]
@@ -205,8 +206,8 @@ def save(figure: Any, output: Path) -> None:
 
     picture, kind = io.BytesIO(), output.suffix[1:].lower()
     metadata = UNDATED.get(kind, {})  # the file would hold the time of writing
-    with matplotlib.rc_context({key: style.RC[key] for key in ("pdf.fonttype", "svg.hashsalt")}):
-        figure.savefig(picture, format=kind, dpi=style.RC["savefig.dpi"], metadata=metadata)
+    with matplotlib.rc_context(style.SAVED):
+        figure.savefig(picture, format=kind, dpi=DPI, metadata=metadata)
     write_output(output, picture.getvalue())
 
 

@@ -227,7 +227,7 @@ def verify(args: argparse.Namespace, argv: list[str]) -> int:
         from mpisim.comm.job import on_first
         from mpisim.runs import plugins
         from mpisim.runs.log.reader import read
-        from mpisim.runs.signals import EXIT_CODES
+        from mpisim.runs.stop import EXIT_CODES
 
         if on_first(comm, lambda: is_archive(args.log)):
             checks = examine_archive(args.log, args.rerun, args.load_plugins, comm)

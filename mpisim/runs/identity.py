@@ -20,7 +20,7 @@ from typing import Any
 from mpisim.core.errors import InputError
 from mpisim.core.imports import digest, file_of, imports, short
 from mpisim.core.numerics import processor
-from mpisim.core.packages import package_of
+from mpisim.core.registry import package_of
 from mpisim.core.schema import flat
 from mpisim.core.terminal import one_line
 from mpisim.runs.experiment import Experiment

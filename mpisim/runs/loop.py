@@ -17,13 +17,12 @@ from mpisim.core.terminal import report
 from mpisim.runs.attributes import Durations
 from mpisim.runs.evaluation import End, Row
 from mpisim.runs.experiment import Experiment
+from mpisim.runs.labels import on_its_ranks
 from mpisim.runs.log.writer import locked
-from mpisim.runs.preview import on_its_ranks
 from mpisim.runs.record import Output, Record, find_start
 from mpisim.runs.rehearsal import rehearse
 from mpisim.runs.setup import Setup
-from mpisim.runs.signals import STOPPED, StopSignals
-from mpisim.runs.stop import diverges
+from mpisim.runs.stop import STOPPED, StopSignals, diverges
 
 if TYPE_CHECKING:
     from mpi4py import MPI

@@ -16,8 +16,7 @@ from mpisim.runs.experiment import Experiment, parse
 from mpisim.runs.identity import executed_by, of_log, other_code
 from mpisim.runs.log.reader import Log, damaged
 from mpisim.runs.log.schema import CUMULATIVE, DIGEST, LEDGER, REQUIRED, SCHEMA_VERSION, older
-from mpisim.runs.signals import STOPPED
-from mpisim.runs.stop import Stop, diverges, stop_of
+from mpisim.runs.stop import STOPPED, Stop, diverges, stop_of
 
 
 def checks(log: Log) -> Iterator[tuple[str, list[str]]]:

@@ -33,7 +33,7 @@ from mpisim.runs.log.untrusted import TOO_LONG
 from mpisim.runs.loop import set_up_and_run
 from mpisim.runs.record import Output
 from mpisim.runs.run_state import RunState
-from mpisim.runs.signals import COMPLETE, StopSignals
+from mpisim.runs.stop import COMPLETE, StopSignals
 
 if TYPE_CHECKING:
     from mpi4py import MPI

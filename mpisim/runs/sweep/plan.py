@@ -16,12 +16,11 @@ from mpisim.core.errors import InputError
 from mpisim.core.schema import parse_toml
 from mpisim.runs import identity
 from mpisim.runs.experiment import Experiment, Run, parse
-from mpisim.runs.labels import Tables, differences
+from mpisim.runs.labels import Tables, differences, dimension, ranks_of, too_few
 from mpisim.runs.log import reader
 from mpisim.runs.log.untrusted import DAMAGE
-from mpisim.runs.preview import dimension, ranks_of, too_few
 from mpisim.runs.setup import problem_key
-from mpisim.runs.signals import COMPLETE
+from mpisim.runs.stop import COMPLETE
 from mpisim.runs.sweep.points import Point, read_summary
 
 ROUND = 100_000  # numbers in whose time a round does what does not grow with n or d
