@@ -55,7 +55,7 @@ def main(path: str) -> None:
             what = f"{name} round ({data}, one rank) / a NumPy loop's"
             rows += [
                 result(what, elapsed, plain, "us", bound),
-                result("what is not compute in it / a NumPy loop's round", rest, plain, "us"),
+                result(f"{name}, beside compute / a NumPy loop's round", rest, plain, "us"),
             ]
     write(rows, path)
 
