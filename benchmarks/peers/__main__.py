@@ -165,15 +165,21 @@ def main() -> int:
                     arguments.pfl, name, path, x
                 )
         print(versions(arguments.pfl))
-        seconds: dict[tuple[str, str], list[float]] = {key: [] for key in programs}
+        runs: dict[str, list[dict]] = {}
         for turn in range(TURNS):
             print(f"turn {turn + 1} of {TURNS}", flush=True)
-            for key, measure in programs.items():
-                seconds[key] += measure()
+            for row in rows_of({key: measure() for key, measure in programs.items()}):
+                runs.setdefault(row["what"], []).append(row)
         elias = Path(folder) / "elias.json"
         subprocess.run([sys.executable, "-m", "benchmarks.elias", str(elias)], check=True)
         coder = json.loads(elias.read_text())
-    ms = {key: float(np.median(found)) * 1e3 for key, found in seconds.items()}
+    show(runs | {row["what"]: [row] for row in coder})
+    return 0
+
+
+def rows_of(seconds: dict[tuple[str, str], list[float]]) -> list[dict]:
+    """The table's rows of one turn, from what each program took for a round in each block."""
+    ms = {key: float(np.median(blocks)) * 1e3 for key, blocks in seconds.items()}
     rows = []
     for name in (MARINA, DIANA):
         data_name = experiments.tables(name)["problem"]["data"]
@@ -190,8 +196,7 @@ def main() -> int:
         bound = "<= 1.5" if name.startswith("FedAvg") else ""
         cost = ms[name, "1 rank"], ms[name, "loop"]
         rows.append(result(f"{name}: against a NumPy loop, CPU", *cost, "ms", bound))
-    show(rows + coder)
-    return 0
+    return rows
 
 
 if __name__ == "__main__":
