@@ -52,7 +52,7 @@ def printed(*command: object) -> dict:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def own_seconds(name: str, *launcher: str, clock: str = "seconds") -> list[float]:
+def mpisim_seconds(name: str, *launcher: str, clock: str = "seconds") -> list[float]:
     """Seconds of a round of mpisim, for each block."""
     module = [sys.executable, "-m", "benchmarks.peers.ours"]
     return printed(*launcher, *module, name, BLOCK, BLOCKS)[clock]
@@ -61,17 +61,14 @@ def own_seconds(name: str, *launcher: str, clock: str = "seconds") -> list[float
 def write_federated(name: str, path: Path) -> np.ndarray:
     """Write what `federated` reads, and return the loop's iterate after a block of full batches."""
     tables = experiments.tables(name)
-    (a, y), n, keys = (
-        experiments.rows(tables["problem"]),
-        tables["problem"]["workers"],
-        tables["method"],
-    )
+    problem, keys = tables["problem"], tables["method"]
+    (a, y), n = experiments.rows(problem), problem["workers"]
     m = y.size // n
     np.savez(
         path,
         rows=a.toarray().reshape(n, m, -1),
         labels=y.reshape(n, m),
-        l2=tables["problem"]["l2"],
+        l2=problem["l2"],
         gamma=keys["stepsize"],
         steps=keys.get("local_steps", 1),
         batch=keys.get("batch", m),
@@ -81,10 +78,10 @@ def write_federated(name: str, path: Path) -> np.ndarray:
 
 def federated_seconds(python: str, name: str, path: Path, expected: np.ndarray) -> list[float]:
     """CPU seconds of a round of pfl, for each block; GD's iterate must be the loop's."""
-    found = printed(python, HERE / "federated.py", path, FEW, BLOCKS)
+    trained = printed(python, HERE / "federated.py", path, FEW, BLOCKS)
     if name.startswith("GD"):  # pfl computes in float32
-        np.testing.assert_allclose(found["x"], expected, rtol=1e-4, atol=1e-5)
-    return found["seconds"]
+        np.testing.assert_allclose(trained["x"], expected, rtol=1e-4, atol=1e-5)
+    return trained["seconds"]
 
 
 def write_scan_data(path: Path) -> np.ndarray:
@@ -117,9 +114,9 @@ def write_scan_data(path: Path) -> np.ndarray:
 
 def scan_seconds(python: str, data: Path, expected: np.ndarray, cores: int) -> list[float]:
     """Seconds of a round of the JAX scan, for each block; its iterate must be the loop's."""
-    found = printed(python, HERE / "scan.py", data, cores, BLOCK, BLOCKS)
-    np.testing.assert_allclose(found["x"], expected, rtol=1e-9, atol=1e-12)
-    return found["seconds"]
+    scanned = printed(python, HERE / "scan.py", data, cores, BLOCK, BLOCKS)
+    np.testing.assert_allclose(scanned["x"], expected, rtol=1e-9, atol=1e-12)
+    return scanned["seconds"]
 
 
 def versions(python: str) -> str:
@@ -143,8 +140,8 @@ def main() -> int:
     python, programs = arguments.jax, {}
     for name in (MARINA, DIANA):
         programs[name, "loop"] = lambda name=name: loop_seconds(name)
-        programs[name, "1 rank"] = lambda name=name: own_seconds(name)
-        programs[name, "2 ranks"] = lambda name=name: own_seconds(name, *MPIRUN)
+        programs[name, "1 rank"] = lambda name=name: mpisim_seconds(name)
+        programs[name, "2 ranks"] = lambda name=name: mpisim_seconds(name, *MPIRUN)
     with tempfile.TemporaryDirectory() as folder:
         if python:
             data = Path(folder) / "marina.npz"
@@ -159,7 +156,7 @@ def main() -> int:
             path = Path(folder) / f"{name}.npz"
             expected = write_federated(name, path)
             programs[name, "loop"] = lambda name=name: loop_seconds(name, FEW, process_time)
-            programs[name, "1 rank"] = lambda name=name: own_seconds(name, clock="cpu")
+            programs[name, "1 rank"] = lambda name=name: mpisim_seconds(name, clock="cpu")
             if arguments.pfl:
                 programs[name, "pfl"] = lambda name=name, path=path, x=expected: federated_seconds(
                     arguments.pfl, name, path, x

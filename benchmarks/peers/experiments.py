@@ -45,13 +45,13 @@ for name in FEDERATED:
 
 def tables(name: str, data: str = "", **run: object) -> dict:
     """Of an experiment; ``data`` replaces its data set, as the sample does if that is not here."""
-    found = TABLES[name]
-    own = found["problem"]["data"]
-    chosen = data or (own if available(own) else "sample")
-    problem = found["problem"] | {"data": chosen}
+    known = TABLES[name]
+    usual = known["problem"]["data"]
+    chosen = data or (usual if available(usual) else "sample")
+    problem = known["problem"] | {"data": chosen}
     if name in FEDERATED and chosen == "sample":
         problem["workers"] = 10
-    return found | {"problem": problem, "run": run}
+    return known | {"problem": problem, "run": run}
 
 
 def rows(problem: dict) -> tuple[sparse.csr_matrix, np.ndarray]:
