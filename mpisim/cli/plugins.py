@@ -16,7 +16,7 @@ from mpisim.testing.new import create, create_job
 SETTINGS = {
     "compressor": "compressor.name={} --set compressor.k=10",
     "estimator": "method.name={}",
-    "method": "method.name={} ...",
+    "method": "method.name={}",
     "problem": "problem.name={}",
     "metric": "'run.columns=[\"{}\"]'",
 }
