@@ -11,7 +11,7 @@ from pathlib import Path
 from benchmarks.table import show
 
 RANKS = {"round": 2, "vr_round": 2, "smooth": 2, "sweep": 2, "side_by_side": 2, "server": 8}
-ALONE = ("small", "elias", "permk", "autoencoder", "large", "workers", "start")
+ALONE = ("small", "elias", "codes", "permk", "autoencoder", "large", "workers", "start")
 
 
 def main() -> int:
