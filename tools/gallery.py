@@ -28,8 +28,9 @@ from mpisim.core.files import write_atomic
 ROOT = Path(__file__).resolve().parents[1]
 GALLERY, STUDIES = Path("docs/studies/gallery.md"), Path("run")
 SMALL = Path("docs/gallery.png")  # of README
-ABREAST, COLOURS = 2, 128  # figures in a row, palette
-PAGE_WIDTH, TALLEST, GAP, CAPTION = 1600, 620, 24, 40  # pixels
+ABREAST, COLOURS = 2, 256  # figures in a row, palette
+TILE, CAPTION = (800, 430), 44  # pixels
+WIDE = (1.6, 2.4)  # width over height
 WIDTH = 320  # of a picture, in pixels
 ABOUT = """\
 # Gallery
@@ -43,8 +44,8 @@ page.
 
 def gallery(root: Path) -> str:
     """The page for the studies in ROOT/run."""
-    found = [(folder, read(folder)) for folder in sorted((root / STUDIES).glob(f"*/{FOLDER}"))]
-    shown = [_study(folder, results) for folder, results in found if results]
+    recorded = [(folder, read(folder)) for folder in sorted((root / STUDIES).glob(f"*/{FOLDER}"))]
+    shown = [_study(folder, results) for folder, results in recorded if results]
     return "\n\n".join([ABOUT.strip(), *(shown or ["Nothing is on record yet."])]) + "\n"
 
 
@@ -54,8 +55,11 @@ def _study(folder: Path, results: Sequence[Result]) -> str:
     scales = scales_of(results)
     rows = [
         [f"[{figure}]({place}/{FOLDER}/{PAGE}#{anchor(figure)})"]
-        + [_cell(f"{place}/{FOLDER}", own[scale]) if scale in own else "" for scale in scales]
-        for figure, own in by_figure(results).items()
+        + [
+            _cell(f"{place}/{FOLDER}", shown_at[scale]) if scale in shown_at else ""
+            for scale in scales
+        ]
+        for figure, shown_at in by_figure(results).items()
     ]
     title = f"## {name}\n\n{escaped(results[-1].provenance.study_title)} [More]({place}/README.md)"
     return "\n\n".join([title, summary(by_scale(results)), table(["figure", *scales], rows)])
@@ -69,42 +73,42 @@ def _cell(folder: str, result: Result) -> str:
 
 
 def small(root: Path) -> bytes:
-    """The `most_said` figure of each study with its name above, two in a row, as PNG.
-
-    The pictures of a row have the same height, at which they fill it.
-    """
-    from PIL import Image, ImageDraw, ImageFont
+    """The first wide figure of each study in a tile of its own, the caption above, as PNG."""
+    from PIL import Image, ImageDraw, ImageFont, ImageOps
 
     groups = [(folder, read(folder)) for folder in sorted((root / STUDIES).glob(f"*/{FOLDER}"))]
-    chosen = [(folder, most_said(results)) for folder, results in groups if results]
-    shown = [
-        (folder.parent.name, Image.open(folder / one.picture).convert("RGB"))
-        for folder, one in chosen
-    ]
-    rows = [shown[i : i + ABREAST] for i in range(0, len(shown), ABREAST)]
-    heights = [
-        min(TALLEST, round((PAGE_WIDTH - GAP * len(row)) / sum(p.width / p.height for _, p in row)))
-        for row in rows
-    ]
-    page = Image.new("RGB", (PAGE_WIDTH, sum(heights) + (GAP + CAPTION) * len(rows)), "white")
-    font, top = ImageFont.load_default(CAPTION * 0.7), 0
-    for row, height in zip(rows, heights, strict=True):
-        left = 0
-        for name, picture in row:
-            ImageDraw.Draw(page).text((left + GAP, top), name, "black", font)
-            width = round(picture.width * height / picture.height)
-            scaled = picture.resize((width, height), Image.Resampling.LANCZOS)
-            page.paste(scaled, (left, top + CAPTION))
-            left += width + GAP
-        top += height + CAPTION + GAP
+    tiles = [(folder, first_wide(folder, results)) for folder, results in groups if results]
+    height = -(-len(tiles) // ABREAST) * (TILE[1] + CAPTION)
+    page = Image.new("RGB", (TILE[0] * ABREAST, height), "white")
+    font = ImageFont.load_default(CAPTION * 0.5)
+    for i, (folder, result) in enumerate(tiles):
+        row, column = divmod(i, ABREAST)
+        alone = i == len(tiles) - 1 and column == 0
+        left, top = TILE[0] * column + alone * TILE[0] // 2, row * (TILE[1] + CAPTION)
+        with Image.open(folder / result.picture) as picture:
+            tile = ImageOps.pad(picture.convert("RGB"), TILE, color="white", centering=(0, 0))
+        page.paste(tile, (left, top + CAPTION))
+        caption = f"{folder.parent.name}, {result.provenance.figure}"
+        ImageDraw.Draw(page).text((left + CAPTION // 2, top + CAPTION // 4), caption, "black", font)
     content = io.BytesIO()
     page.quantize(COLOURS).save(content, format="png", optimize=True)
     return content.getvalue()
 
 
-def most_said(results: Sequence[Result]) -> Result:
-    """The figure with most claims, at paper scale if that is on record."""
-    return max(results, key=lambda one: (len(one.claims), one.provenance.scale == "paper"))
+def first_wide(folder: Path, results: Sequence[Result]) -> Result:
+    """The first figure whose picture fills most of a tile, at paper scale if that is on record."""
+    from PIL import Image
+
+    def order(figure: str) -> tuple[bool, int, str]:
+        return not figure.startswith("fig"), len(figure), figure
+
+    def ratio(result: Result) -> float:
+        with Image.open(folder / result.picture) as picture:
+            return picture.width / picture.height
+
+    named = sorted(by_figure(results).items(), key=lambda item: order(item[0]))
+    ordered = [min(one.values(), key=lambda result: result.provenance.scale) for _, one in named]
+    return next((one for one in ordered if WIDE[0] <= ratio(one) <= WIDE[1]), ordered[0])
 
 
 def main() -> None:
