@@ -12,6 +12,7 @@ import base64
 import dataclasses
 import html
 import time
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -36,27 +37,9 @@ HEAD = (
     *("d", "vectors", "bits/coordinate", "p5", "p95", "entropy", "slack"),
     *("NMSE", "+-", "scaled", "above bound"),
 )
-
-# What the chart has, and which of its numbers varies along a line.
-CHART: dict[str, list[dict[str, Any]]] = {
-    "RandK": [{"name": "randk", "k": k} for k in (0.01, 0.1, 0.5)],
-    "TopK": [{"name": "topk", "k": k} for k in (0.01, 0.1, 0.5)],
-    "TopK, entropy": [{"name": "topk", "k": k, "codec": "entropy"} for k in (0.01, 0.1, 0.5)],
-    "QSGD, Elias": [{"name": "qsgd", "s": s} for s in (1, 10, 100, 1000)],
-    "QSGD, E.1": [{"name": "qsgd", "s": s, "codec": "e1"} for s in (1, 10, 100, 1000)],
-    "natural": [{"name": "natural"}],
-    "natural, entropy": [{"name": "natural", "codec": "entropy"}],
-    "QSGD, entropy": [{"name": "qsgd", "s": s, "codec": "entropy"} for s in (1, 10, 100, 1000)],
-    "rotated QSGD, entropy": [
-        {"name": "rotated", "inner": {"name": "qsgd", "s": s, "norm": "inf", "codec": "entropy"}}
-        for s in (1, 3, 10, 100)
-    ],
-    "DRIVE": [{"name": "drive"}],
-    "EDEN": [{"name": "eden", "bits": b, "scale": "least"} for b in (1, 2, 3, 4, 6)],
-    "scaled sign": [{"name": "scaled-sign"}],
-    "Bernoulli": [{"name": "bernoulli", "p": p} for p in (0.1, 0.5)],
-    "PermK": [{"name": "permk"}],
-}
+CHART: dict[str, list[dict[str, Any]]] = tomllib.loads(
+    Path(__file__).with_name("chart.toml").read_text(encoding="utf-8")
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -203,13 +186,17 @@ def card(
 def page(text: str, picture: bytes) -> str:
     """A card and its chart (PNG) as an HTML page of its own."""
     source = f"data:image/png;base64,{base64.b64encode(picture).decode()}"
+    title, _, rest = text.partition("\n")
     return (
         '<!doctype html>\n<html lang="en"><meta charset="utf-8">'
-        f"<title>{html.escape(text.splitlines()[0])}</title>\n"
-        '<body style="font-family: sans-serif; margin: 2em"><pre style="overflow-x: auto">'
-        f"{html.escape(text)}</pre>\n"
+        '<meta name="viewport" content="width=device-width">'
+        '<meta name="color-scheme" content="light dark">'
+        f"<title>{html.escape(title)}</title>\n"
+        '<body style="font-family: sans-serif; margin: 2em"><main>'
+        f'<h1>{html.escape(title)}</h1><pre style="overflow-x: auto" tabindex="0">'
+        f"{html.escape(rest)}</pre>\n"
         f'<img style="max-width: 100%" alt="bits against error" src="{source}">'
-        "\n</body></html>\n"
+        "\n</main></body></html>\n"
     )
 
 
