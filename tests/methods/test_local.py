@@ -120,7 +120,7 @@ def test_another_optimizer_takes_the_mean_move_for_a_gradient():
     assert np.allclose(np.abs(end.x[end.x != 0]), ETA_G, rtol=1e-12)
 
 
-AT_SERVER = "fedavg fedprox scaffold ef21-p marina-p fednl fednl-ls fednl-pp".split()
+AT_SERVER = ["fedavg", "fedprox", "scaffold", "ef21-p", "marina-p", "fednl", "fednl-ls", "fednl-pp"]
 
 
 @pytest.mark.parametrize("name", [*AT_SERVER, "gd"])
