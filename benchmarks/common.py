@@ -18,7 +18,7 @@ from mpisim.runs.experiment import parse
 from mpisim.runs.loop import run_rounds
 from mpisim.runs.record import Output
 from mpisim.runs.setup import ProblemCache, Setup
-from mpisim.runs.signals import StopSignals
+from mpisim.runs.stop import StopSignals
 
 TURNS = 5
 
@@ -59,11 +59,11 @@ def bare_exchange(star: Star, sizes: np.ndarray, d: int) -> float:
     """Seconds of one gather of messages of ``sizes`` (n,) bytes and a broadcast of d float32."""
     comm, bounds = star.comm, np.concatenate([[0], np.cumsum(sizes)])[star.starts]
     up = np.zeros(bounds[star.rank + 1] - bounds[star.rank], np.uint8)
-    whole = [np.zeros(bounds[-1], np.uint8), np.diff(bounds), bounds[:-1], MPI.BYTE]
+    received = [np.zeros(bounds[-1], np.uint8), np.diff(bounds), bounds[:-1], MPI.BYTE]
     down = np.zeros(4 * d, np.uint8)
 
     def exchange() -> None:
-        comm.Gatherv(up, whole if comm.rank == 0 else None)
+        comm.Gatherv(up, received if comm.rank == 0 else None)
         comm.Bcast(down)
 
     comm.Barrier()

@@ -47,7 +47,7 @@ def printed(*command: object) -> dict:
     return json.loads(done.stdout)
 
 
-def own_seconds(name: str, *launcher: str) -> list[float]:
+def mpisim_seconds(name: str, *launcher: str) -> list[float]:
     """Seconds of a round of mpisim, for each block."""
     module = [sys.executable, "-m", "benchmarks.peers.ours"]
     return printed(*launcher, *module, name, BLOCK, BLOCKS)["seconds"]
@@ -83,9 +83,9 @@ def write_scan_data(path: Path) -> np.ndarray:
 
 def scan_seconds(python: str, data: Path, expected: np.ndarray, cores: int) -> list[float]:
     """Seconds of a round of the JAX scan, for each block; its iterate must be the loop's."""
-    found = printed(python, HERE / "scan.py", data, cores, BLOCK, BLOCKS)
-    np.testing.assert_allclose(found["x"], expected, rtol=1e-9, atol=1e-12)
-    return found["seconds"]
+    scanned = printed(python, HERE / "scan.py", data, cores, BLOCK, BLOCKS)
+    np.testing.assert_allclose(scanned["x"], expected, rtol=1e-9, atol=1e-12)
+    return scanned["seconds"]
 
 
 def main(python: str = "") -> int:
@@ -93,8 +93,8 @@ def main(python: str = "") -> int:
     programs = {}
     for name in (MARINA, DIANA):
         programs[name, "loop"] = lambda name=name: loop_seconds(name)
-        programs[name, "1 rank"] = lambda name=name: own_seconds(name)
-        programs[name, "2 ranks"] = lambda name=name: own_seconds(name, *MPIRUN)
+        programs[name, "1 rank"] = lambda name=name: mpisim_seconds(name)
+        programs[name, "2 ranks"] = lambda name=name: mpisim_seconds(name, *MPIRUN)
     with tempfile.TemporaryDirectory() as folder:
         if python:
             data = Path(folder) / "marina.npz"
@@ -113,7 +113,7 @@ def main(python: str = "") -> int:
         elias = Path(folder) / "elias.json"
         subprocess.run([sys.executable, "-m", "benchmarks.elias", str(elias)], check=True)
         coder = json.loads(elias.read_text())
-    ms = {key: float(np.median(found)) * 1e3 for key, found in seconds.items()}
+    ms = {key: float(np.median(scanned)) * 1e3 for key, scanned in seconds.items()}
     rows = []
     for name in (MARINA, DIANA):
         data_name = experiments.tables(name)["problem"]["data"]

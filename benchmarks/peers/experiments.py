@@ -30,10 +30,10 @@ TABLES = {
 
 def tables(name: str, data: str = "", **run: object) -> dict:
     """Of an experiment; ``data`` replaces its data set, as the sample does if that is not here."""
-    found = TABLES[name]
-    own = found["problem"]["data"]
-    chosen = data or (own if available(own) else "sample")
-    return found | {"problem": found["problem"] | {"data": chosen}, "run": run}
+    known = TABLES[name]
+    usual = known["problem"]["data"]
+    chosen = data or (usual if available(usual) else "sample")
+    return known | {"problem": known["problem"] | {"data": chosen}, "run": run}
 
 
 def rows(problem: dict) -> tuple[sparse.csr_matrix, np.ndarray]:

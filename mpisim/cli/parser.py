@@ -12,9 +12,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, NoReturn
 
+from mpisim.core import VERSION
 from mpisim.core.errors import SYNONYMS, InputError, plain
 from mpisim.core.machine import usable_cores
-from mpisim.core.version import VERSION
 
 TABLE = tomllib.loads(resources.files(__package__).joinpath("commands.toml").read_text("utf-8"))
 SHELLS = ("bash", "zsh", "tcsh")  # that --completion makes a script for

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from mpisim.analysis import breakdown
-from mpisim.analysis.breakdown import per_round
+from mpisim.analysis import plot
+from mpisim.analysis.plot import per_round
 from mpisim.cli import main
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import read, read_all
@@ -14,7 +14,7 @@ MS = 1e-3 * np.arange(1, 9)  # of each phase in a round of the hand-made log
 
 
 def draw(logs, *options):
-    return breakdown.draw(read_all(logs), *options)
+    return plot.draw_bars(read_all(logs), *options)
 
 
 def widths(figure):

@@ -9,7 +9,7 @@ import pytest
 import mpisim
 from mpisim.analysis import panels
 from mpisim.analysis.curves import Axis
-from mpisim.analysis.remarks import about_framing as note
+from mpisim.analysis.curves import about_framing as note
 from mpisim.analysis.run_groups import group_runs
 from mpisim.cli import main
 from mpisim.runs.log.reader import read, read_all

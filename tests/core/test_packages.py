@@ -10,7 +10,7 @@ import pytest
 
 from mpisim.cli import main
 from mpisim.compressors import COMPRESSORS
-from mpisim.core import packages
+from mpisim.core import registry
 from mpisim.core.errors import InputError
 from mpisim.core.registry import Names
 from mpisim.methods.estimators import ESTIMATORS
@@ -42,7 +42,7 @@ def install(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.chdir(tmp_path)
     before = set(sys.modules)
-    packages.forget()
+    registry.forget_packages()
 
     def make(name: str, files: dict[str, str], entries: str, version: str = "1.2") -> None:
         for file, text in files.items():
@@ -60,7 +60,7 @@ def install(tmp_path, monkeypatch):
     for names in (COMPRESSORS, METHODS, ESTIMATORS):
         for name in {"firstk", "packaged"} & names.loaded().keys():
             del names[name]
-    packages.forget()
+    registry.forget_packages()
 
 
 def test_a_name_of_a_package_is_found_and_its_version_is_in_the_log(install, tmp_path):

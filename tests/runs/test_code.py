@@ -18,7 +18,7 @@ from mpisim.runs.experiment import parse
 from mpisim.runs.loop import run_rounds
 from mpisim.runs.record import Output
 from mpisim.runs.setup import Setup
-from mpisim.runs.signals import StopSignals
+from mpisim.runs.stop import StopSignals
 from tests.compressors.cases import CASES
 from tests.helpers import sampled, table
 from tests.resumes import KEYS, SMOOTH
@@ -42,7 +42,7 @@ REPORTS = (
     "mpisim.runs.record",
     "mpisim.runs.rehearsal",
     "mpisim.runs.resume",
-    "mpisim.runs.signals",
+    "mpisim.runs.stop",
 )
 
 

@@ -8,8 +8,8 @@ import pytest
 from mpisim.analysis.run_groups import group_runs
 from mpisim.comm import side_channel
 from mpisim.runs.experiment import parse
+from mpisim.runs.labels import ranks_of
 from mpisim.runs.log.reader import read
-from mpisim.runs.preview import ranks_of
 from mpisim.runs.setup import ProblemCache
 from tests.helpers import run_tables, table
 

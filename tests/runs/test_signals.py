@@ -11,8 +11,9 @@ import h5py
 import pytest
 
 from mpisim.cli import main
-from mpisim.runs import ctrl_c, signals
+from mpisim.runs import ctrl_c
 from mpisim.runs.evaluation import Evaluator
+from mpisim.runs.stop import StopSignals
 from tests.comm.jobs import HANG_SECONDS
 from tests.runs.sweep.support import BASE
 
@@ -148,9 +149,7 @@ def test_elsewhere_there_is_no_such_process(monkeypatch):
     monkeypatch.setenv(ctrl_c.RANK, "0")
     monkeypatch.setattr(ctrl_c, "TERMINAL", "/no/such/terminal")
     assert ctrl_c.LastWords.start() is None
-    assert (
-        signals.StopSignals().stopped("terminated", 3, None).endswith("round 3; --resume continues")
-    )
+    assert StopSignals().stopped("terminated", 3, None).endswith("round 3; --resume continues")
 
 
 def test_a_closed_terminal_ends_a_run_with_its_rows(stop, tmp_path, capfd):

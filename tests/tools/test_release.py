@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mpisim.core.version import VERSION
+from mpisim.core import VERSION
 from tools import lowest
 from tools.check_site import loads
 from tools.release_check import environment

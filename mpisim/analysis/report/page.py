@@ -11,19 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from mpisim.analysis import labels, remarks
-from mpisim.analysis.breakdown import COLOURS, UNITS, per_round, unit_of
 from mpisim.analysis.costs import Target, costs_of, shown
+from mpisim.analysis.curves import about_framing, about_seconds
 from mpisim.analysis.formatting import number
+from mpisim.analysis.plot import COLOURS, UNITS, per_round, unit_of
 from mpisim.analysis.report.chart_data import curves, described, x_axes, y_axes
-from mpisim.analysis.results.provenance import commit_text, machine
+from mpisim.analysis.results.files import commit_text, machine
 from mpisim.analysis.run_groups import RunGroup, group_runs, workers_text
 from mpisim.analysis.settings import settings, several
 from mpisim.analysis.show import run_list
 from mpisim.comm.clock import PHASES
 from mpisim.comm.links import Links
+from mpisim.core import VERSION
 from mpisim.core.errors import InputError
-from mpisim.core.version import VERSION
+from mpisim.runs import labels
 from mpisim.runs.log.reader import Log
 from mpisim.runs.progress import duration
 
@@ -77,7 +78,8 @@ def report(
         "number": number,
         "several": several,
         "embedded": _embedded,
-        "ink": _ink,
+        # black is the text's colour, so that it is not lost on a dark page
+        "ink": lambda colour: colour.replace("#000000", "currentColor"),
     }
     sections, x, y = sections_of(logs), x_axes(logs, networks), y_axes(logs)
     data = {
@@ -91,7 +93,7 @@ def report(
         title=title or (folder.resolve().name if folder else "mpisim"),
         data=data,
         summary=summary(logs),
-        remark=remarks.about_seconds(logs),
+        remark=about_seconds(logs),
         refused=refused,
         settings=settings(log.config for log in logs),
         sections=[_section(groups, targets) for groups in sections.values()],
@@ -152,7 +154,7 @@ def _section(groups: Sequence[RunGroup], targets: Sequence[Target]) -> dict[str,
     able = [group for group in groups if _has_rows(group, chosen)]
     return {
         "costs": shown(costs_of(able, chosen)),
-        "remark": remarks.about_framing(groups, how="an axis of the curves includes it"),
+        "remark": about_framing(groups, how="an axis of the curves includes it"),
         "bars": _bars(groups),
     }
 
@@ -197,11 +199,6 @@ def _listed(texts: Iterable[str]) -> str:
     values = sorted(set(filter(None, texts)))
     more = f"; and {len(values) - LISTED} more" if len(values) > LISTED else ""
     return "; ".join(values[:LISTED]) + more
-
-
-def _ink(colour: str) -> str:
-    """A colour that is not lost on a dark page: black is the text's."""
-    return colour.replace("#000000", "currentColor")
 
 
 def _embedded(data: object) -> Any:

@@ -6,21 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from mpisim.analysis.claims import (
-    OWN,
-    SUFFIX,
-    Claim,
-    chance,
-    claim_again,
-    comparisons,
-    counts,
-    firmness,
-)
-from mpisim.analysis.claims import write as write_claims
+from mpisim.analysis import claims as verdicts
+from mpisim.analysis.claims import OWN, Claim, counts, firmness
 from mpisim.analysis.formatting import escaped
 from mpisim.analysis.formatting import markdown as table
-from mpisim.analysis.results.files import FOLDER, Result, of_study, scale_order, small_png, write
-from mpisim.analysis.results.provenance import Provenance, provenance_of
+from mpisim.analysis.results import files
+from mpisim.analysis.results.files import FOLDER, Provenance, Result, of_study, scale_order
 from mpisim.analysis.settings import Settings, several
 from mpisim.analysis.study.figure import Drawn
 from mpisim.core.errors import OutputError
@@ -46,19 +37,19 @@ def record(drawn: Drawn, scale: str, seconds: float) -> list[Path]:
     Returns the files. ``seconds`` is what a measurement took; a log says this of its run.
     """
     study, figure = drawn.study, drawn.figure
-    picture = small_png(drawn.picture)
-    result = Result(provenance_of(study, figure, scale, seconds), drawn.claims)
-    return [*write(study.folder / FOLDER, result, picture), write_page(study.folder)]
+    picture = files.small_png(drawn.picture)
+    result = Result(files.provenance_of(study, figure, scale, seconds), drawn.claims)
+    return [*files.write(study.folder / FOLDER, result, picture), write_page(study.folder)]
 
 
 def judge_again(study: Path) -> list[Path]:
     """Judge the claims on record by today's rules, from their evidence; returns what changed."""
     changed = []
     for result in of_study(study):
-        claims = list(map(claim_again, result.claims))
+        claims = list(map(verdicts.claim_again, result.claims))
         if claims != list(result.claims):
-            name = f"{Path(result.picture).stem}{SUFFIX}"
-            changed.append(write_claims(study / FOLDER / name, claims))
+            name = f"{Path(result.picture).stem}{verdicts.SUFFIX}"
+            changed.append(verdicts.write(study / FOLDER / name, claims))
     return changed
 
 
@@ -83,7 +74,7 @@ def page(results: Sequence[Result]) -> str:
     blocks = [f"# {results[0].provenance.study}: results on record", ABOUT.strip()]
     blocks.append(table(["claims", *scales], summary))
     claims = [claim for result in results for claim in result.claims]
-    blocks.append(f"The claims rest on {chance(comparisons(claims))}. {FIRM}")
+    blocks.append(f"The claims rest on {verdicts.chance(verdicts.comparisons(claims))}. {FIRM}")
     for name, by_scale in figures.items():
         shown = list(by_scale.values())
         blocks += [f"## {name}", f"{escaped(shown[-1].provenance.title)}.", _origin(shown)]
@@ -122,12 +113,12 @@ def _origin(shown: Sequence[Result]) -> str:
     pictures = [f"![{result.provenance.figure}]({result.picture})" for result in shown]
     rows = [
         ["", *pictures],
-        ["varied", *_settings(_varied, shown)],
-        ["fixed", *_settings(_fixed, shown)],
+        ["varied", *_settings(varied, shown)],
+        ["fixed", *_settings(lambda s: {n: several([v]) for n, v in s.fixed.items()}, shown)],
     ]
     for name, text in (
-        ("runs", _runs),
-        ("time", lambda one: _time(one.seconds)),
+        ("runs", run_counts),
+        ("time", lambda one: duration(one.seconds)),
         ("machine", lambda one: "; ".join(one.machines)),
         ("commit of the runs", lambda one: "; ".join(one.run_commits)),
         ("commit of the figure", lambda one: one.commit),
@@ -150,23 +141,19 @@ def _compared(first: dict[str, str], scale: str, other: dict[str, str]) -> str:
     return f"as {scale}, but {but}" if but else f"as {scale}"
 
 
-def _varied(settings: Settings) -> dict[str, str]:
+def varied(settings: Settings) -> dict[str, str]:
     return {name: several(values) for name, values in settings.varied.items()}
-
-
-def _fixed(settings: Settings) -> dict[str, str]:
-    return {name: several([value]) for name, value in settings.fixed.items()}
 
 
 def _listed(settings: dict[str, str]) -> str:
     return "; ".join(f"`{name}`: {escaped(text)}" for name, text in settings.items())
 
 
-def _runs(one: Provenance) -> str:
+def run_counts(one: Provenance) -> str:
     return ", ".join(f"{count} {status}" for status, count in one.runs.items()) or "none"
 
 
-def _time(seconds: float) -> str:
+def duration(seconds: float) -> str:
     if seconds < MINUTES:
         return f"{seconds:.3g} s"
     return f"{seconds / 60:.0f} min" if seconds < HOURS else f"{seconds / 3600:.1f} h"
