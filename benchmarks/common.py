@@ -6,7 +6,7 @@ import json
 import statistics
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 
 import numpy as np
 from mpi4py import MPI
@@ -73,12 +73,13 @@ def bare_exchange(star: Star, sizes: np.ndarray, d: int) -> float:
 class Watch:
     """Runs an experiment and records, on its server, when each round ended.
 
-    times : wall seconds at the end of each round
+    times, cpu : wall and CPU seconds at the end of each round
     phases : the rank's `mpisim.comm.clock.Clock.seconds` then
     """
 
     def __init__(self, job: Setup, output: Output | None = None):
         self.times: list[float] = []
+        self.cpu: list[float] = []
         self.phases: list[list[float]] = []
         ledger, clock = job.star.ledger, job.clock
         end_round = ledger.end_round
@@ -86,6 +87,7 @@ class Watch:
         def end() -> None:
             end_round()
             self.times.append(perf_counter())
+            self.cpu.append(process_time())
             self.phases.append(list(clock.seconds))
 
         ledger.end_round = end  # type: ignore[method-assign]

@@ -12,6 +12,7 @@ import base64
 import dataclasses
 import html
 import time
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -36,27 +37,9 @@ HEAD = (
     *("d", "vectors", "bits/coordinate", "p5", "p95", "entropy", "slack"),
     *("NMSE", "+-", "scaled", "above bound"),
 )
-
-# What the chart has, and which of its numbers varies along a line.
-CHART: dict[str, list[dict[str, Any]]] = {
-    "RandK": [{"name": "randk", "k": k} for k in (0.01, 0.1, 0.5)],
-    "TopK": [{"name": "topk", "k": k} for k in (0.01, 0.1, 0.5)],
-    "TopK, entropy": [{"name": "topk", "k": k, "codec": "entropy"} for k in (0.01, 0.1, 0.5)],
-    "QSGD, Elias": [{"name": "qsgd", "s": s} for s in (1, 10, 100, 1000)],
-    "QSGD, E.1": [{"name": "qsgd", "s": s, "codec": "e1"} for s in (1, 10, 100, 1000)],
-    "natural": [{"name": "natural"}],
-    "natural, entropy": [{"name": "natural", "codec": "entropy"}],
-    "QSGD, entropy": [{"name": "qsgd", "s": s, "codec": "entropy"} for s in (1, 10, 100, 1000)],
-    "rotated QSGD, entropy": [
-        {"name": "rotated", "inner": {"name": "qsgd", "s": s, "norm": "inf", "codec": "entropy"}}
-        for s in (1, 3, 10, 100)
-    ],
-    "DRIVE": [{"name": "drive"}],
-    "EDEN": [{"name": "eden", "bits": b, "scale": "least"} for b in (1, 2, 3, 4, 6)],
-    "scaled sign": [{"name": "scaled-sign"}],
-    "Bernoulli": [{"name": "bernoulli", "p": p} for p in (0.1, 0.5)],
-    "PermK": [{"name": "permk"}],
-}
+CHART: dict[str, list[dict[str, Any]]] = tomllib.loads(
+    Path(__file__).with_name("chart.toml").read_text(encoding="utf-8")
+)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,17 +6,22 @@ import argparse
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import mpisim.analysis as analysis
+from mpisim.analysis.costs import Costs, Target, parse
+from mpisim.analysis.curves import LABELS
+from mpisim.analysis.formatting import escaped, latex, table
+from mpisim.analysis.show import fitted, in_order, run_list
 from mpisim.cli.job import on_all_ranks
 from mpisim.cli.parser import refuse
+from mpisim.comm.fleet import Fleet
+from mpisim.comm.links import parse as links
 from mpisim.core.errors import InputError
+from mpisim.core.schema import build
 from mpisim.core.terminal import is_terminal
-
-if TYPE_CHECKING:
-    from mpisim.comm.fleet import Fleet
-    from mpisim.runs.log.reader import Log
+from mpisim.runs.experiment import apply, read_toml
+from mpisim.runs.log.reader import Log
 
 OF_LISTS = ("sort", "reverse", "all_settings")
 OF_AXES = ("xlim", "ylim", "xlabel", "ylabel")
@@ -53,10 +58,6 @@ def _selected(args: argparse.Namespace, logs: list[Log]) -> list[Log]:
 
 
 def _list(args: argparse.Namespace, logs: list[Log], folder: Path | None) -> str:
-    from mpisim.analysis.curves import LABELS
-    from mpisim.analysis.formatting import escaped, latex, table
-    from mpisim.analysis.show import fitted, in_order, run_list
-
     head, rows = run_list(folder, logs, args.all_settings, more=args.form == "csv")
     rows = in_order(head, rows, args.sort, args.reverse)
     if args.form == "markdown":
@@ -71,9 +72,6 @@ def _list(args: argparse.Namespace, logs: list[Log], folder: Path | None) -> str
 
 
 def _costs(args: argparse.Namespace, logs: list[Log]) -> str:
-    from mpisim.analysis.costs import Costs, parse
-    from mpisim.comm.links import parse as links
-
     targets = [parse(text) for text in args.target]
     network = None if args.network is None else links(args.network)
     costs = Costs(logs, targets, network, args.framing)
@@ -112,8 +110,6 @@ def _write_figure(args: argparse.Namespace) -> list[Path]:
 
 
 def _curves(args: argparse.Namespace) -> Any:
-    from mpisim.comm.links import parse
-
     if len(args.network) > 1:
         raise InputError("--network: may be repeated for a page alone; a figure shows one network")
     return analysis.api.plot(
@@ -124,7 +120,7 @@ def _curves(args: argparse.Namespace) -> Any:
         linear_x=args.linear_x or None,
         linear_y=args.linear_y,
         title=args.title,
-        network=parse(args.network[0]) if args.network else None,
+        network=links(args.network[0]) if args.network else None,
         framing=args.framing,
         size=args.size,
         where=args.where,
@@ -163,7 +159,6 @@ def _output(args: argparse.Namespace, logs: list[Path]) -> Path:
 
 def fleet(args: argparse.Namespace, argv: list[str]) -> int:
     """Print what runs would take if each client had a link of its own."""
-    from mpisim.analysis.costs import Target, parse
     from mpisim.analysis.fleet.table import draw, fleet_costs, fleet_table
 
     if args.draws < 1:
@@ -189,10 +184,6 @@ def fleet(args: argparse.Namespace, argv: list[str]) -> int:
 
 def _fleets(args: argparse.Namespace, logs: list[Log]) -> list[Fleet]:
     """Those of --fleet, or the logs' own, with the keys of --set."""
-    from mpisim.comm.fleet import Fleet
-    from mpisim.core.schema import build
-    from mpisim.runs.experiment import apply, read_toml
-
     tables: list[dict[str, Any]] = []
     for text in args.fleet:
         if not text.endswith(".toml"):

@@ -5,24 +5,30 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import inspect
+import shutil
+import sys
 import typing
 from collections.abc import Callable
 from io import BytesIO
 from typing import Any
 
+from mpisim.analysis.formatting import columns
 from mpisim.cli.job import on_first_rank
+from mpisim.compressors import COMPRESSORS
 from mpisim.core.errors import InputError
 from mpisim.core.schema import choose, describe
+from mpisim.core.terminal import is_terminal
+from mpisim.methods.estimators import ESTIMATORS
+from mpisim.methods.method_table import METHODS
+from mpisim.methods.optimizers import OPTIMIZERS
+from mpisim.problems import PROBLEMS
+from mpisim.runs.experiment import apply
 
 Kinds = dict[str, tuple[type, ...]]
 PICTURES = (".png", ".pdf", ".svg", ".html")  # of a card
 
 
 def methods(args: argparse.Namespace, argv: list[str]) -> int:
-    from mpisim.methods.estimators import ESTIMATORS
-    from mpisim.methods.method_table import METHODS
-    from mpisim.methods.optimizers import OPTIMIZERS
-
     def halves() -> Kinds:
         pairs = METHODS.items()
         return {n: (ESTIMATORS[one.estimator], OPTIMIZERS[one.optimizer]) for n, one in pairs}
@@ -31,14 +37,10 @@ def methods(args: argparse.Namespace, argv: list[str]) -> int:
 
 
 def compressors(args: argparse.Namespace, argv: list[str]) -> int:
-    from mpisim.compressors import COMPRESSORS
-
     return _list(args, "compressor", lambda: {n: (kind,) for n, kind in COMPRESSORS.items()})
 
 
 def problems(args: argparse.Namespace, argv: list[str]) -> int:
-    from mpisim.problems import PROBLEMS
-
     return _list(args, "problem", lambda: {n: (kind,) for n, kind in PROBLEMS.items()})
 
 
@@ -48,21 +50,28 @@ def _list(args: argparse.Namespace, table: str, kinds: Callable[[], Kinds]) -> i
 
 def _text(name: str | None, table: str, kinds: Kinds) -> str:
     """A line for each name; of one name its documentation and keys."""
-    from mpisim.analysis.formatting import columns
-
     if name is None:
-        return columns([[one, _line(halves)] for one, halves in sorted(kinds.items())], indent="")
+        lines = columns([[one, _line(one, half)] for one, half in sorted(kinds.items())], indent="")
+        width = shutil.get_terminal_size().columns if is_terminal(sys.stdout) else None
+        return "\n".join(line[:width] for line in lines.splitlines())
     halves = choose(kinds, name, table)
     texts = [inspect.getdoc(half) or "" for half in halves]
     return "\n\n".join([*texts, f"{table} keys\n{columns(_keys(halves))}"])
 
 
-def _line(halves: tuple[type, ...]) -> str:
-    """The first lines of the documentation; of a method the rule of another step than GD's, too."""
+def _line(name: str, halves: tuple[type, ...]) -> str:
+    """The first lines of the documentation.
+
+    Of a method that is a pair, what its figures call it, and the rule of another step than GD's.
+    """
+    from mpisim.methods.method_table import METHODS
+
     estimator, *optimizer = halves
-    others = [half for half in optimizer if half.name != "gd"]  # type: ignore[attr-defined]
+    others = [half for half in optimizer if half.name not in ("gd", estimator.name)]  # type: ignore[attr-defined]
     lines = [(inspect.getdoc(half) or "").split("\n\n")[0] for half in (estimator, *others)]
-    return "; ".join(" ".join(line.split()).rstrip(".") for line in lines if line)
+    text = "; ".join(" ".join(line.split()).rstrip(".") for line in lines if line)
+    paired = optimizer and estimator.name != name  # type: ignore[attr-defined]
+    return f"{METHODS[name].label}: {text}" if paired else text
 
 
 def _keys(halves: tuple[type, ...]) -> list[list[str]]:
@@ -87,8 +96,6 @@ def card(args: argparse.Namespace, argv: list[str]) -> int:
 
 def _spec(args: argparse.Namespace) -> dict[str, Any]:
     """The compressor's table."""
-    from mpisim.runs.experiment import apply
-
     tables: dict[str, Any] = {"compressor": {"name": args.name}}
     for setting in args.set:
         apply(tables, setting)

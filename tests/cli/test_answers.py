@@ -54,6 +54,8 @@ def first(tmp_path, monkeypatch):
         (["--rounds=100"], "did you mean --set run.rounds=100?"),
         (["--lr", "0.5"], "did you mean --set method.stepsize=0.5?"),
         (["--method", "ef21"], "did you mean --set method.name=ef21?"),
+        (["--set", "rounds=100"], "did you mean run.rounds=100?"),
+        (["--set", "lr=0.5"], "did you mean method.stepsize=0.5?"),
         (["--nonsense", "5"], "unrecognized arguments: --nonsense 5 (see"),
     ],
 )
@@ -61,6 +63,11 @@ def test_an_answer_names_what_was_meant(words, answer, first, capsys):
     assert main(["run", "first.toml", *words]) == 2
     out, err = capsys.readouterr()
     assert answer in err and err.count("\n") == 1 and not out
+
+
+def test_a_file_with_letters_swapped(first, capsys):
+    assert main(["run", "frist.toml"]) == 2
+    assert "No such file or directory; did you mean 'first.toml'?" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("stepsize", ["0.1", "1e-9"])
@@ -127,7 +134,8 @@ def test_convert_makes_the_same_rows_of_csv_and_of_indices_from_zero(first, caps
     (first / "plain.csv").write_text("\n".join(lines[1:]))
     plain = ["run", "first.toml", "--out", "plain.h5", "--set", "problem.data=plain.csv"]
     assert main(plain) == 2  # its labels are not in the first column
-    assert "plain.csv: 7 distinct labels" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "plain.csv: 7 distinct labels" in err and "problem.label names the column" in err
     more = ["problem.label=3", "problem.workers=2", "compressor.k=2"]
     assert main([*plain, *(word for s in more for word in ("--set", s))]) == 0
     capsys.readouterr()
