@@ -186,13 +186,17 @@ def card(
 def page(text: str, picture: bytes) -> str:
     """A card and its chart (PNG) as an HTML page of its own."""
     source = f"data:image/png;base64,{base64.b64encode(picture).decode()}"
+    title, _, rest = text.partition("\n")
     return (
         '<!doctype html>\n<html lang="en"><meta charset="utf-8">'
-        f"<title>{html.escape(text.splitlines()[0])}</title>\n"
-        '<body style="font-family: sans-serif; margin: 2em"><pre style="overflow-x: auto">'
-        f"{html.escape(text)}</pre>\n"
+        '<meta name="viewport" content="width=device-width">'
+        '<meta name="color-scheme" content="light dark">'
+        f"<title>{html.escape(title)}</title>\n"
+        '<body style="font-family: sans-serif; margin: 2em"><main>'
+        f'<h1>{html.escape(title)}</h1><pre style="overflow-x: auto" tabindex="0">'
+        f"{html.escape(rest)}</pre>\n"
         f'<img style="max-width: 100%" alt="bits against error" src="{source}">'
-        "\n</body></html>\n"
+        "\n</main></body></html>\n"
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from mpisim.cli.parser import refuse
 from mpisim.comm.fleet import Fleet
 from mpisim.comm.links import parse as links
 from mpisim.core.errors import InputError
-from mpisim.core.schema import build
+from mpisim.core.schema import build, require
 from mpisim.core.terminal import is_terminal
 from mpisim.runs.experiment import apply, read_toml
 from mpisim.runs.log.reader import Log
@@ -161,10 +162,9 @@ def fleet(args: argparse.Namespace, argv: list[str]) -> int:
     """Print what runs would take if each client had a link of its own."""
     from mpisim.analysis.fleet.table import draw, fleet_costs, fleet_table
 
-    if args.draws < 1:
-        raise InputError(f"--draws: {args.draws} is not allowed; it must be an integer >= 1")
-    if args.fedscale is not None and not 0 <= args.fedscale < float("inf"):
-        raise InputError(f"--fedscale: {args.fedscale} is not allowed; it must be a number >= 0")
+    require(args.draws >= 1, "--draws", args.draws, "an integer >= 1")
+    ms = args.fedscale
+    require(ms is None or 0 <= ms < inf, "--fedscale", ms, "a number >= 0")
     if args.out:
         analysis.plot.check_output(args.out)
     logs = analysis.log_files.load(args.logs)
@@ -174,7 +174,7 @@ def fleet(args: argparse.Namespace, argv: list[str]) -> int:
     else:
         last = min(int(log.columns["round"][-1]) for log in logs if log.rows)
         targets = [Target("round", last, rises=True)]
-    costs = fleet_costs(logs, fleets, targets, args.draws, args.fedscale)
+    costs = fleet_costs(logs, fleets, targets, args.draws, ms)
     print(fleet_table(logs, costs, args.draws, args.form or "text"))
     if args.out:
         analysis.plot.save(draw(logs, costs), args.out)

@@ -16,14 +16,14 @@ import re
 import secrets
 import socket
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
 
-from mpisim.core.errors import OutputError
+from mpisim.core.errors import MpisimError, OutputError
 
 NUMBERS = re.compile(r"\[\n\s*([^\[\]{}\"]*?)\s*\]")  # a list in JSON, one number a line
 CANNOT = (errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)  # not on this file system
@@ -38,6 +38,15 @@ def image(build: Callable[[h5py.File], None], oldest: str = "earliest") -> bytes
     with h5py.File(memory, "w", libver=(oldest, "v110")) as file:
         build(file)
     return memory.getvalue()
+
+
+@contextlib.contextmanager
+def writing(path: Path, kind: type[MpisimError] = OutputError) -> Iterator[None]:
+    """Turns an `OSError` into one of this ``kind`` that says that ``path`` cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise kind(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
 def write_atomic(
@@ -165,10 +174,8 @@ def write_json(path: Path, content: Any) -> None:
 
     text = json.dumps(content, indent=1, default=encode) + "\n"
     text = NUMBERS.sub(lambda match: f"[{' '.join(match[1].split())}]", text)
-    try:
+    with writing(path):
         write_atomic(path, text.encode(), shared=True)
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 class Locked(Exception):

@@ -16,8 +16,8 @@ from typing import Any
 
 import h5py
 
-from mpisim.core.errors import InputError, OutputError
-from mpisim.core.files import image, write_atomic
+from mpisim.core.errors import InputError
+from mpisim.core.files import image, write_atomic, writing
 from mpisim.runs.identity import require_same
 from mpisim.runs.log.journal import Mark
 from mpisim.runs.log.untrusted import DAMAGE, members
@@ -67,10 +67,8 @@ def save(path: Path, identity: dict[str, str], state: State, log: Mark, keep: bo
         file["log"] = log.text()
 
     content = image(fill)
-    try:
+    with writing(path):
         write_atomic(path, (_header(content), content), keep=former(path) if keep else None)
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def load(
