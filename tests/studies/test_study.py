@@ -94,6 +94,9 @@ def test_names_of_figures_are_those_of_make(capsys):
         "cards-autoencoder",
         "downlink-quadratic",
         "fednl-newton",
+        "fleet-deadline",
+        "fleet-map",
+        "fleet-seconds",
         "local-kappa",
         "local-participation",
     }
