@@ -8,7 +8,6 @@ from typing import Any
 from docutils.nodes import Element, SkipNode
 from latex2mathml.converter import convert
 
-
 LETTER = re.compile(r"\\(mathcal|mathbb) ?(\w)")  # in braces it becomes a letter of Unicode
 UNKNOWN = ("<mi>&</mi>", 'mathvariant="script"', 'mathvariant="double-struck"')
 
