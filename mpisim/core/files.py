@@ -77,8 +77,13 @@ def create_atomic(
 ) -> int:
     """`write_atomic`; returns the file's descriptor, for reading and writing.
 
-    require : called before the file gets its name, which it does not get if that raises
+    require : called at the start, and before the file gets its name; the file at ``path`` stays as
+        it is if that raises
+
+    Two processes that write the same file without a lock may take each other's temporary file away:
+    it is theirs no more, and is not touched.
     """
+    require()
     unique = f".{secrets.token_hex(8)}" if shared else ""
     temporary = path.with_name(f".{path.name}{unique}.new")
     temporary.unlink(missing_ok=True)
@@ -91,6 +96,8 @@ def create_atomic(
             position += len(part)
         os.fsync(descriptor)
         require()
+        if not leads_to(temporary, descriptor):
+            raise OSError(errno.EBUSY, "another process is writing it")
         if keep is not None:
             with contextlib.suppress(FileNotFoundError):
                 os.replace(path, keep)
@@ -98,9 +105,10 @@ def create_atomic(
         os.replace(temporary, path)
         sync_folder(path.parent)
     except BaseException:
-        os.close(descriptor)
         with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
+            if leads_to(temporary, descriptor):
+                temporary.unlink()
+        os.close(descriptor)
         raise
     return descriptor
 

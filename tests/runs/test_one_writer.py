@@ -16,7 +16,8 @@ from tests.helpers import run_tables
 from tests.resumes import differences
 from tests.runs.support import tables
 
-BUSY = rf"log\.h5: another run is writing it \({socket.gethostname()}, pid {os.getpid()}\)$"
+HOLDER = rf"{socket.gethostname()}, pid {os.getpid()}"
+BUSY = rf"log\.h5: another run is writing it \({HOLDER}, with the lock /.*/\.log\.h5\.lock\)$"
 
 
 @pytest.fixture

@@ -91,7 +91,7 @@ def _read(path: Path) -> Result:
         provenance = _provenance(**json.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, TypeError):
+    except (RecursionError, TypeError, ValueError):
         raise InputError(f"{path}: not the provenance of a figure; record it again") from None
     stem = path.name.removesuffix(SUFFIX)
     return Result(provenance, claims.read(path.with_name(f"{stem}{claims.SUFFIX}")))
