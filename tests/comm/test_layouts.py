@@ -27,7 +27,7 @@ def test_runs_and_sweeps_on_some_of_4_ranks():
 
 def test_all_methods_compressors_and_problems_take_part():
     """But for `torch`, which has layouts of its own: tests/problems/torch."""
-    tables = list(experiments(every=False))
+    tables = list(experiments())
     identity = {"name": "identity"}
     compressors = [one.get("compressor", identity) for one in tables]
     compressors += [one["method"].get("hessian", identity) for one in tables]

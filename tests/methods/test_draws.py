@@ -33,7 +33,7 @@ PAIRS = {
         ({"name": "ef", "direction": "both"}, case.table) for case in CASES
     ],
     "each method": [
-        ({"name": name} | ({"p": 0.3} if "marina" in name else {}) | KEYS.get(name, {}), compressor)
+        ({"name": name} | KEYS.get(name, {}), compressor)
         for name in METHODS
         if name != "gd"
         for compressor in (DEALING.get(name) or [RANDK, COMPOSED])

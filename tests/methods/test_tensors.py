@@ -17,42 +17,11 @@ from mpisim.problems.base import problem
 from mpisim.problems.linear_models import NonconvexLoss
 from mpisim.runs.experiment import parse
 from mpisim.runs.setup import Setup
+from tests import resumes
 from tests.helpers import columns, run_tables, table, without_rehearsal
 
 torch = pytest.importorskip("torch")
-KEYS = {
-    "cd-adam": {"batch": 9},
-    "dasha-mvr": {"batch": 9},
-    "dasha-page": {"batch": 9, "p": 0.5},
-    "dasha-sync-mvr": {"batch": 9, "p": 0.5},
-    "fedavg": {"local_steps": 2, "batch": 9, "participants": 4},
-    "fedprox": {"local_steps": 2, "mu": 0.1},
-    "ef21-p": {"down": {"name": "topk", "k": 7}},
-    "marina-p": {"down": {"name": "randk", "k": 11}, "p": 0.3},
-    "scaffnew": {"p": 0.4},
-    "compressed-scaffnew": {"p": 0.4},
-    "tamuna": {"p": 0.4, "participants": 4},
-    "locodl": {"p": 0.4, "mu": 0.05},
-    "clag": {"zeta": 2.0},
-    "lag": {"zeta": 2.0},
-    "byz-dasha-page": {"batch": 9, "p": 0.5},
-    "ef21-sgdm": {"eta": 0.5},
-    "rand-diana": {"p": 0.4},
-    "adiana": {"mu": 0.1, "p": 0.4},
-    "canita": {"p": 0.4},
-    "marina": {"p": 0.3},
-    "pp-marina": {"p": 0.3, "participants": 3},
-    "scaffold": {"local_steps": 2, "participants": 4, "option": "I"},
-    "vr-diana": {"batch": 9},
-    "vr-marina": {"batch": 9, "p": 0.5},
-    "vr-marina-online": {"batch": 9, "p": 0.5},
-    "1bit-adam": {"batch": 9, "warmup": 2},
-    "naive-amsgrad": {"variant": "code"},
-    "rennala": {"collected": 3},
-    "ringmaster": {"threshold": 4},
-    "fedbuff": {"buffer": 2, "local_steps": 2},
-    "shadowheart": {"noise": 20.0},
-}
+KEYS = resumes.KEYS | {"cd-adam": {"batch": 9}, "naive-amsgrad": {"variant": "code"}}
 BIASED = [{"name": "scaled-sign"}, {"name": "topk", "k": 7}]
 UNBIASED = [{"name": "randk", "k": 11}, {"name": "qsgd", "s": 4}]
 OTHERS = [{"name": "natural"}, {"name": "identity"}, {"name": "permk"}, {"name": "rank-k", "k": 2}]

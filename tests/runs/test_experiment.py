@@ -7,8 +7,6 @@ import sys
 import tomllib
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from mpisim.core.errors import InputError
 from mpisim.runs.experiment import Experiment, parse, read
@@ -89,12 +87,3 @@ def test_wrong_types_anywhere(key, value):
         return
     with pytest.raises(InputError):
         parse(tables | {key: value})
-
-
-@settings(deadline=None, max_examples=200)
-@given(st.text(max_size=40))
-def test_any_setting_is_taken_or_refused_in_one_line(text):
-    try:
-        read(None, [text])
-    except InputError as error:
-        assert str(error)

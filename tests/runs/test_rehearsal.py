@@ -72,7 +72,6 @@ def seconds(tables: dict) -> list[float]:
 def experiments(method: str, random: Random):
     """With each compressor and problem, in an order that is drawn."""
     keys = {"name": method, "stepsize": 0.01} | KEYS.get(method, {})
-    keys |= {"p": 0.3} if "marina" in method or method == "vr-diana" else {}
     compressors = [None] if method in UNCOMPRESSED else random.sample(COMPRESSORS, len(COMPRESSORS))
     for compressor in compressors:
         tables = table(keys, compressor, workers=5, rounds=17, log_every=3)

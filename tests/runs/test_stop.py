@@ -100,26 +100,6 @@ def test_a_run_that_diverges_does_not_end_as_done(why, tmp_path, capfd):
         assert run_tables(table(tables["method"], workers=1, problem=problem, rounds=last - 1))
 
 
-BUDGETS = [  # of two parts: the second goes on with the first, or has nothing to do
-    ({"stop": {"bits_up": 9 * MESSAGE}}, {"stop": {"bits_up": 20 * MESSAGE}}, 20),
-    ({"stop": {"bits_up": 9 * MESSAGE}}, {"rounds": 25}, 25),
-    ({"stop": {"bits_up": 9 * MESSAGE}}, {"rounds": 12}, 12),
-    ({"rounds": 10}, {"stop": {"bits_up": 10 * MESSAGE}}, 10),
-    ({"rounds": 10}, {"stop": {"bits_up": 31 * MESSAGE}}, 31),
-]
-
-
-@pytest.mark.parametrize(("first", "then", "last"), BUDGETS)
-@pytest.mark.parametrize("every", [1, 4])
-def test_resumed_with_a_larger_budget(first, then, last, every, tmp_path):
-    whole, parts = tmp_path / "whole.h5", tmp_path / "parts.h5"
-    run_tables(randk(DIANA, log_every=every, **then), whole)
-    run_tables(randk(DIANA, log_every=every, **first), parts)
-    end = run_tables(randk(DIANA, log_every=every, **then), parts, resume=True)
-    assert end.row["round"] == -(-last // every) * every if "stop" in then else last
-    assert set(differences(whole, parts)) <= ({"stopped_by"} if last < 20 else set())
-
-
 def test_a_smaller_budget_is_refused(tmp_path):
     log = tmp_path / "log.h5"
     run_tables(randk(rounds=20), log)

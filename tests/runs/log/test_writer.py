@@ -1,6 +1,5 @@
 """The schema of a log, its blocks, and what remains when writing fails."""
 
-import errno
 import hashlib
 import io
 import os
@@ -9,11 +8,8 @@ import h5py
 import numpy as np
 import pytest
 
-from mpisim.core.errors import InputError, OutputError
-from mpisim.runs.log import journal
 from mpisim.runs.log import writer as writers
 from mpisim.runs.log.writer import LogWriter
-from tests.helpers import run_tables, table
 from tests.runs.log.support import SCHEMA, row, rows
 
 
@@ -126,29 +122,3 @@ def test_plain_h5py_reads_the_log_between_any_two_calls(tmp_path, monkeypatch):
     log.finish("done", np.zeros(200), {"rows": np.ones(6, int)})
     assert seen == sorted(seen, key=lambda one: (one[1], one[0] == "done"))
     assert len(set(seen)) > 8 and seen[-1] == ("done", 60)
-
-
-def test_an_old_log_is_kept_unless_forced(tmp_path):
-    path = tmp_path / "log.h5"
-    path.write_text("old")
-    with pytest.raises(InputError, match="exists already; --resume"):
-        run_tables(table({"name": "gd", "stepsize": 0.1}, rounds=3), path)
-    assert path.read_text() == "old" and os.listdir(tmp_path) == ["log.h5"]
-    run_tables(table({"name": "gd", "stepsize": 0.1}, rounds=3), path, force=True)
-    assert h5py.is_hdf5(path)
-
-
-def test_no_room_for_the_last_log_is_a_failure_and_the_journal_stays(tmp_path, monkeypatch):
-    path = tmp_path / "log.h5"
-    log = writer(path)
-    log.row(row(0))
-
-    def full(*_, **__):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(writers, "create_atomic", full)
-    with pytest.raises(OutputError, match="No space left"):
-        log.finish("done", np.zeros(2), {})
-    with h5py.File(path) as file:
-        assert file.attrs["status"] == "running" and file["rounds/round"].size == 0
-    assert np.array_equal(journal.read(path, SCHEMA), rows(0, 1))
