@@ -30,14 +30,6 @@ def printed(capsys, *words):
     return capsys.readouterr().out.rstrip("\n")
 
 
-def test_jobs_give_the_logs_of_one_process(grid, tmp_path):
-    alone = {point.name: point.log for point in mpisim.sweep(GRID, tmp_path)}
-    assert len(alone) == 4
-    for log in mpisim.load(grid):
-        other = mpisim.load(alone[log.path.stem])[0]
-        assert log.digest == other.digest
-
-
 def test_jobs_are_not_for_a_job_of_mpirun(monkeypatch):
     monkeypatch.setattr("mpisim.runs.api.launched", lambda: True)
     with pytest.raises(mpisim.InputError, match="jobs: is for one process"):

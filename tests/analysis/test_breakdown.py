@@ -58,20 +58,7 @@ def test_a_log_without_a_round_is_one_line(make_log):
         draw([make_log(drop=("time_encode",))])
 
 
-def test_command(make_log, tmp_path, capsys):
+def test_command(make_log, tmp_path):
     log, output = str(make_log()), tmp_path / "b.png"
     assert main(["plot", log, "--breakdown", "-o", str(output)]) == 0
     assert output.read_bytes().startswith(b"\x89PNG")
-    for flags in (
-        ["--x", "seconds"],
-        ["--y", "loss"],
-        ["--linear-x"],
-        ["--linear-y"],
-        ["--all-workers"],
-        ["--network", "1mbit"],
-    ):
-        output.unlink(missing_ok=True)
-        assert main(["plot", log, "--breakdown", "-o", str(output), *flags]) == 2
-        assert f"{flags[0]}: is not allowed with --breakdown" in capsys.readouterr().err
-        assert not output.exists()
-    assert main(["plot", log, "--breakdown", "-o", "b.jpg"]) == 2

@@ -59,20 +59,3 @@ def test_vectors_of_a_file_and_a_page(tmp_path, capsys):
     np.save(vectors, np.zeros((7, 33)))
     assert main(["card", "natural", *words]) == 2
     assert "finite and not zero" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        (["nothing"], "compressor.name: unknown name 'nothing'"),
-        (["topk"], "compressor.k: missing"),
-        (["natural", "--d", "0"], "--d: 0 is not allowed"),
-        (["natural", "--set", "run.rounds=2"], "--set: a card has keys of compressor alone"),
-        (["natural", "-o", "card.txt"], "--out: 'card.txt' does not end in .png"),
-        (["rank-k", "--set", "compressor.k=2"], "'rank-k' is fitted to a problem"),
-    ],
-)
-def test_what_has_no_card(words, line, capsys):
-    assert main(["card", *words]) == 2
-    error = capsys.readouterr().err
-    assert line in error and error.count("\n") == 1

@@ -2,31 +2,7 @@
 
 import sys
 
-import pytest
-
-from mpisim.analysis.api import plot
 from mpisim.cli import main
-from mpisim.core.errors import InputError
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"xlim": (0, 1)}, r"--xlim: '0 1' is not allowed.* --linear-x"),
-        ({"xlim": (2, 1)}, r"--xlim: .*the smaller one first"),
-        ({"ylim": (None, float("nan")), "linear_y": True}, r"--ylim: 'auto nan'"),
-        ({"size": (0, 3)}, r"--size: '0 3' is not allowed.* between 1 and 100 inches"),
-        ({"size": (float("nan"), 3)}, r"--size"),
-        ({"title": r"$\nothing$"}, r"--title: .*mathtext"),
-        ({"ylabel": r"$x^"}, None),  # one dollar sign is text
-    ],
-)
-def test_what_cannot_be_drawn_is_one_line(make_log, options, message):
-    if message is None:
-        assert plot([make_log()], **options).axes[0].get_ylabel() == options["ylabel"]
-        return
-    with pytest.raises(InputError, match=message):
-        plot([make_log()], **options)
 
 
 def test_the_command_takes_them_all(make_log, tmp_path, capsys):

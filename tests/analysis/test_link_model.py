@@ -5,12 +5,9 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from mpisim.analysis.link_model import ModelledSeconds, Traffic, seconds
 from mpisim.comm.links import Links, parse
-from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import read
 
 
@@ -36,31 +33,6 @@ def wire(bits, messages=1):
 def test_text_of_a_network(text, network):
     assert parse(text) == network
     assert parse(str(network)) == network
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("", ",", "100", "100mb", "100mbps", "-1mbit", "0mbit", "nanbit", "1mbit/", "/1mbit"),
-        *("1mbit/2mbit/3mbit", "1ms,2ms", "1mbit,1mbit", "shared,shared", "1mbit,,1ms", "1e999s"),
-        *("1 mbit", "1mbit;1ms", "slow", "١mbit"),
-    ],
-)
-def test_other_texts_are_refused(text):
-    with pytest.raises(InputError, match=r"--network .*it must be RATE\[/RATE\]"):
-        parse(text)
-
-
-RATES = st.floats(1e-3, 1e15) | st.just(float("inf"))
-
-
-@given(RATES, RATES, st.floats(0, 1e6), st.tuples(*[st.booleans()] * 3))
-def test_every_network_has_a_text(up, down, latency, words):
-    network = Links(up, down, latency, *words)
-    back = parse(str(network))
-    assert (back.shared, back.ranks, back.bucket) == words
-    numbers = back.up, back.down, back.latency
-    assert numbers == pytest.approx((up, down, latency), rel=1e-11)
 
 
 def traffic(workers=(0, 2, 1)):

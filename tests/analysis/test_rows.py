@@ -82,28 +82,6 @@ def test_without_a_library_for_parquet_there_is_one_line(make_log, capsys, monke
         to_parquet(all_rows([read(path)]))
 
 
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (["{log}", "{other}", "--csv"], "--out: is needed for 2 logs"),
-        (["{log}", "--csv", "--out", "a.h5"], "a.h5 is not allowed; the name must end in .csv"),
-        (
-            ["{log}"],
-            "--csv or --parquet is needed, or --out with a name that ends in .csv or .parquet",
-        ),
-        (["{log}", "--out", "a.h5"], "the name must end in .csv or .parquet"),
-        (["{log}", "--csv", "--out", "{log}/a.csv"], "a.csv: cannot be written"),
-        (["{folder}/none*.h5", "--csv"], "no file fits this pattern"),
-        (["{folder}/none", "--csv"], "none: no such log"),
-    ],
-)
-def test_mistakes_are_one_line(make_log, capsys, flags, message):
-    places = {"log": make_log(), "other": make_log()}
-    places["folder"] = places["log"].parent
-    assert main(["export", *(flag.format(**places) for flag in flags)]) == 2
-    assert message in capsys.readouterr().err
-
-
 STEPS = ('"theory"', "{ theory = 4.0 }", "0.5")
 
 

@@ -95,31 +95,6 @@ def test_a_folder_without_any_good_log_is_a_mistake(tmp_path, capsys):
         assert err.splitlines()[-1] == "mpisim: none of the 2 files is a log that can be read"
 
 
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (["{folder}", "--sort", "colour"], "--sort: unknown name 'colour'; known: "),
-        (["{folder}/nowhere"], "nowhere: no such log"),
-        (["{folder}/below/empty"], "empty: holds no log (*.h5)"),
-    ],
-)
-def test_mistakes_are_one_line(folder, capsys, flags, message):
-    (folder / "below" / "empty").mkdir()
-    assert main(["show", *(flag.format(folder=folder) for flag in flags)]) == 2
-    assert message in capsys.readouterr().err
-
-
-STEPS = ("{ theory = 32.0 }", '"theory"', "{ theory = 128.0 }", "{ theory = 2.0 }")
-
-
-@pytest.fixture
-def steps(make_log):
-    for step in STEPS:
-        path = make_log(stepsize=step)
-    make_log(stepsize='"theory"', seed=2), make_log(method="diana", stepsize=STEPS[-1])
-    return path.parent
-
-
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_a_list_fits_the_terminal(width, folder, monkeypatch, capsys):
     (folder / "log1.h5").rename(folder / f"{'long' * 10}.h5")

@@ -10,7 +10,6 @@ from mpisim.analysis.verify.checks import as_written, checks
 from mpisim.analysis.verify.repeat import COLUMNS
 from mpisim.cli import main
 from mpisim.methods.estimators.feedback import OneBitAdam
-from mpisim.methods.estimators.marina import Marina
 from mpisim.runs.log.reader import read
 from tests.helpers import cut_rows, forged, run_tables, table
 
@@ -91,21 +90,6 @@ def test_what_only_a_rerun_finds(change, said, tmp_path, capfd):
     assert verified(log, capfd)[0] == 0
     code, found = verified(log, capfd, "--rerun")
     assert code == 1 and said in found
-
-
-def test_a_method_that_differs_from_some_round_on(tmp_path, capfd, monkeypatch):
-    """What another version of the code would do is found in the first row that shows it."""
-    log = tmp_path / "log.h5"
-    run_tables(table(MARINA, RANDK), log)
-    original = Marina.estimate
-
-    def estimate(self, x):
-        g = original(self, x)
-        return g if self.star.round < 9 else g * (1 + 1e-15)
-
-    monkeypatch.setattr(Marina, "estimate", estimate)
-    code, said = verified(log, capfd, "--rerun")
-    assert code == 1 and ("round 10, loss" in said or "round 10, grad_norm_sq" in said)
 
 
 @pytest.mark.parametrize("log_every", [1, 7])

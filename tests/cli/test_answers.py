@@ -41,27 +41,6 @@ def first(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("words", "answer"),
-    [
-        (["--set", "method.lr=0.1"], "did you mean 'stepsize'?"),
-        (["--set", "run.epochs=5"], "did you mean 'rounds'?"),
-        (["--set", "problem.clients=5"], "did you mean 'workers'?"),
-        (["--set", "method.batch=5"], "method 'vr-marina' or method 'vr-marina-online' has it"),
-        (["--set", "problem.data=A9A"], "did you mean 'a9a'?"),
-        (["--rounds", "100"], "did you mean --set run.rounds=100?"),
-        (["--rounds=100"], "did you mean --set run.rounds=100?"),
-        (["--lr", "0.5"], "did you mean --set method.stepsize=0.5?"),
-        (["--method", "ef21"], "did you mean --set method.name=ef21?"),
-        (["--nonsense", "5"], "unrecognized arguments: --nonsense 5 (see"),
-    ],
-)
-def test_an_answer_names_what_was_meant(words, answer, first, capsys):
-    assert main(["run", "first.toml", *words]) == 2
-    out, err = capsys.readouterr()
-    assert answer in err and err.count("\n") == 1 and not out
-
-
 @pytest.mark.parametrize("stepsize", ["0.1", "1e-9"])
 def test_a_biased_compressor_is_warned_of(stepsize, first, capsys):
     words = ["run", "first.toml", "--set", f"method.stepsize={stepsize}", "--force"]

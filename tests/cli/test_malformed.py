@@ -6,16 +6,23 @@ from mpisim.cli import main
 from tests.malformed import CASES, prepare
 
 
-@pytest.mark.parametrize(("name", "arguments", "said"), CASES, ids=[c[0] for c in CASES])
-def test_one_line(name, arguments, said, tmp_path, capfd):
-    prepare(tmp_path)
-    code = main([a.replace("{d}", str(tmp_path)) for a in arguments])
-    lines = capfd.readouterr().err.splitlines()
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """What the cases name; they share it, as they change nothing."""
+    made = tmp_path_factory.mktemp("malformed")
+    prepare(made)
+    return made
+
+
+@pytest.mark.parametrize(("name", "arguments", "line"), CASES, ids=[c[0] for c in CASES])
+def test_one_line(name, arguments, line, folder, capfd, monkeypatch):
+    monkeypatch.chdir(folder)
+    before = sorted(folder.rglob("*"))
+    code, said = one_line(main([a.replace("{d}", str(folder)) for a in arguments]), capfd)
     assert code in (1, 2)
-    assert len(lines) == 1, lines
-    for word in said:
-        assert word in lines[0].replace(str(tmp_path), "")
-    assert not list(tmp_path.glob(".*.new"))
+    for words in line:
+        assert words in said.replace(str(folder), "")
+    assert sorted(folder.rglob("*")) == before
 
 
 def one_line(code, capfd):

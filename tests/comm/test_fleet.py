@@ -9,7 +9,6 @@ from scipy.stats import norm
 
 from mpisim.comm import fleet_data
 from mpisim.comm.fleet import Fleet
-from mpisim.core.errors import InputError
 
 MILLION = np.arange(1_000_000)
 LEVELS = np.array([0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99])
@@ -59,25 +58,3 @@ def test_given_links_and_factors_are_dealt_in_turn():
     assert clients.down.tolist() == [1e6, 4e6, 1e6, 4e6]
     assert clients.latency.tolist() == [0, 3e-3, 0, 3e-3]
     assert clients.factor.tolist() == [1, 2, 4, 1]
-
-
-@pytest.mark.parametrize(
-    ("table", "line"),
-    [
-        ({"links": "mlab:XX"}, "fleet.links: 'mlab:XX'"),
-        ({"links": "10mbit,shared"}, "fleet.links"),
-        ({"links": []}, "fleet.links"),
-        ({"links": "fast"}, "fleet.links fast"),
-        ({"links": "mlab:US", "sigma": 1.0}, "fleet.sigma and fleet.loss"),
-        ({"dropout": 1.0}, "fleet.dropout"),
-        ({"availability": 0.0}, "fleet.availability"),
-        ({"correlation": 1.5}, "fleet.correlation"),
-        ({"devices": [1.0, 0.0]}, "fleet.devices"),
-        ({"seconds": -1.0}, "fleet.seconds"),
-        ({"deadline": 0.0}, "fleet.deadline"),
-        ({"invited": 0}, "fleet.invited"),
-    ],
-)
-def test_what_a_fleet_cannot_be(table, line):
-    with pytest.raises(InputError, match=line):
-        Fleet(**table)

@@ -10,7 +10,6 @@ from scipy.linalg import hadamard as matrix
 
 from mpisim.compressors import make
 from mpisim.compressors.rotation import normal_points
-from mpisim.core.errors import InputError
 from mpisim.testing import DOUBLE, SINGLE
 from mpisim.wire.rotated import RotatedForm, hadamard
 from tests.compressors.cases import draw
@@ -99,10 +98,3 @@ def test_eden_with_one_bit_is_drive_and_zero_is_zero():
         )
         np.testing.assert_allclose(eden.decoded(), drive.decoded(), rtol=1e-6, atol=1e-15)
         assert not eden.decoded()[2].any()
-
-
-def test_inner_compressors_that_are_refused():
-    with pytest.raises(InputError, match=r"compressor\.inner\.name: 'permk' is not allowed"):
-        make({"name": "rotated", "inner": {"name": "permk"}}).bind(8, 4, SINGLE)
-    with pytest.raises(InputError, match="'rank-k' is not allowed; it must not be fitted"):
-        make({"name": "rotated", "inner": {"name": "rank-k", "k": 1}}).bind(8, 4, SINGLE)

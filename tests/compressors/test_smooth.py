@@ -1,12 +1,11 @@
 """smooth(inner, L_i): what is sent before round 0, the messages, moments, and singular L_i."""
 
-from itertools import pairwise, product
+from itertools import product
 
 import numpy as np
 import pytest
 
 from mpisim.testing.moments import biased, errors, exceeds, limit
-from mpisim.theory import quantization as theory
 from tests.compressors.cases import DOUBLE, SINGLE, chosen, draw
 from tests.compressors.smooth_support import (
     SCHEMES,
@@ -84,19 +83,6 @@ def test_the_message_is_the_inner_ones(inner):
 
 
 @pytest.mark.drawn(8)
-@each_scheme
-@pytest.mark.parametrize("split", [[0, 1, 2, 3, 4, 5], [0, 2, 2, 5]])
-def test_no_worker_depends_on_its_block(inner, split):
-    compressor, _ = prepared(smooth(inner), spd(5, 9))
-    v = vectors(5, 9)
-    whole = compressor.compress(v, draw(5))
-    blocks = [compressor.compress(v[a:b], draw(b - a, first=a)) for a, b in pairwise(split)]
-    assert np.vstack([b.decoded() for b in blocks]).tobytes() == whole.decoded().tobytes()
-    data = np.concatenate([b.encode().data for b in blocks])
-    assert data.tobytes() == whole.encode().data.tobytes()
-
-
-@pytest.mark.drawn(8)
 @pytest.mark.parametrize("seed", [0, 1])
 @each_scheme
 def test_moments(inner, seed):
@@ -148,21 +134,3 @@ def test_exact_moments_over_all_roundings(inner):
         assert error == pytest.approx(formula, rel=1e-6, abs=1e-9)
         if abs(r @ worst) == np.linalg.norm(r):
             assert error == pytest.approx(true, rel=1e-5)
-
-
-def test_fitted_steps_are_the_theorys_and_cross_the_wire():
-    L = spd(3, 8)
-    for scheme, n_mu in (("diana", 3 * 0.01), ("dcgd", 0.0)):
-        compressor, _ = prepared(
-            smooth({"name": "quant-plus", "beta": 2.0, "scheme": scheme}), L, shared=0.01
-        )
-        inner = compressor.inner
-        seen = [(root**2).sum(axis=1) for root in roots_of(compressor)]
-        np.testing.assert_allclose(seen, L.diagonal(axis1=1, axis2=2), rtol=1e-5)
-        h = np.array([theory.varying_steps(row, 2.0, n_mu) for row in seen])
-        assert np.array_equal(inner.h.rows, h.astype(np.float32).astype(float))
-        omegas = [theory.cal_L_varying(np.ones(8), row) for row in inner.h.rows]
-        cal_L = [theory.cal_L_varying(a, b) for a, b in zip(seen, inner.h.rows, strict=True)]
-        assert compressor.shift_omega == pytest.approx(max(omegas))
-        assert compressor.cal_L_max == pytest.approx(max(cal_L))
-        assert compressor.density == pytest.approx(2.0, rel=1e-6)

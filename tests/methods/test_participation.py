@@ -183,18 +183,3 @@ def test_shifts_of_those_who_are_away_let_it_converge_and_means_of_who_came_do_n
         end[name] = rows[-50:].max() / rows[0]
     assert end["dasha"] < 1e-10 and end["diana"] < 1e-10
     assert min(end["pp-marina"], end["fedavg"]) > 1e-8
-
-
-@pytest.mark.parametrize(
-    ("name", "keys", "fleet", "line"),
-    [
-        ("marina", {"p": 0.1}, FLEET, "fleet.simulate: is not allowed with estimator 'marina'"),
-        ("dasha-page", {"batch": 2}, FLEET, "fleet.simulate"),
-        ("diana", {}, FLEET | {"seconds": "sample"}, "fleet.seconds"),
-        ("diana", {}, FLEET | {"invited": 3}, "fleet.invited"),
-        ("diana", {"stepsize": "theory"}, FLEET, 'method.stepsize: "theory"'),
-    ],
-)
-def test_what_cannot_run(name, keys, fleet, line):
-    with pytest.raises(InputError, match=line):
-        run_tables(tables(name, keys, fleet))

@@ -220,13 +220,3 @@ def test_pp_marina_charges_only_drawn_clients(tmp_path):
         assert calls[k - 1] == (n * m if synchronised else 2 * times.size * m)  # and computes once
     assert again > 10
     assert 3 <= (bits == n * 32 * 123).sum() <= 24
-
-
-def test_sample_gradients_are_counted(tmp_path):
-    n, m, b = 6, 1600 // 6, 11
-    vr = logged({"name": "vr-marina", "p": 0.2, "batch": b, "stepsize": 0.1}, tmp_path)
-    assert set(np.diff(vr["oracle_calls"][1:])) == {n * m, 2 * n * b}
-    (tmp_path / "log.h5").unlink()
-    vr = logged({"name": "vr-diana", "p": 0.2, "batch": b, "stepsize": 0.1}, tmp_path)
-    assert set(np.diff(vr["oracle_calls"][1:])) == {2 * n * b, 2 * n * b + n * m}
-    assert vr["oracle_calls"][1] == n * m

@@ -5,13 +5,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mpisim.analysis.run_groups import group_runs
 from mpisim.comm import side_channel
 from mpisim.runs.experiment import parse
-from mpisim.runs.log.reader import read
 from mpisim.runs.preview import ranks_of
 from mpisim.runs.setup import ProblemCache
-from tests.helpers import run_tables, table
+from tests.helpers import table
 
 GD = {"name": "gd", "stepsize": 0.1}
 
@@ -37,17 +35,6 @@ def test_how_many(workers, settings, ranks):
     if settings.get("ranks") == "workers" and ranks:
         blocks = np.diff(side_channel.starts(6, ranks, experiment.run.layout))
         assert blocks.max() == 1 and blocks.sum() == 6
-
-
-def test_ranks_are_no_part_of_what_is_computed(tmp_path):
-    """A run may be continued with another number, and curves over bits put runs together."""
-    log, other = tmp_path / "x.h5", tmp_path / "y.h5"
-    run_tables(table(GD, rounds=3), log)
-    run_tables(table(GD, rounds=5, ranks=1), log, resume=True)
-    run_tables(table(GD, rounds=5), other)
-    logs = [read(path) for path in (log, other)]
-    assert "ranks = 1\n" in logs[0].attrs["config"]
-    assert len(group_runs(logs)) == 1
 
 
 def test_ranks_that_keep_a_problem_must_all_keep_it():

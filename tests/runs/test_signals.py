@@ -54,15 +54,6 @@ def test_a_run(number, cause, status, stop, tmp_path, capfd):
         assert file.attrs["status"] == status and file["rounds/round"][-1] == int(found[1])
 
 
-def test_a_sweep(stop, tmp_path, capfd):
-    (tmp_path / "x.toml").write_text(BASE + "[sweep]\nrun.seed = [1, 2, 3]\n")
-    stop(signal.SIGINT)
-    code = main(["sweep", str(tmp_path / "x.toml"), "--out", str(tmp_path / "logs")])
-    lines = [line for line in capfd.readouterr().err.splitlines() if "stopped by" in line]
-    assert code == 130 and len(lines) == 1
-    assert re.search(r"; log .*\.h5; 3 of 3 points are left; the same command continues$", lines[0])
-
-
 BEFORE = {  # the rounds of a run, and instead of any: where a signal comes
     "importing a plugin": ("mpisim.runs.plugins.load", "run"),
     "printing": ("mpisim.runs.host.info_text", "--info"),

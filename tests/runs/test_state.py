@@ -4,13 +4,9 @@ import numpy as np
 import pytest
 
 import mpisim
-from mpisim.comm.communicators import OneProcess
 from mpisim.methods.estimators import ESTIMATORS
 from mpisim.methods.optimizers import OPTIMIZERS
-from mpisim.runs import checkpoint
-from mpisim.runs.experiment import parse
 from mpisim.runs.metrics import METRICS
-from mpisim.runs.setup import Setup
 from mpisim.testing import differences
 from tests.helpers import columns, run_tables, table
 
@@ -150,25 +146,6 @@ def test_all_kinds_of_state_have_their_types_after_a_resume(tmp_path):
     assert in_two_parts(tmp_path, tables) == []
     one, *others = found
     assert others and all(other == one for other in others)
-
-
-def test_a_rank_gets_its_rows_and_the_server_what_is_its_own(tmp_path):
-    """What a checkpoint of six workers on one rank gives rank 1 of three, with two of them."""
-    keys = {"name": "ef21-2way", "stepsize": 0.1}
-    tables = table(keys, {"name": "topk", "k": 9}, rounds=5)
-    run_tables(tables, tmp_path / "log.h5")
-    saved = checkpoint.load(tmp_path / "log.h5.ckpt", {}, accept=True)[0].state
-    found = []
-    for first, m, is_server in ((0, 6, True), (2, 2, False)):
-        setup = Setup(parse(tables), OneProcess())
-        star = setup.star
-        star.first, star.m, star.is_server = first, m, is_server
-        setup.state.restore(saved)
-        found.append(setup.estimator)
-        assert setup.round.k == 5
-    whole, part = found
-    assert np.array_equal(part.g_i, whole.g_i[2:4]) and np.array_equal(part.gt, whole.gt)
-    assert whole.g.any() and part.g.shape == whole.g.shape and not part.g.any()
 
 
 def test_an_optimizer_keeps_what_it_declares(tmp_path):

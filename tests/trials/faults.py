@@ -1,7 +1,6 @@
 """One trial: a real job, a fault, and what is left of it."""
 
 import dataclasses
-import json
 import os
 import random
 import shutil
@@ -22,11 +21,12 @@ from tests.resumes import differences
 from tests.trials.entry import EVERYWHERE, ON_RANK_0, Fault
 from tests.trials.job import (
     EXPERIMENTS,
-    PATIENCE,
     go_on,
     kill,
+    late_after,
     reference,
-    start_job,
+    start_with,
+    tables_of,
     wait_for,
     what_is_left,
 )
@@ -60,18 +60,8 @@ class Trial:
 
     def tables(self) -> dict:
         """The experiment."""
-        tables = EXPERIMENTS[self.experiment]
-        run = {"log_every": self.log_every, "layout": self.layout, "checkpoint_seconds": 0.02}
-        return tables | {"run": tables["run"] | run}
-
-    def text(self) -> str:
-        """In a line."""
-        fault = self.fault
-        where = f"rank {fault.rank}, {fault.place}, call {fault.call}"
-        if self.moment is not None:
-            where = f"after {self.moment:.2f} s"
-        cut = f", {self.cut} cut to {self.share:.0%}" if self.cut else ""
-        return f"{self.experiment} on {self.ranks} {self.layout}: {fault.action}, {where}{cut}"
+        every, layout = self.log_every, self.layout
+        return tables_of(self.experiment, log_every=every, layout=layout, checkpoint_seconds=0.02)
 
 
 def choose(seed: int, number: int) -> Trial:
@@ -132,20 +122,16 @@ def _mount(folder: Path, options: str) -> bool:
 
 def _run(trial: Trial, parent: Path, log: Path) -> list[str]:
     """Run the job until the fault has ended it; what is wrong with its end."""
-    words = ["run", str(parent / "job.toml"), "--out", str(log)]
-    fault = json.dumps(dataclasses.asdict(trial.fault))
-    job = start_job(trial.ranks, parent, "-m", "tests.trials.entry", fault, *words)
+    job = start_with(trial.fault, trial.ranks, parent, str(parent / "job.toml"), "--out", str(log))
     mark = Path(trial.fault.mark)
     if trial.moment is not None:
         time.sleep(trial.moment)
         kill(job, trial.fault)
         mark.touch()
 
-    def late() -> bool:  # an output that fails shows when there is something to write
-        noticed = trial.fault.action not in (*OUTPUT, "use up inodes") and mark.exists()
-        return noticed and time.time() - mark.stat().st_mtime > PATIENCE
-
-    if not wait_for(job, parent, late):
+    # an output that fails shows when there is something to write
+    slow = trial.fault.action in (*OUTPUT, "use up inodes")
+    if not wait_for(job, parent, (lambda: False) if slow else late_after(mark)):
         return ["still running long after the fault"]
     said = (parent / "stderr").read_text()
     problems = []

@@ -1,6 +1,8 @@
 """The processes of a trial's jobs, and the logs that they should have written."""
 
+import dataclasses
 import functools
+import json
 import os
 import signal
 import subprocess
@@ -15,7 +17,7 @@ import psutil
 from mpisim.core.errors import InputError
 from tests.comm.jobs import HANG_SECONDS, ROOT, environment
 from tests.helpers import run_tables
-from tests.resumes import experiments
+from tests.resumes import differences, experiments
 from tests.trials.entry import Fault
 
 PATIENCE = STUCK = HANG_SECONDS  # a job is not waited for longer, behind a fault or without
@@ -119,13 +121,39 @@ def go_on(ranks: int, parent: Path, tables: dict, log: Path, flag: str) -> str:
     return ""
 
 
+def tables_of(experiment: str, **run: float | str) -> dict:
+    """An experiment with these settings."""
+    tables = EXPERIMENTS[experiment]
+    return tables | {"run": tables["run"] | run}
+
+
+def start_with(fault: Fault, ranks: int, parent: Path, *words: str, name: str = "stderr"):
+    """Start `mpisim run job.toml WORDS`, or as the words say, with the fault; its process."""
+    text = json.dumps(dataclasses.asdict(fault))
+    return start_job(ranks, parent, "-m", "tests.trials.entry", text, "run", *words, name=name)
+
+
+def goes_on(ranks: int, parent: Path, experiment: str, tables: dict, log: Path, **run: int) -> str:
+    """Resume a run: what is wrong with its end or its log, against that of a run with ``run``."""
+    said = go_on(ranks, parent, tables, log, "--resume")
+    if said:
+        return f"cannot be resumed: {said}"
+    return "; ".join(
+        f"resumed, {name} differs" for name in differences(reference(experiment, **run), log)
+    )
+
+
+def late_after(mark: Path) -> Callable[[], bool]:
+    """Whether a job still runs long after the fault, which makes the file ``mark``."""
+    return lambda: mark.exists() and time.time() - mark.stat().st_mtime > PATIENCE
+
+
 @functools.cache
 def reference(experiment: str, **run: int) -> Path:
     """The log of the run, with these settings, that nothing happened to."""
     folder = Path(_references().name)
     path = folder / f"{len(list(folder.iterdir()))}.h5"
-    tables = EXPERIMENTS[experiment]
-    run_tables(tables | {"run": tables["run"] | run}, path)
+    run_tables(tables_of(experiment, **run), path)
     return path
 
 

@@ -43,10 +43,6 @@ class Trial:
 
     case: str
 
-    def text(self) -> str:
-        """In a line."""
-        return f"Slurm, {self.case}"
-
 
 def choose(seed: int, number: int) -> Trial:
     """One after the other."""

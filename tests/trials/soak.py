@@ -32,10 +32,6 @@ class Trial:
     rounds: int = 1_000_000
     ranks: int = 3
 
-    def text(self) -> str:
-        """In a line."""
-        return f"{self.rounds:,} rounds on {self.ranks} ranks"
-
 
 def choose(seed: int, number: int) -> Trial:
     """Each with a seed of its own."""

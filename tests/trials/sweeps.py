@@ -44,11 +44,6 @@ class Trial:
         run = tables["run"] | {"checkpoint_seconds": 0.05, "rounds": 10_000, "log_every": 10}
         return tables | {"run": run, "sweep": {"run": {"seed": SEEDS}}}
 
-    def text(self) -> str:
-        """In a line."""
-        where = f"{self.ranks} ranks" if self.ranks else "2 jobs"
-        return f"sweep of {self.experiment} on {where}: {self.fault} after {self.moment:.2f} s"
-
 
 def choose(seed: int, number: int) -> Trial:
     """The trial of that number: the same for the same seed."""

@@ -32,12 +32,6 @@ class Trial:
     first: str
     damaged: bool
 
-    def text(self) -> str:
-        """In a line."""
-        before = f", {self.first} first" if self.first else ""
-        damaged = ", then damaged" if self.damaged else ""
-        return f"{self.experiment}: cache of {self.owner}, mode {self.mode:o}{before}{damaged}"
-
 
 def choose(seed: int, number: int) -> Trial:
     """The trial of that number: the same for the same seed."""
