@@ -1,4 +1,4 @@
-"""The network model: its text, seconds worked out by hand, and `mpisim plot --network`."""
+"""Modelled seconds: of a network, and of a fleet, by hand and against order statistics."""
 
 import dataclasses
 import math

@@ -1,12 +1,16 @@
-"""EF21-SGDM, EF-BV and Rand-DIANA against plain NumPy loops, and as what they generalise."""
+"""Methods with shifts and with skipped messages against plain NumPy loops, and special cases."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from mpisim.compressors import make
+from mpisim.core.errors import InputError
+from mpisim.core.rng import Draw, Streams
+from tests.compressors.cases import DOUBLE
 from tests.helpers import run_tables
-from tests.methods.test_downlink import GAMMA, RANDK, ROUNDS, TOPK, Loop, N, tables
+from tests.methods.test_downlink import GAMMA, RANDK, ROUNDS, SEED, TOPK, Loop, N, tables
 from tests.methods.test_reference import top
 
 
@@ -157,3 +161,84 @@ def test_canita_is_accelerated_without_mu():
         settings["run"] |= {"reference": True, "log_every": 400}
         losses[name] = run_tables(settings).row["suboptimality"]
     assert losses["canita"] < losses["diana"] / 5
+
+
+P, MU, CHI, RHO = 0.3, 0.05, 0.4, 0.6
+
+
+def locodl(loop):
+    x = np.zeros((N, loop.d))
+    y, u, v = np.zeros(loop.d), np.zeros((N, loop.d)), np.zeros(loop.d)
+    omega = loop.d / 20 - 1
+    for loop.k in range(ROUNDS):
+        number, done = 0, False
+        while not done:
+            x = x - GAMMA * (loop.gradients(x) - MU * x - u)
+            y = y - GAMMA * (MU * y - v)
+            done = loop.coin(P, number)
+            number += 1
+        d_i = loop.randk(x - y, "up")
+        d = d_i.mean(axis=0) / 2
+        x = (1 - RHO) * x + RHO * (y + d)
+        y = y + RHO * d
+        factor = P * CHI / (GAMMA * (1 + 2 * omega))
+        u, v = u + factor * (d - d_i), v + factor * d
+    return y
+
+
+def test_trajectory_of_locodl():
+    keys = {"name": "locodl", "p": P, "mu": MU, "chi": CHI, "rho": RHO}
+    end, loop = run_tables(tables(keys, RANDK)), Loop()
+    y = locodl(loop)
+    assert np.linalg.norm(end.x - y) <= 1e-12 * np.linalg.norm(y)
+    assert end.row["bits_up"] == 64 * 20 * N * ROUNDS
+    assert end.row["bits_down"] == 64 * loop.d * N * ROUNDS
+
+
+ETA, P_TAMUNA, C = 0.4, 0.3, 4
+
+
+PATTERN = {"name": "pattern", "s": 2}
+
+
+def who_sends(loop, k, s, c):
+    """The clients of round k, and which coordinates each of them sends, (c, d): of the wire."""
+    clients = Draw(Streams(SEED), "sample", k, 0, 1).subsets(N, c)[0] if c < N else np.arange(N)
+    draw = Draw(Streams(SEED), "up", k, 0, N, clients if c < N else None)
+    ones = np.ones((c, loop.d))
+    pattern = make({"name": "pattern", "s": s}).bind(loop.d, N, DOUBLE)
+    return clients, pattern.compress(ones, draw).decoded() != 0
+
+
+def tamuna(loop, s, c):
+    x, h = np.zeros(loop.d), np.zeros((N, loop.d))
+    for loop.k in range(ROUNDS):
+        x_i, number, done = np.tile(x, (N, 1)), 0, False
+        while not done:
+            x_i = x_i - GAMMA * (loop.gradients(x_i) - h)
+            done = loop.coin(P_TAMUNA, number)
+            number += 1
+        clients, mask = who_sends(loop, loop.k, s, c)
+        assert (mask.sum(axis=0) == s).all() and np.ptp(mask.sum(axis=1)) <= 1
+        x = (mask * x_i[clients]).sum(axis=0) / s
+        h[clients] += P_TAMUNA * ETA / GAMMA * mask * (x - x_i[clients])
+    return x
+
+
+@pytest.mark.parametrize(("s", "c"), [(2, 4), (3, 3), (2, N), (N, N)])
+def test_trajectory_and_bits(s, c):
+    keys = {"name": "tamuna", "p": P_TAMUNA, "eta": ETA} | ({"participants": c} if c < N else {})
+    end, loop = run_tables(tables(keys, PATTERN | {"s": s})), Loop()
+    x = tamuna(loop, s, c)
+    assert np.linalg.norm(end.x - x) <= 1e-12 * np.linalg.norm(x)
+    assert end.row["bits_up"] == 64 * ROUNDS * s * loop.d
+    assert end.row["bits_down"] == 64 * ROUNDS * (c + s) * loop.d
+
+
+def test_the_step_needs_convex_functions():
+    settings = tables({"name": "tamuna", "p": P_TAMUNA, "stepsize": "theory"}, PATTERN)
+    settings["problem"]["name"] = "nonconvex-loss"
+    with pytest.raises(InputError, match=r"^method\.stepsize: TAMUNA has a theorem for convex"):
+        run_tables(settings)
+    settings["problem"]["name"] = "logistic"
+    assert run_tables(settings).attributes["stepsize_source"] == "TAMUNA: 1 / L_max"

@@ -32,7 +32,7 @@ from mpisim.runs.signals import StopSignals
 from tests.compressors.cases import CASES
 from tests.helpers import table
 from tests.resumes import KEYS, SMOOTH
-from tests.runs.kernels import forget_kernels
+from tests.runs.support import forget_kernels
 
 COMPRESSORS = [case.table for case in CASES] + [SMOOTH, {"name": "topk", "k": 20}]
 PROBLEMS = [
