@@ -210,25 +210,6 @@ def test_a_script_under_mpirun_has_the_same_result_on_every_rank(tmp_path):
     assert ast.literal_eval(job.stdout.strip()) == [values] * 3
 
 
-@needs_mpirun
-@pytest.mark.mpi
-def test_a_rank_that_fails_alone_ends_the_job(tmp_path):
-    script = tmp_path / "script.py"
-    script.write_text(
-        "import mpisim\nfrom mpi4py import MPI\n"
-        "from mpisim.methods.estimators.diana import Diana\n"
-        "original = Diana.estimate\n"
-        "def estimate(self, x):\n"
-        "    if self.star.round == 5 and MPI.COMM_WORLD.rank == 1:\n"
-        "        raise ValueError('one bad rank')\n"
-        "    return original(self, x)\n"
-        "Diana.estimate = estimate\n"
-        f"mpisim.run(mpisim.Experiment.from_dict({TABLES!r}))\n"
-    )
-    job = mpirun(3, str(script), cwd=ROOT)
-    assert job.returncode != 0 and "one bad rank" in job.stderr
-
-
 def test_guarantees_are_what_the_command_prints(capfd):
     from mpisim.cli import main
 

@@ -21,7 +21,6 @@ from mpisim.analysis.claims import (
     judge,
     larger_half,
     most,
-    needed,
     overview,
     read,
     state,
@@ -68,15 +67,6 @@ def curve(make):
         return make(0, seed, rounds=len(y) - 1, columns={"grad_norm_sq": np.asarray(y)})
 
     return one
-
-
-def test_needed_is_the_first_row_at_the_level(make):
-    y = np.array([4.0, 1.0, 3.0, 0.5, 2.0])
-    log = make(0, rounds=4, columns={"grad_norm_sq": y, "round": np.arange(0, 50, 10)})
-    for level in (5.0, 4.0, 3.5, 1.0, 0.7, 0.5):
-        assert needed(log, ROUNDS, level) == 10 * np.argmax(np.minimum.accumulate(y) <= level)
-    assert needed(log, ROUNDS, 0.4) == np.inf
-    assert needed(log, BITS, 3.5) == log.columns["bits_up"][1] / 5
 
 
 @pytest.mark.parametrize(
@@ -266,13 +256,6 @@ def test_what_is_on_record_is_judged_again(make, tmp_path):
     old = dataclasses.replace(claim, verdict=TIE)
     [stored] = read(write(tmp_path / "x.claims.json", [old]))
     assert stored == old and claim_again(stored) == claim == claim_again(claim)
-
-
-def test_ties(make):
-    assert compare("", *[three(make, 0.2, 0.2, 0.2)] * 2, ROUNDS).verdict is TIE
-    pair = three(make, 0.2, 0.3, 0.25), three(make, 0.3, 0.2, 0.25)
-    found = compare("", *pair, ROUNDS)
-    assert found.verdict is UNDECIDED and found.numbers["median"] == 1
 
 
 def test_not_decided(make):

@@ -19,7 +19,6 @@ from mpisim.compressors.base import COMPRESSORS
 from mpisim.core.errors import InputError, MpisimError
 from mpisim.methods.method_table import METHODS
 from mpisim.problems import PROBLEMS
-from mpisim.problems.data.libsvm import parse as parse_libsvm
 from mpisim.runs import checkpoint
 from mpisim.runs.experiment import parse, read
 from mpisim.runs.log.journal import digest
@@ -63,13 +62,6 @@ def accept_or_one_line(function, *arguments):
     except MpisimError as error:
         assert str(error) and "\n" not in str(error)
         return None
-
-
-@often
-@given(changes=edits)
-def test_libsvm(changes):
-    result = accept_or_one_line(parse_libsvm, edited(LIBSVM["good"].encode(), changes), "x")
-    assert result is None or (np.isfinite(result.data).all() and result.rows > 0)
 
 
 @often
@@ -252,16 +244,3 @@ def test_logs_with_strange_content(data, log, tmp_path, capfd):
     use(path, log)
     out, err = capfd.readouterr()
     assert not {"\x1b", "\x9b"} & {*out, *err}
-
-
-@often
-@given(share=st.floats(0, 1, exclude_max=True), byte=st.integers(1, 255), cut=st.booleans())
-def test_checkpoints(share, byte, cut, log, tmp_path):
-    content = bytearray(checkpoint.path_for(log).read_bytes())
-    at = int(share * len(content))
-    content[at] ^= byte
-    path = tmp_path / "x.h5.ckpt"
-    path.write_bytes(content[:at] if cut else content)
-    checkpoint.former(path).unlink(missing_ok=True)
-    with pytest.raises(InputError, match="cannot be resumed from: damaged"):
-        checkpoint.load(path, {}, accept=True)

@@ -93,16 +93,6 @@ def one_run(folder: Path) -> None:
     assert "run.ranks: the run needs 5 ranks, this job has 4" in str(error), error
 
 
-def resumed(folder: Path) -> None:
-    """Begun on 3 ranks, continued on 2, of 4."""
-    whole, parts = folder / "whole.h5", folder / "parts.h5"
-    run_tables(table(MARINA, RANDK, rounds=9, ranks=3), parts, WORLD)
-    run_tables(table(MARINA, RANDK, rounds=20, ranks=2), parts, WORLD, resume=True)
-    if WORLD.rank == 0:
-        run_tables(table(MARINA, RANDK, rounds=20), whole)
-        assert differences(whole, parts) == []
-
-
 SWEEP = {
     "problem": {"workers": [2, 3, 5]},
     "run": {"ranks": ["workers", 3], "layout": ["shared", "dedicated"]},
@@ -207,7 +197,7 @@ def main() -> int:
     wrong = 0
     folder = tempfile.TemporaryDirectory() if WORLD.rank == 0 else None
     place = Path(WORLD.bcast(folder.name if folder else ""))
-    checks = results_and_errors, one_run, resumed, sweep, stopped, side_by_side
+    checks = results_and_errors, one_run, sweep, stopped, side_by_side
     for check in (*checks, stopped_side_by_side):
         try:
             check(place)

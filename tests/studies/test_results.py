@@ -114,7 +114,7 @@ def test_a_figure_goes_on_record_at_two_scales(tmp_path, monkeypatch, capsys):
     assert [head.partition(":")[0] for head in heads] == ["mine, quick", "mine, paper", "mine"]
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("name", sorted(p.parent.name for p in ROOT.glob("run/*/results")))
 def test_a_comparison_on_record_has_the_same_digits_again(name, seed, monkeypatch, tmp_path):
     """One that takes seconds, and is drawn anew each time."""

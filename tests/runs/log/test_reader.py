@@ -154,16 +154,6 @@ def test_a_newer_layout_is_refused(make_log):
         read(path)
 
 
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.99])
-def test_truncated_file_is_one_line(make_log, share):
-    path = make_log(rounds=2000)
-    content = path.read_bytes()
-    path.write_bytes(content[: int(share * len(content))])
-    with pytest.raises(InputError, match="cut short") as caught:
-        read(path)
-    assert "\n" not in str(caught.value)
-
-
 def test_what_is_returned_and_raised_comes_back():
     big = np.arange(1 << 20)  # more than a pipe holds
     assert np.array_equal(run_isolated("x", lambda: big), big)
