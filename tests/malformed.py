@@ -104,8 +104,8 @@ def written() -> Iterator[tuple[str, list[str], list[str]]]:
     for line in Path(__file__).with_suffix(".txt").read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):
             name, rest = line.split(": ", 1)
-            arguments, said = rest.split(" -> ")
-            yield name, words(arguments), said.split(" | ")
+            arguments, message = rest.split(" -> ")
+            yield name, words(arguments), message.split(" | ")
 
 
 CASES: list[tuple[str, list[str], list[str]]] = [

@@ -219,7 +219,7 @@ def test_guarantees_are_what_the_command_prints(capfd):
     assert capfd.readouterr().out.strip() == text.strip()
 
 
-def test_a_method_of_ones_own():
+def test_a_user_defined_method():
     @mpisim.method("half-dcgd", label="DCGD, halved", optimizer="gd", share=0.25)
     class HalfDcgd(mpisim.Estimator):
         share: float = 0.5
@@ -235,8 +235,8 @@ def test_a_method_of_ones_own():
 
     from mpisim.analysis import labels
 
-    own = {"name": "half-dcgd", "stepsize": "theory"}
-    result = mpisim.run(experiment(method=own, compressor={"name": "identity"}))
+    item = {"name": "half-dcgd", "stepsize": "theory"}
+    result = mpisim.run(experiment(method=item, compressor={"name": "identity"}))
     assert result.attributes["method_share"] == 0.25
     assert result.attributes["stepsize_source"] == "half of what gradient descent takes"
     assert labels.method("half-dcgd") == "DCGD, halved"

@@ -96,7 +96,7 @@ def test_a_column_has_a_direction(text, shown):
 
 def test_an_accuracy_is_met_from_above(make_log, capsys):
     rising = [{"test_accuracy": np.minimum(0.9, k * K)} for k in (0.1, 0.05)]
-    logs = [make_log(seed=s, columns=own) for s, own in enumerate(rising)]
+    logs = [make_log(seed=s, columns=values) for s, values in enumerate(rising)]
     for text in ("test_accuracy=0.8", "test_accuracy>=0.8"):
         [row] = csv.DictReader(io.StringIO(output(capsys, *logs, "--target", text, "--csv")))
         assert (row["reached"], row["round"]) == ("2", "12.0")  # 8 and 16
@@ -111,7 +111,7 @@ def test_an_accuracy_is_met_from_above(make_log, capsys):
         table(logs, 1e6, "bits_up")
 
 
-def test_a_target_met_at_the_start_is_told(make_log, capsys):
+def test_a_target_met_at_the_start_is_stated(make_log, capsys):
     logs = [make_log(), make_log(seed=2, columns={"loss": 2 / (1 + K)})]
     text = output(capsys, *logs, "--target", "loss=3")
     assert "  0 ± 0, met at the start  " in text
@@ -189,13 +189,13 @@ def test_table(make, capsys):
 
 
 @pytest.mark.parametrize(
-    ("axis", "framing", "told"),
+    ("axis", "framing", "message"),
     [("bits_up", 144, True), ("bits_up", 16, False), ("paper_bits_up", 144, False)],
 )
-def test_a_panel_of_a_study_says_that_framing_is_left_out(make, axis, framing, told):
+def test_a_panel_of_a_study_says_that_framing_is_left_out(make, axis, framing, message):
     logs = read_all([make(framing)])
     _, [[panel]] = panels.grid(1, 1)
     for colour in ("red", "blue"):
         panels.curve(panel, logs, Axis(axis, True), Axis("grad_norm_sq", True), colour, "-")
     texts = [text.get_text() for text in panel.texts]
-    assert texts == ["without framing, which adds over 5%"] * told
+    assert texts == ["without framing, which adds over 5%"] * message

@@ -47,12 +47,12 @@ def test_curves_are_those_of_plot(make_log, write):
         ModelledSeconds("seconds", True, links=parse("100mbit")),
     ):
         key = "seconds@100mbit" if x.name == "seconds" else x.name
-        whole, shown = over_seeds(logs, x, Axis("loss", log=True)), curve["points"][key]["loss"]
+        full, shown = over_seeds(logs, x, Axis("loss", log=True)), curve["points"][key]["loss"]
         assert len(shown["x"]) <= MOST + 2 and shown.keys() == {"x", "y", "low", "high"}
         for end in (0, -1):
             for name in shown:
-                assert shown[name][end] == pytest.approx(getattr(whole, name)[end], rel=1e-4)
-        assert np.interp(shown["x"], whole.x, whole.y) == pytest.approx(shown["y"], rel=1e-3)
+                assert shown[name][end] == pytest.approx(getattr(full, name)[end], rel=1e-4)
+        assert np.interp(shown["x"], full.x, full.y) == pytest.approx(shown["y"], rel=1e-3)
 
 
 def test_nothing_is_loaded_from_elsewhere(make_log, write):

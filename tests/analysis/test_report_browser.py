@@ -117,7 +117,7 @@ def test_axes_and_problems_can_be_chosen(report):
     assert len(seen["linear"]["curves"]) == 2 and seen["linear"]["ticks"] >= 6
 
 
-def test_points_are_told_and_compared_with_pointer_and_keys(report):
+def test_points_are_shown_and_compared_with_pointer_and_keys(report):
     seen = found(
         report,
         """

@@ -39,11 +39,11 @@ def test_csv_has_all_digits(make_log, capsys):
     out = path.with_suffix(".csv")
     assert capsys.readouterr().out.strip() == str(out)
     with out.open(newline="") as file:
-        found = list(csv.DictReader(file))
+        result = list(csv.DictReader(file))
     log = read(path)
-    assert [row["round"] for row in found] == ["0", "1", "2", "3"]
+    assert [row["round"] for row in result] == ["0", "1", "2", "3"]
     for name, values in log.columns.items():
-        shown = np.array([float(row[name]) for row in found])
+        shown = np.array([float(row[name]) for row in result])
         assert np.array_equal(shown, values.astype(float), equal_nan=True), name
 
 
@@ -56,15 +56,15 @@ def by_polars(path):
     return pytest.importorskip("polars").read_parquet(path).to_dict(as_series=False)
 
 
-@pytest.mark.parametrize(("written", "found"), [("pyarrow", by_pyarrow), ("polars", by_polars)])
-def test_parquet(make_log, written, found, monkeypatch):
+@pytest.mark.parametrize(("written", "result"), [("pyarrow", by_pyarrow), ("polars", by_polars)])
+def test_parquet(make_log, written, result, monkeypatch):
     pytest.importorskip(written)
     if written == "polars":
         monkeypatch.setitem(sys.modules, "pyarrow", None)
     path = make_log(rounds=4)
     out = path.with_suffix(".parquet")
     assert main(["export", str(path), "--parquet"]) == 0
-    columns = found(out)
+    columns = result(out)
     expected = all_rows([read(path)])
     assert list(columns) == list(expected)
     assert columns["log"] == [path.name] * 5 and columns["seed"] == [1] * 5

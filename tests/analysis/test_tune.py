@@ -75,10 +75,10 @@ def test_the_cost_of_an_accuracy(criterion, unit, base, tmp_path):
     file = write(tmp_path, "multiples = [0.01, 0.25, 0.6, 1.5]", base)
     points = run(file, tmp_path / "logs")
     [choice] = best(points, criterion)
-    found = {c.step: c.score for c in choice.candidates}
+    result = {c.step: c.score for c in choice.candidates}
     # 16 (1 - c)^(2 k) <= 0.02
     rounds = {c: int(np.ceil(np.log(16 / 0.02) / -np.log((1 - c) ** 2))) for c in (0.25, 0.6, 1.5)}
-    assert found == {0.01: None, **{c: k * unit for c, k in rounds.items()}}
+    assert result == {0.01: None, **{c: k * unit for c, k in rounds.items()}}
     assert choice.best.step == 0.6
     assert choice.candidates[0].out == "seed 1 was stopped by rounds"
     with pytest.raises(InputError, match=r"run\.stop\.grad_norm_sq ends the runs at unequal costs"):
@@ -120,9 +120,9 @@ def test_one_bad_seed_is_enough_to_be_out(tmp_path):
 def test_a_seed_counts_once_and_plugins_must_agree(tmp_path):
     sweep = "multiples = [0.5, 1]\nrun.seed = [1, 2]\ncompressor.k = [60]"
     points = run(write(tmp_path, sweep, SAMPLE), tmp_path / "logs")
-    whole, paths = best(points), [p.log for p in points]
+    full, paths = best(points), [p.log for p in points]
     copy = shutil.copy(paths[0], tmp_path / "copy.h5")
-    assert best([*paths, copy]) == whole
+    assert best([*paths, copy]) == full
     with forged(copy) as log:
         log["rounds/loss"][3] *= 2
     with pytest.raises(InputError, match=r"both have seed \d of one experiment, but loss differs"):
@@ -137,11 +137,11 @@ def test_the_command(base, tmp_path, capfd):
     file, logs = write(tmp_path, "", base), tmp_path / "logs"
     arguments = ["tune", str(file), "--out", str(logs), "--multiples"]
     assert main([*arguments, "0.25,0.5"]) == 0
-    said = capfd.readouterr().out
-    assert "over the last 90% of the rows" in said
-    assert "*     0.5 x theory" in said and "edge of the grid; try larger" in said
+    output = capfd.readouterr().out
+    assert "over the last 90% of the rows" in output
+    assert "*     0.5 x theory" in output and "edge of the grid; try larger" in output
     assert main([*arguments, "0.25,0.5,1.25,1.9", "--criterion", "loss"]) == 0
-    said = capfd.readouterr().out
-    assert "2 of them complete before" in said and "warning" not in said
+    output = capfd.readouterr().out
+    assert "2 of them complete before" in output and "warning" not in output
     content = json.loads((logs / "tune.json").read_text())
     assert content["criterion"] == "loss" and content["choices"][0]["best"]["step"] == 1.25

@@ -145,11 +145,11 @@ def use(path, log):
     """All that reads a log; ``log``: the one that it was."""
     accept_or_one_line(show_text, path)
     assert main(["verify", str(path)]) in (0, 1, 2)
-    found, _ = checkpoint.load(checkpoint.path_for(log), {}, accept=True)
+    result, _ = checkpoint.load(checkpoint.path_for(log), {}, accept=True)
     run = read_all([log])[0].config
     resumption = Resumption(parse(run), parse(run).run, {}, columns(False))
     rows = accept_or_one_line(lambda: resumption._read(path)[2])
-    if rows is not None and digest(rows[: found.log.rows]) == found.log.digest:
+    if rows is not None and digest(rows[: result.log.rows]) == result.log.digest:
         with h5py.File(log) as file:
             for name in file["rounds"]:
                 assert rows[name][:20].tobytes() == file["rounds"][name][:20].tobytes()

@@ -132,10 +132,12 @@ def folder(tmp_path_factory):
 def test_one_line(name, arguments, line, folder, capfd, monkeypatch):
     monkeypatch.chdir(folder)
     before = sorted(folder.rglob("*"))
-    code, said = malformed_one_line(main([a.replace("{d}", str(folder)) for a in arguments]), capfd)
+    code, output = malformed_one_line(
+        main([a.replace("{d}", str(folder)) for a in arguments]), capfd
+    )
     assert code in (1, 2)
     for words in line:
-        assert words in said.replace(str(folder), "")
+        assert words in output.replace(str(folder), "")
     assert sorted(folder.rglob("*")) == before
 
 

@@ -76,7 +76,7 @@ def compare_resumed(groups: dict[int, MPI.Intracomm], folder: Path, seed: int | 
     """Runs that other ranks continue, in the other layout, against those in one."""
     world = MPI.COMM_WORLD
     different = count = 0
-    whole, parts = folder / "whole.h5", folder / "parts.h5"
+    full, parts = folder / "whole.h5", folder / "parts.h5"
     turns = itertools.cycle([(2, 3, "dedicated"), (3, 1, "shared"), (1, 3, "dedicated")])
     for (name, tables), (before, after, layout) in zip(
         some(resumes.experiments(), seed), turns, strict=False
@@ -85,7 +85,7 @@ def compare_resumed(groups: dict[int, MPI.Intracomm], folder: Path, seed: int | 
         first = tables["run"] | {"rounds": resumes.FIRST}
         then = tables["run"] | {"layout": layout}
         for ranks, run, log, again in (
-            (1, tables["run"], whole, False),
+            (1, tables["run"], full, False),
             (before, first, parts, False),
             (after, then, parts, True),
         ):
@@ -94,7 +94,7 @@ def compare_resumed(groups: dict[int, MPI.Intracomm], folder: Path, seed: int | 
             meet(world)
         if world.rank == 0:
             text = f"{name} on {before} ranks, then {after} {layout}"
-            different += said(differences(whole, parts), text)
+            different += said(differences(full, parts), text)
     if world.rank == 0:
         print(f"{count} experiments in two parts, {different} differences")
     return different

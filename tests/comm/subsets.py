@@ -47,8 +47,8 @@ def outcome(work):
 def results_and_errors(folder: Path) -> None:
     """Of the ranks that work; those that sleep have rank 0's, and take no processor time."""
     for size in (4, 2, 1, 3, 2):
-        found = on_subset(WORLD, size, lambda part: (part.rank, part.size))
-        assert found == ((WORLD.rank if WORLD.rank < size else 0), size), found
+        result = on_subset(WORLD, size, lambda part: (part.rank, part.size))
+        assert result == ((WORLD.rank if WORLD.rank < size else 0), size), result
 
     def refuse(part):
         raise InputError(f"no, says rank {part.rank}")
@@ -124,10 +124,10 @@ def sweep(folder: Path) -> None:
         for point in (p for p in ended if p.status == "done"):
             with h5py.File(point.log) as file:
                 assert file.attrs["ranks"] == point.ranks
-            own = losses.setdefault(point.settings["problem.workers"], [])
-            own.append(columns(Path(point.log))["loss"])
+            item = losses.setdefault(point.settings["problem.workers"], [])
+            item.append(columns(Path(point.log))["loss"])
         assert sorted(losses) == [2, 3, 5]
-        assert all(np.array_equal(one, own[0]) for own in losses.values() for one in own)
+        assert all(np.array_equal(one, item[0]) for item in losses.values() for one in item)
     again = executor.sweep(folder / "sweep", points, WORLD)
     assert [p.before for p in again] == [p.status == "done" for p in ended]
     _, points = grid.points(tables | {"sweep": {"way": BACK}}, [], "logs")
@@ -165,9 +165,9 @@ def side_by_side(folder: Path) -> None:
             if point.status != "done":
                 continue
             with h5py.File(point.log) as file:
-                found = file.attrs["ranks"], file.attrs["side_by_side"]
-            own = point.settings.get("run.ranks")
-            assert found == {2: (2, 1), "all": (4, 1), None: (size, at_once)}[own]
+                result = file.attrs["ranks"], file.attrs["side_by_side"]
+            item = point.settings.get("run.ranks")
+            assert result == {2: (2, 1), "all": (4, 1), None: (size, at_once)}[item]
             reference = folder / f"{point.name}.h5"
             if not reference.exists():
                 tables = tomllib.loads(point.config)

@@ -26,7 +26,7 @@ RULES = [
 ]
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda own: own["aggregate"])
+@pytest.mark.parametrize("rule", RULES, ids=lambda item: item["aggregate"])
 class TestEveryRule:
     def test_moves_with_its_values_and_not_with_their_order(self, rule):
         server, shift = Server(**rule), np.arange(5.0)
@@ -44,9 +44,9 @@ class TestEveryRule:
 
 
 def test_the_geometric_median_has_the_least_sum_of_distances():
-    found = Server(aggregate="geometric-median", steps=300).combine(ROWS, DRAW)
+    result = Server(aggregate="geometric-median", steps=300).combine(ROWS, DRAW)
     best = minimize(lambda z: np.linalg.norm(ROWS - z, axis=1).sum(), ROWS.mean(axis=0), tol=1e-10)
-    assert np.linalg.norm(found - best.x) < 1e-4
+    assert np.linalg.norm(result - best.x) < 1e-4
 
 
 def test_rules_by_coordinate():

@@ -13,14 +13,14 @@ from tests.helpers import run_tables, table
 
 def test_software_tells_another_source_with_the_same_version(monkeypatch, tmp_path):
     source.cache_clear()
-    own = software()
-    assert {"mpisim", "Python", "numpy", "h5py", "mpi4py", "MPI"} <= own.keys()
-    assert own == software() and "\n" not in str(own)
+    item = software()
+    assert {"mpisim", "Python", "numpy", "h5py", "mpi4py", "MPI"} <= item.keys()
+    assert item == software() and "\n" not in str(item)
     (tmp_path / "__init__.py").write_text("__version__ = 1")
     monkeypatch.setattr(host, "PACKAGE", tmp_path)
     source.cache_clear()
     try:
-        assert software()["mpisim"] != own["mpisim"]
+        assert software()["mpisim"] != item["mpisim"]
     finally:
         source.cache_clear()
 

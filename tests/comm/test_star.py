@@ -85,14 +85,14 @@ def test_what_is_drawn_twice_in_a_round_is_drawn_anew():
             up = network.compress(randk, v).decoded()
             down = network.broadcast(v[0], randk)
             drawn = up, down, network.sample(40), network.draw("batch").samples(np.full(4, 99), 9)
-            own = [
+            item = [
                 Draw(Streams(1), purpose, round.k, 0, count, message=message)
                 for purpose, count in (("up", 4), ("down", 1), ("sample", 1), ("batch", 4))
             ]
-            assert np.array_equal(up, randk.compress(v, own[0]).decoded())
-            assert np.array_equal(down[None], randk.compress(v[:1], own[1]).decoded())
-            assert np.array_equal(drawn[2], np.sort(own[2].samples(np.array([4]), 40)[0]))
-            assert np.array_equal(drawn[3], own[3].samples(np.full(4, 99), 9))
+            assert np.array_equal(up, randk.compress(v, item[0]).decoded())
+            assert np.array_equal(down[None], randk.compress(v[:1], item[1]).decoded())
+            assert np.array_equal(drawn[2], np.sort(item[2].samples(np.array([4]), 40)[0]))
+            assert np.array_equal(drawn[3], item[3].samples(np.full(4, 99), 9))
         network.end_round()
 
 
@@ -201,10 +201,10 @@ def test_marina_randk_by_hand(tmp_path):
 
 def test_slowest_path():
     path = SlowestPath()
-    own = [0.0] * 8
-    own[COMPUTE], own[COMMUNICATE], own[OTHER] = 1.0, 3.0, 0.5
-    path.add(own, [2.0, 0.5, 0.0], 1.5)  # the slowest rank was busy 1.5 s longer: rank 0 waited
+    item = [0.0] * 8
+    item[COMPUTE], item[COMMUNICATE], item[OTHER] = 1.0, 3.0, 0.5
+    path.add(item, [2.0, 0.5, 0.0], 1.5)  # the slowest rank was busy 1.5 s longer: rank 0 waited
     assert path.seconds[COMPUTE] == 2.0 and path.seconds[COMMUNICATE] == 1.5
-    assert sum(path.seconds) == sum(own)
-    path.add(own, [0.0, 0.0, 0.0], 0.0)
-    assert sum(path.seconds) == sum(own)
+    assert sum(path.seconds) == sum(item)
+    path.add(item, [0.0, 0.0, 0.0], 0.0)
+    assert sum(path.seconds) == sum(item)

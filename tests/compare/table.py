@@ -31,15 +31,15 @@ Experiments = dict[str, list[Step]]
 
 def experiments(pattern: str) -> Experiments:
     """The experiments whose name matches ``pattern``."""
-    found: Experiments = {}
+    result: Experiments = {}
     text = Path(__file__).with_name("experiments.toml").read_text(encoding="utf-8")
     for grid in tomllib.loads(text)["grid"]:
         named = {n: steps for n, steps in of_grid(grid) if fnmatch.fnmatch(n, pattern)}
         if named and "needs" in grid and importlib.util.find_spec(grid["needs"]) is None:
             print(f"{grid['needs']} is not installed: {len(named)} experiments skipped")
         else:
-            found |= named
-    return found
+            result |= named
+    return result
 
 
 def product_of(grid: dict[str, Any]) -> Iterator[dict[str, Any]]:

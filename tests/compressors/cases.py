@@ -66,9 +66,9 @@ def _kept(message, i):
 
 
 def _inner_qsgd_bits(x, b, message, i):
-    for stratum, own in zip(message.form.strata, message.messages, strict=True):
+    for stratum, part in zip(message.form.strata, message.messages, strict=True):
         if i in stratum.rows:
-            row = own.levels[np.flatnonzero(stratum.rows == i)[0]]
+            row = part.levels[np.flatnonzero(stratum.rows == i)[0]]
             return b + len(string_elias.triples(row))
     return 0
 

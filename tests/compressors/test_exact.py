@@ -190,9 +190,9 @@ def test_randseqk_keeps_a_run_of_coordinates_from_any_first_one():
     compressor = make({"name": "randseqk", "k": k}).bind(d, 400, DOUBLE)
     c = compressor.compress(np.tile(v, (400, 1)), draw(400)).decoded()
     runs = [np.isin(np.arange(d), np.arange(first, first + k) % d) for first in range(d)]
-    found = {tuple(row) for row in c}
-    assert found == {tuple(np.where(run, d / k * v, 0)) for run in runs}
-    assert np.mean([*found], axis=0) == pytest.approx(v)
+    result = {tuple(row) for row in c}
+    assert result == {tuple(np.where(run, d / k * v, 0)) for run in runs}
+    assert np.mean([*result], axis=0) == pytest.approx(v)
 
 
 def test_scaled_sign_is_its_formula():
@@ -270,8 +270,8 @@ MAX = {
 @pytest.mark.parametrize("b", MAX)
 def test_eden_has_the_points_of_max_and_their_errors(b):
     points, error = MAX[b]
-    own = normal_points(b)
-    np.testing.assert_allclose(own, [-x for x in points[::-1]] + points, rtol=5e-4)
+    computed = normal_points(b)
+    np.testing.assert_allclose(computed, [-x for x in points[::-1]] + points, rtol=5e-4)
     v = np.random.default_rng(b).standard_normal((40, 4096))
     for scale, limit in (("least", error), ("unbiased", error / (1 - error))):
         eden = make({"name": "eden", "bits": b, "scale": scale}).bind(4096, 40, SINGLE)

@@ -60,14 +60,16 @@ def test_every_compressor_layer_by_layer(inner, layers, precision, m):
     assert received.decoded().tobytes() == message.decoded().tobytes()
     start, payload, paper = 0, np.zeros(m, np.int64), np.zeros(m, np.int64)
     for layer, length in enumerate(layers):
-        own = make(inner).bind(length, 3, precision)
+        single = make(inner).bind(length, 3, precision)
         part = slice(start, start + length)
-        alone = own.compress(v[:, part], dataclasses.replace(draw(m), purpose=f"up/layer {layer}"))
+        alone = single.compress(
+            v[:, part], dataclasses.replace(draw(m), purpose=f"up/layer {layer}")
+        )
         assert received.decoded()[:, part].tobytes() == alone.decoded().tobytes()
         assert received.total()[part].tobytes() == alone.total().tobytes()
         payload, paper, start = (
             payload + alone.payload_bits,
-            paper + own.paper_bits(alone),
+            paper + single.paper_bits(alone),
             part.stop,
         )
     assert np.array_equal(received.payload_bits, payload)
@@ -217,12 +219,12 @@ def test_triangles_of_symmetric_matrices():
     for x, row in zip(X, message.decoded(), strict=True):
         values, vectors = np.linalg.eigh(x)
         kept = np.argsort(-abs(values))[:k]
-        found = triangles.unpacked(row, D)
+        result = triangles.unpacked(row, D)
         if x is not X[2]:  # all of its eigenvalues are equal
             best = (vectors[:, kept] * values[kept]) @ vectors[:, kept].T
-            np.testing.assert_allclose(found, best, atol=1e-12)
+            np.testing.assert_allclose(result, best, atol=1e-12)
         left = np.sort(values**2)[: D - k].sum()
-        assert np.sum((found - x) ** 2) == pytest.approx(left, rel=1e-12)
+        assert np.sum((result - x) ** 2) == pytest.approx(left, rel=1e-12)
     assert compressor.alpha == pytest.approx(k / D) == 1 - left / D
 
 

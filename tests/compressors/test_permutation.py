@@ -77,7 +77,7 @@ def test_any_partition(d, n, groups):
     """Appendix M: Lemma 17 by enumeration, and the constants for all workers as a bound."""
     compressor = make(PERMK | {"groups": groups}).bind(d, n, DOUBLE)
     lists = groups if isinstance(groups, list) else [[0], [1, 2]]
-    bounds = [shuffles(d, len(own)) for own in lists]
+    bounds = [shuffles(d, len(group)) for group in lists]
     longest = max(map(len, bounds))
     a, outcomes = np.random.default_rng(d + n).standard_normal((n, d)), []
     for rows in product(*map(words, bounds)):
@@ -87,15 +87,15 @@ def test_any_partition(d, n, groups):
     np.testing.assert_allclose(np.mean(outcomes, axis=0), a, rtol=1e-12)
     squares = np.mean([((c - a) ** 2).sum(axis=1) for c in outcomes], axis=0)
     assert (squares <= compressor.omega * (a**2).sum(axis=1) * (1 + 1e-12)).all()
-    found, right = error_of_mean(outcomes, a), 0.0
-    for k, own in enumerate(lists):
-        alone = make(PERMK).bind(d, len(own), DOUBLE)
+    result, right = error_of_mean(outcomes, a), 0.0
+    for k, group in enumerate(lists):
+        alone = make(PERMK).bind(d, len(group), DOUBLE)
         assert compressor.by_group.A[k] == compressor.by_group.B[k] == alone.A
-        mean_square, square_mean = sides(a[own])
-        right += (len(own) / n) ** 2 * (alone.A * mean_square - alone.B * square_mean)
-    assert found == pytest.approx(right, rel=1e-12, abs=1e-14)
+        mean_square, square_mean = sides(a[group])
+        right += (len(group) / n) ** 2 * (alone.A * mean_square - alone.B * square_mean)
+    assert result == pytest.approx(right, rel=1e-12, abs=1e-14)
     mean_square, square_mean = sides(a)
-    assert found <= compressor.A * mean_square - compressor.B * square_mean + 1e-12
+    assert result <= compressor.A * mean_square - compressor.B * square_mean + 1e-12
     assert max((c != 0).sum(axis=1).mean() for c in outcomes) <= compressor.density + 1e-12
 
 
@@ -114,27 +114,29 @@ TABLES = [
 @pytest.mark.drawn(8)
 @pytest.mark.parametrize("table", TABLES, ids=str)
 @pytest.mark.parametrize("d", [9, 40])
-def test_forms_are_slices_of_the_whole(table, d):
+def test_forms_are_slices_of_the_form_of_all(table, d):
     if d == 40 and table["name"] == "permuted-subsets":
         table = table | {"subsets": [list(range(40)) for _ in range(9)]}
     if d == 40 and table.get("blocks") == [1, 6, 2]:
         table = table | {"blocks": [1, 37, 2]}
     compressor = make(table).bind(d, 9, SINGLE)
-    whole = compressor.form(draw(9))
-    rows = [whole.indices[a:b].tolist() for a, b in pairwise(whole.ptr)]
+    complete = compressor.form(draw(9))
+    rows = [complete.indices[a:b].tolist() for a, b in pairwise(complete.ptr)]
     assert all(row == sorted(set(row)) for row in rows)
     for first, stop in [(0, 9), (0, 0), (2, 7), (8, 9)]:
         fresh = make(table).bind(d, 9, SINGLE)
         part = fresh.form(draw(stop - first, first=first))
-        found = [part.indices[a:b].tolist() for a, b in pairwise(part.ptr)]
-        assert found == rows[first:stop] and part.ptr[0] == 0
-        factors = np.broadcast_to(whole.scale, whole.ptr[-1])[whole.ptr[first] : whole.ptr[stop]]
+        result = [part.indices[a:b].tolist() for a, b in pairwise(part.ptr)]
+        assert result == rows[first:stop] and part.ptr[0] == 0
+        factors = np.broadcast_to(complete.scale, complete.ptr[-1])[
+            complete.ptr[first] : complete.ptr[stop]
+        ]
         assert np.array_equal(np.broadcast_to(part.scale, part.indices.size), factors)
     clients = np.array([1, 4, 5, 8])
     some = compressor.form(dataclasses.replace(draw(5, first=3), clients=clients))
     if table["name"] == "pattern":  # dealt to those who send: the second and third of four
-        whole = compressor.form(dataclasses.replace(draw(9), clients=clients))
-        rows[4:6] = [whole.indices[a:b].tolist() for a, b in list(pairwise(whole.ptr))[1:3]]
+        complete = compressor.form(dataclasses.replace(draw(9), clients=clients))
+        rows[4:6] = [complete.indices[a:b].tolist() for a, b in list(pairwise(complete.ptr))[1:3]]
     assert [some.indices[a:b].tolist() for a, b in pairwise(some.ptr)] == [rows[i] for i in [4, 5]]
     assert some.workers == 2
 
@@ -203,18 +205,20 @@ def test_lemma_11(name):
 def test_messages_cross_the_wire_in_any_blocks():
     keys, v = {"name": "permuted-mappings", "analysis": FRAME}, np.arange(6.0).reshape(3, 2) / 7
     compressor = make(keys).bind(2, 3, SINGLE)
-    whole = compressor.compress(v, draw(3))
-    packed = whole.encode()
+    complete = compressor.compress(v, draw(3))
+    packed = complete.encode()
     again = compressor.form(draw(3)).decode(packed.data, packed.sizes)
-    assert contents(again) == contents(whole) and packed.payload_bits.tolist() == [32] * 3
-    assert compressor.paper_bits(whole).tolist() == [32] * 3
+    assert contents(again) == contents(complete) and packed.payload_bits.tolist() == [32] * 3
+    assert compressor.paper_bits(complete).tolist() == [32] * 3
     parts = [compressor.compress(v[:1], draw(1)), compressor.compress(v[1:], draw(2, first=1))]
-    assert np.array_equal(np.vstack([p.decoded() for p in parts]), whole.decoded())
+    assert np.array_equal(np.vstack([p.decoded() for p in parts]), complete.decoded())
     some = dataclasses.replace(draw(3), clients=np.array([0, 2]))
-    assert np.array_equal(compressor.compress(v[[0, 2]], some).decoded(), whole.decoded()[[0, 2]])
+    assert np.array_equal(
+        compressor.compress(v[[0, 2]], some).decoded(), complete.decoded()[[0, 2]]
+    )
     again = [dataclasses.replace(draw(3, round=r), clients=np.array([0, 2, 2])) for r in range(20)]
     sent = [compressor.compress(v[[0, 2, 2]], one).decoded() for one in again]
-    assert np.array_equal(sent[0][:2], whole.decoded()[[0, 2]])
+    assert np.array_equal(sent[0][:2], complete.decoded()[[0, 2]])
     assert 5 < sum(not np.array_equal(rows[1], rows[2]) for rows in sent) < 20
 
 
@@ -254,9 +258,9 @@ def all_roundings(table: dict, a: np.ndarray):
         up = fraction[workers, kept.indices]
         for way in product([False, True], repeat=workers.size):
             way = np.array(way)
-            own = np.zeros((n, d), np.uint64)
-            own[workers, place] = np.where(way, 0, 2**64 - 1)
-            draw = dataclasses.replace(one, own=own)
+            group = np.zeros((n, d), np.uint64)
+            group[workers, place] = np.where(way, 0, 2**64 - 1)
+            draw = dataclasses.replace(one, private=group)
             outcomes.append(compressor.compress(a, draw).decoded())
             weights.append(np.prod(np.where(way, up, 1 - up)))
     return compressor, outcomes, np.array(weights)
@@ -277,8 +281,8 @@ def test_composition_over_all_permutations_and_roundings(outer, d, n):
     compressor, outcomes, weights = all_roundings(table, a)
     np.testing.assert_allclose(np.average(outcomes, axis=0, weights=weights), a, rtol=1e-12)
     mean_square, square_mean = sides(a)
-    found = error_of_mean(outcomes, a, weights)
-    assert found <= compressor.A * mean_square - compressor.B * square_mean + 1e-12
+    result = error_of_mean(outcomes, a, weights)
+    assert result <= compressor.A * mean_square - compressor.B * square_mean + 1e-12
     second = [((c - a) ** 2).sum(axis=1) for c in outcomes]
     variance = np.average(second, axis=0, weights=weights)
     assert np.all(variance <= compressor.omega * (a**2).sum(axis=1) + 1e-12)
@@ -302,8 +306,8 @@ def test_of_two_sparsifiers(d, n, k):
     outcomes = []
     for one in draws(shuffles(d, n), n):
         for rows in product(combinations(range(d), k), repeat=n):
-            own = Kept(one.streams, "up", 0, 0, n, shared=one.shared, subset=np.array(rows))
-            message = compressor.compress(a, own)
+            group = Kept(one.streams, "up", 0, 0, n, shared=one.shared, subset=np.array(rows))
+            message = compressor.compress(a, group)
             alone = compressor.outer.form(one)
             assert message.form.counts.max() <= min(k, alone.counts.max())
             outcomes.append(message.decoded())
@@ -338,8 +342,8 @@ def test_composition_attains_its_constants(d, n):
     a = np.full((n, d), 4 / 3)
     compressor, outcomes, weights = all_roundings(composed({"name": "natural"}), a)
     mean_square, square_mean = sides(a)
-    found = error_of_mean(outcomes, a, weights)
+    result = error_of_mean(outcomes, a, weights)
     right = compressor.A * mean_square - compressor.B * square_mean
-    assert found == pytest.approx(right, rel=1e-12)
+    assert result == pytest.approx(right, rel=1e-12)
     lemma = (1 + 1 / 8) * compressor.outer.A * mean_square - compressor.B * square_mean
-    assert found == pytest.approx(lemma) if n <= d else found > 1.3 * lemma
+    assert result == pytest.approx(lemma) if n <= d else result > 1.3 * lemma

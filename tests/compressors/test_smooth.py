@@ -66,14 +66,16 @@ def test_the_message_is_the_inner_ones(inner):
     np.testing.assert_allclose(
         np.einsum("nij,njk,nk->ni", compressor._inverses, roots, v), v, rtol=1e-9, atol=1e-9
     )
-    own = compressor.inner.compress(
+    inner_vectors = compressor.inner.compress(
         np.einsum("nij,nj->ni", compressor._inverses, v), draw(4)
     ).decoded()
     np.testing.assert_allclose(
-        compressor.inner.compress(r, draw(4)).decoded(), own, rtol=1e-6, atol=1e-9
+        compressor.inner.compress(r, draw(4)).decoded(), inner_vectors, rtol=1e-6, atol=1e-9
     )
     decoded = message.decoded()
-    np.testing.assert_allclose(decoded, np.einsum("nij,nj->ni", roots, own), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        decoded, np.einsum("nij,nj->ni", roots, inner_vectors), rtol=1e-9, atol=1e-12
+    )
     packed = message.encode()
     again = compressor.form(draw(4)).decode(packed.data, packed.sizes)
     assert contents(again.message) == contents(message.message)

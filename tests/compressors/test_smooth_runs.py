@@ -97,12 +97,12 @@ def test_theory_steps(tmp_path):
 
 
 def test_codecs_change_the_bits_and_nothing_else(tmp_path):
-    found = {}
+    actual = {}
     for codec in ("elias", "e1", "entropy"):
         inner = {"name": "quant-plus", "beta": 60.0, "codec": codec}
         result = run(DIANA, smooth(inner), tmp_path / codec)
-        found[codec] = result.x, columns(tmp_path / codec)["bits_up"]
+        actual[codec] = result.x, columns(tmp_path / codec)["bits_up"]
     for codec in ("e1", "entropy"):
-        assert np.array_equal(found[codec][0], found["elias"][0])
-        assert found[codec][1][0] == found["elias"][1][0]
-        assert found[codec][1][-1] < found["elias"][1][-1]
+        assert np.array_equal(actual[codec][0], actual["elias"][0])
+        assert actual[codec][1][0] == actual["elias"][1][0]
+        assert actual[codec][1][-1] < actual["elias"][1][-1]

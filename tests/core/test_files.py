@@ -31,14 +31,14 @@ from mpisim.core.files import (
 @pytest.fixture
 def events(monkeypatch):
     """A list of what happens to files and folders, from now on."""
-    found = []
+    actual = []
 
     def watch(name, describe):
         original = getattr(os, name)
 
         def function(*arguments, **options):
             result = original(*arguments, **options)
-            found.append(describe(*arguments))
+            actual.append(describe(*arguments))
             return result
 
         monkeypatch.setattr(os, name, function)
@@ -49,7 +49,7 @@ def events(monkeypatch):
     watch("pwrite", lambda *_: "write")
     watch("fsync", synced)
     watch("replace", lambda source, target: f"name {os.path.basename(target)}")
-    return found
+    return actual
 
 
 def test_the_file_is_synced_before_its_name_and_the_folder_after_each(events, tmp_path):

@@ -20,14 +20,14 @@ RNG = np.random.default_rng(1)
 
 def in_lanes(terms):
     """The sum in the order that `mpisim.core.numerics.lanes` states."""
-    whole = terms.size // 8 * 8
+    full = terms.size // 8 * 8
     lanes = np.zeros(8, terms.dtype)
-    for part in terms[:whole].reshape(-1, 8):
+    for part in terms[:full].reshape(-1, 8):
         lanes = lanes + part
     while lanes.size > 1:
         lanes = lanes[: lanes.size // 2] + lanes[lanes.size // 2 :]
     rest = terms.dtype.type(0)
-    for term in terms[whole:]:
+    for term in terms[full:]:
         rest = rest + term
     return lanes[0] + rest
 
@@ -109,14 +109,14 @@ def test_eigenvectors_of_what_is_not_finite(bad):
 @pytest.mark.parametrize("d", [1, 2, 40, 150])
 def test_lanczos_as_the_eigenvectors(d):
     matrix = _low_rank(d)
-    found = largest_eigenvalue(lambda v: matrix @ v, d)
-    assert found == pytest.approx(eigvalsh(matrix)[-1], rel=1e-12)
+    result = largest_eigenvalue(lambda v: matrix @ v, d)
+    assert result == pytest.approx(eigvalsh(matrix)[-1], rel=1e-12)
     assert largest_eigenvalue(lambda v: 0 * v, d) == 0
 
 
-def ulps(found, exact):
+def ulps(result, exact):
     """The largest error, in units of the last place of the exact value."""
-    return np.max(np.abs(found - exact) / np.spacing(np.abs(exact).astype(np.float64)))
+    return np.max(np.abs(result - exact) / np.spacing(np.abs(exact).astype(np.float64)))
 
 
 def test_log():

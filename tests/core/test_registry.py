@@ -88,13 +88,13 @@ ROOMS = {
 def test_a_registry_says_where_each_class_is(room):
     registered = re.compile(r'^@(?:compressor|problem|estimator|method)\("([^"]+)"', re.MULTILINE)
     folder = imports.PACKAGE.parent.joinpath(*room.split("."))
-    found = {
+    result = {
         name: f"{room}.{'.'.join(path.relative_to(folder).with_suffix('').parts)}"
         for path in folder.rglob("*.py")
         for name in registered.findall(path.read_text())
     }
     known = {name: kind.__module__ for name, kind in ROOMS[room].items()}
-    assert len(found) > 5 and known.items() >= found.items()
+    assert len(result) > 5 and known.items() >= result.items()
 
 
 REPLACED = """
@@ -159,7 +159,7 @@ def install(tmp_path, monkeypatch):
     packages.forget()
 
 
-def test_a_name_of_a_package_is_found_and_its_version_is_in_the_log(install, tmp_path):
+def test_a_name_of_a_package_is_resolved_and_its_version_is_in_the_log(install, tmp_path):
     files = {"mpisim_demo/__init__.py": "", "mpisim_demo/half.py": "HALF = 0.5\n"}
     files |= {"mpisim_demo/method.py": METHOD.format(name="packaged"), "first_k.py": PLUGIN}
     install("mpisim-demo", files, "a = first_k\nb = mpisim_demo.method")
@@ -182,27 +182,29 @@ def test_what_is_known_imports_no_package(install):
     assert COMPRESSORS["randk"].title == "RandK" and METHODS.here("marina")
     assert "broken" not in sys.modules
     for look in (lambda: "nosuch" in COMPRESSORS, lambda: sorted(METHODS), lambda: len(METHODS)):
-        said = r"^plugin package mpisim-demo 1\.2: cannot be loaded: .*broken\.py:1: ZeroDivision"
-        with pytest.raises(InputError, match=said):
+        message = (
+            r"^plugin package mpisim-demo 1\.2: cannot be loaded: .*broken\.py:1: ZeroDivision"
+        )
+        with pytest.raises(InputError, match=message):
             look()
 
 
 @pytest.mark.parametrize(
-    ("names", "said"),
+    ("names", "message"),
     [
         (("randk",), "compressor 'randk' is taken by mpisim; rename it"),
         (("rand-k",), "compressor 'rand-k' is taken by mpisim; rename it"),
         (("firstk", "firstk"), "compressor 'firstk' is taken by demo-0 1.2; rename it"),
     ],
 )
-def test_a_name_that_is_taken_is_one_line(install, names, said):
+def test_a_name_that_is_taken_is_one_line(install, names, message):
     for i, name in enumerate(names):
         files = {f"plugin_{i}.py": PLUGIN.replace("firstk", name)}
         install(f"demo-{i}", files, f"x = plugin_{i}")
     with pytest.raises(InputError) as error:
         list(COMPRESSORS)
     assert str(error.value).startswith("plugin package demo-")
-    assert str(error.value).endswith(said) and "\n" not in str(error.value)
+    assert str(error.value).endswith(message) and "\n" not in str(error.value)
     assert COMPRESSORS["randk"].__module__ == "mpisim.compressors.sparse"
 
 
@@ -221,7 +223,7 @@ def test_other_spellings(registry, alias, name):
     assert alias not in list(registry) and registry.canonical(alias) == name
 
 
-def test_a_plugin_may_take_another_spelling_for_its_own():
+def test_a_plugin_may_take_another_spelling():
     names = Names("thing", {"a": 1}, {"b": "a"})
     assert names["b"] == 1
     names["b"] = 2
@@ -245,7 +247,7 @@ def test_defaults_and_conversion():
 
 
 @pytest.mark.parametrize(
-    ("table", "said"),
+    ("table", "message"),
     [
         ({}, "part.k: missing; it must be an integer"),
         ({"k": 1.5}, "part.k: 1.5 is not allowed; it must be an integer"),
@@ -256,10 +258,10 @@ def test_defaults_and_conversion():
         ({"k": 1, "path": 3}, "a string or absent"),
     ],
 )
-def test_mistakes(table, said):
+def test_mistakes(table, message):
     with pytest.raises(InputError) as error:
         build(Part, table, "part")
-    assert said in str(error.value) and "\n" not in str(error.value)
+    assert message in str(error.value) and "\n" not in str(error.value)
 
 
 @dataclasses.dataclass
@@ -322,10 +324,10 @@ def test_files_of_the_other_command(tmp_path, monkeypatch, capsys):
     (tmp_path / "one.toml").write_text(EXPERIMENT_NEAR)
     (tmp_path / "grid.toml").write_text(EXPERIMENT_NEAR + "[sweep]\nseeds = [1]\n")
     assert main(["run", "grid.toml"]) == 2
-    said = "mpisim: grid.toml: has a grid, [sweep]; did you mean `mpisim sweep grid.toml`?\n"
-    assert capsys.readouterr().err == said
+    message = "mpisim: grid.toml: has a grid, [sweep]; did you mean `mpisim sweep grid.toml`?\n"
+    assert capsys.readouterr().err == message
     assert main(["sweep", "one.toml"]) == 0  # it is a grid of one point
-    said = "mpisim: one.toml: has no [sweep], so it is a grid of one point\n"
-    assert capsys.readouterr().err.startswith(said)
+    message = "mpisim: one.toml: has no [sweep], so it is a grid of one point\n"
+    assert capsys.readouterr().err.startswith(message)
     assert main(["sweep", "grid.toml"]) == 0
     assert "has no [sweep]" not in capsys.readouterr().err

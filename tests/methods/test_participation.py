@@ -170,7 +170,7 @@ def test_where_all_arrive_the_run_is_that_without_a_fleet(name, tmp_path):
     assert timed["loss"] == pytest.approx(plain["loss"], rel=1e-12)
 
 
-def test_a_log_with_a_clock_of_its_own_has_no_other(tmp_path):
+def test_a_log_with_a_simulated_clock_has_no_other(tmp_path):
     run_tables(tables("diana", METHODS["diana"], FLEET, rounds=2), tmp_path / "log.h5")
     with pytest.raises(InputError, match="see its column simulated_seconds"):
         rounds_of(read(tmp_path / "log.h5"), Fleet("1mbit"))
@@ -231,10 +231,10 @@ def images_of(shards, levels, weights, b, start_q, which, *_):
 @pytest.mark.drawn(6)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize(("name", "keys", "share"), CASES)
-def test_only_theirs_are_computed(name, keys, share, dtype, computed):
-    problem, whole = (PROBLEMS[name](**keys).loaded(9, 0, 7, 1, np.dtype(dtype)) for _ in range(2))
+def test_only_gradients_of_participants_are_computed(name, keys, share, dtype, computed):
+    problem, full = (PROBLEMS[name](**keys).loaded(9, 0, 7, 1, np.dtype(dtype)) for _ in range(2))
     x = np.random.default_rng(0).standard_normal(problem.d).astype(dtype)
-    every = whole.gradients(x)
+    every = full.gradients(x)
     oracle = Oracle(problem, Clock(), 1)
     for clients in (np.array([1, 4]), np.array([], np.int64)):
         computed.clear()

@@ -101,7 +101,7 @@ def test_trajectory(name):
         ({"name": "ef-bv", "nu": 1.0}, {"name": "diana"}, RANDK),
         ({"name": "ef-bv", "lambda": 1e-300, "nu": 1.0}, {"name": "dcgd"}, RANDK),
     ],
-    ids=lambda own: own["name"],
+    ids=lambda spec: spec["name"],
 )
 def test_special_cases(general, special, compressor):
     one, other = (run_tables(tables(method, compressor)) for method in (general, special))
@@ -131,13 +131,13 @@ def test_canita_keeps_its_bound(compressor):
     p, alpha = 1 / (1 + b), 1 / (1 + omega)
     L = max(np.linalg.eigvalsh(a.T @ a / len(a)).max() / 4 for a in blocks()) + L2
     eta = 1 / (L * max(2, omega / N * (8 + 64 * p / alpha + 128 * (p / alpha) ** 2)))
-    found = []
+    result = []
     for seed in range(3):
         settings["run"]["seed"] = seed
         end = run_tables(settings, keep=True)
         assert end.attributes["stepsize"] == pytest.approx(eta, rel=1e-9)
-        found.append(end.columns["suboptimality"])
-    (first, last), distance = np.mean(found, axis=0), end.columns["distance_sq"][0]
+        result.append(end.columns["suboptimality"])
+    (first, last), distance = np.mean(result, axis=0), end.columns["distance_sq"][0]
     H = np.mean(np.sum((Loop().gradients(np.zeros((N, Loop().d)))) ** 2, axis=1))
     a = max(4 / p, 8 / alpha)
     theta_0, theta_T = 2 / (p * a), 2 / (p * (T - 1 + a))

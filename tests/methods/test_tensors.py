@@ -54,10 +54,10 @@ def pairs():
             yield method, {"name": "identity"}
             continue
         known = UNBIASED[: 1 if method in ASYNCHRONOUS else None]  # lengths that do not vary
-        yield from ((method, own) for own in known)
+        yield from ((method, spec) for spec in known)
         if not method.startswith(FITTED):
             known = BIASED[: 1 if method in ASYNCHRONOUS else None]
-            yield from ((method, own) for own in known)
+            yield from ((method, spec) for spec in known)
     yield from itertools.product(("cd-adam", "marina"), OTHERS)
 
 
@@ -105,7 +105,7 @@ def experiment(method, compressor, kind, rounds=6, **run):
 @pytest.mark.parametrize(
     ("method", "compressor"),
     list(pairs()),
-    ids=lambda own: own if type(own) is str else own["name"],
+    ids=lambda spec: spec if type(spec) is str else spec["name"],
 )
 def test_the_same_bits_and_steps(method, compressor, tmp_path):
     paths = [tmp_path / f"{kind}.h5" for kind in ("nonconvex-loss", "on-tensors")]
@@ -145,7 +145,7 @@ def test_only_packed_messages_cross_in_a_round(compressor, out, back):
         COPIES.reset()
         setup.state.step(setup.step.gamma)
     assert {reason: size for reason, (_, size) in COPIES.to_host.items()} == out
-    found = {reason: size for reason, (_, size) in COPIES.to_device.items()}
+    result = {reason: size for reason, (_, size) in COPIES.to_device.items()}
     # a device has the scales of what it packs from the host, which rounds them to the wire
-    own_scales = (M + 1) * VALUE if compressor["name"] == "scaled-sign" else 0
-    assert found == (back or out) | {MESSAGE: (back or out)[MESSAGE] + own_scales}
+    scales = (M + 1) * VALUE if compressor["name"] == "scaled-sign" else 0
+    assert result == (back or out) | {MESSAGE: (back or out)[MESSAGE] + scales}

@@ -114,8 +114,8 @@ def dasha(f, a, first, following):
     h, g = first(x), np.zeros((f.n, f.d))
     for k in range(1, ROUNDS + 1):
         old, x = x, x - GAMMA * g.mean(axis=0)
-        before, (h, whole) = h, following(k, x, old, h)
-        g = h if whole else g + h - before - a * (g - before)
+        before, (h, full) = h, following(k, x, old, h)
+        g = h if full else g + h - before - a * (g - before)
     return x
 
 

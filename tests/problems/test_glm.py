@@ -124,14 +124,14 @@ def test_batches(name, form):
     x = np.random.default_rng(0).normal(size=a.shape[1])
     batch = np.random.default_rng(2).integers(0, problem.rows[:, None], (6, 9))
     batch[:, 1] = batch[:, 0]  # counts twice
-    found = problem.batch_gradients(x, batch)
+    result = problem.batch_gradients(x, batch)
     for i, (start, _) in enumerate(RANGES):
         rows = start + batch[i]
         _, expected = reference(name, a[rows], y[rows], x, l2=0.2)
-        assert np.allclose(found[i], expected, rtol=1e-12, atol=1e-13)
+        assert np.allclose(result[i], expected, rtol=1e-12, atol=1e-13)
     w = np.random.default_rng(3).normal(size=a.shape[1])
     changes = problem.batch_changes(x, w, batch)
-    assert np.allclose(changes, found - problem.batch_gradients(w, batch), rtol=1e-12, atol=1e-13)
+    assert np.allclose(changes, result - problem.batch_gradients(w, batch), rtol=1e-12, atol=1e-13)
     assert not problem.batch_changes(x, x.copy(), batch).any()
 
 

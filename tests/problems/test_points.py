@@ -99,9 +99,9 @@ def diagonal(results):
     return np.array([np.asarray(one)[i] for i, one in enumerate(results)])
 
 
-def same(found, expected):
-    found, expected = np.asarray(found), np.asarray(expected)
-    assert found.dtype == expected.dtype and found.tobytes() == expected.tobytes()
+def same(result, expected):
+    result, expected = np.asarray(result), np.asarray(expected)
+    assert result.dtype == expected.dtype and result.tobytes() == expected.tobytes()
 
 
 @pytest.mark.drawn(10)
@@ -158,9 +158,9 @@ def test_lazy_rows_have_the_bits_of_gradients(problem):
     state = np.asarray(ys).copy()
     for x in (xs[0], xs, xs[0]):  # bounds of one point say nothing after another in between
         exact = problem.gradients(x) - state
-        found, values = innovations(LazyGradients(problem, x), state).largest(1)
-        same(found[:, 0], np.argmax(np.abs(exact), axis=1))
-        same(values[:, 0], np.take_along_axis(exact, found, axis=1)[:, 0])
+        result, values = innovations(LazyGradients(problem, x), state).largest(1)
+        same(result[:, 0], np.argmax(np.abs(exact), axis=1))
+        same(values[:, 0], np.take_along_axis(exact, result, axis=1)[:, 0])
         state += exact if x is xs else 0
 
 

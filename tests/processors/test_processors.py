@@ -20,6 +20,6 @@ def test_the_same_bits(dense, tmp_path):
     """Under the setting that differs most, in ten experiments; `make trial` tries three in all."""
     if lacking := NEHALEM.lacks():
         pytest.skip(f"this processor lacks {', '.join(lacking)}")
-    found, own = NEHALEM.digests(dense, "usual", tmp_path), digests(str(dense), "usual")
-    assert len(own) > 20
-    assert [name for name in own if found[name] != own[name]] == []
+    result, expected = NEHALEM.digests(dense, "usual", tmp_path), digests(str(dense), "usual")
+    assert len(expected) > 20
+    assert [name for name in expected if result[name] != expected[name]] == []

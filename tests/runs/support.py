@@ -31,8 +31,8 @@ def killed(patch: pytest.MonkeyPatch, log: Path, rounds=30, at=25, **output):
         def row(self, k, *arguments):
             if k == at:
                 raise Killed
-            found = original(self, k, *arguments)
-            return found if k not in (13, 20) else found._replace(checkpoint=True)
+            result = original(self, k, *arguments)
+            return result if k not in (13, 20) else result._replace(checkpoint=True)
 
         def finish(self, *_):
             self.flush()

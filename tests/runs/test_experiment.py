@@ -65,7 +65,7 @@ def test_other_processes_take_an_experiment(tmp_path):
     tables = table({"name": "marina", "stepsize": {"theory": 2}}, {"name": "pickled-identity"})
     experiment = parse(tables | {"plugin": str(tmp_path / "pickled_plugin.py")})
     code = "import sys, pickle; print(pickle.load(sys.stdin.buffer).to_toml())"
-    said = subprocess.run(
+    message = subprocess.run(
         [sys.executable, "-c", code],
         input=pickle.dumps(experiment),
         capture_output=True,
@@ -73,7 +73,7 @@ def test_other_processes_take_an_experiment(tmp_path):
         cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": os.pathsep.join([os.getcwd(), *sys.path])},
     )
-    assert said.stdout.decode().strip() == experiment.to_toml().strip()
+    assert message.stdout.decode().strip() == experiment.to_toml().strip()
 
 
 def test_an_experiment_equals_those_of_equal_tables():

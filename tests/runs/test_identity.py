@@ -75,8 +75,8 @@ def plugin(tmp_path):
 
 
 def test_an_edited_plugin_does_not_go_on(plugin, tmp_path):
-    log, whole = tmp_path / "log.h5", tmp_path / "whole.h5"
-    run_tables(plugin.table(6), whole)
+    log, full = tmp_path / "log.h5", tmp_path / "whole.h5"
+    run_tables(plugin.table(6), full)
     run_tables(plugin.table(3), log)
     plugin.edit(0.5)
     line = rf"module {plugin.path.stem} \(\w+ -> \w+\); --accept-changes continues; --force"
@@ -84,7 +84,7 @@ def test_an_edited_plugin_does_not_go_on(plugin, tmp_path):
         run_tables(plugin.table(6), log, resume=True)
     plugin.edit(1.0)  # as it was
     run_tables(plugin.table(6), log, resume=True)
-    assert differences(whole, log) == []
+    assert differences(full, log) == []
 
 
 def test_accepted_changes_are_recorded(plugin, tmp_path):
@@ -132,14 +132,14 @@ def test_the_processor_counts_where_bits_depend_on_it(plugin, monkeypatch):
     def processor(tables):
         return identity.executed_by(parse(tables))["processor"]
 
-    own = table({"name": "dcgd", "stepsize": 0.1}, {"name": "randk", "k": 3})
-    before = processor(own), processor(plugin.table(3))
+    names = table({"name": "dcgd", "stepsize": 0.1}, {"name": "randk", "k": 3})
+    before = processor(names), processor(plugin.table(3))
     monkeypatch.setattr("mpisim.core.numerics.processor.facts", lambda: {"cpu": "another"})
-    assert processor(own) == before[0] == platform.machine()
+    assert processor(names) == before[0] == platform.machine()
     assert processor(plugin.table(3)) == "another" != before[1]
     monkeypatch.setattr(RandK, "portable", False)
     inner = {"name": "compose", "outer": {"name": "permk"}, "inner": {"name": "randk", "k": 3}}
-    assert processor(own | {"compressor": inner}) == "another"
+    assert processor(names | {"compressor": inner}) == "another"
 
 
 COMPRESSORS = [case.table for case in CASES] + [SMOOTH]
@@ -253,9 +253,9 @@ def code_plugin(tmp_path):
 def test_a_plugin_counts_with_the_neighbours_that_it_imports(code_plugin):
     plugins.load([str(code_plugin)])
     tables = table({"name": "dcgd", "stepsize": 0.1}, {"name": code_plugin.stem})
-    found = identity.modules(parse(tables))
-    own = {name for name in found if not name.startswith("mpisim")}
-    assert own == {code_plugin.stem, f"helper_of_{plugin.stem}"}
+    result = identity.modules(parse(tables))
+    names = {name for name in result if not name.startswith("mpisim")}
+    assert names == {code_plugin.stem, f"helper_of_{plugin.stem}"}
     other = identity.modules(parse(tables | {"compressor": {"name": "identity"}}))
     assert all(name.startswith("mpisim") for name in other)
     named = identity.modules(
@@ -270,12 +270,12 @@ def test_the_data_files_that_a_plugin_declares_count(code_plugin):
     experiment = parse(table({"name": "dcgd", "stepsize": 0.1}, {"name": code_plugin.stem}))
     with pytest.raises(InputError, match=rf"^plugin {plugin.stem}: DATA_FILES: .*weights\.npy"):
         identity.modules(experiment)
-    found = []
+    result = []
     for content in (b"1", b"2"):
         code_plugin.with_name("weights.npy").write_bytes(content)
         imports.digest.cache_clear()
-        found.append(identity.modules(experiment).items())
-    assert [name for name, _ in found[0] - found[1]] == [f"{plugin.stem}/weights.npy"]
+        result.append(identity.modules(experiment).items())
+    assert [name for name, _ in result[0] - result[1]] == [f"{plugin.stem}/weights.npy"]
 
 
 def test_what_is_installed_beside_a_plugin_is_not_its_neighbour(tmp_path, monkeypatch):
@@ -311,21 +311,21 @@ def test_commit_and_dirty_flag(tmp_path):
     package.mkdir()
     (package / "__init__.py").write_text("")
 
-    def found():
+    def result():
         commit.cache_clear()
         return commit(package)
 
     git(tmp_path, "init", "-q")
-    assert found() == {}  # inside a repository that does not keep it, as an installed one may be
+    assert result() == {}  # inside a repository that does not keep it, as an installed one may be
     git(tmp_path, "add", "package")
     git(tmp_path, "commit", "-qm", "one")
     head = git(tmp_path, "rev-parse", "HEAD")
-    assert found() == {"git_commit": head, "git_dirty": False}
+    assert result() == {"git_commit": head, "git_dirty": False}
     (tmp_path / "elsewhere").write_text("not the package")
     (package / "untracked.py").write_text("")
-    assert found() == {"git_commit": head, "git_dirty": False}
+    assert result() == {"git_commit": head, "git_dirty": False}
     (package / "__init__.py").write_text("edited = 1\n")
-    assert found() == {"git_commit": head, "git_dirty": True}
+    assert result() == {"git_commit": head, "git_dirty": True}
 
 
 @pytest.mark.parametrize(

@@ -83,8 +83,8 @@ def test_adaptive_ratios_are_their_formulas(problem, tmp_path):
     tables = table(MARINA, PERMK, rounds=2)
     tables |= {"problem": problem} if problem else {}
     n = 12 if problem else 6
-    own = parse(tables).problem.loaded(n, 0, n, 1, np.dtype(float))
-    x = [own.initial_point()]
+    item = parse(tables).problem.loaded(n, 0, n, 1, np.dtype(float))
+    x = [item.initial_point()]
     for k in (1, 2):
         run_tables(tables | {"run": {"rounds": k}}, tmp_path / f"{k}.h5")
         with h5py.File(tmp_path / f"{k}.h5") as file:
@@ -92,12 +92,12 @@ def test_adaptive_ratios_are_their_formulas(problem, tmp_path):
     c = run_adaptive(tmp_path / "log.h5", problem)
     assert np.isnan(c[RATIOS[0]][0]) and np.isnan(c[RATIOS[1]][0])
     for k in (1, 2):
-        change = own.gradients(x[k]) - own.gradients(x[k - 1])
+        change = item.gradients(x[k]) - item.gradients(x[k - 1])
         length = np.sum((x[k] - x[k - 1]) ** 2)
         plus = np.mean(np.sum(change**2, axis=1)) / length
-        whole = np.sum(change.mean(axis=0) ** 2) / length
+        full = np.sum(change.mean(axis=0) ** 2) / length
         assert c[RATIOS[0]][k] == pytest.approx(plus, rel=1e-10)
-        assert c[RATIOS[1]][k] == pytest.approx(plus - whole, rel=1e-8)
+        assert c[RATIOS[1]][k] == pytest.approx(plus - full, rel=1e-8)
 
 
 @pytest.mark.parametrize("problem", [{}, QUADRATIC], ids=["sample", "quadratic"])
@@ -213,7 +213,7 @@ def test_a_method_that_estimates_otherwise_has_no_errors(tmp_path):
 def test_the_spread_of_the_denominators_is_that_of_amsgrad(nu, tmp_path):
     """sqrt(vhat + nu), largest over smallest; row k has round k - 1, and row 0 none."""
     method = {"name": "amsgrad", "stepsize": STEP, "nu": nu}
-    found = run(tmp_path / "a.h5", method, {"name": "identity"}, columns=["denominators"])
+    result = run(tmp_path / "a.h5", method, {"name": "identity"}, columns=["denominators"])
     problem = Loop(None).problem
     x = m = v = vhat = np.zeros(problem.d)
     expected = []
@@ -224,7 +224,7 @@ def test_the_spread_of_the_denominators_is_that_of_amsgrad(nu, tmp_path):
         root = np.sqrt(vhat + nu)
         x = x - STEP * m / root
         expected.append(root.max() / root.min())
-    assert np.isnan(found["denominator_spread"][0])
-    np.testing.assert_allclose(found["denominator_spread"][1:], expected, rtol=1e-12)
+    assert np.isnan(result["denominator_spread"][0])
+    np.testing.assert_allclose(result["denominator_spread"][1:], expected, rtol=1e-12)
     # the larger nu is, the nearer AMSGrad is to heavy ball
     assert (expected[-1] < 1.01) == (nu == 0.1)

@@ -85,9 +85,9 @@ def test_verify_imports_nothing_unasked(folder, capfd):
         file.write("\n__import__('pathlib').Path('executed').touch()\n")
     capfd.readouterr()
     assert main(["verify", "log.h5"]) == 0
-    said = capfd.readouterr().out
-    assert "recomputed from the seed: no, its experiment needs sub/first_k.py: --plugin" in said
-    assert "nothing is wrong" in said
+    output = capfd.readouterr().out
+    assert "recomputed from the seed: no, its experiment needs sub/first_k.py: --plugin" in output
+    assert "nothing is wrong" in output
     assert main(["verify", "log.h5", "--rerun"]) == 2
     line = capfd.readouterr().err.strip()
     assert line.startswith("mpisim: log.h5: its experiment needs sub/first_k.py: --plugin names it")
@@ -116,10 +116,10 @@ BROKEN = {
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_what_cannot_be_loaded_is_one_line(name, folder):
-    text, said = BROKEN[name]
+    text, message = BROKEN[name]
     (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
     for _ in range(2):  # nothing is left behind by the first
-        with pytest.raises(InputError, match=f"^plugin {name}: cannot be loaded: .*{said}$"):
+        with pytest.raises(InputError, match=f"^plugin {name}: cannot be loaded: .*{message}$"):
             plugins.load(name)
 
 

@@ -28,24 +28,24 @@ EXACT = ("identity", "randk", "permk", "scaled-sign", "compose", "pattern", "nat
 @pytest.mark.parametrize(("name", "tables"), CASES, ids=[name for name, _ in CASES])
 def test_in_two_parts_as_in_one(name, tables, tmp_path, capfd):
     """The first is a run in debug mode; and `mpisim verify` finds nothing wrong with the whole."""
-    whole, parts = tmp_path / "whole.h5", tmp_path / "parts.h5"
-    run_tables(tables, whole)
+    full, parts = tmp_path / "whole.h5", tmp_path / "parts.h5"
+    run_tables(tables, full)
     first = tables | {"run": tables["run"] | {"rounds": FIRST, "debug": True}}
     run_tables(first, parts)
     run_tables(tables | {"run": {"rounds": LAST, "layout": "dedicated"}}, parts, resume=True)
-    assert differences(whole, parts) == []
+    assert differences(full, parts) == []
     with h5py.File(parts) as file:
         assert tomllib.loads(file.attrs["config"])["run"]["rounds"] == LAST
     for column, values in columns(parts).items():
         assert (np.diff(values) >= 0).all() or not column.startswith("time_")
     capfd.readouterr()
-    code = main(["verify", str(whole)])
-    said = capfd.readouterr().out
-    assert code == 0 and "nothing is wrong" in said and "!!" not in said
+    code = main(["verify", str(full)])
+    output = capfd.readouterr().out
+    assert code == 0 and "nothing is wrong" in output and "!!" not in output
     exact = tables.get("compressor", {}).get("name", "") in EXACT
     estimator = parse(tables).method.estimator
     exact = exact and estimator.replayed and estimator.name != "ef21-p"  # TopK down
-    assert exact == ("ok  bits_up, bits_down" in said), said
+    assert exact == ("ok  bits_up, bits_down" in output), output
 
 
 @pytest.mark.drawn(2)
@@ -57,30 +57,30 @@ def test_from_each_checkpoint_also_between_rows(problem, log_every, tmp_path, mo
     settings = {"rounds": 30, "log_every": log_every}
     tables = table({"name": "marina", "stepsize": 0.1, "p": 0.2}, {"name": "randk", "k": 4})
     tables["problem"] = {"name": problem, "workers": 4} | data
-    whole, log = tmp_path / "whole.h5", tmp_path / "log.h5"
-    run_tables(tables | {"run": settings}, whole)
+    full, log = tmp_path / "whole.h5", tmp_path / "log.h5"
+    run_tables(tables | {"run": settings}, full)
 
-    found = []
+    result = []
     save = checkpoint.save
 
     def save_and_keep(path, identity, state, mark, keep=True):
         save(path, identity, state, mark, keep)
         if not state:
             return
-        found.append((state["round"], tmp_path / f"{state['round']}.h5"))
-        shutil.copy(log, found[-1][1])
-        shutil.copy(journal.path_for(log), journal.path_for(found[-1][1]))
-        shutil.copy(path, checkpoint.path_for(found[-1][1]))
+        result.append((state["round"], tmp_path / f"{state['round']}.h5"))
+        shutil.copy(log, result[-1][1])
+        shutil.copy(journal.path_for(log), journal.path_for(result[-1][1]))
+        shutil.copy(path, checkpoint.path_for(result[-1][1]))
 
     monkeypatch.setattr(checkpoint, "save", save_and_keep)
     monkeypatch.setattr(loop, "FASTER", 1)  # looks before each round
     run_tables(tables | {"run": settings | {"checkpoint_seconds": 1e-9}}, log)
     monkeypatch.undo()
-    assert differences(whole, log) == []
-    assert [k for k, _ in found] == list(range(31))
-    for k, part in found[:: 5 if log_every == 7 else 15]:
+    assert differences(full, log) == []
+    assert [k for k, _ in result] == list(range(31))
+    for k, part in result[:: 5 if log_every == 7 else 15]:
         run_tables(tables | {"run": settings}, part, resume=True)
-        assert differences(whole, part) == [], k
+        assert differences(full, part) == [], k
 
 
 def test_another_experiment_is_refused(tmp_path):
@@ -125,20 +125,20 @@ def test_another_version_is_refused(tmp_path, monkeypatch):
 
 def two_checkpoints(tmp_path):
     """A log with checkpoints of rounds 13 and 20, the log of 30 rounds in one, and their tables."""
-    whole, log = tmp_path / "whole.h5", tmp_path / "log.h5"
+    full, log = tmp_path / "whole.h5", tmp_path / "log.h5"
     tables = [
         table({"name": "diana", "stepsize": 0.1}, {"name": "qsgd", "s": 3}, rounds=rounds)
         for rounds in (13, 20, 30)
     ]
     run_tables(tables[0], log)
     run_tables(tables[1], log, resume=True)
-    run_tables(tables[2], whole)
-    return log, whole, tables[2]
+    run_tables(tables[2], full)
+    return log, full, tables[2]
 
 
 @pytest.mark.parametrize("harm", ["cut", "flipped", "removed", "emptied"])
 def test_a_damaged_checkpoint_falls_back_to_the_one_before(harm, tmp_path, capfd):
-    log, whole, tables = two_checkpoints(tmp_path)
+    log, full, tables = two_checkpoints(tmp_path)
     path = checkpoint.path_for(log)
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 4
@@ -149,9 +149,9 @@ def test_a_damaged_checkpoint_falls_back_to_the_one_before(harm, tmp_path, capfd
         path.write_bytes(harmed[harm])
     run_tables(tables, log, resume=True)
     why = "No such file" if harm == "removed" else "damaged: its checksum does not fit"
-    said = [line for line in capfd.readouterr().err.splitlines() if line.startswith("mpisim: ")]
-    assert len(said) == 1 and why in said[0] and ".ckpt.old, round 13" in said[0]
-    assert differences(whole, log) == []
+    output = [line for line in capfd.readouterr().err.splitlines() if line.startswith("mpisim: ")]
+    assert len(output) == 1 and why in output[0] and ".ckpt.old, round 13" in output[0]
+    assert differences(full, log) == []
 
 
 def test_a_run_that_starts_anew_forgets_old_checkpoints(tmp_path):
@@ -161,8 +161,8 @@ def test_a_run_that_starts_anew_forgets_old_checkpoints(tmp_path):
         run_tables(tables, log, force=True)
     left = sorted(p.name for p in tmp_path.iterdir() if p.name.startswith("log"))
     assert left == ["log.h5", "log.h5.ckpt", "log.h5.journal"]
-    found, _ = checkpoint.load(tmp_path / "log.h5.ckpt", {}, accept=True)
-    assert found.state == {} and found.log.rows == 0
+    result, _ = checkpoint.load(tmp_path / "log.h5.ckpt", {}, accept=True)
+    assert result.state == {} and result.log.rows == 0
 
 
 def _fails(*_):

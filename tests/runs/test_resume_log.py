@@ -33,9 +33,9 @@ def whole(tmp_path_factory):
 @pytest.fixture
 def rounds_run(monkeypatch):
     """The rounds from which runs start, from now on."""
-    found, original = [], Loop.run
-    monkeypatch.setattr(Loop, "run", lambda s: found.append(s.setup.round.k) or original(s))
-    return found
+    result, original = [], Loop.run
+    monkeypatch.setattr(Loop, "run", lambda s: result.append(s.setup.round.k) or original(s))
+    return result
 
 
 def test_a_run_killed_before_its_first_checkpoint_starts_again(whole, tmp_path, monkeypatch, capfd):
@@ -59,11 +59,11 @@ def test_a_complete_log_stays_as_it_is(checkpoints, whole, tmp_path, rounds_run,
     end = run_tables(tables(), log, resume=True, keep=True)
     assert log.read_bytes() == content and rounds_run == [0]
     assert said(capfd)[-1].endswith("complete, done at round 30; there is nothing to do")
-    found = columns(log)
-    assert end.status == "done" and end.row["loss"] == found["loss"][-1] and end.row["round"] == 30
+    result = columns(log)
+    assert end.status == "done" and end.row["loss"] == result["loss"][-1] and end.row["round"] == 30
     names = list(end.columns)
-    assert end.row == {name: found[name][-1] for name in names}
-    assert np.array_equal(end.columns["loss"], found["loss"]) and end.attributes["seed"] == 1
+    assert end.row == {name: result[name][-1] for name in names}
+    assert np.array_equal(end.columns["loss"], result["loss"]) and end.attributes["seed"] == 1
     with h5py.File(log) as file:
         assert np.array_equal(file["final/x"], end.x)
     if not checkpoints:  # another experiment is not complete

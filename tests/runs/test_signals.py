@@ -52,12 +52,12 @@ def test_a_run(number, cause, status, stop, tmp_path, capfd):
     out, err = capfd.readouterr()
     lines = [line for line in err.splitlines() if line.startswith("mpisim: ")]
     [line] = lines
-    found = re.fullmatch(
+    result = re.fullmatch(
         rf"mpisim: stopped by {cause} at round (\d+); log {log}; --resume .*", line
     )
-    assert found and out == ""
+    assert result and out == ""
     with h5py.File(log) as file:
-        assert file.attrs["status"] == status and file["rounds/round"][-1] == int(found[1])
+        assert file.attrs["status"] == status and file["rounds/round"][-1] == int(result[1])
 
 
 BEFORE = {  # the rounds of a run, and instead of any: where a signal comes
@@ -202,9 +202,9 @@ def test_known_costs_give_the_exact_last_row(stop, every, last, by, tmp_path):
         assert file.attrs["status"] == "done" and file.attrs["stopped_by"] == by
         assert file["rounds/round"][-1] == last
         assert np.array_equal(file["final/x"][:], end.x)
-    whole = tmp_path / "whole.h5"
-    run_tables(randk(rounds=last, log_every=every), whole)
-    assert set(differences(whole, log)) <= {"stopped_by"}
+    full = tmp_path / "whole.h5"
+    run_tables(randk(rounds=last, log_every=every), full)
+    assert set(differences(full, log)) <= {"stopped_by"}
 
 
 # A step of 2.5 / L: |grad f(x^k)|^2 = 2.25^k |grad f(x^0)|^2, 1000 times the start at 8.52
@@ -280,23 +280,23 @@ def reached_before(file):
     file.attrs["config"] = text.replace(f"bits_up = {9 * MESSAGE}", f"bits_up = {4 * MESSAGE}")
 
 
-def said_rounds(file):
+def stopped_by_rounds(file):
     file.attrs["stopped_by"] = "rounds"
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (lambda file: None, "nothing is wrong"),
         (cut, "done, but the last row is that of round 5 of 60"),
         (reached_before, "round 4 meets run.stop, but the last row is of 9"),
-        (said_rounds, "stopped by rounds, but the last row says bits_up"),
+        (stopped_by_rounds, "stopped by rounds, but the last row says bits_up"),
     ],
 )
-def test_verify_knows_where_a_run_ends(change, said, tmp_path, capfd):
+def test_verify_knows_where_a_run_ends(change, message, tmp_path, capfd):
     log = tmp_path / "log.h5"
     run_tables(randk(stop={"bits_up": 9 * MESSAGE}), log)
     with forged(log) as file:
         change(file)
-    code, found = verified(log, capfd)
-    assert said in found and code == (said != "nothing is wrong")
+    code, result = verified(log, capfd)
+    assert message in result and code == (message != "nothing is wrong")

@@ -38,11 +38,11 @@ def tables(rounds=LAST, optimizer="gd", **run):
 
 
 def in_two_parts(tmp_path, tables_of):
-    whole, log = tmp_path / "whole.h5", tmp_path / "log.h5"
-    run_tables(tables_of(LAST), whole)
+    full, log = tmp_path / "whole.h5", tmp_path / "log.h5"
+    run_tables(tables_of(LAST), full)
     run_tables(tables_of(FIRST), log)
     run_tables(tables_of(LAST), log, resume=True)
-    return differences(whole, log)
+    return differences(full, log)
 
 
 def average(self, x):
@@ -106,17 +106,17 @@ REFUSED = {  # members of an estimator, and what the message says
 
 @pytest.mark.parametrize("what", REFUSED)
 def test_what_cannot_be_resumed_is_refused_before_round_0(what, tmp_path):
-    members, said = REFUSED[what]
+    members, message = REFUSED[what]
     members = {"start": first_round(), "estimate": average} | members
     mpisim.estimator("mine")(type("Mine", (mpisim.Estimator,), members))
-    with pytest.raises(mpisim.InputError, match=said):
+    with pytest.raises(mpisim.InputError, match=message):
         run_tables(tables(), tmp_path / "log.h5")
     assert (tmp_path / "log.h5").exists() == (what != "a list that is not declared")
 
 
 def test_all_kinds_of_state_have_their_types_after_a_resume(tmp_path):
     """A float is no float64, which would make float32 vectors wider; a queue is a list."""
-    found = []
+    result = []
 
     def kinds(value):
         if isinstance(value, list | tuple):
@@ -146,7 +146,7 @@ def test_all_kinds_of_state_have_their_types_after_a_resume(tmp_path):
             if self.star.round == 9:
                 self.later = "set"
             if self.star.round == FIRST:
-                found.append((kinds(self.state()), repr(self.notes), self.later))
+                result.append((kinds(self.state()), repr(self.notes), self.later))
             m_i = self.compress(self.oracle.gradients(x) - self.h_i)
             self.h_i = m_i.add_to(self.h_i)
             self.last_i[0].append(self.last_i[0].pop(0) * 0.5)
@@ -154,7 +154,7 @@ def test_all_kinds_of_state_have_their_types_after_a_resume(tmp_path):
             return self.star.broadcast(self.h)
 
     assert in_two_parts(tmp_path, tables) == []
-    one, *others = found
+    one, *others = result
     assert others and all(other == one for other in others)
 
 
@@ -215,10 +215,10 @@ def test_a_metric_keeps_what_it_declares(log_every, largest, tmp_path):
         return table(ef21, {"name": "topk", "k": 9}, rounds=rounds, **run)
 
     assert in_two_parts(tmp_path, named) == []
-    found = columns(tmp_path / "log.h5")
-    assert (np.diff(found["largest"]) >= 0).all() and found["largest"][-1] > 0
-    assert found["rows"].tolist() == list(range(1, len(found["rows"]) + 1))
-    assert (np.diff(found["bits"]) >= 0).all() and found["bits"][-1] > 4000
+    result = columns(tmp_path / "log.h5")
+    assert (np.diff(result["largest"]) >= 0).all() and result["largest"][-1] > 0
+    assert result["rows"].tolist() == list(range(1, len(result["rows"]) + 1))
+    assert (np.diff(result["bits"]) >= 0).all() and result["bits"][-1] > 4000
 
 
 def test_a_metric_that_declares_nothing_is_refused(tmp_path):

@@ -72,8 +72,8 @@ def test_a_tracker_that_fails_does_not_end_the_run(failing, monkeypatch, capsys)
     monkeypatch.setitem(sys.modules, "wandb", tool)
     result = mpisim.run(mpisim.Experiment.from_dict(EXPERIMENT), track="wandb")
     assert result.status == "done" and len(result.rows["round"]) == 6
-    said = capsys.readouterr().err
-    assert said == "mpisim: --track wandb: stopped: no network; the run goes on\n"
+    output = capsys.readouterr().err
+    assert output == "mpisim: --track wandb: stopped: no network; the run goes on\n"
     assert len(tool.of(failing)) == 1  # it is left alone then
 
 
@@ -129,7 +129,7 @@ def drive(stream, seconds, step, rounds, **options):
     return progress, written
 
 
-def test_batch_log_gets_few_whole_lines():
+def test_batch_log_gets_few_lines():
     stream = io.StringIO()
     progress, written = drive(stream, 400, 0.5, 1000)
     assert written == [10, 20, 40, 80, 140, 200, 260, 320, 380]
@@ -180,7 +180,7 @@ def test_lines_do_not_wrap(monkeypatch):
     assert "done: round 1000000 of 1000000 in" in stream.getvalue()
 
 
-def test_a_message_has_a_line_of_its_own(monkeypatch, capsys):
+def test_a_message_has_a_line(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "80")
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)

@@ -120,14 +120,14 @@ def judged(logs):
 
 
 def test_the_gradient_comes_first_and_each_accuracy_has_its_step(logs):
-    found = judged(logs())
+    result = judged(logs())
     names = [
         CLAIM.format(c, y) for y in ("|grad f|^2", "training loss") for c in fig2.COSTS.values()
     ]
-    assert list(found) == names
-    verdicts = [one.verdict for one in found.values()]
+    assert list(result) == names
+    verdicts = [one.verdict for one in result.values()]
     assert verdicts == ["holds", "holds", "does not hold", "does not hold"]
-    first = found[CLAIM.format("sample gradients", "|grad f|^2")].numbers
+    first = result[CLAIM.format("sample gradients", "|grad f|^2")].numbers
     # exp(-0.3 k) is 0.01 in round 16, exp(-0.1 k) in round 47; both have seen k + 1 batches
     assert first["target"] <= 0.01 and first["steps"] == [0.1, 0.1]
     assert first["by_target"]["0.01"]["ratios"] == pytest.approx([48 / 17])

@@ -131,12 +131,12 @@ def test_break_even_by_hand(make):
     plus, rival = logs_of(
         make("diana+", "block quant+", start=0.03, step=4.0), make("diana", "quant", step=1.0)
     )
-    found = break_even.break_even([plus], [rival], schemes.BYTES)
-    assert found.predicted.round == pytest.approx(40)
-    assert found.predicted.level == pytest.approx(np.exp(-2))
-    assert found.measured == break_even.Place(40, pytest.approx(np.exp(-2)))
-    assert found.cost == pytest.approx(0.04)
-    assert str(found) == "break-even at 0.135, round 40\npredicted at 0.135, round 40"
+    result = break_even.break_even([plus], [rival], schemes.BYTES)
+    assert result.predicted.round == pytest.approx(40)
+    assert result.predicted.level == pytest.approx(np.exp(-2))
+    assert result.measured == break_even.Place(40, pytest.approx(np.exp(-2)))
+    assert result.cost == pytest.approx(0.04)
+    assert str(result) == "break-even at 0.135, round 40\npredicted at 0.135, round 40"
     assert break_even.break_even([plus], [], schemes.BYTES) is None
 
 
@@ -159,20 +159,20 @@ def claims_of(name, logs):
 
 def test_claims_over_all_data_sets(make):
     logs = figure_4(make, {"svmguide3": 1, "splice": 0, "w8a": 0})
-    found = {c.claim: c for c in claims_of("fig4", logs)}
+    result = {c.claim: c for c in claims_of("fig4", logs)}
     text = "DIANA+ (block quant+) needs fewer {} than DIANA (quant) when d is larger"
-    assert len(found) == 2 * 3 + 1 and "when d is larger" in found[text.format("rounds")].quote
-    sent = found[text.format("megabytes")]
+    assert len(result) == 2 * 3 + 1 and "when d is larger" in result[text.format("rounds")].quote
+    sent = result[text.format("megabytes")]
     assert sent.verdict == "holds"
     small, *_ = sent.evidence
     assert small.where == "svmguide3 (d = 22)" and not small.counts
     assert small.verdict == "does not hold"
-    assert [one.counts for one in found[text.format("rounds")].evidence] == [False, False, True]
-    gone = found["DCGD+ (block quant+) needs fewer rounds than DCGD (quant) when d is larger"]
+    assert [one.counts for one in result[text.format("rounds")].evidence] == [False, False, True]
+    gone = result["DCGD+ (block quant+) needs fewer rounds than DCGD (quant) when d is larger"]
     assert gone.verdict == "not decided"
     logs = figure_4(make, {"svmguide3": 0, "splice": 0, "w8a": 1})
-    found = {c.claim: c for c in claims_of("fig4", logs)}
-    assert found[text.format("megabytes")].verdict == "does not hold"
+    result = {c.claim: c for c in claims_of("fig4", logs)}
+    assert result[text.format("megabytes")].verdict == "does not hold"
 
 
 def test_table_2(make):
@@ -183,16 +183,16 @@ def test_table_2(make):
     ]
     paths += [make("diana+", scheme, start=0.005, ranks=2) for scheme in ("quant+", "rand-τ+")]
     logs = logs_of(*paths)
-    found = table2.runs(logs)
-    assert len(found) == 6
+    result = table2.runs(logs)
+    assert len(result) == 6
     assert table2.message_bits(logs[:3]) == pytest.approx([8e3 / 5] * 3)
     sizes, sent, clock = table2.claims(logs)
     assert sizes.verdict == "does not hold"
     assert sizes.measured == "a9a: d = 123, n = 5, m = 200, not d = 123, n = 8, m = 2,837"
-    own = [claim.evidence[0].numbers for claim in (sent, clock)]
-    assert own[0]["share"] == pytest.approx(0.005 / 5.005)  # in 5,000 rounds of 0.001
-    assert own[0]["negligible_from_round"] == pytest.approx(5 / 0.03)
-    assert own[1]["share"] == pytest.approx(0.0025 / 5.0025)
+    row = [claim.evidence[0].numbers for claim in (sent, clock)]
+    assert row[0]["share"] == pytest.approx(0.005 / 5.005)  # in 5,000 rounds of 0.001
+    assert row[0]["negligible_from_round"] == pytest.approx(5 / 0.03)
+    assert row[1]["share"] == pytest.approx(0.0025 / 5.0025)
     assert sent.verdict == clock.verdict == "holds"
     [log] = logs_of(make("diana+", "quant+", start=0.2))
     late = table2._negligible("", log, schemes.BYTES, "")
@@ -268,17 +268,17 @@ def test_from_the_command_to_the_picture(monkeypatch, tmp_path, capsys):
     monkeypatch.setitem(figure.source.scales, "quick", 1)
     folder = str(ROOT / "run" / "saq")
 
-    def said() -> str:
+    def message() -> str:
         claims = read_claims(Path("figures/saq-fig3.claims.json"))
         assert len(claims) > 0
         return f"saq-fig3: {counts(claims)}\n"
 
     assert main(["study", folder, "fig3"]) == 0
-    assert said() in capsys.readouterr().out
+    assert message() in capsys.readouterr().out
     assert import_module(f"{package}.fig3").read(Path("logs/saq-fig3")).vectors == 1
     (tmp_path / "figures" / "saq-fig3.png").unlink()
     assert main(["study", "--draw", "saq-fig3"]) == 0
-    assert said() in capsys.readouterr().out
+    assert message() in capsys.readouterr().out
     assert (tmp_path / "figures" / "saq-fig3.png").stat().st_size > 10_000
     assert main(["study", folder, "fig3", "--scale", "huge"]) == 2
     assert "--scale: unknown name 'huge'; known: paper, quick" in capsys.readouterr().err

@@ -37,7 +37,7 @@ def made(tmp_path, monkeypatch):
     return make
 
 
-def test_a_study_is_a_package_of_its_own(made):
+def test_a_study_is_a_package(made):
     text = f"from . import values\nvalue = values.VALUE\nFIGURES = [{FIGURE}]"
     one = made(text, "one", values="VALUE = 1")
     two = made(text.replace("title", "two"), "two-2", values="VALUE = 2")
@@ -48,7 +48,7 @@ def test_a_study_is_a_package_of_its_own(made):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("FIGURES = [", r"figures\.py:5: '\[' was never closed"),
         ("import nothing_of_that_name", r"figures\.py:5: No module named 'nothing_of_that_name'"),
@@ -63,8 +63,8 @@ def test_a_study_is_a_package_of_its_own(made):
         (f"{FIGURE.replace('Grid', 'str')}", r"source: 'fig1' is not allowed; it must be Grid"),
     ],
 )
-def test_what_is_wrong_is_one_line(made, text, said):
-    with pytest.raises(InputError, match=said) as error:
+def test_what_is_wrong_is_one_line(made, text, message):
+    with pytest.raises(InputError, match=message) as error:
         made(text)
     assert "\n" not in str(error.value)
 
@@ -232,10 +232,10 @@ def test_a_figure_of_two_grids(two_grids, capsys):
     with pytest.raises(InputError, match="logs/mine: no complete log"):
         source.read(Path("logs/mine"))
     assert main(["study", str(folder), "fig1"]) == 0
-    said = capsys.readouterr().out
-    assert said.count("2 points: 2 done") == 2
-    assert "group 1 of 2 (bits)\n" in said and "group 2 of 2 (timed)\n" in said
-    assert re.search(r"\[2/2\] GD seed 2, about \S+ s left, \S+ s with all groups\n", said)
+    output = capsys.readouterr().out
+    assert output.count("2 points: 2 done") == 2
+    assert "group 1 of 2 (bits)\n" in output and "group 2 of 2 (timed)\n" in output
+    assert re.search(r"\[2/2\] GD seed 2, about \S+ s left, \S+ s with all groups\n", output)
     assert source.state(folder, "quick", 1) == "bits: 2 of 2 runs done, timed: 2 of 2 runs done"
     logs, left = source.read(Path("logs/mine"))
     assert [log.config["run"].get("ranks") for log in logs] == [None, None, "workers", "workers"]

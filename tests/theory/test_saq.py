@@ -165,15 +165,15 @@ class Derived:
         self.at_star = e.problem.double().gradients(x_star)
 
 
-def test_own_row_of_diana_plus(capsys):
+def test_row_of_diana_plus(capsys):
     text = report(capsys, {"name": "diana"}, QUANT)
     s = Derived({"name": "diana"}, QUANT)
     cal_L, omega = s.compressor.cal_L_max, s.compressor.inner.omega
     gamma = 1 / (s.L + 6 * cal_L / s.n)
     rho = min(gamma * s.mu, 0.5 / (1 + omega))
-    own = line(text, "Theorem 2 DIANA+ smooth(quant-plus)")[4:]
+    row = line(text, "Theorem 2 DIANA+ smooth(quant-plus)")[4:]
     expected = [omega, cal_L, gamma, -1 / np.log1p(-rho), np.ceil(np.log(1000) / -np.log1p(-rho))]
-    assert [float(x) for x in own] == pytest.approx(expected, rel=1e-3)
+    assert [float(x) for x in row] == pytest.approx(expected, rel=1e-3)
     squares = [g @ np.linalg.solve(M, g) for g, M in zip(s.at_star, s.M, strict=True)]
     phi = s.start + 4 * cal_L * (1 + omega) / s.n * gamma**2 * np.mean(squares)
     assert float(line(text, "Phi^0")[1]) == pytest.approx(phi / s.start, rel=1e-4)

@@ -28,7 +28,7 @@ from tools.netlab.lab import Lab
 
 
 @pytest.mark.parametrize(
-    ("break_", "arguments", "said"),
+    ("break_", "arguments", "message"),
     [
         (("os.geteuid", lambda: 1000), ["true"], "needs root"),
         (("sys.platform", "darwin"), ["true"], "needs Linux"),
@@ -38,13 +38,13 @@ from tools.netlab.lab import Lab
         (None, ["--network", "fast", "true"], "it must be RATE"),
     ],
 )
-def test_what_cannot_be_is_refused_in_one_line(monkeypatch, capsys, break_, arguments, said):
+def test_what_cannot_be_is_refused_in_one_line(monkeypatch, capsys, break_, arguments, message):
     monkeypatch.setattr("os.geteuid", lambda: 0)
     if break_:
         monkeypatch.setattr(*break_)
     assert command.main(arguments) == 2
     err = capsys.readouterr().err
-    assert said in err and err.count("\n") == 1 and err.startswith("mpisim: ")
+    assert message in err and err.count("\n") == 1 and err.startswith("mpisim: ")
 
 
 def test_a_signal_ends_the_job_and_what_is_around_it():
@@ -123,12 +123,12 @@ def test_seconds_without_acknowledgements(make_log):
             yield log
 
     link = 8 * (20 + 22 + 66) / 2e5  # seconds, more than a round's own
-    found = timing(tuple(logs(1e-4)), tuple(logs(0.011)), packets=100 + 250)
-    assert found.modelled == pytest.approx(100 * link)
-    assert found.measured == pytest.approx(1.1)
-    assert found.acknowledging == pytest.approx(250 * 66 * 8 / 2e5)
-    assert found.error == pytest.approx(100 * link / (1.1 - 0.66) - 1)
-    assert timed(Experiment("case", 110, ()), found).verdict == "holds"
+    result = timing(tuple(logs(1e-4)), tuple(logs(0.011)), packets=100 + 250)
+    assert result.modelled == pytest.approx(100 * link)
+    assert result.measured == pytest.approx(1.1)
+    assert result.acknowledging == pytest.approx(250 * 66 * 8 / 2e5)
+    assert result.error == pytest.approx(100 * link / (1.1 - 0.66) - 1)
+    assert timed(Experiment("case", 110, ()), result).verdict == "holds"
 
 
 LEFTOVER = "mpisim-999999999-0"  # of a lab that was killed: no process has such a number

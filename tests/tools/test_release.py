@@ -23,9 +23,9 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_every_requirement_has_a_lowest_version():
-    found = list(lowest.constraints((ROOT / "setup.cfg").read_text()))
-    assert {"numpy==2.0.*", "mpi4py==4.1.*"} <= set(found)
-    assert len(set(found)) == len(found) > 20
+    result = list(lowest.constraints((ROOT / "setup.cfg").read_text()))
+    assert {"numpy==2.0.*", "mpi4py==4.1.*"} <= set(result)
+    assert len(set(result)) == len(result) > 20
     text = "[options]\ninstall_requires =\n    numpy\n[options.extras_require]\n"
     with pytest.raises(SystemExit, match="'numpy' is not NAME >= VERSION"):
         list(lowest.constraints(text))
@@ -55,13 +55,13 @@ def test_the_package_is_tried_without_the_checkout(monkeypatch, tmp_path):
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("MPISIM_DATA", "/data")
     monkeypatch.setenv("PATH", f"{ROOT}/.venv/bin:/usr/bin")
-    found = environment(tmp_path / "bin", tmp_path)
-    assert found["PATH"] == f"{tmp_path}/bin:/usr/bin" and found["HOME"] == str(tmp_path)
-    assert not {"PYTHONPATH", "MPISIM_DATA"} & set(found)
+    result = environment(tmp_path / "bin", tmp_path)
+    assert result["PATH"] == f"{tmp_path}/bin:/usr/bin" and result["HOME"] == str(tmp_path)
+    assert not {"PYTHONPATH", "MPISIM_DATA"} & set(result)
 
 
 @pytest.mark.parametrize(
-    ("page", "found"),
+    ("page", "result"),
     [
         ('<script src="https://cdn.net/x.js"></script>', ["https://cdn.net/x.js"]),
         ('<link rel="stylesheet" href="//fonts.net/a.css">', ["//fonts.net/a.css"]),
@@ -69,8 +69,8 @@ def test_the_package_is_tried_without_the_checkout(monkeypatch, tmp_path):
         ('<link rel="canonical" href="https://mpisim.net/a.html">', []),
     ],
 )
-def test_a_site_loads_nothing_from_elsewhere(page, found):
-    assert loads(page) == found
+def test_a_site_loads_nothing_from_elsewhere(page, result):
+    assert loads(page) == result
 
 
 LAZY = "def f():\n    from mpisim.room import a\n"

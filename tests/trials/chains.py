@@ -76,13 +76,13 @@ def attempt(chain: Chain) -> tuple[str, bool]:
         log.parent.mkdir()
         (parent / "job.toml").write_text(tomli_w.dumps(chain.tables()))
         for number, link in enumerate(chain.links):
-            code, said, in_time = _run(link, parent, log)
+            code, message, in_time = _run(link, parent, log)
             happened.append(code != 0)
-            problems = what_is_left(parent, said) + ([] if in_time else ["still running"])
+            problems = what_is_left(parent, message) + ([] if in_time else ["still running"])
             if log.exists():
                 problems += unreadable(log, chain.experiment, chain.log_every)
-            if code != 0 and link.fault.action == "kill" and errors(said):
-                problems.append(f"{errors(said)}")
+            if code != 0 and link.fault.action == "kill" and errors(message):
+                problems.append(f"{errors(message)}")
             if problems:
                 return f"start {number + 1}: {'; '.join(problems)}", True
         name, every = chain.experiment, chain.log_every

@@ -133,19 +133,19 @@ def _run(trial: Trial, parent: Path, log: Path) -> list[str]:
     slow = trial.fault.action in (*OUTPUT, "use up inodes")
     if not wait_for(job, parent, (lambda: False) if slow else late_after(mark)):
         return ["still running long after the fault"]
-    said = (parent / "stderr").read_text()
+    output = (parent / "stderr").read_text()
     problems = []
     if mark.exists() and job.returncode == 0 and not _harmless(trial, log):
         problems.append("exit code 0")
     if not mark.exists() and job.returncode != 0:
-        problems.append(f"exit code {job.returncode} without a fault: {said[-500:]}")
+        problems.append(f"exit code {job.returncode} without a fault: {output[-500:]}")
     if (
         mark.exists()
         and trial.fault.action == "raise"
-        and said.count("RuntimeError: one bad day") != 1
+        and output.count("RuntimeError: one bad day") != 1
     ):
-        problems.append(f"the error is not said once: {said[-1000:]}")
-    return problems + what_is_left(parent, said)
+        problems.append(f"the error is not said once: {output[-1000:]}")
+    return problems + what_is_left(parent, output)
 
 
 def _harmless(trial: Trial, log: Path) -> bool:
@@ -177,19 +177,19 @@ def unreadable(log: Path, experiment: str, log_every: int) -> list[str]:
         expected = {name: data[:] for name, data in file["rounds"].items()}
     try:
         with h5py.File(log, "r") as file:
-            found = {name: data[:] for name, data in file["rounds"].items()}
+            result = {name: data[:] for name, data in file["rounds"].items()}
     except (OSError, KeyError) as error:
         return [f"log: {error}"]
-    rows = found["round"].size
-    if found.keys() != expected.keys() or any(v.size != rows for v in found.values()):
+    rows = result["round"].size
+    if result.keys() != expected.keys() or any(v.size != rows for v in result.values()):
         return ["log: columns are not as they should be"]
-    if found["round"].tolist()[-1:] != expected["round"][:rows].tolist()[-1:]:
+    if result["round"].tolist()[-1:] != expected["round"][:rows].tolist()[-1:]:
         rows -= 1  # an extra row, where a signal ended the run
     return [
         f"log: {name} differs"
-        for name in found
+        for name in result
         if not name.startswith("time_")
-        and not np.array_equal(found[name][:rows], expected[name][:rows], equal_nan=True)
+        and not np.array_equal(result[name][:rows], expected[name][:rows], equal_nan=True)
     ]
 
 
@@ -202,11 +202,11 @@ def _cut(trial: Trial, log: Path) -> None:
 
 def _go_on(trial: Trial, parent: Path, log: Path) -> list[str]:
     """Resume; a file that is cut short may end in one line, anything else may not."""
-    said = go_on(trial.again, parent, trial.tables(), log, "--resume")
-    if said and trial.cut and ": " in said and "\n" not in said.strip():
-        said = go_on(trial.again, parent, trial.tables(), log, "--force")
-    if said:
-        return [f"cannot be gone on with: {said}"]
+    message = go_on(trial.again, parent, trial.tables(), log, "--resume")
+    if message and trial.cut and ": " in message and "\n" not in message.strip():
+        message = go_on(trial.again, parent, trial.tables(), log, "--force")
+    if message:
+        return [f"cannot be gone on with: {message}"]
     return [
         f"resumed, {name} differs"
         for name in differences(reference(trial.experiment, log_every=trial.log_every), log)

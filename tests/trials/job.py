@@ -54,13 +54,13 @@ def wait_for(job: subprocess.Popen, parent: Path, late: Callable[[], bool]) -> b
     return True
 
 
-def errors(said: str) -> list[str]:
+def errors(message: str) -> list[str]:
     """mpisim's errors on stderr, without what it says of resuming."""
-    lines = [line for line in said.splitlines() if line.startswith("mpisim: ")]
+    lines = [line for line in message.splitlines() if line.startswith("mpisim: ")]
     return [line for line in lines if not any(note in line for note in NOTES)]
 
 
-def what_is_left(parent: Path, said: str) -> list[str]:
+def what_is_left(parent: Path, message: str) -> list[str]:
     """Processes that have not ended, which are killed, and crashes."""
     problems = []
     _, alive = psutil.wait_procs(processes(parent), timeout=PATIENCE)
@@ -68,8 +68,8 @@ def what_is_left(parent: Path, said: str) -> list[str]:
         problems.append(f"processes left: {[p.pid for p in alive]}")
         for process in alive:
             process.kill()
-    if "Segmentation" in said or "Fatal Python error" in said:
-        problems.append(f"crashed: {said[-500:]}")
+    if "Segmentation" in message or "Fatal Python error" in message:
+        problems.append(f"crashed: {message[-500:]}")
     return problems
 
 
@@ -90,14 +90,14 @@ def kill(job: subprocess.Popen, fault: Fault) -> None:
 
 def processes(parent: Path) -> list[psutil.Process]:
     """All that belong to the job of this folder and still run."""
-    found = []
+    result = []
     for process in psutil.process_iter():
         try:
             if process.environ().get(MARK) == str(parent):
-                found.append(process)
+                result.append(process)
         except (psutil.Error, OSError):
             continue
-    return [p for p in found if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+    return [p for p in result if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
 
 
 def go_on(ranks: int, parent: Path, tables: dict, log: Path, flag: str) -> str:
@@ -116,8 +116,8 @@ def go_on(ranks: int, parent: Path, tables: dict, log: Path, flag: str) -> str:
     if not wait_for(job, parent, lambda: False):
         return f"still running after {STUCK:.0f} s\n"
     if job.returncode != 0:
-        said = (parent / "stderr").read_text()
-        return "\n".join(errors(said)) or said
+        output = (parent / "stderr").read_text()
+        return "\n".join(errors(output)) or output
     return ""
 
 
@@ -135,9 +135,9 @@ def start_with(fault: Fault, ranks: int, parent: Path, *words: str, name: str = 
 
 def goes_on(ranks: int, parent: Path, experiment: str, tables: dict, log: Path, **run: int) -> str:
     """Resume a run: what is wrong with its end or its log, against that of a run with ``run``."""
-    said = go_on(ranks, parent, tables, log, "--resume")
-    if said:
-        return f"cannot be resumed: {said}"
+    message = go_on(ranks, parent, tables, log, "--resume")
+    if message:
+        return f"cannot be resumed: {message}"
     return "; ".join(
         f"resumed, {name} differs" for name in differences(reference(experiment, **run), log)
     )

@@ -83,10 +83,10 @@ def attempt(trial: Trial) -> tuple[str, bool]:
         parent, log = Path(name), disk.folder / "logs" / "log.h5"
         (parent / "job.toml").write_text(tomli_w.dumps(trial.tables()))
         for cut in trial.cuts:
-            code, said, in_time = _run(cut, parent, log, disk)
+            code, message, in_time = _run(cut, parent, log, disk)
             disk.power_up()
             happened.append(code != 0)
-            problems = what_is_left(parent, said) + _broken_promises(trial, log, code, said)
+            problems = what_is_left(parent, message) + _broken_promises(trial, log, code, message)
             if not in_time:
                 problems.append("still running after the cut")
             if problems:
@@ -129,10 +129,10 @@ def _written(log: Path) -> list[tuple[str, int]]:
         return []
 
 
-def _broken_promises(trial: Trial, log: Path, code: int, said: str) -> list[str]:
+def _broken_promises(trial: Trial, log: Path, code: int, message: str) -> list[str]:
     if code != 0:
-        lines = errors(said)
-        return [] if len(lines) == 1 else [f"exit code {code} with {len(lines)} lines: {said}"]
+        lines = errors(message)
+        return [] if len(lines) == 1 else [f"exit code {code} with {len(lines)} lines: {message}"]
     try:
         wrong = differences(reference(trial.experiment, log_every=trial.log_every), log)
     except (OSError, KeyError) as error:

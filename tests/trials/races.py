@@ -73,11 +73,11 @@ def attempt(race: Race) -> tuple[str, bool]:
             return "still running", True
         problems, idle = [], set()
         for number, job in enumerate(jobs):
-            said = (parent / f"stderr{number}").read_text()
-            idle |= {number} if "there is nothing to do" in said else set()
-            problems += what_is_left(parent, said)
-            if job.returncode not in (0, 1, 2) or (job.returncode and len(errors(said)) != 1):
-                problems.append(f"exit code {job.returncode}: {said}")
+            output = (parent / f"stderr{number}").read_text()
+            idle |= {number} if "there is nothing to do" in output else set()
+            problems += what_is_left(parent, output)
+            if job.returncode not in (0, 1, 2) or (job.returncode and len(errors(output)) != 1):
+                problems.append(f"exit code {job.returncode}: {output}")
         good = {number for number, job in enumerate(jobs) if job.returncode == 0}
         if not any(_is_of(race, race.commands[number], log) for number in good):
             problems.append(f"the log is not one of {sorted(good)}")

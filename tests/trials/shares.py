@@ -77,10 +77,10 @@ def attempt(trial: Trial) -> tuple[str, bool]:
         for path, content in seen.late(trial.delays).items():
             (there / path).write_bytes(content)
         log, tables = there / "log.h5", trial.tables()
-        said = go_on(trial.again, parent, tables, log, "--resume").strip()
-        if said and "\n" in said:
-            return f"refused with several lines: {said}", killed
-        if said:
+        message = go_on(trial.again, parent, tables, log, "--resume").strip()
+        if message and "\n" in message:
+            return f"refused with several lines: {message}", killed
+        if message:
             shutil.rmtree(there)
             shutil.copytree(here, there, ignore=shutil.ignore_patterns(".*"))
         name = trial.experiment

@@ -74,8 +74,8 @@ def attempt(trial: Trial) -> tuple[str, bool]:
         problems += what_is_left(parent, (parent / "stderr").read_text())
         job = start_job(max(1, trial.ranks), parent, *words)
         if not wait_for(job, parent, lambda: False) or job.returncode != 0:
-            said = (parent / "stderr").read_text()
-            problems.append(f"does not go on, exit code {job.returncode}: {said[-500:]}")
+            output = (parent / "stderr").read_text()
+            problems.append(f"does not go on, exit code {job.returncode}: {output[-500:]}")
         problems = problems or _different(trial, logs)
         extra = {path.name for path in logs.iterdir() if ".h5" not in path.name} - {"sweep.json"}
         problems += [f"files left: {sorted(extra)}"] if extra else []
@@ -101,8 +101,8 @@ def _different(trial: Trial, logs: Path) -> list[str]:
     names = sorted(path.name for path in reference.glob("*.h5"))
     if sorted(path.name for path in logs.glob("*.h5")) != names:
         return ["other logs"]
-    found = {name: differences(reference / name, logs / name) for name in names}
-    return [f"{name}: {what} differs" for name, what in found.items() if what]
+    result = {name: differences(reference / name, logs / name) for name in names}
+    return [f"{name}: {what} differs" for name, what in result.items() if what]
 
 
 @functools.cache

@@ -117,9 +117,9 @@ def contents(message: Message) -> dict[str, bytes]:
     """What the message holds, to the bit."""
     names = ("values", "indices", "ptr", "norms", "levels", "codes", "scales", "bits")
     fields = {n: getattr(message, n) for n in names if hasattr(message, n)}
-    found = {n: (a.dtype.str + str(a.shape)).encode() + a.tobytes() for n, a in fields.items()}
+    result = {n: (a.dtype.str + str(a.shape)).encode() + a.tobytes() for n, a in fields.items()}
     for number, part in enumerate(getattr(message, "parts", ())):
-        found |= {f"{number} {name}": own for name, own in contents(part).items()}
+        result |= {f"{number} {name}": value for name, value in contents(part).items()}
     if hasattr(message, "inner"):
-        found |= contents(message.inner)
-    return found
+        result |= contents(message.inner)
+    return result

@@ -218,7 +218,7 @@ def test_stretches(d):
 def test_layers_begin_anywhere_in_a_byte(d, dtype):
     random = np.random.default_rng(d)
     precision = Precision(np.dtype("float32"), np.dtype(dtype))
-    for layers in (own for own in (1, 2, 5) if own <= d):
+    for layers in (count for count in (1, 2, 5) if count <= d):
         inner = np.sort(random.choice(np.arange(1, d), layers - 1, replace=False))
         starts = np.array([0, *inner, d])
         v, rows = random.standard_normal((3, d)), random.standard_normal((3, d)).astype(dtype)

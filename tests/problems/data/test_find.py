@@ -55,7 +55,7 @@ def test_paths_and_names(tmp_path, monkeypatch):
         find(str(one / "folder"))
 
 
-def test_not_found_says_where_and_how(here, monkeypatch, tmp_path):
+def test_a_missing_set_says_where_and_how(here, monkeypatch, tmp_path):
     monkeypatch.setattr(finding, "ROOT", tmp_path)
     with pytest.raises(InputError) as error:
         find("a9a")

@@ -110,8 +110,8 @@ def test_damaged_streams_are_named(tmp_path, how, damage):
     path, stream = tmp_path / "f", PACK[how](GOOD)
     for before in (b"", stream) if damage in ("data", "checksum", "half") else (stream,):
         path.write_bytes(before + DAMAGE[damage](stream))
-        said = rf"truncated or damaged .*the stream that begins at byte {len(before)}"
-        with pytest.raises(InputError, match=said) as error:
+        message = rf"truncated or damaged .*the stream that begins at byte {len(before)}"
+        with pytest.raises(InputError, match=message) as error:
             read_content(path)
         assert str(path) in str(error.value) and "\n" not in str(error.value)
 

@@ -37,12 +37,12 @@ def elsewhere(monkeypatch):
 
     def read(tensor):
         shapes.append(tuple(tensor.shape))
-        found = torch.zeros(tensor.shape, dtype=tensor.dtype)
+        result = torch.zeros(tensor.shape, dtype=tensor.dtype)
         if tensor.dtype == torch.uint8:  # packed signs, with ones as padding
-            found += 255
+            result += 255
         elif tensor.dtype == torch.int64:  # indices, ascending
-            found += torch.arange(tensor.shape[-1])
-        return found
+            result += torch.arange(tensor.shape[-1])
+        return result
 
     monkeypatch.setattr(networks, "device_of", lambda name, rank: torch.device("meta"))
     monkeypatch.setattr(torch.Tensor, "cpu", read)
@@ -70,9 +70,9 @@ def test_all_of_a_gradient_is_on_the_device(model, elsewhere):
         reads.clear()
         assert work().shape == (2, problem.d)
         assert reads == sums
-    own = problem.flat_model
-    tensors = [own.x, own.grad, own.statistics.flat, *own.model.buffers()]
-    tensors += [t for p in own.model.parameters() for t in (p, p.grad)]
+    vector = problem.flat_model
+    tensors = [vector.x, vector.grad, vector.statistics.flat, *vector.model.buffers()]
+    tensors += [t for p in vector.model.parameters() for t in (p, p.grad)]
     assert {t.device.type for t in tensors} == {"meta"}
     assert {shard.features.dtype for shard in problem.shards} == {torch.uint8}
 
@@ -153,9 +153,9 @@ def test_all_of_a_round_is_on_the_device(method, keys, compressor, elsewhere):
     state = setup.state.estimator.state() | setup.state.optimizer.state()
     vectors = [
         setup.state.x,
-        *(own for own in state.values() if np.ndim(own) > 0 or is_tensor(own)),
+        *(model for model in state.values() if np.ndim(model) > 0 or is_tensor(model)),
     ]
-    assert {own.device.type for own in vectors} == {"meta"}
+    assert {model.device.type for model in vectors} == {"meta"}
 
 
 def test_a_network_on_a_device_is_the_one_on_the_host(monkeypatch, tmp_path):
@@ -208,9 +208,11 @@ def test_rows_are_2_epochs_apart(method, given, every, source, tmp_path):
     assert not [failure for _, failures in checks(log) for failure in failures]
     run_tables(linear(method, compressor, rounds=7, **given), part)
     run_tables(tables, part, resume=True)
-    ours, theirs = (columns(one) for one in (path, part))
-    rows = np.isin(ours["round"], theirs["round"])
-    assert theirs["round"][-1] == 11 and np.array_equal(ours["loss"][rows][-1], theirs["loss"][-1])
+    mine, expected = (columns(one) for one in (path, part))
+    rows = np.isin(mine["round"], expected["round"])
+    assert expected["round"][-1] == 11 and np.array_equal(
+        mine["loss"][rows][-1], expected["loss"][-1]
+    )
 
 
 @pytest.mark.parametrize("method", [{"name": "gd"}, {"name": "gd", "batch": 9}])
@@ -226,22 +228,22 @@ def test_rows_judged_on_some_samples_leave_the_method_alone(method, tmp_path):
                 file["rounds/loss"][:],
                 file["rounds/oracle_calls"][:],
             )
-    whole, some = logs[0], logs[20]
-    assert np.array_equal(whole[0], some[0]) and np.array_equal(whole[2], some[2])
-    assert not np.isclose(whole[1], some[1], rtol=1e-4).any()
+    full, some = logs[0], logs[20]
+    assert np.array_equal(full[0], some[0]) and np.array_equal(full[2], some[2])
+    assert not np.isclose(full[1], some[1], rtol=1e-4).any()
 
 
 def test_they_are_the_first_of_each_worker():
-    few, whole = (
+    few, full = (
         parse(linear({"name": "gd"}, log_samples=count)).problem.loaded(
             4, 1, 2, 1, np.dtype("float64")
         )
         for count in (20, 0)
     )
-    x = whole.initial_point()
-    whole.shards = whole.judged = [shard.first(5) for shard in whole.shards]
+    x = full.initial_point()
+    full.shards = full.judged = [shard.first(5) for shard in full.shards]
     losses, gradients = few.losses_and_gradients(x)
-    wanted = whole.losses_and_gradients(x)
+    wanted = full.losses_and_gradients(x)
     assert np.array_equal(losses, wanted[0]) and np.array_equal(gradients, wanted[1])
     assert few.tests == 20 and [len(batch) for batch in few.test_shards] == [5, 5]
-    assert np.array_equal(few.test(x)[0][:, 0], whole.test(x)[0][:, 0])
+    assert np.array_equal(few.test(x)[0][:, 0], full.test(x)[0][:, 0])

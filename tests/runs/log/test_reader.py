@@ -118,7 +118,7 @@ def assign(link):
 
 
 @pytest.mark.parametrize(
-    ("link", "said"),
+    ("link", "message"),
     [
         (lambda other: assign(h5py.ExternalLink(str(other), "loss")), "/rounds/loss is a link"),
         (lambda other: assign(h5py.SoftLink("/rounds/round")), "/rounds/loss is a link"),
@@ -127,13 +127,13 @@ def assign(link):
         (external, "the data of /rounds/loss lies in other files"),
     ],
 )
-def test_other_files_are_never_read(make_log, link, said):
+def test_other_files_are_never_read(make_log, link, message):
     path = make_log(rounds=3)
     put = in_another_file(path, link)
     with h5py.File(path, "r+") as file:
         del file["rounds/loss"]
         put(file["rounds"])
-    with pytest.raises(InputError, match=rf"the log is refused: {said}") as caught:
+    with pytest.raises(InputError, match=rf"the log is refused: {message}") as caught:
         read(path)
     assert str(path) in str(caught.value) and "\n" not in str(caught.value)
 

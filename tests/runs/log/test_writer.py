@@ -170,12 +170,12 @@ def test_a_torn_tail_is_cut_at_the_last_good_record(tail, log):
     content = path.read_bytes()
     for size in range(0, len(content) + 1, 7 if tail else 1):
         path.write_bytes(content[:size] + tail)
-        found = journal.read(log, SCHEMA)
+        result = journal.read(log, SCHEMA)
         there = max([0, *(end for end, at in zip(ends, sizes, strict=True) if at <= size)])
-        if found is None:
+        if result is None:
             assert there == 0
         else:
-            assert np.array_equal(found, rows(0, there))
+            assert np.array_equal(result, rows(0, there))
 
 
 @pytest.mark.parametrize("portions", [(0,), (0, 1), (1, 5, 6, 9), (9,), (0, 9)])

@@ -26,7 +26,7 @@ def test_the_product_of_all_dimensions(tmp_path):
     """
     folder, points = read(write(tmp_path, sweep), [])
     assert folder == Path("logs/grid")
-    found = {
+    result = {
         (
             p["method"]["name"],
             p["compressor"]["name"],
@@ -44,7 +44,7 @@ def test_the_product_of_all_dimensions(tmp_path):
         for seed in (1, 2, 3)
         for k in (4, 5)
     }
-    assert found == wanted and len(points) == len(wanted)
+    assert result == wanted and len(points) == len(wanted)
     assert all(p["run"]["rounds"] == 12 and p["compressor"]["k"] == 10 for p in points)
     assert all(("p" in p["method"]) == (p["method"]["name"] == "marina") for p in points)
 
@@ -90,27 +90,25 @@ def test_bad_tables_are_one_line(case, tmp_path):
         ("steps", "[0.5]\nmultiples = [2, 4]", "[1, 2]", "", [8.0]),  # numbers have no multiples
     ],
 )
-def test_an_alternative_may_have_a_list_of_its_own(
-    name, all_points, first, second, given, tmp_path
-):
+def test_an_alternative_may_have_another_list(name, all_points, first, second, given, tmp_path):
     lists = [f"{name} = {values}" if values else "" for values in (first, second)]
     pairs = (f"[[sweep.pairs]]\ncompressor = {{ k = {k} }}\n{lists[k - 1]}\n" for k in (1, 2))
     sweep = f"{name} = {all_points}\n" + "".join(pairs)
     table, key = ("run", "seed") if name == "seeds" else ("method", "stepsize")
 
-    def found(*settings):
+    def result(*settings):
         points = read(write(tmp_path, sweep), list(settings))[1]
         return [(p["compressor"]["k"], p[table][key]) for p in points]
 
     assert (
-        found()
+        result()
         == {
             "multiples": [(1, {"theory": 2.0}), (1, {"theory": 4.0}), (2, "theory")],
             "seeds": [(1, 1), (1, 2), (2, 5)],
             "steps": [(1, 1.0), (1, 2.0), (2, 0.5)],
         }[name]
     )
-    assert found(f"sweep.{name}=[8]") == [(k, value) for k in (1, 2) for value in given]
+    assert result(f"sweep.{name}=[8]") == [(k, value) for k in (1, 2) for value in given]
     sweep = sweep.replace(first or second, "[-1]")
     with pytest.raises(InputError, match=rf"sweep\.pairs, number [12]\.{name}: \[-1\]"):
-        found()
+        result()

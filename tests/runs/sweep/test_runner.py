@@ -135,9 +135,9 @@ def test_impossible_points_are_skipped_with_their_reason(tmp_path, capfd):
     assert "data 'nowhere': not found" in reasons["marina", 5, "nowhere"]
     assert "method.alpha: unknown key" in reasons["marina", 5, "sample", "alpha"]
     assert "no theorem for 'ef'" in reasons["ef", 5, "sample"]
-    said = capfd.readouterr().out
-    assert said.count("data 'nowhere'") == 1 and "for the same reason" in said
-    assert "12 points: 11 skipped, 1 done" in said
+    output = capfd.readouterr().out
+    assert output.count("data 'nowhere'") == 1 and "for the same reason" in output
+    assert "12 points: 11 skipped, 1 done" in output
     assert len(list(logs.glob("*.h5"))) == 1
 
 
@@ -190,9 +190,9 @@ def raised(tmp_path, first, then, base=DIANA):
     before = content(one.log)
     [two] = run(file, logs, *then)
     assert content(one.log) == before and two.status == "done"
-    [whole] = run(file, tmp_path / "whole", *then)
-    assert whole.name == two.name != one.name
-    assert differences(Path(whole.log), Path(two.log)) == []
+    [full] = run(file, tmp_path / "whole", *then)
+    assert full.name == two.name != one.name
+    assert differences(Path(full.log), Path(two.log)) == []
     return one, two
 
 
@@ -248,5 +248,5 @@ def test_another_experiment_or_a_smaller_budget_starts_anew(base, first, then, t
 )
 def test_what_depends_on_the_rounds_starts_anew_with_a_line(base, why, tmp_path, capfd):
     raised(tmp_path, ["run.rounds=12"], ["run.rounds=30"], base)
-    said = capfd.readouterr().err
-    assert why in said and said.count("starting over") == 1
+    output = capfd.readouterr().err
+    assert why in output and output.count("starting over") == 1

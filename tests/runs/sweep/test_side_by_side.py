@@ -45,20 +45,20 @@ def test_processes_write_the_same_logs(tmp_path):
     file = write(tmp_path, POINTS)
     alone = run(file, tmp_path / "alone")
     job = start(file, tmp_path / "jobs", "auto")
-    said, errors = job.communicate(timeout=HANG_SECONDS)
+    output, errors = job.communicate(timeout=HANG_SECONDS)
     assert job.returncode == 0, errors
     assert all(" points done" in line for line in errors.splitlines())
-    found = read_summary(tmp_path / "jobs")
-    assert [(p.name, p.status) for p in found] == [(p.name, p.status) for p in alone]
-    assert Counter(p.status for p in found) == {"done": 6, "skipped": 6}
-    for one, two in zip(alone, found, strict=True):
+    result = read_summary(tmp_path / "jobs")
+    assert [(p.name, p.status) for p in result] == [(p.name, p.status) for p in alone]
+    assert Counter(p.status for p in result) == {"done": 6, "skipped": 6}
+    for one, two in zip(alone, result, strict=True):
         if one.status == "done":
             assert differences(Path(one.log), Path(two.log)) == []
             with h5py.File(two.log) as log:
                 assert log.attrs["side_by_side"] == min(len(os.sched_getaffinity(0)), 12)
-    assert re.search(r"^\[1/12\] \S.* (k=|seed )\d+: done in ", said, re.MULTILINE)
-    assert said.count("compressor.k: 1000 is not allowed") == 1
-    assert "12 points: 6 done, 6 skipped; 0 of them complete before" in said
+    assert re.search(r"^\[1/12\] \S.* (k=|seed )\d+: done in ", output, re.MULTILINE)
+    assert output.count("compressor.k: 1000 is not allowed") == 1
+    assert "12 points: 6 done, 6 skipped; 0 of them complete before" in output
     extra = [p for p in (tmp_path / "jobs").iterdir() if p.name.startswith(".")]
     assert extra == []
 
@@ -97,10 +97,10 @@ def test_processes_that_are_stopped_are_gone_on_with(number, whom, code, tmp_pat
     assert not psutil.wait_procs(children, timeout=HANG_SECONDS)[1]
     assert errors.count("at round ") + errors.count("was killed by") >= 1
     if number == signal.SIGINT:
-        found = Counter(p.status for p in read_summary(logs))
-        left = 3 - found["done"]  # one may end in the moment of the signal
+        result = Counter(p.status for p in read_summary(logs))
+        left = 3 - result["done"]  # one may end in the moment of the signal
         assert f"mpisim: stopped by Ctrl-C; {left} of 3 points are left; the same command" in errors
-        assert found["interrupted"] >= 1
+        assert result["interrupted"] >= 1
     points = run(file, logs)
     assert [p.status for p in points] == ["done"] * 3
     for one, two in zip(whole, points, strict=True):
@@ -134,9 +134,9 @@ def alone(tmp_path_factory):
 
 def require_complete(logs, alone):
     """All points have the logs of ``alone``, and the summary says so; nothing else is left."""
-    found = read_summary(logs)
-    assert [(p.name, p.status, p.exit_code) for p in found] == [(p.name, "done", 0) for p in alone]
-    for one, two in zip(alone, found, strict=True):
+    result = read_summary(logs)
+    assert [(p.name, p.status, p.exit_code) for p in result] == [(p.name, "done", 0) for p in alone]
+    for one, two in zip(alone, result, strict=True):
         assert differences(Path(one.log), Path(two.log)) == []
         assert two.seconds is not None
     assert [p.name for p in logs.iterdir() if p.name.startswith(".")] == []
@@ -148,10 +148,10 @@ def test_two_sweeps_run_each_point_once(tmp_path, alone):
     ended = [job.communicate(timeout=HANG_SECONDS) for job in jobs]
     assert [job.returncode for job in jobs] == [0, 0], ended
     ran = Counter()
-    for said, errors in ended:
+    for message, errors in ended:
         starts = r"(?=, about|$)" if "done: round" in errors else ": done in "
-        ran.update(re.findall(rf"^\[(\d)/4\] .*?seed \d{starts}", said, re.MULTILINE))
-        skipped = re.findall(r"^  skipped: .*: another run is writing it", said, re.MULTILINE)
+        ran.update(re.findall(rf"^\[(\d)/4\] .*?seed \d{starts}", message, re.MULTILINE))
+        skipped = re.findall(r"^  skipped: .*: another run is writing it", message, re.MULTILINE)
         assert len(skipped) <= 2
     assert ran == {"1": 1, "2": 1, "3": 1, "4": 1}, ended
     require_complete(logs, alone)
