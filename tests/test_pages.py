@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mpisim.cli.entry import COMMANDS
+from mpisim.cli.parser import COMMANDS
 from mpisim.compressors import COMPRESSORS
 from mpisim.methods.estimators import ESTIMATORS
 from mpisim.methods.method_table import METHODS

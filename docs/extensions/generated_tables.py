@@ -23,7 +23,8 @@ from names_and_keys import belongs
 from mpisim.analysis import results
 from mpisim.analysis.claims import summary
 from mpisim.analysis.formatting import markdown as table
-from mpisim.cli import entry
+from mpisim.cli.entry import parser_for
+from mpisim.cli.parser import COMMANDS
 from mpisim.runs.log.schema import CUMULATIVE, ITERATE, LABELS, REFERENCE, WORKERS, Column
 from mpisim.runs.metrics import METRICS, Events, Tests
 
@@ -36,11 +37,11 @@ RUN = DOCS.parent / "run"
 def commands() -> str:
     """A heading and the text of --help for each sub-command, and for each of theirs."""
     os.environ["COLUMNS"] = "92"
-    return "\n\n".join(text for name in entry.COMMANDS for text in _help(name, _parser(name)))
+    return "\n\n".join(text for name in COMMANDS for text in _help(name, _parser(name)))
 
 
 def _parser(name: str) -> argparse.ArgumentParser:
-    return _children(entry._parser([name]))[name]
+    return _children(parser_for([name]))[name]
 
 
 def _children(parser: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:

@@ -3,49 +3,47 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 
 from mpisim.analysis.formatting import table
-from mpisim.cli.parser import arguments
 from mpisim.core.errors import InputError
-from mpisim.problems.data import arrange, convert, formats
+from mpisim.problems.data import arrange, formats
 from mpisim.problems.data import fetch as fetching
 from mpisim.problems.data.content import read_content, sha256, verify
+from mpisim.problems.data.convert import to_libsvm
 from mpisim.problems.data.find import DataFile, Dataset, find, find_file, lookup, registry
 from mpisim.problems.data.sample import write_sample
 
-CONVERT = {
-    "file FILE": "a file of rows and commas, with or without a line of names; or a LibSVM file",
-    "out FILE": "the LibSVM file to write",
-    "--label N": "the column of the labels in CSV, from 1 (default: 1)",
-    "--zero-based": "FILE is LibSVM with indices from 0",
-}
+
+def list_all(args: argparse.Namespace, argv: list[str]) -> int:
+    return _print([list_text()])
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    parser.set_defaults(command=data_command, texts=lambda args: [list_text()])
-    actions = parser.add_subparsers(metavar="[ACTION]")
-    listed = actions.add_parser("list", help="list the known data sets and where they are")
-    listed.set_defaults(texts=lambda args: [list_text()])
-    for action, function, text in (
-        ("info", info_text, "describe and verify data sets"),
-        ("fetch", fetch, "download and verify data sets"),
-    ):
-        named = actions.add_parser(action, help=text)
-        named.add_argument("names", metavar="NAME", nargs="+")
-        named.set_defaults(texts=lambda args, function=function: map(function, args.names))
-    generated = actions.add_parser("sample", help="generate the sample, shaped like a small a9a")
-    generated.add_argument("file", metavar="FILE", nargs="?", default="datasets/sample")
-    generated.set_defaults(texts=lambda args: [sample(args.file)])
-    converted = actions.add_parser("convert", help="make LibSVM of CSV, or of indices from 0")
-    arguments(converted, CONVERT, label={"default": 1})
-    converted.set_defaults(texts=lambda args: [converting(args)])
+def info(args: argparse.Namespace, argv: list[str]) -> int:
+    return _print(map(info_text, args.names))
 
 
-def data_command(args: argparse.Namespace, argv: list[str]) -> int:
-    for text in args.texts(args):
+def fetch(args: argparse.Namespace, argv: list[str]) -> int:
+    return _print(map(fetched, args.names))
+
+
+def sample(args: argparse.Namespace, argv: list[str]) -> int:
+    """Write the small generated set."""
+    write_sample(args.file)
+    return _print([f"sample: {args.file}"])
+
+
+def convert(args: argparse.Namespace, argv: list[str]) -> int:
+    """Write the LibSVM form of a file."""
+    rows, features = to_libsvm(args.file, args.out, args.label, args.zero_based)
+    return _print([f"{args.out}: {rows} rows, {features} features"])
+
+
+def _print(texts: Iterable[str]) -> int:
+    for text in texts:
         print(text)
     return 0
 
@@ -112,20 +110,8 @@ def _measure(content: bytes, path: Path) -> list[str]:
     ]
 
 
-def fetch(name: str) -> str:
+def fetched(name: str) -> str:
     """Download a registered set, unless a folder of MPISIM_DATA has it; returns where it is."""
     paths, downloads = fetching.fetch(name), fetching.datasets_folder().resolve()
     there = ("" if downloads in p.resolve().parents else ", found by MPISIM_DATA" for p in paths)
     return "\n".join(f"{name}: {path}{text}" for path, text in zip(paths, there, strict=True))
-
-
-def sample(path: str) -> str:
-    """Write the small generated set; returns where it is."""
-    write_sample(path)
-    return f"sample: {path}"
-
-
-def converting(args: argparse.Namespace) -> str:
-    """Write the LibSVM form of a file; returns its shape and where it is."""
-    rows, features = convert.to_libsvm(args.file, args.out, args.label, args.zero_based)
-    return f"{args.out}: {rows} rows, {features} features"

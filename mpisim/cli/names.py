@@ -1,71 +1,54 @@
-"""The sub-commands `mpisim methods`, `compressors` and `problems`: what there is, a line each."""
+"""`mpisim methods`, `compressors`, `problems`: what there is, a line each; and `mpisim card`."""
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import inspect
+import typing
 from collections.abc import Callable
+from io import BytesIO
+from typing import Any
 
-from mpisim.cli.parser import PLUGIN, arguments, on_all_ranks
-
-
-def add_methods(parser: argparse.ArgumentParser) -> None:
-    _add(parser, "method", _methods)
-
-
-def add_compressors(parser: argparse.ArgumentParser) -> None:
-    _add(parser, "compressor", _compressors)
-
-
-def add_problems(parser: argparse.ArgumentParser) -> None:
-    _add(parser, "problem", _problems)
-
+from mpisim.cli.job import on_first_rank
+from mpisim.core.errors import InputError
+from mpisim.core.schema import choose, describe
 
 Kinds = dict[str, tuple[type, ...]]
+PICTURES = (".png", ".pdf", ".svg", ".html")  # of a card
 
 
-def _add(parser: argparse.ArgumentParser, table: str, kinds: Callable[[], Kinds]) -> None:
-    forms = {f"name [{table.upper()}]": f"describe this {table}, with its keys", **PLUGIN}
-    arguments(parser, forms)
-
-    def command(args: argparse.Namespace, argv: list[str]) -> int:
-        def body(comm) -> int:
-            if comm.rank == 0:
-                print(_text(args.name, table, kinds()))
-            return 0
-
-        return on_all_ranks(args, body)
-
-    parser.set_defaults(command=command)
-
-
-def _methods() -> Kinds:
+def methods(args: argparse.Namespace, argv: list[str]) -> int:
     from mpisim.methods.estimators import ESTIMATORS
     from mpisim.methods.method_table import METHODS
     from mpisim.methods.optimizers import OPTIMIZERS
 
-    return {
-        name: (ESTIMATORS[pair.estimator], OPTIMIZERS[pair.optimizer])
-        for name, pair in METHODS.items()
-    }
+    def halves() -> Kinds:
+        pairs = METHODS.items()
+        return {n: (ESTIMATORS[one.estimator], OPTIMIZERS[one.optimizer]) for n, one in pairs}
+
+    return _list(args, "method", halves)
 
 
-def _compressors() -> Kinds:
+def compressors(args: argparse.Namespace, argv: list[str]) -> int:
     from mpisim.compressors import COMPRESSORS
 
-    return {name: (kind,) for name, kind in COMPRESSORS.items()}
+    return _list(args, "compressor", lambda: {n: (kind,) for n, kind in COMPRESSORS.items()})
 
 
-def _problems() -> Kinds:
+def problems(args: argparse.Namespace, argv: list[str]) -> int:
     from mpisim.problems import PROBLEMS
 
-    return {name: (kind,) for name, kind in PROBLEMS.items()}
+    return _list(args, "problem", lambda: {n: (kind,) for n, kind in PROBLEMS.items()})
+
+
+def _list(args: argparse.Namespace, table: str, kinds: Callable[[], Kinds]) -> int:
+    return on_first_rank(args, lambda: print(_text(args.name, table, kinds())))
 
 
 def _text(name: str | None, table: str, kinds: Kinds) -> str:
     """A line for each name; of one name its documentation and keys."""
     from mpisim.analysis.formatting import columns
-    from mpisim.core.schema import choose
 
     if name is None:
         return columns([[one, _line(halves)] for one, halves in sorted(kinds.items())], indent="")
@@ -84,11 +67,6 @@ def _line(halves: tuple[type, ...]) -> str:
 
 def _keys(halves: tuple[type, ...]) -> list[list[str]]:
     """Key, what it allows, and its default."""
-    import dataclasses
-    import typing
-
-    from mpisim.core.schema import describe
-
     return [
         [
             field.name.rstrip("_"),
@@ -99,3 +77,42 @@ def _keys(halves: tuple[type, ...]) -> list[list[str]]:
         for field in dataclasses.fields(half)
         if field.init
     ]
+
+
+def card(args: argparse.Namespace, argv: list[str]) -> int:
+    if args.out and args.out.suffix.lower() not in PICTURES:
+        raise InputError(f"--out: {str(args.out)!r} does not end in {', '.join(PICTURES)}")
+    return on_first_rank(args, lambda: _write_card(args, _spec(args)))
+
+
+def _spec(args: argparse.Namespace) -> dict[str, Any]:
+    """The compressor's table."""
+    from mpisim.runs.experiment import apply
+
+    tables: dict[str, Any] = {"compressor": {"name": args.name}}
+    for setting in args.set:
+        apply(tables, setting)
+    if tables.keys() != {"compressor"}:
+        raise InputError("--set: a card has keys of compressor alone, compressor.KEY=VALUE")
+    return tables["compressor"]
+
+
+def _write_card(args: argparse.Namespace, spec: dict[str, Any]) -> None:
+    from mpisim.analysis import card, plot, style
+
+    out, dimensions = args.out, list(dict.fromkeys(args.d)) or [1000]
+    if out:
+        style.check_installed()
+    given = card.vectors_of(args.vectors) if args.vectors else None
+    if given is not None:
+        dimensions = list(dict.fromkeys([*dimensions, given.shape[1]]))
+    text = card.card(spec, dimensions, given)
+    print(text, flush=True)
+    if out and out.suffix.lower() == ".html":
+        picture = BytesIO()
+        card.chart(dimensions[0], spec).savefig(picture, format="png")
+        out.write_text(card.page(text, picture.getvalue()), encoding="utf-8")
+    elif out:
+        plot.save(card.chart(dimensions[0], spec), out)
+    if out:
+        print(f"wrote {out}")

@@ -1,36 +1,158 @@
-"""What sub-commands share: the parser, the arguments of an experiment, and the start of a job."""
+"""The parser of the command line, made from the table of commands: commands.toml."""
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
-import os
-import shlex
-from collections.abc import Callable, Iterable, Mapping
+import pkgutil
+import re
+import tomllib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
-from mpisim.cli.examples import EXAMPLES
 from mpisim.core.errors import SYNONYMS, InputError, plain
-from mpisim.core.launcher import launched
 from mpisim.core.machine import usable_cores
+from mpisim.core.version import VERSION
 
-if TYPE_CHECKING:
-    from mpisim.runs.sweep.points import Spread
+TABLE = tomllib.loads(resources.files(__package__).joinpath("commands.toml").read_text("utf-8"))
+SHELLS = ("bash", "zsh", "tcsh")  # that --completion makes a script for
+COMMANDS: Mapping[str, Mapping[str, Any]] = TABLE["commands"]
 
 
 class Parser(argparse.ArgumentParser):
     """Raises a mistake as `InputError`, one line like every other bad input.
 
-    Its help ends with the command's examples.
+    Its help ends with the command's ``examples``.
     """
+
+    examples: Sequence[str] = ()
 
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{message}{_as_setting(message)} (see {self.prog} --help)")
 
     def format_help(self) -> str:
-        examples = "".join(f"  {line}\n" for line in EXAMPLES.get(self.prog, ()))
+        examples = "".join(f"  {line}\n" for line in self.examples)
         return super().format_help() + (examples and f"\nexamples:\n{examples}")
+
+
+def make_parser(chosen: Collection[str]) -> Parser:
+    """The parser of all commands, with the arguments of those that are ``chosen``."""
+    parser = Parser(prog="mpisim", description=TABLE["about"])
+    parser.examples = TABLE["examples"]
+    parser.set_defaults(call=None)
+    parser.add_argument("--version", action="version", version=f"mpisim {VERSION}")
+    _add_arguments(parser, TABLE["arguments"]["mpisim"])
+    commands = parser.add_subparsers(metavar="COMMAND")
+    for name, command in COMMANDS.items():
+        text = command["help"]
+        about = command.get("about", f"{text[0].upper()}{text[1:]}.")
+        inner = commands.add_parser(name, help=text, description=about)
+        if name in chosen:
+            _add(inner, command, (name,))
+    return parser
+
+
+def _add(parser: Parser, command: Mapping[str, Any], words: tuple[str, ...]) -> None:
+    """Add what the table says of a command, and its commands; ``words`` is its name."""
+    parser.examples = command["examples"]
+    if "call" in command:
+        parser.set_defaults(call=command["call"], words=words)
+    for name in command.get("arguments", ()):
+        if name in TABLE["one_of"]:
+            _add_arguments(parser.add_mutually_exclusive_group(), TABLE["one_of"][name])
+        else:
+            _add_arguments(parser, TABLE["arguments"][name])
+    if "commands" in command:
+        inner = parser.add_subparsers(metavar=command["metavar"], required="call" not in command)
+        for name, one in command["commands"].items():
+            _add(inner.add_parser(name, help=one["help"]), one, (*words, name))
+
+
+def _add_arguments(group: argparse._ActionsContainer, forms: Mapping[str, Any]) -> None:
+    """Add arguments from their forms, and helps or keywords of argparse.
+
+    A form is an option with the names of its values (``-o --out FILE``, ``--size WIDTH HEIGHT``),
+    none for a switch, and dots where it may be repeated (``--set TABLE.KEY=VALUE ...``). Or it is a
+    positional argument: its name in Python, then ``LOG``. In brackets a value may be missing
+    (``[LOG]``); dots there are for any number of values in one place (``[FOLDER ...]``), as they
+    are for one or more of a positional argument (``LOG ...``). `VALUES` has the types.
+    """
+    for form, given in forms.items():
+        more = {"help": given} if isinstance(given, str) else dict(given)
+        words = form.split()
+        flags = [word for word in words if word.startswith("-")]
+        values = words[len(flags) or 1 :]
+        metavars = tuple(value.strip("[]") for value in values if value.strip("]") != "...")
+        how: dict[str, Any] = {}
+        if metavars:
+            how["metavar"] = metavars if len(metavars) > 1 else metavars[0]
+            how["type"] = VALUES.get(metavars[0], str)
+        elif "dest" in more:  # of several switches one is the value
+            how |= {"action": "store_const", "const": words[0].strip("-")}
+        else:
+            how["action"] = "store_true"
+        if len(metavars) > 1:
+            how["nargs"] = len(metavars)
+        elif values[-1:] == ["...]"]:
+            how["nargs"] = "*"
+        elif values[-1:] == ["..."]:
+            how |= {"action": "append", "default": []} if flags else {"nargs": "+"}
+        elif values and values[0].startswith("["):
+            how["nargs"] = "?"
+        if "choices" in more:
+            more |= {"choices": pkgutil.resolve_name(more["choices"]), "metavar": None}
+        group.add_argument(*(flags or words[:1]), **(how | more))
+
+
+def _limit(text: str) -> float | None:
+    return None if text == "auto" else float(text)
+
+
+_limit.__name__ = "number or auto"  # argparse names it in its message
+
+
+def _shell(text: str) -> str:
+    if text not in SHELLS:
+        allowed = ", ".join(SHELLS)
+        raise argparse.ArgumentTypeError(f"{text!r} is not allowed; it must be {allowed}")
+    return text
+
+
+def _jobs(text: str) -> int:
+    number = len(usable_cores()) if text == "auto" else int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not allowed; it must be at least 1 or auto")
+    return number
+
+
+def _shard(text: str) -> Any:
+    from mpisim.runs.sweep.points import Shard
+
+    match = re.fullmatch(r"(\d+)/(\d+)", text, re.ASCII)
+    shard = Shard(int(match[1]), int(match[2])) if match else Shard(0)
+    if not 1 <= shard.part <= shard.parts:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not allowed; it must be I/N with integers 1 <= I <= N"
+        )
+    return shard
+
+
+VALUES: Mapping[str, Any] = {
+    **dict.fromkeys(("FILE", "FOLDER", "LOG", "FILE.toml", "LOG.h5"), Path),
+    **dict.fromkeys(("N", "R", "DIMENSION", "SEED"), int),
+    **dict.fromkeys(("E", "WIDTH", "MS"), float),
+    **{"LOW": _limit, "N|auto": _jobs, "I/N": _shard, "|".join(SHELLS): _shell},
+}
+
+
+def refuse(args: argparse.Namespace, names: Iterable[str], where: str) -> None:
+    """`InputError` for the first of these options that was given: it has no meaning ``where``."""
+    for name in names:
+        if getattr(args, name):
+            flag = getattr(args, name) if name == "form" else name.replace("_", "-")
+            raise InputError(f"--{flag}: is not allowed {where}")
 
 
 def _as_setting(message: str) -> str:
@@ -51,151 +173,3 @@ def _as_setting(message: str) -> str:
     }
     given = value.split(" ")[0] or "VALUE"
     return f"; did you mean --set {min(keys)}={given}?" if keys else ""
-
-
-VALUES = {
-    **dict.fromkeys(("FILE", "FOLDER", "LOG", "FILE.toml", "LOG.h5"), Path),
-    **{"N": int, "R": int, "E": float, "WIDTH": float},
-}
-SET = "--set TABLE.KEY=VALUE ..."
-PLUGIN = {
-    "--plugin MODULE|FILE.py ...": "import your own compressors, methods, problems, ...; repeatable"
-}
-EXPERIMENT = {
-    "file [FILE.toml]": "the experiment file",
-    SET: "set a key; wins over the file; repeatable",
-} | PLUGIN
-ACCEPT = {
-    "--accept-changes": "keep and continue what other code, libraries or processors have computed"
-}
-LOGS = {"logs LOG ...": "a log, a folder of logs, or a pattern such as 'logs/*.h5'"}
-SELECT = {
-    "--where CONDITION ...": "take only runs that meet this: 'compressor.k == 10', 'seed < 3';"
-    " repeatable",
-    "--best RULE": "of each setting take only the best step, as `mpisim tune` picks it (default"
-    " rule: mean)",
-}
-BEST = {"nargs": "?", "const": "mean"}
-FRAMING = {"--framing": "add framing to payload bits: headers, lengths and padding"}
-
-
-def arguments(
-    parser: argparse._ActionsContainer, forms: Mapping[str, str], **more: Mapping[str, Any]
-) -> None:
-    """Add arguments from their forms and helps.
-
-    A form is an option with the names of its values (``-o --out FILE``, ``--size WIDTH HEIGHT``),
-    none for a switch, and dots where it may be repeated (``--set TABLE.KEY=VALUE ...``). Or it is a
-    positional argument: its name in Python, then ``LOG``, ``[LOG]`` for one that may be missing, or
-    ``LOG ...`` for one or more. `VALUES` has the types. ``more`` has further keywords of argparse
-    for arguments by their names in Python.
-    """
-    for form, text in forms.items():
-        words = form.split()
-        flags = [word for word in words if word.startswith("-")]
-        name, *values = (
-            words if not flags else [flags[min(len(flags), 2) - 1], *words[len(flags) :]]
-        )
-        many = values[-1:] == ["..."]
-        metavars = tuple(value.strip("[]") for value in values if value != "...")
-        how: dict[str, Any] = {"help": text}
-        if not metavars:
-            how["action"] = "store_true"
-        else:
-            how["metavar"] = metavars if len(metavars) > 1 else metavars[0]
-            how["type"] = VALUES.get(metavars[0], str)
-        if len(metavars) > 1:
-            how["nargs"] = len(metavars)
-        elif many:
-            how |= {"action": "append", "default": []} if flags else {"nargs": "+"}
-        elif values and values[0].startswith("["):
-            how["nargs"] = "?"
-        name = flags[1] if len(flags) > 1 else words[0]
-        how |= more.get(name.strip("-").replace("-", "_"), {})
-        parser.add_argument(*(flags or words[:1]), **how)
-
-
-def refuse(args: argparse.Namespace, names: Iterable[str], where: str) -> None:
-    """`InputError` for the first of these options that was given: it has no meaning ``where``."""
-    for name in names:
-        if getattr(args, name):
-            flag = getattr(args, name) if name == "form" else name.replace("_", "-")
-            raise InputError(f"--{flag}: is not allowed {where}")
-
-
-def add_spread(parser: argparse.ArgumentParser) -> None:
-    """Add --ranks-per-run and --jobs: how the points of a grid are dealt to processes."""
-    arguments(
-        parser,
-        {
-            "--ranks-per-run R": "give each point R of mpirun's ranks, and run points side by side"
-            " (default: 1)",
-            "--jobs N|auto": "without mpirun: run points side by side in N processes; auto: one for"
-            " each core",
-        },
-        ranks_per_run={"default": 1},
-        jobs={"type": _jobs, "default": 0},
-    )
-
-
-def _jobs(text: str) -> int:
-    number = len(usable_cores()) if text == "auto" else int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not allowed; it must be at least 1 or auto")
-    return number
-
-
-def spread_of(args: argparse.Namespace) -> Spread:
-    """What --ranks-per-run, --jobs and, where there is one, --shard say."""
-    from mpisim.runs.sweep.points import Shard, Spread
-
-    return Spread(args.ranks_per_run, args.jobs, getattr(args, "shard", Shard()))
-
-
-def command_line(argv: list[str]) -> str:
-    """The command as a shell takes it, for the log: text in UTF-8."""
-    return os.fsencode(shlex.join(["mpisim", *argv])).decode(errors="replace")
-
-
-def on_all_ranks(args: argparse.Namespace, body: Callable[..., int]) -> int:
-    """Load the plugins and call ``body`` on all ranks; the exit code."""
-    require_mpi()
-    from mpisim.runs import plugins
-    from mpisim.runs.host import guarded
-
-    def with_plugins(comm) -> int:
-        plugins.load(args.plugin)
-        return body(comm)
-
-    return guarded(with_plugins)
-
-
-def run_sweeps(args: argparse.Namespace, body: Callable[..., int]) -> int:
-    """`on_all_ranks`; with --jobs, which forks processes, MPI must not start."""
-    if args.jobs and launched():
-        raise InputError("--jobs: is for one process; under mpirun the ranks run side by side")
-    return on_all_ranks(args, body)
-
-
-def prepare_mpi() -> None:
-    """Let MPI start where it is imported in a job of mpirun, by a plugin say; elsewhere not."""
-    import mpi4py
-
-    mpi4py.rc.initialize = launched()
-
-
-def require_mpi() -> None:
-    """Start MPI in a job of mpirun, the only one that uses it.
-
-    `InputError` if that fails, because mpi4py has found no library, say.
-    """
-    prepare_mpi()
-    if not launched():
-        return
-    try:
-        from mpi4py import MPI  # noqa: F401
-    except (ImportError, RuntimeError, OSError) as error:
-        raise InputError(
-            f"MPI cannot be loaded: {error}; allowed: one that `mpisim --info` finds, see"
-            " docs/install.md"
-        ) from None

@@ -9,16 +9,9 @@ from pathlib import Path
 from random import randrange
 from typing import TYPE_CHECKING
 
-from mpisim.cli.parser import (
-    ACCEPT,
-    PLUGIN,
-    add_spread,
-    arguments,
-    command_line,
-    refuse,
-    run_sweeps,
-    spread_of,
-)
+from mpisim.cli.job import command_line, run_sweeps
+from mpisim.cli.parser import refuse
+from mpisim.cli.runs import spread_of
 from mpisim.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -31,41 +24,7 @@ PICTURES = Path("figures")
 STUDIES = Path("run")
 
 
-ARGUMENTS = {
-    "folder [FOLDER]": "a study, or a folder of studies to list (default: run)",
-    "figure [FIGURE]": "run what this figure lacks, and draw it (default: list the figures)",
-    "--scale SCALE": "run at this scale: quick (default) or paper",
-    "--out FOLDER": "write picture and claims here (default: figures)",
-    "--logs FOLDER": "with --draw: read the logs here (default: the figure's folder)",
-    "--seed SEED": "with --verify: draw the comparisons of this seed (default: another each time)",
-    "--sensitivity": "with --claims: count the verdicts that each alternative to the rules moves",
-    "--markdown": "with --claims: print tables in Markdown, with the papers' words",
-    **ACCEPT,
-    **PLUGIN,
-}
-MODES = {
-    "--record": "also write picture, claims and settings to FOLDER/results, with a page of them",
-    "--draw": "only draw FIGURE, or the figure STUDY-FIGURE of run/, from logs that are there",
-    "--claims FOLDER ...": "only print the claims in folders of pictures, of results or of studies"
-    " (default: figures)",
-    "--verify [N]": "run N comparisons on record again (default: 3), and compare every digit",
-    "--extras": "only print which extras of mpisim FIGURE needs",
-    "--ranks": "only print how many ranks the runs of FIGURE need, if they set run.ranks",
-}
-
-
-def add(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `mpisim study`."""
-    scale, out, seed = {"default": "quick"}, {"default": PICTURES}, {"type": int}
-    arguments(parser, ARGUMENTS, scale=scale, out=out, seed=seed)
-    modes = parser.add_mutually_exclusive_group()
-    several = {"action": "store", "nargs": "*", "default": None}
-    arguments(modes, MODES, claims=several, verify={"const": 3})
-    add_spread(parser)
-    parser.set_defaults(command=study_command)
-
-
-def study_command(args: argparse.Namespace, argv: list[str]) -> int:
+def study(args: argparse.Namespace, argv: list[str]) -> int:
     """List studies, or the figures of one; run and draw a figure; print claims."""
     from mpisim.analysis.study.load import FILE
 
@@ -88,7 +47,7 @@ def study_command(args: argparse.Namespace, argv: list[str]) -> int:
             for figure in study.figures.values():
                 print(f"  {study.full_name(figure):<16} {figure.title}")
         return 0
-    return run_sweeps(args, lambda comm: _study(args, command_line(argv), comm))
+    return run_sweeps(args, lambda comm: _complete(args, command_line(argv), comm))
 
 
 def _draw(args: argparse.Namespace) -> int:
@@ -152,7 +111,7 @@ def _verify(args: argparse.Namespace, comm: MPI.Intracomm) -> int:
     return code
 
 
-def _study(args: argparse.Namespace, command: str, comm: MPI.Intracomm) -> int:
+def _complete(args: argparse.Namespace, command: str, comm: MPI.Intracomm) -> int:
     from mpisim.analysis.study import load
     from mpisim.comm.job import on_first
 

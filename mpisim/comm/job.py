@@ -34,6 +34,7 @@ T = TypeVar("T")
 Facts = Mapping[str, str]
 GRACE_SECONDS = 1.0  # how long a rank that fails waits for the others to fail
 WATCH_SECONDS = 2.0
+ABORT_SECONDS = 30  # then a rank that aborts the job, but without its sockets cannot, is killed
 PATIENCE_SECONDS = 60.0  # how long a rank with an error waits for the others to agree on it
 
 
@@ -49,8 +50,7 @@ def run_job(body: Callable[..., int], software: Callable[[], Mapping[str, str]])
         reset_crash_handlers()
         faulthandler.enable(2)
     comm = all_ranks()
-    if comm.size > 1:
-        threading.Thread(target=_watch_descriptors, daemon=True).start()
+    end_if_closed = _watch_descriptors() if comm.size > 1 else lambda: None
     alarm = comm.Dup()
     try:
         _require_whole_job(comm)
@@ -61,10 +61,13 @@ def run_job(body: Callable[..., int], software: Callable[[], Mapping[str, str]])
     except BaseException as error:
         if isinstance(error, SystemExit) and error.code in (0, None):
             raise
+        end_if_closed()
         code, text = _agree_or_abort(comm, alarm, error)
         if comm.rank == 0:
             report(text)
         return code
+    finally:
+        end_if_closed()
 
 
 def all_or_none(comm: MPI.Intracomm, work: Callable[[], T]) -> T:
@@ -188,24 +191,34 @@ def _agree_or_abort(
     if not _completes(request, GRACE_SECONDS * (1 if comm.rank == 0 else 2)):
         report(text)
         time.sleep(0.3)  # for mpirun to forward what was printed before it kills the job
+        signal.alarm(ABORT_SECONDS)
         comm.Abort(code)
     return int(codes[0]), text
 
 
-def _watch_descriptors() -> None:
-    """Kill this process when its descriptors have been closed, by a plugin say.
+def _watch_descriptors() -> Callable[[], None]:
+    """A check that ends this process if its descriptors have been closed, by a plugin say.
 
-    MPI then waits for ever for those of the other ranks, but mpirun sees the death of its child.
+    It is made every `WATCH_SECONDS`, too. MPI waits for ever for those of the other ranks, at the
+    latest in its last call, when Python has no threads any more. But mpirun sees its child end.
     """
     here, inode = os.open(os.devnull, os.O_RDONLY), os.stat(os.devnull)
-    while True:
-        time.sleep(WATCH_SECONDS)
+
+    def end_if_closed() -> None:
         try:
             closed = not os.path.samestat(os.fstat(here), inode)
         except OSError:
             closed = True
         if closed:
-            os.kill(os.getpid(), signal.SIGKILL)
+            os._exit(1)
+
+    def watch() -> None:
+        while True:
+            time.sleep(WATCH_SECONDS)
+            end_if_closed()
+
+    threading.Thread(target=watch, daemon=True).start()
+    return end_if_closed
 
 
 def _completes(request: MPI.Request, seconds: float) -> bool:

@@ -98,7 +98,7 @@ def test_a_folder_without_any_good_log_is_a_mistake(tmp_path, capsys):
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_a_list_fits_the_terminal(width, folder, monkeypatch, capsys):
     (folder / "log1.h5").rename(folder / f"{'long' * 10}.h5")
-    monkeypatch.setattr("mpisim.cli.show.is_terminal", lambda stream: True)
+    monkeypatch.setattr("mpisim.cli.logs.is_terminal", lambda stream: True)
     monkeypatch.setenv("COLUMNS", str(width))
     assert main(["show", str(folder)]) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from mpisim.cli import main
-from mpisim.cli.entry import RENAMED
+from mpisim.cli.parser import TABLE
 from tests.comm.jobs import ROOT
 
 NO_MPI = """
@@ -85,14 +85,15 @@ def test_a_run_of_one_process_imports_what_it_uses(tmp_path):
     ],
 )
 def test_old_names_do_what_the_new_ones_do(old, new, make_log, tmp_path, capsys):
-    assert old[0] in RENAMED
+    assert old[0] in TABLE["renamed"]
     new = new or ["study", {"claims": "--claims", "figure": "--draw"}[old[0]], *old[1:]]
     make_log(), make_log(seed=2)
     places, out = {"folder": tmp_path, "out": tmp_path / "page.html"}, []
     for words in (old, new):
         code = main([word.format(**places) for word in words])
         out.append((code, *capsys.readouterr()))
-    moved = f"mpisim: `mpisim {old[0]}` is now `mpisim {' '.join(RENAMED[old[0]])}`\n"
+    now = " ".join(TABLE["renamed"][old[0]])
+    moved = f"mpisim: `mpisim {old[0]}` is now `mpisim {now}`\n"
     assert out[0] == (*out[1][:2], moved + out[1][2])
     assert out[0][0] == (2 if old[0] == "figure" else 0)
 

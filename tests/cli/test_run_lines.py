@@ -64,7 +64,7 @@ def test_one_line_at_the_end(tmp_path, capfd):
 
 FIRST = """
 import sys, time
-from mpisim.cli import run
+from mpisim.cli import runs
 from mpisim.cli import main
 
 def say(text, **how):
@@ -72,7 +72,7 @@ def say(text, **how):
     sys.stdout.write(text)
     sys.exit(0)
 
-run.print = say
+runs.print = say
 main(sys.argv[1:])
 """
 

@@ -112,20 +112,30 @@ def test_a_crash_ends_a_rank_without_a_handler_that_may_hang():
     assert "string_at" in job.stderr and "Process received signal" not in job.stderr
 
 
-CLOSED = """
-import os, threading, time
+CLOSING = """
+import os, sys, time
 from mpisim.comm import job
-job.WATCH_SECONDS = 0.1
-before = len(os.listdir("/dev/fd"))
-threading.Thread(target=job._watch_descriptors, daemon=True).start()
-while len(os.listdir("/dev/fd")) == before:  # it has not opened the one that it watches
-    time.sleep(1e-3)
-os.closerange(3, 1024)
-time.sleep({seconds})
+from mpisim.core.errors import InputError
+end = sys.argv[1]
+job.WATCH_SECONDS, job.ABORT_SECONDS = 0.1 if end == "works on" else 1e6, 1
+def body(comm):
+    def work():
+        if comm.rank == 0:
+            os.closerange(0, 1024)
+            if end == "raises":
+                raise InputError("raised")
+            time.sleep(1e6 * (end == "works on"))
+        elif end == "raises":
+            comm.Barrier()
+    job.all_or_none(comm, work)
+    return 0
+sys.exit(job.run_job(body, dict))
 """
 
 
-def test_a_rank_without_descriptors_is_killed_as_the_others_would_wait_for_it():
-    command = [sys.executable, "-c", CLOSED.format(seconds=HANG_SECONDS)]
-    job = subprocess.run(command, env=environment(), timeout=HANG_SECONDS, check=False)
-    assert job.returncode == -signal.SIGKILL
+@needs_mpirun
+@pytest.mark.parametrize("end", ["works on", "returns", "raises"])
+def test_a_rank_without_descriptors_ends_the_job(end, tmp_path):
+    """MPI would wait for it for ever, in an exchange, in MPI_Finalize or in MPI_Abort."""
+    (tmp_path / "closing.py").write_text(CLOSING)
+    assert mpirun(3, str(tmp_path / "closing.py"), end).returncode != 0

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mpisim.cli import main
-from mpisim.cli.new import PLUGINS
+from mpisim.cli.plugins import SETTINGS
 from mpisim.core.errors import InputError
 from mpisim.methods.estimators import ESTIMATORS
 from mpisim.methods.method_table import METHODS, make_method
@@ -24,13 +24,13 @@ from tests.resumes import KEYS
 def made(tmp_path_factory):
     """A folder with a plugin of each kind, and their tests."""
     folder = tmp_path_factory.mktemp("made")
-    for kind in PLUGINS:
+    for kind in SETTINGS:
         assert main(["new", kind, f"my-{kind}", "--folder", str(folder)]) == 0
     return folder
 
 
 def test_what_is_made_has_no_placeholders(made):
-    names = [name for kind in PLUGINS for name in (f"my_{kind}.py", f"test_my_{kind}.py")]
+    names = [name for kind in SETTINGS for name in (f"my_{kind}.py", f"test_my_{kind}.py")]
     assert sorted(path.name for path in made.iterdir()) == sorted(names)
     for path in made.iterdir():
         assert not re.search("NAME|FILE|CLASS|LABEL", path.read_text())
@@ -38,7 +38,7 @@ def test_what_is_made_has_no_placeholders(made):
 
 @pytest.mark.mpi
 def test_what_is_made_passes_mpisim_check_on_several_ranks(made):
-    files = [str(made / f"my_{kind}.py") for kind in PLUGINS]
+    files = [str(made / f"my_{kind}.py") for kind in SETTINGS]
     files.append(str(Path(__file__).with_name("small_fedavg.py")))
     command = [sys.executable, "-m", "mpisim", "check", *files]
     job = subprocess.run(

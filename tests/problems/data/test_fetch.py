@@ -166,5 +166,5 @@ def test_what_mpisim_data_holds_needs_no_network(server, register, tmp_path, mon
     monkeypatch.setattr(fetching, "datasets_folder", lambda: datasets)
     assert fetch("tiny") == [here / "tiny.bz2" if right else datasets / "tiny"]
     assert len(asked) == (0 if right else 1) and datasets.exists() != right
-    message = data_commands.fetch("tiny")
+    message = data_commands.fetched("tiny")
     assert message.endswith(", found by MPISIM_DATA") == right

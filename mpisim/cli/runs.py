@@ -1,47 +1,27 @@
-"""The sub-command `mpisim run`."""
+"""`mpisim run`, `sweep`, `tune` and `theory`: what an experiment file is for."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mpisim.cli.parser import (
-    ACCEPT,
-    EXPERIMENT,
-    arguments,
-    command_line,
-    on_all_ranks,
-    prepare_mpi,
-)
+from mpisim.cli.job import command_line, on_all_ranks, prepare_mpi, run_sweeps
 from mpisim.core import launcher
 from mpisim.core.errors import InputError
-from mpisim.core.terminal import is_terminal
+from mpisim.core.schema import require
+from mpisim.core.terminal import is_terminal, report
 
 if TYPE_CHECKING:
     from mpisim.runs.evaluation import End
     from mpisim.runs.experiment import Experiment
+    from mpisim.runs.sweep.points import Point, Spread
 
 
-ARGUMENTS = {
-    **EXPERIMENT,
-    "--workers N": "set problem.workers",
-    "--out LOG.h5": "write the log here (default: logs/NAME-HASH.h5)",
-    "--resume": "continue from the log's checkpoint, or start if there is none",
-    "--force": "overwrite an existing log; with --resume, only one that cannot be resumed",
-    "--track TRACKER": "also send the rows to tensorboard, wandb or mlflow, as they are written",
-    **ACCEPT,
-}
-
-
-def add(parser: argparse.ArgumentParser) -> None:
-    arguments(parser, ARGUMENTS, track={"default": ""})
-    parser.set_defaults(command=run_command)
-
-
-def run_command(args: argparse.Namespace, argv: list[str]) -> int:
-    """Run ``mpisim run``. The first line comes before MPI starts, which takes a second."""
+def run(args: argparse.Namespace, argv: list[str]) -> int:
+    """The first line comes before MPI starts, which takes a second."""
     prepare_mpi()
     planned = _read(args)
     if not isinstance(planned, Exception) and launcher.rank() == 0:
@@ -116,3 +96,67 @@ def _pace(result: End) -> str:
     rounds = result.row["round"] - int(attributes.get("resumed", 0))
     rate = f" ({rounds / seconds:.3g} rounds/s)" if rounds and seconds > 0 else ""
     return f", {duration(seconds)}{rate}"
+
+
+def sweep(args: argparse.Namespace, argv: list[str]) -> int:
+    from mpisim.runs.sweep.points import exit_code
+
+    return run_sweeps(args, lambda comm: exit_code(_run_grid(args, argv, comm)[1]))
+
+
+def spread_of(args: argparse.Namespace) -> Spread:
+    """What --ranks-per-run, --jobs and, where there is one, --shard say."""
+    from mpisim.runs.sweep.points import Shard, Spread
+
+    return Spread(args.ranks_per_run, args.jobs, getattr(args, "shard", Shard()))
+
+
+def _run_grid(args: argparse.Namespace, argv: list[str], comm) -> tuple[Path, list[Point]]:
+    """Run what is missing of the grid; the folder of the logs, and all points."""
+    from mpisim.comm.job import on_first
+    from mpisim.runs.experiment import read_toml
+    from mpisim.runs.sweep.executor import sweep
+    from mpisim.runs.sweep.grid import read
+    from mpisim.runs.sweep.points import counts
+
+    folder, grid = on_first(comm, lambda: read(args.file, args.set))
+    if comm.rank == 0 and len(grid) == 1 and "sweep" not in read_toml(args.file):
+        report(f"mpisim: {args.file}: has no [sweep], so it is a grid of one point")
+    folder = args.out or folder
+    how = command_line(argv), args.accept_changes, spread_of(args)
+    points = sweep(folder, grid, comm, *how)
+    if comm.rank == 0:
+        print(f"{counts(points)}; logs in {folder}", flush=True)
+    return folder, points
+
+
+def tune(args: argparse.Namespace, argv: list[str]) -> int:
+    if args.multiples is not None:
+        args.set.append(f"sweep.multiples=[{args.multiples}]")
+
+    def body(comm) -> int:
+        from mpisim.analysis.tune import report
+        from mpisim.runs.sweep.points import exit_code
+
+        folder, points = _run_grid(args, argv, comm)
+        code = exit_code(points)
+        if comm.rank == 0 and code == 0:
+            print(report(points, args.criterion, folder))
+        return code
+
+    return run_sweeps(args, body)
+
+
+def theory(args: argparse.Namespace, argv: list[str]) -> int:
+    require(0 < args.epsilon < inf, "--epsilon", args.epsilon, "a number > 0")
+
+    def body(comm) -> int:
+        from mpisim.analysis.theory_report import report
+        from mpisim.runs.experiment import read
+
+        text = report(read(args.file, args.set), args.epsilon, comm)
+        if comm.rank == 0:
+            print(text, flush=True)
+        return 0
+
+    return on_all_ranks(args, body)

@@ -1,0 +1,246 @@
+"""`mpisim show`, `plot`, `export`, `fleet` and `verify`: what is read off logs."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mpisim import analysis
+from mpisim.cli.job import on_all_ranks
+from mpisim.cli.parser import refuse
+from mpisim.core.errors import InputError
+from mpisim.core.terminal import is_terminal
+
+if TYPE_CHECKING:
+    from mpisim.comm.fleet import Fleet
+    from mpisim.runs.log.reader import Log
+
+OF_LISTS = ("sort", "reverse", "all_settings")
+OF_AXES = ("xlim", "ylim", "xlabel", "ylabel")
+OF_PLAIN_CURVES = ("x", "y", "linear_x", "linear_y", "all_workers", "framing", *OF_AXES)
+OF_CURVES = (*OF_PLAIN_CURVES, "network")
+OF_FIGURES = (*OF_PLAIN_CURVES, "size", "svg", "breakdown")
+PAGE = ".html"
+ROWS = (".csv", ".parquet")
+
+
+def show(args: argparse.Namespace, argv: list[str]) -> int:
+    """Print the page of one log, the list of several, or what they cost until targets."""
+    find = analysis.log_files
+    if args.siunitx and args.form != "latex":
+        raise InputError("--siunitx: is not allowed without --latex")
+    first, alone = args.logs[0], len(args.logs) == 1
+    if args.target:
+        refuse(args, OF_LISTS, "with --target")
+        print(_costs(args, _selected(args, find.load(args.logs))))
+        return 0
+    below = first if alone and first.is_dir() else None
+    paths = find.below(below) if below else find.find(args.logs)
+    if below is None and alone and len(paths) == 1:
+        refuse(args, (*OF_LISTS, "form", "network", "where", "best", "siunitx"), "for one log")
+        print(analysis.show.show_text(paths[0], args.framing))
+        return 0
+    refuse(args, ("framing", "network"), "for a list of runs")
+    print(_list(args, _selected(args, find.readable(paths)[0]), below))
+    return 0
+
+
+def _selected(args: argparse.Namespace, logs: list[Log]) -> list[Log]:
+    return analysis.select.selected(logs, args.where, args.best)
+
+
+def _list(args: argparse.Namespace, logs: list[Log], folder: Path | None) -> str:
+    from mpisim.analysis.curves import LABELS
+    from mpisim.analysis.formatting import escaped, latex, table
+    from mpisim.analysis.show import fitted, in_order, run_list
+
+    head, rows = run_list(folder, logs, args.all_settings, more=args.form == "csv")
+    rows = in_order(head, rows, args.sort, args.reverse)
+    if args.form == "markdown":
+        rows = [[escaped(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
+        head = [escaped(name) for name in head]
+    if args.form is None and is_terminal(sys.stdout):
+        return fitted(head, rows, shutil.get_terminal_size().columns)
+    if args.form == "latex":
+        names = {"loss": LABELS["loss"], "grad_norm_sq": LABELS["grad_norm_sq"]}
+        return latex([names.get(name, name) for name in head], rows, siunitx=args.siunitx)
+    return table(head, rows, args.form or "text")
+
+
+def _costs(args: argparse.Namespace, logs: list[Log]) -> str:
+    from mpisim.analysis.costs import cost_table, parse
+    from mpisim.comm.links import parse as links
+
+    targets = [parse(text) for text in args.target]
+    network, form = None if args.network is None else links(args.network), args.form or "text"
+    return cost_table(logs, targets, form, network, args.framing, args.siunitx)
+
+
+def plot(args: argparse.Namespace, argv: list[str]) -> int:
+    """Write a figure, or with --out FILE.html a page for the browser."""
+    if args.out.suffix.lower() == PAGE:
+        refuse(args, OF_FIGURES, "for a page, where the reader chooses")
+        from mpisim.analysis.commands import NETWORKS, report
+
+        how = args.network or NETWORKS, args.target, args.title or "", args.where, args.best
+        outputs = [report(args.logs, args.out, *how)]
+    else:
+        refuse(args, ("target",), f"but for a page, --out FILE{PAGE}")
+        outputs = _write_figure(args)
+    for output in outputs:
+        print(output)
+    return 0
+
+
+def _write_figure(args: argparse.Namespace) -> list[Path]:
+    outputs = list(dict.fromkeys([args.out] + [args.out.with_suffix(".svg")] * args.svg))
+    for output in outputs:
+        analysis.plot.check_output(output)
+    if args.breakdown:
+        refuse(args, OF_CURVES, "with --breakdown, which draws no curves")
+        logs = _selected(args, analysis.log_files.load(args.logs))
+        figure = analysis.breakdown.draw(logs, args.title, args.size)
+    else:
+        figure = _curves(args)
+    for output in outputs:
+        analysis.plot.save(figure, output)
+    return outputs
+
+
+def _curves(args: argparse.Namespace) -> Any:
+    from mpisim.comm.links import parse
+
+    if len(args.network) > 1:
+        raise InputError("--network: may be repeated for a page alone; a figure shows one network")
+    return analysis.api.plot(
+        args.logs,
+        args.x or ("seconds" if args.network else "bits_up"),
+        args.y or "grad_norm_sq",
+        per_worker=not args.all_workers,
+        linear_x=args.linear_x or None,
+        linear_y=args.linear_y,
+        title=args.title,
+        network=parse(args.network[0]) if args.network else None,
+        framing=args.framing,
+        size=args.size,
+        where=args.where,
+        best=args.best or False,
+        **{name: getattr(args, name) for name in OF_AXES},
+    )
+
+
+def export(args: argparse.Namespace, argv: list[str]) -> int:
+    rows, paths = analysis.rows, analysis.log_files.find(args.logs)
+    out = _output(args, paths)
+    logs = _selected(args, analysis.log_files.readable(paths)[0])
+    root = analysis.log_files.root(args.logs, paths)
+    write = rows.to_csv if out.suffix.lower() == ".csv" else rows.to_parquet
+    analysis.log_files.write_output(out, write(rows.all_rows(logs, root, args.all_settings)))
+    print(out)
+    return 0
+
+
+def _output(args: argparse.Namespace, logs: list[Path]) -> Path:
+    if args.form is None and args.out is None:
+        either = " or ".join(ROWS)
+        raise InputError(
+            f"--csv or --parquet is needed, or --out with a name that ends in {either}"
+        )
+    suffixes = ROWS if args.form is None else (f".{args.form}",)
+    if args.out is None:
+        if len(logs) > 1:
+            raise InputError(f"--out: is needed for {len(logs)} logs, which go into one file")
+        return logs[0].with_suffix(suffixes[0])
+    if args.out.suffix.lower() not in suffixes:
+        allowed = " or ".join(suffixes)
+        raise InputError(f"--out: {args.out} is not allowed; the name must end in {allowed}")
+    return args.out
+
+
+def fleet(args: argparse.Namespace, argv: list[str]) -> int:
+    """Print what runs would take if each client had a link of its own."""
+    from mpisim.analysis.costs import Target, parse
+    from mpisim.analysis.fleet.table import draw, fleet_costs, fleet_table
+
+    if args.draws < 1:
+        raise InputError(f"--draws: {args.draws} is not allowed; it must be an integer >= 1")
+    if args.fedscale is not None and not 0 <= args.fedscale < float("inf"):
+        raise InputError(f"--fedscale: {args.fedscale} is not allowed; it must be a number >= 0")
+    if args.out:
+        analysis.plot.check_output(args.out)
+    logs = analysis.log_files.load(args.logs)
+    fleets = _fleets(args, logs)
+    if args.target:
+        targets = [parse(text) for text in args.target]
+    else:
+        last = min(int(log.columns["round"][-1]) for log in logs if log.rows)
+        targets = [Target("round", last, rises=True)]
+    costs = fleet_costs(logs, fleets, targets, args.draws, args.fedscale)
+    print(fleet_table(logs, costs, args.draws, args.form or "text"))
+    if args.out:
+        analysis.plot.save(draw(logs, costs), args.out)
+        print(f"wrote {args.out}")
+    return 0
+
+
+def _fleets(args: argparse.Namespace, logs: list[Log]) -> list[Fleet]:
+    """Those of --fleet, or the logs' own, with the keys of --set."""
+    from mpisim.comm.fleet import Fleet
+    from mpisim.core.schema import build
+    from mpisim.runs.experiment import apply, read_toml
+
+    tables: list[dict[str, Any]] = []
+    for text in args.fleet:
+        if not text.endswith(".toml"):
+            tables.append({"links": text})
+            continue
+        file = read_toml(Path(text))
+        if not isinstance(file.get("fleet"), dict):
+            raise InputError(f"{text}: has no table [fleet]")
+        tables.append(file["fleet"])
+    of_logs = [log.config["fleet"] for log in logs if "fleet" in log.config]
+    tables = tables or [table for i, table in enumerate(of_logs) if table not in of_logs[:i]]
+    if not tables:
+        raise InputError("--fleet: is needed, because no log has a table [fleet]; try mlab:world")
+    for setting in args.set:
+        changed: dict[str, Any] = {}
+        apply(changed, setting)
+        if changed.keys() != {"fleet"}:
+            raise InputError(f"--set {setting}: a fleet has keys of its own alone, fleet.KEY=VALUE")
+        tables = [table | changed["fleet"] for table in tables]
+    return [build(Fleet, table, "fleet") for table in tables]
+
+
+def verify(args: argparse.Namespace, argv: list[str]) -> int:
+    """0 if all checks pass, 1 if one fails, 2 if there is no log.
+
+    A log may come from anywhere, so what it names is imported only on request.
+    """
+
+    def body(comm) -> int:
+        from mpisim.analysis.verify.examine import examine
+        from mpisim.comm.job import on_first
+        from mpisim.runs import plugins
+        from mpisim.runs.log.reader import read
+        from mpisim.runs.signals import EXIT_CODES
+
+        log = on_first(comm, lambda: read(args.log, changed=True))
+        if args.load_plugins:
+            plugins.load(log.config.get("plugin", []))
+        if comm.rank == 0:
+            print(f"{log.path}: {log.rows} rows, {log.attrs.get('status', 'unknown')}")
+        failed = 0
+        for check in examine(log, args.rerun, bool(args.plugin or args.load_plugins), comm):
+            if check.stopped:
+                return EXIT_CODES[check.stopped]
+            failed += bool(check.problems)
+            if comm.rank == 0:
+                print(check, flush=True)
+        if comm.rank == 0:
+            print(f"{args.log}: {f'{failed} checks failed' if failed else 'nothing is wrong'}")
+        return int(failed > 0)
+
+    return on_all_ranks(args, body)
