@@ -11,11 +11,9 @@ from mpisim.analysis import formatting, panels
 from mpisim.analysis.api import table
 from mpisim.analysis.costs import parse
 from mpisim.analysis.curves import Axis
-from mpisim.analysis.link_model import ModelledSeconds
 from mpisim.analysis.remarks import about_framing as note
 from mpisim.analysis.run_groups import group_runs
 from mpisim.cli import main
-from mpisim.comm.links import parse as links
 from mpisim.compressors import COMPRESSORS
 from mpisim.core.errors import InputError
 from mpisim.methods.method_table import METHODS
@@ -55,16 +53,6 @@ def test_means_and_deviations_over_seeds(logs, capsys):
         assert float(marina[f"{name}_deviation"]) == pytest.approx(values.std(ddof=1))
     assert (diana["runs"], diana["reached"], diana["round"]) == ("1", "0", "")
     assert float(diana["worst_end"]) == pytest.approx(np.exp(-2.5))
-
-
-def test_seconds_on_a_network(logs, capsys):
-    flags = ["--target", "grad_norm_sq=1e-2", "--network", "1mbit,2ms"]
-    text = output(capsys, logs[0], *flags, "--csv")
-    [row] = csv.DictReader(io.StringIO(text))
-    axis = ModelledSeconds("seconds", True, links=links("1mbit,2ms"))
-    assert row["network"] == "1mbit,2ms" and row["round"] == "24.0"
-    assert float(row["seconds"]) == pytest.approx(axis.values(read(logs[0]))[24])
-    assert "modelled seconds, 1mbit,2ms" in output(capsys, logs[0], *flags)
 
 
 def test_latex_has_every_letter_of_our_names():

@@ -2,7 +2,6 @@
 
 import io
 import sys
-import warnings
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ from mpisim.analysis import breakdown, style
 from mpisim.analysis.api import plot
 from mpisim.analysis.breakdown import per_round
 from mpisim.analysis.curves import Axis, over_seeds, points
-from mpisim.cli import console, main
+from mpisim.cli import main
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import read, read_all
 from tests.handmade_logs import PHASES
@@ -133,18 +132,6 @@ def test_a_text_of_a_log_that_is_no_formula_is_a_text(make_log, tmp_path):
     assert main(["plot", *map(str, logs), "--breakdown", "-o", str(tmp_path / "bars.png")]) == 0
     assert main(["plot", str(make_log(attrs={"title": evil})), "-o", str(tmp_path / "x.png")]) == 0
     assert style.with_formulas(evil) == r"\$\input{x}^^\$" and style.with_formulas("$x$") == "$x$"
-
-
-def test_numbers_in_logs_give_no_warnings_of_numpy(make_log, tmp_path, monkeypatch):
-    odd = np.array([np.nan, np.inf, -np.inf, 1.7e308])
-    columns = {"loss": odd, "grad_norm_sq": odd, "time_compute": np.full(4, np.inf)}
-    log = str(make_log(rounds=3, columns=columns))
-    plot = ["plot", log, "-o", str(tmp_path / "x.html")]
-    for words, code in (["show", log], 0), (plot, 0), (["verify", log], 1):
-        monkeypatch.setattr(sys, "argv", ["mpisim", *words])
-        with warnings.catch_warnings(), pytest.raises(SystemExit) as end:
-            console()
-        assert end.value.code == code
 
 
 UNLIKE = (

@@ -101,14 +101,6 @@ def test_tables(make_log, write):
     assert "modelled seconds, 5mbit" in text and "modelled seconds, 1gbit" not in text
 
 
-def test_what_cannot_be_read_is_passed_over_and_on_the_page(make_log, write, capsys, tmp_path):
-    make_log()
-    (tmp_path / "broken.h5").write_bytes(b"nothing")
-    text, data = write()
-    assert "Not read: " in text and "broken.h5: not a log" in text and data["sections"]
-    assert "broken.h5: not a log" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("values", "levels"),
     [

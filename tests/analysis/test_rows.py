@@ -10,9 +10,8 @@ import pytest
 
 import mpisim
 from mpisim.analysis.formatting import columns, escaped, table
-from mpisim.analysis.rows import all_rows, to_parquet
+from mpisim.analysis.rows import all_rows
 from mpisim.cli import main
-from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import read, read_all
 
 
@@ -70,18 +69,6 @@ def test_parquet(make_log, written, result, monkeypatch):
     assert columns["log"] == [path.name] * 5 and columns["seed"] == [1] * 5
     for name in ("round", "bits_up", "grad_norm_sq", "seconds"):
         assert columns[name] == expected[name].tolist()
-
-
-def test_without_a_library_for_parquet_there_is_one_line(make_log, capsys, monkeypatch):
-    for name in ("pyarrow", "polars"):
-        monkeypatch.setitem(sys.modules, name, None)
-    path = make_log()
-    assert main(["export", str(path), "--parquet"]) == 2
-    [line] = capsys.readouterr().err.splitlines()
-    assert "--parquet needs pyarrow: pip install 'mpisim[parquet]'" in line
-    assert not path.with_suffix(".parquet").exists()
-    with pytest.raises(InputError):
-        to_parquet(all_rows([read(path)]))
 
 
 STEPS = ('"theory"', "{ theory = 4.0 }", "0.5")

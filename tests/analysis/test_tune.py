@@ -1,9 +1,7 @@
 """The best step of a grid, on problems where it is known."""
 
 import json
-import shutil
 
-import h5py
 import numpy as np
 import pytest
 
@@ -115,22 +113,6 @@ def test_one_bad_seed_is_enough_to_be_out(tmp_path):
     with forged(winner.logs[1]) as log:
         log.attrs["status"] = "running"
     assert "seed 2 is not complete" in [c.out for c in best(points)[0].candidates]
-
-
-def test_a_seed_counts_once_and_plugins_must_agree(tmp_path):
-    sweep = "multiples = [0.5, 1]\nrun.seed = [1, 2]\ncompressor.k = [60]"
-    points = run(write(tmp_path, sweep, SAMPLE), tmp_path / "logs")
-    full, paths = best(points), [p.log for p in points]
-    copy = shutil.copy(paths[0], tmp_path / "copy.h5")
-    assert best([*paths, copy]) == full
-    with forged(copy) as log:
-        log["rounds/loss"][3] *= 2
-    with pytest.raises(InputError, match=r"both have seed \d of one experiment, but loss differs"):
-        best([*paths, copy])
-    with h5py.File(paths[0], "r+") as log:
-        log.attrs["code"] = json.dumps(json.loads(log.attrs["code"]) | {"module mine": "aaaa"})
-    with pytest.raises(InputError, match=r"differ in module mine: aaaa and nothing; "):
-        best(paths)
 
 
 def test_the_command(base, tmp_path, capfd):

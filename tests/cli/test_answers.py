@@ -12,10 +12,8 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from mpisim.cli import main
 from mpisim.cli.entry import parser_for
 from mpisim.cli.parser import COMMANDS
-from mpisim.comm import side_channel
 from mpisim.compressors import COMPRESSORS
 from mpisim.core import terminal
-from mpisim.core.errors import InputError
 from mpisim.methods.method_table import METHODS
 from mpisim.problems import PROBLEMS
 
@@ -134,13 +132,3 @@ def test_what_cannot_be_converted(text, words, answer, first, capsys):
     (first / "bad.csv").write_text(text)
     assert main(["data", "convert", "bad.csv", "out.svm", *words]) == 2
     assert answer in capsys.readouterr().err and not (first / "out.svm").exists()
-
-
-def test_more_ranks_than_workers(monkeypatch):
-    class Comm:
-        rank, size = 0, 5
-
-    monkeypatch.setattr(side_channel, "side_of", lambda comm: comm)
-    for layout, most in (("shared", 3), ("dedicated", 4)):
-        with pytest.raises(InputError, match=f"or mpirun -n {most} at most"):
-            side_channel.SideChannel(Comm, 3, layout)

@@ -11,7 +11,6 @@ from mpisim.comm.clock import COMMUNICATE, COMPUTE, OTHER, Clock, SlowestPath
 from mpisim.comm.ledger import Ledger
 from mpisim.comm.star import Star
 from mpisim.compressors import make
-from mpisim.core.errors import InputError
 from mpisim.core.protocols import Round
 from mpisim.core.rng import Draw, Streams
 from mpisim.wire.base import Precision
@@ -30,11 +29,6 @@ def test_blocks_are_contiguous_and_even(n, ranks):
     sizes = np.diff(starts)
     assert starts[0] == 0 and starts[-1] == n
     assert sizes.max() - sizes.min() <= 1
-
-
-def test_fewer_workers_than_ranks_is_an_error():
-    with pytest.raises(InputError, match=r"problem\.workers: 0 workers"):
-        star(0)
 
 
 def test_average_is_the_mean_of_what_was_decoded():
@@ -67,13 +61,6 @@ def test_coin_is_a_function_of_the_round():
     assert network.coin(1.0) and not network.coin(0.0)
 
 
-def test_all_workers_and_sums():
-    network, rows = star(), np.arange(12.0).reshape(4, 3)
-    assert np.array_equal(network.all_workers(rows), rows)
-    assert np.array_equal(network.sum_over_workers(rows), rows.sum(axis=0))
-    assert np.array_equal(network.all_workers(np.arange(4)), np.arange(4))
-
-
 def test_what_is_drawn_twice_in_a_round_is_drawn_anew():
     """The first draw of each purpose has message 0, in any round, and so do runs that resume."""
     round, v = Round(9), np.ones((4, 50))
@@ -94,12 +81,6 @@ def test_what_is_drawn_twice_in_a_round_is_drawn_anew():
             assert np.array_equal(drawn[2], np.sort(item[2].samples(np.array([4]), 40)[0]))
             assert np.array_equal(drawn[3], item[3].samples(np.full(4, 99), 9))
         network.end_round()
-
-
-def test_each_coin_of_a_round_is_tossed_anew():
-    network, p = star(), 0.3
-    coins = [network.coin(p) for _ in range(4000)]
-    assert abs(np.mean(coins) - p) < 4 * np.sqrt(p * (1 - p) / 4000)
 
 
 def test_a_client_drawn_twice_sends_two_messages():

@@ -183,19 +183,6 @@ def test_alpha_is_attained_where_all_singular_values_are_equal(k):
     assert (error**2).sum() == pytest.approx((1 - k / 4) * (q**2).sum(), abs=1e-12)
 
 
-def test_factors_are_rounded_on_the_wire_and_their_product_is_what_is_decoded():
-    shapes = ((12, 5), (5, 12))
-    v = np.random.default_rng(0).standard_normal((3, 120))
-    message = rank(2, shapes, precision=SINGLE).compress(v, draw(3))
-    assert message.values.dtype == np.float32 and message.values.shape == (3, 2 * (17 + 17))
-    assert message.payload_bits.tolist() == [32 * 68] * 3
-    p, q = (message.values[:, s:t].astype(float) for s, t in ((0, 24), (24, 34)))
-    first = np.einsum("iar,ibr->iab", p.reshape(3, 12, 2), q.reshape(3, 5, 2)).reshape(3, -1)
-    np.testing.assert_allclose(message.decoded()[:, :60], first, rtol=1e-14)
-    exact = rank(2, shapes).compress(v, draw(3)).decoded()
-    np.testing.assert_allclose(message.decoded(), exact, atol=1e-6)
-
-
 def test_shapes_without_a_problem_that_has_some():
     assert [nearly_square(d) for d in (1, 7, 12, 36, 25_088)] == [
         (1, 1), (1, 7), (3, 4), (6, 6), (128, 196),

@@ -85,18 +85,6 @@ def test_an_experiment_equals_those_of_equal_tables():
     assert Experiment.from_dict(tables) != experiment
 
 
-@pytest.mark.parametrize("key", ["title", "problem", "method", "compressor", "run"])
-@pytest.mark.parametrize(
-    "value", [1, [1], "x", True, {"name": 3}, {"name": []}, {"name": "gd", "stepsize": [1]}]
-)
-def test_wrong_types_anywhere(key, value):
-    tables = table({"name": "dcgd", "stepsize": 1.0}, {"name": "natural"}) | {"title": "t"}
-    if key == "title" and value == "x":
-        return
-    with pytest.raises(InputError):
-        parse(tables | {key: value})
-
-
 TEXT = Path(__file__).with_name("refused.txt").read_text(encoding="utf-8")
 
 

@@ -69,38 +69,6 @@ def test_what_is_wrong_is_one_line(made, text, message):
     assert "\n" not in str(error.value)
 
 
-def test_names_of_figures_are_those_of_make(capsys):
-    """All studies of run/ are listed; their figures keep the names that they have had."""
-    assert main(["study", str(ROOT / "run")]) == 0
-    listed = re.findall(r"^  (\S+) +\S", capsys.readouterr().out, re.MULTILINE)
-    numbers = {"marina": (1, 2), "permk": range(1, 11), "saq": range(3, 9), "cdadam": range(1, 12)}
-    numbers |= {"dasha": (1, 2, 3)}
-    names = {f"{study}-fig{n}" for study, all_ in numbers.items() for n in all_}
-    names |= {
-        "dasha-permk",
-        "dasha-fig3-logistic",
-        "permk-mg",
-        "permk-groups",
-        "permk-topk",
-        "marina-evidence",
-        "permk-table4",
-        "permk-table5",
-        "saq-table2",
-        "cdadam-table2",
-        "cdadam-pi",
-        "saq-seconds",
-        "byzantine-attacks",
-        "cards-a9a",
-        "cards-autoencoder",
-        "downlink-quadratic",
-        "fednl-newton",
-        "local-kappa",
-        "local-participation",
-    }
-    names |= {"cdadam-errors", *(f"saq-code-fig{n}" for n in range(4, 9))}
-    assert set(listed) == names | {"netlab-crossover"} and len(listed) == len(names) + 1
-
-
 def test_make_asks_the_study_for_ranks(capsys, monkeypatch):
     """As many as the largest run asks for, of the data at hand; most figures ask for none."""
     for there, study, figure, ranks in (

@@ -10,7 +10,7 @@ from mpisim.problems import PROBLEMS
 from mpisim.problems.base import Problem
 from mpisim.problems.linear_models import CURVATURE
 from mpisim.theory.smoothness import constants, matrices
-from tests.problems.support import FORMS, NAMES, LocalStar, attach, make_rows, on_ranks, part
+from tests.problems.support import FORMS, NAMES, LocalStar, attach, make_rows
 
 RANGES = [(0, 100), (100, 101), (101, 390), (390, 391), (391, 650), (650, 700)]
 SLACK = 1 + 1e-10
@@ -123,21 +123,6 @@ def test_identical_functions(name):
     if name == "least-squares":  # found without being told
         twice = attach(name, np.vstack([a, a]), np.tile(y, 2), [(0, 700), (700, 1400)])
         assert constants(twice, LocalStar(2)).L_pm <= 1e-7 * c.L
-
-
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("form", ["ones", "dense"])
-def test_ranks_do_not_change_a_bit(name, form):
-    a, y = make_rows(form)
-    keys = {"dense": form == "dense", "l2": 0.1}
-    full = constants(attach(name, a, y, RANGES, **keys), LocalStar(6))
-
-    def on_rank(star):
-        return constants(part(name, a, y, RANGES, star.first, star.m, **keys), star)
-
-    for c in on_ranks([0, 1, 3, 2], on_rank):
-        assert np.array_equal(c.L_i, full.L_i)
-        assert (c.L, c.L_plus, c.L_pm, c.mu) == (full.L, full.L_plus, full.L_pm, full.mu)
 
 
 def test_unknown_problems_say_so():

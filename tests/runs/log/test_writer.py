@@ -178,25 +178,6 @@ def test_a_torn_tail_is_cut_at_the_last_good_record(tail, log):
             assert np.array_equal(result, rows(0, there))
 
 
-@pytest.mark.parametrize("portions", [(0,), (0, 1), (1, 5, 6, 9), (9,), (0, 9)])
-def test_the_digest_is_that_of_all_rows_in_whatever_portions_they_came(portions, log):
-    written = Journal(journal.path_for(log), SCHEMA, rows(0, portions[0]))
-    for first, last in itertools.pairwise(portions):
-        written.append(rows(first, last))
-    end = portions[-1]
-    kind = rows(0, 0).dtype
-
-    def expected(count):
-        return hashlib.sha256(repr(kind.descr).encode() + rows(0, count).tobytes()).hexdigest()
-
-    assert written.digest() == journal.digest(rows(0, end)) == expected(end)
-    assert written.before(end) == (end, expected(end))
-    if end:  # the round of the last row is next
-        assert written.before(end - 1) == (end - 1, expected(end - 1))
-    written.close(remove=True)
-    assert not written.path.exists()
-
-
 def test_the_journal_of_another_run_is_not_removed(log):
     one = Journal(journal.path_for(log), SCHEMA, rows(0, 1))
     two = Journal(journal.path_for(log), SCHEMA, rows(0, 2))

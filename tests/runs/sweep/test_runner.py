@@ -141,17 +141,6 @@ def test_impossible_points_are_skipped_with_their_reason(tmp_path, capfd):
     assert len(list(logs.glob("*.h5"))) == 1
 
 
-def test_divergence_is_recorded_and_the_sweep_goes_on(tmp_path, monkeypatch):
-    base = BASE.replace("nonconvex-loss", "least-squares").replace("rounds = 12", "rounds = 60")
-    file = write(tmp_path, "method.stepsize = [1e9, 0.01]", base)
-    points = run(file, tmp_path / "logs")
-    assert [(p.status, p.exit_code) for p in points] == [("diverged", 3), ("done", 0)]
-    assert points == read_summary(tmp_path / "logs")
-    ran = count_runs(monkeypatch)
-    again = run(file, tmp_path / "logs")
-    assert not ran and [p.status for p in again] == ["diverged", "done"]
-
-
 def test_problems_are_loaded_once_and_give_the_same_logs(tmp_path, monkeypatch):
     from mpisim.problems.glm import Glm
 

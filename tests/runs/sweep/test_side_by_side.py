@@ -190,23 +190,6 @@ run = { rounds = 60 }
 """
 
 
-PLUGIN = """
-import mpisim.comm.job
-from mpi4py import MPI
-from mpisim.core.errors import InputError
-from mpisim.problems.base import PROBLEMS, problem
-
-mpisim.comm.job.PATIENCE_SECONDS = 0.5
-
-@problem("missing")
-class Missing(PROBLEMS["nonconvex-loss"]):
-    def load(self, *arguments):
-        if MPI.COMM_WORLD.rank == 1:
-            raise InputError("no data on this machine")
-        super().load(*arguments)
-"""
-
-
 @needs_mpirun
 def test_two_ranks_run_skip_and_record_alike(tmp_path):
     write(tmp_path, SWEEP)
@@ -225,14 +208,3 @@ def test_two_ranks_run_skip_and_record_alike(tmp_path):
         assert log.attrs["side_by_side"] == 2 and log.attrs["ranks"] == 1
     with h5py.File(alone[0].log) as log:
         assert log.attrs["side_by_side"] == 1
-
-
-@needs_mpirun
-def test_an_error_on_one_rank_ends_the_job(tmp_path):
-    write(tmp_path, "folder = 'logs'")
-    (tmp_path / "missing.py").write_text(PLUGIN)
-    arguments = ["sweep", "grid.toml", "--plugin", "missing", "--set", "problem.name=missing"]
-    arguments += ["--ranks-per-run", "2"]
-    job = mpirun(2, "-m", "mpisim", *arguments, cwd=tmp_path)
-    assert job.returncode == 2
-    assert job.stderr.count("mpisim: no data on this machine") == 1
