@@ -2,8 +2,8 @@
 
 RandK with K = 1 and PermK send about one number a worker. So a round with n workers is compared
 with n / 10,000 rounds with 10,000, whose numbers fit into a cache, and each job's memory with 400
-MB. PP-MARINA with 100 clients, of n, is compared with itself at n = 10,000. All rounds are
-compressed ones. Jobs run in processes of their own.
+MB. PP-MARINA and FedAvg with 100 clients, of n, are compared with themselves at n = 10,000. All
+rounds of MARINA are compressed ones. Jobs run in processes of their own.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from mpisim.runs.setup import Setup
 D, CLIENTS, MEGABYTES = 1000, 100, 400
 FEW, SIZES = 10_000, (100_000, 1_000_000)
 JOBS = {  # method and compressor
-    "MARINA + RandK": ({"name": "marina"}, {"name": "randk", "k": 1}),
-    "MARINA + PermK": ({"name": "marina"}, {"name": "permk"}),
+    "MARINA + RandK": ({"name": "marina", "p": 1e-12}, {"name": "randk", "k": 1}),
+    "MARINA + PermK": ({"name": "marina", "p": 1e-12}, {"name": "permk"}),
     "PP-MARINA + RandK": (
-        {"name": "pp-marina", "participants": CLIENTS},
+        {"name": "pp-marina", "p": 1e-12, "participants": CLIENTS},
         {"name": "randk", "k": 10},
     ),
+    "FedAvg": ({"name": "fedavg", "local_steps": 5, "participants": CLIENTS}, {}),
 }
 
 
@@ -36,8 +37,8 @@ def job(name: str, n: int) -> None:
     rounds = 20 if n > FEW else 200
     tables = {
         "problem": {"name": "quadratic", "workers": n, "dimension": D, "noise": 0.5},
-        "method": method | {"p": 1e-12, "stepsize": 1e-3},
-        "compressor": compressor,
+        "method": method | {"stepsize": 1e-3},
+        "compressor": compressor or {"name": "identity"},
         "run": {"rounds": rounds, "log_every": rounds},
     }
     seconds = Watch(Setup(parse(tables), OneProcess())).round_seconds()
@@ -59,7 +60,7 @@ def main(path: str) -> None:
         few, _ = measured(name, FEW)
         for n in SIZES:
             seconds, megabytes = measured(name, n)
-            times = 1 if name.startswith("PP") else n / FEW
+            times = 1 if "participants" in JOBS[name][0] else n / FEW
             what = f"{name} round, n = {n:,} / {times:.0f} x n = {FEW:,}"
             bound = "<= 3" if times == 1 else "<= 4"
             rows.append(result(what, 1e3 * seconds, 1e3 * times * few, "ms", bound))

@@ -9,9 +9,8 @@ import numpy as np
 
 from mpisim.compressors.base import Compressor, WorkerRows, compressor
 from mpisim.core.lazy_rows import LazyRows
-from mpisim.core.numerics.lanes import dot
 from mpisim.core.numerics.select import largest
-from mpisim.core.numerics.sums import rounded
+from mpisim.core.numerics.sums import rounded, squared_norms
 from mpisim.core.protocols import Uplink
 from mpisim.core.rng import Draw
 from mpisim.core.schema import require
@@ -205,7 +204,7 @@ class TopLEK(KCoordinates):
         order = np.argsort(-np.abs(rows), axis=1, kind="stable")
         with np.errstate(over="ignore", invalid="ignore"):
             squares = np.take_along_axis(rows, order, axis=1).astype(np.float64) ** 2
-            total = np.array([dot(row, row) for row in np.ascontiguousarray(v, np.float64)])
+            total = squared_norms(np.ascontiguousarray(v, np.float64))
             left = total[:, None] - np.cumsum(np.pad(squares, ((0, 0), (1, 0))), axis=1)
             target = (1 - self.alpha) * total
             enough = left <= target[:, None]

@@ -163,16 +163,18 @@ class DesignMatrix:
         total = np.concatenate([[0], np.cumsum(rows)])
         return total[self.stops] - total[self.starts]
 
+    def rows_of(self, workers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """`ids` and `bounds` of some workers of the block, whose rows are not all the same."""
+        return row_kernels.ids_of(self.ids, self.bounds, workers)
+
     def subset(self, workers: np.ndarray) -> DesignMatrix:
         """The design matrix of some workers of the block, on the same storage."""
         starts, stops = self.starts[workers], self.stops[workers]
-        visited = workers[:1] if _all_equal(starts, stops) else workers
         if self.one_copy and len(workers) > 0:
-            ids = self.ids
+            ids, bounds = self.ids, self.bounds
         else:
-            parts = [self.ids[self.bounds[i] : self.bounds[i + 1]] for i in visited]
-            ids = np.concatenate([self.ids[:0], *parts])
-        bounds = np.concatenate([[0], np.cumsum(self.counts[visited])])
+            visited = workers[:1] if _all_equal(starts, stops) else workers
+            ids, bounds = self.rows_of(visited)
         return dataclasses.replace(self, starts=starts, stops=stops, ids=ids, bounds=bounds)
 
     def gram(self, i: int, weights: np.ndarray, start: int, stop: int) -> np.ndarray:

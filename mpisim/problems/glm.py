@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mpisim.core.numerics.lanes import dot
+from mpisim.core.numerics.sums import squared_norms
 from mpisim.core.protocols import Matrices
 from mpisim.core.schema import require
 from mpisim.problems.base import ProblemWithTestSet
@@ -112,7 +112,7 @@ class Glm(ProblemWithTestSet, rows_of_points=True):
 
     def penalty(self, xs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The penalty at the points ``xs`` (k, d), (k,), and its gradients (k, d), all float64."""
-        return 0.5 * self.l2 * np.array(list(map(dot, xs, xs))), self.l2 * xs
+        return 0.5 * self.l2 * squared_norms(xs), self.l2 * xs
 
     @property
     def seeded(self) -> bool:
@@ -194,11 +194,15 @@ class Glm(ProblemWithTestSet, rows_of_points=True):
     ) -> tuple[np.ndarray, np.ndarray]:
         xs = self._points(x)
         values, shift = self.penalty(xs.astype(np.float64))
-        design, scale = self.design, self._scale
+        design, scale, rows = self.design, self._scale, None
         if members is not None:
-            design, scale = design.subset(members), scale[members]
+            scale = scale[members]
+            if design.one_copy:
+                design = design.subset(members)
+            else:
+                rows = design.rows_of(members)
         shift = shift.astype(self.dtype, copy=False)
-        losses, gradients, _ = design.sweep(self.kind, want, xs, scale, shift)
+        losses, gradients, _ = design.sweep(self.kind, want, xs, scale, shift, rows=rows)
         return losses + values if want & LOSS else losses, gradients
 
     def margins(self, x: np.ndarray) -> np.ndarray:

@@ -174,6 +174,18 @@ def sweep(form, kind, want, ids, bounds, store, labels, xs, ys, scale, shift, lo
 
 
 @njit(cache=True)
+def ids_of(ids, bounds, workers):
+    """The ids and bounds of some workers, for `sweep`."""
+    ends = np.zeros(workers.size + 1, np.int64)
+    for i in range(workers.size):
+        ends[i + 1] = ends[i] + bounds[workers[i] + 1] - bounds[workers[i]]
+    out = np.empty(ends[-1], ids.dtype)
+    for i in range(workers.size):
+        out[ends[i] : ends[i + 1]] = ids[bounds[workers[i]] : bounds[workers[i] + 1]]
+    return out, ends
+
+
+@njit(cache=True)
 def batch_ids(batch, starts, stops, ids):
     """ids = starts[i] + batch[i, j], flat; False if a number is out of worker i's range."""
     m, b = batch.shape

@@ -27,6 +27,15 @@ def norm(v: np.ndarray) -> float:
 
 
 @njit(cache=True)
+def squared_norms(rows):
+    """|row|_2^2 of contiguous rows (k, d), shape (k,)."""
+    out = np.empty(rows.shape[0], rows.dtype)
+    for i in range(rows.shape[0]):
+        out[i] = dot(rows[i], rows[i])
+    return out
+
+
+@njit(cache=True)
 def times_vector(rows, v):
     """rows v, shape (k,), for contiguous rows (k, d)."""
     out = np.empty(rows.shape[0], v.dtype)

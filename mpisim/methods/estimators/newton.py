@@ -13,6 +13,7 @@ from mpisim.core.machine import require_memory
 from mpisim.core.numerics import triangles
 from mpisim.core.numerics.eigen import eigh
 from mpisim.core.numerics.lanes import dot
+from mpisim.core.numerics.sums import squared_norms, times_vector
 from mpisim.core.schema import require
 from mpisim.core.state import AtServer, PerWorker
 from mpisim.methods.estimators.base import Estimator, Theory, estimator, probability
@@ -100,8 +101,7 @@ class FedNL(Estimator):
             return triangles.solve(H + l * np.eye(d), gradient)
         values, vectors = eigh(H)
         raised = np.ascontiguousarray(vectors / np.maximum(values, self.regularisation))
-        products = np.array([dot(v, gradient) for v in np.ascontiguousarray(vectors.T)])
-        return np.array([dot(row, products) for row in raised])
+        return times_vector(raised, times_vector(np.ascontiguousarray(vectors.T), gradient))
 
 
 @estimator("fednl-ls")
@@ -223,11 +223,10 @@ class FedNLPP(FedNL):
 
 def norms(rows: np.ndarray) -> np.ndarray:
     """|row| of each row (m, k), shape (m, 1)."""
-    return np.array([[sqrt(dot(row, row))] for row in rows]).reshape(-1, 1)
+    return np.sqrt(squared_norms(rows))[:, None]
 
 
 def products(H_i: np.ndarray, x: np.ndarray) -> np.ndarray:
     """H_i x for triangles (m, d (d + 1) / 2), shape (m, d)."""
-    matrices = (triangles.unpacked(row, len(x)) for row in H_i)
-    rows = [[dot(line, x) for line in matrix] for matrix in matrices]
+    rows = [times_vector(triangles.unpacked(row, len(x)), x) for row in H_i]
     return np.array(rows).reshape(-1, len(x))

@@ -7,7 +7,7 @@ from math import inf
 import numpy as np
 
 from mpisim.core.arrays import FALLBACK, to_host
-from mpisim.core.numerics.lanes import dot
+from mpisim.core.numerics.sums import squared_norms
 from mpisim.core.schema import require
 from mpisim.core.state import AtServer, PerWorker
 from mpisim.methods.estimators.base import Estimator, estimator
@@ -64,4 +64,4 @@ class CLAG(Estimator):
 
 def squares(rows: np.ndarray) -> np.ndarray:
     """|row|^2 of each row (m, d), shape (m,), on the host."""
-    return np.array([dot(row, row) for row in to_host(rows, FALLBACK)])
+    return squared_norms(to_host(rows, FALLBACK)).astype(np.float64)
