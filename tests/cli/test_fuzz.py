@@ -30,9 +30,9 @@ from tests.helpers import run_tables, table
 from tests.malformed import GOOD, LIBSVM
 
 often = settings(
-    deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    deadline=None, max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-seldom = settings(often, max_examples=40)  # each starts processes that read the log
+seldom = settings(often, max_examples=20)  # each starts processes that read the log
 TOKENS = [b"\0", b"\xff", b" ", b"\n", b":", b"1", b"9" * 25, b"-", b"nan", b"inf", b"1e999", b"#"]
 TOKENS += [b"\\u0000", b"\x1b[31m", b"9" * 400, b"9" * 5000, b"[" * 40, b"{a=" * 400]
 TOKENS += [b"\t", b"\r", b"=", b"[", b"]", b'"', b"{", b"}", b".", b",", b"true", b"0x1", b"1_0"]

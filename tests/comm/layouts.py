@@ -1,6 +1,6 @@
 """Started by test_layouts under mpirun: experiments.toml on 1 rank, and on 2, 3 or 6.
 
-The argument is a seed, which draws a sixth of the experiments; each is run in one of six layouts.
+The argument is a seed, which draws a tenth of the experiments; each is run in one of six layouts.
 With --all instead (`make trial`) all are run in all layouts. Then runs that other ranks continue.
 
 Prints one line for each difference and exits non-zero if there is one.
@@ -47,9 +47,9 @@ def experiments() -> Iterator[dict[str, Any]]:
 
 
 def some(cases: Iterable[T], seed: int | None) -> list[T]:
-    """A sixth of the cases, drawn by ``seed``, in random order; all if it is None."""
+    """A tenth of the cases, drawn by ``seed``, in random order; all if it is None."""
     every = list(cases)
-    return every if seed is None else Random(seed).sample(every, len(every) // 6)
+    return every if seed is None else Random(seed).sample(every, len(every) // 10)
 
 
 def compare(groups: dict[int, MPI.Intracomm], folder: Path, seed: int | None) -> int:
@@ -65,7 +65,7 @@ def compare(groups: dict[int, MPI.Intracomm], folder: Path, seed: int | None) ->
             if world.rank < ranks:
                 run_tables(placed, one if ranks == 1 else log, groups[ranks], force=True)
             if world.rank == 0 and ranks > 1:
-                different += said(differences(one, log), f"on {ranks} ranks, {layout}: {tables}")
+                different += report(differences(one, log), f"on {ranks} ranks, {layout}: {tables}")
             meet(world)
     if world.rank == 0:
         print(f"{count} experiments, {different} differences")
@@ -94,7 +94,7 @@ def compare_resumed(groups: dict[int, MPI.Intracomm], folder: Path, seed: int | 
             meet(world)
         if world.rank == 0:
             text = f"{name} on {before} ranks, then {after} {layout}"
-            different += said(differences(full, parts), text)
+            different += report(differences(full, parts), text)
     if world.rank == 0:
         print(f"{count} experiments in two parts, {different} differences")
     return different
@@ -131,7 +131,7 @@ def compare_bytes(comm: MPI.Intracomm) -> int:
             up, down = (bits[f"bits_{to}"] + bits[f"framing_bits_{to}"] for to in ("up", "down"))
             alike = (up, down) == (8 * sent, 8 * counted.down * setup.star.n)
             alike = alike and bits["framing_bits_up"] <= 9 * setup.star.n * (32 + 8)
-            different += said([] if alike else ["the ledger"], f"from MPI's bytes: {compressor}")
+            different += report([] if alike else ["the ledger"], f"from MPI's bytes: {compressor}")
     return different
 
 
@@ -142,7 +142,7 @@ def meet(comm: MPI.Intracomm) -> None:
         sleep(0.005)
 
 
-def said(names: list[str], text: str) -> int:
+def report(names: list[str], text: str) -> int:
     """Print what differs; how much it is."""
     for name in names:
         print(f"{name} differs {text}", flush=True)

@@ -68,7 +68,7 @@ def test_what_mpisim_check_checks(case):
     assert_all(compressor_checks(make(case.table)))
 
 
-@pytest.mark.drawn(16)
+@pytest.mark.drawn(10)
 @each_case
 def test_sums_over_workers(case):
     compressor, v = case.bind(37, 7), vectors(7, 37)
@@ -79,7 +79,7 @@ def test_sums_over_workers(case):
     assert again.total().tobytes() == ordered_sum(message.decoded()).tobytes()
 
 
-@pytest.mark.drawn(16)
+@pytest.mark.drawn(10)
 @each_case
 def test_zero_is_compressed_to_zero(case):
     compressor = case.bind(20, 2)
@@ -87,7 +87,7 @@ def test_zero_is_compressed_to_zero(case):
     assert np.all(message.decoded() == 0)
 
 
-@pytest.mark.drawn(16)
+@pytest.mark.drawn(10)
 @each_case
 def test_what_is_not_finite_reaches_the_sum(case):
     for bad in (np.nan, np.inf, 1e300):
@@ -102,7 +102,7 @@ def draws(case, compressor) -> bool:
     return drawing or compressor.omega not in (None, 0.0)
 
 
-@pytest.mark.drawn(16)
+@pytest.mark.drawn(10)
 @each_case
 def test_draws_differ_between_workers_and_rounds(case):
     d, n = 40, 6
@@ -127,7 +127,7 @@ def test_draws_differ_between_workers_and_rounds(case):
         assert len(every) > 100
 
 
-@pytest.mark.drawn(16)
+@pytest.mark.drawn(10)
 @each_case
 def test_a_client_that_draws_again(case):
     """Its messages are independent; the others' do not change, in any block of workers."""

@@ -31,7 +31,7 @@ def elsewhere(monkeypatch):
     COPIES.reset()
 
 
-@pytest.mark.drawn(16)
+@pytest.mark.drawn(10)
 @each_case
 def test_the_same_message_and_the_same_vectors(case):
     for precision, (m, d) in sampled(itertools.product(PRECISIONS, SHAPES), 6):
@@ -65,7 +65,7 @@ def same(tensor, array) -> bool:
     return tensor.numpy().dtype == array.dtype and np.array_equal(tensor.numpy(), array)
 
 
-@pytest.mark.drawn(16)
+@pytest.mark.drawn(10)
 @each_case
 def test_only_what_is_packed_crosses(case):
     """Whole vectors cross for compressors, or messages, without kernels for a device alone."""

@@ -194,7 +194,7 @@ def test_every_part_of_the_address_matters():
     assert np.unique(np.concatenate([w.ravel() for w in words])).size == 56
 
 
-@pytest.mark.drawn(16)
+@pytest.mark.drawn(10)
 @pytest.mark.parametrize("seed", [0, 9, 2**63 - 1])
 @pytest.mark.parametrize(("purpose", "round"), [("x", 0), ("up/shared", 2**31)])
 @pytest.mark.parametrize(("first", "workers", "count"), [(3, 1, 8), (0, 5, 9), (10**6, 2, 1)])

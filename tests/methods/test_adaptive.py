@@ -157,7 +157,7 @@ CASES = [
 COMPRESSORS = [("sign", {"name": "scaled-sign"}, sign), ("top5", {"name": "topk", "k": 5}, top5)]
 
 
-@pytest.mark.drawn(16)
+@pytest.mark.drawn(10)
 @pytest.mark.parametrize("data", ["sample", "mushrooms", "a9a"])
 @pytest.mark.parametrize(("_", "compressor", "c"), COMPRESSORS, ids=[c[0] for c in COMPRESSORS])
 @pytest.mark.parametrize(("name", "method", "loop"), CASES, ids=[c[0] for c in CASES])

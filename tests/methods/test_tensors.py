@@ -101,7 +101,7 @@ def experiment(method, compressor, kind, rounds=6, **run):
     return table(keys, compressor, rounds=rounds, problem={"name": kind}, **run)
 
 
-@pytest.mark.drawn(32)
+@pytest.mark.drawn(10)
 @pytest.mark.parametrize(
     ("method", "compressor"),
     list(pairs()),

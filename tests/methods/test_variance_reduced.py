@@ -182,7 +182,7 @@ def test_pp_marina_compresses_each_draw_of_a_client_anew():
     assert np.linalg.norm(run_tables(tables).x - x) <= 1e-9 * np.linalg.norm(x)
 
 
-@pytest.mark.drawn(16)
+@pytest.mark.drawn(10)
 @pytest.mark.parametrize("n", [1, 6])
 @pytest.mark.parametrize("data", ["sample", "mushrooms"])
 @pytest.mark.parametrize(("method", "loop"), CASES, ids=[m["name"] for m, _ in CASES])

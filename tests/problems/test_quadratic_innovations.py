@@ -64,7 +64,7 @@ def test_the_same_as_without_bounds(d, kind, dtype):
 SIZES = [1e30, 5e37, 1e38, 2e38, 3.4e38, 1e39, 1e70, 1e150, 1e300, 1e308, np.inf, np.nan]
 
 
-@pytest.mark.drawn(24)
+@pytest.mark.drawn(12)
 @pytest.mark.parametrize("wire", ["float32", "float64"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("where", ["x", "g_i", "b", "all"])

@@ -24,7 +24,7 @@ GD = {"name": "gd", "stepsize": 0.1}
 EXACT = ("identity", "randk", "permk", "scaled-sign", "compose", "pattern", "natural", "")
 
 
-@pytest.mark.drawn(26)
+@pytest.mark.drawn(10)
 @pytest.mark.parametrize(("name", "tables"), CASES, ids=[name for name, _ in CASES])
 def test_in_two_parts_as_in_one(name, tables, tmp_path, capfd):
     """The first is a run in debug mode; and `mpisim verify` finds nothing wrong with the whole."""
@@ -234,7 +234,7 @@ def ended(tmp_path_factory):
     return folder
 
 
-@pytest.mark.drawn(24)
+@pytest.mark.drawn(12)
 @pytest.mark.parametrize("name", IMPOSSIBLE)
 def test_impossible_content_is_one_line(name, tmp_path, ended):
     shutil.copytree(ended, tmp_path, dirs_exist_ok=True)

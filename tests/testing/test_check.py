@@ -52,7 +52,7 @@ class Seen(Exception):
     """The mistake is found: the checks that are left need not run."""
 
 
-@pytest.mark.drawn(14)
+@pytest.mark.drawn(10)
 @pytest.mark.parametrize("name", CASES["mistakes"])
 def test_a_mistake_is_seen(name, plugin, one_process):
     case = CASES["mistakes"][name]

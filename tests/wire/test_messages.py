@@ -21,7 +21,7 @@ each_kind = pytest.mark.parametrize("kind", KINDS)
 seeds = st.integers(0, 2**32)
 
 
-@pytest.mark.drawn(24)
+@pytest.mark.drawn(12)
 @each_kind
 @pytest.mark.parametrize("precision", PRECISIONS, ids=str)
 def test_round_trip_is_exact(kind, precision):
@@ -45,7 +45,7 @@ def round_trip(kind, precision, d, m):
     assert again.decoded().tobytes() == message.decoded().tobytes()
 
 
-@pytest.mark.drawn(24)
+@pytest.mark.drawn(12)
 @each_kind
 @pytest.mark.parametrize("precision", PRECISIONS, ids=str)
 def test_total_is_the_sum_in_worker_order(kind, precision):
