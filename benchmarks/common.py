@@ -18,7 +18,7 @@ from mpisim.runs.experiment import parse
 from mpisim.runs.loop import run_rounds
 from mpisim.runs.record import Output
 from mpisim.runs.setup import ProblemCache, Setup
-from mpisim.runs.signals import StopSignals
+from mpisim.runs.stop import StopSignals
 
 TURNS = 5
 

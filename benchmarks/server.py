@@ -20,7 +20,7 @@ from mpisim.runs.experiment import parse
 from mpisim.runs.loop import run_rounds
 from mpisim.runs.record import Output
 from mpisim.runs.setup import Setup
-from mpisim.runs.signals import StopSignals
+from mpisim.runs.stop import StopSignals
 
 ROUNDS, N = 100, 1000
 WORK = [phase for phase in range(len(PHASES)) if phase != COMMUNICATE]

@@ -34,10 +34,7 @@ myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "html_image"]
 myst_fence_as_directive = ["math"]
 html_math_renderer = "mathml"
 myst_heading_anchors = 4
-nb_execution_mode = "force"
-nb_execution_raise_on_error = True
-nb_execution_in_temp = True
-nb_execution_timeout = 60
+nb_execution_mode = "off"  # the notebook has its outputs: tools/notebook.py
 
 smartquotes = False  # quotes belong to values of keys
 autodoc_member_order = "bysource"

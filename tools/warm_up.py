@@ -35,6 +35,7 @@ DEALING = {
 VALUES = {"int": 1, "int | float": 1, "float": 0.5, "Compressor": RANDK}
 KEYS: dict[str, Table] = {"fednl-ls": {"regularisation": 0.1}}  # that it cannot do without
 SAMPLE = {"data": "sample"}
+SHOWN = 15  # experiments from one line of progress to the next
 DATA: dict[str, Table] = {
     "quadratic": {},
     "autoencoder": {"data": "sample", "images": 40, "code_size": 2},
@@ -83,7 +84,10 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         write_sample(Path(folder) / "sample")
         os.environ["MPISIM_DATA"] = folder
-        for problem, method, compressor in experiments():
+        several = list(experiments())
+        for i, (problem, method, compressor) in enumerate(several):
+            if i % SHOWN == 0:
+                print(f"      {i} of {len(several)} experiments", flush=True)
             tables = {
                 "problem": {"workers": 2} | problem,
                 "method": {"stepsize": 0.01} | method,

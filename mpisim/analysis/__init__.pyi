@@ -1,9 +1,7 @@
 from . import api as api
-from . import breakdown as breakdown
 from . import log_files as log_files
 from . import plot as plot
 from . import rows as rows
-from . import select as select
 from . import show as show
 from .claims import Claim as Claim
 from .curves import Axis as Axis

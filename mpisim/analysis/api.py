@@ -1,19 +1,26 @@
-"""Reading, drawing and predicting from Python: what `import mpisim` offers of this room."""
+"""Running, tuning, reading, drawing, predicting: what `import mpisim` offers of this room."""
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from mpisim.analysis import costs, formatting, log_files
+from mpisim.analysis import tune as tuning
+from mpisim.analysis.formatting import html
 from mpisim.analysis.log_files import PathLike
 from mpisim.analysis.plot import check_output, draw, save
 from mpisim.analysis.rows import all_rows
 from mpisim.analysis.show import run_list
 from mpisim.comm import links
+from mpisim.comm.communicators import all_ranks
+from mpisim.comm.job import on_first
 from mpisim.core.errors import library
+from mpisim.core.schema import parse_toml
+from mpisim.runs import api
 from mpisim.runs.log.reader import Log
 
 
@@ -80,53 +87,13 @@ def plot(
     return figure
 
 
-class Costs(Sequence[costs.GroupCost]):
-    """What runs spend until targets, a cost for each target and group of runs.
-
-    Printed, it is the table of ``mpisim show --target``.
-    """
-
-    def __init__(
-        self, logs: Sequence[Log], targets: Sequence[costs.Target], framing: bool, network: Any
-    ):
-        self._how = logs, targets, network, framing
-        self.costs = costs.costs_between(*self._how)
-
-    def __len__(self) -> int:
-        return len(self.costs)
-
-    def __getitem__(self, i: Any) -> Any:
-        return self.costs[i]
-
-    def __str__(self) -> str:
-        return self.to_text("text")
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return formatting.html(*costs.shown(self.costs))
-
-    def to_text(self, form: str) -> str:
-        """The table as "text", "markdown", "latex" or "csv"."""
-        logs, targets, network, framing = self._how
-        return costs.cost_table(logs, targets, form, network, framing)
-
-    def to_pandas(self) -> Any:
-        """A DataFrame: mean, sample deviation and median over runs, their number, the settings that
-        vary. Needs pandas."""
-        pandas = library("pandas", "pandas", "to_pandas()")
-        _, _, network, framing = self._how
-        head, rows = costs.exact(self.costs, network, "_with_framing" * framing)
-        return pandas.DataFrame(rows, columns=head)
-
-
 def table(
     paths: PathLike | Iterable[PathLike],
     target: float | str | Sequence[float | str],
     y: str = "grad_norm_sq",
     framing: bool = False,
     network: str | None = None,
-) -> Costs:
+) -> costs.Costs:
     """The rounds, bits and seconds until the first row that meets a target: mean and median over
     the seeds, the number of runs, and how many reach it.
 
@@ -139,7 +106,7 @@ def table(
     texts = [one if isinstance(one, str) else f"{y}={float(one)!r}" for one in targets]
     on = None if network is None else links.parse(network)
     wanted = [costs.parse(text, "target") for text in texts]
-    return Costs(log_files.load(paths), wanted, framing, on)
+    return costs.Costs(log_files.load(paths), wanted, on, framing)
 
 
 def guarantees(experiment: Any, epsilon: float = 1e-2, comm: Any = None) -> formatting.Text:
@@ -148,3 +115,62 @@ def guarantees(experiment: Any, epsilon: float = 1e-2, comm: Any = None) -> form
     from mpisim.comm.communicators import all_ranks
 
     return formatting.Text(report(experiment, epsilon, comm or all_ranks()))
+
+
+class Result(api.Result):
+    __doc__ = api.Result.__doc__
+
+    def as_log(self) -> Log:
+        """The same as a log that was read, for figures and tables."""
+        config = parse_toml(self.attributes["config"], "the experiment")
+        path = self.log or Path("result")
+        return Log(path, self.attributes, self.rows, {}, {}, {}, config)
+
+    def plot(self, x: str = "bits_up", y: str = "grad_norm_sq", **options: Any) -> Any:
+        """Draw column ``y`` against ``x``, bits by worker; options as for `mpisim.plot`."""
+        return draw([self.as_log()], x, y, **options)
+
+    def _repr_html_(self) -> str:
+        return html(["", ""], [[name, value] for name, value in self.summary().items()])
+
+
+@functools.wraps(api.run)
+def run(*args: Any, **options: Any) -> Result:
+    return Result(**vars(api.run(*args, **options)))
+
+
+class Tuned(Sequence[tuning.TunedSetting]):
+    """The best step of each setting. Printed, it is what ``mpisim tune`` prints."""
+
+    def __init__(self, settings: Sequence[tuning.TunedSetting], criterion: str):
+        self.settings, self.criterion = settings, criterion
+
+    def __len__(self) -> int:
+        return len(self.settings)
+
+    def __getitem__(self, i: Any) -> Any:
+        return self.settings[i]
+
+    def __repr__(self) -> str:
+        return tuning.table(self.settings, self.criterion)
+
+
+def tune(
+    source: Any,
+    folder: Any = None,
+    criterion: str = tuning.DEFAULT,
+    multiples: Sequence[float] = (),
+    settings: Sequence[str] = (),
+    comm: Any = None,
+    **options: Any,
+) -> Tuned:
+    """Run what is missing of a grid of steps, and pick the best one of each setting. Collective.
+
+    source, folder, settings, options : as for `mpisim.sweep`, also ``jobs``
+    criterion : a key of `mpisim.analysis.tune.CRITERIA`
+    multiples : of the theory step to try, in place of the grid's
+    """
+    used = comm or all_ranks()
+    more = [f"sweep.multiples={[float(one) for one in multiples]}"] if multiples else []
+    points = api.sweep(source, folder, used, [*settings, *more], **options)
+    return Tuned(on_first(used, lambda: tuning.best(points, criterion)), criterion)

@@ -10,12 +10,13 @@ from mpisim.analysis import card as cards
 from mpisim.analysis import costs, log_files, results
 from mpisim.analysis.claims import SUFFIX, Claim, read_folder
 from mpisim.analysis.formatting import Text
-from mpisim.analysis.log_files import PathLike
+from mpisim.analysis.log_files import PathLike, selected
 from mpisim.analysis.report import report as page
-from mpisim.analysis.select import selected
+from mpisim.analysis.results.artifact import write
 from mpisim.analysis.study import Job, load
 from mpisim.analysis.study.figure import Drawn, draw
-from mpisim.analysis.verify.examine import Check, examine
+from mpisim.analysis.verify.archive import examine_archive, is_archive
+from mpisim.analysis.verify.checks import Check, examine
 from mpisim.comm import links
 from mpisim.comm.communicators import all_ranks
 from mpisim.comm.job import on_first
@@ -40,7 +41,7 @@ def report(
 
     paths : as for `mpisim.load`; a folder with those below it
     networks, targets : such as "100mbit,1ms" and "loss<=0.1"
-    where, best : which runs, as in `mpisim.analysis.select.selected`
+    where, best : which runs, as in `mpisim.analysis.log_files.selected`
     """
     on = [links.parse(text) for text in networks]
     wanted = [costs.parse(text) for text in targets]
@@ -65,13 +66,21 @@ class Verified(list[Check]):
 
 
 def verify(
-    log: PathLike, rerun: bool = False, plugin: Sequence[str] = (), comm: Any = None
+    log: PathLike,
+    rerun: bool = False,
+    plugin: Sequence[str] = (),
+    comm: Any = None,
+    trusted: bool = False,
 ) -> Verified:
     """The checks of ``mpisim verify``; with ``rerun`` the run is repeated, too. Collective.
 
+    log : a log, or an archive of `artifact`
     plugin : modules and files with what the log's experiment needs beyond mpisim
+    trusted : whether code in an archive may be executed
     """
     used = comm or all_ranks()
+    if on_first(used, lambda: is_archive(Path(log))):
+        return Verified(examine_archive(Path(log), rerun, trusted, used))
     plugins.load(list(plugin))
     read_log = on_first(used, lambda: read(Path(log), changed=True))
     return Verified(examine(read_log, rerun, bool(plugin), used))
@@ -95,6 +104,12 @@ def study(
     if exit_code(chosen.source.complete(Job(loaded.folder, scale, *how))):
         raise MpisimError(f"{loaded.full_name(chosen)}: not all of its runs have ended well")
     return draw(loaded, chosen)
+
+
+def artifact(folder: PathLike, output: PathLike | None = None) -> Path:
+    """Write one archive of a study on record, as ``mpisim artifact`` does; returns its path."""
+    loaded = load(Path(folder))
+    return write(loaded, Path(output or f"{loaded.folder.resolve().name}.zip"))
 
 
 def claims(folder: PathLike) -> Mapping[str, Mapping[str, Sequence[Claim]]]:

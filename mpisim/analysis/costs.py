@@ -10,16 +10,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mpisim.analysis import formatting, remarks
-from mpisim.analysis.curves import LABELS, SENT, Axis, grows
+from mpisim.analysis import formatting
+from mpisim.analysis.curves import (
+    LABELS,
+    SENT,
+    Axis,
+    about_framing,
+    about_model,
+    about_seconds,
+    grows,
+)
 from mpisim.analysis.link_model import over_seconds
-from mpisim.analysis.run_groups import RunGroup, common_title, group_runs, name_of
+from mpisim.analysis.run_groups import RunGroup, common_title, group_runs
 from mpisim.analysis.settings import cell, settings, settings_of
 from mpisim.comm.links import Links
-from mpisim.core.errors import InputError
+from mpisim.core.errors import InputError, library
 from mpisim.core.terminal import one_line
 from mpisim.runs.log.reader import Log, damaged
-from mpisim.runs.signals import COMPLETE
+from mpisim.runs.stop import COMPLETE
 
 SECONDS = Axis("seconds", log=True)  # measured
 FORM = re.compile(r"\s*(?P<y>[^<>=\s]+)\s*(?P<sign><=|>=|=)\s*(?P<level>[^<>=\s]+)\s*")
@@ -79,53 +87,26 @@ def parse(text: str, where: str = "--target") -> Target:
     return Target(y, level, sign == ">=" or (sign == "=" and "accuracy" in y))
 
 
-@dataclasses.dataclass(frozen=True)
-class TargetCost:
-    """What a run had spent in its first logged row that meets a target.
-
-    name : method and compressor
-    round : None where the run never reached the target
-    bits_per_worker, seconds : bits up, payload unless they have framing, and the time, measured
-        unless another clock counts it; NaN where the target was not reached
-    last : ``y`` in the last row
-    """
-
-    name: str
-    round: int | None
-    bits_per_worker: float
-    seconds: float
-    last: float
-
-
-def cost_to_reach(log: Log, target: Target, clock: Axis = SECONDS, sent: Axis = SENT) -> TargetCost:
-    """The cost until the first row that meets the target.
-
-    ``clock`` counts the seconds, and ``sent`` the bits.
-    """
-    values = log.column(target.y)
-    if not values.size:
-        raise InputError(f"{log.path}: the log has no row yet")
-    name, last = name_of(log), float(values[-1])
-    met = np.flatnonzero(target.met(values))
-    if met.size == 0:
-        return TargetCost(name, None, np.nan, np.nan, last)
-    row = met[0]
-    bits, seconds = sent.values(log)[row], float(clock.values(log)[row])
-    return TargetCost(name, int(log.columns["round"][row]), bits, seconds, last)
-
-
 class Spread(NamedTuple):
-    """Mean and sample standard deviation over seeds; the deviation of one run is None."""
+    """Mean, sample standard deviation and median over seeds; the deviation of one run is None."""
 
     mean: float
     deviation: float | None
+    median: float
 
     def __str__(self) -> str:
+        shown = self.mean, self.deviation
         return " ± ".join(
             f"{value:.0f}" if abs(value) >= LONG else f"{value:.4g}"
-            for value in self
+            for value in shown
             if value is not None
         )
+
+    @classmethod
+    def of(cls, values: np.ndarray) -> Spread:
+        """The spread of values (runs,)."""
+        deviation = float(np.std(values, ddof=1)) if len(values) > 1 else None
+        return cls(float(np.mean(values)), deviation, float(np.median(values)))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -134,7 +115,6 @@ class GroupCost:
 
     reached : number of runs, of ``runs``, that reach it; at_start : in their first row
     going : number of runs that are not complete
-    medians : {name in `COSTS`: median over the runs}; empty as ``costs``
     settings : {TABLE.KEY: value} of the settings that vary between the groups
     costs : {name in `COSTS`: spread}; empty unless all runs reach the target, since a mean over
         those that do would flatter the method
@@ -149,8 +129,12 @@ class GroupCost:
     going: int
     costs: dict[str, Spread]
     worst: float
-    medians: dict[str, float]
     settings: dict[str, Any]
+
+    @property
+    def medians(self) -> dict[str, float]:
+        """{name in `COSTS`: median over the runs}; empty as ``costs``."""
+        return {name: spread.median for name, spread in self.costs.items()}
 
     @property
     def round(self) -> float | None:
@@ -175,62 +159,132 @@ def costs_of(
     sent: Axis = SENT,
 ) -> list[GroupCost]:
     """For each target the cost of each group of runs; ``clock`` counts seconds, ``sent`` bits."""
-    known = [settings_of(group.logs[0].config) for group in groups]
+    flat = [settings_of(group.logs[0].config) for group in groups]
     names = [n for n in settings(group.logs[0].config for group in groups).varied if n != SEED]
-    chosen = [{name: cell(one[name]) for name in names if name in one} for one in known]
+    varied = [{name: cell(one[name]) for name in names if name in one} for one in flat]
     return [
-        _cost(group, target, clock, sent, own)
+        _cost(group, target, clock, sent, chosen)
         for target in targets
-        for group, own in zip(groups, chosen, strict=True)
+        for group, chosen in zip(groups, varied, strict=True)
     ]
 
 
-def costs_between(
-    logs: Sequence[Log], targets: Sequence[Target], network: Links | None, framing: bool
-) -> list[GroupCost]:
-    """`costs_of` the groups of logs, with seconds modelled for a ``network`` unless it is None."""
-    sent = dataclasses.replace(SENT, framing=framing)
-    return costs_of(group_runs(logs, by_ranks=True), targets, over_seconds(network), sent)
+def _cost(
+    group: RunGroup, target: Target, clock: Axis, sent: Axis, varied: dict[str, Any]
+) -> GroupCost:
+    spent: list[tuple[float, ...]] = []
+    values = []
+    for log in group.logs:
+        with damaged(log.path):
+            y = log.column(target.y)
+            if not y.size:
+                raise InputError(f"{log.path}: the log has no row yet")
+            values.append(y)
+            columns = log.columns["round"], sent.values(log), clock.values(log)
+            for row in np.flatnonzero(target.met(y))[:1]:
+                spent.append(tuple(float(column[row]) for column in columns))
+    complete = len(spent) == len(values)
+    worst = np.min if target.rises else np.max
+    return GroupCost(
+        group.name,
+        target,
+        len(values),
+        len(spent),
+        sum(bool(target.met(y[0])) for y in values),
+        sum(log.attrs.get("status") not in COMPLETE for log in group.logs),
+        dict(zip(COSTS, map(Spread.of, np.transpose(spent)), strict=True)) if complete else {},
+        float(worst([y[-1] for y in values])),  # NaN where a run diverged
+        varied,
+    )
 
 
-def cost_table(
-    logs: Sequence[Log],
-    targets: Sequence[Target],
-    form: str = "text",
-    network: Links | None = None,
-    framing: bool = False,
-    siunitx: bool = False,
-) -> str:
-    """The costs of logs until targets, in one of `formatting.FORMATS`, with a line where seconds
-    say little or framing is left out that is large.
+class Costs(Sequence[GroupCost]):
+    """What runs spend until targets, a cost for each target and group of runs.
 
-    With a ``network``, seconds are those that the runs would take there by `link_model`. With
-    ``framing``, bits are payload and framing. ``siunitx`` is for LaTeX. Raises `InputError` for a
-    column that a log does not have.
+    Printed, it is the table of ``mpisim show --target``. With a ``network``, seconds are those that
+    the runs would take there by `link_model`. With ``framing``, bits are payload and framing.
+    Raises `InputError` for a column that a log does not have.
     """
-    groups = group_runs(logs, by_ranks=True)
-    clock, sent = over_seconds(network), dataclasses.replace(SENT, framing=framing)
-    costs = costs_between(logs, targets, network, framing)
-    more = "_with_framing" * framing
-    if form == "csv":
-        head, rows = exact(costs, network, more)
-        return formatting.table(head, rows, form)
-    title = common_title(groups).splitlines()
-    notes = [remarks.about_seconds(logs), remarks.about_framing(groups, [sent])]
-    notes += [remarks.about_model(logs)] if network is not None else []
-    head, rows = shown(costs, clock.label(logs[0]), f"kbit/worker{more.replace('_', ' ')}")
-    if form == "markdown":
-        rows = [[formatting.escaped(cell) for cell in row] for row in rows]
-        notes = [formatting.escaped(note) for note in notes if note]
-        return "\n\n".join([formatting.table(head, rows, form), *notes])
-    if form == "latex":
-        levels = [cost.target.formula() for cost in costs]
-        rows = [[name, level, *row] for (name, _, *row), level in zip(rows, levels, strict=True)]
-        body = formatting.latex(head, rows, range(1, len(head)), siunitx)
-        comments = [f"% {one_line(line)}" for line in (*title, *notes) if line]
-        return "\n".join([*comments, body])
-    body = formatting.table(head, rows, form, right=range(1, len(head)))
-    return "\n".join(filter(None, [*title, body, *notes]))
+
+    def __init__(
+        self,
+        logs: Sequence[Log],
+        targets: Sequence[Target],
+        network: Links | None = None,
+        framing: bool = False,
+    ):
+        self._logs, self._network = logs, network
+        self._groups = group_runs(logs, by_ranks=True)
+        self._clock, self._sent = over_seconds(network), dataclasses.replace(SENT, framing=framing)
+        self.costs = costs_of(self._groups, targets, self._clock, self._sent)
+
+    def __len__(self) -> int:
+        return len(self.costs)
+
+    def __getitem__(self, i: Any) -> Any:
+        return self.costs[i]
+
+    def __str__(self) -> str:
+        return self.to_text("text")
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return formatting.html(*shown(self.costs))
+
+    def to_text(self, form: str, siunitx: bool = False) -> str:
+        """The table in one of `formatting.FORMATS`, with a line where seconds say little, or large
+        framing is left out. ``siunitx`` is for LaTeX."""
+        if form == "csv":
+            return formatting.table(*self._exact(), form)
+        title, notes = common_title(self._groups).splitlines(), self._notes()
+        bits = "kbit/worker" + " with framing" * self._sent.framing
+        head, rows = shown(self.costs, self._clock.label(self._logs[0]), bits)
+        if form == "markdown":
+            rows = [[formatting.escaped(cell) for cell in row] for row in rows]
+            return "\n\n".join(
+                [formatting.table(head, rows, form), *map(formatting.escaped, notes)]
+            )
+        if form == "latex":
+            levels = [cost.target.formula() for cost in self.costs]
+            rows = [[r[0], level, *r[2:]] for r, level in zip(rows, levels, strict=True)]
+            body = formatting.latex(head, rows, range(1, len(head)), siunitx)
+            return "\n".join([*(f"% {one_line(line)}" for line in (*title, *notes)), body])
+        body = formatting.table(head, rows, form, right=range(1, len(head)))
+        return "\n".join([*title, body, *notes])
+
+    def to_pandas(self) -> Any:
+        """A DataFrame: mean, sample deviation and median over runs, their number, the settings that
+        vary. Needs pandas."""
+        head, rows = self._exact()
+        return library("pandas", "pandas", "to_pandas()").DataFrame(rows, columns=head)
+
+    def _notes(self) -> list[str]:
+        notes = [
+            about_seconds(self._logs),
+            about_framing(self._groups, [self._sent]),
+        ]
+        notes += [about_model(self._logs)] if self._network is not None else []
+        return [note for note in notes if note]
+
+    def _exact(self) -> tuple[list[str], list[list[Any]]]:
+        """Head and rows of the table with all digits."""
+        more = "_with_framing" * self._sent.framing
+        named = [name + more * (name == "bits_per_worker") for name in COSTS]
+        spreads = [column for name in named for column in (name, f"{name}_deviation")]
+        head = ["name", "y", "target", "runs", "reached", *spreads]
+        head += ["network", "worst_end", "sign", "at_start"]
+        head += [f"{name}_median" for name in named]
+        names = [*dict.fromkeys(name for cost in self.costs for name in cost.settings)]
+        rows = []
+        for cost in self.costs:
+            spread = [cost.costs.get(name, (None, None, None)) for name in COSTS]
+            row = [cost.name, cost.target.y, cost.target.level, cost.runs, cost.reached]
+            row += [value for mean, deviation, _ in spread for value in (mean, deviation)]
+            row += [self._network, cost.worst, ">=" if cost.target.rises else "<=", cost.at_start]
+            row += [median for *_, median in spread]
+            rows.append(row + [cost.settings.get(name) for name in names])
+        return [*head, *names], rows
 
 
 def shown(
@@ -239,41 +293,6 @@ def shown(
     """Head and rows of a table to look at: kbit per worker, numbers with few digits."""
     head = ["", "until", "runs", "rounds", bits, seconds]
     return head, [_row(cost) for cost in costs]
-
-
-def _cost(
-    group: RunGroup, target: Target, clock: Axis, sent: Axis, own: dict[str, Any]
-) -> GroupCost:
-    costs: list[TargetCost] = []
-    for log in group.logs:
-        with damaged(log.path):
-            costs.append(cost_to_reach(log, target, clock, sent))
-    reached = [cost for cost in costs if cost.round is not None]
-    spreads = {name: _spread([getattr(cost, name) for cost in reached]) for name in COSTS}
-    complete = len(reached) == len(costs)
-    medians = {
-        name: float(np.median([getattr(cost, name) for cost in reached]))
-        for name in (COSTS if complete else ())
-    }
-    worst = np.min if target.rises else np.max
-    return GroupCost(
-        group.name,
-        target,
-        len(costs),
-        len(reached),
-        sum(bool(target.met(log.column(target.y)[:1]).any()) for log in group.logs),
-        sum(log.attrs.get("status") not in COMPLETE for log in group.logs),
-        spreads if complete else {},
-        float(worst([cost.last for cost in costs])),  # NaN where a run diverged
-        medians,
-        own,
-    )
-
-
-def _spread(values: Sequence[float]) -> Spread:
-    if not values:
-        return Spread(np.nan, None)
-    return Spread(float(np.mean(values)), float(np.std(values, ddof=1)) if values[1:] else None)
 
 
 def _row(cost: GroupCost) -> list[str]:
@@ -289,29 +308,5 @@ def _row(cost: GroupCost) -> list[str]:
         text = f"{few}: ended at {worst}{at_once}{going}"
         return [*start, text, formatting.UNKNOWN, formatting.UNKNOWN]
     rounds, bits, seconds = (cost.costs[name] for name in COSTS)
-    kbit = Spread(bits.mean / 1e3, bits.deviation and bits.deviation / 1e3)
+    kbit = bits._replace(mean=bits.mean / 1e3, deviation=bits.deviation and bits.deviation / 1e3)
     return [*start, f"{rounds}{at_once}", str(kbit), str(seconds)]
-
-
-def exact(
-    costs: Sequence[GroupCost], network: Links | None, more: str
-) -> tuple[list[str], list[list[Any]]]:
-    """Head and rows of the table in CSV."""
-    named = [name + more * (name == "bits_per_worker") for name in COSTS]
-    spreads = [column for name in named for column in (name, f"{name}_deviation")]
-    head = ["name", "y", "target", "runs", "reached", *spreads]
-    head += ["network", "worst_end", "sign", "at_start"]
-    head += [f"{name}_median" for name in named]
-    names = [*dict.fromkeys(name for cost in costs for name in cost.settings)]
-    rows: list[list[Any]] = [
-        [
-            *(cost.name, cost.target.y, cost.target.level, cost.runs, cost.reached),
-            *(value for name in COSTS for value in (cost.costs.get(name) or (None, None))),
-            network,
-            *(cost.worst, ">=" if cost.target.rises else "<=", cost.at_start),
-            *(cost.medians.get(name) for name in COSTS),
-            *(cost.settings.get(name) for name in names),
-        ]
-        for cost in costs
-    ]
-    return [*head, *names], rows

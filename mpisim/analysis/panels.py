@@ -8,8 +8,7 @@ from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
 from mpisim.analysis import style
-from mpisim.analysis.curves import Axis, over_seeds
-from mpisim.analysis.remarks import ABOVE, WHY, framing_share, oversubscribed
+from mpisim.analysis.curves import ABOVE, WHY, Axis, framing_share, over_seeds, oversubscribed
 from mpisim.runs.log.reader import Log
 
 Entry = tuple[str, dict[str, Any]]  # of a legend: a text, and the look of its line
@@ -17,20 +16,11 @@ R = TypeVar("R")
 C = TypeVar("C")
 
 PANEL = (2.35, 2.0)  # inches
-RC = style.RC | {
-    "font.size": 9,
-    "axes.titlesize": 11,
-    "axes.labelsize": 9,
-    "xtick.labelsize": 8,
-    "ytick.labelsize": 8,
-    "legend.fontsize": 10,
-    "lines.linewidth": 1.5,
-}
 
 
 def styled() -> AbstractContextManager[None]:
     """Drawing in this context looks the same whatever the user's matplotlibrc says."""
-    return style.styled(RC)
+    return style.styled(style.PANELS)
 
 
 def grid(rows: int, columns: int, panel: tuple[float, float] = PANEL) -> tuple[Any, Any]:

@@ -1,4 +1,4 @@
-"""Draws logs: a curve for each group of runs, with mean and band over seeds."""
+"""Draws logs: a curve for each group of runs, or a bar of the seconds of a round by phase."""
 
 from __future__ import annotations
 
@@ -9,13 +9,23 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mpisim.analysis import remarks, style
-from mpisim.analysis.curves import FRAMING, Axis, Curve, over_seeds
+import numpy as np
+
+from mpisim.analysis import style
+from mpisim.analysis.curves import (
+    FRAMING,
+    Axis,
+    Curve,
+    about_framing,
+    about_model,
+    about_seconds,
+    over_seeds,
+)
 from mpisim.analysis.link_model import over_seconds
-from mpisim.analysis.log_files import write_output
+from mpisim.analysis.log_files import selected, write_output
 from mpisim.analysis.run_groups import RunGroup, common_title, group_runs
-from mpisim.analysis.select import selected
 from mpisim.analysis.tune import DEFAULT
+from mpisim.comm.clock import PHASES
 from mpisim.comm.links import Links
 from mpisim.core.errors import InputError
 from mpisim.core.schema import choose, require
@@ -23,12 +33,18 @@ from mpisim.core.terminal import report
 from mpisim.runs.log.reader import Log
 
 SUFFIXES = (".png", ".pdf")  # of the figures of studies
+DPI = 200
 LETTERS = 16  # of a footnote, in an inch
 ALLOWED = (*SUFFIXES, ".svg")
 Limits = tuple[float | None, float | None]
 Names = Mapping[str, str] | Sequence[str] | None
 MOST = 12  # curves that can be told apart
 SMALLEST, LARGEST = 1.0, 100.0  # inches
+COLOURS = dict(zip(PHASES, (*style.COLOURS, "#999999"), strict=True))
+BAR = 0.45  # inches a bar
+AROUND, LINE = 1.9, 0.2  # inches for title, legend and axis; for another line of the title
+UNITS = {"s": 1.0, "ms": 1e-3, "µs": 1e-6}
+LEGEND = {"fontsize": 9, "handlelength": 1.0, "handletextpad": 0.5, "columnspacing": 1.4}
 UNDATED: dict[str, dict[str, None]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
 
 
@@ -68,7 +84,7 @@ def draw(
     ax : axes to draw into, in their figure's own look; their limits, labels and title are set
         only where they are given here
     labels, colors : of the curves, in their order, or by their labels: ``{"MARINA": "ours"}``
-    where, best : which runs, as in `mpisim.analysis.select.selected`; True is the usual rule
+    where, best : which runs, as in `mpisim.analysis.log_files.selected`; True is the usual rule
     """
     style.check_installed()
     from matplotlib.figure import Figure  # draws with Agg or its PDF writer: no window
@@ -121,8 +137,8 @@ def draw(
         frame = {"title": style.with_formulas(common_title(groups))} | frame
         _fill(panel, shown, curves, looks, axes, groups[0].logs[0], frame)
         style.place_legend(panel, may_grow=size is None)
-    notes = [remarks.about_seconds(logs) if timed else "", remarks.about_framing(groups, axes)]
-    notes += [remarks.about_model(logs)] if network is not None else []
+    notes = [about_seconds(logs) if timed else "", about_framing(groups, axes)]
+    notes += [about_model(logs)] if network is not None else []
     letters = int(LETTERS * figure.get_figwidth())
     style.remark(figure, "\n".join(textwrap.fill(text, letters) for text in notes if text))
     return figure
@@ -190,8 +206,8 @@ def save(figure: Any, output: Path) -> None:
 
     picture, kind = io.BytesIO(), output.suffix[1:].lower()
     metadata = UNDATED.get(kind, {})  # the file would hold the time of writing
-    with matplotlib.rc_context({key: style.RC[key] for key in ("pdf.fonttype", "svg.hashsalt")}):
-        figure.savefig(picture, format=kind, dpi=style.RC["savefig.dpi"], metadata=metadata)
+    with matplotlib.rc_context(style.SAVED):
+        figure.savefig(picture, format=kind, dpi=DPI, metadata=metadata)
     write_output(output, picture.getvalue())
 
 
@@ -221,3 +237,66 @@ def _check_limits(axis: str, limits: Limits | None, log: bool) -> None:
 
 def _listed(values: tuple[float | None, ...]) -> str:
     return " ".join("auto" if value is None else f"{value:g}" for value in values)
+
+
+def draw_bars(
+    logs: Sequence[Log], title: str | None = None, size: tuple[float, float] | None = None
+) -> Any:
+    """A matplotlib figure of the mean seconds of a round, by phase, of the runs.
+
+    What is spent before round 0 is left out. Runs that differ only in the seed make one bar, their
+    mean. ``size`` is (width, height) in inches. Raises `InputError` for a log that has no round.
+    """
+    style.check_installed()
+    from matplotlib.figure import Figure  # draws with Agg or its PDF writer: no window
+
+    check_size(size)
+    check_text("--title", title)
+    groups = group_runs(logs, by_ranks=True)
+    seconds = [np.mean([per_round(log) for log in group.logs], axis=0) for group in groups]
+    title = style.with_formulas(common_title(groups)) if title is None else title
+    height = AROUND + BAR * len(groups) + LINE * title.count("\n")
+    with style.styled():
+        figure = Figure(figsize=size or (style.WIDE, height), layout="constrained")
+        panel = figure.subplots()
+        unit = _bars(panel, np.transpose(seconds))
+        labels = [style.with_formulas(group.label) for group in groups]
+        panel.set_yticks(range(len(groups)), labels)
+        panel.invert_yaxis()  # the first log on top
+        panel.grid(visible=False, axis="y")
+        panel.set_axisbelow(True)
+        panel.margins(x=0.12)
+        panel.set(xlabel=f"{unit} a round, on the slowest path", title=title)
+        figure.legend(loc="outside upper center", ncols=len(PHASES), **LEGEND)
+        style.remark(figure, about_seconds(logs))
+    return figure
+
+
+def per_round(log: Log) -> np.ndarray:
+    """Mean seconds of a round in each of `PHASES`, from the first row of a log to its last.
+
+    The mean, not the median: methods whose rounds are not alike spend both kinds of them, and means
+    of phases add up to the mean of the round.
+    """
+    rounds = log.column("round")
+    if log.rows < 2 or rounds[-1] <= rounds[0]:
+        raise InputError(f"{log.path}: no round to draw; the log has {log.rows} rows")
+    spent = np.array([np.ptp(log.column(f"time_{phase}")[[0, -1]]) for phase in PHASES])
+    return spent / (rounds[-1] - rounds[0])
+
+
+def unit_of(seconds: float) -> str:
+    """The largest of `UNITS` that does not exceed so many seconds."""
+    return next((unit for unit in UNITS if UNITS[unit] <= seconds), [*UNITS][-1])
+
+
+def _bars(panel: Any, seconds: np.ndarray) -> str:
+    """A bar for each column of ``seconds`` (phases, bars), with its total; returns the unit."""
+    totals = seconds.sum(axis=0)
+    unit = unit_of(totals.max())
+    left, places = np.zeros(len(totals)), range(len(totals))
+    for phase, widths in zip(PHASES, seconds / UNITS[unit], strict=True):
+        bars = panel.barh(places, widths, 0.7, left=left, color=COLOURS[phase], label=phase)
+        left += widths
+    panel.bar_label(bars, [f"{total:.3g} {unit}" for total in left], padding=4, fontsize=9)
+    return unit

@@ -16,14 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from mpisim.analysis import labels
 from mpisim.core.errors import InputError
-from mpisim.runs import identity
+from mpisim.runs import identity, labels
 from mpisim.runs.identity import config_digest
 from mpisim.runs.labels import flatten, varying
 from mpisim.runs.log.reader import Log
-from mpisim.runs.signals import COMPLETE
-from mpisim.runs.stop import Stop
+from mpisim.runs.stop import COMPLETE, Stop
 
 # Keys that do not set runs apart: what they are called, and how long they are, unless the method
 # depends on that. The ranks that a run had are an attribute of its log.

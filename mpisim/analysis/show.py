@@ -9,14 +9,14 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from mpisim.analysis import labels, remarks
-from mpisim.analysis.curves import Axis
+from mpisim.analysis.curves import WHY, Axis, about_framing, oversubscribed
 from mpisim.analysis.formatting import number, pairs, table
 from mpisim.analysis.rows import about
 from mpisim.analysis.run_groups import RunGroup
 from mpisim.analysis.settings import cell, settings, settings_of
 from mpisim.core.errors import InputError
 from mpisim.core.schema import choose
+from mpisim.runs import labels
 from mpisim.runs.log.reader import Log, damaged, read
 from mpisim.runs.progress import duration, quantity
 
@@ -126,7 +126,7 @@ def _bits(log: Log, framing: bool) -> str:
             axes = [Axis(way, False, framing=framing) for way in ways if way in log.columns]
             cells = [f"{quantity(axis.values(log)[-1], 'bit'):>16}" for axis in axes]
             lines.append(f"  {name:<{WIDTH - 2}}{''.join(cells)}")
-    lines += filter(None, [remarks.about_framing([RunGroup([log], {})], payload)])
+    lines += filter(None, [about_framing([RunGroup([log], {})], payload)])
     return "\n".join(lines) if len(lines) > 1 else ""
 
 
@@ -140,8 +140,8 @@ def _phases(log: Log) -> str:
     for name, seconds in sorted(times.items(), key=lambda item: -item[1]):
         share = f"{seconds / total:6.1%}" if total > 0 else ""
         lines.append(f"{_line(name.removeprefix('time_'), seconds)}{share:>10}")
-    if remarks.oversubscribed([log]):
-        lines.append(f"  {remarks.WHY}: these seconds say little of the method")
+    if oversubscribed([log]):
+        lines.append(f"  {WHY}: these seconds say little of the method")
     return "\n".join(lines)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,28 +34,8 @@ BESIDE = 0.5  # share of the page's width that a legend beside the panel may tak
 ABOVE = 0.6  # share of the page's height that a legend above the panel may take, by a given size
 SMALLEST = 5  # points; smaller texts cannot be read
 
-RC: dict[Any, Any] = {
-    "figure.figsize": (6.0, 4.2),
-    "figure.dpi": 100,
-    "savefig.dpi": 200,
-    "font.size": 11,
-    "axes.titlesize": 12,
-    "axes.labelsize": 12,
-    "legend.fontsize": 10,
-    "lines.linewidth": 1.8,
-    "lines.markersize": 6.0,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#dddddd",
-    "grid.linewidth": 0.6,
-    "legend.edgecolor": "none",
-    "legend.framealpha": 0.85,
-    "lines.markeredgecolor": "white",
-    "lines.markeredgewidth": 0.7,
-    "pdf.fonttype": 42,
-    "svg.hashsalt": "mpisim",
-}
+FIGURES, PANELS = (Path(__file__).with_name(f"{name}.mplstyle") for name in ("figures", "panels"))
+SAVED: dict[Any, Any] = {"pdf.fonttype": 42, "svg.hashsalt": "mpisim"}  # settings of files
 
 
 def check_installed() -> None:
@@ -63,13 +44,14 @@ def check_installed() -> None:
 
 
 @contextmanager
-def styled(parameters: dict[Any, Any] = RC) -> Iterator[None]:
-    """Drawing in this context looks the same whatever the user's matplotlibrc says."""
-    import matplotlib
+def styled(*sheets: Path) -> Iterator[None]:
+    """Drawing in this context looks the same whatever the user's matplotlibrc says.
 
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(parameters)
+    sheets : style sheets that come after `FIGURES`
+    """
+    from matplotlib import style
+
+    with style.context([FIGURES, *sheets], after_reset=True):
         yield
 
 
@@ -188,10 +170,12 @@ def _beside(panel: Any, may_grow: bool) -> bool:
 
 
 def _above(panel: Any, may_grow: bool) -> None:
+    import matplotlib
+
     figure = panel.figure
     if may_grow:
         figure.set_figwidth(WIDE)
-    for size in range(RC["legend.fontsize"], SMALLEST - 1, -1):
+    for size in range(int(matplotlib.rcParams["legend.fontsize"]), SMALLEST - 1, -1):
         shown = _wrapped(panel, size)
         extent = shown.get_window_extent()
         if may_grow:

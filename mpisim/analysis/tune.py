@@ -16,8 +16,7 @@ from mpisim.core.files import write_json
 from mpisim.core.schema import choose
 from mpisim.runs.labels import differences, flatten
 from mpisim.runs.log.reader import Log, damaged, read_all
-from mpisim.runs.signals import COMPLETE
-from mpisim.runs.stop import DIVERGENCE, stop_of
+from mpisim.runs.stop import COMPLETE, DIVERGENCE, stop_of
 from mpisim.runs.sweep.points import Point
 
 SUMMARY = "tune.json"

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mpisim import analysis
+import mpisim.analysis as analysis
 from mpisim.cli.job import on_all_ranks
 from mpisim.cli.parser import refuse
 from mpisim.core.errors import InputError
@@ -49,7 +49,7 @@ def show(args: argparse.Namespace, argv: list[str]) -> int:
 
 
 def _selected(args: argparse.Namespace, logs: list[Log]) -> list[Log]:
-    return analysis.select.selected(logs, args.where, args.best)
+    return analysis.log_files.selected(logs, args.where, args.best)
 
 
 def _list(args: argparse.Namespace, logs: list[Log], folder: Path | None) -> str:
@@ -71,12 +71,13 @@ def _list(args: argparse.Namespace, logs: list[Log], folder: Path | None) -> str
 
 
 def _costs(args: argparse.Namespace, logs: list[Log]) -> str:
-    from mpisim.analysis.costs import cost_table, parse
+    from mpisim.analysis.costs import Costs, parse
     from mpisim.comm.links import parse as links
 
     targets = [parse(text) for text in args.target]
-    network, form = None if args.network is None else links(args.network), args.form or "text"
-    return cost_table(logs, targets, form, network, args.framing, args.siunitx)
+    network = None if args.network is None else links(args.network)
+    costs = Costs(logs, targets, network, args.framing)
+    return costs.to_text(args.form or "text", args.siunitx)
 
 
 def plot(args: argparse.Namespace, argv: list[str]) -> int:
@@ -102,7 +103,7 @@ def _write_figure(args: argparse.Namespace) -> list[Path]:
     if args.breakdown:
         refuse(args, OF_CURVES, "with --breakdown, which draws no curves")
         logs = _selected(args, analysis.log_files.load(args.logs))
-        figure = analysis.breakdown.draw(logs, args.title, args.size)
+        figure = analysis.plot.draw_bars(logs, args.title, args.size)
     else:
         figure = _curves(args)
     for output in outputs:
@@ -217,23 +218,28 @@ def _fleets(args: argparse.Namespace, logs: list[Log]) -> list[Fleet]:
 def verify(args: argparse.Namespace, argv: list[str]) -> int:
     """0 if all checks pass, 1 if one fails, 2 if there is no log.
 
-    A log may come from anywhere, so what it names is imported only on request.
+    Logs and archives may come from anywhere: what they name is imported only on request.
     """
 
     def body(comm) -> int:
-        from mpisim.analysis.verify.examine import examine
+        from mpisim.analysis.verify.archive import examine_archive, is_archive
+        from mpisim.analysis.verify.checks import examine
         from mpisim.comm.job import on_first
         from mpisim.runs import plugins
         from mpisim.runs.log.reader import read
-        from mpisim.runs.signals import EXIT_CODES
+        from mpisim.runs.stop import EXIT_CODES
 
-        log = on_first(comm, lambda: read(args.log, changed=True))
-        if args.load_plugins:
-            plugins.load(log.config.get("plugin", []))
-        if comm.rank == 0:
-            print(f"{log.path}: {log.rows} rows, {log.attrs.get('status', 'unknown')}")
+        if on_first(comm, lambda: is_archive(args.log)):
+            checks = examine_archive(args.log, args.rerun, args.load_plugins, comm)
+        else:
+            log = on_first(comm, lambda: read(args.log, changed=True))
+            if args.load_plugins:
+                plugins.load(log.config.get("plugin", []))
+            if comm.rank == 0:
+                print(f"{log.path}: {log.rows} rows, {log.attrs.get('status', 'unknown')}")
+            checks = examine(log, args.rerun, bool(args.plugin or args.load_plugins), comm)
         failed = 0
-        for check in examine(log, args.rerun, bool(args.plugin or args.load_plugins), comm):
+        for check in checks:
             if check.stopped:
                 return EXIT_CODES[check.stopped]
             failed += bool(check.problems)

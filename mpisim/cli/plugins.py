@@ -60,10 +60,10 @@ def check(args: argparse.Namespace, argv: list[str]) -> int:
     from mpisim.runs.host import guarded
 
     def body(comm) -> int:
-        from mpisim import testing
+        from mpisim.testing import check as check_plugins
         from mpisim.testing.moments import DRAWS, ERROR_RATE
 
-        outcomes = testing.check(args.plugins, comm, lambda one: print(one, flush=True))
+        outcomes = check_plugins(args.plugins, comm, lambda one: print(one, flush=True))
         failed = sum(one.failed for one in outcomes)
         skipped = sum(one.status == "not checked" for one in outcomes)
         if comm.rank == 0:

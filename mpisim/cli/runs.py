@@ -30,7 +30,7 @@ def run(args: argparse.Namespace, argv: list[str]) -> int:
     def body(comm) -> int:
         from mpisim.runs.loop import run
         from mpisim.runs.record import Output
-        from mpisim.runs.signals import EXIT_CODES, STOPPED
+        from mpisim.runs.stop import EXIT_CODES, STOPPED
 
         if isinstance(planned, Exception):
             raise planned
@@ -68,7 +68,7 @@ def _read(args: argparse.Namespace) -> tuple[Experiment, Path] | Exception:
 
 def _announce(experiment: Experiment, out: Path) -> None:
     """What runs and where the log goes: under mpirun, which shows nothing by itself, or live."""
-    from mpisim.runs.preview import headline
+    from mpisim.runs.labels import headline
 
     if launcher.launched() or is_terminal(sys.stdout):
         print(headline(experiment, launcher.size(), out), flush=True)

@@ -1,4 +1,4 @@
-"""The sub-command `mpisim study`."""
+"""`mpisim study` and `mpisim artifact`."""
 
 from __future__ import annotations
 
@@ -48,6 +48,14 @@ def study(args: argparse.Namespace, argv: list[str]) -> int:
                 print(f"  {study.full_name(figure):<16} {figure.title}")
         return 0
     return run_sweeps(args, lambda comm: _complete(args, command_line(argv), comm))
+
+
+def artifact(args: argparse.Namespace, argv: list[str]) -> int:
+    from mpisim.analysis.commands import artifact as write
+
+    path = write(args.folder, args.out)
+    print(f"{path}\n\nmpisim verify {path} --rerun --load-plugins    # elsewhere")
+    return 0
 
 
 def _draw(args: argparse.Namespace) -> int:

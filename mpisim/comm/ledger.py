@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 from numba import njit
 
@@ -17,6 +15,8 @@ COLUMNS = {
     "messages_up": "messages of a byte or more sent so far, summed over workers",
 }
 
+NOBODY = np.empty(0, np.int64)
+
 
 class Ledger:
     """Cumulative bits and messages of a run over ``n`` workers."""
@@ -27,7 +27,8 @@ class Ledger:
         self.worker_bits_up = np.zeros(n, np.int64)
         self._rounds = 1  # that began, with the one in progress
         self._largest = 0  # bits of a worker in this round
-        self._round_up = np.zeros((n, 2), np.int64)  # a worker's last round, and its bits in it
+        # of each worker: the last round in which it sent, and its bits in that
+        self._last, self._in_round = np.zeros((2, n), np.int64)
 
     def up(
         self,
@@ -42,9 +43,9 @@ class Ledger:
         sizes : bytes of each message; what is beyond the payload is framing
         length_bits : of each message's length, where that crosses; else an empty message is none
         """
-        senders = _all(self.n) if clients is None else clients
+        senders = NOBODY if clients is None else clients
         bits, paper_bits, size, messages, self._largest = _charge(
-            self.worker_bits_up, self._round_up, self._rounds, self._largest,
+            self.worker_bits_up, self._last, self._in_round, self._rounds, self._largest,
             senders, payload, paper, sizes, length_bits > 0,
         )  # fmt: skip
         totals = self.totals
@@ -76,31 +77,25 @@ class Ledger:
         self.worker_bits_up = state["worker_bits_up"]
 
 
-@lru_cache(maxsize=4)
-def _all(n: int) -> np.ndarray:
-    """All n workers, read-only."""
-    workers = np.arange(n)
-    workers.flags.writeable = False
-    return workers
-
-
 @njit(cache=True)
-def _charge(total, round_up, round, largest, senders, payload, paper, sizes, empty_too):
-    """Add payload to the senders' bits; a worker may be among them twice.
+def _charge(total, last, in_round, round, largest, senders, payload, paper, sizes, empty_too):
+    """Add payload to the bits of ``senders``, or of all workers where it is empty.
 
-    Returns the sums of payload, paper and sizes, how many messages there are, and the bits of the
-    worker that has sent most in this round.
+    A sender may be there twice. Returns the sums of payload, paper and sizes, how many messages
+    there are, and the bits of the worker that has sent most in this round.
     """
-    payload_sum = paper_sum = size_sum = messages = 0
-    for t in range(senders.size):
-        i, bits = senders[t], payload[t]
-        total[i] += bits
-        if round_up[i, 0] != round:
-            round_up[i, 0], round_up[i, 1] = round, 0
-        round_up[i, 1] += bits
-        largest = max(largest, round_up[i, 1])
-        payload_sum += bits
-        paper_sum += paper[t]
-        size_sum += sizes[t]
+    everyone, messages = senders.size < payload.size, 0
+    for t in range(payload.size if everyone else 0):  # loops that become vector instructions
+        total[t] += payload[t]
+        in_round[t] = (in_round[t] if last[t] == round else 0) + payload[t]
+        last[t] = round
+        largest = max(largest, in_round[t])
+    for t in range(0 if everyone else payload.size):
+        i = senders[t]
+        total[i] += payload[t]
+        in_round[i] = (in_round[i] if last[i] == round else 0) + payload[t]
+        last[i] = round
+        largest = max(largest, in_round[i])
+    for t in range(payload.size):
         messages += empty_too or sizes[t] > 0
-    return payload_sum, paper_sum, size_sum, messages, largest
+    return payload.sum(), paper.sum(), sizes.sum(), messages, largest

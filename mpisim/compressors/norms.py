@@ -92,7 +92,8 @@ def block_norms(v, starts, euclidean):
 
 @njit(cache=True)
 def _rounded_norms(v, starts, euclidean, out, unsigned):
-    round_into(block_norms(v, starts, euclidean).reshape(-1), out, unsigned, True)
+    norms = block_norms(v, starts, euclidean)
+    round_into(norms.reshape(-1), out.reshape(-1), unsigned.reshape(-1), True)
 
 
 def one_norms(v: np.ndarray, starts: np.ndarray) -> np.ndarray:
@@ -115,8 +116,7 @@ def rounded_norms(v: np.ndarray, starts: np.ndarray, order: str, wire: np.dtype)
     euclidean = order == "2"
     if isinstance(v, np.ndarray):
         out = np.empty((len(v), starts.size - 1), wire)
-        flat = out.reshape(-1)
-        _rounded_norms(np.ascontiguousarray(v), starts, euclidean, flat, raw(flat))
+        _rounded_norms(np.ascontiguousarray(v), starts, euclidean, out, raw(out))
         return out
     from mpisim.core.numerics import tensors
 

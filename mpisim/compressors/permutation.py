@@ -46,6 +46,7 @@ class Permuted(SeededCompressor):
     copies: int
     _last: dict[Any, Any]
     _slots: Any  # CSR rows of coordinates, n of them, which are permuted
+    _each = 0  # coordinates of a worker, if all have as many
 
     def bind(self, d: int, n: int, precision: Precision) -> Permuted:
         bound = cast(Permuted, super().bind(d, n, precision))
@@ -83,6 +84,9 @@ class Permuted(SeededCompressor):
 
     def _made(self, workers: Any, ptr: np.ndarray, indices: np.ndarray) -> SeededForm:
         scale = self.scale
+        if self._each:
+            rows = indices.reshape(-1, self._each)
+            return SeededForm.of_rows(self.d, self.precision, rows, cast(float, scale))
         if isinstance(scale, np.ndarray):
             scale = np.repeat(scale[workers], ptr[1:] - ptr[:-1])
         return SeededForm.of(self.d, self.precision, ptr, indices, scale)
@@ -139,6 +143,8 @@ class PermK(Permuted):
         sizes, starts = np.unique(self.sizes).tolist(), np.cumsum(self.sizes) - self.sizes
         self._by_size = [(m, np.flatnonzero(self.sizes == m)) for m in sizes]
         self._words = max(map(self._count, sizes))
+        if len(sizes) == 1 and (self.d % sizes[0] == 0 or sizes[0] % self.d == 0):
+            self._each = max(1, self.d // sizes[0])
         by_group = np.argsort(self.label, kind="stable")
         rows = [by_group[starts[of_m][:, None] + np.arange(m)].ravel() for m, of_m in self._by_size]
         self._place = np.argsort(np.concatenate(rows))  # of each worker among these rows

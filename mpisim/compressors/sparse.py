@@ -35,7 +35,8 @@ class SeededCompressor(Compressor):
 
     def paper_bits(self, message: Message) -> np.ndarray:
         assert isinstance(message, Seeded)
-        return FLOAT_BITS // self.precision.wire.itemsize * message.form.sizes
+        bits, sent = self.precision.bits, message.payload_bits
+        return sent if bits == FLOAT_BITS else sent // bits * FLOAT_BITS
 
 
 class KCoordinates(Compressor):

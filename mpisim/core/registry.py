@@ -9,12 +9,16 @@ import copy
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from importlib import import_module
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from mpisim.core import packages
-from mpisim.core.errors import InputError
+from mpisim.core.errors import InputError, import_failure
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
 
 T = TypeVar("T")
+GROUP = "mpisim.plugins"  # entry points of packages: each names a module, which registers things
 
 
 class Names(MutableMapping[str, T]):
@@ -57,12 +61,12 @@ class Names(MutableMapping[str, T]):
 
     def __getitem__(self, name: str) -> T:
         if not self.here(name):
-            packages.load()
+            load_packages()
         return self._objects[self.canonical(name)]
 
     def __setitem__(self, name: str, value: T) -> None:
         if not _is_builtin(value):
-            package = packages.loading()
+            package = loading_package()
             if package and self.here(name):
                 owner = self._owners.get(name, "mpisim")
                 raise InputError(f"{self.kind} {name!r} is taken by {owner}; rename it")
@@ -75,15 +79,15 @@ class Names(MutableMapping[str, T]):
 
     def __contains__(self, name: object) -> bool:
         if not self.here(name) and isinstance(name, str):
-            packages.load()
+            load_packages()
         return self.here(name)
 
     def __iter__(self) -> Iterator[str]:
-        packages.load()
+        load_packages()
         return iter(self._names())
 
     def __len__(self) -> int:
-        packages.load()
+        load_packages()
         return len(self._names())
 
     def _names(self) -> Mapping[str, object]:
@@ -169,3 +173,80 @@ class Spec:
             why = f"{type(self).__name__}.{name} is frozen; bind makes a copy"
             raise dataclasses.FrozenInstanceError(why)
         object.__setattr__(self, name, value)
+
+
+# plugins of installed packages
+
+
+@dataclasses.dataclass
+class _State:
+    """What this process has loaded.
+
+    current : the package that is being imported; empty if none is
+    homes : {top-level module: package} of all entry points
+    """
+
+    done: bool = False
+    failed: str = ""
+    current: str = ""
+    homes: dict[str, str] = dataclasses.field(default_factory=dict)
+
+
+_state = _State()
+
+
+def load_packages() -> None:
+    """Import the plugins of all installed packages, once.
+
+    `InputError`, the same each time, if one cannot be imported or registers a name that is taken.
+    """
+    if _state.failed:
+        raise InputError(_state.failed)
+    if _state.done:
+        return
+    _state.done = True
+    for entry in _entries():
+        package = _state.homes[entry.module.partition(".")[0]]
+        _state.current = package
+        try:
+            entry.load()
+        except (Exception, SystemExit) as error:
+            _state.failed = (
+                f"plugin package {package}: cannot be loaded: {import_failure(error, __file__)}"
+            )
+            raise InputError(_state.failed) from None
+        finally:
+            _state.current = ""
+
+
+def loading_package() -> str:
+    """The package whose plugins are being imported; empty if none are."""
+    return _state.current
+
+
+def installed_packages() -> list[str]:
+    """Names and versions of the packages with plugins; imports none."""
+    return list(dict.fromkeys(map(_package, _entries())))
+
+
+def package_of(module: str) -> str:
+    """Name and version of the package that a plugin's module belongs to; empty if to none."""
+    return _state.homes.get(module.partition(".")[0], "")
+
+
+def forget_packages() -> None:
+    """Look for packages again at the next `load_packages`; for tests."""
+    _state.done, _state.failed, _state.homes = False, "", {}
+
+
+def _entries() -> list[EntryPoint]:
+    """The entry points, ordered by package so that all ranks import them alike."""
+    from importlib.metadata import entry_points  # takes longer than the rest of a command's start
+
+    entries = sorted(entry_points(group=GROUP), key=lambda entry: (_package(entry), entry.name))
+    _state.homes = {entry.module.partition(".")[0]: _package(entry) for entry in entries}
+    return entries
+
+
+def _package(entry: EntryPoint) -> str:
+    return f"{entry.dist.name} {entry.dist.version}" if entry.dist is not None else entry.module

@@ -18,10 +18,10 @@ from mpisim.core.launcher import launched
 from mpisim.core.machine import usable_cores
 from mpisim.runs import loop
 from mpisim.runs.experiment import Experiment
+from mpisim.runs.labels import on_its_ranks
 from mpisim.runs.log.writer import locked
-from mpisim.runs.preview import on_its_ranks
 from mpisim.runs.record import Output
-from mpisim.runs.signals import StopSignals
+from mpisim.runs.stop import StopSignals
 from mpisim.runs.sweep import executor, grid
 from mpisim.runs.sweep.points import Point, Spread
 

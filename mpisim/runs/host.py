@@ -16,10 +16,10 @@ from pathlib import Path
 import h5py
 
 from mpisim.comm.job import run_job
-from mpisim.core import packages
 from mpisim.core.home import cache_place
 from mpisim.core.imports import PACKAGE
 from mpisim.core.machine import usable_cores
+from mpisim.core.registry import installed_packages
 from mpisim.core.version import VERSION
 
 LIBRARIES = ("numpy", "scipy", "h5py", "numba", "llvmlite", "scikit-learn", "mpi4py")
@@ -45,7 +45,7 @@ def info_text() -> str:
         "MPI": mpi_library(),
         "BLAS": blas(threads=True) or "none found",
         "cores": f"{len(usable_cores())} for this process, {os.cpu_count()} in all",
-        "plugins": ", ".join(packages.installed()) or "no package has any",
+        "plugins": ", ".join(installed_packages()) or "no package has any",
         "MPISIM_DATA": os.environ.get("MPISIM_DATA") or "not set",
         "cache": f"{cache_path}{writable}",
     }

@@ -11,6 +11,7 @@ import hashlib
 import inspect
 import json
 import platform
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -19,7 +20,7 @@ from typing import Any
 from mpisim.core.errors import InputError
 from mpisim.core.imports import digest, file_of, imports, short
 from mpisim.core.numerics import processor
-from mpisim.core.packages import package_of
+from mpisim.core.registry import package_of
 from mpisim.core.schema import flat
 from mpisim.core.terminal import one_line
 from mpisim.runs.experiment import Experiment
@@ -77,7 +78,13 @@ def without_budget(tables: dict[str, Any]) -> str:
 
 def config_digest(config: str) -> str:
     """Eight hexadecimal digits that identify a resolved experiment in the name of its log."""
-    return hashlib.sha256(config.encode()).hexdigest()[:8]
+    return hashlib.sha256(anywhere(config).encode()).hexdigest()[:8]
+
+
+def anywhere(config: str) -> str:
+    """The TOML of an experiment without the folders of its plugins: a study may be moved."""
+    names = re.search(r"^plugin = \[.*?^\]", config, re.DOTALL | re.MULTILINE)
+    return config.replace(names[0], re.sub(r'"[^"]*/', '"', names[0]), 1) if names else config
 
 
 def executed_by(experiment: Experiment) -> dict[str, str]:

@@ -13,24 +13,22 @@ from mpisim.comm.job import together
 from mpisim.comm.star import Star
 from mpisim.core.arrays import EVALUATION, to_host
 from mpisim.core.errors import Diverged
-from mpisim.core.numerics.sums import add_rows
 from mpisim.core.terminal import report
 from mpisim.runs.attributes import Durations
 from mpisim.runs.evaluation import End, Row
 from mpisim.runs.experiment import Experiment
+from mpisim.runs.labels import on_its_ranks
 from mpisim.runs.log.writer import locked
-from mpisim.runs.preview import on_its_ranks
 from mpisim.runs.record import Output, Record, find_start
 from mpisim.runs.rehearsal import rehearse
 from mpisim.runs.setup import Setup
-from mpisim.runs.signals import STOPPED, StopSignals
-from mpisim.runs.stop import diverges
+from mpisim.runs.stop import STOPPED, StopSignals, diverges
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
 
-SECONDS = 1.0  # between two checks of clock and signals, approximately
+SECONDS = 0.5  # between two checks of clock and signals, approximately
 FASTER = 2  # the number of rounds between two checks grows by at most this factor
 
 
@@ -107,14 +105,17 @@ class Loop:
         """Run the rounds from the state's on."""
         settings, gamma, first = self.settings, self.setup.step.gamma, self.setup.round.k
         poll = Poll(self.setup.star, first)
-        for k in range(first, settings.rounds + 1):
-            logged = settings.logs(k)
-            if logged or (k >= poll.next and poll.wished(k, self._evaluation_due())):
-                end = self._evaluate(k, logged)
-                if end is not None:
-                    return end
-                self.setup.clock.to(OTHER)
-            self.state.step(gamma)
+        try:
+            for k in range(first, settings.rounds + 1):
+                logged = settings.logs(k)
+                if logged or (k >= poll.next and poll.wished(k, self._evaluation_due())):
+                    end = self._evaluate(k, logged)
+                    if end is not None:
+                        return end
+                    self.setup.clock.to(OTHER)
+                self.state.step(gamma)
+        finally:
+            poll.finish()
         raise AssertionError("the last round is evaluated and returns")
 
     def _evaluation_due(self) -> bool:
@@ -162,27 +163,40 @@ class Loop:
 
 
 class Poll:
-    """A check about once a second, from round ``first`` on; ``next`` is the round of the next one.
+    """A check twice a second, from round ``first`` on; ``next`` is the round of the next one.
 
-    A check is a message of two numbers that passes all ranks. It carries rank 0's estimate of the
-    rounds until the next check, so that all ranks know its round.
+    A check is a sum of two numbers over all ranks, which no rank waits for: it begins in one check
+    and is read in the next. It carries rank 0's estimate of the rounds between two checks, so that
+    all ranks know its round.
     """
 
     def __init__(self, star: Star, first: int):
         self.star, self.next = star, first + 1
         self._pace, self._k, self._since = 1, first, monotonic()
+        # both must live until the sum is known
+        self._numbers, self._total, self._request = np.zeros(2), np.zeros(2), None
 
     def wished(self, k: int, wish: bool) -> bool:
-        """Whether some rank has a ``wish`` before round k. Collective."""
-        clock = self.star.clock
-        clock.to(COMMUNICATE)
-        numbers = np.array([[wish, self._measured(k) if self.star.is_server else 0]], float)
-        total = np.zeros(2)
-        self.star.relay(total, lambda total: add_rows(total, numbers))
-        wishes, self._pace = (int(number) for number in total)
+        """Whether some rank had a ``wish`` at the last check. Collective."""
+        star = self.star
+        star.clock.to(COMMUNICATE)
+        wishes = self.finish()
+        self._numbers[:] = wish, self._measured(k) if star.is_server else 0
+        if star.ranks == 1:
+            wishes, self._pace = wish, int(self._numbers[1])
+        elif not wishes:
+            self._request = star.side.Iallreduce(self._numbers, self._total)
         self.next = k + self._pace
-        clock.to(OTHER)
-        return wishes > 0
+        star.clock.to(OTHER)
+        return wishes
+
+    def finish(self) -> bool:
+        """Whether some rank has a wish, by the check that has begun. Collective."""
+        if self._request is None:
+            return False
+        self._request.Wait()
+        self._request, self._pace = None, int(self._total[1])
+        return bool(self._total[0] > 0)
 
     def _measured(self, k: int) -> int:
         """Rounds until the next check, by rank 0's clock since the last one."""

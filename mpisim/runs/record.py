@@ -1,22 +1,26 @@
-"""The output of a run: its log, its checkpoints and its progress."""
+"""The output of a run: its log, its checkpoints, its progress, and what a tracker gets."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable
+import tomllib
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from mpisim.comm.job import on_first
-from mpisim.core.errors import InputError, OutputError
+from mpisim.core.errors import InputError, OutputError, library
 from mpisim.core.files import make_folder
+from mpisim.core.schema import choose
 from mpisim.core.terminal import one_line, report
 from mpisim.runs import checkpoint
 from mpisim.runs.attributes import Durations, attributes_of
 from mpisim.runs.evaluation import End, Row
 from mpisim.runs.host import Place, here
+from mpisim.runs.labels import flatten
 from mpisim.runs.log import journal
 from mpisim.runs.log.journal import Mark
 from mpisim.runs.log.schema import row_type
@@ -25,7 +29,8 @@ from mpisim.runs.progress import Progress
 from mpisim.runs.rehearsal import Rehearsal
 from mpisim.runs.resume import Resumption, Start, nothing
 from mpisim.runs.setup import Setup
-from mpisim.runs.track import Tracker
+
+TRACKERS = {"tensorboard": "tensorboardX", "wandb": "wandb", "mlflow": "mlflow"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +46,7 @@ class Output:
     earlier : with resume, and where there is no log yet: the log of the same experiment with a
         smaller budget that it goes on from; that log stays as it is
     side_by_side : how many runs of a sweep run at the same time
-    track : the tracker that gets the rows, too (`mpisim.runs.track`); none if empty
+    track : the tracker that gets the rows, too (`mpisim.runs.record`); none if empty
     expected : called on rank 0 with the seconds that the run will take, when it has rehearsed
     """
 
@@ -206,3 +211,53 @@ class Record:
         except OutputError as error:
             raise InputError(str(error)) from None
         self.log = LogWriter(log, self.attributes, schema, rows)
+
+
+class Tracker:
+    """A run of the tracker ``kind``; `InputError` where its library is missing.
+
+    A tracker cannot end a run: the first error of its library is reported, and it gets no more.
+
+    name : of the run
+    attributes : of the run's log; its settings and its step are sent
+    """
+
+    def __init__(self, kind: str, name: str, attributes: Mapping[str, Any]):
+        self.kind, self.working = kind, True
+        tool = library(choose(TRACKERS, kind, "track"), kind, f"--track {kind}")
+        about = flatten(tomllib.loads(attributes["config"])) | {"stepsize": attributes["stepsize"]}
+        self._try(lambda: getattr(self, f"_{kind}")(tool, name, about))
+
+    def row(self, row: Mapping[str, Any]) -> None:
+        """Send the values of a row, as those of its round."""
+        values = {name: float(value) for name, value in row.items() if name != "round"}
+        self._try(lambda: self._send(values, int(row["round"])))
+
+    def close(self, status: str) -> None:
+        """End the tracker's run, with the status of this one."""
+        self._try(lambda: self._end(status))
+
+    def _tensorboard(self, tool: Any, name: str, about: dict[str, Any]) -> None:
+        writer = tool.SummaryWriter(f"runs/{name}")
+        writer.add_text("settings", "\n".join(f"    {k} = {v}" for k, v in about.items()))
+        self._send = lambda values, k: [writer.add_scalar(n, v, k) for n, v in values.items()]
+        self._end = lambda status: writer.close()
+
+    def _wandb(self, tool: Any, name: str, about: dict[str, Any]) -> None:
+        run = tool.init(project="mpisim", name=name, config=about)
+        self._send = lambda values, k: run.log(values, step=k)
+        self._end = lambda status: run.finish(exit_code=int(status == "failed"))
+
+    def _mlflow(self, tool: Any, name: str, about: dict[str, Any]) -> None:
+        tool.start_run(run_name=name)
+        tool.log_params({key: str(value)[:500] for key, value in about.items()})
+        self._send = lambda values, k: tool.log_metrics(values, step=k)
+        self._end = lambda status: tool.end_run("FAILED" if status == "failed" else "FINISHED")
+
+    def _try(self, act: Callable[[], Any]) -> None:
+        try:
+            if self.working:
+                act()
+        except Exception as error:
+            self.working = False
+            report(f"mpisim: --track {self.kind}: stopped: {one_line(error)}; the run goes on")

@@ -79,7 +79,7 @@ class Exponents(KernelMessage, CodedMessage):
         if sizes is None:
             raw = no_numbers(self.form.workers)
             data, self.payload = entropy.write_exponents(self.codes, raw, 1)
-            return Packed(data, (self.payload + 7) // 8, self.payload)
+            return Packed(data, buffer.bytes_for(self.payload), self.payload)
         return Packed(_write(self.codes), sizes, self.payload_bits)
 
     def put(self, rows: np.ndarray, add: bool) -> None:

@@ -26,7 +26,7 @@ from numba import njit
 
 from mpisim.wire.base import CodedMessage, Form, KernelMessage, Packed, Precision, check_sizes
 from mpisim.wire.codecs import CODECS
-from mpisim.wire.codecs.bits import check, check_scales, raw
+from mpisim.wire.codecs.bits import bytes_for, check, check_scales, raw
 
 
 @dataclasses.dataclass(eq=False)
@@ -87,9 +87,9 @@ class LevelsForm(Form):
         norms = np.empty((self.workers, self.norms), self.precision.wire)
         levels = np.zeros((self.workers, self.d), self.dtype)
         payload, decode = np.empty(self.workers, np.int64), CODECS[self.codec].decode
-        data = np.ascontiguousarray(data)
-        check(*decode(data, sizes, bits, self.limits, self.starts, raw(norms), levels, payload))
-        check_scales(norms)
+        data, unsigned = np.ascontiguousarray(data), raw(norms)
+        check(*decode(data, sizes, bits, self.limits, self.starts, unsigned, levels, payload))
+        check_scales(unsigned)
         return Levels(self, norms, levels, payload)
 
 
@@ -113,7 +113,7 @@ class Levels(KernelMessage, CodedMessage):
             raw(self.norms), self.form.precision.bits, self.levels, self.form.limits, payload
         )
         self.payload = payload
-        return Packed(data, (payload + 7) // 8, payload)
+        return Packed(data, bytes_for(payload), payload)
 
     def put(self, rows: np.ndarray, add: bool) -> None:
         form, top = self.form, self.form.top

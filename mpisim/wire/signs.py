@@ -23,7 +23,7 @@ from mpisim.wire.base import (
     pack_tensors,
     same,
 )
-from mpisim.wire.codecs.bits import PADDING, check, check_scales
+from mpisim.wire.codecs.bits import PADDING, check, check_scales, raw
 
 STRETCH = 1 << 15  # coordinates packed together so that they stay in cache, a multiple of 8
 
@@ -75,7 +75,7 @@ class SignsForm(Form):
         first = self.scale_bytes
         rows = data.reshape(self.workers, first + -(-self.d // 8))
         scales = rows[:, :first].copy().view(self.precision.wire)
-        check_scales(scales)
+        check_scales(raw(scales))
         wrong = rows[:, -1] & self.padding != self.padding
         if wrong.any():
             check(int(wrong.argmax()), PADDING)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import abstractmethod
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numba import njit
@@ -97,7 +97,9 @@ class SeededForm(ValuesForm):
         """The same number of coordinates for each worker: ``rows``, shape (workers, k), int64."""
         m, k = rows.shape
         sizes, factor = same(m, k * precision.wire.itemsize), np.array([scale])
-        return cls(d, m, precision, _even_ptr(m, k), rows.reshape(-1), factor, sizes)
+        form = cls(d, m, precision, _even_ptr(m, k), rows.reshape(-1), factor, sizes)
+        form.payload_bits = same(m, k * precision.bits)
+        return form
 
     @property
     def counts(self) -> np.ndarray:
@@ -179,6 +181,11 @@ class ExplicitForm(Form):
     def sizes(self) -> None:
         return None
 
+    @cached_property
+    def scales(self) -> np.ndarray:
+        """``scale``, shape (1,)."""
+        return np.array([self.scale])
+
     @property
     def widths(self) -> tuple[int, int]:
         """Bits of an index in the fixed code, ceil(log2 d), and of a value."""
@@ -188,7 +195,8 @@ class ExplicitForm(Form):
         """The message with the coordinates ``indices`` (m, k) of ``v`` (m, d), also of tensors."""
         if not isinstance(v, (np.ndarray, LazyRows)):
             return pack_tensors(self, v, indices)
-        values = SeededForm.of_rows(self.d, self.precision, indices, 1.0).take(v).values
+        ptr = _even_ptr(*indices.shape)
+        values = coordinates(v, ptr, indices.ravel(), self.precision.wire)
         return Explicit(self, indices, values.reshape(indices.shape))
 
     def decode(self, data: np.ndarray, sizes: np.ndarray) -> Explicit:
@@ -197,9 +205,8 @@ class ExplicitForm(Form):
         width, bits = self.widths
         entropy = self.codec == "entropy"
         least = -(-self.k * (bits + (0 if entropy else min(1, width))) // 8)
-        short = sizes < least
-        if short.any():  # before any memory is taken
-            buffer.check(int(short.argmax()), buffer.SHORT)
+        if data.size < self.workers * least:  # before any memory is taken
+            buffer.check(int((sizes < least).argmax()), buffer.SHORT)
         indices = np.empty((self.workers, self.k), np.int64)
         values = np.empty((self.workers, self.k), self.precision.wire)
         payload, data = np.empty(self.workers, np.int64), np.ascontiguousarray(data)
@@ -212,7 +219,7 @@ class ExplicitForm(Form):
 
 
 @dataclasses.dataclass(eq=False)
-class Explicit(AsSeeded, CodedMessage):
+class Explicit(KernelMessage, CodedMessage):
     """The message of k coordinates.
 
     indices : array, shape (m, k), int64, ascending in each row
@@ -233,10 +240,14 @@ class Explicit(AsSeeded, CodedMessage):
         self.payload = packed.payload_bits
         return packed
 
-    def seeded(self) -> Seeded:
-        form, scale = self.form, self.form.scale
-        seeded = SeededForm.of_rows(form.d, form.precision, self.indices, scale)
-        return Seeded(seeded, self.values.reshape(-1))
+    def put(self, rows: np.ndarray, add: bool) -> None:
+        indices, values = self.indices.ravel(), self.values.ravel()
+        _put(rows, add, _even_ptr(*self.indices.shape), indices, values, self.form.scales)
+
+    def total(self) -> np.ndarray:
+        total = np.zeros(self.form.d, self.form.precision.arithmetic)
+        _sum(total, self.indices.ravel(), self.values.ravel(), self.form.scales)
+        return total
 
 
 @njit(cache=True)

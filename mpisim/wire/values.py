@@ -26,8 +26,9 @@ from mpisim.wire.base import (
     same,
 )
 from mpisim.wire.codecs import entropy
-from mpisim.wire.codecs.bits import UNSIGNED, check, raw
+from mpisim.wire.codecs.bits import UNSIGNED, bytes_for, check, raw
 
+UINT8 = np.dtype(np.uint8)
 Shapes = tuple[tuple[int, int], ...]
 
 
@@ -65,7 +66,7 @@ class ValuesMessage(Message):
 
     def encode(self) -> Packed:
         form = self.form
-        return Packed(self.values.reshape(-1).view(np.uint8), form.sizes, form.payload_bits)
+        return Packed(self.values.ravel().view(UINT8), form.sizes, form.payload_bits)
 
     def arrived(self, packed: Packed) -> Message:
         return self  # the bytes are those of ``values``
@@ -143,7 +144,7 @@ class Factors(ValuesMessage, KernelMessage, CodedMessage):
         codes = (numbers >> low).astype(np.uint16)
         lower = numbers & ((np.uint64(1) << low) - np.uint64(1))
         data, self.payload = entropy.write_exponents(codes, lower, int(low))
-        return Packed(data, (self.payload + 7) // 8, self.payload)
+        return Packed(data, bytes_for(self.payload), self.payload)
 
     def layer_bits(self) -> np.ndarray | None:
         if self.form.codec == "entropy":

@@ -18,7 +18,7 @@ from mpisim.analysis.claims import (
     pairs,
     state,
 )
-from mpisim.analysis.remarks import about_seconds
+from mpisim.analysis.curves import about_seconds
 from mpisim.comm.clock import COMPUTE, PHASES
 from mpisim.runs.log.reader import Log
 

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from mpisim.analysis import breakdown, panels
-from mpisim.analysis.curves import Axis
+from mpisim.analysis import panels, plot
+from mpisim.analysis.curves import Axis, about_seconds
 from mpisim.analysis.link_model import ModelledSeconds
-from mpisim.analysis.remarks import about_seconds
 from mpisim.analysis.study import data_sets
 from mpisim.comm.clock import PHASES
 from mpisim.comm.links import parse
@@ -53,7 +52,7 @@ def draw(logs: Sequence[Log]) -> Any:
     for panel in grid[1:, 0]:
         panel.set_ylabel(RATIO)
     looks = panels.entries_of({scheme: LOOKS[scheme] for scheme in SHOWN})
-    looks += panels.colours_of(breakdown.COLOURS.items(), 6)
+    looks += panels.colours_of(plot.COLOURS.items(), 6)
     panels.legend(figure, looks, "SAQ, Appendix B: seconds, measured and modelled", 5)
     panels.caption(
         figure, about_seconds([log for group in groups.values() for log in group]), len(names)
@@ -66,12 +65,12 @@ def _phases(panel: Any, groups: Groups, data: str, named: bool) -> None:
     schemes = [scheme for scheme in SHOWN if any(label == scheme for _, label in groups)]
     places = [place for place, scheme in enumerate(schemes) if (data, scheme) in groups]
     spent = [
-        np.mean([breakdown.per_round(log) for log in groups[data, schemes[place]]], axis=0)
+        np.mean([plot.per_round(log) for log in groups[data, schemes[place]]], axis=0)
         for place in places
     ]
     left = np.zeros(len(places))
     for phase, widths in zip(PHASES, np.transpose(spent) / MILLISECOND, strict=True):
-        panel.barh(places, widths, 0.7, left=left, color=breakdown.COLOURS[phase])
+        panel.barh(places, widths, 0.7, left=left, color=plot.COLOURS[phase])
         left += widths
     panel.set_ylim(len(schemes) - 0.5, -0.5)
     panel.set_yticks(range(len(schemes)), schemes if named else [""] * len(schemes))

@@ -9,8 +9,7 @@ import numpy as np
 
 from mpisim.analysis import panels, style
 from mpisim.analysis.claims import CLEAR, Claim, Evidence, Verdict, decided, number, state
-from mpisim.analysis.curves import Axis
-from mpisim.analysis.remarks import WHY, about_seconds, oversubscribed
+from mpisim.analysis.curves import WHY, Axis, about_seconds, oversubscribed
 from mpisim.analysis.study import data_sets
 from mpisim.runs.log.reader import Log
 

@@ -11,7 +11,7 @@ from mpisim.analysis import formatting, panels
 from mpisim.analysis.api import table
 from mpisim.analysis.costs import parse
 from mpisim.analysis.curves import Axis
-from mpisim.analysis.remarks import about_framing as note
+from mpisim.analysis.curves import about_framing as note
 from mpisim.analysis.run_groups import group_runs
 from mpisim.cli import main
 from mpisim.compressors import COMPRESSORS

@@ -9,8 +9,7 @@ import pytest
 from scipy import integrate
 from scipy.stats import norm
 
-from mpisim.analysis.fleet.rounds import fedscale, made
-from mpisim.analysis.fleet.seconds import FleetSeconds, seconds
+from mpisim.analysis.fleet.seconds import FleetSeconds, fedscale, made, seconds
 from mpisim.analysis.link_model import ModelledSeconds, Traffic
 from mpisim.cli import main
 from mpisim.comm.fleet import Fleet

@@ -5,7 +5,7 @@ import re
 import pytest
 
 import mpisim
-from mpisim.analysis.select import selected
+from mpisim.analysis.log_files import selected
 from mpisim.cli import main
 from mpisim.runs.log.reader import read_all
 

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from mpi4py import MPI
 
-from mpisim.analysis.costs import Target, cost_table
+from mpisim.analysis.costs import Costs, Target
 from mpisim.analysis.show import show_text
 from mpisim.analysis.tune import best
 from mpisim.cli import main
@@ -52,7 +52,7 @@ def edited(content: bytes, changes) -> bytes:
 
 def reached(path):
     """What `mpisim show` prints."""
-    return cost_table(read_all([path]), [Target("grad_norm_sq", 1e-3)])
+    return str(Costs(read_all([path]), [Target("grad_norm_sq", 1e-3)]))
 
 
 def accept_or_one_line(function, *arguments):

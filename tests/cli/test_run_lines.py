@@ -11,7 +11,7 @@ import pytest
 from mpisim.cli import main
 from mpisim.core import launcher
 from mpisim.runs.experiment import parse
-from mpisim.runs.preview import headline
+from mpisim.runs.labels import headline
 from tests.comm.jobs import ROOT
 from tests.helpers import table
 

@@ -15,7 +15,7 @@ from mpi4py import MPI
 
 from mpisim.cli import main
 from mpisim.compressors import COMPRESSORS
-from mpisim.core import imports, packages
+from mpisim.core import imports, registry
 from mpisim.core.errors import InputError, suggestion
 from mpisim.core.registry import Names, Spec
 from mpisim.core.schema import build, choose
@@ -138,7 +138,7 @@ def install(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.chdir(tmp_path)
     before = set(sys.modules)
-    packages.forget()
+    registry.forget_packages()
 
     def make(name: str, files: dict[str, str], entries: str, version: str = "1.2") -> None:
         for file, text in files.items():
@@ -156,7 +156,7 @@ def install(tmp_path, monkeypatch):
     for names in (COMPRESSORS, METHODS, ESTIMATORS):
         for name in {"firstk", "packaged"} & names.loaded().keys():
             del names[name]
-    packages.forget()
+    registry.forget_packages()
 
 
 def test_a_name_of_a_package_is_resolved_and_its_version_is_in_the_log(install, tmp_path):

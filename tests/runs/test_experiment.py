@@ -16,7 +16,7 @@ import pytest
 from mpisim.comm import side_channel
 from mpisim.core.errors import InputError
 from mpisim.runs.experiment import Experiment, parse, read
-from mpisim.runs.preview import ranks_of
+from mpisim.runs.labels import ranks_of
 from mpisim.runs.setup import ProblemCache
 from tests.helpers import run_tables, table
 

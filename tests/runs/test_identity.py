@@ -29,7 +29,7 @@ from mpisim.runs.host import (
 from mpisim.runs.loop import run_rounds
 from mpisim.runs.record import Output
 from mpisim.runs.setup import Setup
-from mpisim.runs.signals import StopSignals
+from mpisim.runs.stop import StopSignals
 from tests.compressors.cases import CASES
 from tests.helpers import run_tables, sampled, table
 from tests.resumes import KEYS, SMOOTH, differences
@@ -162,7 +162,7 @@ REPORTS = (
     "mpisim.runs.record",
     "mpisim.runs.rehearsal",
     "mpisim.runs.resume",
-    "mpisim.runs.signals",
+    "mpisim.runs.stop",
 )
 
 

@@ -28,7 +28,7 @@ from mpisim.runs.loop import run_rounds
 from mpisim.runs.record import Output
 from mpisim.runs.rehearsal import Rehearsal, rehearse
 from mpisim.runs.setup import Setup
-from mpisim.runs.signals import StopSignals
+from mpisim.runs.stop import StopSignals
 from tests.compressors.cases import CASES
 from tests.helpers import table
 from tests.resumes import KEYS, SMOOTH

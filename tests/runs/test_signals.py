@@ -15,8 +15,9 @@ import pytest
 from mpisim.analysis.tune import best
 from mpisim.cli import main
 from mpisim.core.errors import Diverged, InputError
-from mpisim.runs import ctrl_c, signals
+from mpisim.runs import ctrl_c
 from mpisim.runs.evaluation import Evaluator
+from mpisim.runs.stop import StopSignals
 from tests.comm.jobs import HANG_SECONDS
 from tests.helpers import columns, cut_rows, forged, run_tables, table
 from tests.resumes import differences
@@ -145,9 +146,7 @@ def test_elsewhere_there_is_no_such_process(monkeypatch):
     monkeypatch.setenv(ctrl_c.RANK, "0")
     monkeypatch.setattr(ctrl_c, "TERMINAL", "/no/such/terminal")
     assert ctrl_c.LastWords.start() is None
-    assert (
-        signals.StopSignals().stopped("terminated", 3, None).endswith("round 3; --resume continues")
-    )
+    assert StopSignals().stopped("terminated", 3, None).endswith("round 3; --resume continues")
 
 
 def test_a_closed_terminal_ends_a_run_with_its_rows(stop, tmp_path, capfd):

@@ -15,7 +15,7 @@ from mpisim.analysis import results
 from mpisim.analysis import settings as settings_of_runs
 from mpisim.analysis.claims import Claim, Verdict
 from mpisim.analysis.results import files
-from mpisim.analysis.results.provenance import Provenance, provenance_of
+from mpisim.analysis.results.files import Provenance, provenance_of
 from mpisim.analysis.results.repeat import repeat
 from mpisim.analysis.study import load
 from mpisim.cli import main
@@ -85,9 +85,12 @@ def test_a_figure_goes_on_record_at_two_scales(tmp_path, monkeypatch, capsys):
     output = capsys.readouterr().out
     assert str(folder / "fig1.paper.png") in output and str(folder / "README.md") in output
     quick, paper = (one.provenance for one in results.read(folder))
-    assert (quick.scale, paper.scale, quick.runs) == ("quick", "paper", {"done": 6})
+    assert (quick.scale, paper.scale, quick.runs) == ("quick", "paper", {"done": 10})
     assert [one.settings.fixed["run.rounds"] for one in (quick, paper)] == [20, 30]
-    assert quick.settings.varied == {"method.name": ["marina", "diana"], "run.seed": [1, 2, 3]}
+    assert quick.settings.varied == {
+        "method.name": ["marina", "diana"],
+        "run.seed": [1, 2, 3, 4, 5],
+    }
     assert quick.seconds > 0 and quick.machines == paper.machines
     written = "".join(path.read_text() for path in folder.glob("*[!g]"))
     assert str(tmp_path) not in written

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mpisim.analysis.results.provenance import provenance_of
+from mpisim.analysis.results.files import provenance_of
 from mpisim.analysis.study import Grid, Grids, Job, find, load, studies
 from mpisim.analysis.study.load import CONTENT
 from mpisim.cli import main
@@ -115,12 +115,12 @@ def test_a_new_study_runs_as_it_is(tmp_path, monkeypatch, capsys):
     assert "never run" in capsys.readouterr().out
     assert main(["study", "papers/mine", "fig1"]) == 0
     assert "mine-fig1: 2 hold\n" in capsys.readouterr().out
-    assert len(list(Path("logs/mine-fig1").glob("*.h5"))) == 6
+    assert len(list(Path("logs/mine-fig1").glob("*.h5"))) == 10
     assert Path("figures/mine-fig1.png").stat().st_size > 10_000
     assert main(["study", "papers/mine", "fig1"]) == 0
-    assert "6 of them complete before" in capsys.readouterr().out
+    assert "10 of them complete before" in capsys.readouterr().out
     assert main(["study", "papers/mine"]) == 0
-    assert "drawn, 2 hold; 6 of 6 runs done" in capsys.readouterr().out
+    assert "drawn, 2 hold; 10 of 10 runs done" in capsys.readouterr().out
     assert main(["new", "study", "papers/mine"]) == 2
     assert "papers/mine: exists already" in capsys.readouterr().err
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import mpisim
 from mpisim.analysis import panels, style
-from mpisim.analysis.costs import Target, cost_table
+from mpisim.analysis.costs import Costs, Target
 from mpisim.analysis.curves import Axis
 from mpisim.analysis.link_model import ModelledSeconds
 from mpisim.analysis.results.files import small_png
@@ -60,9 +60,7 @@ def main() -> int:
         logs = mpisim.load([point.log for point in points]).logs
         PICTURE.parent.mkdir(exist_ok=True)
         write_atomic(PICTURE, small_png(draw(logs)), shared=True)
-        print(
-            f"\n{cost_table(logs, [TARGET], network=LINKS)}\n\nlogs: {FOLDER}   picture: {PICTURE}"
-        )
+        print(f"\n{Costs(logs, [TARGET], LINKS)}\n\nlogs: {FOLDER}   picture: {PICTURE}")
     return 0
 
 

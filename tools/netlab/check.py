@@ -153,13 +153,15 @@ def measure(lab: Lab, case: Experiment) -> dict[str, Count]:
     return found
 
 
-def run(lab: Lab, case: Experiment, rounds: int) -> tuple[Log, np.ndarray]:
-    """Run a case across the lab; the log has rows for round 0 and the last round only.
+def run(
+    lab: Lab, case: Experiment, rounds: int, log_every: int = 1_000_000
+) -> tuple[Log, np.ndarray]:
+    """Run a case across the lab; the log has rows for round 0 and the last round, unless given.
 
     Returns the log, and how each worker host's `Counters` grew, shape (hosts, 4).
     """
     log, hosts = lab.folder / "check.h5", range(1, lab.hosts)
-    settings = (*case.settings, f"run.rounds={rounds}", "run.log_every=1000000")
+    settings = (*case.settings, f"run.rounds={rounds}", f"run.log_every={log_every}")
     sets = [word for setting in settings for word in ("--set", setting)]
     command = [sys.executable, "-m", "mpisim", "run", *sets, "--set", "run.layout=dedicated"]
     before = np.array([lab.counters(host) for host in hosts])

@@ -35,6 +35,8 @@ TOOLS = ("ip", "tc", "unshare")
 MOST_HOSTS = 250
 QUEUE = 1 << 24  # bytes; a queue that never drops what TCP's windows allow
 LARGEST = 65536  # bytes of a packet
+IPV4 = "cd /proc/sys/net/ipv4"
+BUFFERS = "4096 16777216 33554432"  # of a connection: the least, at first, the most
 GRACE_SECONDS = 5.0
 
 
@@ -115,11 +117,13 @@ class Lab:
             up, down = self._rates(host)
             _shape(self.space(host), "eth0", up)
             _shape(switch, f"port{host}", down)
-            if relayed:  # windows that are open: the model leaves TCP's slow start out
-                route = ("route", "change", "10.77.0.0/24", "dev", "eth0", "initcwnd", "1000")
-                _tool("ip", "-n", self.space(host), *route)
             if any(self.losses):  # a segment at a time can be lost
                 _tool("ip", "-n", self.space(host), "link", "set", "eth0", "gso_max_segs", "1")
+            elif relayed:  # windows that are open: the model leaves TCP's slow start out
+                route = ("route", "change", "10.77.0.0/24", "dev", "eth0", "initcwnd", "1000")
+                _tool("ip", "-n", self.space(host), *route)
+                buffers = f"for way in rmem wmem; do echo {BUFFERS} >tcp_$way; done"
+                _tool("ip", "netns", "exec", self.space(host), "sh", "-c", f"{IPV4}; {buffers}")
         if relayed:  # ends with the namespace
             ports = [f"{delay}:{loss}" for delay, loss in zip(delays, self.losses, strict=True)]
             relay = [sys.executable, str(Path(__file__).with_name("relay.py")), *ports]
@@ -148,11 +152,11 @@ class Lab:
 
 
 def _add(space: str) -> None:
-    """A namespace without IPv6, which would add packets, and with TCP's usual control."""
+    """A namespace without IPv6, which would add packets, and with cubic, or else reno, for TCP."""
     _tool("ip", "netns", "add", space)
     quiet = "for f in /proc/sys/net/ipv6/conf/*/disable_ipv6; do echo 1 >$f; done 2>/dev/null"
-    control = "echo cubic >/proc/sys/net/ipv4/tcp_congestion_control"
-    _tool("ip", "netns", "exec", space, "sh", "-c", f"{quiet}; {control}; true")
+    control = "for c in reno cubic; do echo $c >tcp_congestion_control; done 2>/dev/null"
+    _tool("ip", "netns", "exec", space, "sh", "-c", f"{quiet}; {IPV4}; {control}; true")
 
 
 def _shape(space: str, device: str, rate: float) -> None:

@@ -17,8 +17,7 @@ from mpisim.analysis.claims.judging import (
     ratios_of,
 )
 from mpisim.analysis.claims.verdicts import Evidence, Verdict
-from mpisim.analysis.curves import FRAMING, GRADIENT, Axis
-from mpisim.analysis.remarks import WHY, oversubscribed
+from mpisim.analysis.curves import FRAMING, GRADIENT, WHY, Axis, oversubscribed
 from mpisim.analysis.run_groups import one_setting
 from mpisim.runs.log.reader import Log
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from typing import Any
 
-from mpisim.analysis.remarks import WHY, oversubscribed
+from mpisim.analysis.curves import WHY, oversubscribed
 from mpisim.runs.log.reader import Log
 
 LINE = 160  # characters; longer measurements are counted instead

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from mpisim.analysis import formatting, remarks, style
+from mpisim.analysis import formatting, style
 from mpisim.analysis.costs import Target
+from mpisim.analysis.curves import about_model, about_seconds
 from mpisim.analysis.fleet.seconds import FleetSeconds
 from mpisim.analysis.run_groups import RunGroup, common_title, group_runs
 from mpisim.comm.fleet import Fleet
@@ -109,7 +110,7 @@ def fleet_table(
     ]
     title = common_title(group_runs(logs, by_ranks=True)).splitlines()
     left_out = any(cost.left_out for cost in costs)
-    notes = [remarks.about_seconds(logs), remarks.about_model(logs), LEFT_OUT * left_out]
+    notes = [about_seconds(logs), about_model(logs), LEFT_OUT * left_out]
     if form == "markdown":
         rows = [[formatting.escaped(cell) for cell in row] for row in rows]
     body = formatting.table(HEAD, rows, form, right=range(3, len(HEAD)))

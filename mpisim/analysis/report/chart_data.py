@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from mpisim.analysis import style
-from mpisim.analysis.curves import LABELS, Axis, Curve, grows, over_seeds
+from mpisim.analysis.curves import ABOVE, LABELS, Axis, Curve, framing_share, grows, over_seeds
 from mpisim.analysis.link_model import ModelledSeconds, over_seconds
 from mpisim.analysis.plot import colour_and_dash
-from mpisim.analysis.remarks import ABOVE, framing_share
 from mpisim.analysis.run_groups import RunGroup
 from mpisim.comm.links import Links
 from mpisim.core.errors import InputError

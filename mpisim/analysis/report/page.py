@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from mpisim.analysis import labels, remarks
-from mpisim.analysis.breakdown import COLOURS, UNITS, per_round, unit_of
 from mpisim.analysis.costs import Target, costs_of, shown
+from mpisim.analysis.curves import about_framing, about_seconds
 from mpisim.analysis.formatting import number
+from mpisim.analysis.plot import COLOURS, UNITS, per_round, unit_of
 from mpisim.analysis.report.chart_data import curves, described, x_axes, y_axes
-from mpisim.analysis.results.provenance import commit_text, machine
+from mpisim.analysis.results.files import commit_text, machine
 from mpisim.analysis.run_groups import RunGroup, group_runs, workers_text
 from mpisim.analysis.settings import settings, several
 from mpisim.analysis.show import run_list
@@ -24,6 +24,7 @@ from mpisim.comm.clock import PHASES
 from mpisim.comm.links import Links
 from mpisim.core.errors import InputError
 from mpisim.core.version import VERSION
+from mpisim.runs import labels
 from mpisim.runs.log.reader import Log
 from mpisim.runs.progress import duration
 
@@ -91,7 +92,7 @@ def report(
         title=title or (folder.resolve().name if folder else "mpisim"),
         data=data,
         summary=summary(logs),
-        remark=remarks.about_seconds(logs),
+        remark=about_seconds(logs),
         refused=refused,
         settings=settings(log.config for log in logs),
         sections=[_section(groups, targets) for groups in sections.values()],
@@ -152,7 +153,7 @@ def _section(groups: Sequence[RunGroup], targets: Sequence[Target]) -> dict[str,
     able = [group for group in groups if _has_rows(group, chosen)]
     return {
         "costs": shown(costs_of(able, chosen)),
-        "remark": remarks.about_framing(groups, how="an axis of the curves includes it"),
+        "remark": about_framing(groups, how="an axis of the curves includes it"),
         "bars": _bars(groups),
     }
 

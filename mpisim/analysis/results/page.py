@@ -19,8 +19,16 @@ from mpisim.analysis.claims import (
 from mpisim.analysis.claims import write as write_claims
 from mpisim.analysis.formatting import escaped
 from mpisim.analysis.formatting import markdown as table
-from mpisim.analysis.results.files import FOLDER, Result, of_study, scale_order, small_png, write
-from mpisim.analysis.results.provenance import Provenance, provenance_of
+from mpisim.analysis.results.files import (
+    FOLDER,
+    Provenance,
+    Result,
+    of_study,
+    provenance_of,
+    scale_order,
+    small_png,
+    write,
+)
 from mpisim.analysis.settings import Settings, several
 from mpisim.analysis.study.figure import Drawn
 from mpisim.core.errors import OutputError
@@ -122,12 +130,12 @@ def _origin(shown: Sequence[Result]) -> str:
     pictures = [f"![{result.provenance.figure}]({result.picture})" for result in shown]
     rows = [
         ["", *pictures],
-        ["varied", *_settings(_varied, shown)],
+        ["varied", *_settings(varied, shown)],
         ["fixed", *_settings(_fixed, shown)],
     ]
     for name, text in (
-        ("runs", _runs),
-        ("time", lambda one: _time(one.seconds)),
+        ("runs", run_counts),
+        ("time", lambda one: duration(one.seconds)),
         ("machine", lambda one: "; ".join(one.machines)),
         ("commit of the runs", lambda one: "; ".join(one.run_commits)),
         ("commit of the figure", lambda one: one.commit),
@@ -150,7 +158,7 @@ def _compared(first: dict[str, str], scale: str, other: dict[str, str]) -> str:
     return f"as {scale}, but {but}" if but else f"as {scale}"
 
 
-def _varied(settings: Settings) -> dict[str, str]:
+def varied(settings: Settings) -> dict[str, str]:
     return {name: several(values) for name, values in settings.varied.items()}
 
 
@@ -162,11 +170,11 @@ def _listed(settings: dict[str, str]) -> str:
     return "; ".join(f"`{name}`: {escaped(text)}" for name, text in settings.items())
 
 
-def _runs(one: Provenance) -> str:
+def run_counts(one: Provenance) -> str:
     return ", ".join(f"{count} {status}" for status, count in one.runs.items()) or "none"
 
 
-def _time(seconds: float) -> str:
+def duration(seconds: float) -> str:
     if seconds < MINUTES:
         return f"{seconds:.3g} s"
     return f"{seconds / 60:.0f} min" if seconds < HOURS else f"{seconds / 3600:.1f} h"

@@ -9,8 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
-from mpisim.analysis.results.files import of_study
-from mpisim.analysis.results.provenance import Provenance
+from mpisim.analysis.results.files import Provenance, of_study
 from mpisim.analysis.study.figure import Study
 from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError

@@ -1,14 +1,14 @@
 """Studies: a folder with grids of runs and a list of figures, drawn from logs, with claims."""
 
-from mpisim.analysis.study.figure import Figure, Study
+from mpisim.analysis.study.figure import Figure, Job, Measurement, Study
 from mpisim.analysis.study.grids import Grid, Grids
 from mpisim.analysis.study.lines import Line, Lines, value_of
 from mpisim.analysis.study.load import find, load, studies
-from mpisim.analysis.study.logs import (
+from mpisim.analysis.study.tuning import (
+    BestSteps,
+    best_steps,
     by_data,
     complete_logs,
     data_sets,
     grouped,
 )
-from mpisim.analysis.study.source import Job, Measurement
-from mpisim.analysis.study.tuning import BestSteps, best_steps

@@ -12,13 +12,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from mpisim.analysis.study.logs import complete_logs
-from mpisim.analysis.study.source import Job, Numbers, Source
+from mpisim.analysis.study.figure import Job, Numbers, Source
+from mpisim.analysis.study.tuning import complete_logs
 from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError
 from mpisim.core.schema import choose, require
 from mpisim.runs.labels import Tables
-from mpisim.runs.signals import COMPLETE
+from mpisim.runs.stop import COMPLETE
 from mpisim.runs.sweep.points import Group, Point, exit_code
 
 
@@ -121,7 +121,7 @@ class Grid(Source):
     def ranks(self, study: Path, scale: str) -> int | None:
         """The ranks of the largest point that says how many it needs; None if none does."""
         from mpisim.runs.experiment import parse
-        from mpisim.runs.preview import ranks_of
+        from mpisim.runs.labels import ranks_of
 
         needed = []
         for point in self.points(study, scale)[1]:

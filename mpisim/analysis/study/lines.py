@@ -9,8 +9,7 @@ from typing import Any
 from mpisim.analysis import panels
 from mpisim.analysis.claims import Claim, compare, state, undecided_at_edge, with_note
 from mpisim.analysis.curves import GRADIENT, Axis
-from mpisim.analysis.study.logs import by_data, data_sets
-from mpisim.analysis.study.tuning import BestSteps, best_steps
+from mpisim.analysis.study.tuning import BestSteps, best_steps, by_data, data_sets
 from mpisim.runs.log.reader import Log
 
 

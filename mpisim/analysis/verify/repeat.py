@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import tempfile
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from time import monotonic
@@ -16,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mpisim.analysis.verify.checks import worker_difference
 from mpisim.comm.clock import Clock
 from mpisim.comm.communicators import OneProcess
 from mpisim.comm.star import Star
@@ -33,7 +33,7 @@ from mpisim.runs.log.untrusted import TOO_LONG
 from mpisim.runs.loop import set_up_and_run
 from mpisim.runs.record import Output
 from mpisim.runs.run_state import RunState
-from mpisim.runs.signals import COMPLETE, StopSignals
+from mpisim.runs.stop import COMPLETE, StopSignals
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -158,6 +158,19 @@ def rerun(tables: dict[str, Any], log: Log | None, comm: MPI.Intracomm) -> tuple
         if log is None or result.status not in COMPLETE:
             return result.status, []
         return result.status, compare(log, read(again))
+
+
+def worker_bits(log: Log) -> np.ndarray | None:
+    """workers/bits_up; None in a run that failed, where it may include bits after the last row."""
+    return None if log.attrs.get("status") == "failed" else log.workers.get("bits_up")
+
+
+def worker_difference(log: Log, bits: np.ndarray, source: str) -> Iterator[str]:
+    """The first worker whose bits in the log are not ``bits`` (n,), those of ``source``."""
+    sent = worker_bits(log)
+    if sent is not None and not np.array_equal(sent, bits):
+        i = int(np.argmax(sent != bits))
+        yield f"worker {i}, bits_up: the log has {sent[i]}, {source} {bits[i]}"
 
 
 def compare(log: Log, again: Log) -> list[str]:

@@ -37,25 +37,31 @@ def _product(typing_context, a, b):
 product: Any = _product  # mypy cannot see the type that numba gives it
 
 
+@njit(cache=True, forceinline=True)
+def step(seed, purpose, c0, repetition, round, message):
+    """The four words at a counter; those that the caller does not use cost nothing."""
+    c0, c1 = np.uint64(c0), np.uint64(repetition)
+    c2, c3 = np.uint64(round), np.uint64(message)
+    k0, k1 = np.uint64(seed), np.uint64(purpose)
+    for _ in range(ROUNDS):
+        high0, low0 = product(MULTIPLIERS[0], c0)
+        high1, low1 = product(MULTIPLIERS[1], c2)
+        c0, c1, c2, c3 = high1 ^ c1 ^ k0, low1, high0 ^ c3 ^ k1, low0
+        k0, k1 = k0 + WEYL[0], k1 + WEYL[1]
+    return c0, c1, c2, c3
+
+
 @njit(cache=True)
 def fill(out, seed, purpose, round, message, repetition, start):
     """The words of steps start, start + 1, ..., in ``out``: flat, uint64, a multiple of `WORDS`.
 
-    The key is (seed, purpose); the counter is (step, repetition, round, message).
+    The key is (seed, purpose); the counter is (step, repetition, round, message), from 1 on, as
+    NumPy increments before it draws.
     """
-    for step in range(out.size // WORDS):
-        c0 = np.uint64(start + step + 1)  # NumPy increments before it draws
-        c1, c2, c3 = np.uint64(repetition), np.uint64(round), np.uint64(message)
-        k0, k1 = np.uint64(seed), np.uint64(purpose)
-        for _ in range(ROUNDS):
-            high0, low0 = product(MULTIPLIERS[0], c0)
-            high1, low1 = product(MULTIPLIERS[1], c2)
-            c0, c1, c2, c3 = high1 ^ c1 ^ k0, low1, high0 ^ c3 ^ k1, low0
-            k0, k1 = k0 + WEYL[0], k1 + WEYL[1]
-        out[WORDS * step] = c0
-        out[WORDS * step + 1] = c1
-        out[WORDS * step + 2] = c2
-        out[WORDS * step + 3] = c3
+    for s in range(out.size // WORDS):
+        words = step(seed, purpose, start + s + 1, repetition, round, message)
+        for i in range(WORDS):
+            out[WORDS * s + i] = words[i]
 
 
 @njit(cache=True)
@@ -68,6 +74,11 @@ def steps_for(count):
 def words(seed, purpose, round, message, repetition, first, workers, count):
     """Shape (workers, count), uint64, for workers first, first + 1, ..., `steps_for` steps each."""
     steps = steps_for(count)
+    if count == 1:
+        first_words = np.empty((workers, 1), np.uint64)
+        for i in range(workers):
+            first_words[i, 0] = step(seed, purpose, first + i + 1, repetition, round, message)[0]
+        return first_words
     out = np.empty((workers, steps * WORDS), np.uint64)
     fill(out.reshape(-1), seed, purpose, round, message, repetition, first * steps)
     return out[:, :count]

@@ -132,7 +132,7 @@ def rounded(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
     if values.dtype == dtype:
         return values.copy()
     out = np.empty(values.shape, dtype)
-    _cast(values.reshape(-1), out.reshape(-1))
+    _cast(values.ravel(), out.ravel())
     return out
 
 

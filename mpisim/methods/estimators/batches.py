@@ -52,6 +52,9 @@ class Clients:
     local: np.ndarray | None
 
 
+EVERYONE = Clients(None, None)
+
+
 def drawn_clients(star: Star, r: int | None) -> Clients:
     """r clients, drawn uniformly without replacement; all if r is None."""
     return clients_of(star, None if r is None else star.sample(r, replace=False))
@@ -60,7 +63,7 @@ def drawn_clients(star: Star, r: int | None) -> Clients:
 def clients_of(star: Star, S: np.ndarray | None) -> Clients:
     """The clients S, ascending; all if S is None."""
     if S is None:
-        return Clients(None, None)
+        return EVERYONE
     first = star.first
     begin, end = np.searchsorted(S, (first, first + star.m))
     return Clients(S, S[begin:end] - first)

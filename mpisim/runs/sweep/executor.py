@@ -25,7 +25,7 @@ from mpisim.core.machine import available_memory
 from mpisim.core.schema import require
 from mpisim.runs.host import guarded, here
 from mpisim.runs.labels import Tables
-from mpisim.runs.signals import COMPLETE, StopSignals, nobody
+from mpisim.runs.stop import COMPLETE, StopSignals, nobody
 from mpisim.runs.sweep.plan import plan
 from mpisim.runs.sweep.points import (
     ALONE,

@@ -16,12 +16,11 @@ from mpisim.core.errors import InputError
 from mpisim.core.schema import parse_toml
 from mpisim.runs import identity
 from mpisim.runs.experiment import Experiment, Run, parse
-from mpisim.runs.labels import Tables, differences
+from mpisim.runs.labels import Tables, differences, dimension, ranks_of, too_few
 from mpisim.runs.log import reader
 from mpisim.runs.log.untrusted import DAMAGE
-from mpisim.runs.preview import dimension, ranks_of, too_few
 from mpisim.runs.setup import problem_key
-from mpisim.runs.signals import COMPLETE
+from mpisim.runs.stop import COMPLETE
 from mpisim.runs.sweep.points import Point, read_summary
 
 ROUND = 100_000  # numbers in whose time a round does what does not grow with n or d
@@ -122,7 +121,7 @@ class Experiments:
 
         One that other code wrote is not complete, unless ``accept`` takes it.
         """
-        if str(log.get("config")) != point.config:
+        if identity.anywhere(str(log.get("config"))) != identity.anywhere(point.config):
             point.end("skipped", f"{point.log}: is the log of another experiment; move it away")
         elif (status := str(log.get("status"))) in COMPLETE and (accept or self._wrote(log, point)):
             point.end(status, seconds=seconds, before=True)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from mpisim.core.errors import InputError
 from mpisim.core.files import FileLock, Locked, make_folder, write_json
 from mpisim.runs.log.writer import require_text
-from mpisim.runs.signals import COMPLETE, EXIT_CODES, STOPPED
+from mpisim.runs.stop import COMPLETE, EXIT_CODES, STOPPED
 
 SUMMARY = "sweep.json"
 PATIENCE_SECONDS = 60.0  # how long a sweep waits for the lock of its folder

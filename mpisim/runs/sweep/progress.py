@@ -15,7 +15,7 @@ from mpisim.core.errors import InputError
 from mpisim.methods.method_table import UNCOMPRESSED
 from mpisim.runs import labels
 from mpisim.runs.progress import StatusLine, duration
-from mpisim.runs.signals import COMPLETE
+from mpisim.runs.stop import COMPLETE
 from mpisim.runs.sweep.points import Group, Point, write_summary
 from mpisim.runs.sweep.queue import Claims
 

@@ -22,7 +22,7 @@ from mpisim.core.errors import InputError, OutputError
 from mpisim.core.files import FileLock, Locked, write_json
 from mpisim.core.machine import gigabytes
 from mpisim.runs.log.writer import lock_of
-from mpisim.runs.signals import EXIT_CODES
+from mpisim.runs.stop import EXIT_CODES
 from mpisim.runs.sweep.plan import completed
 from mpisim.runs.sweep.points import Outcome, Point, folder_lock
 

@@ -20,7 +20,7 @@ from mpisim.runs.experiment import parse
 from mpisim.runs.loop import run_rounds
 from mpisim.runs.record import Output
 from mpisim.runs.setup import ProblemCache, Setup
-from mpisim.runs.signals import STOPPED, StopSignals
+from mpisim.runs.stop import STOPPED, StopSignals
 from mpisim.runs.sweep.points import Group, Outcome, Point, Shard
 from mpisim.runs.sweep.progress import Board, PointLines
 from mpisim.runs.sweep.queue import Claims, Queue

@@ -51,6 +51,12 @@ def raw(values: np.ndarray) -> np.ndarray:
 
 
 @njit(cache=True)
+def bytes_for(bits):
+    """Bytes of messages of ``bits`` (m,), int64, each padded to bytes."""
+    return (bits + 7) // 8
+
+
+@njit(cache=True)
 def new_words(bits):
     """A buffer for at least ``bits`` bits, uint64; only its first word is set (to zero)."""
     words = np.empty(bits // 64 + 3, np.uint64)
@@ -171,9 +177,9 @@ def round_scales(scales: np.ndarray, wire: np.dtype, up: bool = False) -> np.nda
     return out
 
 
-def check_scales(scales: np.ndarray) -> None:
-    """`WireError` unless all scales (workers, k), C order, are >= 0 (not -0) or quiet NaNs."""
-    worker = _first_wrong(raw(scales))
+def check_scales(unsigned: np.ndarray) -> None:
+    """`WireError` unless the `raw` scales (workers, k) are >= 0 (not -0) or quiet NaNs."""
+    worker = _first_wrong(unsigned)
     if worker >= 0:
         raise WireError(
             f"message {worker} of the block is not valid: its norm is not finite and >= 0"

@@ -1,0 +1,225 @@
+"""One archive of a study on record: its files, the environment, a manifest and a filled checklist.
+
+The zip file is a Research Object Crate, https://w3id.org/ro/crate/1.1. Its manifest is read by
+``sha256sum -c``, too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import platform
+import re
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+from importlib import metadata
+from mimetypes import guess_type
+from pathlib import Path
+from typing import Any
+
+from mpisim.analysis.formatting import escaped
+from mpisim.analysis.formatting import markdown as table
+from mpisim.analysis.results.files import Result, of_study
+from mpisim.analysis.results.page import duration, run_counts, varied
+from mpisim.analysis.settings import several
+from mpisim.analysis.study.figure import Study
+from mpisim.core.errors import InputError, OutputError
+from mpisim.core.files import write_atomic
+from mpisim.core.imports import PACKAGE
+from mpisim.core.version import VERSION
+from mpisim.runs.host import commit
+
+CRATE, MANIFEST = "ro-crate-metadata.json", "manifest-sha256.txt"
+LOCK, CHECKLIST = "requirements.txt", "CHECKLIST.md"
+PROFILE = "https://w3id.org/ro/crate/1.1"
+NOBODY = "NAME OF THE AUTHORS"  # in the template of CITATION.cff
+WHEN = (1980, 1, 1, 0, 0, 0)  # of all members: equal files make equal bytes
+MINUTES = 600.0  # seconds of runs that a reader may repeat at once
+HOW = """\
+* **Selection**: a method's step is the one that reaches a common target for the least cost, by one
+  rule for all methods. A best step at the edge of its grid decides nothing.
+* **Error bars**: bands of figures are one sample standard deviation over the seeds. Claims are
+  judged by the 95% interval (Student's t) of the mean log ratio of paired seeds.
+* **No seed is left out** after a result. Runs that diverged are counted above.
+* **Randomness** is a function of the seeds: an experiment has the same rows on any number of ranks.
+* **Try it**: install mpisim and `requirements.txt`; `mpisim verify ARCHIVE --rerun --load-plugins`.
+"""
+
+
+def write(study: Study, path: Path) -> Path:
+    """Write the archive of a study on record; returns its path.
+
+    `InputError` if nothing is on record, or a grid names a plugin outside of the study's folder;
+    `OutputError` if the file cannot be written.
+    """
+    content, memory = contents(study), io.BytesIO()
+    with zipfile.ZipFile(memory, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in content.items():
+            archive.writestr(zipfile.ZipInfo(name, WHEN), data, zipfile.ZIP_DEFLATED)
+    try:
+        write_atomic(path, memory.getvalue())
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
+    return path
+
+
+def contents(study: Study) -> dict[str, bytes]:
+    """{name in the archive: content}; the study is a folder of its name."""
+    results, folder = of_study(study.folder), study.folder.resolve()
+    modules = _modules(study, results)
+    files = {
+        f"{folder.name}/{path.relative_to(folder).as_posix()}": path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not _hidden(path.relative_to(folder))
+    }
+    authors = _authors(files.get(f"{folder.name}/CITATION.cff", b"").decode(errors="replace"))
+    files[LOCK] = _lock().encode()
+    files[CHECKLIST] = _checklist(study, results, authors, files).encode()
+    files[CRATE] = _crate(study, results, authors, files, modules).encode()
+    lines = [f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in files.items()]
+    return files | {MANIFEST: "".join(lines).encode()}
+
+
+def _hidden(path: Path) -> bool:
+    return any(part.startswith(".") or part == "__pycache__" for part in path.parts)
+
+
+def _modules(study: Study, results: Iterable[Result]) -> list[str]:
+    """Plugins of the grids on record that are installed modules; files must be in the folder."""
+    modules, folder = set(), study.folder.resolve()
+    for one in (result.provenance for result in results):
+        for grid in study.figure(one.figure).source.parts():
+            for point in grid.all_points(study.folder, one.scale)[1]:
+                modules.update(point.get("plugin", []))
+    for file in {name for name in modules if name.endswith(".py")}:
+        if not Path(file).resolve().is_relative_to(folder):
+            raise InputError(f"plugin {file}: is outside of {study.folder}; move it there")
+        modules.remove(file)
+    return sorted(modules)
+
+
+def _authors(citation: str) -> list[str]:
+    names = re.findall(r"^ +(?:- )?(?:family-)?names?: *(.+?) *$", citation, re.MULTILINE)
+    return [name.strip("\"'") for name in names if NOBODY not in name]
+
+
+def _lock() -> str:
+    """The libraries of this process, for pip. mpisim itself comes from elsewhere."""
+    source = commit(PACKAGE).get("git_commit", "of a package")
+    versions = {d.name: d.version for d in metadata.distributions() if d.name}
+    lines = [f"{n}=={v}" for n, v in sorted(versions.items()) if n.lower() != "mpisim"]
+    head = [
+        f"# mpisim {VERSION}, commit {source}, is not among these: install it first",
+        f"# Python {platform.python_version()} on {platform.platform()}",
+    ]
+    return "\n".join([*head, *lines, ""])
+
+
+def _checklist(
+    study: Study, results: Sequence[Result], authors: Sequence[str], files: Mapping[str, bytes]
+) -> str:
+    """What reviewers ask, answered from the record; what only a person knows is open."""
+    rows = []
+    for one in (result.provenance for result in results):
+        bounds = [f"`{n}`: {escaped(text)}" for n, text in varied(one.settings).items()]
+        rows.append(
+            [
+                f"{one.figure}, {one.scale}",
+                run_counts(one),
+                "; ".join(bounds) or "none",
+                several(_of(one.settings, "run.seed")) or "none",
+                duration(one.seconds),
+                "; ".join(one.machines),
+                "in minutes" if one.seconds <= MINUTES else "needs these resources",
+            ]
+        )
+    head = ["figure", "runs", "searched", "seeds", "time of the runs", "machine", "reproduce"]
+    data = {str(name) for one in results for name in _of(one.provenance.settings, "problem.data")}
+    commits = [text for r in results for text in (*r.provenance.run_commits, r.provenance.commit)]
+    name = study.folder.resolve().name
+    items = {
+        "every figure is of committed code": not any(" " in text for text in commits),
+        "authors are named in `CITATION.cff`": bool(authors),
+        "a license allows others to use it": f"{name}/LICENSE" in files,
+        "the study has a `README.md`": f"{name}/README.md" in files,
+    }
+    done = [f"- [{'x' if met else ' '}] {text}" for text, met in items.items()]
+    origin = f"Data: {', '.join(sorted(data)) or 'made by the problems'}."
+    blocks = [f"# {study.title or name}", table(head, rows), HOW.strip(), origin, "\n".join(done)]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _of(settings: Any, key: str) -> list[Any]:
+    fixed = [settings.fixed[key]] if key in settings.fixed else []
+    return settings.varied.get(key, fixed)
+
+
+def _crate(
+    study: Study,
+    results: Sequence[Result],
+    authors: Sequence[str],
+    files: Mapping[str, bytes],
+    modules: Sequence[str],
+) -> str:
+    """The metadata: what the files are, who made them, and which run made each result."""
+    name, here = study.folder.resolve().name, commit(PACKAGE).get("git_commit", "")
+    people = [{"@id": f"#author-{i}", "@type": "Person", "name": n} for i, n in enumerate(authors)]
+    software = {"@id": "#mpisim", "@type": "SoftwareApplication", "name": "mpisim"}
+    software |= {"softwareVersion": f"{VERSION}{here and f', commit {here}'}"}
+    tools = [software] + [
+        {"@id": f"#{one}", "@type": "SoftwareApplication", "name": one} for one in modules
+    ]
+    made = []
+    for one in results:
+        stem, seconds = one.picture.removesuffix(".png"), one.provenance.seconds
+        outputs = [n for n in files if n.startswith(f"{name}/results/{stem}.")]
+        made.append(
+            {
+                "@id": f"#{stem}",
+                "@type": "CreateAction",
+                "name": f"{one.provenance.title} ({one.provenance.scale}), {seconds:g} s of runs",
+                "instrument": _ids(tools),
+                "result": _ids({"@id": output} for output in outputs),
+            }
+        )
+    listed = [_file(path) | {"contentSize": str(len(data))} for path, data in files.items()]
+    manifest = _file(MANIFEST) | {"name": "SHA-256 of all other files"}
+    root: dict[str, Any] = {
+        "@id": "./",
+        "@type": "Dataset",
+        "name": name,
+        "description": study.title or name,
+        "datePublished": date.today().isoformat(),
+        "hasPart": _ids([*listed, manifest]),
+        "mentions": _ids(made),
+    }
+    if (license := f"{name}/LICENSE") in files:
+        root["license"] = {"@id": license}
+    if people:
+        root["author"] = _ids(people)
+    about = {
+        "@id": CRATE,
+        "@type": "CreativeWork",
+        "about": {"@id": "./"},
+        "conformsTo": {"@id": PROFILE},
+    }
+    graph = [about, root, *people, *tools, *made, *listed, manifest]
+    return json.dumps({"@context": f"{PROFILE}/context", "@graph": graph}, indent=1) + "\n"
+
+
+def _ids(entities: Iterable[Mapping[str, Any]]) -> Any:
+    """References to entities: a list, or the only one."""
+    ids = [{"@id": one["@id"]} for one in entities]
+    return ids[0] if len(ids) == 1 else ids
+
+
+def _file(path: str) -> dict[str, Any]:
+    code = path.endswith((".py", ".toml"))
+    return {
+        "@id": path,
+        "@type": ["File", "SoftwareSourceCode"] if code else "File",
+        "name": Path(path).name,
+        "encodingFormat": guess_type(path)[0] or "text/plain",
+    }

@@ -1,0 +1,122 @@
+"""The archive of a study: checked elsewhere, run again, and refused where it was changed."""
+
+import hashlib
+import json
+import re
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from mpisim.analysis.results.artifact import CHECKLIST, CRATE, MANIFEST
+from mpisim.cli import main
+
+CLAIMS = "mine/results/fig1.quick.claims.json"
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory):
+    """The archive of the template's study, on record with fewer rounds."""
+    folder = tmp_path_factory.mktemp("archive")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert main(["new", "study", "papers/mine"]) == 0
+        grid = Path("papers/mine/fig1.toml")
+        grid.write_text(grid.read_text().replace("rounds = 200", "rounds = 60"))
+        assert main(["artifact", "papers/mine"]) == 2  # nothing is on record
+        assert main(["study", "papers/mine", "fig1", "--record"]) == 0
+        record = Path("papers/mine/results/fig1.quick.provenance.json")  # on any machine
+        record.write_text(re.sub(r'"seconds": [\d.]+', '"seconds": 1.0', record.read_text()))
+        assert main(["artifact", "papers/mine"]) == 0
+        first = Path("mine.zip").read_bytes()
+        assert main(["artifact", "papers/mine"]) == 0
+        assert Path("mine.zip").read_bytes() == first
+        grid.write_text(grid.read_text().replace('"plugin.py"', '"../plugin.py"'))
+        Path("papers/plugin.py").write_text("")
+        assert main(["artifact", "papers/mine", "-o", "other.zip"]) == 2
+    assert not (folder / "other.zip").exists()
+    return folder / "mine.zip"
+
+
+@pytest.fixture
+def changed(archive, tmp_path, monkeypatch):
+    """A function: the path of the archive with one file changed, and with a manifest that fits."""
+    monkeypatch.chdir(tmp_path)
+
+    def change(name, content, fitting):
+        with zipfile.ZipFile(archive) as whole:
+            files = {one: whole.read(one) for one in whole.namelist()}
+        files[name] = content(files.get(name, b""))
+        if fitting:
+            digests = {n: hashlib.sha256(data).hexdigest() for n, data in files.items()}
+            lines = [f"{digests[n]}  {n}\n" for n in files if n != MANIFEST]
+            files[MANIFEST] = "".join(lines).encode()
+        with zipfile.ZipFile("changed.zip", "w") as file:
+            for one, data in files.items():
+                file.writestr(one, data)
+        return "changed.zip"
+
+    return change
+
+
+def test_it_is_accepted_elsewhere(archive, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["verify", str(archive)]) == 0
+    assert main(["verify", str(archive), "--rerun"]) == 2
+    assert "--load-plugins trusts it" in capsys.readouterr().err
+    assert main(["verify", str(archive), "--rerun", "--load-plugins"]) == 0
+    out = capsys.readouterr().out
+    assert "1 of 1 comparisons drawn" in out and out.endswith("nothing is wrong\n")
+
+
+def test_it_describes_itself(archive):
+    with zipfile.ZipFile(archive) as file:
+        graph = {one["@id"]: one for one in json.loads(file.read(CRATE))["@graph"]}
+        parts = {one["@id"] for one in graph["./"]["hasPart"]} | {CRATE}
+        assert parts == set(file.namelist())
+        assert graph["#fig1.quick"]["result"] and graph["mine/plugin.py"]["contentSize"]
+        text = file.read(CHECKLIST).decode()
+    assert (
+        "| fig1, quick | 10 done |" in text
+        and "| 1, 2, 3, 4, 5 |" in text
+        and "| in minutes |" in text
+    )
+    assert "- [ ] authors are named" in text and "- [x] a license" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "fitting", "why"),
+    [
+        ("mine/plugin.py", lambda data: data + b"\n", False, "plugin.py: has changed since"),
+        ("mine/more.py", lambda data: b"1", False, f"mine/more.py: is not in {MANIFEST}"),
+        ("mine/more.py", lambda data: b"1", True, f"{CRATE}: lacks mine/more.py"),
+        (CLAIMS, lambda data: data.replace(b'"holds"', b'"tie"'), True, "judged again holds"),
+    ],
+)
+def test_a_change_is_found(name, content, fitting, why, changed, capsys):
+    assert main(["verify", changed(name, content, fitting)]) == 1
+    assert why in capsys.readouterr().out
+
+
+def test_other_rows_are_found(changed, capsys):
+    file = changed("mine/fig1.toml", lambda data: data.replace(b"k = 10", b"k = 11"), True)
+    assert main(["verify", file, "--rerun", "--load-plugins"]) == 1
+    assert "no such run in the figure's grid" in capsys.readouterr().out
+    digest = rb'(-[0-9a-f]{8}": ")[0-9a-f]{8}'
+    file = changed(CLAIMS, lambda data: re.sub(digest, rb"\g<1>00000000", data), True)
+    assert main(["verify", file, "--rerun", "--load-plugins"]) == 1
+    assert capsys.readouterr().out.count("other rows than on record") == 10
+
+
+@pytest.mark.parametrize("name", ["../outside.py", "mine/../../outside.py", "/tmp/outside.py"])
+def test_no_file_is_written_elsewhere(name, changed, capsys):
+    assert main(["verify", changed(name, lambda data: b"1", True)]) == 2
+    assert "is not allowed as the name of a file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 no zip", b"PK\x05\x06" + bytes(18)])
+def test_what_is_no_archive(content, tmp_path, capsys):
+    (tmp_path / "some.zip").write_bytes(content)
+    assert main(["verify", str(tmp_path / "some.zip")]) == 2
+    err = capsys.readouterr().err
+    assert "some.zip" in err and err.count("\n") == 1
