@@ -6,10 +6,10 @@ import sys
 import numpy as np
 import pytest
 
-from mpisim.analysis import plot, style
+from mpisim.analysis import style
 from mpisim.analysis.api import plot
-from mpisim.analysis.plot import per_round
 from mpisim.analysis.curves import Axis, over_seeds, points
+from mpisim.analysis.plot import draw_bars, per_round
 from mpisim.cli import main
 from mpisim.core.errors import InputError
 from mpisim.runs.log.reader import read, read_all
@@ -217,7 +217,7 @@ MS = 1e-3 * np.arange(1, 9)  # of each phase in a round of the hand-made log
 
 
 def draw(logs, *options):
-    return plot.draw_bars(read_all(logs), *options)
+    return draw_bars(read_all(logs), *options)
 
 
 def widths(figure):

@@ -135,11 +135,19 @@ def sweep(folder: Path) -> None:
     assert [(p.ranks, p.status) for p in ended] == [(None, "done"), (2, "done"), (4, "done")]
 
 
+def terminate(seconds: float) -> None:
+    """SIGTERM so many seconds after this process hears it."""
+    while signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+        time.sleep(0.01)
+    time.sleep(seconds)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
 def stopped(folder: Path) -> None:
     """SIGTERM reaches all ranks, also those that sleep; the sweep ends with the run."""
     tables = table(MARINA, RANDK, rounds=10**7, log_every=10**6, ranks=2)
     _, points = grid.points(tables | {"sweep": {"run": {"seed": [1, 2]}}}, [], "logs")
-    alarm = threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGTERM))
+    alarm = threading.Thread(target=terminate, args=(1.5,))
     alarm.start()
     ended = executor.sweep(folder / "stopped", points, WORLD)
     alarm.join()
@@ -183,11 +191,9 @@ def stopped_side_by_side(folder: Path) -> None:
     tables = table(MARINA, RANDK, rounds=10**7, log_every=10**6)
     sweep = {"run": {"seed": [1, 2, 3, 4, 5, 6]}, "way": [{}, {"run": {"ranks": 1}}]}
     _, points = grid.points(tables | {"sweep": sweep}, [], "logs")
-    alarm = threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGTERM))
     if WORLD.rank == 2:
-        alarm.start()
+        threading.Thread(target=terminate, args=(2.0,)).start()
     ended = executor.sweep(folder / "stopped side by side", points, WORLD)
-    alarm.cancel()
     assert Counter(p.status for p in ended) == {"terminated": 4, "": 8}
     assert all(p.ranks is None for p in ended if p.status)
 

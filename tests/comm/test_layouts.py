@@ -34,7 +34,7 @@ def test_all_methods_compressors_and_problems_take_part():
     assert {name for one in compressors for name in names(one)} == built_in(COMPRESSORS)
     assert {one["problem"]["name"] for one in tables} == built_in(PROBLEMS) - {"torch"}
     paired = {name: ESTIMATORS[pair.estimator] for name, pair in METHODS.items()}
-    assert {one["method"]["name"] for one in tables} == built_in(paired)
+    assert {one["method"]["name"] for one in tables if "name" in one["method"]} == built_in(paired)
 
 
 def built_in(kinds: Mapping[str, type]) -> set[str]:
