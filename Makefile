@@ -6,6 +6,7 @@
 # The choice made at `make setup` is remembered. PYTHON=... names the Python for .venv.
 # TORCH=...     what pip installs for targets that train networks, say torch==2.13.0
 # TORCH_CPU=... what pip installs for `make torch-cpu`, from PyTorch's own index
+# PFL=...       what pip installs for `make bench-peers`, in an environment of its own
 # JAX=...       what pip installs for `make bench-peers`, in an environment of its own
 # SCALE=quick   figures of papers in minutes (default); SCALE=paper: as long as the paper's runs
 # RANKS=...     how many ranks a figure's runs have (default: as many as its largest run asks for, else 2)
@@ -47,6 +48,7 @@ STUDIES := $(patsubst run/%/figures.py,%,$(wildcard run/*/figures.py))
 TORCH ?= torch >= 2.3
 TORCH_CPU ?= torch==2.13.0+cpu
 JAX ?= jax
+PFL ?= pfl==0.6.0
 SCALE ?= quick
 LAUNCH = mpirun -n $$ranks
 netlab-%: LAUNCH = # these figures start mpirun themselves, on hosts of their own
@@ -122,13 +124,20 @@ bench-against: $(STAMP) ## are rounds as fast as at REV=..., a commit or a folde
 	@$(if $(REV),,echo 'make bench-against REV=...: a commit or a checkout' >&2; exit 2;) \
 	$(ENV) && .venv/bin/python -m benchmarks.against $(REV) $(ARGS)
 
-bench-peers: $(STAMP) .venv/jax/.ready ## mpisim against a SciPy loop, a JAX scan and a string coder (docs/performance.md)
-	@$(ENV) && .venv/bin/python -m benchmarks.peers .venv/jax/bin/python
+bench-peers: $(STAMP) .venv/jax/.ready .venv/pfl/.ready ## mpisim against loops, a JAX scan, pfl and a string coder (docs/performance.md)
+	@$(ENV) && .venv/bin/python -m benchmarks.peers --jax .venv/jax/bin/python --pfl .venv/pfl/bin/python
 
 .venv/jax/.ready: $(STAMP)
 	@echo "installing JAX ($(JAX)) for itself, in .venv/jax ..."
 	@.venv/bin/python -m venv .venv/jax && \
 	  .venv/jax/bin/python -m pip --disable-pip-version-check -q install '$(JAX)' || { echo "make: JAX cannot be" \
+	  "installed; without it: .venv/bin/python -m benchmarks.peers" >&2; exit 2; }
+	@touch $@
+
+.venv/pfl/.ready: $(STAMP)
+	@echo "installing pfl ($(PFL), $(TORCH_CPU)) for itself, in .venv/pfl ..."
+	@.venv/bin/python -m venv .venv/pfl && .venv/pfl/bin/python -m pip --disable-pip-version-check -q install \
+	  --extra-index-url https://download.pytorch.org/whl/cpu '$(PFL)' '$(TORCH_CPU)' || { echo "make: pfl cannot be" \
 	  "installed; without it: .venv/bin/python -m benchmarks.peers" >&2; exit 2; }
 	@touch $@
 

@@ -52,9 +52,9 @@ def main(path: str) -> None:
     """A row for MARINA + PermK, and one for EF21 + TopK."""
     data, loaded, rows = "mnist" if available("mnist") else "sample", ProblemCache(), []
     for method, compressor in (("marina", "permk"), ("ef21", "topk")):
-        own = tables(data, method, compressor)
+        one_experiment = tables(data, method, compressor)
         elapsed, least = turns(
-            lambda own=own: later_round_seconds(own, loaded),  # type: ignore[misc]
+            lambda one_experiment=one_experiment: later_round_seconds(one_experiment, loaded),  # type: ignore[misc]
             lambda method=method: products(data, method == "ef21"),  # type: ignore[misc]
         )
         what = f"{method.upper()} + {compressor} round, autoencoder on {data}, n = {SIZES[data][0]}"

@@ -6,7 +6,7 @@ import json
 import statistics
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 
 import numpy as np
 from mpi4py import MPI
@@ -59,11 +59,11 @@ def bare_exchange(star: Star, sizes: np.ndarray, d: int) -> float:
     """Seconds of one gather of messages of ``sizes`` (n,) bytes and a broadcast of d float32."""
     comm, bounds = star.comm, np.concatenate([[0], np.cumsum(sizes)])[star.starts]
     up = np.zeros(bounds[star.rank + 1] - bounds[star.rank], np.uint8)
-    whole = [np.zeros(bounds[-1], np.uint8), np.diff(bounds), bounds[:-1], MPI.BYTE]
+    received = [np.zeros(bounds[-1], np.uint8), np.diff(bounds), bounds[:-1], MPI.BYTE]
     down = np.zeros(4 * d, np.uint8)
 
     def exchange() -> None:
-        comm.Gatherv(up, whole if comm.rank == 0 else None)
+        comm.Gatherv(up, received if comm.rank == 0 else None)
         comm.Bcast(down)
 
     comm.Barrier()
@@ -73,12 +73,13 @@ def bare_exchange(star: Star, sizes: np.ndarray, d: int) -> float:
 class Watch:
     """Runs an experiment and records, on its server, when each round ended.
 
-    times : wall seconds at the end of each round
+    times, cpu : wall and CPU seconds at the end of each round
     phases : the rank's `mpisim.comm.clock.Clock.seconds` then
     """
 
     def __init__(self, job: Setup, output: Output | None = None):
         self.times: list[float] = []
+        self.cpu: list[float] = []
         self.phases: list[list[float]] = []
         ledger, clock = job.star.ledger, job.clock
         end_round = ledger.end_round
@@ -86,6 +87,7 @@ class Watch:
         def end() -> None:
             end_round()
             self.times.append(perf_counter())
+            self.cpu.append(process_time())
             self.phases.append(list(clock.seconds))
 
         ledger.end_round = end  # type: ignore[method-assign]

@@ -27,14 +27,14 @@ def message(d: int) -> Levels:
 
 def main(path: str) -> None:
     """Encode and decode with both."""
-    own = message(D)
-    packed, plain = own.encode(), own.levels[0].tolist()
+    sent = message(D)
+    packed, plain = sent.encode(), sent.levels[0].tolist()
     text = string_elias.triples(plain)
     assert len(text) == packed.payload_bits[0] - 32
-    assert np.array_equal(own.form.decode(packed.data, packed.sizes).levels, own.levels)
+    assert np.array_equal(sent.form.decode(packed.data, packed.sizes).levels, sent.levels)
     assert string_elias.levels(text, D) == plain
-    encode = seconds(own.encode, 200) * 1e3
-    decode = seconds(lambda: own.form.decode(packed.data, packed.sizes), 200) * 1e3
+    encode = seconds(sent.encode, 200) * 1e3
+    decode = seconds(lambda: sent.form.decode(packed.data, packed.sizes), 200) * 1e3
     slow_encode = seconds(lambda: string_elias.triples(plain), 3) * 1e3
     slow_decode = seconds(lambda: string_elias.levels(text, D), 3) * 1e3
     rows = [

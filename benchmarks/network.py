@@ -83,9 +83,9 @@ def measured(args: argparse.Namespace) -> tuple[dict[str, float], float, str]:
     problem.batch_gradients = timed  # type: ignore[method-assign]
     watch = Watch(setup)
     phases = {name: watch.phase_seconds(i) for i, name in enumerate(PHASES)}
-    own = float(np.median(passes[-args.rounds + 1 :]))
-    found = {PASSES: own, ARITHMETIC: phases.pop("compute") - own}
-    found |= {SHOWN.get(name, name): seconds for name, seconds in phases.items()}
+    passed = float(np.median(passes[-args.rounds + 1 :]))
+    spent = {PASSES: passed, ARITHMETIC: phases.pop("compute") - passed}
+    spent |= {SHOWN.get(name, name): seconds for name, seconds in phases.items()}
     x, start = problem.initial_point(), perf_counter()
     problem.losses_and_gradients(x)
     problem.test(x)  # type: ignore[attr-defined]
@@ -93,7 +93,7 @@ def measured(args: argparse.Namespace) -> tuple[dict[str, float], float, str]:
     row = perf_counter() - start
     what = f"{args.model}, d = {problem.d:,}, {problem.n} workers, batch {args.batch}"
     device = device_name(problem.flat_model.device)  # type: ignore[attr-defined]
-    return found, row, f"{what}, {setup.star.ranks} ranks, {device}"
+    return spent, row, f"{what}, {setup.star.ranks} ranks, {device}"
 
 
 def device_name(device) -> str:
@@ -139,12 +139,12 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
 def main() -> int:
     """Measure, and print on rank 0."""
     try:
-        found = measured(arguments())
+        spent = measured(arguments())
     except InputError as error:
         print(f"benchmarks.network: {error}", file=sys.stderr)
         return 2
     if MPI.COMM_WORLD.rank == 0:
-        show(*found)
+        show(*spent)
     return 0
 
 

@@ -94,7 +94,7 @@ def peak(method: str, compressor: str, n: int) -> float:
 
 def marina(compressor: str) -> list[dict]:
     """A row for each n, and the growth."""
-    rows, found = [], {}
+    rows, by_workers = [], {}
     for n, rounds in SIZES.items():
         work = bare(compressor, n)
         round_seconds("marina", compressor, n, 20)
@@ -102,11 +102,11 @@ def marina(compressor: str) -> list[dict]:
             lambda n=n, r=rounds: round_seconds("marina", compressor, n, r),  # type: ignore[misc]
             lambda w=work: seconds(w, 300),  # type: ignore[misc]
         )
-        found[n] = elapsed
+        by_workers[n] = elapsed
         what = f"MARINA + {compressor} round, quadratic, n = {n}"
         rows.append(result(what, elapsed, least, "us", "<= 10" if n >= 1000 else ""))
     what = f"MARINA + {compressor} round, n = 10,000 / n = 10"
-    return [*rows, result(what, found[10_000], found[10], "us")]
+    return [*rows, result(what, by_workers[10_000], by_workers[10], "us")]
 
 
 def compressing(n: int) -> Callable[[], object]:

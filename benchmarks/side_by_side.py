@@ -54,8 +54,8 @@ def _on_sample(point: Tables) -> Tables:
 
 def seconds(points: list[Tables], comm: MPI.Intracomm, size: int) -> float:
     """Of a sweep in a new folder on the ranks of ``comm``, ``size`` of them for each run."""
-    with tempfile.TemporaryDirectory() as own:
-        folder = Path(comm.bcast(own))
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(comm.bcast(place))
         comm.Barrier()
         start = perf_counter()
         ended = sweep(folder, points, comm, spread=Spread(size))

@@ -36,7 +36,7 @@ def loop(name: str) -> float:
     return float(np.median(np.diff(times)))
 
 
-def own(name: str, folder: Path) -> tuple[float, float]:
+def mpisim_seconds(name: str, folder: Path) -> tuple[float, float]:
     """Median seconds of a round, and of what is not compute in it."""
     tables = experiments.tables(name, rounds=ROUNDS, log_every=experiments.LOG_EVERY)
     output = Output(folder / "log.h5", force=True, quiet=True)
@@ -50,12 +50,12 @@ def main(path: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name, bound in ((experiments.MARINA, "<= 1.2"), (experiments.DIANA, "<= 2.5")):
             data = experiments.tables(name)["problem"]["data"]
-            measured = [(loop(name), *own(name, Path(folder))) for _ in range(TURNS)]
+            measured = [(loop(name), *mpisim_seconds(name, Path(folder))) for _ in range(TURNS)]
             plain, elapsed, rest = medians(measured)
             what = f"{name} round ({data}, one rank) / a NumPy loop's"
             rows += [
                 result(what, elapsed, plain, "us", bound),
-                result("what is not compute in it / a NumPy loop's round", rest, plain, "us"),
+                result(f"{name}, beside compute / a NumPy loop's round", rest, plain, "us"),
             ]
     write(rows, path)
 

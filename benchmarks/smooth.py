@@ -60,11 +60,11 @@ def lower_bound(comm: MPI.Intracomm, job: Setup) -> tuple[float, float, float]:
     gradients = comm.allreduce(seconds(lambda: problem.gradients(x), 50), MPI.MAX)
     levels, mine = inner.decoded(), np.arange(star.m)
 
-    def own() -> None:
+    def fast() -> None:
         products(inverses, mine, v)
         products(roots, which, levels)
 
-    maps = comm.allreduce(seconds(own, 200), MPI.MAX)
+    maps = comm.allreduce(seconds(fast, 200), MPI.MAX)
     everyone = comm.gather(levels)
     if everyone is not None:
         all_levels, every = np.vstack(everyone), np.arange(star.n)

@@ -68,15 +68,15 @@ def measure(method: str) -> None:
 def runs(method: str, cache: str, turns: int) -> tuple[float, float]:
     """Seconds of the set-up exchange, and the ratio of the slowest of the first rounds."""
     job = [sys.executable, "-m", "benchmarks.start", method]
-    found = []
+    jobs = []
     for _ in range(turns):
         with tempfile.TemporaryDirectory() as folder:
-            own = {"NUMBA_CACHE_DIR": folder} if cache == "cold" else {}
-            done = subprocess.run(job, env=os.environ | own, check=True, capture_output=True)
-        found.append(json.loads(done.stdout))
-    rows = np.min([run["seconds"] for run in found], axis=0)
-    spent = np.min([np.diff(run["seconds"]) for run in found], axis=0)
-    dense = np.array(found[0]["dense"])
+            cold = {"NUMBA_CACHE_DIR": folder} if cache == "cold" else {}
+            done = subprocess.run(job, env=os.environ | cold, check=True, capture_output=True)
+        jobs.append(json.loads(done.stdout))
+    rows = np.min([run["seconds"] for run in jobs], axis=0)
+    spent = np.min([np.diff(run["seconds"]) for run in jobs], axis=0)
+    dense = np.array(jobs[0]["dense"])
     later = dense[FIRST:]
     kinds = {kind: np.median(spent[FIRST:][later == kind]) for kind in set(later.tolist())}
     first = [spent[k] / kinds[dense[k]] for k in range(FIRST) if dense[k] in kinds]
@@ -126,12 +126,12 @@ def main(path: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         table = commands(folder)
     for method in METHODS:
-        found = {cache: runs(method, cache, turns) for cache, turns in TURNS.items()}
+        jobs = {cache: runs(method, cache, turns) for cache, turns in TURNS.items()}
         if method == "DIANA+":
-            exchange = {cache: seconds for cache, (seconds, _) in found.items()}
+            exchange = {cache: seconds for cache, (seconds, _) in jobs.items()}
             what = "set-up exchange, kernels compiled in this run"
             table.append(result(what, exchange["cold"], exchange["warm"], "s", "<= 1.5"))
-        for cache, (_, ratio) in found.items():
+        for cache, (_, ratio) in jobs.items():
             what = f"{method}: slowest of the first {FIRST} rounds, {cache}"
             table.append(result(what, ratio, 1.0, "x", "<= 3"))
     write(table, path)

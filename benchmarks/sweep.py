@@ -58,8 +58,8 @@ def main(path: str) -> None:
     from mpisim.runs.sweep.points import Spread
 
     comm, data, spent = MPI.COMM_WORLD, data_name(), loop_seconds()
-    with tempfile.TemporaryDirectory() as own:
-        folder = Path(comm.bcast(own))
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(comm.bcast(place))
         points = sweep(folder, grid(data), comm, spread=Spread(comm.size))
         total = perf_counter() - START
     assert [point.status for point in points] == ["done"] * 2 * SEEDS

@@ -49,7 +49,7 @@ def main(path: str) -> None:
     comm, data = MPI.COMM_WORLD, data_name()
     job = engine(comm, data)
     sizes = np.full(job.star.n, 4 * K)
-    batches, exchange, whole = turns(
+    batches, exchange, together = turns(
         lambda: bare_batches(comm, job),
         lambda: bare_exchange(job.star, sizes, job.problem.d),
         lambda: Watch(engine(comm, data)).round_seconds(),
@@ -57,7 +57,7 @@ def main(path: str) -> None:
     if comm.rank == 0:
         print(f"bare minibatches {batches:.1f} us, bare exchange {exchange:.1f} us")
         what = f"VR-MARINA + RandK-10 round ({data}, {BATCH} rows, 5 workers, {comm.size} ranks)"
-        write([result(what, whole, batches + exchange, "us", "<= 3")], path)
+        write([result(what, together, batches + exchange, "us", "<= 3")], path)
 
 
 if __name__ == "__main__":

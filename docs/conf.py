@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "extensions"))
-from mpisim.core.version import VERSION
+from mpisim.core import VERSION
 
 project, author, release = "mpisim", "The mpisim authors", VERSION
 extensions = [

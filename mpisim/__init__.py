@@ -11,8 +11,7 @@ import os
 
 import lazy_loader
 
-from mpisim.core import home
-from mpisim.core.version import VERSION
+from mpisim.core import VERSION, home
 
 # Two BLAS threads on a rank's small blocks are several times slower than one and change the
 # last bits of results, so threads are pinned before NumPy loads, unless the user chose.

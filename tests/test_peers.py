@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks import against
-from benchmarks.peers.experiments import DIANA, MARINA, loop, tables
+from benchmarks.peers.experiments import DIANA, FEDERATED, MARINA, loop, tables
 from mpisim.core.rng import Draw, Streams
 from tests.helpers import run_tables
 
@@ -28,8 +28,11 @@ class Addressed:
     def uniforms(self, k, n, d):
         return Draw(self.streams, "up", k, 0, n).uniforms(d)
 
+    def batches(self, k, step, n, m, b):
+        return Draw(self.streams, "batch", k, 0, n, None, step).batches(np.full(n, m), b)
 
-@pytest.mark.parametrize("name", [MARINA, DIANA])
+
+@pytest.mark.parametrize("name", [MARINA, DIANA, *FEDERATED[:2]])
 def test_the_same_iterates(name):
     item = tables(name, "sample", rounds=ROUNDS, wire="float64", seed=3)
     x = next(islice(loop(name, item, Addressed(3)), ROUNDS - 1, None))

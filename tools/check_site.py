@@ -18,27 +18,27 @@ class _Loads(HTMLParser):
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[str] = []
+        self.bad: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         values = dict(attrs)
         address = values.get(LOADED.get(tag, ""), "") or ""
         if values.get("rel") not in NOT_LOADED and "//" in address.split("?")[0]:
-            self.found.append(address)
+            self.bad.append(address)
 
 
 def loads(page: str) -> list[str]:
     """The addresses on other machines from which a page of HTML loads something."""
     parser = _Loads()
     parser.feed(page)
-    return parser.found
+    return parser.bad
 
 
 def main() -> int:
     pages = sorted(Path(sys.argv[1]).rglob("*.html"))
-    found = [f"{page}: {one}" for page in pages for one in loads(page.read_text())]
-    print("\n".join(found) if found else f"{len(pages)} pages, none loads anything from elsewhere")
-    return bool(found) or not pages
+    bad = [f"{page}: {one}" for page in pages for one in loads(page.read_text())]
+    print("\n".join(bad) if bad else f"{len(pages)} pages, none loads anything from elsewhere")
+    return bool(bad) or not pages
 
 
 if __name__ == "__main__":

@@ -44,8 +44,8 @@ page.
 
 def gallery(root: Path) -> str:
     """The page for the studies in ROOT/run."""
-    found = [(folder, read(folder)) for folder in sorted((root / STUDIES).glob(f"*/{FOLDER}"))]
-    shown = [_study(folder, results) for folder, results in found if results]
+    recorded = [(folder, read(folder)) for folder in sorted((root / STUDIES).glob(f"*/{FOLDER}"))]
+    shown = [_study(folder, results) for folder, results in recorded if results]
     return "\n\n".join([ABOUT.strip(), *(shown or ["Nothing is on record yet."])]) + "\n"
 
 
@@ -55,8 +55,11 @@ def _study(folder: Path, results: Sequence[Result]) -> str:
     scales = scales_of(results)
     rows = [
         [f"[{figure}]({place}/{FOLDER}/{PAGE}#{anchor(figure)})"]
-        + [_cell(f"{place}/{FOLDER}", own[scale]) if scale in own else "" for scale in scales]
-        for figure, own in by_figure(results).items()
+        + [
+            _cell(f"{place}/{FOLDER}", shown_at[scale]) if scale in shown_at else ""
+            for scale in scales
+        ]
+        for figure, shown_at in by_figure(results).items()
     ]
     title = f"## {name}\n\n{escaped(results[-1].provenance.study_title)} [More]({place}/README.md)"
     return "\n\n".join([title, summary(by_scale(results)), table(["figure", *scales], rows)])

@@ -40,5 +40,5 @@ def circle(root: Path) -> list[str]:
 
 
 if __name__ == "__main__":
-    found = circle(ROOT)
-    sys.exit(f"circle of imports: {' <- '.join(found)}" if found else 0)
+    cycle = circle(ROOT)
+    sys.exit(f"circle of imports: {' <- '.join(cycle)}" if cycle else 0)

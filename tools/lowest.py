@@ -19,10 +19,10 @@ def constraints(text: str) -> Iterator[str]:
     lists = [config["options"]["install_requires"], *config["options.extras_require"].values()]
     lines = [line for one in lists for line in one.split("\n") if line]
     for line in dict.fromkeys(lines):
-        found = REQUIREMENT.match(line)
-        if found is None:
+        parts = REQUIREMENT.match(line)
+        if parts is None:
             raise SystemExit(f"lowest.py: {line!r} is not NAME >= VERSION[, < VERSION]")
-        name, version = found.groups()
+        name, version = parts.groups()
         yield f"{name}=={version}.*"
 
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from mpisim.core.version import VERSION
+from mpisim.core import VERSION
 
 ROOT = Path(__file__).resolve().parents[1]
 OF_THE_CHECKOUT = {"PYTHONPATH", "MPISIM_DATA", "VIRTUAL_ENV"}

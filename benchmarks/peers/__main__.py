@@ -1,56 +1,87 @@
-"""python -m benchmarks.peers [PYTHON]: mpisim against plain loops, a JAX scan and a string coder.
+"""python -m benchmarks.peers [--jax PYTHON] [--pfl PYTHON]: mpisim against what others would run.
 
-PYTHON has JAX; without it that row is left out. Each program runs in a process of its own, in
-turns; a number is the median over blocks of rounds of all turns. NumPy, SciPy and mpisim on one
-rank use one core; the JAX scan is compared on as many cores as there are ranks. Programs compute
-the same iterates from the same draws: the scan is checked here, the loops in
-`tests/test_peers.py`.
+Plain loops, a JAX scan, pfl and a string coder; without a Python that has JAX or pfl their rows are
+left out. Each program runs in a process of its own, in turns; a number is the median over blocks of
+rounds of all turns. NumPy, SciPy, pfl and mpisim on one rank use one core; the JAX scan is compared
+on as many cores as there are ranks. GD and FedAvg are compared by CPU seconds. Programs compute the
+same iterates from the same draws: the scan and pfl's GD are checked here, the loops in
+`tests/test_peers.py`. pfl's FedAvg takes the first rows of each client for its batches.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
 import tempfile
 from itertools import islice
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 
 import numpy as np
+import scipy
 
+import mpisim
 from benchmarks.common import result
 from benchmarks.peers import experiments
-from benchmarks.peers.experiments import DIANA, MARINA, K
+from benchmarks.peers.experiments import BATCH, DIANA, FEDERATED, L2, MARINA, STEPS, K
 from benchmarks.peers.loops import NumPyDraws
 from benchmarks.table import show
 
 TURNS, BLOCK, BLOCKS = 5, 50, 8
+FEW, TARGETS = 5, (20, 10, 200, 10)  # rounds in a block of `FEDERATED`, and times pfl's rounds
 CHECKED = 20  # rounds in which the scan has the draws of the loop
 MPIRUN = ("mpirun", "-n", "2")
 HERE = Path(__file__).parent
 
 
-def loop_seconds(name: str) -> list[float]:
+def loop_seconds(name: str, block: int = BLOCK, clock=perf_counter) -> list[float]:
     """Seconds of a round of the plain loop, for each block."""
     steps, times = experiments.loop(name, experiments.tables(name), NumPyDraws(0)), []
     for _ in range(BLOCKS + 1):
-        times.append(perf_counter())
-        for _ in islice(steps, BLOCK):
+        times.append(clock())
+        for _ in islice(steps, block):
             pass
-    return (np.diff([*times, perf_counter()])[1:] / BLOCK).tolist()
+    return (np.diff([*times, clock()])[1:] / block).tolist()
 
 
 def printed(*command: object) -> dict:
     """What a program prints as JSON."""
     done = subprocess.run([*map(str, command)], check=True, stdout=subprocess.PIPE)
-    return json.loads(done.stdout)
+    return json.loads(done.stdout.splitlines()[-1])
 
 
-def own_seconds(name: str, *launcher: str) -> list[float]:
+def mpisim_seconds(name: str, *launcher: str, clock: str = "seconds") -> list[float]:
     """Seconds of a round of mpisim, for each block."""
     module = [sys.executable, "-m", "benchmarks.peers.ours"]
-    return printed(*launcher, *module, name, BLOCK, BLOCKS)["seconds"]
+    return printed(*launcher, *module, name, BLOCK, BLOCKS)[clock]
+
+
+def write_federated(name: str, path: Path) -> np.ndarray:
+    """Write what `federated` reads, and return the loop's iterate after a block of full batches."""
+    tables = experiments.tables(name)
+    problem, keys = tables["problem"], tables["method"]
+    (a, y), n = experiments.rows(problem), problem["workers"]
+    m = y.size // n
+    np.savez(
+        path,
+        rows=a.toarray().reshape(n, m, -1),
+        labels=y.reshape(n, m),
+        l2=problem["l2"],
+        gamma=keys["stepsize"],
+        steps=keys.get("local_steps", 1),
+        batch=keys.get("batch", m),
+    )
+    return next(islice(experiments.loop(name, tables, NumPyDraws(0)), FEW - 1, None))
+
+
+def federated_seconds(python: str, name: str, path: Path, expected: np.ndarray) -> list[float]:
+    """CPU seconds of a round of pfl, for each block; GD's iterate must be the loop's."""
+    trained = printed(python, HERE / "federated.py", path, FEW, BLOCKS)
+    if name.startswith("GD"):  # pfl computes in float32
+        np.testing.assert_allclose(trained["x"], expected, rtol=1e-4, atol=1e-5)
+    return trained["seconds"]
 
 
 def write_scan_data(path: Path) -> np.ndarray:
@@ -83,18 +114,34 @@ def write_scan_data(path: Path) -> np.ndarray:
 
 def scan_seconds(python: str, data: Path, expected: np.ndarray, cores: int) -> list[float]:
     """Seconds of a round of the JAX scan, for each block; its iterate must be the loop's."""
-    found = printed(python, HERE / "scan.py", data, cores, BLOCK, BLOCKS)
-    np.testing.assert_allclose(found["x"], expected, rtol=1e-9, atol=1e-12)
-    return found["seconds"]
+    scanned = printed(python, HERE / "scan.py", data, cores, BLOCK, BLOCKS)
+    np.testing.assert_allclose(scanned["x"], expected, rtol=1e-9, atol=1e-12)
+    return scanned["seconds"]
 
 
-def main(python: str = "") -> int:
+def versions(python: str) -> str:
+    """Of what is compared, a line."""
+    names = {"NumPy": np, "SciPy": scipy, "mpisim": mpisim}
+    mine = ", ".join(f"{name} {module.__version__}" for name, module in names.items())
+    if python:
+        code = "import pfl, torch; print(f'pfl {pfl.__version__}, PyTorch {torch.__version__}')"
+        done = subprocess.run([python, "-c", code], check=True, stdout=subprocess.PIPE, text=True)
+        mine += f"; {done.stdout.strip()}, float32"
+    settings = f"FedAvg: {STEPS} local steps, batch {BATCH}; l2 = {L2}; one core each"
+    return f"{mine}; {settings}"
+
+
+def main() -> int:
     """Measure in turns and print the table; always 0."""
-    programs = {}
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.peers")
+    parser.add_argument("--jax", default="", help="a Python with JAX")
+    parser.add_argument("--pfl", default="", help="a Python with pfl and PyTorch")
+    arguments = parser.parse_args()
+    python, programs = arguments.jax, {}
     for name in (MARINA, DIANA):
         programs[name, "loop"] = lambda name=name: loop_seconds(name)
-        programs[name, "1 rank"] = lambda name=name: own_seconds(name)
-        programs[name, "2 ranks"] = lambda name=name: own_seconds(name, *MPIRUN)
+        programs[name, "1 rank"] = lambda name=name: mpisim_seconds(name)
+        programs[name, "2 ranks"] = lambda name=name: mpisim_seconds(name, *MPIRUN)
     with tempfile.TemporaryDirectory() as folder:
         if python:
             data = Path(folder) / "marina.npz"
@@ -105,15 +152,31 @@ def main(python: str = "") -> int:
                 )
         else:
             print("no Python with JAX is given: its rows are left out")
-        seconds: dict[tuple[str, str], list[float]] = {key: [] for key in programs}
+        for name in FEDERATED:
+            path = Path(folder) / f"{name}.npz"
+            expected = write_federated(name, path)
+            programs[name, "loop"] = lambda name=name: loop_seconds(name, FEW, process_time)
+            programs[name, "1 rank"] = lambda name=name: mpisim_seconds(name, clock="cpu")
+            if arguments.pfl:
+                programs[name, "pfl"] = lambda name=name, path=path, x=expected: federated_seconds(
+                    arguments.pfl, name, path, x
+                )
+        print(versions(arguments.pfl))
+        runs: dict[str, list[dict]] = {}
         for turn in range(TURNS):
             print(f"turn {turn + 1} of {TURNS}", flush=True)
-            for key, measure in programs.items():
-                seconds[key] += measure()
+            for row in rows_of({key: measure() for key, measure in programs.items()}):
+                runs.setdefault(row["what"], []).append(row)
         elias = Path(folder) / "elias.json"
         subprocess.run([sys.executable, "-m", "benchmarks.elias", str(elias)], check=True)
         coder = json.loads(elias.read_text())
-    ms = {key: float(np.median(found)) * 1e3 for key, found in seconds.items()}
+    show(runs | {row["what"]: [row] for row in coder})
+    return 0
+
+
+def rows_of(seconds: dict[tuple[str, str], list[float]]) -> list[dict]:
+    """The table's rows of one turn, from what each program took for a round in each block."""
+    ms = {key: float(np.median(blocks)) * 1e3 for key, blocks in seconds.items()}
     rows = []
     for name in (MARINA, DIANA):
         data_name = experiments.tables(name)["problem"]["data"]
@@ -122,9 +185,16 @@ def main(python: str = "") -> int:
                 if (name, key) in ms:
                     what = f"{name}, {data_name}: {ranks}, faster than {peer}"
                     rows.append(result(what, ms[name, ranks], ms[name, key], "ms", inverse=True))
-    show(rows + coder)
-    return 0
+    for name, target in zip(FEDERATED, TARGETS, strict=True):
+        if (name, "pfl") in ms:
+            cost = ms[name, "1 rank"], ms[name, "pfl"]
+            what = f"{name}: faster than pfl, CPU"
+            rows.append(result(what, *cost, "ms", f">= {target}", inverse=True))
+        bound = "<= 1.5" if name.startswith("FedAvg") else ""
+        cost = ms[name, "1 rank"], ms[name, "loop"]
+        rows.append(result(f"{name}: against a NumPy loop, CPU", *cost, "ms", bound))
+    return rows
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(main())

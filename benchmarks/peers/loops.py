@@ -1,4 +1,4 @@
-"""MARINA + RandK and DIANA + QSGD as plain NumPy and SciPy loops: no messages, no bits, no log."""
+"""MARINA, DIANA, GD and FedAvg as plain NumPy and SciPy loops: no messages, no bits, no log."""
 
 from __future__ import annotations
 
@@ -24,6 +24,9 @@ class Draws(Protocol):
     def uniforms(self, k: int, n: int, d: int) -> np.ndarray:
         """In [0, 1), shape (n, d)."""
 
+    def batches(self, k: int, step: int, n: int, m: int, b: int) -> np.ndarray:
+        """b of m rows of each worker without replacement, in a local step, shape (n, b)."""
+
 
 class NumPyDraws:
     """Draws of a NumPy generator."""
@@ -39,6 +42,9 @@ class NumPyDraws:
 
     def uniforms(self, k: int, n: int, d: int) -> np.ndarray:
         return self.random.random((n, d))
+
+    def batches(self, k: int, step: int, n: int, m: int, b: int) -> np.ndarray:
+        return np.argpartition(self.random.random((n, m)), b - 1)[:, :b]
 
 
 def nonconvex_gradients(a: sparse.csr_matrix, y: np.ndarray, n: int) -> Gradients:
@@ -64,6 +70,35 @@ def logistic_gradients(a: np.ndarray, y: np.ndarray, n: int, l2: float) -> Gradi
         return (weights[:, None] @ rows)[:, 0] + l2 * x
 
     return gradients
+
+
+def fedavg(
+    a: sparse.csr_matrix, y: np.ndarray, n: int, l2: float, gamma: float, steps: int, b: int | None,
+    draws: Draws,
+) -> Iterator[np.ndarray]:  # fmt: skip
+    """x^1, x^2, ... of FedAvg on logistic regression; with one step and no ``b`` that is GD.
+
+    a : sparse rows (N, d) of n workers, one block behind the other
+    b : samples of a local gradient; all rows if None
+    """
+    d, m = a.shape[1], y.size // n
+    everything = np.tile(np.arange(m), (n, 1))
+    x = np.zeros(d)
+    for k in count():
+        y_i = np.tile(x, (n, 1))
+        for step in range(steps):
+            rows = everything if b in (None, m) else draws.batches(k, step, n, m, b)
+            if k == step == 0 or rows is not everything:
+                at = (np.arange(n)[:, None] * m + rows).ravel()
+                part, labels = a[at], y[at]
+                row = np.repeat(np.arange(at.size), np.diff(part.indptr))
+                where = row // rows.shape[1] * d + part.indices
+            z = np.bincount(row, part.data * y_i.ravel()[where], at.size)
+            weights = -labels / (rows.shape[1] * (1 + np.exp(labels * z)))
+            gradients = np.bincount(where, weights[row] * part.data, n * d).reshape(n, d)
+            y_i = y_i - gamma * (gradients + l2 * y_i)
+        x = y_i.mean(axis=0)
+        yield x
 
 
 def marina(

@@ -1,7 +1,7 @@
 """python -m benchmarks.peers.ours EXPERIMENT BLOCK BLOCKS, with and without mpirun: time mpisim.
 
-Prints as JSON the wall seconds of a round in each of BLOCKS blocks of BLOCK rounds, on rank 0, with
-messages and a log on the disk.
+Prints as JSON the wall and the CPU seconds of a round in each of BLOCKS blocks of BLOCK rounds, on
+rank 0, with messages and a log on the disk.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ def main(name: str, block: int, blocks: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         watch = Watch(Setup(experiment, all_ranks()), Output(Path(folder) / "log.h5", quiet=True))
     if watch.times:
-        ends = np.array(watch.times[-1 - block * blocks :: block])
-        print(json.dumps({"seconds": (np.diff(ends) / block).tolist()}))
+        ends = np.array([watch.times, watch.cpu])[:, -1 - block * blocks :: block]
+        wall, cpu = (np.diff(ends) / block).tolist()
+        print(json.dumps({"seconds": wall, "cpu": cpu}))
 
 
 if __name__ == "__main__":

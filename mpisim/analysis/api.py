@@ -139,20 +139,15 @@ def run(*args: Any, **options: Any) -> Result:
     return Result(**vars(api.run(*args, **options)))
 
 
-class Tuned(Sequence[tuning.TunedSetting]):
+class Tuned(list[tuning.TunedSetting]):
     """The best step of each setting. Printed, it is what ``mpisim tune`` prints."""
 
     def __init__(self, settings: Sequence[tuning.TunedSetting], criterion: str):
-        self.settings, self.criterion = settings, criterion
-
-    def __len__(self) -> int:
-        return len(self.settings)
-
-    def __getitem__(self, i: Any) -> Any:
-        return self.settings[i]
+        super().__init__(settings)
+        self.criterion = criterion
 
     def __repr__(self) -> str:
-        return tuning.table(self.settings, self.criterion)
+        return tuning.table(self, self.criterion)
 
 
 def tune(

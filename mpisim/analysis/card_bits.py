@@ -42,7 +42,8 @@ def entropies(message: Message) -> dict[str, float]:
         return {"norms": 8.0 * message.form.scale_bytes, "signs": float(form.d)}
     if isinstance(message, Explicit):
         k = message.indices.shape[1]
-        return {"indices": _log2_binomial(form.d, k), "values": float(bits * k)}
+        subsets = lgamma(form.d + 1) - lgamma(k + 1) - lgamma(form.d - k + 1)  # log C(d, k)
+        return {"indices": subsets / log(2), "values": float(bits * k)}
     if isinstance(message, ValuesMessage):
         return {"values": float(bits * message.values.size / workers)}
     return {"message": float(message.payload_bits.mean())}
@@ -60,7 +61,3 @@ def _order_0(rows: np.ndarray) -> float:
     """Bits of the entropy of a row's symbols, whose frequencies are those of all rows (m, d)."""
     counts = np.unique(rows, return_counts=True)[1]
     return float((counts * np.log2(rows.size / counts)).sum() / max(1, len(rows)))
-
-
-def _log2_binomial(d: int, k: int) -> float:
-    return (lgamma(d + 1) - lgamma(k + 1) - lgamma(d - k + 1)) / log(2)

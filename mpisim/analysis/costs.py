@@ -198,7 +198,7 @@ def _cost(
     )
 
 
-class Costs(Sequence[GroupCost]):
+class Costs(list[GroupCost]):
     """What runs spend until targets, a cost for each target and group of runs.
 
     Printed, it is the table of ``mpisim show --target``. With a ``network``, seconds are those that
@@ -216,21 +216,13 @@ class Costs(Sequence[GroupCost]):
         self._logs, self._network = logs, network
         self._groups = group_runs(logs, by_ranks=True)
         self._clock, self._sent = over_seconds(network), dataclasses.replace(SENT, framing=framing)
-        self.costs = costs_of(self._groups, targets, self._clock, self._sent)
+        super().__init__(costs_of(self._groups, targets, self._clock, self._sent))
 
-    def __len__(self) -> int:
-        return len(self.costs)
-
-    def __getitem__(self, i: Any) -> Any:
-        return self.costs[i]
-
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return self.to_text("text")
 
-    __repr__ = __str__
-
     def _repr_html_(self) -> str:
-        return formatting.html(*shown(self.costs))
+        return formatting.html(*shown(self))
 
     def to_text(self, form: str, siunitx: bool = False) -> str:
         """The table in one of `formatting.FORMATS`, with a line where seconds say little, or large
@@ -239,14 +231,14 @@ class Costs(Sequence[GroupCost]):
             return formatting.table(*self._exact(), form)
         title, notes = common_title(self._groups).splitlines(), self._notes()
         bits = "kbit/worker" + " with framing" * self._sent.framing
-        head, rows = shown(self.costs, self._clock.label(self._logs[0]), bits)
+        head, rows = shown(self, self._clock.label(self._logs[0]), bits)
         if form == "markdown":
             rows = [[formatting.escaped(cell) for cell in row] for row in rows]
             return "\n\n".join(
                 [formatting.table(head, rows, form), *map(formatting.escaped, notes)]
             )
         if form == "latex":
-            levels = [cost.target.formula() for cost in self.costs]
+            levels = [cost.target.formula() for cost in self]
             rows = [[r[0], level, *r[2:]] for r, level in zip(rows, levels, strict=True)]
             body = formatting.latex(head, rows, range(1, len(head)), siunitx)
             return "\n".join([*(f"% {one_line(line)}" for line in (*title, *notes)), body])
@@ -275,9 +267,9 @@ class Costs(Sequence[GroupCost]):
         head = ["name", "y", "target", "runs", "reached", *spreads]
         head += ["network", "worst_end", "sign", "at_start"]
         head += [f"{name}_median" for name in named]
-        names = [*dict.fromkeys(name for cost in self.costs for name in cost.settings)]
+        names = [*dict.fromkeys(name for cost in self for name in cost.settings)]
         rows = []
-        for cost in self.costs:
+        for cost in self:
             spread = [cost.costs.get(name, (None, None, None)) for name in COSTS]
             row = [cost.name, cost.target.y, cost.target.level, cost.runs, cost.reached]
             row += [value for mean, deviation, _ in spread for value in (mean, deviation)]

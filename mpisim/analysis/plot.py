@@ -120,7 +120,8 @@ def draw(
     if len(groups) > MOST:
         report(f"mpisim: {len(groups)} curves: --best keeps the best steps, --where some runs")
     names = [group.label for group in groups]
-    looks = [_look(groups, place) for place in range(len(groups))]
+    count = len(groups)
+    looks = [style.curve(*colour_and_dash(groups, i), i, count) for i in range(count)]
     for look, colour in zip(looks, _renamed(names, colors, "colors"), strict=True):
         look |= {"color": colour} if colour is not None else {}
     texts = _renamed(names, labels, "labels")
@@ -173,10 +174,6 @@ def _fill(
         style.log_ticks(panel.xaxis, *panel.get_xlim())
     if y.log:
         style.log_ticks(panel.yaxis, *panel.get_ylim())
-
-
-def _look(groups: list[RunGroup], place: int) -> dict[str, Any]:
-    return style.curve(*colour_and_dash(groups, place), place, len(groups))
 
 
 def _renamed(names: Sequence[str], given: Names, what: str) -> list[str | None]:

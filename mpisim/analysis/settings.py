@@ -31,7 +31,8 @@ def settings(configs: Iterable[Tables]) -> Settings:
     """The settings of runs from their resolved experiments."""
     flat = [settings_of(config) for config in configs]
     names = dict.fromkeys(name for one in flat for name in one)
-    values = {name: _distinct([one[name] for one in flat if name in one]) for name in names}
+    taken = {name: [one[name] for one in flat if name in one] for name in names}
+    values = {name: list({repr(v): v for v in several}.values()) for name, several in taken.items()}
     return Settings(
         {name: taken for name, taken in values.items() if len(taken) > 1},
         {name: taken[0] for name, taken in values.items() if len(taken) == 1},
@@ -49,10 +50,6 @@ def _without_folder(value: Any) -> Any:
     """The name alone of a file outside of the current folder."""
     outside = isinstance(value, str) and Path(value).is_absolute()
     return Path(value).name if outside else value
-
-
-def _distinct(values: Sequence[Any]) -> list[Any]:
-    return list({repr(value): value for value in values}.values())
 
 
 def several(values: Sequence[Any]) -> str:

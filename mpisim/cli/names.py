@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import inspect
+import shutil
+import sys
 import typing
 from collections.abc import Callable
 from io import BytesIO
@@ -13,6 +15,7 @@ from typing import Any
 from mpisim.cli.job import on_first_rank
 from mpisim.core.errors import InputError
 from mpisim.core.schema import choose, describe
+from mpisim.core.terminal import is_terminal
 
 Kinds = dict[str, tuple[type, ...]]
 PICTURES = (".png", ".pdf", ".svg", ".html")  # of a card
@@ -51,18 +54,27 @@ def _text(name: str | None, table: str, kinds: Kinds) -> str:
     from mpisim.analysis.formatting import columns
 
     if name is None:
-        return columns([[one, _line(halves)] for one, halves in sorted(kinds.items())], indent="")
+        lines = columns([[one, _line(one, half)] for one, half in sorted(kinds.items())], indent="")
+        width = shutil.get_terminal_size().columns if is_terminal(sys.stdout) else None
+        return "\n".join(line[:width] for line in lines.splitlines())
     halves = choose(kinds, name, table)
     texts = [inspect.getdoc(half) or "" for half in halves]
     return "\n\n".join([*texts, f"{table} keys\n{columns(_keys(halves))}"])
 
 
-def _line(halves: tuple[type, ...]) -> str:
-    """The first lines of the documentation; of a method the rule of another step than GD's, too."""
+def _line(name: str, halves: tuple[type, ...]) -> str:
+    """The first lines of the documentation.
+
+    Of a method that is a pair, what its figures call it, and the rule of another step than GD's.
+    """
+    from mpisim.methods.method_table import METHODS
+
     estimator, *optimizer = halves
-    others = [half for half in optimizer if half.name != "gd"]  # type: ignore[attr-defined]
+    others = [half for half in optimizer if half.name not in ("gd", estimator.name)]  # type: ignore[attr-defined]
     lines = [(inspect.getdoc(half) or "").split("\n\n")[0] for half in (estimator, *others)]
-    return "; ".join(" ".join(line.split()).rstrip(".") for line in lines if line)
+    text = "; ".join(" ".join(line.split()).rstrip(".") for line in lines if line)
+    paired = optimizer and estimator.name != name  # type: ignore[attr-defined]
+    return f"{METHODS[name].label}: {text}" if paired else text
 
 
 def _keys(halves: tuple[type, ...]) -> list[list[str]]:

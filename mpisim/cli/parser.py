@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import pkgutil
 import re
 import tomllib
@@ -12,9 +11,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, NoReturn
 
-from mpisim.core.errors import SYNONYMS, InputError, plain
+from mpisim.core import VERSION
+from mpisim.core.errors import InputError
 from mpisim.core.machine import usable_cores
-from mpisim.core.version import VERSION
 
 TABLE = tomllib.loads(resources.files(__package__).joinpath("commands.toml").read_text("utf-8"))
 SHELLS = ("bash", "zsh", "tcsh")  # that --completion makes a script for
@@ -160,16 +159,9 @@ def _as_setting(message: str) -> str:
     _, unknown, words = message.partition("unrecognized arguments: --")
     if not unknown:
         return ""
-    from mpisim.runs.experiment import tables_of_keys  # for mistakes only
+    from mpisim.runs.experiment import keys_named  # for mistakes only
 
     flag, _, value = words.replace("=", " ", 1).partition(" ")
-    name = flag.replace("-", "_")
-    keys = {
-        (f"{table}.name" if key == table else f"{table}.{key}")
-        for table, kinds in tables_of_keys().items()
-        for _, kind in kinds
-        for key in (*(field.name.rstrip("_") for field in dataclasses.fields(kind)), table)
-        if key in (name, SYNONYMS.get(plain(name)))
-    }
+    keys = keys_named(flag)
     given = value.split(" ")[0] or "VALUE"
-    return f"; did you mean --set {min(keys)}={given}?" if keys else ""
+    return f"; did you mean --set {keys[0]}={given}?" if keys else ""

@@ -11,7 +11,7 @@ from mpisim.cli.job import require_mpi
 SETTINGS = {
     "compressor": "compressor.name={} --set compressor.k=10",
     "estimator": "method.name={}",
-    "method": "method.name={} ...",
+    "method": "method.name={}",
     "problem": "problem.name={}",
     "metric": "'run.columns=[\"{}\"]'",
 }

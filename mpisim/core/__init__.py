@@ -5,4 +5,5 @@ Importing it loads no other package, not even NumPy, which keeps `import mpisim`
 
 from mpisim.core.errors import InputError, MpisimError, OutputError, WireError
 
-__all__ = ["InputError", "MpisimError", "OutputError", "WireError"]
+VERSION = "1.0.0"  # of the package, in logs, in checkpoints and for pip
+__all__ = ["VERSION", "InputError", "MpisimError", "OutputError", "WireError"]

@@ -9,32 +9,22 @@ from typing import Any
 from mpisim.comm.clock import EVALUATE, PHASES, Clock, SlowestPath
 from mpisim.comm.communicators import OneProcess
 from mpisim.core.numerics import processor
-from mpisim.runs.host import (
-    PACKAGE,
-    Place,
-    blas,
-    commit,
-    hosts,
-    mpi_library,
-    oversubscribed,
-    provenance,
-    source,
-)
+from mpisim.runs import host
 from mpisim.runs.identity import packages_of
 from mpisim.runs.labels import declared
 from mpisim.runs.setup import Setup
 
 
-def attributes_of(setup: Setup, command: str, places: list[Place]) -> dict[str, Any]:
+def attributes_of(setup: Setup, command: str, places: list[host.Place]) -> dict[str, Any]:
     """The attributes in docs/reference/log.md; ``places``: of the ranks."""
     experiment, star, parameters = setup.experiment, setup.star, setup.estimator.parameters()
     packages = "; ".join(packages_of(setup.execution))
     alone = isinstance(star.comm, OneProcess)
     return (
-        provenance()
+        host.provenance()
         | processor.facts()
-        | commit(PACKAGE)
-        | {"source": source(), "blas": blas(), "code": json.dumps(setup.execution)}
+        | host.commit(host.PACKAGE)
+        | {"source": host.source(), "blas": host.blas(), "code": json.dumps(setup.execution)}
         | ({"plugin_packages": packages} if packages else {})
         | {f"method_{name}": value for name, value in parameters.items()}
         | {
@@ -53,9 +43,9 @@ def attributes_of(setup: Setup, command: str, places: list[Place]) -> dict[str, 
             "stepsize_source": setup.step.source,
             "log_every": setup.run.log_every,
             "log_every_source": _log_every_source(setup),
-            "mpi_library": OneProcess.library if alone else mpi_library(),
-            "hosts": hosts(places),
-            "oversubscribed": int(oversubscribed(places)),
+            "mpi_library": OneProcess.library if alone else host.mpi_library(),
+            "hosts": host.hosts(places),
+            "oversubscribed": int(host.oversubscribed(places)),
             "stopped_by": "",
             **PENDING,
         }

@@ -22,7 +22,7 @@ from mpisim.comm.network import MEAN
 from mpisim.compressors import COMPRESSORS
 from mpisim.compressors import make as make_compressor
 from mpisim.compressors.base import Compressor
-from mpisim.core.errors import InputError, suggestion
+from mpisim.core.errors import SYNONYMS, InputError, plain, suggestion
 from mpisim.core.registry import table_of
 from mpisim.core.schema import (
     ALLOWED,
@@ -271,6 +271,20 @@ def tables_of_keys() -> dict[str, list[tuple[str, type]]]:
     }
 
 
+def keys_named(word: str) -> list[str]:
+    """TABLE.KEY of all keys that are called so, or have this as another word for them."""
+    names = word.replace("-", "_"), SYNONYMS.get(plain(word))
+    return sorted(
+        {
+            (f"{table}.name" if key == table else f"{table}.{key}")
+            for table, kinds in tables_of_keys().items()
+            for _, kind in kinds
+            for key in (*(field.name.rstrip("_") for field in dataclasses.fields(kind)), table)
+            if key in names
+        }
+    )
+
+
 def _run(table: dict[str, Any], kind: type[Problem]) -> Run:
     """The ``[run]`` table of a problem of this kind."""
     run = build(Run, table, "run")
@@ -295,7 +309,9 @@ def read_toml(path: Path) -> dict[str, Any]:
     try:
         tables = parse_toml(path.read_text(encoding="utf-8"), str(path))
     except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+        meant = suggestion(path.name, [other.name for other in path.parent.glob("*.toml")])
+        hint = meant and f"; {meant.strip()}"
+        raise InputError(f"{path}: cannot be read: {error.strerror}{hint}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: not a TOML file: {error}") from None
     require_plain(tables)
@@ -309,7 +325,9 @@ def apply(tables: dict[str, Any], setting: str) -> None:
     key, equals, text = _as_utf8(setting).partition("=")
     names, flag = key.strip().split("."), f"--set {key.strip()[:60]}"
     if not equals or not all(names) or (len(names) == 1 and names[0] not in KEYS):
-        raise InputError(f"{flag}: it must be TABLE.KEY=VALUE")
+        keys = keys_named(key.strip()) if equals and len(names) == 1 else []
+        hint = f"; did you mean {keys[0]}={text.strip()[:60]}?" if keys else ""
+        raise InputError(f"{flag}: it must be TABLE.KEY=VALUE{hint}")
     if len(names) > DEEPEST:
         raise InputError(f"{flag}: nested too deeply; {ALLOWED}")
     value: Any = text.strip()

@@ -16,11 +16,11 @@ from pathlib import Path
 import h5py
 
 from mpisim.comm.job import run_job
+from mpisim.core import VERSION
 from mpisim.core.home import cache_place
 from mpisim.core.imports import PACKAGE
 from mpisim.core.machine import usable_cores
 from mpisim.core.registry import installed_packages
-from mpisim.core.version import VERSION
 
 LIBRARIES = ("numpy", "scipy", "h5py", "numba", "llvmlite", "scikit-learn", "mpi4py")
 GIT_SECONDS = 10.0  # far more than git takes

@@ -44,7 +44,7 @@ def scaffnew(setting: Setting) -> Step:
     With mu > 0, f_i mu-strongly convex and x* the minimiser, a step of Scaffnew multiplies the mean
     of |x_i - x*|^2 + (gamma / p)^2 |h_i - grad f_i(x*)|^2 by max(1 - gamma mu, 1 - p^2) at most.
     """
-    _no_pl(setting, "Scaffnew")
+    without_pl(setting, "Scaffnew")
     if not setting.convex:
         raise theorem_only_for("Scaffnew", "convex problems")
     if setting.omega != 0:
@@ -69,7 +69,7 @@ def compressed_scaffnew(setting: Setting, who: str) -> Step:
     by max((1 - gamma mu)^2, 1 - p^2 eta sigma) at most: the weight cancels <u_i, b_i>, the bound on
     eta cancels V. With s = n this is Scaffnew. Who of the others takes part changes nothing.
     """
-    _no_pl(setting, who)
+    without_pl(setting, who)
     if not setting.convex:
         raise theorem_only_for(who, "convex problems")
     return Step(1 / setting.L_max, f"{who}: 1 / L_max")
@@ -87,7 +87,7 @@ def diana_convex(setting: Setting) -> Step:
 
 def diana_published(setting: Setting) -> Step:
     """gamma = 1 / (L_max (1 + 2 omega / n)): DIANA's step in SAQ's published code."""
-    _no_pl(setting, "DIANA")
+    without_pl(setting, "DIANA")
     if not setting.convex:
         raise theorem_only_for("DIANA of SAQ's published code", "convex problems")
     if setting.cal_L_max is not None:
@@ -105,7 +105,7 @@ def _smoothness_aware(setting: Setting, who: str, theorem: int, factor: int) -> 
     cal-L_max is max_i cal-L(C_i, L_i) inside `smooth` (DCGD+, DIANA+), else omega L_max.
     """
     cal_L_max, letters = setting.cal_L_max, "cal-L_max"
-    _no_pl(setting, who)
+    without_pl(setting, who)
     if cal_L_max is None:
         cal_L_max, letters = omega_of(setting, who) * setting.L_max, "omega L_max"
     else:
@@ -121,7 +121,7 @@ def diana_nonconvex(setting: Setting) -> Step:
     experiments.
     """
     omega = omega_of(setting, "DIANA")
-    _no_pl(setting, "DIANA")
+    without_pl(setting, "DIANA")
     gamma = 1 / (10 * setting.L_max * sqrt(1 + omega / setting.n) * (omega + 2))
     formula = "1 / (10 L_max sqrt(1 + omega/n) (omega + 2))"
     return Step(gamma, f"VR-DIANA with m = 1, non-convex: {formula}")
@@ -134,7 +134,7 @@ def vr_diana(setting: Setting, m: float) -> Step:
     ``m`` counts minibatches, m / b'.
     """
     omega = omega_of(setting, "VR-DIANA")
-    _no_pl(setting, "VR-DIANA")
+    without_pl(setting, "VR-DIANA")
     spread = sqrt(1 + omega / setting.n)
     gamma = 1 / (10 * setting.L_max * spread * (power(cbrt(m), 2) + omega + 1))
     formula = "1 / (10 L_max sqrt(1 + omega/n) ((m/b')^(2/3) + omega + 1))"
@@ -151,7 +151,7 @@ def marina(setting: Setting, p: float, theorem: MarinaTheorem = "marina") -> Ste
     if setting.correlated or theorem == "permk":
         return marina_ab(setting, p)
     omega, L = omega_of(setting, "MARINA"), setting.L_rms
-    return _step(
+    return by_condition(
         setting,
         "1 / (L (1 + sqrt({}(1-p) omega / (p n))))",
         lambda factor: 1 / (L * (1 + sqrt(factor * (1 - p) * omega / (p * setting.n)))),
@@ -177,7 +177,7 @@ def marina_ab(setting: Setting, p: float) -> Step:
         variance = setting.groups.L_hat_sq
         formula = "1 / (L_- + sqrt({}(1-p)/p) L̂_G)"
         theorems = ("PermK paper, Theorem 10", "PermK paper, Theorem 11 (PL)")
-    return _step(
+    return by_condition(
         setting,
         formula,
         lambda factor: 1 / (c.L + sqrt(factor * (1 - p) / p * variance)),
@@ -195,7 +195,7 @@ def vr_marina(setting: Setting, p: float, b: float) -> Step:
     """
     omega, L = omega_of(setting, "VR-MARINA"), setting.L_rms
     variance = omega * power(L, 2) + (1 + omega) * power(setting.cal_L_rms, 2) / b
-    return _step(
+    return by_condition(
         setting,
         "1 / (L + sqrt({}(omega L^2 + (1+omega) cal-L^2 / b') (1-p) / (p n)))",
         lambda factor: 1 / (L + sqrt(factor * variance * (1 - p) / (p * setting.n))),
@@ -210,7 +210,7 @@ def pp_marina(setting: Setting, p: float, r: int) -> Step:
     Under PL Theorem E.2: min(1 / (L (1 + sqrt(2 (1-p) (1+omega) / (p r)))), p / (2 mu)).
     """
     omega, L = omega_of(setting, "PP-MARINA"), setting.L_rms
-    return _step(
+    return by_condition(
         setting,
         "1 / (L (1 + sqrt({}(1-p) (1+omega) / (p r))))",
         lambda factor: 1 / (L * (1 + sqrt(factor * (1 - p) * (1 + omega) / (p * r)))),
@@ -230,7 +230,7 @@ def ef21(setting: Setting) -> Step:
         raise theorem_only_for("EF21", "contractive compressors")
     c, root = setting.c, sqrt(1 - setting.alpha)
     theta = 1 - root
-    return _step(
+    return by_condition(
         setting,
         "1 / (L_- + L_+ sqrt({}beta/theta))",
         lambda factor: 1 / (c.L + c.L_plus * sqrt(factor) * root / theta),
@@ -252,7 +252,7 @@ def clag(setting: Setting, zeta: float) -> Step:
     c, root = setting.c, sqrt(1 - setting.alpha)
     theta = 1 - root
     spread = sqrt(max(power(root, 2) / theta, zeta) / theta)
-    return _step(
+    return by_condition(
         setting,
         "1 / (L_- + L_+ sqrt({}max(beta, zeta)/theta))",
         lambda factor: 1 / (c.L + c.L_plus * sqrt(factor) * spread),
@@ -276,7 +276,7 @@ def locodl(setting: Setting, mu: float) -> Step:
     chi <= 2 rho - rho^2 (1 + omega/n); mu' is the least strong convexity of f_i - g and g. chi is
     largest with rho = chi = n / (n + omega).
     """
-    _no_pl(setting, "LoCoDL")
+    without_pl(setting, "LoCoDL")
     if not setting.convex:
         raise theorem_only_for("LoCoDL", "convex problems")
     if setting.c.mu is None or mu > setting.c.mu:
@@ -290,7 +290,7 @@ def theorem_only_for(method: str, cases: str) -> InputError:
     return InputError(f"method.stepsize: {method} has a theorem for {cases} only; give a number")
 
 
-def _step(
+def by_condition(
     setting: Setting,
     formula: str,
     gamma: Callable[[float], float],
@@ -318,7 +318,7 @@ def omega_of(setting: Setting, who: str) -> float:
     return setting.omega
 
 
-def _no_pl(setting: Setting, who: str) -> None:
+def without_pl(setting: Setting, who: str) -> None:
     if setting.condition == "PL":
         raise InputError(
             f'method.stepsize: condition = "PL" is not allowed with {who}, which has no step size'

@@ -219,6 +219,11 @@ def ef21(case: Case) -> Guarantee:
     return _bound(case, ALL, "EF21", step, 0, Cost(s.zeta, case.m), source)
 
 
+def derived(case: Case, name: str, step: Step, floats: float) -> Guarantee:
+    """A method with a derived step, ``floats`` a round, and no error after its dense start."""
+    return _bound(case, ALL, name, step, 0, Cost(floats, case.m), "derived here")
+
+
 def _bound(
     case: Case, setup: str, name: str, step: Step, p: float, compressed: Cost, source: str = ""
 ) -> Guarantee:

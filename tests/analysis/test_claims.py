@@ -10,6 +10,7 @@ from scipy import stats
 from mpisim.analysis.claims import (
     Claim,
     Evidence,
+    Reach,
     Verdict,
     claim_again,
     clear,
@@ -29,7 +30,6 @@ from mpisim.analysis.claims import (
     value_at,
     write,
 )
-from mpisim.analysis.claims.compare import Reach
 from mpisim.analysis.claims.judging import interval, moved_by, sensitivity
 from mpisim.analysis.curves import GRADIENT, Axis
 from mpisim.cli import main

@@ -40,6 +40,11 @@ def first(tmp_path, monkeypatch):
     return tmp_path
 
 
+def test_a_file_with_letters_swapped(first, capsys):
+    assert main(["run", "frist.toml"]) == 2
+    assert "No such file or directory; did you mean 'first.toml'?" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("stepsize", ["0.1", "1e-9"])
 def test_a_biased_compressor_is_warned_of(stepsize, first, capsys):
     words = ["run", "first.toml", "--set", f"method.stepsize={stepsize}", "--force"]
@@ -104,7 +109,8 @@ def test_convert_makes_the_same_rows_of_csv_and_of_indices_from_zero(first, caps
     (first / "plain.csv").write_text("\n".join(lines[1:]))
     plain = ["run", "first.toml", "--out", "plain.h5", "--set", "problem.data=plain.csv"]
     assert main(plain) == 2  # its labels are not in the first column
-    assert "plain.csv: 7 distinct labels" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "plain.csv: 7 distinct labels" in err and "problem.label names the column" in err
     more = ["problem.label=3", "problem.workers=2", "compressor.k=2"]
     assert main([*plain, *(word for s in more for word in ("--set", s))]) == 0
     capsys.readouterr()

@@ -15,6 +15,7 @@ from tests.problems.support import FORMS, attach, make_rows
 
 RANGES = [(0, 60), (60, 61), (61, 300), (300, 301), (301, 700)]
 TOPK = {"name": "topk", "k": 400}
+RANDK = {"name": "randk", "k": 1_000}
 RANK = {"name": "symmetric-rank-k", "k": 4}
 
 
@@ -61,23 +62,46 @@ def hessians(loop, x):
     return np.array(out)
 
 
-def topk_of(matrix):
-    """TopK of the triangle, whose entries off the diagonal count sqrt(2)-fold."""
-    return triangles.unpacked(top(triangles.packed(matrix)[None], TOPK["k"])[0], len(matrix))
+def drawn(k):
+    return Draw(Streams(SEED), "hessian", k, 0, N)
 
 
-def rank_of(matrix):
-    values, vectors = np.linalg.eigh(matrix)
-    kept = np.argsort(-abs(values))[: RANK["k"]]
-    return (vectors[:, kept] * values[kept]) @ vectors[:, kept].T
+def randk(rows, k):
+    kept, K, D = drawn(k).subsets(rows.shape[1], RANDK["k"]), RANDK["k"], rows.shape[1]
+    out = np.zeros_like(rows)
+    np.put_along_axis(out, kept, D / K * np.take_along_axis(rows, kept, axis=1), axis=1)
+    return out
 
 
-def fednl(loop, option, mu=0.2, share=None, C=topk_of):
-    """``share``: alpha of C."""
-    share = share or TOPK["k"] / triangles.size(loop.d)
-    alpha, x = 1 - np.sqrt(1 - share), np.zeros(loop.d)
+def natural(rows, k):
+    mantissa, exponent = np.frexp(np.abs(rows))  # mantissa in [1/2, 1)
+    up = drawn(k).uniforms(rows.shape[1]) < 2 * mantissa - 1
+    return np.where(rows == 0, 0, np.sign(rows) * np.ldexp(1.0, exponent - 1 + up))
+
+
+def rank(rows, k):
+    """The triangles of the matrices with the 4 largest eigenvalues."""
+    out = []
+    for row in rows:
+        values, vectors = np.linalg.eigh(triangles.unpacked(row, Loop().d))
+        kept = np.argsort(-abs(values))[: RANK["k"]]
+        out.append(triangles.packed((vectors[:, kept] * values[kept]) @ vectors[:, kept].T))
+    return np.array(out)
+
+
+D = triangles.size(Loop().d)
+HESSIANS = {  # the compressor of triangles (N, D) in round k, and alpha
+    "topk": (TOPK, lambda rows, k: top(rows, TOPK["k"]), 1 - np.sqrt(1 - TOPK["k"] / D)),
+    "randk": (RANDK, randk, RANDK["k"] / D),
+    "natural": ({"name": "natural"}, natural, 8 / 9),
+    "rank": (RANK, rank, 1 - np.sqrt(1 - RANK["k"] / Loop().d)),
+}
+
+
+def fednl(loop, option, C, alpha, mu=0.2):
+    x = np.zeros(loop.d)
     H_i = hessians(loop, x)
-    for r in range(ROUNDS):
+    for k in range(ROUNDS):
         now = hessians(loop, x)
         H, shift = H_i.mean(axis=0), np.mean([np.linalg.norm(h) for h in now - H_i])
         gradient = loop.gradients(np.tile(x, (N, 1))).mean(axis=0)
@@ -85,24 +109,19 @@ def fednl(loop, option, mu=0.2, share=None, C=topk_of):
             values, vectors = np.linalg.eigh(H)
             H = vectors @ np.diag(np.maximum(values, mu)) @ vectors.T
         x = x - np.linalg.solve(H + (shift * np.eye(loop.d) if option == "B" else 0), gradient)
-        if r > 0:  # in round 0 the differences are 0
-            H_i = H_i + alpha * np.array([C(h) for h in now - H_i])
+        if k > 0:  # in round 0 the differences are 0
+            sent = C(np.array([triangles.packed(h) for h in now - H_i]), k)
+            H_i = H_i + alpha * np.array([triangles.unpacked(row, loop.d) for row in sent])
     return x
 
 
-@pytest.mark.parametrize(("option", "mu"), [("A", 0.2), ("B", None)])
-def test_trajectory(option, mu):
-    keys = {"name": "fednl", "hessian": TOPK, "option": option, "stepsize": 1.0}
-    end = run_tables(tables(keys | ({"regularisation": mu} if mu else {})))
-    x = fednl(Loop(), option)
-    assert np.linalg.norm(end.x - x) <= 1e-12 * np.linalg.norm(x)
-    assert end.row["grad_norm_sq"] < 1e-14
-
-
-def test_trajectory_with_eigenvectors():
-    loop = Loop()
-    end = run_tables(tables({"name": "fednl", "hessian": RANK, "stepsize": 1.0}))
-    x = fednl(loop, "B", share=RANK["k"] / loop.d, C=rank_of)
+@pytest.mark.parametrize("option", ["A", "B"])
+@pytest.mark.parametrize("name", HESSIANS)
+def test_trajectory(name, option):
+    hessian, C, alpha = HESSIANS[name]
+    keys = {"name": "fednl", "hessian": hessian, "option": option, "stepsize": 1.0}
+    end = run_tables(tables(keys | ({"regularisation": 0.2} if option == "A" else {})))
+    x = fednl(Loop(), option, C, alpha)
     assert np.linalg.norm(end.x - x) <= 1e-12 * np.linalg.norm(x)
     assert end.row["grad_norm_sq"] < 1e-10
 

@@ -255,7 +255,7 @@ def test_a_plugin_counts_with_the_neighbours_that_it_imports(code_plugin):
     tables = table({"name": "dcgd", "stepsize": 0.1}, {"name": code_plugin.stem})
     result = identity.modules(parse(tables))
     names = {name for name in result if not name.startswith("mpisim")}
-    assert names == {code_plugin.stem, f"helper_of_{plugin.stem}"}
+    assert names == {code_plugin.stem, f"helper_of_{code_plugin.stem}"}
     other = identity.modules(parse(tables | {"compressor": {"name": "identity"}}))
     assert all(name.startswith("mpisim") for name in other)
     named = identity.modules(
@@ -268,14 +268,17 @@ def test_the_data_files_that_a_plugin_declares_count(code_plugin):
     code_plugin.write_text(code_plugin.read_text() + 'DATA_FILES = ("weights.npy",)\n')
     plugins.load([str(code_plugin)])
     experiment = parse(table({"name": "dcgd", "stepsize": 0.1}, {"name": code_plugin.stem}))
-    with pytest.raises(InputError, match=rf"^plugin {plugin.stem}: DATA_FILES: .*weights\.npy"):
+    message = rf"^plugin {code_plugin.stem}: DATA_FILES: .*weights\.npy"
+    with pytest.raises(InputError, match=message):
+        InputError, match=rf"^plugin {code_plugin.stem}: DATA_FILES: .*weights\.npy"
+    ):
         identity.modules(experiment)
     result = []
     for content in (b"1", b"2"):
         code_plugin.with_name("weights.npy").write_bytes(content)
         imports.digest.cache_clear()
         result.append(identity.modules(experiment).items())
-    assert [name for name, _ in result[0] - result[1]] == [f"{plugin.stem}/weights.npy"]
+    assert [name for name, _ in result[0] - result[1]] == [f"{code_plugin.stem}/weights.npy"]
 
 
 def test_what_is_installed_beside_a_plugin_is_not_its_neighbour(tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mpisim.core.version import VERSION
+from mpisim.core import VERSION
 from mpisim.problems.data import libsvm
 from mpisim.runs.sweep import grid as sweeps
 from tools import import_circles, lowest, warm_up

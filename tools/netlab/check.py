@@ -135,8 +135,8 @@ def ledger_bytes(log: Log) -> tuple[np.ndarray, float]:
     Framing is the same for all workers up to their padding; one copy of a broadcast goes to a host.
     """
     sent = traffic(log)
-    own = log.workers["bits_up"] + log.column("framing_bits_up")[-1] / log.n
-    ranks = np.split(own, np.cumsum(sent.workers)[:-1])
+    sums = log.workers["bits_up"] + log.column("framing_bits_up")[-1] / log.n
+    ranks = np.split(sums, np.cumsum(sent.workers)[:-1])
     return np.array([part.sum() for part in ranks]) / 8, float(sent.bits_down[-1]) / log.n / 8
 
 
@@ -145,12 +145,12 @@ def measure(lab: Lab, case: Experiment) -> dict[str, Count]:
     (few, before), (many, after) = (run(lab, case, rounds) for rounds in (FEW, case.rounds))
     (up, down), (up_few, down_few) = ledger_bytes(many), ledger_bytes(few)
     up, down, kernel = (up - up_few)[1:], down - down_few, after - before
-    rounds, found = case.rounds - FEW, {}
+    rounds, counts = case.rounds - FEW, {}
     for host, (sent, counters) in enumerate(zip(up, kernel.tolist(), strict=True), 1):
         seen, messages = Counters(*counters), case.messages_up * rounds
-        found[f"host {host} sends"] = Count(sent, seen.tx_bytes, seen.tx_packets, messages)
-        found[f"host {host} receives"] = Count(down, seen.rx_bytes, seen.rx_packets, rounds)
-    return found
+        counts[f"host {host} sends"] = Count(sent, seen.tx_bytes, seen.tx_packets, messages)
+        counts[f"host {host} receives"] = Count(down, seen.rx_bytes, seen.rx_packets, rounds)
+    return counts
 
 
 def run(
@@ -192,26 +192,26 @@ def timing(unlimited: tuple[Log, Log], slow: tuple[Log, Log], packets: int) -> T
     packets : that left the worker hosts in the further rounds at `SLOW`, each in a message of its
         own or without any
     """
-    axis, own = (
+    axis, clock = (
         ModelledSeconds("seconds", True, links=SLOW),
         [log.column("seconds") for log in slow],
     )
     few, many = (float(axis.values(log)[-1]) for log in unlimited)
     counted = [int(log.columns["messages_up"][-1]) for log in slow]
     alone = packets - (counted[1] - counted[0])
-    return Timing(float(own[1][-1] - own[0][-1]), 8 * HEADERS * alone / SLOW.up, many - few)
+    return Timing(float(clock[1][-1] - clock[0][-1]), 8 * HEADERS * alone / SLOW.up, many - few)
 
 
 def timings() -> Iterator[Claim]:
     """A claim for each case in `IDLE`."""
-    found: list[list[list[tuple[Log, np.ndarray]]]] = []
+    pairs: list[list[list[tuple[Log, np.ndarray]]]] = []
     for links in (Links(), SLOW):
         with Lab(WORKERS + 1, links) as lab:
-            found.append([])
+            pairs.append([])
             for case in IDLE:
                 print(f"{case.name}, {links} ...", flush=True)
-                found[-1].append([run(lab, case, rounds) for rounds in (FEW, case.rounds)])
-    for case, unlimited, slow in zip(IDLE, *found, strict=True):
+                pairs[-1].append([run(lab, case, rounds) for rounds in (FEW, case.rounds)])
+    for case, unlimited, slow in zip(IDLE, *pairs, strict=True):
         (few, before), (many, after) = slow
         packets = int((after - before)[:, Counters._fields.index("tx_packets")].sum())
         one = timing((unlimited[0][0], unlimited[1][0]), (few, many), packets)
@@ -223,8 +223,8 @@ def timed(case: Experiment, one: Timing) -> Claim:
     measured = f"{one.modelled:.2f} s for {one.measured:.2f} - {one.acknowledging:.2f} s"
     numbers = dataclasses.asdict(one) | {"rounds": case.rounds - FEW, "error": one.error}
     close = decided(abs(one.error) <= CLOSE)
-    found = Evidence("", f"{measured}, {one.error:+.1%}", close, numbers)
-    return state(f"{case.name}: the model is within {CLOSE:.0%}", "", TIMED, [found])
+    evidence = Evidence("", f"{measured}, {one.error:+.1%}", close, numbers)
+    return state(f"{case.name}: the model is within {CLOSE:.0%}", "", TIMED, [evidence])
 
 
 def claims_of(case: Experiment, counts: dict[str, Count]) -> Iterator[Claim]:
@@ -232,14 +232,14 @@ def claims_of(case: Experiment, counts: dict[str, Count]) -> Iterator[Claim]:
     rounds = case.rounds - FEW
     for what, count in counts.items():
         excess = count.ratio - 1
-        found = Evidence(
+        evidence = Evidence(
             "",
             f"{count.ledger / rounds:.0f} bytes a round, {excess:+.2%}; with headers of"
             f" {count.packets / rounds:.1f} packets and envelopes {count.kernel / rounds:.0f}",
             decided(abs(excess) <= TOLERANCE),
             dataclasses.asdict(count) | {"rounds": rounds, "ratio": count.ratio},
         )
-        yield state(f"{case.name}: {what} what the ledger says", "", SOURCE, [found])
+        yield state(f"{case.name}: {what} what the ledger says", "", SOURCE, [evidence])
 
 
 def main() -> int:

@@ -102,8 +102,8 @@ def require_open_mpi() -> None:
     """Raise `InputError` unless mpirun is Open MPI's, whose launch agent can be replaced."""
     if shutil.which("mpirun") is None:
         raise InputError("netlab: there is no mpirun on PATH")
-    said = subprocess.run(["mpirun", "--version"], capture_output=True, text=True, check=False)
-    if "open mpi" not in said.stdout.lower() and "prrte" not in said.stdout.lower():
+    answer = subprocess.run(["mpirun", "--version"], capture_output=True, text=True, check=False)
+    if "open mpi" not in answer.stdout.lower() and "prrte" not in answer.stdout.lower():
         raise InputError("netlab: needs the mpirun of Open MPI; the one on PATH is not")
 
 

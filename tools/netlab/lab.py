@@ -167,8 +167,8 @@ def _shape(space: str, device: str, rate: float) -> None:
         _tool("tc", "-n", space, "qdisc", "add", "dev", device, "root", *tbf)
         # TCP hands the device packets larger than a frame, but tbf splits those above its burst,
         # which costs time
-        whole = str(min(max(FRAME, bucket - FRAME), LARGEST))
-        _tool("ip", "-n", space, "link", "set", device, "gso_max_size", whole)
+        size = str(min(max(FRAME, bucket - FRAME), LARGEST))
+        _tool("ip", "-n", space, "link", "set", device, "gso_max_size", size)
 
 
 def refuse() -> None:
@@ -244,6 +244,6 @@ def _tool(*command: str) -> str:
     """What a command prints; `InputError` with its first line where it fails."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        said = (done.stderr.strip() or f"exit code {done.returncode}").splitlines()[0]
-        raise InputError(f"netlab: {' '.join(command)}: {said}")
+        reason = (done.stderr.strip() or f"exit code {done.returncode}").splitlines()[0]
+        raise InputError(f"netlab: {' '.join(command)}: {reason}")
     return done.stdout

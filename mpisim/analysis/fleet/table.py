@@ -104,25 +104,18 @@ def fleet_table(
             for c in costs
         ]
         return formatting.table(head, exact, form)
-    rows = [
-        [c.name, str(c.fleet), str(c.target), str(c.runs), *map(_shown, c.levels), _share(c)]
-        for c in costs
-    ]
+    rows = []
+    for c in costs:
+        levels = [formatting.UNKNOWN if v is None else f"{v:.4g}" for v in c.levels]
+        left_out = f"{100 * c.left_out:.2g}%"
+        rows.append([c.name, str(c.fleet), str(c.target), str(c.runs), *levels, left_out])
     title = common_title(group_runs(logs, by_ranks=True)).splitlines()
-    left_out = any(cost.left_out for cost in costs)
-    notes = [about_seconds(logs), about_model(logs), LEFT_OUT * left_out]
+    note = LEFT_OUT * any(cost.left_out for cost in costs)
+    notes = [about_seconds(logs), about_model(logs), note]
     if form == "markdown":
         rows = [[formatting.escaped(cell) for cell in row] for row in rows]
     body = formatting.table(HEAD, rows, form, right=range(3, len(HEAD)))
     return "\n".join(filter(None, [*(title if form == "text" else []), body, *notes]))
-
-
-def _shown(value: float | None) -> str:
-    return formatting.UNKNOWN if value is None else f"{value:.4g}"
-
-
-def _share(cost: FleetCost) -> str:
-    return f"{100 * cost.left_out:.2g}%"
 
 
 def draw(logs: Sequence[Log], costs: Sequence[FleetCost]) -> Any:

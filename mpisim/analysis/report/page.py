@@ -22,8 +22,8 @@ from mpisim.analysis.settings import settings, several
 from mpisim.analysis.show import run_list
 from mpisim.comm.clock import PHASES
 from mpisim.comm.links import Links
+from mpisim.core import VERSION
 from mpisim.core.errors import InputError
-from mpisim.core.version import VERSION
 from mpisim.runs import labels
 from mpisim.runs.log.reader import Log
 from mpisim.runs.progress import duration
@@ -78,7 +78,8 @@ def report(
         "number": number,
         "several": several,
         "embedded": _embedded,
-        "ink": _ink,
+        # black is the text's colour, so that it is not lost on a dark page
+        "ink": lambda colour: colour.replace("#000000", "currentColor"),
     }
     sections, x, y = sections_of(logs), x_axes(logs, networks), y_axes(logs)
     data = {
@@ -198,11 +199,6 @@ def _listed(texts: Iterable[str]) -> str:
     values = sorted(set(filter(None, texts)))
     more = f"; and {len(values) - LISTED} more" if len(values) > LISTED else ""
     return "; ".join(values[:LISTED]) + more
-
-
-def _ink(colour: str) -> str:
-    """A colour that is not lost on a dark page: black is the text's."""
-    return colour.replace("#000000", "currentColor")
 
 
 def _embedded(data: object) -> Any:

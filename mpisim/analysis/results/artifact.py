@@ -25,10 +25,10 @@ from mpisim.analysis.results.files import Result, of_study
 from mpisim.analysis.results.page import duration, run_counts, varied
 from mpisim.analysis.settings import several
 from mpisim.analysis.study.figure import Study
+from mpisim.core import VERSION
 from mpisim.core.errors import InputError, OutputError
 from mpisim.core.files import write_atomic
 from mpisim.core.imports import PACKAGE
-from mpisim.core.version import VERSION
 from mpisim.runs.host import commit
 
 CRATE, MANIFEST = "ro-crate-metadata.json", "manifest-sha256.txt"

@@ -6,29 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from mpisim.analysis.claims import (
-    OWN,
-    SUFFIX,
-    Claim,
-    chance,
-    claim_again,
-    comparisons,
-    counts,
-    firmness,
-)
-from mpisim.analysis.claims import write as write_claims
+from mpisim.analysis import claims as verdicts
+from mpisim.analysis.claims import OWN, Claim, counts, firmness
 from mpisim.analysis.formatting import escaped
 from mpisim.analysis.formatting import markdown as table
-from mpisim.analysis.results.files import (
-    FOLDER,
-    Provenance,
-    Result,
-    of_study,
-    provenance_of,
-    scale_order,
-    small_png,
-    write,
-)
+from mpisim.analysis.results import files
+from mpisim.analysis.results.files import FOLDER, Provenance, Result, of_study, scale_order
 from mpisim.analysis.settings import Settings, several
 from mpisim.analysis.study.figure import Drawn
 from mpisim.core.errors import OutputError
@@ -54,19 +37,19 @@ def record(drawn: Drawn, scale: str, seconds: float) -> list[Path]:
     Returns the files. ``seconds`` is what a measurement took; a log says this of its run.
     """
     study, figure = drawn.study, drawn.figure
-    picture = small_png(drawn.picture)
-    result = Result(provenance_of(study, figure, scale, seconds), drawn.claims)
-    return [*write(study.folder / FOLDER, result, picture), write_page(study.folder)]
+    picture = files.small_png(drawn.picture)
+    result = Result(files.provenance_of(study, figure, scale, seconds), drawn.claims)
+    return [*files.write(study.folder / FOLDER, result, picture), write_page(study.folder)]
 
 
 def judge_again(study: Path) -> list[Path]:
     """Judge the claims on record by today's rules, from their evidence; returns what changed."""
     changed = []
     for result in of_study(study):
-        claims = list(map(claim_again, result.claims))
+        claims = list(map(verdicts.claim_again, result.claims))
         if claims != list(result.claims):
-            name = f"{Path(result.picture).stem}{SUFFIX}"
-            changed.append(write_claims(study / FOLDER / name, claims))
+            name = f"{Path(result.picture).stem}{verdicts.SUFFIX}"
+            changed.append(verdicts.write(study / FOLDER / name, claims))
     return changed
 
 
@@ -91,7 +74,7 @@ def page(results: Sequence[Result]) -> str:
     blocks = [f"# {results[0].provenance.study}: results on record", ABOUT.strip()]
     blocks.append(table(["claims", *scales], summary))
     claims = [claim for result in results for claim in result.claims]
-    blocks.append(f"The claims rest on {chance(comparisons(claims))}. {FIRM}")
+    blocks.append(f"The claims rest on {verdicts.chance(verdicts.comparisons(claims))}. {FIRM}")
     for name, by_scale in figures.items():
         shown = list(by_scale.values())
         blocks += [f"## {name}", f"{escaped(shown[-1].provenance.title)}.", _origin(shown)]
@@ -131,7 +114,7 @@ def _origin(shown: Sequence[Result]) -> str:
     rows = [
         ["", *pictures],
         ["varied", *_settings(varied, shown)],
-        ["fixed", *_settings(_fixed, shown)],
+        ["fixed", *_settings(lambda s: {n: several([v]) for n, v in s.fixed.items()}, shown)],
     ]
     for name, text in (
         ("runs", run_counts),
@@ -160,10 +143,6 @@ def _compared(first: dict[str, str], scale: str, other: dict[str, str]) -> str:
 
 def varied(settings: Settings) -> dict[str, str]:
     return {name: several(values) for name, values in settings.varied.items()}
-
-
-def _fixed(settings: Settings) -> dict[str, str]:
-    return {name: several([value]) for name, value in settings.fixed.items()}
 
 
 def _listed(settings: dict[str, str]) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
-from mpisim.analysis.results.files import Provenance, of_study
+from mpisim.analysis.results.files import of_study
 from mpisim.analysis.study.figure import Study
 from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError
@@ -46,7 +46,7 @@ def recorded(study: Path) -> list[Comparison]:
             for one in claim.evidence:
                 runs = one.numbers.get("runs", {})
                 name = f"{origin.study}-{origin.figure}, {origin.scale}, {one.where}"
-                seconds = len(runs) * _mean(origin)
+                seconds = len(runs) * origin.seconds / max(sum(origin.runs.values()), 1)
                 key = origin.scale, *sorted(runs)
                 if runs:
                     new = Comparison(name, origin.figure, origin.scale, runs, seconds)
@@ -116,7 +116,3 @@ def _tables(study: Study, one: Comparison, ranks: int) -> dict[str, Tables]:
         folder, points, _ = grid.points(study.folder, one.scale)
         planned += plan(folder, points, ranks, accept=True)
     return {p.name: tomllib.loads(p.config) for p in planned if p.name in one.runs}
-
-
-def _mean(origin: Provenance) -> float:
-    return origin.seconds / max(sum(origin.runs.values()), 1)

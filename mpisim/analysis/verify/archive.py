@@ -31,7 +31,7 @@ DAMAGE = (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError, NotImplem
 
 def is_archive(path: Path) -> bool:
     """Whether it is to be read as an archive, and not as a log."""
-    return path.suffix == ".zip" or zipfile.is_zipfile(path)
+    return path.is_file() and (path.suffix == ".zip" or zipfile.is_zipfile(path))
 
 
 def examine_archive(path: Path, again: bool, trusted: bool, comm: Any) -> Iterator[Check]:

@@ -23,7 +23,7 @@ from mpisim.methods.estimators.base import (
 )
 from mpisim.methods.estimators.batches import batch_size, clients_of
 from mpisim.methods.estimators.participation import Participation
-from mpisim.theory import saq, stepsizes
+from mpisim.theory import derived, saq, stepsizes
 from mpisim.theory.setting import Setting, Step
 
 
@@ -154,6 +154,9 @@ class RandDiana(Estimator):
             self.h_i, self.h = sent.decoded(), self.star.mean(sent)
         return self.star.broadcast(g)
 
+    def theory_step(self, setting: Setting) -> Step:
+        return derived.rand_diana(setting, float(self.p))
+
 
 @estimator("ef-bv")
 class EFBV(Estimator):
@@ -194,6 +197,9 @@ class EFBV(Estimator):
         g = self.h + self.nu * d
         self.h = self.h + self.lambda_ * d
         return self.star.broadcast(g)
+
+    def theory_step(self, setting: Setting) -> Step:
+        return derived.ef_bv(setting, float(self.lambda_), float(self.nu))
 
 
 @estimator("adiana")
@@ -246,6 +252,9 @@ class Adiana(DianaFamily):
         self.z = (1 - gamma * mu) * self.z + gamma * mu * x - gamma * g
         self.w = y if self.star.coin(p) else self.w
         return y - (x - eta * g)
+
+    def theory_step(self, setting: Setting) -> Step:
+        return derived.adiana(setting, self.mu, float(self.p), float(self.alpha))
 
 
 @estimator("vr-diana")

@@ -10,7 +10,9 @@ from mpisim.compressors.base import Compressor
 from mpisim.core.state import AtServer, PerWorker, Shared
 from mpisim.methods.estimators.base import Estimator, Theory, estimator, probability
 from mpisim.methods.estimators.diana import DianaFamily
-from mpisim.theory import stepsizes
+from mpisim.theory import derived, stepsizes, tables
+from mpisim.theory.setting import Setting, Step
+from mpisim.theory.tables import Case, Guarantee
 
 
 @estimator("ef21-p")
@@ -47,6 +49,17 @@ class EF21P(DianaFamily):
     def estimate(self, x: np.ndarray) -> np.ndarray:
         self.w = self.w + self.star.broadcast(x - self.w, self.down)
         return self.collect(self.oracle.gradients(self.w))
+
+    def theory_step(self, setting: Setting) -> Step:
+        if self.down.alpha is None:
+            raise stepsizes.theorem_only_for("EF21-P", "contractive compressors as method.down")
+        return derived.ef21_p(setting, self.down.alpha)
+
+    def guarantees(self, case: Case) -> list[Guarantee]:
+        """Without compression up: w^0 = x^0, so that there is no error at the start."""
+        if case.setting.omega != 0:
+            return []
+        return [tables.derived(case, "EF21-P", self.theory_step(case.setting), case.setting.d)]
 
 
 @estimator("marina-p")
@@ -91,3 +104,11 @@ class MarinaP(Estimator):
     def gradient(self) -> np.ndarray:
         """g^k, at the server."""
         return self.star.mean(self.compress(self.oracle.gradients(self.w_i)))
+
+    def theory_step(self, setting: Setting) -> Step:
+        if self.down.omega is None:
+            raise stepsizes.theorem_only_for("MARINA-P", "unbiased compressors as method.down")
+        return derived.marina_p(setting, self.down.omega, float(self.p))
+
+    def guarantees(self, case: Case) -> list[Guarantee]:
+        return [tables.derived(case, "MARINA-P", self.theory_step(case.setting), case.setting.d)]

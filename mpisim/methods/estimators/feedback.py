@@ -15,7 +15,7 @@ from mpisim.core.state import AtServer, PerWorker, Shared
 from mpisim.methods.estimators.base import Direction, estimator
 from mpisim.methods.estimators.batches import Stochastic
 from mpisim.methods.optimizers import AMSGrad, Optimizer, warmup_rounds
-from mpisim.theory import saq, stepsizes, tables
+from mpisim.theory import derived, saq, stepsizes, tables
 from mpisim.theory.cd_adam import Theorem64
 from mpisim.theory.setting import Setting, Step
 from mpisim.theory.tables import Case, Guarantee
@@ -203,10 +203,15 @@ class EF21SGDM(EF21):
         return self.v_i
 
     def full_step(self, setting: Setting) -> Step:
-        return super().full_step(setting) if self.eta == 1 else Stochastic.full_step(self, setting)
+        if self.eta == 1:
+            return super().full_step(setting)
+        return derived.ef21_sgdm(setting, self.eta)
 
     def guarantees(self, case: Case) -> list[Guarantee]:
-        return []
+        if self.batch is not None or self.direction != "up" or self.start_ != "dense":
+            return []
+        step = self.full_step(case.setting)
+        return [tables.derived(case, "EF21-SGDM", step, case.setting.zeta)]
 
     def theorem_64(self, case: Case, optimizer: Optimizer, plain: bool) -> Theorem64 | None:
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from abc import abstractmethod
 from math import inf
 from typing import Literal
 
@@ -19,6 +20,9 @@ from mpisim.methods.estimators.batches import (
     gradients_at,
 )
 from mpisim.methods.estimators.participation import Participation
+from mpisim.theory import derived
+from mpisim.theory.setting import Setting, Step
+from mpisim.theory.stepsizes import theorem_only_for
 
 
 class LocalSteps(Participation):
@@ -69,6 +73,15 @@ class LocalSteps(Participation):
     def batch_sizes(self) -> dict[str, int]:
         return {} if self.batch is None else {"batch": self.b}
 
+    def theory_step(self, setting: Setting) -> Step:
+        if self.batch is not None or self.participants not in (None, self.star.n):
+            raise theorem_only_for(self.name, "full gradients of all clients")
+        return self.full_step(setting)
+
+    @abstractmethod
+    def full_step(self, setting: Setting) -> Step:
+        """eta_l with full gradients of all clients."""
+
 
 @estimator("fedavg")
 class FedAvg(LocalSteps):
@@ -111,6 +124,9 @@ class FedAvg(LocalSteps):
         """Of what the clients minimise, at y_i (clients, d), from x (d,)."""
         return self.gradients(y_i, clients)
 
+    def full_step(self, setting: Setting) -> Step:
+        return derived.fedavg(setting, self.local_steps, self.server_stepsize)
+
 
 @estimator("fedprox")
 class FedProx(FedAvg):
@@ -133,6 +149,9 @@ class FedProx(FedAvg):
 
     def local_gradients(self, y_i: np.ndarray, x: np.ndarray, clients: Clients) -> np.ndarray:
         return self.gradients(y_i, clients) + self.mu * (y_i - x)
+
+    def full_step(self, setting: Setting) -> Step:
+        return derived.fedavg(setting, self.local_steps, self.server_stepsize, self.mu)
 
 
 @estimator("scaffold")
@@ -182,3 +201,6 @@ class Scaffold(LocalSteps):
         share = 1.0 if clients.S is None else len(clients.S) / self.star.n
         self.c = self.c + share * self.star.mean(dc_i)
         return -dx
+
+    def full_step(self, setting: Setting) -> Step:
+        return derived.scaffold(setting, self.local_steps, self.server_stepsize)

@@ -18,6 +18,7 @@ from mpisim.core.schema import require
 from mpisim.core.state import AtServer, PerWorker
 from mpisim.methods.estimators.base import Estimator, Theory, estimator, probability
 from mpisim.methods.estimators.batches import drawn_clients
+from mpisim.theory.setting import Setting, Step
 
 LONGEST = 60  # factors of a line search
 ARRAYS = 4  # of a triangle for each worker, that a round needs
@@ -37,8 +38,13 @@ class FedNL(Estimator):
     alpha : "theory" is 1 / (1 + omega) of an unbiased C, else 1 - sqrt(1 - its alpha)
     regularisation : mu of option A
 
-    The step is stepsize g^k: Newton's is 1. H_i^0 = hess f_i(x^0) is sent uncompressed. Gradients
-    are, too, unless the ``[compressor]`` is not the identity. Convex problems alone have Hessians.
+    The step is stepsize g^k. "theory" is 1, Newton's. With option B, and hess f M-Lipschitz and at
+    least mu I, |x^{k+1} - x*| <= (2 l^k |x^k - x*| + M/2 |x^k - x*|^2) / mu: l^k is at least
+    |H^k - hess f(x^k)|, and H^k + l^k I times x^{k+1} - x* is H^k + l^k I - hess f(x^k) times
+    x^k - x* plus Taylor's remainder. So it converges from near x*, the faster the smaller l^k.
+
+    H_i^0 = hess f_i(x^0) is sent uncompressed. Gradients are, too, unless the ``[compressor]`` is
+    not the identity. Convex problems alone have Hessians.
     """
 
     hessian: Compressor
@@ -90,6 +96,9 @@ class FedNL(Estimator):
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """grad f(x), at the server."""
         return self.star.mean(self.compress(self.oracle.gradients(x)))
+
+    def theory_step(self, setting: Setting) -> Step:
+        return Step(1.0, "Newton's step, derived for x^k near x*")
 
     def direction(self, gradient: np.ndarray, l: float) -> np.ndarray:  # noqa: E741
         """g^k, at the server; zeros elsewhere."""

@@ -9,13 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mpisim.analysis.claims.judging import (
-    CLEAR,
-    again,
-    fewest,
-    finite,
-    ratios_of,
-)
+from mpisim.analysis.claims.judging import CLEAR, again, fewest, finite, ratios_of
 from mpisim.analysis.claims.verdicts import Evidence, Verdict
 from mpisim.analysis.curves import FRAMING, GRADIENT, WHY, Axis, oversubscribed
 from mpisim.analysis.run_groups import one_setting
