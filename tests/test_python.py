@@ -198,7 +198,7 @@ def test_a_script_under_mpirun_has_the_same_result_on_every_rank(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
         "import mpisim\nfrom mpi4py import MPI\n"
-        f"result = mpisim.run(mpisim.Experiment.from_dict({TABLES!r}))\n"
+        f"result = mpisim.run(mpisim.Experiment.from_dict({TABLES_API!r}))\n"
         "values = result.x.sum().hex(), int(result.rows['bits_up'][-1]), result.status\n"
         "print(MPI.COMM_WORLD.gather(values)) if MPI.COMM_WORLD.rank == 0 else "
         "MPI.COMM_WORLD.gather(values)\n"

@@ -270,8 +270,6 @@ def test_the_data_files_that_a_plugin_declares_count(code_plugin):
     experiment = parse(table({"name": "dcgd", "stepsize": 0.1}, {"name": code_plugin.stem}))
     message = rf"^plugin {code_plugin.stem}: DATA_FILES: .*weights\.npy"
     with pytest.raises(InputError, match=message):
-        InputError, match=rf"^plugin {code_plugin.stem}: DATA_FILES: .*weights\.npy"
-    ):
         identity.modules(experiment)
     result = []
     for content in (b"1", b"2"):
