@@ -55,7 +55,14 @@ def prepare(folder: Path) -> None:
     for name, stream in zip(("half.bz2", "half.xz"), two, strict=True):
         (folder / name).write_bytes(stream + stream[:30] + bytes(8) + stream[38:])
     (folder / "deep.toml").write_text(f"title = {'[' * 10**5}")
-    (folder / "deep-tables.toml").write_text(f"[{'.'.join('a' * 10**4)}]\nx = 1\n")
+    (folder / "deep-tables.toml").write_text(f"[{'.'.join('a' * 50)}]\nx = 1\n")
+    key = ".".join(["a", '"b\\""', "'c\"'"] * 30_000)  # would take gigabytes
+    for name, text in (
+        ("key", f"{key} = 1"),
+        ("header", f"[{key}]"),
+        ("inline", f"x={{y=1, {key}=1}}"),
+    ):
+        (folder / f"long-{name}.toml").write_text(f"{text}\n")
     (folder / "digits.toml").write_text(f"[run]\nrounds = {'9' * 5000}\n")
     (folder / "syntax.py").write_text("x = 1\ny = = 2\n")
     (folder / "empty.py").touch()

@@ -8,3 +8,9 @@ addEventListener("DOMContentLoaded", () => {
   for (const box of document.querySelectorAll("pre, .table-wrapper, .toc-tree-container, .sidebar-scroll"))
     if (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight) box.tabIndex = 0;
 });
+
+// Names for the two columns beside a page, which screen readers list as landmarks.
+document.addEventListener("DOMContentLoaded", () => {
+  document.querySelector("aside.sidebar-drawer")?.setAttribute("aria-label", "Pages");
+  document.querySelector("aside.toc-drawer")?.setAttribute("aria-label", "On this page");
+});

@@ -13,7 +13,7 @@ from typing import Any
 from mpisim.analysis.settings import cell
 from mpisim.analysis.tune import ranked
 from mpisim.core.errors import InputError, suggestion
-from mpisim.core.files import make_folder, write_atomic
+from mpisim.core.files import make_folder, write_atomic, writing
 from mpisim.core.schema import parse_toml
 from mpisim.core.terminal import one_line, report
 from mpisim.runs.labels import flatten, varying
@@ -106,11 +106,9 @@ def by_settings(logs: Sequence[Path]) -> list[Path]:
 
 def write_output(path: Path, content: bytes) -> None:
     """Write a file whole, and its folder before it; `InputError` where that fails."""
-    try:
+    with writing(path, InputError):
         make_folder(path.parent)
         write_atomic(path, content)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def _at(path: Path) -> list[Path]:

@@ -5,18 +5,24 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
+from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import mpisim.analysis as analysis
+from mpisim.analysis.costs import Costs, Target, parse
+from mpisim.analysis.curves import LABELS
+from mpisim.analysis.formatting import escaped, latex, table
+from mpisim.analysis.show import fitted, in_order, run_list
 from mpisim.cli.job import on_all_ranks
 from mpisim.cli.parser import refuse
+from mpisim.comm.fleet import Fleet
+from mpisim.comm.links import parse as links
 from mpisim.core.errors import InputError
+from mpisim.core.schema import build, require
 from mpisim.core.terminal import is_terminal
-
-if TYPE_CHECKING:
-    from mpisim.comm.fleet import Fleet
-    from mpisim.runs.log.reader import Log
+from mpisim.runs.experiment import apply, read_toml
+from mpisim.runs.log.reader import Log
 
 OF_LISTS = ("sort", "reverse", "all_settings")
 OF_AXES = ("xlim", "ylim", "xlabel", "ylabel")
@@ -53,10 +59,6 @@ def _selected(args: argparse.Namespace, logs: list[Log]) -> list[Log]:
 
 
 def _list(args: argparse.Namespace, logs: list[Log], folder: Path | None) -> str:
-    from mpisim.analysis.curves import LABELS
-    from mpisim.analysis.formatting import escaped, latex, table
-    from mpisim.analysis.show import fitted, in_order, run_list
-
     head, rows = run_list(folder, logs, args.all_settings, more=args.form == "csv")
     rows = in_order(head, rows, args.sort, args.reverse)
     if args.form == "markdown":
@@ -71,9 +73,6 @@ def _list(args: argparse.Namespace, logs: list[Log], folder: Path | None) -> str
 
 
 def _costs(args: argparse.Namespace, logs: list[Log]) -> str:
-    from mpisim.analysis.costs import Costs, parse
-    from mpisim.comm.links import parse as links
-
     targets = [parse(text) for text in args.target]
     network = None if args.network is None else links(args.network)
     costs = Costs(logs, targets, network, args.framing)
@@ -112,8 +111,6 @@ def _write_figure(args: argparse.Namespace) -> list[Path]:
 
 
 def _curves(args: argparse.Namespace) -> Any:
-    from mpisim.comm.links import parse
-
     if len(args.network) > 1:
         raise InputError("--network: may be repeated for a page alone; a figure shows one network")
     return analysis.api.plot(
@@ -124,7 +121,7 @@ def _curves(args: argparse.Namespace) -> Any:
         linear_x=args.linear_x or None,
         linear_y=args.linear_y,
         title=args.title,
-        network=parse(args.network[0]) if args.network else None,
+        network=links(args.network[0]) if args.network else None,
         framing=args.framing,
         size=args.size,
         where=args.where,
@@ -163,13 +160,11 @@ def _output(args: argparse.Namespace, logs: list[Path]) -> Path:
 
 def fleet(args: argparse.Namespace, argv: list[str]) -> int:
     """Print what runs would take if each client had a link of its own."""
-    from mpisim.analysis.costs import Target, parse
     from mpisim.analysis.fleet.table import draw, fleet_costs, fleet_table
 
-    if args.draws < 1:
-        raise InputError(f"--draws: {args.draws} is not allowed; it must be an integer >= 1")
-    if args.fedscale is not None and not 0 <= args.fedscale < float("inf"):
-        raise InputError(f"--fedscale: {args.fedscale} is not allowed; it must be a number >= 0")
+    require(args.draws >= 1, "--draws", args.draws, "an integer >= 1")
+    ms = args.fedscale
+    require(ms is None or 0 <= ms < inf, "--fedscale", ms, "a number >= 0")
     if args.out:
         analysis.plot.check_output(args.out)
     logs = analysis.log_files.load(args.logs)
@@ -179,7 +174,7 @@ def fleet(args: argparse.Namespace, argv: list[str]) -> int:
     else:
         last = min(int(log.columns["round"][-1]) for log in logs if log.rows)
         targets = [Target("round", last, rises=True)]
-    costs = fleet_costs(logs, fleets, targets, args.draws, args.fedscale)
+    costs = fleet_costs(logs, fleets, targets, args.draws, ms)
     print(fleet_table(logs, costs, args.draws, args.form or "text"))
     if args.out:
         analysis.plot.save(draw(logs, costs), args.out)
@@ -189,10 +184,6 @@ def fleet(args: argparse.Namespace, argv: list[str]) -> int:
 
 def _fleets(args: argparse.Namespace, logs: list[Log]) -> list[Fleet]:
     """Those of --fleet, or the logs' own, with the keys of --set."""
-    from mpisim.comm.fleet import Fleet
-    from mpisim.core.schema import build
-    from mpisim.runs.experiment import apply, read_toml
-
     tables: list[dict[str, Any]] = []
     for text in args.fleet:
         if not text.endswith(".toml"):

@@ -12,20 +12,23 @@ from collections.abc import Callable
 from io import BytesIO
 from typing import Any
 
+from mpisim.analysis.formatting import columns
 from mpisim.cli.job import on_first_rank
+from mpisim.compressors import COMPRESSORS
 from mpisim.core.errors import InputError
 from mpisim.core.schema import choose, describe
 from mpisim.core.terminal import is_terminal
+from mpisim.methods.estimators import ESTIMATORS
+from mpisim.methods.method_table import METHODS
+from mpisim.methods.optimizers import OPTIMIZERS
+from mpisim.problems import PROBLEMS
+from mpisim.runs.experiment import apply
 
 Kinds = dict[str, tuple[type, ...]]
 PICTURES = (".png", ".pdf", ".svg", ".html")  # of a card
 
 
 def methods(args: argparse.Namespace, argv: list[str]) -> int:
-    from mpisim.methods.estimators import ESTIMATORS
-    from mpisim.methods.method_table import METHODS
-    from mpisim.methods.optimizers import OPTIMIZERS
-
     def halves() -> Kinds:
         pairs = METHODS.items()
         return {n: (ESTIMATORS[one.estimator], OPTIMIZERS[one.optimizer]) for n, one in pairs}
@@ -34,14 +37,10 @@ def methods(args: argparse.Namespace, argv: list[str]) -> int:
 
 
 def compressors(args: argparse.Namespace, argv: list[str]) -> int:
-    from mpisim.compressors import COMPRESSORS
-
     return _list(args, "compressor", lambda: {n: (kind,) for n, kind in COMPRESSORS.items()})
 
 
 def problems(args: argparse.Namespace, argv: list[str]) -> int:
-    from mpisim.problems import PROBLEMS
-
     return _list(args, "problem", lambda: {n: (kind,) for n, kind in PROBLEMS.items()})
 
 
@@ -51,8 +50,6 @@ def _list(args: argparse.Namespace, table: str, kinds: Callable[[], Kinds]) -> i
 
 def _text(name: str | None, table: str, kinds: Kinds) -> str:
     """A line for each name; of one name its documentation and keys."""
-    from mpisim.analysis.formatting import columns
-
     if name is None:
         lines = columns([[one, _line(one, half)] for one, half in sorted(kinds.items())], indent="")
         width = shutil.get_terminal_size().columns if is_terminal(sys.stdout) else None
@@ -99,8 +96,6 @@ def card(args: argparse.Namespace, argv: list[str]) -> int:
 
 def _spec(args: argparse.Namespace) -> dict[str, Any]:
     """The compressor's table."""
-    from mpisim.runs.experiment import apply
-
     tables: dict[str, Any] = {"compressor": {"name": args.name}}
     for setting in args.set:
         apply(tables, setting)

@@ -5,7 +5,12 @@ from __future__ import annotations
 import argparse
 import shlex
 
+from mpisim.analysis.study.load import create as create_study
 from mpisim.cli.job import require_mpi
+from mpisim.runs.host import guarded
+from mpisim.testing import check as check_plugins
+from mpisim.testing.moments import DRAWS, ERROR_RATE
+from mpisim.testing.new import create, create_job
 
 # What an experiment with each kind of plugin has.
 SETTINGS = {
@@ -19,8 +24,6 @@ SETTINGS = {
 
 def new(args: argparse.Namespace, argv: list[str]) -> int:
     """Run ``mpisim new compressor|estimator|method|problem|metric``."""
-    from mpisim.testing.new import create
-
     kind = args.words[-1]
     plugin, test = create(kind, args.name, args.folder, getattr(args, "like", ""))
     settings = SETTINGS[kind].format(args.name)
@@ -36,9 +39,7 @@ def new(args: argparse.Namespace, argv: list[str]) -> int:
 
 
 def new_study(args: argparse.Namespace, argv: list[str]) -> int:
-    from mpisim.analysis.study.load import create
-
-    for path in create(args.folder):
+    for path in create_study(args.folder):
         print(path)
     print(f"\nmpisim study {args.folder}         # its figures")
     print(f"mpisim study {args.folder} fig1    # run, draw")
@@ -46,8 +47,6 @@ def new_study(args: argparse.Namespace, argv: list[str]) -> int:
 
 
 def new_job(args: argparse.Namespace, argv: list[str]) -> int:
-    from mpisim.testing.new import create_job
-
     file = create_job(args.file)
     print(f"{file}\n\nsbatch {file} run first.toml --out logs/first.h5")
     print(f"sbatch --array=1-8 --nodes=1 --ntasks=1 {file} sweep grid.toml")
@@ -57,12 +56,8 @@ def new_job(args: argparse.Namespace, argv: list[str]) -> int:
 def check(args: argparse.Namespace, argv: list[str]) -> int:
     """Print a line for each check; 1 if one failed."""
     require_mpi()
-    from mpisim.runs.host import guarded
 
     def body(comm) -> int:
-        from mpisim.testing import check as check_plugins
-        from mpisim.testing.moments import DRAWS, ERROR_RATE
-
         outcomes = check_plugins(args.plugins, comm, lambda one: print(one, flush=True))
         failed = sum(one.failed for one in outcomes)
         skipped = sum(one.status == "not checked" for one in outcomes)

@@ -9,16 +9,24 @@ from pathlib import Path
 from random import randrange
 from typing import TYPE_CHECKING
 
+from mpisim.analysis.claims import Claim, markdown, overview, sensitivities
+from mpisim.analysis.commands import artifact as write_artifact
+from mpisim.analysis.commands import read_claims
+from mpisim.analysis.results import judge_again, record, write_page
+from mpisim.analysis.results.repeat import repeat
+from mpisim.analysis.study import Job, Study, find, load, studies
+from mpisim.analysis.study.figure import draw, write_drawn
+from mpisim.analysis.study.figure import overview as list_figures
+from mpisim.analysis.study.load import FILE
 from mpisim.cli.job import command_line, run_sweeps
 from mpisim.cli.parser import refuse
 from mpisim.cli.runs import spread_of
+from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError
+from mpisim.runs.sweep.points import exit_code
 
 if TYPE_CHECKING:
     from mpi4py import MPI
-
-    from mpisim.analysis.claims import Claim
-    from mpisim.analysis.study import Study
 
 PICTURES = Path("figures")
 STUDIES = Path("run")
@@ -26,8 +34,6 @@ STUDIES = Path("run")
 
 def study(args: argparse.Namespace, argv: list[str]) -> int:
     """List studies, or the figures of one; run and draw a figure; print claims."""
-    from mpisim.analysis.study.load import FILE
-
     if args.claims is not None:  # its folders may stand before the option, too
         named = filter(None, (args.folder, args.figure))
         return _claims([*map(Path, named), *args.claims] or [PICTURES], args)
@@ -51,18 +57,13 @@ def study(args: argparse.Namespace, argv: list[str]) -> int:
 
 
 def artifact(args: argparse.Namespace, argv: list[str]) -> int:
-    from mpisim.analysis.commands import artifact as write
-
-    path = write(args.folder, args.out)
+    path = write_artifact(args.folder, args.out)
     print(f"{path}\n\nmpisim verify {path} --rerun --load-plugins    # elsewhere")
     return 0
 
 
 def _draw(args: argparse.Namespace) -> int:
     """Draw OUT/NAME.png and .pdf, write OUT/NAME.claims.json, print the claims."""
-    from mpisim.analysis.study import find, load
-    from mpisim.analysis.study.figure import draw, write_drawn
-
     if args.folder is None:
         raise InputError("--draw: needs a figure: STUDY-FIGURE, as `mpisim study` lists it")
     if args.figure is None:
@@ -79,19 +80,16 @@ def _claims(folders: Sequence[Path], args: argparse.Namespace) -> int:
 
     `InputError` after them names the first file that cannot be read.
     """
-    from mpisim.analysis.claims import markdown, overview, sensitivities
-    from mpisim.analysis.commands import read_claims
-
-    studies: dict[str, dict[str, Sequence[Claim]]] = {}
+    by_study: dict[str, dict[str, Sequence[Claim]]] = {}
     refused: list[InputError] = []
     for folder in folders:
         claims, errors = read_claims(folder)
         refused += errors
         for study, figures in claims.items():
-            studies.setdefault(study, {}).update(figures)
-    if studies:
+            by_study.setdefault(study, {}).update(figures)
+    if by_study:
         how = sensitivities if args.sensitivity else markdown if args.markdown else overview
-        print(how(studies))
+        print(how(by_study))
     if refused:
         raise refused[0]
     return 0
@@ -99,16 +97,11 @@ def _claims(folders: Sequence[Path], args: argparse.Namespace) -> int:
 
 def _studies(folder: Path) -> list[Study]:
     """The study in a folder, or those in its folders."""
-    from mpisim.analysis.study.load import FILE, load, studies
-
     return [load(folder)] if (folder / FILE).exists() else studies(folder)
 
 
 def _verify(args: argparse.Namespace, comm: MPI.Intracomm) -> int:
     """Run comparisons on record again; 1 if a digit differs."""
-    from mpisim.analysis.results.repeat import repeat
-    from mpisim.comm.job import on_first
-
     code = 0
     seed = on_first(comm, lambda: args.seed if args.seed is not None else randrange(10**6))
     for study in _studies(args.folder):
@@ -120,9 +113,6 @@ def _verify(args: argparse.Namespace, comm: MPI.Intracomm) -> int:
 
 
 def _complete(args: argparse.Namespace, command: str, comm: MPI.Intracomm) -> int:
-    from mpisim.analysis.study import load
-    from mpisim.comm.job import on_first
-
     study, code = load(args.folder), 0  # on every rank: it may define compressors of its own
     if args.figure is None:
         text = on_first(comm, lambda: _overview(study, args, comm.size))
@@ -140,24 +130,15 @@ def _complete(args: argparse.Namespace, command: str, comm: MPI.Intracomm) -> in
 
 def _overview(study: Study, args: argparse.Namespace, ranks: int) -> str:
     """The list of figures; with --record its results judged again, and their page."""
-    from mpisim.analysis.results import judge_again, write_page
-    from mpisim.analysis.study.figure import overview
-
     if args.record:
         return "\n".join(map(str, [*judge_again(study.folder), write_page(study.folder)]))
-    return overview(study, args.scale, args.out, ranks)
+    return list_figures(study, args.scale, args.out, ranks)
 
 
 def _figure(
     study: Study, args: argparse.Namespace, command: str, comm: MPI.Intracomm
 ) -> tuple[int, str]:
     """Run what a figure lacks, draw it, and put it on record if asked to; code and text."""
-    from mpisim.analysis.results import record
-    from mpisim.analysis.study import Job
-    from mpisim.analysis.study.figure import draw, write_drawn
-    from mpisim.comm.job import on_first
-    from mpisim.runs.sweep.points import exit_code
-
     figure, began = study.figure(args.figure), time.monotonic()
     how = comm, command, args.accept_changes, spread_of(args)
     code = exit_code(figure.source.complete(Job(study.folder, args.scale, *how)))

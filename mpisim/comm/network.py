@@ -5,7 +5,6 @@ Nothing that an estimator gets depends on the number of ranks.
 
 from __future__ import annotations
 
-import dataclasses
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from functools import lru_cache
@@ -21,58 +20,21 @@ from mpisim.comm.communicators import OneProcess
 from mpisim.comm.fleet import Fleet
 from mpisim.comm.ledger import Ledger
 from mpisim.comm.side_channel import SideChannel
+from mpisim.comm.uploads import LazyUpload, Upload, compressed
 from mpisim.compressors.base import Compressor, Identity
 from mpisim.compressors.flag import Flag
-from mpisim.core.arrays import FALLBACK, HOST, Arrays, in_host_memory, is_tensor, to_host
+from mpisim.core.arrays import FALLBACK, HOST, Arrays, to_host
 from mpisim.core.lazy_rows import LazyRows
 from mpisim.core.numerics import philox
-from mpisim.core.numerics.sums import rounded
 from mpisim.core.protocols import Round
 from mpisim.core.rng import Draw, Streams, purpose_key
-from mpisim.wire.base import Message, Precision
+from mpisim.wire.base import Precision
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
 
 MEAN = Server()
-
-
-@dataclasses.dataclass(eq=False)
-class Upload:
-    """Compressed vectors of this rank's workers, on their way to the server."""
-
-    compressor: Compressor
-    draw: Draw
-    message: Message
-
-    def decoded(self) -> np.ndarray:
-        """What the server will see, shape (m, d)."""
-        return self.message.decoded()
-
-    def add_to(self, rows: np.ndarray) -> np.ndarray:
-        """Add what the server will see to ``rows`` (m, d) in place, and return them."""
-        self.message.add_to(rows)
-        return rows
-
-
-@dataclasses.dataclass(eq=False)
-class LazyUpload:
-    """Uncompressed vectors of this rank's workers that are not computed yet.
-
-    A few workers at a time are computed, encoded, sent and decoded.
-    """
-
-    compressor: Compressor
-    vectors: LazyRows
-
-    def decoded(self) -> np.ndarray:
-        """What the server will see, shape (m, d)."""
-        v, precision = self.vectors, self.compressor.precision
-        out = np.empty(v.shape, precision.arithmetic)
-        for which, rows in v.parts():
-            out[which] = rounded(rows, precision.wire)
-        return out
 
 
 class Observer:
@@ -339,25 +301,3 @@ class Network(SideChannel, ABC):
         self.clock.to(EVALUATE)
         for observer in self._observers:
             getattr(observer, event)(*values)
-
-
-def compressed(compressor: Compressor, v: Any, draw: Draw) -> Message:
-    """The messages of a block of workers with vectors ``v`` (m, d), which may be tensors.
-
-    These are compressed on their device, or on the host where the compressor or the memory is
-    there.
-    """
-    if not is_tensor(v):
-        return compressor.compress(v, draw)
-    from mpisim.wire.placed import placed  # imports PyTorch, and has the packers of tensors
-
-    if compressor.on_device and not in_host_memory(v.device):
-        return compressor.compress(v, draw)
-    return placed(compressor.compress(to_host(v, FALLBACK), draw), v.device)
-
-
-def received(message: Message, device: Any) -> Message:
-    """``message``, decoded to tensors on ``device``."""
-    from mpisim.wire.placed import placed
-
-    return placed(message, device)

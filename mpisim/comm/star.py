@@ -23,7 +23,8 @@ from mpisim.comm.clock import (
     Clock,
 )
 from mpisim.comm.ledger import Ledger
-from mpisim.comm.network import LazyUpload, Network, Upload, compressed, received
+from mpisim.comm.network import Network
+from mpisim.comm.uploads import LazyUpload, Upload, compressed, received
 from mpisim.compressors.base import Compressor
 from mpisim.core.arrays import FALLBACK, HOST, MESSAGE, to_host
 from mpisim.core.lazy_rows import blocks

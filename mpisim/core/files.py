@@ -16,14 +16,14 @@ import re
 import secrets
 import socket
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
 
-from mpisim.core.errors import OutputError
+from mpisim.core.errors import MpisimError, OutputError
 
 NUMBERS = re.compile(r"\[\n\s*([^\[\]{}\"]*?)\s*\]")  # a list in JSON, one number a line
 CANNOT = (errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)  # not on this file system
@@ -38,6 +38,15 @@ def image(build: Callable[[h5py.File], None], oldest: str = "earliest") -> bytes
     with h5py.File(memory, "w", libver=(oldest, "v110")) as file:
         build(file)
     return memory.getvalue()
+
+
+@contextlib.contextmanager
+def writing(path: Path, kind: type[MpisimError] = OutputError) -> Iterator[None]:
+    """Turns an `OSError` into one of this ``kind`` that says that ``path`` cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise kind(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
 def write_atomic(
@@ -68,8 +77,13 @@ def create_atomic(
 ) -> int:
     """`write_atomic`; returns the file's descriptor, for reading and writing.
 
-    require : called before the file gets its name, which it does not get if that raises
+    require : called at the start, and before the file gets its name; the file at ``path`` stays as
+        it is if that raises
+
+    Two processes that write the same file without a lock may take each other's temporary file away:
+    it is theirs no more, and is not touched.
     """
+    require()
     unique = f".{secrets.token_hex(8)}" if shared else ""
     temporary = path.with_name(f".{path.name}{unique}.new")
     temporary.unlink(missing_ok=True)
@@ -82,6 +96,8 @@ def create_atomic(
             position += len(part)
         os.fsync(descriptor)
         require()
+        if not leads_to(temporary, descriptor):
+            raise OSError(errno.EBUSY, "another process is writing it")
         if keep is not None:
             with contextlib.suppress(FileNotFoundError):
                 os.replace(path, keep)
@@ -89,9 +105,10 @@ def create_atomic(
         os.replace(temporary, path)
         sync_folder(path.parent)
     except BaseException:
-        os.close(descriptor)
         with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
+            if leads_to(temporary, descriptor):
+                temporary.unlink()
+        os.close(descriptor)
         raise
     return descriptor
 
@@ -157,10 +174,8 @@ def write_json(path: Path, content: Any) -> None:
 
     text = json.dumps(content, indent=1, default=encode) + "\n"
     text = NUMBERS.sub(lambda match: f"[{' '.join(match[1].split())}]", text)
-    try:
+    with writing(path):
         write_atomic(path, text.encode(), shared=True)
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 class Locked(Exception):

@@ -129,6 +129,9 @@ DEEPEST = 16  # tables and lists within each other; experiments need some five
 ALLOWED = f"allowed: {DEEPEST} tables and lists within each other"
 INTEGERS = "allowed: integers from -2^63 to 2^63 - 1"
 _LONG = re.compile(r"\d{1000}")
+# a key of a hundred parts: what tomllib takes for one grows with their square
+_PART = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+"""
+_DOTTED = re.compile(rf"(?:^|[\[{{,])[ \t]*+(?:{_PART}\.[ \t]*+){{100}}", re.MULTILINE)
 
 
 def parse_toml(text: str, source: str) -> dict[str, Any]:
@@ -137,6 +140,8 @@ def parse_toml(text: str, source: str) -> dict[str, Any]:
     Raises `tomllib.TOMLDecodeError` if it is not TOML.
     """
     try:
+        if _DOTTED.search(text):
+            raise RecursionError
         return tomllib.loads(text)
     except RecursionError:
         raise InputError(f"{source}: nested too deeply; {ALLOWED}") from None

@@ -16,11 +16,11 @@ from typing import Any
 
 import h5py
 
-from mpisim.core.errors import InputError, OutputError
-from mpisim.core.files import image, write_atomic
+from mpisim.core.errors import InputError
+from mpisim.core.files import image, write_atomic, writing
 from mpisim.runs.identity import require_same
 from mpisim.runs.log.journal import Mark
-from mpisim.runs.log.untrusted import DAMAGE
+from mpisim.runs.log.untrusted import DAMAGE, members
 
 FORMAT = 4
 HEADER = 512  # bytes, a multiple of 512: HDF5 looks for its signature there
@@ -67,10 +67,8 @@ def save(path: Path, identity: dict[str, str], state: State, log: Mark, keep: bo
         file["log"] = log.text()
 
     content = image(fill)
-    try:
+    with writing(path):
         write_atomic(path, (_header(content), content), keep=former(path) if keep else None)
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def load(
@@ -115,10 +113,11 @@ def _read_checked(
     try:
         # in this process: HDF5 gets what mpisim has written
         with h5py.File(io.BytesIO(content[HEADER:]), "r") as file:
-            before = {"format": str(file.attrs["format"])} | json.loads(file["identity"][()])
+            inside, form = _read(file), str(file.attrs["format"])
+            before = {"format": form} | json.loads(inside["identity"])
             changes = require_same(path, before, {"format": str(FORMAT)} | identity, accept)
-            state = _read(file["state"]) if "state" in file else {}
-            checkpoint = Checkpoint(state, Mark.of_text(file["log"][()]), changes)
+            state = dict(inside.get("state", {}))
+            checkpoint = Checkpoint(state, Mark.of_text(inside["log"]), changes)
     except DAMAGE as error:
         raise _Unusable(f"damaged: {error}") from None
     try:
@@ -177,7 +176,12 @@ def _write(group: h5py.Group, state: State) -> None:
 
 
 def _read(group: h5py.Group) -> State:
+    """The content of a group; `ValueError` if some of it lies elsewhere, where it may change."""
+    try:
+        inside = members(group)
+    except InputError:
+        raise ValueError(f"content of {group.name} lies in other files") from None
     return {
         name: _read(item) if isinstance(item, h5py.Group) else item[()]
-        for name, item in group.items()
+        for name, item in inside.items()
     }

@@ -161,7 +161,7 @@ def of_log(attributes: Mapping[str, Any]) -> dict[str, str]:
     """`executed_by` as a log's attributes have it; empty where they lack it."""
     try:
         execution = json.loads(attributes.get("code", "{}"))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         return {}
     return execution if isinstance(execution, dict) else {}
 

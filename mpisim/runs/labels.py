@@ -128,7 +128,7 @@ def of_log(attributes: Mapping[str, Any]) -> Labels:
         }
         letters = dict(declared.get("letters", {}))
         return Labels(declared | {"compressors": compressors, "letters": letters})
-    except (AttributeError, TypeError, ValueError):  # a log from anywhere
+    except (AttributeError, RecursionError, TypeError, ValueError):  # a log from anywhere
         return Labels({})
 
 

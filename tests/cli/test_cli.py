@@ -50,6 +50,7 @@ UNUSED = {
     ),
     *("mpisim.compressors.sign", "mpisim.problems.quadratic", "mpisim.problems.torch"),
     *("mpisim.methods.estimators.diana", "mpisim.wire.levels"),
+    "numba.typed.dictimpl",  # for the compiler: kernels are loaded from the disk
 }
 
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mpisim.comm.network import compressed
+from mpisim.comm.uploads import compressed
 from mpisim.compressors import make
 from mpisim.compressors.rank import nearly_square
 from mpisim.core.errors import InputError

@@ -97,6 +97,28 @@ def test_a_file_that_is_refused_in_the_end_leaves_the_old_one(tmp_path):
     assert path.read_bytes() == b"one" and os.listdir(tmp_path) == ["a"]
 
 
+@pytest.mark.parametrize("refused", [True, False])
+def test_of_two_processes_that_write_a_file_the_later_one_does(refused, tmp_path, monkeypatch):
+    """Without locks; the earlier one must not remove or rename the other's temporary file."""
+    path, original, other = tmp_path / "a", os.pwrite, []
+
+    def pwrite(descriptor, data, at):
+        if not other:
+            other.append(path.with_name(".a.new"))
+            other[0].unlink()
+            other[0].write_bytes(b"of the later one")
+        return original(descriptor, data, at)
+
+    def require():
+        if other and refused:
+            raise OutputError("another run has it")
+
+    monkeypatch.setattr(os, "pwrite", pwrite)
+    with pytest.raises(OutputError if refused else OSError, match="another"):
+        create_atomic(path, b"of the earlier one", require=require)
+    assert other[0].read_bytes() == b"of the later one" and not path.exists()
+
+
 def test_short_writes_are_gone_on_with(tmp_path, monkeypatch):
     original = os.pwrite
     monkeypatch.setattr(os, "pwrite", lambda d, data, at: original(d, data[:3], at))

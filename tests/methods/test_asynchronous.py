@@ -249,3 +249,13 @@ def test_shadowheart_by_hand(tmp_path):
     assert end.x == pytest.approx(loop.x, rel=1e-9, abs=1e-12)
     assert rows["simulated_seconds"] == pytest.approx(loop.times, rel=1e-12)
     assert rows["oracle_calls"][-1] == ROUNDS * sum(b[i] for i in active)
+
+
+def test_more_messages_of_a_client_are_no_more_bias():
+    # RandK: m_i up to 1 + omega messages; their mean is the gradient in expectation. With a tiny
+    # step x stays where it is, and a run adds up independent estimates
+    gamma, rounds = 1e-9, 300
+    given = tables("shadowheart", {"noise": 5.0, "stepsize": gamma}, rounds=rounds)
+    mean = run_tables(given | {"compressor": {"name": "randk", "k": 20}}).x / (gamma * rounds)
+    full = run_tables(tables("gd", {"stepsize": 1.0}, None, rounds=1)).x
+    assert np.linalg.norm(mean - full) < 0.15 * np.linalg.norm(full)

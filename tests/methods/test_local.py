@@ -11,6 +11,7 @@ from mpisim.core.rng import Draw, Streams
 from mpisim.runs.experiment import parse
 from mpisim.runs.setup import Setup
 from tests.helpers import dense, run_tables, table
+from tests.resumes import KEYS as KEYS_OF
 
 N, ROUNDS, SEED, L2 = 6, 12, 5, 0.02
 STEPS, ETA, ETA_G, MU = 4, 0.4, 0.7, 0.3
@@ -119,19 +120,22 @@ def test_another_optimizer_takes_the_mean_move_for_a_gradient():
     assert np.allclose(np.abs(end.x[end.x != 0]), ETA_G, rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["fedavg", "gd"])
+AT_SERVER = ["fedavg", "fedprox", "scaffold", "ef21-p", "marina-p", "fednl", "fednl-ls", "fednl-pp"]
+
+
+@pytest.mark.parametrize("name", [*AT_SERVER, "gd"])
 def test_a_worker_cannot_compute_with_what_only_the_server_knows(name):
     """On other ranks the server's point is NaN until it is sent; all know the x^k of the others."""
-    keys = {"name": name, "stepsize": ETA} | ({"local_steps": 1} if name == "fedavg" else {})
+    keys = {"name": name, "stepsize": ETA} | KEYS_OF.get(name, {})
     setup = Setup(parse(table(keys, problem={"name": "logistic"})), OneProcess())
     star = copy.copy(setup.star)
     star.is_server = False
-    assert setup.new_state(star).hidden == (name == "fedavg")
+    assert setup.new_state(star).hidden == (name in AT_SERVER)
     state = setup.state
-    state.hidden = name == "fedavg"
+    state.hidden = name in AT_SERVER
     state.step(ETA)
     gradients = setup.problem.gradients(state.x)
-    assert np.isnan(gradients).all() == np.isnan(gradients).any() == (name == "fedavg")
+    assert np.isnan(gradients).all() == np.isnan(gradients).any() == (name in AT_SERVER)
 
 
 @pytest.mark.parametrize("name", ["fedavg", "scaffold"])

@@ -192,7 +192,31 @@ def marked(mark):
     return replaced("log", json.dumps(mark))
 
 
+def elsewhere(kind):
+    """x as it was, but in another file, which the checksum does not cover."""
+
+    def change(file):
+        x = file["state/x"][()]
+        x.tofile("x.raw")
+        with h5py.File("x.h5", "w") as other:
+            other["x"] = x
+        del file["state/x"]
+        if kind == "link":
+            file["state/x"] = h5py.ExternalLink("x.h5", "x")
+        elif kind == "raw":
+            file["state"].create_dataset("x", x.shape, x.dtype, external="x.raw")
+        else:
+            layout = h5py.VirtualLayout(x.shape, x.dtype)
+            layout[:] = h5py.VirtualSource("x.h5", "x", x.shape)
+            file["state"].create_virtual_dataset("x", layout)
+
+    return change
+
+
 IMPOSSIBLE = {
+    "x behind a link": elsewhere("link"),
+    "x in a raw file": elsewhere("raw"),
+    "x in a virtual data set": elsewhere("virtual"),
     "a round below 0": replaced("state/round", -5),
     "a round in words": replaced("state/round", "five"),
     "no round": replaced("state/round", None),
@@ -236,7 +260,8 @@ def ended(tmp_path_factory):
 
 @pytest.mark.drawn(12)
 @pytest.mark.parametrize("name", IMPOSSIBLE)
-def test_impossible_content_is_one_line(name, tmp_path, ended):
+def test_impossible_content_is_one_line(name, tmp_path, ended, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     shutil.copytree(ended, tmp_path, dirs_exist_ok=True)
     log = tmp_path / "log.h5"
     rounds = columns(log)["round"]

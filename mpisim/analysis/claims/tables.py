@@ -118,7 +118,7 @@ def read(path: Path) -> list[Claim]:
         return [_claim(**claim) for claim in json.loads(path.read_text(encoding="utf-8"))]
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, TypeError):
+    except (RecursionError, TypeError, ValueError):
         raise InputError(
             f"{path}: not a list of claims with the keys {', '.join(KEYS)}; draw the figure again"
         ) from None

@@ -26,8 +26,8 @@ from mpisim.analysis.results.page import duration, run_counts, varied
 from mpisim.analysis.settings import several
 from mpisim.analysis.study.figure import Study
 from mpisim.core import VERSION
-from mpisim.core.errors import InputError, OutputError
-from mpisim.core.files import write_atomic
+from mpisim.core.errors import InputError
+from mpisim.core.files import write_atomic, writing
 from mpisim.core.imports import PACKAGE
 from mpisim.runs.host import commit
 
@@ -58,10 +58,8 @@ def write(study: Study, path: Path) -> Path:
     with zipfile.ZipFile(memory, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in content.items():
             archive.writestr(zipfile.ZipInfo(name, WHEN), data, zipfile.ZIP_DEFLATED)
-    try:
+    with writing(path):
         write_atomic(path, memory.getvalue())
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
     return path
 
 

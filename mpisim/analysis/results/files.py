@@ -16,8 +16,8 @@ from mpisim.analysis.claims import Claim
 from mpisim.analysis.settings import Settings, settings
 from mpisim.analysis.study.figure import Figure, Measurement, Study
 from mpisim.analysis.study.tuning import swept_logs
-from mpisim.core.errors import InputError, OutputError
-from mpisim.core.files import make_folder, write_atomic, write_json
+from mpisim.core.errors import InputError
+from mpisim.core.files import make_folder, write_atomic, write_json, writing
 from mpisim.core.imports import PACKAGE
 from mpisim.core.numerics import processor
 from mpisim.runs.host import commit, is_committed, provenance
@@ -47,11 +47,9 @@ def write(folder: Path, result: Result, picture: bytes) -> list[Path]:
     """Write the three files; returns them. `OutputError` where that fails."""
     stem = _stem(result.provenance)
     paths = [folder / f"{stem}{suffix}" for suffix in (PICTURE, claims.SUFFIX, SUFFIX)]
-    try:
+    with writing(paths[0]):
         make_folder(folder)
         write_atomic(paths[0], picture)
-    except OSError as error:
-        raise OutputError(f"{paths[0]}: cannot be written: {error.strerror}") from None
     claims.write(paths[1], result.claims)
     write_json(paths[2], dataclasses.asdict(result.provenance))
     return paths
@@ -93,7 +91,7 @@ def _read(path: Path) -> Result:
         provenance = _provenance(**json.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, TypeError):
+    except (RecursionError, TypeError, ValueError):
         raise InputError(f"{path}: not the provenance of a figure; record it again") from None
     stem = path.name.removesuffix(SUFFIX)
     return Result(provenance, claims.read(path.with_name(f"{stem}{claims.SUFFIX}")))

@@ -14,8 +14,7 @@ from mpisim.analysis.results import files
 from mpisim.analysis.results.files import FOLDER, Provenance, Result, of_study, scale_order
 from mpisim.analysis.settings import Settings, several
 from mpisim.analysis.study.figure import Drawn
-from mpisim.core.errors import OutputError
-from mpisim.core.files import write_atomic
+from mpisim.core.files import write_atomic, writing
 
 PAGE = "README.md"
 ABOUT = """\
@@ -57,10 +56,8 @@ def write_page(study: Path) -> Path:
     """Write STUDY/results/README.md; returns it. `InputError` where nothing is on record."""
     path = study / FOLDER / PAGE
     text = page(of_study(study))
-    try:
+    with writing(path):
         write_atomic(path, text.encode())
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
     return path
 
 

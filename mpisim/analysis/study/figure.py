@@ -180,12 +180,12 @@ class Source(ABC):
         return ()
 
     def ranks(self, study: Path, scale: str) -> int | None:
-        """How many ranks it asks for; None if any number will do."""
-        return None
+        """The most ranks that a grid asks for; None if any number will do."""
+        return max((grid.ranks(study, scale) or 0 for grid in self.parts()), default=0) or None
 
     def extras(self, study: Path, scale: str) -> str:
-        """The extra of mpisim (setup.cfg) that it needs: ``torch``, or nothing."""
-        return ""
+        """The extra of mpisim (setup.cfg) that a grid needs: ``torch``, or nothing."""
+        return max((grid.extras(study, scale) for grid in self.parts()), default="")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -197,14 +197,6 @@ class Grids(Source):
         states = (f"{grid.file}: {grid.state(study, scale, ranks)}" for grid in self.grids)
         return ", ".join(states)
 
-    def ranks(self, study: Path, scale: str) -> int | None:
-        """The most that a grid asks for."""
-        return max((grid.ranks(study, scale) or 0 for grid in self.grids), default=0) or None
-
-    def extras(self, study: Path, scale: str) -> str:
-        """What one of the grids needs."""
-        return max(grid.extras(study, scale) for grid in self.grids)
-
 
 def _problem(point: Tables) -> Tables:
     """Its table; empty where there is none, which the sweep refuses with a line."""

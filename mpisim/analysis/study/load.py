@@ -11,7 +11,8 @@ from pathlib import Path
 from types import ModuleType
 
 from mpisim.analysis.study.figure import Figure, Study
-from mpisim.core.errors import InputError, OutputError, import_failure
+from mpisim.core.errors import InputError, import_failure
+from mpisim.core.files import writing
 
 FILE = "figures.py"
 CONTENT = ("README.md", FILE, "plugin.py", "fig1.toml", "CITATION.cff", "LICENSE")  # of a new one
@@ -79,7 +80,7 @@ def create(folder: Path) -> list[Path]:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{folder}: exists already; name a new folder")
     written = []
-    try:
+    with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         for name in CONTENT:
             suffix = ".txt" if name.endswith(".py") else ""
@@ -88,6 +89,4 @@ def create(folder: Path) -> list[Path]:
             text = text.replace("STUDY", folder.resolve().name).replace("FOLDER", str(folder))
             written.append(folder / name)
             written[-1].write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise OutputError(f"{folder}: cannot be written: {error.strerror}") from None
     return written

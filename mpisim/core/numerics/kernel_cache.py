@@ -22,6 +22,7 @@ from typing import Any
 
 from numba.core import caching, config, event
 from numba.core.dispatcher import Dispatcher
+from numba.core.runtime import rtsys
 
 from mpisim.core.errors import InputError
 from mpisim.core.files import try_write
@@ -98,6 +99,13 @@ def _enable_if_possible(kernel: Dispatcher) -> None:
         )
 
 
+def _load(cache: caching.Cache, signature: Any, context: Any) -> Any:
+    """Numba's `load_overload`, which would also load all that the compiler needs, for 0.1 s."""
+    rtsys.initialize(context)
+    with cache._guard_against_spurious_io_errors():
+        return cache._load_overload(signature, context)
+
+
 def prepare() -> None:
     """Make Numba keep kernels as `KernelFile` does, or not at all; before any kernel is defined.
 
@@ -109,6 +117,7 @@ def prepare() -> None:
         )
     caching.IndexDataCacheFile = KernelFile  # type: ignore[misc]
     caching.Cache._guard_against_spurious_io_errors = lambda self: suppress(OSError)  # type: ignore
+    caching.Cache.load_overload = _load  # type: ignore[method-assign]
     Dispatcher.enable_caching = _enable_if_possible  # type: ignore
 
 

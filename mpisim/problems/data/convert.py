@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from mpisim.core.errors import InputError
-from mpisim.core.files import make_folder, write_atomic
+from mpisim.core.files import make_folder, write_atomic, writing
 from mpisim.problems.data import libsvm
 from mpisim.problems.data.content import read_content
 from mpisim.problems.data.formats import read_csv
@@ -40,9 +40,7 @@ def to_libsvm(source: Path, out: Path, label: int = 1, zero_based: bool = False)
     text = io.BytesIO()
     dump_svmlight_file(x, y, text, zero_based=False)
     written = libsvm.parse(text.getvalue(), str(out))
-    try:
+    with writing(out, InputError):
         make_folder(out.parent)
         write_atomic(out, text.getvalue())
-    except OSError as error:
-        raise InputError(f"{out}: cannot be written: {error.strerror}") from None
     return written.rows, written.features

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mpisim.core.errors import InputError, library
-from mpisim.core.files import make_folder, write_atomic
+from mpisim.core.files import make_folder, write_atomic, writing
 from mpisim.core.schema import require
 from mpisim.problems.data import libsvm
 from mpisim.problems.data.content import sha256
@@ -74,12 +74,10 @@ def save_arrays(x: Any, y: Any) -> str:
                 np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
     content = out.getvalue()
     path = Path("datasets", f"arrays-{sha256(content)[:16]}.npz")
-    try:
+    with writing(path, InputError):
         make_folder(path.parent)
         if not path.exists():
             write_atomic(path, content, shared=True)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from None
     return str(path)
 
 

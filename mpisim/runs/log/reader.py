@@ -162,17 +162,20 @@ def read_all(paths: Sequence[Path]) -> list[Log]:
 
 
 def attributes_of(
-    paths: Sequence[Path], names: Collection[str]
+    paths: Sequence[Path], names: Collection[str], compared: Collection[str] = ()
 ) -> list[dict[str, Any] | InputError | None]:
     """The root attributes of each log among ``names``, or its error; None where there is no file.
 
-    The rows are not read.
+    compared : statuses of logs whose rows are compared with the attribute `DIGEST`, if it is there
+        and among ``names``
     """
 
     def attributes(path: Path) -> dict[str, Any]:
         with damaged(path), opened(path) as file:
             here = {name: _plain(file.attrs[name]) for name in names if name in file.attrs}
-        require_readable(path, here.get("schema_version"))
+            require_readable(path, here.get("schema_version"))
+            if here.get("status") in compared:
+                _require_as_written(Log(path, here, _columns(path, file, "rounds"), *[{}] * 4))
         return here
 
     there = [path for path in paths if os.path.lexists(path)]
@@ -201,16 +204,19 @@ def _open(path: Path, experiment: bool = False, changed: bool = False) -> Log:
         try:
             with damaged(path), opened(path) as file:
                 log = _read(path, file)
-            if not (changed or log.as_written):
-                raise InputError(
-                    f"{path}: its rows have changed since they were written ({DIGEST})"
-                )
+            if not changed:
+                _require_as_written(log)
             if experiment and not log.config:
                 raise InputError(f"{path}: the log is damaged: it has no attribute config")
             return log
         except InputError:  # also where a run has replaced the log: network file systems notice
             if _which(path) == before:
                 raise
+
+
+def _require_as_written(log: Log) -> None:
+    if not log.as_written:
+        raise InputError(f"{log.path}: its rows have changed since they were written ({DIGEST})")
 
 
 def _which(path: Path) -> tuple[int, int] | None:

@@ -243,13 +243,14 @@ def lock_of(log: Path) -> Iterator[None]:
     """`locked` in this process alone."""
     require_text(log)
     _require_file(log)
+    lock = log.with_name(f".{log.name}.lock")
     with ExitStack() as stack:
         try:
             make_folder(log.parent)
-            stack.enter_context(FileLock(log.with_name(f".{log.name}.lock")))
+            stack.enter_context(FileLock(lock))
         except Locked as holder:
-            who = f" ({holder})" if str(holder) else ""
-            raise InputError(f"{log}: another run is writing it{who}") from None
+            who = ", ".join(filter(None, (str(holder), f"with the lock {lock}")))
+            raise InputError(f"{log}: another run is writing it ({who})") from None
         except OSError as error:
             raise InputError(f"{log}: cannot be written: {error.strerror}") from None
         yield

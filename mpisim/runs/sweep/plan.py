@@ -18,6 +18,7 @@ from mpisim.runs import identity
 from mpisim.runs.experiment import Experiment, Run, parse
 from mpisim.runs.labels import Tables, differences, dimension, ranks_of, too_few
 from mpisim.runs.log import reader
+from mpisim.runs.log.schema import DIGEST
 from mpisim.runs.log.untrusted import DAMAGE
 from mpisim.runs.setup import problem_key
 from mpisim.runs.stop import COMPLETE
@@ -25,7 +26,8 @@ from mpisim.runs.sweep.points import Point, read_summary
 
 ROUND = 100_000  # numbers in whose time a round does what does not grow with n or d
 RUN = "\n[run]\n"  # what comes before it in the TOML of an experiment is the same for many points
-ATTRIBUTES = ("schema_version", "config", "status", "code")  # that say whether a log is complete
+# that say whether a log is complete
+ATTRIBUTES = ("schema_version", "config", "status", "code", DIGEST)
 STATES = 4  # arrays (n, d) of a method with dense state: h, a gradient, a difference, a message
 
 
@@ -57,7 +59,8 @@ def plan(folder: Path, grid: list[Tables], ranks: int, accept: bool = False) -> 
     seconds: dict[str, float | None] = {}
     with suppress(InputError):  # no sweep has run there
         seconds = {point.name: point.seconds for point in read_summary(folder)}
-    logs = reader.attributes_of([Path(point.log) for point in planned], ATTRIBUTES)
+    paths = [Path(point.log) for point in planned]
+    logs = reader.attributes_of(paths, ATTRIBUTES, compared=COMPLETE)
     for point, attributes in zip(planned, logs, strict=True):
         if isinstance(attributes, InputError):
             point.end("skipped", f"{attributes}; move it away")

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from mpisim.core.errors import InputError
 from mpisim.core.files import FileLock, Locked, make_folder, write_json
+from mpisim.core.schema import build
 from mpisim.runs.log.writer import require_text
 from mpisim.runs.stop import COMPLETE, EXIT_CODES, STOPPED
 
@@ -148,12 +149,12 @@ def folder_lock(folder: Path, patience: float | None = None) -> Iterator[None]:
         while True:
             try:
                 make_folder(folder)
-                stack.enter_context(FileLock(folder / ".lock"))
+                stack.enter_context(FileLock(lock := folder / ".lock"))
                 break
             except Locked as holder:
                 if monotonic() >= end:
                     who = f" ({holder})" if str(holder) else ""
-                    raise InputError(f"{folder}: another sweep has locked it{who}") from None
+                    raise InputError(f"{lock}: another sweep holds this lock{who}") from None
             except OSError as error:
                 raise InputError(f"{folder}: cannot be written: {error.strerror}") from None
             sleep(0.02)
@@ -197,8 +198,9 @@ def read_summary(folder: Path) -> list[Point]:
     """The points in FOLDER/sweep.json; `InputError` where it is missing or damaged."""
     path = folder / SUMMARY
     try:
-        return [Point(**point) for point in json.loads(path.read_text(encoding="utf-8"))["points"]]
+        points = json.loads(path.read_text(encoding="utf-8"))["points"]
+        return [build(Point, point, SUMMARY) for point in points]
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}; run the sweep first") from None
-    except (ValueError, KeyError, TypeError):
+    except (InputError, AttributeError, ValueError, LookupError, RecursionError, TypeError):
         raise InputError(f"{path}: not the summary of a sweep; run the sweep again") from None

@@ -1,8 +1,8 @@
 """Entropy coding with asymmetric numeral systems (rANS; J. Duda, 2013), for compiled kernels.
 
-A state is a number x below 2^64. Coding a symbol with frequency f of 2^r, whose interval begins at
-c, makes it (x // f) 2^r + c + x mod f, after 32 bits of x were written where it would exceed 64
-bits. Reading undoes this, last symbol first, and a state from 2^32 on has one predecessor only. So
+A state is a number x below 2^63. Coding a symbol with frequency f of 2^r, whose interval begins at
+c, makes it (x // f) 2^r + c + x mod f, after 32 bits of x were written where it would exceed 63
+bits. Reading undoes this, last symbol first, and a state from 2^31 on has one predecessor only. So
 bytes are what a sender writes if they end in the state that the sender began with. Senders begin
 with a one and bits that they would send anyway, so nothing is lost at the ends. Only integers are
 used: the same bits on any processor.
@@ -23,14 +23,14 @@ from numba import njit
 
 from mpisim.wire.codecs import bits as buffer
 
-FULL = np.uint64(1 << 32)  # states below it are read into, as long as there are words
+FULL = np.uint64(1 << 31)  # states below it are read into, as long as there are words
 PLACE_BITS = 20
 
 
 @njit(cache=True, forceinline=True)
 def push(x, first, frequency, precision, words, count):
     """The state with one more symbol, and the number of ``words`` written."""
-    if x >= frequency << np.uint64(64 - precision):
+    if x >= frequency << np.uint64(63 - precision):
         words[count] = x & np.uint64(0xFFFFFFFF)
         return _next(x >> np.uint64(32), first, frequency, precision), count + 1
     return _next(x, first, frequency, precision), count  # one return for both takes thrice as long
@@ -81,7 +81,7 @@ def after_zeros(buffered, pos, end):
 @njit(cache=True)
 def take_state(buffered, pos, bits):
     """(state, position, words behind it) of a number of ``bits`` bits."""
-    state_bits = bits if bits < 64 else 32 + bits % 32
+    state_bits = bits if bits < 63 else 31 + (bits - 31) % 32
     x = np.uint64(1) << np.uint64(state_bits)
     if state_bits > 0:
         x |= buffer.take(buffered, pos, state_bits)
@@ -106,7 +106,7 @@ def write_places(indices, raw, bits, d):
     pos = 0
     for i in range(m):
         start, count, t = pos, 0, 0
-        x = FULL | raw[i, 0] & np.uint64(0xFFFFFFFF)
+        x = np.uint64(1 << 32) | raw[i, 0] & np.uint64(0xFFFFFFFF)
         for j in range(d - 1, -1, -1):
             here = t < k and indices[i, k - 1 - t] == j
             left = t + int(here)

@@ -224,12 +224,14 @@ def means_no_levels(norm, bits):
 @njit(cache=True)
 def check_levels(norms, bits, limits, starts, row):
     """LEVEL or EMPTY where ``norms`` (B,) and ``limits`` (1,) or (d,) forbid the levels, else 0."""
-    stride = int(limits.size > 1)
+    many = limits.size > 1
     for b in range(norms.size):
-        empty = means_no_levels(norms[b], bits)
-        for j in range(starts[b], starts[b + 1]):
-            if abs(row[j]) > limits[j * stride]:
-                return LEVEL
-            if empty and row[j] != 0:
-                return EMPTY
+        above, levels = False, False  # no early return: so the loop takes vector instructions
+        for j in range(np.uint64(starts[b]), np.uint64(starts[b + 1])):
+            above |= abs(row[j]) > (limits[j] if many else limits[0])
+            levels |= row[j] != 0
+        if above:
+            return LEVEL
+        if levels and means_no_levels(norms[b], bits):
+            return EMPTY
     return 0

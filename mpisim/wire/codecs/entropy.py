@@ -18,11 +18,11 @@ from mpisim.wire.codecs import priors, symbols
 from mpisim.wire.codecs.bits import bit_length, check_levels
 from mpisim.wire.codecs.priors import PLAIN
 
-TAILS = (1, 2, 2, 2)  # for the largest level; from 5 on, 4
+ROOT_2 = 2**0.5
 
 
 def encode(norms, bits, levels, limits, payload):
-    codes, sizes = np.empty(levels.shape, np.uint16), np.empty(levels.shape, np.int64)
+    codes, sizes = _space(levels, limits)
     _classify(levels, codes, sizes)
     scaled = _scaled(limits, norms.shape, levels.shape[1])
     data, payload[:] = symbols.write(codes, sizes, norms, bits, *scaled)
@@ -30,7 +30,7 @@ def encode(norms, bits, levels, limits, payload):
 
 
 def decode(data, sizes, bits, limits, starts, norms, levels, payload):
-    codes, sizes_of = np.empty(levels.shape, np.uint16), np.empty(levels.shape, np.int64)
+    codes, sizes_of = _space(levels, limits)
     scaled = _scaled(limits, norms.shape, levels.shape[1])
     worker, status = symbols.read(data, sizes, codes, sizes_of, norms, bits, payload, *scaled)
     if status < 0:
@@ -65,39 +65,49 @@ def _scaled(limits: np.ndarray, shape: tuple[int, int], d: int) -> tuple:
     """Table, classes and expected scales of levels with norms of a ``shape``."""
     m, blocks = shape
     top = limits.max(initial=0)
-    table = priors.of_levels(TAILS[max(1, top) - 1] if top <= len(TAILS) else 4)
+    table = priors.of_levels(1 if top <= 1 else 2 if top == 2 else 4)
     kinds = 1 + int(priors.class_of(np.array([top]))[0])
     return *table, kinds, _expected(limits, m, blocks, d)
 
 
+def _space(levels: np.ndarray, limits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Codes of ``levels``, and their sizes where a class may lack digits."""
+    m, d = levels.shape
+    plain = limits.max(initial=0) < PLAIN
+    return np.empty((m, d), np.uint16), np.empty((m, 0 if plain else d), np.int64)
+
+
 def _expected(limits: np.ndarray, m: int, blocks: int, d: int) -> np.ndarray:
-    """The row of scale sigma in half octaves, rounded up: shape (m,), int64."""
+    """The row of scale sigma in half octaves: shape (m,), int64."""
     mean = limits.sum(axis=1) / limits.shape[1]
-    power = np.frexp(mean**2 * blocks / max(1, d))[1]
+    power = np.frexp(ROOT_2 * mean**2 * blocks / max(1, d))[1] - 1
     rows = np.clip(power - priors.FINEST, 0, priors.SCALES - 1)
     return np.broadcast_to(rows, m).astype(np.int64)
 
 
 @njit(cache=True)
 def _classify(levels, codes, sizes):
+    large = sizes.shape[1] > 0
     for i in range(levels.shape[0]):
         for j in range(levels.shape[1]):
             level = np.int64(levels[i, j])
             size = abs(level)
-            kind = size if size < PLAIN else np.int64(PLAIN - 5 + bit_length(size))
-            codes[i, j], sizes[i, j] = kind + (symbols.NAN if level < 0 else 0), size
+            negative = symbols.NAN if level < 0 else 0
+            if large:
+                sizes[i, j] = size
+                size = size if size < PLAIN else np.int64(PLAIN - 5 + bit_length(size))
+            codes[i, j] = size + negative
 
 
 @njit(cache=True)
 def _levels(codes, sizes, norms, bits, limits, starts, levels):
     """Fill ``levels``; (worker, status)."""
-    row = np.empty(levels.shape[1], np.int64)
     for i in range(levels.shape[0]):
+        row = levels[i]
         for j in range(row.size):
-            code = np.int64(codes[i, j])
-            row[j] = -sizes[i, j] if code > symbols.NAN else sizes[i, j]
+            size = np.int64(sizes[i, j]) if sizes.shape[1] > 0 else np.int64(codes[i, j] & 255)
+            row[j] = -size if codes[i, j] > symbols.NAN else size
         status = check_levels(norms[i], bits, limits[min(i, len(limits) - 1)], starts, row)
         if status < 0:
             return i, status
-        levels[i] = row
     return 0, 0

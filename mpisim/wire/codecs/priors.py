@@ -16,10 +16,11 @@ import numpy as np
 
 QUANTILES = 2048
 WEIGHT_BITS = 14  # of the sum of a row of weights
-COST = 64  # in a bit
+COST = 1 << 12  # in a bit
 REACH = 40  # powers of two to each side of the median
 QUARTERS = 4  # of an octave: scales of exponents
 FINEST, SCALES = -24, 48  # half octaves: scales of levels
+OFFSETS = (0, 4, 2, 1)  # below the scale of a normal |v| with the same norm, of each tail
 PLAIN = 16  # levels below have a class each
 CLASSES = PLAIN + 60
 

@@ -10,6 +10,7 @@ import h5py
 import pytest
 
 from mpisim.cli import main
+from mpisim.core.errors import InputError
 from mpisim.runs import checkpoint
 from mpisim.runs.evaluation import Evaluator
 from mpisim.runs.sweep.points import read_summary
@@ -85,6 +86,32 @@ def test_a_killed_run_is_gone_on_with(bad, tmp_path, monkeypatch):
         return
     assert point.status == "done" and rows == list(range(7, 13))
     assert differences(Path(reference.log), log) == []
+
+
+def test_a_complete_log_whose_rows_were_edited_is_not_complete(tmp_path):
+    file = write(tmp_path, "run.seed = [1]")
+    [point] = run(file, tmp_path / "logs")
+    with h5py.File(point.log, "r+") as log:
+        log["rounds/loss"][3] = 0.0
+    content = Path(point.log).read_bytes()
+    [point] = run(file, tmp_path / "logs")
+    assert point.status == "skipped" and point.reason.endswith("(rows_sha256); move it away")
+    assert Path(point.log).read_bytes() == content
+
+
+DEEP = "[" * 100_000
+POINT = {"name": "a", "log": "a.h5", "settings": {}, "config": ""}
+SUMMARIES = ["[]", "{", DEEP, f'{{"points": {DEEP}', '{"points": 3}', '{"points": [[3]]}']
+SUMMARIES += [
+    json.dumps({"points": [POINT | bad]}) for bad in ({"name": []}, {"status": 3}, {"x": 1})
+]
+
+
+@pytest.mark.parametrize("text", SUMMARIES, ids=range(len(SUMMARIES)))
+def test_a_damaged_summary_is_one_line(text, tmp_path):
+    (tmp_path / "sweep.json").write_text(text)
+    with pytest.raises(InputError, match="not the summary of a sweep; run"):
+        read_summary(tmp_path)
 
 
 def test_sigterm_stops_the_sweep_and_the_next_one_goes_on(tmp_path, monkeypatch, capfd):
