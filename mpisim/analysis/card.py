@@ -96,9 +96,9 @@ def sphere(d: int) -> tuple[np.ndarray, np.ndarray]:
     """(bits a coordinate, ascending; the least NMSE on average over vectors of equal length).
 
     A code of b bits cuts the unit sphere into 2^b cells, here of equal areas. The error of a cell
-    with the mean c is 1 - |c|^2. No cell of its area has a longer mean than a cap, of angle t say: |c| = 1 / F and
-    area = Gamma(d/2) sin(t)^(d-1) F / (2 sqrt(pi) Gamma((d+1)/2)), F = F(1/2, (d-1)/2; (d+1)/2;
-    sin(t)^2), integrated in closed form. For d = 1 both cells are points.
+    with the mean c is 1 - |c|^2. No cell of its area has a longer mean than a cap, of angle t say:
+    |c| = 1 / F and area = Gamma(d/2) sin(t)^(d-1) F / (2 sqrt(pi) Gamma((d+1)/2)), F = F(1/2,
+    (d-1)/2; (d+1)/2; sin(t)^2), integrated in closed form. For d = 1 both cells are points.
     """
     if d == 1:
         return np.array([0.0, 1.0]), np.array([1.0, 1e-300])
