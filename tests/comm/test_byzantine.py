@@ -125,14 +125,14 @@ MILLION = np.arange(1_000_000)
 
 
 TABLE = Path(fleet_data.__file__).with_name("mlab.csv")
-ROWS = list(csv.DictReader(line for line in TABLE.read_text().splitlines() if line[0] != "#"))
+COUNTRIES = list(csv.DictReader(line for line in TABLE.read_text().splitlines() if line[0] != "#"))
 LEVELS = np.array([0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99])
 
 
 @pytest.mark.parametrize("code", ["US", "DE", "BR", "IN"])
 def test_a_country_has_the_quantiles_of_its_row(code):
     c = Fleet(f"mlab:{code}").clients(MILLION)
-    row = next(row for row in ROWS if row["country"] == code)
+    row = next(row for row in COUNTRIES if row["country"] == code)
     drawn = {"up": c.up / 1e6, "down": c.down / 1e6, "rtt": 2e3 * c.latency, "loss": c.loss}
     for name, values in drawn.items():
         table = [float(row[f"{name}_p{round(100 * p)}"]) for p in LEVELS]
@@ -143,12 +143,12 @@ def test_a_country_has_the_quantiles_of_its_row(code):
 
 def test_the_world_is_the_mixture_of_its_countries_by_tests():
     clients = Fleet("mlab:world").clients(MILLION)
-    tests = np.array([int(row["tests"]) for row in ROWS])
-    assert len(ROWS) == 238 and tests.sum() == 112945393 + 77079829
+    tests = np.array([int(row["tests"]) for row in COUNTRIES])
+    assert len(COUNTRIES) == 238 and tests.sum() == 112945393 + 77079829
     for name, values in (("up", clients.up), ("down", clients.down)):
         quantiles = np.quantile(values / 1e6, LEVELS)
         share = np.zeros(9)
-        for row, count in zip(ROWS, tests, strict=True):  # P(rate <= quantile) in each country
+        for row, count in zip(COUNTRIES, tests, strict=True):  # P(rate <= quantile) in each country
             table = np.maximum([float(row[f"{name}_p{round(100 * p)}"]) for p in LEVELS], 1e-3)
             score = np.interp(np.log(quantiles), np.log(table), norm.ppf(LEVELS))
             below, above = quantiles < table[0], quantiles >= table[-1]
