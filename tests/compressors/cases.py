@@ -228,6 +228,9 @@ CASES += [
         )
     ],
     Case(NATURAL | {"codec": "entropy"}, _coded_bits(lambda d, b: 60 + 9 * d), _natural_bits),
+    Case(
+        {"name": "scaled-sign", "scale": "one"}, lambda x, b, *_: b + x.size, lambda x, *_: x.size
+    ),
 ]
 
 

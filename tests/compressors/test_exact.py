@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.linalg import hadamard as matrix
 
+from mpisim.comm.aggregation import Server
 from mpisim.compressors import make
 from mpisim.compressors.rotation import normal_points
 from mpisim.wire.rotated import RotatedForm, hadamard
@@ -195,6 +196,15 @@ def test_randseqk_keeps_a_run_of_coordinates_from_any_first_one():
     assert np.mean([*result], axis=0) == pytest.approx(v)
 
 
+def test_the_median_of_signs_is_their_majority():
+    v = np.random.default_rng(2).standard_normal((7, 300))
+    compressor = make({"name": "scaled-sign", "scale": "one"}).bind(300, 7, SINGLE)
+    votes = compressor.compress(v, draw(7)).decoded()
+    assert np.array_equal(votes, np.sign(v))
+    majority = Server("median").combine(votes, draw(1))
+    assert np.array_equal(majority, np.sign(votes.sum(axis=0)))
+
+
 def test_scaled_sign_is_its_formula():
     v = np.random.default_rng(1).standard_normal((6, 13))
     v[0], v[1, 4], v[2, 5] = 0, 0.0, -0.0
@@ -256,6 +266,27 @@ def test_long_vectors(scale, limit, kind):
     c = make({"name": "drive", "scale": scale}).bind(d, 20, SINGLE).compress(v, draw(20)).decoded()
     errors = ((c - v) ** 2).sum(axis=1) / (v**2).sum(axis=1)
     np.testing.assert_allclose(errors.mean(), limit, atol=0.02)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"name": "drive", "scale": "unbiased"},
+        *({"name": "eden", "bits": b} for b in (1, 2, 4)),
+        {"name": "rotated", "inner": {"name": "qsgd", "s": 3, "norm": "inf"}},
+    ],
+    ids=str,
+)
+def test_the_mean_of_many_loses_its_error(table):
+    """n |mean - v|^2 / E|C(v) - v|^2 has the mean 1 + n |bias|^2 / ..., and about the spread of
+    chi^2 / d with d degrees of freedom: 5 sigma."""
+    d, n = 512, 4000
+    v = np.random.default_rng(0).standard_normal(d)
+    c = make(table).bind(d, n, DOUBLE).compress(np.tile(v, (n, 1)), draw(n)).decoded()
+    error = ((c - v) ** 2).sum(axis=1).mean()
+    assert abs(n * ((c.mean(axis=0) - v) ** 2).sum() / error - 1) < 5 * (2 / d) ** 0.5
+    if table["name"] != "rotated":
+        np.testing.assert_allclose(c @ v, v @ v, rtol=1e-12)
 
 
 # J. Max (1960), Table 1: the points of quantizers of 2, 4, 8 and 16 levels, and their errors
