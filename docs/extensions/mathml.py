@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from docutils.nodes import Element, SkipNode
 from latex2mathml.converter import convert
 
+LETTER = re.compile(r"\\(mathcal|mathbb) ?(\w)")  # in braces it becomes a letter of Unicode
+UNKNOWN = ("<mi>&</mi>", 'mathvariant="script"', 'mathvariant="double-struck"')
+
 
 def _mathml(node: Element, display: str) -> str:
-    """The formula; an error where `convert` does not know an environment, and passes its & on."""
-    formula = convert(node.astext(), display=display)
-    if "<mi>&</mi>" in formula:
+    """The formula; an error for what browsers do not show: & of an unknown environment, variants
+    of letters by an attribute, which MathML Core has dropped."""
+    formula = convert(LETTER.sub(r"\\\1{\2}", node.astext()), display=display)
+    if any(text in formula for text in UNKNOWN):
         raise ValueError(f"not a formula for latex2mathml: {node.astext()}")
     return formula
 

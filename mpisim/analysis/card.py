@@ -14,10 +14,13 @@ import html
 import time
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from math import exp, lgamma, log, pi, sqrt
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.special import hyp2f1
 
 from mpisim.analysis import style
 from mpisim.analysis.card_bits import entropies
@@ -35,7 +38,7 @@ REPEATS = 5
 LARGEST = 10_000_000
 HEAD = (
     *("d", "vectors", "bits/coordinate", "p5", "p95", "entropy", "slack"),
-    *("NMSE", "+-", "scaled", "above bound"),
+    *("NMSE", "+-", "scaled", "above bound", "above sphere"),
 )
 CHART: dict[str, list[dict[str, Any]]] = tomllib.loads(
     Path(__file__).with_name("chart.toml").read_text(encoding="utf-8")
@@ -64,6 +67,14 @@ class Row:
         """4^(b/d) times the error of the best multiple: at least 1 in the worst case."""
         return float(self.scaled * 4 ** self.bits.mean())
 
+    @property
+    def above_sphere(self) -> float:
+        """The error of the best multiple over the least on average over the sphere: `sphere`."""
+        bits, least = sphere(self.d)
+        b = self.bits.mean()
+        inside = np.exp(np.interp(b, bits, np.log(least)))
+        return float(self.scaled / inside * 4 ** max(0.0, b - bits[-1]))
+
     def cells(self) -> tuple[Any, ...]:
         """The cells of a table under `HEAD`; the interval has two standard errors."""
         low, high = np.quantile(self.bits, [0.05, 0.95]).tolist()
@@ -71,12 +82,34 @@ class Row:
         slack = f"{100 * (bits / ideal - 1):.1f}%" if ideal > 0 else "-"
         code = bits, low, high, ideal, slack
         mean = float(self.errors.mean())
-        return self.d, self.vectors, *code, mean, self.spread, self.scaled, self.above_bound
+        error = mean, self.spread, self.scaled, self.above_bound, self.above_sphere
+        return self.d, self.vectors, *code, *error
 
     @property
     def spread(self) -> float:
         """Two standard errors of the mean of ``errors``."""
         return float(2 * self.errors.std(ddof=1) / len(self.errors) ** 0.5)
+
+
+@cache
+def sphere(d: int) -> tuple[np.ndarray, np.ndarray]:
+    """(bits a coordinate, ascending; the least NMSE on average over vectors of equal length).
+
+    A code of b bits cuts the unit sphere into 2^b cells, here of equal areas. The error of a cell
+    with the mean c is 1 - |c|^2. No cell of its area has a longer mean than a cap, of angle t say:
+    |c| = 1 / F and area = Gamma(d/2) sin(t)^(d-1) F / (2 sqrt(pi) Gamma((d+1)/2)), F = F(1/2,
+    (d-1)/2; (d+1)/2; sin(t)^2), integrated in closed form. For d = 1 both cells are points.
+    """
+    if d == 1:
+        return np.array([0.0, 1.0]), np.array([1.0, 1e-300])
+    a, sines = (d - 1) / 2, 1 - np.linspace(0, 1, 800)[:-1] ** 4
+    sines = np.concatenate([2.0 ** np.linspace(-20, -8, 200), sines[::-1]])
+    F = hyp2f1(0.5, a, a + 1, sines**2)
+    F[-1] = sqrt(pi) * exp(lgamma(a + 1) - lgamma(a + 0.5))
+    sines, F = sines[np.isfinite(F)], F[np.isfinite(F)]
+    nats = lgamma(a + 1) - lgamma(a + 0.5) + log(2 * sqrt(pi)) - 2 * a * np.log(sines) - np.log(F)
+    least = -np.expm1(-2 * np.log(F))
+    return np.append(0, (nats / log(2) / d)[::-1]), np.append(1, least[::-1])
 
 
 def _spike(rng: np.random.Generator, d: int) -> np.ndarray:
@@ -210,10 +243,11 @@ def _lines(
     rows = [measure(compressor, kind) for compressor in compressors for kind in VECTORS]
     if given is not None:
         rows.append(measure(bound_to(spec, given.shape[1], len(given)), "given", given))
-    yield table(HEAD, [[_short(cell) for cell in row.cells()] for row in rows], right=range(2, 11))
+    yield table(HEAD, [[_short(cell) for cell in row.cells()] for row in rows], right=range(2, 12))
     yield "entropy: bits of an ideal code, a coordinate; slack: how many more are sent"
     yield "NMSE: |C(v) - v|^2 / |v|^2; +-: two standard errors; scaled: of the best multiple of C"
     yield "above bound: scaled 4^(bits/coordinate), at least 1 for the worst v; others may be below"
+    yield "above sphere: scaled over the least error on average over all directions"
     yield "measured omega and alpha: of the vectors above with the largest mean error"
     for compressor in compressors:
         yield ""
@@ -279,6 +313,7 @@ def chart(d: int, spec: Mapping[str, Any] | None = None, vectors: str = "normal"
             axes.plot(*zip(*points, strict=True), label=label, **look)
         bits = np.geomspace(0.05, 40, 400)
         axes.plot(bits, 4.0**-bits, color=style.GREY, label="bound: NMSE = 4^(-b/d)")
+        axes.plot(*sphere(d), color=style.GREY, linestyle=":", label="least on the sphere")
         axes.set(xscale="log", yscale="log", xlim=(0.05, 40), ylim=(1e-6, 2))
         axes.set(xlabel="bits a coordinate", ylabel="NMSE of the best multiple")
         axes.set_title(f"d = {d}, {vectors} vectors")

@@ -19,6 +19,7 @@ from mpisim.analysis.verify.archive import examine_archive, is_archive
 from mpisim.analysis.verify.checks import Check, examine
 from mpisim.comm import links
 from mpisim.comm.communicators import all_ranks
+from mpisim.comm.fleet import Fleet
 from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError, MpisimError
 from mpisim.runs import plugins
@@ -36,12 +37,14 @@ def report(
     title: str = "",
     where: Sequence[str] = (),
     best: str | None = None,
+    fleets: Sequence[Fleet] = (),
 ) -> Path:
     """Write the page of ``mpisim plot -o FILE.html``; returns its path.
 
     paths : as for `mpisim.load`; a folder with those below it
     networks, targets : such as "100mbit,1ms" and "loss<=0.1"
     where, best : which runs, as in `mpisim.analysis.log_files.selected`
+    fleets : of clients, among which the reader chooses
     """
     on = [links.parse(text) for text in networks]
     wanted = [costs.parse(text) for text in targets]
@@ -50,7 +53,9 @@ def report(
     found = log_files.below(folder) if folder else log_files.find(named)
     logs, refused = log_files.readable(log_files.by_settings(found))
     logs = selected(logs, where, best)
-    text = page(folder, logs, networks=on, targets=wanted, title=title, refused=refused)
+    text = page(
+        folder, logs, networks=on, targets=wanted, fleets=fleets, title=title, refused=refused
+    )
     log_files.write_output(Path(output), text.encode())
     return Path(output)
 

@@ -50,8 +50,8 @@ def _words() -> dict[str, list[str]]:
     logged = (schema.ITERATE, schema.REFERENCE, schema.CUMULATIVE)
     columns = ["seconds", "bits_total", *(name for group in logged for name, *_ in group)]
     return {
-        "set": sorted({*_settings()}),
-        **dict.fromkeys(("x", "y"), columns),
+        "set": sorted({*_settings(), *(f"problem.data={name}" for name in registry())}),
+        **dict.fromkeys(("x", "y", "sort"), columns),
         "target": [f"{column}=" for column in columns],
         **{f"mpisim {command} name": sorted(names) for command, names in kinds.items()},
         "mpisim card name": sorted(COMPRESSORS),

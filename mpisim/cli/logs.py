@@ -86,9 +86,10 @@ def plot(args: argparse.Namespace, argv: list[str]) -> int:
         from mpisim.analysis.commands import NETWORKS, report
 
         how = args.network or NETWORKS, args.target, args.title or "", args.where, args.best
-        outputs = [report(args.logs, args.out, *how)]
+        fleets = [build(Fleet, {"links": text}, "fleet") for text in args.fleet]
+        outputs = [report(args.logs, args.out, *how, fleets)]
     else:
-        refuse(args, ("target",), f"but for a page, --out FILE{PAGE}")
+        refuse(args, ("target", "fleet"), f"but for a page, --out FILE{PAGE}")
         outputs = _write_figure(args)
     for output in outputs:
         print(output)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from mpisim.compressors.base import Compressor, WorkerRows, compressor
@@ -22,6 +24,10 @@ class ScaledSign(Compressor):
     |C(v) - v|^2 = |v|^2 - |v|_1^2 / d, so alpha(v) = |v|_1^2 / (d |v|^2) >= 1/d = alpha, with
     equality for vectors with one non-zero. The papers charge 32 + d bits.
 
+    scale : "mean", or "one": C(v) = sign(v), whose scale is 1, or NaN where |v|_1 is not finite.
+        Then alpha is None, and with `aggregate = "median"` in the table [server] an odd number of
+        workers votes: the median of signs is their majority (signSGD with majority vote, Bernstein
+        et al., 2018).
     layerwise : each layer of x (a tensor of a network, a matrix) is compressed on its own, as the
         published code's option "layerwise" does, and has its own scale: 32 more bits a layer. Then
         alpha = 1 / d_l of the longest layer.
@@ -29,6 +35,7 @@ class ScaledSign(Compressor):
     This differs from the published CD-Adam code: there, sign(0) = 0, which needs more than one bit.
     """
 
+    scale: Literal["mean", "one"] = "mean"
     layerwise: bool = False
     on_device = True
 
@@ -49,11 +56,14 @@ class ScaledSign(Compressor):
     def compress(self, v: np.ndarray, draw: Draw) -> Signs:
         means = one_norms(v, self.starts) / np.diff(self.starts)
         scales = round_scales(means, self.precision.wire)
+        if self.scale == "one":
+            scales = np.where(np.isnan(scales), scales, scales.dtype.type(1))
         return self.form(draw).pack(scales, v)
 
     @property
-    def alpha(self) -> float:
-        return 1 / int(np.diff(self.starts).max())
+    def alpha(self) -> float | None:
+        return 1 / int(np.diff(self.starts).max()) if self.scale == "mean" else None
 
     def paper_bits(self, message: Message) -> np.ndarray:
-        return same(message.form.workers, FLOAT_BITS * (len(self.starts) - 1) + self.d)
+        norms = (len(self.starts) - 1) * int(self.scale == "mean")
+        return same(message.form.workers, FLOAT_BITS * norms + self.d)

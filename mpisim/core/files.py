@@ -41,12 +41,14 @@ def image(build: Callable[[h5py.File], None], oldest: str = "earliest") -> bytes
 
 
 @contextlib.contextmanager
-def writing(path: Path, kind: type[MpisimError] = OutputError) -> Iterator[None]:
-    """Turns an `OSError` into one of this ``kind`` that says that ``path`` cannot be written."""
+def writing(
+    path: Path, kind: type[MpisimError] = OutputError, what: str = "cannot be written"
+) -> Iterator[None]:
+    """Turns an `OSError` into one line of this ``kind``: ``what`` is wrong with ``path``."""
     try:
         yield
     except OSError as error:
-        raise kind(f"{path}: cannot be written: {error.strerror or error}") from None
+        raise kind(f"{path}: {what}: {error.strerror or error}") from None
 
 
 def write_atomic(

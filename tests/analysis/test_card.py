@@ -23,7 +23,20 @@ def test_randk_on_ones_errs_by_omega_exactly():
 @pytest.mark.parametrize("spec", [spec for specs in card.CHART.values() for spec in specs], ids=str)
 def test_no_compressor_is_below_the_bound_on_the_sphere(spec):
     """The uncertainty principle, of which normal vectors are the typical case."""
-    assert card.measure(card.bound_to(spec, 400), "normal").above_bound > 1
+    row = card.measure(card.bound_to(spec, 400), "normal")
+    assert row.above_bound > 1 and row.above_sphere > 1
+
+
+def test_the_sphere_against_arcs_and_caps():
+    """Arcs: area t / pi, mean sin(t) / t. Caps in space: (1 - cos t) / 2 and (1 + cos t) / 2."""
+    for d, area, mean in (
+        (2, lambda t: t / np.pi, lambda t: np.sin(t) / t),
+        (3, lambda t: (1 - np.cos(t)) / 2, lambda t: (1 + np.cos(t)) / 2),
+    ):
+        t = np.array([0.001, 0.1, 0.5, 1.0, 1.5])
+        bits, least = card.sphere(d)
+        least = np.exp(np.interp(-np.log2(area(t)) / d, bits, np.log(least)))
+        np.testing.assert_allclose(least, 1 - mean(t) ** 2, rtol=1e-3)
 
 
 def test_the_mean_of_independent_workers_errs_by_one_nth():

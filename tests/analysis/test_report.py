@@ -2,15 +2,20 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from mpisim.analysis.costs import Target
 from mpisim.analysis.curves import Axis, over_seeds
+from mpisim.analysis.fleet.table import fleet_costs
 from mpisim.analysis.link_model import ModelledSeconds
 from mpisim.analysis.report.chart_data import MOST
+from mpisim.analysis.report.fleets import DEADLINES
 from mpisim.analysis.report.page import decades
 from mpisim.cli import main
+from mpisim.comm.fleet import Fleet
 from mpisim.comm.links import parse
 from mpisim.runs.log.reader import read, read_all
 
@@ -53,6 +58,42 @@ def test_curves_are_those_of_plot(make_log, write):
             for name in shown:
                 assert shown[name][end] == pytest.approx(getattr(whole, name)[end], rel=1e-4)
         assert np.interp(shown["x"], whole.x, whole.y) == pytest.approx(shown["y"], rel=1e-3)
+
+
+def test_the_reader_chooses_clients_deadline_and_target(make_log, write):
+    logs = read_all([make_log(rate=0.2), make_log("diana", rate=0.3)])
+    _, plain = write()
+    assert plain["sections"][0]["fleets"] == {}
+    how = [
+        "--fleet",
+        "1mbit",
+        "--fleet",
+        "mlab:US",
+        "--target",
+        "round>=10",
+        "--target",
+        "round>=50",
+    ]
+    shown = write(*how)[1]["sections"][0]["fleets"]
+    assert shown["fleet"] == ["1mbit", "mlab:US"] and shown["deadline"][:2] == ["none", "0.1 s"]
+    targets = [Target("round", k, rises=True) for k in (10, 50)]
+    every = [
+        [
+            c
+            for c in fleet_costs(logs, [replace(Fleet(text), deadline=limit)], targets, 5)
+            if c.target == t
+        ]
+        for text in shown["fleet"]
+        for limit in DEADLINES
+        for t in targets
+    ]
+    assert len(shown["tables"]) == len(every) == 2 * 5 * 2
+    for rows, costs in zip(shown["tables"], every, strict=True):
+        assert [row[2] for row in rows] == sorted(row[2] for row in rows)
+        expected = {cost.name: [*cost.levels, cost.left_out] for cost in costs}
+        for name, *values in rows:
+            assert values == pytest.approx(expected.pop(name), rel=1e-3)
+        assert not expected
 
 
 def test_nothing_is_loaded_from_elsewhere(make_log, write):

@@ -104,6 +104,8 @@ def test_the_first_line_comes_before_mpi_and_the_data(tmp_path, monkeypatch):
         (["data", "fetch", "mushr"], "mushrooms"),
         (["plot", "--y", "subopt"], "suboptimality"),
         (["card", "rand-tau-"], "rand-tau-plus"),
+        (["run", "--set", "problem.data=phish"], "problem.data=phishing"),
+        (["show", "--sort", "subopt"], "suboptimality"),
     ],
 )
 def test_completion_in_bash(words, found, tmp_path, capsys):

@@ -239,6 +239,9 @@ CASES = [
         lambda x, b, message, i: _qsgd_bits(x, b, message.inner, i),
         lambda x, _, message, i: _qsgd_bits(x, 32, message.inner, i),
     ),
+    Case(
+        {"name": "scaled-sign", "scale": "one"}, lambda x, b, *_: b + x.size, lambda x, *_: x.size
+    ),
     Case({"name": "scaled-sign"}, lambda x, b, *_: b + x.size, lambda x, *_: 32 + x.size),
     Case(
         {"name": "layerwise", "inner": {"name": "natural"}},

@@ -6,6 +6,7 @@ from math import comb, sqrt
 import numpy as np
 import pytest
 
+from mpisim.comm.aggregation import Server
 from mpisim.compressors import make
 from tests.compressors.cases import DOUBLE, SINGLE, chosen, draw
 
@@ -190,6 +191,15 @@ def test_randseqk_keeps_a_run_of_coordinates_from_any_first_one():
     found = {tuple(row) for row in c}
     assert found == {tuple(np.where(run, d / k * v, 0)) for run in runs}
     assert np.mean([*found], axis=0) == pytest.approx(v)
+
+
+def test_the_median_of_signs_is_their_majority():
+    v = np.random.default_rng(2).standard_normal((7, 300))
+    compressor = make({"name": "scaled-sign", "scale": "one"}).bind(300, 7, SINGLE)
+    votes = compressor.compress(v, draw(7)).decoded()
+    assert np.array_equal(votes, np.sign(v))
+    majority = Server("median").combine(votes, draw(1))
+    assert np.array_equal(majority, np.sign(votes.sum(axis=0)))
 
 
 def test_scaled_sign_is_its_formula():

@@ -68,6 +68,27 @@ def test_long_vectors(scale, limit, kind):
     np.testing.assert_allclose(errors.mean(), limit, atol=0.02)
 
 
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"name": "drive", "scale": "unbiased"},
+        *({"name": "eden", "bits": b} for b in (1, 2, 4)),
+        {"name": "rotated", "inner": {"name": "qsgd", "s": 3, "norm": "inf"}},
+    ],
+    ids=str,
+)
+def test_the_mean_of_many_loses_its_error(table):
+    """n |mean - v|^2 / E|C(v) - v|^2 has the mean 1 + n |bias|^2 / ..., and about the spread of
+    chi^2 / d with d degrees of freedom: 5 sigma."""
+    d, n = 512, 4000
+    v = np.random.default_rng(0).standard_normal(d)
+    c = make(table).bind(d, n, DOUBLE).compress(np.tile(v, (n, 1)), draw(n)).decoded()
+    error = ((c - v) ** 2).sum(axis=1).mean()
+    assert abs(n * ((c.mean(axis=0) - v) ** 2).sum() / error - 1) < 5 * (2 / d) ** 0.5
+    if table["name"] != "rotated":
+        np.testing.assert_allclose(c @ v, v @ v, rtol=1e-12)
+
+
 # J. Max (1960), Table 1: the points of quantizers of 2, 4, 8 and 16 levels, and their errors
 MAX = {
     1: ([0.7980], 0.3634),

@@ -60,7 +60,7 @@ class Evidence:
     word: str = ""
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Claim:
     """A statement of a paper, and what the logs say of it.
 
@@ -91,6 +91,9 @@ class Claim:
     def own(self) -> bool:
         """Whether it is this project's, and not a sentence of a paper."""
         return not self.quote
+
+    def __repr__(self) -> str:
+        return f"<Claim {self.verdict}: {self.claim}: {self.measured}>"
 
 
 def number(value: float) -> str:

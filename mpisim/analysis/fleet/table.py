@@ -60,35 +60,46 @@ def fleet_costs(
 
     ms : FedScale's formula, with so many milliseconds of a sample's inference
     """
-    groups = group_runs(logs, by_ranks=True)
-    return [
-        cost
-        for target in targets
-        for group in groups
-        for cost in _of_group(group, fleets, target, draws, ms)
+    groups = [
+        _of_group(group, fleets, targets, draws, ms) for group in group_runs(logs, by_ranks=True)
     ]
+    return [cost for number in range(len(targets)) for costs in groups for cost in costs[number]]
 
 
 def _of_group(
-    group: RunGroup, fleets: Sequence[Fleet], target: Target, draws: int, ms: float | None
-) -> list[FleetCost]:
-    reached = []
+    group: RunGroup,
+    fleets: Sequence[Fleet],
+    targets: Sequence[Target],
+    draws: int,
+    ms: float | None,
+) -> list[list[FleetCost]]:
+    """The costs on each fleet, for each target."""
+    rows = []  # of each log: the first ones that meet the targets
     for log in group.logs:
         with damaged(log.path):
-            reached.append(np.flatnonzero(target.met(log.column(target.y)))[:1])
-    costs = []
+            rows.append([np.flatnonzero(t.met(log.column(t.y)))[:1] for t in targets])
+    costs: list[list[FleetCost]] = [[] for _ in targets]
     for fleet in fleets:
-        taken: list[float] = []
-        left: list[float] = []
-        for log, row in zip(group.logs, reached, strict=True):
-            for seed in range(fleet.seed, fleet.seed + draws) if row.size else ():
-                found = FleetSeconds("seconds", True, fleet=fleet, seed=seed, ms=ms).of(log)
-                taken.append(float(found.seconds[row[0]]))
-                left.append(found.left_out)
-        complete = all(row.size for row in reached)
-        share = float(np.mean(left)) if left else 0.0
-        seconds = np.array(taken) if complete else None
-        costs.append(FleetCost(group.name, fleet, target, len(group.logs), seconds, share))
+        seeds = range(fleet.seed, fleet.seed + draws)
+        drawn = [
+            [FleetSeconds("seconds", True, fleet=fleet, seed=seed, ms=ms).of(log) for seed in seeds]
+            if any(row.size for row in there)
+            else []
+            for log, there in zip(group.logs, rows, strict=True)
+        ]
+        for number, target in enumerate(targets):
+            there = [own[number] for own in rows]
+            reached = [
+                (one, int(row[0]))
+                for row, of_log in zip(there, drawn, strict=True)
+                if row.size
+                for one in of_log
+            ]
+            complete = all(row.size for row in there)
+            seconds = np.array([one.seconds[row] for one, row in reached]) if complete else None
+            share = float(np.mean([one.left_out for one, _ in reached])) if reached else 0.0
+            cost = FleetCost(group.name, fleet, target, len(group.logs), seconds, share)
+            costs[number].append(cost)
     return costs
 
 

@@ -16,11 +16,13 @@ from mpisim.analysis.curves import about_framing, about_seconds
 from mpisim.analysis.formatting import number
 from mpisim.analysis.plot import COLOURS, UNITS, per_round, unit_of
 from mpisim.analysis.report.chart_data import curves, described, x_axes, y_axes
+from mpisim.analysis.report.fleets import choices
 from mpisim.analysis.results.files import commit_text, machine
 from mpisim.analysis.run_groups import RunGroup, group_runs, workers_text
 from mpisim.analysis.settings import settings, several
 from mpisim.analysis.show import run_list
 from mpisim.comm.clock import PHASES
+from mpisim.comm.fleet import Fleet
 from mpisim.comm.links import Links
 from mpisim.core import VERSION
 from mpisim.core.errors import InputError
@@ -55,6 +57,7 @@ def report(
     *,
     networks: Sequence[Links],
     targets: Sequence[Target] = (),
+    fleets: Sequence[Fleet] = (),
     title: str = "",
     refused: Sequence[InputError] = (),
 ) -> str:
@@ -63,6 +66,7 @@ def report(
     folder : where the logs are, if they are in one
     networks : of the axes of modelled seconds
     targets : of the table of costs; powers of ten that a run reaches where none is given
+    fleets : among which the reader chooses; none without any
     refused : why other logs could not be read
     """
     from jinja2 import Environment, FunctionLoader, StrictUndefined
@@ -86,7 +90,12 @@ def report(
         "x": [described(axis, logs) for axis in x],
         "y": [described(axis, logs) for axis in y],
         "sections": [
-            {"name": name, "curves": curves(groups, x, y)} for name, groups in sections.items()
+            {
+                "name": name,
+                "curves": curves(groups, x, y),
+                "fleets": choices(groups, fleets, _targets(groups, targets)),
+            }
+            for name, groups in sections.items()
         ],
     }
     return environment.get_template("report.html").render(
@@ -150,13 +159,17 @@ def provenance(logs: Sequence[Log]) -> list[tuple[str, str]]:
 
 def _section(groups: Sequence[RunGroup], targets: Sequence[Target]) -> dict[str, Any]:
     """The tables of one problem."""
-    chosen = list(targets) or decades([log for group in groups for log in group.logs])
+    chosen = _targets(groups, targets)
     able = [group for group in groups if _has_rows(group, chosen)]
     return {
         "costs": shown(costs_of(able, chosen)),
         "remark": about_framing(groups, how="an axis of the curves includes it"),
         "bars": _bars(groups),
     }
+
+
+def _targets(groups: Sequence[RunGroup], targets: Sequence[Target]) -> list[Target]:
+    return list(targets) or decades([log for group in groups for log in group.logs])
 
 
 def _has_rows(group: RunGroup, targets: Sequence[Target]) -> bool:

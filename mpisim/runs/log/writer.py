@@ -23,7 +23,7 @@ import numpy as np
 from mpisim.comm.communicators import side_of
 from mpisim.comm.job import on_first
 from mpisim.core.errors import InputError, OutputError
-from mpisim.core.files import FileLock, Locked, create_atomic, image, leads_to, make_folder
+from mpisim.core.files import FileLock, Locked, create_atomic, image, leads_to, make_folder, writing
 from mpisim.runs.log.journal import RECORD_ROWS, Journal, Mark, path_for
 from mpisim.runs.log.schema import (
     DIGEST,
@@ -246,13 +246,12 @@ def lock_of(log: Path) -> Iterator[None]:
     lock = log.with_name(f".{log.name}.lock")
     with ExitStack() as stack:
         try:
-            make_folder(log.parent)
-            stack.enter_context(FileLock(lock))
+            with writing(log, InputError):
+                make_folder(log.parent)
+                stack.enter_context(FileLock(lock))
         except Locked as holder:
             who = ", ".join(filter(None, (str(holder), f"with the lock {lock}")))
             raise InputError(f"{log}: another run is writing it ({who})") from None
-        except OSError as error:
-            raise InputError(f"{log}: cannot be written: {error.strerror}") from None
         yield
 
 

@@ -14,12 +14,13 @@ import shutil
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from math import inf
 from pathlib import Path
 from typing import Any
 
-from mpisim.core.errors import InputError, OutputError
-from mpisim.core.files import FileLock, Locked, write_json
+from mpisim.core.errors import InputError
+from mpisim.core.files import FileLock, Locked, write_json, writing
 from mpisim.core.machine import gigabytes
 from mpisim.runs.log.writer import lock_of
 from mpisim.runs.stop import EXIT_CODES
@@ -29,13 +30,14 @@ from mpisim.runs.sweep.points import Outcome, Point, folder_lock
 NAME = ".side-by-side"  # and a token
 TAKEN, EXPECTED, ENDED = ".taken", ".expected", ".json"
 STOP, LOCK = "stop", "lock"
+_using = partial(writing, what="cannot be used")
 
 
 @contextmanager
 def new_claims(folder: Path) -> Iterator[Claims]:
     """Claims that are removed at the end. What killed sweeps have left is removed now."""
     claims = Claims(folder / f"{NAME}-{secrets.token_hex(8)}")
-    with _one_line(claims.folder), folder_lock(folder):
+    with _using(claims.folder), folder_lock(folder):
         claims.folder.mkdir()
         lock = FileLock(claims.folder / LOCK)
         lock.__enter__()
@@ -57,7 +59,7 @@ class Claims:
 
     def take(self, number: int) -> bool:
         """Claim a point; False if another group has it."""
-        with _one_line(self.folder):
+        with _using(self.folder):
             try:
                 (self.folder / f"{number}{TAKEN}").touch(exist_ok=False)
             except FileExistsError:
@@ -90,18 +92,18 @@ class Claims:
 
     def stopped(self) -> int:
         """The signal that a group has received; 0: none."""
-        with _one_line(self.folder), suppress(FileNotFoundError):
+        with _using(self.folder), suppress(FileNotFoundError):
             return int(json.loads((self.folder / STOP).read_text(encoding="utf-8")))
         return 0
 
     def _read(self, suffix: str, but: Collection[int]) -> dict[int, Any]:
         new = sorted(self._numbers(suffix).difference(but))
-        with _one_line(self.folder):
+        with _using(self.folder):
             texts = {n: (self.folder / f"{n}{suffix}").read_text(encoding="utf-8") for n in new}
         return {number: json.loads(text) for number, text in texts.items()}
 
     def _numbers(self, suffix: str) -> set[int]:
-        with _one_line(self.folder):
+        with _using(self.folder):
             names = [path.name for path in self.folder.iterdir()]
         stems = (name.removesuffix(suffix) for name in names if name.endswith(suffix))
         return {int(stem) for stem in stems if stem.isdigit()}
@@ -216,12 +218,3 @@ def _is_free(folder: Path) -> bool:
     with suppress(Locked, OSError), FileLock(folder / LOCK):
         return True
     return False
-
-
-@contextmanager
-def _one_line(folder: Path) -> Iterator[None]:
-    """Turns a failure to read or write there into an `OutputError`."""
-    try:
-        yield
-    except OSError as error:
-        raise OutputError(f"{folder}: cannot be used: {error.strerror}") from None

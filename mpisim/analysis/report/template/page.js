@@ -3,6 +3,7 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const form = document.getElementById("choices"), tip = document.getElementById("tip");
 const problems = [...document.querySelectorAll("section.problem")];
+const fleet = document.getElementById("fleet"), fleetForm = fleet.querySelector("form");
 const chosen = {};  // {problem: set of hidden curves}
 const ARROWS = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1]};
 let chart, view;  // view: {x, y}, the ends of the axes where the chart is zoomed
@@ -36,6 +37,7 @@ function draw() {
   tell();
   problems.forEach((section, i) => { section.hidden = i !== Number(form.problem.value); });
   drawLegend();
+  drawFleet();
   remember();
 }
 
@@ -59,6 +61,34 @@ function drawLegend() {
     }
     return label;
   }));
+}
+
+// The settings on the chosen clients, with the deadline, until the target: the fastest first.
+function drawFleet() {
+  const own = data.sections[form.problem.value].fleets, names = ["fleet", "deadline", "target"];
+  fleet.hidden = !own.tables;
+  if (!own.tables) return;
+  for (const name of names) {
+    const select = fleetForm[name], before = select.value;
+    select.replaceChildren();
+    fill(select, own[name].map((text, i) => [i, text]));
+    if (before < own[name].length && before !== "") select.value = before;
+  }
+  const at = names.reduce((place, name) => place * own[name].length + Number(fleetForm[name].value), 0);
+  const rows = own.tables[at];
+  fleet.querySelector("tbody").replaceChildren(...rows.map(([name, ...numbers]) => {
+    const row = document.createElement("tr");
+    row.insertCell().textContent = name;
+    numbers.forEach((value, i) => {
+      const cell = row.insertCell();
+      cell.className = "number";
+      cell.textContent = i === 3 ? `${short(100 * value)}%` : short(value);
+    });
+    return row;
+  }));
+  const [first, second] = rows, ratio = second && short(second[2] / first[2]);
+  document.getElementById("winner").textContent = !first ? "No setting gets there." :
+    `${first[0]} is there first` + (second ? `, ${ratio} times as fast as ${second[0]}.` : ".");
 }
 
 function showAll(all) {
@@ -217,6 +247,7 @@ for (const name of ["x", "y"]) {
   form["log" + name].addEventListener("change", () => chooseOther());
 }
 form.problem.addEventListener("change", () => chooseOther());
+fleetForm.addEventListener("change", drawFleet);
 press("all", () => showAll(true));
 press("none", () => showAll(false));
 press("save", save);
