@@ -43,8 +43,8 @@ VENDOR := $(MPI)
 endif
 ENV := . tools/env.$(VENDOR)
 
-# The studies in run/: `make STUDY-FIGURE` runs what a figure lacks and draws it.
-STUDIES := $(patsubst run/%/figures.py,%,$(wildcard run/*/figures.py))
+# The studies in run/, and folders beside it: `make STUDY-FIGURE` runs what a figure lacks and draws it.
+STUDIES := $(patsubst %/figures.py,%,$(wildcard run/*/figures.py */figures.py))
 TORCH ?= torch >= 2.3
 TORCH_CPU ?= torch==2.13.0+cpu
 JAX ?= jax
@@ -59,7 +59,7 @@ netlab-%: LAUNCH = # these figures start mpirun themselves, on hosts of their ow
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
 	@if test -x .venv/bin/mpisim; then .venv/bin/python -m mpisim study run | sed -n 's/^  /  make /p'; \
-	else echo "  make STUDY-FIGURE     figures of $(STUDIES); listed here after make setup"; fi
+	else echo "  make STUDY-FIGURE     figures of $(notdir $(STUDIES)); listed here after make setup"; fi
 
 setup: $(STAMP) ## make .venv with everything (MPI=site: use the machine's own mpirun)
 
@@ -147,12 +147,12 @@ data: $(STAMP) ## fetch every data set of the registry into datasets/
 
 # A figure may need an extra: those that train networks install PyTorch (TORCH) the first time.
 define FIGURE
-$(1)-%: $(STAMP) FORCE
-	@extras=$$$$(.venv/bin/python -m mpisim study run/$(1) $$* --extras --scale $$(SCALE)) && \
+$(notdir $(1))-%: $(STAMP) FORCE
+	@extras=$$$$(.venv/bin/python -m mpisim study $(1) $$* --extras --scale $$(SCALE)) && \
 	  { test "$$$$extras" != torch || $$(MAKE) .venv/.torch; }
 	@$$(ENV) && ranks='$$(RANKS)' && { test "$$$$ranks" || \
-	  ranks=$$$$(.venv/bin/python -m mpisim study run/$(1) $$* --ranks --scale $$(SCALE)); } && \
-	  ranks=$$$${ranks:-2} && $$(LAUNCH) .venv/bin/python -m mpisim study run/$(1) $$* --scale $$(SCALE) $$(ARGS)
+	  ranks=$$$$(.venv/bin/python -m mpisim study $(1) $$* --ranks --scale $$(SCALE)); } && \
+	  ranks=$$$${ranks:-2} && $$(LAUNCH) .venv/bin/python -m mpisim study $(1) $$* --scale $$(SCALE) $$(ARGS)
 endef
 $(foreach study,$(STUDIES),$(eval $(call FIGURE,$(study))))
 

@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 import time
+import weakref
+from types import SimpleNamespace
 from unittest.mock import ANY
 
 import h5py
@@ -14,9 +16,11 @@ import pytest
 
 from mpisim.analysis.tune import best
 from mpisim.cli import main
+from mpisim.comm.clock import Clock
 from mpisim.core.errors import Diverged, InputError
 from mpisim.runs import ctrl_c
 from mpisim.runs.evaluation import Evaluator
+from mpisim.runs.loop import Poll
 from mpisim.runs.stop import StopSignals
 from tests.comm.jobs import HANG_SECONDS
 from tests.helpers import columns, cut_rows, forged, run_tables, table
@@ -299,3 +303,27 @@ def test_verify_knows_where_a_run_ends(change, message, tmp_path, capfd):
         change(file)
     code, result = verified(log, capfd)
     assert message in result and code == (message != "nothing is wrong")
+
+
+def test_a_check_is_read_in_the_next_one():
+    """Its numbers must live until then: MPI reads and writes them meanwhile."""
+    begun = []
+
+    class Sum:
+        def __init__(self, *numbers):
+            self.numbers = [weakref.ref(array) for array in numbers]
+            begun.append(self)
+
+        def Wait(self):
+            mine, total = (ref() for ref in self.numbers)
+            total[:] = mine + others  # of the other ranks
+
+    side = SimpleNamespace(Iallreduce=Sum)
+    star = SimpleNamespace(clock=Clock(), is_server=False, ranks=3, side=side)
+    poll, others = Poll(star, 0), np.array([0.0, 4.0])
+    assert not poll.wished(1, False) and len(begun) == 1 and poll.next == 2
+    assert not poll.wished(2, False) and len(begun) == 2 and poll.next == 6
+    others = np.array([1.0, 4.0])
+    assert poll.wished(6, False) and len(begun) == 2  # a wish: no further check has begun
+    assert not poll.wished(10, False) and len(begun) == 3
+    assert poll.finish() and not poll.finish()

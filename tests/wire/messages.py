@@ -65,9 +65,11 @@ def random_message(
         form = ExplicitForm(d, m, precision, k, codec)
         return Explicit(form, indices, _floats(rng, (m, k), wire))
     if kind.endswith("exponents"):
-        return Exponents(
-            ExponentsForm(d, m, precision, codec), rng.integers(0, 512, (m, d), np.uint16)
-        )
+        codes = rng.integers(0, 512, (m, d), np.uint16)
+        if rng.random() < 0.5:  # as of normal numbers: the model of the entropy code fits
+            powers = np.frexp(rng.standard_normal((m, d)))[1] + int(rng.choice([30, 110, 125]))
+            codes = (np.maximum(powers, 0) + (codes & 256)).astype(np.uint16)
+        return Exponents(ExponentsForm(d, m, precision, codec), codes)
     if kind == "signs":
         scales = np.abs(_finite(rng, (m,), wire))
         return SignsForm(d, m, precision).pack(scales, rng.standard_normal((m, d)))
